@@ -1,0 +1,119 @@
+// Errors, of the two kinds that a user can meet.
+//
+// The world is wrong (a file, a config, the environment): functions return a Result<T>, which holds a value or a
+// FileError that says where, what was expected and what came. Nothing is thrown.
+// The caller is wrong (a shape, a dtype, a parameter): functions throw posenc::Error before any work is done, with
+// outputs untouched: "[make_table] count must be at least 0 but is -3".
+//
+// Thread safety: values; share them as any other value.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "posenc/export.h"
+
+namespace posenc {
+
+// A rule that a parameter breaks: "field must MUST but is IS".
+struct Problem {
+  std::string field;
+  std::string must;
+  std::string is;
+
+  bool operator==(const Problem&) const = default;
+};
+
+// Thrown when the caller is wrong. what() is "[where] field must MUST but is IS".
+class POSENC_API Error : public std::invalid_argument {
+ public:
+  Error(std::string_view where, const Problem& problem);
+  const Problem& problem() const noexcept { return problem_; }
+
+ private:
+  Problem problem_;
+};
+
+// What is wrong with a file or with bytes. The names are stable; the command line prints them with '-' for '_'.
+enum class ErrorKind : std::uint8_t {
+  io_open,             // cannot be opened: missing, no permission, a loop of links
+  io_read,             // opened, but reading failed
+  not_regular_file,    // a pipe, a device, a socket, a directory without a config.json
+  bad_path,            // a path with a NUL byte, or an empty one
+  limit,               // larger or deeper than a stated limit
+  empty,               // no bytes
+  wrong_format,        // recognisably something else (gzip, zip, HTML, a Git LFS pointer)
+  json_encoding,       // UTF-16 or UTF-32
+  json_utf8,           // not UTF-8, or a lone surrogate
+  json_syntax,         // not JSON
+  json_depth,          // nested too deeply
+  json_duplicate_key,  // a key that is used stands twice
+  json_trailing,       // something follows the document
+  type,                // a value of another type
+  not_finite,          // NaN, an infinity, or a number too large for a double
+  out_of_range,        // a number outside the range in which it means something
+  not_divisible,       // a size that must divide another and does not
+  length_mismatch,     // a list of the wrong length
+  missing_key,         // a key without which the rest has no meaning
+  missing_layer_type,  // a layer type without parameters of its own
+  unknown_rope_type,   // a scaling rule that is not known
+  not_a_model_config,  // JSON, but not a model's configuration
+  bad_plan,            // a plan's own JSON that contradicts itself
+};
+
+POSENC_API std::string_view name(ErrorKind kind) noexcept;
+
+// One error about a file. Everything that is not known is empty, or -1.
+struct POSENC_API FileError {
+  ErrorKind kind = ErrorKind::io_read;
+  std::string file;          // the path, or the name given for bytes
+  std::int64_t offset = -1;  // byte offset from the start of the file
+  std::int64_t line = -1;    // from 1
+  std::int64_t column = -1;  // from 1, in bytes
+  std::string path;          // JSON pointer: "/rope_scaling/factor"
+  std::string expected;      // "a number above 0"
+  std::string got;           // "-2"
+  std::string detail;        // the arithmetic that failed, or a hint
+
+  bool operator==(const FileError&) const = default;
+  // One line: "FILE:LINE:COLUMN: PATH: expected EXPECTED, got GOT (DETAIL)". Control characters are escaped.
+  std::string message() const;
+};
+
+// A value, or the FileError that stood in its way.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}  // NOLINT: a value is a result
+  Result(FileError error) : state_(std::move(error)) {}  // NOLINT: so is an error
+
+  bool ok() const noexcept { return std::holds_alternative<T>(state_); }
+  explicit operator bool() const noexcept { return ok(); }
+
+  // Throws Error when there is no value: a caller who did not ask first is wrong.
+  const T& value() const& { require(); return *std::get_if<T>(&state_); }
+  T& value() & { require(); return *std::get_if<T>(&state_); }
+  T&& value() && { require(); return std::move(*std::get_if<T>(&state_)); }
+  const T& operator*() const& { return value(); }
+  T& operator*() & { return value(); }
+  const T* operator->() const { return &value(); }
+  T* operator->() { return &value(); }
+
+  // Throws Error when there is a value.
+  const FileError& error() const {
+    if (ok()) throw Error("Result", {"error()", "be asked of a failed result", "asked of a value"});
+    return *std::get_if<FileError>(&state_);
+  }
+
+ private:
+  void require() const {
+    if (!ok()) throw Error("Result", {"value()", "be asked of a successful result", error().message()});
+  }
+  std::variant<T, FileError> state_;
+};
+
+}  // namespace posenc

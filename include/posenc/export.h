@@ -1,0 +1,4 @@
+// Marks what belongs to the library's binary interface. Everything else is hidden.
+#pragma once
+
+#define POSENC_API __attribute__((visibility("default")))

@@ -1,0 +1,145 @@
+// A plan: everything that a model does with positions, layer by layer, and where each value came from.
+//
+// read_plan.h makes plans from model files. A plan is a plain value: compare with ==, print with describe(), write and
+// read as JSON (schema: docs/plan.schema.json). Frequencies are not stored: frequencies(rope, plan.length) gives them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "posenc/error.h"
+#include "posenc/export.h"
+#include "posenc/rope.h"
+#include "posenc/schemes.h"
+
+namespace posenc {
+
+enum class LayerKind : std::uint8_t { attention, cross_attention, linear_attention, state_space, convolution, none };
+
+// A second rotation in a layer belongs to the indexer that picks keys (DeepSeek V3.2).
+enum class RotateRole : std::uint8_t { main, indexer };
+
+struct Rotate {
+  RotateRole role = RotateRole::main;
+  std::int64_t heads = 0;
+  std::variant<Rope, XPos> scheme;
+  bool operator==(const Rotate&) const = default;
+};
+
+// The rotation's Rope, whichever scheme it is.
+POSENC_API const Rope& rope(const Rotate& rotate) noexcept;
+
+// Visible iff -future <= i - j <= past, by order in the sequence. `sliding_window: w` means past w - 1, future 0.
+struct Window {
+  std::int64_t past = 0;
+  std::int64_t future = 0;
+  bool operator==(const Window&) const = default;
+};
+
+enum class MaskKind : std::uint8_t { causal, bidirectional, prefix, sparse };
+
+struct Mask {
+  MaskKind kind = MaskKind::causal;
+  std::optional<Window> window;
+  std::optional<std::int64_t> chunk;  // keys of the query's own chunk of this many tokens only
+  std::string detail;                 // what `sparse` and `prefix` mean here; empty when there is nothing to say
+  bool operator==(const Mask&) const = default;
+};
+
+// z = cap * tanh(y / cap).
+struct SoftCap {
+  enum class Order : std::uint8_t { after_bias, before_bias };
+  double cap = 0.0;
+  Order order = Order::after_bias;
+  bool operator==(const SoftCap&) const = default;
+};
+
+// Normalisation of q and k. With weights and after the rotation, cached keys cannot be turned again.
+struct QkNorm {
+  enum class Kind : std::uint8_t { rms, l2, layer };
+  enum class Order : std::uint8_t { before, after };  // the rotation
+  enum class Over : std::uint8_t { head, all_heads };
+  Kind kind = Kind::rms;
+  Order order = Order::before;
+  bool weighted = true;
+  Over over = Over::head;
+  bool operator==(const QkNorm&) const = default;
+};
+
+// Everything that one attention sub-layer does with positions. Layers without attention carry index and kind only.
+struct LayerPlan {
+  std::int64_t index = 0;  // of the block; self and cross attention of one block share it
+  LayerKind kind = LayerKind::attention;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;
+  std::optional<std::int64_t> kv_from;  // reuses keys and values of that layer
+  double logit_scale = 1.0;             // the final factor on q.k, every constant folded in
+  std::optional<SoftCap> soft_cap;
+  bool sinks = false;
+  std::optional<QkNorm> qk_norm;
+  Mask mask;
+  std::vector<Rotate> rotate;
+  std::vector<ScoreTerm> score;
+  ValueScheme value;
+  QueryScale query_scale;
+  bool operator==(const LayerPlan&) const = default;
+};
+
+struct Stack {
+  std::string name;  // "decoder", "encoder", "vision", "audio"
+  std::vector<InputScheme> input;
+  std::vector<LayerPlan> layers;
+  bool operator==(const Stack&) const = default;
+};
+
+enum class SourceKind : std::uint8_t { config_json, gguf, params_json, preset };
+
+struct PlanSource {
+  SourceKind kind = SourceKind::config_json;
+  std::string name;
+  bool operator==(const PlanSource&) const = default;
+};
+
+// `where`: "/stacks/0/layers/0-31/rotate/0/base". `from`: a JSON pointer into the file, or "default: why".
+struct ValueSource {
+  std::string where;
+  std::string from;
+  bool operator==(const ValueSource&) const = default;
+};
+
+struct Warning {
+  std::string code;  // stable, kebab case: "precedence"
+  std::string message;
+  std::vector<std::string> keys;  // JSON pointers into the file
+  bool operator==(const Warning&) const = default;
+};
+
+struct Plan {
+  bool known = false;  // false: some fact that positions need could not be decided; a warning names it
+  std::string model_type;
+  std::string family;
+  PlanSource source;
+  std::optional<std::int64_t> trained_length;  // tokens
+  std::optional<std::int64_t> length;          // the sequence length that length-dependent rules are asked for
+  std::vector<Stack> stacks;
+  std::vector<ValueSource> sources;
+  std::vector<std::string> ignored_keys;  // JSON pointers: present in the file, not read
+  std::vector<Warning> warnings;
+  bool operator==(const Plan&) const = default;
+};
+
+// One paragraph a stack, equal runs of layers merged. Plain ASCII, lines of at most 80 columns.
+POSENC_API std::string describe(const Plan& plan);
+
+// JSON as docs/plan.schema.json says, with each rotation's inv_freq at plan.length. Throws Error for a plan whose
+// rotations do not pass check(). plan_from_json(to_json(plan)) == plan.
+POSENC_API std::string to_json(const Plan& plan);
+POSENC_API Result<Plan> plan_from_json(std::string_view json, std::string_view name = "plan.json");
+
+}  // namespace posenc

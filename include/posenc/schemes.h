@@ -1,0 +1,133 @@
+// Position schemes other than the rotation (rope.h), by the stage at which they act: input, score, value; and the
+// scales that depend on position. Here are the numbers a config gives; learned tables are weights and come separately.
+//
+// i is the query's position, j the key's, i - j their distance (positive: the key is in the past).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace posenc {
+
+// ---- input: x_i -> m * x_i + p_i ----
+
+// A learned table of `positions` rows; token i takes row i + offset (BERT, GPT-2: 0; OPT, BART: 2).
+struct LearnedInput {
+  std::int64_t positions = 0;
+  std::int64_t offset = 0;
+  bool operator==(const LearnedInput&) const = default;
+};
+
+// A fixed table of sines. The conventions in use differ.
+enum class SinusoidConvention : std::uint8_t { paper, tensor2tensor, musicgen, marian, whisper, xlnet };
+struct SinusoidalInput {
+  SinusoidConvention convention = SinusoidConvention::paper;
+  std::int64_t offset = 0;
+  bool operator==(const SinusoidalInput&) const = default;
+};
+
+// A learned table per axis, added up (ViT grids, Reformer's axial tables).
+struct AxialInput {
+  std::vector<std::int64_t> shape;
+  bool operator==(const AxialInput&) const = default;
+};
+
+using InputScheme = std::variant<LearnedInput, SinusoidalInput, AxialInput>;
+
+// ---- score: s_ij -> s_ij + b_ij ----
+
+// ALiBi, arXiv 2108.12409: -slope_h (i - j).
+struct Alibi {
+  std::int64_t heads = 0;
+  double max_bias = 8.0;
+  bool symmetric = false;  // -slope_h |i - j| (encoders)
+  bool scaled = false;     // multiplied by the softmax scale too (Falcon)
+  bool operator==(const Alibi&) const = default;
+};
+
+// T5, arXiv 1910.10683: a learned number per head and bucket of i - j.
+struct T5Bias {
+  std::int64_t buckets = 32;
+  std::int64_t max_distance = 128;
+  bool bidirectional = false;
+  bool table_per_layer = false;  // UMT5; T5 shares the first layer's table
+  bool operator==(const T5Bias&) const = default;
+};
+
+// Shaw et al., arXiv 1803.02155: q_i . E[clip(j - i, -left, right)].
+struct ShawKeys {
+  std::int64_t left = 0;
+  std::int64_t right = 0;
+  bool operator==(const ShawKeys&) const = default;
+};
+
+// Transformer-XL, arXiv 1901.02860: (q_i + v) . W r(i - j) + u . k_j.
+struct TransformerXl {
+  std::int64_t clamp_length = -1;  // -1: distances are not clamped
+  bool operator==(const TransformerXl&) const = default;
+};
+
+// XLNet, arXiv 1906.08237: Transformer-XL's terms, both directions, and one for the segment.
+struct XlNet {
+  std::int64_t clamp_length = -1;
+  bool bidirectional_data = false;
+  bool operator==(const XlNet&) const = default;
+};
+
+// DeBERTa, arXiv 2006.03654 (v1: buckets 0) and 2111.09543 (v2, v3: logarithmic buckets).
+struct Deberta {
+  std::int64_t buckets = 0;
+  std::int64_t max_distance = 0;
+  bool content_to_position = true;
+  bool position_to_content = true;
+  bool position_to_position = false;
+  bool shared_projection = false;
+  bool operator==(const Deberta&) const = default;
+};
+
+using ScoreTerm = std::variant<Alibi, T5Bias, ShawKeys, TransformerXl, XlNet, Deberta>;
+
+// ---- value: o_i -> o_i + sum_j a_ij r(i, j) ----
+
+struct ShawValues {
+  std::int64_t left = 0;
+  std::int64_t right = 0;
+  bool operator==(const ShawValues&) const = default;
+};
+
+// Values are turned like keys; `inverse_on_output` turns the output back (DeepSeek V4).
+struct RotatedValues {
+  bool inverse_on_output = false;
+  bool operator==(const RotatedValues&) const = default;
+};
+
+using ValueScheme = std::variant<std::monostate, ShawValues, RotatedValues>;
+
+// ---- query scale: q_i -> tau_i q_i ----
+
+// Llama 4: ln(1 + floor((i + 1) / floor_scale)) * attn_scale + 1.
+struct Llama4Temperature {
+  double attn_scale = 0.1;
+  double floor_scale = 8192.0;
+  bool operator==(const Llama4Temperature&) const = default;
+};
+
+// Ministral 3: 1 + beta * ln(1 + floor(i / original_max_position_embeddings)).
+struct MinistralTemperature {
+  double beta = 0.1;
+  std::int64_t original_max_position_embeddings = 0;
+  bool operator==(const MinistralTemperature&) const = default;
+};
+
+// Qwen 1: max(1, ln(i + 1) / ln(seq_length)).
+struct LogNScale {
+  std::int64_t seq_length = 0;
+  bool operator==(const LogNScale&) const = default;
+};
+
+using QueryScale = std::variant<std::monostate, Llama4Temperature, MinistralTemperature, LogNScale>;
+
+}  // namespace posenc

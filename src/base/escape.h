@@ -1,0 +1,11 @@
+// Makes text from a file safe to show: control characters, DEL, bidirectional controls and broken UTF-8 become \xNN.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace posenc {
+
+std::string escape(std::string_view text);
+
+}  // namespace posenc

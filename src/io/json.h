@@ -1,0 +1,70 @@
+// A bounded JSON reader: text -> a flat tree that keeps byte offsets, for files that may be hostile.
+//
+// Beyond RFC 8259 it accepts what model files really carry: bare NaN, Infinity and -Infinity (as numbers, refused when
+// asked for), and a UTF-8 byte order mark. Duplicate keys are kept and marked: asking for one is an error. Numbers keep
+// their text: 1e400 and 400-digit integers are refused only when they are asked for.
+// Memory: at most 64 bytes per byte of text plus 1 MiB. Time: n log n.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posenc/error.h"
+
+namespace posenc::io {
+
+inline constexpr std::int64_t kMaxJsonBytes = 64LL << 20;
+inline constexpr std::int64_t kMaxJsonDepth = 128;
+
+enum class JsonKind : std::uint8_t { null, boolean, number, string, array, object };
+std::string_view name(JsonKind kind) noexcept;
+
+class JsonDocument;
+
+// A handle on one value of a document, cheap to copy; valid as long as the document is.
+class JsonValue {
+ public:
+  JsonKind kind() const noexcept;
+  bool is_null() const noexcept { return kind() == JsonKind::null; }
+
+  // Each of these asks for a value of one type and says what is wrong when it is another.
+  Result<bool> as_bool() const;
+  Result<double> as_double() const;        // finite, else ErrorKind::not_finite
+  Result<std::int64_t> as_int() const;     // 4096.0 is 4096; 4096.5 and 2^63 are ErrorKind::out_of_range
+  Result<std::string_view> as_string() const;
+  std::string_view text() const noexcept;  // a number's own text, a string's content; else empty
+
+  // Members in file order, of an array or an object; empty for anything else.
+  std::int64_t size() const noexcept;
+  std::vector<JsonValue> items() const;
+  std::string_view key() const noexcept;  // of a member of an object; else empty
+  // The member of that name. Nothing when absent or when this is no object.
+  // When the key stands twice, the error says so with both lines.
+  Result<std::optional<JsonValue>> find(std::string_view key) const;
+
+  std::string pointer() const;  // JSON pointer (RFC 6901) from the root: "/rope_scaling/factor"; root is ""
+  std::int64_t offset() const noexcept;
+  // An error about this value: place and what came are filled in.
+  FileError error(ErrorKind kind, std::string expected, std::string detail = {}) const;
+};
+
+struct JsonDuplicate {
+  std::string pointer;
+  std::int64_t first_line = 0;
+  std::int64_t second_line = 0;
+};
+
+class JsonDocument {
+ public:
+  // `name` stands for the file in errors.
+  static Result<JsonDocument> parse(std::string_view text, std::string_view name);
+  JsonValue root() const noexcept;
+  const std::vector<JsonDuplicate>& duplicates() const noexcept;
+  bool had_byte_order_mark() const noexcept;
+};
+
+}  // namespace posenc::io
