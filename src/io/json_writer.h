@@ -47,8 +47,10 @@ class JsonWriter {
   void value(T number) {
     if constexpr (std::same_as<T, bool>) {
       scalar(number ? "true" : "false");
+    } else if constexpr (std::signed_integral<T>) {
+      whole(std::int64_t{number});
     } else {
-      integer(static_cast<std::int64_t>(number));
+      whole(std::uint64_t{number});
     }
   }
 
@@ -80,7 +82,8 @@ class JsonWriter {
   };
   void open(char bracket, JsonLayout layout);
   void close(char bracket);
-  void integer(std::int64_t number);
+  void whole(std::int64_t number);
+  void whole(std::uint64_t number);
   void scalar(std::string_view token);
   void quote(std::string_view text);
   void before_value();
