@@ -1,6 +1,7 @@
 // JSON -> Plan (docs/plan.schema.json): the document, and the rotations with what is computed for them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -53,9 +54,36 @@ void require_frequencies(Reading& reading, const io::JsonValue& factor, double g
   }
 }
 
-// The place of a rule that check() found broken, below the rotation: "scaling.factor" is /scaling/factor.
+// The value that Problem::field names: "base", "factor" (of the rule), "axes.of_pair[3]", "short_factor[2]".
+io::JsonValue place_of(const io::JsonValue& rotate, std::string_view field) {
+  const std::size_t bracket = std::min(field.find('['), field.size());
+  std::string_view key = field.substr(0, bracket);
+  if (key == "axes.names") key = "axes";
+  if (key == "axes.of_pair") key = "axis_of_pair";
+
+  const auto member = [&](const io::JsonValue& object) {
+    const auto found = object.find(key);
+    return found ? *found : std::nullopt;
+  };
+  const auto scaling = rotate.find("scaling");
+  std::optional<io::JsonValue> value;
+  if (scaling && *scaling) value = member(**scaling);
+  if (!value) value = member(rotate);
+  if (!value) return rotate;
+
+  std::int64_t index = 0;
+  for (const char c : field.substr(std::min(bracket + 1, field.size()))) {
+    if (c >= '0' && c <= '9') index = std::min(10 * index + (c - '0'), value->size());
+  }
+  const bool has_element = bracket < field.size() && index < value->size();
+  return has_element ? value->items()[static_cast<std::size_t>(index)] : *value;
+}
+
 FileError broken_rule(const io::JsonValue& rotate, const Problem& problem) {
-  FileError error = rotate.error(ErrorKind::bad_plan, fmt::format("{} must {}", problem.field, problem.must));
+  std::string must = problem.must;
+  if (must.ends_with(',')) must.pop_back();
+  FileError error =
+      place_of(rotate, problem.field).error(ErrorKind::bad_plan, fmt::format("{} to {}", problem.field, must));
   error.got = problem.is;
   return error;
 }
