@@ -95,6 +95,10 @@ std::vector<Place> RopeDicts::places(LayerType type) {
   return found;
 }
 
+bool RopeDicts::has_axes() const {
+  return chosen_ && scope_.reader().look(chosen_->value, "mrope_section").has_value();
+}
+
 void RopeDicts::warn_unknown() const {
   if (!chosen_ || !chosen_->in_file) return;
   std::vector<std::string> unread = scope_.reader().unread_members(chosen_->value);
