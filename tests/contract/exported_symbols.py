@@ -10,7 +10,7 @@ import sys
 
 import checkout
 
-COMMENT = re.compile(r"//[^\n]*")
+COMMENT = re.compile(r"//[^\n]*|^#[^\n]*", re.MULTILINE)  # and directives
 PROMISE = re.compile(r"POSENC_API\s+([^;{]*)")
 TYPE = re.compile(r"(?:class|struct)\s+(?:POSENC_API\s+)?(\w+)")
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.MULTILINE)

@@ -3,7 +3,7 @@
 #
 #   consume.sh install BUILD PREFIX
 #   consume.sh cmake SOURCE BUILD [-D...]
-#   consume.sh pkg_config PREFIX BUILD static|shared COMPILER FLAGS SOURCE
+#   consume.sh pkg_config PREFIX BUILD static|shared COMPILER SOURCE     (reads CXXFLAGS)
 set -eu
 
 install_tree() {  # BUILD PREFIX
@@ -20,7 +20,7 @@ consume_by_cmake() {  # SOURCE BUILD [-D...]
   "$build/consumer"
 }
 
-consume_by_pkg_config() {  # PREFIX BUILD KIND COMPILER FLAGS SOURCE
+consume_by_pkg_config() {  # PREFIX BUILD KIND COMPILER SOURCE
   pc=$(find "$1" -name posenc.pc)
   PKG_CONFIG_PATH=$(dirname "$pc")
   export PKG_CONFIG_PATH
@@ -31,7 +31,7 @@ consume_by_pkg_config() {  # PREFIX BUILD KIND COMPILER FLAGS SOURCE
   library_dir=$(pkg-config --variable=libdir posenc)
   mkdir -p "$2"
   # shellcheck disable=SC2086  # lists of words
-  "$4" $5 "$6" $flags -o "$2/consumer"
+  "$4" ${CXXFLAGS:-} "$5" $flags -o "$2/consumer"
   LD_LIBRARY_PATH=$library_dir "$2/consumer"
 }
 
