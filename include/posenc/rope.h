@@ -24,7 +24,8 @@ namespace posenc {
 
 // Which two channels turn together. `half` pairs channel p with p + dim/2; `interleaved` pairs 2p with 2p + 1.
 // half:        rotate_half, NeoX, "non-interleaved", ONNX interleaved=0, ggml NEOX, MLX traditional=False
-// interleaved: GPT-J, Meta's complex form, rotate_every_two, "adjacent", ONNX interleaved=1, ggml NORM, MLX traditional=True
+// interleaved: GPT-J, Meta's complex form, rotate_every_two, "adjacent", ONNX interleaved=1, ggml NORM,
+//              MLX traditional=True
 // (`mrope_interleaved` in a config is about axes, not about pairs.)
 enum class Pairing : std::uint8_t { half, interleaved };
 
@@ -33,7 +34,7 @@ template <typename T>
 class Required {
  public:
   Required() = delete;
-  constexpr Required(T value) : value_(std::move(value)) {}  // NOLINT: stands for its value
+  constexpr Required(T value) : value_(std::move(value)) {}        // NOLINT: stands for its value
   constexpr operator const T&() const noexcept { return value_; }  // NOLINT: stands for its value
   constexpr const T& get() const noexcept { return value_; }
   constexpr bool operator==(const Required&) const = default;

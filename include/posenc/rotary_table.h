@@ -41,11 +41,11 @@ struct RotaryLayout {
 POSENC_API RotaryLayout layout(const Rope& rope);
 
 struct TableOptions {
-  std::int64_t start = 0;               // first position
-  std::int64_t count = 0;               // positions start .. start + count - 1
-  std::optional<std::int64_t> length{};   // of the sequence, for rules that depend on it; default: see frequencies()
+  std::int64_t start = 0;                // first position
+  std::int64_t count = 0;                // positions start .. start + count - 1
+  std::optional<std::int64_t> length{};  // of the sequence, for rules that depend on it; default: see frequencies()
   Angles angles = Angles::exact;
-  std::int64_t max_bytes = 1LL << 30;   // a larger table is refused with Error before anything is allocated
+  std::int64_t max_bytes = 1LL << 30;  // a larger table is refused with Error before anything is allocated
   Isa isa = Isa::automatic;
 };
 
