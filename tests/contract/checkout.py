@@ -4,23 +4,30 @@ A contract is a function from its input to a list of complaints. Before it looks
 that break it, and must complain about each: a check that cannot fail proves nothing.
 """
 import pathlib
+import shutil
 import subprocess
 import sys
 
-_NOT_SOURCE = ("build", ".git", ".cache", "__pycache__")
+_NOT_SOURCE = ("build/", "build-", ".git/", ".cache/")
+
+
+def _known_to_git(root):
+    """What git tracks or would; None where git is not there or will not say."""
+    if not (root / ".git").exists() or shutil.which("git") is None:
+        return None
+    listing = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                             capture_output=True, text=True, check=False)
+    return [name for name in listing.stdout.split("\0") if name] if listing.returncode == 0 else None
 
 
 def files(root):
-    """Paths relative to root: what git tracks or would, or everything but build folders where git cannot say."""
-    git = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                         capture_output=True, text=True, check=False) if (root / ".git").exists() else None
-    if git is not None and git.returncode == 0:
-        listed = [pathlib.PurePosixPath(name) for name in git.stdout.split("\0") if name]
-    else:
-        listed = [pathlib.PurePosixPath(path.relative_to(root)) for path in root.rglob("*")]
-        listed = [path for path in listed if not any(path.parts[0].startswith(name) for name in _NOT_SOURCE)
-                  and "__pycache__" not in path.parts]
-    return sorted(path for path in listed if (root / path).is_file())
+    """Paths relative to root of everything but what was built."""
+    listed = _known_to_git(root)
+    if listed is None:
+        listed = [path.relative_to(root).as_posix() for path in root.rglob("*")]
+        listed = [name for name in listed if not name.startswith(_NOT_SOURCE) and "__pycache__" not in name]
+    paths = [pathlib.PurePosixPath(name) for name in listed]
+    return sorted(path for path in paths if (root / path).is_file())
 
 
 def must_complain(samples, contract):
