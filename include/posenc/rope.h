@@ -37,6 +37,7 @@ class Required {
   constexpr operator const T&() const noexcept { return value_; }  // NOLINT: stands for its value
   constexpr const T& get() const noexcept { return value_; }
   constexpr bool operator==(const Required&) const = default;
+  constexpr bool operator==(const T& value) const { return value_ == value; }  // of both conversions, neither is better
 
  private:
   T value_;
@@ -89,7 +90,7 @@ struct LongRopeScaling {
   std::vector<double> long_factor;   // [dim/2]
   std::int64_t original_max_position_embeddings = 0;
   double factor = 1.0;  // extended length over original length
-  std::optional<double> attention_factor;
+  std::optional<double> attention_factor;  // not used beside the two below
   std::optional<double> short_mscale;  // PhiMoE: the attention factor up to the original length
   std::optional<double> long_mscale;   // PhiMoE: and beyond it
   bool operator==(const LongRopeScaling&) const = default;
@@ -184,7 +185,7 @@ struct Frequencies {
 
 // The frequencies of `rope` for a sequence of `length` tokens (largest position + 1). Without a length, dynamic NTK
 // answers for its trained length and LongRoPE with its short list, as Hugging Face does. Throws Error when
-// check(rope) finds a problem or length < 1.
+// check(rope) finds a problem, when length < 1, and when a frequency overflows or vanishes at that length or in float.
 POSENC_API Frequencies frequencies(const Rope& rope, std::optional<std::int64_t> length = {},
                                    Arithmetic arithmetic = Arithmetic::exact);
 

@@ -1,0 +1,23 @@
+// The ladder of frequencies that every scaling rule starts from: base^(-2p/dim). RoFormer, arXiv 2104.09864, (15).
+//
+// How the exponents are laid over the pairs (Ladder in rope.h), for A axes and pair p = place i of block a:
+//   shared     2p / dim
+//   per_axis   2i / (dim/A)          Qwen2-VL's vision tower (arXiv 2409.12191), SAM 2, V-JEPA 2
+//   dealt      2(iA + a) / dim       Pixtral (arXiv 2410.07073): rows take even rungs, columns odd ones
+#pragma once
+
+#include <vector>
+
+#include "posenc/rope.h"
+
+namespace posenc::math {
+
+// base^(2p/dim), the inverse of the frequencies. [dim/2]. `base` is rope.base unless a rule changes it.
+template <typename Real>
+std::vector<Real> powers(const Rope& rope, double base);
+
+// 1 / powers. [dim/2], radians per position.
+template <typename Real>
+std::vector<Real> ladder(const Rope& rope, double base);
+
+}  // namespace posenc::math

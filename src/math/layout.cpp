@@ -1,0 +1,83 @@
+#include "math/layout.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+namespace posenc::math {
+namespace {
+
+std::optional<Problem> check_channels(const RotaryLayout& layout) {
+  const auto& [pairing, head_dim, first_channel, dim, axes] = layout;
+  if (pairing.get() != Pairing::half && pairing.get() != Pairing::interleaved) {
+    return Problem{"pairing", "be half or interleaved", fmt::format("{}", static_cast<int>(pairing.get()))};
+  }
+  if (head_dim < 1 || head_dim > kMaxHeadDim) {
+    return Problem{"head_dim", fmt::format("lie from 1 to {}", kMaxHeadDim), fmt::format("{}", head_dim)};
+  }
+  if (dim < 2 || dim % 2 != 0) {
+    return Problem{"dim", "be even and at least 2, since channels turn in pairs,", fmt::format("{}", dim)};
+  }
+  if (dim > head_dim) {
+    return Problem{"dim", fmt::format("be at most head_dim, {},", head_dim), fmt::format("{}", dim)};
+  }
+  if (first_channel < 0 || first_channel > head_dim - dim) {
+    return Problem{"first_channel",
+                   fmt::format("lie from 0 to head_dim - dim = {} - {} = {}", head_dim, dim, head_dim - dim),
+                   fmt::format("{}", first_channel)};
+  }
+  return {};
+}
+
+std::optional<Problem> check_axes(const RotaryLayout& layout) {
+  const AxisMap& axes = layout.axes;
+  if (axes.names.empty()) return Problem{"axes.names", "name at least one axis", "empty"};
+  if (axes.of_pair.empty()) return {};
+  if (axes.of_pair.size() != static_cast<std::size_t>(layout.pairs())) {
+    return Problem{"axes.of_pair",
+                   fmt::format("name an axis for each pair, dim / 2 = {} / 2 = {},", layout.dim, layout.pairs()),
+                   fmt::format("{} long", axes.of_pair.size())};
+  }
+  for (std::size_t p = 0; p < axes.of_pair.size(); ++p) {
+    if (axes.of_pair[p] >= 0 && static_cast<std::size_t>(axes.of_pair[p]) < axes.names.size()) continue;
+    return Problem{fmt::format("axes.of_pair[{}]", p),
+                   fmt::format("be one of the {} axes, 0 to {},", axes.names.size(), axes.names.size() - 1),
+                   fmt::format("{}", axes.of_pair[p])};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Problem> check_layout(const RotaryLayout& layout) {
+  if (auto problem = check_channels(layout)) return problem;
+  return check_axes(layout);
+}
+
+std::optional<Problem> check_blocks(const RotaryLayout& layout) {
+  const auto axes = static_cast<std::int64_t>(layout.axes.names.size());
+  if (layout.pairs() % axes != 0) {
+    return Problem{"dim", fmt::format("divide evenly among {} axes: a multiple of {}", axes, 2 * axes),
+                   fmt::format("{}", layout.dim)};
+  }
+  const std::int64_t block = layout.pairs() / axes;
+  for (std::int64_t p = 0; p < layout.pairs(); ++p) {
+    const std::int64_t axis = layout.axes.of_pair.empty() ? 0 : layout.axes.of_pair[static_cast<std::size_t>(p)];
+    if (axis == p / block) continue;
+    return Problem{fmt::format("axes.of_pair[{}]", p),
+                   fmt::format("be {} for a ladder over axial blocks of {} pairs", p / block, block),
+                   fmt::format("{}", axis)};
+  }
+  return {};
+}
+
+}  // namespace posenc::math
+
+namespace posenc {
+
+RotaryLayout layout(const Rope& rope) {
+  if (auto problem = check(rope)) throw Error("layout", *problem);
+  return {rope.pairing, rope.head_dim, rope.first_channel, rope.dim, rope.axes};
+}
+
+}  // namespace posenc

@@ -1,0 +1,23 @@
+// Which channels of a head turn, and by which coordinate: what Rope and RotaryLayout have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "posenc/error.h"
+#include "posenc/rotary_table.h"
+
+namespace posenc::math {
+
+// Channels of one head. No model comes near (512 is the largest known); the bound keeps a hostile config from asking
+// for gigabytes.
+inline constexpr std::int64_t kMaxHeadDim = 65536;
+
+// The first member that contradicts another, or nothing. `axes` included.
+std::optional<Problem> check_layout(const RotaryLayout& layout);
+
+// For ladders that are laid over the axes: every axis has one block of as many pairs, in order.
+std::optional<Problem> check_blocks(const RotaryLayout& layout);
+
+}  // namespace posenc::math

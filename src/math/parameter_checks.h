@@ -1,0 +1,26 @@
+// The conditions that parameters of several rules must fulfil. Each returns the Problem, or nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posenc/error.h"
+#include "posenc/rope.h"
+
+namespace posenc::math {
+
+std::optional<Problem> check_above_zero(std::string_view field, double value);
+std::optional<Problem> check_not_negative(std::string_view field, double value);
+std::optional<Problem> check_not_negative(std::string_view field, const std::optional<double>& value);
+std::optional<Problem> check_at_least(std::string_view field, std::int64_t value, std::int64_t least);
+
+// A divisor for each pair of `rope`: dim/2 finite numbers above 0.
+std::optional<Problem> check_divisors(const Rope& rope, std::string_view field, const std::vector<double>& divisors);
+
+// For rules whose formula speaks of all dim/2 pairs as one ladder.
+std::optional<Problem> check_shared_ladder(const Rope& rope, std::string_view rule);
+
+}  // namespace posenc::math
