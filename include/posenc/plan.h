@@ -134,6 +134,19 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+// The names that JSON, describe() and the command line share: "half", "cross_attention", "config.json".
+POSENC_API std::string_view name(Pairing pairing) noexcept;
+POSENC_API std::string_view name(Ladder ladder) noexcept;
+POSENC_API std::string_view name(SinusoidConvention convention) noexcept;
+POSENC_API std::string_view name(LayerKind kind) noexcept;
+POSENC_API std::string_view name(RotateRole role) noexcept;
+POSENC_API std::string_view name(MaskKind kind) noexcept;
+POSENC_API std::string_view name(SoftCap::Order order) noexcept;
+POSENC_API std::string_view name(QkNorm::Kind kind) noexcept;
+POSENC_API std::string_view name(QkNorm::Order order) noexcept;
+POSENC_API std::string_view name(QkNorm::Over over) noexcept;
+POSENC_API std::string_view name(SourceKind kind) noexcept;
+
 // Layers of a stack that are equal in everything but their index.
 struct LayerRun {
   std::vector<std::int64_t> layers;  // positions in Stack::layers, ascending
