@@ -172,8 +172,9 @@ struct XPos {
   bool operator==(const XPos&) const = default;
 };
 
-// The first rule that `rope` breaks, or nothing. Every function that takes a Rope throws Error for it.
-POSENC_API std::optional<Problem> check(const Rope& rope);
+// The first rule that `rope` breaks, or nothing; with a length, also what holds up to the trained length only. Every
+// function that takes a Rope throws Error for it.
+POSENC_API std::optional<Problem> check(const Rope& rope, std::optional<std::int64_t> length = {});
 
 // In which arithmetic frequencies are computed. `float32` rounds each step to float in the order of Hugging Face's
 // code (exponent, power, reciprocal, rule): what checkpoints were trained with.

@@ -38,9 +38,7 @@ std::string axes(const Rope& rope) {
 
 std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {
   const Rope& rope = posenc::rope(rotate);
-  std::optional<Problem> problem = check(rope);
-  if (!problem && length && *length < 1) problem = Problem{"length", "be at least 1", fmt::format("{}", *length)};
-  if (problem) {
+  if (const std::optional<Problem> problem = check(rope, length)) {
     return fmt::format("impossible, {} must {} but is {}", problem->field, problem->must, problem->is);
   }
   std::string out = fmt::format("{} of {} heads, channels {}-{} of {}, pairing {}, base {}, rule {}, attention factor {}",

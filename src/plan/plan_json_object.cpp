@@ -10,7 +10,7 @@ namespace posenc::plan {
 namespace {
 
 // Of all stacks together. The deepest models have about a thousand; work on a plan may grow with the square.
-constexpr std::int64_t kMaxLayers = 16384;
+constexpr std::int64_t kMaxLayersRead = 16384;
 
 bool contains(Range range, double value) {
   return value > range.low || (range.low_is_inside && value >= range.low);
@@ -115,8 +115,8 @@ void ObjectReader::read(const io::JsonValue& value, std::vector<ValueSource>& to
 
 void ObjectReader::read(const io::JsonValue& value, LayerPlan& to, Range) {
   if (failed()) return;
-  if (++reading_.layers > kMaxLayers) {
-    return reading_.fail(value, ErrorKind::limit, fmt::format("at most {} layers", kMaxLayers));
+  if (++reading_.layers > kMaxLayersRead) {
+    return reading_.fail(value, ErrorKind::limit, fmt::format("at most {} layers", kMaxLayersRead));
   }
   ObjectReader layer(value, reading_);
   layer.field("index", to.index, at_least(0));

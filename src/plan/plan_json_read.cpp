@@ -139,7 +139,7 @@ std::optional<Rotate> ObjectReader::read_rotate() {
   finish();
   if (failed()) return std::nullopt;
 
-  if (const std::optional<Problem> problem = check(rope)) {
+  if (const std::optional<Problem> problem = check(rope, reading_.length)) {
     reading_.fail(broken_rule(object_, *problem));
     return std::nullopt;
   }

@@ -168,24 +168,24 @@ class PlanWriter {
   throw Error("to_json", Problem{std::move(field), std::move(must), std::move(is)});
 }
 
-void require_layer(const LayerPlan& layer, const std::string& place) {
+void require_layer(const LayerPlan& layer, std::optional<std::int64_t> length, const std::string& place) {
   if (!plan::may_attend(layer.kind) && !plan::has_index_and_kind_only(layer)) {
     refuse(place, "have index and kind only", fmt::format("of kind {} with more", name(layer.kind)));
   }
   for (std::size_t r = 0; r < layer.rotate.size(); ++r) {
-    if (const std::optional<Problem> problem = check(rope(layer.rotate[r]))) {
+    if (const std::optional<Problem> problem = check(rope(layer.rotate[r]), length)) {
       refuse(fmt::format("{}.rotate[{}].{}", place, r, problem->field), problem->must, problem->is);
     }
   }
 }
 
-// What JSON could not hold.
+// Refuses what JSON could not hold.
 void require(const Plan& plan) {
   if (plan.length && *plan.length < 1) refuse("length", "be at least 1", fmt::format("{}", *plan.length));
   for (std::size_t s = 0; s < plan.stacks.size(); ++s) {
     const std::vector<LayerPlan>& layers = plan.stacks[s].layers;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      require_layer(layers[l], fmt::format("stacks[{}].layers[{}]", s, l));
+      require_layer(layers[l], plan.length, fmt::format("stacks[{}].layers[{}]", s, l));
     }
   }
   std::vector<std::string_view> places;
