@@ -1,6 +1,6 @@
 #include "base/escape.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <cstddef>
 
@@ -15,7 +15,9 @@ std::string escape(std::string_view text) {
     const CodePoint point = first_code_point(text);
     const std::size_t taken = point.length == 0 ? 1 : point.length;
     if (point.length == 0 || steers_a_terminal(point.value)) {
-      for (const char c : text.substr(0, taken)) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      for (const char c : text.substr(0, taken)) {
+        out += fmt::format(FMT_COMPILE("\\x{:02x}"), static_cast<unsigned char>(c));
+      }
     } else {
       out += text.substr(0, taken);
     }

@@ -18,7 +18,7 @@ TOO_LONG = 600  # STYLE: one file, one subject
 MACHINE_PATH = re.compile(r"(?<![\w./$}>])/(?:" + "|".join(["home", "root", "work", "workspace", "Users", "tmp"]) + r")/")
 URL_HOST = re.compile(r"https?://([\w.-]+)")
 HOSTS = {
-    "arxiv.org", "doi.org", "github.com", "huggingface.co", "json-schema.org", "keepachangelog.com", "semver.org",
+    "arxiv.org", "doi.org", "git-lfs.github.com", "github.com", "huggingface.co", "json-schema.org", "keepachangelog.com", "semver.org",
     "www.apache.org", "www.rfc-editor.org", "www.unicode.org", "en.wikipedia.org",
 }
 
