@@ -35,7 +35,9 @@ Result<std::string> read_standard_input() {
     bytes.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     if (got == 0) break;
     if (got < 0 && errno != EINTR) {
-      FileError error{ErrorKind::io_read, "<stdin>"};
+      FileError error;
+      error.kind = ErrorKind::io_read;
+      error.file = "<stdin>";
       error.expected = "to read standard input";
       error.got = std::strerror(errno);
       return error;
