@@ -9,7 +9,7 @@ import sys
 import checkout
 
 # What each folder may include: whole layers by name, and headers in angle brackets. "std" is every header of the C++
-# library; "public" is include/posenc.
+# library, "public" is include/posenc, a name with a dot is that header alone.
 LAYERS = {
     "include/posenc": {"std", "public"},
     "src/base": {"std", "public", "base", "fmt"},
@@ -46,6 +46,8 @@ def quoted_layer(path, included, existing):
 def bracketed_layer(included):
     """What an include in angle brackets is in the table: a library's folder, "std", or itself."""
     first = included.parts[0]
+    if first == "posenc":  # as users write it
+        return "public"
     if len(included.parts) > 1 and first in {"fmt", "rapidjson", "CLI", "nanobind"}:
         return first
     return "std" if STD.fullmatch(str(included)) else str(included)
@@ -88,6 +90,7 @@ checkout.must_complain({
     "a file that does not exist": sample("src/plan/a.cpp", '#include "plan/absent.h"'),
     "a folder outside the table": sample("src/extra/a.cpp", ""),
 }, contract)
+checkout.must_accept(sample("tools/posenc/a.cpp", "#include <posenc/rope.h>\n#include <CLI/CLI.hpp>"), contract)
 checkout.must_accept(sample("src/plan/a.cpp", '#include "plan/plan.h"\n#include "base/escape.h"\n#include <map>'),
                      contract)
 

@@ -31,7 +31,7 @@ consume_by_pkg_config() {  # PREFIX BUILD KIND COMPILER SOURCE
   library_dir=$(pkg-config --variable=libdir posenc)
   mkdir -p "$2"
   # shellcheck disable=SC2086  # lists of words
-  "$4" ${CXXFLAGS:-} "$5" $flags -o "$2/consumer"
+  "$4" -std=c++20 ${CXXFLAGS:-} "$5" $flags -o "$2/consumer"
   LD_LIBRARY_PATH=$library_dir "$2/consumer"
 }
 
