@@ -1,6 +1,6 @@
 #include "plan/attention_shape.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 namespace posenc::plan {
 namespace {
@@ -8,21 +8,19 @@ namespace {
 constexpr Bounds kHeadCounts{1, kMaxHeads};
 constexpr Bounds kHeadDims{1, kMaxHeadDim};
 
-std::string family_default(const Family& family) { return fmt::format("default: the {} family", family.name); }
-
 Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
   const Sourced<std::int64_t> hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize});
   const auto place = scope.peek(keys::kHidden);
   if (scope.reader().failed() || !place) return {};
   if (hidden.value % heads.value != 0) {
-    scope.reader().fail(*place, ErrorKind::not_divisible, fmt::format("a multiple of the {} heads", heads.value),
-                        fmt::format("no head_dim is given, and {} / {} leaves {}", hidden.value, heads.value,
+    scope.reader().fail(*place, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("a multiple of the {} heads"), heads.value),
+                        fmt::format(FMT_COMPILE("no head_dim is given, and {} / {} leaves {}"), hidden.value, heads.value,
                                     hidden.value % heads.value));
     return {};
   }
   if (hidden.value / heads.value > kMaxHeadDim) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, fmt::format("at most {} channels a head", kMaxHeadDim),
-                        fmt::format("{} / {} = {}", hidden.value, heads.value, hidden.value / heads.value));
+    scope.reader().fail(*place, ErrorKind::out_of_range, fmt::format(FMT_COMPILE("at most {} channels a head"), kMaxHeadDim),
+                        fmt::format(FMT_COMPILE("{} / {} = {}"), hidden.value, heads.value, hidden.value / heads.value));
     return {};
   }
   return {hidden.value / heads.value, hidden.from};
@@ -38,8 +36,8 @@ Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64
   if (!given.value) return {heads.value, given.from.empty() ? "default: as many as heads" : given.from};
   if (reader.failed() || heads.value % *given.value == 0) return {*given.value, given.from};
   if (const auto place = scope.peek(keys::kKvHeads)) {
-    reader.fail(*place, ErrorKind::not_divisible, fmt::format("a divisor of the {} heads", heads.value),
-                fmt::format("{} / {} leaves {}", heads.value, *given.value, heads.value % *given.value));
+    reader.fail(*place, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("a divisor of the {} heads"), heads.value),
+                fmt::format(FMT_COMPILE("{} / {} leaves {}"), heads.value, *given.value, heads.value % *given.value));
   }
   return {};
 }

@@ -1,6 +1,6 @@
 #include "plan/config_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
 #include <utility>
@@ -84,11 +84,11 @@ std::optional<std::int64_t> ConfigReader::integer(const Place& place, Bounds bou
   const auto value = value_or_error(*this, place.value.as_int());
   if (!value) return {};
   if (*value < bounds.low || *value > bounds.high) {
-    fail(place, ErrorKind::out_of_range, fmt::format("an integer from {} to {}", bounds.low, bounds.high));
+    fail(place, ErrorKind::out_of_range, fmt::format(FMT_COMPILE("an integer from {} to {}"), bounds.low, bounds.high));
     return {};
   }
   if (place.in_file && !is_written_as_integer(place.value.text())) {
-    warn("integral-float", fmt::format("{} is written as {}; read as {}.", place.from, place.value.text(), *value),
+    warn("integral-float", fmt::format(FMT_COMPILE("{} is written as {}; read as {}."), place.from, place.value.text(), *value),
          {place.from});
   }
   return value;
@@ -114,7 +114,7 @@ void ConfigReader::fail(const Place& place, ErrorKind kind, std::string expected
   // A class default is no place in the file: the file's own value that does not go with it is beside it.
   if (place.in_file) return fail(place.value.error(kind, std::move(expected), std::move(detail)));
   FileError error = root_.error(kind, std::move(expected), std::move(detail));
-  error.got = fmt::format("{} ({})", shown(place.value), place.from);
+  error.got = fmt::format(FMT_COMPILE("{} ({})"), shown(place.value), place.from);
   fail(std::move(error));
 }
 
@@ -126,7 +126,7 @@ void ConfigReader::warn(std::string_view code, std::string message, std::vector<
 void ConfigReader::settle(const Place& winner, const Place& loser) {
   if (!loser.in_file || same_value(winner.value, loser.value)) return;
   warn("precedence",
-       fmt::format("{} is {} and {} is {}; the first wins.", winner.from, shown(winner.value), loser.from,
+       fmt::format(FMT_COMPILE("{} is {} and {} is {}; the first wins."), winner.from, shown(winner.value), loser.from,
                    shown(loser.value)),
        {winner.from, loser.from});
 }
@@ -167,7 +167,7 @@ std::vector<Warning> ConfigReader::take_warnings() {
     for (const io::JsonDuplicate& duplicate : document_.duplicates()) keys.push_back(duplicate.pointer);
     const io::JsonDuplicate& first = document_.duplicates().front();
     warn("duplicate-key",
-         fmt::format("{} stands on lines {} and {}; no position key is affected.", first.pointer, first.first_line,
+         fmt::format(FMT_COMPILE("{} stands on lines {} and {}; no position key is affected."), first.pointer, first.first_line,
                      first.second_line),
          std::move(keys));
   }

@@ -33,6 +33,7 @@ class ConfigReader {
   std::optional<Place> look(const io::JsonValue& object, std::string_view key);
   // This value bears on the plan.
   void mark_read(const Place& place);
+  bool was_read(const io::JsonValue& value) const { return read_.contains(value.offset()); }
   // The members of this object are judged one by one.
   void enter(const io::JsonValue& object);
 

@@ -1,4 +1,6 @@
 // One row a family. Facts: the transformers 5.23.0 class named by the stem; ChatGLM: its published remote code.
+#include <fmt/compile.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -154,6 +156,8 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::span<const Family> families() noexcept { return kFamilies; }
+
+std::string family_default(const Family& family) { return fmt::format(FMT_COMPILE("default: the {} family"), family.name); }
 
 const Family* find_family(std::string_view model_type) noexcept {
   const auto row = std::ranges::find_if(

@@ -4,7 +4,10 @@
 // attention_shape, layer_pattern, rope_draft and text_stack. A new family is a row, unless it needs a new rule.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "plan/config_keys.h"
@@ -102,5 +105,7 @@ const Family* find_family_of_class(std::string_view architecture) noexcept;
 bool has_class(const Family& family, std::string_view architecture) noexcept;
 
 std::span<const Family> families() noexcept;
+// The source of what a row decides: "default: the llama family".
+std::string family_default(const Family& family);
 
 }  // namespace posenc::plan

@@ -1,6 +1,6 @@
 #include "plan/layer_pattern.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
 #include <utility>
@@ -55,8 +55,8 @@ std::optional<std::pair<Place, std::vector<JsonValue>>> layer_list(ConfigScope& 
   if (!entries || entries->empty()) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != layers && count != layers + 1) {
-    scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format("{} entries, one for each layer", layers),
-                        fmt::format("{} entries; one more than layers is allowed", count));
+    scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("{} entries, one for each layer"), layers),
+                        fmt::format(FMT_COMPILE("{} entries; one more than layers is allowed"), count));
     return {};
   }
   scope.reader().mark_read(*place);
@@ -111,7 +111,7 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
       reader.mark_read(*place);
       types = {said, place->from};
     } else if (said != types->value) {
-      reader.warn("precedence", fmt::format("{} and {} give different layers a window; the first wins.", types->from, place->from),
+      reader.warn("precedence", fmt::format(FMT_COMPILE("{} and {} give different layers a window; the first wins."), types->from, place->from),
                   {types->from, place->from});
     }
   }
@@ -121,7 +121,7 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
   }
   const std::int64_t n = scope.family().default_pattern;
   return {types_of(layers, [n](std::int64_t i) { return (i + 1) % n != 0; }),
-          fmt::format("default: every {}th layer of the {} family is full", n, scope.family().name)};
+          fmt::format(FMT_COMPILE("default: every {}th layer of the {} family is full"), n, scope.family().name)};
 }
 
 Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
@@ -132,7 +132,7 @@ Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPa
   // Without a window the types mean nothing, unless each has a rotation of its own.
   if (rule != Windows::none && !limit.value && !scope.family().ropes_per_type) return {types_of(layers, full), limit.from};
   switch (rule) {
-    case Windows::none: return {types_of(layers, full), fmt::format("default: the {} family", scope.family().name)};
+    case Windows::none: return {types_of(layers, full), family_default(scope.family())};
     case Windows::every_layer: return {types_of(layers, every), pattern.window.from};
     case Windows::patterned: return patterned_types(scope, layers);
     case Windows::late_layers:
@@ -218,7 +218,7 @@ std::optional<LayerType> layer_type(std::string_view name) noexcept {
 LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   LayerPattern pattern;
   pattern.layers.resize(static_cast<std::size_t>(layers));
-  pattern.turning_from = fmt::format("default: the {} family", scope.family().name);
+  pattern.turning_from = family_default(scope.family());
   if (scope.family().turning == Turning::listed) read_turning_list(scope, pattern);
   read_window(scope, pattern);
   Sourced<Types> types = read_types(scope, layers, pattern);

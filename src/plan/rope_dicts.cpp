@@ -1,7 +1,6 @@
 #include "plan/rope_dicts.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
 #include <utility>
@@ -49,7 +48,7 @@ std::optional<Place> RopeDicts::dictionary(std::string_view name) {
     return {};
   }
   if (place->value.size() > 0) return place;
-  reader.warn("misleading-key", fmt::format("{} is empty; read as absent.", place->from), {place->from});
+  reader.warn("misleading-key", fmt::format(FMT_COMPILE("{} is empty; read as absent."), place->from), {place->from});
   return {};
 }
 
@@ -57,7 +56,7 @@ void RopeDicts::choose(std::optional<Place> parameters, std::optional<Place> sca
   ConfigReader& reader = scope_.reader();
   if (parameters && scaling && !agrees(reader, parameters->value, scaling->value)) {
     reader.warn("precedence",
-                fmt::format("{} ({}) and {} ({}) differ; the first wins as a whole.", parameters->from,
+                fmt::format(FMT_COMPILE("{} ({}) and {} ({}) differ; the first wins as a whole."), parameters->from,
                             shown(parameters->value), scaling->from, shown(scaling->value)),
                 {parameters->from, scaling->from});
   }
@@ -89,8 +88,8 @@ std::vector<Place> RopeDicts::places(LayerType type) {
   }
   if (!nested_.empty() && found.empty()) {
     scope_.reader().fail(*chosen_, ErrorKind::missing_layer_type,
-                         fmt::format("parameters for {} layers", name(type)),
-                         fmt::format("the model has such layers, and other types have parameters of their own"));
+                         fmt::format(FMT_COMPILE("parameters for {} layers"), name(type)),
+                         fmt::format(FMT_COMPILE("the model has such layers, and other types have parameters of their own")));
   }
   found.push_back(*chosen_);
   return found;
@@ -105,7 +104,7 @@ void RopeDicts::warn_unknown() const {
     return key == "type" || key == "rope_type";
   });
   if (unread.empty()) return;
-  std::string message = fmt::format("{} {} no effect in this place.", fmt::join(unread, ", "), unread.size() == 1 ? "has" : "have");
+  std::string message = fmt::format(FMT_COMPILE("{} {} no effect in this place."), fmt::join(unread, ", "), unread.size() == 1 ? "has" : "have");
   scope_.reader().warn("unknown-rope-key", std::move(message), std::move(unread));
 }
 

@@ -1,6 +1,6 @@
 #include "plan/rope_draft.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <cmath>
 #include <utility>
@@ -12,8 +12,6 @@ namespace {
 
 constexpr double kChatglmBase = 10000.0;  // the constant of its remote code, times rope_ratio
 
-std::string family_default(const Family& family) { return fmt::format("default: the {} family", family.name); }
-
 // ---- how many channels turn ----
 
 Sourced<std::int64_t> part_of_head(RopeKeys& keys, const AttentionShape& shape) {
@@ -23,7 +21,7 @@ Sourced<std::int64_t> part_of_head(RopeKeys& keys, const AttentionShape& shape) 
   const double factor = keys.reader().number(*place).value_or(1.0);
   const std::int64_t width = shape.turning_width.value;
   const double channels = std::trunc(static_cast<double>(width) * factor);
-  const std::string arithmetic = fmt::format("trunc({} x {}) = {} channels", width, factor, channels);
+  const std::string arithmetic = fmt::format(FMT_COMPILE("trunc({} x {}) = {} channels"), width, factor, channels);
   if (factor < 0 || channels > static_cast<double>(width)) {
     keys.reader().fail(*place, ErrorKind::out_of_range, "a number from 0 to 1", arithmetic);
   } else if (std::fmod(channels, 2.0) != 0) {
@@ -58,7 +56,7 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const AttentionShape& shape, std:
   keys.note("dim", shape.turning_width.from);
   if (width % 2 != 0 && shape.width_place) {
     keys.reader().fail(*shape.width_place, ErrorKind::out_of_range, "an even number of channels that turn",
-                       fmt::format("{} of {} channels", width, shape.head_dim.value));
+                       fmt::format(FMT_COMPILE("{} of {} channels"), width, shape.head_dim.value));
   }
   return {width, shape.turning_width.from};
 }
@@ -89,7 +87,7 @@ double read_base(RopeKeys& keys, LayerType type) {
   keys.note("base", *place);
   if (!place->in_file && family.differing_default && family.differing_default->key == key.name()) {
     keys.reader().warn("default-differs",
-                       fmt::format("{} is not given; the class says {}, published checkpoints carry {}.", key.name(),
+                       fmt::format(FMT_COMPILE("{} is not given; the class says {}, published checkpoints carry {}."), key.name(),
                                    shown(place->value), family.differing_default->published),
                        {});
   }
@@ -98,16 +96,24 @@ double read_base(RopeKeys& keys, LayerType type) {
 
 // ---- axes ----
 
+// Height takes pairs 1, 4, 7, ... and width 2, 5, 8, ...: as many as fit.
+bool fit_every_third(const std::vector<std::int64_t>& sections, std::int64_t pairs) {
+  return 3 * (sections[1] - 1) + 1 < pairs && 3 * (sections[2] - 1) + 2 < pairs;
+}
+
 AxisMap read_axes(RopeKeys& keys, std::int64_t pairs) {
   const std::vector<std::int64_t> sections = keys.sections(pairs);
   if (sections.empty()) return {};
   const auto order = keys.find("mrope_interleaved");
   const bool interleaved = order && keys.reader().boolean(*order).value_or(false);
-  return interleaved ? interleaved_axes(sections) : chunked_axes({"t", "h", "w"}, sections);
+  if (!interleaved) return chunked_axes({"t", "h", "w"}, sections);
+  if (fit_every_third(sections, pairs)) return interleaved_axes(sections);
+  keys.blame({"axis_of_pair", fmt::format(FMT_COMPILE("be sections that find room in every third of {} pairs"), pairs), {}});
+  return {};
 }
 
 void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
-  keys.reader().warn("no-rotation", fmt::format("{} leaves no channel that turns.", dim.from), {dim.from});
+  keys.reader().warn("no-rotation", fmt::format(FMT_COMPILE("{} leaves no channel that turns."), dim.from), {dim.from});
 }
 
 }  // namespace
@@ -128,7 +134,8 @@ RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shap
             .first_channel = shape.first_channel.value,
             .dim = dim.value,
             .base = read_base(keys, type),
-            .scaling = read_scaling(keys, *rope_type, dim.value)};
+            .scaling = read_scaling(keys, *rope_type, dim.value),
+            .axes = {}};
   keys.note("pairing", shape.pairing.from);
   keys.note("first_channel", shape.first_channel.from);
   if (keys.reader().failed()) return {};

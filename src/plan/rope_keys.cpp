@@ -1,6 +1,6 @@
 #include "plan/rope_keys.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
 #include <numeric>
@@ -69,7 +69,7 @@ void RopeKeys::note(std::string field, std::string from) { sources_.push_back({s
 std::optional<double> RopeKeys::number(std::string_view name) {
   const auto place = find(name);
   if (!place) return {};
-  note(fmt::format("scaling/{}", name), *place);
+  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
   return reader().number(*place);
 }
 
@@ -82,22 +82,22 @@ double RopeKeys::required_number(std::string_view name) {
 std::optional<bool> RopeKeys::flag(std::string_view name) {
   const auto place = find(name);
   if (!place) return {};
-  note(fmt::format("scaling/{}", name), *place);
+  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
   return reader().boolean(*place);
 }
 
 void RopeKeys::fail_missing(std::string_view name) {
   if (reader().failed()) return;
   const JsonValue& where = places_.empty() || !places_.front().in_file ? scope_.object() : places_.front().value;
-  FileError error = where.error(ErrorKind::missing_key, fmt::format("a value for {}", name), "the scaling rule needs it");
+  FileError error = where.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("a value for {}"), name), "the scaling rule needs it");
   error.got = "none";
   reader().fail(std::move(error));
 }
 
 bool RopeKeys::reserve_list(const Place& place, std::int64_t entries) {
   if (entries <= kMaxListEntries / layers_) return true;
-  reader().fail(place, ErrorKind::limit, fmt::format("at most {} numbers in all layers", kMaxListEntries),
-                fmt::format("{} numbers x {} layers", entries, layers_));
+  reader().fail(place, ErrorKind::limit, fmt::format(FMT_COMPILE("at most {} numbers in all layers"), kMaxListEntries),
+                fmt::format(FMT_COMPILE("{} numbers x {} layers"), entries, layers_));
   return false;
 }
 
@@ -107,13 +107,13 @@ std::vector<double> RopeKeys::divisors(std::string_view name, std::int64_t pairs
     fail_missing(name);
     return {};
   }
-  note(fmt::format("scaling/{}", name), *place);
+  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
   const auto entries = reader().list(*place);
   if (!entries) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != pairs) {
-    reader().fail(*place, ErrorKind::length_mismatch, fmt::format("{} numbers, one for each pair of channels", pairs),
-                  fmt::format("{} channels turn, {} / 2 = {}", 2 * pairs, 2 * pairs, pairs));
+    reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("{} numbers, one for each pair of channels"), pairs),
+                  fmt::format(FMT_COMPILE("{} channels turn, {} / 2 = {}"), 2 * pairs, 2 * pairs, pairs));
     return {};
   }
   if (!reserve_list(*place, 2 * count)) return {};
@@ -132,11 +132,11 @@ std::vector<double> RopeKeys::divisors(std::string_view name, std::int64_t pairs
 std::int64_t RopeKeys::original_length(bool beside_wins) {
   const auto place = beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
                                  : find(kOriginalLength, keys::kOriginalLength);
-  const std::string field = fmt::format("scaling/{}", kOriginalLength);
+  const std::string field = fmt::format(FMT_COMPILE("scaling/{}"), kOriginalLength);
   if (!place) {
     note(field, trained_length_.from);
     reader().warn("missing-original-length",
-                  fmt::format("{} is not given; the trained length, {}, stands for it.", kOriginalLength, trained_length_.value),
+                  fmt::format(FMT_COMPILE("{} is not given; the trained length, {}, stands for it."), kOriginalLength, trained_length_.value),
                   {});
     return trained_length_.value;
   }
@@ -144,7 +144,7 @@ std::int64_t RopeKeys::original_length(bool beside_wins) {
   const std::int64_t length = reader().integer(*place, kLengths).value_or(1);
   if (length > trained_length_.value && place->in_file) {
     reader().warn("original-exceeds-max",
-                  fmt::format("{} is {}, more than the {} tokens that the model is for.", place->from, length, trained_length_.value),
+                  fmt::format(FMT_COMPILE("{} is {}, more than the {} tokens that the model is for."), place->from, length, trained_length_.value),
                   {place->from});
   }
   return length;
@@ -153,7 +153,7 @@ std::int64_t RopeKeys::original_length(bool beside_wins) {
 double RopeKeys::factor() {
   const double value = required_number("factor");
   if (value > 0 && value < 1) {
-    reader().warn("factor-below-one", fmt::format("{} is {}: the rule shortens instead of stretching.", sources_.back().from, value),
+    reader().warn("factor-below-one", fmt::format(FMT_COMPILE("{} is {}: the rule shortens instead of stretching."), sources_.back().from, value),
                   {sources_.back().from});
   }
   return value;
@@ -163,13 +163,13 @@ double RopeKeys::factor_or_stretch(std::int64_t original) {
   const double stretch = static_cast<double>(trained_length_.value) / static_cast<double>(original);
   const auto place = find("factor");
   if (!place) {
-    note("scaling/factor", fmt::format("default: {} / {}", trained_length_.value, original));
+    note("scaling/factor", fmt::format(FMT_COMPILE("default: {} / {}"), trained_length_.value, original));
     return stretch;
   }
   const double given = factor();
   if (!reader().failed() && given != stretch) {
     reader().warn("factor-mismatch",
-                  fmt::format("{} is {}, but {} / {} = {}; the factor is used (transformers 4 used the quotient).", place->from,
+                  fmt::format(FMT_COMPILE("{} is {}, but {} / {} = {}; the factor is used (transformers 4 used the quotient)."), place->from,
                               given, trained_length_.value, original, stretch),
                   {place->from});
   }
@@ -184,7 +184,7 @@ std::vector<std::int64_t> RopeKeys::sections(std::int64_t pairs) {
   if (!entries) return {};
   if (entries->size() != 3) {
     reader().fail(*place, ErrorKind::length_mismatch, "3 sections: time, height, width",
-                  fmt::format("{} sections", entries->size()));
+                  fmt::format(FMT_COMPILE("{} sections"), entries->size()));
     return {};
   }
   std::vector<std::int64_t> counts;
@@ -193,8 +193,8 @@ std::vector<std::int64_t> RopeKeys::sections(std::int64_t pairs) {
   }
   const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   if (!reader().failed() && sum != pairs) {
-    reader().fail(*place, ErrorKind::length_mismatch, fmt::format("sections that add up to {} pairs of channels", pairs),
-                  fmt::format("{} + {} + {} = {}", counts[0], counts[1], counts[2], sum));
+    reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("sections that add up to {} pairs of channels"), pairs),
+                  fmt::format(FMT_COMPILE("{} + {} + {} = {}"), counts[0], counts[1], counts[2], sum));
   }
   if (reader().failed() || !reserve_list(*place, pairs)) return {};
   return counts;
@@ -204,12 +204,12 @@ void RopeKeys::blame(const Problem& problem) {
   // A problem may name an entry of a list: "short_factor[3]".
   const std::string_view field = std::string_view(problem.field).substr(0, problem.field.find('['));
   const auto source = std::ranges::find(blamable_, field, &std::pair<std::string, Place>::first);
-  const std::string rule = fmt::format("{} must {}", problem.field, problem.must);
-  if (source != blamable_.end()) {
-    reader().fail(source->second, ErrorKind::out_of_range, fmt::format("to {}", problem.must), fmt::format("{} but is {}", rule, problem.is));
-    return;
-  }
-  FileError error = scope_.object().error(ErrorKind::out_of_range, rule);
+  // "be above 1 for YaRN," -> "above 1 for YaRN"; other verbs: "to lie from 0 to 1".
+  std::string_view must = problem.must;
+  if (must.ends_with(',')) must.remove_suffix(1);
+  const std::string expected = must.starts_with("be ") ? std::string(must.substr(3)) : fmt::format(FMT_COMPILE("to {}"), must);
+  if (source != blamable_.end()) return reader().fail(source->second, ErrorKind::out_of_range, expected);
+  FileError error = scope_.object().error(ErrorKind::out_of_range, fmt::format(FMT_COMPILE("{} {}"), problem.field, expected));
   error.got = problem.is;
   reader().fail(std::move(error));
 }

@@ -1,7 +1,6 @@
 #include "plan/rope_rules.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
 #include <string>
@@ -69,7 +68,7 @@ Scaling read_llama3(RopeKeys& keys, std::int64_t) {
   rule.high_freq_factor = keys.required_number("high_freq_factor");
   if (!keys.reader().failed() && rule.low_freq_factor == rule.high_freq_factor) {
     keys.reader().warn("equal-freq-factors",
-                       fmt::format("low_freq_factor and high_freq_factor are both {}: no pairs lie between.", rule.low_freq_factor),
+                       fmt::format(FMT_COMPILE("low_freq_factor and high_freq_factor are both {}: no pairs lie between."), rule.low_freq_factor),
                        {});
   }
   return rule;
@@ -106,7 +105,7 @@ std::optional<std::string_view> known_type(RopeKeys& keys, const Place& place) {
   std::vector<std::string_view> names{"su", "mrope"};
   for (const RopeRule& rule : kRules) names.push_back(rule.type);
   keys.reader().fail(place, ErrorKind::unknown_rope_type,
-                     fmt::format("a known rule, such as {}", fmt::join(nearest_names(*text, names, 2), " or ")));
+                     fmt::format(FMT_COMPILE("a known rule, such as {}"), fmt::join(nearest_names(*text, names, 2), " or ")));
   return {};
 }
 

@@ -13,8 +13,8 @@ __extension__ using Bits128 = unsigned __int128;
 __extension__ using Signed128 = __int128;
 
 // floor(2^256 * 2/pi), lowest limb first; 2/pi from Machin's formula in 120 decimal digits.
-constexpr std::array<std::uint64_t, 4> kTwoOverPi{0xFE5163ABDEBBC561, 0xDB6295993C439041,
-                                                     0xFC2757D1F534DDC0, 0xA2F9836E4E441529};
+constexpr std::array<std::uint64_t, 4> kTwoOverPi{0xFE5163ABDEBBC561, 0xDB6295993C439041, 0xFC2757D1F534DDC0,
+                                                  0xA2F9836E4E441529};
 
 // An angle in quarter turns: whole ones modulo 4, and the rest in units of 2^-128.
 struct QuarterTurns {
@@ -56,7 +56,8 @@ CosAndSin true_cos_sin(std::int64_t position, double inv_freq) {
   const double angle = static_cast<double>(position) * inv_freq;
   // sin x = x (1 - x^2/6) and cos x = 1 - x^2/2: the rest is below 2^-61.
   if (std::fabs(angle) < 0x1p-30) return {1.0, angle};
-  const std::uint64_t size = position < 0 ? 0 - static_cast<std::uint64_t>(position) : static_cast<std::uint64_t>(position);
+  const std::uint64_t size =
+      position < 0 ? 0 - static_cast<std::uint64_t>(position) : static_cast<std::uint64_t>(position);
   QuarterTurns turns = quarter_turns(size, inv_freq);
   // To the nearest quarter turn: as a signed number the rest lies in [-1/2, 1/2). Its conversion to double, the
   // rounded pi/2, their product and libm on [-pi/4, pi/4] each cost at most 2^-53 of the result.

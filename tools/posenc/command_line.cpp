@@ -1,7 +1,6 @@
 #include "command_line.h"
 
 #include <fmt/format.h>
-#include <posenc/version.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "nearest.h"
+#include "posenc/version.h"
 #include "text.h"
 
 namespace posenc::tool {
@@ -66,8 +66,7 @@ class Help : public CLI::Formatter {
 };
 
 // The whole of `text` as a number in [smallest, largest], or the reason why not.
-std::int64_t whole_number(std::string_view flag, const std::string& text, std::int64_t smallest,
-                          std::int64_t largest) {
+std::int64_t whole_number(std::string_view flag, const std::string& text, std::int64_t smallest, std::int64_t largest) {
   std::int64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
@@ -106,14 +105,15 @@ struct Parser {
     app.name("posenc");
     app.formatter(std::make_shared<Help>());
     app.set_help_flag("--help", "This text; after a command, the command's own");
-    app.set_version_flag("--version", fmt::format("posenc {}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR,
-                                                  POSENC_VERSION_PATCH),
-                         "The version");
+    app.set_version_flag(
+        "--version", fmt::format("posenc {}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
+        "The version");
     app.require_subcommand(1);
-    app.footer("Examples:\n"
-               "  posenc inspect llama-3.1-8b         a built-in model\n"
-               "  posenc inspect model/config.json    a model's own file\n"
-               "  posenc inspect --help               what else inspect does\n\n");
+    app.footer(
+        "Examples:\n"
+        "  posenc inspect llama-3.1-8b         a built-in model\n"
+        "  posenc inspect model/config.json    a model's own file\n"
+        "  posenc inspect --help               what else inspect does\n\n");
     add_inspect();
     add_others();
   }
@@ -131,30 +131,33 @@ struct Parser {
         ->type_name("N");
     c.add_flag("--json", inspect.json, "The whole plan as JSON (docs/plan.schema.json), nothing merged");
     c.add_flag("--strict", inspect.strict, "Exit 1 when there are warnings or facts that could not be decided");
-    c.footer("Examples:\n"
-             "  posenc inspect llama-3.1-8b\n"
-             "  posenc inspect model/ --layer 5\n"
-             "  posenc inspect config.json --length 32768\n"
-             "  posenc inspect --json - < config.json | jq .stacks[0].layers[0].rotate\n"
-             "  posenc inspect --strict config.json > /dev/null && echo nothing odd\n\n");
+    c.footer(
+        "Examples:\n"
+        "  posenc inspect llama-3.1-8b\n"
+        "  posenc inspect model/ --layer 5\n"
+        "  posenc inspect config.json --length 32768\n"
+        "  posenc inspect --json - < config.json | jq .stacks[0].layers[0].rotate\n"
+        "  posenc inspect --strict config.json > /dev/null && echo nothing odd\n\n");
   }
 
   void add_others() {
     info_command = app.add_subcommand("info", "This build, this machine, the kernels in use, and limits");
     info_command->add_flag("--json", info.json, "As JSON");
-    info_command->footer("Examples:\n"
-                         "  posenc info\n"
-                         "  POSENC_ISA=scalar posenc info       another kernel than the best one\n\n");
+    info_command->footer(
+        "Examples:\n"
+        "  posenc info\n"
+        "  POSENC_ISA=scalar posenc info       another kernel than the best one\n\n");
     presets_command = app.add_subcommand("presets", "The built-in models, one line of facts each");
     presets_command->add_flag("--json", presets.json, "As JSON");
     presets_command->footer("Examples:\n  posenc presets\n\n");
     CLI::App* c = app.add_subcommand("demo", "A built-in model, its angle tables' worst error, and their speed");
     c->add_option("PRESET", demo.preset, "One of `posenc presets`; " + demo.preset + " when left out");
     c->add_flag("--json", demo.json, "The measurements as JSON, without the model's description");
-    c->footer("Errors and speeds are measured when it runs. Exit code 1: an error above 1 ulp.\n\n"
-              "Examples:\n"
-              "  posenc demo\n"
-              "  posenc demo gemma-3-4b --json\n\n");
+    c->footer(
+        "Errors and speeds are measured when it runs. Exit code 1: an error above 1 ulp.\n\n"
+        "Examples:\n"
+        "  posenc demo\n"
+        "  posenc demo gemma-3-4b --json\n\n");
     for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
       command->set_help_flag("--help", "This text");
     }

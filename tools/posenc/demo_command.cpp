@@ -1,7 +1,6 @@
 #include "demo_command.h"
 
 #include <fmt/format.h>
-#include <posenc/read_plan.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,6 +13,7 @@
 #include "model_argument.h"
 #include "page.h"
 #include "plan_sections.h"
+#include "posenc/read_plan.h"
 #include "table_accuracy.h"
 #include "table_speed.h"
 #include "text.h"
@@ -63,7 +63,8 @@ void add_speed(Page& page, const std::vector<Contestant>& contestants) {
 }
 
 std::string spread_json(const Spread& s) {
-  return json_object({{"median", json_number(s.median)}, {"min", json_number(s.smallest)}, {"max", json_number(s.largest)}});
+  return json_object(
+      {{"median", json_number(s.median)}, {"min", json_number(s.smallest)}, {"max", json_number(s.largest)}});
 }
 
 std::string demo_json(const std::string& preset, const Accuracy& accuracy, const std::vector<Contestant>& contestants) {

@@ -1,9 +1,6 @@
 #include "facts_commands.h"
 
 #include <fmt/format.h>
-#include <posenc/info.h>
-#include <posenc/read_plan.h>
-#include <posenc/rotary_table.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,6 +11,9 @@
 
 #include "json_text.h"
 #include "page.h"
+#include "posenc/info.h"
+#include "posenc/read_plan.h"
+#include "posenc/rotary_table.h"
 #include "stage_text.h"
 #include "text.h"
 
@@ -110,8 +110,7 @@ int run_info(const InfoArguments& arguments) {
 }
 
 int run_presets(const PresetsArguments& arguments) {
-  std::vector<std::vector<std::string>> rows{
-      {"preset", "layers", "pairing", "turned", "base", "scaling", "trained"}};
+  std::vector<std::vector<std::string>> rows{{"preset", "layers", "pairing", "turned", "base", "scaling", "trained"}};
   for (const Preset& preset : presets()) rows.push_back(preset_row(preset, preset_plan(preset.name)));
   if (!arguments.json) {
     Page page(output_wants_colour());
@@ -121,11 +120,11 @@ int run_presets(const PresetsArguments& arguments) {
   std::vector<std::string> entries;
   for (const Preset& preset : presets()) {
     const Plan plan = preset_plan(preset.name);
-    entries.push_back(json_object({{"name", json_string(preset.name)},
-                                   {"family", json_string(plan.family)},
-                                   {"trained_length",
-                                    plan.trained_length ? std::to_string(*plan.trained_length) : "null"},
-                                   {"layers", layers_text(plan)}}));
+    entries.push_back(
+        json_object({{"name", json_string(preset.name)},
+                     {"family", json_string(plan.family)},
+                     {"trained_length", plan.trained_length ? std::to_string(*plan.trained_length) : "null"},
+                     {"layers", layers_text(plan)}}));
   }
   return write_output(json_object({{"schema_version", "1"}, {"presets", json_array(entries)}}) + "\n");
 }

@@ -5,10 +5,10 @@
 //         |               ^
 #pragma once
 
-#include <posenc/error.h>
-
 #include <string>
 #include <string_view>
+
+#include "posenc/error.h"
 
 namespace posenc::tool {
 

@@ -1,6 +1,5 @@
 // What a rotation's wavelengths and its rounded tables do at the model's lengths.
 #include <fmt/format.h>
-#include <posenc/wavelength.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <string>
 
 #include "plan_sections.h"
+#include "posenc/wavelength.h"
 #include "text.h"
 
 namespace posenc::tool {
@@ -41,7 +41,8 @@ std::string marks(const std::vector<double>& wavelength, double length) {
 
 std::string range_text(const std::vector<double>& wavelength) {
   std::vector<double> finite;
-  std::copy_if(wavelength.begin(), wavelength.end(), std::back_inserter(finite), [](double w) { return !std::isinf(w); });
+  std::copy_if(wavelength.begin(), wavelength.end(), std::back_inserter(finite),
+               [](double w) { return !std::isinf(w); });
   if (finite.empty()) return "no pair turns";
   const auto [shortest, last] = std::minmax_element(finite.begin(), finite.end());
   const auto still = std::ssize(wavelength) - std::ssize(finite);

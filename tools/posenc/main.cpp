@@ -1,6 +1,5 @@
 // posenc: the command line tool. docs/cli.md describes it.
 #include <fmt/format.h>
-#include <posenc/error.h>
 
 #include <exception>
 #include <new>
@@ -12,6 +11,7 @@
 #include "facts_commands.h"
 #include "inspect_command.h"
 #include "page.h"
+#include "posenc/error.h"
 
 namespace posenc::tool {
 namespace {

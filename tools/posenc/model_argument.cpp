@@ -1,7 +1,6 @@
 #include "model_argument.h"
 
 #include <fmt/format.h>
-#include <posenc/read_plan.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "exit_code.h"
 #include "file_error_text.h"
 #include "nearest.h"
+#include "posenc/read_plan.h"
 #include "text.h"
 
 namespace posenc::tool {
@@ -85,9 +85,8 @@ std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std
   const bool missing = std::filesystem::symlink_status(model, failed).type() == std::filesystem::file_type::not_found;
   if (missing && is_preset(model)) return preset_plan(model, options);
   if (missing && model.find('/') == std::string::npos && !model.empty()) {
-    return NoPlan{fmt::format("posenc: {}: no such file or directory, and {}\n", printable(model),
-                              unknown_preset(model)),
-                  kFile};
+    return NoPlan{
+        fmt::format("posenc: {}: no such file or directory, and {}\n", printable(model), unknown_preset(model)), kFile};
   }
   return plan_or_message(read_plan(std::filesystem::path(model), options));
 }

@@ -1,13 +1,13 @@
 // From the word MODEL to a plan: a path, the name of a preset, or - for standard input.
 #pragma once
 
-#include <posenc/error.h>
-#include <posenc/plan.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
+
+#include "posenc/error.h"
+#include "posenc/plan.h"
 
 namespace posenc::tool {
 

@@ -42,8 +42,8 @@ void add_sources(Page& page, const Plan& plan) {
   std::vector<std::pair<std::string, std::vector<std::string>>> merged;  // from, places
   for (const ValueSource& source : plan.sources) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&](const auto& m) { return m.first == source.from; });
-    auto& places = same == merged.end() ? merged.emplace_back(source.from, std::vector<std::string>{}).second
-                                        : same->second;
+    auto& places =
+        same == merged.end() ? merged.emplace_back(source.from, std::vector<std::string>{}).second : same->second;
     const std::string text = place(plan, source.where);
     if (std::find(places.begin(), places.end(), text) == places.end()) places.push_back(text);
   }

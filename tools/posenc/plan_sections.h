@@ -2,14 +2,13 @@
 // anything, except the first, the head.
 #pragma once
 
-#include <posenc/plan.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "page.h"
+#include "posenc/plan.h"
 
 namespace posenc::tool {
 
@@ -20,7 +19,8 @@ inline constexpr std::int64_t kTextAt = 12;
 void add_head(Page& page, const Plan& plan);
 // One stack: its layers in a table, equal ones merged; the four stages; what wavelengths and tables do at its lengths.
 void add_stack(Page& page, const Plan& plan, const Stack& stack);
-// Everything about the attention sub-layers of block `index`, with all frequencies. False: this stack has no such block.
+// Everything about the attention sub-layers of block `index`, with all frequencies. False: this stack has no such
+// block.
 bool add_layer(Page& page, const Plan& plan, const Stack& stack, std::int64_t index);
 // Where values came from, which keys were not read, and warnings.
 void add_origins(Page& page, const Plan& plan);

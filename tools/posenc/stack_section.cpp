@@ -47,7 +47,9 @@ struct Column {
 
 const Rope* first_rope(const LayerPlan& layer) { return layer.rotate.empty() ? nullptr : &rope(layer.rotate.front()); }
 
-std::string pair_of(std::int64_t a, std::int64_t b) { return a == b ? fmt::format("{}", a) : fmt::format("{}/{}", a, b); }
+std::string pair_of(std::int64_t a, std::int64_t b) {
+  return a == b ? fmt::format("{}", a) : fmt::format("{}/{}", a, b);
+}
 
 std::vector<Column> columns_for(const Stack& stack) {
   constexpr std::int64_t kWidestSelection = 20;

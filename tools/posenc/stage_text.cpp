@@ -150,9 +150,7 @@ std::string score_text(const ScoreTerm& term) {
                                s.bidirectional ? "both directions" : "past only",
                                s.table_per_layer ? "a table in each layer" : "one table for all layers");
           },
-          [](const ShawKeys& s) {
-            return fmt::format("Shaw keys, distances clipped to -{} .. {}", s.left, s.right);
-          },
+          [](const ShawKeys& s) { return fmt::format("Shaw keys, distances clipped to -{} .. {}", s.left, s.right); },
           [](const TransformerXl& s) {
             return s.clamp_length < 0 ? std::string("Transformer-XL terms")
                                       : fmt::format("Transformer-XL terms, distances clamped to {}", s.clamp_length);
@@ -176,16 +174,17 @@ std::string score_text(const ScoreTerm& term) {
 }
 
 std::string value_text(const ValueScheme& value) {
-  return std::visit(
-      Overloaded{
-          [](std::monostate) { return std::string("nothing"); },
-          [](const ShawValues& v) { return fmt::format("Shaw values, distances clipped to -{} .. {}", v.left, v.right); },
-          [](const RotatedValues& v) {
-            return std::string(v.inverse_on_output ? "values are turned like keys, outputs turned back"
-                                                   : "values are turned like keys");
-          },
-      },
-      value);
+  return std::visit(Overloaded{
+                        [](std::monostate) { return std::string("nothing"); },
+                        [](const ShawValues& v) {
+                          return fmt::format("Shaw values, distances clipped to -{} .. {}", v.left, v.right);
+                        },
+                        [](const RotatedValues& v) {
+                          return std::string(v.inverse_on_output ? "values are turned like keys, outputs turned back"
+                                                                 : "values are turned like keys");
+                        },
+                    },
+                    value);
 }
 
 std::string query_scale_text(const QueryScale& scale) {
@@ -271,9 +270,7 @@ std::string short_norm(const LayerPlan& layer) {
 }
 
 std::string short_rule(const Scaling& scaling) {
-  const auto with = [](std::string_view rule, double factor) {
-    return fmt::format("{} x{}", rule, number(factor, 4));
-  };
+  const auto with = [](std::string_view rule, double factor) { return fmt::format("{} x{}", rule, number(factor, 4)); };
   return std::visit(Overloaded{
                         [](std::monostate) { return std::string("-"); },
                         [&](const LinearScaling& s) { return with("linear", s.factor); },

@@ -1,17 +1,17 @@
 // What a layer does with positions, in words: one phrase per fact. Used for whole stacks and for one layer alike.
 #pragma once
 
-#include <posenc/plan.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "posenc/plan.h"
+
 namespace posenc::tool {
 
 std::string kind_text(LayerKind kind);
-std::string pairing_text(Pairing pairing);       // "half"
-std::string channels_text(const Rope& rope);     // "128-191": the channels that turn
+std::string pairing_text(Pairing pairing);    // "half"
+std::string channels_text(const Rope& rope);  // "128-191": the channels that turn
 std::string input_text(const InputScheme& input);
 
 // "channels 0-127, half (p with p + 64); base 500000; llama3, factor 8, ...; attention factor 1"

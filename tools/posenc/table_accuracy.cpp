@@ -1,7 +1,5 @@
 #include "table_accuracy.h"
 
-#include <posenc/rotary_table.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "angle_truth.h"
+#include "posenc/rotary_table.h"
 
 namespace posenc::tool {
 namespace {
@@ -49,7 +48,8 @@ void judge(WorstError& worst, std::int64_t position, const std::vector<Truth>& t
 std::vector<std::int64_t> scattered_positions(const Frequencies& f, std::int64_t trained) {
   std::vector<std::int64_t> out;
   constexpr std::int64_t kFloatWhole = 1LL << 24;  // floats hold whole numbers up to here
-  for (const std::int64_t edge : {kFloatWhole, kLargest - 1, trained}) out.insert(out.end(), {edge - 1, edge, edge + 1});
+  for (const std::int64_t edge : {kFloatWhole, kLargest - 1, trained})
+    out.insert(out.end(), {edge - 1, edge, edge + 1});
   for (const double inv_freq : f.inv_freq) {
     const std::vector<std::int64_t> hard = hardest_positions(inv_freq, kLargest);
     out.insert(out.end(), hard.begin(), hard.end());
@@ -58,7 +58,8 @@ std::vector<std::int64_t> scattered_positions(const Frequencies& f, std::int64_t
   const int bits = 31 - static_cast<int>(std::ilogb(static_cast<double>(trained)));
   for (std::int64_t i = 0; i < kDrawn; ++i) {
     // As many in each doubling of the length as in any other.
-    const std::int64_t scale = std::min(kLargest, trained << (random() % static_cast<std::uint64_t>(std::max(bits, 1))));
+    const std::int64_t scale =
+        std::min(kLargest, trained << (random() % static_cast<std::uint64_t>(std::max(bits, 1))));
     out.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(scale)));
   }
   const std::size_t positive = out.size();

@@ -1,11 +1,11 @@
 // The worst error of exact angle tables, in units in the last place of the true float, against angle_truth.h.
 #pragma once
 
-#include <posenc/info.h>
-#include <posenc/plan.h>
-
 #include <cstdint>
 #include <vector>
+
+#include "posenc/info.h"
+#include "posenc/plan.h"
 
 namespace posenc::tool {
 
@@ -17,9 +17,9 @@ struct WorstError {
 };
 
 struct Accuracy {
-  std::int64_t rotations = 0;  // different ones of the plan
-  std::int64_t positions = 0;  // judged, of all of them
-  std::int64_t angles = 0;     // positions times pairs
+  std::int64_t rotations = 0;     // different ones of the plan
+  std::int64_t positions = 0;     // judged, of all of them
+  std::int64_t angles = 0;        // positions times pairs
   std::vector<WorstError> worst;  // of each supported instruction set
 };
 

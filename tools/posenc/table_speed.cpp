@@ -1,12 +1,12 @@
 #include "table_speed.h"
 
-#include <posenc/rotary_table.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <functional>
+
+#include "posenc/rotary_table.h"
 
 namespace posenc::tool {
 namespace {

@@ -1,12 +1,12 @@
 // How fast the library makes angle tables, against a loop of libm's sincos in double, interleaved in one run.
 #pragma once
 
-#include <posenc/info.h>
-#include <posenc/rope.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "posenc/info.h"
+#include "posenc/rope.h"
 
 namespace posenc::tool {
 
@@ -17,7 +17,7 @@ struct Spread {
 };
 
 struct Contestant {
-  std::string name;  // "libm", or an instruction set
+  std::string name;    // "libm", or an instruction set
   Spread nanoseconds;  // per angle: one cos and one sin
   Spread over_libm;    // libm's time over this one's, round by round
 };

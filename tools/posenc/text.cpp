@@ -40,11 +40,24 @@ bool within(std::uint32_t code, const std::array<Range, N>& ranges) {
 }
 
 // C0, DEL and C1; what reorders or hides text; line separators; the byte order mark; tags.
-constexpr std::array<Range, 9> kUnsafe{{{0, 0x1F}, {0x7F, 0x9F}, {0xAD, 0xAD}, {0x61C, 0x61C}, {0x200B, 0x200F},
-                                        {0x2028, 0x202E}, {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xE0000, 0xE0FFF}}};
+constexpr std::array<Range, 9> kUnsafe{{{0, 0x1F},
+                                        {0x7F, 0x9F},
+                                        {0xAD, 0xAD},
+                                        {0x61C, 0x61C},
+                                        {0x200B, 0x200F},
+                                        {0x2028, 0x202E},
+                                        {0x2060, 0x206F},
+                                        {0xFEFF, 0xFEFF},
+                                        {0xE0000, 0xE0FFF}}};
 // East Asian Width W and F (Unicode Standard Annex 11), in coarse blocks, and emoji.
-constexpr std::array<Range, 8> kWide{{{0x1100, 0x115F}, {0x2E80, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
-                                      {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}}};
+constexpr std::array<Range, 8> kWide{{{0x1100, 0x115F},
+                                      {0x2E80, 0xA4CF},
+                                      {0xAC00, 0xD7A3},
+                                      {0xF900, 0xFAFF},
+                                      {0xFE30, 0xFE6F},
+                                      {0xFF00, 0xFF60},
+                                      {0x1F300, 0x1FAFF},
+                                      {0x20000, 0x3FFFD}}};
 constexpr std::array<Range, 4> kCombining{{{0x300, 0x36F}, {0x1AB0, 0x1AFF}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}}};
 
 std::int64_t columns_of(std::uint32_t code) {
