@@ -2,9 +2,10 @@
 //
 //   cos[t][p] = a * cos(position_t * inv_freq[p])      a: attention factor, multiplied in before the one rounding
 //
-// Angles::exact is within 1 ulp of that real number (the double inv_freq and a taken as exact) for |position| <= 2^31,
-// also beside zeros of cos and sin, and within 6e-8 * a up to 2^53; beyond that it is an error. Kernel:
-// src/kernels/angles.h, over the instruction set that info.h names. Oracle in tests: 113-bit arithmetic.
+// Angles::exact is within 1 ulp of that real number (the double inv_freq and a taken as exact) for whole positions with
+// |position| <= 2^31, also beside zeros of cos and sin, and within 6e-8 * a up to 2^53; beyond that, or where an angle
+// passes 2^53 radians, it is an error. The method, and what holds for positions that are not whole: docs/angles.md.
+// Kernel: src/kernels/angles_loop.h, over the instruction set that info.h names. Oracle in tests: MPFR.
 //
 // Thread safety: a RotaryTable never changes; share it between threads.
 #pragma once
@@ -32,7 +33,7 @@ struct RotaryLayout {
   std::int64_t head_dim = 0;
   std::int64_t first_channel = 0;
   std::int64_t dim = 0;
-  AxisMap axes;
+  AxisMap axes{};
 
   std::int64_t pairs() const noexcept { return dim / 2; }
   bool operator==(const RotaryLayout&) const = default;
@@ -41,11 +42,11 @@ struct RotaryLayout {
 POSENC_API RotaryLayout layout(const Rope& rope);
 
 struct TableOptions {
-  std::int64_t start = 0;               // first position
-  std::int64_t count = 0;               // positions start .. start + count - 1
-  std::optional<std::int64_t> length;   // of the sequence, for rules that depend on it; default: see frequencies()
+  std::int64_t start = 0;                // first position
+  std::int64_t count = 0;                // positions start .. start + count - 1
+  std::optional<std::int64_t> length{};  // of the sequence, for rules that depend on it; default: see frequencies()
   Angles angles = Angles::exact;
-  std::int64_t max_bytes = 1LL << 30;   // a larger table is refused with Error before anything is allocated
+  std::int64_t max_bytes = 1LL << 30;  // a larger table is refused with Error before anything is allocated
   Isa isa = Isa::automatic;
 };
 
@@ -103,5 +104,13 @@ struct CosSin {
 POSENC_API CosSin cos_sin(const Rope& rope, std::span<const std::int64_t> positions, const TableOptions& options = {});
 POSENC_API CosSin cos_sin(const Rope& rope, std::span<const std::int32_t> positions, const TableOptions& options = {});
 POSENC_API CosSin cos_sin(const Rope& rope, std::span<const double> positions, const TableOptions& options = {});
+
+// The same into the caller's memory, cos and sin both [n, pairs] and not overlapping; options.max_bytes is not used.
+POSENC_API void cos_sin_into(const Rope& rope, std::span<const std::int64_t> positions, std::span<float> cos,
+                             std::span<float> sin, const TableOptions& options = {});
+POSENC_API void cos_sin_into(const Rope& rope, std::span<const std::int32_t> positions, std::span<float> cos,
+                             std::span<float> sin, const TableOptions& options = {});
+POSENC_API void cos_sin_into(const Rope& rope, std::span<const double> positions, std::span<float> cos,
+                             std::span<float> sin, const TableOptions& options = {});
 
 }  // namespace posenc

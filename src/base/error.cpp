@@ -7,8 +7,8 @@
 namespace posenc {
 
 Error::Error(std::string_view where, const Problem& problem)
-    : std::invalid_argument(fmt::format(FMT_COMPILE("[{}] {} must {} but is {}"), where, problem.field, problem.must,
-                                        problem.is)),
+    : std::invalid_argument(fmt::format(FMT_COMPILE("[{}] {}{}must {} but is {}"), where, problem.field,
+                                        problem.field.empty() ? "" : " ", problem.must, problem.is)),
       problem_(problem) {}
 
 std::string_view name(ErrorKind kind) noexcept {

@@ -17,50 +17,90 @@ namespace posenc::plan {
 template <std::size_t N>
 using Names = std::array<std::string_view, N>;
 
-// In the order of the enumerators, which count from 0.
+// In the order of the enumerators, which count from 0. Members of structs, because GCC 12 exports specialisations of
+// variable templates from a shared library whatever -fvisibility says.
 template <typename E>
-inline constexpr Names<0> kEnumNames{};
+struct EnumNames;
 template <>
-inline constexpr Names<2> kEnumNames<Pairing>{"half", "interleaved"};
+struct EnumNames<Pairing> {
+  static constexpr Names<2> names{"half", "interleaved"};
+};
 template <>
-inline constexpr Names<3> kEnumNames<Ladder>{"shared", "per_axis", "dealt"};
+struct EnumNames<Ladder> {
+  static constexpr Names<3> names{"shared", "per_axis", "dealt"};
+};
 template <>
-inline constexpr Names<6> kEnumNames<SinusoidConvention>{"paper",  "tensor2tensor", "musicgen",
-                                                         "marian", "whisper",       "xlnet"};
+struct EnumNames<SinusoidConvention> {
+  static constexpr Names<6> names{"paper", "tensor2tensor", "musicgen", "marian", "whisper", "xlnet"};
+};
 template <>
-inline constexpr Names<6> kEnumNames<LayerKind>{"attention",   "cross_attention", "linear_attention",
-                                                "state_space", "convolution",     "none"};
+struct EnumNames<LayerKind> {
+  static constexpr Names<6> names{"attention",   "cross_attention", "linear_attention",
+                                  "state_space", "convolution",     "none"};
+};
 template <>
-inline constexpr Names<2> kEnumNames<RotateRole>{"main", "indexer"};
+struct EnumNames<RotateRole> {
+  static constexpr Names<2> names{"main", "indexer"};
+};
 template <>
-inline constexpr Names<4> kEnumNames<MaskKind>{"causal", "bidirectional", "prefix", "sparse"};
+struct EnumNames<MaskKind> {
+  static constexpr Names<4> names{"causal", "bidirectional", "prefix", "sparse"};
+};
 template <>
-inline constexpr Names<2> kEnumNames<SoftCap::Order>{"after_bias", "before_bias"};
+struct EnumNames<SoftCap::Order> {
+  static constexpr Names<2> names{"after_bias", "before_bias"};
+};
 template <>
-inline constexpr Names<3> kEnumNames<QkNorm::Kind>{"rms", "l2", "layer"};
+struct EnumNames<QkNorm::Kind> {
+  static constexpr Names<3> names{"rms", "l2", "layer"};
+};
 template <>
-inline constexpr Names<2> kEnumNames<QkNorm::Order>{"before", "after"};
+struct EnumNames<QkNorm::Order> {
+  static constexpr Names<2> names{"before", "after"};
+};
 template <>
-inline constexpr Names<2> kEnumNames<QkNorm::Over>{"head", "all_heads"};
+struct EnumNames<QkNorm::Over> {
+  static constexpr Names<2> names{"head", "all_heads"};
+};
 template <>
-inline constexpr Names<4> kEnumNames<SourceKind>{"config.json", "gguf", "params.json", "preset"};
+struct EnumNames<SourceKind> {
+  static constexpr Names<4> names{"config.json", "gguf", "params.json", "preset"};
+};
+
+template <typename E>
+inline constexpr const auto& kEnumNames = EnumNames<E>::names;
 
 // In the order of the alternatives. The empty name belongs to std::monostate, which JSON writes as null.
 template <typename V>
-inline constexpr Names<0> kKindNames{};
+struct KindNames;
 template <>
-inline constexpr Names<10> kKindNames<Scaling>{"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
-                                               "yarn", "longrope", "llama3", "proportional", "factors"};
+struct KindNames<Scaling> {
+  static constexpr Names<10> names{"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
+                                   "yarn", "longrope", "llama3", "proportional", "factors"};
+};
 template <>
-inline constexpr Names<3> kKindNames<InputScheme>{"learned", "sinusoidal", "axial"};
+struct KindNames<InputScheme> {
+  static constexpr Names<3> names{"learned", "sinusoidal", "axial"};
+};
 template <>
-inline constexpr Names<6> kKindNames<ScoreTerm>{"alibi", "t5", "shaw", "transformer_xl", "xlnet", "deberta"};
+struct KindNames<ScoreTerm> {
+  static constexpr Names<6> names{"alibi", "t5", "shaw", "transformer_xl", "xlnet", "deberta"};
+};
 template <>
-inline constexpr Names<3> kKindNames<ValueScheme>{"", "shaw", "rotated"};
+struct KindNames<ValueScheme> {
+  static constexpr Names<3> names{"", "shaw", "rotated"};
+};
 template <>
-inline constexpr Names<4> kKindNames<QueryScale>{"", "llama4", "ministral", "logn"};
+struct KindNames<QueryScale> {
+  static constexpr Names<4> names{"", "llama4", "ministral", "logn"};
+};
 template <>
-inline constexpr Names<2> kKindNames<decltype(Rotate::scheme)>{"rope", "xpos"};
+struct KindNames<decltype(Rotate::scheme)> {
+  static constexpr Names<2> names{"rope", "xpos"};
+};
+
+template <typename V>
+inline constexpr const auto& kKindNames = KindNames<V>::names;
 
 // The member that names a variant's alternative.
 template <typename V>

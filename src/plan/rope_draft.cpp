@@ -53,8 +53,9 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const AttentionShape& shape, std:
     case Width::half_head: break;
   }
   const std::int64_t width = shape.turning_width.value / (rule == Width::half_head ? 2 : 1);
-  keys.note("dim", shape.turning_width.from);
-  if (width % 2 != 0 && shape.width_place) {
+  if (!shape.width_place) return {};
+  keys.note("dim", *shape.width_place);
+  if (width % 2 != 0) {
     keys.reader().fail(*shape.width_place, ErrorKind::out_of_range, "an even number of channels that turn",
                        fmt::format(FMT_COMPILE("{} of {} channels"), width, shape.head_dim.value));
   }

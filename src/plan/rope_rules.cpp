@@ -123,7 +123,11 @@ std::optional<std::string_view> read_rope_type(RopeKeys& keys) {
   const auto type = known_type(keys, *used);
   if (!type || !place || !old_place) return type;
   const auto other = keys.reader().string(*old_place);
-  if (other && canonical(*other, keys.scope().family()) != *type) keys.reader().settle(*place, *old_place);
+  if (other && canonical(*other, keys.scope().family()) == *type) {
+    keys.reader().mark_lost(*old_place);
+  } else {
+    keys.reader().settle(*place, *old_place);
+  }
   return type;
 }
 

@@ -46,7 +46,7 @@ TEST_F(ReadPlanFiles, an_error_names_the_file) {
   const auto file = write("config.json", "{\n\"model_type\": \"llama\", \"rope_theta\": -1}");
   const Result<Plan> plan = read_plan(file);
   ASSERT_FALSE(plan.ok());
-  EXPECT_TRUE(plan.error().message().starts_with(file.string() + ":2:40: /rope_theta: ")) << plan.error().message();
+  EXPECT_TRUE(plan.error().message().starts_with(file.string() + ":2:38: /rope_theta: ")) << plan.error().message();
 }
 
 TEST_F(ReadPlanFiles, a_directory_without_a_config) {

@@ -1,0 +1,33 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posenc/error.h"
+#include "posenc/rotary_table.h"
+#include "posenc/wavelength.h"
+
+namespace posenc {
+
+AngleError angle_error(const Rope& rope, Angles angles, std::int64_t end, std::int64_t count,
+                       std::optional<std::int64_t> length) {
+  if (end < 1) throw Error("angle_error", {"end", "be at least 1", fmt::to_string(end)});
+  if (count < 1) throw Error("angle_error", {"count", "be at least 1", fmt::to_string(count)});
+  TableOptions options{.length = length};
+  options.count = std::min(count, end);
+  options.start = end - options.count;
+  const RotaryTable exact = make_table(rope, options);
+  options.angles = angles;
+  const RotaryTable rounded = make_table(rope, options);
+
+  AngleError out{.position = options.start};
+  const auto pairs = static_cast<std::size_t>(exact.pairs());
+  for (std::size_t i = 0; i < exact.rows().size(); ++i) {
+    const double difference = std::abs(static_cast<double>(rounded.rows()[i]) - static_cast<double>(exact.rows()[i]));
+    if (difference <= out.largest) continue;
+    out = {difference, options.start + static_cast<std::int64_t>(i / (2 * pairs)), static_cast<std::int64_t>(i % pairs)};
+  }
+  return out;
+}
+
+}  // namespace posenc

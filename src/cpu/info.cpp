@@ -1,0 +1,22 @@
+#include "posenc/info.h"
+
+#include <fmt/format.h>
+
+#include "cpu/machine.h"
+#include "posenc/version.h"
+
+namespace posenc {
+
+Info info() {
+  return {
+      .version = fmt::format("{}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
+      .compiler = POSENC_COMPILER,
+      .build_type = POSENC_BUILD_TYPE,
+      .cpu = cpu::processor_name(),
+      .cpu_features = cpu::processor_features(),
+      .isas = supported_isas(),
+      .selected = selected_isa(),
+  };
+}
+
+}  // namespace posenc

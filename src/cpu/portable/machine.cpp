@@ -1,0 +1,11 @@
+#include "cpu/machine.h"
+
+namespace posenc::cpu {
+
+std::string processor_name() { return {}; }
+
+std::vector<std::string> processor_features() { return {}; }
+
+std::vector<IsaKernels> runnable_kernels() { return {{Isa::scalar, {kernels::angles_scalar}}}; }
+
+}  // namespace posenc::cpu
