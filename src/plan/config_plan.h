@@ -9,7 +9,10 @@
 
 namespace posenc::plan {
 
-// `source.name` stands for the file in errors. Throws Error for a length below 1, and nothing else.
+// Throws Error for a length below 1.
+void require_length(const ReadOptions& options);
+
+// `source.name` stands for the file in errors. Nothing is thrown.
 Result<Plan> read_config(std::string_view text, PlanSource source, const ReadOptions& options);
 
 }  // namespace posenc::plan

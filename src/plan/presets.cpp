@@ -89,6 +89,7 @@ Problem no_such_preset(std::string_view name) {
 std::span<const Preset> presets() noexcept { return kPresets; }
 
 Plan preset_plan(std::string_view name, const ReadOptions& options) {
+  plan::require_length(options);
   const auto preset = std::ranges::find(kPresets, name, &Preset::name);
   if (preset == std::ranges::end(kPresets)) throw Error("preset_plan", no_such_preset(name));
   return plan::read_config(preset->config_json, {SourceKind::preset, std::string(name)}, options).value();

@@ -29,6 +29,7 @@ Result<std::filesystem::path> config_file(const std::filesystem::path& path) {
 }  // namespace
 
 Result<Plan> read_plan(const std::filesystem::path& path, const ReadOptions& options) {
+  plan::require_length(options);
   const Result<std::filesystem::path> file = config_file(path);
   if (!file) return file.error();
   const Result<std::string> text = io::read_text_file(*file, io::kMaxJsonBytes);
@@ -37,6 +38,7 @@ Result<Plan> read_plan(const std::filesystem::path& path, const ReadOptions& opt
 }
 
 Result<Plan> read_plan(std::span<const std::byte> config_json, std::string_view name, const ReadOptions& options) {
+  plan::require_length(options);
   const std::string_view text(reinterpret_cast<const char*>(config_json.data()), config_json.size());
   return plan::read_config(text, {SourceKind::config_json, std::string(name)}, options);
 }

@@ -96,7 +96,7 @@ TEST(ReadPlanPrecedence, the_tops_original_length_beats_the_dictionarys_for_long
 
 TEST(ReadPlanPrecedence, a_dictionary_per_layer_type_beats_flat_keys_beside_it) {
   const Plan plan = plan_of(R"({"model_type": "qwen2", "hidden_size": 512, "num_attention_heads": 8,
-    "num_hidden_layers": 2, "max_position_embeddings": 32768, "use_sliding_window": true, "sliding_window": 512,
+    "num_key_value_heads": 8, "num_hidden_layers": 2, "max_position_embeddings": 32768, "use_sliding_window": true, "sliding_window": 512,
     "layer_types": ["sliding_attention", "full_attention"],
     "rope_parameters": {"rope_theta": 7e4, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
       "full_attention": {"rope_type": "linear", "factor": 4.0}}})");
