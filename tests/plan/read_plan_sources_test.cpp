@@ -95,8 +95,8 @@ TEST(ReadPlanSources, a_spoilt_key_never_goes_unnoticed) {
       const bool changed = other->stacks != plan.stacks || other->trained_length != plan.trained_length ||
                            other->sources != plan.sources || other->known != plan.known || other->model_type != plan.model_type;
       EXPECT_TRUE(is_class || changed || other->warnings != plan.warnings) << config.id << "\n" << spoilt;
-      ASSERT_EQ(other->ignored_keys.size(), 1U) << config.id << "\n" << spoilt;
-      EXPECT_TRUE(other->ignored_keys[0].ends_with("_x")) << other->ignored_keys[0];
+      const auto is_spoilt = [](const std::string& pointer) { return pointer.ends_with("_x"); };
+      EXPECT_TRUE(std::ranges::any_of(other->ignored_keys, is_spoilt)) << config.id << "\n" << spoilt;
     }
   }
 }
