@@ -28,9 +28,11 @@ Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::i
 
 Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
   ConfigReader& reader = scope.reader();
-  if (scope.family().base == BaseRule::ratio) {  // ChatGLM: a switch beside the count
+  if (scope.family().grouping_switch) {
     const Setting<bool> grouped = scope.flag(keys::kMultiQuery);
-    if (grouped.value && !*grouped.value) return {heads.value, grouped.from};
+    if (!grouped.value || !*grouped.value) {
+      return {heads.value, grouped.value ? grouped.from : "default: no multi_query_attention, as many as heads"};
+    }
   }
   const Setting<std::int64_t> given = scope.integer(keys::kKvHeads, kHeadCounts);
   if (!given.value) return {heads.value, given.from.empty() ? "default: as many as heads" : given.from};

@@ -43,7 +43,9 @@ constexpr std::string_view kDeepseekV3[] = {"deepseek_v3", "kimi_k2"}, kDeepseek
 constexpr std::string_view kOlmo[] = {"olmo"}, kOlmoClass[] = {"Olmo"};
 constexpr std::string_view kOlmo2[] = {"olmo2"}, kOlmo2Class[] = {"Olmo2"};
 constexpr std::string_view kOlmo3[] = {"olmo3"}, kOlmo3Class[] = {"Olmo3"};
+constexpr std::string_view kOlmoe[] = {"olmoe"}, kOlmoeClass[] = {"Olmoe"};
 constexpr std::string_view kGranite[] = {"granite"}, kGraniteClass[] = {"Granite"};
+constexpr std::string_view kGraniteMoe[] = {"granitemoe"}, kGraniteMoeClass[] = {"GraniteMoe"};
 constexpr std::string_view kSmollm3[] = {"smollm3"}, kSmollm3Class[] = {"SmolLM3"};
 constexpr std::string_view kExaone4[] = {"exaone4"}, kExaone4Class[] = {"Exaone4"};
 constexpr std::string_view kLlama4[] = {"llama4", "llama4_text"}, kLlama4Class[] = {"Llama4", "Llama4Text"};
@@ -108,7 +110,7 @@ constexpr Family kFamilies[] = {
      .turning = Turning::sliding_layers, .windows = Windows::patterned, .default_pattern = 4,
      .misleading_keys = kNoPartialFactor},
     {.name = "chatglm", .model_types = kChatglm, .class_stems = kChatglmClass, .pairing = kInterleaved,
-     .own_names = kChatglmNames, .width = Width::half_head, .base = BaseRule::ratio, .scales = false,
+     .own_names = kChatglmNames, .grouping_switch = true, .width = Width::half_head, .base = BaseRule::ratio, .scales = false,
      .misleading_keys = kNoDictionaries},
     {.name = "glm", .model_types = kGlm, .class_stems = kGlmClass, .pairing = kInterleaved,
      .width = Width::partial_factor},
@@ -127,7 +129,11 @@ constexpr Family kFamilies[] = {
     {.name = "olmo3", .model_types = kOlmo3, .class_stems = kOlmo3Class, .pairing = kHalf,
      .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 4,
      .qk_norm = QkNormRule{kRmsAcrossHeads}, .misleading_keys = kNoPartialFactor},
+    {.name = "olmoe", .model_types = kOlmoe, .class_stems = kOlmoeClass, .pairing = kHalf,
+     .qk_norm = QkNormRule{kRmsAcrossHeads}, .misleading_keys = kNoPartialFactor},
     {.name = "granite", .model_types = kGranite, .class_stems = kGraniteClass, .pairing = kHalf,
+     .scale = Scale::multiplier, .misleading_keys = kNoPartialFactor},
+    {.name = "granitemoe", .model_types = kGraniteMoe, .class_stems = kGraniteMoeClass, .pairing = kHalf,
      .scale = Scale::multiplier, .misleading_keys = kNoPartialFactor},
     {.name = "smollm3", .model_types = kSmollm3, .class_stems = kSmollm3Class, .pairing = kHalf,
      .turning = Turning::listed, .windows = Windows::resting_layers, .window_switch = true,

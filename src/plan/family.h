@@ -74,7 +74,8 @@ struct Family {
   Pairing pairing;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
 
-  bool latent = false;         // multi-head latent attention (DeepSeek), read in its expanded form
+  bool grouping_switch = false;  // multi_query_attention turns groups on (ChatGLM)
+  bool latent = false;           // multi-head latent attention (DeepSeek), read in its expanded form
   bool reads_interleave = false;  // rope_interleave decides the pairing
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;

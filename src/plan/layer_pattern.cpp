@@ -157,21 +157,15 @@ Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPa
   return {types_of(layers, [&](std::int64_t i) { return i >= border.value; }), border.from};
 }
 
-void read_window(ConfigScope& scope, LayerPattern& pattern) {
-  const Family& family = scope.family();
-  if (family.windows == Windows::none) return;
-  if (family.windows == Windows::chunked_turning) {
-    pattern.chunk = scope.integer(keys::kChunk, kWindows);
-    return;
-  }
-  if (family.window_switch) {
+// How far a sliding layer or a chunk reaches; nothing, with the reason, where no layer has such a limit.
+Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
+  if (scope.family().window_switch) {
     const Setting<bool> use = scope.flag(keys::kUseWindow);
-    if (!use.value || !*use.value) {
-      pattern.window.from = use.from;
-      return;
-    }
+    if (!use.value || !*use.value) return {{}, use.from};
   }
-  pattern.window = scope.integer(keys::kWindow, kWindows);
+  Setting<std::int64_t> limit = scope.integer(key, kWindows);
+  if (limit.from.empty()) limit.from = family_default(scope.family());
+  return limit;
 }
 
 // 1 and true: this layer turns.
@@ -218,7 +212,11 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   pattern.layers.resize(static_cast<std::size_t>(layers));
   pattern.turning_from = family_default(scope.family());
   if (scope.family().turning == Turning::listed) read_turning_list(scope, pattern);
-  read_window(scope, pattern);
+  if (scope.family().windows == Windows::chunked_turning) {
+    pattern.chunk = read_limit(scope, keys::kChunk);
+  } else if (scope.family().windows != Windows::none) {
+    pattern.window = read_limit(scope, keys::kWindow);
+  }
   Sourced<Types> types = read_types(scope, layers, pattern);
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];
   pattern.types_from = std::move(types.from);

@@ -137,11 +137,14 @@ void warn_misleading(ConfigScope& scope) {
 }
 
 // ChatGLM's other layout is described nowhere that this library could follow.
-bool has_known_layout(ConfigScope& scope) {
+bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
   if (scope.family().base != BaseRule::ratio) return true;
   const Setting<bool> original = scope.flag(keys::kOriginalRope);
-  if (!original.value || *original.value) return true;
-  scope.reader().warn("unknown-rope-key", fmt::format(FMT_COMPILE("{} is false: how such a model turns is not known."), original.from),
+  if (!original.value) return true;
+  shape.pairing.from = original.from;
+  if (*original.value) return true;
+  scope.reader().warn("unknown-rope-key",
+                      fmt::format(FMT_COMPILE("{} is false: how such a model turns is not known."), original.from),
                       {original.from});
   return false;
 }
@@ -158,7 +161,7 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
                    .trained_length = scope.required_integer(keys::kLength, {1, kMaxPosition})};
   facts.scores = read_layer_scores(scope, facts.shape);
   facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
-  result.known = has_known_layout(scope);
+  result.known = has_known_layout(scope, facts.shape);
   RopeDicts dicts(scope);
   if (scope.reader().failed()) return result;
   result.sources = {{"/trained_length", facts.trained_length.from}, {fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from}};

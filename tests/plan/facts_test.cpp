@@ -171,6 +171,7 @@ void compare_layers(const Model& model) {
 }
 
 std::vector<JsonValue> layers_of(const io::JsonDocument& document) {
+  if (at(document.root(), "stacks")->size() == 0) return {};
   const auto layers = at(document.root(), "stacks/0/layers");
   return layers ? layers->items() : std::vector<JsonValue>{};
 }

@@ -174,6 +174,8 @@ std::vector<Expected> expected_rest() {
       {"olmo2", 4096, repeat(normed(half(attention(8, 8, 64), 5e5), kRmsAcross), 2)},
       {"olmo3", 65536,
        {olmo3_local, olmo3_local, olmo3_local, half(olmo3, 4e5, YarnScaling{8, 8192, {}, {}, {}, {}, {}, true})}},
+      {"olmoe", 4096, repeat(normed(half(attention(8, 8, 64), 1e4), kRmsAcross), 2)},
+      {"granitemoe", 4096, repeat(scaled(half(attention(8, 2, 64), 1e4), 0.015625), 2)},
       {"granite", 131072, repeat(scaled(half(attention(8, 2, 64), 1e7), 0.0078125), 2)},
       {"smollm3", 65536, {smollm3, windowed(smollm3_still, 511), smollm3}},
       {"smollm3 interval", 65536, {smollm3, smollm3_still, smollm3, smollm3_still}},
