@@ -13,14 +13,16 @@ Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::i
   const auto place = scope.peek(keys::kHidden);
   if (scope.reader().failed() || !place) return {};
   if (hidden.value % heads.value != 0) {
-    scope.reader().fail(*place, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("a multiple of the {} heads"), heads.value),
-                        fmt::format(FMT_COMPILE("no head_dim is given, and {} / {} leaves {}"), hidden.value, heads.value,
-                                    hidden.value % heads.value));
+    scope.reader().fail(*place, ErrorKind::not_divisible,
+                        fmt::format(FMT_COMPILE("a multiple of the {} heads"), heads.value),
+                        fmt::format(FMT_COMPILE("no head_dim is given, and {} / {} leaves {}"), hidden.value,
+                                    heads.value, hidden.value % heads.value));
     return {};
   }
   if (hidden.value / heads.value > kMaxHeadDim) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, fmt::format(FMT_COMPILE("at most {} channels a head"), kMaxHeadDim),
-                        fmt::format(FMT_COMPILE("{} / {} = {}"), hidden.value, heads.value, hidden.value / heads.value));
+    scope.reader().fail(
+        *place, ErrorKind::out_of_range, fmt::format(FMT_COMPILE("at most {} channels a head"), kMaxHeadDim),
+        fmt::format(FMT_COMPILE("{} / {} = {}"), hidden.value, heads.value, hidden.value / heads.value));
     return {};
   }
   return {hidden.value / heads.value, hidden.from};
@@ -47,8 +49,8 @@ Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64
 AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
   shape.kv_heads = read_kv_heads(scope, shape.heads);
   const Setting<std::int64_t> head_dim = scope.integer(keys::kHeadDim, kHeadDims);
-  shape.head_dim = head_dim.value ? Sourced<std::int64_t>{*head_dim.value, head_dim.from}
-                                  : hidden_over_heads(scope, shape.heads);
+  shape.head_dim =
+      head_dim.value ? Sourced<std::int64_t>{*head_dim.value, head_dim.from} : hidden_over_heads(scope, shape.heads);
   shape.width_place = scope.peek(head_dim.value ? keys::kHeadDim : keys::kHidden);
   shape.value_dim = shape.head_dim;
   shape.first_channel = {0, family_default(scope.family())};

@@ -19,34 +19,49 @@ struct Key {
 };
 
 namespace key_names {
-inline constexpr std::string_view kHeads[] = {"num_attention_heads", "n_head", "n_heads", "num_heads",
-                                              "num_query_heads",     "encoder_attention_heads", "attention_heads"};
-inline constexpr std::string_view kLayers[] = {"num_hidden_layers", "n_layer",        "n_layers",
-                                               "num_layers",        "depth",          "encoder_layers",
-                                               "decoder_layers",    "num_decoder_layers", "num_transformer_layers",
+inline constexpr std::string_view kHeads[] = {"num_attention_heads", "n_head",          "n_heads",
+                                              "num_heads",           "num_query_heads", "encoder_attention_heads",
+                                              "attention_heads"};
+inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
+                                               "n_layer",
+                                               "n_layers",
+                                               "num_layers",
+                                               "depth",
+                                               "encoder_layers",
+                                               "decoder_layers",
+                                               "num_decoder_layers",
+                                               "num_transformer_layers",
                                                "layers"};
 inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed", "d_model", "dim", "model_dim"};
 // multi_query and new_decoder_architecture are rules, not counts; per-layer lists come with their families.
 inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",          "kv_n_heads",
                                                 "n_kv_heads",          "multi_query_group_num", "num_gqa_groups"};
-inline constexpr std::string_view kHeadDim[] = {"head_dim",    "d_kv", "d_head", "kv_channels",
-                                                "attention_head_size", "qk_head_dim"};
-inline constexpr std::string_view kLength[] = {
-    "max_position_embeddings", "n_positions",      "n_ctx",           "seq_length",           "max_seq_len",
-    "max_sequence_length",     "max_context_length", "model_max_length", "training_seqlen",
-    "max_source_positions",    "max_target_positions"};
+inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
+                                                "qk_head_dim"};
+inline constexpr std::string_view kLength[] = {"max_position_embeddings",
+                                               "n_positions",
+                                               "n_ctx",
+                                               "seq_length",
+                                               "max_seq_len",
+                                               "max_sequence_length",
+                                               "max_context_length",
+                                               "model_max_length",
+                                               "training_seqlen",
+                                               "max_source_positions",
+                                               "max_target_positions"};
 inline constexpr std::string_view kBase[] = {"rope_theta", "rotary_emb_base", "rope_embedding_base",
                                              "rope_freq_constant"};
 inline constexpr std::string_view kLocalBase[] = {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
-inline constexpr std::string_view kPartialFactor[] = {"partial_rotary_factor", "rotary_pct",        "rope_pct",
-                                                      "rope_percent",          "rotary_percentage", "rotary_emb_fraction"};
+inline constexpr std::string_view kPartialFactor[] = {
+    "partial_rotary_factor", "rotary_pct", "rope_pct", "rope_percent", "rotary_percentage", "rotary_emb_fraction"};
 inline constexpr std::string_view kRotaryDim[] = {"rotary_dim"};
 inline constexpr std::string_view kRopeRatio[] = {"rope_ratio"};
 inline constexpr std::string_view kOriginalRope[] = {"original_rope"};
 inline constexpr std::string_view kOriginalLength[] = {"original_max_position_embeddings"};
 inline constexpr std::string_view kRopeParameters[] = {"rope_parameters"};
 
-inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size", "sliding_window_attention_size"};
+inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size",
+                                               "sliding_window_attention_size"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
 inline constexpr std::string_view kLayerTypes[] = {"layer_types"};

@@ -23,9 +23,14 @@ using io::JsonValue;
 // The text decoder's own object in a config of several stacks; else all stands at the top.
 constexpr std::string_view kTextConfig = "text_config";
 // Stacks that are not read yet.
-constexpr std::string_view kOtherStacks[] = {"vision_config",  "audio_config",   "llm_config",
-                                             "language_config", "decoder_config", "siglip_config",
-                                             "acoustic_tokenizer_config", "semantic_tokenizer_config"};
+constexpr std::string_view kOtherStacks[] = {"vision_config",
+                                             "audio_config",
+                                             "llm_config",
+                                             "language_config",
+                                             "decoder_config",
+                                             "siglip_config",
+                                             "acoustic_tokenizer_config",
+                                             "semantic_tokenizer_config"};
 // A file without a model_type and without architectures is a model's when it has one of these.
 constexpr std::string_view kSigns[] = {"num_attention_heads", "num_hidden_layers", "hidden_size", "n_head", "n_layer"};
 
@@ -96,7 +101,8 @@ bool warn_of_other_stacks(ConfigReader& reader) {
   for (std::string_view key : kOtherStacks) {
     const auto place = object_at(reader, reader.root(), key);
     if (!place) continue;
-    reader.warn("stack-not-read", fmt::format(FMT_COMPILE("{} describes a stack that is not read."), place->from), {place->from});
+    reader.warn("stack-not-read", fmt::format(FMT_COMPILE("{} describes a stack that is not read."), place->from),
+                {place->from});
     all_read = false;
   }
   return all_read;
@@ -124,7 +130,8 @@ void warn_unknown_family(ConfigReader& reader, const Plan& plan) {
     reader.warn("unknown-family", "The file has neither a model_type nor architectures; nothing was read.", {});
     return;
   }
-  reader.warn("unknown-family", fmt::format(FMT_COMPILE("{} is not a family that is known here; nothing was read."), plan.family),
+  reader.warn("unknown-family",
+              fmt::format(FMT_COMPILE("{} is not a family that is known here; nothing was read."), plan.family),
               {plan.model_type.empty() ? "/architectures" : "/model_type"});
 }
 
@@ -132,7 +139,8 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
   reader.enter(reader.root());
   const Names names = read_names(reader, reader.root());
   require_model(reader, names);
-  const Family* family = names.model_type.empty() ? find_family_of_class(names.architecture) : find_family(names.model_type);
+  const Family* family =
+      names.model_type.empty() ? find_family_of_class(names.architecture) : find_family(names.model_type);
   Plan plan;
   plan.model_type = names.model_type;
   plan.source = std::move(source);

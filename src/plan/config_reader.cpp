@@ -52,7 +52,8 @@ std::string shown(const JsonValue& value) { return value.error(ErrorKind::type, 
 
 ConfigReader::ConfigReader(const io::JsonDocument& document) : document_(document), root_(document.root()) {
   if (document.had_byte_order_mark()) {
-    warn("byte-order-mark", "The file starts with a UTF-8 byte order mark, which JSON does not have; it is skipped.", {});
+    warn("byte-order-mark", "The file starts with a UTF-8 byte order mark, which JSON does not have; it is skipped.",
+         {});
   }
 }
 
@@ -88,7 +89,8 @@ std::optional<std::int64_t> ConfigReader::integer(const Place& place, Bounds bou
     return {};
   }
   if (place.in_file && !is_written_as_integer(place.value.text())) {
-    warn("integral-float", fmt::format(FMT_COMPILE("{} is written as {}; read as {}."), place.from, place.value.text(), *value),
+    warn("integral-float",
+         fmt::format(FMT_COMPILE("{} is written as {}; read as {}."), place.from, place.value.text(), *value),
          {place.from});
   }
   return value;
@@ -174,8 +176,8 @@ std::vector<Warning> ConfigReader::take_warnings() {
     for (const io::JsonDuplicate& duplicate : document_.duplicates()) keys.push_back(duplicate.pointer);
     const io::JsonDuplicate& first = document_.duplicates().front();
     warn("duplicate-key",
-         fmt::format(FMT_COMPILE("{} stands on lines {} and {}; no position key is affected."), first.pointer, first.first_line,
-                     first.second_line),
+         fmt::format(FMT_COMPILE("{} stands on lines {} and {}; no position key is affected."), first.pointer,
+                     first.first_line, first.second_line),
          std::move(keys));
   }
   return std::move(warnings_);

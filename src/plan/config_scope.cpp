@@ -40,7 +40,8 @@ std::optional<Place> ConfigScope::class_default(const Key& key) {
     }
     defaults_.push_back(std::make_unique<io::JsonDocument>(std::move(document).value()));
     return Place{defaults_.back()->root(),
-                 fmt::format(FMT_COMPILE("default: {}, transformers {}"), row->class_name, class_defaults_version()), false};
+                 fmt::format(FMT_COMPILE("default: {}, transformers {}"), row->class_name, class_defaults_version()),
+                 false};
   }
   return {};
 }
@@ -81,8 +82,9 @@ Setting<bool> ConfigScope::flag(const Key& key) {
 
 void ConfigScope::fail_missing(const Key& key) {
   if (reader_.failed()) return;
-  FileError error = object_.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("one of {}"), fmt::join(key.names, ", ")),
-                                  fmt::format(FMT_COMPILE("a {} model needs it"), family_.name));
+  FileError error =
+      object_.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("one of {}"), fmt::join(key.names, ", ")),
+                    fmt::format(FMT_COMPILE("a {} model needs it"), family_.name));
   error.got = "none of them";
   reader_.fail(std::move(error));
 }

@@ -151,8 +151,8 @@ constexpr Family kFamilies[] = {
 
 // What follows the stem in the names of Hugging Face's model classes.
 constexpr std::string_view kClassEndings[] = {
-    "Model",         "PreTrainedModel",         "ForCausalLM",           "ForSequenceClassification",
-    "LMHeadModel",   "ForTokenClassification",  "ForQuestionAnswering",  "ForConditionalGeneration"};
+    "Model",       "PreTrainedModel",        "ForCausalLM",          "ForSequenceClassification",
+    "LMHeadModel", "ForTokenClassification", "ForQuestionAnswering", "ForConditionalGeneration"};
 
 // Early files write LLaMAForCausalLM.
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
@@ -163,16 +163,20 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 
 std::span<const Family> families() noexcept { return kFamilies; }
 
-std::string family_default(const Family& family) { return fmt::format(FMT_COMPILE("default: the {} family"), family.name); }
+std::string family_default(const Family& family) {
+  return fmt::format(FMT_COMPILE("default: the {} family"), family.name);
+}
 
 const Family* find_family(std::string_view model_type) noexcept {
-  const auto row = std::ranges::find_if(
-      kFamilies, [&](const Family& family) { return std::ranges::find(family.model_types, model_type) != family.model_types.end(); });
+  const auto row = std::ranges::find_if(kFamilies, [&](const Family& family) {
+    return std::ranges::find(family.model_types, model_type) != family.model_types.end();
+  });
   return row == std::ranges::end(kFamilies) ? nullptr : row;
 }
 
 const Family* find_family_of_class(std::string_view architecture) noexcept {
-  const auto row = std::ranges::find_if(kFamilies, [&](const Family& family) { return has_class(family, architecture); });
+  const auto row =
+      std::ranges::find_if(kFamilies, [&](const Family& family) { return has_class(family, architecture); });
   return row == std::ranges::end(kFamilies) ? nullptr : row;
 }
 

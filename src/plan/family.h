@@ -44,8 +44,8 @@ enum class Windows : std::uint8_t {
 // Which layers turn.
 enum class Turning : std::uint8_t {
   every_layer,
-  listed,                // no_rope_layers (1: turns), or all but each n-th: no_rope_layer_interval
-  sliding_layers,        // those with a window (Cohere 2)
+  listed,                 // no_rope_layers (1: turns), or all but each n-th: no_rope_layer_interval
+  sliding_layers,         // those with a window (Cohere 2)
   sliding_or_windowless,  // the same, and all of them when the model has no window (EXAONE 4)
 };
 
@@ -74,13 +74,13 @@ struct Family {
   Pairing pairing;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
 
-  bool grouping_switch = false;  // multi_query_attention turns groups on (ChatGLM)
-  bool latent = false;           // multi-head latent attention (DeepSeek), read in its expanded form
+  bool grouping_switch = false;   // multi_query_attention turns groups on (ChatGLM)
+  bool latent = false;            // multi-head latent attention (DeepSeek), read in its expanded form
   bool reads_interleave = false;  // rope_interleave decides the pairing
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
-  bool scales = true;            // reads rope_parameters and rope_scaling
-  bool ropes_per_type = false;   // each layer type has its own base and rule; a flat rope_scaling is for full layers
+  bool scales = true;           // reads rope_parameters and rope_scaling
+  bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool yarn_means_longrope = false;  // Phi-3's first files
 
   Turning turning = Turning::every_layer;

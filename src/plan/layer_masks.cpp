@@ -6,8 +6,10 @@
 
 namespace posenc::plan {
 
-LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern, const Sourced<std::int64_t>& trained_length) {
-  LayerMasks masks{.kind = {MaskKind::causal, family_default(scope.family())}, .window = {}, .window_from = pattern.window.from};
+LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
+                            const Sourced<std::int64_t>& trained_length) {
+  LayerMasks masks{
+      .kind = {MaskKind::causal, family_default(scope.family())}, .window = {}, .window_from = pattern.window.from};
   // transformers makes any decoder look both ways when is_causal is false: |i - j| <= sliding_window.
   const Setting<bool> causal = scope.flag(keys::kIsCausal);
   if (causal.value) masks.kind = {*causal.value ? MaskKind::causal : MaskKind::bidirectional, causal.from};
@@ -18,10 +20,11 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern, con
 
   const std::int64_t width = *pattern.window.value;
   if (width >= trained_length.value) {
-    scope.reader().warn("window-covers-length",
-                        fmt::format(FMT_COMPILE("A window of {} tokens covers the {} that the model is for; read as none."), width,
-                                    trained_length.value),
-                        pattern.window.from.starts_with('/') ? std::vector{pattern.window.from} : std::vector<std::string>{});
+    scope.reader().warn(
+        "window-covers-length",
+        fmt::format(FMT_COMPILE("A window of {} tokens covers the {} that the model is for; read as none."), width,
+                    trained_length.value),
+        pattern.window.from.starts_with('/') ? std::vector{pattern.window.from} : std::vector<std::string>{});
     return masks;
   }
   if (gemma_both_ways) {

@@ -19,6 +19,7 @@ struct LayerMasks {
 };
 
 // A window that covers the trained length is none, with a warning.
-LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern, const Sourced<std::int64_t>& trained_length);
+LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
+                            const Sourced<std::int64_t>& trained_length);
 
 }  // namespace posenc::plan

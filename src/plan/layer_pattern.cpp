@@ -18,9 +18,13 @@ struct TypeName {
 };
 // Hugging Face's names first; then EXAONE's letters and executorch's words.
 constexpr TypeName kTypeNames[] = {
-    {"full_attention", LayerType::full}, {"sliding_attention", LayerType::sliding},
-    {"chunked_attention", LayerType::chunked}, {"G", LayerType::full}, {"L", LayerType::sliding},
-    {"GLOBAL", LayerType::full}, {"SLIDING_LOCAL", LayerType::sliding},
+    {"full_attention", LayerType::full},
+    {"sliding_attention", LayerType::sliding},
+    {"chunked_attention", LayerType::chunked},
+    {"G", LayerType::full},
+    {"L", LayerType::sliding},
+    {"GLOBAL", LayerType::full},
+    {"SLIDING_LOCAL", LayerType::sliding},
 };
 
 constexpr Bounds kWindows{1, kMaxPosition};
@@ -55,7 +59,8 @@ std::optional<std::pair<Place, std::vector<JsonValue>>> layer_list(ConfigScope& 
   if (!entries || entries->empty()) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != layers && count != layers + 1) {
-    scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("{} entries, one for each layer"), layers),
+    scope.reader().fail(*place, ErrorKind::length_mismatch,
+                        fmt::format(FMT_COMPILE("{} entries, one for each layer"), layers),
                         fmt::format(FMT_COMPILE("{} entries; one more than layers is allowed"), count));
     return {};
   }
@@ -68,7 +73,8 @@ std::optional<Sourced<Types>> listed_types(ConfigScope& scope, std::int64_t laye
   const auto list = layer_list(scope, keys::kLayerTypes, layers);
   if (!list) return {};
   Sourced<Types> types{{}, list->first.from};
-  for (const JsonValue& entry : list->second) types.value.push_back(type_at(scope.reader(), entry).value_or(LayerType::full));
+  for (const JsonValue& entry : list->second)
+    types.value.push_back(type_at(scope.reader(), entry).value_or(LayerType::full));
   return types;
 }
 
@@ -109,7 +115,9 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
       reader.mark_read(*place);
       types = {said, place->from};
     } else if (said != types->value) {
-      reader.warn("precedence", fmt::format(FMT_COMPILE("{} and {} give different layers a window; the first wins."), types->from, place->from),
+      reader.warn("precedence",
+                  fmt::format(FMT_COMPILE("{} and {} give different layers a window; the first wins."), types->from,
+                              place->from),
                   {types->from, place->from});
     }
   }
@@ -128,7 +136,8 @@ Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPa
   const Windows rule = scope.family().windows;
   const Setting<std::int64_t>& limit = rule == Windows::chunked_turning ? pattern.chunk : pattern.window;
   // Without a window the types mean nothing, unless each has a rotation of its own.
-  if (rule != Windows::none && !limit.value && !scope.family().ropes_per_type) return {types_of(layers, full), limit.from};
+  if (rule != Windows::none && !limit.value && !scope.family().ropes_per_type)
+    return {types_of(layers, full), limit.from};
   switch (rule) {
     case Windows::none: return {types_of(layers, full), family_default(scope.family())};
     case Windows::every_layer: return {types_of(layers, every), pattern.window.from};
@@ -178,12 +187,14 @@ bool turns_at(ConfigReader& reader, const JsonValue& entry) {
 void read_turning_list(ConfigScope& scope, LayerPattern& pattern) {
   const auto layers = static_cast<std::int64_t>(pattern.layers.size());
   if (const auto list = layer_list(scope, keys::kRotatingLayers, layers)) {
-    for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].turns = turns_at(scope.reader(), list->second[i]);
+    for (std::size_t i = 0; i < pattern.layers.size(); ++i)
+      pattern.layers[i].turns = turns_at(scope.reader(), list->second[i]);
     pattern.turning_from = list->first.from;
     return;
   }
   const Sourced<std::int64_t> interval = scope.required_integer(keys::kNopeInterval, kCounts);
-  for (std::int64_t i = 0; i < layers; ++i) pattern.layers[static_cast<std::size_t>(i)].turns = (i + 1) % interval.value != 0;
+  for (std::int64_t i = 0; i < layers; ++i)
+    pattern.layers[static_cast<std::size_t>(i)].turns = (i + 1) % interval.value != 0;
   pattern.turning_from = interval.from;
 }
 
@@ -197,9 +208,7 @@ void let_sliding_layers_turn(ConfigScope& scope, LayerPattern& pattern) {
 
 }  // namespace
 
-std::string_view name(LayerType type) noexcept {
-  return std::ranges::find(kTypeNames, type, &TypeName::type)->name;
-}
+std::string_view name(LayerType type) noexcept { return std::ranges::find(kTypeNames, type, &TypeName::type)->name; }
 
 std::optional<LayerType> layer_type(std::string_view name) noexcept {
   const auto row = std::ranges::find(kTypeNames, name, &TypeName::name);

@@ -28,7 +28,8 @@ std::vector<ValueSource> LayerSources::merged(std::string_view prefix) const {
   merged.reserve(entries_.size());
   for (const Entry& entry : entries_) {
     const std::string end = entry.last > entry.first ? fmt::format(FMT_COMPILE("-{}"), entry.last) : std::string();
-    merged.push_back({fmt::format(FMT_COMPILE("{}/{}{}/{}"), prefix, entry.layers, end, entry.source.field), entry.source.from});
+    merged.push_back(
+        {fmt::format(FMT_COMPILE("{}/{}{}/{}"), prefix, entry.layers, end, entry.source.field), entry.source.from});
   }
   return merged;
 }

@@ -87,9 +87,9 @@ std::vector<Place> RopeDicts::places(LayerType type) {
     return found;
   }
   if (!nested_.empty() && found.empty()) {
-    scope_.reader().fail(*chosen_, ErrorKind::missing_layer_type,
-                         fmt::format(FMT_COMPILE("parameters for {} layers"), name(type)),
-                         fmt::format(FMT_COMPILE("the model has such layers, and other types have parameters of their own")));
+    scope_.reader().fail(
+        *chosen_, ErrorKind::missing_layer_type, fmt::format(FMT_COMPILE("parameters for {} layers"), name(type)),
+        fmt::format(FMT_COMPILE("the model has such layers, and other types have parameters of their own")));
   }
   found.push_back(*chosen_);
   return found;
@@ -103,7 +103,8 @@ void RopeDicts::warn_unknown() const {
   if (!chosen_ || !chosen_->in_file) return;
   std::vector<std::string> unread = scope_.reader().unknown_members(chosen_->value);
   if (unread.empty()) return;
-  std::string message = fmt::format(FMT_COMPILE("{} {} no effect in this place."), fmt::join(unread, ", "), unread.size() == 1 ? "has" : "have");
+  std::string message = fmt::format(FMT_COMPILE("{} {} no effect in this place."), fmt::join(unread, ", "),
+                                    unread.size() == 1 ? "has" : "have");
   scope_.reader().warn("unknown-rope-key", std::move(message), std::move(unread));
 }
 

@@ -38,9 +38,9 @@ class RopeDicts {
 
   ConfigScope& scope_;
   std::optional<Place> chosen_;
-  bool is_legacy_ = false;                 // rope_scaling
-  std::vector<Place> nested_;              // one per layer type that has one
-  std::vector<LayerType> nested_types_;    // [nested_.size()]
+  bool is_legacy_ = false;               // rope_scaling
+  std::vector<Place> nested_;            // one per layer type that has one
+  std::vector<LayerType> nested_types_;  // [nested_.size()]
 };
 
 }  // namespace posenc::plan

@@ -25,7 +25,8 @@ Sourced<std::int64_t> part_of_head(RopeKeys& keys, const AttentionShape& shape) 
   if (factor < 0 || channels > static_cast<double>(width)) {
     keys.reader().fail(*place, ErrorKind::out_of_range, "a number from 0 to 1", arithmetic);
   } else if (std::fmod(channels, 2.0) != 0) {
-    keys.reader().fail(*place, ErrorKind::out_of_range, "a part of the head with an even number of channels", arithmetic);
+    keys.reader().fail(*place, ErrorKind::out_of_range, "a part of the head with an even number of channels",
+                       arithmetic);
   }
   if (keys.reader().failed()) return {};
   return {static_cast<std::int64_t>(channels), place->from};
@@ -80,7 +81,8 @@ double read_base(RopeKeys& keys, LayerType type) {
   if (family.base == BaseRule::ratio) return read_ratio_base(keys);
   const bool local = family.ropes_per_type && type != LayerType::full && keys.scope().peek(keys::kLocalBase);
   const Key& key = local ? keys::kLocalBase : keys::kBase;
-  const auto place = family.base == BaseRule::class_own ? keys.scope().class_default(key) : keys.find("rope_theta", key);
+  const auto place =
+      family.base == BaseRule::class_own ? keys.scope().class_default(key) : keys.find("rope_theta", key);
   if (!place) {
     keys.fail_missing(key.name());
     return kChatglmBase;
@@ -88,8 +90,8 @@ double read_base(RopeKeys& keys, LayerType type) {
   keys.note("base", *place);
   if (!place->in_file && family.differing_default && family.differing_default->key == key.name()) {
     keys.reader().warn("default-differs",
-                       fmt::format(FMT_COMPILE("{} is not given; the class says {}, published checkpoints carry {}."), key.name(),
-                                   shown(place->value), family.differing_default->published),
+                       fmt::format(FMT_COMPILE("{} is not given; the class says {}, published checkpoints carry {}."),
+                                   key.name(), shown(place->value), family.differing_default->published),
                        {});
   }
   return keys.reader().number(*place).value_or(kChatglmBase);

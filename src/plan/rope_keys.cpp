@@ -88,7 +88,8 @@ std::optional<bool> RopeKeys::flag(std::string_view name) {
 void RopeKeys::fail_missing(std::string_view name) {
   if (reader().failed()) return;
   const JsonValue& where = places_.empty() || !places_.front().in_file ? scope_.object() : places_.front().value;
-  FileError error = where.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("a value for {}"), name), "the scaling rule needs it");
+  FileError error = where.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("a value for {}"), name),
+                                "the scaling rule needs it");
   error.got = "none";
   reader().fail(std::move(error));
 }
@@ -111,7 +112,8 @@ std::vector<double> RopeKeys::divisors(std::string_view name, std::int64_t pairs
   if (!entries) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != pairs) {
-    reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("{} numbers, one for each pair of channels"), pairs),
+    reader().fail(*place, ErrorKind::length_mismatch,
+                  fmt::format(FMT_COMPILE("{} numbers, one for each pair of channels"), pairs),
                   fmt::format(FMT_COMPILE("{} channels turn, {} / 2 = {}"), 2 * pairs, 2 * pairs, pairs));
     return {};
   }
@@ -130,12 +132,13 @@ std::vector<double> RopeKeys::divisors(std::string_view name, std::int64_t pairs
 
 std::int64_t RopeKeys::original_length(OriginalLength rule) {
   const auto place = rule.beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
-                                 : find(kOriginalLength, keys::kOriginalLength);
+                                      : find(kOriginalLength, keys::kOriginalLength);
   const std::string field = fmt::format(FMT_COMPILE("scaling/{}"), kOriginalLength);
   if (!place) {
     note(field, trained_length_.from);
     reader().warn("missing-original-length",
-                  fmt::format(FMT_COMPILE("{} is not given; the trained length, {}, stands for it."), kOriginalLength, trained_length_.value),
+                  fmt::format(FMT_COMPILE("{} is not given; the trained length, {}, stands for it."), kOriginalLength,
+                              trained_length_.value),
                   {});
     return trained_length_.value;
   }
@@ -144,8 +147,8 @@ std::int64_t RopeKeys::original_length(OriginalLength rule) {
   const bool exceeds = rule.must_be_less ? length >= trained_length_.value : length > trained_length_.value;
   if (exceeds && place->in_file) {
     reader().warn("original-exceeds-max",
-                  fmt::format(FMT_COMPILE("{} is {}, and the model is for {} tokens: it was not extended."), place->from,
-                              length, trained_length_.value),
+                  fmt::format(FMT_COMPILE("{} is {}, and the model is for {} tokens: it was not extended."),
+                              place->from, length, trained_length_.value),
                   {place->from});
   }
   return length;
@@ -154,8 +157,10 @@ std::int64_t RopeKeys::original_length(OriginalLength rule) {
 double RopeKeys::factor() {
   const double value = required_number("factor");
   if (value > 0 && value < 1) {
-    reader().warn("factor-below-one", fmt::format(FMT_COMPILE("{} is {}: the rule shortens instead of stretching."), sources_.back().from, value),
-                  {sources_.back().from});
+    reader().warn(
+        "factor-below-one",
+        fmt::format(FMT_COMPILE("{} is {}: the rule shortens instead of stretching."), sources_.back().from, value),
+        {sources_.back().from});
   }
   return value;
 }
@@ -169,10 +174,11 @@ double RopeKeys::factor_or_stretch(std::int64_t original) {
   }
   const double given = factor();
   if (!reader().failed() && given != stretch) {
-    reader().warn("factor-mismatch",
-                  fmt::format(FMT_COMPILE("{} is {}, but {} / {} = {}; the factor is used (transformers 4 used the quotient)."), place->from,
-                              given, trained_length_.value, original, stretch),
-                  {place->from});
+    reader().warn(
+        "factor-mismatch",
+        fmt::format(FMT_COMPILE("{} is {}, but {} / {} = {}; the factor is used (transformers 4 used the quotient)."),
+                    place->from, given, trained_length_.value, original, stretch),
+        {place->from});
   }
   return given;
 }
@@ -184,9 +190,11 @@ void RopeKeys::blame(const Problem& problem) {
   // "be above 1 for YaRN," -> "above 1 for YaRN"; other verbs: "to lie from 0 to 1".
   std::string_view must = problem.must;
   if (must.ends_with(',')) must.remove_suffix(1);
-  const std::string expected = must.starts_with("be ") ? std::string(must.substr(3)) : fmt::format(FMT_COMPILE("to {}"), must);
+  const std::string expected =
+      must.starts_with("be ") ? std::string(must.substr(3)) : fmt::format(FMT_COMPILE("to {}"), must);
   if (source != blamable_.end()) return reader().fail(source->second, ErrorKind::out_of_range, expected);
-  FileError error = scope_.object().error(ErrorKind::out_of_range, fmt::format(FMT_COMPILE("{} {}"), problem.field, expected));
+  FileError error =
+      scope_.object().error(ErrorKind::out_of_range, fmt::format(FMT_COMPILE("{} {}"), problem.field, expected));
   error.got = problem.is;
   reader().fail(std::move(error));
 }

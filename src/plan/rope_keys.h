@@ -1,5 +1,5 @@
-// Reads the keys of a rotation out of the dictionaries and from beside them, and remembers where each came from, so that
-// what is wrong with the finished Rope can be said at the key that is to blame.
+// Reads the keys of a rotation out of the dictionaries and from beside them, and remembers where each came from, so
+// that what is wrong with the finished Rope can be said at the key that is to blame.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ class RopeKeys {
   std::optional<bool> flag(std::string_view name);
   std::vector<double> divisors(std::string_view name, std::int64_t pairs);
   std::int64_t original_length(OriginalLength rule);  // absent: the trained length, with a warning
-  double factor();                                  // required
-  double factor_or_stretch(std::int64_t original);  // absent: trained length over original length
+  double factor();                                    // required
+  double factor_or_stretch(std::int64_t original);    // absent: trained length over original length
 
   void note(std::string field, const Place& place);
   void note(std::string field, std::string from);

@@ -67,9 +67,11 @@ Scaling read_llama3(RopeKeys& keys, std::int64_t) {
   rule.low_freq_factor = keys.required_number("low_freq_factor");
   rule.high_freq_factor = keys.required_number("high_freq_factor");
   if (!keys.reader().failed() && rule.low_freq_factor == rule.high_freq_factor) {
-    keys.reader().warn("equal-freq-factors",
-                       fmt::format(FMT_COMPILE("low_freq_factor and high_freq_factor are both {}: no pairs lie between."), rule.low_freq_factor),
-                       {});
+    keys.reader().warn(
+        "equal-freq-factors",
+        fmt::format(FMT_COMPILE("low_freq_factor and high_freq_factor are both {}: no pairs lie between."),
+                    rule.low_freq_factor),
+        {});
   }
   return rule;
 }
@@ -86,7 +88,7 @@ struct RopeRule {
   Scaling (*read)(RopeKeys&, std::int64_t);
 };
 constexpr RopeRule kRules[] = {
-    {"default", read_default},   {"linear", read_linear}, {"dynamic", read_dynamic}, {"yarn", read_yarn},
+    {"default", read_default},   {"linear", read_linear}, {"dynamic", read_dynamic},           {"yarn", read_yarn},
     {"longrope", read_longrope}, {"llama3", read_llama3}, {"proportional", read_proportional},
 };
 constexpr std::string_view kDefault = "default";
@@ -104,8 +106,9 @@ std::optional<std::string_view> known_type(RopeKeys& keys, const Place& place) {
   if (std::ranges::find(kRules, type, &RopeRule::type) != std::ranges::end(kRules)) return type;
   std::vector<std::string_view> names{"su", "mrope"};
   for (const RopeRule& rule : kRules) names.push_back(rule.type);
-  keys.reader().fail(place, ErrorKind::unknown_rope_type,
-                     fmt::format(FMT_COMPILE("a known rule, such as {}"), fmt::join(nearest_names(*text, names, 2), " or ")));
+  keys.reader().fail(
+      place, ErrorKind::unknown_rope_type,
+      fmt::format(FMT_COMPILE("a known rule, such as {}"), fmt::join(nearest_names(*text, names, 2), " or ")));
   return {};
 }
 

@@ -43,10 +43,12 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
   if (facts.shape.latent) {
     const double multiplier = softmax_multiplier(draft.rope->scaling);
     layer.plan.logit_scale *= multiplier;
-    if (multiplier != 1) layer.sources.push_back({"logit_scale", "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)"});
+    if (multiplier != 1)
+      layer.sources.push_back({"logit_scale", "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)"});
   }
   layer.plan.rotate.push_back(Rotate{.heads = facts.shape.heads.value, .scheme = std::move(*draft.rope)});
-  for (FieldSource& source : draft.sources) layer.sources.push_back({"rotate/0/" + source.field, std::move(source.from)});
+  for (FieldSource& source : draft.sources)
+    layer.sources.push_back({"rotate/0/" + source.field, std::move(source.from)});
 }
 
 void add_mask(const StackFacts& facts, LayerKindPlan& layer) {
@@ -98,7 +100,8 @@ LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& fa
 }
 
 // Equal layers are planned once and copied.
-void fill_layers(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, std::string_view prefix, TextStack& result) {
+void fill_layers(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, std::string_view prefix,
+                 TextStack& result) {
   std::vector<LayerKindPlan> kinds;
   LayerSources sources;
   result.stack.layers.reserve(facts.pattern.layers.size());
@@ -112,7 +115,8 @@ void fill_layers(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, 
     sources.add(index, kind->sources);
   }
   std::vector<ValueSource> merged = sources.merged(fmt::format(FMT_COMPILE("{}/layers"), prefix));
-  result.sources.insert(result.sources.end(), std::make_move_iterator(merged.begin()), std::make_move_iterator(merged.end()));
+  result.sources.insert(result.sources.end(), std::make_move_iterator(merged.begin()),
+                        std::make_move_iterator(merged.end()));
 }
 
 // ---- keys that look as if they meant something ----
@@ -130,9 +134,10 @@ void warn_misleading(ConfigScope& scope) {
   for (std::string_view name : scope.family().misleading_keys) {
     const auto place = scope.reader().look(scope.object(), name);
     if (!place || says_nothing(scope.reader(), *place)) continue;
-    scope.reader().warn("misleading-key",
-                        fmt::format(FMT_COMPILE("{} has no effect: a {} model does not read it."), place->from, scope.family().name),
-                        {place->from});
+    scope.reader().warn(
+        "misleading-key",
+        fmt::format(FMT_COMPILE("{} has no effect: a {} model does not read it."), place->from, scope.family().name),
+        {place->from});
   }
 }
 
@@ -164,7 +169,8 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   result.known = has_known_layout(scope, facts.shape);
   RopeDicts dicts(scope);
   if (scope.reader().failed()) return result;
-  result.sources = {{"/trained_length", facts.trained_length.from}, {fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from}};
+  result.sources = {{"/trained_length", facts.trained_length.from},
+                    {fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from}};
   fill_layers(scope, dicts, facts, prefix, result);
   dicts.warn_unknown();
   if (dicts.has_axes()) result.known = false;

@@ -62,7 +62,8 @@ std::vector<std::int64_t> selected(std::string_view selection) {
     const std::vector<std::string> range_and_step = split(part, '/');
     const std::vector<std::string> ends = split(range_and_step[0], '-');
     const std::int64_t step = range_and_step.size() > 1 ? layer_number(range_and_step[1]) : 1;
-    for (std::int64_t i = layer_number(ends.front()); i <= layer_number(ends.back()); i += std::max<std::int64_t>(step, 1)) {
+    for (std::int64_t i = layer_number(ends.front()); i <= layer_number(ends.back());
+         i += std::max<std::int64_t>(step, 1)) {
       layers.push_back(i);
     }
   }

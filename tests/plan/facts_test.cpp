@@ -21,8 +21,8 @@ using io::JsonValue;
 // The member at a path such as "mask/window/past", or nothing when anything on the way is absent or null.
 std::optional<JsonValue> at(JsonValue value, std::string_view path) {
   for (const std::string& part : split(path, '/')) {
-    const auto member = value.kind() == JsonKind::array ? std::optional(value.items().at(std::stoul(part)))
-                                                        : value.find(part).value();
+    const auto member =
+        value.kind() == JsonKind::array ? std::optional(value.items().at(std::stoul(part))) : value.find(part).value();
     if (!member || member->is_null()) return {};
     value = *member;
   }
@@ -46,7 +46,8 @@ std::set<std::string> given_keys(const Plan& plan) {
   std::set<std::string> keys;
   for (const ValueSource& source : plan.sources) {
     const std::size_t found = source.where.find(kScaling);
-    if (found != std::string::npos && source.from.starts_with('/')) keys.insert(source.where.substr(found + kScaling.size()));
+    if (found != std::string::npos && source.from.starts_with('/'))
+      keys.insert(source.where.substr(found + kScaling.size()));
   }
   keys.erase("rule");
   return keys;
@@ -70,8 +71,8 @@ struct Model {
   std::vector<JsonValue> layers;
 
   void differ(std::string_view column, std::size_t layer, std::string_view got, std::string_view fact) const {
-    ADD_FAILURE() << facts.at("name") << " " << column << " of layer " << layer << ": the plan says " << got << ", the table "
-                  << fact;
+    ADD_FAILURE() << facts.at("name") << " " << column << " of layer " << layer << ": the plan says " << got
+                  << ", the table " << fact;
   }
 };
 

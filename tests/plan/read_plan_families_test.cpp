@@ -73,7 +73,8 @@ constexpr QkNorm kLayerNorm{.kind = QkNorm::Kind::layer};
 std::vector<LayerPlan> repeat(const LayerPlan& layer, std::size_t count) { return std::vector(count, layer); }
 
 // Latent attention: the 64 channels after the first 128 turn.
-LayerPlan latent(std::int64_t heads, std::int64_t value_dim, Pairing pairing, double base, Scaling scaling, double scale) {
+LayerPlan latent(std::int64_t heads, std::int64_t value_dim, Pairing pairing, double base, Scaling scaling,
+                 double scale) {
   LayerPlan layer = turned(attention(heads, heads, 192), pairing, base, 64, std::move(scaling));
   layer.value_dim = value_dim;
   layer.logit_scale = scale;
@@ -82,8 +83,14 @@ LayerPlan latent(std::int64_t heads, std::int64_t value_dim, Pairing pairing, do
 }
 
 YarnScaling deepseek_yarn(double mscale) {
-  return {.factor = 40, .original_max_position_embeddings = 4096, .attention_factor = {}, .beta_fast = 32.0,
-          .beta_slow = 1.0, .mscale = mscale, .mscale_all_dim = mscale, .truncate = true};
+  return {.factor = 40,
+          .original_max_position_embeddings = 4096,
+          .attention_factor = {},
+          .beta_fast = 32.0,
+          .beta_slow = 1.0,
+          .mscale = mscale,
+          .mscale_all_dim = mscale,
+          .truncate = true};
 }
 
 // (0.1 m ln 40 + 1)^2 / sqrt 192
@@ -101,7 +108,8 @@ std::vector<Expected> expected_llama() {
       {"llama yarn", 16384, repeat(half(plain, 1e4, YarnScaling{4, 4096, 1.25, 16.0, 2.0, 0.7, 0.8, false}), 2)},
       {"llama llama3", 131072, repeat(half(plain, 5e5, Llama3Scaling{32, 1, 4, 8192}), 2)},
       {"llama longrope", 16384,
-       repeat(half(attention(8, 8, 8), 1e4, LongRopeScaling{{1, 1.5, 2, 2.5}, {1, 4, 8, 16}, 4096, 4, 1.5, {}, {}}), 2)},
+       repeat(half(attention(8, 8, 8), 1e4, LongRopeScaling{{1, 1.5, 2, 2.5}, {1, 4, 8, 16}, 4096, 4, 1.5, {}, {}}),
+              2)},
       {"llama v5", 16384, repeat(half(plain, 1e6, ProportionalScaling{0.25, 2}), 2)},
   };
 }
@@ -131,7 +139,8 @@ std::vector<Expected> expected_windows() {
 }
 
 std::vector<Expected> expected_partial() {
-  LayerPlan phi3 = turned(attention(8, 8, 8), Pairing::half, 1e4, 6, LongRopeScaling{{1, 1, 1.5}, {1, 8, 32}, 4096, 32, {}, {}, {}});
+  LayerPlan phi3 =
+      turned(attention(8, 8, 8), Pairing::half, 1e4, 6, LongRopeScaling{{1, 1, 1.5}, {1, 8, 32}, 4096, 32, {}, {}, {}});
   const LayerPlan glm = turned(attention(8, 2, 128), Pairing::interleaved, 1e4, 64);
   return {
       {"phi", 2048, repeat(normed(turned(attention(8, 8, 80), Pairing::half, 1e4, 32), kLayerNorm), 2)},
@@ -172,7 +181,8 @@ std::vector<Expected> expected_rest() {
       {"kimi_k2", 131072, repeat(latent(64, 128, Pairing::interleaved, 5e4, {}, 1 / std::sqrt(192.0)), 2)},
       {"olmo", 2048, repeat(half(attention(8, 8, 64), 1e4), 2)},
       {"olmo2", 4096, repeat(normed(half(attention(8, 8, 64), 5e5), kRmsAcross), 2)},
-      {"olmo3", 65536,
+      {"olmo3",
+       65536,
        {olmo3_local, olmo3_local, olmo3_local, half(olmo3, 4e5, YarnScaling{8, 8192, {}, {}, {}, {}, {}, true})}},
       {"olmoe", 4096, repeat(normed(half(attention(8, 8, 64), 1e4), kRmsAcross), 2)},
       {"granitemoe", 4096, repeat(scaled(half(attention(8, 2, 64), 1e4), 0.015625), 2)},

@@ -78,9 +78,10 @@ TEST(Presets, each_is_a_known_model_without_a_warning_or_an_idle_key) {
 
 // Layers and warnings of a preset are those of the model's own file, where that file is at hand.
 TEST(Presets, agree_with_real_files) {
-  const std::pair<std::string_view, std::string_view> pairs[] = {
-      {"llama-3.1-8b", "llama__llama-3.1-8b"}, {"qwen3-8b", "qwen3__8b"},
-      {"phi-3.5-mini", "phi3__phi-3.5-mini-128k"}, {"deepseek-v3", "deepseek_v3__v3"}};
+  const std::pair<std::string_view, std::string_view> pairs[] = {{"llama-3.1-8b", "llama__llama-3.1-8b"},
+                                                                 {"qwen3-8b", "qwen3__8b"},
+                                                                 {"phi-3.5-mini", "phi3__phi-3.5-mini-128k"},
+                                                                 {"deepseek-v3", "deepseek_v3__v3"}};
   POSENC_NEED_DATA("configs");
   for (const auto& [preset, file] : pairs) {
     const Result<Plan> plan = read_plan(test_data() / "configs" / (std::string(file) + ".json"));

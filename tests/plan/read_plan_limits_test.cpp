@@ -28,15 +28,17 @@ std::string repeated(std::string_view part, std::int64_t count) {
 
 // As many layers as are allowed, and every second one different.
 std::string deep(std::string_view model_type, std::string_view keys) {
-  return "{\"model_type\": \"" + std::string(model_type) + "\", \"num_hidden_layers\": " + std::to_string(plan::kMaxLayers) +
-         ", " + std::string(keys) + "}";
+  return "{\"model_type\": \"" + std::string(model_type) +
+         "\", \"num_hidden_layers\": " + std::to_string(plan::kMaxLayers) + ", " + std::string(keys) + "}";
 }
 
 std::string longrope(std::int64_t layers, std::int64_t pairs) {
   const std::string factors = "[" + repeated("1,", pairs - 1) + "1]";
   return R"({"model_type": "llama", "head_dim": )" + std::to_string(2 * pairs) + R"(, "num_hidden_layers": )" +
-         std::to_string(layers) + R"(, "max_position_embeddings": 4096, "rope_scaling": {"type": "longrope", "factor": 4,
-    "original_max_position_embeddings": 1024, "short_factor": )" + factors + R"(, "long_factor": )" + factors + "}}";
+         std::to_string(layers) +
+         R"(, "max_position_embeddings": 4096, "rope_scaling": {"type": "longrope", "factor": 4,
+    "original_max_position_embeddings": 1024, "short_factor": )" +
+         factors + R"(, "long_factor": )" + factors + "}}";
 }
 
 TEST(ReadPlanLimits, stays_within_the_bound) {
@@ -50,13 +52,17 @@ TEST(ReadPlanLimits, stays_within_the_bound) {
       {"llama 4", deep("llama4", R"("no_rope_layer_interval": 2)")},
       {"gemma 3", deep("gemma3", R"("sliding_window_pattern": 2, "rope_scaling": {"type": "linear", "factor": 8})")},
       {"gpt-oss", deep("gpt_oss", R"("x": 0)")},
-      {"deepseek", deep("deepseek_v3", R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 64})")},
+      {"deepseek", deep("deepseek_v3",
+                        R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 64})")},
       {"long lists, many layers", longrope(plan::kMaxLayers, plan::kMaxListEntries / plan::kMaxLayers / 2)},
       {"longer lists, few layers", longrope(4, plan::kMaxListEntries / 8)},
       {"many ignored keys", "{\"model_type\": \"llama\"" + repeated(",\"a\":1", many) + "}"},
-      {"many unknown rope keys", "{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"default\"" + repeated(",\"b\":1", many) + "}}"},
-      {"many keys in the text stack", "{\"model_type\": \"gemma3\", \"text_config\": {\"x\": 0" + repeated(",\"c\":[]", many) + "}}"},
-      {"a long list of layer types", "{\"model_type\": \"gemma2\", \"layer_types\": [\"L\"" + repeated(",\"L\"", many) + "]}"},
+      {"many unknown rope keys",
+       "{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"default\"" + repeated(",\"b\":1", many) + "}}"},
+      {"many keys in the text stack",
+       "{\"model_type\": \"gemma3\", \"text_config\": {\"x\": 0" + repeated(",\"c\":[]", many) + "}}"},
+      {"a long list of layer types",
+       "{\"model_type\": \"gemma2\", \"layer_types\": [\"L\"" + repeated(",\"L\"", many) + "]}"},
       {"a long pattern", "{\"model_type\": \"exaone4\", \"sliding_window_pattern\": \"" + repeated("LG", many) + "\"}"},
       {"a long list of factors", longrope(2, plan::kMaxHeadDim / 2)},
   };

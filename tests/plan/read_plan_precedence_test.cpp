@@ -13,7 +13,8 @@ namespace {
 // A llama with these keys besides its sizes.
 std::string llama(std::string_view keys) {
   return R"({"model_type": "llama", "head_dim": 64, "num_attention_heads": 8, "num_hidden_layers": 2,
-    "max_position_embeddings": 16384, )" + std::string(keys) + "}";
+    "max_position_embeddings": 16384, )" +
+         std::string(keys) + "}";
 }
 
 struct Row {
@@ -28,35 +29,57 @@ const Row kRows[] = {
     {"parameters beat scaling",
      llama(R"("rope_theta": 1e4, "rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6},
        "rope_scaling": {"rope_type": "linear", "factor": 8.0})"),
-     1e6, LinearScaling{2}, {"/rope_scaling", "/rope_theta"}},
+     1e6,
+     LinearScaling{2},
+     {"/rope_scaling", "/rope_theta"}},
     {"scaling that repeats parameters",
      llama(R"("rope_theta": 1e6, "rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6},
        "rope_scaling": {"type": "linear", "factor": 2})"),
-     1e6, LinearScaling{2}, {}},
+     1e6,
+     LinearScaling{2},
+     {}},
     {"parameters beat scaling as a whole",
-     llama(R"("rope_parameters": {"rope_theta": 1e6}, "rope_scaling": {"rope_type": "linear", "factor": 8.0})"), 1e6, {},
+     llama(R"("rope_parameters": {"rope_theta": 1e6}, "rope_scaling": {"rope_type": "linear", "factor": 8.0})"),
+     1e6,
+     {},
      {"/rope_scaling"}},
     {"null parameters are absent",
-     llama(R"("rope_theta": 1e5, "rope_parameters": null, "rope_scaling": {"rope_type": "linear", "factor": 8.0})"), 1e5,
-     LinearScaling{8}, {}},
+     llama(R"("rope_theta": 1e5, "rope_parameters": null, "rope_scaling": {"rope_type": "linear", "factor": 8.0})"),
+     1e5,
+     LinearScaling{8},
+     {}},
     {"rope_type beats type",
-     llama(R"("rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "rope_type": "linear", "factor": 2.0})"), 1e4,
-     LinearScaling{2}, {"/rope_scaling/type"}},
+     llama(R"("rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "rope_type": "linear", "factor": 2.0})"),
+     1e4,
+     LinearScaling{2},
+     {"/rope_scaling/type"}},
     {"type and rope_type that mean the same",
-     llama(R"("rope_theta": 1e4, "rope_scaling": {"type": "mrope", "rope_type": "default"})"), 1e4, {}, {}},
+     llama(R"("rope_theta": 1e4, "rope_scaling": {"type": "mrope", "rope_type": "default"})"),
+     1e4,
+     {},
+     {}},
     {"the dictionary's base beats the top's",
-     llama(R"("rope_theta": 1e4, "rope_scaling": {"rope_type": "linear", "factor": 2.0, "rope_theta": 3e4})"), 3e4,
-     LinearScaling{2}, {"/rope_theta"}},
+     llama(R"("rope_theta": 1e4, "rope_scaling": {"rope_type": "linear", "factor": 2.0, "rope_theta": 3e4})"),
+     3e4,
+     LinearScaling{2},
+     {"/rope_theta"}},
     {"the dictionary's original length beats the top's for yarn",
      llama(R"("rope_theta": 1e4, "original_max_position_embeddings": 2048,
        "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096})"),
-     1e4, YarnScaling{4, 4096, {}, {}, {}, {}, {}, true}, {"/original_max_position_embeddings"}},
+     1e4,
+     YarnScaling{4, 4096, {}, {}, {}, {}, {}, true},
+     {"/original_max_position_embeddings"}},
     {"the top's original length stands in for yarn",
      llama(R"("rope_theta": 1e4, "original_max_position_embeddings": 4096,
        "rope_scaling": {"rope_type": "yarn", "factor": 4.0})"),
-     1e4, YarnScaling{4, 4096, {}, {}, {}, {}, {}, true}, {}},
+     1e4,
+     YarnScaling{4, 4096, {}, {}, {}, {}, {}, true},
+     {}},
     {"the first of two names for one thing",
-     llama(R"("rope_theta": 2e4, "rotary_emb_base": 3e4)"), 2e4, {}, {"/rotary_emb_base"}},
+     llama(R"("rope_theta": 2e4, "rotary_emb_base": 3e4)"),
+     2e4,
+     {},
+     {"/rotary_emb_base"}},
 };
 
 TEST(ReadPlanPrecedence, table) {
@@ -85,8 +108,8 @@ TEST(ReadPlanPrecedence, both_values_are_told) {
 }
 
 TEST(ReadPlanPrecedence, the_tops_original_length_beats_the_dictionarys_for_longrope) {
-  const std::string text = with(family_config("phi3"), R"("type": "su")",
-                                R"("type": "su", "original_max_position_embeddings": 1024)");
+  const std::string text =
+      with(family_config("phi3"), R"("type": "su")", R"("type": "su", "original_max_position_embeddings": 1024)");
   const Plan plan = plan_of(text);
   EXPECT_EQ(std::get<LongRopeScaling>(rope_of(plan).scaling).original_max_position_embeddings, 4096);
   EXPECT_EQ(codes(plan), std::vector<std::string>{"precedence"});
@@ -113,17 +136,20 @@ TEST(ReadPlanPrecedence, a_per_type_family_has_no_use_for_flat_parameters) {
 }
 
 TEST(ReadPlanPrecedence, gpt_neox_reads_its_own_names_first) {
-  const Plan plan = plan_of(with(family_config("gpt_neox"), R"("rotary_pct")", R"("rope_theta": 1e4, "partial_rotary_factor": 0.5, "rotary_pct")"));
+  const Plan plan = plan_of(with(family_config("gpt_neox"), R"("rotary_pct")",
+                                 R"("rope_theta": 1e4, "partial_rotary_factor": 0.5, "rotary_pct")"));
   EXPECT_EQ(rope_of(plan).base, 25000);
   EXPECT_EQ(rope_of(plan).dim, 16);
   EXPECT_EQ(codes(plan), std::vector<std::string>{"precedence"});
 }
 
 TEST(ReadPlanPrecedence, layer_types_beat_a_pattern) {
-  const Plan plan = plan_of(with(family_config("gemma3 v5"), R"("layer_types")", R"("sliding_window_pattern": 6, "layer_types")"));
+  const Plan plan =
+      plan_of(with(family_config("gemma3 v5"), R"("layer_types")", R"("sliding_window_pattern": 6, "layer_types")"));
   EXPECT_FALSE(layer_of(plan, 1).mask.window.has_value());
   EXPECT_EQ(codes(plan), std::vector<std::string>{"precedence"});
-  const Plan agreeing = plan_of(with(family_config("gemma3 v5"), R"("layer_types")", R"("sliding_window_pattern": 2, "layer_types")"));
+  const Plan agreeing =
+      plan_of(with(family_config("gemma3 v5"), R"("layer_types")", R"("sliding_window_pattern": 2, "layer_types")"));
   EXPECT_TRUE(agreeing.warnings.empty());
 }
 

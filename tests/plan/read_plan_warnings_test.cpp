@@ -38,14 +38,15 @@ const Row kRows[] = {
      "16384", ""},
     {"a count written as a real", "llama", R"("num_hidden_layers": 3)", R"("num_hidden_layers": 3.0)", "integral-float",
      "3.0", "/num_hidden_layers"},
-    {"an empty dictionary", "llama", R"("rope_theta")", R"("rope_scaling": {}, "rope_theta")", "misleading-key", "empty",
-     "/rope_scaling"},
+    {"an empty dictionary", "llama", R"("rope_theta")", R"("rope_scaling": {}, "rope_theta")", "misleading-key",
+     "empty", "/rope_scaling"},
     {"a key of another family", "llama", R"("rope_theta")", R"("partial_rotary_factor": 0.5, "rope_theta")",
      "misleading-key", "partial_rotary_factor", "/partial_rotary_factor"},
     {"a length that is none", "gpt_oss", R"("rope_theta")", R"("initial_context_length": 4096, "rope_theta")",
      "misleading-key", "initial_context_length", "/initial_context_length"},
-    {"GPT-J reads no dictionary", "gptj", R"("rotary_dim")", R"("rope_scaling": {"type": "linear", "factor": 2}, "rotary_dim")",
-     "misleading-key", "rope_scaling", "/rope_scaling"},
+    {"GPT-J reads no dictionary", "gptj", R"("rotary_dim")",
+     R"("rope_scaling": {"type": "linear", "factor": 2}, "rotary_dim")", "misleading-key", "rope_scaling",
+     "/rope_scaling"},
     {"Gemma 3 does not cap", "gemma3", R"("sliding_window")", R"("attn_logit_softcapping": 50.0, "sliding_window")",
      "misleading-key", "attn_logit_softcapping", "/attn_logit_softcapping"},
     {"a factor below one", "llama linear", R"("factor": 2.0)", R"("factor": 0.5)", "factor-below-one", "0.5",
@@ -54,10 +55,10 @@ const Row kRows[] = {
      "unknown-rope-key", "finetuned", "/rope_scaling/finetuned"},
     {"a draft model", "llama", R"("LlamaForCausalLM")", R"("LlamaForCausalLMEagle3")", "architecture-mismatch",
      "LlamaForCausalLMEagle3", "/architectures"},
-    {"another stack", "llama", R"("rope_theta")", R"("vision_config": {"hidden_size": 8}, "rope_theta")", "stack-not-read",
-     "vision_config", "/vision_config"},
-    {"an unused key twice", "llama", R"("rope_theta")", R"("note": 1, "note": 2, "rope_theta")", "duplicate-key", "/note",
-     "/note"},
+    {"another stack", "llama", R"("rope_theta")", R"("vision_config": {"hidden_size": 8}, "rope_theta")",
+     "stack-not-read", "vision_config", "/vision_config"},
+    {"an unused key twice", "llama", R"("rope_theta")", R"("note": 1, "note": 2, "rope_theta")", "duplicate-key",
+     "/note", "/note"},
     {"a byte order mark", "llama", "{", "\xEF\xBB\xBF{", "byte-order-mark", "byte order mark", ""},
     {"nothing turns", "glm", R"("partial_rotary_factor": 0.5)", R"("partial_rotary_factor": 0)", "no-rotation",
      "no channel", "/partial_rotary_factor"},
@@ -85,7 +86,8 @@ TEST(ReadPlanWarnings, only_two_of_them_leave_a_model_unknown) {
 }
 
 TEST(ReadPlanWarnings, the_given_factor_is_used_and_not_the_quotient) {
-  const Plan plan = plan_of(with(family_config("llama yarn"), R"("max_position_embeddings": 16384)", R"("max_position_embeddings": 40960)"));
+  const Plan plan = plan_of(
+      with(family_config("llama yarn"), R"("max_position_embeddings": 16384)", R"("max_position_embeddings": 40960)"));
   EXPECT_EQ(std::get<YarnScaling>(rope_of(plan).scaling).factor, 4);
   const Plan without = plan_of(with(family_config("llama yarn"), R"("factor": 4.0, )", ""));
   EXPECT_EQ(std::get<YarnScaling>(rope_of(without).scaling).factor, 4);
@@ -115,14 +117,16 @@ TEST(ReadPlanWarnings, chatglm_of_another_layout_is_unknown) {
 }
 
 TEST(ReadPlanWarnings, zero_betas_are_the_rules_own) {
-  const Plan plan = plan_of(with(family_config("llama yarn"), R"("beta_fast": 16, "beta_slow": 2)", R"("beta_fast": 0, "beta_slow": null)"));
+  const Plan plan = plan_of(
+      with(family_config("llama yarn"), R"("beta_fast": 16, "beta_slow": 2)", R"("beta_fast": 0, "beta_slow": null)"));
   const auto yarn = std::get<YarnScaling>(rope_of(plan).scaling);
   EXPECT_FALSE(yarn.beta_fast.has_value());
   EXPECT_FALSE(yarn.beta_slow.has_value());
 }
 
 TEST(ReadPlanWarnings, no_rotation_is_no_rotation) {
-  const Plan plan = plan_of(with(family_config("glm"), R"("partial_rotary_factor": 0.5)", R"("partial_rotary_factor": 0)"));
+  const Plan plan =
+      plan_of(with(family_config("glm"), R"("partial_rotary_factor": 0.5)", R"("partial_rotary_factor": 0)"));
   EXPECT_TRUE(layer_of(plan, 0).rotate.empty());
 }
 
