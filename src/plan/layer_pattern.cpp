@@ -3,6 +3,7 @@
 #include <fmt/compile.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace posenc::plan {
@@ -30,11 +31,12 @@ constexpr TypeName kTypeNames[] = {
 constexpr Bounds kWindows{1, kMaxPosition};
 constexpr Bounds kCounts{1, kMaxLayers};
 
+// The layers for which `holds` are of that type, the others full.
 template <typename Rule>
-Types types_of(std::int64_t layers, Rule slides) {
+Types types_where(std::int64_t layers, Rule holds, LayerType type = LayerType::sliding) {
   Types types(static_cast<std::size_t>(layers), LayerType::full);
   for (std::int64_t i = 0; i < layers; ++i) {
-    if (slides(i)) types[static_cast<std::size_t>(i)] = LayerType::sliding;
+    if (holds(i)) types[static_cast<std::size_t>(i)] = type;
   }
   return types;
 }
@@ -65,7 +67,7 @@ std::optional<std::pair<Place, std::vector<JsonValue>>> layer_list(ConfigScope& 
     return {};
   }
   scope.reader().mark_read(*place);
-  entries->resize(static_cast<std::size_t>(layers), place->value);
+  entries->erase(entries->begin() + layers, entries->end());
   return std::pair{*place, std::move(*entries)};
 }
 
@@ -78,29 +80,45 @@ std::optional<Sourced<Types>> listed_types(ConfigScope& scope, std::int64_t laye
   return types;
 }
 
-// 6: each sixth layer is full. "LLLG" or a list: repeated; with letters the last layer is full whatever they say.
-Types pattern_types(ConfigScope& scope, const Place& place, std::int64_t layers) {
-  ConfigReader& reader = scope.reader();
+std::optional<LayerType> letter_type(ConfigReader& reader, const Place& place, std::string_view letter) {
+  const auto type = layer_type(letter);
+  if (!type) reader.fail(place, ErrorKind::out_of_range, "a text of the letters L (local) and G (global)");
+  return type;
+}
+
+// What a text of letters or a list says of its first layers, as far as it reaches; nothing after an error.
+Types pattern_unit(ConfigReader& reader, const Place& place, std::int64_t layers) {
   Types unit;
-  if (place.value.kind() == JsonKind::number) {
-    const std::int64_t n = reader.integer(place, {0, kMaxPosition}).value_or(0);
-    return types_of(layers, [n](std::int64_t i) { return n != 0 && (i + 1) % n != 0; });
-  }
-  const bool letters = place.value.kind() == JsonKind::string;
-  if (letters) {
-    for (const char letter : place.value.text()) {
-      const auto type = layer_type(std::string_view(&letter, 1));
-      if (!type) reader.fail(place, ErrorKind::out_of_range, "a text of the letters L (local) and G (global)");
-      unit.push_back(type.value_or(LayerType::full));
+  const auto add = [&](std::optional<LayerType> type) {
+    if (type) unit.push_back(*type);
+    return type.has_value();
+  };
+  const auto reach = static_cast<std::size_t>(layers);
+  if (place.value.kind() == JsonKind::string) {
+    const std::string_view letters = place.value.text().substr(0, reach);
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      if (!add(letter_type(reader, place, letters.substr(i, 1)))) break;
     }
   } else if (const auto entries = reader.list(place)) {
-    for (const JsonValue& entry : *entries) unit.push_back(type_at(reader, entry).value_or(LayerType::full));
+    for (std::size_t i = 0; i < std::min(entries->size(), reach); ++i) {
+      if (!add(type_at(reader, (*entries)[i]))) break;
+    }
   }
   if (unit.empty()) reader.fail(place, ErrorKind::out_of_range, "at least one entry");
-  if (reader.failed()) return types_of(layers, [](std::int64_t) { return false; });
-  Types types;
-  for (std::int64_t i = 0; i < layers; ++i) types.push_back(unit[static_cast<std::size_t>(i) % unit.size()]);
-  if (letters) types.back() = LayerType::full;
+  return unit;
+}
+
+// 6: each sixth layer is full. "LLLG" or a list: repeated; with letters the last layer is full whatever they say.
+Types pattern_types(ConfigScope& scope, const Place& place, std::int64_t layers) {
+  if (place.value.kind() == JsonKind::number) {
+    const std::int64_t n = scope.reader().integer(place, {0, kMaxPosition}).value_or(0);
+    return types_where(layers, [n](std::int64_t i) { return n != 0 && (i + 1) % n != 0; });
+  }
+  Types types = pattern_unit(scope.reader(), place, layers);
+  if (scope.reader().failed()) return Types(static_cast<std::size_t>(layers), LayerType::full);
+  const std::size_t period = types.size();
+  for (std::size_t i = period; i < static_cast<std::size_t>(layers); ++i) types.push_back(types[i - period]);
+  if (place.value.kind() == JsonKind::string) types.back() = LayerType::full;
   return types;
 }
 
@@ -126,44 +144,33 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
     return {pattern_types(scope, *place, layers), place->from};
   }
   const std::int64_t n = scope.family().default_pattern;
-  return {types_of(layers, [n](std::int64_t i) { return (i + 1) % n != 0; }),
+  return {types_where(layers, [n](std::int64_t i) { return (i + 1) % n != 0; }),
           fmt::format(FMT_COMPILE("default: every {}th layer of the {} family is full"), n, scope.family().name)};
 }
 
-Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
-  const auto full = [](std::int64_t) { return false; };
-  const auto every = [](std::int64_t) { return true; };
+// Families whose class makes layer_types from another key, where the file has none.
+Sourced<Types> derived_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
   const Windows rule = scope.family().windows;
+  const auto turns = [&](std::int64_t i) { return pattern.layers[static_cast<std::size_t>(i)].turns; };
+  if (rule == Windows::chunked_turning) return {types_where(layers, turns, LayerType::chunked), pattern.turning_from};
+  if (rule == Windows::resting_layers) return {types_where(layers, std::not_fn(turns)), pattern.turning_from};
+  const Sourced<std::int64_t> border = scope.required_integer(keys::kMaxWindowLayers, {0, kMaxPosition});
+  const auto late = [&](std::int64_t i) { return i >= border.value; };
+  const auto early_even = [&](std::int64_t i) { return i % 2 == 0 && i < border.value; };
+  return {rule == Windows::early_even ? types_where(layers, early_even) : types_where(layers, late), border.from};
+}
+
+Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
+  const Types full(static_cast<std::size_t>(layers), LayerType::full);
+  const Windows rule = scope.family().windows;
+  if (rule == Windows::none) return {full, family_default(scope.family())};
   const Setting<std::int64_t>& limit = rule == Windows::chunked_turning ? pattern.chunk : pattern.window;
   // Without a window the types mean nothing, unless each has a rotation of its own.
-  if (rule != Windows::none && !limit.value && !scope.family().ropes_per_type)
-    return {types_of(layers, full), limit.from};
-  switch (rule) {
-    case Windows::none: return {types_of(layers, full), family_default(scope.family())};
-    case Windows::every_layer: return {types_of(layers, every), pattern.window.from};
-    case Windows::patterned: return patterned_types(scope, layers);
-    case Windows::late_layers:
-    case Windows::early_even:
-    case Windows::resting_layers:
-    case Windows::chunked_turning: break;
-  }
+  if (!limit.value && !scope.family().ropes_per_type) return {full, limit.from};
+  if (rule == Windows::every_layer) return {Types(full.size(), LayerType::sliding), limit.from};
+  if (rule == Windows::patterned) return patterned_types(scope, layers);
   if (auto listed = listed_types(scope, layers)) return *listed;
-  if (rule == Windows::chunked_turning) {
-    Types types(static_cast<std::size_t>(layers), LayerType::full);
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      if (pattern.layers[i].turns) types[i] = LayerType::chunked;
-    }
-    return {types, pattern.turning_from};
-  }
-  if (rule == Windows::resting_layers) {
-    return {types_of(layers, [&](std::int64_t i) { return !pattern.layers[static_cast<std::size_t>(i)].turns; }),
-            pattern.turning_from};
-  }
-  const Sourced<std::int64_t> border = scope.required_integer(keys::kMaxWindowLayers, {0, kMaxPosition});
-  if (rule == Windows::early_even) {
-    return {types_of(layers, [&](std::int64_t i) { return i % 2 == 0 && i < border.value; }), border.from};
-  }
-  return {types_of(layers, [&](std::int64_t i) { return i >= border.value; }), border.from};
+  return derived_types(scope, layers, pattern);
 }
 
 // How far a sliding layer or a chunk reaches; nothing, with the reason, where no layer has such a limit.

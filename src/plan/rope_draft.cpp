@@ -112,7 +112,7 @@ RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shap
   if (keys.reader().failed()) return {};
   if (dim.value == 0) {
     warn_no_rotation(keys, dim);
-    return {};
+    return {.rope = {}, .sources = {}, .still_from = dim.from};
   }
   Rope rope{.pairing = shape.pairing.value,
             .head_dim = shape.head_dim.value,
@@ -128,7 +128,7 @@ RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shap
     keys.blame(*problem);
     return {};
   }
-  return {std::move(rope), keys.take_sources()};
+  return {std::move(rope), keys.take_sources(), {}};
 }
 
 }  // namespace posenc::plan

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "plan/attention_shape.h"
@@ -13,8 +14,9 @@
 namespace posenc::plan {
 
 struct RopeDraft {
-  std::optional<Rope> rope;  // nothing: no channel turns
+  std::optional<Rope> rope;  // nothing: no channel turns, or an error
   std::vector<FieldSource> sources;
+  std::string still_from;  // why no channel turns
 };
 
 // `layers`: how many layers there are in all, for the limit on lists.

@@ -39,7 +39,10 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
   }
   RopeDraft draft = read_rope(dicts, layer.traits.type, facts.shape, facts.trained_length,
                               static_cast<std::int64_t>(facts.pattern.layers.size()));
-  if (!draft.rope) return;
+  if (!draft.rope) {
+    layer.sources.push_back({"rotate", std::move(draft.still_from)});
+    return;
+  }
   if (facts.shape.latent) {
     const double multiplier = softmax_multiplier(draft.rope->scaling);
     layer.plan.logit_scale *= multiplier;

@@ -88,7 +88,7 @@ const Row kRows[] = {
        "layer_types": ["full_attention",
        "full_atention"]})",
      ErrorKind::out_of_range, "/layer_types/1", "full_attention"},
-    {"a pattern of other letters", R"({"model_type": "exaone4", "num_hidden_layers": 2,
+    {"a pattern of other letters", R"({"model_type": "exaone4", "num_hidden_layers": 3,
 
        "sliding_window_pattern": "LLX"})",
      ErrorKind::out_of_range, "/sliding_window_pattern", "LLX"},

@@ -128,6 +128,7 @@ TEST(ReadPlanWarnings, no_rotation_is_no_rotation) {
   const Plan plan =
       plan_of(with(family_config("glm"), R"("partial_rotary_factor": 0.5)", R"("partial_rotary_factor": 0)"));
   EXPECT_TRUE(layer_of(plan, 0).rotate.empty());
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-1/rotate"), "/partial_rotary_factor");
 }
 
 }  // namespace
