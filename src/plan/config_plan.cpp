@@ -153,6 +153,9 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
 }  // namespace
 
 Result<Plan> read_config(std::string_view text, PlanSource source, const ReadOptions& options) {
+  if (options.length && *options.length < 1) {
+    throw Error("read_plan", {"length", "be at least 1", fmt::format(FMT_COMPILE("{}"), *options.length)});
+  }
   const Result<io::JsonDocument> document = io::JsonDocument::parse(text, source.name);
   if (!document) return document.error();
   const JsonValue root = document->root();
