@@ -38,7 +38,7 @@ class Help : public CLI::Formatter {
         usage += option->get_required() ? " " + option->get_name() : " [" + option->get_name() + "]";
         arguments += row(option->get_name(), option->get_description());
       } else {
-        const std::string value = option->get_type_size() == 0 ? "" : " " + option->get_type_name();
+        const std::string value = option->get_type_name().empty() ? "" : " " + option->get_type_name();
         if (option->get_name() != "--help") usage += fmt::format(" [{}{}]", option->get_name(), value);
         options += row(option->get_name() + value, option->get_description());
       }
