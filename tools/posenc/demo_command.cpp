@@ -107,12 +107,14 @@ std::string demo_text(const Plan& plan, const Accuracy& accuracy, const std::vec
 }  // namespace
 
 int run_demo(const DemoArguments& arguments) {
-  const bool known = std::any_of(presets().begin(), presets().end(),
-                                 [&](const Preset& preset) { return preset.name == arguments.preset; });
-  if (!known) throw UsageError{fmt::format("{}: {}", printable(arguments.preset), unknown_preset(arguments.preset))};
+  if (!is_preset(arguments.preset)) {
+    throw UsageError{fmt::format("{}: {}", printable(arguments.preset), unknown_preset(arguments.preset))};
+  }
   const Plan plan = preset_plan(arguments.preset);
-  const Accuracy accuracy = measure_accuracy(plan);
-  const std::vector<Contestant> contestants = measure_speed(rotations_by_use(plan).front());
+  const std::vector<Rope> rotations = rotations_by_use(plan);
+  if (rotations.empty()) throw UsageError{fmt::format("{}: this model turns nothing", arguments.preset)};
+  const Accuracy accuracy = measure_accuracy(rotations, plan.trained_length);
+  const std::vector<Contestant> contestants = measure_speed(rotations.front());
   const int written = write_output(arguments.json ? demo_json(arguments.preset, accuracy, contestants)
                                                   : demo_text(plan, accuracy, contestants));
   if (written != kOk || keeps_promise(accuracy)) return written;

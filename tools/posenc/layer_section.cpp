@@ -1,8 +1,6 @@
 // posenc inspect --layer N: everything about one layer, all frequencies too.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <numbers>
 #include <string>

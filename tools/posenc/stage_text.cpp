@@ -31,10 +31,10 @@ std::string_view convention_text(SinusoidConvention convention) {
   return "";
 }
 
-// "half: channel p turns with p + 64".
+// "half: channel p turns with p+64".
 std::string pairing_words(const Rope& rope) {
   const auto channel = [](std::string_view step, std::int64_t from) {
-    return from == 0 ? std::string(step) : fmt::format("{} + {}", step, from);
+    return from == 0 ? std::string(step) : fmt::format("{}+{}", step, from);
   };
   const std::int64_t first = rope.first_channel;
   if (rope.pairing == Pairing::half) {
