@@ -88,16 +88,25 @@ struct POSENC_API FileError {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}  // NOLINT: a value is a result
+  Result(T value) : state_(std::move(value)) {}          // NOLINT: a value is a result
   Result(FileError error) : state_(std::move(error)) {}  // NOLINT: so is an error
 
   bool ok() const noexcept { return std::holds_alternative<T>(state_); }
   explicit operator bool() const noexcept { return ok(); }
 
   // Throws Error when there is no value: a caller who did not ask first is wrong.
-  const T& value() const& { require(); return *std::get_if<T>(&state_); }
-  T& value() & { require(); return *std::get_if<T>(&state_); }
-  T&& value() && { require(); return std::move(*std::get_if<T>(&state_)); }
+  const T& value() const& {
+    require();
+    return *std::get_if<T>(&state_);
+  }
+  T& value() & {
+    require();
+    return *std::get_if<T>(&state_);
+  }
+  T&& value() && {
+    require();
+    return std::move(*std::get_if<T>(&state_));
+  }
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }
   const T* operator->() const { return &value(); }

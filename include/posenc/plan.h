@@ -134,11 +134,41 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+// The names that JSON, describe() and the command line share: "half", "cross_attention", "config.json".
+POSENC_API std::string_view name(Pairing pairing) noexcept;
+POSENC_API std::string_view name(Ladder ladder) noexcept;
+POSENC_API std::string_view name(SinusoidConvention convention) noexcept;
+POSENC_API std::string_view name(LayerKind kind) noexcept;
+POSENC_API std::string_view name(RotateRole role) noexcept;
+POSENC_API std::string_view name(MaskKind kind) noexcept;
+POSENC_API std::string_view name(SoftCap::Order order) noexcept;
+POSENC_API std::string_view name(QkNorm::Kind kind) noexcept;
+POSENC_API std::string_view name(QkNorm::Order order) noexcept;
+POSENC_API std::string_view name(QkNorm::Over over) noexcept;
+POSENC_API std::string_view name(SourceKind kind) noexcept;
+
+// Layers of a stack that are equal in everything but their index.
+struct LayerRun {
+  std::vector<std::int64_t> layers;  // positions in Stack::layers, ascending
+  std::vector<std::int64_t> blocks;  // LayerPlan::index of those
+  bool operator==(const LayerRun&) const = default;
+};
+
+// In the order of each run's first layer; every layer is in exactly one run.
+POSENC_API std::vector<LayerRun> layer_runs(const Stack& stack);
+// The blocks of a run, shortly: "0-4, 6-10" or "5, 11, ..., 59 (every 6th)".
+POSENC_API std::string selection(const LayerRun& run);
+
+// A rule and its numbers under their JSON names: "yarn, factor 40, original_max_position_embeddings 4096, truncate
+// yes". Lists are given by length and range; no rule is "none".
+POSENC_API std::string describe(const Scaling& scaling);
+
 // One paragraph a stack, equal runs of layers merged. Plain ASCII, lines of at most 80 columns.
 POSENC_API std::string describe(const Plan& plan);
 
-// JSON as docs/plan.schema.json says, with each rotation's inv_freq at plan.length. Throws Error for a plan whose
-// rotations do not pass check(). plan_from_json(to_json(plan)) == plan.
+// JSON as docs/plan.schema.json says, with each rotation's inv_freq at plan.length. Throws Error for a plan that JSON
+// cannot hold: a rotation that does not pass check(), a layer without attention that has more than index and kind, or
+// two sources of one place. plan_from_json(to_json(plan)) == plan when its numbers are finite and its texts UTF-8.
 POSENC_API std::string to_json(const Plan& plan);
 POSENC_API Result<Plan> plan_from_json(std::string_view json, std::string_view name = "plan.json");
 

@@ -10,4 +10,4 @@
 #include "posenc/rotary_table.h"  // tables of cos and sin
 #include "posenc/schemes.h"       // the other schemes
 #include "posenc/version.h"
-#include "posenc/wavelength.h"    // what wavelengths say about length
+#include "posenc/wavelength.h"  // what wavelengths say about length

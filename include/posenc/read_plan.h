@@ -23,7 +23,7 @@
 namespace posenc {
 
 struct ReadOptions {
-  std::optional<std::int64_t> length;  // goes to Plan::length
+  std::optional<std::int64_t> length{};  // goes to Plan::length
 };
 
 POSENC_API Result<Plan> read_plan(const std::filesystem::path& path, const ReadOptions& options = {});

@@ -24,7 +24,8 @@ namespace posenc {
 
 // Which two channels turn together. `half` pairs channel p with p + dim/2; `interleaved` pairs 2p with 2p + 1.
 // half:        rotate_half, NeoX, "non-interleaved", ONNX interleaved=0, ggml NEOX, MLX traditional=False
-// interleaved: GPT-J, Meta's complex form, rotate_every_two, "adjacent", ONNX interleaved=1, ggml NORM, MLX traditional=True
+// interleaved: GPT-J, Meta's complex form, rotate_every_two, "adjacent", ONNX interleaved=1, ggml NORM,
+//              MLX traditional=True
 // (`mrope_interleaved` in a config is about axes, not about pairs.)
 enum class Pairing : std::uint8_t { half, interleaved };
 
@@ -33,7 +34,7 @@ template <typename T>
 class Required {
  public:
   Required() = delete;
-  constexpr Required(T value) : value_(std::move(value)) {}  // NOLINT: stands for its value
+  constexpr Required(T value) : value_(std::move(value)) {}        // NOLINT: stands for its value
   constexpr operator const T&() const noexcept { return value_; }  // NOLINT: stands for its value
   constexpr const T& get() const noexcept { return value_; }
   constexpr bool operator==(const Required&) const = default;
@@ -44,6 +45,7 @@ class Required {
 };
 
 // ---- Scaling rules. Members carry their Hugging Face names. Lengths are in tokens. ----
+// (Members written with {} can be left out of a designated initialiser without a warning from -Wextra.)
 
 // Position interpolation, arXiv 2306.15595: inv_freq / factor.
 struct LinearScaling {
@@ -75,24 +77,24 @@ struct QwenNtkScaling {
 struct YarnScaling {
   double factor = 1.0;
   std::int64_t original_max_position_embeddings = 0;
-  std::optional<double> attention_factor;
-  std::optional<double> beta_fast;
-  std::optional<double> beta_slow;
-  std::optional<double> mscale;
-  std::optional<double> mscale_all_dim;
+  std::optional<double> attention_factor{};
+  std::optional<double> beta_fast{};
+  std::optional<double> beta_slow{};
+  std::optional<double> mscale{};
+  std::optional<double> mscale_all_dim{};
   bool truncate = true;
   bool operator==(const YarnScaling&) const = default;
 };
 
 // LongRoPE, arXiv 2402.13753: inv_freq / short_factor up to the original length, / long_factor beyond it (strictly).
 struct LongRopeScaling {
-  std::vector<double> short_factor;  // [dim/2]
-  std::vector<double> long_factor;   // [dim/2]
+  std::vector<double> short_factor{};  // [dim/2]
+  std::vector<double> long_factor{};   // [dim/2]
   std::int64_t original_max_position_embeddings = 0;
-  double factor = 1.0;  // extended length over original length
-  std::optional<double> attention_factor;  // not used beside the two below
-  std::optional<double> short_mscale;  // PhiMoE: the attention factor up to the original length
-  std::optional<double> long_mscale;   // PhiMoE: and beyond it
+  double factor = 1.0;                       // extended length over original length
+  std::optional<double> attention_factor{};  // not used beside the two below
+  std::optional<double> short_mscale{};      // PhiMoE: the attention factor up to the original length
+  std::optional<double> long_mscale{};       // PhiMoE: and beyond it
   bool operator==(const LongRopeScaling&) const = default;
 };
 
@@ -114,7 +116,7 @@ struct ProportionalScaling {
 
 // One divisor per pair: inv_freq[p] / factors[p] (GGUF `rope_freqs.weight`).
 struct FactorListScaling {
-  std::vector<double> factors;  // [dim/2]
+  std::vector<double> factors{};  // [dim/2]
   bool operator==(const FactorListScaling&) const = default;
 };
 
@@ -126,7 +128,7 @@ using Scaling = std::variant<std::monostate, LinearScaling, NtkScaling, DynamicS
 // Names of the coordinates, and for each pair the coordinate that turns it. Empty `of_pair`: the first turns all.
 struct AxisMap {
   std::vector<std::string> names{"t"};
-  std::vector<std::int32_t> of_pair;  // [dim/2] or empty
+  std::vector<std::int32_t> of_pair{};  // [dim/2] or empty
   bool operator==(const AxisMap&) const = default;
 };
 
@@ -155,8 +157,8 @@ struct Rope {
   std::int64_t first_channel = 0;  // the first channel that turns
   std::int64_t dim = 0;            // channels that turn; even
   double base = 10000.0;           // theta in the papers
-  Scaling scaling;
-  AxisMap axes;
+  Scaling scaling{};
+  AxisMap axes{};
   Ladder ladder = Ladder::shared;
 
   std::int64_t pairs() const noexcept { return dim / 2; }
@@ -170,8 +172,9 @@ struct XPos {
   bool operator==(const XPos&) const = default;
 };
 
-// The first rule that `rope` breaks, or nothing. Every function that takes a Rope throws Error for it.
-POSENC_API std::optional<Problem> check(const Rope& rope);
+// The first rule that `rope` breaks, or nothing; with a length, also what holds up to the trained length only. Every
+// function that takes a Rope throws Error for it.
+POSENC_API std::optional<Problem> check(const Rope& rope, std::optional<std::int64_t> length = {});
 
 // In which arithmetic frequencies are computed. `float32` rounds each step to float in the order of Hugging Face's
 // code (exponent, power, reciprocal, rule): what checkpoints were trained with.

@@ -31,7 +31,7 @@ struct SinusoidalInput {
 
 // A learned table per axis, added up (ViT grids, Reformer's axial tables).
 struct AxialInput {
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape{};
   bool operator==(const AxialInput&) const = default;
 };
 

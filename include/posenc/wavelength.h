@@ -14,9 +14,9 @@
 namespace posenc {
 
 struct Wavelengths {
-  std::vector<double> wavelength;      // [dim/2]
-  std::int64_t incomplete_pairs = 0;   // pairs whose wavelength exceeds the trained length: they never complete a turn
-  std::int64_t critical_dim = 0;       // 2 * the number of pairs that do (arXiv 2310.05209)
+  std::vector<double> wavelength;     // [dim/2]
+  std::int64_t incomplete_pairs = 0;  // pairs whose wavelength exceeds the trained length: they never complete a turn
+  std::int64_t critical_dim = 0;      // 2 * the number of pairs that do (arXiv 2310.05209)
 };
 
 // Throws Error when check(rope) finds a problem or trained_length < 1.

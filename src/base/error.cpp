@@ -1,13 +1,13 @@
 #include "posenc/error.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include "base/escape.h"
 
 namespace posenc {
 
 Error::Error(std::string_view where, const Problem& problem)
-    : std::invalid_argument(fmt::format("[{}] {}{}must {} but is {}", where, problem.field,
+    : std::invalid_argument(fmt::format(FMT_COMPILE("[{}] {}{}must {} but is {}"), where, problem.field,
                                         problem.field.empty() ? "" : " ", problem.must, problem.is)),
       problem_(problem) {}
 
@@ -42,12 +42,16 @@ std::string_view name(ErrorKind kind) noexcept {
 
 std::string FileError::message() const {
   std::string out = escape(file);
-  if (line >= 0) out += fmt::format(":{}", line);
-  if (line >= 0 && column >= 0) out += fmt::format(":{}", column);
-  if (!path.empty()) out += fmt::format("{}{}", out.empty() ? "" : ": ", escape(path));
-  if (!expected.empty()) out += fmt::format("{}expected {}", out.empty() ? "" : ": ", escape(expected));
-  if (!got.empty()) out += fmt::format("{}got {}", expected.empty() ? ": " : ", ", escape(got));
-  if (!detail.empty()) out += fmt::format(" ({})", escape(detail));
+  const auto append = [&out](std::string_view separator, std::string_view part) {
+    if (!out.empty()) out += separator;
+    out += part;
+  };
+  if (line >= 0) append(":", fmt::format(FMT_COMPILE("{}"), line));
+  if (line >= 0 && column >= 0) append(":", fmt::format(FMT_COMPILE("{}"), column));
+  if (!path.empty()) append(": ", escape(path));
+  if (!expected.empty()) append(": ", fmt::format(FMT_COMPILE("expected {}"), escape(expected)));
+  if (!got.empty()) append(expected.empty() ? ": " : ", ", fmt::format(FMT_COMPILE("got {}"), escape(got)));
+  if (!detail.empty()) append(" ", fmt::format(FMT_COMPILE("({})"), escape(detail)));
   return out;
 }
 

@@ -18,12 +18,14 @@
 namespace posenc::io {
 
 inline constexpr std::int64_t kMaxJsonBytes = 64LL << 20;
-inline constexpr std::int64_t kMaxJsonDepth = 128;
+inline constexpr std::int64_t kMaxJsonDepth = 128;  // arrays and objects that stand open at once
+inline constexpr std::int64_t kMaxListedDuplicates = 256;
 
 enum class JsonKind : std::uint8_t { null, boolean, number, string, array, object };
 std::string_view name(JsonKind kind) noexcept;
 
 class JsonDocument;
+struct JsonTree;
 
 // A handle on one value of a document, cheap to copy; valid as long as the document is.
 class JsonValue {
@@ -33,8 +35,8 @@ class JsonValue {
 
   // Each of these asks for a value of one type and says what is wrong when it is another.
   Result<bool> as_bool() const;
-  Result<double> as_double() const;        // finite, else ErrorKind::not_finite
-  Result<std::int64_t> as_int() const;     // 4096.0 is 4096; 4096.5 and 2^63 are ErrorKind::out_of_range
+  Result<double> as_double() const;     // finite, else ErrorKind::not_finite
+  Result<std::int64_t> as_int() const;  // 4096.0 is 4096; 4096.5 and 2^63 are ErrorKind::out_of_range
   Result<std::string_view> as_string() const;
   std::string_view text() const noexcept;  // a number's own text, a string's content; else empty
 
@@ -50,21 +52,40 @@ class JsonValue {
   std::int64_t offset() const noexcept;
   // An error about this value: place and what came are filled in.
   FileError error(ErrorKind kind, std::string expected, std::string detail = {}) const;
+
+ private:
+  friend class JsonDocument;
+  JsonValue(const JsonTree* tree, std::uint32_t node) : tree_(tree), node_(node) {}
+  FileError type_error(std::string_view expected) const;
+  FileError duplicate_error(std::uint32_t first_key, std::uint32_t second_key) const;
+  std::string description() const;
+
+  const JsonTree* tree_;
+  std::uint32_t node_;
 };
 
 struct JsonDuplicate {
-  std::string pointer;
+  std::string pointer;  // cut short where it is longer than any honest one
   std::int64_t first_line = 0;
   std::int64_t second_line = 0;
 };
 
 class JsonDocument {
  public:
-  // `name` stands for the file in errors.
+  // `name` stands for the file in errors. The document keeps a copy of the text.
   static Result<JsonDocument> parse(std::string_view text, std::string_view name);
+  JsonDocument(JsonDocument&&) noexcept;
+  JsonDocument& operator=(JsonDocument&&) noexcept;
+  ~JsonDocument();
+
   JsonValue root() const noexcept;
+  // Keys that stand more than once in one object, in file order; at most kMaxListedDuplicates of them.
   const std::vector<JsonDuplicate>& duplicates() const noexcept;
   bool had_byte_order_mark() const noexcept;
+
+ private:
+  explicit JsonDocument(std::unique_ptr<const JsonTree> tree);
+  std::unique_ptr<const JsonTree> tree_;
 };
 
 }  // namespace posenc::io

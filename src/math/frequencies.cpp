@@ -61,16 +61,17 @@ std::optional<Problem> check_values(const Rope& rope, const Frequencies& frequen
 
 }  // namespace
 
-std::optional<Problem> check(const Rope& rope) {
+std::optional<Problem> check(const Rope& rope, std::optional<std::int64_t> length) {
+  if (length) {
+    if (auto problem = math::check_at_least("length", *length, 1)) return problem;
+  }
   if (auto problem = check_parameters(rope)) return problem;
-  return check_values(rope, computed(rope, {}, Arithmetic::exact), Arithmetic::exact);
+  if (auto problem = check_values(rope, computed(rope, {}, Arithmetic::exact), Arithmetic::exact)) return problem;
+  return length ? check_values(rope, computed(rope, length, Arithmetic::exact), Arithmetic::exact) : std::nullopt;
 }
 
 Frequencies frequencies(const Rope& rope, std::optional<std::int64_t> length, Arithmetic arithmetic) {
-  if (auto problem = check(rope)) throw Error("frequencies", *problem);
-  if (length) {
-    if (auto problem = math::check_at_least("length", *length, 1)) throw Error("frequencies", *problem);
-  }
+  if (auto problem = check(rope, length)) throw Error("frequencies", *problem);
   Frequencies result = computed(rope, length, arithmetic);
   if (auto problem = check_values(rope, result, arithmetic)) throw Error("frequencies", *problem);
   return result;

@@ -20,6 +20,6 @@ inline std::filesystem::path test_data() {
 
 }  // namespace posenc::test
 
-#define POSENC_NEED_DATA(relative)                                                               \
-  if (!std::filesystem::exists(posenc::test::test_data() / (relative)))                          \
+#define POSENC_NEED_DATA(relative)                                      \
+  if (!std::filesystem::exists(posenc::test::test_data() / (relative))) \
   GTEST_SKIP() << "needs " << (posenc::test::test_data() / (relative)).string()

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Runs the commands that docs/cli.md shows, and writes what they print below them.
+
+usage: capture_cli.py [--check] TOOL
+
+A fenced block that opens with ```console holds commands, each on a line that starts with "$ ", and their output. They
+run in a shell, in a folder that holds FILES, with TOOL as `posenc`. With --check nothing is written: the exit status
+is 1 when an output differs from the page. A block that opens with ```console varies is captured but never compared:
+its output depends on the machine.
+"""
+import difflib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+
+# What the commands on the page read.
+FILES = {
+    "config.json": """{
+  "model_type": "llama",
+  "hidden_size": 256,
+  "num_attention_heads": 4,
+  "num_hidden_layers": 4,
+  "max_position_embeddings": 4096,
+  "rope_theta": 10000.0,
+  "rope_scaling": {
+    "type": "linear",
+    "factor": -2
+  }
+}
+""",
+    "odd.json": """{
+  "model_type": "llama",
+  "hidden_size": 256,
+  "num_attention_heads": 4,
+  "num_hidden_layers": 4,
+  "max_position_embeddings": 4096,
+  "rope_theta": 10000.0,
+  "rope_scaling": {"rope_type": "linear", "type": "dynamic", "factor": 2.0}
+}
+""",
+}
+
+
+def run(command, folder, tool):
+    environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}", "LC_ALL": "C"}
+    environment.pop("POSENC_ISA", None)
+    shell = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, check=False)
+    return shell.stdout.splitlines()
+
+
+def blocks_rewritten(lines, captured):
+    """The page with each command's output replaced by captured(command, varies, old_output)."""
+    out, i = [], 0
+    while i < len(lines):
+        out.append(lines[i])
+        opens = lines[i].startswith("```console")
+        varies = lines[i].endswith("varies")
+        i += 1
+        while opens and lines[i] != "```":
+            command, i = lines[i], i + 1
+            if not command.startswith("$ "):
+                sys.exit(f"{PAGE.name}: a block must start with a command, not with {command!r}")
+            old = []
+            while lines[i] != "```" and not lines[i].startswith("$ "):
+                old.append(lines[i])
+                i += 1
+            out += [command, *captured(command[2:], varies, old)]
+    return out
+
+
+def main(arguments):
+    check = arguments[:1] == ["--check"]
+    tool = pathlib.Path(arguments[-1]).resolve()
+    page = PAGE.read_text().splitlines()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in FILES.items():
+            (pathlib.Path(folder) / name).write_text(content)
+
+        def captured(command, varies, old):
+            return old if check and varies else run(command, folder, tool)
+
+        now = blocks_rewritten(page, captured)
+    if not check:
+        PAGE.write_text("\n".join(now) + "\n")
+    elif now != page:
+        print("\n".join(difflib.unified_diff(page, now, "docs/cli.md", "what the tool prints", lineterm="")))
+        sys.exit(1)
+
+
+main(sys.argv[1:])

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Writes src/plan/class_defaults.cpp: what a config key means when the file leaves it out.
+
+The values are read from the configuration classes of the installed transformers: the declared field
+defaults, the fallbacks written into a class's __post_init__ and convert_rope_params_to_dict, and the
+class's default base. Values that a class derives from other keys are not defaults and stay out
+(num_key_value_heads from num_attention_heads, layer_types from a pattern). Needs no torch.
+"""
+
+import ast
+import dataclasses
+import inspect
+import json
+import textwrap
+from pathlib import Path
+
+import transformers
+
+OUTPUT = Path(__file__).resolve().parent.parent / "src" / "plan" / "class_defaults.cpp"
+
+# Model type in the file -> the class that decides. A composite model gives its text decoder.
+CLASSES = {
+    "cohere": "CohereConfig",
+    "cohere2": "Cohere2Config",
+    "deepseek_v2": "DeepseekV2Config",
+    "deepseek_v3": "DeepseekV3Config",
+    "exaone4": "Exaone4Config",
+    "gemma": "GemmaConfig",
+    "gemma2": "Gemma2Config",
+    "gemma3": "Gemma3TextConfig",
+    "gemma3_text": "Gemma3TextConfig",
+    "glm": "GlmConfig",
+    "glm4": "Glm4Config",
+    "glm4_moe": "Glm4MoeConfig",
+    "gpt_neox": "GPTNeoXConfig",
+    "gpt_oss": "GptOssConfig",
+    "gptj": "GPTJConfig",
+    "granite": "GraniteConfig",
+    "granitemoe": "GraniteMoeConfig",
+    "kimi_k2": "DeepseekV3Config",  # its files declare DeepseekV3ForCausalLM
+    "llama": "LlamaConfig",
+    "llama4": "Llama4TextConfig",
+    "llama4_text": "Llama4TextConfig",
+    "mistral": "MistralConfig",
+    "mixtral": "MixtralConfig",
+    "olmo": "OlmoConfig",
+    "olmo2": "Olmo2Config",
+    "olmo3": "Olmo3Config",
+    "olmoe": "OlmoeConfig",
+    "phi": "PhiConfig",
+    "phi3": "Phi3Config",
+    "qwen2": "Qwen2Config",
+    "qwen2_moe": "Qwen2MoeConfig",
+    "qwen3": "Qwen3Config",
+    "qwen3_moe": "Qwen3MoeConfig",
+    "smollm3": "SmolLM3Config",
+    "stablelm": "StableLmConfig",
+}
+
+# Keys that bear on positions, masks, scores or the shape of a head.
+KEYS = set(
+    """
+    hidden_size num_hidden_layers num_attention_heads num_key_value_heads head_dim
+    n_embd n_layer n_head n_positions
+    qk_nope_head_dim qk_rope_head_dim qk_head_dim v_head_dim use_mla
+    max_position_embeddings original_max_position_embeddings
+    rope_theta rope_local_base_freq rope_parameters rope_interleave rope_ratio
+    partial_rotary_factor rotary_dim rotary_pct rotary_emb_base
+    sliding_window use_sliding_window max_window_layers sliding_window_pattern layer_types
+    no_rope_layers no_rope_layer_interval attention_chunk_size
+    attn_temperature_tuning attn_scale floor_scale
+    query_pre_attn_scalar attention_multiplier attn_logit_softcapping
+    use_qk_norm qk_layernorm use_bidirectional_attention is_causal
+    """.split()
+)
+
+
+def own_function(cls, name):
+    """The syntax tree of a method that the class itself defines, or None."""
+    if name not in vars(cls):
+        return None
+    return ast.parse(textwrap.dedent(inspect.getsource(vars(cls)[name]))).body[0]
+
+
+def constant(node, cls):
+    """The value of a literal or of the class's default base; ValueError where it depends on the config."""
+    match node:
+        case ast.Attribute(value=ast.Name(id="self"), attr="default_theta"):
+            return cls.default_theta
+        case ast.Subscript(value=container, slice=ast.Constant(value=key)):
+            return constant(container, cls)[key]
+    return ast.literal_eval(node)
+
+
+def fallbacks(cls):
+    """{key: value} of kwargs.get, pop and setdefault with a fallback, and of "if self.key is None" with a literal."""
+    found = {}
+
+    def add(key, node):
+        try:
+            value = constant(node, cls)
+        except ValueError:
+            return
+        if found.setdefault(key, value) != value:
+            raise SystemExit(f"{cls.__name__}: two fallbacks for {key}: {found[key]} and {value}")
+
+    for name in ("__post_init__", "convert_rope_params_to_dict"):
+        function = own_function(cls, name)
+        for node in ast.walk(function) if function else ():
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="kwargs"), attr="get" | "pop" | "setdefault"),
+                    args=[ast.Constant(value=str(key)), fallback],
+                ):
+                    add(key, fallback)
+                case ast.If(
+                    test=ast.Compare(
+                        left=ast.Attribute(value=ast.Name(id="self"), attr=tested),
+                        ops=[ast.Is()],
+                        comparators=[ast.Constant(value=None)],
+                    ),
+                    body=[ast.Assign(targets=[ast.Attribute(attr=assigned)], value=value)],
+                ) if tested == assigned:
+                    add(assigned, value)
+    return found
+
+
+def defaults_of(cls):
+    """{key: value} of one class, the keys of KEYS only."""
+    values = {}
+    for field in dataclasses.fields(cls):
+        if field.default is not dataclasses.MISSING:
+            values[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            values[field.name] = field.default_factory()
+    base = cls.default_theta  # a number, or one per kind of layer (Gemma 3)
+    values["rope_theta"] = base["global"] if isinstance(base, dict) else base
+    for key, value in fallbacks(cls).items():
+        if values.get(key) is None:
+            values[key] = value
+    for canonical, declared in cls.attribute_map.items():
+        values.setdefault(canonical, values.get(declared))
+    return {key: value for key, value in values.items() if key in KEYS and value is not None}
+
+
+def rows():
+    for model_type, class_name in sorted(CLASSES.items()):
+        for key, value in sorted(defaults_of(getattr(transformers, class_name)).items()):
+            yield model_type, class_name, key, json.dumps(value)
+
+
+def main():
+    version = transformers.__version__
+    table = "\n".join("    {%s}," % ", ".join(json.dumps(cell) for cell in row) for row in rows())
+    OUTPUT.write_text(
+        f"""\
+// Made by scripts/class_defaults.py from transformers {version}; do not edit.
+#include "plan/class_defaults.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace posenc::plan {{
+namespace {{
+
+// clang-format off
+constexpr ClassDefault kClassDefaults[] = {{
+{table}
+}};
+// clang-format on
+
+constexpr bool out_of_order(const ClassDefault& a, const ClassDefault& b) {{
+    return !comes_before(a, b.model_type, b.key);
+}}
+static_assert(std::ranges::adjacent_find(kClassDefaults, out_of_order) == std::ranges::end(kClassDefaults));
+
+}}  // namespace
+
+std::span<const ClassDefault> class_defaults() noexcept {{ return kClassDefaults; }}
+std::string_view class_defaults_version() noexcept {{ return "{version}"; }}
+
+}}  // namespace posenc::plan
+""",
+        encoding="ascii",
+    )
+    print(f"class_defaults.cpp: transformers {version}")
+
+
+if __name__ == "__main__":
+    main()

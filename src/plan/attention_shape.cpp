@@ -1,0 +1,89 @@
+#include "plan/attention_shape.h"
+
+#include <fmt/compile.h>
+
+namespace posenc::plan {
+namespace {
+
+constexpr Bounds kHeadCounts{1, kMaxHeads};
+constexpr Bounds kHeadDims{1, kMaxHeadDim};
+
+Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
+  const Sourced<std::int64_t> hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize});
+  const auto place = scope.peek(keys::kHidden);
+  if (scope.reader().failed() || !place) return {};
+  if (hidden.value % heads.value != 0) {
+    scope.reader().fail(*place, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("a multiple of the {} heads"), heads.value),
+                        fmt::format(FMT_COMPILE("no head_dim is given, and {} / {} leaves {}"), hidden.value, heads.value,
+                                    hidden.value % heads.value));
+    return {};
+  }
+  if (hidden.value / heads.value > kMaxHeadDim) {
+    scope.reader().fail(*place, ErrorKind::out_of_range, fmt::format(FMT_COMPILE("at most {} channels a head"), kMaxHeadDim),
+                        fmt::format(FMT_COMPILE("{} / {} = {}"), hidden.value, heads.value, hidden.value / heads.value));
+    return {};
+  }
+  return {hidden.value / heads.value, hidden.from};
+}
+
+Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
+  ConfigReader& reader = scope.reader();
+  if (scope.family().base == BaseRule::ratio) {  // ChatGLM: a switch beside the count
+    const Setting<bool> grouped = scope.flag(keys::kMultiQuery);
+    if (grouped.value && !*grouped.value) return {heads.value, grouped.from};
+  }
+  const Setting<std::int64_t> given = scope.integer(keys::kKvHeads, kHeadCounts);
+  if (!given.value) return {heads.value, given.from.empty() ? "default: as many as heads" : given.from};
+  if (reader.failed() || heads.value % *given.value == 0) return {*given.value, given.from};
+  if (const auto place = scope.peek(keys::kKvHeads)) {
+    reader.fail(*place, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("a divisor of the {} heads"), heads.value),
+                fmt::format(FMT_COMPILE("{} / {} leaves {}"), heads.value, *given.value, heads.value % *given.value));
+  }
+  return {};
+}
+
+AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
+  shape.kv_heads = read_kv_heads(scope, shape.heads);
+  const Setting<std::int64_t> head_dim = scope.integer(keys::kHeadDim, kHeadDims);
+  shape.head_dim = head_dim.value ? Sourced<std::int64_t>{*head_dim.value, head_dim.from}
+                                  : hidden_over_heads(scope, shape.heads);
+  shape.width_place = scope.peek(head_dim.value ? keys::kHeadDim : keys::kHidden);
+  shape.value_dim = shape.head_dim;
+  shape.first_channel = {0, family_default(scope.family())};
+  shape.turning_width = shape.head_dim;
+  return shape;
+}
+
+AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
+  const Sourced<std::int64_t> still = scope.required_integer(keys::kNopeDim, {0, kMaxHeadDim});
+  shape.turning_width = scope.required_integer(keys::kRopeDim, kHeadDims);
+  shape.width_place = scope.peek(keys::kRopeDim);
+  shape.latent = true;
+  shape.kv_heads = {shape.heads.value, "default: latent attention, expanded"};
+  shape.head_dim = {still.value + shape.turning_width.value, "default: qk_nope_head_dim + qk_rope_head_dim"};
+  shape.value_dim = scope.required_integer(keys::kValueDim, kHeadDims);
+  shape.first_channel = still;
+  if (scope.family().reads_interleave) {
+    const Setting<bool> interleave = scope.flag(keys::kInterleave);
+    if (interleave.value) {
+      shape.pairing = {*interleave.value ? Pairing::interleaved : Pairing::half, interleave.from};
+    }
+  }
+  return shape;
+}
+
+}  // namespace
+
+AttentionShape read_attention_shape(ConfigScope& scope) {
+  AttentionShape shape;
+  shape.heads = scope.required_integer(keys::kHeads, kHeadCounts);
+  shape.pairing = {scope.family().pairing, family_default(scope.family())};
+  if (!scope.family().latent) return plain_shape(scope, std::move(shape));
+  const Setting<bool> latent = scope.flag(keys::kUseMla);
+  if (!latent.value || *latent.value) return latent_shape(scope, std::move(shape));
+  // DeepSeek's models without latent attention are built like Llama.
+  shape.pairing = {Pairing::half, latent.from};
+  return plain_shape(scope, std::move(shape));
+}
+
+}  // namespace posenc::plan

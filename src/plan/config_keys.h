@@ -1,0 +1,121 @@
+// The keys that bear on positions, each with the names under which model files carry it, best first.
+//
+// The first name is Hugging Face's. A family may read one of the others before it (Family::own_names). Keys that stand
+// in the rope dictionaries are with their rules (rope_rules.cpp).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace posenc::plan {
+
+using Names = std::span<const std::string_view>;
+
+struct Key {
+  Names names;
+  bool null_is_a_value = false;  // null switches something off; elsewhere null is the same as absent
+
+  constexpr std::string_view name() const noexcept { return names.front(); }
+};
+
+namespace key_names {
+inline constexpr std::string_view kHeads[] = {"num_attention_heads", "n_head", "n_heads", "num_heads",
+                                              "num_query_heads",     "encoder_attention_heads", "attention_heads"};
+inline constexpr std::string_view kLayers[] = {"num_hidden_layers", "n_layer",        "n_layers",
+                                               "num_layers",        "depth",          "encoder_layers",
+                                               "decoder_layers",    "num_decoder_layers", "num_transformer_layers",
+                                               "layers"};
+inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed", "d_model", "dim", "model_dim"};
+// multi_query and new_decoder_architecture are rules, not counts; per-layer lists come with their families.
+inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",          "kv_n_heads",
+                                                "n_kv_heads",          "multi_query_group_num", "num_gqa_groups"};
+inline constexpr std::string_view kHeadDim[] = {"head_dim",    "d_kv", "d_head", "kv_channels",
+                                                "attention_head_size", "qk_head_dim"};
+inline constexpr std::string_view kLength[] = {
+    "max_position_embeddings", "n_positions",      "n_ctx",           "seq_length",           "max_seq_len",
+    "max_sequence_length",     "max_context_length", "model_max_length", "training_seqlen",
+    "max_source_positions",    "max_target_positions"};
+inline constexpr std::string_view kBase[] = {"rope_theta", "rotary_emb_base", "rope_embedding_base",
+                                             "rope_freq_constant"};
+inline constexpr std::string_view kLocalBase[] = {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
+inline constexpr std::string_view kPartialFactor[] = {"partial_rotary_factor", "rotary_pct",        "rope_pct",
+                                                      "rope_percent",          "rotary_percentage", "rotary_emb_fraction"};
+inline constexpr std::string_view kRotaryDim[] = {"rotary_dim"};
+inline constexpr std::string_view kRopeRatio[] = {"rope_ratio"};
+inline constexpr std::string_view kOriginalRope[] = {"original_rope"};
+inline constexpr std::string_view kOriginalLength[] = {"original_max_position_embeddings"};
+inline constexpr std::string_view kRopeParameters[] = {"rope_parameters"};
+
+inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size", "sliding_window_attention_size"};
+inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
+inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
+inline constexpr std::string_view kLayerTypes[] = {"layer_types"};
+inline constexpr std::string_view kWindowPattern[] = {"sliding_window_pattern", "global_local_attention_pattern"};
+inline constexpr std::string_view kChunk[] = {"attention_chunk_size"};
+inline constexpr std::string_view kRotatingLayers[] = {"no_rope_layers"};
+inline constexpr std::string_view kNopeInterval[] = {"no_rope_layer_interval", "nope_layer_interval"};
+inline constexpr std::string_view kBidirectional[] = {"use_bidirectional_attention"};
+inline constexpr std::string_view kIsCausal[] = {"is_causal"};
+
+inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
+inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
+inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
+inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
+inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
+inline constexpr std::string_view kTemperatureFloor[] = {"floor_scale"};
+
+inline constexpr std::string_view kUseMla[] = {"use_mla"};
+inline constexpr std::string_view kNopeDim[] = {"qk_nope_head_dim"};
+inline constexpr std::string_view kRopeDim[] = {"qk_rope_head_dim"};
+inline constexpr std::string_view kValueDim[] = {"v_head_dim"};
+inline constexpr std::string_view kInterleave[] = {"rope_interleave"};
+inline constexpr std::string_view kMultiQuery[] = {"multi_query_attention"};
+}  // namespace key_names
+
+namespace keys {
+// ---- sizes ----
+inline constexpr Key kHeads{key_names::kHeads};
+inline constexpr Key kLayers{key_names::kLayers};
+inline constexpr Key kHidden{key_names::kHidden};
+inline constexpr Key kKvHeads{key_names::kKvHeads, true};  // as many as heads
+inline constexpr Key kHeadDim{key_names::kHeadDim, true};  // hidden size over heads
+inline constexpr Key kLength{key_names::kLength};
+inline constexpr Key kUseMla{key_names::kUseMla};
+inline constexpr Key kNopeDim{key_names::kNopeDim};
+inline constexpr Key kRopeDim{key_names::kRopeDim};
+inline constexpr Key kValueDim{key_names::kValueDim};
+inline constexpr Key kMultiQuery{key_names::kMultiQuery};
+
+// ---- rotation ----
+inline constexpr Key kBase{key_names::kBase};
+inline constexpr Key kLocalBase{key_names::kLocalBase};
+inline constexpr Key kPartialFactor{key_names::kPartialFactor};
+inline constexpr Key kRotaryDim{key_names::kRotaryDim};
+inline constexpr Key kRopeRatio{key_names::kRopeRatio};
+inline constexpr Key kOriginalRope{key_names::kOriginalRope};
+inline constexpr Key kOriginalLength{key_names::kOriginalLength};
+inline constexpr Key kRopeParameters{key_names::kRopeParameters};
+inline constexpr Key kInterleave{key_names::kInterleave};
+
+// ---- which layers, and what they see ----
+inline constexpr Key kWindow{key_names::kWindow, true};  // no window
+inline constexpr Key kUseWindow{key_names::kUseWindow};
+inline constexpr Key kMaxWindowLayers{key_names::kMaxWindowLayers};
+inline constexpr Key kLayerTypes{key_names::kLayerTypes};
+inline constexpr Key kWindowPattern{key_names::kWindowPattern};
+inline constexpr Key kChunk{key_names::kChunk, true};  // no chunks
+inline constexpr Key kRotatingLayers{key_names::kRotatingLayers};
+inline constexpr Key kNopeInterval{key_names::kNopeInterval};
+inline constexpr Key kBidirectional{key_names::kBidirectional};
+inline constexpr Key kIsCausal{key_names::kIsCausal};
+
+// ---- scores ----
+inline constexpr Key kQueryScalar{key_names::kQueryScalar};
+inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier};
+inline constexpr Key kSoftCap{key_names::kSoftCap, true};  // no cap
+inline constexpr Key kTemperature{key_names::kTemperature};
+inline constexpr Key kTemperatureScale{key_names::kTemperatureScale};
+inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor};
+}  // namespace keys
+
+}  // namespace posenc::plan

@@ -1,0 +1,102 @@
+#include "plan/config_scope.h"
+
+#include <fmt/compile.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/class_defaults.h"
+
+namespace posenc::plan {
+
+ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family,
+                         std::string_view model_type)
+    : reader_(reader), object_(object), family_(family), model_type_(model_type) {
+  reader.enter(object);
+}
+
+std::vector<Place> ConfigScope::candidates(const Key& key) {
+  std::vector<std::string_view> names(key.names.begin(), key.names.end());
+  std::ranges::stable_partition(names, [&](std::string_view name) {
+    return std::ranges::find(family_.own_names, name) != family_.own_names.end();
+  });
+  std::vector<Place> found;
+  for (std::string_view name : names) {
+    auto place = reader_.look(object_, name);
+    if (place && (!place->value.is_null() || key.null_is_a_value)) found.push_back(std::move(*place));
+  }
+  return found;
+}
+
+std::optional<Place> ConfigScope::class_default(const Key& key) {
+  if (reader_.failed()) return {};
+  for (std::string_view name : key.names) {
+    const ClassDefault* row = find_class_default(model_type_, name);
+    if (row == nullptr) continue;
+    auto document = io::JsonDocument::parse(row->json, row->class_name);
+    if (!document) {
+      reader_.fail(document.error());
+      return {};
+    }
+    defaults_.push_back(std::make_unique<io::JsonDocument>(std::move(document).value()));
+    return Place{defaults_.back()->root(),
+                 fmt::format(FMT_COMPILE("default: {}, transformers {}"), row->class_name, class_defaults_version()), false};
+  }
+  return {};
+}
+
+std::optional<Place> ConfigScope::peek(const Key& key) {
+  std::vector<Place> found = candidates(key);
+  if (!found.empty()) return std::move(found.front());
+  return class_default(key);
+}
+
+std::optional<Place> ConfigScope::find(const Key& key) {
+  const std::vector<Place> found = candidates(key);
+  if (found.empty()) return class_default(key);
+  for (std::size_t i = 1; i < found.size(); ++i) reader_.settle(found.front(), found[i]);
+  reader_.mark_read(found.front());
+  return found.front();
+}
+
+Setting<std::int64_t> ConfigScope::integer(const Key& key, Bounds bounds) {
+  const auto place = find(key);
+  if (!place) return {};
+  if (place->value.is_null()) return {{}, place->from};
+  return {reader_.integer(*place, bounds), place->from};
+}
+
+Setting<double> ConfigScope::number(const Key& key) {
+  const auto place = find(key);
+  if (!place) return {};
+  if (place->value.is_null()) return {{}, place->from};
+  return {reader_.number(*place), place->from};
+}
+
+Setting<bool> ConfigScope::flag(const Key& key) {
+  const auto place = find(key);
+  if (!place) return {};
+  return {reader_.boolean(*place), place->from};
+}
+
+void ConfigScope::fail_missing(const Key& key) {
+  if (reader_.failed()) return;
+  FileError error = object_.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("one of {}"), fmt::join(key.names, ", ")),
+                                  fmt::format(FMT_COMPILE("a {} model needs it"), family_.name));
+  error.got = "none of them";
+  reader_.fail(std::move(error));
+}
+
+Sourced<std::int64_t> ConfigScope::required_integer(const Key& key, Bounds bounds) {
+  Setting<std::int64_t> setting = integer(key, bounds);
+  if (!setting.value) fail_missing(key);
+  return {setting.value.value_or(bounds.low), std::move(setting.from)};
+}
+
+Sourced<double> ConfigScope::required_number(const Key& key) {
+  Setting<double> setting = number(key);
+  if (!setting.value) fail_missing(key);
+  return {setting.value.value_or(1.0), std::move(setting.from)};
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,53 @@
+// One object of a config.json in which the keys of one stack stand, and the class that fills in what is absent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/config_keys.h"
+#include "plan/config_reader.h"
+#include "plan/family.h"
+#include "plan/plan_limits.h"
+#include "plan/sourced.h"
+
+namespace posenc::plan {
+
+class ConfigScope {
+ public:
+  // Class defaults are looked up under `model_type`.
+  ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family, std::string_view model_type);
+
+  ConfigReader& reader() const noexcept { return reader_; }
+  const Family& family() const noexcept { return family_; }
+  const io::JsonValue& object() const noexcept { return object_; }
+
+  // The key under the best of its names, else the class default. A null counts only where it is a value.
+  // peek() only looks; find() marks what it returns as read and warns of other names that disagree.
+  std::optional<Place> peek(const Key& key);
+  std::optional<Place> find(const Key& key);
+  std::optional<Place> class_default(const Key& key);
+
+  Setting<std::int64_t> integer(const Key& key, Bounds bounds);
+  Setting<double> number(const Key& key);
+  Setting<bool> flag(const Key& key);
+
+  // The same, and an error where there is no value.
+  Sourced<std::int64_t> required_integer(const Key& key, Bounds bounds);
+  Sourced<double> required_number(const Key& key);
+
+ private:
+  std::vector<Place> candidates(const Key& key);
+  void fail_missing(const Key& key);
+
+  ConfigReader& reader_;
+  io::JsonValue object_;
+  const Family& family_;
+  std::string_view model_type_;
+  std::vector<std::unique_ptr<io::JsonDocument>> defaults_;  // keep the values of class defaults alive
+};
+
+}  // namespace posenc::plan

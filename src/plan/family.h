@@ -1,0 +1,111 @@
+// What a family of models does with positions, as data: one row per family in families.cpp.
+//
+// A row says which rule holds where the config leaves a choice to the class; the rules themselves are in
+// attention_shape, layer_pattern, rope_draft and text_stack. A new family is a row, unless it needs a new rule.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "plan/config_keys.h"
+#include "posenc/plan.h"
+#include "posenc/rope.h"
+
+namespace posenc::plan {
+
+// How many of a head's channels turn.
+enum class Width : std::uint8_t {
+  whole_head,
+  partial_factor,  // trunc(head_dim * partial_rotary_factor)
+  rotary_dim,      // so many
+  half_head,       // ChatGLM
+};
+
+enum class BaseRule : std::uint8_t {
+  key,        // rope_theta, in the dictionaries or beside them
+  ratio,      // 10000 * rope_ratio (ChatGLM)
+  class_own,  // no key: the class fixes it (GPT-J)
+};
+
+// Which layers see a window, or chunks.
+enum class Windows : std::uint8_t {
+  none,
+  every_layer,      // where sliding_window is a number
+  patterned,        // layer_types, or every layer but each n-th: sliding_window_pattern
+  late_layers,      // layer_types, or layers from max_window_layers on
+  early_even,       // layer_types, or even layers below max_window_layers
+  resting_layers,   // layer_types, or those that do not turn (SmolLM3)
+  chunked_turning,  // layer_types, or chunks in the layers that turn (Llama 4)
+};
+
+// Which layers turn.
+enum class Turning : std::uint8_t {
+  every_layer,
+  listed,                // no_rope_layers (1: turns), or all but each n-th: no_rope_layer_interval
+  sliding_layers,        // those with a window (Cohere 2)
+  sliding_or_windowless,  // the same, and all of them when the model has no window (EXAONE 4)
+};
+
+enum class Scale : std::uint8_t {
+  head_dim,      // 1/sqrt(head_dim)
+  query_scalar,  // 1/sqrt(query_pre_attn_scalar)
+  multiplier,    // attention_multiplier
+};
+
+struct QkNormRule {
+  QkNorm norm;
+  std::string_view switch_key{};  // the key that turns it on; empty: always on
+  bool turning_layers_only = false;
+};
+
+// A class default that is known to differ from what published checkpoints carry.
+struct DifferingDefault {
+  std::string_view key;
+  std::string_view published;
+};
+
+struct Family {
+  std::string_view name;
+  Names model_types;
+  Names class_stems;  // "Llama" of LlamaForCausalLM
+  Pairing pairing;
+  Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
+
+  bool latent = false;         // multi-head latent attention (DeepSeek), read in its expanded form
+  bool reads_interleave = false;  // rope_interleave decides the pairing
+  Width width = Width::whole_head;
+  BaseRule base = BaseRule::key;
+  bool scales = true;            // reads rope_parameters and rope_scaling
+  bool ropes_per_type = false;   // each layer type has its own base and rule; a flat rope_scaling is for full layers
+  bool yarn_means_longrope = false;  // Phi-3's first files
+
+  Turning turning = Turning::every_layer;
+  Windows windows = Windows::none;
+  bool window_switch = false;  // use_sliding_window must be true
+  int default_pattern = 0;     // `patterned`: each n-th layer is full, where neither file nor class says so
+  bool reads_bidirectional = false;
+
+  Scale scale = Scale::head_dim;
+  bool soft_cap = false;
+  bool sinks = false;
+  bool temperature = false;  // on the layers that do not turn
+  std::optional<QkNormRule> qk_norm = {};
+
+  Names misleading_keys = {};  // known keys that the family's class does not read
+  std::optional<DifferingDefault> differing_default = {};
+};
+
+// The family of a model_type, or of a class name where a file has no model_type; null when there is none.
+const Family* find_family(std::string_view model_type) noexcept;
+const Family* find_family_of_class(std::string_view architecture) noexcept;
+// Whether `architecture` is one of the family's classes: a stem and a known ending.
+bool has_class(const Family& family, std::string_view architecture) noexcept;
+
+std::span<const Family> families() noexcept;
+// The source of what a row decides: "default: the llama family".
+std::string family_default(const Family& family);
+
+}  // namespace posenc::plan

@@ -1,0 +1,37 @@
+#include "plan/layer_masks.h"
+
+#include <fmt/compile.h>
+
+#include <vector>
+
+namespace posenc::plan {
+
+LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern, const Sourced<std::int64_t>& trained_length) {
+  LayerMasks masks{.kind = {MaskKind::causal, family_default(scope.family())}, .window = {}, .window_from = pattern.window.from};
+  // transformers makes any decoder look both ways when is_causal is false: |i - j| <= sliding_window.
+  const Setting<bool> causal = scope.flag(keys::kIsCausal);
+  if (causal.value) masks.kind = {*causal.value ? MaskKind::causal : MaskKind::bidirectional, causal.from};
+  const Setting<bool> both = scope.family().reads_bidirectional ? scope.flag(keys::kBidirectional) : Setting<bool>{};
+  const bool gemma_both_ways = both.value && *both.value;
+  if (gemma_both_ways) masks.kind = {MaskKind::bidirectional, both.from};
+  if (!pattern.window.value) return masks;
+
+  const std::int64_t width = *pattern.window.value;
+  if (width >= trained_length.value) {
+    scope.reader().warn("window-covers-length",
+                        fmt::format(FMT_COMPILE("A window of {} tokens covers the {} that the model is for; read as none."), width,
+                                    trained_length.value),
+                        pattern.window.from.starts_with('/') ? std::vector{pattern.window.from} : std::vector<std::string>{});
+    return masks;
+  }
+  if (gemma_both_ways) {
+    masks.window = Window{width / 2, width / 2};  // Gemma 3 halves it
+  } else if (masks.kind.value == MaskKind::bidirectional) {
+    masks.window = Window{width, width};
+  } else {
+    masks.window = Window{width - 1, 0};
+  }
+  return masks;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,25 @@
+// What a config says about the scores: their scale, cap, the norm of q and k, and the scale of resting layers' queries.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "plan/attention_shape.h"
+#include "plan/config_scope.h"
+#include "plan/sourced.h"
+#include "posenc/plan.h"
+
+namespace posenc::plan {
+
+struct LayerScores {
+  Sourced<double> scale;  // without YaRN's part of it (softmax_multiplier), which belongs to a rotation
+  Setting<double> soft_cap;
+  std::optional<QkNorm> qk_norm;
+  std::string qk_norm_from;
+  QueryScale resting_scale;  // of the layers that do not turn
+  std::string resting_scale_from;
+};
+
+LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape);
+
+}  // namespace posenc::plan

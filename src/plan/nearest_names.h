@@ -1,0 +1,16 @@
+// The known names that a mistyped one most likely meant.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace posenc::plan {
+
+// The `count` names with the fewest insertions, deletions and replacements between them and `given`, nearest first;
+// ties in the order of `names`. Only the first 64 bytes of each are compared.
+std::vector<std::string_view> nearest_names(std::string_view given, std::span<const std::string_view> names,
+                                            std::size_t count);
+
+}  // namespace posenc::plan

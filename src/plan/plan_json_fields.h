@@ -1,0 +1,228 @@
+// The keys of a plan's JSON, each stated once with its range: the writer, the reader and describe() all walk these.
+//
+// A visitor offers
+//   field(key, member, range)      a member that is always there; a struct becomes an object
+//   nullable(key, optional, range) null when absent
+//   given(key, optional, range)    left out when absent
+//   text(key, string)              null when empty
+// fields() takes the struct const or not, so that one text serves both directions. Rotate is not here: it carries what
+// is computed (inv_freq, attention_factor), and its reader checks it.
+#pragma once
+
+#include <concepts>
+#include <limits>
+#include <type_traits>
+
+#include "posenc/plan.h"
+
+namespace posenc::plan {
+
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  bool low_is_inside = true;
+};
+constexpr Range at_least(double low) { return {low, true}; }
+constexpr Range above(double low) { return {low, false}; }
+
+template <typename T, typename U>
+concept Is = std::same_as<std::remove_const_t<T>, U>;
+
+// ---- scaling rules; check() knows their ranges ----
+
+void fields(auto& v, Is<LinearScaling> auto& s) { v.field("factor", s.factor); }
+
+void fields(auto& v, Is<NtkScaling> auto& s) { v.field("alpha", s.alpha); }
+
+void fields(auto& v, Is<DynamicScaling> auto& s) {
+  v.field("factor", s.factor);
+  v.field("max_position_embeddings", s.max_position_embeddings);
+}
+
+void fields(auto& v, Is<QwenNtkScaling> auto& s) { v.field("seq_length", s.seq_length); }
+
+void fields(auto& v, Is<YarnScaling> auto& s) {
+  v.field("factor", s.factor);
+  v.field("original_max_position_embeddings", s.original_max_position_embeddings);
+  v.given("attention_factor", s.attention_factor);
+  v.given("beta_fast", s.beta_fast);
+  v.given("beta_slow", s.beta_slow);
+  v.given("mscale", s.mscale);
+  v.given("mscale_all_dim", s.mscale_all_dim);
+  v.field("truncate", s.truncate);
+}
+
+void fields(auto& v, Is<LongRopeScaling> auto& s) {
+  v.field("short_factor", s.short_factor);
+  v.field("long_factor", s.long_factor);
+  v.field("original_max_position_embeddings", s.original_max_position_embeddings);
+  v.field("factor", s.factor);
+  v.given("attention_factor", s.attention_factor);
+  v.given("short_mscale", s.short_mscale);
+  v.given("long_mscale", s.long_mscale);
+}
+
+void fields(auto& v, Is<Llama3Scaling> auto& s) {
+  v.field("factor", s.factor);
+  v.field("low_freq_factor", s.low_freq_factor);
+  v.field("high_freq_factor", s.high_freq_factor);
+  v.field("original_max_position_embeddings", s.original_max_position_embeddings);
+}
+
+void fields(auto& v, Is<ProportionalScaling> auto& s) {
+  v.field("partial_rotary_factor", s.partial_rotary_factor);
+  v.field("factor", s.factor);
+}
+
+void fields(auto& v, Is<FactorListScaling> auto& s) { v.field("factors", s.factors); }
+
+// ---- input ----
+
+void fields(auto& v, Is<LearnedInput> auto& s) {
+  v.field("positions", s.positions, at_least(1));
+  v.field("offset", s.offset);
+}
+
+void fields(auto& v, Is<SinusoidalInput> auto& s) {
+  v.field("convention", s.convention);
+  v.field("offset", s.offset);
+}
+
+void fields(auto& v, Is<AxialInput> auto& s) { v.field("shape", s.shape, at_least(1)); }
+
+// ---- score ----
+
+void fields(auto& v, Is<Alibi> auto& s) {
+  v.field("heads", s.heads, at_least(1));
+  v.field("max_bias", s.max_bias);
+  v.field("symmetric", s.symmetric);
+  v.field("scaled", s.scaled);
+}
+
+void fields(auto& v, Is<T5Bias> auto& s) {
+  v.field("buckets", s.buckets, at_least(1));
+  v.field("max_distance", s.max_distance, at_least(1));
+  v.field("bidirectional", s.bidirectional);
+  v.field("table_per_layer", s.table_per_layer);
+}
+
+void fields(auto& v, Is<ShawKeys> auto& s) {
+  v.field("left", s.left, at_least(0));
+  v.field("right", s.right, at_least(0));
+}
+
+void fields(auto& v, Is<TransformerXl> auto& s) { v.field("clamp_length", s.clamp_length, at_least(-1)); }
+
+void fields(auto& v, Is<XlNet> auto& s) {
+  v.field("clamp_length", s.clamp_length, at_least(-1));
+  v.field("bidirectional_data", s.bidirectional_data);
+}
+
+void fields(auto& v, Is<Deberta> auto& s) {
+  v.field("buckets", s.buckets, at_least(0));
+  v.field("max_distance", s.max_distance, at_least(1));
+  v.field("content_to_position", s.content_to_position);
+  v.field("position_to_content", s.position_to_content);
+  v.field("position_to_position", s.position_to_position);
+  v.field("shared_projection", s.shared_projection);
+}
+
+// ---- value ----
+
+void fields(auto& v, Is<ShawValues> auto& s) {
+  v.field("left", s.left, at_least(0));
+  v.field("right", s.right, at_least(0));
+}
+
+void fields(auto& v, Is<RotatedValues> auto& s) { v.field("inverse_on_output", s.inverse_on_output); }
+
+// ---- query scale ----
+
+void fields(auto& v, Is<Llama4Temperature> auto& s) {
+  v.field("attn_scale", s.attn_scale);
+  v.field("floor_scale", s.floor_scale, above(0));
+}
+
+void fields(auto& v, Is<MinistralTemperature> auto& s) {
+  v.field("beta", s.beta);
+  v.field("original_max_position_embeddings", s.original_max_position_embeddings, at_least(1));
+}
+
+void fields(auto& v, Is<LogNScale> auto& s) { v.field("seq_length", s.seq_length, at_least(2)); }
+
+// ---- layers ----
+
+void fields(auto& v, Is<Window> auto& s) {
+  v.field("past", s.past, at_least(0));
+  v.field("future", s.future, at_least(0));
+}
+
+void fields(auto& v, Is<SoftCap> auto& s) {
+  v.field("cap", s.cap, above(0));
+  v.field("order", s.order);
+}
+
+void fields(auto& v, Is<QkNorm> auto& s) {
+  v.field("kind", s.kind);
+  v.field("order", s.order);
+  v.field("weighted", s.weighted);
+  v.field("over", s.over);
+}
+
+void fields(auto& v, Is<Mask> auto& s) {
+  v.field("kind", s.kind);
+  v.nullable("window", s.window);
+  v.nullable("chunk", s.chunk, at_least(1));
+  v.text("detail", s.detail);
+}
+
+// What a layer has beyond its index and kind. A size of 0 is one that is not known.
+void attention_fields(auto& v, Is<LayerPlan> auto& s) {
+  v.field("heads", s.heads, at_least(0));
+  v.field("kv_heads", s.kv_heads, at_least(0));
+  v.field("head_dim", s.head_dim, at_least(0));
+  v.field("value_dim", s.value_dim, at_least(0));
+  v.nullable("kv_from", s.kv_from, at_least(0));
+  v.field("logit_scale", s.logit_scale);
+  v.nullable("soft_cap", s.soft_cap);
+  v.field("sinks", s.sinks);
+  v.nullable("qk_norm", s.qk_norm);
+  v.field("mask", s.mask);
+  v.field("rotate", s.rotate);
+  v.field("score", s.score);
+  v.field("value", s.value);
+  v.field("query_scale", s.query_scale);
+}
+
+void fields(auto& v, Is<Stack> auto& s) {
+  v.field("name", s.name);
+  v.field("input", s.input);
+  v.field("layers", s.layers);
+}
+
+// ---- the plan ----
+
+void fields(auto& v, Is<PlanSource> auto& s) {
+  v.field("kind", s.kind);
+  v.field("name", s.name);
+}
+
+void fields(auto& v, Is<Warning> auto& s) {
+  v.field("code", s.code);
+  v.field("message", s.message);
+  v.field("keys", s.keys);
+}
+
+void fields(auto& v, Is<Plan> auto& s) {
+  v.field("known", s.known);
+  v.field("model_type", s.model_type);
+  v.field("family", s.family);
+  v.field("source", s.source);
+  v.nullable("trained_length", s.trained_length, at_least(1));
+  v.nullable("length", s.length, at_least(1));
+  v.field("stacks", s.stacks);
+  v.field("sources", s.sources);
+  v.field("ignored_keys", s.ignored_keys);
+  v.field("warnings", s.warnings);
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,145 @@
+// The names of enumerators and of the alternatives of variants in a plan's JSON: one table each, for both directions.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "posenc/plan.h"
+
+namespace posenc::plan {
+
+template <std::size_t N>
+using Names = std::array<std::string_view, N>;
+
+// In the order of the enumerators, which count from 0. Members of structs, because GCC 12 exports specialisations of
+// variable templates from a shared library whatever -fvisibility says.
+template <typename E>
+struct EnumNames;
+template <>
+struct EnumNames<Pairing> {
+  static constexpr Names<2> names{"half", "interleaved"};
+};
+template <>
+struct EnumNames<Ladder> {
+  static constexpr Names<3> names{"shared", "per_axis", "dealt"};
+};
+template <>
+struct EnumNames<SinusoidConvention> {
+  static constexpr Names<6> names{"paper", "tensor2tensor", "musicgen", "marian", "whisper", "xlnet"};
+};
+template <>
+struct EnumNames<LayerKind> {
+  static constexpr Names<6> names{"attention",   "cross_attention", "linear_attention",
+                                  "state_space", "convolution",     "none"};
+};
+template <>
+struct EnumNames<RotateRole> {
+  static constexpr Names<2> names{"main", "indexer"};
+};
+template <>
+struct EnumNames<MaskKind> {
+  static constexpr Names<4> names{"causal", "bidirectional", "prefix", "sparse"};
+};
+template <>
+struct EnumNames<SoftCap::Order> {
+  static constexpr Names<2> names{"after_bias", "before_bias"};
+};
+template <>
+struct EnumNames<QkNorm::Kind> {
+  static constexpr Names<3> names{"rms", "l2", "layer"};
+};
+template <>
+struct EnumNames<QkNorm::Order> {
+  static constexpr Names<2> names{"before", "after"};
+};
+template <>
+struct EnumNames<QkNorm::Over> {
+  static constexpr Names<2> names{"head", "all_heads"};
+};
+template <>
+struct EnumNames<SourceKind> {
+  static constexpr Names<4> names{"config.json", "gguf", "params.json", "preset"};
+};
+
+template <typename E>
+inline constexpr const auto& kEnumNames = EnumNames<E>::names;
+
+// In the order of the alternatives. The empty name belongs to std::monostate, which JSON writes as null.
+template <typename V>
+struct KindNames;
+template <>
+struct KindNames<Scaling> {
+  static constexpr Names<10> names{"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
+                                   "yarn", "longrope", "llama3", "proportional", "factors"};
+};
+template <>
+struct KindNames<InputScheme> {
+  static constexpr Names<3> names{"learned", "sinusoidal", "axial"};
+};
+template <>
+struct KindNames<ScoreTerm> {
+  static constexpr Names<6> names{"alibi", "t5", "shaw", "transformer_xl", "xlnet", "deberta"};
+};
+template <>
+struct KindNames<ValueScheme> {
+  static constexpr Names<3> names{"", "shaw", "rotated"};
+};
+template <>
+struct KindNames<QueryScale> {
+  static constexpr Names<4> names{"", "llama4", "ministral", "logn"};
+};
+template <>
+struct KindNames<decltype(Rotate::scheme)> {
+  static constexpr Names<2> names{"rope", "xpos"};
+};
+
+template <typename V>
+inline constexpr const auto& kKindNames = KindNames<V>::names;
+
+// The member that names a variant's alternative.
+template <typename V>
+inline constexpr std::string_view kKindKey = "kind";
+template <>
+inline constexpr std::string_view kKindKey<Scaling> = "rule";
+
+template <std::size_t N>
+std::string_view name_at(const Names<N>& names, std::size_t index) noexcept {
+  return index < N ? names[index] : std::string_view{};
+}
+
+template <typename E>
+std::string_view enum_name(E value) noexcept {
+  return name_at(kEnumNames<E>, static_cast<std::size_t>(value));
+}
+
+template <typename V>
+std::string_view kind_name(const V& value) noexcept {
+  static_assert(kKindNames<V>.size() == std::variant_size_v<V>);
+  return name_at(kKindNames<V>, value.index());
+}
+
+// The position of `name` in the table; the empty name is none.
+template <std::size_t N>
+std::optional<std::size_t> index_of(const Names<N>& names, std::string_view name) noexcept {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (name.empty() || found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+// "half, interleaved", for an error's `expected`.
+template <std::size_t N>
+std::string listed(const Names<N>& names) {
+  std::string out;
+  for (const std::string_view name : names) {
+    if (!name.empty()) out.append(out.empty() ? "" : ", ").append(name);
+  }
+  return out;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,132 @@
+#include "plan/rope_draft.h"
+
+#include <fmt/compile.h>
+
+#include <cmath>
+#include <utility>
+
+#include "plan/rope_rules.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr double kChatglmBase = 10000.0;  // the constant of its remote code, times rope_ratio
+
+// ---- how many channels turn ----
+
+Sourced<std::int64_t> part_of_head(RopeKeys& keys, const AttentionShape& shape) {
+  const auto place = keys.find("partial_rotary_factor", keys::kPartialFactor);
+  if (!place) return {shape.turning_width.value, "default: the whole head"};
+  keys.note("dim", *place);
+  const double factor = keys.reader().number(*place).value_or(1.0);
+  const std::int64_t width = shape.turning_width.value;
+  const double channels = std::trunc(static_cast<double>(width) * factor);
+  const std::string arithmetic = fmt::format(FMT_COMPILE("trunc({} x {}) = {} channels"), width, factor, channels);
+  if (factor < 0 || channels > static_cast<double>(width)) {
+    keys.reader().fail(*place, ErrorKind::out_of_range, "a number from 0 to 1", arithmetic);
+  } else if (std::fmod(channels, 2.0) != 0) {
+    keys.reader().fail(*place, ErrorKind::out_of_range, "a part of the head with an even number of channels", arithmetic);
+  }
+  if (keys.reader().failed()) return {};
+  return {static_cast<std::int64_t>(channels), place->from};
+}
+
+Sourced<std::int64_t> listed_channels(RopeKeys& keys, const AttentionShape& shape) {
+  const auto place = keys.scope().find(keys::kRotaryDim);
+  if (!place) {
+    keys.fail_missing(keys::kRotaryDim.name());
+    return {};
+  }
+  keys.note("dim", *place);
+  const std::int64_t dim = keys.reader().integer(*place, {0, shape.turning_width.value}).value_or(0);
+  if (dim % 2 != 0) keys.reader().fail(*place, ErrorKind::out_of_range, "an even number of channels");
+  return {dim, place->from};
+}
+
+// An even number of channels, or an error.
+Sourced<std::int64_t> read_dim(RopeKeys& keys, const AttentionShape& shape, std::string_view rope_type) {
+  const Width rule = rope_type == "proportional" ? Width::whole_head : keys.scope().family().width;
+  switch (rule) {
+    case Width::partial_factor: return part_of_head(keys, shape);
+    case Width::rotary_dim: return listed_channels(keys, shape);
+    case Width::whole_head:
+    case Width::half_head: break;
+  }
+  const std::int64_t width = shape.turning_width.value / (rule == Width::half_head ? 2 : 1);
+  if (!shape.width_place) return {};
+  keys.note("dim", *shape.width_place);
+  if (width % 2 != 0) {
+    keys.reader().fail(*shape.width_place, ErrorKind::out_of_range, "an even number of channels that turn",
+                       fmt::format(FMT_COMPILE("{} of {} channels"), width, shape.head_dim.value));
+  }
+  return {width, shape.turning_width.from};
+}
+
+// ---- base ----
+
+double read_ratio_base(RopeKeys& keys) {
+  const Setting<double> ratio = keys.scope().number(keys::kRopeRatio);
+  const auto place = keys.scope().peek(keys::kRopeRatio);
+  if (!ratio.value || !place) {
+    keys.note("base", "default: 10000, rope_ratio 1");
+    return kChatglmBase;
+  }
+  keys.note("base", *place);
+  return kChatglmBase * *ratio.value;
+}
+
+double read_base(RopeKeys& keys, LayerType type) {
+  const Family& family = keys.scope().family();
+  if (family.base == BaseRule::ratio) return read_ratio_base(keys);
+  const bool local = family.ropes_per_type && type != LayerType::full && keys.scope().peek(keys::kLocalBase);
+  const Key& key = local ? keys::kLocalBase : keys::kBase;
+  const auto place = family.base == BaseRule::class_own ? keys.scope().class_default(key) : keys.find("rope_theta", key);
+  if (!place) {
+    keys.fail_missing(key.name());
+    return kChatglmBase;
+  }
+  keys.note("base", *place);
+  if (!place->in_file && family.differing_default && family.differing_default->key == key.name()) {
+    keys.reader().warn("default-differs",
+                       fmt::format(FMT_COMPILE("{} is not given; the class says {}, published checkpoints carry {}."), key.name(),
+                                   shown(place->value), family.differing_default->published),
+                       {});
+  }
+  return keys.reader().number(*place).value_or(kChatglmBase);
+}
+
+void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
+  keys.reader().warn("no-rotation", fmt::format(FMT_COMPILE("{} leaves no channel that turns."), dim.from), {dim.from});
+}
+
+}  // namespace
+
+RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shape,
+                    const Sourced<std::int64_t>& trained_length, std::int64_t layers) {
+  RopeKeys keys(dicts, type, trained_length, layers);
+  const auto rope_type = read_rope_type(keys);
+  if (!rope_type) return {};
+  const Sourced<std::int64_t> dim = read_dim(keys, shape, *rope_type);
+  if (keys.reader().failed()) return {};
+  if (dim.value == 0) {
+    warn_no_rotation(keys, dim);
+    return {};
+  }
+  Rope rope{.pairing = shape.pairing.value,
+            .head_dim = shape.head_dim.value,
+            .first_channel = shape.first_channel.value,
+            .dim = dim.value,
+            .base = read_base(keys, type),
+            .scaling = read_scaling(keys, *rope_type, dim.value),
+            .axes = {}};
+  keys.note("pairing", shape.pairing.from);
+  keys.note("first_channel", shape.first_channel.from);
+  if (keys.reader().failed()) return {};
+  if (const auto problem = check(rope)) {
+    keys.blame(*problem);
+    return {};
+  }
+  return {std::move(rope), keys.take_sources()};
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,24 @@
+// The rotation of the layers of one type, as the config and the family's rules say.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plan/attention_shape.h"
+#include "plan/rope_dicts.h"
+#include "plan/rope_keys.h"
+#include "posenc/rope.h"
+
+namespace posenc::plan {
+
+struct RopeDraft {
+  std::optional<Rope> rope;  // nothing: no channel turns
+  std::vector<FieldSource> sources;
+};
+
+// `layers`: how many layers there are in all, for the limit on lists.
+RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shape,
+                    const Sourced<std::int64_t>& trained_length, std::int64_t layers);
+
+}  // namespace posenc::plan

@@ -1,0 +1,173 @@
+#include "plan/text_stack.h"
+
+#include <fmt/compile.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "plan/attention_shape.h"
+#include "plan/layer_masks.h"
+#include "plan/layer_pattern.h"
+#include "plan/layer_scores.h"
+#include "plan/layer_sources.h"
+#include "plan/rope_draft.h"
+
+namespace posenc::plan {
+namespace {
+
+// ---- one kind of layer ----
+
+struct StackFacts {
+  AttentionShape shape;
+  LayerPattern pattern;
+  LayerScores scores;
+  LayerMasks masks;
+  Sourced<std::int64_t> trained_length;
+};
+
+struct LayerKindPlan {
+  LayerTraits traits;
+  LayerPlan plan;
+  std::vector<FieldSource> sources;
+};
+
+void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& layer) {
+  if (!layer.traits.turns) {
+    layer.sources.push_back({"rotate", facts.pattern.turning_from});
+    return;
+  }
+  RopeDraft draft = read_rope(dicts, layer.traits.type, facts.shape, facts.trained_length,
+                              static_cast<std::int64_t>(facts.pattern.layers.size()));
+  if (!draft.rope) return;
+  if (facts.shape.latent) {
+    const double multiplier = softmax_multiplier(draft.rope->scaling);
+    layer.plan.logit_scale *= multiplier;
+    if (multiplier != 1) layer.sources.push_back({"logit_scale", "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)"});
+  }
+  layer.plan.rotate.push_back(Rotate{.heads = facts.shape.heads.value, .scheme = std::move(*draft.rope)});
+  for (FieldSource& source : draft.sources) layer.sources.push_back({"rotate/0/" + source.field, std::move(source.from)});
+}
+
+void add_mask(const StackFacts& facts, LayerKindPlan& layer) {
+  Mask& mask = layer.plan.mask;
+  mask.kind = facts.masks.kind.value;
+  layer.sources.push_back({"mask/kind", facts.masks.kind.from});
+  const bool slides = layer.traits.type == LayerType::sliding;
+  if (slides) mask.window = facts.masks.window;
+  layer.sources.push_back({"mask/window", slides ? facts.masks.window_from : facts.pattern.types_from});
+  const bool chunked = layer.traits.type == LayerType::chunked;
+  if (chunked) mask.chunk = facts.pattern.chunk.value;
+  if (chunked) layer.sources.push_back({"mask/chunk", facts.pattern.chunk.from});
+}
+
+void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& layer) {
+  const LayerScores& scores = facts.scores;
+  LayerPlan& plan = layer.plan;
+  if (std::ranges::find(layer.sources, "logit_scale", &FieldSource::field) == layer.sources.end()) {
+    layer.sources.push_back({"logit_scale", scores.scale.from});
+  }
+  if (scores.soft_cap.value) plan.soft_cap = SoftCap{.cap = *scores.soft_cap.value};
+  plan.sinks = scope.family().sinks;
+  const bool norm = layer.traits.turns || !scope.family().qk_norm || !scope.family().qk_norm->turning_layers_only;
+  if (norm) plan.qk_norm = scores.qk_norm;
+  layer.sources.push_back({"soft_cap", scores.soft_cap.from});
+  layer.sources.push_back({"sinks", family_default(scope.family())});
+  layer.sources.push_back({"qk_norm", norm ? scores.qk_norm_from : facts.pattern.turning_from});
+  if (layer.traits.turns || !scope.family().temperature) return;
+  plan.query_scale = scores.resting_scale;
+  layer.sources.push_back({"query_scale", scores.resting_scale_from});
+}
+
+LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, LayerTraits traits) {
+  const AttentionShape& shape = facts.shape;
+  LayerKindPlan layer{.traits = traits, .plan = {}, .sources = {}};
+  layer.plan.heads = shape.heads.value;
+  layer.plan.kv_heads = shape.kv_heads.value;
+  layer.plan.head_dim = shape.head_dim.value;
+  layer.plan.value_dim = shape.value_dim.value;
+  layer.plan.logit_scale = facts.scores.scale.value;
+  layer.sources = {{"heads", shape.heads.from},
+                   {"kv_heads", shape.kv_heads.from},
+                   {"head_dim", shape.head_dim.from},
+                   {"value_dim", shape.value_dim.from}};
+  add_rotation(dicts, facts, layer);
+  add_scores(scope, facts, layer);
+  add_mask(facts, layer);
+  return layer;
+}
+
+// Equal layers are planned once and copied.
+void fill_layers(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, std::string_view prefix, TextStack& result) {
+  std::vector<LayerKindPlan> kinds;
+  LayerSources sources;
+  result.stack.layers.reserve(facts.pattern.layers.size());
+  for (const LayerTraits& traits : facts.pattern.layers) {
+    auto kind = std::ranges::find(kinds, traits, &LayerKindPlan::traits);
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), plan_of(scope, dicts, facts, traits));
+    if (scope.reader().failed()) return;
+    const auto index = static_cast<std::int64_t>(result.stack.layers.size());
+    result.stack.layers.push_back(kind->plan);
+    result.stack.layers.back().index = index;
+    sources.add(index, kind->sources);
+  }
+  std::vector<ValueSource> merged = sources.merged(fmt::format(FMT_COMPILE("{}/layers"), prefix));
+  result.sources.insert(result.sources.end(), std::make_move_iterator(merged.begin()), std::make_move_iterator(merged.end()));
+}
+
+// ---- keys that look as if they meant something ----
+
+bool says_nothing(ConfigReader& reader, const Place& place) {
+  switch (place.value.kind()) {
+    case io::JsonKind::null: return true;
+    case io::JsonKind::boolean: return !reader.boolean(place).value_or(true);
+    case io::JsonKind::number: return place.value.as_double().ok() && *place.value.as_double() == 1;
+    default: return false;
+  }
+}
+
+void warn_misleading(ConfigScope& scope) {
+  for (std::string_view name : scope.family().misleading_keys) {
+    const auto place = scope.reader().look(scope.object(), name);
+    if (!place || says_nothing(scope.reader(), *place)) continue;
+    scope.reader().warn("misleading-key",
+                        fmt::format(FMT_COMPILE("{} has no effect: a {} model does not read it."), place->from, scope.family().name),
+                        {place->from});
+  }
+}
+
+// ChatGLM's other layout is described nowhere that this library could follow.
+bool has_known_layout(ConfigScope& scope) {
+  if (scope.family().base != BaseRule::ratio) return true;
+  const Setting<bool> original = scope.flag(keys::kOriginalRope);
+  if (!original.value || *original.value) return true;
+  scope.reader().warn("unknown-rope-key", fmt::format(FMT_COMPILE("{} is false: how such a model turns is not known."), original.from),
+                      {original.from});
+  return false;
+}
+
+}  // namespace
+
+TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
+  TextStack result{.stack = {.name = "decoder", .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
+  const Sourced<std::int64_t> layers = scope.required_integer(keys::kLayers, {1, kMaxLayers});
+  StackFacts facts{.shape = read_attention_shape(scope),
+                   .pattern = read_layer_pattern(scope, layers.value),
+                   .scores = {},
+                   .masks = {},
+                   .trained_length = scope.required_integer(keys::kLength, {1, kMaxPosition})};
+  facts.scores = read_layer_scores(scope, facts.shape);
+  facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
+  result.known = has_known_layout(scope);
+  RopeDicts dicts(scope);
+  if (scope.reader().failed()) return result;
+  result.sources = {{"/trained_length", facts.trained_length.from}, {fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from}};
+  fill_layers(scope, dicts, facts, prefix, result);
+  dicts.warn_unknown();
+  if (dicts.has_axes()) result.known = false;
+  warn_misleading(scope);
+  result.trained_length = facts.trained_length;
+  return result;
+}
+
+}  // namespace posenc::plan

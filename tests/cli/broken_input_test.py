@@ -1,0 +1,126 @@
+"""Inputs that are no config: each gives one clear message and the right exit code, quickly."""
+import os
+import pathlib
+import tempfile
+
+import tool
+from tool import posenc, small
+
+FILE, MALFORMED = 3, 4
+
+
+class Unreadable(tool.ToolTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_neither_file_nor_preset(self):
+        got = posenc("inspect", "llama-3.1-8", cwd=self.folder)
+        self.assert_fails(got, FILE, "no such file or directory", "no preset of that name", "llama-3.1-8b")
+        got = posenc("inspect", "nothing-like-any-of-them", cwd=self.folder)
+        self.assert_fails(got, FILE, "no such file or directory", "no preset", "deepseek-v3")
+
+    def test_missing(self):
+        self.assert_fails(posenc("inspect", self.folder / "absent.json"), FILE, "absent.json")
+
+    def test_a_folder_without_a_config(self):
+        self.assert_fails(posenc("inspect", self.folder), FILE, "config.json")
+
+    def test_an_empty_name(self):
+        self.assert_fails(posenc("inspect", ""), FILE)
+
+    def test_a_pipe_in_the_file_system_is_not_waited_for(self):
+        os.mkfifo(self.folder / "pipe")
+        self.assert_fails(posenc("inspect", self.folder / "pipe"), FILE, "pipe")
+
+    def test_devices(self):
+        for device in ("/dev/zero", "/dev/null"):
+            self.assert_fails(posenc("inspect", device), FILE, device)
+
+    def test_a_link_to_nothing_and_a_loop(self):
+        (self.folder / "nothing").symlink_to("absent")
+        (self.folder / "loop").symlink_to("loop")
+        for name in ("nothing", "loop"):
+            self.assert_fails(posenc("inspect", self.folder / name), FILE, name)
+
+    def test_a_name_that_is_too_long(self):
+        self.assert_fails(posenc("inspect", "x" * 5000), FILE)
+
+    def test_no_permission(self):
+        path = self.folder / "secret.json"
+        path.write_bytes(small())
+        path.chmod(0)
+        if os.access(path, os.R_OK):
+            self.skipTest("this user may read everything")
+        self.assert_fails(posenc("inspect", path), FILE, "secret.json")
+
+
+class Malformed(tool.ToolTest):
+    CASES = {
+        "empty": (b"", "empty"),
+        "spaces": (b" \n\n", ""),
+        "truncated": (small()[:-20], ""),
+        "two documents": (small() + small(), ""),
+        "a list": (b"[]", "object"),
+        "a word": (b"hello", ""),
+        "not UTF-8": (b'{"model_type": "\xff"}', "UTF-8"),
+        "UTF-16": (small().decode().encode("utf-16"), "UTF-16"),
+        "deep": (b'{"a":' * 100_000, ""),
+        "a huge number": (small(rope_theta=None)[:-2] + b', "rope_theta": 1e400}', "/rope_theta"),
+        "a huge integer": (small(num_hidden_layers=10**30), "/num_hidden_layers"),
+        "NaN": (small(rope_theta=float("nan")), "/rope_theta"),
+        "a text for a number": (small(rope_theta="10000"), "/rope_theta"),
+        "a negative factor": (small(rope_scaling={"rope_type": "linear", "factor": -2}), "/rope_scaling/factor"),
+        "an unknown rule": (small(rope_scaling={"rope_type": "yarm", "factor": 2}), "yarm"),
+        "a key twice": (small()[:-2] + b', "rope_theta": 5}', "rope_theta"),
+        "a GGUF": (b"GGUF\x03\x00\x00\x00" + bytes(64), "GGUF"),
+        "a zip": (b"PK\x03\x04" + bytes(64), ""),
+        "gzip": (b"\x1f\x8b\x08" + bytes(64), ""),
+        "a web page": (b"<!DOCTYPE html><html></html>", ""),
+        "zeros": (bytes(4096), ""),
+        "too large": (b" " * ((64 << 20) + 1), ""),
+    }
+
+    def test_from_a_pipe(self):
+        for what, (content, fragment) in self.CASES.items():
+            with self.subTest(what=what):
+                self.assert_fails(posenc("inspect", "-", stdin=content), MALFORMED, "<stdin>", fragment)
+
+    def test_from_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "config.json"
+            for what, (content, fragment) in self.CASES.items():
+                with self.subTest(what=what):
+                    path.write_bytes(content)
+                    self.assert_fails(posenc("inspect", "--json", path), MALFORMED, str(path), fragment)
+
+
+class Place(tool.ToolTest):
+    def message(self, content):
+        got = posenc("inspect", "-", stdin=content)
+        self.assert_fails(got, MALFORMED, "<stdin>")
+        return got.err.splitlines()
+
+    def test_the_line_and_a_caret(self):
+        head, source, caret = self.message(b'{\n  "model_type": "llama",\n\t"rope_theta": "x"\n}\n')
+        self.assertTrue(head.startswith("posenc: <stdin>:3:16: /rope_theta: expected "), head)
+        self.assertEqual(source, '    3 |   "rope_theta": "x"'.replace('|   "', '|  "'))
+        self.assertEqual(caret.index("^"), source.index('"x"'))
+
+    def test_one_long_line(self):
+        content = b'{"model_type": "llama", "pad": "' + b"a" * 5000 + b'", "rope_theta": [], "end": "' + b"b" * 5000 + b'"}'
+        _, source, caret = self.message(content)
+        self.assertLessEqual(len(source), 80)
+        self.assertIn("...", source)
+        self.assertEqual(caret.index("^"), source.index("[]"))
+
+    def test_wide_and_unsafe_text_before_the_caret(self):
+        content = '{"model_type": "llama", "\u8bcd\x7f": 1, "rope_theta": []}'.encode()
+        _, source, caret = self.message(content)
+        # A wide character takes two columns, a control character is shown as \x7f.
+        self.assertEqual(caret.index("^"), source.index("[]") + 1)
+        self.assertIn("\\x7f", source)
+
+
+tool.main()

@@ -1,0 +1,35 @@
+"""posenc info and posenc presets."""
+import json
+
+import tool
+from tool import posenc
+
+
+class Info(tool.ToolTest):
+    def test_page_and_json_agree(self):
+        page, data = posenc("info"), json.loads(posenc("info", "--json").out)
+        self.assertEqual(page.code, 0)
+        self.assert_page(page.out)
+        for fact in (data["version"], data["compiler"].split()[0], data["selected"], *data["kernels"]):
+            self.assertIn(fact, page.out)
+        self.assertEqual(data["schema_version"], 1)
+        self.assertIn("scalar", data["kernels"])
+        self.assertEqual(data["limits"]["exact_position"], 2**31)
+
+    def test_what_the_environment_asks_for(self):
+        data = json.loads(posenc("info", "--json", environment={"POSENC_ISA": "scalar"}).out)
+        self.assertEqual((data["selected"], data["selected_because"]), ("scalar", "POSENC_ISA asks for it"))
+
+
+class Presets(tool.ToolTest):
+    def test_a_line_each(self):
+        names = tool.presets()
+        page = posenc("presets")
+        self.assertEqual(page.code, 0)
+        self.assert_page(page.out)
+        self.assertEqual([line.split()[0] for line in page.out.splitlines()[1:]], names)
+        for name in ("llama-3.1-8b", "qwen3-8b", "gemma-3-4b", "phi-3.5-mini", "deepseek-v3", "gpt-oss-20b"):
+            self.assertIn(name, names)
+
+
+tool.main()

@@ -1,0 +1,127 @@
+"""posenc inspect on built-in models and on small configs."""
+import json
+import pathlib
+import tempfile
+
+import tool
+from tool import posenc, small
+
+
+class Presets(tool.ToolTest):
+    def test_pages(self):
+        for name in tool.presets():
+            for more in ([], ["--length", "200000"], ["--layer", "0"]):
+                with self.subTest(preset=name, more=more):
+                    got = posenc("inspect", name, *more)
+                    self.assertEqual((got.code, got.err), (0, ""))
+                    self.assert_page(got.out)
+                    self.assertEqual(got.out.splitlines()[0], name)
+
+    def test_json(self):
+        validator = tool.schema_validator()
+        for name in tool.presets():
+            with self.subTest(preset=name):
+                got = posenc("inspect", name, "--json")
+                self.assertEqual((got.code, got.err), (0, ""))
+                plan = json.loads(got.out)
+                validator.validate(plan)
+                self.assertEqual(plan["source"], {"kind": "preset", "name": name})
+
+    def test_facts_that_everybody_can_check(self):
+        page = posenc("inspect", "llama-3.1-8b").out
+        for fact in ("131072 tokens", "32/8", "0-127", "half", "500000", "llama3 x8", "1/sqrt(d)", "p with p + 64"):
+            self.assertIn(fact, page)
+        page = posenc("inspect", "deepseek-v3").out
+        for fact in ("128-191", "interleaved", "yarn x40", "192/128", "0.135234"):
+            self.assertIn(fact, page)
+        page = posenc("inspect", "gemma-3-4b").out
+        for fact in ("linear x8", "window 1024", "AAAAABAAAA ABAAAAABAA"):
+            self.assertIn(fact, page)
+
+    def test_a_locale_changes_nothing(self):
+        plain = posenc("inspect", "llama-3.1-8b", environment={"LC_ALL": "C"})
+        for locale in ("de_DE.UTF-8", "de_DE", "tr_TR.UTF-8"):
+            self.assertEqual(posenc("inspect", "llama-3.1-8b", environment={"LC_ALL": locale}), plain)
+
+
+class Configs(tool.ToolTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, content, name="config.json"):
+        path = self.folder / name
+        path.write_bytes(content)
+        return path
+
+    def test_a_file_a_folder_and_a_pipe_are_one_plan(self):
+        path = self.write(small())
+        plans = [json.loads(posenc("inspect", "--json", path).out),
+                 json.loads(posenc("inspect", "--json", self.folder).out),
+                 json.loads(posenc("inspect", "--json", "-", stdin=small()).out)]
+        names = [plan["source"].pop("name") for plan in plans]
+        self.assertEqual(plans[0], plans[1])
+        self.assertEqual(plans[0], plans[2])
+        self.assertEqual(names[0], str(path))
+
+    def test_turns_and_tables(self):
+        # Head dim 16: wavelengths 2 pi 10^(p/2) for p = 0 .. 7: 6.28 to 19869; those of p = 6 (6283) and 7 exceed 2048,
+        # p = 5 (1987) does not.
+        page = posenc("inspect", self.write(small())).out
+        self.assertIn("######..\n", page)
+        self.assertIn("2 of 8 pairs never complete a turn within 2048 tokens", " ".join(page.split()))
+        self.assertIn("critical dimension 12", " ".join(page.split()))
+        self.assertIn("wavelengths 6.283 to 1.987e+04", " ".join(page.split()))
+
+    def test_a_length_is_used(self):
+        dynamic = small(rope_scaling={"rope_type": "dynamic", "factor": 4.0})
+        path = self.write(dynamic)
+        within, beyond = (json.loads(posenc("inspect", "--json", path, "--length", n).out) for n in (2048, 8192))
+        first = [plan["stacks"][0]["layers"][0]["rotate"][0]["inv_freq"] for plan in (within, beyond)]
+        self.assertEqual(beyond["length"], 8192)
+        # base * (4 * 8192 / 2048 - 3)^(16 / 14), so that inv_freq[1] = base^(-2 / 16).
+        self.assertAlmostEqual(first[0][1], 10000 ** (-1 / 8), delta=1e-15)
+        self.assertAlmostEqual(first[1][1], (10000 * 13 ** (8 / 7)) ** (-1 / 8), delta=1e-15)
+        self.assertIn("8192 tokens, as asked for", posenc("inspect", path, "--length", 8192).out)
+
+    def test_strict(self):
+        self.assertEqual(posenc("inspect", "--strict", self.write(small())).code, 0)
+        odd = self.write(small(rope_scaling={"rope_type": "linear", "type": "dynamic", "factor": 2.0}), "odd.json")
+        self.assertEqual(posenc("inspect", odd).code, 0)
+        judged = posenc("inspect", "--strict", odd)
+        self.assertEqual(judged.code, 1)
+        self.assertEqual(judged.out, posenc("inspect", odd).out)
+        self.assertIn("posenc: --strict: 1 warning\n", judged.err)
+
+    def test_unknown_families_are_named_unknown(self):
+        path = self.write(small(model_type="made_up_by_a_test", rope_theta=None))
+        page = posenc("inspect", path)
+        self.assertEqual(page.code, 0)
+        self.assertIn("could not be decided", page.out)
+        self.assertEqual(posenc("inspect", "--strict", path).code, 1)
+
+    def test_text_of_a_file_cannot_reach_the_terminal(self):
+        evil = "\x1b]0;x\x07\x9b31m\u202e\x00"
+        path = self.write(small(**{"model_type": evil, evil: 1, "architectures": [evil]}))
+        got = posenc("inspect", path)
+        self.assertIn(got.code, (0, 4))
+        self.assert_safe(got.out + got.err)
+        self.assertNotIn("\u202e", got.out + got.err)
+        self.assertIn("\\x1b", got.out + got.err)
+
+    def test_a_file_comes_before_a_preset(self):
+        self.write(small(), "llama-3.1-8b")
+        plan = json.loads(posenc("inspect", "--json", "llama-3.1-8b", cwd=self.folder).out)
+        self.assertEqual((plan["source"]["kind"], plan["trained_length"]), ("config.json", 2048))
+
+    def test_long_names_stay_in_their_lines(self):
+        long = self.folder / ("x" * 120)
+        long.mkdir()
+        (long / "config.json").write_bytes(small(**{"key_" + "y" * 300: 1}))
+        got = posenc("inspect", long)
+        self.assertEqual(got.code, 0, got.err)
+        self.assert_page(got.out)
+
+
+tool.main()

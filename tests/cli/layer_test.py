@@ -1,0 +1,55 @@
+"""posenc inspect --layer: every frequency, as in the JSON."""
+import json
+import math
+import re
+
+import tool
+from tool import posenc
+
+ROW = re.compile(r"(\d+) +(\d+),(\d+)(?: (\w+))? +([0-9.e+-]+) +([0-9.e+-]+|none)(?=  |$)")
+
+
+def rows_of(page):
+    """{pair: (channel, channel, inv_freq, wavelength)} of all the tables of frequencies on a page."""
+    found = {}
+    for line in page.splitlines():
+        for pair, a, b, _axis, inv_freq, wavelength in ROW.findall(line):
+            found[int(pair)] = (int(a), int(b), float(inv_freq), wavelength)
+    return found
+
+
+class Layer(tool.ToolTest):
+    def check(self, preset, layer):
+        plan = json.loads(posenc("inspect", preset, "--json").out)
+        entry = next(e for e in plan["stacks"][0]["layers"] if e["index"] == layer)
+        rotate = entry["rotate"][0]
+        rows = rows_of(posenc("inspect", preset, "--layer", layer).out)
+        self.assertEqual(sorted(rows), list(range(rotate["dim"] // 2)))
+        for pair, (a, b, inv_freq, wavelength) in rows.items():
+            first = rotate["first_channel"]
+            expected = ((first + pair, first + pair + rotate["dim"] // 2) if rotate["pairing"] == "half"
+                        else (first + 2 * pair, first + 2 * pair + 1))
+            self.assertEqual((a, b), expected)
+            # Nine significant digits, and five.
+            self.assertLessEqual(abs(inv_freq / rotate["inv_freq"][pair] - 1), 0.51e-8)
+            self.assertLessEqual(abs(float(wavelength) * rotate["inv_freq"][pair] / (2 * math.pi) - 1), 0.51e-4)
+
+    def test_half(self):
+        self.check("llama-3.1-8b", 31)
+
+    def test_interleaved_and_partial(self):
+        self.check("deepseek-v3", 0)
+
+    def test_layers_differ(self):
+        local, full = (posenc("inspect", "gemma-3-4b", "--layer", n).out for n in (4, 5))
+        self.assertIn("base 10000;", local)
+        self.assertIn("window 1024", local)
+        self.assertIn("base 1000000;", full)
+        self.assertNotIn("window", full)
+
+    def test_stack(self):
+        self.assertEqual(posenc("inspect", "llama-3.1-8b", "--layer", "3", "--stack", "decoder"),
+                         posenc("inspect", "llama-3.1-8b", "--layer", "3"))
+
+
+tool.main()

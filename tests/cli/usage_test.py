@@ -1,0 +1,106 @@
+"""Command lines that cannot be followed, and help."""
+import tool
+from tool import posenc
+
+PRESET = "llama-3.1-8b"
+USAGE = 2
+
+
+class Help(tool.ToolTest):
+    def test_every_command_explains_itself(self):
+        for command in ([], ["inspect"], ["info"], ["presets"], ["demo"]):
+            with self.subTest(command=command):
+                got = posenc(*command, "--help")
+                self.assertEqual((got.code, got.err), (0, ""))
+                self.assert_page(got.out)
+                self.assertTrue(got.out.startswith("Usage: posenc"), got.out)
+                for part in ("Options:", "Examples:", "Exit codes:"):
+                    self.assertIn(part, got.out)
+
+    def test_inspect_lists_its_flags(self):
+        got = posenc("inspect", "--help").out
+        for flag in ("--layer N", "--stack NAME", "--length N", "--json", "--strict", "MODEL"):
+            self.assertIn(flag, got)
+
+    def test_version(self):
+        header = (tool.SOURCE_DIR / "include/posenc/version.h").read_text()
+        parts = [line.split()[-1] for line in header.splitlines() if "define POSENC_VERSION_" in line]
+        self.assertEqual(posenc("--version"), (0, f"posenc {'.'.join(parts)}\n", ""))
+
+
+class WrongWords(tool.ToolTest):
+    def test_no_command(self):
+        self.assert_fails(posenc(), USAGE, "inspect, info, presets or demo")
+
+    def test_unknown_command(self):
+        self.assert_fails(posenc("inspcet"), USAGE, "unknown command 'inspcet'", "did you mean inspect?")
+        self.assert_fails(posenc("frobnicate"), USAGE, "unknown command 'frobnicate' (see")
+
+    def test_unknown_flag(self):
+        for flag in ("--lenght", "--lenght=5", "-length"):
+            with self.subTest(flag=flag):
+                self.assert_fails(posenc("inspect", PRESET, flag), USAGE, f"unknown flag '{flag}'", "--length")
+        self.assert_fails(posenc("info", "--layer", "3"), USAGE, "unknown flag '--layer'")
+        self.assert_fails(posenc("inspect", PRESET, "--strcit"), USAGE, "did you mean --strict?")
+
+    def test_too_many_words(self):
+        self.assert_fails(posenc("inspect", PRESET, "another"), USAGE, "unexpected argument 'another'")
+
+    def test_no_model(self):
+        self.assert_fails(posenc("inspect"), USAGE, "MODEL")
+        self.assert_fails(posenc("inspect", "--json"), USAGE, "MODEL")
+
+    def test_unsafe_words_are_shown_escaped(self):
+        self.assert_fails(posenc("inspect", PRESET, "--\x1b[31m"), USAGE, "\\x1b[31m")
+
+
+class WrongValues(tool.ToolTest):
+    def test_length(self):
+        for text, reason in {
+            "1e9": "digits only",
+            "1.5": "digits only",
+            "+5": "digits only",
+            " 5": "digits only",
+            "5 ": "digits only",
+            "4k": "digits only",
+            "0x10": "digits only",
+            "nan": "digits only",
+            "": "empty",
+            "-1": "too small",
+            "0": "too small",
+            "9007199254740993": "too large",
+            "9223372036854775808": "beyond 64 bits",
+            "99999999999999999999999999": "beyond 64 bits",
+        }.items():
+            with self.subTest(text=text):
+                for arguments in (["--length", text], [f"--length={text}"]):
+                    if arguments != ["--length="]:
+                        self.assert_fails(posenc("inspect", PRESET, *arguments), USAGE, "--length", f"'{text}'", reason)
+
+    def test_layer(self):
+        for text in ("-1", "1e1", "x", "9223372036854775808"):
+            with self.subTest(text=text):
+                self.assert_fails(posenc("inspect", PRESET, "--layer", text), USAGE, "--layer", f"'{text}'")
+        self.assert_fails(posenc("inspect", PRESET, "--layer", "32"), USAGE, "--layer 32", "decoder 0-31")
+
+    def test_stack(self):
+        self.assert_fails(posenc("inspect", PRESET, "--stack", "vision"), USAGE, "--stack vision", "decoder")
+
+    def test_a_value_is_missing(self):
+        self.assert_fails(posenc("inspect", PRESET, "--length"), USAGE, "--length")
+
+    def test_twice(self):
+        self.assert_fails(posenc("inspect", PRESET, "--length", "5", "--length", "6"), USAGE, "--length")
+        self.assert_fails(posenc("inspect", PRESET, "--layer", "5", "--layer", "5"), USAGE, "--layer")
+        once = posenc("inspect", PRESET, "--json")
+        self.assertEqual(posenc("inspect", PRESET, "--json", "--json"), once)
+
+    def test_flags_that_exclude_each_other(self):
+        for flag, value in (("--layer", "0"), ("--stack", "decoder")):
+            self.assert_fails(posenc("inspect", PRESET, "--json", flag, value), USAGE, "--json", flag, "exclude")
+
+    def test_an_instruction_set_that_is_none(self):
+        self.assert_fails(posenc("info", environment={"POSENC_ISA": "sse9"}), USAGE, "POSENC_ISA", "sse9")
+
+
+tool.main()

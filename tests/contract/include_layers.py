@@ -1,0 +1,100 @@
+"""Includes point down the layer table.
+
+usage: include_layers.py SOURCE_DIR
+"""
+import pathlib
+import re
+import sys
+
+import checkout
+
+# What each folder may include: whole layers by name, and headers in angle brackets. "std" is every header of the C++
+# library, "public" is include/posenc, a name with a dot is that header alone.
+LAYERS = {
+    "include/posenc": {"std", "public"},
+    "src/base": {"std", "public", "base", "fmt"},
+    "src/math": {"std", "public", "math", "base", "fmt"},
+    "src/reference": {"std", "public", "reference", "math", "base", "fmt"},
+    "src/kernels": {"kernels", "cstddef", "cstdint", "immintrin.h", "arm_neon.h"},
+    "src/cpu": {"std", "public", "cpu", "kernels", "math", "base", "fmt", "cpuid.h"},
+    "src/io": {"std", "public", "io", "base", "fmt", "rapidjson", "fcntl.h", "sys/stat.h", "unistd.h"},
+    "src/plan": {"std", "public", "plan", "io", "math", "base", "fmt"},
+    "tools/posenc": {"std", "public", "tools", "fmt", "CLI", "fcntl.h", "sys/stat.h", "unistd.h"},
+    "python": {"std", "public", "python", "nanobind"},
+    "examples": {"std", "public"},
+}
+CODE = {".h", ".cpp", ".inc"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+STD = re.compile(r"[a-z_0-9]+")
+
+
+def folder_of(path):
+    return next((folder for folder in LAYERS if path.is_relative_to(folder)), None)
+
+
+def quoted_layer(path, included, existing):
+    """The layer of a file that `path` includes in quotes, or None when there is no such file."""
+    if path.parent / included in existing:
+        return path.parts[1] if path.parts[0] == "src" else "public" if path.parts[0] == "include" else path.parts[0]
+    if included.is_relative_to("posenc") and "include" / included in existing:
+        return "public"
+    if "src" / included in existing:
+        return included.parts[0]
+    return None
+
+
+def bracketed_layer(included):
+    """What an include in angle brackets is in the table: a library's folder, "std", or itself."""
+    first = included.parts[0]
+    if first == "posenc":  # as users write it
+        return "public"
+    if len(included.parts) > 1 and first in {"fmt", "rapidjson", "CLI", "nanobind"}:
+        return first
+    return "std" if STD.fullmatch(str(included)) else str(included)
+
+
+def contract(texts):
+    """texts: {path: content}."""
+    complaints = []
+    for path, text in texts.items():
+        folder = folder_of(path)
+        if folder is None:
+            complaints.append(f"{path}: this folder is not in the layer table")
+            continue
+        for match in INCLUDE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            included = pathlib.PurePosixPath(match[1] or match[2])
+            layer = quoted_layer(path, included, texts) if match[1] else bracketed_layer(included)
+            if layer is None:
+                complaints.append(f"{path}:{line}: no such file: {included} (write the path from src/ or include/)")
+            elif layer not in LAYERS[folder] and str(included) not in LAYERS[folder]:
+                complaints.append(f"{path}:{line}: {folder} may not include {included}")
+    return complaints
+
+
+def sample(path, text):
+    return {pathlib.PurePosixPath(path): text,
+            pathlib.PurePosixPath("include/posenc/rope.h"): "#include <vector>\n",
+            pathlib.PurePosixPath("src/plan/plan.h"): "",
+            pathlib.PurePosixPath("src/base/escape.h"): ""}
+
+
+checkout.must_complain({
+    "a lower layer that includes a higher one": sample("src/math/a.cpp", '#include "plan/plan.h"'),
+    "a public header with a dependency": sample("include/posenc/a.h", "#include <fmt/format.h>"),
+    "a public header that includes a layer": sample("include/posenc/a.h", '#include "base/escape.h"'),
+    "a kernel that uses the C++ library": sample("src/kernels/a.cpp", "#include <vector>"),
+    "a kernel that includes a public header": sample("src/kernels/a.h", '  #  include "posenc/rope.h"'),
+    "a tool that looks inside": sample("tools/posenc/a.cpp", '#include "base/escape.h"'),
+    "a JSON library outside of io": sample("src/plan/a.cpp", "#include <rapidjson/reader.h>"),
+    "a file that does not exist": sample("src/plan/a.cpp", '#include "plan/absent.h"'),
+    "a folder outside the table": sample("src/extra/a.cpp", ""),
+}, contract)
+checkout.must_accept(sample("tools/posenc/a.cpp", "#include <posenc/rope.h>\n#include <CLI/CLI.hpp>"), contract)
+checkout.must_accept(sample("src/plan/a.cpp", '#include "plan/plan.h"\n#include "base/escape.h"\n#include <map>'),
+                     contract)
+
+root = pathlib.Path(sys.argv[1])
+sources = [path for path in checkout.files(root)
+           if path.suffix in CODE and path.parts[0] in {"src", "include", "tools", "python", "examples"}]
+checkout.report(contract({path: (root / path).read_text(encoding="utf-8") for path in sources}))

@@ -1,0 +1,21 @@
+// How far the heap grows: link heap_probe.cpp, which replaces operator new and delete, and measure.
+#pragma once
+
+#include <cstdint>
+
+namespace posenc::test {
+
+class HeapProbe {
+ public:
+  HeapProbe();
+  // Bytes, at the highest since the probe was made, above what was held when it was made. Of the whole process.
+  std::int64_t peak_growth() const;
+
+ private:
+  std::int64_t before_;
+};
+
+// What reading a JSON text may take (issue: 64 bytes per byte and 1 MiB).
+constexpr std::int64_t json_heap_bound(std::int64_t text_bytes) { return 64 * text_bytes + (std::int64_t{1} << 20); }
+
+}  // namespace posenc::test

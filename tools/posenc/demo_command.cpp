@@ -1,0 +1,123 @@
+#include "demo_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "angle_truth.h"
+#include "exit_code.h"
+#include "json_text.h"
+#include "model_argument.h"
+#include "page.h"
+#include "plan_sections.h"
+#include "posenc/read_plan.h"
+#include "table_accuracy.h"
+#include "table_speed.h"
+#include "text.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr double kPromisedUlp = 1.0;  // rotary_table.h
+
+bool keeps_promise(const Accuracy& accuracy) {
+  return std::all_of(accuracy.worst.begin(), accuracy.worst.end(),
+                     [](const WorstError& worst) { return worst.ulp <= kPromisedUlp; });
+}
+
+std::string spread_text(const Spread& s, int digits) {
+  return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", s.median, digits, s.smallest, digits, s.largest, digits);
+}
+
+void add_accuracy(Page& page, const Accuracy& accuracy) {
+  page.blank();
+  page.line(page.paint(Style::bold, "exact tables: the worst error, measured now"));
+  std::vector<std::vector<std::string>> rows{{"kernel", "worst error", "at position", "pair"}};
+  for (const WorstError& worst : accuracy.worst) {
+    rows.push_back({std::string(name(worst.isa)), fmt::format("{:.4f} ulp", worst.ulp), std::to_string(worst.position),
+                    std::to_string(worst.pair)});
+  }
+  page.table(2, rows);
+  page.entry(2, "", 2,
+             fmt::format("{} of {}: {} each, from -2^31 to 2^31, with those nearest to zeros of cos and sin. Judged by "
+                         "integer arithmetic that shares nothing with the library; its own error is below 2^-27 ulp.",
+                         count(accuracy.angles, "angle"), count(accuracy.rotations, "rotation"),
+                         count(accuracy.positions / std::max<std::int64_t>(accuracy.rotations, 1), "position")));
+}
+
+void add_speed(Page& page, const std::vector<Contestant>& contestants) {
+  page.blank();
+  page.line(page.paint(Style::bold, "speed: one cos and one sin, one thread"));
+  std::vector<std::vector<std::string>> rows{{"maker", "ns: median (range)", "times libm: median (range)"}};
+  for (const Contestant& c : contestants) {
+    const bool is_libm = &c == &contestants.front();
+    rows.push_back({c.name, spread_text(c.nanoseconds, 3), is_libm ? "1" : spread_text(c.over_libm, 1)});
+  }
+  page.table(2, rows);
+  page.entry(2, "", 2,
+             fmt::format("{} interleaved rounds of {} positions. libm: its sincos in double, into a warm buffer; the "
+                         "others: all of make_table, allocation too.",
+                         kRounds, kTimedPositions));
+}
+
+std::string spread_json(const Spread& s) {
+  return json_object(
+      {{"median", json_number(s.median)}, {"min", json_number(s.smallest)}, {"max", json_number(s.largest)}});
+}
+
+std::string demo_json(const std::string& preset, const Accuracy& accuracy, const std::vector<Contestant>& contestants) {
+  std::vector<std::string> errors;
+  for (const WorstError& worst : accuracy.worst) {
+    errors.push_back(json_object({{"kernel", json_string(name(worst.isa))},
+                                  {"ulp", json_number(worst.ulp)},
+                                  {"position", std::to_string(worst.position)},
+                                  {"pair", std::to_string(worst.pair)}}));
+  }
+  std::vector<std::string> speeds;
+  for (const Contestant& c : contestants) {
+    speeds.push_back(json_object({{"maker", json_string(c.name)},
+                                  {"nanoseconds", spread_json(c.nanoseconds)},
+                                  {"times_libm", spread_json(c.over_libm)}}));
+  }
+  return json_object({{"schema_version", "1"},
+                      {"preset", json_string(preset)},
+                      {"promised_ulp", json_number(kPromisedUlp)},
+                      {"truth_error_ulp", json_number(kTruthErrorInUlp)},
+                      {"rotations", std::to_string(accuracy.rotations)},
+                      {"positions", std::to_string(accuracy.positions)},
+                      {"angles", std::to_string(accuracy.angles)},
+                      {"worst_error", json_array(errors)},
+                      {"rounds", std::to_string(kRounds)},
+                      {"speed", json_array(speeds)}}) +
+         "\n";
+}
+
+std::string demo_text(const Plan& plan, const Accuracy& accuracy, const std::vector<Contestant>& contestants) {
+  Page page(output_wants_colour());
+  add_head(page, plan);
+  for (const Stack& stack : plan.stacks) add_stack(page, plan, stack);
+  add_accuracy(page, accuracy);
+  add_speed(page, contestants);
+  return page.text();
+}
+
+}  // namespace
+
+int run_demo(const DemoArguments& arguments) {
+  const bool known = std::any_of(presets().begin(), presets().end(),
+                                 [&](const Preset& preset) { return preset.name == arguments.preset; });
+  if (!known) throw UsageError{fmt::format("{}: {}", printable(arguments.preset), unknown_preset(arguments.preset))};
+  const Plan plan = preset_plan(arguments.preset);
+  const Accuracy accuracy = measure_accuracy(plan);
+  const std::vector<Contestant> contestants = measure_speed(rotations_by_use(plan).front());
+  const int written = write_output(arguments.json ? demo_json(arguments.preset, accuracy, contestants)
+                                                  : demo_text(plan, accuracy, contestants));
+  if (written != kOk || keeps_promise(accuracy)) return written;
+  write_message(fmt::format("posenc: an error above the promised {} ulp\n", number(kPromisedUlp)));
+  return kJudged;
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,47 @@
+// posenc: the command line tool. docs/cli.md describes it.
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+#include <variant>
+
+#include "command_line.h"
+#include "demo_command.h"
+#include "exit_code.h"
+#include "facts_commands.h"
+#include "inspect_command.h"
+#include "page.h"
+#include "posenc/error.h"
+
+namespace posenc::tool {
+namespace {
+
+int run(const InspectArguments& arguments) { return run_inspect(arguments); }
+int run(const InfoArguments& arguments) { return run_info(arguments); }
+int run(const PresetsArguments& arguments) { return run_presets(arguments); }
+int run(const DemoArguments& arguments) { return run_demo(arguments); }
+int run(const Words& words) { return write_output(words.text); }
+
+int complain(std::string_view message, int exit_code) {
+  write_message(fmt::format("posenc: {}\n", message));
+  return exit_code;
+}
+
+int run_command_line(int argc, const char* const* argv) {
+  try {
+    return std::visit([](const auto& arguments) { return run(arguments); }, read_command_line(argc, argv));
+  } catch (const UsageError& error) {
+    return complain(error.message, kUsage);
+  } catch (const Error& error) {  // a value from the command line or the environment that the library refuses
+    return complain(error.what(), kUsage);
+  } catch (const std::bad_alloc&) {
+    return complain("not enough memory", kMalformed);
+  } catch (const std::exception& error) {
+    return complain(fmt::format("internal error: {}", error.what()), kInternal);
+  }
+}
+
+}  // namespace
+}  // namespace posenc::tool
+
+int main(int argc, char** argv) { return posenc::tool::run_command_line(argc, argv); }

@@ -1,0 +1,13 @@
+// What somebody probably meant.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace posenc::tool {
+
+// The names within a third of the word's length of edits (insert, delete, replace, swap of neighbours), nearest first.
+std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& names);
+
+}  // namespace posenc::tool

@@ -1,0 +1,294 @@
+#include "stage_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "text.h"
+
+namespace posenc::tool {
+namespace {
+
+template <typename... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+std::string_view convention_text(SinusoidConvention convention) {
+  switch (convention) {
+    case SinusoidConvention::paper: return "the paper's";
+    case SinusoidConvention::tensor2tensor: return "Tensor2Tensor's";
+    case SinusoidConvention::musicgen: return "MusicGen's";
+    case SinusoidConvention::marian: return "Marian's";
+    case SinusoidConvention::whisper: return "Whisper's";
+    case SinusoidConvention::xlnet: return "XLNet's";
+  }
+  return "";
+}
+
+// "half: channel p turns with p + 64".
+std::string pairing_words(const Rope& rope) {
+  const auto channel = [](std::string_view step, std::int64_t from) {
+    return from == 0 ? std::string(step) : fmt::format("{} + {}", step, from);
+  };
+  const std::int64_t first = rope.first_channel;
+  if (rope.pairing == Pairing::half) {
+    return fmt::format("half: channel {} turns with {}", channel("p", first), channel("p", first + rope.dim / 2));
+  }
+  return fmt::format("interleaved: channel {} turns with {}", channel("2p", first), channel("2p", first + 1));
+}
+
+std::string axis_name(const AxisMap& axes, std::int32_t axis) {
+  const auto at = static_cast<std::size_t>(axis);
+  return at < axes.names.size() ? printable(axes.names[at]) : fmt::format("axis {}", axis);
+}
+
+// "t turns pairs 0-15, h 16-39, w 40-63"; by number of pairs when an axis has them scattered.
+std::string axes_text(const Rope& rope) {
+  const AxisMap& axes = rope.axes;
+  constexpr std::size_t kMostRuns = 6;
+  std::vector<std::string> runs;
+  for (std::size_t p = 0; p < axes.of_pair.size();) {
+    std::size_t end = p + 1;
+    while (end < axes.of_pair.size() && axes.of_pair[end] == axes.of_pair[p]) ++end;
+    runs.push_back(fmt::format("{} turns pairs {}-{}", axis_name(axes, axes.of_pair[p]), p, end - 1));
+    p = end;
+  }
+  std::string out;
+  if (runs.size() <= kMostRuns) {
+    out = join(runs, ", ");
+  } else {
+    for (std::size_t a = 0; a < axes.names.size(); ++a) {
+      const auto pairs = std::count(axes.of_pair.begin(), axes.of_pair.end(), static_cast<std::int32_t>(a));
+      out += fmt::format("{}{} turns {}", a == 0 ? "" : ", ", axis_name(axes, static_cast<std::int32_t>(a)),
+                         count(pairs, "pair"));
+    }
+    out += ", dealt out";
+  }
+  if (rope.ladder == Ladder::per_axis) out += "; each axis has its own ladder of frequencies";
+  if (rope.ladder == Ladder::dealt) out += "; one ladder of frequencies, dealt to the axes in turn";
+  return out;
+}
+
+bool is_one_over_sqrt(double scale, std::int64_t channels) {
+  if (channels <= 0) return false;
+  const double expected = 1.0 / std::sqrt(static_cast<double>(channels));
+  return std::fabs(scale - expected) <= 1e-12 * expected;
+}
+
+}  // namespace
+
+std::string kind_text(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::attention: return "attention";
+    case LayerKind::cross_attention: return "cross-attention";
+    case LayerKind::linear_attention: return "linear attention";
+    case LayerKind::state_space: return "state space";
+    case LayerKind::convolution: return "convolution";
+    case LayerKind::none: return "none";
+  }
+  return "";
+}
+
+std::string pairing_text(Pairing pairing) { return pairing == Pairing::half ? "half" : "interleaved"; }
+
+std::string channels_text(const Rope& rope) {
+  return fmt::format("{}-{}", rope.first_channel, rope.first_channel + rope.dim - 1);
+}
+
+std::string input_text(const InputScheme& input) {
+  return std::visit(
+      Overloaded{
+          [](const LearnedInput& in) {
+            const std::string row = in.offset == 0 ? "" : fmt::format("; token i takes row i + {}", in.offset);
+            return fmt::format("a learned table of {} positions is added{}", in.positions, row);
+          },
+          [](const SinusoidalInput& in) {
+            const std::string row = in.offset == 0 ? "" : fmt::format("; token i takes position i + {}", in.offset);
+            return fmt::format("sines and cosines are added ({} convention){}", convention_text(in.convention), row);
+          },
+          [](const AxialInput& in) {
+            return fmt::format("a learned table per axis is added: {}", fmt::join(in.shape, " x "));
+          },
+      },
+      input);
+}
+
+std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length) {
+  const Rope& r = rope(rotate);
+  std::string out;
+  if (rotate.role == RotateRole::indexer) {
+    out = fmt::format("indexer ({} of {} channels): ", count(rotate.heads, "head"), r.head_dim);
+  }
+  const bool whole = r.first_channel == 0 && r.dim == r.head_dim;
+  out += whole ? fmt::format("all {} channels", r.dim) : fmt::format("channels {} of {}", channels_text(r), r.head_dim);
+  out += fmt::format(", {}; base {}", pairing_words(r), exact_number(r.base));
+  if (!std::holds_alternative<std::monostate>(r.scaling)) out += "; " + describe(r.scaling);
+  out += fmt::format("; attention factor {}", number(frequencies(r, length).attention_factor));
+  if (!r.axes.of_pair.empty()) {
+    out += "; " + axes_text(r);
+  } else if (r.axes.names != std::vector<std::string>{"t"} && !r.axes.names.empty()) {
+    out += "; turned by " + axis_name(r.axes, 0);
+  }
+  if (const auto* xpos = std::get_if<XPos>(&rotate.scheme)) {
+    out += fmt::format("; xPos decay, scale base {}", exact_number(xpos->scale_base));
+  }
+  return out;
+}
+
+std::string score_text(const ScoreTerm& term) {
+  return std::visit(
+      Overloaded{
+          [](const Alibi& s) {
+            return fmt::format("ALiBi over {}, largest bias {}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
+                               s.symmetric ? ", by |i - j|" : "", s.scaled ? ", multiplied by the scale too" : "");
+          },
+          [](const T5Bias& s) {
+            return fmt::format("T5 bias: {} buckets to distance {}, {}, {}", s.buckets, s.max_distance,
+                               s.bidirectional ? "both directions" : "past only",
+                               s.table_per_layer ? "a table in each layer" : "one table for all layers");
+          },
+          [](const ShawKeys& s) { return fmt::format("Shaw keys, distances clipped to -{} .. {}", s.left, s.right); },
+          [](const TransformerXl& s) {
+            return s.clamp_length < 0 ? std::string("Transformer-XL terms")
+                                      : fmt::format("Transformer-XL terms, distances clamped to {}", s.clamp_length);
+          },
+          [](const XlNet& s) {
+            const std::string clamp =
+                s.clamp_length < 0 ? "" : fmt::format(", distances clamped to {}", s.clamp_length);
+            return fmt::format("XLNet terms and segments{}{}", clamp, s.bidirectional_data ? ", both directions" : "");
+          },
+          [](const Deberta& s) {
+            std::vector<std::string> terms;
+            if (s.content_to_position) terms.emplace_back("content to position");
+            if (s.position_to_content) terms.emplace_back("position to content");
+            if (s.position_to_position) terms.emplace_back("position to position");
+            const std::string buckets = s.buckets > 0 ? fmt::format("{} logarithmic buckets", s.buckets) : "no buckets";
+            return fmt::format("DeBERTa: {}; {}, to distance {}{}", join(terms, ", "), buckets, s.max_distance,
+                               s.shared_projection ? ", projections shared with the content" : "");
+          },
+      },
+      term);
+}
+
+std::string value_text(const ValueScheme& value) {
+  return std::visit(Overloaded{
+                        [](std::monostate) { return std::string("nothing"); },
+                        [](const ShawValues& v) {
+                          return fmt::format("Shaw values, distances clipped to -{} .. {}", v.left, v.right);
+                        },
+                        [](const RotatedValues& v) {
+                          return std::string(v.inverse_on_output ? "values are turned like keys, outputs turned back"
+                                                                 : "values are turned like keys");
+                        },
+                    },
+                    value);
+}
+
+std::string query_scale_text(const QueryScale& scale) {
+  return std::visit(
+      Overloaded{
+          [](std::monostate) { return std::string(); },
+          [](const Llama4Temperature& s) {
+            return fmt::format("queries x (1 + {} ln(1 + floor((i + 1) / {})))", exact_number(s.attn_scale),
+                               exact_number(s.floor_scale));
+          },
+          [](const MinistralTemperature& s) {
+            return fmt::format("queries x (1 + {} ln(1 + floor(i / {})))", exact_number(s.beta),
+                               s.original_max_position_embeddings);
+          },
+          [](const LogNScale& s) { return fmt::format("queries x max(1, ln(i + 1) / ln({}))", s.seq_length); },
+      },
+      scale);
+}
+
+std::string logits_text(const LayerPlan& layer) {
+  std::string out = fmt::format("q.k x {}", number(layer.logit_scale));
+  if (is_one_over_sqrt(layer.logit_scale, layer.head_dim)) out += fmt::format(" (1 / sqrt {})", layer.head_dim);
+  const std::string scale = query_scale_text(layer.query_scale);
+  if (!scale.empty()) out += "; " + scale;
+  if (layer.soft_cap) {
+    out += fmt::format("; soft cap {} {} the bias", exact_number(layer.soft_cap->cap),
+                       layer.soft_cap->order == SoftCap::Order::after_bias ? "after" : "before");
+  }
+  if (layer.sinks) out += "; a learned sink per head in the softmax";
+  return out;
+}
+
+std::string norm_text(const QkNorm& norm) {
+  const std::string_view kind = norm.kind == QkNorm::Kind::rms ? "RMS" : norm.kind == QkNorm::Kind::l2 ? "L2" : "layer";
+  return fmt::format("{} norm of q and k over {}, {} weights, {} the rotation", kind,
+                     norm.over == QkNorm::Over::head ? "each head" : "all heads", norm.weighted ? "with" : "without",
+                     norm.order == QkNorm::Order::before ? "before" : "after");
+}
+
+std::string mask_text(const Mask& mask) {
+  std::string out;
+  switch (mask.kind) {
+    case MaskKind::causal: out = "causal"; break;
+    case MaskKind::bidirectional: out = "bidirectional"; break;
+    case MaskKind::prefix: out = "prefix"; break;
+    case MaskKind::sparse: out = "sparse"; break;
+  }
+  if (mask.window && mask.window->future == 0) {
+    out += fmt::format(", window {} (itself and {} before it)", mask.window->past + 1, mask.window->past);
+  } else if (mask.window) {
+    out += fmt::format(", window of {} back and {} ahead", mask.window->past, mask.window->future);
+  }
+  if (mask.chunk) out += fmt::format(", within its own chunk of {} tokens", *mask.chunk);
+  if (!mask.detail.empty()) out += fmt::format(" ({})", printable(mask.detail));
+  return out;
+}
+
+std::string short_mask(const Mask& mask) {
+  if (mask.chunk) return fmt::format("chunk {}", *mask.chunk);
+  if (mask.window && mask.window->future == 0) return fmt::format("window {}", mask.window->past + 1);
+  if (mask.window) return fmt::format("window -{}+{}", mask.window->past, mask.window->future);
+  switch (mask.kind) {
+    case MaskKind::causal: return "causal";
+    case MaskKind::bidirectional: return "both ways";
+    case MaskKind::prefix: return "prefix";
+    case MaskKind::sparse: return "sparse";
+  }
+  return "";
+}
+
+std::string short_scale(const LayerPlan& layer) {
+  return is_one_over_sqrt(layer.logit_scale, layer.head_dim) ? "1/sqrt(d)" : number(layer.logit_scale);
+}
+
+std::string short_norm(const LayerPlan& layer) {
+  if (!layer.qk_norm) return "-";
+  switch (layer.qk_norm->kind) {
+    case QkNorm::Kind::rms: return "rms";
+    case QkNorm::Kind::l2: return "l2";
+    case QkNorm::Kind::layer: return "layer";
+  }
+  return "";
+}
+
+std::string short_rule(const Scaling& scaling) {
+  const auto with = [](std::string_view rule, double factor) { return fmt::format("{} x{}", rule, number(factor, 4)); };
+  return std::visit(Overloaded{
+                        [](std::monostate) { return std::string("-"); },
+                        [&](const LinearScaling& s) { return with("linear", s.factor); },
+                        [](const NtkScaling& s) { return fmt::format("ntk a={}", number(s.alpha, 4)); },
+                        [&](const DynamicScaling& s) { return with("dynamic", s.factor); },
+                        [](const QwenNtkScaling&) { return std::string("qwen_ntk"); },
+                        [&](const YarnScaling& s) { return with("yarn", s.factor); },
+                        [&](const LongRopeScaling& s) { return with("longrope", s.factor); },
+                        [&](const Llama3Scaling& s) { return with("llama3", s.factor); },
+                        [](const ProportionalScaling& s) {
+                          return fmt::format("proportional {}", number(s.partial_rotary_factor, 4));
+                        },
+                        [](const FactorListScaling&) { return std::string("factors"); },
+                    },
+                    scaling);
+}
+
+}  // namespace posenc::tool

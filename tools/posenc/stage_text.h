@@ -1,0 +1,33 @@
+// What a layer does with positions, in words: one phrase per fact. Used for whole stacks and for one layer alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "posenc/plan.h"
+
+namespace posenc::tool {
+
+std::string kind_text(LayerKind kind);
+std::string pairing_text(Pairing pairing);    // "half"
+std::string channels_text(const Rope& rope);  // "128-191": the channels that turn
+std::string input_text(const InputScheme& input);
+
+// "channels 0-127, half (p with p + 64); base 500000; llama3, factor 8, ...; attention factor 1"
+std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length);
+std::string score_text(const ScoreTerm& term);
+std::string value_text(const ValueScheme& value);
+std::string query_scale_text(const QueryScale& scale);  // empty: none
+// What multiplies q.k, and what is done to the result: scale, query scale, soft cap, sinks.
+std::string logits_text(const LayerPlan& layer);
+std::string norm_text(const QkNorm& norm);
+std::string mask_text(const Mask& mask);
+
+// For tables: "window 4096", "1/sqrt(d)".
+std::string short_mask(const Mask& mask);
+std::string short_scale(const LayerPlan& layer);
+std::string short_norm(const LayerPlan& layer);
+std::string short_rule(const Scaling& scaling);  // "yarn x40"
+
+}  // namespace posenc::tool

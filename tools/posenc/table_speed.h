@@ -1,0 +1,32 @@
+// How fast the library makes angle tables, against a loop of libm's sincos in double, interleaved in one run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "posenc/info.h"
+#include "posenc/rope.h"
+
+namespace posenc::tool {
+
+struct Spread {
+  double median = 0.0;
+  double smallest = 0.0;
+  double largest = 0.0;
+};
+
+struct Contestant {
+  std::string name;    // "libm", or an instruction set
+  Spread nanoseconds;  // per angle: one cos and one sin
+  Spread over_libm;    // libm's time over this one's, round by round
+};
+
+inline constexpr int kRounds = 51;
+inline constexpr std::int64_t kTimedPositions = 2048;  // 1 MiB of cos and sin for 64 pairs: within a second-level cache
+
+// libm first, then each supported instruction set. Every round lets each contestant fill one table; the library's
+// time includes all of make_table, allocation too, libm's loop writes into a buffer that is already there.
+std::vector<Contestant> measure_speed(const Rope& rope);
+
+}  // namespace posenc::tool
