@@ -205,7 +205,11 @@ struct Parser {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) return unexpected(extras.front());
     if (app.get_subcommands().empty()) return "a command is needed: inspect, info, presets or demo";
-    return error.what();
+    const std::string said = error.what();
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
+      return said.substr(0, said.find(':')) + " takes one value, and is given once";
+    }
+    return said;
   }
 };
 
