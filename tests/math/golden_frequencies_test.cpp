@@ -63,6 +63,14 @@ Case longrope(double factor, std::optional<std::int64_t> length, LongRopeScaling
   return {rope_of(8, 1e4, rest), length};
 }
 
+// Enough divisors that are no powers of two to tell one order of roundings from another.
+LongRopeScaling many_divisors() {
+  return {.short_factor = std::vector<double>(12, 1.0),
+          .long_factor = {1.07, 1.3, 1.9, 2.7, 3.3, 5.1, 7.7, 9.9, 13.3, 17.1, 21.7, 29.9},
+          .original_max_position_embeddings = 4096,
+          .factor = 32};
+}
+
 Case llama3(double factor, double low, double high) {
   return {rope_of(16, 5e5, Llama3Scaling{.factor = factor,
                                          .low_freq_factor = low,
@@ -100,6 +108,8 @@ const std::map<std::string, Case>& cases() {
       {"yarn_zero_betas", yarn(4, 2048, {.beta_fast = 0, .beta_slow = 0})},
       {"yarn_custom_betas", yarn(4, 2048, {.beta_fast = 16, .beta_slow = 2})},
       {"yarn_equal_range", yarn(4, 2048, {.beta_fast = 7, .beta_slow = 7, .truncate = false})},
+      // c(10.3134) = 2.9995: pair 3 is halfway up the ramp of 0.001.
+      {"yarn_pair_within_equal_range", yarn(4, 2048, {.beta_fast = 10.3134, .beta_slow = 10.3134, .truncate = false})},
       {"yarn_low_clamped", yarn(4, 64)},
       {"yarn_high_clamped",
        {rope_of(8, 10, YarnScaling{.factor = 4, .original_max_position_embeddings = 4096})}},
@@ -119,6 +129,9 @@ const std::map<std::string, Case>& cases() {
        longrope(32, 4096, {.attention_factor = 0.5, .short_mscale = 1.1, .long_mscale = 1.3})},
       {"longrope_long_mscale",
        longrope(32, 4097, {.attention_factor = 0.5, .short_mscale = 1.1, .long_mscale = 1.3})},
+      {"longrope_many", {rope_of(24, 1e4, many_divisors()), 4097}},
+      {"llama3_many",
+       {rope_of(64, 5e5, Llama3Scaling{.factor = 7, .original_max_position_embeddings = 8192})}},
       {"llama3", llama3(8, 1, 4)},
       {"llama3_low_equals_high", llama3(16, 1, 1)},
       {"proportional", proportional(16, 0.25)},

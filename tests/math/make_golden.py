@@ -112,6 +112,7 @@ def factors(base, dim, divisors):
 
 
 SHORT, LONG = [1.0, 1.1, 1.2, 0.9], [1.0, 2.5, 8.0, 32.0]
+MANY = [1.07, 1.3, 1.9, 2.7, 3.3, 5.1, 7.7, 9.9, 13.3, 17.1, 21.7, 29.9]
 CASES = {
     "default": lambda: default(10000.0, 12),
     "default_base_1": lambda: default(1.0, 4),
@@ -135,6 +136,7 @@ CASES = {
     "yarn_zero_betas": lambda: yarn(10000.0, 16, 4.0, 2048),
     "yarn_custom_betas": lambda: yarn(10000.0, 16, 4.0, 2048, fast=16.0, slow=2.0),
     "yarn_equal_range": lambda: yarn(10000.0, 16, 4.0, 2048, fast=7.0, slow=7.0, truncate=False),
+    "yarn_pair_within_equal_range": lambda: yarn(10000.0, 16, 4.0, 2048, fast=10.3134, slow=10.3134, truncate=False),
     "yarn_low_clamped": lambda: yarn(10000.0, 16, 4.0, 64),
     "yarn_high_clamped": lambda: yarn(10.0, 8, 4.0, 4096),
     "yarn_range_turned_by_clamp": lambda: yarn(2.0, 8, 4.0, 4096),
@@ -150,6 +152,8 @@ CASES = {
     "longrope_attention_factor": lambda: longrope(10000.0, 8, LONG, 4096, 32.0, attention=0.5),
     "longrope_short_mscale": lambda: longrope(10000.0, 8, SHORT, 4096, 32.0, attention=1.1),
     "longrope_long_mscale": lambda: longrope(10000.0, 8, LONG, 4096, 32.0, attention=1.3),
+    "longrope_many": lambda: longrope(10000.0, 24, MANY, 4096, 32.0),
+    "llama3_many": lambda: llama3(500000.0, 64, 7.0, 1.0, 4.0, 8192),
     "llama3": lambda: llama3(500000.0, 16, 8.0, 1.0, 4.0, 8192),
     "llama3_low_equals_high": lambda: llama3(500000.0, 16, 16.0, 1.0, 1.0, 8192),
     "proportional": lambda: proportional(1000000.0, 16, 0.25),
