@@ -62,8 +62,8 @@ Turns turns(std::span<const double> frequencies) {
     out.lowest[p] = lowest;
     largest = std::max(largest, std::abs(frequencies[p]));
   }
-  // 2^50 radians are below 2^48 turns.
-  out.near_limit = largest == 0.0 ? std::numeric_limits<double>::max() : 0x1p50 / largest;
+  // 2^34 radians are below 2^32 turns, of which lo is below 2^-21.
+  out.near_limit = largest == 0.0 ? std::numeric_limits<double>::max() : 0x1p34 / largest;
   return out;
 }
 

@@ -7,9 +7,10 @@
 //                                           |x| <= 2^31 the difference is exact where it cancels (docs/angles.md)
 //   cos, sin of 2 pi r                      polynomials in double, the factor inside their coefficients, one rounding
 //
-// Far, beyond near_limit, whole turns are taken off before the quarter turn: |x t| < 2^49 must hold where 1.5 * 2^50 is
-// added, or the sum leaves the numbers whose spacing is 1/4. The far loop gives a near x the very bits of the near loop,
-// so a row depends neither on its neighbours nor on whether positions come per row or per pair.
+// Far, beyond near_limit, whole turns are taken off first, and the quarter turn is chosen with x lo in view: x lo grows
+// to an eighth of a turn, and from 2^49 turns the sum with 1.5 * 2^50 leaves the numbers whose spacing is 1/4. The far
+// loop gives a near x the very bits of the near loop, so a row depends neither on its neighbours nor on whether
+// positions come per row or per pair.
 //
 // Tried: two parts instead of three gain 8 % and lose the promise; with them a frequency made for the purpose is 6 ulp
 // off at position 2^20. Far everywhere costs 20 %.
@@ -66,7 +67,6 @@ Reduced<V> reduce_near(typename V::Doubles x, Turns<V> t) noexcept {
   return {remainder<V>(x, t, V::sub(sum, to_quarter)), sum};
 }
 
-// At 2^53 radians x lo is up to 1/8 turn: the quadrant must see it.
 template <class V>
 Reduced<V> reduce_far(typename V::Doubles x, Turns<V> t, typename V::Doubles near_limit) noexcept {
   using D = typename V::Doubles;

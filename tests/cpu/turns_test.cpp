@@ -61,12 +61,12 @@ TEST(Turns, ZeroAndPadding) {
   EXPECT_EQ(turns.hi[1], 2 * turns.hi[2]);
 }
 
-// Up to near_limit an angle stays below 2^49 turns, whatever the frequencies.
+// Up to near_limit an angle stays below 2^32 turns, whatever the frequencies.
 TEST(Turns, NearLimit) {
   for (const double f : {1.0, 1e-4, 0x1p53, -3.0}) {
     const cpu::Turns turns = cpu::turns(std::vector<double>{f, f / 2});
-    EXPECT_LT(std::abs(turns.hi[0]) * turns.near_limit, 0x1p49);
-    EXPECT_GT(std::abs(turns.hi[0]) * turns.near_limit, 0x1p47);
+    EXPECT_LT(std::abs(turns.hi[0]) * turns.near_limit, 0x1p32);
+    EXPECT_GT(std::abs(turns.hi[0]) * turns.near_limit, 0x1p31);
   }
   EXPECT_GE(cpu::turns(std::vector<double>{0.0}).near_limit, 0x1p53);
 }

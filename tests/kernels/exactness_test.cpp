@@ -35,6 +35,7 @@ struct Tally {
   std::vector<Worst> ulp = std::vector<Worst>(isas.size());
   std::vector<Worst> absolute = std::vector<Worst>(isas.size());
   std::int64_t samples = 0;
+  Worst loop;            // of the product and the C library in double, in ulp: what exactness is for
   double nearest = 1.0;  // smallest |cos| or |sin| of a sample whose angle is not 0
   AngleOracle oracle;
 
@@ -54,6 +55,7 @@ struct Tally {
         if (positions[t] * inv_freq[p] != 0.0) {
           nearest = std::min({nearest, std::abs(oracle.cos.hi), std::abs(oracle.sin.hi)});
         }
+        see_loop(positions[t], inv_freq[p]);
         for (std::size_t i = 0; i < isas.size(); ++i) {
           see(i, rows[i].cos[t * pairs + p], oracle.cos, positions[t], inv_freq[p], "cos");
           see(i, rows[i].sin[t * pairs + p], oracle.sin, positions[t], inv_freq[p], "sin");
@@ -65,6 +67,11 @@ struct Tally {
   void see(std::size_t isa, float value, Pair truth, double x, double f, const char* name) {
     ulp[isa].see(ulp_error(value, truth), x, f, name);
     absolute[isa].see(absolute_error(value, truth), x, f, name);
+  }
+
+  void see_loop(double x, double f) {
+    loop.see(ulp_error(static_cast<float>(std::cos(x * f)), oracle.cos), x, f, "cos");
+    loop.see(ulp_error(static_cast<float>(std::sin(x * f)), oracle.sin), x, f, "sin");
   }
 
   void print(const char* what, const std::vector<Worst>& worst, double bound) const {
@@ -121,6 +128,8 @@ TEST(Exactness, WithinOneUlpUpToPosition2To31) {
     }
   }
   tally.print("positions up to 2^31, error in ulp", tally.ulp, kAngleMethodUlp);
+  std::printf("  a loop in double: %.3g: %s at position %.0f, inv_freq %.17g\n", tally.loop.error, tally.loop.function,
+              tally.loop.position, tally.loop.frequency);
   std::printf("  of the samples, %lld lie nearest to zeros of cos and sin\n", static_cast<long long>(near_zeros));
   EXPECT_GE(tally.samples, 1'000'000);
   // 10^3 frequencies times 2^31 positions: the nearest lies about 2^-41 from a zero.
@@ -178,7 +187,7 @@ TEST(Exactness, AbsoluteErrorUpTo2To53) {
   Tally tally;
   for (const double base : {1e4, 5e5, 1e7}) {
     const std::vector<double> inv_freq = frequencies(plain_rope(128, base)).inv_freq;
-    std::vector<double> positions{0x1p53, -0x1p53, 0x1p53 - 1, 0x1p51 + 3, 0x1p50 - 1};
+    std::vector<double> positions{0x1p53, -0x1p53, 0x1p53 - 1, 0x1p51 + 3, 0x1p34 - 1, 0x1p34 + 1};
     for (int i = 0; i < 400; ++i) {
       const auto bits = std::uniform_int_distribution<unsigned>(32, 53)(random);
       positions.push_back(static_cast<double>(random() >> (64U - bits)) * (i % 2 == 0 ? 1.0 : -1.0));
