@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "math/layout.h"
 #include "posenc/error.h"
 
 namespace posenc::cpu {
@@ -21,21 +22,7 @@ void require(bool holds, std::string_view where, const char* field, const char* 
 }  // namespace
 
 void check_layout(std::string_view where, const RotaryLayout& layout) {
-  require(layout.dim > 0 && layout.dim % 2 == 0, where, "layout.dim", "be even and above 0",
-          fmt::to_string(layout.dim));
-  require(layout.first_channel >= 0, where, "layout.first_channel", "be at least 0",
-          fmt::to_string(layout.first_channel));
-  require(layout.dim <= layout.head_dim && layout.first_channel <= layout.head_dim - layout.dim, where,
-          "layout.head_dim", "be at least first_channel + dim", fmt::to_string(layout.head_dim));
-  const AxisMap& axes = layout.axes;
-  require(!axes.names.empty(), where, "layout.axes.names", "name an axis", "empty");
-  if (axes.of_pair.empty()) return;
-  require(std::ssize(axes.of_pair) == layout.pairs(), where, "layout.axes.of_pair", "have dim/2 entries",
-          fmt::format("{} long", axes.of_pair.size()));
-  for (const std::int32_t axis : axes.of_pair) {
-    require(axis >= 0 && axis < std::ssize(axes.names), where, "layout.axes.of_pair", "name axes by their index",
-            fmt::to_string(axis));
-  }
+  if (const auto problem = math::check_layout(layout)) throw Error(where, *problem);
 }
 
 void check_factor(std::string_view where, double attention_factor) {

@@ -1,8 +1,8 @@
 #include "cpu/turns.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <limits>
 
 #include "cpu/inverse_two_pi.h"
 #include "kernels/kernels.h"
@@ -28,30 +28,25 @@ Sum two_product(double a, double b) {
   return {value, std::fma(a, b, -value)};
 }
 
-// One pass of error-free sums, smallest first: the rounded sum moves to the front, its error stays behind
-// (VecSum of Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26 (2005)).
-template <std::size_t kTerms>
-void distil(std::array<double, kTerms>& terms) {
-  for (std::size_t i = kTerms - 1; i > 0; --i) {
-    const Sum s = two_sum(terms[i - 1], terms[i]);
-    terms[i - 1] = s.value;
-    terms[i] = s.error;
-  }
-}
+struct Parts {
+  double hi;
+  double lo;
+  double lowest;
+};
 
-// f / (2 pi), by the four parts of 1 / (2 pi); the last product is below 2^-161 of the whole and need not be exact.
-std::array<double, 3> divide_by_two_pi(double f) {
+// f / (2 pi) by the four parts of 1 / (2 pi). The products a, b, c stand 2^-53 apart, so their halves are added level by
+// level, each sum handing its error down; what is only rounded is below 2^-158 of the whole.
+Parts divide_by_two_pi(double f) {
   const Sum a = two_product(f, kInverseTwoPi[0]);
   const Sum b = two_product(f, kInverseTwoPi[1]);
   const Sum c = two_product(f, kInverseTwoPi[2]);
-  std::array<double, 7> terms{a.value, a.error, b.value, b.error, c.value, c.error, f * kInverseTwoPi[3]};
-  std::array<double, 3> parts{};
-  for (double& part : parts) {
-    for (std::size_t pass = 0; pass < terms.size(); ++pass) distil(terms);
-    part = terms[0];
-    terms[0] = 0.0;
-  }
-  return parts;
+  const Sum second = two_sum(a.error, b.value);
+  const Sum third = two_sum(b.error, c.value);
+  const Sum third_all = two_sum(third.value, second.error);
+  const double fourth = third.error + third_all.error + c.error + f * kInverseTwoPi[3];
+  const Sum hi = two_sum(a.value, second.value);
+  const Sum lo = two_sum(hi.error, third_all.value);
+  return {hi.value, lo.value, lo.error + fourth};
 }
 
 }  // namespace
@@ -67,9 +62,8 @@ Turns turns(std::span<const double> frequencies) {
     out.lowest[p] = lowest;
     largest = std::max(largest, std::abs(frequencies[p]));
   }
-  // 2^20: a position of 20 bits times a double comes no nearer than 2^-79 to a zero, where two parts (2^-106) leave a
-  // relative error of 2^-27, an eighth of an ulp of f32. And 2^50 radians are below 2^48 turns. docs/angles.md
-  out.near_limit = largest == 0.0 ? 0x1p20 : std::min(0x1p20, 0x1p50 / largest);
+  // 2^34 radians are below 2^32 turns, of which lo is below 2^-21.
+  out.near_limit = largest == 0.0 ? std::numeric_limits<double>::max() : 0x1p34 / largest;
   return out;
 }
 

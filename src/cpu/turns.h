@@ -1,9 +1,9 @@
 // Frequencies in turns, as the angle kernel wants them.
 //
-//   turns[p] = frequency[p] / (2 pi) = hi[p] + lo[p] + lowest[p] + e,   |e| < 2^-150 |turns[p]|
+//   turns[p] = frequency[p] / (2 pi) = hi[p] + lo[p] + lowest[p] + e,   |e| < 2^-158 |turns[p]|
 //
-// Three doubles, because a double frequency times a position up to 2^31 can come as near as 2^-90 (relative) to a zero
-// of cos or sin: two (2^-106) would leave 16 good bits there. docs/angles.md derives it.
+// Three doubles: among all double frequencies, a whole position x comes as near as 2^-52 / x radians to a zero of cos
+// or sin, at x = 2^31 some 2^-83. Two doubles would leave an error of 2^-75 there. docs/angles.md
 #pragma once
 
 #include <cstdint>

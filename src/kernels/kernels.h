@@ -18,7 +18,7 @@ struct AngleRows {
   const double* x = nullptr;       // x[t * x_stride], or x[t * x_stride + p] when per_pair
   std::int64_t x_stride = 0;
   bool per_pair = false;
-  double near_limit = 0.0;         // |x| up to here: two parts of turns do, and |x turns| < 2^49 (angles_loop.h)
+  double near_limit = 0.0;         // |x turns| < 2^32 for |x| up to here
   const double* hi = nullptr;      // [pairs, padded], turns per unit of x
   const double* lo = nullptr;      // [pairs, padded]
   const double* lowest = nullptr;  // [pairs, padded]

@@ -23,6 +23,7 @@ struct Avx2Vec {
     _mm_maskstore_ps(p, _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(count)), lanes), _mm256_cvtpd_ps(a));
   }
 
+  static Doubles add(Doubles a, Doubles b) noexcept { return _mm256_add_pd(a, b); }
   static Doubles sub(Doubles a, Doubles b) noexcept { return _mm256_sub_pd(a, b); }
   static Doubles mul(Doubles a, Doubles b) noexcept { return _mm256_mul_pd(a, b); }
   static Doubles fma(Doubles a, Doubles b, Doubles c) noexcept { return _mm256_fmadd_pd(a, b, c); }

@@ -21,6 +21,7 @@ struct Avx512Vec {
     _mm256_mask_storeu_ps(p, first_lanes(count), _mm512_cvtpd_ps(a));
   }
 
+  static Doubles add(Doubles a, Doubles b) noexcept { return _mm512_add_pd(a, b); }
   static Doubles sub(Doubles a, Doubles b) noexcept { return _mm512_sub_pd(a, b); }
   static Doubles mul(Doubles a, Doubles b) noexcept { return _mm512_mul_pd(a, b); }
   static Doubles fma(Doubles a, Doubles b, Doubles c) noexcept { return _mm512_fmadd_pd(a, b, c); }

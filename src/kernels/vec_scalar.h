@@ -16,6 +16,7 @@ struct ScalarVec {
   static void store_floats(float* p, Doubles a) noexcept { *p = static_cast<float>(a); }
   static void store_some_floats(float* p, Doubles a, std::int64_t) noexcept { store_floats(p, a); }
 
+  static Doubles add(Doubles a, Doubles b) noexcept { return a + b; }
   static Doubles sub(Doubles a, Doubles b) noexcept { return a - b; }
   static Doubles mul(Doubles a, Doubles b) noexcept { return a * b; }
   static Doubles fma(Doubles a, Doubles b, Doubles c) noexcept { return a * b + c; }

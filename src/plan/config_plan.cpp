@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/json.h"
+#include "io/looks_like.h"
 #include "plan/config_reader.h"
 #include "plan/config_scope.h"
 #include "plan/family.h"
@@ -150,11 +151,26 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
   return plan;
 }
 
+// The error for bytes that are no JSON because they are clearly something else; its name says more than a position.
+std::optional<FileError> foreign_format(std::string_view text, const std::string& file) {
+  const std::optional<std::string> format = io::looks_like(text);
+  if (!format) return {};
+  FileError error;
+  error.kind = ErrorKind::wrong_format;
+  error.file = file;
+  error.expected = "a config.json";
+  error.got = *format;
+  return error;
+}
+
 }  // namespace
 
 Result<Plan> read_config(std::string_view text, PlanSource source, const ReadOptions& options) {
+  if (options.length && *options.length < 1) {
+    throw Error("read_plan", {"length", "be at least 1", fmt::format(FMT_COMPILE("{}"), *options.length)});
+  }
   const Result<io::JsonDocument> document = io::JsonDocument::parse(text, source.name);
-  if (!document) return document.error();
+  if (!document) return foreign_format(text, source.name).value_or(document.error());
   const JsonValue root = document->root();
   if (root.kind() != JsonKind::object) return root.error(ErrorKind::type, "an object");
   ConfigReader reader(*document);

@@ -9,7 +9,7 @@
 
 namespace posenc::plan {
 
-// `source.name` stands for the file in errors. Throws nothing but std::bad_alloc.
+// `source.name` stands for the file in errors. Throws Error for a length below 1, and nothing else.
 Result<Plan> read_config(std::string_view text, PlanSource source, const ReadOptions& options);
 
 }  // namespace posenc::plan

@@ -123,7 +123,12 @@ void ConfigReader::warn(std::string_view code, std::string message, std::vector<
   if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(std::move(warning));
 }
 
+void ConfigReader::mark_lost(const Place& place) {
+  if (place.in_file) lost_.insert(place.value.offset());
+}
+
 void ConfigReader::settle(const Place& winner, const Place& loser) {
+  mark_lost(loser);
   if (!loser.in_file || same_value(winner.value, loser.value)) return;
   warn("precedence",
        fmt::format(FMT_COMPILE("{} is {} and {} is {}; the first wins."), winner.from, shown(winner.value), loser.from,
@@ -131,25 +136,27 @@ void ConfigReader::settle(const Place& winner, const Place& loser) {
        {winner.from, loser.from});
 }
 
-void ConfigReader::list_unread(const JsonValue& object, std::vector<std::string>& pointers) const {
+void ConfigReader::list_unread(const JsonValue& object, const Offsets& besides,
+                               std::vector<std::string>& pointers) const {
   for (const JsonValue& member : object.items()) {
-    if (read_.contains(member.offset())) continue;
+    if (read_.contains(member.offset()) || besides.contains(member.offset())) continue;
     if (entered_.contains(member.offset())) {
-      list_unread(member, pointers);
+      list_unread(member, besides, pointers);
     } else {
       pointers.push_back(member.pointer());
     }
   }
 }
 
-std::vector<std::string> ConfigReader::unread_members(const JsonValue& object) const {
+std::vector<std::string> ConfigReader::unknown_members(const JsonValue& object) const {
   std::vector<std::string> pointers;
-  list_unread(object, pointers);
+  list_unread(object, lost_, pointers);
   return pointers;
 }
 
 std::vector<std::string> ConfigReader::ignored_keys() const {
-  std::vector<std::string> pointers = unread_members(root_);
+  std::vector<std::string> pointers;
+  list_unread(root_, {}, pointers);
   if (document_.duplicates().empty()) return pointers;
   // A key that stands twice has one pointer: keep its first place.
   std::set<std::string_view> seen;

@@ -49,22 +49,26 @@ class ConfigReader {
   const std::optional<FileError>& error() const noexcept { return error_; }
 
   void warn(std::string_view code, std::string message, std::vector<std::string> keys);
-  // `winner` is used although `loser` says otherwise. No warning where both say the same.
+  // `winner` is used; a warning where `loser` says something else.
   void settle(const Place& winner, const Place& loser);
+  // This value says what another one says already.
+  void mark_lost(const Place& place);
 
   // Members of an entered object that were not read, in file order; of an object that was not entered, only the object.
-  std::vector<std::string> unread_members(const io::JsonValue& object) const;
-  // The same of the whole file.
-  std::vector<std::string> ignored_keys() const;
+  // unknown_members() leaves out those that lost to another.
+  std::vector<std::string> unknown_members(const io::JsonValue& object) const;
+  std::vector<std::string> ignored_keys() const;  // of the whole file
   std::vector<Warning> take_warnings();
 
  private:
-  void list_unread(const io::JsonValue& object, std::vector<std::string>& pointers) const;
+  using Offsets = std::set<std::int64_t>;
+  void list_unread(const io::JsonValue& object, const Offsets& besides, std::vector<std::string>& pointers) const;
 
   const io::JsonDocument& document_;
   io::JsonValue root_;
-  std::set<std::int64_t> read_;     // offsets of values
-  std::set<std::int64_t> entered_;  // offsets of objects
+  Offsets read_;
+  Offsets lost_;
+  Offsets entered_;  // of objects
   std::optional<FileError> error_;
   std::vector<Warning> warnings_;
 };

@@ -1,4 +1,5 @@
 // Plans as text: one paragraph a stack, one block a run of equal layers, one line for each thing that is there.
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -29,72 +30,78 @@ std::string each(const std::vector<T>& schemes) {
 
 // "t", or "t, h, w turning 24, 20, 20 pairs".
 std::string axes(const Rope& rope) {
-  std::string out = fmt::format("{}", fmt::join(rope.axes.names, ", "));
+  std::string out = fmt::format(FMT_COMPILE("{}"), fmt::join(rope.axes.names, ", "));
   if (rope.axes.of_pair.empty()) return out;
   std::vector<std::int64_t> pairs(rope.axes.names.size());
   for (const std::int32_t axis : rope.axes.of_pair) ++pairs[static_cast<std::size_t>(axis)];
-  return fmt::format("{} turning {} pairs", out, fmt::join(pairs, ", "));
+  return fmt::format(FMT_COMPILE("{} turning {} pairs"), out, fmt::join(pairs, ", "));
 }
 
 std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {
   const Rope& rope = posenc::rope(rotate);
   if (const std::optional<Problem> problem = check(rope, length)) {
-    return fmt::format("impossible, {} must {} but is {}", problem->field, problem->must, problem->is);
+    return fmt::format(FMT_COMPILE("impossible, {} must {} but is {}"), problem->field, problem->must, problem->is);
   }
-  std::string out = fmt::format("{} of {} heads, channels {}-{} of {}, pairing {}, base {}, rule {}, attention factor {}",
-                                plan::kind_name(rotate.scheme), rotate.heads, rope.first_channel,
-                                rope.first_channel + rope.dim - 1, rope.head_dim, name(rope.pairing), rope.base,
-                                describe(rope.scaling), frequencies(rope, length).attention_factor);
-  if (const XPos* xpos = std::get_if<XPos>(&rotate.scheme)) out += fmt::format(", scale base {}", xpos->scale_base);
-  if (rope.axes != AxisMap{}) out += fmt::format(", axes {}", axes(rope));
-  if (rope.ladder != Ladder::shared) out += fmt::format(", ladder {}", name(rope.ladder));
+  std::string out = fmt::format(
+      FMT_COMPILE("{} of {} heads, channels {}-{} of {}, pairing {}, base {}, rule {}, attention factor {}"),
+      plan::kind_name(rotate.scheme), rotate.heads, rope.first_channel, rope.first_channel + rope.dim - 1,
+      rope.head_dim, name(rope.pairing), rope.base, describe(rope.scaling), frequencies(rope, length).attention_factor);
+  if (const XPos* xpos = std::get_if<XPos>(&rotate.scheme))
+    out += fmt::format(FMT_COMPILE(", scale base {}"), xpos->scale_base);
+  if (rope.axes != AxisMap{}) out += fmt::format(FMT_COMPILE(", axes {}"), axes(rope));
+  if (rope.ladder != Ladder::shared) out += fmt::format(FMT_COMPILE(", ladder {}"), name(rope.ladder));
   return out;
 }
 
 void add_rotations(TextLines& lines, const LayerPlan& layer, std::optional<std::int64_t> length) {
   if (layer.rotate.empty()) lines.add(4, "rotate: none");
   for (const Rotate& rotate : layer.rotate) {
-    const std::string role = rotate.role == RotateRole::main ? "" : fmt::format(" ({})", name(rotate.role));
-    lines.add(4, fmt::format("rotate{}: {}", role, rotation(rotate, length)));
+    const std::string role =
+        rotate.role == RotateRole::main ? "" : fmt::format(FMT_COMPILE(" ({})"), name(rotate.role));
+    lines.add(4, fmt::format(FMT_COMPILE("rotate{}: {}"), role, rotation(rotate, length)));
   }
 }
 
 std::string heads(const LayerPlan& layer) {
-  const auto size = [](std::int64_t known) { return known == 0 ? std::string("?") : fmt::format("{}", known); };
-  std::string out = fmt::format("{} of {} channels, {} for keys and values", size(layer.heads), size(layer.head_dim),
-                                size(layer.kv_heads));
-  if (layer.value_dim != layer.head_dim) out += fmt::format(", values of {} channels", size(layer.value_dim));
-  if (layer.kv_from) out += fmt::format(", keys and values of layer {}", *layer.kv_from);
+  const auto size = [](std::int64_t known) {
+    return known == 0 ? std::string("?") : fmt::format(FMT_COMPILE("{}"), known);
+  };
+  std::string out = fmt::format(FMT_COMPILE("{} of {} channels, {} for keys and values"), size(layer.heads),
+                                size(layer.head_dim), size(layer.kv_heads));
+  if (layer.value_dim != layer.head_dim)
+    out += fmt::format(FMT_COMPILE(", values of {} channels"), size(layer.value_dim));
+  if (layer.kv_from) out += fmt::format(FMT_COMPILE(", keys and values of layer {}"), *layer.kv_from);
   return out;
 }
 
 std::string mask(const Mask& mask) {
   std::string out(name(mask.kind));
-  if (mask.window) out += fmt::format(", window {} past and {} future", mask.window->past, mask.window->future);
-  if (mask.chunk) out += fmt::format(", chunks of {}", *mask.chunk);
+  if (mask.window)
+    out += fmt::format(FMT_COMPILE(", window {} past and {} future"), mask.window->past, mask.window->future);
+  if (mask.chunk) out += fmt::format(FMT_COMPILE(", chunks of {}"), *mask.chunk);
   if (!mask.detail.empty()) out += ", " + mask.detail;
   return out;
 }
 
 std::string logits(const LayerPlan& layer) {
-  std::string out = fmt::format("scale {}", layer.logit_scale);
+  std::string out = fmt::format(FMT_COMPILE("scale {}"), layer.logit_scale);
   if (layer.soft_cap) {
     const bool after = layer.soft_cap->order == SoftCap::Order::after_bias;
-    out += fmt::format(", soft cap {} {} the bias", layer.soft_cap->cap, after ? "after" : "before");
+    out += fmt::format(FMT_COMPILE(", soft cap {} {} the bias"), layer.soft_cap->cap, after ? "after" : "before");
   }
   if (layer.sinks) out += ", sinks";
   return out;
 }
 
 std::string norm(const QkNorm& norm) {
-  return fmt::format("{} {} the rotation, {} weights, over {}", name(norm.kind), name(norm.order),
+  return fmt::format(FMT_COMPILE("{} {} the rotation, {} weights, over {}"), name(norm.kind), name(norm.order),
                      norm.weighted ? "with" : "without",
                      norm.over == QkNorm::Over::head ? "each head" : "all heads at once");
 }
 
 void add_run(TextLines& lines, const Stack& stack, const LayerRun& run, std::optional<std::int64_t> length) {
   const LayerPlan& layer = stack.layers[static_cast<std::size_t>(run.layers.front())];
-  lines.add(2, fmt::format("layers {} ({}): {}", selection(run), run.layers.size(), name(layer.kind)));
+  lines.add(2, fmt::format(FMT_COMPILE("layers {} ({}): {}"), selection(run), run.layers.size(), name(layer.kind)));
   if (plan::has_index_and_kind_only(layer)) return;
   lines.add(4, "heads: " + heads(layer));
   add_rotations(lines, layer, length);
@@ -108,13 +115,14 @@ void add_run(TextLines& lines, const Stack& stack, const LayerRun& run, std::opt
 
 void add_summary(TextLines& lines, const Plan& plan) {
   const auto or_none = [](const std::string& text) { return text.empty() ? std::string("none") : text; };
-  lines.add(0, fmt::format("{}: {}", name(plan.source.kind), plan.source.name));
-  lines.add(2, fmt::format("model type {}, family {}, {}", or_none(plan.model_type), or_none(plan.family),
+  lines.add(0, fmt::format(FMT_COMPILE("{}: {}"), name(plan.source.kind), plan.source.name));
+  lines.add(2, fmt::format(FMT_COMPILE("model type {}, family {}, {}"), or_none(plan.model_type), or_none(plan.family),
                            plan.known ? "known" : "not known in full"));
   const auto tokens = [](std::optional<std::int64_t> count) {
-    return count ? fmt::format("{} tokens", *count) : std::string("not given");
+    return count ? fmt::format(FMT_COMPILE("{} tokens"), *count) : std::string("not given");
   };
-  lines.add(2, fmt::format("trained length {}, length {}", tokens(plan.trained_length), tokens(plan.length)));
+  lines.add(2,
+            fmt::format(FMT_COMPILE("trained length {}, length {}"), tokens(plan.trained_length), tokens(plan.length)));
 }
 
 }  // namespace
@@ -126,7 +134,7 @@ std::string describe(const Plan& plan) {
   add_summary(lines, plan);
   for (const Stack& stack : plan.stacks) {
     lines.blank();
-    lines.add(0, fmt::format("{}, {} layers", stack.name, stack.layers.size()));
+    lines.add(0, fmt::format(FMT_COMPILE("{}, {} layers"), stack.name, stack.layers.size()));
     lines.add(2, "input: " + each(stack.input));
     for (const LayerRun& run : layer_runs(stack)) add_run(lines, stack, run, plan.length);
   }

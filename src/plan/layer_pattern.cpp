@@ -82,15 +82,13 @@ Types pattern_types(ConfigScope& scope, const Place& place, std::int64_t layers)
   }
   const bool letters = place.value.kind() == JsonKind::string;
   if (letters) {
-    for (const char letter : place.value.text().substr(0, static_cast<std::size_t>(layers))) {
+    for (const char letter : place.value.text()) {
       const auto type = layer_type(std::string_view(&letter, 1));
       if (!type) reader.fail(place, ErrorKind::out_of_range, "a text of the letters L (local) and G (global)");
       unit.push_back(type.value_or(LayerType::full));
     }
   } else if (const auto entries = reader.list(place)) {
-    for (std::int64_t i = 0; i < std::min(place.value.size(), layers); ++i) {
-      unit.push_back(type_at(reader, (*entries)[static_cast<std::size_t>(i)]).value_or(LayerType::full));
-    }
+    for (const JsonValue& entry : *entries) unit.push_back(type_at(reader, entry).value_or(LayerType::full));
   }
   if (unit.empty()) reader.fail(place, ErrorKind::out_of_range, "at least one entry");
   if (reader.failed()) return types_of(layers, [](std::int64_t) { return false; });

@@ -1,8 +1,6 @@
-// Strict reading of a plan's JSON: an ObjectReader is a visitor of plan_json_fields.h over one object. Each key is asked
-// for once; a key that nothing asks for is an error. The first error stands; after it, nothing more is read.
+// Strict reading of a plan's JSON: an ObjectReader is a visitor of plan_json_fields.h over one object. Each key is
+// asked for once; a key that nothing asks for is an error. The first error stands; after it, nothing more is read.
 #pragma once
-
-#include <fmt/format.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +84,7 @@ class ObjectReader {
   void read(const io::JsonValue& value, LayerPlan& to, Range range);
 
   template <typename E>
-    requires std::is_enum_v<E>
+  requires std::is_enum_v<E>
   void read(const io::JsonValue& value, E& to, Range) {
     if (const auto index = read_name(value, kEnumNames<E>)) to = static_cast<E>(*index);
   }
@@ -97,7 +95,7 @@ class ObjectReader {
   }
 
   template <typename T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   void read(const io::JsonValue& value, T& to, Range) {
     ObjectReader object(value, reading_);
     fields(object, to);

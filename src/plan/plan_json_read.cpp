@@ -1,4 +1,5 @@
 // JSON -> Plan (docs/plan.schema.json): the document, and the rotations with what is computed for them.
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,8 +34,9 @@ bool same_number(double given, double computed) {
 
 void require_number(Reading& reading, const io::JsonValue& value, double given, double computed) {
   if (same_number(given, computed)) return;
-  FileError error = value.error(ErrorKind::bad_plan, fmt::format("{}", computed), "computed from the rotation itself");
-  error.got = fmt::format("{}", given);
+  FileError error =
+      value.error(ErrorKind::bad_plan, fmt::format(FMT_COMPILE("{}"), computed), "computed from the rotation itself");
+  error.got = fmt::format(FMT_COMPILE("{}"), given);
   reading.fail(std::move(error));
 }
 
@@ -42,8 +44,9 @@ void require_frequencies(Reading& reading, const io::JsonValue& factor, double g
                          const std::vector<double>& given, const Rope& rope) {
   // Before the computation: memory follows what the file has, not what it claims.
   if (static_cast<std::int64_t>(given.size()) != rope.pairs()) {
-    FileError error = list.error(ErrorKind::length_mismatch, fmt::format("{} numbers, dim / 2", rope.pairs()));
-    error.got = fmt::format("{}", given.size());
+    FileError error =
+        list.error(ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("{} numbers, dim / 2"), rope.pairs()));
+    error.got = fmt::format(FMT_COMPILE("{}"), given.size());
     return reading.fail(std::move(error));
   }
   const Frequencies computed = frequencies(rope, reading.length);
@@ -82,8 +85,8 @@ io::JsonValue place_of(const io::JsonValue& rotate, std::string_view field) {
 FileError broken_rule(const io::JsonValue& rotate, const Problem& problem) {
   std::string must = problem.must;
   if (must.ends_with(',')) must.pop_back();
-  FileError error =
-      place_of(rotate, problem.field).error(ErrorKind::bad_plan, fmt::format("{} to {}", problem.field, must));
+  FileError error = place_of(rotate, problem.field)
+                        .error(ErrorKind::bad_plan, fmt::format(FMT_COMPILE("{} to {}"), problem.field, must));
   error.got = problem.is;
   return error;
 }
@@ -156,7 +159,7 @@ void require_version(ObjectReader& document) {
   document.field("schema_version", version);
   if (document.failed() || version == kSchemaVersion) return;
   const auto value = document.member("schema_version");
-  document.reading().fail(*value, ErrorKind::bad_plan, fmt::format("{}", kSchemaVersion),
+  document.reading().fail(*value, ErrorKind::bad_plan, fmt::format(FMT_COMPILE("{}"), kSchemaVersion),
                           "another version of posenc wrote this plan");
 }
 
@@ -167,7 +170,7 @@ FileError duplicate_key(const io::JsonDuplicate& duplicate, std::string_view nam
   error.line = duplicate.second_line;
   error.path = duplicate.pointer;
   error.expected = "each key once";
-  error.got = fmt::format("it on lines {} and {}", duplicate.first_line, duplicate.second_line);
+  error.got = fmt::format(FMT_COMPILE("it on lines {} and {}"), duplicate.first_line, duplicate.second_line);
   return error;
 }
 

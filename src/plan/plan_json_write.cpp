@@ -1,4 +1,5 @@
 // Plan -> JSON (docs/plan.schema.json).
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,13 +78,11 @@ class PlanWriter {
   void write(const std::vector<double>& what) { json_.numbers(std::span(what)); }
 
   template <typename E>
-    requires std::is_enum_v<E>
-  void write(E what) {
-    json_.value(plan::enum_name(what));
-  }
+  requires std::is_enum_v<E>
+  void write(E what) { json_.value(plan::enum_name(what)); }
 
   template <typename T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   void write(const T& what) {
     json_.begin_object(JsonLayout::line);
     fields(*this, what);
@@ -92,9 +91,11 @@ class PlanWriter {
 
   template <typename... T>
   void write(const std::variant<T...>& what) {
-    std::visit([&](const auto& alternative) { write_kind(plan::kKindKey<std::variant<T...>>, plan::kind_name(what),
-                                                         alternative); },
-               what);
+    std::visit(
+        [&](const auto& alternative) {
+          write_kind(plan::kKindKey<std::variant<T...>>, plan::kind_name(what), alternative);
+        },
+        what);
   }
   void write_kind(std::string_view, std::string_view, std::monostate) { json_.null(); }
   template <typename T>
@@ -170,22 +171,22 @@ class PlanWriter {
 
 void require_layer(const LayerPlan& layer, std::optional<std::int64_t> length, const std::string& place) {
   if (!plan::may_attend(layer.kind) && !plan::has_index_and_kind_only(layer)) {
-    refuse(place, "have index and kind only", fmt::format("of kind {} with more", name(layer.kind)));
+    refuse(place, "have index and kind only", fmt::format(FMT_COMPILE("of kind {} with more"), name(layer.kind)));
   }
   for (std::size_t r = 0; r < layer.rotate.size(); ++r) {
     if (const std::optional<Problem> problem = check(rope(layer.rotate[r]), length)) {
-      refuse(fmt::format("{}.rotate[{}].{}", place, r, problem->field), problem->must, problem->is);
+      refuse(fmt::format(FMT_COMPILE("{}.rotate[{}].{}"), place, r, problem->field), problem->must, problem->is);
     }
   }
 }
 
 // Refuses what JSON could not hold.
 void require(const Plan& plan) {
-  if (plan.length && *plan.length < 1) refuse("length", "be at least 1", fmt::format("{}", *plan.length));
+  if (plan.length && *plan.length < 1) refuse("length", "be at least 1", fmt::format(FMT_COMPILE("{}"), *plan.length));
   for (std::size_t s = 0; s < plan.stacks.size(); ++s) {
     const std::vector<LayerPlan>& layers = plan.stacks[s].layers;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      require_layer(layers[l], plan.length, fmt::format("stacks[{}].layers[{}]", s, l));
+      require_layer(layers[l], plan.length, fmt::format(FMT_COMPILE("stacks[{}].layers[{}]"), s, l));
     }
   }
   std::vector<std::string_view> places;

@@ -1,7 +1,5 @@
 #include "posenc/read_plan.h"
 
-#include <fmt/compile.h>
-
 #include <string>
 #include <system_error>
 #include <utility>
@@ -28,16 +26,9 @@ Result<std::filesystem::path> config_file(const std::filesystem::path& path) {
   return error;
 }
 
-void require(const ReadOptions& options) {
-  if (options.length && *options.length < 1) {
-    throw Error("read_plan", {"length", "be at least 1", fmt::format(FMT_COMPILE("{}"), *options.length)});
-  }
-}
-
 }  // namespace
 
 Result<Plan> read_plan(const std::filesystem::path& path, const ReadOptions& options) {
-  require(options);
   const Result<std::filesystem::path> file = config_file(path);
   if (!file) return file.error();
   const Result<std::string> text = io::read_text_file(*file, io::kMaxJsonBytes);
@@ -46,7 +37,6 @@ Result<Plan> read_plan(const std::filesystem::path& path, const ReadOptions& opt
 }
 
 Result<Plan> read_plan(std::span<const std::byte> config_json, std::string_view name, const ReadOptions& options) {
-  require(options);
   const std::string_view text(reinterpret_cast<const char*>(config_json.data()), config_json.size());
   return plan::read_config(text, {SourceKind::config_json, std::string(name)}, options);
 }

@@ -95,14 +95,13 @@ std::vector<Place> RopeDicts::places(LayerType type) {
   return found;
 }
 
+bool RopeDicts::has_axes() const {
+  return chosen_ && scope_.reader().look(chosen_->value, "mrope_section").has_value();
+}
+
 void RopeDicts::warn_unknown() const {
   if (!chosen_ || !chosen_->in_file) return;
-  std::vector<std::string> unread = scope_.reader().unread_members(chosen_->value);
-  // These lose to another key, which is a warning of its own where they differ.
-  std::erase_if(unread, [](const std::string& pointer) {
-    const std::string_view key = std::string_view(pointer).substr(pointer.rfind('/') + 1);
-    return key == "type" || key == "rope_type";
-  });
+  std::vector<std::string> unread = scope_.reader().unknown_members(chosen_->value);
   if (unread.empty()) return;
   std::string message = fmt::format(FMT_COMPILE("{} {} no effect in this place."), fmt::join(unread, ", "), unread.size() == 1 ? "has" : "have");
   scope_.reader().warn("unknown-rope-key", std::move(message), std::move(unread));

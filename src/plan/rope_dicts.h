@@ -26,6 +26,8 @@ class RopeDicts {
 
   // Where the keys of this layer type stand, best first. An error where other types have a dictionary and this has not.
   std::vector<Place> places(LayerType type);
+  // Whether pairs are dealt out to several axes, which no family here does by itself.
+  bool has_axes() const;
   // Warns of keys in the dictionaries that nobody asked for. Call it last.
   void warn_unknown() const;
 

@@ -53,8 +53,9 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const AttentionShape& shape, std:
     case Width::half_head: break;
   }
   const std::int64_t width = shape.turning_width.value / (rule == Width::half_head ? 2 : 1);
-  keys.note("dim", shape.turning_width.from);
-  if (width % 2 != 0 && shape.width_place) {
+  if (!shape.width_place) return {};
+  keys.note("dim", *shape.width_place);
+  if (width % 2 != 0) {
     keys.reader().fail(*shape.width_place, ErrorKind::out_of_range, "an even number of channels that turn",
                        fmt::format(FMT_COMPILE("{} of {} channels"), width, shape.head_dim.value));
   }
@@ -94,24 +95,6 @@ double read_base(RopeKeys& keys, LayerType type) {
   return keys.reader().number(*place).value_or(kChatglmBase);
 }
 
-// ---- axes ----
-
-// Height takes pairs 1, 4, 7, ... and width 2, 5, 8, ...: as many as fit.
-bool fit_every_third(const std::vector<std::int64_t>& sections, std::int64_t pairs) {
-  return 3 * (sections[1] - 1) + 1 < pairs && 3 * (sections[2] - 1) + 2 < pairs;
-}
-
-AxisMap read_axes(RopeKeys& keys, std::int64_t pairs) {
-  const std::vector<std::int64_t> sections = keys.sections(pairs);
-  if (sections.empty()) return {};
-  const auto order = keys.find("mrope_interleaved");
-  const bool interleaved = order && keys.reader().boolean(*order).value_or(false);
-  if (!interleaved) return chunked_axes({"t", "h", "w"}, sections);
-  if (fit_every_third(sections, pairs)) return interleaved_axes(sections);
-  keys.blame({"axis_of_pair", fmt::format(FMT_COMPILE("be sections that find room in every third of {} pairs"), pairs), {}});
-  return {};
-}
-
 void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
   keys.reader().warn("no-rotation", fmt::format(FMT_COMPILE("{} leaves no channel that turns."), dim.from), {dim.from});
 }
@@ -138,8 +121,6 @@ RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shap
             .axes = {}};
   keys.note("pairing", shape.pairing.from);
   keys.note("first_channel", shape.first_channel.from);
-  if (keys.reader().failed()) return {};
-  rope.axes = read_axes(keys, rope.pairs());
   if (keys.reader().failed()) return {};
   if (const auto problem = check(rope)) {
     keys.blame(*problem);

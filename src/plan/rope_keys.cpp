@@ -3,7 +3,6 @@
 #include <fmt/compile.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace posenc::plan {
 
@@ -129,8 +128,8 @@ std::vector<double> RopeKeys::divisors(std::string_view name, std::int64_t pairs
   return values;
 }
 
-std::int64_t RopeKeys::original_length(bool beside_wins) {
-  const auto place = beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
+std::int64_t RopeKeys::original_length(OriginalLength rule) {
+  const auto place = rule.beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
                                  : find(kOriginalLength, keys::kOriginalLength);
   const std::string field = fmt::format(FMT_COMPILE("scaling/{}"), kOriginalLength);
   if (!place) {
@@ -142,9 +141,11 @@ std::int64_t RopeKeys::original_length(bool beside_wins) {
   }
   note(field, *place);
   const std::int64_t length = reader().integer(*place, kLengths).value_or(1);
-  if (length > trained_length_.value && place->in_file) {
+  const bool exceeds = rule.must_be_less ? length >= trained_length_.value : length > trained_length_.value;
+  if (exceeds && place->in_file) {
     reader().warn("original-exceeds-max",
-                  fmt::format(FMT_COMPILE("{} is {}, more than the {} tokens that the model is for."), place->from, length, trained_length_.value),
+                  fmt::format(FMT_COMPILE("{} is {}, and the model is for {} tokens: it was not extended."), place->from,
+                              length, trained_length_.value),
                   {place->from});
   }
   return length;
@@ -174,30 +175,6 @@ double RopeKeys::factor_or_stretch(std::int64_t original) {
                   {place->from});
   }
   return given;
-}
-
-std::vector<std::int64_t> RopeKeys::sections(std::int64_t pairs) {
-  const auto place = find("mrope_section");
-  if (!place) return {};
-  note("axis_of_pair", *place);
-  const auto entries = reader().list(*place);
-  if (!entries) return {};
-  if (entries->size() != 3) {
-    reader().fail(*place, ErrorKind::length_mismatch, "3 sections: time, height, width",
-                  fmt::format(FMT_COMPILE("{} sections"), entries->size()));
-    return {};
-  }
-  std::vector<std::int64_t> counts;
-  for (const JsonValue& entry : *entries) {
-    counts.push_back(reader().integer(Place{entry, entry.pointer()}, {0, kMaxHeadDim}).value_or(0));
-  }
-  const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-  if (!reader().failed() && sum != pairs) {
-    reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("sections that add up to {} pairs of channels"), pairs),
-                  fmt::format(FMT_COMPILE("{} + {} + {} = {}"), counts[0], counts[1], counts[2], sum));
-  }
-  if (reader().failed() || !reserve_list(*place, pairs)) return {};
-  return counts;
 }
 
 void RopeKeys::blame(const Problem& problem) {

@@ -21,6 +21,12 @@ struct FieldSource {
   std::string from;
 };
 
+// How a rule treats original_max_position_embeddings.
+struct OriginalLength {
+  bool beside_wins = false;   // over the one in the dictionary
+  bool must_be_less = false;  // than the trained length, not only at most
+};
+
 class RopeKeys {
  public:
   RopeKeys(RopeDicts& dicts, LayerType type, const Sourced<std::int64_t>& trained_length, std::int64_t layers);
@@ -40,10 +46,9 @@ class RopeKeys {
   std::optional<double> number(std::string_view name);
   std::optional<bool> flag(std::string_view name);
   std::vector<double> divisors(std::string_view name, std::int64_t pairs);
-  std::int64_t original_length(bool beside_wins);
+  std::int64_t original_length(OriginalLength rule);  // absent: the trained length, with a warning
   double factor();                                  // required
   double factor_or_stretch(std::int64_t original);  // absent: trained length over original length
-  std::vector<std::int64_t> sections(std::int64_t pairs);
 
   void note(std::string field, const Place& place);
   void note(std::string field, std::string from);

@@ -35,7 +35,7 @@ void warn_of_zero(RopeKeys& keys, const std::optional<double>& attention_factor)
 
 Scaling read_yarn(RopeKeys& keys, std::int64_t) {
   YarnScaling rule;
-  rule.original_max_position_embeddings = keys.original_length(false);
+  rule.original_max_position_embeddings = keys.original_length({});
   rule.factor = keys.factor_or_stretch(rule.original_max_position_embeddings);
   rule.attention_factor = keys.number("attention_factor");
   rule.beta_fast = beta(keys, "beta_fast");
@@ -49,7 +49,7 @@ Scaling read_yarn(RopeKeys& keys, std::int64_t) {
 
 Scaling read_longrope(RopeKeys& keys, std::int64_t dim) {
   LongRopeScaling rule;
-  rule.original_max_position_embeddings = keys.original_length(true);
+  rule.original_max_position_embeddings = keys.original_length({.beside_wins = true});
   rule.factor = keys.factor_or_stretch(rule.original_max_position_embeddings);
   rule.short_factor = keys.divisors("short_factor", dim / 2);
   rule.long_factor = keys.divisors("long_factor", dim / 2);
@@ -62,7 +62,7 @@ Scaling read_longrope(RopeKeys& keys, std::int64_t dim) {
 
 Scaling read_llama3(RopeKeys& keys, std::int64_t) {
   Llama3Scaling rule;
-  rule.original_max_position_embeddings = keys.original_length(false);
+  rule.original_max_position_embeddings = keys.original_length({.must_be_less = true});
   rule.factor = keys.factor();
   rule.low_freq_factor = keys.required_number("low_freq_factor");
   rule.high_freq_factor = keys.required_number("high_freq_factor");
@@ -123,7 +123,11 @@ std::optional<std::string_view> read_rope_type(RopeKeys& keys) {
   const auto type = known_type(keys, *used);
   if (!type || !place || !old_place) return type;
   const auto other = keys.reader().string(*old_place);
-  if (other && canonical(*other, keys.scope().family()) != *type) keys.reader().settle(*place, *old_place);
+  if (other && canonical(*other, keys.scope().family()) == *type) {
+    keys.reader().mark_lost(*old_place);
+  } else {
+    keys.reader().settle(*place, *old_place);
+  }
   return type;
 }
 

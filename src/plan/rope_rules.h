@@ -9,7 +9,7 @@
 
 namespace posenc::plan {
 
-// "su" and, in Phi-3's first files, "yarn" are LongRoPE; "mrope" is the default rule with axes. Nothing, and an error,
+// "su" and, in Phi-3's first files, "yarn" are LongRoPE; "mrope" is the default rule. Nothing, and an error,
 // for a name that is not known.
 std::optional<std::string_view> read_rope_type(RopeKeys& keys);
 

@@ -1,6 +1,7 @@
 // A visitor of plan_json_fields.h that makes "factor 40, truncate yes" of a scheme's numbers.
 #pragma once
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,20 +35,20 @@ class TextFields {
 
  private:
   static std::string text(bool what) { return what ? "yes" : "no"; }
-  static std::string text(std::int64_t what) { return fmt::format("{}", what); }
-  static std::string text(double what) { return fmt::format("{}", what); }
+  static std::string text(std::int64_t what) { return fmt::format(FMT_COMPILE("{}"), what); }
+  static std::string text(double what) { return fmt::format(FMT_COMPILE("{}"), what); }
   template <typename E>
-    requires std::is_enum_v<E>
-  static std::string text(E what) {
-    return std::string(enum_name(what));
-  }
+  requires std::is_enum_v<E>
+  static std::string text(E what) { return std::string(enum_name(what)); }
   template <typename T>
   static std::string text(const std::vector<T>& what) {
     if (what.empty()) return "of 0 numbers";
     const auto [low, high] = std::minmax_element(what.begin(), what.end());
-    return fmt::format("of {} numbers {} to {}", what.size(), *low, *high);
+    return fmt::format(FMT_COMPILE("of {} numbers {} to {}"), what.size(), *low, *high);
   }
-  static std::string text(const std::vector<std::int64_t>& what) { return fmt::format("{}", fmt::join(what, " x ")); }
+  static std::string text(const std::vector<std::int64_t>& what) {
+    return fmt::format(FMT_COMPILE("{}"), fmt::join(what, " x "));
+  }
 
   std::string out_;
 };
@@ -62,7 +63,7 @@ std::string kind_and_fields(const std::variant<T...>& scheme) {
         } else {
           TextFields numbers;
           fields(numbers, alternative);
-          return fmt::format("{}, {}", kind_name(scheme), numbers.take());
+          return fmt::format(FMT_COMPILE("{}, {}"), kind_name(scheme), numbers.take());
         }
       },
       scheme);

@@ -1,5 +1,6 @@
 #include "plan/text_lines.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@ std::string ascii(std::string_view text) {
     if (c >= ' ' && c <= '~') {
       out += c;
     } else {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      out += fmt::format(FMT_COMPILE("\\x{:02x}"), static_cast<unsigned char>(c));
     }
   }
   return out;

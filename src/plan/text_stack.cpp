@@ -164,6 +164,7 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   result.sources = {{"/trained_length", facts.trained_length.from}, {fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from}};
   fill_layers(scope, dicts, facts, prefix, result);
   dicts.warn_unknown();
+  if (dicts.has_axes()) result.known = false;
   warn_misleading(scope);
   result.trained_length = facts.trained_length;
   return result;

@@ -73,7 +73,9 @@ TEST(AngleTruth, IsWithinItsBound) {
 TEST(AngleTruth, HardPositionsComeNearQuarterTurns) {
   for (const double inv_freq : {1.0, std::pow(10000.0, -0.25), std::pow(500000.0, -0.9)}) {
     const std::vector<std::int64_t> hard = hardest_positions(inv_freq, std::int64_t{1} << 31);
-    ASSERT_GE(hard.size(), 10U);
+    // Denominators grow by a factor of exp(pi^2 / (12 ln 2)) = 3.3 on average, from 1 / inv_freq to the limit: here at
+    // least 8 of them fit on average.
+    ASSERT_GE(hard.size(), 5U);
     for (const std::int64_t position : hard) {
       const CosAndSin t = true_cos_sin(position, inv_freq);
       // A denominator q of a continued fraction is within 1/q of a whole number: here of quarter turns, pi/2 each.

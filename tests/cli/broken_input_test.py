@@ -58,15 +58,15 @@ class Unreadable(tool.ToolTest):
 
 class Malformed(tool.ToolTest):
     CASES = {
-        "empty": (b"", "empty"),
-        "spaces": (b" \n\n", ""),
-        "truncated": (small()[:-20], ""),
-        "two documents": (small() + small(), ""),
+        "empty": (b"", "no bytes"),
+        "spaces": (b" \n\n", "the end of the text"),
+        "truncated": (small()[:-20], ":8:"),
+        "two documents": (small() + small(), ":9:2: expected the end of the text"),
         "a list": (b"[]", "object"),
-        "a word": (b"hello", ""),
+        "a word": (b"hello", ":1:1: expected a value, got hello"),
         "not UTF-8": (b'{"model_type": "\xff"}', "UTF-8"),
         "UTF-16": (small().decode().encode("utf-16"), "UTF-16"),
-        "deep": (b'{"a":' * 100_000, ""),
+        "deep": (b'{"a":' * 100_000, "at most 128"),
         "a huge number": (small(rope_theta=None)[:-2] + b', "rope_theta": 1e400}', "/rope_theta"),
         "a huge integer": (small(num_hidden_layers=10**30), "/num_hidden_layers"),
         "NaN": (small(rope_theta=float("nan")), "/rope_theta"),
@@ -75,11 +75,11 @@ class Malformed(tool.ToolTest):
         "an unknown rule": (small(rope_scaling={"rope_type": "yarm", "factor": 2}), "yarm"),
         "a key twice": (small()[:-2] + b', "rope_theta": 5}', "rope_theta"),
         "a GGUF": (b"GGUF\x03\x00\x00\x00" + bytes(64), "GGUF"),
-        "a zip": (b"PK\x03\x04" + bytes(64), ""),
-        "gzip": (b"\x1f\x8b\x08" + bytes(64), ""),
-        "a web page": (b"<!DOCTYPE html><html></html>", ""),
-        "zeros": (bytes(4096), ""),
-        "too large": (b" " * ((64 << 20) + 1), ""),
+        "a zip": (b"PK\x03\x04" + bytes(64), "zip"),
+        "gzip": (b"\x1f\x8b\x08" + bytes(64), "gzip"),
+        "a web page": (b"<!DOCTYPE html><html></html>", "HTML"),
+        "zeros": (bytes(4096), "expected a value, got \\x00"),
+        "too large": (b" " * ((64 << 20) + 1), "at most 67108864 bytes"),
     }
 
     def test_from_a_pipe(self):

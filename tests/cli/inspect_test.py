@@ -29,7 +29,7 @@ class Presets(tool.ToolTest):
 
     def test_facts_that_everybody_can_check(self):
         page = posenc("inspect", "llama-3.1-8b").out
-        for fact in ("131072 tokens", "32/8", "0-127", "half", "500000", "llama3 x8", "1/sqrt(d)", "p with p + 64"):
+        for fact in ("131072 tokens", "32/8", "0-127", "half", "500000", "llama3 x8", "1/sqrt(d)", "p turns with p+64"):
             self.assertIn(fact, page)
         page = posenc("inspect", "deepseek-v3").out
         for fact in ("128-191", "interleaved", "yarn x40", "192/128", "0.135234"):
@@ -70,7 +70,7 @@ class Configs(tool.ToolTest):
         # p = 5 (1987) does not.
         page = posenc("inspect", self.write(small())).out
         self.assertIn("######..\n", page)
-        self.assertIn("2 of 8 pairs never complete a turn within 2048 tokens", " ".join(page.split()))
+        self.assertIn("2 of 8 pairs (.) never complete a turn within 2048 tokens", " ".join(page.split()))
         self.assertIn("critical dimension 12", " ".join(page.split()))
         self.assertIn("wavelengths 6.283 to 1.987e+04", " ".join(page.split()))
 

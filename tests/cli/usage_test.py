@@ -87,11 +87,11 @@ class WrongValues(tool.ToolTest):
         self.assert_fails(posenc("inspect", PRESET, "--stack", "vision"), USAGE, "--stack vision", "decoder")
 
     def test_a_value_is_missing(self):
-        self.assert_fails(posenc("inspect", PRESET, "--length"), USAGE, "--length")
+        self.assert_fails(posenc("inspect", PRESET, "--length"), USAGE, "--length takes one value")
 
     def test_twice(self):
-        self.assert_fails(posenc("inspect", PRESET, "--length", "5", "--length", "6"), USAGE, "--length")
-        self.assert_fails(posenc("inspect", PRESET, "--layer", "5", "--layer", "5"), USAGE, "--layer")
+        self.assert_fails(posenc("inspect", PRESET, "--length", "5", "--length", "6"), USAGE, "--length takes one value")
+        self.assert_fails(posenc("inspect", PRESET, "--layer", "5", "--layer", "5"), USAGE, "--layer takes one value")
         once = posenc("inspect", PRESET, "--json")
         self.assertEqual(posenc("inspect", PRESET, "--json", "--json"), once)
 

@@ -38,7 +38,7 @@ class Help : public CLI::Formatter {
         usage += option->get_required() ? " " + option->get_name() : " [" + option->get_name() + "]";
         arguments += row(option->get_name(), option->get_description());
       } else {
-        const std::string value = option->get_type_size() == 0 ? "" : " " + option->get_type_name();
+        const std::string value = option->get_type_name().empty() ? "" : " " + option->get_type_name();
         if (option->get_name() != "--help") usage += fmt::format(" [{}{}]", option->get_name(), value);
         options += row(option->get_name() + value, option->get_description());
       }
@@ -205,7 +205,11 @@ struct Parser {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) return unexpected(extras.front());
     if (app.get_subcommands().empty()) return "a command is needed: inspect, info, presets or demo";
-    return error.what();
+    const std::string said = error.what();
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
+      return said.substr(0, said.find(':')) + " takes one value, and is given once";
+    }
+    return said;
   }
 };
 

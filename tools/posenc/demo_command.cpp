@@ -53,7 +53,8 @@ void add_speed(Page& page, const std::vector<Contestant>& contestants) {
   page.line(page.paint(Style::bold, "speed: one cos and one sin, one thread"));
   std::vector<std::vector<std::string>> rows{{"maker", "ns: median (range)", "times libm: median (range)"}};
   for (const Contestant& c : contestants) {
-    rows.push_back({c.name, spread_text(c.nanoseconds, 3), spread_text(c.over_libm, 1)});
+    const bool is_libm = &c == &contestants.front();
+    rows.push_back({c.name, spread_text(c.nanoseconds, 3), is_libm ? "1" : spread_text(c.over_libm, 1)});
   }
   page.table(2, rows);
   page.entry(2, "", 2,
@@ -106,12 +107,14 @@ std::string demo_text(const Plan& plan, const Accuracy& accuracy, const std::vec
 }  // namespace
 
 int run_demo(const DemoArguments& arguments) {
-  const bool known = std::any_of(presets().begin(), presets().end(),
-                                 [&](const Preset& preset) { return preset.name == arguments.preset; });
-  if (!known) throw UsageError{fmt::format("{}: {}", printable(arguments.preset), unknown_preset(arguments.preset))};
+  if (!is_preset(arguments.preset)) {
+    throw UsageError{fmt::format("{}: {}", printable(arguments.preset), unknown_preset(arguments.preset))};
+  }
   const Plan plan = preset_plan(arguments.preset);
-  const Accuracy accuracy = measure_accuracy(plan);
-  const std::vector<Contestant> contestants = measure_speed(rotations_by_use(plan).front());
+  const std::vector<Rope> rotations = rotations_by_use(plan);
+  if (rotations.empty()) throw UsageError{fmt::format("{}: this model turns nothing", arguments.preset)};
+  const Accuracy accuracy = measure_accuracy(rotations, plan.trained_length);
+  const std::vector<Contestant> contestants = measure_speed(rotations.front());
   const int written = write_output(arguments.json ? demo_json(arguments.preset, accuracy, contestants)
                                                   : demo_text(plan, accuracy, contestants));
   if (written != kOk || keeps_promise(accuracy)) return written;

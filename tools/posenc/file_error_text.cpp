@@ -59,7 +59,8 @@ std::string file_error_text(const FileError& error, std::string_view bytes) {
   std::string out = fmt::format("posenc: {}\n", error.message());
   if (error.offset < 0 || error.line < 0) return out;
   const Surroundings line = around(error, bytes);
-  if (line.before.empty() && line.after.empty()) return out;
+  const bool binary = (line.before + line.after).find('\0') != std::string::npos;
+  if (binary || (line.before.empty() && line.after.empty())) return out;
   const std::string before = shorten(printable(line.before), kColumnsBefore, true);
   const std::int64_t left = kColumns - kGutter - columns(before);
   const std::string after = shorten(printable(line.after), left);

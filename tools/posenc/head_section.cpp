@@ -23,10 +23,10 @@ std::string source_text(const PlanSource& source) {
 std::string counts(const Plan& plan) {
   const auto defaults = std::count_if(plan.sources.begin(), plan.sources.end(),
                                       [](const ValueSource& s) { return s.from.starts_with("default"); });
-  return fmt::format("{}: {} read, {} by default; {} not read; {}", source_text(plan.source),
-                     count(std::ssize(plan.sources) - defaults, "value"), defaults,
-                     count(std::ssize(plan.ignored_keys), "key"),
-                     plan.warnings.empty() ? "no warnings" : count(std::ssize(plan.warnings), "warning"));
+  std::string out = fmt::format("{}; {} read, {} by default", source_text(plan.source),
+                                count(std::ssize(plan.sources) - defaults, "value"), defaults);
+  if (!plan.ignored_keys.empty()) out += fmt::format("; {} not read", count(std::ssize(plan.ignored_keys), "key"));
+  return out + "; " + (plan.warnings.empty() ? "no warnings" : count(std::ssize(plan.warnings), "warning"));
 }
 
 }  // namespace
@@ -37,8 +37,7 @@ void add_head(Page& page, const Plan& plan) {
                                ? ""
                                : fmt::format(" (model_type {})", printable(plan.model_type));
   page.entry(2, "family", kTextAt, (plan.family.empty() ? "not named" : printable(plan.family)) + type);
-  page.entry(2, "trained", kTextAt,
-             plan.trained_length ? count(*plan.trained_length, "token") : "length not given by the file");
+  page.entry(2, "trained", kTextAt, plan.trained_length ? count(*plan.trained_length, "token") : "length not known");
   if (plan.length) page.entry(2, "length", kTextAt, count(*plan.length, "token") + ", as asked for");
   page.entry(2, "source", kTextAt, counts(plan), plan.warnings.empty() ? Style::plain : Style::warning);
   if (!plan.known) {

@@ -65,7 +65,8 @@ std::string for_people(const InspectArguments& arguments, const Plan& plan) {
     return page.text();
   }
   for (const Stack* stack : stacks) add_stack(page, plan, *stack);
-  add_origins(page, plan);
+  add_sources(page, plan);
+  add_remarks(page, plan);
   return page.text();
 }
 

@@ -1,8 +1,6 @@
 // posenc inspect --layer N: everything about one layer, all frequencies too.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <numbers>
 #include <string>
@@ -32,14 +30,14 @@ std::string pair_channels(const Rope& rope, std::int64_t pair) {
 std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t pair) {
   const double inv_freq = f.inv_freq[static_cast<std::size_t>(pair)];
   const std::string wavelength = inv_freq == 0.0 ? "none" : number(2.0 * std::numbers::pi / inv_freq, 5);
-  return fmt::format("{:>4} {:>9} {:>15.8e} {:>8}", pair, pair_channels(rope, pair), inv_freq, wavelength);
+  return fmt::format("{:>3} {:>9} {:>14.8e} {:>10}", pair, pair_channels(rope, pair), inv_freq, wavelength);
 }
 
 // Two columns of pairs, read downwards.
 void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
   const Frequencies f = frequencies(rope, plan.length);
   const std::int64_t rows = (rope.pairs() + 1) / 2;
-  const std::string head = fmt::format("{:>4} {:>9} {:>15} {:>8}", "pair", "channels", "inv_freq", "waveleng");
+  const std::string head = fmt::format("{:>3} {:>9} {:>14} {:>10}", "p", "channels", "inv_freq", "wavelength");
   page.blank();
   page.line(page.paint(Style::dim, rows < rope.pairs() ? head + "  " + head : head));
   for (std::int64_t row = 0; row < rows; ++row) {

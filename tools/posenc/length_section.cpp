@@ -46,7 +46,8 @@ std::string range_text(const std::vector<double>& wavelength) {
   if (finite.empty()) return "no pair turns";
   const auto [shortest, last] = std::minmax_element(finite.begin(), finite.end());
   const auto still = std::ssize(wavelength) - std::ssize(finite);
-  const std::string rest = still == 0 ? "" : fmt::format("; {} not turn at all", count(still, "pair does", "pairs do"));
+  const std::string rest =
+      still == 0 ? "" : fmt::format("; {} not turn at all (0)", count(still, "pair does", "pairs do"));
   return fmt::format("wavelengths {} to {}{}", number(*shortest, 4), number(*last, 4), rest);
 }
 
@@ -55,7 +56,7 @@ std::string turns_text(const Wavelengths& w, std::int64_t length) {
   const std::string turns =
       w.incomplete_pairs == 0
           ? fmt::format("all {} complete a turn within {}", count(pairs, "pair"), count(length, "token"))
-          : fmt::format("{} of {} never complete a turn within {}", w.incomplete_pairs, count(pairs, "pair"),
+          : fmt::format("{} of {} (.) never complete a turn within {}", w.incomplete_pairs, count(pairs, "pair"),
                         count(length, "token"));
   return fmt::format("{}; critical dimension {}; {}", turns, w.critical_dim, range_text(w.wavelength));
 }

@@ -46,10 +46,6 @@ Result<std::string> read_standard_input() {
   return bytes;
 }
 
-bool is_preset(const std::string& name) {
-  return std::any_of(presets().begin(), presets().end(), [&](const Preset& p) { return p.name == name; });
-}
-
 // The errors that stand before any byte was judged.
 bool is_unreadable(ErrorKind kind) {
   return kind == ErrorKind::io_open || kind == ErrorKind::io_read || kind == ErrorKind::not_regular_file ||
@@ -63,6 +59,10 @@ std::variant<Plan, NoPlan> plan_or_message(Result<Plan> plan, std::string_view b
 }
 
 }  // namespace
+
+bool is_preset(std::string_view name) {
+  return std::any_of(presets().begin(), presets().end(), [&](const Preset& p) { return p.name == name; });
+}
 
 std::string unknown_preset(const std::string& name) {
   std::vector<std::string> names;

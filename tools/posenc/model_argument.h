@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "posenc/error.h"
@@ -19,6 +20,7 @@ struct NoPlan {
 
 std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std::int64_t> length);
 
+bool is_preset(std::string_view name);
 // The message when no preset has that name, nearest ones named.
 std::string unknown_preset(const std::string& name);
 

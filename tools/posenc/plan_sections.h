@@ -22,8 +22,10 @@ void add_stack(Page& page, const Plan& plan, const Stack& stack);
 // Everything about the attention sub-layers of block `index`, with all frequencies. False: this stack has no such
 // block.
 bool add_layer(Page& page, const Plan& plan, const Stack& stack, std::int64_t index);
-// Where values came from, which keys were not read, and warnings.
-void add_origins(Page& page, const Plan& plan);
+// Where values came from.
+void add_sources(Page& page, const Plan& plan);
+// Which keys were not read, and warnings.
+void add_remarks(Page& page, const Plan& plan);
 
 // "label     ACD  text": whose statement it is, when not everybody's; wrapped. An empty name continues the one before.
 void add_statement(Page& page, std::string_view name, std::string_view who, std::string_view text);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "layer_groups.h"
 #include "plan_sections.h"
 #include "stage_text.h"
 #include "text.h"
@@ -15,29 +16,9 @@
 namespace posenc::tool {
 namespace {
 
-// Layers that do the same with positions.
-struct Group {
-  std::string label;  // "A", "B", ...; empty when there is one group only
-  LayerRun run;
-  const LayerPlan* layer = nullptr;  // one of them
-};
-
-bool has_attention(const LayerPlan& layer) {
-  return layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;
-}
-
-std::vector<Group> groups_of(const Stack& stack) {
-  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  std::vector<Group> groups;
-  const std::vector<LayerRun> runs = layer_runs(stack);
-  for (std::size_t g = 0; g < runs.size(); ++g) {
-    const std::string label = runs.size() == 1 ? "" : g < kLetters.size() ? std::string(1, kLetters[g]) : "*";
-    groups.push_back({label, runs[g], &stack.layers[static_cast<std::size_t>(runs[g].layers.front())]});
-  }
-  return groups;
-}
-
 // ---- The table. ----
+
+constexpr std::int64_t kTableIndent = 2;
 
 struct Column {
   std::string title;
@@ -51,8 +32,7 @@ std::string pair_of(std::int64_t a, std::int64_t b) {
   return a == b ? fmt::format("{}", a) : fmt::format("{}/{}", a, b);
 }
 
-std::vector<Column> columns_for(const Stack& stack) {
-  constexpr std::int64_t kWidestSelection = 20;
+std::vector<Column> columns_for(const Stack& stack, std::int64_t widest_selection) {
   const auto of_layer = [](auto text) {
     return [text](const Group& g) { return has_attention(*g.layer) ? text(*g.layer) : std::string("-"); };
   };
@@ -62,9 +42,9 @@ std::vector<Column> columns_for(const Stack& stack) {
       return r == nullptr ? std::string("-") : text(*r);
     };
   };
-  const auto layers = [&stack](const Group& g) {
+  const auto layers = [&stack, widest_selection](const Group& g) {
     const std::string text = selection(g.run);
-    if (columns(text) <= kWidestSelection) return text;
+    if (columns(text) <= widest_selection) return text;
     return fmt::format("{} of {}", g.run.layers.size(), stack.layers.size());
   };
   using L = const LayerPlan&;
@@ -103,15 +83,29 @@ bool says_nothing(const Column& column, const std::vector<Group>& groups) {
   });
 }
 
-void add_table(Page& page, const Stack& stack, const std::vector<Group>& groups) {
-  constexpr std::int64_t kIndent = 2;
-  std::vector<Column> columns = columns_for(stack);
+// Columns that say something and fit the page; where they do not fit, those of `droppable` and below go, least first.
+std::vector<Column> fitting_columns(const Stack& stack, const std::vector<Group>& groups, std::int64_t widest_selection,
+                                    int droppable) {
+  std::vector<Column> columns = columns_for(stack, widest_selection);
   std::erase_if(columns, [&](const Column& column) { return says_nothing(column, groups); });
-  while (kIndent + table_columns(cells(columns, groups)) > kColumns && columns.size() > 1) {
-    columns.erase(std::min_element(columns.begin(), columns.end(),
-                                   [](const Column& a, const Column& b) { return a.keep < b.keep; }));
+  while (kTableIndent + table_columns(cells(columns, groups)) > kColumns) {
+    const auto least = std::min_element(columns.begin(), columns.end(),
+                                        [](const Column& a, const Column& b) { return a.keep < b.keep; });
+    if (least == columns.end() || least->keep > droppable) break;
+    columns.erase(least);
   }
-  page.table(kIndent, cells(columns, groups));
+  return columns;
+}
+
+void add_table(Page& page, const Stack& stack, const std::vector<Group>& groups) {
+  // First without norm and scale, which the stages say in full; then with layers counted and not listed; then without
+  // whatever else.
+  std::vector<std::vector<std::string>> rows = cells(fitting_columns(stack, groups, 20, 2), groups);
+  for (const int droppable : {2, 9}) {
+    if (kTableIndent + table_columns(rows) <= kColumns) break;
+    rows = cells(fitting_columns(stack, groups, 9, droppable), groups);
+  }
+  page.table(kTableIndent, rows);
 }
 
 // Each layer's group letter, ten layers a block.

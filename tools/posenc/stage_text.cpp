@@ -31,13 +31,16 @@ std::string_view convention_text(SinusoidConvention convention) {
   return "";
 }
 
-// "half: channel p turns with p + 64", counted from the first channel that turns.
+// "half: channel p turns with p+64".
 std::string pairing_words(const Rope& rope) {
-  const std::string from = rope.first_channel == 0 ? "" : fmt::format("{} + ", rope.first_channel);
+  const auto channel = [](std::string_view step, std::int64_t from) {
+    return from == 0 ? std::string(step) : fmt::format("{}+{}", step, from);
+  };
+  const std::int64_t first = rope.first_channel;
   if (rope.pairing == Pairing::half) {
-    return fmt::format("half: channel {}p turns with {}p + {}", from, from, rope.dim / 2);
+    return fmt::format("half: channel {} turns with {}", channel("p", first), channel("p", first + rope.dim / 2));
   }
-  return fmt::format("interleaved: channel {}2p turns with {}2p + 1", from, from);
+  return fmt::format("interleaved: channel {} turns with {}", channel("2p", first), channel("2p", first + 1));
 }
 
 std::string axis_name(const AxisMap& axes, std::int32_t axis) {

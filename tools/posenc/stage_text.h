@@ -14,7 +14,7 @@ std::string pairing_text(Pairing pairing);    // "half"
 std::string channels_text(const Rope& rope);  // "128-191": the channels that turn
 std::string input_text(const InputScheme& input);
 
-// "channels 0-127, half (p with p + 64); base 500000; llama3, factor 8, ...; attention factor 1"
+// "all 128 channels, half: channel p turns with p+64; base 500000; llama3, factor 8, ...; attention factor 1"
 std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length);
 std::string score_text(const ScoreTerm& term);
 std::string value_text(const ValueScheme& value);

@@ -37,11 +37,14 @@ std::vector<Truth> truths(const Frequencies& f, std::int64_t position) {
 
 void judge(WorstError& worst, std::int64_t position, const std::vector<Truth>& truth, std::span<const float> cos,
            std::span<const float> sin) {
+  const auto error_in_ulp = [](float got, double expected, double ulp) {
+    const double error = std::fabs(static_cast<double>(got) - expected) / ulp;
+    return std::isnan(error) ? HUGE_VAL : error;
+  };
   for (std::size_t p = 0; p < truth.size(); ++p) {
-    const double error = std::max(std::fabs(static_cast<double>(cos[p]) - truth[p].cos) / truth[p].cos_ulp,
-                                  std::fabs(static_cast<double>(sin[p]) - truth[p].sin) / truth[p].sin_ulp);
-    // Written so that NaN counts as the worst.
-    if (!(error <= worst.ulp)) worst = {worst.isa, error, position, static_cast<std::int64_t>(p)};
+    const double error = std::max(error_in_ulp(cos[p], truth[p].cos, truth[p].cos_ulp),
+                                  error_in_ulp(sin[p], truth[p].sin, truth[p].sin_ulp));
+    if (error > worst.ulp) worst = {worst.isa, error, position, static_cast<std::int64_t>(p)};
   }
 }
 
@@ -128,11 +131,11 @@ std::vector<Rope> rotations_by_use(const Plan& plan) {
   return out;
 }
 
-Accuracy measure_accuracy(const Plan& plan) {
+Accuracy measure_accuracy(const std::vector<Rope>& rotations, std::optional<std::int64_t> trained_length) {
   Accuracy accuracy;
   for (const Isa isa : supported_isas()) accuracy.worst.push_back({.isa = isa});
-  const std::int64_t trained = std::clamp<std::int64_t>(plan.trained_length.value_or(kBlock), 1, kLargest - kBlock);
-  for (const Rope& rope : rotations_by_use(plan)) {
+  const std::int64_t trained = std::clamp<std::int64_t>(trained_length.value_or(kBlock), 1, kLargest - kBlock);
+  for (const Rope& rope : rotations) {
     const Frequencies f = frequencies(rope);
     const std::int64_t before = accuracy.positions;
     judge_tables(accuracy, rope, f, 0, kBlock);

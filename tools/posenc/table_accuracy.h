@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "posenc/info.h"
@@ -23,14 +24,15 @@ struct Accuracy {
   std::vector<WorstError> worst;  // of each supported instruction set
 };
 
-// Positions: the first and the last kBlock of the trained length as a table, and from there to 2^31 on both sides of
-// 0: kDrawn drawn at random (fixed seed), the edges of float and int, and the hardest ones of every pair.
+// Positions in each of the two tables, and positions drawn.
 inline constexpr std::int64_t kBlock = 4096;
 inline constexpr std::int64_t kDrawn = 4096;
 
-Accuracy measure_accuracy(const Plan& plan);
-
 // The rotations of a plan that positions in a sequence turn, each different one once, the most used first.
 std::vector<Rope> rotations_by_use(const Plan& plan);
+
+// Positions: the first and the last kBlock of the trained length as a table, and from there to 2^31 on both sides of
+// 0: kDrawn drawn at random (fixed seed), the edges of float and int, and the hardest ones of every pair.
+Accuracy measure_accuracy(const std::vector<Rope>& rotations, std::optional<std::int64_t> trained_length);
 
 }  // namespace posenc::tool

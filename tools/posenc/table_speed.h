@@ -22,8 +22,8 @@ struct Contestant {
   Spread over_libm;    // libm's time over this one's, round by round
 };
 
-inline constexpr int kRounds = 15;
-inline constexpr std::int64_t kTimedPositions = 1024;  // 512 KiB of cos and sin for 64 pairs
+inline constexpr int kRounds = 51;
+inline constexpr std::int64_t kTimedPositions = 2048;  // 1 MiB of cos and sin for 64 pairs: within a second-level cache
 
 // libm first, then each supported instruction set. Every round lets each contestant fill one table; the library's
 // time includes all of make_table, allocation too, libm's loop writes into a buffer that is already there.

@@ -1,0 +1,62 @@
+// Times several ways of doing one thing in one process: round after round, each once, so that whatever disturbs the
+// machine disturbs all of them. A round's ratio is taken within the round. Time is that of the calling thread on its
+// processor: what other processes take does not count.
+#pragma once
+
+#include <time.h>  // clock_gettime: POSIX
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace posenc::bench {
+
+struct Candidate {
+  std::string name;
+  std::function<void()> run;
+  std::vector<double> seconds = {};
+};
+
+struct Spread {
+  double least;
+  double median;
+  double most;
+};
+
+inline Spread spread(std::vector<double> values) {
+  std::ranges::sort(values);
+  return {values.front(), values[values.size() / 2], values.back()};
+}
+
+inline double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+inline void take_turns(std::vector<Candidate>& candidates, int rounds) {
+  for (Candidate& c : candidates) c.run();  // caches, page faults, clock
+  for (int round = 0; round < rounds; ++round) {
+    for (Candidate& c : candidates) {
+      const double before = thread_seconds();
+      c.run();
+      c.seconds.push_back(thread_seconds() - before);
+    }
+  }
+}
+
+// Each candidate's time per unit, and how many times as fast as the first it is: median [least, most].
+inline void print(const std::vector<Candidate>& candidates, double units, const char* unit) {
+  for (const Candidate& c : candidates) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < c.seconds.size(); ++i) ratios.push_back(candidates.front().seconds[i] / c.seconds[i]);
+    const Spread time = spread(c.seconds);
+    const Spread ratio = spread(ratios);
+    std::printf("  %-34s %9.2f ns/%s [%.2f, %.2f]   x %.2f [%.2f, %.2f]\n", c.name.c_str(), time.median / units * 1e9,
+                unit, time.least / units * 1e9, time.most / units * 1e9, ratio.median, ratio.least, ratio.most);
+  }
+}
+
+}  // namespace posenc::bench

@@ -1,0 +1,18 @@
+// A small config of our own for each family, with every key that bears on its positions.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace posenc::test {
+
+struct FamilyConfig {
+  std::string_view id;  // the family, and where one config is not enough, what is special
+  std::string_view text;
+};
+
+std::span<const FamilyConfig> family_configs();
+// A failed test, and an empty text, where there is none of that name.
+std::string_view family_config(std::string_view id);
+
+}  // namespace posenc::test

@@ -1,0 +1,206 @@
+// Plans at random: valid, over every alternative of every variant and every enumerator.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "plan/plan_names.h"
+#include "posenc/plan.h"
+
+namespace posenc::test {
+
+class RandomPlan {
+ public:
+  explicit RandomPlan(std::uint32_t seed) : random_(seed) {}
+
+  Plan plan() {
+    Plan out;
+    out.known = chance();
+    out.model_type = text();
+    out.family = text();
+    out.source = {any<SourceKind>(), text()};
+    if (chance()) out.trained_length = whole(1, 1 << 20);
+    if (chance()) out.length = whole(1, 1 << 20);
+    length_ = out.length;
+    known_ = out.known;
+    repeat(3, [&] { out.stacks.push_back(stack()); });
+    repeat(4, [&] { out.sources.push_back({"/stacks/" + std::to_string(out.sources.size()) + text(), text()}); });
+    repeat(3, [&] { out.ignored_keys.push_back(text()); });
+    repeat(3, [&] { out.warnings.push_back({text(), text(), {text(), text()}}); });
+    return out;
+  }
+
+  Rope rope() {
+    for (;;) {
+      const std::int64_t axes = whole(1, 3);
+      const std::int64_t pairs = axes * whole(2, 6);
+      Rope out{.pairing = any<Pairing>(), .scaling = {}, .axes = {}};
+      out.dim = 2 * pairs;
+      out.first_channel = chance() ? 0 : whole(1, 8);
+      out.head_dim = out.first_channel + out.dim + (chance() ? 0 : whole(1, 8));
+      out.base = number(2, 1e6);
+      if (chance()) out.axes = axial_axes(std::vector<std::string>(static_cast<std::size_t>(axes), text()), pairs);
+      if (axes > 1 && !out.axes.of_pair.empty()) out.ladder = any<Ladder>();
+      out.scaling = scaling(pairs);
+      if (!check(out, length_)) return out;
+    }
+  }
+
+  Scaling scaling(std::int64_t pairs) {
+    switch (whole(0, std::variant_size_v<Scaling> - 1)) {
+      case 1: return LinearScaling{factor()};
+      case 2: return NtkScaling{factor()};
+      case 3: return DynamicScaling{factor(), whole(2, 9999)};
+      case 4: return QwenNtkScaling{whole(1, 9999)};
+      case 5:
+        return YarnScaling{
+            factor(),        whole(2, 9999),  maybe(factor()), maybe(number(16, 64)), maybe(number(0.5, 2)),
+            maybe(factor()), maybe(factor()), chance()};
+      case 6: return longrope(pairs);
+      case 7: return Llama3Scaling{factor(), number(0.5, 2), number(3, 8), whole(2, 9999)};
+      case 8: return ProportionalScaling{number(0.3, 1), factor()};
+      case 9: return FactorListScaling{factors(pairs)};
+      default: return std::monostate{};
+    }
+  }
+
+ private:
+  Stack stack() {
+    Stack out;
+    out.name = text();
+    repeat(2, [&] { out.input.push_back(input()); });
+    repeat(5, [&] { out.layers.push_back(layer()); });
+    return out;
+  }
+
+  InputScheme input() {
+    switch (whole(0, 2)) {
+      case 0: return LearnedInput{whole(1, 99), whole(-2, 2)};
+      case 1: return SinusoidalInput{any<SinusoidConvention>(), whole(-2, 2)};
+      default: return AxialInput{{whole(1, 99), whole(1, 99)}};
+    }
+  }
+
+  LayerPlan layer() {
+    LayerPlan out;
+    out.index = whole(0, 99);
+    out.kind = any<LayerKind>();
+    const bool is_bare_linear = out.kind == LayerKind::linear_attention && chance();
+    if (is_bare_linear || out.kind > LayerKind::linear_attention) return out;
+    out.heads = whole(known_ ? 1 : 0, 128);
+    out.kv_heads = whole(1, 128);
+    out.head_dim = whole(1, 256);
+    out.value_dim = whole(1, 256);
+    out.kv_from = maybe(whole(0, 99));
+    out.logit_scale = number(0.01, 2);
+    if (chance()) out.soft_cap = SoftCap{factor(), any<SoftCap::Order>()};
+    out.sinks = chance();
+    if (chance()) out.qk_norm = QkNorm{any<QkNorm::Kind>(), any<QkNorm::Order>(), chance(), any<QkNorm::Over>()};
+    out.mask.kind = any<MaskKind>();
+    if (chance()) out.mask.window = Window{whole(0, 4096), whole(0, 4096)};
+    out.mask.chunk = maybe(whole(1, 8192));
+    if (chance()) out.mask.detail = text();
+    repeat(2, [&] { out.rotate.push_back(rotate()); });
+    repeat(2, [&] { out.score.push_back(score()); });
+    out.value = value();
+    out.query_scale = query_scale();
+    return out;
+  }
+
+  Rotate rotate() {
+    if (chance()) return {any<RotateRole>(), whole(0, 128), rope()};
+    return {any<RotateRole>(), whole(0, 128), XPos{rope(), number(1, 1024)}};
+  }
+
+  ScoreTerm score() {
+    switch (whole(0, std::variant_size_v<ScoreTerm> - 1)) {
+      case 0: return Alibi{whole(1, 128), number(1, 16), chance(), chance()};
+      case 1: return T5Bias{whole(1, 64), whole(1, 999), chance(), chance()};
+      case 2: return ShawKeys{whole(0, 99), whole(0, 99)};
+      case 3: return TransformerXl{whole(-1, 99)};
+      case 4: return XlNet{whole(-1, 99), chance()};
+      default: return Deberta{whole(0, 256), whole(1, 512), chance(), chance(), chance(), chance()};
+    }
+  }
+
+  ValueScheme value() {
+    switch (whole(0, 2)) {
+      case 0: return ShawValues{whole(0, 99), whole(0, 99)};
+      case 1: return RotatedValues{chance()};
+      default: return std::monostate{};
+    }
+  }
+
+  QueryScale query_scale() {
+    switch (whole(0, 3)) {
+      case 0: return Llama4Temperature{number(-1, 1), number(1, 9999)};
+      case 1: return MinistralTemperature{number(-1, 1), whole(1, 9999)};
+      case 2: return LogNScale{whole(2, 9999)};
+      default: return std::monostate{};
+    }
+  }
+
+  LongRopeScaling longrope(std::int64_t pairs) {
+    LongRopeScaling out;
+    out.short_factor = factors(pairs);
+    out.long_factor = factors(pairs);
+    out.original_max_position_embeddings = whole(2, 9999);
+    out.factor = factor();
+    out.attention_factor = maybe(factor());
+    if (chance()) std::tie(out.short_mscale, out.long_mscale) = std::pair(factor(), factor());
+    return out;
+  }
+
+  std::vector<double> factors(std::int64_t pairs) {
+    std::vector<double> out;
+    for (std::int64_t p = 0; p < pairs; ++p) out.push_back(factor());
+    return out;
+  }
+
+  // Texts that JSON must escape, and texts beyond ASCII.
+  std::string text() {
+    static const std::vector<std::string> kTexts{"",
+                                                 "a",
+                                                 "layers/0-31",
+                                                 "\"quoted\"\\",
+                                                 "tab\tline\n",
+                                                 "\x1b[31m",
+                                                 "\xc3\xa9\xe2\x82\xac",
+                                                 "~0~1",
+                                                 "\xf0\x9f\xa4\x96"};
+    return kTexts[static_cast<std::size_t>(whole(0, static_cast<std::int64_t>(kTexts.size()) - 1))];
+  }
+
+  template <typename E>
+  E any() {
+    return static_cast<E>(whole(0, static_cast<std::int64_t>(plan::kEnumNames<E>.size()) - 1));
+  }
+  template <typename T>
+  std::optional<T> maybe(T value) {
+    return chance() ? std::optional<T>(value) : std::nullopt;
+  }
+  template <typename F>
+  void repeat(std::int64_t most, F&& what) {
+    for (std::int64_t i = whole(0, most); i > 0; --i) what();
+  }
+  double factor() { return number(1, 64); }
+  bool chance() { return whole(0, 1) == 1; }
+  double number(double low, double high) { return std::uniform_real_distribution<double>(low, high)(random_); }
+  std::int64_t whole(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
+
+  std::mt19937 random_;
+  std::optional<std::int64_t> length_;
+  bool known_ = false;
+};
+
+// As many as make every alternative appear; the tests check that they do.
+inline constexpr std::uint32_t kRandomPlans = 200;
+
+}  // namespace posenc::test

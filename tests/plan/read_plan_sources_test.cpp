@@ -1,0 +1,102 @@
+// Where each value came from, and what was not read.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plan/family_configs.h"
+#include "plan/plan_reading.h"
+
+namespace posenc::test {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+TEST(ReadPlanSources, keys_defaults_and_rules) {
+  const Plan plan = plan_of(R"({"model_type": "llama", "rope_theta": 500000.0, "num_attention_heads": 8, "head_dim": 64})");
+  const std::string layers = "/stacks/0/layers/0-31/";
+  EXPECT_EQ(source_of(plan, layers + "rotate/0/base"), "/rope_theta");
+  EXPECT_EQ(source_of(plan, layers + "heads"), "/num_attention_heads");
+  EXPECT_EQ(source_of(plan, layers + "head_dim"), "/head_dim");
+  EXPECT_EQ(source_of(plan, layers + "rotate/0/dim"), "/head_dim");
+  EXPECT_EQ(source_of(plan, layers + "kv_heads"), "default: as many as heads");
+  EXPECT_EQ(source_of(plan, layers + "rotate/0/pairing"), "default: the llama family");
+  EXPECT_EQ(source_of(plan, layers + "rotate/0/scaling/rule"), "default: no rule is given");
+  EXPECT_EQ(source_of(plan, layers + "logit_scale"), "default: 1 / sqrt(head_dim)");
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers"), "default: LlamaConfig, transformers 5.23.0");
+  EXPECT_EQ(source_of(plan, "/trained_length"), "default: LlamaConfig, transformers 5.23.0");
+}
+
+TEST(ReadPlanSources, equal_ones_are_merged_over_layers) {
+  const Plan plan = plan_of(family_config("gemma3"));
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-1,3-4,6/rotate/0/base"), "/rope_local_base_freq");
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/2,5/rotate/0/base"), "/rope_theta");
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-6/head_dim"), "/head_dim");
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-1,3-4,6/mask/window"), "/sliding_window");
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/2,5/mask/window"), "/sliding_window_pattern");
+}
+
+TEST(ReadPlanSources, class_dictionaries_are_defaults) {
+  const Plan plan = plan_of(R"({"model_type": "gpt_oss", "num_hidden_layers": 1})");
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0/rotate/0/scaling/factor"), "default: GptOssConfig, transformers 5.23.0");
+  EXPECT_EQ(std::get<YarnScaling>(rope_of(plan).scaling).factor, 32);
+}
+
+TEST(ReadPlanSources, no_place_is_told_twice) {
+  for (const FamilyConfig& config : family_configs()) {
+    std::set<std::string> places;
+    for (const ValueSource& source : plan_of(config.text).sources) {
+      EXPECT_TRUE(places.insert(source.where).second) << config.id << " " << source.where;
+      EXPECT_TRUE(source.from.starts_with('/') || source.from.starts_with("default: ")) << source.where << ": " << source.from;
+    }
+  }
+}
+
+TEST(ReadPlanSources, unread_keys_are_listed_in_file_order) {
+  const Plan plan = plan_of(R"({"vocab_size": 9, "model_type": "llama", "rope_scaling": {"b": 1, "type": "linear",
+    "factor": 2, "a": 1}, "hidden_size": 64, "head_dim": 8, "vision": {"x": 1, "y": [2]}, "a/b~": null})");
+  EXPECT_EQ(plan.ignored_keys,
+            (Strings{"/vocab_size", "/rope_scaling/b", "/rope_scaling/a", "/hidden_size", "/vision", "/a~1b~0"}));
+}
+
+TEST(ReadPlanSources, keys_that_are_switched_off_are_not_read) {
+  const Plan plan = plan_of(R"({"model_type": "qwen2", "use_sliding_window": false, "sliding_window": 4096,
+    "max_window_layers": 21, "layer_types": ["full_attention"]})");
+  EXPECT_EQ(plan.ignored_keys, (Strings{"/sliding_window", "/max_window_layers", "/layer_types"}));
+}
+
+TEST(ReadPlanSources, inside_a_text_config) {
+  const Plan plan = plan_of(with(family_config("gemma3 v5"), R"("head_dim": 256)", R"("head_dim": 256, "vocab_size": 3)"));
+  EXPECT_EQ(plan.ignored_keys, Strings{"/text_config/vocab_size"});
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-1/head_dim"), "/text_config/head_dim");
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/1/rotate/0/base"), "/text_config/rope_parameters/full_attention/rope_theta");
+}
+
+TEST(ReadPlanSources, a_repeated_key_is_listed_once) {
+  const Plan plan = plan_of(R"({"model_type": "llama", "x": 1, "y": 2, "x": 3})");
+  EXPECT_EQ(plan.ignored_keys, (Strings{"/x", "/y"}));
+}
+
+// Every key of every config: without it, or with its name misspelt, the plan, its sources or its warnings change.
+TEST(ReadPlanSources, a_spoilt_key_never_goes_unnoticed) {
+  for (const FamilyConfig& config : family_configs()) {
+    const Plan plan = plan_of(config.text);
+    EXPECT_TRUE(plan.ignored_keys.empty()) << config.id << ": " << plan.ignored_keys.front();
+    std::size_t at = 0;
+    while ((at = config.text.find("\": ", at)) != std::string_view::npos) {
+      std::string spoilt(config.text);
+      spoilt.insert(at, "_x");
+      at += 3;
+      const Result<Plan> other = read(spoilt);
+      if (!other) continue;
+      const bool changed = other->stacks != plan.stacks || other->trained_length != plan.trained_length ||
+                           other->sources != plan.sources || other->known != plan.known;
+      EXPECT_TRUE(changed || other->warnings != plan.warnings) << config.id << "\n" << spoilt;
+      EXPECT_FALSE(other->ignored_keys.empty()) << config.id << "\n" << spoilt;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace posenc::test
