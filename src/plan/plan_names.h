@@ -23,84 +23,84 @@ template <typename E>
 struct EnumNames;
 template <>
 struct EnumNames<Pairing> {
-  static constexpr Names<2> names{"half", "interleaved"};
+  static constexpr Names<2> kNames{"half", "interleaved"};
 };
 template <>
 struct EnumNames<Ladder> {
-  static constexpr Names<3> names{"shared", "per_axis", "dealt"};
+  static constexpr Names<3> kNames{"shared", "per_axis", "dealt"};
 };
 template <>
 struct EnumNames<SinusoidConvention> {
-  static constexpr Names<6> names{"paper", "tensor2tensor", "musicgen", "marian", "whisper", "xlnet"};
+  static constexpr Names<6> kNames{"paper", "tensor2tensor", "musicgen", "marian", "whisper", "xlnet"};
 };
 template <>
 struct EnumNames<LayerKind> {
-  static constexpr Names<6> names{"attention",   "cross_attention", "linear_attention",
-                                  "state_space", "convolution",     "none"};
+  static constexpr Names<6> kNames{"attention",   "cross_attention", "linear_attention",
+                                   "state_space", "convolution",     "none"};
 };
 template <>
 struct EnumNames<RotateRole> {
-  static constexpr Names<2> names{"main", "indexer"};
+  static constexpr Names<2> kNames{"main", "indexer"};
 };
 template <>
 struct EnumNames<MaskKind> {
-  static constexpr Names<4> names{"causal", "bidirectional", "prefix", "sparse"};
+  static constexpr Names<4> kNames{"causal", "bidirectional", "prefix", "sparse"};
 };
 template <>
 struct EnumNames<SoftCap::Order> {
-  static constexpr Names<2> names{"after_bias", "before_bias"};
+  static constexpr Names<2> kNames{"after_bias", "before_bias"};
 };
 template <>
 struct EnumNames<QkNorm::Kind> {
-  static constexpr Names<3> names{"rms", "l2", "layer"};
+  static constexpr Names<3> kNames{"rms", "l2", "layer"};
 };
 template <>
 struct EnumNames<QkNorm::Order> {
-  static constexpr Names<2> names{"before", "after"};
+  static constexpr Names<2> kNames{"before", "after"};
 };
 template <>
 struct EnumNames<QkNorm::Over> {
-  static constexpr Names<2> names{"head", "all_heads"};
+  static constexpr Names<2> kNames{"head", "all_heads"};
 };
 template <>
 struct EnumNames<SourceKind> {
-  static constexpr Names<4> names{"config.json", "gguf", "params.json", "preset"};
+  static constexpr Names<4> kNames{"config.json", "gguf", "params.json", "preset"};
 };
 
 template <typename E>
-inline constexpr const auto& kEnumNames = EnumNames<E>::names;
+inline constexpr const auto& kEnumNames = EnumNames<E>::kNames;
 
 // In the order of the alternatives. The empty name belongs to std::monostate, which JSON writes as null.
 template <typename V>
 struct KindNames;
 template <>
 struct KindNames<Scaling> {
-  static constexpr Names<10> names{"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
-                                   "yarn", "longrope", "llama3", "proportional", "factors"};
+  static constexpr Names<10> kNames{"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
+                                    "yarn", "longrope", "llama3", "proportional", "factors"};
 };
 template <>
 struct KindNames<InputScheme> {
-  static constexpr Names<3> names{"learned", "sinusoidal", "axial"};
+  static constexpr Names<3> kNames{"learned", "sinusoidal", "axial"};
 };
 template <>
 struct KindNames<ScoreTerm> {
-  static constexpr Names<6> names{"alibi", "t5", "shaw", "transformer_xl", "xlnet", "deberta"};
+  static constexpr Names<6> kNames{"alibi", "t5", "shaw", "transformer_xl", "xlnet", "deberta"};
 };
 template <>
 struct KindNames<ValueScheme> {
-  static constexpr Names<3> names{"", "shaw", "rotated"};
+  static constexpr Names<3> kNames{"", "shaw", "rotated"};
 };
 template <>
 struct KindNames<QueryScale> {
-  static constexpr Names<4> names{"", "llama4", "ministral", "logn"};
+  static constexpr Names<4> kNames{"", "llama4", "ministral", "logn"};
 };
 template <>
 struct KindNames<decltype(Rotate::scheme)> {
-  static constexpr Names<2> names{"rope", "xpos"};
+  static constexpr Names<2> kNames{"rope", "xpos"};
 };
 
 template <typename V>
-inline constexpr const auto& kKindNames = KindNames<V>::names;
+inline constexpr const auto& kKindNames = KindNames<V>::kNames;
 
 // The member that names a variant's alternative.
 template <typename V>
