@@ -46,8 +46,9 @@ std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {
       FMT_COMPILE("{} of {} heads, channels {}-{} of {}, pairing {}, base {}, rule {}, attention factor {}"),
       plan::kind_name(rotate.scheme), rotate.heads, rope.first_channel, rope.first_channel + rope.dim - 1,
       rope.head_dim, name(rope.pairing), rope.base, describe(rope.scaling), frequencies(rope, length).attention_factor);
-  if (const XPos* xpos = std::get_if<XPos>(&rotate.scheme))
+  if (const XPos* xpos = std::get_if<XPos>(&rotate.scheme)) {
     out += fmt::format(FMT_COMPILE(", scale base {}"), xpos->scale_base);
+  }
   if (rope.axes != AxisMap{}) out += fmt::format(FMT_COMPILE(", axes {}"), axes(rope));
   if (rope.ladder != Ladder::shared) out += fmt::format(FMT_COMPILE(", ladder {}"), name(rope.ladder));
   return out;
@@ -68,16 +69,18 @@ std::string heads(const LayerPlan& layer) {
   };
   std::string out = fmt::format(FMT_COMPILE("{} of {} channels, {} for keys and values"), size(layer.heads),
                                 size(layer.head_dim), size(layer.kv_heads));
-  if (layer.value_dim != layer.head_dim)
+  if (layer.value_dim != layer.head_dim) {
     out += fmt::format(FMT_COMPILE(", values of {} channels"), size(layer.value_dim));
+  }
   if (layer.kv_from) out += fmt::format(FMT_COMPILE(", keys and values of layer {}"), *layer.kv_from);
   return out;
 }
 
 std::string mask(const Mask& mask) {
   std::string out(name(mask.kind));
-  if (mask.window)
+  if (mask.window) {
     out += fmt::format(FMT_COMPILE(", window {} past and {} future"), mask.window->past, mask.window->future);
+  }
   if (mask.chunk) out += fmt::format(FMT_COMPILE(", chunks of {}"), *mask.chunk);
   if (!mask.detail.empty()) out += ", " + mask.detail;
   return out;

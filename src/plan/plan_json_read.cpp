@@ -42,7 +42,6 @@ void require_number(Reading& reading, const io::JsonValue& value, double given, 
 
 void require_frequencies(Reading& reading, const io::JsonValue& factor, double given_factor, const io::JsonValue& list,
                          const std::vector<double>& given, const Rope& rope) {
-  // Before the computation: memory follows what the file has, not what it claims.
   if (static_cast<std::int64_t>(given.size()) != rope.pairs()) {
     FileError error =
         list.error(ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("{} numbers, dim / 2"), rope.pairs()));
@@ -82,6 +81,7 @@ io::JsonValue place_of(const io::JsonValue& rotate, std::string_view field) {
   return has_element ? value->items()[static_cast<std::size_t>(index)] : *value;
 }
 
+// An error at that value: "expected factor to be a finite number above 0, got -2".
 FileError broken_rule(const io::JsonValue& rotate, const Problem& problem) {
   std::string must = problem.must;
   if (must.ends_with(',')) must.pop_back();
