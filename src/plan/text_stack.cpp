@@ -162,13 +162,16 @@ bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
 TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   TextStack result{.stack = {.name = "decoder", .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
   const Sourced<std::int64_t> layers = scope.required_integer(keys::kLayers, {1, kMaxLayers});
-  StackFacts facts{.shape = read_attention_shape(scope),
-                   .pattern = read_layer_pattern(scope, layers.value),
-                   .scores = {},
-                   .masks = {},
-                   .trained_length = scope.required_integer(keys::kLength, {1, kMaxPosition})};
-  facts.scores = read_layer_scores(scope, facts.shape);
-  facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
+  AttentionShape shape = read_attention_shape(scope);
+  LayerPattern pattern = read_layer_pattern(scope, layers.value);
+  Sourced<std::int64_t> trained_length = scope.required_integer(keys::kLength, {1, kMaxPosition});
+  LayerScores scores = read_layer_scores(scope, shape);
+  LayerMasks masks = read_layer_masks(scope, pattern, trained_length);
+  StackFacts facts{.shape = std::move(shape),
+                   .pattern = std::move(pattern),
+                   .scores = std::move(scores),
+                   .masks = std::move(masks),
+                   .trained_length = std::move(trained_length)};
   result.known = has_known_layout(scope, facts.shape);
   RopeDicts dicts(scope);
   if (scope.reader().failed()) return result;
