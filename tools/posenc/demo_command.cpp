@@ -58,8 +58,8 @@ void add_speed(Page& page, const std::vector<Contestant>& contestants) {
   }
   page.table(2, rows);
   page.entry(2, "", 2,
-             fmt::format("{} interleaved rounds of {} positions. libm: its sincos in double, into a warm buffer; the "
-                         "others: all of make_table, allocation too.",
+             fmt::format("{} interleaved rounds of {} positions over the trained length, into warm buffers. libm: its sincos in double; the others: "
+                         "all of cos_sin_into, its checks and the frequencies too.",
                          kRounds, kTimedPositions));
 }
 
@@ -114,7 +114,7 @@ int run_demo(const DemoArguments& arguments) {
   const std::vector<Rope> rotations = rotations_by_use(plan);
   if (rotations.empty()) throw UsageError{fmt::format("{}: this model turns nothing", arguments.preset)};
   const Accuracy accuracy = measure_accuracy(rotations, plan.trained_length);
-  const std::vector<Contestant> contestants = measure_speed(rotations.front());
+  const std::vector<Contestant> contestants = measure_speed(rotations.front(), plan.trained_length.value_or(kTimedPositions));
   const int written = write_output(arguments.json ? demo_json(arguments.preset, accuracy, contestants)
                                                   : demo_text(plan, accuracy, contestants));
   if (written != kOk || keeps_promise(accuracy)) return written;

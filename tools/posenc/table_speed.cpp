@@ -22,42 +22,46 @@ Spread spread(std::vector<double> values) {
   return {values[values.size() / 2], values.front(), values.back()};
 }
 
+struct Buffers {
+  std::vector<std::int64_t> positions;
+  std::vector<float> cos;  // [positions, pairs]
+  std::vector<float> sin;
+};
+
+// Positions spread evenly below `length`: libm is quicker where angles are small.
+Buffers buffers(std::int64_t pairs, std::int64_t length) {
+  Buffers made;
+  for (std::int64_t t = 0; t < kTimedPositions; ++t) made.positions.push_back(t * length / kTimedPositions);
+  made.cos.resize(static_cast<std::size_t>(kTimedPositions * pairs));
+  made.sin.resize(made.cos.size());
+  return made;
+}
+
 // What an engine writes by hand: the angle in double, sincos of libm, rounded to float.
-void fill_by_libm(const Frequencies& f, std::vector<float>& rows) {
+void fill_by_libm(const Frequencies& f, Buffers& made) {
   const std::size_t pairs = f.inv_freq.size();
-  for (std::int64_t t = 0; t < kTimedPositions; ++t) {
-    float* cos = rows.data() + static_cast<std::size_t>(t) * 2 * pairs;
+  for (std::size_t t = 0; t < made.positions.size(); ++t) {
     for (std::size_t p = 0; p < pairs; ++p) {
       double s = 0.0;
       double c = 0.0;
-      ::sincos(static_cast<double>(t) * f.inv_freq[p], &s, &c);
-      cos[p] = static_cast<float>(f.attention_factor * c);
-      cos[pairs + p] = static_cast<float>(f.attention_factor * s);
+      ::sincos(static_cast<double>(made.positions[t]) * f.inv_freq[p], &s, &c);
+      made.cos[t * pairs + p] = static_cast<float>(f.attention_factor * c);
+      made.sin[t * pairs + p] = static_cast<float>(f.attention_factor * s);
     }
   }
 }
 
-// A table whose one value is looked at, so that making it cannot be left out.
-void make_one(const RotaryLayout& layout, const Frequencies& f, Isa isa, volatile float& seen) {
-  seen = make_table(layout, f, {.count = kTimedPositions, .isa = isa}).rows().back();
-}
-
 }  // namespace
 
-std::vector<Contestant> measure_speed(const Rope& rope) {
+std::vector<Contestant> measure_speed(const Rope& rope, std::int64_t length) {
   const Frequencies f = frequencies(rope);
-  const RotaryLayout places = layout(rope);
-  std::vector<float> rows(static_cast<std::size_t>(kTimedPositions * 2 * rope.pairs()));
-  volatile float seen = 0.0F;
+  Buffers made = buffers(rope.pairs(), length);
 
   std::vector<Contestant> contestants{{"libm", {}, {}}};
-  std::vector<std::function<void()>> work{[&] {
-    fill_by_libm(f, rows);
-    seen = rows.back();
-  }};
+  std::vector<std::function<void()>> work{[&] { fill_by_libm(f, made); }};
   for (const Isa isa : supported_isas()) {
     contestants.push_back({std::string(name(isa)), {}, {}});
-    work.emplace_back([&, isa] { make_one(places, f, isa, seen); });
+    work.emplace_back([&, isa] { cos_sin_into(rope, made.positions, made.cos, made.sin, {.isa = isa}); });
   }
 
   for (const auto& once : work) once();  // warm

@@ -1,4 +1,4 @@
-// How fast the library makes angle tables, against a loop of libm's sincos in double, interleaved in one run.
+// How fast the library computes angles, against a loop of libm's sincos in double, interleaved in one run.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ struct Contestant {
 };
 
 inline constexpr int kRounds = 51;
-inline constexpr std::int64_t kTimedPositions = 2048;  // 1 MiB of cos and sin for 64 pairs: within a second-level cache
+inline constexpr std::int64_t kTimedPositions = 4096;  // 2 MiB of cos and sin for 64 pairs
 
-// libm first, then each supported instruction set. Every round lets each contestant fill one table; the library's
-// time includes all of make_table, allocation too, libm's loop writes into a buffer that is already there.
-std::vector<Contestant> measure_speed(const Rope& rope);
+// libm first, then each supported instruction set. Every round lets each contestant fill the same warm buffers; the
+// library's time is all of cos_sin_into: its checks and the scheme's frequencies too. Positions lie below `length`.
+std::vector<Contestant> measure_speed(const Rope& rope, std::int64_t length);
 
 }  // namespace posenc::tool
