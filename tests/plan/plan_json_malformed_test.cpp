@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "posenc/plan.h"
@@ -41,6 +42,9 @@ struct Case {
   const char* path;
   const char* fragment;
 };
+
+// GoogleTest would print the bytes, pointers and all, into the test's name.
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class Malformed : public ::testing::TestWithParam<Case> {};
 
