@@ -31,7 +31,7 @@ char last_before(std::string_view text, std::size_t offset) {
 }
 
 // What people who write JSON by hand, or print it from Python, most often meant.
-std::string_view hint(std::string_view text, std::size_t offset, std::string_view token) {
+std::string_view hint(std::string_view text, std::size_t offset) {
   struct Slip {
     std::string_view begin;
     std::string_view says;
@@ -54,7 +54,7 @@ std::string_view hint(std::string_view text, std::size_t offset, std::string_vie
   if ((text[offset] == ']' || text[offset] == '}') && last_before(text, offset) == ',') {
     return "JSON takes no comma before a closing bracket";
   }
-  const auto meant = [&](const Slip& slip) { return token.starts_with(slip.begin); };
+  const auto meant = [rest = text.substr(offset)](const Slip& slip) { return rest.starts_with(slip.begin); };
   const auto slip = std::find_if(kSlips.begin(), kSlips.end(), meant);
   return slip == kSlips.end() ? std::string_view{} : slip->says;
 }
@@ -97,7 +97,7 @@ FileError unexpected(const JsonTree& tree, std::size_t offset, std::string_view 
   FileError error = tree.error_at(ErrorKind::json_syntax, offset);
   error.expected = expected;
   error.got = token_at(tree.text, offset);
-  error.detail = hint(tree.text, offset, error.got);
+  error.detail = hint(tree.text, offset);
   return error;
 }
 

@@ -17,7 +17,7 @@ ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, cons
 
 std::vector<Place> ConfigScope::candidates(const Key& key) {
   std::vector<std::string_view> names(key.names.begin(), key.names.end());
-  std::ranges::stable_partition(names, [&](std::string_view name) {
+  std::stable_partition(names.begin(), names.end(), [&](std::string_view name) {
     return std::ranges::find(family_.own_names, name) != family_.own_names.end();
   });
   std::vector<Place> found;

@@ -145,7 +145,7 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
   }
   const std::int64_t n = scope.family().default_pattern;
   return {types_where(layers, [n](std::int64_t i) { return (i + 1) % n != 0; }),
-          fmt::format(FMT_COMPILE("default: every {}th layer of the {} family is full"), n, scope.family().name)};
+          fmt::format(FMT_COMPILE("default: one layer in {} of the {} family is full"), n, scope.family().name)};
 }
 
 // Families whose class makes layer_types from another key, where the file has none.

@@ -87,8 +87,8 @@ void add_table_errors(Page& page, const Plan& plan, const std::vector<RopeOf>& r
   for (const auto& [rope, who] : ropes) {
     if (!is_turned_by_time(*rope)) continue;
     const std::int64_t judged = std::min(kJudgedPositions, *end);
-    const auto largest = [&](Angles angles) {
-      return number(angle_error(*rope, angles, *end, judged, plan.length).largest, 2);
+    const auto largest = [&, &turned = *rope](Angles angles) {
+      return number(angle_error(turned, angles, *end, judged, plan.length).largest, 2);
     };
     add_statement(page, name, who,
                   fmt::format("off by up to {} in float32 and {} in bfloat16, in the last {} before {}",

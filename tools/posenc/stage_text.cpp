@@ -18,6 +18,8 @@ template <typename... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <typename... F>
+Overloaded(F...) -> Overloaded<F...>;  // Clang 14 does not deduce it
 
 std::string_view convention_text(SinusoidConvention convention) {
   switch (convention) {
