@@ -25,7 +25,8 @@ AngleError angle_error(const Rope& rope, Angles angles, std::int64_t end, std::i
   for (std::size_t i = 0; i < exact.rows().size(); ++i) {
     const double difference = std::abs(static_cast<double>(rounded.rows()[i]) - static_cast<double>(exact.rows()[i]));
     if (difference <= out.largest) continue;
-    out = {difference, options.start + static_cast<std::int64_t>(i / (2 * pairs)), static_cast<std::int64_t>(i % pairs)};
+    out = {difference, options.start + static_cast<std::int64_t>(i / (2 * pairs)),
+           static_cast<std::int64_t>(i % pairs)};
   }
   return out;
 }

@@ -26,7 +26,10 @@ float to_bfloat16(float x) {
 
 AngleRule::AngleRule(std::span<const double> inv_freq, std::span<const std::int32_t> axis_of_pair, double factor,
                      Angles angles, const kernels::KernelTable& table)
-    : table_(table), angles_(angles), factor_(factor), pairs_(std::ssize(inv_freq)),
+    : table_(table),
+      angles_(angles),
+      factor_(factor),
+      pairs_(std::ssize(inv_freq)),
       axis_of_pair_(axis_of_pair.begin(), axis_of_pair.end()) {
   if (angles == Angles::exact) {
     turns_ = turns(inv_freq);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cpu/angle_rows.h"
 #include "cpu/check_table.h"
@@ -17,10 +18,10 @@ namespace {
 // The largest magnitude among `positions`. Throws Error for one beyond 2^53, or NaN.
 template <typename Position>
 double largest_position(std::string_view where, std::span<const Position> positions) {
-  constexpr auto kLimit = static_cast<Position>(std::integral<Position> && sizeof(Position) < 8 ? 0 : cpu::kLargest);
   double largest = 0.0;
   for (const Position position : positions) {
-    if constexpr (sizeof(Position) == 8) {
+    if constexpr (sizeof(Position) == 8) {  // int32 is always within
+      constexpr auto kLimit = static_cast<Position>(cpu::kLargest);
       if (!(position >= -kLimit && position <= kLimit)) {
         throw Error(where, {"positions", "lie within -2^53 .. 2^53", fmt::to_string(position)});
       }
@@ -44,12 +45,13 @@ Request checked(std::string_view where, const Rope& rope, std::span<const Positi
   const Frequencies found = frequencies(rope, options.length, arithmetic);
   const std::int64_t axes = std::ssize(rope.axes.names);
   if (std::ssize(positions) % axes != 0) {
-    throw Error(where, {"positions.size()", fmt::format("be a multiple of {} axes", axes),
-                        fmt::to_string(positions.size())});
+    throw Error(where,
+                {"positions.size()", fmt::format("be a multiple of {} axes", axes), fmt::to_string(positions.size())});
   }
   cpu::check_frequencies(where, found, rope.pairs());
   cpu::check_angles(where, largest_position(where, positions), found);
-  return {std::ssize(positions) / axes, axes,
+  return {std::ssize(positions) / axes,
+          axes,
           {found.inv_freq, rope.axes.of_pair, found.attention_factor, options.angles,
            cpu::kernels_for(where, options.isa)}};
 }
@@ -60,8 +62,8 @@ void write(const Request& request, std::span<const Position> positions, std::int
   for (std::int64_t first = 0; first < request.rows; first += cpu::kBlockRows) {
     const std::int64_t count = std::min(cpu::kBlockRows, request.rows - first);
     for (std::int64_t axis = 0; axis < request.axes; ++axis) {
-      const auto from = positions.subspan(static_cast<std::size_t>(axis * request.rows + first),
-                                          static_cast<std::size_t>(count));
+      const auto from =
+          positions.subspan(static_cast<std::size_t>(axis * request.rows + first), static_cast<std::size_t>(count));
       std::ranges::transform(from, block.begin() + axis * cpu::kBlockRows,
                              [](Position position) { return static_cast<double>(position); });
     }
@@ -108,13 +110,13 @@ CosSin cos_sin(const Rope& rope, std::span<const double> positions, const TableO
   return make(rope, positions, options);
 }
 
-void cos_sin_into(const Rope& rope, std::span<const std::int64_t> positions, std::span<float> cos,
-                  std::span<float> sin, const TableOptions& options) {
+void cos_sin_into(const Rope& rope, std::span<const std::int64_t> positions, std::span<float> cos, std::span<float> sin,
+                  const TableOptions& options) {
   make_into(rope, positions, cos, sin, options);
 }
 
-void cos_sin_into(const Rope& rope, std::span<const std::int32_t> positions, std::span<float> cos,
-                  std::span<float> sin, const TableOptions& options) {
+void cos_sin_into(const Rope& rope, std::span<const std::int32_t> positions, std::span<float> cos, std::span<float> sin,
+                  const TableOptions& options) {
   make_into(rope, positions, cos, sin, options);
 }
 

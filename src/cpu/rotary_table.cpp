@@ -68,8 +68,11 @@ std::int64_t given_rows(std::string_view where, const char* name, std::size_t va
 }  // namespace
 
 RotaryTable::RotaryTable(RotaryLayout layout, double attention_factor, std::int64_t start, std::vector<float> rows)
-    : layout_(std::move(layout)), attention_factor_(attention_factor), start_(start),
-      count_(std::ssize(rows) / (2 * layout_.pairs())), rows_(std::move(rows)) {}
+    : layout_(std::move(layout)),
+      attention_factor_(attention_factor),
+      start_(start),
+      count_(std::ssize(rows) / (2 * layout_.pairs())),
+      rows_(std::move(rows)) {}
 
 std::span<const float> RotaryTable::cos(std::int64_t position) const {
   if (position < start_ || position - start_ >= count_) {

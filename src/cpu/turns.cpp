@@ -34,8 +34,8 @@ struct Parts {
   double lowest;
 };
 
-// f / (2 pi) by the four parts of 1 / (2 pi). The products a, b, c stand 2^-53 apart, so their halves are added level by
-// level, each sum handing its error down; what is only rounded is below 2^-158 of the whole.
+// f / (2 pi) by the four parts of 1 / (2 pi). The products a, b, c stand 2^-53 apart, so their halves are added level
+// by level, each sum handing its error down; what is only rounded is below 2^-158 of the whole.
 Parts divide_by_two_pi(double f) {
   const Sum a = two_product(f, kInverseTwoPi[0]);
   const Sum b = two_product(f, kInverseTwoPi[1]);

@@ -2,10 +2,11 @@
 //
 // In turns, an angle is x t with t = inv_freq / 2 pi = hi + lo + lowest, three doubles that do not overlap.
 //
-//   q = x t to the nearest quarter turn     adding 1.5 * 2^50 rounds to a multiple of 1/4; its two low bits: the quadrant
-//   r = ((x hi - q) + x lo) + x lowest      |r| <= 1/8 turn, with a small relative error beside zeros too: for whole
-//                                           |x| <= 2^31 the difference is exact where it cancels (docs/angles.md)
-//   cos, sin of 2 pi r                      polynomials in double, the factor inside their coefficients, one rounding
+//   q = x t to the nearest quarter turn   by adding 1.5 * 2^50, where doubles are multiples of 1/4; the two low bits of
+//                                         the sum are the quadrant
+//   r = ((x hi - q) + x lo) + x lowest    |r| <= 1/8 turn, with a small relative error beside zeros too: the difference
+//                                         is exact, or does not cancel (docs/angles.md)
+//   cos, sin of 2 pi r                    polynomials in double, the factor inside their coefficients, one rounding
 //
 // Far, beyond near_limit, whole turns are taken off first, and the quarter turn is chosen with x lo in view: x lo grows
 // to an eighth of a turn, and from 2^49 turns the sum with 1.5 * 2^50 leaves the numbers whose spacing is 1/4. The far

@@ -15,7 +15,7 @@ constexpr std::int64_t kPadding = 8;
 struct AngleRows {
   std::int64_t rows = 0;
   std::int64_t pairs = 0;
-  const double* x = nullptr;       // x[t * x_stride], or x[t * x_stride + p] when per_pair
+  const double* x = nullptr;  // x[t * x_stride], or x[t * x_stride + p] when per_pair
   std::int64_t x_stride = 0;
   bool per_pair = false;
   double near_limit = 0.0;         // |x turns| < 2^32 for |x| up to here
@@ -23,8 +23,8 @@ struct AngleRows {
   const double* lo = nullptr;      // [pairs, padded]
   const double* lowest = nullptr;  // [pairs, padded]
   double factor = 1.0;
-  float* cos = nullptr;            // row t at cos + t * out_stride, [pairs]
-  float* sin = nullptr;            // row t at sin + t * out_stride, [pairs]
+  float* cos = nullptr;  // row t at cos + t * out_stride, [pairs]
+  float* sin = nullptr;  // row t at sin + t * out_stride, [pairs]
   std::int64_t out_stride = 0;
 };
 

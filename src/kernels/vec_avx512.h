@@ -37,8 +37,7 @@ struct Avx512Vec {
   // a, negated where b's sign bit is set: a ^ (b & sign), truth table 0x78.
   static Doubles flip_sign(Doubles a, Doubles b) noexcept {
     const __m512i sign = _mm512_castpd_si512(all(-0.0));
-    return _mm512_castsi512_pd(
-        _mm512_ternarylogic_epi64(_mm512_castpd_si512(a), _mm512_castpd_si512(b), sign, 0x78));
+    return _mm512_castsi512_pd(_mm512_ternarylogic_epi64(_mm512_castpd_si512(a), _mm512_castpd_si512(b), sign, 0x78));
   }
   static Doubles magnitude(Doubles a) noexcept { return _mm512_andnot_pd(all(-0.0), a); }
   static Doubles select_by_sign(Doubles which, Doubles set, Doubles clear) noexcept {

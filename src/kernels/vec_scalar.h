@@ -29,7 +29,9 @@ struct ScalarVec {
   static Doubles product_sub(Doubles a, Doubles b, Doubles c) noexcept { return product_add(a, b, -c); }
 
   template <int kBits>
-  static Doubles shift_left(Doubles a) noexcept { return from_bits(bits(a) << kBits); }
+  static Doubles shift_left(Doubles a) noexcept {
+    return from_bits(bits(a) << kBits);
+  }
   static Doubles bit_xor(Doubles a, Doubles b) noexcept { return from_bits(bits(a) ^ bits(b)); }
   // a, negated where b's sign bit is set.
   static Doubles flip_sign(Doubles a, Doubles b) noexcept { return from_bits(bits(a) ^ (bits(b) & kSign)); }

@@ -50,12 +50,14 @@ TEST(AngleError, GrowsWithPosition) {
 TEST(AngleError, StartsAtZeroWhereThereIsLess) {
   EXPECT_EQ(angle_error(plain_rope(64), Angles::exact, 10).position, 0);
   EXPECT_ERROR((void)angle_error(plain_rope(64), Angles::exact, 0), "[angle_error] end must be at least 1 but is 0");
-  EXPECT_ERROR((void)angle_error(plain_rope(64), Angles::exact, 5, 0), "[angle_error] count must be at least 1 but is 0");
+  EXPECT_ERROR((void)angle_error(plain_rope(64), Angles::exact, 5, 0),
+               "[angle_error] count must be at least 1 but is 0");
 }
 
 TEST(AngleError, TakesTheLength) {
   const Rope rope = plain_rope(64, 1e4, DynamicScaling{2.0, 4096});
-  EXPECT_NE(angle_error(rope, Angles::float32, 16384, 64, 16384).largest, angle_error(rope, Angles::float32, 16384).largest);
+  EXPECT_NE(angle_error(rope, Angles::float32, 16384, 64, 16384).largest,
+            angle_error(rope, Angles::float32, 16384).largest);
 }
 
 }  // namespace

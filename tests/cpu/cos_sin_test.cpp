@@ -63,7 +63,8 @@ TEST(CosSin, RowsDoNotDependOnTheirNumber) {
     const std::size_t axes = rope.axes.names.size();
     const std::size_t rows = 600;
     Positions positions;
-    for (std::size_t i = 0; i < axes * rows; ++i) positions.push_back(static_cast<std::int64_t>(i * i % 100'003) - 4000);
+    for (std::size_t i = 0; i < axes * rows; ++i)
+      positions.push_back(static_cast<std::int64_t>(i * i % 100'003) - 4000);
     const CosSin all = cos_sin(rope, positions);
     for (const std::size_t t : {0U, 255U, 256U, 511U, 512U, 599U}) {
       Positions one;
@@ -184,7 +185,8 @@ TEST(CosSin, RefusesWrongPositions) {
                "[cos_sin] positions must lie within -2^53 .. 2^53 but is nan");
   EXPECT_ERROR((void)cos_sin(plain_rope(8), std::vector<double>{-std::numeric_limits<double>::infinity()}),
                "[cos_sin] positions must lie within -2^53 .. 2^53 but is -inf");
-  const std::vector<std::int32_t> ends{std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+  const std::vector<std::int32_t> ends{std::numeric_limits<std::int32_t>::min(),
+                                       std::numeric_limits<std::int32_t>::max()};
   EXPECT_EQ(cos_sin(plain_rope(8), ends).cos.size(), 8U);
   EXPECT_ERROR((void)cos_sin(three_axes(), Positions{1, 2, 3, 4}),
                "[cos_sin] positions.size() must be a multiple of 3 axes but is 4");

@@ -45,7 +45,8 @@ TEST(Isa, FollowsTheFeatures) {
   const auto has = [&](const char* feature) { return std::ranges::count(found.cpu_features, feature) == 1; };
   const auto offers = [&](Isa isa) { return std::ranges::count(found.isas, isa) == 1; };
   EXPECT_EQ(offers(Isa::avx2), has("avx2") && has("fma"));
-  EXPECT_EQ(offers(Isa::avx512), offers(Isa::avx2) && has("avx512f") && has("avx512dq") && has("avx512vl") && has("avx512bw"));
+  EXPECT_EQ(offers(Isa::avx512),
+            offers(Isa::avx2) && has("avx512f") && has("avx512dq") && has("avx512vl") && has("avx512bw"));
 }
 
 TEST(ChooseIsa, ByName) {

@@ -204,7 +204,8 @@ TEST(TableFromAngles, RoundsOnce) {
   EXPECT_ERROR(table_from_angles(eleven, radians),
                "[table_from_angles] radians.size() must be a multiple of 11 pairs but is 54");
   radians.push_back(kNan);
-  EXPECT_ERROR(table_from_angles(eleven, radians), "[table_from_angles] radians must be finite and at most 2^53 but is nan");
+  EXPECT_ERROR(table_from_angles(eleven, radians),
+               "[table_from_angles] radians must be finite and at most 2^53 but is nan");
   radians.back() = 0x1p53 + 2;
   EXPECT_ERROR(table_from_angles(eleven, radians),
                "[table_from_angles] radians must be finite and at most 2^53 but is 9007199254740994");

@@ -32,7 +32,8 @@ double relative_error(double f, double hi, double lo, double lowest) {
 
 TEST(Turns, ThreePartsKeep158Bits) {
   std::mt19937_64 random(31);
-  std::vector<double> frequencies{1.0, -1.0, 0x1p53, 1e-7, std::acos(-1.0), 2 * std::acos(-1.0), std::nextafter(1.0, 2)};
+  std::vector<double> frequencies{
+      1.0, -1.0, 0x1p53, 1e-7, std::acos(-1.0), 2 * std::acos(-1.0), std::nextafter(1.0, 2)};
   for (int i = 0; i < 50'000; ++i) {
     const double significand = 1.0 + static_cast<double>(random() >> 12U) * 0x1p-52;
     frequencies.push_back(std::ldexp(significand, i % 60 - 40));

@@ -19,7 +19,8 @@ constexpr std::int64_t kLongestTail = 2 * 8 + 1;  // twice the widest vector, an
 
 std::vector<double> ladder(std::int64_t pairs) {
   std::vector<double> out;
-  for (std::int64_t p = 0; p < pairs; ++p) out.push_back(std::pow(1e4, -static_cast<double>(p) / static_cast<double>(pairs)));
+  for (std::int64_t p = 0; p < pairs; ++p)
+    out.push_back(std::pow(1e4, -static_cast<double>(p) / static_cast<double>(pairs)));
   return out;
 }
 
@@ -71,10 +72,19 @@ TEST_P(Angles, WritesItsRowsOnly) {
         const std::int64_t stride = pairs + kGap;
         std::vector<float> cos(static_cast<std::size_t>(offset + kRows * stride), kGuard);
         std::vector<float> sin = cos;
-        table().angles({.rows = kRows, .pairs = pairs, .x = x.data(), .x_stride = per_pair ? pairs : 1,
-                        .per_pair = per_pair, .near_limit = turns.near_limit, .hi = turns.hi.data(),
-                        .lo = turns.lo.data(), .lowest = turns.lowest.data(), .factor = 1.0,
-                        .cos = cos.data() + offset, .sin = sin.data() + offset, .out_stride = stride});
+        table().angles({.rows = kRows,
+                        .pairs = pairs,
+                        .x = x.data(),
+                        .x_stride = per_pair ? pairs : 1,
+                        .per_pair = per_pair,
+                        .near_limit = turns.near_limit,
+                        .hi = turns.hi.data(),
+                        .lo = turns.lo.data(),
+                        .lowest = turns.lowest.data(),
+                        .factor = 1.0,
+                        .cos = cos.data() + offset,
+                        .sin = sin.data() + offset,
+                        .out_stride = stride});
         for (std::int64_t i = 0; i < std::ssize(cos); ++i) {
           const auto at = static_cast<std::size_t>(i);
           const std::int64_t row = (i - offset) / stride;
@@ -96,8 +106,14 @@ TEST_P(Angles, WritesItsRowsOnly) {
 TEST_P(Angles, NoRowsWriteNothing) {
   const cpu::Turns turns = cpu::turns(ladder(8));
   float untouched = 7.0F;
-  table().angles({.rows = 0, .pairs = 8, .near_limit = turns.near_limit, .hi = turns.hi.data(), .lo = turns.lo.data(),
-                  .lowest = turns.lowest.data(), .cos = &untouched, .sin = &untouched});
+  table().angles({.rows = 0,
+                  .pairs = 8,
+                  .near_limit = turns.near_limit,
+                  .hi = turns.hi.data(),
+                  .lo = turns.lo.data(),
+                  .lowest = turns.lowest.data(),
+                  .cos = &untouched,
+                  .sin = &untouched});
   EXPECT_EQ(untouched, 7.0F);
 }
 
@@ -138,7 +154,8 @@ TEST_P(Angles, PositionZeroIsExact) {
   const cpu::Turns turns = cpu::turns(ladder(11));
   for (const double factor : {1.0, 1.0 / 3.0, 0.1 * std::log(40.0) + 1.0, 0.0, 1e30}) {
     const Rows rows = run_angles(table(), turns, 11, std::vector<double>{0.0}, factor);
-    for (const float c : rows.cos) EXPECT_EQ(std::bit_cast<std::uint32_t>(c), std::bit_cast<std::uint32_t>(static_cast<float>(factor)));
+    for (const float c : rows.cos)
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(c), std::bit_cast<std::uint32_t>(static_cast<float>(factor)));
     for (const float s : rows.sin) EXPECT_EQ(std::bit_cast<std::uint32_t>(s), 0U);
   }
 }

@@ -79,7 +79,8 @@ struct Tally {
     for (std::size_t i = 0; i < isas.size(); ++i) {
       const Worst& w = worst[i];
       std::printf("  %-7s worst %.6g, %.3f of the bound: %s at position %.0f, inv_freq %.17g\n",
-                  std::string(name(isas[i].isa)).c_str(), w.error, w.error / bound, w.function, w.position, w.frequency);
+                  std::string(name(isas[i].isa)).c_str(), w.error, w.error / bound, w.function, w.position,
+                  w.frequency);
     }
   }
 };

@@ -27,7 +27,8 @@ struct Rows {
 inline Rows run_angles(const kernels::KernelTable& table, const cpu::Turns& turns, std::int64_t pairs,
                        std::span<const double> x, double factor = 1.0, bool per_pair = false) {
   const std::int64_t n = std::ssize(x) / (per_pair ? pairs : 1);
-  Rows out{std::vector<float>(static_cast<std::size_t>(n * pairs)), std::vector<float>(static_cast<std::size_t>(n * pairs))};
+  Rows out{std::vector<float>(static_cast<std::size_t>(n * pairs)),
+           std::vector<float>(static_cast<std::size_t>(n * pairs))};
   table.angles({
       .rows = n,
       .pairs = pairs,

@@ -1,5 +1,7 @@
 // x86-64, by CPUID and XGETBV (Intel SDM vol. 2A, CPUID). A feature counts only when the operating system saves its
 // registers: a hypervisor or a kernel may withhold them.
+#include "cpu/machine.h"
+
 #include <cpuid.h>
 
 #include <algorithm>
@@ -9,17 +11,15 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "cpu/machine.h"
-
 namespace posenc::cpu {
 namespace {
 
 enum class Register : std::uint8_t { eax, ebx, ecx, edx };
 
 // Bits of XCR0.
-constexpr std::uint64_t kYmm = 0x6;       // XMM and upper halves of YMM
-constexpr std::uint64_t kZmm = 0xE6;      // and opmasks, upper halves of ZMM, ZMM16 to ZMM31
-constexpr std::uint64_t kTiles = 0x60000; // TILECFG and TILEDATA
+constexpr std::uint64_t kYmm = 0x6;        // XMM and upper halves of YMM
+constexpr std::uint64_t kZmm = 0xE6;       // and opmasks, upper halves of ZMM, ZMM16 to ZMM31
+constexpr std::uint64_t kTiles = 0x60000;  // TILECFG and TILEDATA
 
 struct Feature {
   const char* name;
@@ -30,6 +30,7 @@ struct Feature {
   std::uint64_t saved;
 };
 
+// clang-format off
 constexpr std::array kFeatures{
     Feature{"avx2", 7, 0, Register::ebx, 5, kYmm},
     Feature{"fma", 1, 0, Register::ecx, 12, kYmm},
@@ -46,6 +47,7 @@ constexpr std::array kFeatures{
     Feature{"amx_bf16", 7, 0, Register::edx, 22, kTiles},
     Feature{"amx_int8", 7, 0, Register::edx, 25, kTiles},
 };
+// clang-format on
 
 using Registers = std::array<std::uint32_t, 4>;  // eax, ebx, ecx, edx
 
