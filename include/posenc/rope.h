@@ -44,6 +44,7 @@ class Required {
 };
 
 // ---- Scaling rules. Members carry their Hugging Face names. Lengths are in tokens. ----
+// Every member but pairing has an initialiser, so that naming only some of them is not even a warning.
 
 // Position interpolation, arXiv 2306.15595: inv_freq / factor.
 struct LinearScaling {
@@ -75,24 +76,24 @@ struct QwenNtkScaling {
 struct YarnScaling {
   double factor = 1.0;
   std::int64_t original_max_position_embeddings = 0;
-  std::optional<double> attention_factor;
-  std::optional<double> beta_fast;
-  std::optional<double> beta_slow;
-  std::optional<double> mscale;
-  std::optional<double> mscale_all_dim;
+  std::optional<double> attention_factor = {};
+  std::optional<double> beta_fast = {};
+  std::optional<double> beta_slow = {};
+  std::optional<double> mscale = {};
+  std::optional<double> mscale_all_dim = {};
   bool truncate = true;
   bool operator==(const YarnScaling&) const = default;
 };
 
 // LongRoPE, arXiv 2402.13753: inv_freq / short_factor up to the original length, / long_factor beyond it (strictly).
 struct LongRopeScaling {
-  std::vector<double> short_factor;  // [dim/2]
-  std::vector<double> long_factor;   // [dim/2]
+  std::vector<double> short_factor = {};  // [dim/2]
+  std::vector<double> long_factor = {};   // [dim/2]
   std::int64_t original_max_position_embeddings = 0;
-  double factor = 1.0;  // extended length over original length
-  std::optional<double> attention_factor;  // not used beside the two below
-  std::optional<double> short_mscale;  // PhiMoE: the attention factor up to the original length
-  std::optional<double> long_mscale;   // PhiMoE: and beyond it
+  double factor = 1.0;                          // extended length over original length
+  std::optional<double> attention_factor = {};  // not used beside the two below
+  std::optional<double> short_mscale = {};      // PhiMoE: the attention factor up to the original length
+  std::optional<double> long_mscale = {};       // PhiMoE: and beyond it
   bool operator==(const LongRopeScaling&) const = default;
 };
 
@@ -114,7 +115,7 @@ struct ProportionalScaling {
 
 // One divisor per pair: inv_freq[p] / factors[p] (GGUF `rope_freqs.weight`).
 struct FactorListScaling {
-  std::vector<double> factors;  // [dim/2]
+  std::vector<double> factors = {};  // [dim/2]
   bool operator==(const FactorListScaling&) const = default;
 };
 
@@ -126,7 +127,7 @@ using Scaling = std::variant<std::monostate, LinearScaling, NtkScaling, DynamicS
 // Names of the coordinates, and for each pair the coordinate that turns it. Empty `of_pair`: the first turns all.
 struct AxisMap {
   std::vector<std::string> names{"t"};
-  std::vector<std::int32_t> of_pair;  // [dim/2] or empty
+  std::vector<std::int32_t> of_pair = {};  // [dim/2] or empty
   bool operator==(const AxisMap&) const = default;
 };
 
@@ -155,8 +156,8 @@ struct Rope {
   std::int64_t first_channel = 0;  // the first channel that turns
   std::int64_t dim = 0;            // channels that turn; even
   double base = 10000.0;           // theta in the papers
-  Scaling scaling;
-  AxisMap axes;
+  Scaling scaling = {};
+  AxisMap axes = {};
   Ladder ladder = Ladder::shared;
 
   std::int64_t pairs() const noexcept { return dim / 2; }

@@ -32,7 +32,7 @@ struct RotaryLayout {
   std::int64_t head_dim = 0;
   std::int64_t first_channel = 0;
   std::int64_t dim = 0;
-  AxisMap axes;
+  AxisMap axes = {};
 
   std::int64_t pairs() const noexcept { return dim / 2; }
   bool operator==(const RotaryLayout&) const = default;
@@ -41,11 +41,11 @@ struct RotaryLayout {
 POSENC_API RotaryLayout layout(const Rope& rope);
 
 struct TableOptions {
-  std::int64_t start = 0;               // first position
-  std::int64_t count = 0;               // positions start .. start + count - 1
-  std::optional<std::int64_t> length;   // of the sequence, for rules that depend on it; default: see frequencies()
+  std::int64_t start = 0;                   // first position
+  std::int64_t count = 0;                   // positions start .. start + count - 1
+  std::optional<std::int64_t> length = {};  // of the sequence, for rules that depend on it; default: see frequencies()
   Angles angles = Angles::exact;
-  std::int64_t max_bytes = 1LL << 30;   // a larger table is refused with Error before anything is allocated
+  std::int64_t max_bytes = 1LL << 30;       // a larger table is refused with Error before anything is allocated
   Isa isa = Isa::automatic;
 };
 

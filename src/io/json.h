@@ -35,8 +35,8 @@ class JsonValue {
 
   // Each of these asks for a value of one type and says what is wrong when it is another.
   Result<bool> as_bool() const;
-  Result<double> as_double() const;        // finite, else ErrorKind::not_finite
-  Result<std::int64_t> as_int() const;     // 4096.0 is 4096; 4096.5 and 2^63 are ErrorKind::out_of_range
+  Result<double> as_double() const;     // finite, else ErrorKind::not_finite
+  Result<std::int64_t> as_int() const;  // 4096.0 is 4096; 4096.5 and 2^63 are ErrorKind::out_of_range
   Result<std::string_view> as_string() const;
   std::string_view text() const noexcept;  // a number's own text, a string's content; else empty
 

@@ -88,9 +88,9 @@ NumberScan scan_number(std::string_view text) noexcept {
   Cursor in{text};
   const bool negative = in.take('-');
   if (in.peek() == 'I') {
-    if (!in.take("Infinity")) return {in.at, "Infinity"};
+    if (!in.take("Infinity")) return {in.at, negative ? "Infinity" : "a value"};
   } else if (!negative && in.peek() == 'N') {
-    if (!in.take("NaN")) return {in.at, "NaN"};
+    if (!in.take("NaN")) return {in.at, "a value"};
   } else {
     if (in.take('0')) {
       if (is_digit(in.peek())) return {in.at, "a number without a leading zero"};

@@ -122,7 +122,7 @@ class TreeBuilder {
 
   JsonTree& tree_;
   const JsonStream& in_;
-  std::vector<std::uint32_t> open_;                              // the containers around this place, outermost first
+  std::vector<std::uint32_t> open_;                               // the containers around this place, outermost first
   std::vector<std::pair<std::uint32_t, std::uint32_t>> doubles_;  // keys that are the same, as nodes
   std::optional<FileError> error_;
 };
@@ -206,9 +206,7 @@ void TreeBuilder::list_duplicates() {
 }
 
 // From where the number began: "1." says more than the character after it.
-std::string TreeBuilder::number_token() const {
-  return unexpected(tree_, in_.token(), {}).got;
-}
+std::string TreeBuilder::number_token() const { return unexpected(tree_, in_.token(), {}).got; }
 
 FileError refused(std::string_view name, ErrorKind kind, std::string expected, std::string got) {
   FileError error;
@@ -246,8 +244,8 @@ Result<JsonDocument> JsonDocument::parse(std::string_view text, std::string_view
   JsonStream in(tree->text, tree->text_begin);
   TreeBuilder builder(*tree, in);
   Reader reader;
-  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
-                              rapidjson::kParseNumbersAsStringsFlag;
+  constexpr unsigned kFlags =
+      rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
   const rapidjson::ParseResult verdict = reader.Parse<kFlags>(in, builder);
   // Reading stopped without complaint at a NUL byte behind the document.
   const bool left = !verdict.IsError() && in.Tell() < tree->text.size();

@@ -23,6 +23,8 @@ std::string token_at(std::string_view text, std::size_t offset) {
   return shorten(rest.substr(0, rest.find_first_of(kDelimiters)), kMaxShownToken);
 }
 
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 char last_before(std::string_view text, std::size_t offset) {
   const std::size_t at = text.substr(0, offset).find_last_not_of(kSpace);
   return at == std::string_view::npos ? '\0' : text[at];
@@ -100,6 +102,10 @@ FileError unexpected(const JsonTree& tree, std::size_t offset, std::string_view 
 }
 
 FileError syntax_error(const JsonTree& tree, rapidjson::ParseErrorCode code, std::size_t offset) {
+  if (code == rapidjson::kParseErrorValueInvalid) {
+    // RapidJSON stops within a word that begins as null, true or false do.
+    while (offset > tree.text_begin && is_letter(tree.text[offset - 1])) --offset;
+  }
   const std::string_view rest = std::string_view(tree.text).substr(std::min(offset, tree.text.size()));
   if (code == rapidjson::kParseErrorStringInvalidEncoding || (!rest.empty() && first_code_point(rest).length == 0)) {
     FileError error = tree.error_at(ErrorKind::json_utf8, offset);
@@ -107,8 +113,8 @@ FileError syntax_error(const JsonTree& tree, rapidjson::ParseErrorCode code, std
     error.got = hexadecimal(rest.substr(0, 4));
     return error;
   }
-  const bool in_string = code == rapidjson::kParseErrorStringEscapeInvalid ||
-                         code == rapidjson::kParseErrorStringMissQuotationMark;
+  const bool in_string =
+      code == rapidjson::kParseErrorStringEscapeInvalid || code == rapidjson::kParseErrorStringMissQuotationMark;
   const bool control = in_string && !rest.empty() && static_cast<unsigned char>(rest.front()) < 0x20;
   FileError error = unexpected(tree, offset, control ? "a control character as an escape" : expectation(code));
   error.kind = kind_of(code);

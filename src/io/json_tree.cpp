@@ -42,7 +42,8 @@ std::string JsonTree::pointer(std::uint32_t node, std::size_t limit) const {
       continue;
     }
     for (const char c : key_of(*step)) {
-      if (out.size() >= limit) return out + "...";
+      // Between characters.
+      if (out.size() >= limit && (static_cast<unsigned char>(c) & 0xC0U) != 0x80U) return out + "...";
       if (c == '~') {
         out += "~0";
       } else if (c == '/') {

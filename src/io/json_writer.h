@@ -76,7 +76,7 @@ class JsonWriter {
 
  private:
   struct Open {
-    char bracket;       // '{' or '['
+    char bracket;  // '{' or '['
     JsonLayout layout;
     bool empty;
   };

@@ -22,7 +22,7 @@ struct Magic {
 constexpr std::array<Magic, 24> kMagic = {{
     {"\x1F\x8B"sv, "a gzip archive"},
     {"BZh"sv, "a bzip2 archive"},
-    {"\xFD" "7zXZ\0"sv, "an xz archive"},
+    {"\xFD\x37zXZ\0"sv, "an xz archive"},
     {"\x28\xB5\x2F\xFD"sv, "a Zstandard archive"},
     {"7z\xBC\xAF\x27\x1C"sv, "a 7-Zip archive"},
     {"GGUF"sv, "a GGUF model"},
@@ -37,7 +37,7 @@ constexpr std::array<Magic, 24> kMagic = {{
     {"\x89PNG\r\n\x1A\n"sv, "a PNG picture"},
     {"\xFF\xD8\xFF"sv, "a JPEG picture"},
     {"%PDF-"sv, "a PDF document"},
-    {"\x7F" "ELF"sv, "an ELF program or library"},
+    {"\x7F\x45LF"sv, "an ELF program or library"},
     {"version https://git-lfs.github.com/spec/"sv, "a Git LFS pointer: the file itself was not downloaded"},
     {"\x80\x02"sv, "a Python pickle"},
     {"\x80\x03"sv, "a Python pickle"},

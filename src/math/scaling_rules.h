@@ -5,7 +5,7 @@
 //
 // The float order of steps is that of Hugging Face transformers 5.23.0, modeling_rope_utils.py: what Python computes on
 // scalars is double there and here, what it computes on tensors is float.
-// frequencies.cpp visits the variant, so a rule without these two does not compile.
+// frequencies.cpp visits the variant, so a rule without these two does not build.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,8 @@ TEST(FileError, MessageHasEveryPart) {
 TEST(FileError, MessageLeavesOutWhatIsNotKnown) {
   FileError error = full();
   error.line = error.column = -1;
-  EXPECT_EQ(error.message(), "config.json: /rope_scaling/factor: expected a number above 0, got -2 (a factor stretches)");
+  EXPECT_EQ(error.message(),
+            "config.json: /rope_scaling/factor: expected a number above 0, got -2 (a factor stretches)");
   error.path.clear();
   error.detail.clear();
   EXPECT_EQ(error.message(), "config.json: expected a number above 0, got -2");

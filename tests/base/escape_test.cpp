@@ -10,7 +10,8 @@ namespace {
 using namespace std::string_literals;
 
 TEST(Escape, KeepsHonestText) {
-  for (const std::string text : {"", "plain ASCII ~ \\ \" '", "\xC3\xA9", "\xE4\xBD\x8D\xE7\xBD\xAE", "\xF0\x9F\xA7\xAD"}) {
+  for (const std::string text :
+       {"", "plain ASCII ~ \\ \" '", "\xC3\xA9", "\xE4\xBD\x8D\xE7\xBD\xAE", "\xF0\x9F\xA7\xAD"}) {
     EXPECT_EQ(escape(text), text);
   }
 }
@@ -18,7 +19,9 @@ TEST(Escape, KeepsHonestText) {
 TEST(Escape, ShowsControlCharacters) {
   EXPECT_EQ(escape("a\nb\tc\rd\0e"s), "a\\x0ab\\x09c\\x0dd\\x00e");
   EXPECT_EQ(escape("\x1b[31mred\x7f"), "\\x1b[31mred\\x7f");
-  EXPECT_EQ(escape("\xC2\x9B" "31m"), "\\xc2\\x9b31m");  // U+009B, the C1 form of ESC [
+  EXPECT_EQ(escape("\xC2\x9B"
+                   "31m"),
+            "\\xc2\\x9b31m");  // U+009B, the C1 form of ESC [
 }
 
 TEST(Escape, ShowsWhatReordersOrHides) {

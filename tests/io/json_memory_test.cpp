@@ -54,7 +54,8 @@ TEST(JsonMemory, StaysWithinTheBound) {
   for (const Shape& shape : shapes) {
     double worst = 0;
     // A vector that doubles is at its worst just behind a power of two.
-    for (const std::size_t count : {100u, 1u << 16, (1u << 16) + 1, (1u << 18) - 1, 1u << 18, (1u << 18) + 1, 3u << 17}) {
+    for (const std::size_t count :
+         {100u, 1u << 16, (1u << 16) + 1, (1u << 18) - 1, 1u << 18, (1u << 18) + 1, 3u << 17}) {
       worst = std::max(worst, growth(shape.make(count)));
     }
     std::printf("%-20s %5.1f bytes of heap per byte of text\n", shape.name.c_str(), worst);

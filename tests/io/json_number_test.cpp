@@ -46,10 +46,11 @@ TEST(ScanNumber, SaysWhatIsMissingAndWhere) {
            {"1e5e5", 3, "the end of the number"},
            {"1_000", 1, "the end of the number"},
            {"12f", 2, "the end of the number"},
-           {"Inf", 0, "Infinity"},
+           {"Inf", 0, "a value"},
            {"-Inf", 1, "Infinity"},
-           {"Infinite", 0, "Infinity"},
-           {"Nan", 0, "NaN"},
+           {"Infinite", 0, "a value"},
+           {"Nan", 0, "a value"},
+           {"None", 0, "a value"},
            {"NaNs", 3, "the end of the number"},
        }) {
     const NumberScan scan = scan_number(text);
@@ -116,8 +117,8 @@ TEST(ToWhole, IsExact) {
 }
 
 TEST(ToWhole, SaysWhyNot) {
-  for (const std::string text : {"0.5", "4096.5", "1e-1", "1e-400", "1e-99999999999999999999", "12e-3",
-                                 "9223372036854775807.5"}) {
+  for (const std::string text :
+       {"0.5", "4096.5", "1e-1", "1e-400", "1e-99999999999999999999", "12e-3", "9223372036854775807.5"}) {
     EXPECT_EQ(to_whole(text).state, WholeState::fraction) << text;
   }
   for (const std::string text : {"9223372036854775808", "-9223372036854775809", "18446744073709551616", "1e19", "1e400",

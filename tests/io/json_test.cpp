@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <filesystem>
 #include <string>
 #include <utility>
+
+#include "io/text_file.h"
+#include "support/test_data.h"
 
 namespace posenc::io {
 namespace {
@@ -22,7 +25,8 @@ JsonValue member(const JsonValue& object, std::string_view key) {
 }
 
 TEST(Json, ReadsEachKind) {
-  const JsonDocument document = parsed(R"({"n": null, "t": true, "f": false, "i": -12, "d": 1.5e3, "s": "hi", "a": [1, []], "o": {}})");
+  const JsonDocument document =
+      parsed(R"({"n": null, "t": true, "f": false, "i": -12, "d": 1.5e3, "s": "hi", "a": [1, []], "o": {}})");
   const JsonValue root = document.root();
   EXPECT_EQ(root.kind(), JsonKind::object);
   EXPECT_EQ(root.size(), 8);
@@ -70,7 +74,8 @@ TEST(Json, ItemsComeInFileOrderWithKeys) {
 
 TEST(Json, FindsEachOfManyKeys) {
   std::string text = "{";
-  for (int i = 0; i < 1000; ++i) text += (i == 0 ? "" : ",") + ("\"k" + std::to_string(i * 7919 % 1000) + "\":" + std::to_string(i));
+  for (int i = 0; i < 1000; ++i)
+    text += (i == 0 ? "" : ",") + ("\"k" + std::to_string(i * 7919 % 1000) + "\":" + std::to_string(i));
   text += "}";
   const JsonDocument document = parsed(text);
   for (int i = 0; i < 1000; ++i) {
@@ -87,7 +92,8 @@ TEST(Json, PointersAreEscaped) {
 }
 
 TEST(Json, DecodesEscapes) {
-  const JsonDocument document = parsed(R"(["\"\\\/\b\f\n\r\t", "\u0000x", "\ud83e\udded", "\u4f4d", "a\u0062c", "\\ud800"])");
+  const JsonDocument document =
+      parsed(R"(["\"\\\/\b\f\n\r\t", "\u0000x", "\ud83e\udded", "\u4f4d", "a\u0062c", "\\ud800"])");
   const std::vector<JsonValue> strings = document.root().items();
   EXPECT_EQ(*strings[0].as_string(), "\"\\/\b\f\n\r\t");
   EXPECT_EQ(*strings[1].as_string(), std::string_view("\0x", 2));
@@ -123,7 +129,8 @@ TEST(Json, DuplicatesAreListedInFileOrderWithLines) {
 }
 
 TEST(Json, ErrorsSayWhereAndWhatCame) {
-  const JsonDocument document = parsed("{\n  \"rope_scaling\": {\"factor\": -2, \"t\": \"lin\", \"l\": [1, 2], \"o\": {\"a\": 1}}}");
+  const JsonDocument document =
+      parsed("{\n  \"rope_scaling\": {\"factor\": -2, \"t\": \"lin\", \"l\": [1, 2], \"o\": {\"a\": 1}}}");
   const JsonValue scaling = member(document.root(), "rope_scaling");
   const FileError error = member(scaling, "factor").error(ErrorKind::out_of_range, "a number above 0", "why");
   EXPECT_EQ(error.message(), "config.json:2:30: /rope_scaling/factor: expected a number above 0, got -2 (why)");
@@ -162,6 +169,21 @@ TEST(Json, ByteOrderMarkIsSkippedAndTold) {
   const FileError error = member(document.root(), "a").as_string().error();
   EXPECT_EQ(error.offset, 9);
   EXPECT_EQ(error.column, 7);
+}
+
+TEST(Json, PublishedConfigsAreRead) {
+  POSENC_NEED_DATA("configs");
+  int seen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data() / "configs")) {
+    const Result<std::string> text = read_text_file(entry.path(), kMaxJsonBytes);
+    ASSERT_TRUE(text.ok()) << text.error().message();
+    const Result<JsonDocument> document = JsonDocument::parse(*text, entry.path().native());
+    ASSERT_TRUE(document.ok()) << document.error().message();
+    EXPECT_EQ(document->root().kind(), JsonKind::object) << entry.path();
+    EXPECT_GT(document->root().size(), 0) << entry.path();
+    ++seen;
+  }
+  EXPECT_GT(seen, 0);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace posenc::io {
 namespace {
 
 TEST(LooksLike, KnowsNoJson) {
-  for (const std::string text : {"", "{}", "[1]", " {\"a\": 1}", "\xEF\xBB\xBF{}", "null", "version", "NaN", "BZ", "\"<html>\"", "7"}) {
+  for (const std::string text :
+       {"", "{}", "[1]", " {\"a\": 1}", "\xEF\xBB\xBF{}", "null", "version", "NaN", "BZ", "\"<html>\"", "7"}) {
     EXPECT_EQ(looks_like(text), std::nullopt) << text;
   }
 }

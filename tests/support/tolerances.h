@@ -1,0 +1,149 @@
+// Every tolerance of the tests: a formula with its derivation, never a number found by trying.
+//
+// A bound far above what is observed hides mistakes, so a suite that measures rounding collects observed / bound in an
+// ErrorRatio, prints the largest, and fails where it leaves [0.01, 1].
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "posenc/rope.h"
+
+namespace posenc::test {
+
+// ---- Rounding ----
+
+// The largest relative error of one correctly rounded operation.
+inline constexpr double kDoubleRounding = 0x1p-53;
+inline constexpr double kFloatRounding = 0x1p-24;
+
+// Numbers printed with that many decimals, or significant digits, are off by half a unit of the last.
+inline double printed_decimals(int decimals) { return 0.5 * std::pow(10.0, -decimals); }
+inline double printed_digits(double value, int digits) {
+  if (value == 0) return 0;
+  return 0.5 * std::pow(10.0, std::floor(std::log10(std::abs(value))) + 1 - digits);
+}
+
+// ---- Frequencies ----
+
+// By how much a change of a blend weight changes the blended frequency, relatively.
+// f = (1 - t)/s + t, t in [0, 1]: |f'|/f <= |1 - 1/s| / min(1, 1/s).
+inline double blend_gain(double s) { return std::abs(1 - 1 / s) / std::min(1.0, 1 / s); }
+
+// How wrong the blend weight t of a rule's ramp may be, when each rounding is `rounding` and inv_freq is off by
+// `ladder`, relatively.
+inline double ramp_error(const Rope& rope, double rounding, double ladder) {
+  if (const auto* llama3 = std::get_if<Llama3Scaling>(&rope.scaling)) {
+    // t = (L/w - low)/(high - low) with L/w <= high: L/w is off by `ladder` and two roundings, the difference by one.
+    const double span = llama3->high_freq_factor - llama3->low_freq_factor;
+    return span > 0 ? (ladder + 3 * rounding) * llama3->high_freq_factor / span : 0.0;
+  }
+  if (const auto* yarn = std::get_if<YarnScaling>(&rope.scaling)) {
+    // Truncated, the range is whole and only the quotient and 1 - t round. Else c(r) = dim ln(x) / (2 ln base) carries
+    // about 10 roundings (3 in x, which count in full when ln x is near 1; 2 for each logarithm; 3 to combine), at each
+    // end of a range whose ends are below dim, divided by its width.
+    if (yarn->truncate) return 3 * rounding;
+    const auto turns = [&](double r) {
+      const double x = static_cast<double>(yarn->original_max_position_embeddings) / (r * 2 * std::numbers::pi);
+      return static_cast<double>(rope.dim) * std::log(x) / (2 * std::log(rope.base));
+    };
+    const double fast = turns(yarn->beta_fast.value_or(32));
+    const double slow = turns(yarn->beta_slow.value_or(1));
+    return 3 * rounding + 2 * 10 * kDoubleRounding * std::max(fast, slow) / std::max(slow - fast, 0.001);
+  }
+  return 0;
+}
+
+inline double scaling_factor(const Rope& rope) {
+  if (const auto* yarn = std::get_if<YarnScaling>(&rope.scaling)) return yarn->factor;
+  if (const auto* llama3 = std::get_if<Llama3Scaling>(&rope.scaling)) return llama3->factor;
+  return 1;
+}
+
+// frequencies() in double against the real number, relatively. `base` is the base after the rule.
+//   exponent 2p/dim rounded: e ln(base) roundings in the power, e < 1; an NTK base has its own exponent rounded, which
+//   adds as much again, and 3 for its power and product; pow 2 (glibc: below 1 ulp), reciprocal 1, the rule's steps 4.
+inline double exact_frequency_bound(const Rope& rope, double base) {
+  const double ladder = (2 * std::log(base) + 3 + 2 + 1 + 4) * kDoubleRounding;
+  return ladder + blend_gain(scaling_factor(rope)) * ramp_error(rope, kDoubleRounding, ladder);
+}
+
+// frequencies() in float against torch's float, relatively. Both run the same rounded steps on the same numbers but
+// for the power: SLEEF's is within 1 ulp, ours within half: the floats differ by at most 1 ulp, 2^-23. Each step after
+// it rounds on both sides: reciprocal, product, product, sum.
+inline double float_frequency_bound(const Rope& rope) {
+  const double ladder = 2 * kFloatRounding + 2 * 4 * kFloatRounding;
+  const bool from_ladder = std::holds_alternative<Llama3Scaling>(rope.scaling);  // YaRN's ramp does not depend on it
+  return ladder + (from_ladder ? blend_gain(scaling_factor(rope)) * ramp_error(rope, 2 * kFloatRounding, ladder) : 0.0);
+}
+
+// frequencies() in float against the same in double, without a rule. Exponent and power: ln(base) + 1 roundings to
+// float; reciprocal: 1.
+inline double float_ladder_bound(double base) { return (std::log(base) + 2) * kFloatRounding; }
+
+// A dump of torch's float frequencies against frequencies() in double, relatively. Power 2 roundings to float,
+// reciprocal 1, a rule's steps 3: 3.6e-7, as long as the exponent is a float, which it is for dims that are powers of
+// two. For others its rounding counts ln(base) times in the power: 9e-7 at worst for dim 96 and base 1e4; the dump's
+// readers observed 3.3e-7 there, and its acceptance is set at this.
+inline constexpr double kDumpedFrequency = 4e-7;
+
+// torch.testing.assert_close, as transformers' own tests call it.
+inline constexpr double kTransformersTests = 1e-5;
+
+// One frequency by two ways that differ in at most two divisions each: 4 roundings.
+inline constexpr double kSameFrequency = 4 * kDoubleRounding;
+
+// Attention factors, relatively: two logarithms at 1 ulp (4), a quotient, a root or a product, a sum and a quotient.
+inline constexpr double kAttentionFactor = 8 * kDoubleRounding;
+
+// ---- Rotations ----
+
+// A channel of a head turned once by the reference, |x| <= largest: cos and sin within 1 ulp (2 roundings), a product
+// (1), times |cos| + |sin| <= sqrt 2, and a sum (1) of at most sqrt 2 largest.
+inline double rotation_bound(double largest) { return 4 * std::sqrt(2.0) * largest * kDoubleRounding; }
+
+// Turned by a, then by b, against once by a + b, the angles being exact: the first turn's error is turned on and so at
+// most sqrt 2 as large, the second turns numbers up to sqrt 2 largest.
+inline double composition_bound(double largest) { return (1 + 2 * std::sqrt(2.0)) * rotation_bound(largest); }
+
+// A dot product of two heads that were turned `turns` times altogether, the sum being compensated: by Cauchy-Schwarz
+// each turn adds 4 sqrt 2 roundings of the length of each pair, and each product and the result 1.
+inline double turned_dot_bound(double norm_q, double norm_k, double turns) {
+  return norm_q * norm_k * (4 * std::sqrt(2.0) * turns + 2) * kDoubleRounding;
+}
+
+// The largest observed / bound of a suite.
+class ErrorRatio {
+ public:
+  explicit ErrorRatio(std::string suite) : suite_(std::move(suite)) {}
+
+  void add(double observed, double bound, std::string_view where) {
+    const double ratio = observed == 0 ? 0.0 : observed / bound;
+    if (!(ratio <= largest_)) {  // a NaN too
+      largest_ = ratio;
+      where_ = where;
+    }
+  }
+
+  // Prints the largest ratio and expects it in [least, 1].
+  void expect(double least = 0.01) const {
+    std::printf("[  ratio   ] %s: %.3f at %s\n", suite_.c_str(), largest_, where_.c_str());
+    EXPECT_LE(largest_, 1.0) << suite_ << " at " << where_;
+    EXPECT_GE(largest_, least) << suite_ << ": the bound is too loose to see a mistake";
+  }
+
+ private:
+  std::string suite_;
+  std::string where_ = "nowhere";
+  double largest_ = 0.0;
+};
+
+}  // namespace posenc::test
