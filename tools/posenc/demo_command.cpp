@@ -50,7 +50,7 @@ void add_accuracy(Page& page, const Accuracy& accuracy) {
 
 void add_speed(Page& page, const std::vector<Contestant>& contestants) {
   page.blank();
-  page.line(page.paint(Style::bold, "speed: one cos and one sin, one thread"));
+  page.line(page.paint(Style::bold, "speed: one cos and one sin, processor time of one thread"));
   std::vector<std::vector<std::string>> rows{{"maker", "ns: median (range)", "times libm: median (range)"}};
   for (const Contestant& c : contestants) {
     const bool is_libm = &c == &contestants.front();
