@@ -11,13 +11,19 @@ namespace {
 std::atomic<std::int64_t> held{0};
 std::atomic<std::int64_t> peak{0};
 
-void* take(std::size_t size) {
+void* take_or_null(std::size_t size) noexcept {
   void* block = std::malloc(size == 0 ? 1 : size);
-  if (block == nullptr) throw std::bad_alloc();
+  if (block == nullptr) return nullptr;
   const std::int64_t now = held += static_cast<std::int64_t>(malloc_usable_size(block));
   std::int64_t highest = peak;
   while (now > highest && !peak.compare_exchange_weak(highest, now)) {
   }
+  return block;
+}
+
+void* take(std::size_t size) {
+  void* block = take_or_null(size);
+  if (block == nullptr) throw std::bad_alloc();
   return block;
 }
 
@@ -31,6 +37,8 @@ void give_back(void* block) noexcept {
 // The aligned forms stay as they are: nothing that is measured uses them.
 void* operator new(std::size_t size) { return take(size); }
 void* operator new[](std::size_t size) { return take(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return take_or_null(size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return take_or_null(size); }
 void operator delete(void* block) noexcept { give_back(block); }
 void operator delete[](void* block) noexcept { give_back(block); }
 void operator delete(void* block, std::size_t) noexcept { give_back(block); }
