@@ -1,4 +1,4 @@
-// What a family of models does with positions, as data: one row per family in families.cpp.
+// What a family of models does with positions, as data: one row per family in families_*.cpp.
 //
 // A row says which rule holds where the config leaves a choice to the class; the rules themselves are in
 // attention_shape, layer_pattern, rope_draft and text_stack. A new family is a row, unless it needs a new rule.
@@ -53,6 +53,7 @@ enum class Windows : std::uint8_t {
 // Which layers turn.
 enum class Turning : std::uint8_t {
   every_layer,
+  no_layer,
   listed,                 // no_rope_layers (1: turns), or all but each n-th: no_rope_layer_interval
   sliding_layers,         // those with a window (Cohere 2)
   sliding_or_windowless,  // the same, and all of them when the model has no window (EXAONE 4)
@@ -117,7 +118,6 @@ const Family* find_family_of_class(std::string_view architecture) noexcept;
 // Whether `architecture` is one of the family's classes: a stem and a known ending.
 bool has_class(const Family& family, std::string_view architecture) noexcept;
 
-std::span<const Family> families() noexcept;
 // The source of what a row decides: "default: the llama family".
 std::string family_default(const Family& family);
 

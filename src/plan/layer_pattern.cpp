@@ -232,6 +232,7 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   if (turning == Turning::sliding_layers || turning == Turning::sliding_or_windowless) {
     let_sliding_layers_turn(scope, pattern);
   }
+  if (turning == Turning::no_layer) std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.turns = false; });
   set_kinds(read_layer_kinds(scope, layers), pattern);
   return pattern;
 }
