@@ -14,6 +14,7 @@
 namespace posenc::plan {
 namespace {
 
+using io::JsonKind;
 using io::JsonValue;
 
 // A file without a model_type and without architectures is a model's when it has one of these.
