@@ -65,7 +65,13 @@ inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window
                                                "sliding_window_attention_size"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
-inline constexpr std::string_view kLayerTypes[] = {"layer_types"};
+inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_type"};
+inline constexpr std::string_view kKindLetters[] = {"hybrid_override_pattern"};
+inline constexpr std::string_view kAttentionInterval[] = {"full_attention_interval"};
+inline constexpr std::string_view kLinearAttention[] = {"linear_attn_config"};
+inline constexpr std::string_view kBlocks[] = {"block_configs"};
+inline constexpr std::string_view kCrossLayers[] = {"cross_attention_layers"};
+inline constexpr std::string_view kPredictionLayers[] = {"num_nextn_predict_layers", "num_mtp_layers"};
 inline constexpr std::string_view kWindowPattern[] = {"sliding_window_pattern", "global_local_attention_pattern"};
 inline constexpr std::string_view kChunk[] = {"attention_chunk_size"};
 inline constexpr std::string_view kRotatingLayers[] = {"no_rope_layers"};
@@ -130,6 +136,16 @@ inline constexpr Key kMaxWindowLayers{key_names::kMaxWindowLayers,
                                       "layers from this one on have the window; Qwen2-MoE: even layers below it"};
 inline constexpr Key kLayerTypes{key_names::kLayerTypes,
                                  "what each layer sees, or is; one entry more than layers is allowed"};
+inline constexpr Key kKindLetters{key_names::kKindLetters,
+                                  "a letter a layer: M state space, * attention, E and - none"};
+inline constexpr Key kAttentionInterval{key_names::kAttentionInterval,
+                                        "each n-th layer attends, the others are linear"};
+inline constexpr Key kLinearAttention{key_names::kLinearAttention, "a dictionary with lists of layers, counted from 1"};
+inline constexpr Key kBlocks{key_names::kBlocks,
+                             "a list of blocks: whether each attends, and how its heads are grouped"};
+inline constexpr Key kCrossLayers{key_names::kCrossLayers, "layers that attend to another stack's output"};
+inline constexpr Key kPredictionLayers{key_names::kPredictionLayers,
+                                       "layers of multi-token prediction, which lists may count too"};
 inline constexpr Key kWindowPattern{
     key_names::kWindowPattern,
     "n: each n-th layer is full. Letters (\"LLLG\") or a list: repeated; with letters the last layer is full"};
