@@ -36,6 +36,10 @@ Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64
       return {heads.value, grouped.value ? grouped.from : "default: no multi_query_attention, as many as heads"};
     }
   }
+  if (scope.family().multi_query) {
+    const Setting<bool> shared = scope.flag(keys::kSharedKeys);
+    return {shared.value.value_or(false) ? 1 : heads.value, shared.from};
+  }
   const Setting<std::int64_t> given = scope.integer(keys::kKvHeads, kHeadCounts);
   if (!given.value) return {heads.value, given.from.empty() ? "default: as many as heads" : given.from};
   if (reader.failed() || heads.value % *given.value == 0) return {*given.value, given.from};

@@ -11,12 +11,27 @@ namespace posenc::plan {
 
 ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family,
                          std::string_view model_type)
-    : reader_(reader), object_(object), family_(family), model_type_(model_type) {
+    : ConfigScope(reader, object, family, model_type, family.main) {}
+
+ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family,
+                         std::string_view model_type, const StackRule& stack)
+    : reader_(reader), object_(object), family_(family), stack_(stack), model_type_(model_type) {
   reader.enter(object);
+  if (family.nested.empty()) return;
+  const auto nested = reader.look(object, family.nested);
+  if (!nested || nested->value.kind() != io::JsonKind::object) return;
+  nested_ = nested->value;
+  reader.enter(*nested_);
 }
 
-std::vector<Place> ConfigScope::candidates(const Key& key) {
-  std::vector<std::string_view> names(key.names.begin(), key.names.end());
+std::array<Names, 2> ConfigScope::names_of(const Key& key) const {
+  const auto own = std::ranges::find(stack_.own_keys, key.name(), [](const OwnKey& row) { return row.key->name(); });
+  if (own == stack_.own_keys.end()) return {key.names, Names{}};
+  return {own->names, own->otherwise};
+}
+
+std::vector<Place> ConfigScope::places(const Key& key, Names listed) {
+  std::vector<std::string_view> names(listed.begin(), listed.end());
   std::stable_partition(names.begin(), names.end(), [&](std::string_view name) {
     return std::ranges::find(family_.own_names, name) != family_.own_names.end();
   });
@@ -28,13 +43,28 @@ std::vector<Place> ConfigScope::candidates(const Key& key) {
   for (std::string_view name : names) {
     if (std::ranges::find(top_names_, name) != top_names_.end()) look(reader_.root(), name);
   }
+  if (nested_) {
+    for (std::string_view name : names) look(*nested_, name);
+  }
   for (std::string_view name : names) look(object_, name);
   return found;
 }
 
+std::vector<Place> ConfigScope::candidates(const Key& key) {
+  const auto [names, otherwise] = names_of(key);
+  std::vector<Place> found = places(key, names);
+  return found.empty() && !default_of(names) ? places(key, otherwise) : found;
+}
+
 std::optional<Place> ConfigScope::class_default(const Key& key) {
+  const auto [names, otherwise] = names_of(key);
+  auto place = default_of(names);
+  return place ? place : default_of(otherwise);
+}
+
+std::optional<Place> ConfigScope::default_of(Names names) {
   if (reader_.failed()) return {};
-  for (std::string_view name : key.names) {
+  for (std::string_view name : names) {
     const ClassDefault* row = find_class_default(model_type_, name);
     if (row == nullptr) continue;
     auto document = io::JsonDocument::parse(row->json, row->class_name);
@@ -87,7 +117,7 @@ Setting<bool> ConfigScope::flag(const Key& key) {
 void ConfigScope::fail_missing(const Key& key) {
   if (reader_.failed()) return;
   FileError error =
-      object_.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("one of {}"), fmt::join(key.names, ", ")),
+      object_.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("one of {}"), fmt::join(names_of(key)[0], ", ")),
                     fmt::format(FMT_COMPILE("a {} model needs it"), family_.name));
   error.got = "none of them";
   reader_.fail(std::move(error));
@@ -103,6 +133,14 @@ Sourced<double> ConfigScope::required_number(const Key& key) {
   Setting<double> setting = number(key);
   if (!setting.value) fail_missing(key);
   return {setting.value.value_or(1.0), std::move(setting.from)};
+}
+
+Sourced<double> ConfigScope::required_positive(const Key& key) {
+  const Sourced<double> value = required_number(key);
+  if (const auto place = peek(key); place && value.value <= 0) {
+    reader_.fail(*place, ErrorKind::out_of_range, "a number above 0");
+  }
+  return value;
 }
 
 }  // namespace posenc::plan

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "plan/config_keys.h"
+#include "plan/stack_rule.h"
 #include "posenc/plan.h"
 #include "posenc/rope.h"
 
@@ -48,6 +49,10 @@ enum class Windows : std::uint8_t {
   early_even,       // layer_types, or even layers below max_window_layers
   resting_layers,   // layer_types, or those that do not turn (SmolLM3)
   chunked_turning,  // layer_types, or chunks in the layers that turn (Llama 4)
+  but_each_nth,     // layer_types, or all but each n-th from the first on: global_attn_every_n_layers (ModernBERT)
+  attention_types,  // attention_types: groups of "global" and "local" (GPT-Neo)
+  window_list,      // every layer its own: attention_window (Longformer)
+  chunk_types,      // attn_layers: "local" or "lsh" (Reformer)
 };
 
 // Which layers turn.
@@ -63,12 +68,17 @@ enum class Scale : std::uint8_t {
   head_dim,      // 1/sqrt(head_dim)
   query_scalar,  // 1/sqrt(query_pre_attn_scalar)
   multiplier,    // attention_multiplier
+  one,
+  softmax_scale,    // softmax_scale, else 1/sqrt(head_dim) (MPT)
+  switched,         // 1 where scale_attn_weights is false; over index + 1 by scale_attn_by_inverse_layer_idx (GPT-2)
+  shared_by_parts,  // 1/sqrt(head_dim * terms of the sum) (DeBERTa)
 };
 
 struct QkNormRule {
   QkNorm norm;
   std::string_view switch_key{};  // the key that turns it on; empty: always on
   bool turning_layers_only = false;
+  bool hashed_layers_only = false;  // Reformer
 };
 
 // A class default that is known to differ from what published checkpoints carry.
@@ -83,7 +93,14 @@ struct Family {
   Names class_stems;  // "Llama" of LlamaForCausalLM
   Pairing pairing;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
+  std::string_view nested = {};  // an object whose keys come before those beside it: "attn_config"
 
+  StackRule main = {};
+  const StackRule* encoder = nullptr;  // beside a main stack that is a decoder
+  Names encoder_classes = {};          // of architectures that have the encoder only: "T5EncoderModel"
+  SchemeChoice choice = SchemeChoice::none;
+  bool needs_length = true;  // false: a file need not say the trained length
+  bool multi_query = false;  // multi_query: all heads share one key and value (GPT-BigCode)
   bool grouping_switch = false;   // multi_query_attention turns groups on (ChatGLM)
   bool latent = false;            // multi-head latent attention (DeepSeek), read in its expanded form
   bool reads_interleave = false;  // rope_interleave decides the pairing

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "plan/attention_lists.h"
 #include "plan/layer_lists.h"
 
 namespace posenc::plan {
@@ -178,6 +179,7 @@ KindList cross_kinds(ConfigScope& scope, std::int64_t layers) {
 }  // namespace
 
 Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
+  if (scope.family().windows == Windows::chunk_types) return count_chunk_types(scope);
   const auto letters = scope.family().kinds == Kinds::listed ? scope.peek(keys::kKindLetters) : std::nullopt;
   if (!letters) return scope.required_integer(keys::kLayers, {1, kMaxLayers});
   const std::string_view text = scope.reader().string(*letters).value_or(std::string_view{});

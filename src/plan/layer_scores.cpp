@@ -1,30 +1,9 @@
 #include "plan/layer_scores.h"
 
-#include <cmath>
+#include "plan/logit_scale.h"
 
 namespace posenc::plan {
 namespace {
-
-// The one key that the scale is 1/sqrt of, or the scale itself.
-Sourced<double> key_above_zero(ConfigScope& scope, const Key& key) {
-  const Sourced<double> value = scope.required_number(key);
-  if (const auto place = scope.peek(key); place && value.value <= 0) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "a number above 0");
-  }
-  return value;
-}
-
-Sourced<double> read_scale(ConfigScope& scope, const AttentionShape& shape) {
-  switch (scope.family().scale) {
-    case Scale::query_scalar: {
-      const Sourced<double> scalar = key_above_zero(scope, keys::kQueryScalar);
-      return {1 / std::sqrt(scalar.value), scalar.from};
-    }
-    case Scale::multiplier: return key_above_zero(scope, keys::kAttentionMultiplier);
-    case Scale::head_dim: break;
-  }
-  return {1 / std::sqrt(static_cast<double>(shape.head_dim.value)), "default: 1 / sqrt(head_dim)"};
-}
 
 void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
   const auto& rule = scope.family().qk_norm;
@@ -52,15 +31,15 @@ void read_resting_scale(ConfigScope& scope, LayerScores& scores) {
   scores.resting_scale_from = family_default(scope.family());
   if (!scope.family().temperature || !is_on(scope, keys::kTemperature, scores.resting_scale_from)) return;
   const Sourced<double> scale = scope.required_number(keys::kTemperatureScale);
-  const Sourced<double> floor = key_above_zero(scope, keys::kTemperatureFloor);
+  const Sourced<double> floor = scope.required_positive(keys::kTemperatureFloor);
   scores.resting_scale = Llama4Temperature{.attn_scale = scale.value, .floor_scale = floor.value};
 }
 
 }  // namespace
 
-LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape) {
+LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts) {
   LayerScores scores;
-  scores.scale = read_scale(scope, shape);
+  scores.scale = read_logit_scale(scope, shape, parts);
   scores.soft_cap.from = family_default(scope.family());
   if (scope.family().soft_cap) {
     scores.soft_cap = scope.number(keys::kSoftCap);

@@ -20,6 +20,7 @@ struct LayerScores {
   std::string resting_scale_from;
 };
 
-LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape);
+// `parts`: score terms that share the scale (ScoreTerms::parts).
+LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts);
 
 }  // namespace posenc::plan

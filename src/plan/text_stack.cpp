@@ -7,12 +7,17 @@
 #include <utility>
 
 #include "plan/attention_shape.h"
+#include "plan/cross_attention.h"
+#include "plan/input_stage.h"
 #include "plan/layer_kinds.h"
 #include "plan/layer_masks.h"
 #include "plan/layer_pattern.h"
 #include "plan/layer_scores.h"
 #include "plan/layer_sources.h"
+#include "plan/logit_scale.h"
+#include "plan/position_scheme.h"
 #include "plan/rope_draft.h"
+#include "plan/score_terms.h"
 
 namespace posenc::plan {
 namespace {
@@ -24,7 +29,8 @@ struct StackFacts {
   LayerPattern pattern;
   LayerScores scores;
   LayerMasks masks;
-  Sourced<std::int64_t> trained_length;
+  ScoreTerms terms;
+  Setting<std::int64_t> trained_length;
 };
 
 struct LayerKindPlan {
@@ -38,7 +44,8 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
     layer.sources.push_back({"rotate", facts.pattern.turning_from});
     return;
   }
-  RopeDraft draft = read_rope(dicts, layer.traits.type, facts.shape, facts.trained_length,
+  const Sourced<std::int64_t> length{facts.trained_length.value.value_or(1), facts.trained_length.from};
+  RopeDraft draft = read_rope(dicts, layer.traits.type, facts.shape, length,
                               static_cast<std::int64_t>(facts.pattern.layers.size()));
   if (!draft.rope) {
     layer.sources.push_back({"rotate", std::move(draft.still_from)});
@@ -55,16 +62,32 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
     layer.sources.push_back({"rotate/0/" + source.field, std::move(source.from)});
 }
 
+// Reformer's two kinds of layers have a whole mask of their own.
+void add_chunk_mask(const StackFacts& facts, const Sourced<Mask>& mask, LayerKindPlan& layer) {
+  layer.plan.mask = mask.value;
+  layer.sources.push_back({"mask/kind", facts.pattern.types_from});
+  layer.sources.push_back({"mask/detail", mask.from});
+}
+
 void add_mask(const StackFacts& facts, LayerKindPlan& layer) {
+  if (layer.traits.type == LayerType::nearby_chunks) return add_chunk_mask(facts, facts.masks.nearby, layer);
+  if (layer.traits.type == LayerType::hashed_chunks) return add_chunk_mask(facts, facts.masks.hashed, layer);
   Mask& mask = layer.plan.mask;
   mask.kind = facts.masks.kind.value;
+  mask.detail = facts.masks.detail;
   layer.sources.push_back({"mask/kind", facts.masks.kind.from});
   const bool slides = layer.traits.type == LayerType::sliding;
-  if (slides) mask.window = facts.masks.window;
+  if (slides) mask.window = window_of(facts.masks, layer.traits.width);
   layer.sources.push_back({"mask/window", slides ? facts.masks.window_from : facts.pattern.types_from});
   const bool chunked = layer.traits.type == LayerType::chunked;
   if (chunked) mask.chunk = facts.pattern.chunk.value;
   if (chunked) layer.sources.push_back({"mask/chunk", facts.pattern.chunk.from});
+}
+
+bool has_norm(const Family& family, const LayerTraits& traits) {
+  if (!family.qk_norm) return true;
+  if (family.qk_norm->turning_layers_only) return traits.turns;
+  return !family.qk_norm->hashed_layers_only || traits.type == LayerType::hashed_chunks;
 }
 
 void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& layer) {
@@ -75,11 +98,15 @@ void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& laye
   }
   if (scores.soft_cap.value) plan.soft_cap = SoftCap{.cap = *scores.soft_cap.value};
   plan.sinks = scope.family().sinks;
-  const bool norm = layer.traits.turns || !scope.family().qk_norm || !scope.family().qk_norm->turning_layers_only;
+  const bool norm = has_norm(scope.family(), layer.traits);
   if (norm) plan.qk_norm = scores.qk_norm;
   layer.sources.push_back({"soft_cap", scores.soft_cap.from});
   layer.sources.push_back({"sinks", family_default(scope.family())});
-  layer.sources.push_back({"qk_norm", norm ? scores.qk_norm_from : facts.pattern.turning_from});
+  layer.sources.push_back({"qk_norm", norm ? scores.qk_norm_from : scope.family().qk_norm->hashed_layers_only
+                                                                          ? facts.pattern.types_from
+                                                                          : facts.pattern.turning_from});
+  plan.score = facts.terms.terms;
+  layer.sources.insert(layer.sources.end(), facts.terms.sources.begin(), facts.terms.sources.end());
   if (layer.traits.turns || !scope.family().temperature) return;
   plan.query_scale = scores.resting_scale;
   layer.sources.push_back({"query_scale", scores.resting_scale_from});
@@ -95,7 +122,7 @@ LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& fa
   layer.plan.kv_heads = shape.kv_heads.value;
   layer.plan.head_dim = shape.head_dim.value;
   layer.plan.value_dim = shape.value_dim.value;
-  layer.plan.logit_scale = facts.scores.scale.value;
+  layer.plan.logit_scale = facts.scores.scale.value / static_cast<double>(traits.scale_divisor);
   layer.sources.insert(layer.sources.end(), {{"heads", shape.heads.from},
                                              {"kv_heads", shape.kv_heads.from},
                                              {"head_dim", shape.head_dim.from},
@@ -106,20 +133,46 @@ LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& fa
   return layer;
 }
 
+// The second attention of a block, which sees all of another stack's output: the first one's heads and scale, no
+// rotation, no score term.
+LayerKindPlan cross_plan(const LayerKindPlan& self, const std::string& from) {
+  LayerKindPlan cross{.traits = self.traits, .plan = {}, .sources = {{"kind", from}}};
+  cross.plan.kind = LayerKind::cross_attention;
+  cross.plan.heads = self.plan.heads;
+  cross.plan.kv_heads = self.plan.kv_heads;
+  cross.plan.head_dim = self.plan.head_dim;
+  cross.plan.value_dim = self.plan.value_dim;
+  cross.plan.logit_scale = self.plan.logit_scale;
+  cross.plan.mask.kind = MaskKind::bidirectional;
+  for (const FieldSource& source : self.sources) {
+    constexpr std::string_view kShared[] = {"heads", "kv_heads", "head_dim", "value_dim", "logit_scale"};
+    if (std::ranges::find(kShared, source.field) != std::ranges::end(kShared)) cross.sources.push_back(source);
+  }
+  return cross;
+}
+
+void add_layer(const LayerKindPlan& layer, std::int64_t block, std::vector<LayerPlan>& layers, LayerSources& sources) {
+  sources.add(static_cast<std::int64_t>(layers.size()), layer.sources);
+  layers.push_back(layer.plan);
+  layers.back().index = block;
+}
+
 // Equal layers are planned once and copied.
 void fill_layers(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, std::string_view prefix,
                  TextStack& result) {
   std::vector<LayerKindPlan> kinds;
   LayerSources sources;
-  result.stack.layers.reserve(facts.pattern.layers.size());
-  for (const LayerTraits& traits : facts.pattern.layers) {
+  const Sourced<bool> crosses = read_cross_attention(scope);
+  result.stack.layers.reserve(facts.pattern.layers.size() * (crosses.value ? 2 : 1));
+  for (std::size_t block = 0; block < facts.pattern.layers.size(); ++block) {
+    const LayerTraits& traits = facts.pattern.layers[block];
     auto kind = std::ranges::find(kinds, traits, &LayerKindPlan::traits);
     if (kind == kinds.end()) kind = kinds.insert(kinds.end(), plan_of(scope, dicts, facts, traits));
     if (scope.reader().failed()) return;
-    const auto index = static_cast<std::int64_t>(result.stack.layers.size());
-    result.stack.layers.push_back(kind->plan);
-    result.stack.layers.back().index = index;
-    sources.add(index, kind->sources);
+    add_layer(*kind, static_cast<std::int64_t>(block), result.stack.layers, sources);
+    if (crosses.value) {
+      add_layer(cross_plan(*kind, crosses.from), static_cast<std::int64_t>(block), result.stack.layers, sources);
+    }
   }
   std::vector<ValueSource> merged = sources.merged(fmt::format(FMT_COMPILE("{}/layers"), prefix));
   result.sources.insert(result.sources.end(), std::make_move_iterator(merged.begin()),
@@ -140,7 +193,7 @@ bool says_nothing(ConfigReader& reader, const Place& place) {
 void warn_misleading(ConfigScope& scope) {
   for (std::string_view name : scope.family().misleading_keys) {
     const auto place = scope.reader().look(scope.object(), name);
-    if (!place || says_nothing(scope.reader(), *place)) continue;
+    if (!place || scope.reader().was_read(place->value) || says_nothing(scope.reader(), *place)) continue;
     scope.reader().warn(
         "misleading-key",
         fmt::format(FMT_COMPILE("{} has no effect: a {} model does not read it."), place->from, scope.family().name),
@@ -161,26 +214,49 @@ bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
   return false;
 }
 
+Setting<std::int64_t> read_length(ConfigScope& scope) {
+  constexpr Bounds kLengths{1, kMaxPosition};
+  if (!scope.family().needs_length) return scope.integer(keys::kLength, kLengths);
+  Sourced<std::int64_t> length = scope.required_integer(keys::kLength, kLengths);
+  return {length.value, std::move(length.from)};
+}
+
+// What a layer has by its place: whether the chosen scheme lets it turn, and a scale that falls with its index.
+void let_layers_be(ConfigScope& scope, const PositionScheme& scheme, LayerPattern& pattern) {
+  if (!scheme.turns) {
+    for (LayerTraits& layer : pattern.layers) layer.turns = false;
+    pattern.turning_from = scheme.from;
+  }
+  if (!read_division_by_layer(scope).value) return;
+  std::int64_t count = 0;
+  for (LayerTraits& layer : pattern.layers) layer.scale_divisor = ++count;
+}
+
 }  // namespace
 
 TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
-  TextStack result{.stack = {.name = "decoder", .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
+  TextStack result{.stack = {.name = {}, .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
   const Sourced<std::int64_t> layers = read_layer_count(scope);
-  AttentionShape shape = read_attention_shape(scope);
-  LayerPattern pattern = read_layer_pattern(scope, layers.value);
-  Sourced<std::int64_t> trained_length = scope.required_integer(keys::kLength, {1, kMaxPosition});
-  LayerScores scores = read_layer_scores(scope, shape);
-  LayerMasks masks = read_layer_masks(scope, pattern, trained_length);
-  StackFacts facts{.shape = std::move(shape),
-                   .pattern = std::move(pattern),
-                   .scores = std::move(scores),
-                   .masks = std::move(masks),
-                   .trained_length = std::move(trained_length)};
+  StackFacts facts{.shape = read_attention_shape(scope), .pattern = read_layer_pattern(scope, layers.value)};
+  const PositionScheme scheme = read_position_scheme(scope);
+  let_layers_be(scope, scheme, facts.pattern);
+  InputStage input = scheme.input ? read_input_stage(scope, read_length(scope)) : InputStage{{}, {}, read_length(scope)};
+  facts.trained_length = std::move(input.length);
+  facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
+  if (scheme.score) {
+    facts.terms = read_score_terms(scope, facts.shape.heads, facts.masks.kind, facts.trained_length);
+  }
+  facts.scores = read_layer_scores(scope, facts.shape, facts.terms.parts);
   result.known = has_known_layout(scope, facts.shape);
   RopeDicts dicts(scope);
   if (scope.reader().failed()) return result;
-  result.sources = {{"/trained_length", facts.trained_length.from},
-                    {fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from}};
+
+  result.stack.name = facts.masks.turned_causal ? "decoder" : scope.stack().name;
+  result.stack.input = std::move(input.schemes);
+  result.sources = {{fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from}};
+  for (FieldSource& source : input.sources) {
+    result.sources.push_back({fmt::format(FMT_COMPILE("{}/{}"), prefix, source.field), std::move(source.from)});
+  }
   fill_layers(scope, dicts, facts, prefix, result);
   dicts.warn_unknown();
   if (dicts.has_axes()) result.known = false;

@@ -1,4 +1,4 @@
-// The stack of a text decoder: every layer's plan, from one object of the config.
+// A stack that reads text, decoder or encoder: every layer's plan, from one object of the config.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace posenc::plan {
 struct TextStack {
   Stack stack;
   std::vector<ValueSource> sources;
-  Sourced<std::int64_t> trained_length;
+  Setting<std::int64_t> trained_length;
   bool known = true;  // false: a warning names what could not be decided
 };
 
