@@ -50,6 +50,13 @@ Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64
   return {};
 }
 
+void read_pairing(ConfigScope& scope, AttentionShape& shape) {
+  if (!scope.family().reads_interleave) return;
+  const Setting<bool> interleave = scope.flag(keys::kInterleave);
+  if (!interleave.value) return;
+  shape.pairing = {*interleave.value ? Pairing::interleaved : Pairing::half, interleave.from};
+}
+
 AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
   shape.kv_heads = read_kv_heads(scope, shape.heads);
   const Setting<std::int64_t> head_dim = scope.integer(keys::kHeadDim, kHeadDims);
@@ -71,12 +78,7 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   shape.head_dim = {still.value + shape.turning_width.value, "default: qk_nope_head_dim + qk_rope_head_dim"};
   shape.value_dim = scope.required_integer(keys::kValueDim, kHeadDims);
   shape.first_channel = still;
-  if (scope.family().reads_interleave) {
-    const Setting<bool> interleave = scope.flag(keys::kInterleave);
-    if (interleave.value) {
-      shape.pairing = {*interleave.value ? Pairing::interleaved : Pairing::half, interleave.from};
-    }
-  }
+  read_pairing(scope, shape);
   return shape;
 }
 
@@ -86,7 +88,10 @@ AttentionShape read_attention_shape(ConfigScope& scope) {
   AttentionShape shape;
   shape.heads = scope.required_integer(keys::kHeads, kHeadCounts);
   shape.pairing = {scope.family().pairing, family_default(scope.family())};
-  if (!scope.family().latent) return plain_shape(scope, std::move(shape));
+  if (!scope.family().latent) {
+    read_pairing(scope, shape);
+    return plain_shape(scope, std::move(shape));
+  }
   const Setting<bool> latent = scope.flag(keys::kUseMla);
   if (!latent.value || *latent.value) return latent_shape(scope, std::move(shape));
   // DeepSeek's models without latent attention are built like Llama.

@@ -103,12 +103,14 @@ struct Family {
   bool multi_query = false;  // multi_query: all heads share one key and value (GPT-BigCode)
   bool grouping_switch = false;   // multi_query_attention turns groups on (ChatGLM)
   bool latent = false;            // multi-head latent attention (DeepSeek), read in its expanded form
-  bool reads_interleave = false;  // rope_interleave decides the pairing
+  bool reads_interleave = false;  // rope_interleave or rotary_emb_interleaved decides the pairing
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
   bool scales = true;           // reads rope_parameters and rope_scaling
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
+  bool flat_rope_for_all_types = false;  // then: it is for all of them (ModernBERT)
   bool yarn_means_longrope = false;  // Phi-3's first files
+  bool decays = false;               // xPos where rotary_emb_scale_base is a number
 
   Kinds kinds = Kinds::attention;
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"

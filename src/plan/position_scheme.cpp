@@ -5,7 +5,7 @@ namespace {
 
 // transformers 4 also had relative_key and relative_key_query here; its version 5 does without.
 PositionScheme by_embedding_type(ConfigScope& scope) {
-  const auto place = scope.find(keys::kEmbeddingType);
+  const auto place = scope.find(keys::kPositionType);
   if (!place) return {.turns = false, .input = true, .score = false, .from = family_default(scope.family())};
   const auto type = scope.reader().string(*place);
   const bool rotary = type == "rotary";

@@ -83,7 +83,9 @@ std::vector<Place> RopeDicts::places(LayerType type) {
   }
   if (scope_.family().ropes_per_type) {
     // The class fills in a type that has no dictionary; a flat one is for full layers, in the old form only.
-    if (nested_.empty() && is_legacy_ && type == LayerType::full) found.push_back(*chosen_);
+    if (nested_.empty() && is_legacy_ && (type == LayerType::full || scope_.family().flat_rope_for_all_types)) {
+      found.push_back(*chosen_);
+    }
     return found;
   }
   if (!nested_.empty() && found.empty()) {

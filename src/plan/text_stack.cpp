@@ -39,6 +39,13 @@ struct LayerKindPlan {
   std::vector<FieldSource> sources;
 };
 
+void add_decay(ConfigScope& scope, Rotate& rotate, std::vector<FieldSource>& sources) {
+  if (!scope.family().decays || !scope.peek(keys::kScaleBase)) return;
+  const Sourced<double> base = scope.required_positive(keys::kScaleBase);
+  rotate.scheme = XPos{.rope = std::get<Rope>(std::move(rotate.scheme)), .scale_base = base.value};
+  sources.push_back({"rotate/0/scale_base", base.from});
+}
+
 void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& layer) {
   if (!layer.traits.turns) {
     layer.sources.push_back({"rotate", facts.pattern.turning_from});
@@ -57,7 +64,9 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
     if (multiplier != 1)
       layer.sources.push_back({"logit_scale", "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)"});
   }
-  layer.plan.rotate.push_back(Rotate{.heads = facts.shape.heads.value, .scheme = std::move(*draft.rope)});
+  Rotate rotate{.heads = facts.shape.heads.value, .scheme = std::move(*draft.rope)};
+  add_decay(dicts.scope(), rotate, layer.sources);
+  layer.plan.rotate.push_back(std::move(rotate));
   for (FieldSource& source : draft.sources)
     layer.sources.push_back({"rotate/0/" + source.field, std::move(source.from)});
 }
