@@ -22,7 +22,7 @@ struct Key {
 namespace key_names {
 inline constexpr std::string_view kHeads[] = {"num_attention_heads", "n_head",          "n_heads",
                                               "num_heads",           "num_query_heads", "encoder_attention_heads",
-                                              "attention_heads"};
+                                              "attention_heads",     "decoder_attention_heads"};
 inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
                                                "n_layer",
                                                "n_layers",
@@ -81,7 +81,7 @@ inline constexpr std::string_view kIsCausal[] = {"is_causal"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
-inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm"};  // a class reads one of them
+inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm", "qk_ln"};  // a class reads one of them
 inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
 inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
@@ -125,6 +125,7 @@ inline constexpr std::string_view kSharedKeys[] = {"multi_query"};
 inline constexpr std::string_view kIsDecoder[] = {"is_decoder"};
 inline constexpr std::string_view kCausal[] = {"causal"};
 inline constexpr std::string_view kDirection[] = {"attn_type"};
+inline constexpr std::string_view kSameLength[] = {"same_length"};
 inline constexpr std::string_view kPrefix[] = {"prefix_lm"};
 inline constexpr std::string_view kAddCross[] = {"add_cross_attention"};
 inline constexpr std::string_view kGlobalInterval[] = {"global_attn_every_n_layers"};
@@ -140,6 +141,8 @@ inline constexpr std::string_view kHashBefore[] = {"lsh_num_chunks_before"};
 inline constexpr std::string_view kHashAfter[] = {"lsh_num_chunks_after"};
 inline constexpr std::string_view kHashes[] = {"num_hashes"};
 inline constexpr std::string_view kHashBuckets[] = {"num_buckets"};
+inline constexpr std::string_view kWindowSize[] = {"window_size"};
+inline constexpr std::string_view kLocalAttention[] = {"local_attention"};
 inline constexpr std::string_view kScaleBase[] = {"rotary_emb_scale_base"};
 }  // namespace key_names
 
@@ -258,6 +261,8 @@ inline constexpr Key kSharedKeys{key_names::kSharedKeys, "GPT-BigCode: one head 
 inline constexpr Key kIsDecoder{key_names::kIsDecoder, "true makes the stack causal"};
 inline constexpr Key kCausal{key_names::kCausal, "true makes the stack causal"};
 inline constexpr Key kDirection{key_names::kDirection, "XLNet: \"bi\" sees both ways, \"uni\" is causal"};
+inline constexpr Key kSameLength{key_names::kSameLength,
+                                 "XLNet, where causal: every token sees as many keys as the others"};
 inline constexpr Key kPrefix{key_names::kPrefix, "MPT: the prompt sees itself both ways"};
 inline constexpr Key kAddCross{key_names::kAddCross, "a second attention in each block, to another stack's output"};
 inline constexpr Key kGlobalInterval{key_names::kGlobalInterval, "each n-th layer, from the first on, has no window"};
@@ -267,6 +272,9 @@ inline constexpr Key kAttentionLayers{key_names::kAttentionLayers,
                          "the same, a word a layer; attention_types beats it"};
 inline constexpr Key kTwoSidedWindow{key_names::kTwoSidedWindow,
                          "a number or one a layer: tokens of the window, half to each side"};
+inline constexpr Key kWindowSize{key_names::kWindowSize, "GPT-Neo: tokens that local layers see, itself included"};
+inline constexpr Key kLocalAttention{key_names::kLocalAttention,
+                                     "ModernBERT: tokens of the window, half to each side"};
 inline constexpr Key kChunkTypes{key_names::kChunkTypes,
                          "Reformer: \"local\" or \"lsh\" for each layer, and thereby how many there are"};
 inline constexpr Key kLocalChunk{key_names::kLocalChunk, "Reformer: tokens of a chunk of local layers"};

@@ -31,7 +31,6 @@ constexpr std::string_view kNomicBert[] = {"nomic_bert"}, kNomicBertClass[] = {"
 constexpr std::string_view kXlnet[] = {"xlnet"}, kXlnetClass[] = {"XLNet"};
 constexpr std::string_view kReformer[] = {"reformer"}, kReformerClass[] = {"Reformer"};
 
-constexpr std::string_view kModernbertWindow[] = {"local_attention"};
 constexpr std::string_view kNomicNames[] = {"n_embd", "n_head", "n_layer", "n_positions"};
 constexpr std::string_view kXlnetHeadDim[] = {"d_head"};
 constexpr std::string_view kReformerHeadDim[] = {"attention_head_size"};
@@ -40,7 +39,7 @@ constexpr std::string_view kNoTypeChoice[] = {"position_embedding_type"};
 
 // ---- keys that a class does not read, or reads under fewer names ----
 constexpr OwnKey kPlainHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim}};
-constexpr OwnKey kModernbertKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, kModernbertWindow}};
+constexpr OwnKey kModernbertKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, key_names::kLocalAttention}};
 constexpr OwnKey kNomicKeys[] = {{&keys::kKvHeads}};
 constexpr OwnKey kXlnetKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim, kXlnetHeadDim}};
 constexpr OwnKey kSizedHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim, kReformerHeadDim}};
@@ -65,7 +64,8 @@ constexpr MaskRule kModernbertMask{.kind = MaskKind::bidirectional, .window_span
 constexpr MaskRule kCausalIfSaid{.kind = MaskKind::bidirectional, .causal_if = &keys::kCausal};
 constexpr MaskRule kXlnetMask{.kind = MaskKind::bidirectional,
                               .detail = "a permutation mask may be given per call",
-                              .causal_if = &keys::kDirection};
+                              .causal_if = &keys::kDirection,
+                              .evenly_if = &keys::kSameLength};
 
 // ---- stacks ----
 constexpr StackRule kBertStack{.name = "encoder", .mask = kCausalIfDecoder, .input = kTypedTable,

@@ -41,7 +41,6 @@ constexpr std::string_view kDecoderLayers[] = {"decoder_layers"}, kDecoderHeads[
 constexpr std::string_view kSourceLength[] = {"max_source_positions"}, kTargetLength[] = {"max_target_positions"};
 constexpr std::string_view kT5EncoderLayers[] = {"num_layers", "num_hidden_layers"};
 constexpr std::string_view kT5DecoderLayers[] = {"num_decoder_layers"};
-constexpr std::string_view kWindowSize[] = {"window_size"};
 constexpr std::string_view kBloomNames[] = {"n_embed"};
 constexpr std::string_view kGpt2Names[] = {"n_embd", "n_head", "n_layer", "n_positions"};
 constexpr std::string_view kMptNames[] = {"d_model", "n_heads", "n_layers", "max_seq_len"};
@@ -62,7 +61,7 @@ constexpr OwnKey kTargetKeys[] = {{&keys::kLayers, kDecoderLayers}, {&keys::kHea
                                   {&keys::kHeadDim}, {&keys::kLength, kTargetLength}};
 constexpr OwnKey kT5EncoderKeys[] = {{&keys::kLayers, kT5EncoderLayers}, {&keys::kKvHeads}};
 constexpr OwnKey kT5DecoderKeys[] = {{&keys::kLayers, kT5DecoderLayers, kT5EncoderLayers}, {&keys::kKvHeads}};
-constexpr OwnKey kGptNeoKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, kWindowSize}};
+constexpr OwnKey kGptNeoKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, key_names::kWindowSize}};
 
 // ---- what is added, and what is seen ----
 constexpr InputRule kTable{.kind = InputKind::learned};

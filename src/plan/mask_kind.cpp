@@ -17,6 +17,13 @@ void read_is_causal(ConfigScope& scope, StackMask& mask) {
   if (causal.value) mask.kind = {*causal.value ? MaskKind::causal : MaskKind::bidirectional, causal.from};
 }
 
+void read_evenness(ConfigScope& scope, const Key& key, StackMask& mask) {
+  const Setting<bool> even = scope.flag(key);
+  if (!even.value.value_or(false)) return;
+  mask.kind = {MaskKind::sparse, even.from};
+  mask.detail = "causal, every token sees as many keys as the others";
+}
+
 }  // namespace
 
 StackMask read_stack_mask(ConfigScope& scope) {
@@ -35,6 +42,7 @@ StackMask read_stack_mask(ConfigScope& scope) {
     if (!place) return mask;
     mask.turned_causal = means_causal(scope, *place);
     mask.kind = {mask.turned_causal ? MaskKind::causal : rule.kind, place->from};
+    if (mask.turned_causal && rule.evenly_if != nullptr) read_evenness(scope, *rule.evenly_if, mask);
     return mask;
   }
   if (rule.kind == MaskKind::causal) read_is_causal(scope, mask);

@@ -51,6 +51,7 @@ struct MaskRule {
   MaskKind kind = MaskKind::causal;
   std::string_view detail{};
   const Key* causal_if = nullptr;  // a flag, or XLNet's "uni"
+  const Key* evenly_if = nullptr;  // a flag, where causal: each token sees as many keys as the others (XLNet)
   const Key* prefix_if = nullptr;  // a flag
   bool window_spans_both = false;  // the window counts both sides together
 };
