@@ -2,10 +2,11 @@
 
 #include <fmt/compile.h>
 
+#include "plan/kv_heads.h"
+
 namespace posenc::plan {
 namespace {
 
-constexpr Bounds kHeadCounts{1, kMaxHeads};
 constexpr Bounds kHeadDims{1, kMaxHeadDim};
 
 Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
@@ -26,24 +27,6 @@ Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::i
     return {};
   }
   return {hidden.value / heads.value, hidden.from};
-}
-
-Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
-  ConfigReader& reader = scope.reader();
-  if (scope.family().grouping_switch) {
-    const Setting<bool> grouped = scope.flag(keys::kMultiQuery);
-    if (!grouped.value || !*grouped.value) {
-      return {heads.value, grouped.value ? grouped.from : "default: no multi_query_attention, as many as heads"};
-    }
-  }
-  const Setting<std::int64_t> given = scope.integer(keys::kKvHeads, kHeadCounts);
-  if (!given.value) return {heads.value, given.from.empty() ? "default: as many as heads" : given.from};
-  if (reader.failed() || heads.value % *given.value == 0) return {*given.value, given.from};
-  if (const auto place = scope.peek(keys::kKvHeads)) {
-    reader.fail(*place, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("a divisor of the {} heads"), heads.value),
-                fmt::format(FMT_COMPILE("{} / {} leaves {}"), heads.value, *given.value, heads.value % *given.value));
-  }
-  return {};
 }
 
 AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
@@ -80,7 +63,7 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
 
 AttentionShape read_attention_shape(ConfigScope& scope) {
   AttentionShape shape;
-  shape.heads = scope.required_integer(keys::kHeads, kHeadCounts);
+  shape.heads = scope.required_integer(keys::kHeads, {1, kMaxHeads});
   shape.pairing = {scope.family().pairing, family_default(scope.family())};
   if (!scope.family().latent) return plain_shape(scope, std::move(shape));
   const Setting<bool> latent = scope.flag(keys::kUseMla);

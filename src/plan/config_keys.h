@@ -33,9 +33,8 @@ inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
                                                "num_transformer_layers",
                                                "layers"};
 inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed", "d_model", "dim", "model_dim"};
-// multi_query and new_decoder_architecture are rules, not counts; per-layer lists come with their families.
 inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",          "kv_n_heads",
-                                                "n_kv_heads",          "multi_query_group_num", "num_gqa_groups"};
+                                                "n_kv_heads",          "n_head_kv",  "multi_query_group_num", "num_gqa_groups"};
 inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
                                                 "qk_head_dim"};
 inline constexpr std::string_view kLength[] = {"max_position_embeddings",
@@ -84,7 +83,17 @@ inline constexpr std::string_view kNopeDim[] = {"qk_nope_head_dim"};
 inline constexpr std::string_view kRopeDim[] = {"qk_rope_head_dim"};
 inline constexpr std::string_view kValueDim[] = {"v_head_dim"};
 inline constexpr std::string_view kInterleave[] = {"rope_interleave"};
-inline constexpr std::string_view kMultiQuery[] = {"multi_query_attention"};
+inline constexpr std::string_view kGrouped[] = {"multi_query_attention"};
+inline constexpr std::string_view kMultiQuery[] = {"multi_query"};
+inline constexpr std::string_view kNewDecoder[] = {"new_decoder_architecture"};
+
+inline constexpr std::string_view kPositionType[] = {"position_embedding_type"};
+inline constexpr std::string_view kRopeFlag[] = {"rope"};
+inline constexpr std::string_view kAlibi[] = {"alibi"};
+inline constexpr std::string_view kMaxBias[] = {"alibi_bias_max"};
+inline constexpr std::string_view kDynamicNtk[] = {"use_dynamic_ntk"};
+inline constexpr std::string_view kLogn[] = {"use_logn_attn"};
+inline constexpr std::string_view kBeta[] = {"llama_4_scaling_beta"};
 }  // namespace key_names
 
 namespace keys {
@@ -99,13 +108,22 @@ inline constexpr Key kUseMla{key_names::kUseMla};
 inline constexpr Key kNopeDim{key_names::kNopeDim};
 inline constexpr Key kRopeDim{key_names::kRopeDim};
 inline constexpr Key kValueDim{key_names::kValueDim};
+inline constexpr Key kGrouped{key_names::kGrouped};
 inline constexpr Key kMultiQuery{key_names::kMultiQuery};
+inline constexpr Key kNewDecoder{key_names::kNewDecoder};
+
+// ---- which scheme ----
+inline constexpr Key kPositionType{key_names::kPositionType};
+inline constexpr Key kRopeFlag{key_names::kRopeFlag};
+inline constexpr Key kAlibi{key_names::kAlibi};
+inline constexpr Key kMaxBias{key_names::kMaxBias};
 
 // ---- rotation ----
 inline constexpr Key kBase{key_names::kBase};
 inline constexpr Key kLocalBase{key_names::kLocalBase};
 inline constexpr Key kPartialFactor{key_names::kPartialFactor};
-inline constexpr Key kRotaryDim{key_names::kRotaryDim};
+inline constexpr Key kRotaryDim{key_names::kRotaryDim, true};  // the whole head
+inline constexpr Key kDynamicNtk{key_names::kDynamicNtk};
 inline constexpr Key kRopeRatio{key_names::kRopeRatio};
 inline constexpr Key kOriginalRope{key_names::kOriginalRope};
 inline constexpr Key kOriginalLength{key_names::kOriginalLength};
@@ -131,6 +149,8 @@ inline constexpr Key kSoftCap{key_names::kSoftCap, true};  // no cap
 inline constexpr Key kTemperature{key_names::kTemperature};
 inline constexpr Key kTemperatureScale{key_names::kTemperatureScale};
 inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor};
+inline constexpr Key kBeta{key_names::kBeta};
+inline constexpr Key kLogn{key_names::kLogn};
 }  // namespace keys
 
 }  // namespace posenc::plan

@@ -121,7 +121,7 @@ void read_known_family(ConfigReader& reader, const Family& family, const Names& 
     warn_of_names(reader, family, read_names(reader, object), object.pointer());
   }
   plan.known = warn_of_other_stacks(reader) && text.known;
-  plan.trained_length = text.trained_length.value;
+  if (text.trained_length.value > 0) plan.trained_length = text.trained_length.value;
   plan.stacks.push_back(std::move(text.stack));
   plan.sources = std::move(text.sources);
 }
