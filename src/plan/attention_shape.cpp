@@ -59,12 +59,21 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   return shape;
 }
 
+Sourced<Pairing> read_pairing(ConfigScope& scope) {
+  const Family& family = scope.family();
+  const auto type = family.pairing_by_type ? scope.find(keys::kPositionType) : std::nullopt;
+  if (!type) return {family.pairing, family_default(family)};
+  const auto name = scope.reader().string(*type);
+  const bool neighbours = name == "mistral_yarn" || name == "rope_llama4";
+  return {neighbours ? Pairing::interleaved : family.pairing, type->from};
+}
+
 }  // namespace
 
 AttentionShape read_attention_shape(ConfigScope& scope) {
   AttentionShape shape;
   shape.heads = scope.required_integer(keys::kHeads, {1, kMaxHeads});
-  shape.pairing = {scope.family().pairing, family_default(scope.family())};
+  shape.pairing = read_pairing(scope);
   if (!scope.family().latent) return plain_shape(scope, std::move(shape));
   const Setting<bool> latent = scope.flag(keys::kUseMla);
   if (!latent.value || *latent.value) return latent_shape(scope, std::move(shape));

@@ -30,6 +30,7 @@ enum class KvHeads : std::uint8_t {
   given,                  // num_key_value_heads; absent: as many as heads
   given_where_grouped,    // only where multi_query_attention is true (ChatGLM)
   one_where_multi_query,  // 1 where multi_query is true (GPT-BigCode)
+  given_or_one,           // n_kv_heads; absent: 1 where multi_query_attention is true (OLMo's first files)
   falcon,                 // num_kv_heads with new_decoder_architecture or without multi_query, else 1
 };
 
@@ -42,13 +43,21 @@ enum class Scheme : std::uint8_t {
   by_width,           // Baichuan: 4096 channels turn, 5120 have ALiBi
   by_keys,            // an unknown family: what its keys speak of
   learned,            // a table with a row for each position
-  nothing,
 };
 
 enum class BaseRule : std::uint8_t {
   key,        // rope_theta, in the dictionaries or beside them
   ratio,      // 10000 * rope_ratio (ChatGLM)
   class_own,  // no key: the class fixes it (GPT-J)
+};
+
+// Which layers attend.
+enum class Kinds : std::uint8_t {
+  attention,  // all
+  listed,     // layer_types, or letters (hybrid_override_pattern), or each n-th (full_attention_interval); else none
+  numbered,   // linear_attn_config: full_attn_layers and kda_layers, counted from 1
+  blocks,     // block_configs: no_op leaves a block without attention
+  crossing,   // all; cross_attention_layers look at another sequence
 };
 
 // Which layers see a window, or chunks.
@@ -65,6 +74,7 @@ enum class Windows : std::uint8_t {
 // Which layers turn.
 enum class Turning : std::uint8_t {
   every_layer,
+  no_layer,
   listed,                 // no_rope_layers (1: turns), or all but each n-th: no_rope_layer_interval
   sliding_layers,         // those with a window (Cohere 2)
   sliding_or_windowless,  // the same, and all of them when the model has no window (EXAONE 4)
@@ -106,12 +116,16 @@ struct Family {
   KvHeads kv_heads = KvHeads::given;
   bool latent = false;            // multi-head latent attention (DeepSeek), read in its expanded form
   bool reads_interleave = false;  // rope_interleave decides the pairing
+  bool pairing_by_type = false;   // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
   bool scales = true;           // reads rope_parameters and rope_scaling
   bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool yarn_means_longrope = false;  // Phi-3's first files
+
+  Kinds kinds = Kinds::attention;
+  LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
 
   Scheme scheme = Scheme::rotation;
   Turning turning = Turning::every_layer;
@@ -128,6 +142,7 @@ struct Family {
 
   Names misleading_keys = {};  // known keys that the family's class does not read
   std::optional<DifferingDefault> differing_default = {};
+  Names undecided_keys = {};        // where one of them says something, the plan is not known
   std::string_view undecided = {};  // what no source says about any file of the family; the plan is not known then
   bool needs_length = true;         // false: a file need not say the trained length
 };

@@ -33,6 +33,11 @@ Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64
       const Setting<bool> multi = scope.flag(keys::kMultiQuery);
       return {holds(multi) ? 1 : heads.value, multi.from};
     }
+    case KvHeads::given_or_one: {
+      const Setting<bool> multi = scope.flag(keys::kGrouped);
+      if (holds(multi) && !scope.peek(keys::kKvHeads)) return {1, multi.from};
+      break;
+    }
     case KvHeads::falcon: {
       const Setting<bool> own_count = scope.flag(keys::kNewDecoder);
       const Setting<bool> multi = scope.flag(keys::kMultiQuery);

@@ -101,7 +101,6 @@ SchemeChoice read_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t tr
     case Scheme::by_width: return baichuan_scheme(scope, heads);
     case Scheme::by_keys: return scheme_by_keys(scope, trained_length);
     case Scheme::learned: return learned(trained_length, family_default(scope.family()));
-    case Scheme::nothing: return {.from = family_default(scope.family())};
   }
   return rotation(family_default(scope.family()));
 }
