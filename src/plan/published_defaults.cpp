@@ -55,7 +55,7 @@ constexpr PublishedDefault kDefaults[] = {
 
 const PublishedDefault* find_published_default(std::string_view model_type, std::string_view key) noexcept {
   const auto row = std::ranges::find_if(
-      kDefaults, [&](const PublishedDefault& row) { return row.model_type == model_type && row.key == key; });
+      kDefaults, [&](const PublishedDefault& entry) { return entry.model_type == model_type && entry.key == key; });
   return row == std::ranges::end(kDefaults) ? nullptr : row;
 }
 
