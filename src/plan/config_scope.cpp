@@ -27,14 +27,17 @@ std::vector<Place> ConfigScope::candidates(const Key& key) {
     return std::ranges::find(family_.own_names, name) != family_.own_names.end();
   });
   std::vector<Place> found;
-  const auto add_from = [&](const io::JsonValue& object) {
-    for (std::string_view name : names) {
-      auto place = reader_.look(object, name);
-      if (place && (!place->value.is_null() || key.null_is_a_value)) found.push_back(std::move(*place));
-    }
+  const auto look = [&](const io::JsonValue& object, std::string_view name) {
+    auto place = reader_.look(object, name);
+    if (place && (!place->value.is_null() || key.null_is_a_value)) found.push_back(std::move(*place));
   };
-  if (nested_) add_from(*nested_);
-  add_from(object_);
+  for (std::string_view name : names) {
+    if (std::ranges::find(top_names_, name) != top_names_.end()) look(reader_.root(), name);
+  }
+  if (nested_) {
+    for (std::string_view name : names) look(*nested_, name);
+  }
+  for (std::string_view name : names) look(object_, name);
   return found;
 }
 
