@@ -28,7 +28,8 @@ Family general_family(std::string_view name) noexcept {
 }
 
 bool has_sizes(ConfigReader& reader, const io::JsonValue& object) {
-  return has_one(reader, object, keys::kLayers) && has_one(reader, object, keys::kHeads);
+  return has_one(reader, object, keys::kLayers) && has_one(reader, object, keys::kHeads) &&
+         (has_one(reader, object, keys::kHidden) || has_one(reader, object, keys::kHeadDim));
 }
 
 }  // namespace posenc::plan

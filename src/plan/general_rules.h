@@ -15,7 +15,7 @@ namespace posenc::plan {
 // `name` must outlive the row.
 Family general_family(std::string_view name) noexcept;
 
-// Whether the object says how many layers and heads there are, without which there is nothing to read.
+// Whether the object says how many layers and heads there are and how wide, without which there is nothing to read.
 bool has_sizes(ConfigReader& reader, const io::JsonValue& object);
 
 }  // namespace posenc::plan

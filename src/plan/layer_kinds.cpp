@@ -181,7 +181,15 @@ KindList cross_kinds(ConfigScope& scope, std::int64_t layers) {
 }  // namespace
 
 Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
-  const auto letters = scope.family().kinds == Kinds::listed ? scope.peek(keys::kKindLetters) : std::nullopt;
+  const bool listed = scope.family().kinds == Kinds::listed;
+  const auto letters = listed ? scope.peek(keys::kKindLetters) : std::nullopt;
+  if (!letters && listed && !scope.peek(keys::kLayers)) {
+    // NemotronHConfig: the list alone says how many layers there are.
+    const auto types = scope.peek(keys::kLayerTypes);
+    if (types && types->value.kind() == io::JsonKind::array && types->value.size() > 0) {
+      return {std::min(static_cast<std::int64_t>(types->value.size()), kMaxLayers), types->from};
+    }
+  }
   if (!letters) return scope.required_integer(keys::kLayers, {1, kMaxLayers});
   const std::string_view text = scope.reader().string(*letters).value_or(std::string_view{});
   const auto count = static_cast<std::int64_t>(text.size());
