@@ -10,7 +10,7 @@ constexpr std::string_view kMisleading[] = {"offset_alibi", "learned_pos_emb"};
 bool has_one(ConfigReader& reader, const io::JsonValue& object, const Key& key) {
   return std::ranges::any_of(key.names, [&](std::string_view name) {
     const auto place = reader.look(object, name);
-    return place && !place->value.is_null();
+    return place && place->value.kind() == io::JsonKind::number;
   });
 }
 

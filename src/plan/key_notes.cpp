@@ -22,11 +22,18 @@ constexpr const Key* kPositionKeys[] = {
     &keys::kNopeDim,
     &keys::kRopeDim,
     &keys::kValueDim,
+    &keys::kGrouped,
     &keys::kMultiQuery,
+    &keys::kNewDecoder,
+    &keys::kPositionType,
+    &keys::kRopeFlag,
+    &keys::kAlibi,
+    &keys::kMaxBias,
     &keys::kBase,
     &keys::kLocalBase,
     &keys::kPartialFactor,
     &keys::kRotaryDim,
+    &keys::kDynamicNtk,
     &keys::kRopeRatio,
     &keys::kOriginalRope,
     &keys::kOriginalLength,
@@ -55,6 +62,8 @@ constexpr const Key* kPositionKeys[] = {
     &keys::kTemperature,
     &keys::kTemperatureScale,
     &keys::kTemperatureFloor,
+    &keys::kBeta,
+    &keys::kLogn,
 };
 
 constexpr KeyNote kDictionaryKeys[] = {
