@@ -34,9 +34,8 @@ inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
                                                "num_transformer_layers",
                                                "layers"};
 inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed", "d_model", "dim", "model_dim"};
-// multi_query and new_decoder_architecture are rules, not counts; per-layer lists come with their families.
 inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",          "kv_n_heads",
-                                                "n_kv_heads",          "multi_query_group_num", "num_gqa_groups"};
+                                                "n_kv_heads",          "n_head_kv",  "multi_query_group_num", "num_gqa_groups"};
 inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
                                                 "qk_head_dim"};
 inline constexpr std::string_view kLength[] = {"max_position_embeddings",
@@ -62,7 +61,7 @@ inline constexpr std::string_view kOriginalLength[] = {"original_max_position_em
 inline constexpr std::string_view kRopeParameters[] = {"rope_parameters"};
 
 inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size",
-                                               "sliding_window_attention_size"};
+                                               "sliding_window_attention_size", "window_size"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
 inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_type"};
@@ -92,10 +91,8 @@ inline constexpr std::string_view kNopeDim[] = {"qk_nope_head_dim"};
 inline constexpr std::string_view kRopeDim[] = {"qk_rope_head_dim"};
 inline constexpr std::string_view kValueDim[] = {"v_head_dim"};
 inline constexpr std::string_view kInterleave[] = {"rope_interleave", "rotary_emb_interleaved"};
-inline constexpr std::string_view kMultiQuery[] = {"multi_query_attention"};
 
 // ---- of encoders and learned tables ----
-inline constexpr std::string_view kPositionType[] = {"position_embedding_type"};
 inline constexpr std::string_view kPadding[] = {"pad_token_id"};
 inline constexpr std::string_view kTokenTypes[] = {"type_vocab_size"};
 inline constexpr std::string_view kScaleEmbedding[] = {"scale_embedding"};
@@ -106,8 +103,6 @@ inline constexpr std::string_view kAxialShape[] = {"axial_pos_shape"};
 inline constexpr std::string_view kAxialDims[] = {"axial_pos_embds_dim"};
 inline constexpr std::string_view kLearnedInput[] = {"learned_pos_emb"};
 
-inline constexpr std::string_view kAlibi[] = {"alibi"};
-inline constexpr std::string_view kMaxBias[] = {"alibi_bias_max"};
 inline constexpr std::string_view kBuckets[] = {"relative_attention_num_buckets"};
 inline constexpr std::string_view kMaxDistance[] = {"relative_attention_max_distance"};
 inline constexpr std::string_view kClampLength[] = {"clamp_len"};
@@ -120,7 +115,6 @@ inline constexpr std::string_view kSharedProjection[] = {"share_att_key"};
 inline constexpr std::string_view kScaleScores[] = {"scale_attn_weights"};
 inline constexpr std::string_view kScaleByLayer[] = {"scale_attn_by_inverse_layer_idx"};
 inline constexpr std::string_view kSoftmaxScale[] = {"softmax_scale"};
-inline constexpr std::string_view kSharedKeys[] = {"multi_query"};
 
 inline constexpr std::string_view kIsDecoder[] = {"is_decoder"};
 inline constexpr std::string_view kCausal[] = {"causal"};
@@ -144,6 +138,17 @@ inline constexpr std::string_view kHashBuckets[] = {"num_buckets"};
 inline constexpr std::string_view kWindowSize[] = {"window_size"};
 inline constexpr std::string_view kLocalAttention[] = {"local_attention"};
 inline constexpr std::string_view kScaleBase[] = {"rotary_emb_scale_base"};
+inline constexpr std::string_view kGrouped[] = {"multi_query_attention"};
+inline constexpr std::string_view kMultiQuery[] = {"multi_query"};
+inline constexpr std::string_view kNewDecoder[] = {"new_decoder_architecture"};
+
+inline constexpr std::string_view kPositionType[] = {"position_embedding_type"};
+inline constexpr std::string_view kRopeFlag[] = {"rope"};
+inline constexpr std::string_view kAlibi[] = {"alibi"};
+inline constexpr std::string_view kMaxBias[] = {"alibi_bias_max"};
+inline constexpr std::string_view kDynamicNtk[] = {"use_dynamic_ntk"};
+inline constexpr std::string_view kLogn[] = {"use_logn_attn"};
+inline constexpr std::string_view kBeta[] = {"llama_4_scaling_beta"};
 }  // namespace key_names
 
 namespace keys {
@@ -160,18 +165,29 @@ inline constexpr Key kNopeDim{key_names::kNopeDim,
                               "latent attention: channels of a head that do not turn, before those that do"};
 inline constexpr Key kRopeDim{key_names::kRopeDim, "latent attention: channels of a head that turn"};
 inline constexpr Key kValueDim{key_names::kValueDim, "latent attention: channels of a head of values"};
-inline constexpr Key kMultiQuery{key_names::kMultiQuery,
-                                 "ChatGLM: whether keys and values have heads of their own number"};
+inline constexpr Key kGrouped{key_names::kGrouped,
+                              "whether keys and values have heads of their own number; OLMo: whether they have one"};
+inline constexpr Key kMultiQuery{key_names::kMultiQuery, "one head of keys and values, where true"};
+inline constexpr Key kNewDecoder{key_names::kNewDecoder, "Falcon: num_kv_heads counts, whatever multi_query says"};
+
+// ---- which scheme ----
+inline constexpr Key kPositionType{key_names::kPositionType,
+                                   "ESM: \"rotary\" or \"absolute\"; Granite 4: \"rope\" turns, all else does not; Nemotron-NAS: \"mistral_yarn\" and "
+                                   "\"rope_llama4\" pair neighbours; unknown families: \"absolute\" is a learned table"};
+inline constexpr Key kRopeFlag{key_names::kRopeFlag, "OLMo's first files: whether the model turns"};
+inline constexpr Key kAlibi{key_names::kAlibi, "whether the scores have ALiBi instead of a rotation"};
+inline constexpr Key kMaxBias{key_names::kMaxBias, "ALiBi: slopes are powers of 2^(-this / heads)"};
 
 // ---- rotation ----
 inline constexpr Key kBase{key_names::kBase, "the base, theta, of the rotation"};
 inline constexpr Key kLocalBase{key_names::kLocalBase, "the base of layers with a window"};
 inline constexpr Key kPartialFactor{key_names::kPartialFactor,
                                     "the part of a head that turns: trunc(head_dim x factor) channels"};
-inline constexpr Key kRotaryDim{key_names::kRotaryDim, "channels of a head that turn"};
+inline constexpr Key kRotaryDim{key_names::kRotaryDim, "channels of a head that turn; null: all", true};
+inline constexpr Key kDynamicNtk{key_names::kDynamicNtk, "Qwen 1: dynamic NTK beyond seq_length"};
 inline constexpr Key kRopeRatio{key_names::kRopeRatio, "ChatGLM: the base is 10000 times this"};
 inline constexpr Key kOriginalRope{key_names::kOriginalRope,
-                                   "ChatGLM: false means another rotation, which is not known"};
+                                   "ChatGLM: false means another pairing, of which the sources disagree"};
 inline constexpr Key kOriginalLength{key_names::kOriginalLength,
                                      "YaRN, LongRoPE, Llama 3: tokens of the training before the rule was applied; "
                                      "absent: the trained length, with a warning"};
@@ -216,10 +232,10 @@ inline constexpr Key kSoftCap{key_names::kSoftCap, "the cap of the scores; null:
 inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are scaled by position (Llama 4)"};
 inline constexpr Key kTemperatureScale{key_names::kTemperatureScale, "the factor of that scale"};
 inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor, "tokens from which that scale grows"};
+inline constexpr Key kBeta{key_names::kBeta, "Ministral 3: queries times 1 + this ln(1 + floor(i / original length))"};
+inline constexpr Key kLogn{key_names::kLogn, "Qwen 1: queries times max(1, ln(i + 1) / ln(seq_length))"};
 
 // ---- input ----
-inline constexpr Key kPositionType{key_names::kPositionType,
-                         "which scheme: \"rotary\" or \"absolute\" (ESM); elsewhere it decides nothing"};
 inline constexpr Key kPadding{key_names::kPadding,
                          "RoBERTa, M2M-100: token i takes row i + pad_token_id + 1 of the table"};
 inline constexpr Key kTokenTypes{key_names::kTokenTypes, "rows of a second table, by segment; 0: there is none"};
@@ -235,8 +251,6 @@ inline constexpr Key kLearnedInput{key_names::kLearnedInput,
                          "MPT: whether there is a learned table; it means nothing beside ALiBi"};
 
 // ---- score terms ----
-inline constexpr Key kAlibi{key_names::kAlibi, "whether ALiBi is added to the scores"};
-inline constexpr Key kMaxBias{key_names::kMaxBias, "ALiBi: slopes are 2^(-k alibi_bias_max / heads)"};
 inline constexpr Key kBuckets{key_names::kBuckets, "T5, MPNet: buckets of distances, of both directions together"};
 inline constexpr Key kMaxDistance{key_names::kMaxDistance, "T5: from this distance on all fall into the last bucket"};
 inline constexpr Key kClampLength{key_names::kClampLength,
@@ -255,7 +269,6 @@ inline constexpr Key kSharedProjection{key_names::kSharedProjection,
 inline constexpr Key kScaleScores{key_names::kScaleScores, "GPT-2: false means a logit scale of 1"};
 inline constexpr Key kScaleByLayer{key_names::kScaleByLayer, "GPT-2: the logit scale of layer i is divided by i + 1"};
 inline constexpr Key kSoftmaxScale{key_names::kSoftmaxScale, "MPT: the logit scale; null: 1 / sqrt(head_dim)"};
-inline constexpr Key kSharedKeys{key_names::kSharedKeys, "GPT-BigCode: one head of keys and values for all heads"};
 
 // ---- encoders and decoders ----
 inline constexpr Key kIsDecoder{key_names::kIsDecoder, "true makes the stack causal"};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/class_defaults.h"
+#include "plan/published_defaults.h"
 
 namespace posenc::plan {
 
@@ -56,6 +57,16 @@ std::vector<Place> ConfigScope::candidates(const Key& key) {
   return found.empty() && !default_of(names) ? places(key, otherwise) : found;
 }
 
+std::optional<Place> ConfigScope::default_at(std::string_view json, std::string_view source, std::string from) {
+  auto document = io::JsonDocument::parse(json, source);
+  if (!document) {
+    reader_.fail(document.error());
+    return {};
+  }
+  defaults_.push_back(std::make_unique<io::JsonDocument>(std::move(document).value()));
+  return Place{defaults_.back()->root(), std::move(from), false};
+}
+
 std::optional<Place> ConfigScope::class_default(const Key& key) {
   const auto [names, otherwise] = names_of(key);
   auto place = default_of(names);
@@ -65,17 +76,14 @@ std::optional<Place> ConfigScope::class_default(const Key& key) {
 std::optional<Place> ConfigScope::default_of(Names names) {
   if (reader_.failed()) return {};
   for (std::string_view name : names) {
-    const ClassDefault* row = find_class_default(model_type_, name);
-    if (row == nullptr) continue;
-    auto document = io::JsonDocument::parse(row->json, row->class_name);
-    if (!document) {
-      reader_.fail(document.error());
-      return {};
+    if (const ClassDefault* row = find_class_default(model_type_, name)) {
+      return default_at(
+          row->json, row->class_name,
+          fmt::format(FMT_COMPILE("default: {}, transformers {}"), row->class_name, class_defaults_version()));
     }
-    defaults_.push_back(std::make_unique<io::JsonDocument>(std::move(document).value()));
-    return Place{defaults_.back()->root(),
-                 fmt::format(FMT_COMPILE("default: {}, transformers {}"), row->class_name, class_defaults_version()),
-                 false};
+    if (const PublishedDefault* row = find_published_default(model_type_, name)) {
+      return default_at(row->json, row->source, fmt::format(FMT_COMPILE("default: {}"), row->source));
+    }
   }
   return {};
 }

@@ -53,6 +53,7 @@ class ConfigScope {
   std::vector<Place> candidates(const Key& key);
   std::vector<Place> places(const Key& key, Names names);
   std::optional<Place> default_of(Names names);
+  std::optional<Place> default_at(std::string_view json, std::string_view source, std::string from);
   // The names under which this stack's class reads a key, the better ones first.
   std::array<Names, 2> names_of(const Key& key) const;
 

@@ -59,12 +59,12 @@ class InputFields {
 
 // Rows of the table, and with them how many tokens find one.
 std::optional<std::int64_t> read_rows(ConfigScope& scope, InputFields& fields, std::int64_t offset,
-                                      Setting<std::int64_t>& length) {
+                                      Sourced<std::int64_t>& length) {
   const Rows rule = scope.stack().input.rows;
   fields.note("positions", length.from);
-  if (rule == Rows::unlimited || !length.value) return {};
-  if (rule == Rows::beside) return *length.value + offset;
-  const std::int64_t rows = *length.value;
+  if (rule == Rows::unlimited) return {};
+  if (rule == Rows::beside) return length.value + offset;
+  const std::int64_t rows = length.value;
   if (rows > offset) {
     length.value = rows - offset;
   } else if (const auto place = scope.peek(keys::kLength)) {
@@ -74,7 +74,7 @@ std::optional<std::int64_t> read_rows(ConfigScope& scope, InputFields& fields, s
   return rows;
 }
 
-InputStage learned(ConfigScope& scope, Setting<std::int64_t> length) {
+InputStage learned(ConfigScope& scope, Sourced<std::int64_t> length) {
   InputFields fields(scope);
   LearnedInput table;
   table.offset = fields.offset();
@@ -84,7 +84,7 @@ InputStage learned(ConfigScope& scope, Setting<std::int64_t> length) {
   return {{table}, fields.take(), std::move(length)};
 }
 
-InputStage sinusoidal(ConfigScope& scope, Setting<std::int64_t> length) {
+InputStage sinusoidal(ConfigScope& scope, Sourced<std::int64_t> length) {
   InputFields fields(scope);
   SinusoidalInput sines;
   sines.convention = scope.stack().input.convention;
@@ -116,7 +116,7 @@ std::vector<std::int64_t> axis_sizes(ConfigScope& scope, InputFields& fields, co
 }
 
 // The axes' rows stand side by side, so that their channels add up to the hidden size.
-InputStage axial(ConfigScope& scope, Setting<std::int64_t> length) {
+InputStage axial(ConfigScope& scope, Sourced<std::int64_t> length) {
   InputFields fields(scope);
   AxialInput table{.shape = axis_sizes(scope, fields, keys::kAxialShape, "shape"),
                    .combine = AxialCombine::concatenate,
@@ -139,7 +139,7 @@ InputStage axial(ConfigScope& scope, Setting<std::int64_t> length) {
 
 }  // namespace
 
-InputStage read_input_stage(ConfigScope& scope, Setting<std::int64_t> trained_length) {
+InputStage read_input_stage(ConfigScope& scope, Sourced<std::int64_t> trained_length) {
   const InputRule& rule = scope.stack().input;
   InputKind kind = rule.kind;
   if (rule.present_if != nullptr && !scope.flag(*rule.present_if).value.value_or(true)) kind = InputKind::none;

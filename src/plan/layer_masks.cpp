@@ -19,12 +19,12 @@ struct WindowRule {
 };
 
 std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, std::int64_t width, const std::string& from,
-                                const Setting<std::int64_t>& trained_length) {
-  if (trained_length.value && width >= *trained_length.value) {
+                                const Sourced<std::int64_t>& trained_length) {
+  if (trained_length.value > 0 && width >= trained_length.value) {
     scope.reader().warn(
         "window-covers-length",
         fmt::format(FMT_COMPILE("A window of {} tokens covers the {} that the model is for; read as none."), width,
-                    *trained_length.value),
+                    trained_length.value),
         from.starts_with('/') ? std::vector{from} : std::vector<std::string>{});
     return {};
   }
@@ -52,7 +52,7 @@ std::optional<Window> window_of(const LayerMasks& masks, std::int64_t width) {
 }
 
 LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
-                            const Setting<std::int64_t>& trained_length) {
+                            const Sourced<std::int64_t>& trained_length) {
   StackMask stack = read_stack_mask(scope);
   LayerMasks masks;
   masks.kind = std::move(stack.kind);

@@ -35,6 +35,6 @@ std::optional<Window> window_of(const LayerMasks& masks, std::int64_t width);
 
 // A window that covers the trained length is none, with a warning.
 LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
-                            const Setting<std::int64_t>& trained_length);
+                            const Sourced<std::int64_t>& trained_length);
 
 }  // namespace posenc::plan

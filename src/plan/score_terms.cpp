@@ -147,13 +147,13 @@ void require_logarithm(ConfigScope& scope, const Deberta& term) {
                       fmt::format(FMT_COMPILE("the largest distance is {}"), term.max_distance));
 }
 
-Sourced<std::int64_t> largest_distance(ConfigScope& scope, const Setting<std::int64_t>& trained_length) {
+Sourced<std::int64_t> largest_distance(ConfigScope& scope, const Sourced<std::int64_t>& trained_length) {
   const Setting<std::int64_t> given = scope.integer(keys::kMaxRelative, {-kMaxPosition, kMaxPosition});
   if (given.value.value_or(0) >= 1) return {*given.value, given.from};
-  return {trained_length.value.value_or(1), trained_length.from};
+  return {trained_length.value, trained_length.from};
 }
 
-ScoreTerms deberta(ConfigScope& scope, const Setting<std::int64_t>& trained_length) {
+ScoreTerms deberta(ConfigScope& scope, const Sourced<std::int64_t>& trained_length) {
   const bool v2 = scope.stack().score.buckets;
   ScoreTerms terms;
   const AttentionParts parts = read_parts(scope);
@@ -186,7 +186,7 @@ ScoreTerms deberta(ConfigScope& scope, const Setting<std::int64_t>& trained_leng
 }  // namespace
 
 ScoreTerms read_score_terms(ConfigScope& scope, const Sourced<std::int64_t>& heads, const Sourced<MaskKind>& mask,
-                            const Setting<std::int64_t>& trained_length) {
+                            const Sourced<std::int64_t>& trained_length) {
   switch (scope.stack().score.kind) {
     case ScoreKind::none: break;
     case ScoreKind::alibi: return alibi(scope, heads);

@@ -20,6 +20,6 @@ struct ScoreTerms {
 };
 
 ScoreTerms read_score_terms(ConfigScope& scope, const Sourced<std::int64_t>& heads, const Sourced<MaskKind>& mask,
-                            const Setting<std::int64_t>& trained_length);
+                            const Sourced<std::int64_t>& trained_length);
 
 }  // namespace posenc::plan

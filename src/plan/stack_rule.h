@@ -76,12 +76,4 @@ struct StackRule {
   std::span<const OwnKey> own_keys = {};
 };
 
-// Which of its schemes a stack follows, where the class has several and a key chooses.
-enum class SchemeChoice : std::uint8_t {
-  none,             // it follows all that its row has
-  embedding_type,   // position_embedding_type: "rotary", or "absolute" for the table (ESM)
-  rotary_fraction,  // rotary_emb_fraction: 0 for the table (Nomic BERT)
-  alibi_flag,       // alibi: false for the table (MPT)
-};
-
 }  // namespace posenc::plan

@@ -15,8 +15,9 @@
 #include "plan/layer_scores.h"
 #include "plan/layer_sources.h"
 #include "plan/logit_scale.h"
-#include "plan/position_scheme.h"
+#include "plan/query_scale.h"
 #include "plan/rope_draft.h"
+#include "plan/scheme_choice.h"
 #include "plan/score_terms.h"
 
 namespace posenc::plan {
@@ -30,7 +31,9 @@ struct StackFacts {
   LayerScores scores;
   LayerMasks masks;
   ScoreTerms terms;
-  Setting<std::int64_t> trained_length;
+  Sourced<std::int64_t> trained_length;
+  SchemeChoice scheme;
+  Sourced<QueryScale> query_scale;
 };
 
 struct LayerKindPlan {
@@ -51,8 +54,7 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
     layer.sources.push_back({"rotate", facts.pattern.turning_from});
     return;
   }
-  const Sourced<std::int64_t> length{facts.trained_length.value.value_or(1), facts.trained_length.from};
-  RopeDraft draft = read_rope(dicts, layer.traits.type, facts.shape, length,
+  RopeDraft draft = read_rope(dicts, layer.traits.type, facts.shape, facts.trained_length,
                               static_cast<std::int64_t>(facts.pattern.layers.size()));
   if (!draft.rope) {
     layer.sources.push_back({"rotate", std::move(draft.still_from)});
@@ -69,6 +71,14 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
   layer.plan.rotate.push_back(std::move(rotate));
   for (FieldSource& source : draft.sources)
     layer.sources.push_back({"rotate/0/" + source.field, std::move(source.from)});
+}
+
+void add_score_terms(const StackFacts& facts, LayerKindPlan& layer) {
+  layer.plan.score = facts.terms.terms;
+  layer.sources.insert(layer.sources.end(), facts.terms.sources.begin(), facts.terms.sources.end());
+  if (!facts.scheme.alibi) return;
+  layer.plan.score.push_back(*facts.scheme.alibi);
+  layer.sources.push_back({"score/0", facts.scheme.from});
 }
 
 // Reformer's two kinds of layers have a whole mask of their own.
@@ -114,11 +124,11 @@ void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& laye
   layer.sources.push_back({"qk_norm", norm ? scores.qk_norm_from : scope.family().qk_norm->hashed_layers_only
                                                                           ? facts.pattern.types_from
                                                                           : facts.pattern.turning_from});
-  plan.score = facts.terms.terms;
-  layer.sources.insert(layer.sources.end(), facts.terms.sources.begin(), facts.terms.sources.end());
-  if (layer.traits.turns || !scope.family().temperature) return;
-  plan.query_scale = scores.resting_scale;
-  layer.sources.push_back({"query_scale", scores.resting_scale_from});
+  const QueryScaling scaling = scope.family().query_scaling;
+  const bool rests = !layer.traits.turns;
+  if (scaling == QueryScaling::none || (scaling == QueryScaling::resting_layers && !rests)) return;
+  plan.query_scale = facts.query_scale.value;
+  layer.sources.push_back({"query_scale", facts.query_scale.from});
 }
 
 LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, LayerTraits traits) {
@@ -137,6 +147,7 @@ LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& fa
                                              {"head_dim", shape.head_dim.from},
                                              {"value_dim", shape.value_dim.from}});
   add_rotation(dicts, facts, layer);
+  add_score_terms(facts, layer);
   add_scores(scope, facts, layer);
   add_mask(facts, layer);
   return layer;
@@ -210,35 +221,60 @@ void warn_misleading(ConfigScope& scope) {
   }
 }
 
-// ChatGLM's other layout is described nowhere that this library could follow.
+// The sources disagree about ChatGLM's other layout: ChatGLM2's own code knows only one, vLLM pairs halves.
 bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
   if (scope.family().base != BaseRule::ratio) return true;
   const Setting<bool> original = scope.flag(keys::kOriginalRope);
   if (!original.value) return true;
   shape.pairing.from = original.from;
   if (*original.value) return true;
-  scope.reader().warn("unknown-rope-key",
-                      fmt::format(FMT_COMPILE("{} is false: how such a model turns is not known."), original.from),
+  scope.reader().warn("undecided",
+                      fmt::format(FMT_COMPILE("{} is false: which channels then turn together is not known."),
+                                  original.from),
                       {original.from});
   return false;
 }
 
-Setting<std::int64_t> read_length(ConfigScope& scope) {
-  constexpr Bounds kLengths{1, kMaxPosition};
-  if (!scope.family().needs_length) return scope.integer(keys::kLength, kLengths);
-  Sourced<std::int64_t> length = scope.required_integer(keys::kLength, kLengths);
-  return {length.value, std::move(length.from)};
+bool is_decided(ConfigScope& scope) {
+  bool decided = true;
+  for (std::string_view name : scope.family().undecided_keys) {
+    const auto place = scope.reader().look(scope.object(), name);
+    if (!place || says_nothing(scope.reader(), *place)) continue;
+    scope.reader().warn("undecided",
+                        fmt::format(FMT_COMPILE("{} is given: what it does to positions is not read."), place->from),
+                        {place->from});
+    decided = false;
+  }
+  if (scope.family().undecided.empty()) return decided;
+  scope.reader().warn("undecided",
+                      fmt::format(FMT_COMPILE("No source says of {} models: {}."), scope.family().name,
+                                  scope.family().undecided),
+                      {});
+  return false;
 }
 
-// What a layer has by its place: whether the chosen scheme lets it turn, and a scale that falls with its index.
-void let_layers_be(ConfigScope& scope, const PositionScheme& scheme, LayerPattern& pattern) {
-  if (!scheme.turns) {
-    for (LayerTraits& layer : pattern.layers) layer.turns = false;
-    pattern.turning_from = scheme.from;
-  }
+Sourced<std::int64_t> read_trained_length(ConfigScope& scope) {
+  constexpr Bounds kLengths{1, kMaxPosition};
+  if (scope.family().needs_length) return scope.required_integer(keys::kLength, kLengths);
+  Setting<std::int64_t> length = scope.integer(keys::kLength, kLengths);
+  return {length.value.value_or(0), length.value ? std::move(length.from) : "default: not given"};
+}
+
+// The logit scale of layer i falls with i (GPT-2).
+void divide_scales(ConfigScope& scope, LayerPattern& pattern) {
   if (!read_division_by_layer(scope).value) return;
   std::int64_t count = 0;
   for (LayerTraits& layer : pattern.layers) layer.scale_divisor = ++count;
+}
+
+void add_input(const StackFacts& facts, InputStage input, std::string_view prefix, TextStack& result) {
+  result.stack.input = std::move(input.schemes);
+  for (FieldSource& source : input.sources) {
+    result.sources.push_back({fmt::format(FMT_COMPILE("{}/{}"), prefix, source.field), std::move(source.from)});
+  }
+  if (!facts.scheme.table) return;
+  result.stack.input.push_back(*facts.scheme.table);
+  result.sources.push_back({fmt::format(FMT_COMPILE("{}/input/0"), prefix), facts.scheme.from});
 }
 
 }  // namespace
@@ -247,25 +283,26 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   TextStack result{.stack = {.name = {}, .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
   const Sourced<std::int64_t> layers = read_layer_count(scope);
   StackFacts facts{.shape = read_attention_shape(scope), .pattern = read_layer_pattern(scope, layers.value)};
-  const PositionScheme scheme = read_position_scheme(scope);
-  let_layers_be(scope, scheme, facts.pattern);
-  InputStage input = scheme.input ? read_input_stage(scope, read_length(scope)) : InputStage{{}, {}, read_length(scope)};
-  facts.trained_length = std::move(input.length);
+  facts.trained_length = read_trained_length(scope);
+  facts.scheme = read_scheme(scope, facts.shape.heads.value, facts.trained_length.value);
+  if (!facts.scheme.rotates) let_rest(facts.pattern, facts.scheme.from);
+  divide_scales(scope, facts.pattern);
+  InputStage input{{}, {}, facts.trained_length};
+  if (facts.scheme.input) input = read_input_stage(scope, facts.trained_length);
+  facts.trained_length = input.length;
   facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
-  if (scheme.score) {
+  if (facts.scheme.score) {
     facts.terms = read_score_terms(scope, facts.shape.heads, facts.masks.kind, facts.trained_length);
   }
   facts.scores = read_layer_scores(scope, facts.shape, facts.terms.parts);
-  result.known = has_known_layout(scope, facts.shape);
+  result.known = has_known_layout(scope, facts.shape) && is_decided(scope) && facts.scheme.known;
   RopeDicts dicts(scope);
+  facts.query_scale = read_query_scale(dicts, facts.trained_length);
   if (scope.reader().failed()) return result;
 
   result.stack.name = facts.masks.turned_causal ? "decoder" : scope.stack().name;
-  result.stack.input = std::move(input.schemes);
-  result.sources = {{fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from}};
-  for (FieldSource& source : input.sources) {
-    result.sources.push_back({fmt::format(FMT_COMPILE("{}/{}"), prefix, source.field), std::move(source.from)});
-  }
+  add_input(facts, std::move(input), prefix, result);
+  result.sources.push_back({fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from});
   fill_layers(scope, dicts, facts, prefix, result);
   dicts.warn_unknown();
   if (dicts.has_axes()) result.known = false;
