@@ -36,7 +36,8 @@ inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
 inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed", "d_model", "dim", "model_dim"};
 // multi_query and new_decoder_architecture are rules, not counts; per-layer lists come with their families.
 inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",          "kv_n_heads",
-                                                "n_kv_heads",          "multi_query_group_num", "num_gqa_groups"};
+                                                "n_kv_heads",          "multi_query_group_num", "num_gqa_groups",
+                                               "num_attention_groups"};
 inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
                                                 "qk_head_dim"};
 inline constexpr std::string_view kLength[] = {"max_position_embeddings",
@@ -86,6 +87,35 @@ inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
 inline constexpr std::string_view kTemperatureFloor[] = {"floor_scale"};
 
+inline constexpr std::string_view kGlobalHeadDim[] = {"global_head_dim"};
+inline constexpr std::string_view kGlobalKvHeads[] = {"num_global_key_value_heads"};
+inline constexpr std::string_view kKeysAreValues[] = {"attention_k_eq_v"};
+inline constexpr std::string_view kSlidingHeads[] = {"num_sliding_attention_heads"};
+inline constexpr std::string_view kOtherAttention[] = {"attention_other_setting"};
+inline constexpr std::string_view kSharedKv[] = {"num_kv_shared_layers"};
+
+inline constexpr std::string_view kCompressedBase[] = {"compress_rope_theta"};
+inline constexpr std::string_view kPartialFactors[] = {"partial_rotary_factors"};
+inline constexpr std::string_view kCompressRatios[] = {"compress_ratios"};
+inline constexpr std::string_view kCompressRates[] = {"compress_rates"};
+inline constexpr std::string_view kSparseRate[] = {"compress_rate_csa"};
+inline constexpr std::string_view kHeavyRate[] = {"compress_rate_hca"};
+
+inline constexpr std::string_view kSparseAttention[] = {"sparse_attention_config"};
+inline constexpr std::string_view kUseSparse[] = {"use_sparse_attention"};
+inline constexpr std::string_view kSparseLayers[] = {"sparse_attention_freq"};
+inline constexpr std::string_view kIndexHeads[] = {"index_n_heads", "sparse_num_index_heads"};
+inline constexpr std::string_view kIndexHeadDim[] = {"index_head_dim", "sparse_index_dim"};
+inline constexpr std::string_view kIndexKept[] = {"index_topk"};
+inline constexpr std::string_view kIndexBlocks[] = {"index_topk_blocks", "sparse_topk_blocks"};
+inline constexpr std::string_view kIndexBlockSize[] = {"index_block_size", "sparse_block_size"};
+inline constexpr std::string_view kIndexOwnBlocks[] = {"index_local_blocks", "sparse_local_block"};
+inline constexpr std::string_view kIndexInterleave[] = {"indexer_rope_interleave"};
+inline constexpr std::string_view kIndexerTypes[] = {"indexer_types"};
+inline constexpr std::string_view kIndexPattern[] = {"index_topk_pattern"};
+inline constexpr std::string_view kIndexFrequency[] = {"index_topk_freq"};
+inline constexpr std::string_view kIndexOffset[] = {"index_skip_topk_offset"};
+
 inline constexpr std::string_view kUseMla[] = {"use_mla"};
 inline constexpr std::string_view kNopeDim[] = {"qk_nope_head_dim"};
 inline constexpr std::string_view kRopeDim[] = {"qk_rope_head_dim"};
@@ -111,7 +141,16 @@ inline constexpr Key kValueDim{key_names::kValueDim, "latent attention: channels
 inline constexpr Key kMultiQuery{key_names::kMultiQuery,
                                  "ChatGLM: whether keys and values have heads of their own number"};
 
+inline constexpr Key kGlobalHeadDim{key_names::kGlobalHeadDim};
+inline constexpr Key kGlobalKvHeads{key_names::kGlobalKvHeads};
+inline constexpr Key kKeysAreValues{key_names::kKeysAreValues};
+inline constexpr Key kSlidingHeads{key_names::kSlidingHeads};
+inline constexpr Key kOtherAttention{key_names::kOtherAttention};
+inline constexpr Key kSharedKv{key_names::kSharedKv};
+
 // ---- rotation ----
+inline constexpr Key kCompressedBase{key_names::kCompressedBase};
+inline constexpr Key kPartialFactors{key_names::kPartialFactors};
 inline constexpr Key kBase{key_names::kBase, "the base, theta, of the rotation"};
 inline constexpr Key kLocalBase{key_names::kLocalBase, "the base of layers with a window"};
 inline constexpr Key kPartialFactor{key_names::kPartialFactor,
@@ -155,6 +194,27 @@ inline constexpr Key kRotatingLayers{key_names::kRotatingLayers,
 inline constexpr Key kNopeInterval{key_names::kNopeInterval, "each n-th layer does not turn"};
 inline constexpr Key kBidirectional{key_names::kBidirectional, "both directions; Gemma 3 halves its window then"};
 inline constexpr Key kIsCausal{key_names::kIsCausal, "false: both directions, and a window of w is |i - j| <= w"};
+
+
+// ---- keys that are chosen, and keys made of several tokens ----
+inline constexpr Key kCompressRatios{key_names::kCompressRatios};
+inline constexpr Key kCompressRates{key_names::kCompressRates};
+inline constexpr Key kSparseRate{key_names::kSparseRate};
+inline constexpr Key kHeavyRate{key_names::kHeavyRate};
+inline constexpr Key kSparseAttention{key_names::kSparseAttention};
+inline constexpr Key kUseSparse{key_names::kUseSparse};
+inline constexpr Key kSparseLayers{key_names::kSparseLayers};
+inline constexpr Key kIndexHeads{key_names::kIndexHeads};
+inline constexpr Key kIndexHeadDim{key_names::kIndexHeadDim};
+inline constexpr Key kIndexKept{key_names::kIndexKept};
+inline constexpr Key kIndexBlocks{key_names::kIndexBlocks};
+inline constexpr Key kIndexBlockSize{key_names::kIndexBlockSize};
+inline constexpr Key kIndexOwnBlocks{key_names::kIndexOwnBlocks};
+inline constexpr Key kIndexInterleave{key_names::kIndexInterleave};
+inline constexpr Key kIndexerTypes{key_names::kIndexerTypes};
+inline constexpr Key kIndexPattern{key_names::kIndexPattern};
+inline constexpr Key kIndexFrequency{key_names::kIndexFrequency};
+inline constexpr Key kIndexOffset{key_names::kIndexOffset};
 
 // ---- scores ----
 inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the logit scale is 1 / sqrt of it"};
