@@ -82,6 +82,7 @@ inline constexpr std::string_view kIsCausal[] = {"is_causal"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
+inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm"};  // a class reads one of them
 inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
 inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
@@ -219,6 +220,7 @@ inline constexpr Key kIndexOffset{key_names::kIndexOffset};
 // ---- scores ----
 inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the logit scale is 1 / sqrt of it"};
 inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier, "the logit scale"};
+inline constexpr Key kNormSwitch{key_names::kNormSwitch, "whether queries and keys are normalised"};
 inline constexpr Key kSoftCap{key_names::kSoftCap, "the cap of the scores; null: none", true};
 inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are scaled by position (Llama 4)"};
 inline constexpr Key kTemperatureScale{key_names::kTemperatureScale, "the factor of that scale"};
