@@ -52,7 +52,8 @@ AttentionShape with_last_channels(ConfigScope& scope, AttentionShape shape) {
   const bool by_factor = factor && (factor->in_file || !scope.peek(keys::kRopeDim));
   if (by_factor) {
     const Sourced<double> part = scope.required_number(keys::kPartialFactor);
-    shape.turning_width = {static_cast<std::int64_t>(static_cast<double>(shape.head_dim.value) * part.value), part.from};
+    shape.turning_width = {static_cast<std::int64_t>(static_cast<double>(shape.head_dim.value) * part.value),
+                           part.from};
     shape.width_place = factor;
     if (part.value <= 0 || part.value > 1) {
       scope.reader().fail(*factor, ErrorKind::out_of_range, "a number above 0 and at most 1");
@@ -85,8 +86,8 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   shape.kv_heads = {shape.heads.value, "default: latent attention, expanded"};
   shape.head_dim = {still.value + shape.turning_width.value, "default: qk_nope_head_dim + qk_rope_head_dim"};
   const Setting<std::int64_t> value_dim = scope.integer(keys::kValueDim, kHeadDims);
-  shape.value_dim = value_dim.value ? Sourced<std::int64_t>{*value_dim.value, value_dim.from}
-                                    : hidden_over_heads(scope, shape.heads);
+  shape.value_dim =
+      value_dim.value ? Sourced<std::int64_t>{*value_dim.value, value_dim.from} : hidden_over_heads(scope, shape.heads);
   shape.first_channel = still;
   if (scope.family().reads_interleave) {
     const Setting<bool> interleave = scope.flag(keys::kInterleave);

@@ -44,11 +44,11 @@ void judge_layout_key(RopeKeys& keys, AxisLayout layout) {
   if (!place) return;
   const auto interleaved = keys.reader().boolean(*place);
   if (!interleaved || *interleaved == (layout == AxisLayout::interleaved)) return;
-  keys.reader().warn("misleading-key",
-                     fmt::format(FMT_COMPILE("{} has no effect: the axes of a {} model are always {}."), place->from,
-                                 keys.scope().family().name,
-                                 layout == AxisLayout::interleaved ? "interleaved" : "in chunks"),
-                     {place->from});
+  keys.reader().warn(
+      "misleading-key",
+      fmt::format(FMT_COMPILE("{} has no effect: the axes of a {} model are always {}."), place->from,
+                  keys.scope().family().name, layout == AxisLayout::interleaved ? "interleaved" : "in chunks"),
+      {place->from});
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed
 // multi_query and new_decoder_architecture are rules, not counts; per-layer lists come with their families.
 inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",          "kv_n_heads",
                                                 "n_kv_heads",          "multi_query_group_num", "num_gqa_groups",
-                                               "num_attention_groups"};
+                                                "num_attention_groups"};
 inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
                                                 "qk_head_dim"};
 inline constexpr std::string_view kLength[] = {"max_position_embeddings",
@@ -70,7 +70,12 @@ inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_
 inline constexpr std::string_view kKindLetters[] = {"hybrid_override_pattern"};
 inline constexpr std::string_view kAttentionInterval[] = {"full_attention_interval"};
 inline constexpr std::string_view kLinearAttention[] = {"linear_attn_config"};
+inline constexpr std::string_view kFullLayers[] = {"full_attn_layers"};
+inline constexpr std::string_view kLinearLayers[] = {"kda_layers"};
 inline constexpr std::string_view kBlocks[] = {"block_configs"};
+inline constexpr std::string_view kGroupSize[] = {"n_heads_in_group"};
+inline constexpr std::string_view kNoOp[] = {"no_op"};
+inline constexpr std::string_view kReplacedByLinear[] = {"replace_with_linear"};
 inline constexpr std::string_view kCrossLayers[] = {"cross_attention_layers"};
 inline constexpr std::string_view kPredictionLayers[] = {"num_nextn_predict_layers", "num_mtp_layers"};
 inline constexpr std::string_view kWindowPattern[] = {"sliding_window_pattern", "global_local_attention_pattern"};
@@ -137,21 +142,28 @@ inline constexpr Key kLength{key_names::kLength, "tokens that the model is for: 
 inline constexpr Key kUseMla{key_names::kUseMla, "false: a DeepSeek model without latent attention, built like Llama"};
 inline constexpr Key kNopeDim{key_names::kNopeDim,
                               "latent attention: channels of a head that do not turn, before those that do"};
-inline constexpr Key kRopeDim{key_names::kRopeDim, "latent attention: channels of a head that turn"};
+inline constexpr Key kRopeDim{key_names::kRopeDim,
+                              "latent attention: channels of a head that turn; DeepSeek V4: the last ones"};
 inline constexpr Key kValueDim{key_names::kValueDim, "latent attention: channels of a head of values"};
 inline constexpr Key kMultiQuery{key_names::kMultiQuery,
                                  "ChatGLM: whether keys and values have heads of their own number"};
 
-inline constexpr Key kGlobalHeadDim{key_names::kGlobalHeadDim};
-inline constexpr Key kGlobalKvHeads{key_names::kGlobalKvHeads};
-inline constexpr Key kKeysAreValues{key_names::kKeysAreValues};
-inline constexpr Key kSlidingHeads{key_names::kSlidingHeads};
-inline constexpr Key kOtherAttention{key_names::kOtherAttention};
-inline constexpr Key kSharedKv{key_names::kSharedKv};
+inline constexpr Key kGlobalHeadDim{key_names::kGlobalHeadDim, "channels of a head in full layers (Gemma 4)"};
+inline constexpr Key kGlobalKvHeads{
+    key_names::kGlobalKvHeads, "heads of keys and values in full layers, where attention_k_eq_v is true (Gemma 4)"};
+inline constexpr Key kKeysAreValues{key_names::kKeysAreValues,
+                                    "whether full layers take their values from the keys (Gemma 4)"};
+inline constexpr Key kSlidingHeads{key_names::kSlidingHeads, "attention heads of layers with a window (Step 3.5)"};
+inline constexpr Key kOtherAttention{key_names::kOtherAttention,
+                                     "a dictionary: heads, groups and channels of layers with a window (Step 3.5)"};
+inline constexpr Key kSharedKv{key_names::kSharedKv,
+                               "so many last layers reuse the keys and values of an earlier layer of their type"};
 
 // ---- rotation ----
-inline constexpr Key kCompressedBase{key_names::kCompressedBase};
-inline constexpr Key kPartialFactors{key_names::kPartialFactors};
+inline constexpr Key kCompressedBase{key_names::kCompressedBase,
+                                     "the base of layers that have keys made of several tokens (DeepSeek V4)"};
+inline constexpr Key kPartialFactors{key_names::kPartialFactors,
+                                     "the part of a head that turns, a number a layer (Step 3.5)"};
 inline constexpr Key kBase{key_names::kBase, "the base, theta, of the rotation"};
 inline constexpr Key kLocalBase{key_names::kLocalBase, "the base of layers with a window"};
 inline constexpr Key kPartialFactor{key_names::kPartialFactor,
@@ -181,8 +193,16 @@ inline constexpr Key kKindLetters{key_names::kKindLetters,
 inline constexpr Key kAttentionInterval{key_names::kAttentionInterval,
                                         "each n-th layer attends, the others are linear"};
 inline constexpr Key kLinearAttention{key_names::kLinearAttention, "a dictionary with lists of layers, counted from 1"};
+inline constexpr Key kFullLayers{key_names::kFullLayers,
+                                 "in linear_attn_config: the layers that attend, counted from 1"};
+inline constexpr Key kLinearLayers{key_names::kLinearLayers,
+                                   "in linear_attn_config: the linear layers, counted from 1"};
 inline constexpr Key kBlocks{key_names::kBlocks,
                              "a list of blocks: whether each attends, and how its heads are grouped"};
+inline constexpr Key kGroupSize{key_names::kGroupSize, "in block_configs: queries that share a key"};
+inline constexpr Key kNoOp{key_names::kNoOp, "in block_configs: true leaves the block without attention"};
+inline constexpr Key kReplacedByLinear{key_names::kReplacedByLinear,
+                                       "in block_configs: true puts one linear map in the place of attention"};
 inline constexpr Key kCrossLayers{key_names::kCrossLayers, "layers that attend to another stack's output"};
 inline constexpr Key kPredictionLayers{key_names::kPredictionLayers,
                                        "layers of multi-token prediction, which lists may count too"};
@@ -196,26 +216,31 @@ inline constexpr Key kNopeInterval{key_names::kNopeInterval, "each n-th layer do
 inline constexpr Key kBidirectional{key_names::kBidirectional, "both directions; Gemma 3 halves its window then"};
 inline constexpr Key kIsCausal{key_names::kIsCausal, "false: both directions, and a window of w is |i - j| <= w"};
 
-
 // ---- keys that are chosen, and keys made of several tokens ----
-inline constexpr Key kCompressRatios{key_names::kCompressRatios};
-inline constexpr Key kCompressRates{key_names::kCompressRates};
-inline constexpr Key kSparseRate{key_names::kSparseRate};
-inline constexpr Key kHeavyRate{key_names::kHeavyRate};
-inline constexpr Key kSparseAttention{key_names::kSparseAttention};
-inline constexpr Key kUseSparse{key_names::kUseSparse};
-inline constexpr Key kSparseLayers{key_names::kSparseLayers};
-inline constexpr Key kIndexHeads{key_names::kIndexHeads};
-inline constexpr Key kIndexHeadDim{key_names::kIndexHeadDim};
-inline constexpr Key kIndexKept{key_names::kIndexKept};
-inline constexpr Key kIndexBlocks{key_names::kIndexBlocks};
-inline constexpr Key kIndexBlockSize{key_names::kIndexBlockSize};
-inline constexpr Key kIndexOwnBlocks{key_names::kIndexOwnBlocks};
-inline constexpr Key kIndexInterleave{key_names::kIndexInterleave};
-inline constexpr Key kIndexerTypes{key_names::kIndexerTypes};
-inline constexpr Key kIndexPattern{key_names::kIndexPattern};
-inline constexpr Key kIndexFrequency{key_names::kIndexFrequency};
-inline constexpr Key kIndexOffset{key_names::kIndexOffset};
+inline constexpr Key kCompressRatios{
+    key_names::kCompressRatios,
+    "tokens of a key in each layer: 0 none, 4 chosen by an indexer, 128 all of them (DeepSeek V4)"};
+inline constexpr Key kCompressRates{key_names::kCompressRates,
+                                    "a dictionary: tokens of a key, by layer type (DeepSeek V4)"};
+inline constexpr Key kSparseRate{key_names::kSparseRate, "the same for compressed_sparse_attention, in older files"};
+inline constexpr Key kHeavyRate{key_names::kHeavyRate, "the same for heavily_compressed_attention, in older files"};
+inline constexpr Key kSparseAttention{key_names::kSparseAttention, "a dictionary of an indexer's keys (MiniMax M3)"};
+inline constexpr Key kUseSparse{key_names::kUseSparse, "false switches the indexer off"};
+inline constexpr Key kSparseLayers{key_names::kSparseLayers, "1: this layer has an indexer, 0: it sees all"};
+inline constexpr Key kIndexHeads{key_names::kIndexHeads, "query heads of the indexer"};
+inline constexpr Key kIndexHeadDim{key_names::kIndexHeadDim, "channels of a head of the indexer"};
+inline constexpr Key kIndexKept{key_names::kIndexKept, "keys that the indexer lets a query see"};
+inline constexpr Key kIndexBlocks{key_names::kIndexBlocks, "blocks of keys that the indexer lets a query see"};
+inline constexpr Key kIndexBlockSize{key_names::kIndexBlockSize, "keys of such a block"};
+inline constexpr Key kIndexOwnBlocks{key_names::kIndexOwnBlocks, "blocks up to the query's own that it always sees"};
+inline constexpr Key kIndexInterleave{key_names::kIndexInterleave,
+                                      "whether neighbours pair in the indexer (true) or halves"};
+inline constexpr Key kIndexerTypes{key_names::kIndexerTypes,
+                                   "full: this layer has an indexer, shared: it takes the choice of an earlier one"};
+inline constexpr Key kIndexPattern{key_names::kIndexPattern, "the same in letters, F and S"};
+inline constexpr Key kIndexFrequency{key_names::kIndexFrequency, "each n-th layer has an indexer"};
+inline constexpr Key kIndexOffset{key_names::kIndexOffset,
+                                  "layers up to this one all have an indexer; then index_topk_freq counts"};
 
 // ---- scores ----
 inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the logit scale is 1 / sqrt of it"};

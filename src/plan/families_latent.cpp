@@ -12,16 +12,22 @@ constexpr std::string_view kDeepseekV4[] = {"deepseek_v4"}, kDeepseekV4Class[] =
 constexpr std::string_view kGlmMoeDsa[] = {"glm_moe_dsa"}, kGlmMoeDsaClass[] = {"GlmMoeDsa"};
 constexpr std::string_view kKimiLinear[] = {"kimi_linear"}, kKimiLinearClass[] = {"KimiLinear"};
 constexpr std::string_view kMinicpm3[] = {"minicpm3"}, kMinicpm3Class[] = {"MiniCPM3"};
-constexpr std::string_view kMinimaxM3[] = {"minimax_m3", "minimax_m3_vl_text"}, kMinimaxM3Class[] = {"MiniMaxM3", "MiniMaxM3VLText"};
-constexpr std::string_view kStep[] = {"step3p5", "step3p7"}, kStepClass[] = {"Step3p5", "Step3p7"};
-constexpr std::string_view kUnlimitedOcr[] = {"unlimited_ocr", "unlimited_ocr_text", "unlimited-ocr"}, kUnlimitedOcrClass[] = {"UnlimitedOcr", "UnlimitedOcrText"};
+constexpr std::string_view kMinimaxM3[] = {"minimax_m3", "minimax_m3_vl_text"},
+                           kMinimaxM3Class[] = {"MiniMaxM3", "MiniMaxM3VLText"};
+constexpr std::string_view kStep35[] = {"step3p5"}, kStep35Class[] = {"Step3p5"};
+constexpr std::string_view kStep37[] = {"step3p7"}, kStep37Class[] = {"Step3p7"};
+constexpr std::string_view kUnlimitedOcr[] = {"unlimited_ocr", "unlimited_ocr_text", "unlimited-ocr"},
+                           kUnlimitedOcrClass[] = {"UnlimitedOcr", "UnlimitedOcrText"};
 constexpr std::string_view kGemma4[] = {"gemma4", "gemma4_text"}, kGemma4Class[] = {"Gemma4", "Gemma4Text"};
 constexpr std::string_view kQwen35[] = {"qwen3_5", "qwen3_5_text"}, kQwen35Class[] = {"Qwen3_5", "Qwen3_5Text"};
-constexpr std::string_view kQwen35Moe[] = {"qwen3_5_moe", "qwen3_5_moe_text"}, kQwen35MoeClass[] = {"Qwen3_5Moe", "Qwen3_5MoeText"};
+constexpr std::string_view kQwen35Moe[] = {"qwen3_5_moe", "qwen3_5_moe_text"},
+                           kQwen35MoeClass[] = {"Qwen3_5Moe", "Qwen3_5MoeText"};
 constexpr std::string_view kQwen3Vl[] = {"qwen3_vl", "qwen3_vl_text"}, kQwen3VlClass[] = {"Qwen3VL", "Qwen3VLText"};
-constexpr std::string_view kQwen3VlMoe[] = {"qwen3_vl_moe", "qwen3_vl_moe_text"}, kQwen3VlMoeClass[] = {"Qwen3VLMoe", "Qwen3VLMoeText"};
+constexpr std::string_view kQwen3VlMoe[] = {"qwen3_vl_moe", "qwen3_vl_moe_text"},
+                           kQwen3VlMoeClass[] = {"Qwen3VLMoe", "Qwen3VLMoeText"};
 constexpr std::string_view kQwen2Vl[] = {"qwen2_vl", "qwen2_vl_text"}, kQwen2VlClass[] = {"Qwen2VL", "Qwen2VLText"};
-constexpr std::string_view kQwen25Vl[] = {"qwen2_5_vl", "qwen2_5_vl_text"}, kQwen25VlClass[] = {"Qwen2_5_VL", "Qwen2_5_VLText"};
+constexpr std::string_view kQwen25Vl[] = {"qwen2_5_vl", "qwen2_5_vl_text"},
+                           kQwen25VlClass[] = {"Qwen2_5_VL", "Qwen2_5_VLText"};
 constexpr std::string_view kGlm4v[] = {"glm4v", "glm4v_text"}, kGlm4vClass[] = {"Glm4v", "Glm4vText"};
 constexpr std::string_view kMllama[] = {"mllama", "mllama_text_model"}, kMllamaClass[] = {"Mllama", "MllamaText"};
 
@@ -66,7 +72,12 @@ constexpr Family kFamilies[] = {
     {.name = "mllama", .model_types = kMllama, .class_stems = kMllamaClass, .pairing = kHalf,
      .kinds = Kinds::crossing, .qk_norm = QkNormRule{.norm = kRmsPerHead, .cross_layers_only = true},
      .misleading_keys = kNoPartialFactor},
-    {.name = "step3p5", .model_types = kStep, .class_stems = kStepClass, .pairing = kHalf,
+    {.name = "step3p5", .model_types = kStep35, .class_stems = kStep35Class, .pairing = kHalf,
+     .width = Width::partial_factor, .ropes_per_type = true, .rope_lists = true, .sizes = Sizes::sliding_own,
+     .windows = Windows::patterned, .default_pattern = 1, .scale = Scale::scalar_or_dim,
+     .qk_norm = QkNormRule{kRmsPerHead},
+     .differing_default = DifferingDefault{"rope_theta", "one for each layer (Step-3.5-Flash)"}},
+    {.name = "step3p7", .model_types = kStep37, .class_stems = kStep37Class, .pairing = kHalf,
      .width = Width::partial_factor, .ropes_per_type = true, .rope_lists = true, .sizes = Sizes::sliding_own,
      .windows = Windows::patterned, .default_pattern = 1, .scale = Scale::scalar_or_dim,
      .qk_norm = QkNormRule{kRmsPerHead},

@@ -88,9 +88,9 @@ struct IndexerRule {
 };
 
 enum class Scale : std::uint8_t {
-  head_dim,      // 1/sqrt(head_dim)
-  query_scalar,  // 1/sqrt(query_pre_attn_scalar)
-  multiplier,    // attention_multiplier
+  head_dim,       // 1/sqrt(head_dim)
+  query_scalar,   // 1/sqrt(query_pre_attn_scalar)
+  multiplier,     // attention_multiplier
   scalar_or_dim,  // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
   one,
 };
@@ -122,14 +122,15 @@ struct Family {
   BaseRule base = BaseRule::key;
   bool scales = true;           // reads rope_parameters and rope_scaling
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
-  bool yarn_means_longrope = false;  // Phi-3's first files
-  bool rope_lists = false;           // rope_theta and partial_rotary_factors may have an entry a layer
-  bool last_channels = false;        // the last qk_rope_head_dim channels of a plain head turn
+  bool yarn_means_longrope = false;                  // Phi-3's first files
+  bool rope_lists = false;                           // rope_theta and partial_rotary_factors may have an entry a layer
+  bool last_channels = false;                        // the last qk_rope_head_dim channels of a plain head turn
   std::optional<double> yarn_attention_factor = {};  // where the file gives none; else by YaRN's own formula
   std::optional<AxesRule> axes = {};                 // none: pairs turn by one coordinate
   std::optional<IndexerRule> indexer = {};
-  bool compressed_keys = false;  // some layers have keys made of several tokens; they have a base of their own, the rule
-  bool rotates_values = false;   // values turn like keys, and the output is turned back
+  bool compressed_keys =
+      false;                    // some layers have keys made of several tokens; they have a base of their own, the rule
+  bool rotates_values = false;  // values turn like keys, and the output is turned back
 
   Kinds kinds = Kinds::attention;
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
@@ -139,8 +140,8 @@ struct Family {
 
   Turning turning = Turning::every_layer;
   Windows windows = Windows::none;
-  bool window_switch = false;  // use_sliding_window must be true
-  int default_pattern = 0;     // `patterned`: each n-th layer is full, where neither file nor class says so
+  bool window_switch = false;    // use_sliding_window must be true
+  int default_pattern = 0;       // `patterned`: each n-th layer is full, where neither file nor class says so
   bool last_layer_full = false;  // whatever the pattern says
   bool reads_bidirectional = false;
   bool bidirectional_words = false;  // ... which is "all" or "vision", or null

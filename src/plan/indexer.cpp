@@ -68,7 +68,8 @@ Choices frequent_choices(ConfigScope& scope, std::int64_t layers) {
   const Sourced<std::int64_t> offset = scope.required_integer(keys::kIndexOffset, {0, kMaxLayers});
   Choices choices{{}, every.from};
   for (std::int64_t i = 0; i < layers; ++i) {
-    choices.own.push_back(std::max<std::int64_t>(i - offset.value + 1, 0) % std::max<std::int64_t>(every.value, 1) == 0);
+    choices.own.push_back(std::max<std::int64_t>(i - offset.value + 1, 0) % std::max<std::int64_t>(every.value, 1) ==
+                          0);
   }
   return choices;
 }
@@ -156,13 +157,12 @@ IndexerRotation indexer_rotation(ConfigScope& scope, const Indexer& indexer, con
   rope.pairing = indexer.pairing.value;
   rope.head_dim = indexer.head_dim.value;
   rope.first_channel = scope.family().indexer->last_channels ? rope.head_dim - rope.dim : 0;
-  IndexerRotation result{.rotate = Rotate{.role = RotateRole::indexer,
-                                          .heads = indexer.heads.value,
-                                          .scheme = std::move(rope)},
-                         .sources = {{"heads", indexer.heads.from},
-                                     {"head_dim", indexer.head_dim.from},
-                                     {"pairing", indexer.pairing.from},
-                                     {"first_channel", family_default(scope.family())}}};
+  IndexerRotation result{
+      .rotate = Rotate{.role = RotateRole::indexer, .heads = indexer.heads.value, .scheme = std::move(rope)},
+      .sources = {{"heads", indexer.heads.from},
+                  {"head_dim", indexer.head_dim.from},
+                  {"pairing", indexer.pairing.from},
+                  {"first_channel", family_default(scope.family())}}};
   for (const FieldSource& source : sources) {
     if (source.field != "pairing" && source.field != "first_channel") result.sources.push_back(source);
   }

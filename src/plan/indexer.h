@@ -1,5 +1,5 @@
-// Indexers: a small attention of its own in a layer, which picks the keys that the layer attends to. Its queries and its
-// one key head turn too (DeepSeek-V3.2, arXiv 2512.02556).
+// Indexers: a small attention of its own in a layer, which picks the keys that the layer attends to. Its queries and
+// its one key head turn too (DeepSeek-V3.2, arXiv 2512.02556).
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct Indexer {
 // Marks the layers whose keys are chosen (LayerTraits::choice). Nothing where the family has no indexer.
 std::optional<Indexer> read_indexer(ConfigScope& scope, LayerPattern& pattern);
 
-// The layer's main rotation laid over the indexer's heads: same width, base, rule and axes. `sources`: those of the main
-// rotation, without their place.
+// The layer's main rotation laid over the indexer's heads: same width, base, rule and axes. `sources`: those of the
+// main rotation, without their place.
 struct IndexerRotation {
   std::optional<Rotate> rotate;
   std::vector<FieldSource> sources;

@@ -201,10 +201,11 @@ void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
   LayerType& last = pattern.layers.back().type;
   if (last == LayerType::full) return;
   last = LayerType::full;
-  scope.reader().warn("misleading-key",
-                      fmt::format(FMT_COMPILE("{}: the last layer of a {} model is full whatever is said."),
-                                  pattern.types_from, scope.family().name),
-                      pattern.types_from.starts_with('/') ? std::vector{pattern.types_from} : std::vector<std::string>{});
+  scope.reader().warn(
+      "misleading-key",
+      fmt::format(FMT_COMPILE("{}: the last layer of a {} model is full whatever is said."), pattern.types_from,
+                  scope.family().name),
+      pattern.types_from.starts_with('/') ? std::vector{pattern.types_from} : std::vector<std::string>{});
 }
 
 // Layers that look at another sequence do not turn; layers without attention have no other trait.
@@ -246,7 +247,8 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   if (turning == Turning::sliding_layers || turning == Turning::sliding_or_windowless) {
     let_sliding_layers_turn(scope, pattern);
   }
-  if (turning == Turning::no_layer) std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.turns = false; });
+  if (turning == Turning::no_layer)
+    std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.turns = false; });
   read_kv_sharing(scope, pattern);
   read_rope_lists(scope, pattern);
   read_compression(scope, pattern);

@@ -13,7 +13,8 @@
 namespace posenc::plan {
 
 struct LayerScores {
-  std::vector<Sourced<double>> scales;  // [shapes], without YaRN's part of it (softmax_multiplier), which belongs to a rotation
+  std::vector<Sourced<double>>
+      scales;  // [shapes], without YaRN's part of it (softmax_multiplier), which belongs to a rotation
   Setting<double> soft_cap;
   std::optional<QkNorm> qk_norm;
   std::string qk_norm_from;

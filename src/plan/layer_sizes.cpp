@@ -22,8 +22,7 @@ void set_head_dim(AttentionShape& shape, Sourced<std::int64_t> head_dim, std::op
 
 bool is_grouping(ConfigReader& reader, const AttentionShape& shape, const Place& blame) {
   if (reader.failed() || shape.heads.value % shape.kv_heads.value == 0) return !reader.failed();
-  reader.fail(blame, ErrorKind::not_divisible,
-              fmt::format(FMT_COMPILE("{} heads in whole groups"), shape.heads.value),
+  reader.fail(blame, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("{} heads in whole groups"), shape.heads.value),
               fmt::format(FMT_COMPILE("{} / {} leaves {}"), shape.heads.value, shape.kv_heads.value,
                           shape.heads.value % shape.kv_heads.value));
   return false;
@@ -75,7 +74,7 @@ std::optional<AttentionShape> block_shape(ConfigScope& scope, const io::JsonValu
   ConfigReader& reader = scope.reader();
   const auto attention = reader.look(block, "attention");
   if (!attention || attention->value.kind() != io::JsonKind::object) return {};
-  const auto group = reader.look(attention->value, "n_heads_in_group");
+  const auto group = reader.look(attention->value, keys::kGroupSize.name());
   if (!group || group->value.is_null()) return {};
   const auto heads = reader.integer(*group, kHeadCounts);
   if (!heads) return {};

@@ -38,7 +38,7 @@ class RopeDicts {
 
   ConfigScope& scope_;
   std::optional<Place> chosen_;
-  bool is_legacy_ = false;               // rope_scaling
+  bool is_legacy_ = false;     // rope_scaling
   std::vector<Place> nested_;  // one per kind of layer that has one
 };
 

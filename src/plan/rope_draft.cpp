@@ -54,7 +54,8 @@ Sourced<std::int64_t> listed_channels(RopeKeys& keys, const AttentionShape& shap
 }
 
 // An even number of channels, or an error.
-Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape, std::string_view rope_type) {
+Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape,
+                               std::string_view rope_type) {
   const Width rule = rope_type == "proportional" ? Width::whole_head : keys.scope().family().width;
   switch (rule) {
     case Width::partial_factor: return part_of_head(keys, layer, shape);

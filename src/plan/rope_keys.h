@@ -29,7 +29,8 @@ struct OriginalLength {
 
 class RopeKeys {
  public:
-  RopeKeys(RopeDicts& dicts, const LayerTraits& layer, const Sourced<std::int64_t>& trained_length, std::int64_t layers);
+  RopeKeys(RopeDicts& dicts, const LayerTraits& layer, const Sourced<std::int64_t>& trained_length,
+           std::int64_t layers);
 
   ConfigScope& scope() const noexcept { return scope_; }
   ConfigReader& reader() const noexcept { return scope_.reader(); }

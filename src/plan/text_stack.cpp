@@ -116,8 +116,8 @@ void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& laye
   plan.sinks = scope.family().sinks;
   const auto& rule = scope.family().qk_norm;
   const bool is_cross = layer.traits.kind == LayerKind::cross_attention;
-  const bool norm = (layer.traits.turns || !rule || !rule->turning_layers_only) &&
-                    (is_cross || !rule || !rule->cross_layers_only);
+  const bool norm =
+      (layer.traits.turns || !rule || !rule->turning_layers_only) && (is_cross || !rule || !rule->cross_layers_only);
   if (norm) plan.qk_norm = scores.qk_norm;
   layer.sources.push_back({"soft_cap", scores.soft_cap.from});
   layer.sources.push_back({"sinks", family_default(scope.family())});
