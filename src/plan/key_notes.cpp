@@ -22,7 +22,13 @@ constexpr const Key* kPositionKeys[] = {
     &keys::kNopeDim,
     &keys::kRopeDim,
     &keys::kValueDim,
+    &keys::kGrouped,
     &keys::kMultiQuery,
+    &keys::kNewDecoder,
+    &keys::kPositionType,
+    &keys::kRopeFlag,
+    &keys::kAlibi,
+    &keys::kMaxBias,
     &keys::kGlobalHeadDim,
     &keys::kGlobalKvHeads,
     &keys::kKeysAreValues,
@@ -35,6 +41,7 @@ constexpr const Key* kPositionKeys[] = {
     &keys::kLocalBase,
     &keys::kPartialFactor,
     &keys::kRotaryDim,
+    &keys::kDynamicNtk,
     &keys::kRopeRatio,
     &keys::kOriginalRope,
     &keys::kOriginalLength,
@@ -86,6 +93,8 @@ constexpr const Key* kPositionKeys[] = {
     &keys::kTemperature,
     &keys::kTemperatureScale,
     &keys::kTemperatureFloor,
+    &keys::kBeta,
+    &keys::kLogn,
 };
 
 constexpr KeyNote kDictionaryKeys[] = {
