@@ -18,6 +18,25 @@ struct WindowRule {
   bool halved = false;  // the width counts both sides
 };
 
+enum class BothWays : std::uint8_t { none, images, all };
+
+// A truth value (Gemma 1, 3), or a word (Gemma 4): "all", "vision", or null.
+Sourced<BothWays> read_both_ways(ConfigScope& scope) {
+  if (!scope.family().reads_bidirectional) return {};
+  const auto place = scope.find(keys::kBidirectional);
+  if (!place) return {};
+  ConfigReader& reader = scope.reader();
+  if (!scope.family().bidirectional_words) {
+    return {reader.boolean(*place).value_or(false) ? BothWays::all : BothWays::none, place->from};
+  }
+  const auto word = reader.string(*place);
+  if (word == "all") return {BothWays::all, place->from};
+  if (word == "vision") return {BothWays::images, place->from};
+  reader.fail(*place, ErrorKind::out_of_range, "\"all\", \"vision\" or null");
+  return {};
+}
+
+
 std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, std::int64_t width, const std::string& from,
                                 const Sourced<std::int64_t>& trained_length) {
   if (trained_length.value > 0 && width >= trained_length.value) {
@@ -59,9 +78,13 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   masks.detail = std::move(stack.detail);
   masks.turned_causal = stack.turned_causal;
   masks.window_from = pattern.window.from;
-  const Setting<bool> both = scope.family().reads_bidirectional ? scope.flag(keys::kBidirectional) : Setting<bool>{};
-  const bool gemma_both_ways = both.value.value_or(false);
+  const Sourced<BothWays> both = read_both_ways(scope);
+  const bool gemma_both_ways = both.value == BothWays::all;
   if (gemma_both_ways) masks.kind = {MaskKind::bidirectional, both.from};
+
+  if (pattern.window.value && both.value == BothWays::images) {
+    masks.sliding_detail = {"the tokens of one image see each other both ways, within the window", both.from};
+  }
 
   read_chunk_masks(scope, pattern, masks);
   const WindowRule rule{masks.kind.value, gemma_both_ways || scope.stack().mask.window_spans_both};

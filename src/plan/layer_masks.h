@@ -28,6 +28,7 @@ struct LayerMasks {
   std::vector<OwnWindow> own_windows;
   Sourced<Mask> nearby;  // of Reformer's layers
   Sourced<Mask> hashed;
+  Sourced<std::string> sliding_detail;  // what sliding layers see besides
 };
 
 // Of a sliding layer, by LayerTraits::width.

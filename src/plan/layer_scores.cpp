@@ -20,9 +20,10 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
 
 }  // namespace
 
-LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts) {
+LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionShape>& shapes,
+                              const Sourced<std::int64_t>& parts) {
   LayerScores scores;
-  scores.scale = read_logit_scale(scope, shape, parts);
+  for (const AttentionShape& shape : shapes) scores.scales.push_back(read_logit_scale(scope, shape, parts));
   scores.soft_cap.from = family_default(scope.family());
   if (scope.family().soft_cap) {
     scores.soft_cap = scope.number(keys::kSoftCap);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plan/attention_shape.h"
 #include "plan/config_scope.h"
@@ -12,13 +13,15 @@
 namespace posenc::plan {
 
 struct LayerScores {
-  Sourced<double> scale;  // without YaRN's part of it (softmax_multiplier), which belongs to a rotation
+  std::vector<Sourced<double>>
+      scales;  // [shapes], without YaRN's part of it (softmax_multiplier), which belongs to a rotation
   Setting<double> soft_cap;
   std::optional<QkNorm> qk_norm;
   std::string qk_norm_from;
 };
 
-// `parts`: score terms that share the scale (ScoreTerms::parts).
-LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts);
+// `shapes`: those of the stack (layer_sizes). `parts`: score terms that share the scale (ScoreTerms::parts).
+LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionShape>& shapes,
+                              const Sourced<std::int64_t>& parts);
 
 }  // namespace posenc::plan

@@ -11,16 +11,19 @@ Sourced<double> by_width(const AttentionShape& shape) {
   return {over_root(shape.head_dim.value), "default: 1 / sqrt(head_dim)"};
 }
 
+Sourced<double> by_scalar(ConfigScope& scope) {
+  const Sourced<double> scalar = scope.required_positive(keys::kQueryScalar);
+  return {1 / std::sqrt(scalar.value), scalar.from};
+}
+
 }  // namespace
 
 Sourced<double> read_logit_scale(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts) {
   switch (scope.family().scale) {
     case Scale::head_dim: break;
     case Scale::one: return {1.0, family_default(scope.family())};
-    case Scale::query_scalar: {
-      const Sourced<double> scalar = scope.required_positive(keys::kQueryScalar);
-      return {1 / std::sqrt(scalar.value), scalar.from};
-    }
+    case Scale::query_scalar: return by_scalar(scope);
+    case Scale::scalar_or_dim: return scope.peek(keys::kQueryScalar) ? by_scalar(scope) : by_width(shape);
     case Scale::multiplier: return scope.required_positive(keys::kAttentionMultiplier);
     case Scale::softmax_scale:
       return scope.peek(keys::kSoftmaxScale) ? scope.required_positive(keys::kSoftmaxScale) : by_width(shape);

@@ -13,6 +13,7 @@ constexpr std::string_view kOfEncoders[] = {"offset_alibi", "attention_mode",   
 constexpr std::string_view kOfTables[] = {"norm_rel_ebd", "axial_norm_std", "emb_layer_norm_before", "token_dropout"};
 constexpr std::string_view kOfMemory[] = {"mem_len", "reuse_len", "hash_seed"};
 constexpr std::string_view kOfFrames[] = {"num_image_with_embedding"};
+constexpr std::string_view kOfOtherCode[] = {"sparse_init_block", "yarn_only_types"};
 
 constexpr LeftOut kMisleading[] = {
     {"BLOOM, Longformer, BERT, XLNet, Reformer, DeBERTa, MPT: the class reads them nowhere, or for a whole batch", kOfEncoders},
@@ -20,6 +21,7 @@ constexpr LeftOut kMisleading[] = {
     {"how much of earlier text a call keeps; hashing's random numbers", kOfMemory},
     {"GIT: a learned row for each frame, added to the image's features before the text stack sees them", kOfFrames},
     {"a length that decides nothing: tables and rotations go by the trained length", kLengthsOfTraining},
+    {"read by other code than the class that decides, which does the same without it", kOfOtherCode},
 };
 
 }  // namespace
