@@ -21,6 +21,9 @@ Sourced<double> read_scale(ConfigScope& scope, const AttentionShape& shape) {
       return {1 / std::sqrt(scalar.value), scalar.from};
     }
     case Scale::multiplier: return key_above_zero(scope, keys::kAttentionMultiplier);
+    case Scale::multiplier_or_dim:
+      if (scope.peek(keys::kAttentionMultiplier)) return key_above_zero(scope, keys::kAttentionMultiplier);
+      break;
     case Scale::head_dim: break;
   }
   return {1 / std::sqrt(static_cast<double>(shape.head_dim.value)), "default: 1 / sqrt(head_dim)"};
@@ -37,6 +40,10 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
     if (!on.value || !*on.value) return;
   }
   scores.qk_norm = rule->norm;
+  if (rule->before_key.empty()) return;
+  const std::string_view names[] = {rule->before_key};
+  const Setting<bool> before = scope.flag(Key{.names = names, .about = {}});
+  scores.qk_norm->order = before.value.value_or(false) ? QkNorm::Order::before : QkNorm::Order::after;
 }
 
 }  // namespace
