@@ -79,6 +79,10 @@ Sourced<Pairing> read_pairing(ConfigScope& scope) {
   const Family& family = scope.family();
   const Setting<bool> interleave = family.reads_interleave ? scope.flag(keys::kInterleave) : Setting<bool>{};
   if (interleave.value) return {*interleave.value ? Pairing::interleaved : Pairing::half, interleave.from};
+  if (family.pairing_by_switch) {
+    const Setting<bool> halves = scope.flag(keys::kHfRope);
+    return {halves.value.value_or(false) ? Pairing::half : Pairing::interleaved, halves.from};
+  }
   const auto type = family.pairing_by_type ? scope.find(keys::kPositionType) : std::nullopt;
   if (!type) return {family.pairing, family_default(family)};
   const auto name = scope.reader().string(*type);

@@ -16,6 +16,10 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
     if (!on.value || !*on.value) return;
   }
   scores.qk_norm = rule->norm;
+  if (rule->before_key.empty()) return;
+  const std::string_view names[] = {rule->before_key};
+  const Setting<bool> before = scope.flag(Key{.names = names, .about = {}});
+  scores.qk_norm->order = before.value.value_or(false) ? QkNorm::Order::before : QkNorm::Order::after;
 }
 
 }  // namespace

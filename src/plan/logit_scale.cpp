@@ -25,6 +25,9 @@ Sourced<double> read_logit_scale(ConfigScope& scope, const AttentionShape& shape
     case Scale::query_scalar: return by_scalar(scope);
     case Scale::scalar_or_dim: return scope.peek(keys::kQueryScalar) ? by_scalar(scope) : by_width(shape);
     case Scale::multiplier: return scope.required_positive(keys::kAttentionMultiplier);
+    case Scale::multiplier_or_dim:
+      return scope.peek(keys::kAttentionMultiplier) ? scope.required_positive(keys::kAttentionMultiplier)
+                                                    : by_width(shape);
     case Scale::softmax_scale:
       return scope.peek(keys::kSoftmaxScale) ? scope.required_positive(keys::kSoftmaxScale) : by_width(shape);
     case Scale::switched: {
