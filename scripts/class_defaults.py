@@ -201,6 +201,8 @@ def defaults_of(cls):
     for key, value in fallbacks(cls).items():
         if values.get(key) is None:
             values[key] = value
+    if values.get("partial_rotary_factor") is None:
+        values["partial_rotary_factor"] = getattr(cls, "default_partial_rotary_factor", None)
     parameters = values.get("rope_parameters")
     if parameters and all(isinstance(value, dict) for value in parameters.values()):
         del values["rope_theta"]  # each kind of layer has its own

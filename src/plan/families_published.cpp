@@ -70,7 +70,7 @@ constexpr Family kFamilies[] = {
     {.name = "PanguEmbedded", .model_types = kPangu, .class_stems = kPanguClass, .pairing = kHalf,
      .misleading_keys = kNoPartialFactor},
     {.name = "nemotron-nas", .model_types = kNemotronNas, .class_stems = kNemotronNasClass, .pairing = kHalf,
-     .pairing_by_type = true, .kinds = Kinds::blocks, .misleading_keys = kNoPartialFactor},
+     .pairing_by_type = true, .kinds = Kinds::blocks, .sizes = Sizes::blocks, .misleading_keys = kNoPartialFactor},
     {.name = "mixformer-sequential", .model_types = kMixformer, .class_stems = kMixformerClass, .pairing = kHalf,
      .own_names = kGptNames, .width = Width::rotary_dim, .base = BaseRule::class_own, .scales = false,
      .misleading_keys = kNoDictionaries},
