@@ -72,8 +72,8 @@ constexpr std::string_view kBart = R"({"model_type": "bart", "d_model": 64, "enc
 constexpr std::string_view kWhisper = R"({"model_type": "whisper", "d_model": 64, "encoder_layers": 2,
   "decoder_layers": 1, "encoder_attention_heads": 4, "decoder_attention_heads": 2, "max_source_positions": 300,
   "max_target_positions": 100})";
-constexpr std::string_view kAll[] = {kBert, kRoberta, kLongformer, kMpnet, kDeberta, kEsm,    kModernbert,
-                                     kNomic, kXlnet,  kReformer,   kT5,    kBart,    kWhisper};
+constexpr std::string_view kAll[] = {kBert,  kRoberta, kLongformer, kMpnet, kDeberta, kEsm,    kModernbert,
+                                     kNomic, kXlnet,   kReformer,   kT5,    kBart,    kWhisper};
 
 // ---- tables ----
 
@@ -168,9 +168,9 @@ TEST(EncoderFamilies, a_logarithm_without_room_is_an_error) {
   EXPECT_EQ(error_of(with(kDeberta, R"("position_buckets": 64)", R"("position_buckets": 510)")).kind,
             ErrorKind::out_of_range);
   EXPECT_EQ(error_of(with(kMpnet, "16", "3")).kind, ErrorKind::out_of_range);
-  EXPECT_EQ(error_of(with(kT5, R"("relative_attention_max_distance": 64)", R"("relative_attention_max_distance": 4)"))
-                .path,
-            "/relative_attention_max_distance");
+  EXPECT_EQ(
+      error_of(with(kT5, R"("relative_attention_max_distance": 64)", R"("relative_attention_max_distance": 4)")).path,
+      "/relative_attention_max_distance");
 }
 
 TEST(EncoderFamilies, xlnet_needs_no_length) {
@@ -205,8 +205,8 @@ TEST(EncoderFamilies, modernbert_has_two_bases_and_a_window_to_both_sides) {
     EXPECT_EQ(rope_of(plan, i).base, full ? 80000 : 5000) << i;
     EXPECT_EQ(layer_of(plan, i).mask.window, full ? std::nullopt : std::optional(Window{32, 32})) << i;
   }
-  const Plan scaled = plan_of(with(kModernbert, R"("hidden_size")",
-                                   R"("rope_scaling": {"type": "linear", "factor": 2}, "hidden_size")"));
+  const Plan scaled = plan_of(
+      with(kModernbert, R"("hidden_size")", R"("rope_scaling": {"type": "linear", "factor": 2}, "hidden_size")"));
   EXPECT_EQ(std::get<LinearScaling>(rope_of(scaled, 1).scaling).factor, 2);
 }
 
