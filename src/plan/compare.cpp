@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
 #include <utility>
 
 #include "plan/compare_facts.h"
@@ -47,34 +46,41 @@ ComparedPlan summary(const Plan& plan) {
   return {plan.source.name, plan.source.kind, plan.family, plan.known, plan.trained_length};
 }
 
-// What is said of one stack.
-struct Statements {
-  std::vector<Difference> differences;
-  std::vector<CachedKeys> cached_keys;
-  std::vector<PairingChange> pairings;
-  std::vector<AngleChange> angles;
-  std::vector<LogitScaleChange> logit_scales;
+// Statements that are equal in all but their layers become one. Each T has `layers`, empty until take().
+template <typename T>
+class Merged {
+ public:
+  void add(T statement, const ComparedLayers& layers) {
+    const auto same = std::find(statements_.begin(), statements_.end(), statement);
+    const auto at = static_cast<std::size_t>(same - statements_.begin());
+    if (same == statements_.end()) {
+      statements_.push_back(std::move(statement));
+      layers_.push_back(layers);
+    } else {
+      plan::append_layers(layers_[at], layers);
+    }
+  }
+  void take_into(std::vector<T>& out) {
+    for (std::size_t at = 0; at < statements_.size(); ++at) {
+      plan::sort_layers(layers_[at]);
+      statements_[at].layers = std::move(layers_[at]);
+      out.push_back(std::move(statements_[at]));
+    }
+  }
+
+ private:
+  std::vector<T> statements_;
+  std::vector<ComparedLayers> layers_;
 };
 
-template <typename T>
-void append(std::vector<T>& to, std::vector<T>& more) {
-  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
-// Adds the layers of `more` to a statement that is equal in all else, or the statement.
-template <typename T>
-void add(std::vector<T>& statements, T more) {
-  const auto same = std::find_if(statements.begin(), statements.end(), [&](const T& known) {
-    T moved = known;
-    moved.layers = more.layers;
-    return moved == more;
-  });
-  if (same == statements.end()) {
-    statements.push_back(std::move(more));
-  } else {
-    plan::add_layers(same->layers, more.layers);
-  }
-}
+// What is said of one stack.
+struct Statements {
+  Merged<Difference> differences;
+  Merged<CachedKeys> cached_keys;
+  Merged<PairingChange> pairings;
+  Merged<AngleChange> angles;
+  Merged<LogitScaleChange> logit_scales;
+};
 
 void add_angles(const LayerPair& pair, const CompareScope& scope, Statements& out) {
   const std::size_t both = std::min(pair.a->rotate.size(), pair.b->rotate.size());
@@ -82,33 +88,27 @@ void add_angles(const LayerPair& pair, const CompareScope& scope, Statements& ou
     const Rotate& a = pair.a->rotate[r];
     const Rotate& b = pair.b->rotate[r];
     if (auto change = plan::pairing_change(rope(a), rope(b))) {
-      change->layers = pair.layers;
       change->rotation = static_cast<std::int64_t>(r);
-      add(out.pairings, std::move(*change));
+      out.pairings.add(std::move(*change), pair.layers);
     }
     auto angles = plan::angle_change(a, b, scope);
     if (!angles || (angles->inv_freq_difference == 0 && angles->attention_factor_ratio == 1)) continue;
-    angles->layers = pair.layers;
     angles->rotation = static_cast<std::int64_t>(r);
-    add(out.angles, std::move(*angles));
+    out.angles.add(std::move(*angles), pair.layers);
   }
 }
 
 // A stack that only one plan has is told once, and not again for each of its layers.
 void add_layers(const LayerPair& pair, bool in_both, const CompareScope& scope, Statements& out) {
-  if (auto keys = plan::cached_keys(pair.a, pair.b, scope)) {
-    keys->layers = pair.layers;
-    add(out.cached_keys, std::move(*keys));
-  }
+  if (auto keys = plan::cached_keys(pair.a, pair.b, scope)) out.cached_keys.add(std::move(*keys), pair.layers);
   if (!in_both) return;
   for (Difference& found : plan::layer_differences(pair.a, pair.b, scope)) {
-    found.layers = pair.layers;
-    add(out.differences, std::move(found));
+    out.differences.add(std::move(found), pair.layers);
   }
   if (pair.a == nullptr || pair.b == nullptr) return;
   add_angles(pair, scope, out);
   if (pair.a->kind == pair.b->kind && pair.a->logit_scale != pair.b->logit_scale) {
-    add(out.logit_scales, LogitScaleChange{pair.layers, pair.b->logit_scale / pair.a->logit_scale});
+    out.logit_scales.add({{}, pair.b->logit_scale / pair.a->logit_scale}, pair.layers);
   }
 }
 
@@ -121,23 +121,25 @@ std::string place(const Stack* stack, std::int64_t at, const LayerRun& run, bool
 }
 
 void add_stack(const StackPair& stacks, const CompareScope& scope, Comparison& out) {
-  Statements said;
+  const std::size_t first = out.differences.size();
   for (Difference& found : plan::stack_differences(stacks)) {
     found.layers.stack = stacks.name();
-    said.differences.push_back(std::move(found));
+    out.differences.push_back(std::move(found));
   }
   const bool in_both = stacks.a != nullptr && stacks.b != nullptr;
+  Statements said;
   for (const LayerPair& pair : plan::paired_layers(stacks)) add_layers(pair, in_both, scope, said);
-  for (Difference& found : said.differences) {
+  said.differences.take_into(out.differences);
+  said.cached_keys.take_into(out.cached_keys);
+  said.pairings.take_into(out.pairings);
+  said.angles.take_into(out.angles);
+  said.logit_scales.take_into(out.logit_scales);
+  for (std::size_t d = first; d < out.differences.size(); ++d) {
+    Difference& found = out.differences[d];
     const bool of_stack = found.layers.a.layers.empty() && found.layers.b.layers.empty();
     found.where_a = place(stacks.a, stacks.at_a, found.layers.a, of_stack, found.field);
     found.where_b = place(stacks.b, stacks.at_b, found.layers.b, of_stack, found.field);
   }
-  append(out.differences, said.differences);
-  append(out.cached_keys, said.cached_keys);
-  append(out.pairings, said.pairings);
-  append(out.angles, said.angles);
-  append(out.logit_scales, said.logit_scales);
 }
 
 Verdict verdict(const std::vector<Difference>& differences) {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace posenc::plan {
@@ -38,18 +38,16 @@ void append(LayerRun& run, const Stack& stack, std::size_t at) {
   run.blocks.push_back(stack.layers[at].index);
 }
 
-void add_run(LayerRun& to, const LayerRun& more) {
+void append_run(LayerRun& to, const LayerRun& more) {
   to.layers.insert(to.layers.end(), more.layers.begin(), more.layers.end());
   to.blocks.insert(to.blocks.end(), more.blocks.begin(), more.blocks.end());
-  std::vector<std::size_t> order(to.layers.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return to.layers[x] < to.layers[y]; });
-  LayerRun sorted;
-  for (const std::size_t at : order) {
-    sorted.layers.push_back(to.layers[at]);
-    sorted.blocks.push_back(to.blocks[at]);
-  }
-  to = std::move(sorted);
+}
+
+void sort_run(LayerRun& run) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> both;
+  for (std::size_t at = 0; at < run.layers.size(); ++at) both.emplace_back(run.layers[at], run.blocks[at]);
+  std::sort(both.begin(), both.end());
+  for (std::size_t at = 0; at < both.size(); ++at) std::tie(run.layers[at], run.blocks[at]) = both[at];
 }
 
 // Pairs of layers by the runs that they belong to.
@@ -119,9 +117,14 @@ std::vector<LayerPair> paired_layers(const StackPair& stacks) {
   return groups.take();
 }
 
-void add_layers(ComparedLayers& to, const ComparedLayers& more) {
-  add_run(to.a, more.a);
-  add_run(to.b, more.b);
+void append_layers(ComparedLayers& to, const ComparedLayers& more) {
+  append_run(to.a, more.a);
+  append_run(to.b, more.b);
+}
+
+void sort_layers(ComparedLayers& layers) {
+  sort_run(layers.a);
+  sort_run(layers.b);
 }
 
 std::string places(const LayerRun& run) {

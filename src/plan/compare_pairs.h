@@ -32,8 +32,9 @@ std::vector<StackPair> paired_stacks(const Plan& a, const Plan& b);
 // By the index of the block and the place within it. In the order of the first layer of each.
 std::vector<LayerPair> paired_layers(const StackPair& stacks);
 
-// The union, in ascending order.
-void add_layers(ComparedLayers& to, const ComparedLayers& more);
+// Layers of one stack, put together and then in order.
+void append_layers(ComparedLayers& to, const ComparedLayers& more);
+void sort_layers(ComparedLayers& layers);
 
 // "0-4,6-10": the layers of a run by their places.
 std::string places(const LayerRun& run);

@@ -274,6 +274,11 @@ void add_angles(TextLines& lines, const AngleChange& change, const Comparison& c
   }
 }
 
+bool are_of_two_formats(const Comparison& comparison) {
+  const auto is_permuted = [](SourceKind kind) { return kind == SourceKind::gguf || kind == SourceKind::params_json; };
+  return is_permuted(comparison.a.kind) != is_permuted(comparison.b.kind);
+}
+
 void add_consequences(TextLines& lines, const Comparison& comparison) {
   if (comparison.cached_keys.empty()) return;
   lines.blank();
@@ -281,8 +286,9 @@ void add_consequences(TextLines& lines, const Comparison& comparison) {
   for (const CachedKeys& keys : comparison.cached_keys) add_cached_keys(lines, keys);
   add_upstream(lines, comparison);
   for (const PairingChange& change : comparison.pairings) add_pairing(lines, change);
-  if (!comparison.pairings.empty()) {
-    lines.add(2, "a config.json and a GGUF of the Llama line differ so: the conversion permutes those rows");
+  if (!comparison.pairings.empty() && are_of_two_formats(comparison)) {
+    lines.add(
+        2, "a config.json and a GGUF or params.json of the Llama line differ so: the conversion permutes those rows");
   }
   for (const AngleChange& change : comparison.angles) add_angles(lines, change, comparison);
   for (const LogitScaleChange& change : comparison.logit_scales) {

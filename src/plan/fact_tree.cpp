@@ -117,6 +117,7 @@ Fact FactTree::take(std::string_view kind) {
   std::string json = kind.empty() ? "" : fmt::format(FMT_COMPILE("\"{}\": \"{}\""), kind_key_, kind);
   for (const Fact& member : members_) {
     json += fmt::format(FMT_COMPILE("{}\"{}\": {}"), json.empty() ? "" : ", ", member.key, member.json);
+    if (member.json == "null") continue;
     object.words += fmt::format(FMT_COMPILE("{}{} {}"), object.words.empty() ? "" : ", ", member.key, member.words);
   }
   object.json = "{" + json + "}";

@@ -76,8 +76,8 @@ what follows
   decoder layers 0-3: A pairs channels half, B interleaved; for one set of
     weights, rows 2p and 2p+1 of each head of q and k in B are rows p and p+2 in
     A
-  a config.json and a GGUF of the Llama line differ so: the conversion permutes
-    those rows
+  a config.json and a GGUF or params.json of the Llama line differ so: the
+    conversion permutes those rows
   decoder layers 0-3: inv_freq of pair 0 of 2 is apart by 0.75; its angle by
     more than 0.001 rad from position 1 on, by 750 rad (119.366 turns) at
     position 1000
