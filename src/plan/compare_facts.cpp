@@ -29,7 +29,7 @@ Difference difference(DifferenceKind kind, FactDifference found) {
 
 // Files of other formats hold a config's numbers as float32, and models compute with them.
 bool are_one_float(const Fact& a, const Fact& b) {
-  return !a.numbers.empty() &&
+  return a.is_real && b.is_real &&
          std::equal(a.numbers.begin(), a.numbers.end(), b.numbers.begin(), b.numbers.end(),
                     [](double x, double y) { return static_cast<float>(x) == static_cast<float>(y); });
 }

@@ -36,6 +36,7 @@ Fact list(const std::vector<T>& what, std::string_view between) {
   Fact fact;
   fact.json = json.take();
   fact.numbers.assign(what.begin(), what.end());
+  fact.is_real = std::is_same_v<T, double>;
   if (what.empty()) return fact;
   const auto [low, high] = std::minmax_element(what.begin(), what.end());
   fact.words = what.size() <= kListed ? fmt::format(FMT_COMPILE("{}"), fmt::join(what, between))
@@ -145,6 +146,7 @@ Fact FactTree::fact(std::int64_t what) { return leaf(what, fmt::format(FMT_COMPI
 Fact FactTree::fact(double what) {
   Fact number = leaf(what, fmt::format(FMT_COMPILE("{}"), what));
   number.numbers = {what};
+  number.is_real = true;
   return number;
 }
 Fact FactTree::fact(const std::string& what) { return leaf(what, what.empty() ? quoted(what) : what); }

@@ -22,7 +22,8 @@ struct Fact {
   std::string key;
   std::string json = "null";
   std::string words = "none";
-  std::vector<double> numbers{};  // of a number, or of a list of numbers
+  std::vector<double> numbers{};  // of a real number, or of a list of numbers
+  bool is_real = false;           // those are doubles
   std::string_view kind{};        // of a variant: the alternative
   bool has_members = false;       // an object or a list of objects
   std::vector<Fact> members{};
