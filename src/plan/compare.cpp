@@ -87,6 +87,7 @@ void add_angles(const LayerPair& pair, const CompareScope& scope, Statements& ou
   for (std::size_t r = 0; r < both; ++r) {
     const Rotate& a = pair.a->rotate[r];
     const Rotate& b = pair.b->rotate[r];
+    if (a.role != b.role) continue;
     if (auto change = plan::pairing_change(rope(a), rope(b))) {
       change->rotation = static_cast<std::int64_t>(r);
       out.pairings.add(std::move(*change), pair.layers);
