@@ -132,8 +132,7 @@ bool is_of_plan(const Difference& difference) {
 bool is_left_out(const Difference& difference) {
   constexpr std::array<std::string_view, 7> kFields{"known",          "family",  "source/kind", "source/name",
                                                     "trained_length", "sources", "ignored_keys"};
-  return difference.layers.stack.empty() &&
-         std::find(kFields.begin(), kFields.end(), difference.field) != kFields.end();
+  return is_of_plan(difference) && std::find(kFields.begin(), kFields.end(), difference.field) != kFields.end();
 }
 
 void add_differences(TextLines& lines, const Comparison& comparison, DifferenceKind kind, std::string_view title) {

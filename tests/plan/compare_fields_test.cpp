@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "plan/changed_plan.h"
 #include "plan/random_plan.h"
@@ -77,6 +78,51 @@ TEST(Compare, every_value_of_a_plan_is_compared) {
                             "/warnings"}) {
     EXPECT_TRUE(fields.contains(field) || fields.contains(std::string(field) + "/kind")) << field;
   }
+}
+
+Plan with_stacks(const std::vector<std::string>& names) {
+  Plan plan;
+  plan.known = true;
+  for (const std::string& name : names) {
+    plan.stacks.push_back({name, {}, std::vector<LayerPlan>(2)});
+    plan.stacks.back().layers[1].index = 1;
+  }
+  return plan;
+}
+
+TEST(CompareStacks, are_matched_by_name) {
+  EXPECT_TRUE(compare(with_stacks({"vision", "decoder"}), with_stacks({"decoder", "vision"})).differences.empty());
+  const Comparison found = compare(with_stacks({"vision", "decoder"}), with_stacks({"decoder", "audio"}));
+  ASSERT_EQ(found.differences.size(), 2U);
+  EXPECT_EQ(found.differences[0].where_a, "/stacks/0/name");
+  EXPECT_EQ(found.differences[0].where_b, "");
+  EXPECT_EQ(found.differences[1].where_a, "");
+  EXPECT_EQ(found.differences[1].where_b, "/stacks/1/name");
+  EXPECT_EQ(found.verdict, Verdict::differ);
+}
+
+TEST(CompareStacks, one_and_one_are_a_pair_whatever_their_names) {
+  const Comparison found = compare(with_stacks({"decoder"}), with_stacks({"text"}));
+  EXPECT_EQ(found.verdict, Verdict::same);
+  ASSERT_EQ(found.differences.size(), 1U);
+  EXPECT_EQ(found.differences[0].where_b, "/stacks/0/name");
+}
+
+// A block with a cross-attention of its own in B: the self-attentions still stand beside each other.
+TEST(CompareStacks, layers_are_matched_by_their_blocks) {
+  const Plan a = with_stacks({"decoder"});
+  Plan b = a;
+  LayerPlan cross;
+  cross.kind = LayerKind::cross_attention;
+  b.stacks[0].layers.insert(b.stacks[0].layers.begin() + 1, cross);
+  b.stacks[0].layers.back().heads = 4;
+  const Comparison found = compare(a, b);
+  ASSERT_EQ(found.differences.size(), 2U);
+  EXPECT_EQ(found.differences[0].where_a, "/stacks/0/layers/1/heads");
+  EXPECT_EQ(found.differences[0].where_b, "/stacks/0/layers/2/heads");
+  EXPECT_EQ(found.differences[1].where_a, "");
+  EXPECT_EQ(found.differences[1].where_b, "/stacks/0/layers/1/kind");
+  EXPECT_EQ(found.differences[1].b.json, "\"cross_attention\"");
 }
 
 // What A says of B, B says of A.

@@ -94,6 +94,27 @@ what follows
 )");
 }
 
+TEST(CompareText, lists_of_one_length_and_range_are_told_apart) {
+  const auto with_factors = [](double fourth) {
+    Plan plan = model(1);
+    Rope rope{.pairing = Pairing::half, .scaling = {}, .axes = {}};
+    rope.head_dim = rope.dim = 16;
+    rope.scaling = FactorListScaling{{1, 2, 3, fourth, 5, 6, 7, 8}};
+    plan.stacks[0].layers[0].rotate[0].scheme = rope;
+    return plan;
+  };
+  const std::string page = describe(compare(with_factors(4), with_factors(4.5)));
+  EXPECT_THAT(page, HasSubstr("A  8 numbers, 1 to 8, [3] is 4\n"));
+  EXPECT_THAT(page, HasSubstr("B  8 numbers, 1 to 8, [3] is 4.5\n"));
+}
+
+TEST(CompareText, a_size_of_0_is_not_known) {
+  Plan open = model(1);
+  open.known = false;
+  open.stacks[0].layers[0].kv_heads = 0;
+  EXPECT_THAT(describe(compare(model(1), open)), HasSubstr("kv_heads                  8         not known\n"));
+}
+
 TEST(CompareText, fits_a_terminal_whatever_the_plans_say) {
   for (std::uint32_t seed = 0; seed < kRandomPlans; ++seed) {
     const Plan a = RandomPlan(seed).plan();
