@@ -367,6 +367,45 @@ constexpr Preset kPresets[] = {
   "multi_query": true, "new_decoder_architecture": true, "num_kv_heads": 8
 })",
      true},
+    {"opt-125m", R"({
+  "model_type": "opt", "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
+  "max_position_embeddings": 2048
+})",
+     true},
+    {"gpt2", R"({
+  "model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024
+})",
+     true},
+    {"bert-base", R"({
+  "model_type": "bert", "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
+  "max_position_embeddings": 512, "type_vocab_size": 2
+})",
+     true},
+    {"roberta-base", R"({
+  "model_type": "roberta", "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
+  "max_position_embeddings": 514, "pad_token_id": 1, "type_vocab_size": 1
+})",
+     true},
+    {"t5-base", R"({
+  "model_type": "t5", "num_layers": 12, "d_kv": 64, "n_positions": 512, "num_heads": 12,
+  "relative_attention_num_buckets": 32
+})",
+     true},
+    {"flan-t5-large", R"({
+  "model_type": "t5", "num_layers": 24, "d_kv": 64, "n_positions": 512, "num_decoder_layers": 24, "num_heads": 16,
+  "relative_attention_max_distance": 128, "relative_attention_num_buckets": 32
+})",
+     true},
+    {"whisper-medium", R"({
+  "model_type": "whisper", "d_model": 1024, "decoder_attention_heads": 16, "decoder_layers": 24,
+  "encoder_attention_heads": 16, "encoder_layers": 24, "max_source_positions": 1500, "max_target_positions": 448
+})",
+     true},
+    {"xlnet-base", R"({
+  "model_type": "xlnet", "n_layer": 12, "n_head": 12, "attn_type": "bi", "bi_data": false, "clamp_len": -1,
+  "d_head": 64
+})",
+     true},
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ struct PublishedFile {
   std::string_view file;
 };
 constexpr PublishedFile kPublishedFiles[] = {
+    {"bert-base", "bert__base-uncased"},
     {"dbrx", "dbrx__16x12b"},
     {"deepseek-v2-lite", "deepseek_v2__v2-lite"},
     {"deepseek-v3", "deepseek_v3__v3"},
@@ -27,12 +28,14 @@ constexpr PublishedFile kPublishedFiles[] = {
     {"exaone-3.0-7.8b", "exaone__3.0-7.8b"},
     {"exaone-4.0-32b", "exaone4__4.0-32b"},
     {"falcon-40b", "falcon__40b"},
+    {"flan-t5-large", "t5__flan-t5-large"},
     {"gemma-2-9b", "gemma2__9b"},
     {"gemma-7b", "gemma__7b"},
     {"glm-4-9b", "chatglm__glm-4-9b"},
     {"glm-5", "glm_moe_dsa__glm-5"},
     {"gpt-j-6b", "gptj__gpt-j-6b-fkt"},
     {"gpt-oss-120b", "gpt_oss__120b"},
+    {"gpt2", "gpt2__gpt2"},
     {"granite-3.1-1b", "granitemoe__3.1-1b-a400m"},
     {"granite-3.3-8b", "granite__3.3-8b-instruct"},
     {"internlm2-7b", "internlm2__7b"},
@@ -49,6 +52,7 @@ constexpr PublishedFile kPublishedFiles[] = {
     {"mistral-7b-v0.1", "mistral__7b-v0.1"},
     {"mixtral-8x22b", "mixtral__8x22b-v0.1"},
     {"olmo-3.1-32b", "olmo3__3.1-32b-instruct"},
+    {"opt-125m", "opt__125m"},
     {"phi-1", "phi__phi-1"},
     {"phi-3-mini-128k", "phi3__phi-3-mini-128k"},
     {"phi-3.5-mini", "phi3__phi-3.5-mini-128k"},
@@ -60,9 +64,13 @@ constexpr PublishedFile kPublishedFiles[] = {
     {"qwen2.5-7b", "qwen2__qwen2.5-7b"},
     {"qwen3-30b-a3b", "qwen3_moe__30b-a3b"},
     {"qwen3-8b", "qwen3__8b"},
+    {"roberta-base", "roberta__base"},
     {"smollm-1.7b", "llama__smollm-1.7b"},
     {"smollm3-3b", "smollm3__3b"},
     {"stablelm-3b-4e1t", "stablelm__3b-4e1t"},
+    {"t5-base", "t5__base"},
+    {"whisper-medium", "whisper__medium"},
+    {"xlnet-base", "xlnet__base-cased"},
 };
 
 bool has_file(const Preset& preset) {
