@@ -109,7 +109,14 @@ std::optional<std::vector<JsonValue>> ConfigReader::list(const Place& place) {
 }
 
 void ConfigReader::fail(FileError error) {
-  if (!error_) error_ = std::move(error);
+  if (error_) return;
+  FileError here = root_.error(error.kind, error.expected, error.detail);
+  if (error.file != here.file) {
+    // An entry of a class default, which is a document of its own: the file is what it does not go with.
+    here.got = fmt::format(FMT_COMPILE("{} in the default of {}"), error.got, error.file);
+    error = std::move(here);
+  }
+  error_ = std::move(error);
 }
 
 void ConfigReader::fail(const Place& place, ErrorKind kind, std::string expected, std::string detail) {
