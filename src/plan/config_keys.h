@@ -221,7 +221,8 @@ inline constexpr Key kScaledRope{key_names::kScaledRope, "Meta, ExecuTorch: the 
 inline constexpr Key kScaledFactor{key_names::kScaledFactor, "its factor; absent: 8"};
 inline constexpr Key kLowFactor{key_names::kLowFactor, "its lower border; absent: 1"};
 inline constexpr Key kHighFactor{key_names::kHighFactor, "its upper border; absent: 4"};
-inline constexpr Key kShortFactors{key_names::kShortFactors, "ExecuTorch: LongRoPE's divisors up to the original length"};
+inline constexpr Key kShortFactors{key_names::kShortFactors,
+                                   "ExecuTorch: LongRoPE's divisors up to the original length"};
 inline constexpr Key kLongFactors{key_names::kLongFactors, "ExecuTorch: LongRoPE's divisors beyond it"};
 inline constexpr Key kYarn{key_names::kYarn,
                            "Mistral: YaRN; in it factor, original_max_position_embeddings, beta (its beta_fast), alpha "

@@ -42,7 +42,7 @@ constexpr std::string_view kNoDictionaries[] = {"rope_scaling", "rope_parameters
                                                 "partial_rotary_factor"};
 constexpr std::string_view kQwenMisleads[] = {"rope_scaling", "rope_parameters", "partial_rotary_factor"};
 constexpr std::string_view kOlmoUndecided[] = {"attention_layer_norm"};  // its kind depends on layer_norm_type
-constexpr std::string_view kGlaUndecided[] = {"attn"};  // attention in some of the layers
+constexpr std::string_view kGlaUndecided[] = {"attn"};                   // attention in some of the layers
 
 constexpr Pairing kHalf = Pairing::half;
 constexpr Pairing kInterleaved = Pairing::interleaved;

@@ -119,11 +119,11 @@ struct IndexerRule {
 };
 
 enum class Scale : std::uint8_t {
-  head_dim,       // 1/sqrt(head_dim)
-  query_scalar,   // 1/sqrt(query_pre_attn_scalar)
-  multiplier,     // attention_multiplier
+  head_dim,           // 1/sqrt(head_dim)
+  query_scalar,       // 1/sqrt(query_pre_attn_scalar)
+  multiplier,         // attention_multiplier
   multiplier_or_dim,  // the same, or 1/sqrt(head_dim) where there is none
-  scalar_or_dim,  // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
+  scalar_or_dim,      // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
   one,
 };
 
@@ -156,15 +156,15 @@ struct Family {
   Pairing pairing;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
 
-  std::string_view nested = {};   // an object whose keys come before those beside it: "attn_config" (DBRX)
+  std::string_view nested = {};  // an object whose keys come before those beside it: "attn_config" (DBRX)
   KvHeads kv_heads = KvHeads::given;
-  bool latent = false;            // multi-head latent attention (DeepSeek), read in its expanded form
-  bool reads_interleave = false;  // rope_interleave decides the pairing
+  bool latent = false;             // multi-head latent attention (DeepSeek), read in its expanded form
+  bool reads_interleave = false;   // rope_interleave decides the pairing
   bool pairing_by_switch = false;  // halves where use_hf_rope is true (ExecuTorch)
-  bool pairing_by_type = false;   // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
+  bool pairing_by_type = false;  // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
-  bool scales = true;           // reads rope_parameters and rope_scaling
+  bool scales = true;  // reads rope_parameters and rope_scaling
   NativeRule native = NativeRule::none;
   bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers

@@ -8,9 +8,9 @@
 
 namespace posenc::plan {
 
-std::span<const Family> rotary_families() noexcept;  // families_rotary.cpp
-std::span<const Family> latent_families() noexcept;  // families_latent.cpp
-std::span<const Family> native_families() noexcept;  // families_native.cpp
+std::span<const Family> rotary_families() noexcept;     // families_rotary.cpp
+std::span<const Family> latent_families() noexcept;     // families_latent.cpp
+std::span<const Family> native_families() noexcept;     // families_native.cpp
 std::span<const Family> published_families() noexcept;  // families_published.cpp
 
 inline std::array<std::span<const Family>, 4> family_tables() noexcept {

@@ -61,7 +61,8 @@ Sourced<std::int64_t> listed_channels(RopeKeys& keys, const AttentionShape& shap
 
 Sourced<std::int64_t> part_or_listed(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape) {
   const bool by_dim = !keys.peek("partial_rotary_factor") && !keys.scope().peek(keys::kPartialFactor);
-  return by_dim && keys.scope().peek(keys::kRotaryDim) ? listed_channels(keys, shape) : part_of_head(keys, layer, shape);
+  return by_dim && keys.scope().peek(keys::kRotaryDim) ? listed_channels(keys, shape)
+                                                       : part_of_head(keys, layer, shape);
 }
 
 // An even number of channels, or an error.
