@@ -87,7 +87,7 @@ inline constexpr std::string_view kIsCausal[] = {"is_causal"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
-inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm"};  // a class reads one of them
+inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm", "qk_norm", "normalize_qk_projections"};  // a class reads one of them
 inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
 inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
@@ -137,6 +137,15 @@ inline constexpr std::string_view kAlibi[] = {"alibi"};
 inline constexpr std::string_view kMaxBias[] = {"alibi_bias_max"};
 inline constexpr std::string_view kDynamicNtk[] = {"use_dynamic_ntk"};
 inline constexpr std::string_view kLogn[] = {"use_logn_attn"};
+inline constexpr std::string_view kPositionScale[] = {"rope_position_scale"};
+inline constexpr std::string_view kMupScaling[] = {"mup_use_scaling"};
+inline constexpr std::string_view kMupMultiplier[] = {"mup_attn_multiplier"};
+inline constexpr std::string_view kBlockSize[] = {"blocksparse_block_size", "sparse_block_size"};
+inline constexpr std::string_view kLocalBlocks[] = {"blocksparse_num_local_blocks", "sparse_num_local_blocks"};
+inline constexpr std::string_view kBlockStride[] = {"blocksparse_vert_stride"};
+inline constexpr std::string_view kDenseInterval[] = {"dense_attention_every_n_layers"};
+inline constexpr std::string_view kSparseMode[] = {"sparse_mode"};
+inline constexpr std::string_view kGlobalBlocks[] = {"sparse_num_global_blocks"};
 inline constexpr std::string_view kHfRope[] = {"use_hf_rope"};
 inline constexpr std::string_view kScaledRope[] = {"use_scaled_rope"};
 inline constexpr std::string_view kScaledFactor[] = {"rope_scale_factor", "rope_scaling_factor"};
@@ -214,6 +223,16 @@ inline constexpr Key kOriginalLength{key_names::kOriginalLength,
 inline constexpr Key kRopeParameters{key_names::kRopeParameters,
                                      "the dictionary of the rotation, flat or one per layer type; beats rope_scaling"};
 inline constexpr Key kInterleave{key_names::kInterleave, "whether neighbours pair (true) or halves"};
+
+inline constexpr Key kPositionScale{key_names::kPositionScale, "Phi-3-small: positions are divided by this"};
+
+// ---- blocks of keys ----
+inline constexpr Key kBlockSize{key_names::kBlockSize, "keys of a block, where layers see blocks by a fixed pattern"};
+inline constexpr Key kLocalBlocks{key_names::kLocalBlocks, "nearest blocks that such a layer sees"};
+inline constexpr Key kBlockStride{key_names::kBlockStride, "Phi-3-small: each n-th block besides"};
+inline constexpr Key kDenseInterval{key_names::kDenseInterval, "Phi-3-small: each n-th layer sees every key"};
+inline constexpr Key kSparseMode{key_names::kSparseMode, "ruGPT-3 XL: \"alternating\" is blocks in even layers"};
+inline constexpr Key kGlobalBlocks{key_names::kGlobalBlocks, "ruGPT-3 XL: blocks of each group that all later see"};
 
 // ---- rotation in native files (params.json and the like) ----
 inline constexpr Key kHfRope{key_names::kHfRope, "ExecuTorch: halves pair (true) or neighbours"};
@@ -304,6 +323,8 @@ inline constexpr Key kSoftCap{key_names::kSoftCap, "the cap of the scores; null:
 inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are scaled by position (Llama 4)"};
 inline constexpr Key kTemperatureScale{key_names::kTemperatureScale, "the factor of that scale"};
 inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor, "tokens from which that scale grows"};
+inline constexpr Key kMupScaling{key_names::kMupScaling, "Phi-3-small: the logit scale is mup_attn_multiplier / head_dim"};
+inline constexpr Key kMupMultiplier{key_names::kMupMultiplier, "Phi-3-small: see mup_use_scaling"};
 inline constexpr Key kBeta{key_names::kBeta, "Ministral 3: queries times 1 + this ln(1 + floor(i / original length))"};
 inline constexpr Key kLlama4Scaling{key_names::kLlama4Scaling,
                                     "Mistral: the same, by beta and original_max_position_embeddings in it"};

@@ -97,6 +97,14 @@ enum class Sizes : std::uint8_t {
   full_own,     // full ones: global_head_dim, num_global_key_value_heads (Gemma 4)
   sliding_own,  // sliding ones: num_sliding_attention_heads, attention_other_setting (Step 3.5)
   blocks,       // block_configs: n_heads_in_group
+  listed,       // num_query_heads and num_kv_heads as lists (OpenELM)
+};
+
+// Which layers see blocks of keys by a fixed pattern.
+enum class BlockSparse : std::uint8_t {
+  none,
+  dense_interval,  // all but each n-th: dense_attention_every_n_layers (Phi-3-small)
+  alternating,     // even ones, where sparse_mode says so (ruGPT-3 XL)
 };
 
 // M-RoPE: the sections in turn, or dealt out (interleaved_axes).
@@ -122,6 +130,7 @@ enum class Scale : std::uint8_t {
   head_dim,           // 1/sqrt(head_dim)
   query_scalar,       // 1/sqrt(query_pre_attn_scalar)
   multiplier,         // attention_multiplier
+  mup,                // mup_attn_multiplier / head_dim where mup_use_scaling is true, else 1/sqrt(head_dim)
   multiplier_or_dim,  // the same, or 1/sqrt(head_dim) where there is none
   scalar_or_dim,      // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
   one,
@@ -166,6 +175,7 @@ struct Family {
   BaseRule base = BaseRule::key;
   bool scales = true;  // reads rope_parameters and rope_scaling
   NativeRule native = NativeRule::none;
+  bool position_scale = false;  // without a dictionary positions are divided by rope_position_scale (Phi-3-small)
   bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool yarn_means_longrope = false;                  // Phi-3's first files
@@ -186,6 +196,7 @@ struct Family {
   bool shares_kv = false;  // num_kv_shared_layers
 
   Turning turning = Turning::every_layer;
+  BlockSparse block_sparse = BlockSparse::none;
   Windows windows = Windows::none;
   bool window_switch = false;    // use_sliding_window must be true
   int default_pattern = 0;       // `patterned`: each n-th layer is full, where neither file nor class says so

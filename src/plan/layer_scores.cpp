@@ -24,6 +24,12 @@ Sourced<double> read_scale(ConfigScope& scope, const AttentionShape& shape) {
     case Scale::query_scalar: return query_scalar_scale(scope);
     case Scale::multiplier: return key_above_zero(scope, keys::kAttentionMultiplier);
     case Scale::one: return {1.0, family_default(scope.family())};
+    case Scale::mup: {
+      const Setting<bool> on = scope.flag(keys::kMupScaling);
+      if (!on.value.value_or(false)) break;
+      const Sourced<double> factor = key_above_zero(scope, keys::kMupMultiplier);
+      return {factor.value / static_cast<double>(shape.head_dim.value), factor.from};
+    }
     case Scale::multiplier_or_dim:
       if (scope.peek(keys::kAttentionMultiplier)) return key_above_zero(scope, keys::kAttentionMultiplier);
       break;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plan/attention_shape.h"
+#include "plan/block_sparse.h"
 #include "plan/indexer.h"
 #include "plan/layer_kinds.h"
 #include "plan/layer_masks.h"
@@ -262,6 +263,7 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   TextStack result{.stack = {.name = "decoder", .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
   const Sourced<std::int64_t> layers = read_layer_count(scope);
   LayerPattern pattern = read_layer_pattern(scope, layers.value);
+  read_block_sparse(scope, pattern);
   std::vector<AttentionShape> shapes = read_layer_sizes(scope, pattern);
   std::optional<Indexer> indexer = read_indexer(scope, pattern);
   Sourced<std::int64_t> trained_length = read_trained_length(scope);
