@@ -41,8 +41,7 @@ std::vector<AttentionShape> read_listed_sizes(ConfigScope& scope, LayerPattern& 
   ConfigReader& reader = scope.reader();
   const auto layers = static_cast<std::int64_t>(pattern.layers.size());
   const auto heads = read_layer_list(scope, keys::kHeads, layers);
-  const auto kv_heads =
-      is_list(scope, keys::kKvHeads) ? read_layer_list(scope, keys::kKvHeads, layers) : std::nullopt;
+  const auto kv_heads = is_list(scope, keys::kKvHeads) ? read_layer_list(scope, keys::kKvHeads, layers) : std::nullopt;
   AttentionShape shape = common_shape(scope);
   if (!heads || reader.failed()) return {shape};
   std::vector<AttentionShape> shapes;
