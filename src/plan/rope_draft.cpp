@@ -94,27 +94,35 @@ double read_ratio_base(RopeKeys& keys) {
   return kChatglmBase * ratio.value;
 }
 
-const Key& base_key(RopeKeys& keys, const LayerTraits& layer) {
-  if (layer.compression > 0) return keys::kCompressedBase;
-  const bool own = keys.scope().family().ropes_per_type && layer.type != LayerType::full;
-  return own && keys.scope().peek(keys::kLocalBase) ? keys::kLocalBase : keys::kBase;
+// Layers with a window may have a key of their own; else what a dictionary says of them beats the key of all.
+std::optional<Place> find_local_base(RopeKeys& keys) {
+  if (keys.scope().peek(keys::kLocalBase)) return keys.find("rope_theta", keys::kLocalBase);
+  auto own = keys.find("rope_theta");
+  return own ? own : keys.scope().find(keys::kBase);
+}
+
+std::optional<Place> find_base(RopeKeys& keys, const LayerTraits& layer) {
+  const Family& family = keys.scope().family();
+  if (family.base == BaseRule::class_own) return keys.scope().class_default(keys::kBase);
+  if (layer.compression > 0) return keys.find("rope_theta", keys::kCompressedBase);
+  if (family.ropes_per_type && layer.type != LayerType::full) return find_local_base(keys);
+  return keys.find("rope_theta", keys::kBase);
 }
 
 double read_base(RopeKeys& keys, const LayerTraits& layer) {
   const Family& family = keys.scope().family();
   if (family.base == BaseRule::ratio) return read_ratio_base(keys);
-  const Key& key = base_key(keys, layer);
-  auto place = family.base == BaseRule::class_own ? keys.scope().class_default(key) : keys.find("rope_theta", key);
+  auto place = find_base(keys, layer);
   if (place && family.rope_lists) place = entry_of_layer(keys.scope(), *place, layer.list_entry, keys.layers());
   if (!place) {
-    keys.fail_missing(key.name());
+    keys.fail_missing(keys::kBase.name());
     return kChatglmBase;
   }
   keys.note("base", *place);
-  if (!place->in_file && family.differing_default && family.differing_default->key == key.name()) {
+  if (!place->in_file && family.differing_default && family.differing_default->key == keys::kBase.name()) {
     keys.reader().warn("default-differs",
                        fmt::format(FMT_COMPILE("{} is not given; the class says {}, published checkpoints carry {}."),
-                                   key.name(), shown(place->value), family.differing_default->published),
+                                   keys::kBase.name(), shown(place->value), family.differing_default->published),
                        {});
   }
   return keys.reader().number(*place).value_or(kChatglmBase);
