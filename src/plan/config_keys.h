@@ -406,10 +406,9 @@ inline constexpr Key kClampLength{key_names::kClampLength,
                                   "XLNet: distances are clamped to it; -1 and 0: they are not"};
 inline constexpr Key kBothWaysData{key_names::kBothWaysData, "XLNet: half of the batch is read backwards"};
 inline constexpr Key kRelativeAttention{key_names::kRelativeAttention,
-                                        "DeBERTa: whether scores have terms of position"};
-inline constexpr Key kPositionParts{
-    key_names::kPositionParts,
-    "DeBERTa: which terms, c2p and p2c, as a list or separated by bars; the scale is shared by them"};
+                         "DeBERTa: whether scores have terms of position"};
+inline constexpr Key kPositionParts{key_names::kPositionParts,
+                         "DeBERTa: which terms, c2p and p2c, as a list or with bars between; they share the scale"};
 inline constexpr Key kMaxRelative{key_names::kMaxRelative,
                                   "DeBERTa: the largest distance; below 1: max_position_embeddings"};
 inline constexpr Key kPositionBuckets{
