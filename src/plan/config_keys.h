@@ -20,9 +20,14 @@ struct Key {
 };
 
 namespace key_names {
-inline constexpr std::string_view kHeads[] = {"num_attention_heads", "n_head",          "n_heads",
-                                              "num_heads",           "num_query_heads", "encoder_attention_heads",
-                                              "attention_heads",     "decoder_attention_heads"};
+inline constexpr std::string_view kHeads[] = {"num_attention_heads",
+                                              "n_head",
+                                              "n_heads",
+                                              "num_heads",
+                                              "num_query_heads",
+                                              "encoder_attention_heads",
+                                              "attention_heads",
+                                              "decoder_attention_heads"};
 inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
                                                "n_layer",
                                                "n_layers",
@@ -51,8 +56,8 @@ inline constexpr std::string_view kLength[] = {"max_position_embeddings",
                                                "max_source_positions",
                                                "max_target_positions",
                                                "seq"};
-inline constexpr std::string_view kBase[] = {"rope_theta", "rotary_emb_base", "rope_embedding_base",
-                                             "rope_freq_constant", "rope_freq_base", "global_rope_theta"};
+inline constexpr std::string_view kBase[] = {"rope_theta",         "rotary_emb_base", "rope_embedding_base",
+                                             "rope_freq_constant", "rope_freq_base",  "global_rope_theta"};
 inline constexpr std::string_view kLocalBase[] = {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
 inline constexpr std::string_view kPartialFactor[] = {
     "partial_rotary_factor", "rotary_pct", "rope_pct", "rope_percent", "rotary_percentage", "rotary_emb_fraction"};
@@ -87,8 +92,8 @@ inline constexpr std::string_view kIsCausal[] = {"is_causal"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
-inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm",
-                                                   "qk_ln"};  // a class reads one of them
+inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm", "qk_ln", "qk_norm",
+                                                   "normalize_qk_projections"};  // a class reads one of them
 inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
 inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
@@ -185,6 +190,15 @@ inline constexpr std::string_view kAlibi[] = {"alibi"};
 inline constexpr std::string_view kMaxBias[] = {"alibi_bias_max"};
 inline constexpr std::string_view kDynamicNtk[] = {"use_dynamic_ntk"};
 inline constexpr std::string_view kLogn[] = {"use_logn_attn"};
+inline constexpr std::string_view kPositionScale[] = {"rope_position_scale"};
+inline constexpr std::string_view kMupScaling[] = {"mup_use_scaling"};
+inline constexpr std::string_view kMupMultiplier[] = {"mup_attn_multiplier"};
+inline constexpr std::string_view kBlockSize[] = {"blocksparse_block_size", "sparse_block_size"};
+inline constexpr std::string_view kLocalBlocks[] = {"blocksparse_num_local_blocks", "sparse_num_local_blocks"};
+inline constexpr std::string_view kBlockStride[] = {"blocksparse_vert_stride"};
+inline constexpr std::string_view kDenseInterval[] = {"dense_attention_every_n_layers"};
+inline constexpr std::string_view kSparseMode[] = {"sparse_mode"};
+inline constexpr std::string_view kGlobalBlocks[] = {"sparse_num_global_blocks"};
 inline constexpr std::string_view kHfRope[] = {"use_hf_rope"};
 inline constexpr std::string_view kScaledRope[] = {"use_scaled_rope"};
 inline constexpr std::string_view kScaledFactor[] = {"rope_scale_factor", "rope_scaling_factor"};
@@ -263,13 +277,24 @@ inline constexpr Key kRopeParameters{key_names::kRopeParameters,
                                      "the dictionary of the rotation, flat or one per layer type; beats rope_scaling"};
 inline constexpr Key kInterleave{key_names::kInterleave, "whether neighbours pair (true) or halves"};
 
+inline constexpr Key kPositionScale{key_names::kPositionScale, "Phi-3-small: positions are divided by this"};
+
+// ---- blocks of keys ----
+inline constexpr Key kBlockSize{key_names::kBlockSize, "keys of a block, where layers see blocks by a fixed pattern"};
+inline constexpr Key kLocalBlocks{key_names::kLocalBlocks, "nearest blocks that such a layer sees"};
+inline constexpr Key kBlockStride{key_names::kBlockStride, "Phi-3-small: each n-th block besides"};
+inline constexpr Key kDenseInterval{key_names::kDenseInterval, "Phi-3-small: each n-th layer sees every key"};
+inline constexpr Key kSparseMode{key_names::kSparseMode, "ruGPT-3 XL: \"alternating\" is blocks in even layers"};
+inline constexpr Key kGlobalBlocks{key_names::kGlobalBlocks, "ruGPT-3 XL: blocks of each group that all later see"};
+
 // ---- rotation in native files (params.json and the like) ----
 inline constexpr Key kHfRope{key_names::kHfRope, "ExecuTorch: halves pair (true) or neighbours"};
 inline constexpr Key kScaledRope{key_names::kScaledRope, "Meta, ExecuTorch: the Llama 3 rule"};
 inline constexpr Key kScaledFactor{key_names::kScaledFactor, "its factor; absent: 8"};
 inline constexpr Key kLowFactor{key_names::kLowFactor, "its lower border; absent: 1"};
 inline constexpr Key kHighFactor{key_names::kHighFactor, "its upper border; absent: 4"};
-inline constexpr Key kShortFactors{key_names::kShortFactors, "ExecuTorch: LongRoPE's divisors up to the original length"};
+inline constexpr Key kShortFactors{key_names::kShortFactors,
+                                   "ExecuTorch: LongRoPE's divisors up to the original length"};
 inline constexpr Key kLongFactors{key_names::kLongFactors, "ExecuTorch: LongRoPE's divisors beyond it"};
 inline constexpr Key kYarn{key_names::kYarn,
                            "Mistral: YaRN; in it factor, original_max_position_embeddings, beta (its beta_fast), alpha "
@@ -351,6 +376,9 @@ inline constexpr Key kSoftCap{key_names::kSoftCap, "the cap of the scores; null:
 inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are scaled by position (Llama 4)"};
 inline constexpr Key kTemperatureScale{key_names::kTemperatureScale, "the factor of that scale"};
 inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor, "tokens from which that scale grows"};
+inline constexpr Key kMupScaling{key_names::kMupScaling,
+                                 "Phi-3-small: the logit scale is mup_attn_multiplier / head_dim"};
+inline constexpr Key kMupMultiplier{key_names::kMupMultiplier, "Phi-3-small: see mup_use_scaling"};
 inline constexpr Key kBeta{key_names::kBeta, "Ministral 3: queries times 1 + this ln(1 + floor(i / original length))"};
 inline constexpr Key kLlama4Scaling{key_names::kLlama4Scaling,
                                     "Mistral: the same, by beta and original_max_position_embeddings in it"};
@@ -358,35 +386,36 @@ inline constexpr Key kLogn{key_names::kLogn, "Qwen 1: queries times max(1, ln(i 
 
 // ---- input ----
 inline constexpr Key kPadding{key_names::kPadding,
-                         "RoBERTa, M2M-100: token i takes row i + pad_token_id + 1 of the table"};
+                              "RoBERTa, M2M-100: token i takes row i + pad_token_id + 1 of the table"};
 inline constexpr Key kTokenTypes{key_names::kTokenTypes, "rows of a second table, by segment; 0: there is none"};
-inline constexpr Key kScaleEmbedding{key_names::kScaleEmbedding,
-                         "whether the embedding is multiplied by sqrt(hidden size) before positions are added"};
+inline constexpr Key kScaleEmbedding{
+    key_names::kScaleEmbedding, "whether the embedding is multiplied by sqrt(hidden size) before positions are added"};
 inline constexpr Key kBiasedInput{key_names::kBiasedInput, "DeBERTa: false means no table of positions"};
 inline constexpr Key kSines{key_names::kSines, "DistilBERT: sines in place of the learned table"};
 inline constexpr Key kAxial{key_names::kAxial, "Reformer: false means one learned table in place of one for each axis"};
 inline constexpr Key kAxialShape{key_names::kAxialShape, "rows of each axis' table"};
-inline constexpr Key kAxialDims{key_names::kAxialDims,
-                         "channels of each axis' rows, which stand side by side: they add up to the hidden size"};
+inline constexpr Key kAxialDims{
+    key_names::kAxialDims, "channels of each axis' rows, which stand side by side: they add up to the hidden size"};
 inline constexpr Key kLearnedInput{key_names::kLearnedInput,
-                         "MPT: whether there is a learned table; it means nothing beside ALiBi"};
+                                   "MPT: whether there is a learned table; it means nothing beside ALiBi"};
 
 // ---- score terms ----
 inline constexpr Key kBuckets{key_names::kBuckets, "T5, MPNet: buckets of distances, of both directions together"};
 inline constexpr Key kMaxDistance{key_names::kMaxDistance, "T5: from this distance on all fall into the last bucket"};
 inline constexpr Key kClampLength{key_names::kClampLength,
-                         "XLNet: distances are clamped to it; -1 and 0: they are not"};
+                                  "XLNet: distances are clamped to it; -1 and 0: they are not"};
 inline constexpr Key kBothWaysData{key_names::kBothWaysData, "XLNet: half of the batch is read backwards"};
 inline constexpr Key kRelativeAttention{key_names::kRelativeAttention,
                          "DeBERTa: whether scores have terms of position"};
 inline constexpr Key kPositionParts{key_names::kPositionParts,
                          "DeBERTa: which terms, c2p and p2c, as a list or with bars between; they share the scale"};
 inline constexpr Key kMaxRelative{key_names::kMaxRelative,
-                         "DeBERTa: the largest distance; below 1: max_position_embeddings"};
-inline constexpr Key kPositionBuckets{key_names::kPositionBuckets,
-                         "DeBERTa v2: buckets of distances, logarithmic beyond their half; absent or below 1: none"};
+                                  "DeBERTa: the largest distance; below 1: max_position_embeddings"};
+inline constexpr Key kPositionBuckets{
+    key_names::kPositionBuckets,
+    "DeBERTa v2: buckets of distances, logarithmic beyond their half; absent or below 1: none"};
 inline constexpr Key kSharedProjection{key_names::kSharedProjection,
-                         "DeBERTa v2: positions are projected with the weights of the content"};
+                                       "DeBERTa v2: positions are projected with the weights of the content"};
 inline constexpr Key kScaleScores{key_names::kScaleScores, "GPT-2: false means a logit scale of 1"};
 inline constexpr Key kScaleByLayer{key_names::kScaleByLayer, "GPT-2: the logit scale of layer i is divided by i + 1"};
 inline constexpr Key kSoftmaxScale{key_names::kSoftmaxScale, "MPT: the logit scale; null: 1 / sqrt(head_dim)"};
@@ -400,17 +429,16 @@ inline constexpr Key kSameLength{key_names::kSameLength,
 inline constexpr Key kPrefix{key_names::kPrefix, "MPT: the prompt sees itself both ways"};
 inline constexpr Key kAddCross{key_names::kAddCross, "a second attention in each block, to another stack's output"};
 inline constexpr Key kGlobalInterval{key_names::kGlobalInterval, "each n-th layer, from the first on, has no window"};
-inline constexpr Key kAttentionTypes{key_names::kAttentionTypes,
-                         "groups of \"global\" and \"local\" with a count each: which layers have the window"};
+inline constexpr Key kAttentionTypes{
+    key_names::kAttentionTypes, "groups of \"global\" and \"local\" with a count each: which layers have the window"};
 inline constexpr Key kAttentionLayers{key_names::kAttentionLayers,
-                         "the same, a word a layer; attention_types beats it"};
+                                      "the same, a word a layer; attention_types beats it"};
 inline constexpr Key kTwoSidedWindow{key_names::kTwoSidedWindow,
-                         "a number or one a layer: tokens of the window, half to each side"};
+                                     "a number or one a layer: tokens of the window, half to each side"};
 inline constexpr Key kWindowSize{key_names::kWindowSize, "GPT-Neo: tokens that local layers see, itself included"};
-inline constexpr Key kLocalAttention{key_names::kLocalAttention,
-                                     "ModernBERT: tokens of the window, half to each side"};
+inline constexpr Key kLocalAttention{key_names::kLocalAttention, "ModernBERT: tokens of the window, half to each side"};
 inline constexpr Key kChunkTypes{key_names::kChunkTypes,
-                         "Reformer: \"local\" or \"lsh\" for each layer, and thereby how many there are"};
+                                 "Reformer: \"local\" or \"lsh\" for each layer, and thereby how many there are"};
 inline constexpr Key kLocalChunk{key_names::kLocalChunk, "Reformer: tokens of a chunk of local layers"};
 inline constexpr Key kLocalBefore{key_names::kLocalBefore, "and how many chunks before it are seen"};
 inline constexpr Key kLocalAfter{key_names::kLocalAfter, "and how many after it"};
@@ -419,7 +447,7 @@ inline constexpr Key kHashBefore{key_names::kHashBefore, "and how many chunks be
 inline constexpr Key kHashAfter{key_names::kHashAfter, "and how many after it"};
 inline constexpr Key kHashes{key_names::kHashes, "Reformer: rounds of hashing"};
 inline constexpr Key kHashBuckets{key_names::kHashBuckets,
-                         "Reformer: buckets of a hash, or factors of their number; null: by length"};
+                                  "Reformer: buckets of a hash, or factors of their number; null: by length"};
 inline constexpr Key kScaleBase{key_names::kScaleBase, "xPos: tokens over which a pair decays once; null: no decay"};
 }  // namespace keys
 

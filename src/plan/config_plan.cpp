@@ -11,8 +11,8 @@
 #include "plan/config_reader.h"
 #include "plan/config_stacks.h"
 #include "plan/general_rules.h"
-#include "plan/native_schemas.h"
 #include "plan/misspelled_keys.h"
+#include "plan/native_schemas.h"
 
 namespace posenc::plan {
 namespace {

@@ -139,9 +139,9 @@ TypeName type_name(const TextClass& text) {
 }
 
 void warn_unknown_family(ConfigReader& reader, const TypeName& name, bool has_sizes) {
-  const std::string_view consequence = has_sizes
-                                           ? "its keys were read by themselves, halves paired, and may mean other things"
-                                           : "its layers, heads and width are not given under known names; nothing was read";
+  const std::string_view consequence =
+      has_sizes ? "its keys were read by themselves, halves paired, and may mean other things"
+                : "its layers, heads and width are not given under known names; nothing was read";
   reader.warn("unknown-family",
               fmt::format(FMT_COMPILE("{} is not of a family that is known here: {}."), name.text, consequence),
               name.keys);
@@ -149,8 +149,7 @@ void warn_unknown_family(ConfigReader& reader, const TypeName& name, bool has_si
 
 void warn_no_model_type(ConfigReader& reader, const ClassNames& names) {
   if (!names.model_type.empty() || names.architecture.empty()) return;
-  reader.warn("no-model-type",
-              fmt::format(FMT_COMPILE("The file has no model_type; {} decides."), names.architecture),
+  reader.warn("no-model-type", fmt::format(FMT_COMPILE("The file has no model_type; {} decides."), names.architecture),
               {"/architectures"});
 }
 
@@ -198,7 +197,8 @@ void read_unknown_text(ConfigReader& reader, const Wrapper& wrapper, const TextC
 
 void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
   for (const OtherPlace& other : layout.others) {
-    if (const auto object = object_at(reader, reader.root(), other.object)) read_other_stack(reader, *object, other, plan);
+    if (const auto object = object_at(reader, reader.root(), other.object))
+      read_other_stack(reader, *object, other, plan);
   }
 }
 

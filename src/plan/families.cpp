@@ -32,6 +32,7 @@ constexpr std::string_view kClassEndings[] = {
     "ForMultipleChoice",
     "ForNextSentencePrediction",
     "ForAudioClassification",
+    "ForSegmentation",
 };
 
 // Early files write LLaMAForCausalLM.

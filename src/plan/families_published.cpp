@@ -8,6 +8,10 @@
 // nemotron-nas     modeling_decilm.py; vLLM nemotron_nas.py (which pairs, where position_embedding_type is absent)
 // mixformer-sequential  modeling_mixformer_sequential.py of phi-1_5's first version
 // hf_olmo          olmo/model.py and olmo/config.py of allenai/OLMo
+// openelm          modeling_openelm.py beside its weights (OpenELMMultiHeadCausalAttention)
+// phi3small        modeling_phi3_small.py beside its weights; vLLM 0.6 phi3_small.py
+// rugpt3xl         llama.cpp src/models/rugpt3xl.cpp; ai-forever/ru-gpts (DeepSpeed's fixed pattern)
+// falcon_perception  falcon_perception/rope.py of tiiuae/Falcon-Perception
 // transformer, gla fla/models and fla/layers/attn.py of flash-linear-attention
 #include "plan/family_norms.h"
 #include "plan/family_tables.h"
@@ -31,10 +35,17 @@ constexpr std::string_view kHfOlmo[] = {"hf_olmo"}, kHfOlmoClass[] = {"OLMo"};
 constexpr std::string_view kFla[] = {"transformer"}, kFlaClass[] = {"Transformer"};
 constexpr std::string_view kGla[] = {"gla"}, kGlaClass[] = {"GLA"};
 
+constexpr std::string_view kOpenelm[] = {"openelm"}, kOpenelmClass[] = {"OpenELM"};
+constexpr std::string_view kPhi3Small[] = {"phi3small"}, kPhi3SmallClass[] = {"Phi3Small"};
+constexpr std::string_view kRugpt[] = {"rugpt3xl"}, kRugptClass[] = {"RuGPT3XL"};
+constexpr std::string_view kFalconPerception[] = {"falcon_perception"};
+constexpr std::string_view kFalconPerceptionClass[] = {"FalconPerception"};
+
 constexpr std::string_view kChatglmNames[] = {"num_layers", "kv_channels", "multi_query_group_num", "seq_length"};
 constexpr std::string_view kQwenNames[] = {"seq_length", "rotary_emb_base", "kv_channels", "rotary_pct"};
 constexpr std::string_view kGptNames[] = {"n_embd", "n_head", "n_layer", "n_positions"};
 constexpr std::string_view kOlmoNames[] = {"d_model", "n_heads", "n_layers", "n_kv_heads", "max_sequence_length"};
+constexpr std::string_view kOpenelmNames[] = {"num_query_heads", "num_transformer_layers", "rope_freq_constant"};
 constexpr std::string_view kFlaNames[] = {"num_heads", "num_kv_heads", "window_size"};
 
 constexpr std::string_view kNoPartialFactor[] = {"partial_rotary_factor"};
@@ -42,7 +53,7 @@ constexpr std::string_view kNoDictionaries[] = {"rope_scaling", "rope_parameters
                                                 "partial_rotary_factor"};
 constexpr std::string_view kQwenMisleads[] = {"rope_scaling", "rope_parameters", "partial_rotary_factor"};
 constexpr std::string_view kOlmoUndecided[] = {"attention_layer_norm"};  // its kind depends on layer_norm_type
-constexpr std::string_view kGlaUndecided[] = {"attn"};  // attention in some of the layers
+constexpr std::string_view kGlaUndecided[] = {"attn"};                   // attention in some of the layers
 
 constexpr Pairing kHalf = Pairing::half;
 constexpr Pairing kInterleaved = Pairing::interleaved;
@@ -83,6 +94,18 @@ constexpr Family kFamilies[] = {
      .misleading_keys = kQwenMisleads},
     {.name = "gla", .model_types = kGla, .class_stems = kGlaClass, .pairing = kHalf, .kinds = Kinds::listed,
      .turning = Turning::no_layer, .undecided_keys = kGlaUndecided, .needs_length = false},
+    {.name = "openelm", .model_types = kOpenelm, .class_stems = kOpenelmClass, .pairing = kHalf,
+     .own_names = kOpenelmNames, .scales = false, .sizes = Sizes::listed,
+     .qk_norm = QkNormRule{kRmsPerHead, "normalize_qk_projections"}, .misleading_keys = kQwenMisleads},
+    {.name = "phi3small", .model_types = kPhi3Small, .class_stems = kPhi3SmallClass, .pairing = kHalf,
+     .position_scale = true, .block_sparse = BlockSparse::dense_interval, .scale = Scale::mup,
+     .misleading_keys = kNoPartialFactor},
+    {.name = "rugpt3xl", .model_types = kRugpt, .class_stems = kRugptClass, .pairing = kHalf,
+     .scheme = Scheme::learned, .block_sparse = BlockSparse::alternating},
+    {.name = "falcon_perception", .model_types = kFalconPerception, .class_stems = kFalconPerceptionClass,
+     .pairing = kInterleaved, .width = Width::half_head, .scales = false,
+     .undecided = "the second half of a head turns by learned frequencies of two axes, and image tokens see each "
+                  "other both ways; a plan cannot hold that"},
 };
 // clang-format on
 

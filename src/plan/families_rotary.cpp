@@ -18,7 +18,8 @@ constexpr std::string_view kGemma2[] = {"gemma2"}, kGemma2Class[] = {"Gemma2"};
 constexpr std::string_view kGemma3[] = {"gemma3", "gemma3_text"}, kGemma3Class[] = {"Gemma3", "Gemma3Text"};
 constexpr std::string_view kPhi[] = {"phi"}, kPhiClass[] = {"Phi"};
 constexpr std::string_view kPhi3[] = {"phi3"}, kPhi3Class[] = {"Phi3"};
-constexpr std::string_view kGptNeox[] = {"gpt_neox", "gpt_neox_reward_model"}, kGptNeoxClass[] = {"GPTNeoX", "GPTNeoXReward"};
+constexpr std::string_view kGptNeox[] = {"gpt_neox", "gpt_neox_reward_model"},
+                           kGptNeoxClass[] = {"GPTNeoX", "GPTNeoXReward"};
 constexpr std::string_view kGptj[] = {"gptj"}, kGptjClass[] = {"GPTJ"};
 constexpr std::string_view kStablelm[] = {"stablelm"}, kStablelmClass[] = {"StableLm"};
 constexpr std::string_view kCohere[] = {"cohere"}, kCohereClass[] = {"Cohere"};

@@ -105,6 +105,14 @@ enum class Sizes : std::uint8_t {
   full_own,     // full ones: global_head_dim, num_global_key_value_heads (Gemma 4)
   sliding_own,  // sliding ones: num_sliding_attention_heads, attention_other_setting (Step 3.5)
   blocks,       // block_configs: n_heads_in_group
+  listed,       // num_query_heads and num_kv_heads as lists (OpenELM)
+};
+
+// Which layers see blocks of keys by a fixed pattern.
+enum class BlockSparse : std::uint8_t {
+  none,
+  dense_interval,  // all but each n-th: dense_attention_every_n_layers (Phi-3-small)
+  alternating,     // even ones, where sparse_mode says so (ruGPT-3 XL)
 };
 
 // M-RoPE: the sections in turn, or dealt out (interleaved_axes).
@@ -127,11 +135,12 @@ struct IndexerRule {
 };
 
 enum class Scale : std::uint8_t {
-  head_dim,       // 1/sqrt(head_dim)
-  query_scalar,   // 1/sqrt(query_pre_attn_scalar)
-  multiplier,     // attention_multiplier
+  head_dim,           // 1/sqrt(head_dim)
+  query_scalar,       // 1/sqrt(query_pre_attn_scalar)
+  multiplier,         // attention_multiplier
+  mup,                // mup_attn_multiplier / head_dim where mup_use_scaling is true, else 1/sqrt(head_dim)
   multiplier_or_dim,  // the same, or 1/sqrt(head_dim) where there is none
-  scalar_or_dim,  // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
+  scalar_or_dim,      // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
   one,
   softmax_scale,    // softmax_scale, else 1/sqrt(head_dim) (MPT)
   switched,         // 1 where scale_attn_weights is false; over index + 1 by scale_attn_by_inverse_layer_idx (GPT-2)
@@ -152,7 +161,7 @@ struct QkNormRule {
   bool turning_layers_only = false;
   bool cross_layers_only = false;
   bool hashed_layers_only = false;  // Reformer
-  std::string_view before_key{};  // true: before the rotation, else after it; empty: as `norm` says
+  std::string_view before_key{};    // true: before the rotation, else after it; empty: as `norm` says
 };
 
 // A class default that is known to differ from what published checkpoints carry.
@@ -168,23 +177,24 @@ struct Family {
   Pairing pairing;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
 
-  std::string_view nested = {};   // an object whose keys come before those beside it: "attn_config" (DBRX)
+  std::string_view nested = {};  // an object whose keys come before those beside it: "attn_config" (DBRX)
   StackRule main = {};
   const StackRule* encoder = nullptr;  // beside a main stack that is a decoder
   Names encoder_classes = {};          // of architectures that have the encoder only: "T5EncoderModel"
   KvHeads kv_heads = KvHeads::given;
-  bool latent = false;            // multi-head latent attention (DeepSeek), read in its expanded form
-  bool reads_interleave = false;  // rope_interleave or rotary_emb_interleaved decides the pairing
+  bool latent = false;             // multi-head latent attention (DeepSeek), read in its expanded form
+  bool reads_interleave = false;   // rope_interleave or rotary_emb_interleaved decides the pairing
   bool pairing_by_switch = false;  // halves where use_hf_rope is true (ExecuTorch)
-  bool pairing_by_type = false;   // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
+  bool pairing_by_type = false;  // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
-  bool scales = true;           // reads rope_parameters and rope_scaling
+  bool scales = true;  // reads rope_parameters and rope_scaling
   NativeRule native = NativeRule::none;
+  bool position_scale = false;  // without a dictionary positions are divided by rope_position_scale (Phi-3-small)
   bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
-  bool flat_rope_for_all_types = false;  // then: it is for all of them (ModernBERT)
-  bool decays = false;                   // xPos where rotary_emb_scale_base is a number
+  bool flat_rope_for_all_types = false;              // then: it is for all of them (ModernBERT)
+  bool decays = false;                               // xPos where rotary_emb_scale_base is a number
   bool yarn_means_longrope = false;                  // Phi-3's first files
   bool rope_lists = false;                           // rope_theta and partial_rotary_factors may have an entry a layer
   bool last_channels = false;                        // the last qk_rope_head_dim channels of a plain head turn
@@ -203,6 +213,7 @@ struct Family {
   bool shares_kv = false;  // num_kv_shared_layers
 
   Turning turning = Turning::every_layer;
+  BlockSparse block_sparse = BlockSparse::none;
   Windows windows = Windows::none;
   bool window_switch = false;    // use_sliding_window must be true
   int default_pattern = 0;       // `patterned`: each n-th layer is full, where neither file nor class says so

@@ -8,8 +8,8 @@
 
 namespace posenc::plan {
 
-std::span<const Family> rotary_families() noexcept;  // families_rotary.cpp
-std::span<const Family> latent_families() noexcept;  // families_latent.cpp
+std::span<const Family> rotary_families() noexcept;     // families_rotary.cpp
+std::span<const Family> latent_families() noexcept;     // families_latent.cpp
 std::span<const Family> encoder_families() noexcept;    // families_encoder.cpp
 std::span<const Family> learned_families() noexcept;    // families_learned.cpp
 std::span<const Family> native_families() noexcept;     // families_native.cpp

@@ -34,12 +34,15 @@ struct LayerTraits {
   Choice choice = Choice::none;
   std::int64_t chosen_by = -1;  // that earlier layer
   std::int64_t kv_from = -1;    // the layer whose keys and values are reused; -1: its own
+  bool block_sparse = false;    // sees blocks of keys by a fixed pattern (block_sparse.h)
   bool operator==(const LayerTraits&) const = default;
 };
 
 struct LayerPattern {
   std::vector<LayerTraits> layers;
   std::string kinds_from;
+  std::string blocks_detail;  // what layers that are block-sparse see
+  std::string blocks_from;
   std::string types_from;
   std::string turning_from;
   std::string choice_from;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plan/layer_lists.h"
+#include "plan/listed_sizes.h"
 
 namespace posenc::plan {
 namespace {
@@ -104,13 +105,15 @@ void add_block_shapes(ConfigScope& scope, LayerPattern& pattern, std::vector<Att
 }  // namespace
 
 std::vector<AttentionShape> read_layer_sizes(ConfigScope& scope, LayerPattern& pattern) {
+  if (scope.family().sizes == Sizes::listed) return read_listed_sizes(scope, pattern);
   std::vector<AttentionShape> shapes{read_attention_shape(scope)};
   if (scope.reader().failed()) return shapes;
   const auto give_second = [&](LayerType type) {
     for (LayerTraits& layer : pattern.layers) layer.shape = layer.type == type ? 1 : 0;
   };
   switch (scope.family().sizes) {
-    case Sizes::uniform: break;
+    case Sizes::uniform:
+    case Sizes::listed: break;
     case Sizes::full_own:
       shapes.push_back(full_shape(scope, shapes.front()));
       give_second(LayerType::full);

@@ -28,6 +28,12 @@ Sourced<double> read_logit_scale(ConfigScope& scope, const AttentionShape& shape
     case Scale::multiplier_or_dim:
       return scope.peek(keys::kAttentionMultiplier) ? scope.required_positive(keys::kAttentionMultiplier)
                                                     : by_width(shape);
+    case Scale::mup: {
+      const Setting<bool> on = scope.flag(keys::kMupScaling);
+      if (!on.value.value_or(false)) break;
+      const Sourced<double> factor = scope.required_positive(keys::kMupMultiplier);
+      return {factor.value / static_cast<double>(shape.head_dim.value), factor.from};
+    }
     case Scale::softmax_scale:
       return scope.peek(keys::kSoftmaxScale) ? scope.required_positive(keys::kSoftmaxScale) : by_width(shape);
     case Scale::switched: {

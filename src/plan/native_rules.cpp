@@ -56,8 +56,8 @@ Scaling longrope_rule(RopeKeys& keys, std::int64_t pairs) {
   rule.short_factor = keys.divisors_beside(keys::kShortFactors, "short_factor", pairs);
   rule.long_factor = keys.divisors_beside(keys::kLongFactors, "long_factor", pairs);
   if (!keys.has_trained_length()) keys.fail_missing(keys::kLength.name());
-  rule.factor = static_cast<double>(keys.trained_length().value) /
-                static_cast<double>(rule.original_max_position_embeddings);
+  rule.factor =
+      static_cast<double>(keys.trained_length().value) / static_cast<double>(rule.original_max_position_embeddings);
   keys.note("scaling/factor", fmt::format(FMT_COMPILE("default: {} / {}"), keys.trained_length().value,
                                           rule.original_max_position_embeddings));
   return rule;

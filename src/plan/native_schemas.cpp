@@ -86,7 +86,8 @@ bool has_any(ConfigReader& reader, Names names) {
 bool names_itself(ConfigReader& reader) {
   if (has(reader, reader.root(), "architectures")) return true;
   const auto type = reader.look(reader.root(), "model_type");
-  return type && !type->value.is_null() && !(type->value.kind() == JsonKind::string && type->value.text() == "transformer");
+  return type && !type->value.is_null() &&
+         !(type->value.kind() == JsonKind::string && type->value.text() == "transformer");
 }
 
 bool is_config(ConfigReader& reader, const JsonValue& value) {

@@ -58,10 +58,10 @@ Sourced<QueryScale> mistral_scale(ConfigScope& scope) {
   }
   reader.mark_read(*beta);
   reader.mark_read(*length);
-  return {MinistralTemperature{
-              .beta = reader.number(*beta).value_or(0),
-              .original_max_position_embeddings = reader.integer(*length, {1, kMaxPosition}).value_or(1)},
-          beta->from};
+  return {
+      MinistralTemperature{.beta = reader.number(*beta).value_or(0),
+                           .original_max_position_embeddings = reader.integer(*length, {1, kMaxPosition}).value_or(1)},
+      beta->from};
 }
 
 Sourced<QueryScale> logn_scale(ConfigScope& scope, const Sourced<std::int64_t>& trained_length) {

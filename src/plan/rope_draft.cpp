@@ -141,7 +141,16 @@ Scaling read_qwen_rule(RopeKeys& keys) {
 
 bool has_dictionaries(const Family& family) { return !family.qwen_ntk && family.native == NativeRule::none; }
 
+Scaling read_position_scale(RopeKeys& keys) {
+  const auto place = keys.scope().find(keys::kPositionScale);
+  if (!place) return {};
+  keys.note("scaling/factor", *place);
+  const double factor = keys.reader().number(*place).value_or(1.0);
+  return factor == 1 ? Scaling{} : Scaling{LinearScaling{.factor = factor}};
+}
+
 Scaling read_rule(RopeKeys& keys, std::string_view rope_type, std::int64_t dim) {
+  if (keys.scope().family().position_scale && rope_type == "default") return read_position_scale(keys);
   if (keys.scope().family().qwen_ntk) return read_qwen_rule(keys);
   if (keys.scope().family().native != NativeRule::none) return read_native_scaling(keys, dim);
   return read_scaling(keys, rope_type, dim);

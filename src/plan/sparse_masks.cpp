@@ -70,6 +70,7 @@ void refine_mask(ConfigScope& scope, const LayerPattern& pattern, const Selectio
     return set(mask, MaskKind::bidirectional, "image tiles, those that the call allows the token",
                family_default(family), sources);
   }
+  if (layer.block_sparse) return set(mask, MaskKind::sparse, pattern.blocks_detail, pattern.blocks_from, sources);
   if (layer.compression > 0) {
     return set(mask, MaskKind::sparse, compressed(selection, layer), pattern.compression_from, sources);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plan/attention_shape.h"
+#include "plan/block_sparse.h"
 #include "plan/cross_attention.h"
 #include "plan/input_stage.h"
 #include "plan/indexer.h"
@@ -338,6 +339,7 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   const Sourced<std::int64_t> layers = read_layer_count(scope);
   StackFacts facts;
   facts.pattern = read_layer_pattern(scope, layers.value);
+  read_block_sparse(scope, facts.pattern);
   facts.shapes = read_layer_sizes(scope, facts.pattern);
   facts.indexer = read_indexer(scope, facts.pattern);
   facts.selection = read_selection(scope);
