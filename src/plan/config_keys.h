@@ -64,7 +64,13 @@ inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window
                                                "sliding_window_attention_size"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
-inline constexpr std::string_view kLayerTypes[] = {"layer_types"};
+inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_type"};
+inline constexpr std::string_view kKindLetters[] = {"hybrid_override_pattern"};
+inline constexpr std::string_view kAttentionInterval[] = {"full_attention_interval"};
+inline constexpr std::string_view kLinearAttention[] = {"linear_attn_config"};
+inline constexpr std::string_view kBlocks[] = {"block_configs"};
+inline constexpr std::string_view kCrossLayers[] = {"cross_attention_layers"};
+inline constexpr std::string_view kPredictionLayers[] = {"num_nextn_predict_layers", "num_mtp_layers"};
 inline constexpr std::string_view kWindowPattern[] = {"sliding_window_pattern", "global_local_attention_pattern"};
 inline constexpr std::string_view kChunk[] = {"attention_chunk_size"};
 inline constexpr std::string_view kRotatingLayers[] = {"no_rope_layers"};
@@ -117,6 +123,12 @@ inline constexpr Key kWindow{key_names::kWindow, true};  // no window
 inline constexpr Key kUseWindow{key_names::kUseWindow};
 inline constexpr Key kMaxWindowLayers{key_names::kMaxWindowLayers};
 inline constexpr Key kLayerTypes{key_names::kLayerTypes};
+inline constexpr Key kKindLetters{key_names::kKindLetters};
+inline constexpr Key kAttentionInterval{key_names::kAttentionInterval};
+inline constexpr Key kLinearAttention{key_names::kLinearAttention};
+inline constexpr Key kBlocks{key_names::kBlocks};
+inline constexpr Key kCrossLayers{key_names::kCrossLayers};
+inline constexpr Key kPredictionLayers{key_names::kPredictionLayers};
 inline constexpr Key kWindowPattern{key_names::kWindowPattern};
 inline constexpr Key kChunk{key_names::kChunk, true};  // no chunks
 inline constexpr Key kRotatingLayers{key_names::kRotatingLayers};
