@@ -13,6 +13,7 @@ using Names = std::span<const std::string_view>;
 
 struct Key {
   Names names;
+  std::string_view about;        // what it says, for docs/config-keys.md
   bool null_is_a_value = false;  // null switches something off; elsewhere null is the same as absent
 
   constexpr std::string_view name() const noexcept { return names.front(); }
@@ -33,9 +34,8 @@ inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
                                                "num_transformer_layers",
                                                "layers"};
 inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed", "d_model", "dim", "model_dim"};
-// multi_query and new_decoder_architecture are rules, not counts; per-layer lists come with their families.
 inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",          "kv_n_heads",
-                                                "n_kv_heads",          "multi_query_group_num", "num_gqa_groups"};
+                                                "n_kv_heads",          "n_head_kv",  "multi_query_group_num", "num_gqa_groups"};
 inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
                                                 "qk_head_dim"};
 inline constexpr std::string_view kLength[] = {"max_position_embeddings",
@@ -61,7 +61,7 @@ inline constexpr std::string_view kOriginalLength[] = {"original_max_position_em
 inline constexpr std::string_view kRopeParameters[] = {"rope_parameters"};
 
 inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size",
-                                               "sliding_window_attention_size"};
+                                               "sliding_window_attention_size", "window_size"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
 inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_type"};
@@ -80,6 +80,7 @@ inline constexpr std::string_view kIsCausal[] = {"is_causal"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
+inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm"};  // a class reads one of them
 inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
 inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
@@ -90,59 +91,102 @@ inline constexpr std::string_view kNopeDim[] = {"qk_nope_head_dim"};
 inline constexpr std::string_view kRopeDim[] = {"qk_rope_head_dim"};
 inline constexpr std::string_view kValueDim[] = {"v_head_dim"};
 inline constexpr std::string_view kInterleave[] = {"rope_interleave"};
-inline constexpr std::string_view kMultiQuery[] = {"multi_query_attention"};
+inline constexpr std::string_view kGrouped[] = {"multi_query_attention"};
+inline constexpr std::string_view kMultiQuery[] = {"multi_query"};
+inline constexpr std::string_view kNewDecoder[] = {"new_decoder_architecture"};
+
+inline constexpr std::string_view kPositionType[] = {"position_embedding_type"};
+inline constexpr std::string_view kRopeFlag[] = {"rope"};
+inline constexpr std::string_view kAlibi[] = {"alibi"};
+inline constexpr std::string_view kMaxBias[] = {"alibi_bias_max"};
+inline constexpr std::string_view kDynamicNtk[] = {"use_dynamic_ntk"};
+inline constexpr std::string_view kLogn[] = {"use_logn_attn"};
+inline constexpr std::string_view kBeta[] = {"llama_4_scaling_beta"};
 }  // namespace key_names
 
 namespace keys {
 // ---- sizes ----
-inline constexpr Key kHeads{key_names::kHeads};
-inline constexpr Key kLayers{key_names::kLayers};
-inline constexpr Key kHidden{key_names::kHidden};
-inline constexpr Key kKvHeads{key_names::kKvHeads, true};  // as many as heads
-inline constexpr Key kHeadDim{key_names::kHeadDim, true};  // hidden size over heads
-inline constexpr Key kLength{key_names::kLength};
-inline constexpr Key kUseMla{key_names::kUseMla};
-inline constexpr Key kNopeDim{key_names::kNopeDim};
-inline constexpr Key kRopeDim{key_names::kRopeDim};
-inline constexpr Key kValueDim{key_names::kValueDim};
-inline constexpr Key kMultiQuery{key_names::kMultiQuery};
+inline constexpr Key kHeads{key_names::kHeads, "attention heads"};
+inline constexpr Key kLayers{key_names::kLayers, "layers of the stack"};
+inline constexpr Key kHidden{key_names::kHidden,
+                             "channels of the model; over heads, the channels of a head where no key gives them"};
+inline constexpr Key kKvHeads{key_names::kKvHeads, "heads of keys and values; absent or null: as many as heads", true};
+inline constexpr Key kHeadDim{key_names::kHeadDim, "channels of a head of queries and keys", true};
+inline constexpr Key kLength{key_names::kLength, "tokens that the model is for: the trained length"};
+inline constexpr Key kUseMla{key_names::kUseMla, "false: a DeepSeek model without latent attention, built like Llama"};
+inline constexpr Key kNopeDim{key_names::kNopeDim,
+                              "latent attention: channels of a head that do not turn, before those that do"};
+inline constexpr Key kRopeDim{key_names::kRopeDim, "latent attention: channels of a head that turn"};
+inline constexpr Key kValueDim{key_names::kValueDim, "latent attention: channels of a head of values"};
+inline constexpr Key kGrouped{key_names::kGrouped,
+                              "whether keys and values have heads of their own number; OLMo: whether they have one"};
+inline constexpr Key kMultiQuery{key_names::kMultiQuery, "one head of keys and values, where true"};
+inline constexpr Key kNewDecoder{key_names::kNewDecoder, "Falcon: num_kv_heads counts, whatever multi_query says"};
+
+// ---- which scheme ----
+inline constexpr Key kPositionType{key_names::kPositionType,
+                                   "Granite 4: \"rope\" turns, all else does not; Nemotron-NAS: \"mistral_yarn\" and "
+                                   "\"rope_llama4\" pair neighbours; unknown families: \"absolute\" is a learned table"};
+inline constexpr Key kRopeFlag{key_names::kRopeFlag, "OLMo's first files: whether the model turns"};
+inline constexpr Key kAlibi{key_names::kAlibi, "whether the scores have ALiBi instead of a rotation"};
+inline constexpr Key kMaxBias{key_names::kMaxBias, "ALiBi: slopes are powers of 2^(-this / heads)"};
 
 // ---- rotation ----
-inline constexpr Key kBase{key_names::kBase};
-inline constexpr Key kLocalBase{key_names::kLocalBase};
-inline constexpr Key kPartialFactor{key_names::kPartialFactor};
-inline constexpr Key kRotaryDim{key_names::kRotaryDim};
-inline constexpr Key kRopeRatio{key_names::kRopeRatio};
-inline constexpr Key kOriginalRope{key_names::kOriginalRope};
-inline constexpr Key kOriginalLength{key_names::kOriginalLength};
-inline constexpr Key kRopeParameters{key_names::kRopeParameters};
-inline constexpr Key kInterleave{key_names::kInterleave};
+inline constexpr Key kBase{key_names::kBase, "the base, theta, of the rotation"};
+inline constexpr Key kLocalBase{key_names::kLocalBase, "the base of layers with a window"};
+inline constexpr Key kPartialFactor{key_names::kPartialFactor,
+                                    "the part of a head that turns: trunc(head_dim x factor) channels"};
+inline constexpr Key kRotaryDim{key_names::kRotaryDim, "channels of a head that turn; null: all", true};
+inline constexpr Key kDynamicNtk{key_names::kDynamicNtk, "Qwen 1: dynamic NTK beyond seq_length"};
+inline constexpr Key kRopeRatio{key_names::kRopeRatio, "ChatGLM: the base is 10000 times this"};
+inline constexpr Key kOriginalRope{key_names::kOriginalRope,
+                                   "ChatGLM: false means another pairing, of which the sources disagree"};
+inline constexpr Key kOriginalLength{key_names::kOriginalLength,
+                                     "YaRN, LongRoPE, Llama 3: tokens of the training before the rule was applied; "
+                                     "absent: the trained length, with a warning"};
+inline constexpr Key kRopeParameters{key_names::kRopeParameters,
+                                     "the dictionary of the rotation, flat or one per layer type; beats rope_scaling"};
+inline constexpr Key kInterleave{key_names::kInterleave, "whether neighbours pair (true) or halves"};
 
 // ---- which layers, and what they see ----
-inline constexpr Key kWindow{key_names::kWindow, true};  // no window
-inline constexpr Key kUseWindow{key_names::kUseWindow};
-inline constexpr Key kMaxWindowLayers{key_names::kMaxWindowLayers};
-inline constexpr Key kLayerTypes{key_names::kLayerTypes};
-inline constexpr Key kKindLetters{key_names::kKindLetters};
-inline constexpr Key kAttentionInterval{key_names::kAttentionInterval};
-inline constexpr Key kLinearAttention{key_names::kLinearAttention};
-inline constexpr Key kBlocks{key_names::kBlocks};
-inline constexpr Key kCrossLayers{key_names::kCrossLayers};
-inline constexpr Key kPredictionLayers{key_names::kPredictionLayers};
-inline constexpr Key kWindowPattern{key_names::kWindowPattern};
-inline constexpr Key kChunk{key_names::kChunk, true};  // no chunks
-inline constexpr Key kRotatingLayers{key_names::kRotatingLayers};
-inline constexpr Key kNopeInterval{key_names::kNopeInterval};
-inline constexpr Key kBidirectional{key_names::kBidirectional};
-inline constexpr Key kIsCausal{key_names::kIsCausal};
+inline constexpr Key kWindow{
+    key_names::kWindow, "w: a token sees itself and w - 1 before it; null: all. At or above the trained length: none",
+    true};
+inline constexpr Key kUseWindow{key_names::kUseWindow, "false switches windows off"};
+inline constexpr Key kMaxWindowLayers{key_names::kMaxWindowLayers,
+                                      "layers from this one on have the window; Qwen2-MoE: even layers below it"};
+inline constexpr Key kLayerTypes{key_names::kLayerTypes,
+                                 "what each layer sees, or is; one entry more than layers is allowed"};
+inline constexpr Key kKindLetters{key_names::kKindLetters,
+                                  "a letter a layer: M state space, * attention, E and - none"};
+inline constexpr Key kAttentionInterval{key_names::kAttentionInterval,
+                                        "each n-th layer attends, the others are linear"};
+inline constexpr Key kLinearAttention{key_names::kLinearAttention, "a dictionary with lists of layers, counted from 1"};
+inline constexpr Key kBlocks{key_names::kBlocks,
+                             "a list of blocks: whether each attends, and how its heads are grouped"};
+inline constexpr Key kCrossLayers{key_names::kCrossLayers, "layers that attend to another stack's output"};
+inline constexpr Key kPredictionLayers{key_names::kPredictionLayers,
+                                       "layers of multi-token prediction, which lists may count too"};
+inline constexpr Key kWindowPattern{
+    key_names::kWindowPattern,
+    "n: each n-th layer is full. Letters (\"LLLG\") or a list: repeated; with letters the last layer is full"};
+inline constexpr Key kChunk{key_names::kChunk, "tokens of a chunk: keys of the own chunk only; null: none", true};
+inline constexpr Key kRotatingLayers{key_names::kRotatingLayers,
+                                     "1: this layer turns, 0: it does not. Empty is absent; one entry more is allowed"};
+inline constexpr Key kNopeInterval{key_names::kNopeInterval, "each n-th layer does not turn"};
+inline constexpr Key kBidirectional{key_names::kBidirectional, "both directions; Gemma 3 halves its window then"};
+inline constexpr Key kIsCausal{key_names::kIsCausal, "false: both directions, and a window of w is |i - j| <= w"};
 
 // ---- scores ----
-inline constexpr Key kQueryScalar{key_names::kQueryScalar};
-inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier};
-inline constexpr Key kSoftCap{key_names::kSoftCap, true};  // no cap
-inline constexpr Key kTemperature{key_names::kTemperature};
-inline constexpr Key kTemperatureScale{key_names::kTemperatureScale};
-inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor};
+inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the logit scale is 1 / sqrt of it"};
+inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier, "the logit scale"};
+inline constexpr Key kNormSwitch{key_names::kNormSwitch, "whether queries and keys are normalised"};
+inline constexpr Key kSoftCap{key_names::kSoftCap, "the cap of the scores; null: none", true};
+inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are scaled by position (Llama 4)"};
+inline constexpr Key kTemperatureScale{key_names::kTemperatureScale, "the factor of that scale"};
+inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor, "tokens from which that scale grows"};
+inline constexpr Key kBeta{key_names::kBeta, "Ministral 3: queries times 1 + this ln(1 + floor(i / original length))"};
+inline constexpr Key kLogn{key_names::kLogn, "Qwen 1: queries times max(1, ln(i + 1) / ln(seq_length))"};
 }  // namespace keys
 
 }  // namespace posenc::plan

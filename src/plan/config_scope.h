@@ -21,6 +21,9 @@ class ConfigScope {
   // Class defaults are looked up under `model_type`.
   ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family, std::string_view model_type);
 
+  // Keys that stand at the top of the file where the top has them, and not in the object.
+  void read_at_top(Names names) { top_names_ = names; }
+
   ConfigReader& reader() const noexcept { return reader_; }
   const Family& family() const noexcept { return family_; }
   const io::JsonValue& object() const noexcept { return object_; }
@@ -41,12 +44,15 @@ class ConfigScope {
 
  private:
   std::vector<Place> candidates(const Key& key);
+  std::optional<Place> default_at(std::string_view json, std::string_view source, std::string from);
   void fail_missing(const Key& key);
 
   ConfigReader& reader_;
   io::JsonValue object_;
+  std::optional<io::JsonValue> nested_;
   const Family& family_;
   std::string_view model_type_;
+  Names top_names_;
   std::vector<std::unique_ptr<io::JsonDocument>> defaults_;  // keep the values of class defaults alive
 };
 

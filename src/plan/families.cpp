@@ -43,11 +43,15 @@ const Family* find_family_of_class(std::string_view architecture) noexcept {
   return find_row([&](const Family& family) { return has_class(family, architecture); });
 }
 
-bool has_class(const Family& family, std::string_view architecture) noexcept {
-  return std::ranges::any_of(family.class_stems, [&](std::string_view stem) {
+bool is_class(Names stems, std::string_view architecture) noexcept {
+  return std::ranges::any_of(stems, [&](std::string_view stem) {
     return architecture.size() > stem.size() && equal_ignoring_case(architecture.substr(0, stem.size()), stem) &&
            std::ranges::find(kClassEndings, architecture.substr(stem.size())) != std::ranges::end(kClassEndings);
   });
+}
+
+bool has_class(const Family& family, std::string_view architecture) noexcept {
+  return is_class(family.class_stems, architecture);
 }
 
 }  // namespace posenc::plan

@@ -205,7 +205,4 @@ TEST(GgufFiles, AreEachReadOrRefusedClearly) {
 
 }  // namespace
 
-void PrintTo(const Pair& pair, std::ostream* out);
-void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.name; }
-
 }  // namespace posenc::test
