@@ -206,6 +206,11 @@ class RotationReader {
       return {};
     }
     if (!factors_.unread.empty()) warn_unread();
+    if (row_.factors && scope_.header().tensor_count == 0) {
+      scope_.undecided("no-tensors",
+                       "The file has no tensors, which alone say whether frequencies are divided (rope_freqs.weight).",
+                       {});
+    }
     if (factors_.longs || factors_.shorts) return read_longrope(keys, rope);
     const Setting<double> alpha = scope_.number("rope.scaling.alpha");
     if (row_.name == "hunyuan_vl" || row_.name == "hunyuan-dense") {
