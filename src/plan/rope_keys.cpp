@@ -15,8 +15,9 @@ constexpr std::string_view kOriginalLength = "original_max_position_embeddings";
 
 }  // namespace
 
-RopeKeys::RopeKeys(RopeDicts& dicts, LayerType type, const Sourced<std::int64_t>& trained_length, std::int64_t layers)
-    : scope_(dicts.scope()), places_(dicts.places(type)), trained_length_(trained_length), layers_(layers) {}
+RopeKeys::RopeKeys(RopeDicts& dicts, const LayerTraits& layer, const Sourced<std::int64_t>& trained_length,
+                   std::int64_t layers)
+    : scope_(dicts.scope()), places_(dicts.places(layer)), trained_length_(trained_length), layers_(layers) {}
 
 std::vector<Place> RopeKeys::in_dictionaries(std::string_view name) {
   std::vector<Place> found;
@@ -47,7 +48,11 @@ std::optional<Place> RopeKeys::find(std::string_view name) { return settle(in_di
 std::optional<Place> RopeKeys::find(std::string_view name, const Key& beside) {
   std::vector<Place> candidates = in_dictionaries(name);
   if (candidates.empty()) return scope_.find(beside);
-  if (auto outside = scope_.peek(beside)) candidates.push_back(std::move(*outside));
+  if (auto outside = scope_.peek(beside)) {
+    // What the file says beside the dictionaries beats a dictionary that only the class has.
+    const bool first = outside->in_file && !candidates.front().in_file;
+    candidates.insert(first ? candidates.begin() : candidates.end(), std::move(*outside));
+  }
   return settle(std::move(candidates));
 }
 
@@ -67,6 +72,13 @@ void RopeKeys::note(std::string field, std::string from) { sources_.push_back({s
 
 std::optional<double> RopeKeys::number(std::string_view name) {
   const auto place = find(name);
+  if (!place) return {};
+  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
+  return reader().number(*place);
+}
+
+std::optional<double> RopeKeys::number(std::string_view name, const Key& beside) {
+  const auto place = find(name, beside);
   if (!place) return {};
   note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
   return reader().number(*place);
@@ -107,17 +119,30 @@ std::vector<double> RopeKeys::divisors(std::string_view name, std::int64_t pairs
     fail_missing(name);
     return {};
   }
-  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
-  const auto entries = reader().list(*place);
+  return read_divisors(*place, name, pairs);
+}
+
+std::vector<double> RopeKeys::divisors_beside(const Key& key, std::string_view field, std::int64_t pairs) {
+  const auto place = scope_.find(key);
+  if (!place) {
+    fail_missing(key.name());
+    return {};
+  }
+  return read_divisors(*place, field, pairs);
+}
+
+std::vector<double> RopeKeys::read_divisors(const Place& place, std::string_view field, std::int64_t pairs) {
+  note(fmt::format(FMT_COMPILE("scaling/{}"), field), place);
+  const auto entries = reader().list(place);
   if (!entries) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != pairs) {
-    reader().fail(*place, ErrorKind::length_mismatch,
+    reader().fail(place, ErrorKind::length_mismatch,
                   fmt::format(FMT_COMPILE("{} numbers, one for each pair of channels"), pairs),
                   fmt::format(FMT_COMPILE("{} channels turn, {} / 2 = {}"), 2 * pairs, 2 * pairs, pairs));
     return {};
   }
-  if (!reserve_list(*place, 2 * count)) return {};
+  if (!reserve_list(place, 2 * count)) return {};
   std::vector<double> values;
   values.reserve(entries->size());
   for (const JsonValue& entry : *entries) {
