@@ -25,9 +25,10 @@ struct TextPlace {
 };
 
 struct OtherPlace {
-  std::string_view object;
+  std::string_view object;  // a key, or keys on the way down: "vision_config/width/sam_vit_b"
   std::string_view type = {};
   TypeRule rule = TypeRule::own;
+  bool is_sign = false;  // not an object: its presence says that there is such a stack, which nothing describes
 };
 
 struct Layout {

@@ -161,9 +161,28 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
   plan.sources = std::move(stack.sources);
 }
 
+// What stands at "a/b/c"; objects on the way are entered.
+std::optional<Place> place_at(ConfigReader& reader, std::string_view path) {
+  JsonValue parent = reader.root();
+  for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/')) {
+    const auto next = object_at(reader, parent, path.substr(0, slash));
+    if (!next) return {};
+    reader.enter(next->value);
+    parent = next->value;
+    path.remove_prefix(slash + 1);
+  }
+  return reader.look(parent, path);
+}
+
 void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
   for (const OtherPlace& other : layout.others) {
-    if (const auto object = object_at(reader, reader.root(), other.object)) read_other_stack(reader, *object, other, plan);
+    const auto place = place_at(reader, other.object);
+    if (!place || reader.failed()) continue;
+    if (place->value.kind() == JsonKind::object) {
+      read_other_stack(reader, *place, other, plan);
+    } else if (other.is_sign && !place->value.is_null()) {
+      name_unread_stack(reader, *place, other, plan);
+    }
   }
 }
 
