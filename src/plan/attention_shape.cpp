@@ -2,10 +2,11 @@
 
 #include <fmt/compile.h>
 
+#include "plan/kv_heads.h"
+
 namespace posenc::plan {
 namespace {
 
-constexpr Bounds kHeadCounts{1, kMaxHeads};
 constexpr Bounds kHeadDims{1, kMaxHeadDim};
 
 Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
@@ -28,22 +29,24 @@ Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::i
   return {hidden.value / heads.value, hidden.from};
 }
 
-Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
-  ConfigReader& reader = scope.reader();
-  if (scope.family().grouping_switch) {
-    const Setting<bool> grouped = scope.flag(keys::kMultiQuery);
-    if (!grouped.value || !*grouped.value) {
-      return {heads.value, grouped.value ? grouped.from : "default: no multi_query_attention, as many as heads"};
+// The last qk_rope_head_dim channels turn, or that part of the head which partial_rotary_factor says.
+AttentionShape with_last_channels(ConfigScope& scope, AttentionShape shape) {
+  const auto factor = scope.peek(keys::kPartialFactor);
+  const bool by_factor = factor && (factor->in_file || !scope.peek(keys::kRopeDim));
+  if (by_factor) {
+    const Sourced<double> part = scope.required_number(keys::kPartialFactor);
+    shape.turning_width = {static_cast<std::int64_t>(static_cast<double>(shape.head_dim.value) * part.value),
+                           part.from};
+    shape.width_place = factor;
+    if (part.value <= 0 || part.value > 1) {
+      scope.reader().fail(*factor, ErrorKind::out_of_range, "a number above 0 and at most 1");
     }
+  } else {
+    shape.turning_width = scope.required_integer(keys::kRopeDim, {1, shape.head_dim.value});
+    shape.width_place = scope.peek(keys::kRopeDim);
   }
-  const Setting<std::int64_t> given = scope.integer(keys::kKvHeads, kHeadCounts);
-  if (!given.value) return {heads.value, given.from.empty() ? "default: as many as heads" : given.from};
-  if (reader.failed() || heads.value % *given.value == 0) return {*given.value, given.from};
-  if (const auto place = scope.peek(keys::kKvHeads)) {
-    reader.fail(*place, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("a divisor of the {} heads"), heads.value),
-                fmt::format(FMT_COMPILE("{} / {} leaves {}"), heads.value, *given.value, heads.value % *given.value));
-  }
-  return {};
+  shape.first_channel = {shape.head_dim.value - shape.turning_width.value, shape.turning_width.from};
+  return shape;
 }
 
 AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
@@ -55,7 +58,7 @@ AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
   shape.value_dim = shape.head_dim;
   shape.first_channel = {0, family_default(scope.family())};
   shape.turning_width = shape.head_dim;
-  return shape;
+  return scope.family().last_channels ? with_last_channels(scope, std::move(shape)) : shape;
 }
 
 AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
@@ -65,7 +68,9 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   shape.latent = true;
   shape.kv_heads = {shape.heads.value, "default: latent attention, expanded"};
   shape.head_dim = {still.value + shape.turning_width.value, "default: qk_nope_head_dim + qk_rope_head_dim"};
-  shape.value_dim = scope.required_integer(keys::kValueDim, kHeadDims);
+  const Setting<std::int64_t> value_dim = scope.integer(keys::kValueDim, kHeadDims);
+  shape.value_dim =
+      value_dim.value ? Sourced<std::int64_t>{*value_dim.value, value_dim.from} : hidden_over_heads(scope, shape.heads);
   shape.first_channel = still;
   if (scope.family().reads_interleave) {
     const Setting<bool> interleave = scope.flag(keys::kInterleave);
@@ -76,12 +81,21 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   return shape;
 }
 
+Sourced<Pairing> read_pairing(ConfigScope& scope) {
+  const Family& family = scope.family();
+  const auto type = family.pairing_by_type ? scope.find(keys::kPositionType) : std::nullopt;
+  if (!type) return {family.pairing, family_default(family)};
+  const auto name = scope.reader().string(*type);
+  const bool neighbours = name == "mistral_yarn" || name == "rope_llama4";
+  return {neighbours ? Pairing::interleaved : family.pairing, type->from};
+}
+
 }  // namespace
 
 AttentionShape read_attention_shape(ConfigScope& scope) {
   AttentionShape shape;
-  shape.heads = scope.required_integer(keys::kHeads, kHeadCounts);
-  shape.pairing = {scope.family().pairing, family_default(scope.family())};
+  shape.heads = scope.required_integer(keys::kHeads, {1, kMaxHeads});
+  shape.pairing = read_pairing(scope);
   if (!scope.family().latent) return plain_shape(scope, std::move(shape));
   const Setting<bool> latent = scope.flag(keys::kUseMla);
   if (!latent.value || *latent.value) return latent_shape(scope, std::move(shape));

@@ -54,6 +54,9 @@ constexpr OtherPlace kUnlimitedOcrVision[] = {
 constexpr OtherPlace kVibeVoiceTokenizers[] = {{"acoustic_tokenizer_config", "vibevoice_acoustic_tokenizer", kFixed},
                                                {"semantic_tokenizer_config", "vibevoice_semantic_tokenizer", kFixed}};
 
+constexpr ImageMask kImageSeesItself{.detail =
+                                         "the tokens of one image see each other both ways, within the window"};
+
 // ---- names ----
 constexpr std::string_view kLlava[] = {"llava"}, kLlavaClass[] = {"Llava"};
 constexpr std::string_view kGemma3[] = {"gemma3"}, kGemma3Class[] = {"Gemma3"};
@@ -84,7 +87,7 @@ constexpr std::string_view kVibeVoice[] = {"vibevoice"}, kVibeVoiceClass[] = {"V
 // clang-format off
 constexpr Layout kLayouts[] = {
     {"llava", kLlava, kLlavaClass, {kText, "llama"}, kClipVision},
-    {"gemma3", kGemma3, kGemma3Class, {kText, "gemma3_text", kFixed}, kSiglipVision},
+    {"gemma3", kGemma3, kGemma3Class, {kText, "gemma3_text", kFixed}, kSiglipVision, kImageSeesItself},
     {"gemma4", kGemma4, kGemma4Class, {kText, "gemma4_text", kFixed}, kGemma4Others},
     {"mistral3", kMistral3, kMistral3Class, {kText, "mistral"}, kPixtralVision},
     {"git", kGit, kGitClass, {{}, "git", kFixed}, kGitVision},

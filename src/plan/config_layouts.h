@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "plan/config_keys.h"
+#include "posenc/plan.h"
 
 namespace posenc::plan {
 
@@ -31,12 +32,19 @@ struct OtherPlace {
   bool is_sign = false;  // not an object: its presence says that there is such a stack, which nothing describes
 };
 
+// What an image in the prompt changes in the mask of a causal text stack.
+struct ImageMask {
+  MaskKind kind = MaskKind::causal;
+  std::string_view detail = {};  // empty: nothing
+};
+
 struct Layout {
   std::string_view family;
   Names model_types;
   Names class_stems;  // "Llava" of LlavaForConditionalGeneration
   TextPlace text;
   std::span<const OtherPlace> others;
+  ImageMask image = {};
 };
 
 // The row of an outermost model type, or of a class name where a file has no model_type; null when there is none.

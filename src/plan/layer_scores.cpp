@@ -14,13 +14,19 @@ Sourced<double> key_above_zero(ConfigScope& scope, const Key& key) {
   return value;
 }
 
+Sourced<double> query_scalar_scale(ConfigScope& scope) {
+  const Sourced<double> scalar = key_above_zero(scope, keys::kQueryScalar);
+  return {1 / std::sqrt(scalar.value), scalar.from};
+}
+
 Sourced<double> read_scale(ConfigScope& scope, const AttentionShape& shape) {
   switch (scope.family().scale) {
-    case Scale::query_scalar: {
-      const Sourced<double> scalar = key_above_zero(scope, keys::kQueryScalar);
-      return {1 / std::sqrt(scalar.value), scalar.from};
-    }
+    case Scale::query_scalar: return query_scalar_scale(scope);
     case Scale::multiplier: return key_above_zero(scope, keys::kAttentionMultiplier);
+    case Scale::one: return {1.0, family_default(scope.family())};
+    case Scale::scalar_or_dim:
+      if (scope.peek(keys::kQueryScalar)) return query_scalar_scale(scope);
+      break;
     case Scale::head_dim: break;
   }
   return {1 / std::sqrt(static_cast<double>(shape.head_dim.value)), "default: 1 / sqrt(head_dim)"};
@@ -39,28 +45,11 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
   scores.qk_norm = rule->norm;
 }
 
-// Old Llama 4 files write a number for true.
-bool is_on(ConfigScope& scope, const Key& key, std::string& from) {
-  const auto place = scope.find(key);
-  if (!place) return false;
-  from = place->from;
-  if (place->value.kind() == io::JsonKind::number) return scope.reader().number(*place).value_or(0) != 0;
-  return scope.reader().boolean(*place).value_or(false);
-}
-
-void read_resting_scale(ConfigScope& scope, LayerScores& scores) {
-  scores.resting_scale_from = family_default(scope.family());
-  if (!scope.family().temperature || !is_on(scope, keys::kTemperature, scores.resting_scale_from)) return;
-  const Sourced<double> scale = scope.required_number(keys::kTemperatureScale);
-  const Sourced<double> floor = key_above_zero(scope, keys::kTemperatureFloor);
-  scores.resting_scale = Llama4Temperature{.attn_scale = scale.value, .floor_scale = floor.value};
-}
-
 }  // namespace
 
-LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape) {
+LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionShape>& shapes) {
   LayerScores scores;
-  scores.scale = read_scale(scope, shape);
+  for (const AttentionShape& shape : shapes) scores.scales.push_back(read_scale(scope, shape));
   scores.soft_cap.from = family_default(scope.family());
   if (scope.family().soft_cap) {
     scores.soft_cap = scope.number(keys::kSoftCap);
@@ -69,7 +58,6 @@ LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape) {
     }
   }
   read_qk_norm(scope, scores);
-  read_resting_scale(scope, scores);
   return scores;
 }
 

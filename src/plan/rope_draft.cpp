@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/axes.h"
+#include "plan/rope_lists.h"
 #include "plan/rope_rules.h"
 
 namespace posenc::plan {
@@ -14,9 +16,20 @@ constexpr double kChatglmBase = 10000.0;  // the constant of its remote code, ti
 
 // ---- how many channels turn ----
 
-Sourced<std::int64_t> part_of_head(RopeKeys& keys, const AttentionShape& shape) {
-  const auto place = keys.find("partial_rotary_factor", keys::kPartialFactor);
-  if (!place) return {shape.turning_width.value, "default: the whole head"};
+// The factor of a list with one for each layer comes before the one of all.
+std::optional<Place> find_factor(RopeKeys& keys, const LayerTraits& layer) {
+  const auto listed = keys.scope().family().rope_lists ? keys.scope().find(keys::kPartialFactors) : std::nullopt;
+  if (listed) return entry_of_layer(keys.scope(), *listed, layer.list_entry, keys.layers());
+  return keys.find("partial_rotary_factor", keys::kPartialFactor);
+}
+
+Sourced<std::int64_t> whole_head(const AttentionShape& shape) {
+  return {shape.turning_width.value, "default: the whole head"};
+}
+
+Sourced<std::int64_t> part_of_head(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape) {
+  const auto place = find_factor(keys, layer);
+  if (!place) return whole_head(shape);
   keys.note("dim", *place);
   const double factor = keys.reader().number(*place).value_or(1.0);
   const std::int64_t width = shape.turning_width.value;
@@ -38,18 +51,26 @@ Sourced<std::int64_t> listed_channels(RopeKeys& keys, const AttentionShape& shap
     keys.fail_missing(keys::kRotaryDim.name());
     return {};
   }
+  if (place->value.is_null()) return {shape.turning_width.value, place->from};
   keys.note("dim", *place);
   const std::int64_t dim = keys.reader().integer(*place, {0, shape.turning_width.value}).value_or(0);
   if (dim % 2 != 0) keys.reader().fail(*place, ErrorKind::out_of_range, "an even number of channels");
   return {dim, place->from};
 }
 
+Sourced<std::int64_t> part_or_listed(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape) {
+  const bool by_dim = !keys.peek("partial_rotary_factor") && !keys.scope().peek(keys::kPartialFactor);
+  return by_dim && keys.scope().peek(keys::kRotaryDim) ? listed_channels(keys, shape) : part_of_head(keys, layer, shape);
+}
+
 // An even number of channels, or an error.
-Sourced<std::int64_t> read_dim(RopeKeys& keys, const AttentionShape& shape, std::string_view rope_type) {
+Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape,
+                               std::string_view rope_type) {
   const Width rule = rope_type == "proportional" ? Width::whole_head : keys.scope().family().width;
   switch (rule) {
-    case Width::partial_factor: return part_of_head(keys, shape);
+    case Width::partial_factor: return part_of_head(keys, layer, shape);
     case Width::rotary_dim: return listed_channels(keys, shape);
+    case Width::factor_or_dim: return part_or_listed(keys, layer, shape);
     case Width::whole_head:
     case Width::half_head: break;
   }
@@ -66,23 +87,23 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const AttentionShape& shape, std:
 // ---- base ----
 
 double read_ratio_base(RopeKeys& keys) {
-  const Setting<double> ratio = keys.scope().number(keys::kRopeRatio);
-  const auto place = keys.scope().peek(keys::kRopeRatio);
-  if (!ratio.value || !place) {
-    keys.note("base", "default: 10000, rope_ratio 1");
-    return kChatglmBase;
-  }
-  keys.note("base", *place);
-  return kChatglmBase * *ratio.value;
+  const Sourced<double> ratio = keys.scope().required_number(keys::kRopeRatio);
+  if (const auto place = keys.scope().peek(keys::kRopeRatio)) keys.note("base", *place);
+  return kChatglmBase * ratio.value;
 }
 
-double read_base(RopeKeys& keys, LayerType type) {
+const Key& base_key(RopeKeys& keys, const LayerTraits& layer) {
+  if (layer.compression > 0) return keys::kCompressedBase;
+  const bool own = keys.scope().family().ropes_per_type && layer.type != LayerType::full;
+  return own && keys.scope().peek(keys::kLocalBase) ? keys::kLocalBase : keys::kBase;
+}
+
+double read_base(RopeKeys& keys, const LayerTraits& layer) {
   const Family& family = keys.scope().family();
   if (family.base == BaseRule::ratio) return read_ratio_base(keys);
-  const bool local = family.ropes_per_type && type != LayerType::full && keys.scope().peek(keys::kLocalBase);
-  const Key& key = local ? keys::kLocalBase : keys::kBase;
-  const auto place =
-      family.base == BaseRule::class_own ? keys.scope().class_default(key) : keys.find("rope_theta", key);
+  const Key& key = base_key(keys, layer);
+  auto place = family.base == BaseRule::class_own ? keys.scope().class_default(key) : keys.find("rope_theta", key);
+  if (place && family.rope_lists) place = entry_of_layer(keys.scope(), *place, layer.list_entry, keys.layers());
   if (!place) {
     keys.fail_missing(key.name());
     return kChatglmBase;
@@ -97,18 +118,30 @@ double read_base(RopeKeys& keys, LayerType type) {
   return keys.reader().number(*place).value_or(kChatglmBase);
 }
 
+// ---- rule ----
+
+// Qwen 1 has no dictionary: one switch, and the length that it is measured against.
+Scaling read_qwen_rule(RopeKeys& keys) {
+  const Setting<bool> on = keys.scope().flag(keys::kDynamicNtk);
+  keys.note("scaling/rule", on.from);
+  if (!on.value.value_or(false)) return {};
+  keys.note("scaling/seq_length", keys.trained_length().from);
+  return QwenNtkScaling{.seq_length = keys.trained_length().value};
+}
+
 void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
   keys.reader().warn("no-rotation", fmt::format(FMT_COMPILE("{} leaves no channel that turns."), dim.from), {dim.from});
 }
 
 }  // namespace
 
-RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shape,
+RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionShape& shape,
                     const Sourced<std::int64_t>& trained_length, std::int64_t layers) {
-  RopeKeys keys(dicts, type, trained_length, layers);
-  const auto rope_type = read_rope_type(keys);
+  RopeKeys keys(dicts, layer, trained_length, layers);
+  const bool is_qwen = keys.scope().family().qwen_ntk;
+  const auto rope_type = is_qwen ? std::optional<std::string_view>("default") : read_rope_type(keys);
   if (!rope_type) return {};
-  const Sourced<std::int64_t> dim = read_dim(keys, shape, *rope_type);
+  const Sourced<std::int64_t> dim = read_dim(keys, layer, shape, *rope_type);
   if (keys.reader().failed()) return {};
   if (dim.value == 0) {
     warn_no_rotation(keys, dim);
@@ -118,9 +151,9 @@ RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shap
             .head_dim = shape.head_dim.value,
             .first_channel = shape.first_channel.value,
             .dim = dim.value,
-            .base = read_base(keys, type),
-            .scaling = read_scaling(keys, *rope_type, dim.value),
-            .axes = {}};
+            .base = read_base(keys, layer),
+            .scaling = is_qwen ? read_qwen_rule(keys) : read_scaling(keys, *rope_type, dim.value),
+            .axes = read_axes(keys, dim.value)};
   keys.note("pairing", shape.pairing.from);
   keys.note("first_channel", shape.first_channel.from);
   if (keys.reader().failed()) return {};
