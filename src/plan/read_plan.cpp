@@ -12,17 +12,19 @@ namespace posenc {
 
 namespace {
 
-// A directory stands for the config.json in it.
+// A directory stands for the config.json in it, else for the params.json.
 Result<std::filesystem::path> config_file(const std::filesystem::path& path) {
   std::error_code failure;
   if (!std::filesystem::is_directory(path, failure)) return path;
-  std::filesystem::path inside = path / "config.json";
-  if (std::filesystem::exists(inside, failure)) return inside;
+  for (const char* name : {"config.json", "params.json"}) {
+    std::filesystem::path inside = path / name;
+    if (std::filesystem::exists(inside, failure)) return inside;
+  }
   FileError error;
   error.kind = ErrorKind::not_regular_file;
   error.file = path.string();
-  error.expected = "a config.json, or a directory that holds one";
-  error.got = "a directory without a config.json";
+  error.expected = "a config.json or params.json, or a directory that holds one";
+  error.got = "a directory without a config.json or params.json";
   return error;
 }
 
