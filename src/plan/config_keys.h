@@ -84,6 +84,7 @@ inline constexpr std::string_view kRotatingLayers[] = {"no_rope_layers"};
 inline constexpr std::string_view kNopeInterval[] = {"no_rope_layer_interval", "nope_layer_interval"};
 inline constexpr std::string_view kBidirectional[] = {"use_bidirectional_attention"};
 inline constexpr std::string_view kIsCausal[] = {"is_causal"};
+inline constexpr std::string_view kCausalAttn[] = {"causal_attn"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
@@ -297,6 +298,7 @@ inline constexpr Key kRotatingLayers{key_names::kRotatingLayers,
 inline constexpr Key kNopeInterval{key_names::kNopeInterval, "each n-th layer does not turn"};
 inline constexpr Key kBidirectional{key_names::kBidirectional, "both directions; Gemma 3 halves its window then"};
 inline constexpr Key kIsCausal{key_names::kIsCausal, "false: both directions, and a window of w is |i - j| <= w"};
+inline constexpr Key kCausalAttn{key_names::kCausalAttn, "LocateAnything: false is a mask by blocks, which is not known"};
 
 // ---- keys that are chosen, and keys made of several tokens ----
 inline constexpr Key kCompressRatios{

@@ -167,6 +167,15 @@ void warn_of_repeated_keys(ConfigReader& reader, const JsonValue& text_config) {
 
 // ---- the stacks ----
 
+// What causal_attn: false and block_size make of the mask is written nowhere that this library could follow.
+bool decides_mask(ConfigScope& scope) {
+  const Setting<bool> causal = scope.flag(keys::kCausalAttn);
+  if (!causal.value || *causal.value) return true;
+  scope.reader().warn("undecided", fmt::format(FMT_COMPILE("{} is false: what a token sees then is not known."), causal.from),
+                      {causal.from});
+  return false;
+}
+
 void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, const Family& family,
                      Plan& plan) {
   const bool by_class = text.names.model_type.empty() && !family.model_types.empty();
@@ -176,7 +185,7 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
   TextStack stack = read_text_stack(scope, "/stacks/0");
   // Of a wrapper that is not known nobody can say what its top-level keys are for.
   if (text.is_inner && wrapper.known) warn_of_repeated_keys(reader, text.object);
-  plan.known = stack.known;
+  plan.known = decides_mask(scope) && stack.known;
   if (stack.trained_length.value > 0) plan.trained_length = stack.trained_length.value;
   plan.stacks.push_back(std::move(stack.stack));
   plan.sources = std::move(stack.sources);

@@ -86,7 +86,7 @@ TowerRotation read_tower_rotation(ConfigScope& scope, const Tower& tower, const 
   if (tower.turn.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, shape)) return {};
   RopeDicts dicts(scope);
   const Sourced<std::int64_t> no_length;
-  RopeKeys rope(dicts, LayerType::full, no_length, shape.layers);
+  RopeKeys rope(dicts, LayerTraits{}, no_length, shape.layers);
   require_plain(rope);
   const double base = read_base(rope);
   dicts.warn_unknown();
