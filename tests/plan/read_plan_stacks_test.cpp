@@ -80,7 +80,8 @@ TEST(ReadPlanStacks, a_row_says_the_type_that_the_text_does_not) {
 }
 
 TEST(ReadPlanStacks, a_fixed_type_beats_what_the_object_says) {
-  const Plan plan = plan_of(model("qwen2_vl", "vision_config", R"({"model_type": "siglip_vision_model"})"));
+  const Plan plan = plan_of(with(model("qwen2_vl", "vision_config", R"({"model_type": "siglip_vision_model"})"),
+                                 R"("hidden_size")", R"("rope_scaling": {"mrope_section": [2, 3, 3]}, "hidden_size")"));
   EXPECT_TRUE(stack_of(plan, 1).input.empty());
   EXPECT_EQ(stack_of(plan, 1).layers.size(), 32U);
   EXPECT_FALSE(stack_of(plan, 1).layers.at(0).rotate.empty());
@@ -121,8 +122,9 @@ TEST(ReadPlanStacks, rows_of_tables) {
   for (const TableRow& row : kTables) {
     SCOPED_TRACE(row.id);
     const Plan plan = plan_of(vision(row.object));
-    EXPECT_EQ(table_of(stack_of(plan, 1)).positions, row.positions);
-    for (const LayerPlan& layer : stack_of(plan, 1).layers) {
+    const Stack stack = stack_of(plan, 1);
+    EXPECT_EQ(table_of(stack).positions, row.positions);
+    for (const LayerPlan& layer : stack.layers) {
       EXPECT_EQ(layer.mask.kind, MaskKind::bidirectional);
       EXPECT_TRUE(layer.rotate.empty());
     }
