@@ -153,7 +153,7 @@ TEST(ReadPlanStacks, mllama_has_tiles_and_a_second_encoder) {
 TEST(ReadPlanStacks, blocks_of_h_and_w) {
   const Plan plan = plan_of(vision(R"({"model_type": "qwen2_vl_vision", "depth": 2, "embed_dim": 32, "hidden_size": 999,
     "num_heads": 2})"));
-  const Rotate& rotate = stack_of(plan, 1).layers.at(1).rotate.at(0);
+  const Rotate rotate = stack_of(plan, 1).layers.at(1).rotate.at(0);
   EXPECT_TRUE(rope(rotate) == (Rope{.pairing = Pairing::half,
                                     .head_dim = 16,
                                     .dim = 16,
@@ -168,7 +168,7 @@ TEST(ReadPlanStacks, blocks_of_h_and_w) {
 TEST(ReadPlanStacks, llama_4_counts_from_one) {
   const Plan plan = plan_of(vision(R"({"model_type": "llama4_vision_model", "hidden_size": 16, "num_attention_heads": 2,
     "num_hidden_layers": 1, "rope_theta": 100, "image_size": 28, "patch_size": 14})"));
-  const Rotate& rotate = stack_of(plan, 1).layers.at(0).rotate.at(0);
+  const Rotate rotate = stack_of(plan, 1).layers.at(0).rotate.at(0);
   EXPECT_EQ(rotate.offset, 1);
   EXPECT_EQ(rope(rotate).axes, (AxisMap{{"w", "h"}, {0, 0, 1, 1}}));
   EXPECT_EQ(rope(rotate).base, 100);
