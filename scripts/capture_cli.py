@@ -42,6 +42,18 @@ FILES = {
   "rope_scaling": {"rope_type": "linear", "type": "dynamic", "factor": 2.0}
 }
 """,
+    # Qwen2.5 7B with the rule that its model card names for long texts.
+    "long.json": """{
+  "model_type": "qwen2",
+  "hidden_size": 3584,
+  "num_attention_heads": 28,
+  "num_key_value_heads": 4,
+  "num_hidden_layers": 28,
+  "max_position_embeddings": 131072,
+  "rope_theta": 1000000.0,
+  "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+}
+""",
 }
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes src/plan/class_defaults.cpp: what a config key means when the file leaves it out.
+"""Writes src/plan/class_defaults.cpp and its tables, class_defaults_N.inc: what a config key means when
+the file leaves it out.
 
 The values are read from the configuration classes of the installed transformers: the declared field
 defaults, the fallbacks written into a class's __post_init__ and convert_rope_params_to_dict, and the
@@ -10,13 +11,15 @@ class's default base. Values that a class derives from other keys are not defaul
 import ast
 import dataclasses
 import inspect
+import itertools
 import json
 import textwrap
 from pathlib import Path
 
 import transformers
 
-OUTPUT = Path(__file__).resolve().parent.parent / "src" / "plan" / "class_defaults.cpp"
+FOLDER = Path(__file__).resolve().parent.parent / "src" / "plan"
+ROWS_OF_A_FILE = 390  # at most, so that no file is too long to be looked into
 
 # Model type in the file -> the class that decides. A composite model gives its text decoder.
 CLASSES = {
@@ -309,12 +312,37 @@ def rows():
             yield model_type, class_name, key, json.dumps(value)
 
 
+def parts(all_rows):
+    """The rows in lists of at most ROWS_OF_A_FILE, a model type never torn apart."""
+    found = [[]]
+    for _, group in itertools.groupby(all_rows, key=lambda row: row[0]):
+        group = list(group)
+        if len(found[-1]) + len(group) > ROWS_OF_A_FILE:
+            found.append([])
+        found[-1] += group
+    return found
+
+
+def write_parts(made_by):
+    """Writes class_defaults_N.inc; returns the lines that include them."""
+    for old in FOLDER.glob("class_defaults_*.inc"):
+        old.unlink()
+    includes = []
+    for number, part in enumerate(parts(rows()), 1):
+        name = f"class_defaults_{number}.inc"
+        lines = ["{%s}," % ", ".join(json.dumps(cell) for cell in row) for row in part]
+        (FOLDER / name).write_text("\n".join([made_by, *lines, ""]), encoding="ascii")
+        includes.append(f'#include "plan/{name}"')
+    return "\n".join(includes)
+
+
 def main():
     version = transformers.__version__
-    table = "\n".join("    {%s}," % ", ".join(json.dumps(cell) for cell in row) for row in rows())
-    OUTPUT.write_text(
+    made_by = f"// Made by scripts/class_defaults.py from transformers {version}; do not edit."
+    includes = write_parts(made_by)
+    (FOLDER / "class_defaults.cpp").write_text(
         f"""\
-// Made by scripts/class_defaults.py from transformers {version}; do not edit.
+{made_by}
 #include "plan/class_defaults.h"
 
 #include <algorithm>
@@ -325,7 +353,7 @@ namespace {{
 
 // clang-format off
 constexpr ClassDefault kClassDefaults[] = {{
-{table}
+{includes}
 }};
 // clang-format on
 

@@ -1,6 +1,7 @@
 // All of posenc. Each header can be included alone.
 #pragma once
 
+#include "posenc/compare.h"       // what differs between two plans, and what follows
 #include "posenc/error.h"         // Error, FileError, Result
 #include "posenc/info.h"          // version, instruction sets
 #include "posenc/plan.h"          // Plan: what a model does with positions

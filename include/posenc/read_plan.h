@@ -36,6 +36,7 @@ POSENC_API Result<Plan> read_plan(std::span<const std::byte> config_json, std::s
 struct Preset {
   std::string_view name;         // "llama-3.1-8b"
   std::string_view config_json;  // those keys
+  bool checked = false;          // a test holds its plan against that of the model's own, unedited file
 };
 POSENC_API std::span<const Preset> presets() noexcept;
 // Throws Error, naming the nearest presets, when there is none of that name.

@@ -42,6 +42,8 @@ class JsonWriter {
   void value(std::string_view text);
   void value(const std::string& text) { value(std::string_view(text)); }
   void value(const char* text) { value(std::string_view(text)); }
+  // A value that is JSON already, on one line.
+  void verbatim(std::string_view json) { scalar(json); }
   // A template, so that a pointer never turns into a bool and an int is never ambiguous.
   template <std::integral T>
   void value(T number) {

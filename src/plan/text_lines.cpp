@@ -27,7 +27,8 @@ void TextLines::add(std::size_t indent, std::string_view text) {
     const std::size_t blank = rest.size() <= room ? rest.size() : rest.rfind(' ', room);
     const bool is_broken = blank != std::string_view::npos && blank != 0;
     const std::size_t taken = is_broken ? blank : std::min(room, rest.size());
-    out_.append(column, ' ').append(rest.substr(0, taken)) += '\n';
+    const std::string_view line = rest.substr(0, taken);
+    out_.append(column, ' ').append(line.substr(0, line.find_last_not_of(' ') + 1)) += '\n';
     rest.remove_prefix(std::min(rest.size(), is_broken ? taken + 1 : taken));
     if (rest.empty()) return;
   }

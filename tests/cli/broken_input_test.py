@@ -19,7 +19,7 @@ class Unreadable(tool.ToolTest):
         got = posenc("inspect", "llama-3.1-8", cwd=self.folder)
         self.assert_fails(got, FILE, "no such file or directory", "no preset of that name", "llama-3.1-8b")
         got = posenc("inspect", "nothing-like-any-of-them", cwd=self.folder)
-        self.assert_fails(got, FILE, "no such file or directory", "no preset", "deepseek-v3")
+        self.assert_fails(got, FILE, "no such file or directory", "no preset", "see posenc presets")
 
     def test_missing(self):
         self.assert_fails(posenc("inspect", self.folder / "absent.json"), FILE, "absent.json")

@@ -27,9 +27,18 @@ class Presets(tool.ToolTest):
         page = posenc("presets")
         self.assertEqual(page.code, 0)
         self.assert_page(page.out)
-        self.assertEqual([line.split()[0] for line in page.out.splitlines()[1:]], names)
+        table = page.out.split("\n\n")[0]
+        self.assertEqual([line.split()[0] for line in table.splitlines()[1:]], names)
+        self.assertGreaterEqual(len(names), 25)
         for name in ("llama-3.1-8b", "qwen3-8b", "gemma-3-4b", "phi-3.5-mini", "deepseek-v3", "gpt-oss-20b"):
             self.assertIn(name, names)
+
+    def test_what_was_not_checked_is_said(self):
+        unchecked = [preset["name"] for preset in json.loads(posenc("presets", "--json").out)["presets"]
+                     if not preset["checked"]]
+        self.assertIn("gemma-3-4b", unchecked)
+        last = " ".join(posenc("presets").out.split("\n\n")[1].split())
+        self.assertEqual(last, "not checked against the model's own file: " + ", ".join(unchecked))
 
 
 tool.main()

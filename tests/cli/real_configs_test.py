@@ -32,6 +32,20 @@ class RealConfigs(tool.ToolTest):
                 self.assertEqual((got.code, got.err), (0, ""))
                 validator.validate(json.loads(got.out))
 
+    def test_comparisons(self):
+        validator = tool.schema_validator("compare")
+        paths = files("configs")
+        for a, b in zip(paths, paths[1:] + paths[:1]):
+            with self.subTest(a=a.name, b=b.name):
+                same = posenc("compare", a, a)
+                self.assertEqual((same.code, same.err), (0, ""))
+                self.assert_page(same.out)
+                page, data = posenc("compare", a, b), posenc("compare", a, b, "--json")
+                self.assertIn(page.code, (0, 1), page.err)
+                self.assert_page(page.out)
+                self.assertEqual(data.code, page.code)
+                validator.validate(json.loads(data.out))
+
     def test_odd_files(self):
         for path in files("odd") + files("gguf"):
             with self.subTest(file=path.name):

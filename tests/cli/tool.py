@@ -31,13 +31,13 @@ def presets():
     return [preset["name"] for preset in json.loads(posenc("presets", "--json").out)["presets"]]
 
 
-def schema_validator():
+def schema_validator(schema="plan"):
     """Skips the test that asks where Python has no jsonschema."""
     try:
         import jsonschema
     except ImportError:
         raise unittest.SkipTest("needs the Python module jsonschema") from None
-    return jsonschema.Draft202012Validator(json.loads((SOURCE_DIR / "docs/plan.schema.json").read_text()))
+    return jsonschema.Draft202012Validator(json.loads((SOURCE_DIR / f"docs/{schema}.schema.json").read_text()))
 
 
 # A model so small that what is printed about it can be worked out by hand.

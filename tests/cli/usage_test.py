@@ -8,7 +8,7 @@ USAGE = 2
 
 class Help(tool.ToolTest):
     def test_every_command_explains_itself(self):
-        for command in ([], ["inspect"], ["info"], ["presets"], ["demo"]):
+        for command in ([], ["inspect"], ["compare"], ["info"], ["presets"], ["demo"]):
             with self.subTest(command=command):
                 got = posenc(*command, "--help")
                 self.assertEqual((got.code, got.err), (0, ""))
@@ -30,7 +30,7 @@ class Help(tool.ToolTest):
 
 class WrongWords(tool.ToolTest):
     def test_no_command(self):
-        self.assert_fails(posenc(), USAGE, "inspect, info, presets or demo")
+        self.assert_fails(posenc(), USAGE, "inspect, compare, info, presets or demo")
 
     def test_unknown_command(self):
         self.assert_fails(posenc("inspcet"), USAGE, "unknown command 'inspcet'", "did you mean inspect?")
@@ -88,6 +88,18 @@ class WrongValues(tool.ToolTest):
 
     def test_a_value_is_missing(self):
         self.assert_fails(posenc("inspect", PRESET, "--length"), USAGE, "--length takes one value")
+
+    def test_tolerance(self):
+        for text in ("", "-1", "1e400", "nan", "inf", "0.1 ", "0x1p-3", "1e-3rad", "+1"):
+            with self.subTest(text=text):
+                self.assert_fails(posenc("compare", PRESET, PRESET, "--tolerance", text), USAGE, "--tolerance",
+                                  f"'{text}'", "finite number of at least 0")
+
+    def test_compare_takes_two_models(self):
+        self.assert_fails(posenc("compare"), USAGE, "A")
+        self.assert_fails(posenc("compare", PRESET), USAGE, "B")
+        self.assert_fails(posenc("compare", PRESET, PRESET, PRESET), USAGE, "unexpected argument")
+        self.assert_fails(posenc("compare", "-", "-"), USAGE, "A and B", "standard input")
 
     def test_twice(self):
         self.assert_fails(posenc("inspect", PRESET, "--length", "5", "--length", "6"), USAGE, "--length takes one value")

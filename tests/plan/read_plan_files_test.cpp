@@ -61,57 +61,6 @@ TEST_F(ReadPlanFiles, a_length_below_1_is_the_callers_fault) {
   EXPECT_THROW((void)preset_plan("llama-3.1-8b", {.length = -1}), Error);
 }
 
-TEST(Presets, each_is_a_known_model_without_a_warning_or_an_idle_key) {
-  ASSERT_EQ(presets().size(), 6U);
-  for (const Preset& preset : presets()) {
-    SCOPED_TRACE(preset.name);
-    const Plan plan = preset_plan(preset.name, {.length = 7});
-    EXPECT_TRUE(plan.known);
-    EXPECT_EQ(plan.source, (PlanSource{SourceKind::preset, std::string(preset.name)}));
-    EXPECT_EQ(plan.length, 7);
-    EXPECT_TRUE(plan.ignored_keys.empty()) << plan.ignored_keys.front();
-    // Phi-3.5 really carries a window of twice its length.
-    const bool is_phi = preset.name == "phi-3.5-mini";
-    EXPECT_EQ(codes(plan), is_phi ? std::vector<std::string>{"window-covers-length"} : std::vector<std::string>{});
-  }
-}
-
-// Layers and warnings of a preset are those of the model's own file, where that file is at hand.
-TEST(Presets, agree_with_real_files) {
-  const std::pair<std::string_view, std::string_view> pairs[] = {{"llama-3.1-8b", "llama__llama-3.1-8b"},
-                                                                 {"qwen3-8b", "qwen3__8b"},
-                                                                 {"phi-3.5-mini", "phi3__phi-3.5-mini-128k"},
-                                                                 {"deepseek-v3", "deepseek_v3__v3"}};
-  POSENC_NEED_DATA("configs");
-  for (const auto& [preset, file] : pairs) {
-    const Result<Plan> plan = read_plan(test_data() / "configs" / (std::string(file) + ".json"));
-    ASSERT_TRUE(plan.ok()) << plan.error().message();
-    EXPECT_TRUE(plan->stacks == preset_plan(preset).stacks) << preset;
-    EXPECT_EQ(plan->trained_length, preset_plan(preset).trained_length) << preset;
-  }
-}
-
-TEST(Presets, gpt_oss_and_gemma_have_their_published_shape) {
-  const Plan gpt_oss = preset_plan("gpt-oss-20b");
-  EXPECT_EQ(gpt_oss.stacks[0].layers.size(), 24U);
-  EXPECT_EQ(layer_of(gpt_oss, 0).mask.window, (Window{127, 0}));
-  EXPECT_FALSE(layer_of(gpt_oss, 1).mask.window.has_value());
-  const Plan gemma = preset_plan("gemma-3-4b");
-  EXPECT_EQ(gemma.stacks[0].layers.size(), 34U);
-  EXPECT_EQ(rope_of(gemma, 5).base, 1e6);
-  EXPECT_EQ(rope_of(gemma, 4).base, 1e4);
-}
-
-TEST(Presets, an_unknown_one_names_the_nearest) {
-  try {
-    (void)preset_plan("llama-3-8b");
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("llama-3.1-8b"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("\"llama-3-8b\""), std::string::npos) << error.what();
-  }
-}
-
 // Whatever the files of the data set are, each gives a plan or an error that says where.
 TEST(ReadPlanData, every_file_has_an_answer) {
   POSENC_NEED_DATA("configs");

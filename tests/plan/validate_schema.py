@@ -1,9 +1,9 @@
-"""Validates plans against docs/plan.schema.json.
+"""Validates documents against docs/plan.schema.json or docs/compare.schema.json.
 
-usage: validate_schema.py SCHEMA PLAN.json...
-       validate_schema.py SCHEMA --writer PROGRAM    PROGRAM DIRECTORY writes the plans
-Beyond that each plan is valid: the schema describes every property and closes every object, and a plan with one key
-too many, or one too few, is refused wherever that key stands.
+usage: validate_schema.py SCHEMA DOCUMENT.json...
+       validate_schema.py SCHEMA --writer PROGRAM    PROGRAM DIRECTORY writes the documents
+Beyond that each document is valid: the schema describes every property and closes every object, and a document with one
+key too many, or one too few, is refused wherever that key stands.
 """
 import json
 import pathlib
@@ -39,11 +39,17 @@ def schema_faults(schema, where="#"):
         yield from schema_faults(value, f"{where}/{key}")
 
 
+def is_free(path):
+    """Whether the keys of the object there are not stated: a plan's sources, the values that a comparison quotes."""
+    return path == ("sources",) or (path[:1] == ("differences",) and path[2:3] in {("a",), ("b",)})
+
+
 def objects(value, path=()):
-    """Every object of a plan but `sources`, whose keys are free, with its path."""
+    """Every object whose keys are stated, with its path."""
+    if is_free(path):
+        return
     if isinstance(value, dict):
-        if path != ("sources",):
-            yield path, value
+        yield path, value
         for key, member in value.items():
             yield from objects(member, (*path, key))
     elif isinstance(value, list):
@@ -98,7 +104,7 @@ def main(schema_name, *arguments):
             faults += [f"{path.name}: {error.json_path}: {error.message[:200]}"
                        for error in validator.iter_errors(plan)]
             faults += [f"{path.name}: {fault}" for fault in mutation_faults(validator, plan, seen)]
-    print("\n".join(faults) or f"{len(paths)} plans are valid; {len(seen)} shapes of objects were mutated")
+    print("\n".join(faults) or f"{len(paths)} documents are valid; {len(seen)} shapes of objects were mutated")
     return 1 if faults or not paths else 0
 
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -88,16 +89,30 @@ std::int64_t whole_number(std::string_view flag, const std::string& text, std::i
                                printable(text), reason)};
 }
 
+// The whole of `text` as a finite number of at least 0.
+double number_from_zero(std::string_view flag, const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc{} && stopped == end && std::isfinite(value) && value >= 0) return value;
+  throw UsageError{
+      fmt::format("{}: expected a finite number of at least 0, such as 0.001, got '{}'", flag, printable(text))};
+}
+
 struct Parser {
   CLI::App app{"Says where a token is: what a model's own files do with positions, layer by layer"};
   InspectArguments inspect;
+  CompareArguments compare;
   InfoArguments info;
   PresetsArguments presets;
   DemoArguments demo;
   std::string layer;
   std::string length;
   std::string stack;
+  std::string compare_length;
+  std::string tolerance;
   CLI::App* inspect_command = nullptr;
+  CLI::App* compare_command = nullptr;
   CLI::App* info_command = nullptr;
   CLI::App* presets_command = nullptr;
 
@@ -113,8 +128,10 @@ struct Parser {
         "Examples:\n"
         "  posenc inspect llama-3.1-8b         a built-in model\n"
         "  posenc inspect model/config.json    a model's own file\n"
+        "  posenc compare base/ finetuned/     what differs between two models\n"
         "  posenc inspect --help               what else inspect does\n\n");
     add_inspect();
+    add_compare();
     add_others();
   }
 
@@ -138,6 +155,28 @@ struct Parser {
         "  posenc inspect config.json --length 32768\n"
         "  posenc inspect --json - < config.json | jq .stacks[0].layers[0].rotate\n"
         "  posenc inspect --strict config.json > /dev/null && echo nothing odd\n\n");
+  }
+
+  void add_compare() {
+    compare_command = app.add_subcommand("compare", "Which position facts of two models differ, and what follows");
+    CLI::App& c = *compare_command;
+    c.add_option("A", compare.a, "What inspect takes: a file, a directory, the name of a preset, or -")->required();
+    c.add_option("B", compare.b, "The other one")->required();
+    c.add_option("--length", compare_length,
+                 "The sequence's length in tokens, for rules that depend on it, and up to which angles are judged")
+        ->type_name("N");
+    c.add_option("--tolerance", tolerance,
+                 "Radians by which an angle may differ and count as the same; 0.001 if left out")
+        ->type_name("R");
+    c.add_flag("--json", compare.json, "As JSON (docs/compare.schema.json)");
+    c.footer(
+        "Exit code 0: the same in substance. 1: they differ in something that changes\n"
+        "what the model computes, if only in the pairing.\n\n"
+        "Examples:\n"
+        "  posenc compare llama-3.1-8b llama-3.2-1b\n"
+        "  posenc compare base/ finetuned/ --length 32768\n"
+        "  posenc compare qwen3-8b - < config.json\n"
+        "  posenc compare a/ b/ --json | jq .verdict\n\n");
   }
 
   void add_others() {
@@ -165,6 +204,7 @@ struct Parser {
 
   Command command() {
     if (inspect_command->parsed()) return inspect_arguments();
+    if (compare_command->parsed()) return compare_arguments();
     if (info_command->parsed()) return info;
     if (presets_command->parsed()) return presets;
     return demo;
@@ -181,6 +221,17 @@ struct Parser {
       }
     }
     return inspect;
+  }
+
+  CompareArguments compare_arguments() {
+    if (compare_command->count("--length") > 0) {
+      compare.length = whole_number("--length", compare_length, 1, kLargestLength);
+    }
+    if (compare_command->count("--tolerance") > 0) compare.tolerance = number_from_zero("--tolerance", tolerance);
+    if (compare.a == "-" && compare.b == "-") {
+      throw UsageError{"A and B: only one of the two can be standard input (-)"};
+    }
+    return compare;
   }
 
   // The message for a word that is no command, flag or argument here.
@@ -204,7 +255,7 @@ struct Parser {
   std::string complaint(const CLI::ParseError& error) const {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) return unexpected(extras.front());
-    if (app.get_subcommands().empty()) return "a command is needed: inspect, info, presets or demo";
+    if (app.get_subcommands().empty()) return "a command is needed: inspect, compare, info, presets or demo";
     const std::string said = error.what();
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
       return said.substr(0, said.find(':')) + " takes one value, and is given once";

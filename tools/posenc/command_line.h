@@ -16,6 +16,13 @@ struct InspectArguments {
   bool json = false;
   bool strict = false;
 };
+struct CompareArguments {
+  std::string a;
+  std::string b;
+  std::optional<std::int64_t> length;
+  std::optional<double> tolerance;
+  bool json = false;
+};
 struct InfoArguments {
   bool json = false;
 };
@@ -31,7 +38,7 @@ struct Words {
   std::string text;
 };
 
-using Command = std::variant<InspectArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
+using Command = std::variant<InspectArguments, CompareArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

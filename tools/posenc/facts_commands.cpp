@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 #include <string>
@@ -78,6 +79,7 @@ std::string different(const Plan& plan, Text text) {
   for (const Stack& stack : plan.stacks) {
     for (const LayerPlan& layer : stack.layers) {
       for (const Rotate& rotate : layer.rotate) {
+        if (rotate.role != RotateRole::main) continue;
         const std::string answer = text(rope(rotate));
         if (std::find(answers.begin(), answers.end(), answer) == answers.end()) answers.push_back(answer);
       }
@@ -92,12 +94,18 @@ std::string layers_text(const Plan& plan) {
   return std::to_string(layers);
 }
 
+// 500000, 1e6, 1.5e6: so that two bases fit a column.
+std::string short_base(double base) {
+  if (base < 1e6 || base >= 1e7 || std::fmod(base, 1e5) != 0) return exact_number(base);
+  return fmt::format("{}e6", exact_number(base / 1e6));
+}
+
 std::vector<std::string> preset_row(const Preset& preset, const Plan& plan) {
   return {std::string(preset.name),
           layers_text(plan),
           different(plan, [](const Rope& r) { return pairing_text(r.pairing); }),
           different(plan, [](const Rope& r) { return fmt::format("{}/{}", r.dim, r.head_dim); }),
-          different(plan, [](const Rope& r) { return exact_number(r.base); }),
+          different(plan, [](const Rope& r) { return short_base(r.base); }),
           different(plan, [](const Rope& r) { return short_rule(r.scaling); }),
           plan.trained_length ? std::to_string(*plan.trained_length) : "-"};
 }
@@ -111,10 +119,18 @@ int run_info(const InfoArguments& arguments) {
 
 int run_presets(const PresetsArguments& arguments) {
   std::vector<std::vector<std::string>> rows{{"preset", "layers", "pairing", "turned", "base", "scaling", "trained"}};
-  for (const Preset& preset : presets()) rows.push_back(preset_row(preset, preset_plan(preset.name)));
+  std::vector<std::string> unchecked;
+  for (const Preset& preset : presets()) {
+    rows.push_back(preset_row(preset, preset_plan(preset.name)));
+    if (!preset.checked) unchecked.emplace_back(preset.name);
+  }
   if (!arguments.json) {
     Page page(output_wants_colour());
     page.table(0, rows);
+    if (!unchecked.empty()) {
+      page.blank();
+      page.entry(0, "not checked", 13, "against the model's own file: " + join(unchecked, ", "));
+    }
     return write_output(page.text());
   }
   std::vector<std::string> entries;
@@ -124,7 +140,8 @@ int run_presets(const PresetsArguments& arguments) {
         json_object({{"name", json_string(preset.name)},
                      {"family", json_string(plan.family)},
                      {"trained_length", plan.trained_length ? std::to_string(*plan.trained_length) : "null"},
-                     {"layers", layers_text(plan)}}));
+                     {"layers", layers_text(plan)},
+                     {"checked", preset.checked ? "true" : "false"}}));
   }
   return write_output(json_object({{"schema_version", "1"}, {"presets", json_array(entries)}}) + "\n");
 }

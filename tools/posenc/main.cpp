@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "command_line.h"
+#include "compare_command.h"
 #include "demo_command.h"
 #include "exit_code.h"
 #include "facts_commands.h"
@@ -17,6 +18,7 @@ namespace posenc::tool {
 namespace {
 
 int run(const InspectArguments& arguments) { return run_inspect(arguments); }
+int run(const CompareArguments& arguments) { return run_compare(arguments); }
 int run(const InfoArguments& arguments) { return run_info(arguments); }
 int run(const PresetsArguments& arguments) { return run_presets(arguments); }
 int run(const DemoArguments& arguments) { return run_demo(arguments); }

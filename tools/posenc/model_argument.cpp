@@ -69,7 +69,7 @@ std::string unknown_preset(const std::string& name) {
   for (const Preset& preset : presets()) names.emplace_back(preset.name);
   const std::vector<std::string> near = nearest(name, names);
   if (!near.empty()) return fmt::format("no preset of that name; did you mean {}?", join(near, " or "));
-  return fmt::format("no preset of that name (presets: {})", join(names, ", "));
+  return "no preset of that name (see posenc presets)";
 }
 
 std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std::int64_t> length) {

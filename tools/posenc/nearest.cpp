@@ -39,7 +39,7 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> out;
   for (auto& [distance, name] : found) {
-    if (out.size() < 3) out.push_back(std::move(name));
+    if (out.size() < 3 && distance <= found.front().first + 1) out.push_back(std::move(name));
   }
   return out;
 }

@@ -7,7 +7,8 @@
 
 namespace posenc::tool {
 
-// The names within a third of the word's length of edits (insert, delete, replace, swap of neighbours), nearest first.
+// The names within a third of their length of edits (insert, delete, replace, swap of neighbours), nearest first; none
+// is more than one edit further away than the nearest, and there are at most three.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace posenc::tool
