@@ -5,6 +5,8 @@ namespace posenc::plan {
 namespace {
 
 constexpr std::string_view kOther0[] = {"vocab_size",
+                                        "mtp_num_hidden_layers",
+                                        "pos_emb_type",
                                         "in_channels",
                                         "in_chans",
                                         "padded_vocab_size",

@@ -226,7 +226,8 @@ TEST(ReadPlanStacks, windows_of_pixels_follow_the_merged_patches) {
 
 TEST(ReadPlanStacks, sam_has_tables_of_distances) {
   const Plan plan = plan_of(R"({"model_type": "unlimited-ocr", "language_config": {"use_mla": false, "hidden_size": 32,
-      "num_attention_heads": 2, "num_hidden_layers": 1, "max_position_embeddings": 64}, "sliding_window": 16,
+      "num_attention_heads": 2, "num_key_value_heads": 2, "num_hidden_layers": 1,
+      "max_position_embeddings": 64}, "sliding_window": 16,
     "vision_config": {"width": {
       "sam_vit_b": {"heads": 2, "layers": 2, "width": 16, "global_attn_indexes": [1]},
       "clip-l-14-224": {"heads": 2, "layers": 1, "width": 16, "image_size": 28, "patch_size": 14}}}})");
