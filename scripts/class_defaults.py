@@ -207,8 +207,8 @@ KEYS = set(
     position_embedding_type position_biased_input sinusoidal_pos_embds axial_pos_embds axial_pos_shape
     axial_pos_embds_dim learned_pos_emb alibi alibi_bias_max relative_attention_num_buckets
     relative_attention_max_distance clamp_len bi_data relative_attention pos_att_type max_relative_positions
-    scale_attn_weights scale_attn_by_inverse_layer_idx softmax_scale multi_query is_decoder attn_type same_length prefix_lm
-    qk_ln add_cross_attention global_attn_every_n_layers local_attention global_rope_theta local_rope_theta
+    scale_attn_weights scale_attn_by_inverse_layer_idx softmax_scale multi_query is_decoder attn_type same_length
+    prefix_lm qk_ln add_cross_attention global_attn_every_n_layers local_attention global_rope_theta local_rope_theta
     attention_types window_size attention_window attn_layers local_attn_chunk_length local_num_chunks_before
     local_num_chunks_after lsh_attn_chunk_length lsh_num_chunks_before lsh_num_chunks_after num_hashes num_buckets
     """.split()

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Bounds kLengths{1, kMaxPosition};
 constexpr Bounds kCounts{0, kMaxPosition};
+constexpr std::size_t kMaxFactors = 8;  // of the number of buckets: each layer carries the text
 
 std::string neighbours(std::int64_t count, std::string_view side) {
   if (count == 0) return {};
@@ -24,9 +25,15 @@ std::string buckets(ConfigScope& scope) {
   if (place->value.kind() == io::JsonKind::number) {
     return fmt::format(FMT_COMPILE("{} LSH buckets"), scope.reader().integer(*place, kLengths).value_or(1));
   }
+  const auto factors = scope.reader().list(*place);
+  if (!factors) return {};
+  if (factors->empty() || factors->size() > kMaxFactors) {
+    scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("1 to {} factors"), kMaxFactors));
+    return {};
+  }
   std::string text = "LSH buckets ";
   std::string_view between;
-  for (const io::JsonValue& entry : scope.reader().list(*place).value_or(std::vector<io::JsonValue>{})) {
+  for (const io::JsonValue& entry : *factors) {
     const std::int64_t count = scope.reader().integer({entry, entry.pointer()}, kLengths).value_or(1);
     text += fmt::format(FMT_COMPILE("{}{}"), between, count);
     between = " x ";

@@ -1,5 +1,5 @@
-// What Reformer's two kinds of layers see (arXiv 2001.04451): a chunk of the sequence, or of the sequence sorted by hash,
-// and its neighbours.
+// What Reformer's two kinds of layers see (arXiv 2001.04451): a chunk of the sequence, or of the sequence sorted by
+// hash, and its neighbours.
 #pragma once
 
 #include "plan/config_scope.h"

@@ -88,7 +88,8 @@ inline constexpr std::string_view kCausalAttn[] = {"causal_attn"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
-inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm", "qk_ln"};  // a class reads one of them
+inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm",
+                                                   "qk_ln"};  // a class reads one of them
 inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
 inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
@@ -445,7 +446,7 @@ inline constexpr Key kBothWaysData{key_names::kBothWaysData, "XLNet: half of the
 inline constexpr Key kRelativeAttention{key_names::kRelativeAttention,
                          "DeBERTa: whether scores have terms of position"};
 inline constexpr Key kPositionParts{key_names::kPositionParts,
-                         "DeBERTa: which terms, c2p and p2c, as a list or separated by bars; the scale is shared by them"};
+                         "DeBERTa: which terms, c2p and p2c, as a list or with bars between; they share the scale"};
 inline constexpr Key kMaxRelative{key_names::kMaxRelative,
                          "DeBERTa: the largest distance; below 1: max_position_embeddings"};
 inline constexpr Key kPositionBuckets{key_names::kPositionBuckets,

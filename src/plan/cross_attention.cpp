@@ -14,4 +14,10 @@ Sourced<bool> read_cross_attention(ConfigScope& scope) {
   return {false, family_default(scope.family())};
 }
 
+std::int64_t most_blocks(ConfigScope& scope) {
+  const bool crosses = scope.stack().cross != CrossAttention::none;
+  if (scope.family().encoder != nullptr) return kMaxLayers / 4;  // half of it each, and the decoder's are double
+  return crosses && read_cross_attention(scope).value ? kMaxLayers / 2 : kMaxLayers;
+}
+
 }  // namespace posenc::plan

@@ -10,10 +10,29 @@ namespace {
 
 // What follows the stem in the names of Hugging Face's model classes.
 constexpr std::string_view kClassEndings[] = {
-    "Model",       "PreTrainedModel",        "ForCausalLM",          "ForSequenceClassification",
-    "LMHeadModel", "ForTokenClassification", "ForQuestionAnswering", "ForConditionalGeneration",
-    "ForMaskedLM", "ModelWithLMHead",        "EncoderModel",         "ContextEncoder",
-    "QuestionEncoder", "Reader", "ForPreTraining", "ForMultipleChoice", "ForNextSentencePrediction", "DoubleHeadsModel", "ForAudioClassification", "ForQuestionAnsweringSimple", "Encoder", "Decoder"};
+    "Model",
+    "PreTrainedModel",
+    "EncoderModel",
+    "LMHeadModel",
+    "ModelWithLMHead",
+    "DoubleHeadsModel",
+    "Encoder",
+    "Decoder",
+    "ContextEncoder",
+    "QuestionEncoder",
+    "Reader",
+    "ForCausalLM",
+    "ForMaskedLM",
+    "ForPreTraining",
+    "ForConditionalGeneration",
+    "ForSequenceClassification",
+    "ForTokenClassification",
+    "ForQuestionAnswering",
+    "ForQuestionAnsweringSimple",
+    "ForMultipleChoice",
+    "ForNextSentencePrediction",
+    "ForAudioClassification",
+};
 
 // Early files write LLaMAForCausalLM.
 bool equal_ignoring_case(std::string_view a, std::string_view b) {

@@ -1,5 +1,5 @@
-// Encoders, one row a family. Facts: the transformers 5.23.0 class named by the stem; Nomic BERT: the keys of its published
-// checkpoints, which its remote code reads.
+// Encoders, one row a family. Facts: the transformers 5.23.0 class named by the stem; Nomic BERT: the keys of its
+// published checkpoints, which its remote code reads.
 #include "plan/family_norms.h"
 #include "plan/family_tables.h"
 
@@ -13,7 +13,7 @@ constexpr std::string_view kAlbert[] = {"albert"}, kAlbertClass[] = {"Albert"};
 constexpr std::string_view kElectra[] = {"electra"}, kElectraClass[] = {"Electra"};
 constexpr std::string_view kMegatronBert[] = {"megatron-bert"}, kMegatronBertClass[] = {"MegatronBert"};
 constexpr std::string_view kBertGeneration[] = {"bert-generation"};
-constexpr std::string_view kBertGenerationClass[] = {"BertGeneration", "BertGenerationEncoder", "BertGenerationDecoder"};
+constexpr std::string_view kBertGenerationClass[] = {"BertGeneration"};
 constexpr std::string_view kDistilbert[] = {"distilbert"}, kDistilbertClass[] = {"DistilBert"};
 constexpr std::string_view kRoberta[] = {"roberta", "roberta-prelayernorm"};
 constexpr std::string_view kRobertaClass[] = {"Roberta", "RobertaPreLayerNorm"};
@@ -39,7 +39,8 @@ constexpr std::string_view kNoTypeChoice[] = {"position_embedding_type"};
 
 // ---- keys that a class does not read, or reads under fewer names ----
 constexpr OwnKey kPlainHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim}};
-constexpr OwnKey kModernbertKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, key_names::kLocalAttention}};
+constexpr OwnKey kModernbertKeys[] = {
+    {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, key_names::kLocalAttention}};
 constexpr OwnKey kNomicKeys[] = {{&keys::kKvHeads}};
 constexpr OwnKey kXlnetKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim, kXlnetHeadDim}};
 constexpr OwnKey kSizedHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim, kReformerHeadDim}};
@@ -49,7 +50,8 @@ constexpr InputRule kTypedTable{.kind = InputKind::learned, .token_types = true}
 constexpr InputRule kTable{.kind = InputKind::learned};
 constexpr InputRule kPaddedTable{.kind = InputKind::learned, .offset_after_padding = true};
 constexpr InputRule kPaddedTypedTable{.kind = InputKind::learned, .offset_after_padding = true, .token_types = true};
-constexpr InputRule kMpnetTable{.kind = InputKind::learned, .offset = 2};  // its padding index is 1, whatever the file says
+// The class fixes the padding index to 1, whatever the file says.
+constexpr InputRule kMpnetTable{.kind = InputKind::learned, .offset = 2};
 constexpr InputRule kBiasedTable{.kind = InputKind::learned, .present_if = &keys::kBiasedInput};
 constexpr InputRule kSinesOrTable{.kind = InputKind::sinusoidal, .learned_unless = &keys::kSines};
 constexpr InputRule kAxesOrTable{.kind = InputKind::axial, .learned_unless = &keys::kAxial};
@@ -68,31 +70,52 @@ constexpr MaskRule kXlnetMask{.kind = MaskKind::bidirectional,
                               .evenly_if = &keys::kSameLength};
 
 // ---- stacks ----
-constexpr StackRule kBertStack{.name = "encoder", .mask = kCausalIfDecoder, .input = kTypedTable,
-                               .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
-constexpr StackRule kUntypedBertStack{.name = "encoder", .mask = kCausalIfDecoder, .input = kTable,
-                                      .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
+constexpr StackRule kBertStack{.name = "encoder",
+                               .mask = kCausalIfDecoder,
+                               .input = kTypedTable,
+                               .cross = CrossAttention::by_flag,
+                               .own_keys = kPlainHeads};
+constexpr StackRule kUntypedBertStack{.name = "encoder",
+                                      .mask = kCausalIfDecoder,
+                                      .input = kTable,
+                                      .cross = CrossAttention::by_flag,
+                                      .own_keys = kPlainHeads};
 constexpr StackRule kAlbertStack{.name = "encoder", .mask = kBothWays, .input = kTypedTable, .own_keys = kPlainHeads};
-constexpr StackRule kDistilbertStack{.name = "encoder", .mask = kBothWays, .input = kSinesOrTable,
-                                     .own_keys = kPlainHeads};
-constexpr StackRule kRobertaStack{.name = "encoder", .mask = kCausalIfDecoder, .input = kPaddedTypedTable,
-                                  .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
-constexpr StackRule kLongformerStack{.name = "encoder", .mask = kLongformerMask, .input = kPaddedTypedTable,
-                                     .own_keys = kPlainHeads};
-constexpr StackRule kMpnetStack{.name = "encoder", .mask = kBothWays, .input = kMpnetTable,
-                                .score = {.kind = ScoreKind::t5, .fixed_distance = 128}, .own_keys = kPlainHeads};
-constexpr StackRule kDebertaStack{.name = "encoder", .mask = kBothWays, .input = kBiasedTable,
-                                  .score = {.kind = ScoreKind::deberta}, .own_keys = kPlainHeads};
-constexpr StackRule kDebertaV2Stack{.name = "encoder", .mask = kBothWays, .input = kBiasedTable,
-                                    .score = {.kind = ScoreKind::deberta, .buckets = true}, .own_keys = kSizedHeads};
-constexpr StackRule kEsmStack{.name = "encoder", .mask = kCausalIfDecoder, .input = kPaddedTable,
-                              .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
+constexpr StackRule kDistilbertStack{
+    .name = "encoder", .mask = kBothWays, .input = kSinesOrTable, .own_keys = kPlainHeads};
+constexpr StackRule kRobertaStack{.name = "encoder",
+                                  .mask = kCausalIfDecoder,
+                                  .input = kPaddedTypedTable,
+                                  .cross = CrossAttention::by_flag,
+                                  .own_keys = kPlainHeads};
+constexpr StackRule kLongformerStack{
+    .name = "encoder", .mask = kLongformerMask, .input = kPaddedTypedTable, .own_keys = kPlainHeads};
+constexpr StackRule kMpnetStack{.name = "encoder",
+                                .mask = kBothWays,
+                                .input = kMpnetTable,
+                                .score = {.kind = ScoreKind::t5, .fixed_distance = 128},
+                                .own_keys = kPlainHeads};
+constexpr StackRule kDebertaStack{.name = "encoder",
+                                  .mask = kBothWays,
+                                  .input = kBiasedTable,
+                                  .score = {.kind = ScoreKind::deberta},
+                                  .own_keys = kPlainHeads};
+constexpr StackRule kDebertaV2Stack{.name = "encoder",
+                                    .mask = kBothWays,
+                                    .input = kBiasedTable,
+                                    .score = {.kind = ScoreKind::deberta, .buckets = true},
+                                    .own_keys = kSizedHeads};
+constexpr StackRule kEsmStack{.name = "encoder",
+                              .mask = kCausalIfDecoder,
+                              .input = kPaddedTable,
+                              .cross = CrossAttention::by_flag,
+                              .own_keys = kPlainHeads};
 constexpr StackRule kModernbertStack{.name = "encoder", .mask = kModernbertMask, .own_keys = kModernbertKeys};
 constexpr StackRule kNomicStack{.name = "encoder", .mask = kCausalIfSaid, .input = kTable, .own_keys = kNomicKeys};
-constexpr StackRule kXlnetStack{.name = "encoder", .mask = kXlnetMask, .score = {.kind = ScoreKind::xlnet},
-                                .own_keys = kXlnetKeys};
-constexpr StackRule kReformerStack{.name = "encoder", .mask = kCausalIfDecoder, .input = kAxesOrTable,
-                                   .own_keys = kSizedHeads};
+constexpr StackRule kXlnetStack{
+    .name = "encoder", .mask = kXlnetMask, .score = {.kind = ScoreKind::xlnet}, .own_keys = kXlnetKeys};
+constexpr StackRule kReformerStack{
+    .name = "encoder", .mask = kCausalIfDecoder, .input = kAxesOrTable, .own_keys = kSizedHeads};
 
 constexpr Pairing kHalf = Pairing::half;
 constexpr Pairing kUnused = Pairing::half;  // of families that do not turn

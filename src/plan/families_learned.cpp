@@ -1,5 +1,5 @@
-// Encoder-decoders, and decoders that add a table or ALiBi, one row a family. Facts: the transformers 5.23.0 class named by
-// the stem; MPT: attn_config as its published code reads it, where the class drops a key.
+// Encoder-decoders, and decoders that add a table or ALiBi, one row a family. Facts: the transformers 5.23.0 class
+// named by the stem; MPT: attn_config as its published code reads it, where the class drops a key.
 #include "plan/family_norms.h"
 #include "plan/family_tables.h"
 
@@ -30,9 +30,9 @@ constexpr std::string_view kXglm[] = {"xglm"}, kXglmClass[] = {"XGLM"};
 constexpr std::string_view kBiogpt[] = {"biogpt"}, kBiogptClass[] = {"BioGpt"};
 constexpr std::string_view kMusicgen[] = {"musicgen_decoder"}, kMusicgenClass[] = {"Musicgen"};
 
-constexpr std::string_view kT5Encoders[] = {"T5EncoderModel", "T5ForTokenClassification", "MT5EncoderModel",
-                                            "MT5ForTokenClassification", "UMT5EncoderModel",
-                                            "UMT5ForTokenClassification"};
+constexpr std::string_view kT5Encoders[] = {"T5EncoderModel",   "T5ForTokenClassification",
+                                            "MT5EncoderModel",  "MT5ForTokenClassification",
+                                            "UMT5EncoderModel", "UMT5ForTokenClassification"};
 constexpr std::string_view kWhisperEncoders[] = {"WhisperForAudioClassification"};
 
 constexpr std::string_view kEncoderLayers[] = {"encoder_layers", "num_hidden_layers"};
@@ -51,14 +51,20 @@ constexpr std::string_view kMptMisleads[] = {"learned_pos_emb"};
 // ---- keys of one of two stacks, and keys that a class does not read ----
 constexpr OwnKey kPlainHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim}};
 constexpr OwnKey kHeadWidth[] = {{&keys::kKvHeads}};
-constexpr OwnKey kEncoderKeys[] = {{&keys::kLayers, kEncoderLayers}, {&keys::kHeads, kEncoderHeads},
-                                   {&keys::kKvHeads}, {&keys::kHeadDim}};
-constexpr OwnKey kDecoderKeys[] = {{&keys::kLayers, kDecoderLayers}, {&keys::kHeads, kDecoderHeads},
-                                   {&keys::kKvHeads}, {&keys::kHeadDim}};
-constexpr OwnKey kSourceKeys[] = {{&keys::kLayers, kEncoderLayers}, {&keys::kHeads, kEncoderHeads}, {&keys::kKvHeads},
-                                  {&keys::kHeadDim}, {&keys::kLength, kSourceLength}};
-constexpr OwnKey kTargetKeys[] = {{&keys::kLayers, kDecoderLayers}, {&keys::kHeads, kDecoderHeads}, {&keys::kKvHeads},
-                                  {&keys::kHeadDim}, {&keys::kLength, kTargetLength}};
+constexpr OwnKey kEncoderKeys[] = {
+    {&keys::kLayers, kEncoderLayers}, {&keys::kHeads, kEncoderHeads}, {&keys::kKvHeads}, {&keys::kHeadDim}};
+constexpr OwnKey kDecoderKeys[] = {
+    {&keys::kLayers, kDecoderLayers}, {&keys::kHeads, kDecoderHeads}, {&keys::kKvHeads}, {&keys::kHeadDim}};
+constexpr OwnKey kSourceKeys[] = {{&keys::kLayers, kEncoderLayers},
+                                  {&keys::kHeads, kEncoderHeads},
+                                  {&keys::kKvHeads},
+                                  {&keys::kHeadDim},
+                                  {&keys::kLength, kSourceLength}};
+constexpr OwnKey kTargetKeys[] = {{&keys::kLayers, kDecoderLayers},
+                                  {&keys::kHeads, kDecoderHeads},
+                                  {&keys::kKvHeads},
+                                  {&keys::kHeadDim},
+                                  {&keys::kLength, kTargetLength}};
 constexpr OwnKey kT5EncoderKeys[] = {{&keys::kLayers, kT5EncoderLayers}, {&keys::kKvHeads}};
 constexpr OwnKey kT5DecoderKeys[] = {{&keys::kLayers, kT5DecoderLayers, kT5EncoderLayers}, {&keys::kKvHeads}};
 constexpr OwnKey kGptNeoKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, key_names::kWindowSize}};
@@ -68,15 +74,21 @@ constexpr InputRule kTable{.kind = InputKind::learned};
 constexpr InputRule kScaledTable{.kind = InputKind::learned, .scaled = true};
 constexpr InputRule kTableFrom2{.kind = InputKind::learned, .offset = 2, .rows = Rows::beside};
 constexpr InputRule kScaledTableFrom2{.kind = InputKind::learned, .offset = 2, .rows = Rows::beside, .scaled = true};
-constexpr InputRule kPaddedSines{.kind = InputKind::sinusoidal, .convention = SinusoidConvention::tensor2tensor,
-                                 .offset_after_padding = true, .rows = Rows::unlimited, .scaled = true};
-constexpr InputRule kSinesFrom2{.kind = InputKind::sinusoidal, .convention = SinusoidConvention::tensor2tensor,
-                                .offset = 2, .rows = Rows::unlimited, .scaled = true};
-constexpr InputRule kMarianSines{.kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian,
+constexpr InputRule kPaddedSines{.kind = InputKind::sinusoidal,
+                                 .convention = SinusoidConvention::tensor2tensor,
+                                 .offset_after_padding = true,
+                                 .rows = Rows::unlimited,
                                  .scaled = true};
+constexpr InputRule kSinesFrom2{.kind = InputKind::sinusoidal,
+                                .convention = SinusoidConvention::tensor2tensor,
+                                .offset = 2,
+                                .rows = Rows::unlimited,
+                                .scaled = true};
+constexpr InputRule kMarianSines{
+    .kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian, .scaled = true};
 constexpr InputRule kWhisperSines{.kind = InputKind::sinusoidal, .convention = SinusoidConvention::whisper};
-constexpr InputRule kMusicgenSines{.kind = InputKind::sinusoidal, .convention = SinusoidConvention::musicgen,
-                                   .rows = Rows::unlimited, .scaled = true};
+constexpr InputRule kMusicgenSines{
+    .kind = InputKind::sinusoidal, .convention = SinusoidConvention::musicgen, .rows = Rows::unlimited, .scaled = true};
 constexpr InputRule kTableIfSaid{.kind = InputKind::learned, .present_if = &keys::kLearnedInput};
 
 constexpr MaskRule kBothWays{.kind = MaskKind::bidirectional};
@@ -92,26 +104,26 @@ constexpr CrossAttention kEach = CrossAttention::every_block;
 
 constexpr StackRule kT5Encoder{.name = "encoder", .mask = kBothWays, .score = kSharedT5, .own_keys = kT5EncoderKeys};
 constexpr StackRule kT5Decoder{.score = kSharedT5, .cross = kEach, .own_keys = kT5DecoderKeys};
-constexpr StackRule kUmt5Encoder{.name = "encoder", .mask = kBothWays, .score = kT5PerLayer,
-                                 .own_keys = kT5EncoderKeys};
+constexpr StackRule kUmt5Encoder{
+    .name = "encoder", .mask = kBothWays, .score = kT5PerLayer, .own_keys = kT5EncoderKeys};
 constexpr StackRule kUmt5Decoder{.score = kT5PerLayer, .cross = kEach, .own_keys = kT5DecoderKeys};
-constexpr StackRule kM2m100Encoder{.name = "encoder", .mask = kBothWays, .input = kPaddedSines,
-                                   .own_keys = kEncoderKeys};
+constexpr StackRule kM2m100Encoder{
+    .name = "encoder", .mask = kBothWays, .input = kPaddedSines, .own_keys = kEncoderKeys};
 constexpr StackRule kM2m100Decoder{.input = kPaddedSines, .cross = kEach, .own_keys = kDecoderKeys};
-constexpr StackRule kBartEncoder{.name = "encoder", .mask = kBothWays, .input = kScaledTableFrom2,
-                                 .own_keys = kEncoderKeys};
+constexpr StackRule kBartEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kScaledTableFrom2, .own_keys = kEncoderKeys};
 constexpr StackRule kBartDecoder{.input = kScaledTableFrom2, .cross = kEach, .own_keys = kDecoderKeys};
-constexpr StackRule kMarianEncoder{.name = "encoder", .mask = kBothWays, .input = kMarianSines,
-                                   .own_keys = kEncoderKeys};
+constexpr StackRule kMarianEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kMarianSines, .own_keys = kEncoderKeys};
 constexpr StackRule kMarianDecoder{.input = kMarianSines, .cross = kEach, .own_keys = kDecoderKeys};
-constexpr StackRule kBlenderbotEncoder{.name = "encoder", .mask = kBothWays, .input = kScaledTable,
-                                       .own_keys = kEncoderKeys};
+constexpr StackRule kBlenderbotEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kScaledTable, .own_keys = kEncoderKeys};
 constexpr StackRule kBlenderbotDecoder{.input = kScaledTable, .cross = kEach, .own_keys = kDecoderKeys};
-constexpr StackRule kWhisperEncoder{.name = "encoder", .mask = kBothWays, .input = kWhisperSines,
-                                    .own_keys = kSourceKeys};
+constexpr StackRule kWhisperEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kWhisperSines, .own_keys = kSourceKeys};
 constexpr StackRule kWhisperDecoder{.input = kTable, .cross = kEach, .own_keys = kTargetKeys};
-constexpr StackRule kSpeechEncoder{.name = "encoder", .mask = kBothWays, .input = kPaddedSines,
-                                   .own_keys = kSourceKeys};
+constexpr StackRule kSpeechEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kPaddedSines, .own_keys = kSourceKeys};
 constexpr StackRule kSpeechDecoder{.input = kPaddedSines, .cross = kEach, .own_keys = kTargetKeys};
 
 constexpr StackRule kBloomStack{.score = kAlibiTerm, .own_keys = kPlainHeads};
@@ -164,8 +176,8 @@ constexpr Family kFamilies[] = {
     {.name = "gpt2", .model_types = kGpt2, .class_stems = kGpt2Class, .pairing = kUnused, .own_names = kGpt2Names,
      .main = kGpt2Stack, .scales = false, .turning = kStill, .scale = Scale::switched},
     {.name = "gpt_bigcode", .model_types = kGptBigcode, .class_stems = kGptBigcodeClass, .pairing = kUnused,
-     .own_names = kGpt2Names, .main = kGpt2Stack, .kv_heads = KvHeads::one_where_multi_query, .scales = false, .turning = kStill,
-     .scale = Scale::switched},
+     .own_names = kGpt2Names, .main = kGpt2Stack, .kv_heads = KvHeads::one_where_multi_query, .scales = false,
+     .turning = kStill, .scale = Scale::switched},
     {.name = "gpt_neo", .model_types = kGptNeo, .class_stems = kGptNeoClass, .pairing = kUnused, .main = kGptNeoStack,
      .scales = false, .turning = kStill, .windows = Windows::attention_types, .scale = Scale::one},
     {.name = "opt", .model_types = kOpt, .class_stems = kOptClass, .pairing = kUnused, .main = kOptStack,

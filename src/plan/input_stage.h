@@ -15,7 +15,7 @@ namespace posenc::plan {
 struct InputStage {
   std::vector<InputScheme> schemes;
   std::vector<FieldSource> sources;  // "input/0/positions"
-  Sourced<std::int64_t> length;       // tokens: the trained length, less the rows that the offset keeps from tokens
+  Sourced<std::int64_t> length;      // tokens: the trained length, less the rows that the offset keeps from tokens
 };
 
 InputStage read_input_stage(ConfigScope& scope, Sourced<std::int64_t> trained_length);

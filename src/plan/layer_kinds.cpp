@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plan/attention_lists.h"
+#include "plan/cross_attention.h"
 #include "plan/layer_lists.h"
 
 namespace posenc::plan {
@@ -194,7 +195,7 @@ Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
       return {std::min(static_cast<std::int64_t>(types->value.size()), kMaxLayers), types->from};
     }
   }
-  if (!letters) return scope.required_integer(keys::kLayers, {1, kMaxLayers});
+  if (!letters) return scope.required_integer(keys::kLayers, {1, most_blocks(scope)});
   const std::string_view text = scope.reader().string(*letters).value_or(std::string_view{});
   const auto count = static_cast<std::int64_t>(text.size());
   if (count < 1 || count > kMaxLayers) {

@@ -36,9 +36,8 @@ Sourced<BothWays> read_both_ways(ConfigScope& scope) {
   return {};
 }
 
-
-std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, std::int64_t width, const std::string& from,
-                                const Sourced<std::int64_t>& trained_length) {
+std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, std::int64_t width,
+                                  const std::string& from, const Sourced<std::int64_t>& trained_length) {
   if (trained_length.value > 0 && width >= trained_length.value) {
     scope.reader().warn(
         "window-covers-length",

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kPaperBias = 8.0;  // slopes 2^(-8 k / heads): ALiBi, section 3
 constexpr Bounds kCounts{1, kMaxPosition};
+constexpr std::size_t kMaxParts = 8;  // there are three; each odd one is a warning
 
 void note(ScoreTerms& terms, std::string_view field, std::string from) {
   terms.sources.push_back({fmt::format(FMT_COMPILE("score/0/{}"), field), std::move(from)});
@@ -44,9 +45,8 @@ void require_buckets(ConfigScope& scope, const T5Bias& term) {
   }
   if (term.max_distance > exact) return;
   if (const auto place = scope.peek(scope.stack().score.fixed_distance > 0 ? keys::kBuckets : keys::kMaxDistance)) {
-    scope.reader().fail(
-        *place, ErrorKind::out_of_range, "more distance than there are buckets of one distance each",
-        fmt::format(FMT_COMPILE("{} such buckets, largest distance {}"), exact, term.max_distance));
+    scope.reader().fail(*place, ErrorKind::out_of_range, "more distance than there are buckets of one distance each",
+                        fmt::format(FMT_COMPILE("{} such buckets, largest distance {}"), exact, term.max_distance));
   }
 }
 
@@ -107,7 +107,8 @@ void add_part(ConfigScope& scope, const Place& place, std::string_view text, Att
   } else if (name == "p2c") {
     parts.position_to_content = true;
   } else if (name == "p2p") {
-    scope.reader().warn("misleading-key", fmt::format(FMT_COMPILE("{} names p2p, which the class leaves out."), place.from),
+    scope.reader().warn("misleading-key",
+                        fmt::format(FMT_COMPILE("{} names p2p, which the class leaves out."), place.from),
                         {place.from});
   } else {
     scope.reader().fail(place, ErrorKind::out_of_range, "c2p and p2c");
@@ -129,6 +130,10 @@ AttentionParts read_parts(ConfigScope& scope) {
       add_part(scope, *place, text.substr(0, bar), parts);
     }
   } else if (const auto entries = scope.reader().list(*place)) {
+    if (entries->size() > kMaxParts) {
+      scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("at most {} parts"), kMaxParts));
+      return parts;
+    }
     for (const io::JsonValue& entry : *entries) {
       const Place name{entry, entry.pointer()};
       add_part(scope, name, scope.reader().string(name).value_or("c2p"), parts);
@@ -137,7 +142,8 @@ AttentionParts read_parts(ConfigScope& scope) {
   return parts;
 }
 
-// Buckets are logarithmic beyond their half: sign * ceil(ln(r / mid) / ln((M - 1) / mid) * (mid - 1)) + mid, mid = B / 2.
+// Buckets are logarithmic beyond their half, mid = B / 2: sign * ceil(ln(r / mid) / ln((M - 1) / mid) * (mid - 1)) +
+// mid.
 void require_logarithm(ConfigScope& scope, const Deberta& term) {
   if (term.buckets == 0) return;
   const std::int64_t mid = term.buckets / 2;

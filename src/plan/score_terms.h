@@ -15,8 +15,9 @@ namespace posenc::plan {
 
 struct ScoreTerms {
   std::vector<ScoreTerm> terms;
-  std::vector<FieldSource> sources;     // "score/0/buckets"
-  Sourced<std::int64_t> parts{1, {}};   // terms of DeBERTa's sum, content included: scores are divided by sqrt(d * parts)
+  std::vector<FieldSource> sources;  // "score/0/buckets"
+  // Terms of DeBERTa's sum, the content's included: scores are divided by sqrt(d * parts).
+  Sourced<std::int64_t> parts{1, {}};
 };
 
 ScoreTerms read_score_terms(ConfigScope& scope, const Sourced<std::int64_t>& heads, const Sourced<MaskKind>& mask,

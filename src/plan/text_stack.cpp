@@ -187,7 +187,8 @@ LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& fa
   layer.plan.kv_heads = shape.kv_heads.value;
   layer.plan.head_dim = shape.head_dim.value;
   layer.plan.value_dim = shape.value_dim.value;
-  layer.plan.logit_scale = facts.scores.scales[static_cast<std::size_t>(traits.shape)].value / static_cast<double>(traits.scale_divisor);
+  layer.plan.logit_scale =
+      facts.scores.scales[static_cast<std::size_t>(traits.shape)].value / static_cast<double>(traits.scale_divisor);
   layer.sources.insert(layer.sources.end(), {{"heads", shape.heads.from},
                                              {"kv_heads", shape.kv_heads.from},
                                              {"head_dim", shape.head_dim.from},

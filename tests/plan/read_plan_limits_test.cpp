@@ -48,6 +48,17 @@ std::string step_with_own_rotations() {
   return deep("step3p5", "\"rope_theta\": [" + bases + "]");
 }
 
+std::string two_stacks(std::string_view model_type) {
+  const std::string most = std::to_string(plan::kMaxLayers / 4);
+  return "{\"model_type\": \"" + std::string(model_type) + "\", \"num_layers\": " + most +
+         ", \"encoder_layers\": " + most + ", \"decoder_layers\": " + most + "}";
+}
+
+std::string deep_with_cross() {
+  return R"({"model_type": "bert", "is_decoder": true, "add_cross_attention": true, "num_hidden_layers": )" +
+         std::to_string(plan::kMaxLayers / 2) + "}";
+}
+
 TEST(ReadPlanLimits, stays_within_the_bound) {
   struct Row {
     std::string id;
@@ -66,6 +77,13 @@ TEST(ReadPlanLimits, stays_within_the_bound) {
       {"choices reused", deep("glm_moe_dsa", R"("index_topk_freq": 2)")},
       {"axes", deep("qwen2_vl", R"("head_dim": 64, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]})")},
       {"a rotation for each layer", step_with_own_rotations()},
+      {"two stacks, three attentions", two_stacks("t5")},
+      {"two stacks of tables", two_stacks("bart")},
+      {"cross attention by a flag", deep_with_cross()},
+      {"a scale for each layer", R"({"model_type": "gpt2", "scale_attn_by_inverse_layer_idx": true, "n_layer": )" +
+                                     std::to_string(plan::kMaxLayers) + "}"},
+      {"long details", R"({"model_type": "reformer", "num_buckets": [2,2,2,2,2,2,2,2], "attn_layers": [)" +
+                           repeated("\"lsh\",", plan::kMaxLayers - 1) + "\"local\"]}"},
       {"long lists, many layers", longrope(plan::kMaxLayers, plan::kMaxListEntries / plan::kMaxLayers / 2)},
       {"longer lists, few layers", longrope(4, plan::kMaxListEntries / 8)},
       {"many ignored keys", "{\"model_type\": \"llama\"" + repeated(",\"a\":1", many) + "}"},
@@ -92,6 +110,20 @@ TEST(ReadPlanLimits, lists_of_all_layers_together_are_bounded) {
   EXPECT_EQ(name(error.kind), name(ErrorKind::limit));
   EXPECT_EQ(error.path, "/rope_scaling/short_factor");
   EXPECT_NE(error.detail.find(std::to_string(plan::kMaxLayers)), std::string::npos) << error.detail;
+}
+
+TEST(ReadPlanLimits, stacks_and_cross_attentions_share_the_layers) {
+  EXPECT_TRUE(read(two_stacks("t5")).ok());
+  const std::string too_many = std::to_string(plan::kMaxLayers / 4 + 1);
+  EXPECT_EQ(error_of("{\"model_type\": \"t5\", \"num_layers\": " + too_many + "}").kind, ErrorKind::out_of_range);
+  EXPECT_EQ(error_of(with(deep_with_cross(), std::to_string(plan::kMaxLayers / 2),
+                          std::to_string(plan::kMaxLayers / 2 + 1)))
+                .path,
+            "/num_hidden_layers");
+  EXPECT_EQ(error_of(R"({"model_type": "reformer", "num_buckets": [2,2,2,2,2,2,2,2,2]})").kind,
+            ErrorKind::length_mismatch);
+  EXPECT_EQ(error_of(R"({"model_type": "deberta", "pos_att_type": [)" + repeated("\"p2p\",", 8) + "\"c2p\"]}").kind,
+            ErrorKind::length_mismatch);
 }
 
 TEST(ReadPlanLimits, the_deepest_model_is_read) {

@@ -196,6 +196,16 @@ std::vector<RopeOf> different_ropes(const std::vector<Group>& groups) {
   return out;
 }
 
+// Self and cross attention of one block share its index.
+std::string layer_count(const Stack& stack) {
+  std::int64_t blocks = 0;
+  for (std::size_t i = 0; i < stack.layers.size(); ++i) {
+    if (i == 0 || stack.layers[i].index != stack.layers[i - 1].index) ++blocks;
+  }
+  if (blocks == std::ssize(stack.layers)) return count(blocks, "layer");
+  return count(blocks, "layer") + " with " + count(std::ssize(stack.layers), "sub-layer");
+}
+
 }  // namespace
 
 void add_statement(Page& page, std::string_view name, std::string_view who, std::string_view text) {
@@ -209,7 +219,7 @@ void add_stack(Page& page, const Plan& plan, const Stack& stack) {
   page.blank();
   const std::string kinds = groups.size() < 2 ? "" : fmt::format(" of {} kinds", groups.size());
   page.line(page.paint(Style::bold, shorten(printable(stack.name), 40)) + ": " +
-            count(std::ssize(stack.layers), "layer") + kinds);
+            layer_count(stack) + kinds);
   if (!groups.empty()) add_table(page, stack, groups);
   if (groups.size() > 1) add_pattern(page, stack, groups);
   if (groups.empty()) return page.entry(2, "layers", kTextAt, "not known");
