@@ -218,8 +218,7 @@ void add_stack(Page& page, const Plan& plan, const Stack& stack) {
   const std::vector<Group> groups = groups_of(stack);
   page.blank();
   const std::string kinds = groups.size() < 2 ? "" : fmt::format(" of {} kinds", groups.size());
-  page.line(page.paint(Style::bold, shorten(printable(stack.name), 40)) + ": " +
-            layer_count(stack) + kinds);
+  page.line(page.paint(Style::bold, shorten(printable(stack.name), 40)) + ": " + layer_count(stack) + kinds);
   if (!groups.empty()) add_table(page, stack, groups);
   if (groups.size() > 1) add_pattern(page, stack, groups);
   if (groups.empty()) return page.entry(2, "layers", kTextAt, "not known");
