@@ -145,7 +145,8 @@ POSENC_API AxisMap axial_axes(std::vector<std::string> names, std::int64_t pairs
 // How the exponents 2p/dim are laid over the pairs.
 enum class Ladder : std::uint8_t {
   shared,    // one ladder over all pairs: base^(-2p/dim)                               language models, M-RoPE
-  per_axis,  // each of A axial blocks has its own: base^(-2i/(dim/A)), i within block  Qwen-VL, SAM, V-JEPA 2
+  per_axis,  // each of A axes has its own: base^(-2i/(dim/A)) for its i-th pair. The axes have a block each (Qwen-VL,
+             // SAM, V-JEPA 2) or alternate (Kimi K2.5)
   dealt,     // one ladder, dealt out: block a, place i takes rung i*A + a              Pixtral
 };
 

@@ -16,7 +16,7 @@ namespace posenc {
 
 // A learned table of `positions` rows; token i takes row i + offset (BERT, GPT-2: 0; OPT, BART: 2).
 struct LearnedInput {
-  std::int64_t positions = 0;
+  std::int64_t positions = 0;  // rows; 0: not known
   std::int64_t offset = 0;
   std::optional<std::int64_t> token_types{};  // rows of a second table, by segment (BERT)
   double embedding_multiplier = 1.0;          // m

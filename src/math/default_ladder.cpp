@@ -15,26 +15,33 @@ struct Rung {
   std::int64_t span;
 };
 
-Rung rung_of_pair(const Rope& rope, std::int64_t pair) {
+// [dim/2]
+std::vector<Rung> rungs(const Rope& rope) {
   const auto axes = static_cast<std::int64_t>(rope.axes.names.size());
-  const std::int64_t block = rope.pairs() / axes;  // pairs of one axis
-  switch (rope.ladder) {
-    case Ladder::per_axis: return {pair % block, 2 * block};
-    case Ladder::dealt: return {(pair % block) * axes + pair / block, rope.dim};
-    case Ladder::shared: break;
+  std::vector<std::int64_t> placed(rope.axes.names.size());  // pairs of each axis so far
+  std::vector<Rung> result;
+  result.reserve(static_cast<std::size_t>(rope.pairs()));
+  for (std::int64_t p = 0; p < rope.pairs(); ++p) {
+    const std::int64_t axis = rope.axes.of_pair.empty() ? 0 : rope.axes.of_pair[static_cast<std::size_t>(p)];
+    const std::int64_t place = placed[static_cast<std::size_t>(axis)]++;
+    switch (rope.ladder) {
+      case Ladder::per_axis: result.push_back({place, rope.dim / axes}); break;
+      case Ladder::dealt: result.push_back({place * axes + axis, rope.dim}); break;
+      case Ladder::shared: result.push_back({p, rope.dim}); break;
+    }
   }
-  return {pair, rope.dim};
+  return result;
 }
 
 }  // namespace
 
 template <typename Real>
 std::vector<Real> powers(const Rope& rope, double base) {
-  std::vector<Real> result(static_cast<std::size_t>(rope.pairs()));
-  for (std::size_t p = 0; p < result.size(); ++p) {
-    const Rung rung = rung_of_pair(rope, static_cast<std::int64_t>(p));
+  std::vector<Real> result;
+  result.reserve(static_cast<std::size_t>(rope.pairs()));
+  for (const Rung& rung : rungs(rope)) {
     const Real exponent = real<Real>(2 * rung.step) / real<Real>(rung.span);
-    result[p] = power(real<Real>(base), exponent);
+    result.push_back(power(real<Real>(base), exponent));
   }
   return result;
 }

@@ -24,7 +24,7 @@ std::optional<Problem> check_parameters(const Rope& rope) {
     case Ladder::shared: break;
     case Ladder::per_axis:
     case Ladder::dealt:
-      if (auto problem = math::check_blocks(layout)) return problem;
+      if (auto problem = math::check_shares(layout, rope.ladder == Ladder::per_axis)) return problem;
       break;
     default: return Problem{"ladder", "be shared, per_axis or dealt", fmt::format("{}", static_cast<int>(rope.ladder))};
   }

@@ -54,19 +54,24 @@ std::optional<Problem> check_layout(const RotaryLayout& layout) {
   return check_axes(layout);
 }
 
-std::optional<Problem> check_blocks(const RotaryLayout& layout) {
+std::optional<Problem> check_shares(const RotaryLayout& layout, bool may_alternate) {
   const auto axes = static_cast<std::int64_t>(layout.axes.names.size());
   if (layout.pairs() % axes != 0) {
     return Problem{"dim", fmt::format("divide evenly among {} axes: a multiple of {}", axes, 2 * axes),
                    fmt::format("{}", layout.dim)};
   }
   const std::int64_t block = layout.pairs() / axes;
+  const auto axis_of = [&](std::int64_t p) -> std::int64_t {
+    return layout.axes.of_pair.empty() ? 0 : layout.axes.of_pair[static_cast<std::size_t>(p)];
+  };
+  const bool alternates = may_alternate && axes > 1 && block > 1 && axis_of(1) == 1;
   for (std::int64_t p = 0; p < layout.pairs(); ++p) {
-    const std::int64_t axis = layout.axes.of_pair.empty() ? 0 : layout.axes.of_pair[static_cast<std::size_t>(p)];
-    if (axis == p / block) continue;
+    const std::int64_t wanted = alternates ? p % axes : p / block;
+    if (axis_of(p) == wanted) continue;
     return Problem{fmt::format("axes.of_pair[{}]", p),
-                   fmt::format("be {} for a ladder over axial blocks of {} pairs", p / block, block),
-                   fmt::format("{}", axis)};
+                   alternates ? fmt::format("be {}, as axes alternate", wanted)
+                              : fmt::format("be {} for a ladder over axial blocks of {} pairs", wanted, block),
+                   fmt::format("{}", axis_of(p))};
   }
   return {};
 }

@@ -17,7 +17,8 @@ inline constexpr std::int64_t kMaxHeadDim = 65536;
 // The first member that contradicts another, or nothing. `axes` included.
 std::optional<Problem> check_layout(const RotaryLayout& layout);
 
-// For ladders that are laid over the axes: every axis has one block of as many pairs, in order.
-std::optional<Problem> check_blocks(const RotaryLayout& layout);
+// For ladders that are laid over the axes: every axis has as many pairs, one block each in order or, where they may
+// alternate, one pair each in turn.
+std::optional<Problem> check_shares(const RotaryLayout& layout, bool may_alternate);
 
 }  // namespace posenc::math

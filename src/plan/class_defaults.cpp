@@ -12,6 +12,7 @@ constexpr ClassDefault kClassDefaults[] = {
 #include "plan/class_defaults_1.inc"
 #include "plan/class_defaults_2.inc"
 #include "plan/class_defaults_3.inc"
+#include "plan/class_defaults_4.inc"
 };
 // clang-format on
 

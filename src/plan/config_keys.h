@@ -89,6 +89,7 @@ inline constexpr std::string_view kRotatingLayers[] = {"no_rope_layers"};
 inline constexpr std::string_view kNopeInterval[] = {"no_rope_layer_interval", "nope_layer_interval"};
 inline constexpr std::string_view kBidirectional[] = {"use_bidirectional_attention"};
 inline constexpr std::string_view kIsCausal[] = {"is_causal"};
+inline constexpr std::string_view kCausalAttn[] = {"causal_attn"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
@@ -132,6 +133,35 @@ inline constexpr std::string_view kUseMla[] = {"use_mla"};
 inline constexpr std::string_view kNopeDim[] = {"qk_nope_head_dim"};
 inline constexpr std::string_view kRopeDim[] = {"qk_rope_head_dim"};
 inline constexpr std::string_view kValueDim[] = {"v_head_dim"};
+
+inline constexpr std::string_view kImageSize[] = {"image_size"};
+inline constexpr std::string_view kPatchSize[] = {"patch_size"};
+inline constexpr std::string_view kPositionRows[] = {"num_position_embeddings"};
+inline constexpr std::string_view kPatchRows[] = {"num_patches"};
+inline constexpr std::string_view kSourceRows[] = {"max_source_positions"};
+inline constexpr std::string_view kAxisRows[] = {"position_embedding_size"};
+inline constexpr std::string_view kGridHeight[] = {"pos_emb_height", "init_pos_emb_height"};
+inline constexpr std::string_view kGridWidth[] = {"pos_emb_width", "init_pos_emb_width"};
+inline constexpr std::string_view kGridTime[] = {"pos_emb_time", "init_pos_emb_time"};
+inline constexpr std::string_view kAspectRatios[] = {"supported_aspect_ratios"};
+inline constexpr std::string_view kMaxTiles[] = {"max_num_tiles"};
+inline constexpr std::string_view kAbsoluteTable[] = {"use_absolute_position_embeddings", "use_abs_pos"};
+inline constexpr std::string_view kRelativeTables[] = {"use_rel_pos"};
+inline constexpr std::string_view kPatchWindow[] = {"window_size"};
+inline constexpr std::string_view kFullBlocks[] = {"fullatt_block_indexes", "global_attn_indexes"};
+inline constexpr std::string_view kMergeSize[] = {"spatial_merge_size"};
+inline constexpr std::string_view kWindowKernel[] = {"window_kernel_size"};
+inline constexpr std::string_view kInsertLayer[] = {"insert_layer_id"};
+inline constexpr std::string_view kGlobalLayers[] = {"num_global_layers"};
+inline constexpr std::string_view kTowerLayers[] = {"num_hidden_layers", "vt_num_hidden_layers", "layers"};
+inline constexpr std::string_view kTowerHeads[] = {"num_attention_heads", "vt_num_attention_heads", "heads"};
+inline constexpr std::string_view kTowerWidth[] = {"hidden_size", "vt_hidden_size", "width"};
+inline constexpr std::string_view kEmbedDim[] = {"embed_dim"};
+inline constexpr std::string_view kContextLeft[] = {"attention_context_left"};
+inline constexpr std::string_view kContextRight[] = {"attention_context_right"};
+inline constexpr std::string_view kLogitCap[] = {"attention_logit_cap"};
+inline constexpr std::string_view kDepths[] = {"depths", "encoder_depths"};
+inline constexpr std::string_view kDecoderDepths[] = {"decoder_depths"};
 inline constexpr std::string_view kInterleave[] = {"rope_interleave", "rotary_emb_interleaved"};
 
 // ---- of encoders and learned tables ----
@@ -341,6 +371,7 @@ inline constexpr Key kRotatingLayers{key_names::kRotatingLayers,
 inline constexpr Key kNopeInterval{key_names::kNopeInterval, "each n-th layer does not turn"};
 inline constexpr Key kBidirectional{key_names::kBidirectional, "both directions; Gemma 3 halves its window then"};
 inline constexpr Key kIsCausal{key_names::kIsCausal, "false: both directions, and a window of w is |i - j| <= w"};
+inline constexpr Key kCausalAttn{key_names::kCausalAttn, "LocateAnything: false is a mask by blocks, which is not known"};
 
 // ---- keys that are chosen, and keys made of several tokens ----
 inline constexpr Key kCompressRatios{
@@ -449,6 +480,41 @@ inline constexpr Key kHashes{key_names::kHashes, "Reformer: rounds of hashing"};
 inline constexpr Key kHashBuckets{key_names::kHashBuckets,
                                   "Reformer: buckets of a hash, or factors of their number; null: by length"};
 inline constexpr Key kScaleBase{key_names::kScaleBase, "xPos: tokens over which a pair decays once; null: no decay"};
+
+// ---- vision and audio ----
+inline constexpr Key kImageSize{key_names::kImageSize, "pixels of a side of the trained image, or [height, width]"};
+inline constexpr Key kPatchSize{key_names::kPatchSize, "pixels of a side of a patch, or [height, width]"};
+inline constexpr Key kPositionRows{key_names::kPositionRows, "rows of the learned table of patches"};
+inline constexpr Key kPatchRows{key_names::kPatchRows, "SigLIP 2: rows of the learned table of patches"};
+inline constexpr Key kSourceRows{key_names::kSourceRows, "rows of the table of audio frames"};
+inline constexpr Key kAxisRows{key_names::kAxisRows, "Gemma 4: rows of the learned table of each axis"};
+inline constexpr Key kGridHeight{key_names::kGridHeight, "rows of patches in the learned grid"};
+inline constexpr Key kGridWidth{key_names::kGridWidth, "patches in a row of the learned grid"};
+inline constexpr Key kGridTime{key_names::kGridTime, "frames in the table of sines over time"};
+inline constexpr Key kAspectRatios{key_names::kAspectRatios,
+                                   "Mllama: the list of aspect ratios; one more row is for none"};
+inline constexpr Key kMaxTiles{key_names::kMaxTiles, "Mllama: tiles of an image, at most"};
+inline constexpr Key kAbsoluteTable{key_names::kAbsoluteTable, "false: patches have no learned table"};
+inline constexpr Key kRelativeTables{key_names::kRelativeTables, "SAM: false: no tables of distances"};
+inline constexpr Key kPatchWindow{key_names::kPatchWindow,
+                                  "side of a window: in pixels (Qwen2.5-VL), in patches (SAM); 0 there: none"};
+inline constexpr Key kFullBlocks{key_names::kFullBlocks, "layers that see the whole image; the others see a window"};
+inline constexpr Key kMergeSize{key_names::kMergeSize,
+                                "patches of a side that become one token; windows are cut along them"};
+inline constexpr Key kWindowKernel{key_names::kWindowKernel, "MiniCPM-V: sides in patches of the merger's windows"};
+inline constexpr Key kInsertLayer{key_names::kInsertLayer, "MiniCPM-V: the vision layer after which the merger runs"};
+inline constexpr Key kGlobalLayers{key_names::kGlobalLayers, "Mllama: layers of the second, global encoder"};
+inline constexpr Key kTowerLayers{key_names::kTowerLayers, "layers of a vision stack"};
+inline constexpr Key kTowerHeads{key_names::kTowerHeads, "heads of a vision stack"};
+inline constexpr Key kTowerWidth{key_names::kTowerWidth, "channels of a vision stack"};
+inline constexpr Key kEmbedDim{key_names::kEmbedDim,
+                               "Qwen2-VL: channels of the vision stack, whose hidden_size is what it hands on"};
+inline constexpr Key kContextLeft{key_names::kContextLeft, "Gemma 4 audio: a frame sees this less 2 frames back"};
+inline constexpr Key kContextRight{key_names::kContextRight, "Gemma 4 audio: and this less 1 ahead"};
+inline constexpr Key kLogitCap{key_names::kLogitCap, "Gemma 4 audio: the cap of the scores"};
+inline constexpr Key kDepths{key_names::kDepths, "blocks of each stage of a convolutional encoder: [3, 8] or \"3-8\""};
+inline constexpr Key kDecoderDepths{key_names::kDecoderDepths,
+                                    "blocks of each stage of its decoder; null: the encoder's, turned round"};
 }  // namespace keys
 
 }  // namespace posenc::plan

@@ -40,12 +40,22 @@ constexpr OtherPlace kQwen35Vision[] = {{"vision_config", "qwen3_5_vision", kFix
 constexpr OtherPlace kQwen35MoeVision[] = {{"vision_config", "qwen3_5_moe_vision", kFixed}};
 constexpr OtherPlace kKimiK25Vision[] = {{"vision_config", "kimi_k25_vision", kFixed}};
 constexpr OtherPlace kKimiK3Vision[] = {{"vision_config", "kimi_k3_vision", kFixed}};
-constexpr OtherPlace kMiniCpmVision[] = {{"vision_config", "minicpmv4_6_vision", kFixed}};
+constexpr OtherPlace kMiniCpm46Vision[] = {{"vision_config", "minicpmv4_6_vision", kFixed},
+                                           {"vision_config", "minicpmv4_6_vision_merger", kFixed}};
+constexpr OtherPlace kMiniCpmVision[] = {{"vision_config", "siglip_vision_model"},
+                                         {"query_num", "resampler", kFixed, true}};
 constexpr OtherPlace kQwen2Audio[] = {{"audio_config", "qwen2_audio_encoder"}};
 constexpr OtherPlace kVoxtralAudio[] = {{"audio_config", "voxtral_encoder"}};
-constexpr OtherPlace kUnlimitedOcrVision[] = {{"vision_config", "unlimited_ocr_vision", kFixed}};
+constexpr OtherPlace kUnlimitedOcrVision[] = {
+    {"vision_config/width/sam_vit_b", "unlimited_ocr_sam_vision_model", kFixed},
+    {"vision_config/sam_config", "unlimited_ocr_sam_vision_model", kFixed},
+    {"vision_config/width/clip-l-14-224", "unlimited_ocr_vision_encoder", kFixed},
+    {"vision_config/encoder_config", "unlimited_ocr_vision_encoder", kFixed}};
 constexpr OtherPlace kVibeVoiceTokenizers[] = {{"acoustic_tokenizer_config", "vibevoice_acoustic_tokenizer", kFixed},
                                                {"semantic_tokenizer_config", "vibevoice_semantic_tokenizer", kFixed}};
+
+constexpr ImageMask kImageSeesItself{.detail =
+                                         "the tokens of one image see each other both ways, within the window"};
 
 // ---- names ----
 constexpr std::string_view kLlava[] = {"llava"}, kLlavaClass[] = {"Llava"};
@@ -65,7 +75,8 @@ constexpr std::string_view kQwen35[] = {"qwen3_5"}, kQwen35Class[] = {"Qwen3_5"}
 constexpr std::string_view kQwen35Moe[] = {"qwen3_5_moe"}, kQwen35MoeClass[] = {"Qwen3_5Moe"};
 constexpr std::string_view kKimiK25[] = {"kimi_k25"}, kKimiK25Class[] = {"KimiK25", "Kimi_K25"};
 constexpr std::string_view kKimiK3[] = {"kimi_k3"}, kKimiK3Class[] = {"KimiK3"};
-constexpr std::string_view kMiniCpm[] = {"minicpmv4_6"}, kMiniCpmClass[] = {"MiniCPMV4_6"};
+constexpr std::string_view kMiniCpm46[] = {"minicpmv4_6"}, kMiniCpm46Class[] = {"MiniCPMV4_6"};
+constexpr std::string_view kMiniCpm[] = {"minicpmv"}, kMiniCpmClass[] = {"MiniCPMV"};
 constexpr std::string_view kQwen2AudioType[] = {"qwen2_audio"}, kQwen2AudioClass[] = {"Qwen2Audio"};
 constexpr std::string_view kVoxtral[] = {"voxtral"}, kVoxtralClass[] = {"Voxtral"};
 constexpr std::string_view kUnlimitedOcr[] = {"unlimited_ocr", "unlimited-ocr"};
@@ -76,7 +87,7 @@ constexpr std::string_view kVibeVoice[] = {"vibevoice"}, kVibeVoiceClass[] = {"V
 // clang-format off
 constexpr Layout kLayouts[] = {
     {"llava", kLlava, kLlavaClass, {kText, "llama"}, kClipVision},
-    {"gemma3", kGemma3, kGemma3Class, {kText, "gemma3_text", kFixed}, kSiglipVision},
+    {"gemma3", kGemma3, kGemma3Class, {kText, "gemma3_text", kFixed}, kSiglipVision, kImageSeesItself},
     {"gemma4", kGemma4, kGemma4Class, {kText, "gemma4_text", kFixed}, kGemma4Others},
     {"mistral3", kMistral3, kMistral3Class, {kText, "mistral"}, kPixtralVision},
     {"git", kGit, kGitClass, {{}, "git", kFixed}, kGitVision},
@@ -92,7 +103,8 @@ constexpr Layout kLayouts[] = {
     {"qwen3_5_moe", kQwen35Moe, kQwen35MoeClass, {kText, "qwen3_5_moe_text", kFixed}, kQwen35MoeVision},
     {"kimi_k25", kKimiK25, kKimiK25Class, {kText, "deepseek_v3"}, kKimiK25Vision},
     {"kimi_k3", kKimiK3, kKimiK3Class, {kText, "kimi_linear"}, kKimiK3Vision},
-    {"minicpmv4_6", kMiniCpm, kMiniCpmClass, {kText, "qwen3_5_text"}, kMiniCpmVision},
+    {"minicpmv", kMiniCpm, kMiniCpmClass, {}, kMiniCpmVision},
+    {"minicpmv4_6", kMiniCpm46, kMiniCpm46Class, {kText, "qwen3_5_text"}, kMiniCpm46Vision},
     {"qwen2_audio", kQwen2AudioType, kQwen2AudioClass, {kText, "qwen2"}, kQwen2Audio},
     {"voxtral", kVoxtral, kVoxtralClass, {kText, "llama"}, kVoxtralAudio},
     {"unlimited_ocr", kUnlimitedOcr, kUnlimitedOcrClass, {kLanguage, "unlimited_ocr_text", kFixed, kUnlimitedOcrTop},

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "plan/config_keys.h"
+#include "posenc/plan.h"
 
 namespace posenc::plan {
 
@@ -25,9 +26,16 @@ struct TextPlace {
 };
 
 struct OtherPlace {
-  std::string_view object;
+  std::string_view object;  // a key, or keys on the way down: "vision_config/width/sam_vit_b"
   std::string_view type = {};
   TypeRule rule = TypeRule::own;
+  bool is_sign = false;  // not an object: its presence says that there is such a stack, which nothing describes
+};
+
+// What an image in the prompt changes in the mask of a causal text stack.
+struct ImageMask {
+  MaskKind kind = MaskKind::causal;
+  std::string_view detail = {};  // empty: nothing
 };
 
 struct Layout {
@@ -36,6 +44,7 @@ struct Layout {
   Names class_stems;  // "Llava" of LlavaForConditionalGeneration
   TextPlace text;
   std::span<const OtherPlace> others;
+  ImageMask image = {};
 };
 
 // The row of an outermost model type, or of a class name where a file has no model_type; null when there is none.

@@ -131,6 +131,10 @@ void ConfigScope::fail_missing(const Key& key) {
   reader_.fail(std::move(error));
 }
 
+void ConfigScope::require(const Key& key) {
+  if (!peek(key)) fail_missing(key);
+}
+
 Sourced<std::int64_t> ConfigScope::required_integer(const Key& key, Bounds bounds) {
   Setting<std::int64_t> setting = integer(key, bounds);
   if (!setting.value) fail_missing(key);

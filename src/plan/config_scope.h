@@ -44,6 +44,7 @@ class ConfigScope {
   Setting<bool> flag(const Key& key);
 
   // The same, and an error where there is no value.
+  void require(const Key& key);
   Sourced<std::int64_t> required_integer(const Key& key, Bounds bounds);
   Sourced<double> required_number(const Key& key);
   Sourced<double> required_positive(const Key& key);  // above 0

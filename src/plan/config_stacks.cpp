@@ -165,6 +165,15 @@ void warn_of_repeated_keys(ConfigReader& reader, const JsonValue& text_config) {
 
 // ---- the stacks ----
 
+// What causal_attn: false and block_size make of the mask is written nowhere that this library could follow.
+bool decides_mask(ConfigScope& scope) {
+  const Setting<bool> causal = scope.flag(keys::kCausalAttn);
+  if (!causal.value || *causal.value) return true;
+  scope.reader().warn("undecided", fmt::format(FMT_COMPILE("{} is false: what a token sees then is not known."), causal.from),
+                      {causal.from});
+  return false;
+}
+
 void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, const Family& family,
                      Plan& plan) {
   const bool by_class = text.names.model_type.empty() && !family.model_types.empty();
@@ -175,8 +184,10 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
                         .architecture = text.names.architecture,
                         .top_keys = text.is_inner ? wrapper.layout->text.top_keys : Names{}};
   std::vector<TextStack> stacks = read_family_stacks(reader, of);
-  if (text.is_inner) warn_of_repeated_keys(reader, text.object);
-  plan.known = std::ranges::all_of(stacks, &TextStack::known);
+  // Of a wrapper that is not known nobody can say what its top-level keys are for.
+  if (text.is_inner && wrapper.known) warn_of_repeated_keys(reader, text.object);
+  ConfigScope scope(reader, text.object, family, model_type);
+  plan.known = decides_mask(scope) && std::ranges::all_of(stacks, &TextStack::known);
   const Sourced<std::int64_t>& length = stacks.front().trained_length;
   if (length.value > 0) plan.trained_length = length.value;
   plan.sources.push_back({"/trained_length", length.from});
@@ -184,6 +195,19 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
     plan.stacks.push_back(std::move(stack.stack));
     std::ranges::move(stack.sources, std::back_inserter(plan.sources));
   }
+}
+
+// What stands at "a/b/c"; objects on the way are entered.
+std::optional<Place> place_at(ConfigReader& reader, std::string_view path) {
+  JsonValue parent = reader.root();
+  for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/')) {
+    const auto next = object_at(reader, parent, path.substr(0, slash));
+    if (!next) return {};
+    reader.enter(next->value);
+    parent = next->value;
+    path.remove_prefix(slash + 1);
+  }
+  return reader.look(parent, path);
 }
 
 void read_unknown_text(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
@@ -197,8 +221,23 @@ void read_unknown_text(ConfigReader& reader, const Wrapper& wrapper, const TextC
 
 void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
   for (const OtherPlace& other : layout.others) {
-    if (const auto object = object_at(reader, reader.root(), other.object))
-      read_other_stack(reader, *object, other, plan);
+    const auto place = place_at(reader, other.object);
+    if (!place || reader.failed()) continue;
+    if (place->value.kind() == JsonKind::object) {
+      read_other_stack(reader, *place, other, plan);
+    } else if (other.is_sign && !place->value.is_null()) {
+      name_unread_stack(reader, *place, other, plan);
+    }
+  }
+}
+
+void note_image_mask(const ImageMask& image, Plan& plan) {
+  const auto sees = [](const Stack& stack) { return stack.name == "vision"; };
+  if (image.detail.empty() || plan.stacks.empty() || std::ranges::none_of(plan.stacks, sees)) return;
+  for (LayerPlan& layer : plan.stacks.front().layers) {
+    if (layer.kind != LayerKind::attention || layer.mask.kind != MaskKind::causal) continue;
+    layer.mask.kind = image.kind;
+    layer.mask.detail = image.detail;
   }
 }
 
@@ -230,6 +269,7 @@ void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
     read_text_class(reader, wrapper, text, *text.family, plan);
   }
   read_others(reader, *wrapper.layout, plan);
+  note_image_mask(wrapper.layout->image, plan);
 }
 
 }  // namespace posenc::plan

@@ -2,12 +2,50 @@
 
 #include <fmt/compile.h>
 
-namespace posenc::plan {
+#include <string>
 
-void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlace&, Plan& plan) {
-  reader.warn("stack-not-read", fmt::format(FMT_COMPILE("{} describes a stack that is not read."), object.from),
-              {object.from});
+#include "plan/config_scope.h"
+#include "plan/config_stacks.h"
+#include "plan/convolution_stacks.h"
+#include "plan/tower.h"
+#include "plan/tower_stack.h"
+
+namespace posenc::plan {
+namespace {
+
+void warn_undecided(ConfigReader& reader, const Place& object, std::string_view type, std::string_view what,
+                    Plan& plan) {
+  const std::string shown = type.empty() ? object.from : fmt::format(FMT_COMPILE("{} ({})"), object.from, type);
+  reader.warn("undecided", fmt::format(FMT_COMPILE("{}: {}: nothing decides it."), shown, what), {object.from});
   plan.known = false;
+}
+
+std::string type_of(ConfigReader& reader, const Place& object, const OtherPlace& place) {
+  if (place.rule == TypeRule::fixed) return std::string(place.type);
+  const ClassNames names = read_class_names(reader, object.value);
+  return names.model_type.empty() ? std::string(place.type) : names.model_type;
+}
+
+}  // namespace
+
+void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, Plan& plan) {
+  const std::string type = type_of(reader, object, place);
+  if (const Tower* tower = find_tower(type)) {
+    ConfigScope scope(reader, object.value, tower->family, tower->family.name);
+    read_tower_stack(scope, *tower, plan);
+    if (!tower->undecided.empty()) warn_undecided(reader, object, type, tower->undecided, plan);
+  } else if (const Convolutions* convolutions = find_convolutions(type)) {
+    ConfigScope scope(reader, object.value, convolutions->family, convolutions->family.name);
+    read_convolution_stacks(scope, *convolutions, plan);
+  } else {
+    warn_undecided(reader, object, type, "the whole stack, of a type that is not known here", plan);
+  }
+}
+
+void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace& place, Plan& plan) {
+  reader.mark_read(sign);
+  warn_undecided(reader, sign, place.type, "a stack of which the file says no more", plan);
+  plan.stacks.push_back({.name = std::string(place.type), .input = {}, .layers = {}});
 }
 
 }  // namespace posenc::plan

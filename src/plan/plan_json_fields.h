@@ -78,7 +78,7 @@ void fields(auto& v, Is<FactorListScaling> auto& s) { v.field("factors", s.facto
 // ---- input ----
 
 void fields(auto& v, Is<LearnedInput> auto& s) {
-  v.field("positions", s.positions, at_least(1));
+  v.field("positions", s.positions, at_least(0));
   v.field("offset", s.offset);
   v.nullable("token_types", s.token_types, at_least(1));
   v.field("embedding_multiplier", s.embedding_multiplier);

@@ -96,7 +96,9 @@ std::vector<Bad> bad_axes() {
       {axes({{"t", "h"}, {0, 1, 2, 0}}), "axes.of_pair[2]", "2"},
       {axes({{"t", "h"}, {0, 1, 1, -1}}), "axes.of_pair[3]", "-1"},
       {axes({{"t", "h", "w"}, {0, 1, 2, 0}}, Ladder::per_axis), "dim", "8"},
-      {axes({{"h", "w"}, {0, 1, 0, 1}}, Ladder::per_axis), "axes.of_pair[1]", "1"},
+      {axes({{"h", "w"}, {0, 0, 1, 0}}, Ladder::per_axis), "axes.of_pair[3]", "0"},
+      {axes({{"h", "w"}, {0, 1, 1, 0}}, Ladder::per_axis), "axes.of_pair[2]", "1"},
+      {axes({{"h", "w"}, {0, 1, 0, 1}}, Ladder::dealt), "axes.of_pair[1]", "1"},
       {axes({{"h", "w"}, {}}, Ladder::dealt), "axes.of_pair[2]", "0"},
   };
 }

@@ -43,6 +43,15 @@ Rope axial(std::int64_t dim, double base, std::vector<std::string> names, Ladder
   return rope;
 }
 
+Rope alternating(std::int64_t dim, double base, std::vector<std::string> names) {
+  Rope rope = axial(dim, base, std::move(names), Ladder::per_axis);
+  const auto axes = static_cast<std::int32_t>(rope.axes.names.size());
+  for (std::size_t p = 0; p < rope.axes.of_pair.size(); ++p) {
+    rope.axes.of_pair[p] = static_cast<std::int32_t>(p) % axes;
+  }
+  return rope;
+}
+
 Case dynamic(std::optional<std::int64_t> length) {
   return {rope_of(8, 1e4, DynamicScaling{.factor = 2, .max_position_embeddings = 64}), length};
 }
@@ -88,6 +97,7 @@ const std::map<std::string, Case>& cases() {
       {"default_base_1", {rope_of(4, 1)}},
       {"per_axis_2", {axial(8, 1e4, {"h", "w"}, Ladder::per_axis)}},
       {"per_axis_3", {axial(12, 100, {"t", "h", "w"}, Ladder::per_axis)}},
+      {"per_axis_alternating", {alternating(8, 1e4, {"w", "h"})}},
       {"dealt_2", {axial(8, 1e4, {"h", "w"}, Ladder::dealt)}},
       {"linear", {rope_of(8, 1e4, LinearScaling{3})}},
       {"linear_below_1", {rope_of(8, 1e4, LinearScaling{0.7})}},

@@ -28,8 +28,11 @@ struct Column {
 
 const Rope* first_rope(const LayerPlan& layer) { return layer.rotate.empty() ? nullptr : &rope(layer.rotate.front()); }
 
+// A count of which 0 says that it is not known.
+std::string known_count(std::int64_t n) { return n == 0 ? "?" : fmt::format("{}", n); }
+
 std::string pair_of(std::int64_t a, std::int64_t b) {
-  return a == b ? fmt::format("{}", a) : fmt::format("{}/{}", a, b);
+  return a == b ? known_count(a) : fmt::format("{}/{}", known_count(a), known_count(b));
 }
 
 std::vector<Column> columns_for(const Stack& stack, std::int64_t widest_selection) {
@@ -53,7 +56,7 @@ std::vector<Column> columns_for(const Stack& stack, std::int64_t widest_selectio
       {"", [](const Group& g) { return g.label; }, 9},
       {"layers", layers, 9},
       {"kind", [](const Group& g) { return kind_text(g.layer->kind); }, 4},
-      {"heads/kv", of_layer([](L l) { return fmt::format("{}/{}", l.heads, l.kv_heads); }), 5},
+      {"heads/kv", of_layer([](L l) { return known_count(l.heads) + "/" + known_count(l.kv_heads); }), 5},
       {"dim", of_layer([](L l) { return pair_of(l.head_dim, l.value_dim); }), 3},
       {"rotates", of_rope([](R r) { return channels_text(r); }), 9},
       {"pairing", of_rope([](R r) { return pairing_text(r.pairing); }), 9},
@@ -218,6 +221,7 @@ void add_stack(Page& page, const Plan& plan, const Stack& stack) {
   page.line(page.paint(Style::bold, shorten(printable(stack.name), 40)) + ": " + layer_count(stack) + kinds);
   if (!groups.empty()) add_table(page, stack, groups);
   if (groups.size() > 1) add_pattern(page, stack, groups);
+  if (groups.empty()) return page.entry(2, "layers", kTextAt, "not known");
   page.blank();
   add_stages(page, plan, stack, groups);
   const std::vector<RopeOf> ropes = different_ropes(groups);

@@ -113,6 +113,7 @@ std::string input_text(const InputScheme& input) {
           [](const LearnedInput& in) {
             const std::string row = in.offset == 0 ? "" : fmt::format("; token i takes row i + {}", in.offset);
             const std::string types = in.token_types ? fmt::format("; and one of {} segments", *in.token_types) : "";
+            if (in.positions == 0) return std::string("a learned table is added, of a size that is not known");
             return fmt::format("a learned table of {} positions is added{}{}{}", in.positions,
                                multiplier_text(in.embedding_multiplier), row, types);
           },
