@@ -24,25 +24,38 @@ CLASSES = {
     "cohere2": "Cohere2Config",
     "deepseek_v2": "DeepseekV2Config",
     "deepseek_v3": "DeepseekV3Config",
+    "deepseek_v32": "DeepseekV32Config",
+    "deepseek_v4": "DeepseekV4Config",
     "exaone4": "Exaone4Config",
     "gemma": "GemmaConfig",
     "gemma2": "Gemma2Config",
     "gemma3": "Gemma3TextConfig",
     "gemma3_text": "Gemma3TextConfig",
+    "gemma4": "Gemma4TextConfig",
+    "gemma4_text": "Gemma4TextConfig",
     "glm": "GlmConfig",
     "glm4": "Glm4Config",
     "glm4_moe": "Glm4MoeConfig",
+    "glm4v": "Glm4vTextConfig",
+    "glm4v_text": "Glm4vTextConfig",
+    "glm_moe_dsa": "GlmMoeDsaConfig",
     "gpt_neox": "GPTNeoXConfig",
     "gpt_oss": "GptOssConfig",
     "gptj": "GPTJConfig",
     "granite": "GraniteConfig",
     "granitemoe": "GraniteMoeConfig",
     "kimi_k2": "DeepseekV3Config",  # its files declare DeepseekV3ForCausalLM
+    "kimi_linear": "KimiLinearConfig",
     "llama": "LlamaConfig",
     "llama4": "Llama4TextConfig",
     "llama4_text": "Llama4TextConfig",
+    "minicpm3": "MiniCPM3Config",
+    "minimax_m3": "MiniMaxM3VLTextConfig",  # not registered; the class reads these very keys
+    "minimax_m3_vl_text": "MiniMaxM3VLTextConfig",
     "mistral": "MistralConfig",
     "mixtral": "MixtralConfig",
+    "mllama": "MllamaTextConfig",
+    "mllama_text_model": "MllamaTextConfig",
     "olmo": "OlmoConfig",
     "olmo2": "Olmo2Config",
     "olmo3": "Olmo3Config",
@@ -50,11 +63,28 @@ CLASSES = {
     "phi": "PhiConfig",
     "phi3": "Phi3Config",
     "qwen2": "Qwen2Config",
+    "qwen2_5_vl": "Qwen2_5_VLTextConfig",
+    "qwen2_5_vl_text": "Qwen2_5_VLTextConfig",
     "qwen2_moe": "Qwen2MoeConfig",
+    "qwen2_vl": "Qwen2VLTextConfig",
+    "qwen2_vl_text": "Qwen2VLTextConfig",
     "qwen3": "Qwen3Config",
+    "qwen3_5": "Qwen3_5TextConfig",
+    "qwen3_5_moe": "Qwen3_5MoeTextConfig",
+    "qwen3_5_moe_text": "Qwen3_5MoeTextConfig",
+    "qwen3_5_text": "Qwen3_5TextConfig",
     "qwen3_moe": "Qwen3MoeConfig",
+    "qwen3_vl": "Qwen3VLTextConfig",
+    "qwen3_vl_moe": "Qwen3VLMoeTextConfig",
+    "qwen3_vl_moe_text": "Qwen3VLMoeTextConfig",
+    "qwen3_vl_text": "Qwen3VLTextConfig",
     "smollm3": "SmolLM3Config",
     "stablelm": "StableLmConfig",
+    "step3p5": "Step3p7TextConfig",
+    "step3p7": "Step3p7TextConfig",
+    "unlimited-ocr": "UnlimitedOcrTextConfig",
+    "unlimited_ocr": "UnlimitedOcrTextConfig",
+    "unlimited_ocr_text": "UnlimitedOcrTextConfig",
 }
 
 # Keys that bear on positions, masks, scores or the shape of a head.
@@ -71,6 +101,11 @@ KEYS = set(
     attn_temperature_tuning attn_scale floor_scale
     query_pre_attn_scalar attention_multiplier attn_logit_softcapping
     use_qk_norm qk_layernorm use_bidirectional_attention is_causal
+    full_attention_interval cross_attention_layers num_kv_shared_layers
+    global_head_dim num_global_key_value_heads attention_k_eq_v
+    index_n_heads index_head_dim index_topk index_topk_freq index_skip_topk_offset
+    index_topk_blocks index_block_size index_local_blocks
+    compress_rope_theta
     """.split()
 )
 
@@ -82,14 +117,29 @@ def own_function(cls, name):
     return ast.parse(textwrap.dedent(inspect.getsource(vars(cls)[name]))).body[0]
 
 
-def constant(node, cls):
-    """The value of a literal or of the class's default base; ValueError where it depends on the config."""
+def constant(node, cls, local=()):
+    """The value of a literal, of a local name for one, or of the class's default base; ValueError where it depends on
+    the config."""
     match node:
         case ast.Attribute(value=ast.Name(id="self"), attr="default_theta"):
             return cls.default_theta
         case ast.Subscript(value=container, slice=ast.Constant(value=key)):
             return constant(container, cls)[key]
+        case ast.Name(id=name) if name in local:
+            return constant(local[name], cls)
     return ast.literal_eval(node)
+
+
+def local_values(function):
+    """{name: tree} of what a function assigns to its local names."""
+    found = {}
+    for node in ast.walk(function) if function else ():
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value:
+                found[name] = value
+    return found
 
 
 def fallbacks(cls):
@@ -98,7 +148,7 @@ def fallbacks(cls):
 
     def add(key, node):
         try:
-            value = constant(node, cls)
+            value = constant(node, cls, local)
         except ValueError:
             return
         if found.setdefault(key, value) != value:
@@ -106,6 +156,7 @@ def fallbacks(cls):
 
     for name in ("__post_init__", "convert_rope_params_to_dict"):
         function = own_function(cls, name)
+        local = local_values(function)
         for node in ast.walk(function) if function else ():
             match node:
                 case ast.Call(
@@ -138,6 +189,9 @@ def defaults_of(cls):
     for key, value in fallbacks(cls).items():
         if values.get(key) is None:
             values[key] = value
+    parameters = values.get("rope_parameters")
+    if parameters and all(isinstance(value, dict) for value in parameters.values()):
+        del values["rope_theta"]  # each kind of layer has its own
     for canonical, declared in cls.attribute_map.items():
         values.setdefault(canonical, values.get(declared))
     return {key: value for key, value in values.items() if key in KEYS and value is not None}

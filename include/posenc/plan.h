@@ -27,6 +27,7 @@ struct Rotate {
   RotateRole role = RotateRole::main;
   std::int64_t heads = 0;
   std::variant<Rope, XPos> scheme;
+  std::int64_t offset{};  // added to every coordinate (Llama 4's patches count from 1)
   bool operator==(const Rotate&) const = default;
 };
 
@@ -63,10 +64,12 @@ struct QkNorm {
   enum class Kind : std::uint8_t { rms, l2, layer };
   enum class Order : std::uint8_t { before, after };  // the rotation
   enum class Over : std::uint8_t { head, all_heads };
+  enum class Of : std::uint8_t { queries_and_keys, keys };  // Reformer's LSH layers: keys
   Kind kind = Kind::rms;
   Order order = Order::before;
   bool weighted = true;
   Over over = Over::head;
+  Of of = Of::queries_and_keys;
   bool operator==(const QkNorm&) const = default;
 };
 
@@ -79,7 +82,10 @@ struct LayerPlan {
   std::int64_t head_dim = 0;
   std::int64_t value_dim = 0;
   std::optional<std::int64_t> kv_from;  // reuses keys and values of that layer
-  double logit_scale = 1.0;             // the final factor on q.k, every constant folded in
+  // Beside the window, keys made of so many tokens each, at the positions that are its multiples (DeepSeek V4).
+  std::optional<std::int64_t> compression{};
+  double logit_scale = 1.0;    // the final factor on q.k, every constant folded in
+  bool channel_scale = false;  // a learned factor per channel besides (Gemma 4's audio)
   std::optional<SoftCap> soft_cap;
   bool sinks = false;
   std::optional<QkNorm> qk_norm;
@@ -145,6 +151,8 @@ POSENC_API std::string_view name(SoftCap::Order order) noexcept;
 POSENC_API std::string_view name(QkNorm::Kind kind) noexcept;
 POSENC_API std::string_view name(QkNorm::Order order) noexcept;
 POSENC_API std::string_view name(QkNorm::Over over) noexcept;
+POSENC_API std::string_view name(QkNorm::Of of) noexcept;
+POSENC_API std::string_view name(AxialCombine combine) noexcept;
 POSENC_API std::string_view name(SourceKind kind) noexcept;
 
 // Layers of a stack that are equal in everything but their index.

@@ -18,6 +18,8 @@ namespace posenc {
 struct LearnedInput {
   std::int64_t positions = 0;
   std::int64_t offset = 0;
+  std::optional<std::int64_t> token_types{};  // rows of a second table, by segment (BERT)
+  double embedding_multiplier = 1.0;          // m
   bool operator==(const LearnedInput&) const = default;
 };
 
@@ -26,16 +28,30 @@ enum class SinusoidConvention : std::uint8_t { paper, tensor2tensor, musicgen, m
 struct SinusoidalInput {
   SinusoidConvention convention = SinusoidConvention::paper;
   std::int64_t offset = 0;
+  std::optional<std::int64_t> positions{};  // rows of the table (Whisper); absent: it grows
+  std::string axis{};                       // the coordinate that counts (Kimi K2.5: "t"); empty: order in the sequence
+  double embedding_multiplier = 1.0;        // m (M2M-100: sqrt(d_model))
   bool operator==(const SinusoidalInput&) const = default;
 };
 
-// A learned table per axis, added up (ViT grids, Reformer's axial tables).
+// A learned table per axis: their rows are added (Gemma 4's patches) or put side by side (Reformer).
+enum class AxialCombine : std::uint8_t { add, concatenate };
 struct AxialInput {
-  std::vector<std::int64_t> shape{};
+  std::vector<std::int64_t> shape{};  // rows, an axis each
+  AxialCombine combine = AxialCombine::add;
+  std::vector<std::int64_t> dims{};  // concatenate: channels, an axis each
   bool operator==(const AxialInput&) const = default;
 };
 
-using InputScheme = std::variant<LearnedInput, SinusoidalInput, AxialInput>;
+// Mllama: learned, gated, by the aspect ratio of an image cut into tiles; positions 0: one row a tile.
+struct TileInput {
+  std::int64_t rows = 0;       // aspect ratios, and one for none
+  std::int64_t tiles = 0;      // at most, of an image
+  std::int64_t positions = 0;  // patches of a tile, the class token included
+  bool operator==(const TileInput&) const = default;
+};
+
+using InputScheme = std::variant<LearnedInput, SinusoidalInput, AxialInput, TileInput>;
 
 // ---- score: s_ij -> s_ij + b_ij ----
 
@@ -65,8 +81,17 @@ struct ShawKeys {
 };
 
 // Transformer-XL, arXiv 1901.02860: (q_i + v) . W r(i - j) + u . k_j.
+struct Distances {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  bool operator==(const Distances&) const = default;
+};
 struct TransformerXl {
   std::int64_t clamp_length = -1;  // -1: distances are not clamped
+  bool content_bias = true;        // u
+  bool position_bias = true;       // v
+  SinusoidConvention sinusoid = SinusoidConvention::xlnet;  // of r
+  std::optional<Distances> distances{};                     // i - j for which there is a row (Gemma 4's audio)
   bool operator==(const TransformerXl&) const = default;
 };
 
@@ -88,7 +113,13 @@ struct Deberta {
   bool operator==(const Deberta&) const = default;
 };
 
-using ScoreTerm = std::variant<Alibi, T5Bias, ShawKeys, TransformerXl, XlNet, Deberta>;
+// MViT, SAM: q_i . Eh[h_i - h_j] + q_i . Ew[w_i - w_j], q without the softmax scale; arXiv 2112.01526.
+struct DecomposedHw {
+  std::int64_t rows = 0;  // of each table: 2 * side - 1
+  bool operator==(const DecomposedHw&) const = default;
+};
+
+using ScoreTerm = std::variant<Alibi, T5Bias, ShawKeys, TransformerXl, XlNet, Deberta, DecomposedHw>;
 
 // ---- value: o_i -> o_i + sum_j a_ij r(i, j) ----
 

@@ -13,6 +13,7 @@ using Names = std::span<const std::string_view>;
 
 struct Key {
   Names names;
+  std::string_view about;        // what it says, for docs/config-keys.md
   bool null_is_a_value = false;  // null switches something off; elsewhere null is the same as absent
 
   constexpr std::string_view name() const noexcept { return names.front(); }
@@ -64,7 +65,13 @@ inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window
                                                "sliding_window_attention_size"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
-inline constexpr std::string_view kLayerTypes[] = {"layer_types"};
+inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_type"};
+inline constexpr std::string_view kKindLetters[] = {"hybrid_override_pattern"};
+inline constexpr std::string_view kAttentionInterval[] = {"full_attention_interval"};
+inline constexpr std::string_view kLinearAttention[] = {"linear_attn_config"};
+inline constexpr std::string_view kBlocks[] = {"block_configs"};
+inline constexpr std::string_view kCrossLayers[] = {"cross_attention_layers"};
+inline constexpr std::string_view kPredictionLayers[] = {"num_nextn_predict_layers", "num_mtp_layers"};
 inline constexpr std::string_view kWindowPattern[] = {"sliding_window_pattern", "global_local_attention_pattern"};
 inline constexpr std::string_view kChunk[] = {"attention_chunk_size"};
 inline constexpr std::string_view kRotatingLayers[] = {"no_rope_layers"};
@@ -89,48 +96,73 @@ inline constexpr std::string_view kMultiQuery[] = {"multi_query_attention"};
 
 namespace keys {
 // ---- sizes ----
-inline constexpr Key kHeads{key_names::kHeads};
-inline constexpr Key kLayers{key_names::kLayers};
-inline constexpr Key kHidden{key_names::kHidden};
-inline constexpr Key kKvHeads{key_names::kKvHeads, true};  // as many as heads
-inline constexpr Key kHeadDim{key_names::kHeadDim, true};  // hidden size over heads
-inline constexpr Key kLength{key_names::kLength};
-inline constexpr Key kUseMla{key_names::kUseMla};
-inline constexpr Key kNopeDim{key_names::kNopeDim};
-inline constexpr Key kRopeDim{key_names::kRopeDim};
-inline constexpr Key kValueDim{key_names::kValueDim};
-inline constexpr Key kMultiQuery{key_names::kMultiQuery};
+inline constexpr Key kHeads{key_names::kHeads, "attention heads"};
+inline constexpr Key kLayers{key_names::kLayers, "layers of the stack"};
+inline constexpr Key kHidden{key_names::kHidden,
+                             "channels of the model; over heads, the channels of a head where no key gives them"};
+inline constexpr Key kKvHeads{key_names::kKvHeads, "heads of keys and values; absent or null: as many as heads", true};
+inline constexpr Key kHeadDim{key_names::kHeadDim, "channels of a head of queries and keys", true};
+inline constexpr Key kLength{key_names::kLength, "tokens that the model is for: the trained length"};
+inline constexpr Key kUseMla{key_names::kUseMla, "false: a DeepSeek model without latent attention, built like Llama"};
+inline constexpr Key kNopeDim{key_names::kNopeDim,
+                              "latent attention: channels of a head that do not turn, before those that do"};
+inline constexpr Key kRopeDim{key_names::kRopeDim, "latent attention: channels of a head that turn"};
+inline constexpr Key kValueDim{key_names::kValueDim, "latent attention: channels of a head of values"};
+inline constexpr Key kMultiQuery{key_names::kMultiQuery,
+                                 "ChatGLM: whether keys and values have heads of their own number"};
 
 // ---- rotation ----
-inline constexpr Key kBase{key_names::kBase};
-inline constexpr Key kLocalBase{key_names::kLocalBase};
-inline constexpr Key kPartialFactor{key_names::kPartialFactor};
-inline constexpr Key kRotaryDim{key_names::kRotaryDim};
-inline constexpr Key kRopeRatio{key_names::kRopeRatio};
-inline constexpr Key kOriginalRope{key_names::kOriginalRope};
-inline constexpr Key kOriginalLength{key_names::kOriginalLength};
-inline constexpr Key kRopeParameters{key_names::kRopeParameters};
-inline constexpr Key kInterleave{key_names::kInterleave};
+inline constexpr Key kBase{key_names::kBase, "the base, theta, of the rotation"};
+inline constexpr Key kLocalBase{key_names::kLocalBase, "the base of layers with a window"};
+inline constexpr Key kPartialFactor{key_names::kPartialFactor,
+                                    "the part of a head that turns: trunc(head_dim x factor) channels"};
+inline constexpr Key kRotaryDim{key_names::kRotaryDim, "channels of a head that turn"};
+inline constexpr Key kRopeRatio{key_names::kRopeRatio, "ChatGLM: the base is 10000 times this"};
+inline constexpr Key kOriginalRope{key_names::kOriginalRope,
+                                   "ChatGLM: false means another rotation, which is not known"};
+inline constexpr Key kOriginalLength{key_names::kOriginalLength,
+                                     "YaRN, LongRoPE, Llama 3: tokens of the training before the rule was applied; "
+                                     "absent: the trained length, with a warning"};
+inline constexpr Key kRopeParameters{key_names::kRopeParameters,
+                                     "the dictionary of the rotation, flat or one per layer type; beats rope_scaling"};
+inline constexpr Key kInterleave{key_names::kInterleave, "whether neighbours pair (true) or halves"};
 
 // ---- which layers, and what they see ----
-inline constexpr Key kWindow{key_names::kWindow, true};  // no window
-inline constexpr Key kUseWindow{key_names::kUseWindow};
-inline constexpr Key kMaxWindowLayers{key_names::kMaxWindowLayers};
-inline constexpr Key kLayerTypes{key_names::kLayerTypes};
-inline constexpr Key kWindowPattern{key_names::kWindowPattern};
-inline constexpr Key kChunk{key_names::kChunk, true};  // no chunks
-inline constexpr Key kRotatingLayers{key_names::kRotatingLayers};
-inline constexpr Key kNopeInterval{key_names::kNopeInterval};
-inline constexpr Key kBidirectional{key_names::kBidirectional};
-inline constexpr Key kIsCausal{key_names::kIsCausal};
+inline constexpr Key kWindow{
+    key_names::kWindow, "w: a token sees itself and w - 1 before it; null: all. At or above the trained length: none",
+    true};
+inline constexpr Key kUseWindow{key_names::kUseWindow, "false switches windows off"};
+inline constexpr Key kMaxWindowLayers{key_names::kMaxWindowLayers,
+                                      "layers from this one on have the window; Qwen2-MoE: even layers below it"};
+inline constexpr Key kLayerTypes{key_names::kLayerTypes,
+                                 "what each layer sees, or is; one entry more than layers is allowed"};
+inline constexpr Key kKindLetters{key_names::kKindLetters,
+                                  "a letter a layer: M state space, * attention, E and - none"};
+inline constexpr Key kAttentionInterval{key_names::kAttentionInterval,
+                                        "each n-th layer attends, the others are linear"};
+inline constexpr Key kLinearAttention{key_names::kLinearAttention, "a dictionary with lists of layers, counted from 1"};
+inline constexpr Key kBlocks{key_names::kBlocks,
+                             "a list of blocks: whether each attends, and how its heads are grouped"};
+inline constexpr Key kCrossLayers{key_names::kCrossLayers, "layers that attend to another stack's output"};
+inline constexpr Key kPredictionLayers{key_names::kPredictionLayers,
+                                       "layers of multi-token prediction, which lists may count too"};
+inline constexpr Key kWindowPattern{
+    key_names::kWindowPattern,
+    "n: each n-th layer is full. Letters (\"LLLG\") or a list: repeated; with letters the last layer is full"};
+inline constexpr Key kChunk{key_names::kChunk, "tokens of a chunk: keys of the own chunk only; null: none", true};
+inline constexpr Key kRotatingLayers{key_names::kRotatingLayers,
+                                     "1: this layer turns, 0: it does not. Empty is absent; one entry more is allowed"};
+inline constexpr Key kNopeInterval{key_names::kNopeInterval, "each n-th layer does not turn"};
+inline constexpr Key kBidirectional{key_names::kBidirectional, "both directions; Gemma 3 halves its window then"};
+inline constexpr Key kIsCausal{key_names::kIsCausal, "false: both directions, and a window of w is |i - j| <= w"};
 
 // ---- scores ----
-inline constexpr Key kQueryScalar{key_names::kQueryScalar};
-inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier};
-inline constexpr Key kSoftCap{key_names::kSoftCap, true};  // no cap
-inline constexpr Key kTemperature{key_names::kTemperature};
-inline constexpr Key kTemperatureScale{key_names::kTemperatureScale};
-inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor};
+inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the logit scale is 1 / sqrt of it"};
+inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier, "the logit scale"};
+inline constexpr Key kSoftCap{key_names::kSoftCap, "the cap of the scores; null: none", true};
+inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are scaled by position (Llama 4)"};
+inline constexpr Key kTemperatureScale{key_names::kTemperatureScale, "the factor of that scale"};
+inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor, "tokens from which that scale grows"};
 }  // namespace keys
 
 }  // namespace posenc::plan

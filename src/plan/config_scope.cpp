@@ -21,10 +21,14 @@ std::vector<Place> ConfigScope::candidates(const Key& key) {
     return std::ranges::find(family_.own_names, name) != family_.own_names.end();
   });
   std::vector<Place> found;
-  for (std::string_view name : names) {
-    auto place = reader_.look(object_, name);
+  const auto look = [&](const io::JsonValue& object, std::string_view name) {
+    auto place = reader_.look(object, name);
     if (place && (!place->value.is_null() || key.null_is_a_value)) found.push_back(std::move(*place));
+  };
+  for (std::string_view name : names) {
+    if (std::ranges::find(top_names_, name) != top_names_.end()) look(reader_.root(), name);
   }
+  for (std::string_view name : names) look(object_, name);
   return found;
 }
 

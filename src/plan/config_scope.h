@@ -21,6 +21,9 @@ class ConfigScope {
   // Class defaults are looked up under `model_type`.
   ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family, std::string_view model_type);
 
+  // Keys that stand at the top of the file where the top has them, and not in the object.
+  void read_at_top(Names names) { top_names_ = names; }
+
   ConfigReader& reader() const noexcept { return reader_; }
   const Family& family() const noexcept { return family_; }
   const io::JsonValue& object() const noexcept { return object_; }
@@ -47,6 +50,7 @@ class ConfigScope {
   io::JsonValue object_;
   const Family& family_;
   std::string_view model_type_;
+  Names top_names_;
   std::vector<std::unique_ptr<io::JsonDocument>> defaults_;  // keep the values of class defaults alive
 };
 

@@ -50,6 +50,7 @@ std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {
     out += fmt::format(FMT_COMPILE(", scale base {}"), xpos->scale_base);
   }
   if (rope.axes != AxisMap{}) out += fmt::format(FMT_COMPILE(", axes {}"), axes(rope));
+  if (rotate.offset != 0) out += fmt::format(FMT_COMPILE(", positions + {}"), rotate.offset);
   if (rope.ladder != Ladder::shared) out += fmt::format(FMT_COMPILE(", ladder {}"), name(rope.ladder));
   return out;
 }
@@ -73,6 +74,7 @@ std::string heads(const LayerPlan& layer) {
     out += fmt::format(FMT_COMPILE(", values of {} channels"), size(layer.value_dim));
   }
   if (layer.kv_from) out += fmt::format(FMT_COMPILE(", keys and values of layer {}"), *layer.kv_from);
+  if (layer.compression) out += fmt::format(FMT_COMPILE(", also keys of {} tokens each"), *layer.compression);
   return out;
 }
 
@@ -88,6 +90,7 @@ std::string mask(const Mask& mask) {
 
 std::string logits(const LayerPlan& layer) {
   std::string out = fmt::format(FMT_COMPILE("scale {}"), layer.logit_scale);
+  if (layer.channel_scale) out += " and a learned one per channel";
   if (layer.soft_cap) {
     const bool after = layer.soft_cap->order == SoftCap::Order::after_bias;
     out += fmt::format(FMT_COMPILE(", soft cap {} {} the bias"), layer.soft_cap->cap, after ? "after" : "before");
@@ -97,9 +100,10 @@ std::string logits(const LayerPlan& layer) {
 }
 
 std::string norm(const QkNorm& norm) {
-  return fmt::format(FMT_COMPILE("{} {} the rotation, {} weights, over {}"), name(norm.kind), name(norm.order),
+  return fmt::format(FMT_COMPILE("{} {} the rotation, {} weights, over {}{}"), name(norm.kind), name(norm.order),
                      norm.weighted ? "with" : "without",
-                     norm.over == QkNorm::Over::head ? "each head" : "all heads at once");
+                     norm.over == QkNorm::Over::head ? "each head" : "all heads at once",
+                     norm.of == QkNorm::Of::keys ? ", of keys only" : "");
 }
 
 void add_run(TextLines& lines, const Stack& stack, const LayerRun& run, std::optional<std::int64_t> length) {

@@ -1,4 +1,4 @@
-// What a family of models does with positions, as data: one row per family in families.cpp.
+// What a family of models does with positions, as data: one row per family in families_*.cpp.
 //
 // A row says which rule holds where the config leaves a choice to the class; the rules themselves are in
 // attention_shape, layer_pattern, rope_draft and text_stack. A new family is a row, unless it needs a new rule.
@@ -30,6 +30,15 @@ enum class BaseRule : std::uint8_t {
   class_own,  // no key: the class fixes it (GPT-J)
 };
 
+// Which layers attend.
+enum class Kinds : std::uint8_t {
+  attention,  // all
+  listed,     // layer_types, or letters (hybrid_override_pattern), or each n-th (full_attention_interval); else none
+  numbered,   // linear_attn_config: full_attn_layers and kda_layers, counted from 1
+  blocks,     // block_configs: no_op leaves a block without attention
+  crossing,   // all; cross_attention_layers look at another sequence
+};
+
 // Which layers see a window, or chunks.
 enum class Windows : std::uint8_t {
   none,
@@ -44,6 +53,7 @@ enum class Windows : std::uint8_t {
 // Which layers turn.
 enum class Turning : std::uint8_t {
   every_layer,
+  no_layer,
   listed,                 // no_rope_layers (1: turns), or all but each n-th: no_rope_layer_interval
   sliding_layers,         // those with a window (Cohere 2)
   sliding_or_windowless,  // the same, and all of them when the model has no window (EXAONE 4)
@@ -83,6 +93,9 @@ struct Family {
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool yarn_means_longrope = false;  // Phi-3's first files
 
+  Kinds kinds = Kinds::attention;
+  LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
+
   Turning turning = Turning::every_layer;
   Windows windows = Windows::none;
   bool window_switch = false;  // use_sliding_window must be true
@@ -102,10 +115,10 @@ struct Family {
 // The family of a model_type, or of a class name where a file has no model_type; null when there is none.
 const Family* find_family(std::string_view model_type) noexcept;
 const Family* find_family_of_class(std::string_view architecture) noexcept;
-// Whether `architecture` is one of the family's classes: a stem and a known ending.
+// Whether `architecture` is a class of these stems, of this family: a stem and a known ending.
+bool is_class(Names stems, std::string_view architecture) noexcept;
 bool has_class(const Family& family, std::string_view architecture) noexcept;
 
-std::span<const Family> families() noexcept;
 // The source of what a row decides: "default: the llama family".
 std::string family_default(const Family& family);
 

@@ -6,6 +6,9 @@
 #include <functional>
 #include <utility>
 
+#include "plan/layer_kinds.h"
+#include "plan/layer_lists.h"
+
 namespace posenc::plan {
 namespace {
 
@@ -52,31 +55,16 @@ std::optional<LayerType> type_at(ConfigReader& reader, const JsonValue& entry) {
   return type;
 }
 
-// A list of one entry per layer, or one more. Nothing when it is absent or empty.
-std::optional<std::pair<Place, std::vector<JsonValue>>> layer_list(ConfigScope& scope, const Key& key,
-                                                                   std::int64_t layers) {
-  const auto place = scope.peek(key);
-  if (!place) return {};
-  auto entries = scope.reader().list(*place);
-  if (!entries || entries->empty()) return {};
-  const auto count = static_cast<std::int64_t>(entries->size());
-  if (count != layers && count != layers + 1) {
-    scope.reader().fail(*place, ErrorKind::length_mismatch,
-                        fmt::format(FMT_COMPILE("{} entries, one for each layer"), layers),
-                        fmt::format(FMT_COMPILE("{} entries; one more than layers is allowed"), count));
-    return {};
-  }
-  scope.reader().mark_read(*place);
-  entries->erase(entries->begin() + layers, entries->end());
-  return std::pair{*place, std::move(*entries)};
-}
-
 std::optional<Sourced<Types>> listed_types(ConfigScope& scope, std::int64_t layers) {
-  const auto list = layer_list(scope, keys::kLayerTypes, layers);
+  const auto list = read_layer_list(scope, keys::kLayerTypes, layers);
   if (!list) return {};
-  Sourced<Types> types{{}, list->first.from};
-  for (const JsonValue& entry : list->second)
-    types.value.push_back(type_at(scope.reader(), entry).value_or(LayerType::full));
+  Sourced<Types> types{{}, list->place.from};
+  // Where the list says the kinds of layers too (layer_kinds), other names than these are full layers.
+  const bool has_kinds = scope.family().kinds == Kinds::listed;
+  for (const JsonValue& entry : list->entries) {
+    const auto type = has_kinds && !layer_type(entry.text()) ? LayerType::full : type_at(scope.reader(), entry);
+    types.value.push_back(type.value_or(LayerType::full));
+  }
   return types;
 }
 
@@ -184,19 +172,12 @@ Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
   return limit;
 }
 
-// 1 and true: this layer turns.
-bool turns_at(ConfigReader& reader, const JsonValue& entry) {
-  const Place place{entry, entry.pointer()};
-  if (entry.kind() == JsonKind::boolean) return reader.boolean(place).value_or(true);
-  return reader.integer(place, {0, 1}).value_or(1) == 1;
-}
-
 void read_turning_list(ConfigScope& scope, LayerPattern& pattern) {
   const auto layers = static_cast<std::int64_t>(pattern.layers.size());
-  if (const auto list = layer_list(scope, keys::kRotatingLayers, layers)) {
+  if (const auto list = read_layer_list(scope, keys::kRotatingLayers, layers)) {
     for (std::size_t i = 0; i < pattern.layers.size(); ++i)
-      pattern.layers[i].turns = turns_at(scope.reader(), list->second[i]);
-    pattern.turning_from = list->first.from;
+      pattern.layers[i].turns = is_marked(scope.reader(), list->entries[i]);
+    pattern.turning_from = list->place.from;
     return;
   }
   const Sourced<std::int64_t> interval = scope.required_integer(keys::kNopeInterval, kCounts);
@@ -211,6 +192,17 @@ void let_sliding_layers_turn(ConfigScope& scope, LayerPattern& pattern) {
     layer.turns = all || (layer.type == LayerType::sliding && pattern.window.value);
   }
   pattern.turning_from = pattern.window.value ? pattern.types_from : pattern.window.from;
+}
+
+// Layers that look at another sequence do not turn; layers without attention have no other trait.
+void set_kinds(Sourced<std::vector<LayerKind>> kinds, LayerPattern& pattern) {
+  for (std::size_t i = 0; i < std::min(pattern.layers.size(), kinds.value.size()); ++i) {
+    LayerTraits& layer = pattern.layers[i];
+    if (!attends(kinds.value[i])) layer = {};
+    layer.kind = kinds.value[i];
+    if (layer.kind != LayerKind::attention) layer.turns = false;
+  }
+  pattern.kinds_from = std::move(kinds.from);
 }
 
 }  // namespace
@@ -240,6 +232,8 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   if (turning == Turning::sliding_layers || turning == Turning::sliding_or_windowless) {
     let_sliding_layers_turn(scope, pattern);
   }
+  if (turning == Turning::no_layer) std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.turns = false; });
+  set_kinds(read_layer_kinds(scope, layers), pattern);
   return pattern;
 }
 

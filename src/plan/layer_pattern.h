@@ -9,6 +9,7 @@
 
 #include "plan/config_scope.h"
 #include "plan/sourced.h"
+#include "posenc/plan.h"
 
 namespace posenc::plan {
 
@@ -19,6 +20,7 @@ std::string_view name(LayerType type) noexcept;
 std::optional<LayerType> layer_type(std::string_view name) noexcept;
 
 struct LayerTraits {
+  LayerKind kind = LayerKind::attention;
   LayerType type = LayerType::full;
   bool turns = true;
   bool operator==(const LayerTraits&) const = default;
@@ -26,14 +28,14 @@ struct LayerTraits {
 
 struct LayerPattern {
   std::vector<LayerTraits> layers;
+  std::string kinds_from;
   std::string types_from;
   std::string turning_from;
   Setting<std::int64_t> window;  // tokens that a sliding layer sees, itself included
   Setting<std::int64_t> chunk;   // tokens of a chunk
 };
 
-// Layers are counted from 0. Lists may have one entry more than there are layers (multi-token prediction), and an empty
-// list is the same as none.
+// Layers are counted from 0. An empty list is the same as none.
 LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers);
 
 }  // namespace posenc::plan

@@ -32,7 +32,7 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
   if (!rule) return;
   if (!rule->switch_key.empty()) {
     const std::string_view names[] = {rule->switch_key};
-    const Setting<bool> on = scope.flag(Key{names});
+    const Setting<bool> on = scope.flag(Key{names, {}});
     scores.qk_norm_from = on.from;
     if (!on.value || !*on.value) return;
   }

@@ -80,14 +80,29 @@ void fields(auto& v, Is<FactorListScaling> auto& s) { v.field("factors", s.facto
 void fields(auto& v, Is<LearnedInput> auto& s) {
   v.field("positions", s.positions, at_least(1));
   v.field("offset", s.offset);
+  v.nullable("token_types", s.token_types, at_least(1));
+  v.field("embedding_multiplier", s.embedding_multiplier);
 }
 
 void fields(auto& v, Is<SinusoidalInput> auto& s) {
   v.field("convention", s.convention);
   v.field("offset", s.offset);
+  v.nullable("positions", s.positions, at_least(1));
+  v.text("axis", s.axis);
+  v.field("embedding_multiplier", s.embedding_multiplier);
 }
 
-void fields(auto& v, Is<AxialInput> auto& s) { v.field("shape", s.shape, at_least(1)); }
+void fields(auto& v, Is<AxialInput> auto& s) {
+  v.field("shape", s.shape, at_least(1));
+  v.field("combine", s.combine);
+  v.field("dims", s.dims, at_least(1));
+}
+
+void fields(auto& v, Is<TileInput> auto& s) {
+  v.field("rows", s.rows, at_least(1));
+  v.field("tiles", s.tiles, at_least(1));
+  v.field("positions", s.positions, at_least(0));
+}
 
 // ---- score ----
 
@@ -110,7 +125,18 @@ void fields(auto& v, Is<ShawKeys> auto& s) {
   v.field("right", s.right, at_least(0));
 }
 
-void fields(auto& v, Is<TransformerXl> auto& s) { v.field("clamp_length", s.clamp_length, at_least(-1)); }
+void fields(auto& v, Is<Distances> auto& s) {
+  v.field("low", s.low);
+  v.field("high", s.high);
+}
+
+void fields(auto& v, Is<TransformerXl> auto& s) {
+  v.field("clamp_length", s.clamp_length, at_least(-1));
+  v.field("content_bias", s.content_bias);
+  v.field("position_bias", s.position_bias);
+  v.field("sinusoid", s.sinusoid);
+  v.nullable("distances", s.distances);
+}
 
 void fields(auto& v, Is<XlNet> auto& s) {
   v.field("clamp_length", s.clamp_length, at_least(-1));
@@ -125,6 +151,8 @@ void fields(auto& v, Is<Deberta> auto& s) {
   v.field("position_to_position", s.position_to_position);
   v.field("shared_projection", s.shared_projection);
 }
+
+void fields(auto& v, Is<DecomposedHw> auto& s) { v.field("rows", s.rows, at_least(1)); }
 
 // ---- value ----
 
@@ -166,6 +194,7 @@ void fields(auto& v, Is<QkNorm> auto& s) {
   v.field("order", s.order);
   v.field("weighted", s.weighted);
   v.field("over", s.over);
+  v.field("of", s.of);
 }
 
 void fields(auto& v, Is<Mask> auto& s) {
@@ -182,7 +211,9 @@ void attention_fields(auto& v, Is<LayerPlan> auto& s) {
   v.field("head_dim", s.head_dim, at_least(0));
   v.field("value_dim", s.value_dim, at_least(0));
   v.nullable("kv_from", s.kv_from, at_least(0));
+  v.nullable("compression", s.compression, at_least(1));
   v.field("logit_scale", s.logit_scale);
+  v.field("channel_scale", s.channel_scale);
   v.nullable("soft_cap", s.soft_cap);
   v.field("sinks", s.sinks);
   v.nullable("qk_norm", s.qk_norm);

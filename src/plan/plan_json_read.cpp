@@ -137,6 +137,11 @@ std::optional<Rotate> ObjectReader::read_rotate() {
       reading_.fail(*ladder, ErrorKind::out_of_range, "per_axis or dealt", "a shared ladder is not written");
     }
   }
+  std::int64_t offset = 0;
+  if (const auto given = member("offset")) {
+    read(*given, offset, {});
+    if (!failed() && offset == 0) reading_.fail(*given, ErrorKind::out_of_range, "an integer other than 0");
+  }
   if (is_xpos) field("scale_base", scale_base, above(0));
   field("inv_freq", inv_freq);
   finish();
@@ -148,8 +153,8 @@ std::optional<Rotate> ObjectReader::read_rotate() {
   }
   require_frequencies(reading_, *member("attention_factor"), attention_factor, *member("inv_freq"), inv_freq, rope);
   if (failed()) return std::nullopt;
-  if (is_xpos) return Rotate{role, heads, XPos{std::move(rope), scale_base}};
-  return Rotate{role, heads, std::move(rope)};
+  if (is_xpos) return Rotate{role, heads, XPos{std::move(rope), scale_base}, offset};
+  return Rotate{role, heads, std::move(rope), offset};
 }
 
 namespace {

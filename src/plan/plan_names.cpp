@@ -12,6 +12,8 @@ std::string_view name(SoftCap::Order order) noexcept { return plan::enum_name(or
 std::string_view name(QkNorm::Kind kind) noexcept { return plan::enum_name(kind); }
 std::string_view name(QkNorm::Order order) noexcept { return plan::enum_name(order); }
 std::string_view name(QkNorm::Over over) noexcept { return plan::enum_name(over); }
+std::string_view name(QkNorm::Of of) noexcept { return plan::enum_name(of); }
+std::string_view name(AxialCombine combine) noexcept { return plan::enum_name(combine); }
 std::string_view name(SourceKind kind) noexcept { return plan::enum_name(kind); }
 
 }  // namespace posenc

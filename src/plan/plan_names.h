@@ -63,6 +63,14 @@ struct EnumNames<QkNorm::Over> {
   static constexpr Names<2> kNames{"head", "all_heads"};
 };
 template <>
+struct EnumNames<QkNorm::Of> {
+  static constexpr Names<2> kNames{"queries_and_keys", "keys"};
+};
+template <>
+struct EnumNames<AxialCombine> {
+  static constexpr Names<2> kNames{"add", "concatenate"};
+};
+template <>
 struct EnumNames<SourceKind> {
   static constexpr Names<4> kNames{"config.json", "gguf", "params.json", "preset"};
 };
@@ -80,11 +88,12 @@ struct KindNames<Scaling> {
 };
 template <>
 struct KindNames<InputScheme> {
-  static constexpr Names<3> kNames{"learned", "sinusoidal", "axial"};
+  static constexpr Names<4> kNames{"learned", "sinusoidal", "axial", "tile"};
 };
 template <>
 struct KindNames<ScoreTerm> {
-  static constexpr Names<6> kNames{"alibi", "t5", "shaw", "transformer_xl", "xlnet", "deberta"};
+  static constexpr Names<7> kNames{"alibi", "t5",      "shaw",         "transformer_xl",
+                                   "xlnet", "deberta", "decomposed_hw"};
 };
 template <>
 struct KindNames<ValueScheme> {

@@ -24,8 +24,18 @@ class TextFields {
  public:
   template <typename T>
   void field(std::string_view key, const T& what, Range = {}) {
+    if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+      if (what.empty()) return;
+    }
     if (!out_.empty()) out_ += ", ";
     out_.append(key).append(" ").append(text(what));
+  }
+  template <typename T>
+  void nullable(std::string_view key, const std::optional<T>& what, Range = {}) {
+    if (what) field(key, *what);
+  }
+  void text(std::string_view key, const std::string& what) {
+    if (!what.empty()) field(key, what);
   }
   template <typename T>
   void given(std::string_view key, const std::optional<T>& what, Range = {}) {
@@ -34,6 +44,10 @@ class TextFields {
   std::string take() { return std::move(out_); }
 
  private:
+  static std::string text(const std::string& what) { return what; }
+  static std::string text(const Distances& what) {
+    return fmt::format(FMT_COMPILE("{} to {}"), what.low, what.high);
+  }
   static std::string text(bool what) { return what ? "yes" : "no"; }
   static std::string text(std::int64_t what) { return fmt::format(FMT_COMPILE("{}"), what); }
   static std::string text(double what) { return fmt::format(FMT_COMPILE("{}"), what); }

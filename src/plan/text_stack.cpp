@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plan/attention_shape.h"
+#include "plan/layer_kinds.h"
 #include "plan/layer_masks.h"
 #include "plan/layer_pattern.h"
 #include "plan/layer_scores.h"
@@ -85,17 +86,20 @@ void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& laye
 }
 
 LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, LayerTraits traits) {
-  const AttentionShape& shape = facts.shape;
   LayerKindPlan layer{.traits = traits, .plan = {}, .sources = {}};
+  layer.plan.kind = traits.kind;
+  if (scope.family().kinds != Kinds::attention) layer.sources.push_back({"kind", facts.pattern.kinds_from});
+  if (!attends(traits.kind)) return layer;
+  const AttentionShape& shape = facts.shape;
   layer.plan.heads = shape.heads.value;
   layer.plan.kv_heads = shape.kv_heads.value;
   layer.plan.head_dim = shape.head_dim.value;
   layer.plan.value_dim = shape.value_dim.value;
   layer.plan.logit_scale = facts.scores.scale.value;
-  layer.sources = {{"heads", shape.heads.from},
-                   {"kv_heads", shape.kv_heads.from},
-                   {"head_dim", shape.head_dim.from},
-                   {"value_dim", shape.value_dim.from}};
+  layer.sources.insert(layer.sources.end(), {{"heads", shape.heads.from},
+                                             {"kv_heads", shape.kv_heads.from},
+                                             {"head_dim", shape.head_dim.from},
+                                             {"value_dim", shape.value_dim.from}});
   add_rotation(dicts, facts, layer);
   add_scores(scope, facts, layer);
   add_mask(facts, layer);
@@ -161,7 +165,7 @@ bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
 
 TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   TextStack result{.stack = {.name = "decoder", .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
-  const Sourced<std::int64_t> layers = scope.required_integer(keys::kLayers, {1, kMaxLayers});
+  const Sourced<std::int64_t> layers = read_layer_count(scope);
   AttentionShape shape = read_attention_shape(scope);
   LayerPattern pattern = read_layer_pattern(scope, layers.value);
   Sourced<std::int64_t> trained_length = scope.required_integer(keys::kLength, {1, kMaxPosition});

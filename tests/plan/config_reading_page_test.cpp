@@ -4,10 +4,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 
 #include "plan/config_keys.h"
-#include "plan/family.h"
+#include "plan/family_tables.h"
 
 namespace posenc::test {
 namespace {
@@ -25,8 +26,10 @@ bool names(const std::string& page, std::string_view name) {
 
 TEST(ConfigReadingPage, names_every_model_type) {
   const std::string text = page();
-  for (const plan::Family& family : plan::families()) {
-    for (std::string_view type : family.model_types) EXPECT_TRUE(names(text, type)) << type;
+  for (std::span<const plan::Family> table : plan::family_tables()) {
+    for (const plan::Family& family : table) {
+      for (std::string_view type : family.model_types) EXPECT_TRUE(names(text, type)) << type;
+    }
   }
 }
 

@@ -91,31 +91,34 @@ TEST(Describe, says_everything_that_a_layer_has) {
   layer.heads = 8;
   layer.value_dim = 12;
   layer.kv_from = 1;
+  layer.compression = 4;
+  layer.channel_scale = true;
   layer.soft_cap = SoftCap{50, SoftCap::Order::before_bias};
   layer.sinks = true;
-  layer.qk_norm = QkNorm{QkNorm::Kind::l2, QkNorm::Order::after, false, QkNorm::Over::all_heads};
+  layer.qk_norm = QkNorm{QkNorm::Kind::l2, QkNorm::Order::after, false, QkNorm::Over::all_heads, QkNorm::Of::keys};
   layer.mask = {MaskKind::prefix, {}, 8192, "the image sees itself"};
-  layer.rotate = {{RotateRole::main, 8, XPos{rope, 256}}, {RotateRole::indexer, 4, rope}};
+  layer.rotate = {{RotateRole::main, 8, XPos{rope, 256}, 1}, {RotateRole::indexer, 4, rope}};
   layer.score = {Alibi{8, 8.0, true, false}, ShawKeys{3, 4}};
   layer.value = RotatedValues{true};
   layer.query_scale = Llama4Temperature{};
   LayerPlan mamba;
   mamba.index = 4;
   mamba.kind = LayerKind::state_space;
-  plan.stacks.push_back({"encoder", {LearnedInput{512, 2}, AxialInput{{16, 24}}}, {layer, mamba}});
+  plan.stacks.push_back({"encoder", {LearnedInput{512, 2, 3}, AxialInput{{16, 24}}, TileInput{9, 4, 0}}, {layer, mamba}});
   EXPECT_EQ(describe(plan), R"(config.json: x
   model type none, family none, not known in full
   trained length not given, length 10 tokens
 
 encoder, 2 layers
-  input: learned, positions 512, offset 2; axial, shape 16 x 24
+  input: learned, positions 512, offset 2, token_types 3, embedding_multiplier
+    1; axial, shape 16 x 24, combine add; tile, rows 9, tiles 4, positions 0
   layers 3 (1): attention
     heads: 8 of ? channels, ? for keys and values, values of 12 channels, keys
-      and values of layer 1
+      and values of layer 1, also keys of 4 tokens each
     rotate: xpos of 8 heads, channels 4-19 of 20, pairing interleaved, base
       10000, rule yarn, factor 4, original_max_position_embeddings 64,
       attention_factor 1.25, truncate yes, attention factor 1.25, scale base
-      256, axes t, h, w turning 2, 3, 3 pairs
+      256, axes t, h, w turning 2, 3, 3 pairs, positions + 1
     rotate (indexer): rope of 4 heads, channels 4-19 of 20, pairing interleaved,
       base 10000, rule yarn, factor 4, original_max_position_embeddings 64,
       attention_factor 1.25, truncate yes, attention factor 1.25, axes t, h, w
@@ -124,8 +127,10 @@ encoder, 2 layers
       right 4
     value: rotated, inverse_on_output yes
     mask: prefix, chunks of 8192, the image sees itself
-    logits: scale 1, soft cap 50 before the bias, sinks
-    q and k norm: l2 after the rotation, without weights, over all heads at once
+    logits: scale 1 and a learned one per channel, soft cap 50 before the bias,
+      sinks
+    q and k norm: l2 after the rotation, without weights, over all heads at
+      once, of keys only
     query scale: llama4, attn_scale 0.1, floor_scale 8192
   layers 4 (1): state_space
 )");

@@ -1,13 +1,18 @@
-// The plans of real configs against the table of facts, which was written before the reader existed.
+// The plans of real configs against the tables of facts, which were written before any reader ran on them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <functional>
+#include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/json.h"
+#include "plan/facts_cells.h"
 #include "plan/facts_table.h"
 #include "plan/plan_reading.h"
 #include "support/test_data.h"
@@ -15,30 +20,7 @@
 namespace posenc::test {
 namespace {
 
-using io::JsonKind;
 using io::JsonValue;
-
-// The member at a path such as "mask/window/past", or nothing when anything on the way is absent or null.
-std::optional<JsonValue> at(JsonValue value, std::string_view path) {
-  for (const std::string& part : split(path, '/')) {
-    const auto member =
-        value.kind() == JsonKind::array ? std::optional(value.items().at(std::stoul(part))) : value.find(part).value();
-    if (!member || member->is_null()) return {};
-    value = *member;
-  }
-  return value;
-}
-
-std::string cell(const std::optional<JsonValue>& value) {
-  if (!value) return "-";
-  if (value->kind() == JsonKind::boolean) return value->as_bool().value() ? "true" : "false";
-  if (value->kind() == JsonKind::array) return "[" + std::to_string(value->size()) + "]";
-  return std::string(value->text());
-}
-
-std::string cell(const JsonValue& layer, std::string_view path) { return cell(at(layer, path)); }
-
-bool turns(const JsonValue& layer) { return at(layer, "rotate")->size() > 0; }
 
 // Keys of the scaling rule that the file gives, by the plan's own account of its sources.
 std::set<std::string> given_keys(const Plan& plan) {
@@ -51,16 +33,6 @@ std::set<std::string> given_keys(const Plan& plan) {
   }
   keys.erase("rule");
   return keys;
-}
-
-std::string qk_norm(const JsonValue& layer) {
-  if (!at(layer, "qk_norm")) return "-";
-  return cell(layer, "qk_norm/kind") + "/" + cell(layer, "qk_norm/order") + "/" +
-         (cell(layer, "qk_norm/weighted") == "true" ? "weighted" : "unweighted") + "/" + cell(layer, "qk_norm/over");
-}
-
-std::string soft_cap(const JsonValue& layer) {
-  return at(layer, "soft_cap") ? cell(layer, "soft_cap/cap") + "/" + cell(layer, "soft_cap/order") : "-";
 }
 
 // ---- one real file ----
@@ -76,17 +48,35 @@ struct Model {
   }
 };
 
-using Render = std::function<std::string(const JsonValue&)>;
+// What differs between the plan's JSON of a layer and a cell; nothing where they agree.
+using Difference = std::function<std::string(const JsonValue&, const std::string&)>;
+using Layers = std::function<bool(const JsonValue&)>;
 
-void compare(const Model& model, std::string_view column, bool only_turning, double ulps, const Render& render) {
+void compare(const Model& model, std::string_view column, const Layers& applies, const Difference& difference) {
   const auto fact = model.facts.find(column);
   ASSERT_NE(fact, model.facts.end()) << column;
   const std::vector<std::string> wanted = by_layer(fact->second, static_cast<std::int64_t>(model.layers.size()));
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    if (only_turning && !turns(model.layers[i])) continue;
-    const std::string got = render(model.layers[i]);
-    if (!same_fact(got, wanted[i], ulps)) return model.differ(column, i, got, wanted[i]);
+    if (wanted[i] == "?" || !applies(model.layers[i])) continue;
+    const std::string found = difference(model.layers[i], wanted[i]);
+    if (!found.empty()) return model.differ(column, i, found, wanted[i]);
   }
+}
+
+Difference same(std::function<std::string(const JsonValue&)> render, double ulps = 0) {
+  return [render = std::move(render), ulps](const JsonValue& layer, const std::string& fact) {
+    const std::string got = render(layer);
+    return same_fact(got, fact, ulps) ? std::string() : got;
+  };
+}
+
+Difference same_at(std::string_view path, double ulps = 0) {
+  return same([path](const JsonValue& layer) { return cell(layer, path); }, ulps);
+}
+
+std::vector<JsonValue> list_at(const JsonValue& value, std::string_view path) {
+  const auto list = at(value, path);
+  return list ? list->items() : std::vector<JsonValue>{};
 }
 
 // NAME{key=value,...} or NAME(...): every listed key, and no other key of the file's.
@@ -110,30 +100,21 @@ void compare_rule(const Model& model, std::size_t layer, const std::string& fact
 void compare_rules(const Model& model) {
   const auto wanted = by_layer(model.facts.at("rule"), static_cast<std::int64_t>(model.layers.size()));
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    if (turns(model.layers[i])) compare_rule(model, i, wanted[i]);
+    if (wanted[i] != "?" && turns(model.layers[i])) compare_rule(model, i, wanted[i]);
   }
 }
 
 // NAME{...}: the listed parameters.
-void compare_query_scale(const Model& model) {
-  const auto wanted = by_layer(model.facts.at("query_scale"), static_cast<std::int64_t>(model.layers.size()));
-  for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    const std::string& fact = wanted[i];
-    const std::size_t brace = fact.find('{');
-    const std::string kind = cell(model.layers[i], "query_scale/kind");
-    if (kind != fact.substr(0, brace)) return model.differ("query_scale", i, kind, fact);
-    if (brace == std::string::npos) continue;
-    for (const std::string& pair : split(fact.substr(brace + 1, fact.size() - brace - 2), ',')) {
-      const std::string got = cell(model.layers[i], "query_scale/" + pair.substr(0, pair.find('=')));
-      if (!same_fact(got, pair.substr(pair.find('=') + 1))) return model.differ("query_scale", i, got, pair);
-    }
-  }
+std::string scheme_at(const JsonValue& layer, std::string_view path, const std::string& fact) {
+  const auto scheme = at(layer, path);
+  return scheme_difference(scheme ? std::vector{*scheme} : std::vector<JsonValue>{}, fact);
 }
 
 void compare_nope(const Model& model) {
+  if (model.facts.at("nope") == "?") return;
   std::vector<std::int64_t> still;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    if (!turns(model.layers[i])) still.push_back(static_cast<std::int64_t>(i));
+    if (attends(model.layers[i]) && !turns(model.layers[i])) still.push_back(static_cast<std::int64_t>(i));
   }
   EXPECT_EQ(still, selected(model.facts.at("nope"))) << model.facts.at("name") << " nope";
 }
@@ -147,56 +128,215 @@ void compare_head(const FactRow& facts, const Plan& plan) {
 }
 
 void compare_layers(const Model& model) {
-  const auto path = [](std::string_view where) {
-    return [where](const JsonValue& layer) { return cell(layer, where); };
-  };
-  compare(model, "heads", false, 0, path("heads"));
-  compare(model, "kv_heads", false, 0, path("kv_heads"));
-  compare(model, "head_dim", false, 0, path("head_dim"));
-  compare(model, "value_dim", false, 0, path("value_dim"));
-  compare(model, "pairing", true, 0, path("rotate/0/pairing"));
-  compare(model, "first_channel", true, 0, path("rotate/0/first_channel"));
-  compare(model, "dim", true, 0, path("rotate/0/dim"));
-  compare(model, "base", true, 0, path("rotate/0/base"));
   // The formula's steps may be rounded in another order: four operations, half an ulp each, both sides.
-  compare(model, "attention_factor", true, 4, path("rotate/0/attention_factor"));
-  compare(model, "logit_scale", false, 4, path("logit_scale"));
-  compare(model, "window", false, 0, path("mask/window/past"));
-  compare(model, "chunk", false, 0, path("mask/chunk"));
-  compare(model, "qk_norm", false, 0, qk_norm);
-  compare(model, "sinks", false, 0, path("sinks"));
-  compare(model, "soft_cap", false, 0, soft_cap);
+  constexpr double kUlps = 4;
+  for (std::string_view size : {"heads", "kv_heads", "head_dim", "value_dim"}) {
+    compare(model, size, attends, same_at(size));
+  }
+  compare(model, "pairing", turns, same_at("rotate/0/pairing"));
+  compare(model, "first_channel", turns, same_at("rotate/0/first_channel"));
+  compare(model, "dim", turns, same_at("rotate/0/dim"));
+  compare(model, "base", turns, same_at("rotate/0/base"));
+  compare(model, "attention_factor", turns, same_at("rotate/0/attention_factor", kUlps));
+  compare(model, "logit_scale", attends, same_at("logit_scale", kUlps));
+  compare(model, "window", attends, same(window_cell));
+  compare(model, "chunk", attends, same_at("mask/chunk"));
+  compare(model, "qk_norm", attends, same(qk_norm_cell));
+  compare(model, "sinks", attends, same_at("sinks"));
+  compare(model, "soft_cap", attends, same(soft_cap_cell));
+  compare(model, "query_scale", attends,
+          [](const JsonValue& layer, const std::string& fact) { return scheme_at(layer, "query_scale", fact); });
   compare_rules(model);
-  compare_query_scale(model);
   compare_nope(model);
 }
 
-std::vector<JsonValue> layers_of(const io::JsonDocument& document) {
-  if (at(document.root(), "stacks")->size() == 0) return {};
-  const auto layers = at(document.root(), "stacks/0/layers");
-  return layers ? layers->items() : std::vector<JsonValue>{};
+// ---- the columns of families.tsv ----
+
+std::string score_difference(const JsonValue& layer, const std::string& fact) {
+  return scheme_difference(list_at(layer, "score"), fact);
 }
 
-TEST(Facts, every_cell_of_every_row) {
-  POSENC_NEED_DATA("configs");
-  const auto table = std::filesystem::path(POSENC_SOURCE_DIR) / "tests/facts/configs.tsv";
-  const std::vector<FactRow> rows = read_facts(table);
-  ASSERT_FALSE(rows.empty()) << table;
-  for (const FactRow& facts : rows) {
-    SCOPED_TRACE(facts.at("name"));
-    const Result<Plan> plan = read_plan(test_data() / "configs" / (facts.at("name") + ".json"));
-    ASSERT_TRUE(plan.ok()) << plan.error().message();
-    compare_head(facts, *plan);
-    if (facts.at("warnings") == "unknown-family") continue;
-    const std::string json = to_json(*plan);
-    const auto document = io::JsonDocument::parse(json, "plan");
-    const Model model{facts, *plan, layers_of(*document)};
-    EXPECT_EQ(std::to_string(model.layers.size()), facts.at("layers")) << "layers";
-    compare_layers(model);
+std::string input_difference(const JsonValue& stack, const std::string& fact) {
+  return fact == "?" ? std::string() : scheme_difference(list_at(stack, "input"), fact);
+}
+
+void compare_stages(const Model& model) {
+  const auto always = [](const JsonValue&) { return true; };
+  compare(model, "kinds", always, [](const JsonValue& layer, const std::string& fact) {
+    const std::string kind = cell(layer, "kind");
+    return kind == fact.substr(0, fact.find('+')) ? std::string() : kind;
+  });
+  compare(model, "score", attends, score_difference);
+  compare(model, "value", attends,
+          [](const JsonValue& layer, const std::string& fact) { return scheme_at(layer, "value", fact); });
+  compare(model, "mask", attends,
+          [](const JsonValue& layer, const std::string& fact) { return mask_difference(*at(layer, "mask"), fact); });
+  compare(model, "axes", turns, same([](const JsonValue& layer) { return axes_cell(*at(layer, "rotate/0")); }));
+  compare(model, "indexer", attends, same(indexer_cell));
+  compare(model, "kv_from", attends, same_at("kv_from"));
+}
+
+// The sub-layers of a block beside its self-attention see the whole encoder output and rotate nothing.
+void compare_cross(const FactRow& facts, const std::vector<JsonValue>& sublayers, std::size_t blocks) {
+  const bool both = facts.at("kinds") == "attention+cross_attention";
+  EXPECT_EQ(sublayers.size(), both ? 2 * blocks : blocks) << facts.at("name") << " sub-layers";
+  for (const JsonValue& layer : sublayers) {
+    if (!both || cell(layer, "kind") != "cross_attention") continue;
+    EXPECT_EQ(cell(layer, "heads"), facts.at("heads")) << facts.at("name");
+    EXPECT_FALSE(turns(layer) || at(layer, "score")->size() > 0) << facts.at("name");
+    EXPECT_EQ(cell(layer, "mask/kind"), "bidirectional") << facts.at("name");
   }
 }
 
-// The table's own grammar, which the test above relies on.
+// A field of other_stacks for one layer.
+std::string field_difference(const JsonValue& layer, std::string_view field, const std::string& fact) {
+  if (field == "kinds") return cell(layer, "kind") == fact ? std::string() : cell(layer, "kind");
+  if (field == "rotate") return rotations_cell(layer) == fact ? std::string() : rotations_cell(layer);
+  if (!attends(layer)) return {};
+  if (field == "score") return score_difference(layer, fact);
+  if (field == "mask") return mask_difference(*at(layer, "mask"), fact);
+  if (field == "window") return same(window_cell)(layer, fact);
+  if (field == "soft_cap") return same(soft_cap_cell)(layer, fact);
+  if (field == "qk_norm") return same(qk_norm_cell)(layer, fact);
+  if (field == "scale" && fact == "learned per channel") return cell(layer, "channel_scale") == "true" ? "" : "not so";
+  if (field == "scale") return same_at("logit_scale")(layer, fact);
+  return same_at(field)(layer, fact);
+}
+
+void compare_other_stack(const std::string& file, const JsonValue& stack, const Braced& facts) {
+  const std::vector<JsonValue> layers = list_at(stack, "layers");
+  for (const auto& [field, fact] : facts.members) {
+    if (fact == "?") continue;
+    SCOPED_TRACE(file + " " + facts.name + " " + field + "=" + fact);
+    if (field == "layers") {
+      EXPECT_EQ(std::to_string(layers.size()), fact);
+    } else if (field == "input") {
+      EXPECT_EQ(input_difference(stack, fact), "");
+    } else {
+      std::string cells = fact;
+      std::ranges::replace(cells, '|', ';');
+      const std::vector<std::string> wanted = by_layer(cells, static_cast<std::int64_t>(layers.size()));
+      for (std::size_t i = 0; i < layers.size(); ++i) {
+        EXPECT_EQ(field_difference(layers[i], field, wanted[i]), "") << "layer " << i;
+      }
+    }
+  }
+}
+
+// ---- one file ----
+
+const JsonValue* stack_named(const std::vector<JsonValue>& stacks, std::string_view name) {
+  const auto found = std::ranges::find_if(stacks, [&](const JsonValue& stack) { return cell(stack, "name") == name; });
+  return found == stacks.end() ? nullptr : &*found;
+}
+
+// Of each block the self-attention, or what stands in its place.
+std::vector<JsonValue> blocks_of(const std::vector<JsonValue>& sublayers) {
+  std::vector<JsonValue> blocks;
+  for (const JsonValue& layer : sublayers) {
+    if (blocks.empty() || cell(blocks.back(), "index") != cell(layer, "index")) blocks.push_back(layer);
+  }
+  return blocks;
+}
+
+void compare_main_stack(const FactRow& facts, const Plan& plan, const std::vector<JsonValue>& stacks) {
+  const bool has_stages = facts.contains("stack");
+  const JsonValue* stack = stack_named(stacks, has_stages ? facts.at("stack") : "decoder");
+  ASSERT_NE(stack, nullptr) << facts.at("name") << " has no such stack";
+  const std::vector<JsonValue> sublayers = list_at(*stack, "layers");
+  const Model model{facts, plan, blocks_of(sublayers)};
+  ASSERT_EQ(std::to_string(model.layers.size()), facts.at("layers")) << facts.at("name") << " layers";
+  compare_layers(model);
+  if (!has_stages) return;
+  compare_stages(model);
+  compare_cross(facts, sublayers, model.layers.size());
+  EXPECT_EQ(input_difference(*stack, facts.at("input")), "") << facts.at("name") << " input " << facts.at("input");
+  if (facts.at("trained_length") == "?") return;
+  const std::string length = plan.trained_length ? std::to_string(*plan.trained_length) : "-";
+  EXPECT_EQ(length, facts.at("trained_length")) << facts.at("name") << " trained_length";
+}
+
+void compare_other_stacks(const FactRow& facts, const std::vector<JsonValue>& stacks) {
+  if (!facts.contains("other_stacks")) return;
+  std::set<std::string> names{facts.at("stack")};
+  const std::string& other = facts.at("other_stacks");
+  for (const std::string& text : other == "-" ? std::vector<std::string>{} : split_outside(other, ';')) {
+    const Braced wanted = braced(text);
+    names.insert(wanted.name);
+    const JsonValue* stack = stack_named(stacks, wanted.name);
+    ASSERT_NE(stack, nullptr) << facts.at("name") << " has no stack " << wanted.name;
+    compare_other_stack(facts.at("name"), *stack, wanted);
+  }
+  std::set<std::string> found;
+  for (const JsonValue& stack : stacks) found.insert(cell(stack, "name"));
+  EXPECT_EQ(found, names) << facts.at("name") << " stacks";
+}
+
+// Rows of both tables; where a name stands in both, families.tsv has the whole truth.
+std::vector<FactRow> rows() {
+  const std::filesystem::path folder = std::filesystem::path(POSENC_SOURCE_DIR) / "tests/facts";
+  std::vector<FactRow> all = read_facts(folder / "families.tsv");
+  std::set<std::string> names;
+  for (const FactRow& row : all) names.insert(row.at("name"));
+  for (FactRow& row : read_facts(folder / "configs.tsv")) {
+    if (!names.contains(row.at("name"))) all.push_back(std::move(row));
+  }
+  return all;
+}
+
+struct File {
+  FactRow facts;
+};
+
+void PrintTo(const File& file, std::ostream* out) { *out << file.facts.at("name"); }
+
+class FamilyFacts : public ::testing::TestWithParam<File> {};
+
+TEST_P(FamilyFacts, cells) {
+  POSENC_NEED_DATA("configs");
+  const FactRow& facts = GetParam().facts;
+  const Result<Plan> plan = read_plan(test_data() / "configs" / (facts.at("name") + ".json"));
+  ASSERT_TRUE(plan.ok()) << plan.error().message();
+  compare_head(facts, *plan);
+  const std::string json = to_json(*plan);
+  const auto document = io::JsonDocument::parse(json, "plan");
+  const std::vector<JsonValue> stacks = list_at(document->root(), "stacks");
+  compare_main_stack(facts, *plan, stacks);
+  compare_other_stacks(facts, stacks);
+  const Result<Plan> again = plan_from_json(json);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_TRUE(*again == *plan) << "what to_json() wrote reads as another plan";
+}
+
+std::vector<File> files() {
+  std::vector<File> out;
+  std::vector<FactRow> all = rows();
+  for (FactRow& row : all) out.push_back({std::move(row)});
+  return out;
+}
+
+std::string test_name(const ::testing::TestParamInfo<File>& info) {
+  std::string name = info.param.facts.at("name");
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Row, FamilyFacts, ::testing::ValuesIn(files()), test_name);
+
+// Every file of the data has a row.
+TEST(Facts, no_file_without_a_row) {
+  POSENC_NEED_DATA("configs");
+  std::set<std::string> names;
+  for (const FactRow& row : rows()) names.insert(row.at("name"));
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(test_data() / "configs")) {
+    if (entry.path().extension() == ".json") files.insert(entry.path().stem().string());
+  }
+  EXPECT_EQ(files, names);
+}
+
+// The table's own grammar, which the tests above rely on.
 TEST(Facts, cells_by_layer) {
   EXPECT_EQ(selected("0-4,6-10/2,12"), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 6, 8, 10, 12}));
   EXPECT_EQ(by_layer("511@0-1;-@2", 3), (std::vector<std::string>{"511", "511", "-"}));
@@ -204,6 +344,18 @@ TEST(Facts, cells_by_layer) {
   EXPECT_TRUE(same_fact("1e4", "10000"));
   EXPECT_FALSE(same_fact("10000", "10001"));
   EXPECT_FALSE(same_fact("-", "0"));
+}
+
+TEST(Facts, braces_in_cells) {
+  const Braced stack = braced(
+      "vision{layers=2,input=axial{shape=[4,5],combine=add}+tile{rows=9},rotate=half/0/8/100/h,w axial,mask=sparse(a, "
+      "b)@0|causal@1}");
+  EXPECT_EQ(stack.name, "vision");
+  ASSERT_EQ(stack.members.size(), 4U);
+  EXPECT_EQ(stack.members[1].second, "axial{shape=[4,5],combine=add}+tile{rows=9}");
+  EXPECT_EQ(stack.members[2].second, "half/0/8/100/h,w axial");
+  EXPECT_EQ(stack.members[3].second, "sparse(a, b)@0|causal@1");
+  EXPECT_EQ(split_outside("a{b;c};d", ';'), (std::vector<std::string>{"a{b;c}", "d"}));
 }
 
 }  // namespace

@@ -15,9 +15,10 @@ using ::testing::HasSubstr;
 // A valid plan; each case changes one place of it.
 constexpr const char* kPlan = R"({"schema_version": 1, "known": true, "model_type": "m", "family": "f",
 "source": {"kind": "preset", "name": "p"}, "trained_length": 64, "length": null,
-"stacks": [{"name": "decoder", "input": [{"kind": "learned", "positions": 8, "offset": 0}], "layers": [
+"stacks": [{"name": "decoder", "input": [{"kind": "learned", "positions": 8, "offset": 0,
+  "token_types": null, "embedding_multiplier": 1}], "layers": [
   {"index": 0, "kind": "attention", "heads": 2, "kv_heads": 1, "head_dim": 4, "value_dim": 4, "kv_from": null,
-   "logit_scale": 0.5, "soft_cap": {"cap": 50, "order": "after_bias"}, "sinks": false, "qk_norm": null,
+   "compression": null, "logit_scale": 0.5, "channel_scale": false, "soft_cap": {"cap": 50, "order": "after_bias"}, "sinks": false, "qk_norm": null,
    "mask": {"kind": "causal", "window": {"past": 7, "future": 0}, "chunk": null, "detail": null},
    "rotate": [{"role": "main", "kind": "rope", "heads": 2, "head_dim": 4, "pairing": "half", "first_channel": 0,
      "dim": 4, "base": 10000, "scaling": {"rule": "linear", "factor": 2}, "attention_factor": 1, "axes": ["t"],
@@ -77,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"missing_key_in_rule", ", \"factor\": 2", "", ErrorKind::missing_key,
              "/stacks/0/layers/0/rotate/0/scaling", "'factor'"},
         Case{"key_twice", "\"base\": 10000", "\"base\": 10000, \"base\": 1", ErrorKind::json_duplicate_key,
-             "/stacks/0/layers/0/rotate/0/base", "on lines 8 and 8"},
+             "/stacks/0/layers/0/rotate/0/base", "on lines 9 and 9"},
         Case{"source_twice", "\"/n_head\"", "\"/n_head\", \"/stacks/0/layers/0/heads\": \"/n\"",
              ErrorKind::json_duplicate_key, "/sources/~1stacks~10~1layers~10~1heads", "each key once"},
         Case{"source_no_text", "\"/n_head\"", "7", ErrorKind::type, "/sources/~1stacks~10~1layers~10~1heads",
@@ -120,6 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
              "/stacks/0/layers/0/rotate/0/scaling/rule", "got \"su\""},
         Case{"shared_ladder", "\"axis_of_pair\"", "\"ladder\": \"shared\", \"axis_of_pair\"", ErrorKind::out_of_range,
              "/stacks/0/layers/0/rotate/0/ladder", "per_axis or dealt"},
+        Case{"offset_of_nothing", "\"axis_of_pair\"", "\"offset\": 0, \"axis_of_pair\"", ErrorKind::out_of_range,
+             "/stacks/0/layers/0/rotate/0/offset", "an integer other than 0"},
         Case{"rope_with_scale_base", "\"axis_of_pair\"", "\"scale_base\": 512, \"axis_of_pair\"", ErrorKind::bad_plan,
              "/stacks/0/layers/0/rotate/0/scale_base", "expected no such key"},
         Case{"dim_above_head", "\"dim\": 4, \"base\"", "\"dim\": 6, \"base\"", ErrorKind::bad_plan,

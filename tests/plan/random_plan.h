@@ -79,10 +79,11 @@ class RandomPlan {
   }
 
   InputScheme input() {
-    switch (whole(0, 2)) {
-      case 0: return LearnedInput{whole(1, 99), whole(-2, 2)};
-      case 1: return SinusoidalInput{any<SinusoidConvention>(), whole(-2, 2)};
-      default: return AxialInput{{whole(1, 99), whole(1, 99)}};
+    switch (whole(0, std::variant_size_v<InputScheme> - 1)) {
+      case 0: return LearnedInput{whole(1, 99), whole(-2, 2), maybe(whole(1, 2)), factor()};
+      case 1: return SinusoidalInput{any<SinusoidConvention>(), whole(-2, 2), maybe(whole(1, 99)), text(), factor()};
+      case 2: return AxialInput{{whole(1, 99), whole(1, 99)}, any<AxialCombine>(), {whole(1, 64), whole(1, 64)}};
+      default: return TileInput{whole(1, 9), whole(1, 4), whole(0, 99)};
     }
   }
 
@@ -97,10 +98,13 @@ class RandomPlan {
     out.head_dim = whole(1, 256);
     out.value_dim = whole(1, 256);
     out.kv_from = maybe(whole(0, 99));
+    out.compression = maybe(whole(1, 128));
     out.logit_scale = number(0.01, 2);
+    out.channel_scale = chance();
     if (chance()) out.soft_cap = SoftCap{factor(), any<SoftCap::Order>()};
     out.sinks = chance();
-    if (chance()) out.qk_norm = QkNorm{any<QkNorm::Kind>(), any<QkNorm::Order>(), chance(), any<QkNorm::Over>()};
+    if (chance()) out.qk_norm = QkNorm{any<QkNorm::Kind>(), any<QkNorm::Order>(), chance(), any<QkNorm::Over>(),
+                                            any<QkNorm::Of>()};
     out.mask.kind = any<MaskKind>();
     if (chance()) out.mask.window = Window{whole(0, 4096), whole(0, 4096)};
     out.mask.chunk = maybe(whole(1, 8192));
@@ -113,8 +117,8 @@ class RandomPlan {
   }
 
   Rotate rotate() {
-    if (chance()) return {any<RotateRole>(), whole(0, 128), rope()};
-    return {any<RotateRole>(), whole(0, 128), XPos{rope(), number(1, 1024)}};
+    if (chance()) return {any<RotateRole>(), whole(0, 128), rope(), whole(0, 1)};
+    return {any<RotateRole>(), whole(0, 128), XPos{rope(), number(1, 1024)}, whole(0, 1)};
   }
 
   ScoreTerm score() {
@@ -122,10 +126,17 @@ class RandomPlan {
       case 0: return Alibi{whole(1, 128), number(1, 16), chance(), chance()};
       case 1: return T5Bias{whole(1, 64), whole(1, 999), chance(), chance()};
       case 2: return ShawKeys{whole(0, 99), whole(0, 99)};
-      case 3: return TransformerXl{whole(-1, 99)};
+      case 3: return transformer_xl();
       case 4: return XlNet{whole(-1, 99), chance()};
+      case 5: return DecomposedHw{whole(1, 127)};
       default: return Deberta{whole(0, 256), whole(1, 512), chance(), chance(), chance(), chance()};
     }
+  }
+
+  TransformerXl transformer_xl() {
+    TransformerXl out{whole(-1, 99), chance(), chance(), any<SinusoidConvention>()};
+    if (chance()) out.distances = Distances{whole(-9, 0), whole(0, 9)};
+    return out;
   }
 
   ValueScheme value() {

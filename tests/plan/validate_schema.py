@@ -19,7 +19,7 @@ except ImportError:
 
 # Keys that a plan may lack.
 OPTIONAL = {"attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "short_mscale", "long_mscale",
-            "ladder"}
+            "ladder", "offset"}
 
 
 def schema_faults(schema, where="#"):
@@ -64,7 +64,7 @@ def mutation_faults(validator, plan, seen):
         del found["no_such_key"]
         is_rule = "rule" in found
         for key in list(found):
-            if key in OPTIONAL and (is_rule or key == "ladder"):
+            if key in OPTIONAL and (is_rule or key == "ladder" or (key == "offset" and "pairing" in found)):
                 continue
             kept = dict(found)
             del found[key]

@@ -64,9 +64,8 @@ void add_facts(Page& page, const Plan& plan, const LayerPlan& layer) {
   page.entry(2, "value", kTextAt, value_text(layer.value));
   page.entry(2, "mask", kTextAt, mask_text(layer.mask));
   page.entry(2, "norm", kTextAt, layer.qk_norm ? norm_text(*layer.qk_norm) : "none of q and k");
-  if (layer.kv_from) {
-    page.entry(2, "cache", kTextAt, fmt::format("keys and values are those of layer {}", *layer.kv_from));
-  }
+  const std::string cache = cache_text(layer);
+  if (!cache.empty()) page.entry(2, "cache", kTextAt, cache);
 }
 
 }  // namespace

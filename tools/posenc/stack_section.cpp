@@ -172,9 +172,7 @@ void add_stages(Page& page, const Plan& plan, const Stack& stack, const std::vec
   add_statements(page, "value", groups, [](const LayerPlan& l) { return value_text(l.value); });
   add_statements(page, "mask", groups, [](const LayerPlan& l) { return mask_text(l.mask); });
   add_statements(page, "norm", groups, [](const LayerPlan& l) { return l.qk_norm ? norm_text(*l.qk_norm) : ""; });
-  add_statements(page, "cache", groups, [](const LayerPlan& l) {
-    return l.kv_from ? fmt::format("keys and values are those of layer {}", *l.kv_from) : std::string();
-  });
+  add_statements(page, "cache", groups, [](const LayerPlan& l) { return cache_text(l); });
 }
 
 // Each different rotation once.

@@ -103,19 +103,36 @@ std::string channels_text(const Rope& rope) {
   return fmt::format("{}-{}", rope.first_channel, rope.first_channel + rope.dim - 1);
 }
 
+std::string multiplier_text(double multiplier) {
+  return multiplier == 1 ? "" : fmt::format(" to {} x the embedding", number(multiplier));
+}
+
 std::string input_text(const InputScheme& input) {
   return std::visit(
       Overloaded{
           [](const LearnedInput& in) {
             const std::string row = in.offset == 0 ? "" : fmt::format("; token i takes row i + {}", in.offset);
-            return fmt::format("a learned table of {} positions is added{}", in.positions, row);
+            const std::string types = in.token_types ? fmt::format("; and one of {} segments", *in.token_types) : "";
+            return fmt::format("a learned table of {} positions is added{}{}{}", in.positions,
+                               multiplier_text(in.embedding_multiplier), row, types);
           },
           [](const SinusoidalInput& in) {
             const std::string row = in.offset == 0 ? "" : fmt::format("; token i takes position i + {}", in.offset);
-            return fmt::format("sines and cosines are added ({} convention){}", convention_text(in.convention), row);
+            const std::string rows = in.positions ? fmt::format(" of {} positions", *in.positions) : "";
+            const std::string axis = in.axis.empty() ? "" : fmt::format(" of axis {}", in.axis);
+            return fmt::format("sines and cosines{}{} are added ({} convention){}{}", rows, axis,
+                               convention_text(in.convention), multiplier_text(in.embedding_multiplier), row);
           },
           [](const AxialInput& in) {
-            return fmt::format("a learned table per axis is added: {}", fmt::join(in.shape, " x "));
+            if (in.combine == AxialCombine::add) {
+              return fmt::format("a learned table per axis is added: {}", fmt::join(in.shape, " x "));
+            }
+            return fmt::format("learned tables, one per axis, side by side: {} rows of {} channels",
+                               fmt::join(in.shape, " x "), fmt::join(in.dims, " + "));
+          },
+          [](const TileInput& in) {
+            const std::string rows = in.positions == 0 ? "" : fmt::format(" x {} positions", in.positions);
+            return fmt::format("a gated learned table is added: {} aspect ratios x {} tiles{}", in.rows, in.tiles, rows);
           },
       },
       input);
@@ -137,6 +154,7 @@ std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length
   } else if (r.axes.names != std::vector<std::string>{"t"} && !r.axes.names.empty()) {
     out += "; turned by " + axis_name(r.axes, 0);
   }
+  if (rotate.offset != 0) out += fmt::format("; coordinates + {}", rotate.offset);
   if (const auto* xpos = std::get_if<XPos>(&rotate.scheme)) {
     out += fmt::format("; xPos decay, scale base {}", exact_number(xpos->scale_base));
   }
@@ -157,8 +175,15 @@ std::string score_text(const ScoreTerm& term) {
           },
           [](const ShawKeys& s) { return fmt::format("Shaw keys, distances clipped to -{} .. {}", s.left, s.right); },
           [](const TransformerXl& s) {
-            return s.clamp_length < 0 ? std::string("Transformer-XL terms")
-                                      : fmt::format("Transformer-XL terms, distances clamped to {}", s.clamp_length);
+            std::string out = "Transformer-XL terms";
+            if (!s.content_bias || !s.position_bias) {
+              out += fmt::format(" without the {}", s.content_bias    ? "position bias"
+                                                    : s.position_bias ? "content bias"
+                                                                      : "two biases");
+            }
+            if (s.clamp_length >= 0) out += fmt::format(", distances clamped to {}", s.clamp_length);
+            if (s.distances) out += fmt::format(", distances {} to {}", s.distances->low, s.distances->high);
+            return out + fmt::format(", sines of the {} convention", convention_text(s.sinusoid));
           },
           [](const XlNet& s) {
             const std::string clamp =
@@ -173,6 +198,9 @@ std::string score_text(const ScoreTerm& term) {
             const std::string buckets = s.buckets > 0 ? fmt::format("{} logarithmic buckets", s.buckets) : "no buckets";
             return fmt::format("DeBERTa: {}; {}, to distance {}{}", join(terms, ", "), buckets, s.max_distance,
                                s.shared_projection ? ", projections shared with the content" : "");
+          },
+          [](const DecomposedHw& s) {
+            return fmt::format("a learned row for the distance, by height and by width: {} rows each", s.rows);
           },
       },
       term);
@@ -212,6 +240,7 @@ std::string query_scale_text(const QueryScale& scale) {
 std::string logits_text(const LayerPlan& layer) {
   std::string out = fmt::format("q.k x {}", number(layer.logit_scale));
   if (is_one_over_sqrt(layer.logit_scale, layer.head_dim)) out += fmt::format(" (1 / sqrt {})", layer.head_dim);
+  if (layer.channel_scale) out += " x a learned factor per channel";
   const std::string scale = query_scale_text(layer.query_scale);
   if (!scale.empty()) out += "; " + scale;
   if (layer.soft_cap) {
@@ -224,9 +253,19 @@ std::string logits_text(const LayerPlan& layer) {
 
 std::string norm_text(const QkNorm& norm) {
   const std::string_view kind = norm.kind == QkNorm::Kind::rms ? "RMS" : norm.kind == QkNorm::Kind::l2 ? "L2" : "layer";
-  return fmt::format("{} norm of q and k over {}, {} weights, {} the rotation", kind,
+  return fmt::format("{} norm of {} over {}, {} weights, {} the rotation", kind,
+                     norm.of == QkNorm::Of::keys ? "k" : "q and k",
                      norm.over == QkNorm::Over::head ? "each head" : "all heads", norm.weighted ? "with" : "without",
                      norm.order == QkNorm::Order::before ? "before" : "after");
+}
+
+std::string cache_text(const LayerPlan& layer) {
+  std::string out;
+  if (layer.kv_from) out = fmt::format("keys and values are those of layer {}", *layer.kv_from);
+  if (layer.compression) {
+    out += fmt::format("{}keys made of {} tokens each, at its multiples", out.empty() ? "" : "; ", *layer.compression);
+  }
+  return out;
 }
 
 std::string mask_text(const Mask& mask) {

@@ -22,6 +22,8 @@ std::string query_scale_text(const QueryScale& scale);  // empty: none
 // What multiplies q.k, and what is done to the result: scale, query scale, soft cap, sinks.
 std::string logits_text(const LayerPlan& layer);
 std::string norm_text(const QkNorm& norm);
+// What is kept for later tokens, where it is not the keys and values of each token of the layer itself; may be empty.
+std::string cache_text(const LayerPlan& layer);
 std::string mask_text(const Mask& mask);
 
 // For tables: "window 4096", "1/sqrt(d)".

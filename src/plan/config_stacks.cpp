@@ -1,0 +1,199 @@
+#include "plan/config_stacks.h"
+
+#include <fmt/compile.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "plan/config_layouts.h"
+#include "plan/config_scope.h"
+#include "plan/family.h"
+#include "plan/other_stacks.h"
+#include "plan/text_stack.h"
+
+namespace posenc::plan {
+namespace {
+
+using io::JsonKind;
+using io::JsonValue;
+
+std::string read_text(ConfigReader& reader, const Place& place) {
+  reader.mark_read(place);
+  return std::string(reader.string(place).value_or(std::string_view{}));
+}
+
+std::optional<Place> object_at(ConfigReader& reader, const JsonValue& parent, std::string_view key) {
+  auto place = reader.look(parent, key);
+  if (!place || place->value.kind() != JsonKind::object) return {};
+  return place;
+}
+
+// ---- which class decides ----
+
+// What is known of a file before its stacks are read.
+struct Wrapper {
+  ClassNames names;
+  const Family* family = nullptr;  // of the root's own type
+  const Layout* layout = nullptr;  // never null once chosen
+  bool known = false;              // the root's type has a row
+};
+
+Wrapper choose_wrapper(const ClassNames& names) {
+  Wrapper wrapper{.names = names};
+  if (names.model_type.empty()) {
+    wrapper.family = find_family_of_class(names.architecture);
+    wrapper.layout = find_layout_of_class(names.architecture);
+  } else {
+    wrapper.family = find_family(names.model_type);
+    wrapper.layout = find_layout(names.model_type);
+  }
+  wrapper.known = wrapper.family != nullptr || wrapper.layout != nullptr;
+  if (wrapper.layout == nullptr) wrapper.layout = &any_layout();
+  return wrapper;
+}
+
+std::string family_name(const Wrapper& wrapper) {
+  if (!wrapper.layout->family.empty()) return std::string(wrapper.layout->family);
+  if (wrapper.family != nullptr) return std::string(wrapper.family->name);
+  return wrapper.names.model_type.empty() ? wrapper.names.architecture : wrapper.names.model_type;
+}
+
+// The text stack's object, and the class that decides it.
+struct TextClass {
+  JsonValue object;
+  bool is_inner = false;  // not the root
+  ClassNames names;       // of the object; its model_type also where the wrapper's row says it
+  bool says_type = true;  // the object, not the row
+  const Family* family = nullptr;
+};
+
+std::optional<Place> text_object(ConfigReader& reader, const TextPlace& text) {
+  for (std::string_view key : text.objects) {
+    if (auto place = object_at(reader, reader.root(), key)) return place;
+  }
+  return {};
+}
+
+TextClass choose_text(ConfigReader& reader, const Wrapper& wrapper) {
+  const TextPlace& place = wrapper.layout->text;
+  const auto inner = text_object(reader, place);
+  TextClass text{.object = inner ? inner->value : reader.root(), .is_inner = inner.has_value(), .names = {}};
+  text.names = inner ? read_class_names(reader, inner->value) : wrapper.names;
+  const bool fixed = !place.type.empty() && (place.rule == TypeRule::fixed || !inner || text.names.model_type.empty());
+  if (fixed) {
+    text.says_type = false;
+    text.names.model_type = place.type;
+  }
+  text.family = text.names.model_type.empty() ? find_family_of_class(text.names.architecture)
+                                              : find_family(text.names.model_type);
+  if (text.family != nullptr || !inner || wrapper.family == nullptr || !text.names.model_type.empty()) return text;
+  text.says_type = false;
+  text.names = wrapper.names;
+  text.family = wrapper.family;
+  return text;
+}
+
+// ---- what is odd about it ----
+
+void warn_mismatch(ConfigReader& reader, std::string_view name, std::string_view family, std::string where) {
+  reader.warn("architecture-mismatch",
+              fmt::format(FMT_COMPILE("{} is not of the {} family, whose rules were followed."), name, family),
+              {std::move(where)});
+}
+
+void warn_of_names(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
+  const std::string& outer = wrapper.names.architecture;
+  const Names stems = wrapper.family != nullptr ? wrapper.family->class_stems : Names{};
+  if (!outer.empty() && wrapper.known && !is_class(stems, outer) && !is_class(wrapper.layout->class_stems, outer)) {
+    warn_mismatch(reader, outer, family_name(wrapper), "/architectures");
+  }
+  if (!text.is_inner || text.family == nullptr || !text.says_type) return;
+  if (!text.names.architecture.empty() && !has_class(*text.family, text.names.architecture)) {
+    warn_mismatch(reader, text.names.architecture, text.family->name, text.object.pointer() + "/architectures");
+  }
+}
+
+void warn_of_wrapper(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
+  if (wrapper.known || !text.is_inner) return;
+  reader.warn("unknown-wrapper",
+              fmt::format(FMT_COMPILE("{} is not a family that is known here; each of its stacks was read by its own "
+                                      "type."),
+                          family_name(wrapper)),
+              {wrapper.names.model_type.empty() ? "/architectures" : "/model_type"});
+}
+
+void warn_unknown_family(ConfigReader& reader, const TextClass& text) {
+  const std::string& name = text.names.model_type.empty() ? text.names.architecture : text.names.model_type;
+  if (name.empty()) {
+    reader.warn("unknown-family", "The file has neither a model_type nor architectures; nothing was read.", {});
+    return;
+  }
+  const std::string where = text.is_inner ? text.object.pointer() : std::string();
+  reader.warn("unknown-family",
+              fmt::format(FMT_COMPILE("{} is not a family that is known here; nothing was read."), name),
+              {where + (text.names.model_type.empty() ? "/architectures" : "/model_type")});
+}
+
+// Keys that the text decoder's object holds and the top repeats with another value.
+void warn_of_repeated_keys(ConfigReader& reader, const JsonValue& text_config) {
+  for (const JsonValue& member : text_config.items()) {
+    const Place inner{member, member.pointer()};
+    if (!reader.was_read(member)) continue;
+    const auto outer = reader.look(reader.root(), member.key());
+    if (outer && !reader.was_read(outer->value)) reader.settle(inner, *outer);
+  }
+}
+
+// ---- the stacks ----
+
+void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
+  const std::string model_type =
+      text.names.model_type.empty() ? std::string(text.family->model_types.front()) : text.names.model_type;
+  ConfigScope scope(reader, text.object, *text.family, model_type);
+  if (text.is_inner) scope.read_at_top(wrapper.layout->text.top_keys);
+  TextStack stack = read_text_stack(scope, "/stacks/0");
+  if (text.is_inner) warn_of_repeated_keys(reader, text.object);
+  plan.known = stack.known;
+  plan.trained_length = stack.trained_length.value;
+  plan.stacks.push_back(std::move(stack.stack));
+  plan.sources = std::move(stack.sources);
+}
+
+void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
+  for (const OtherPlace& other : layout.others) {
+    if (const auto object = object_at(reader, reader.root(), other.object)) read_other_stack(reader, *object, other, plan);
+  }
+}
+
+}  // namespace
+
+ClassNames read_class_names(ConfigReader& reader, const JsonValue& object) {
+  ClassNames names;
+  const auto model_type = reader.look(object, "model_type");
+  if (model_type && !model_type->value.is_null()) names.model_type = read_text(reader, *model_type);
+  const auto architectures = reader.look(object, "architectures");
+  if (!architectures || architectures->value.is_null()) return names;
+  const auto list = reader.list(*architectures);
+  if (!list || list->empty()) return names;
+  reader.mark_read(*architectures);
+  names.architecture = read_text(reader, Place{list->front(), list->front().pointer()});
+  return names;
+}
+
+void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
+  const Wrapper wrapper = choose_wrapper(names);
+  const TextClass text = choose_text(reader, wrapper);
+  plan.family = family_name(wrapper);
+  warn_of_wrapper(reader, wrapper, text);
+  warn_of_names(reader, wrapper, text);
+  if (text.family == nullptr) {
+    warn_unknown_family(reader, text);
+    return;
+  }
+  read_text_class(reader, wrapper, text, plan);
+  read_others(reader, *wrapper.layout, plan);
+}
+
+}  // namespace posenc::plan

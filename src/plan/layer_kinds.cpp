@@ -1,0 +1,214 @@
+#include "plan/layer_kinds.h"
+
+#include <fmt/compile.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "plan/layer_lists.h"
+
+namespace posenc::plan {
+namespace {
+
+using io::JsonValue;
+using KindList = Sourced<std::vector<LayerKind>>;
+
+struct KindName {
+  std::string_view name;
+  LayerKind kind;
+};
+// As in layer_types and layers_block_type. "linear_attention" is a state space in some families (Family::recurrent).
+constexpr KindName kKindNames[] = {
+    {"full_attention", LayerKind::attention},    {"sliding_attention", LayerKind::attention},
+    {"chunked_attention", LayerKind::attention}, {"attention", LayerKind::attention},
+    {"mamba", LayerKind::state_space},           {"mamba2", LayerKind::state_space},
+    {"conv", LayerKind::convolution},            {"moe", LayerKind::none},
+    {"mlp", LayerKind::none},
+};
+// Of hybrid_override_pattern (Nemotron-H): M Mamba-2, * attention, E experts, - a dense MLP.
+constexpr KindName kKindLetters[] = {
+    {"*", LayerKind::attention},
+    {"M", LayerKind::state_space},
+    {"E", LayerKind::none},
+    {"-", LayerKind::none},
+};
+
+std::vector<LayerKind> all(std::int64_t layers, LayerKind kind) {
+  return std::vector<LayerKind>(static_cast<std::size_t>(layers), kind);
+}
+
+// ---- names, letters, an interval ----
+
+LayerKind named_kind(ConfigScope& scope, const JsonValue& entry) {
+  const Place place{entry, entry.pointer()};
+  const auto name = scope.reader().string(place);
+  if (!name) return LayerKind::attention;
+  if (*name == "linear_attention") return scope.family().recurrent;
+  const auto row = std::ranges::find(kKindNames, *name, &KindName::name);
+  if (row != std::ranges::end(kKindNames)) return row->kind;
+  scope.reader().fail(place, ErrorKind::out_of_range,
+                      "the kind of a layer: full_attention, sliding_attention, linear_attention, mamba or the like");
+  return LayerKind::attention;
+}
+
+KindList kinds_of_letters(ConfigScope& scope, const Place& place) {
+  KindList kinds{{}, place.from};
+  const std::string_view letters = scope.reader().string(place).value_or(std::string_view{});
+  scope.reader().mark_read(place);
+  for (std::size_t i = 0; i < letters.size() && !scope.reader().failed(); ++i) {
+    const auto row = std::ranges::find(kKindLetters, letters.substr(i, 1), &KindName::name);
+    if (row == std::ranges::end(kKindLetters)) {
+      scope.reader().fail(place, ErrorKind::out_of_range, "a text of the letters M, *, E and -");
+    } else {
+      kinds.value.push_back(row->kind);
+    }
+  }
+  return kinds;
+}
+
+KindList listed_kinds(ConfigScope& scope, std::int64_t layers) {
+  if (const auto list = read_layer_list(scope, keys::kLayerTypes, layers)) {
+    KindList kinds{{}, list->place.from};
+    for (const JsonValue& entry : list->entries) kinds.value.push_back(named_kind(scope, entry));
+    return kinds;
+  }
+  if (const auto place = scope.peek(keys::kKindLetters)) return kinds_of_letters(scope, *place);
+  const Setting<std::int64_t> interval = scope.integer(keys::kAttentionInterval, {1, kMaxLayers});
+  KindList kinds{all(layers, scope.family().recurrent), interval.from};
+  if (!interval.value) kinds.from = family_default(scope.family());
+  for (std::int64_t i = 0; interval.value && i < layers; ++i) {
+    if ((i + 1) % *interval.value == 0) kinds.value[static_cast<std::size_t>(i)] = LayerKind::attention;
+  }
+  return kinds;
+}
+
+// ---- lists of layers, counted from 1 ----
+
+constexpr std::string_view kFullLayers = "full_attn_layers";
+constexpr std::string_view kLinearLayers = "kda_layers";
+
+// Marks the layers that the list names; a layer that is marked already is an error.
+void mark_numbered(ConfigReader& reader, const Place& place, LayerKind kind,
+                   std::vector<std::optional<LayerKind>>& kinds) {
+  const auto entries = reader.list(place);
+  if (!entries) return;
+  reader.mark_read(place);
+  for (const JsonValue& entry : *entries) {
+    const Place at{entry, entry.pointer()};
+    const auto number = reader.integer(at, {1, static_cast<std::int64_t>(kinds.size())});
+    if (!number) return;
+    std::optional<LayerKind>& slot = kinds[static_cast<std::size_t>(*number - 1)];
+    if (slot) return reader.fail(at, ErrorKind::out_of_range, "a layer that no other entry names");
+    slot = kind;
+  }
+}
+
+KindList numbered_kinds(ConfigScope& scope, std::int64_t layers) {
+  ConfigReader& reader = scope.reader();
+  const auto object = scope.peek(keys::kLinearAttention);
+  if (!object || object->value.kind() != io::JsonKind::object) return listed_kinds(scope, layers);
+  reader.enter(object->value);
+  const auto full = reader.look(object->value, kFullLayers);
+  const auto linear = reader.look(object->value, kLinearLayers);
+  if (!full || !linear) return listed_kinds(scope, layers);
+  std::vector<std::optional<LayerKind>> slots(static_cast<std::size_t>(layers));
+  mark_numbered(reader, *full, LayerKind::attention, slots);
+  mark_numbered(reader, *linear, LayerKind::linear_attention, slots);
+  if (reader.failed()) return {};
+  const auto gap = std::ranges::find(slots, std::optional<LayerKind>());
+  if (gap != slots.end()) {
+    reader.fail(*object, ErrorKind::length_mismatch,
+                fmt::format(FMT_COMPILE("{} and {} to name each layer"), kFullLayers, kLinearLayers),
+                fmt::format(FMT_COMPILE("neither names layer {}, counted from 1"), gap - slots.begin() + 1));
+    return {};
+  }
+  KindList kinds{{}, object->from};
+  std::ranges::transform(slots, std::back_inserter(kinds.value), [](const auto& slot) { return *slot; });
+  return kinds;
+}
+
+// ---- objects, one a layer ----
+
+// block_configs[i].attention: no_op leaves the block without attention, replace_with_linear with one linear layer.
+LayerKind block_kind(ConfigScope& scope, const JsonValue& block) {
+  ConfigReader& reader = scope.reader();
+  if (block.kind() != io::JsonKind::object) {
+    reader.fail(Place{block, block.pointer()}, ErrorKind::type, "an object");
+    return LayerKind::none;
+  }
+  const auto attention = reader.look(block, "attention");
+  if (!attention || attention->value.kind() != io::JsonKind::object) return LayerKind::attention;
+  for (std::string_view name : {"no_op", "replace_with_linear"}) {
+    const auto place = reader.look(attention->value, name);
+    if (!place || place->value.is_null()) continue;
+    reader.mark_read(*place);
+    if (reader.boolean(*place).value_or(false)) return LayerKind::none;
+  }
+  return LayerKind::attention;
+}
+
+KindList block_kinds(ConfigScope& scope, std::int64_t layers) {
+  const auto list = read_layer_list(scope, keys::kBlocks, layers);
+  if (!list) return {all(layers, LayerKind::attention), family_default(scope.family())};
+  KindList kinds{{}, list->place.from};
+  for (const JsonValue& block : list->entries) kinds.value.push_back(block_kind(scope, block));
+  return kinds;
+}
+
+// ---- whole layers of cross attention, counted from 0 ----
+
+KindList cross_kinds(ConfigScope& scope, std::int64_t layers) {
+  KindList kinds{all(layers, LayerKind::attention), family_default(scope.family())};
+  const auto place = scope.find(keys::kCrossLayers);
+  const auto entries = place ? scope.reader().list(*place) : std::nullopt;
+  if (!entries) return kinds;
+  kinds.from = place->from;
+  for (const JsonValue& entry : *entries) {
+    const auto index = scope.reader().integer(Place{entry, entry.pointer()}, {0, layers - 1});
+    if (!index) break;
+    kinds.value[static_cast<std::size_t>(*index)] = LayerKind::cross_attention;
+  }
+  return kinds;
+}
+
+}  // namespace
+
+Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
+  const auto letters = scope.family().kinds == Kinds::listed ? scope.peek(keys::kKindLetters) : std::nullopt;
+  if (!letters) return scope.required_integer(keys::kLayers, {1, kMaxLayers});
+  const std::string_view text = scope.reader().string(*letters).value_or(std::string_view{});
+  const auto count = static_cast<std::int64_t>(text.size());
+  if (count < 1 || count > kMaxLayers) {
+    scope.reader().fail(*letters, ErrorKind::out_of_range,
+                        fmt::format(FMT_COMPILE("1 to {} letters, one for each layer"), kMaxLayers));
+    return {};
+  }
+  scope.reader().mark_read(*letters);
+  const auto given = scope.peek(keys::kLayers);
+  if (!given || !given->in_file) return {count, letters->from};
+  scope.reader().mark_lost(*given);
+  if (const auto layers = scope.reader().integer(*given, {1, kMaxLayers}); layers && *layers != count) {
+    scope.reader().warn("precedence",
+                        fmt::format(FMT_COMPILE("{} has {} letters and {} is {}; the first wins."), letters->from,
+                                    count, given->from, *layers),
+                        {letters->from, given->from});
+  }
+  return {count, letters->from};
+}
+
+KindList read_layer_kinds(ConfigScope& scope, std::int64_t layers) {
+  switch (scope.family().kinds) {
+    case Kinds::listed: return listed_kinds(scope, layers);
+    case Kinds::numbered: return numbered_kinds(scope, layers);
+    case Kinds::blocks: return block_kinds(scope, layers);
+    case Kinds::crossing: return cross_kinds(scope, layers);
+    case Kinds::attention: break;
+  }
+  return {all(layers, LayerKind::attention), family_default(scope.family())};
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,47 @@
+#include "plan/layer_lists.h"
+
+#include <fmt/compile.h>
+
+#include <utility>
+
+namespace posenc::plan {
+namespace {
+
+bool is_for_predictors(ConfigScope& scope, std::int64_t entries) {
+  if (entries <= 0) return false;
+  if (entries == 1) return true;
+  const auto place = scope.peek(keys::kPredictionLayers);
+  if (!place || scope.reader().integer(*place, {0, kMaxLayers}) != entries) return false;
+  scope.reader().mark_read(*place);
+  return true;
+}
+
+}  // namespace
+
+std::optional<LayerList> read_layer_list(ConfigScope& scope, const Place& place, std::int64_t layers) {
+  auto entries = scope.reader().list(place);
+  if (!entries || entries->empty()) return {};
+  const auto count = static_cast<std::int64_t>(entries->size());
+  if (count != layers && !is_for_predictors(scope, count - layers)) {
+    scope.reader().fail(place, ErrorKind::length_mismatch,
+                        fmt::format(FMT_COMPILE("{} entries, one for each layer"), layers),
+                        fmt::format(FMT_COMPILE("{} entries; one more than layers is allowed"), count));
+    return {};
+  }
+  scope.reader().mark_read(place);
+  entries->erase(entries->begin() + layers, entries->end());
+  return LayerList{place, std::move(*entries)};
+}
+
+std::optional<LayerList> read_layer_list(ConfigScope& scope, const Key& key, std::int64_t layers) {
+  const auto place = scope.peek(key);
+  return place ? read_layer_list(scope, *place, layers) : std::nullopt;
+}
+
+bool is_marked(ConfigReader& reader, const io::JsonValue& entry) {
+  const Place place{entry, entry.pointer()};
+  if (entry.kind() == io::JsonKind::boolean) return reader.boolean(place).value_or(true);
+  return reader.integer(place, {0, 1}).value_or(1) == 1;
+}
+
+}  // namespace posenc::plan
