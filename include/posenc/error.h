@@ -40,29 +40,44 @@ class POSENC_API Error : public std::invalid_argument {
 
 // What is wrong with a file or with bytes. The names are stable; the command line prints them with '-' for '_'.
 enum class ErrorKind : std::uint8_t {
-  io_open,             // cannot be opened: missing, no permission, a loop of links
-  io_read,             // opened, but reading failed
-  not_regular_file,    // a pipe, a device, a socket, a directory without a config.json
-  bad_path,            // a path with a NUL byte, or an empty one
-  limit,               // larger or deeper than a stated limit
-  empty,               // no bytes
-  wrong_format,        // recognisably something else (gzip, zip, HTML, a Git LFS pointer)
-  json_encoding,       // UTF-16 or UTF-32
-  json_utf8,           // not UTF-8, or a lone surrogate
-  json_syntax,         // not JSON
-  json_depth,          // nested too deeply
-  json_duplicate_key,  // a key that is used stands twice
-  json_trailing,       // something follows the document
-  type,                // a value of another type
-  not_finite,          // NaN, an infinity, or a number too large for a double
-  out_of_range,        // a number outside the range in which it means something
-  not_divisible,       // a size that must divide another and does not
-  length_mismatch,     // a list of the wrong length
-  missing_key,         // a key without which the rest has no meaning
-  missing_layer_type,  // a layer type without parameters of its own
-  unknown_rope_type,   // a scaling rule that is not known
-  not_a_model_config,  // JSON, but not a model's configuration
-  bad_plan,            // a plan's own JSON that contradicts itself
+  io_open,              // cannot be opened: missing, no permission, a loop of links
+  io_read,              // opened, but reading failed
+  not_regular_file,     // a pipe, a device, a socket, a directory without a config.json
+  bad_path,             // a path with a NUL byte, or an empty one
+  limit,                // larger or deeper than a stated limit
+  empty,                // no bytes
+  wrong_format,         // recognisably something else (gzip, zip, HTML, a Git LFS pointer)
+  json_encoding,        // UTF-16 or UTF-32
+  json_utf8,            // not UTF-8, or a lone surrogate
+  json_syntax,          // not JSON
+  json_depth,           // nested too deeply
+  json_duplicate_key,   // a key that is used stands twice
+  json_trailing,        // something follows the document
+  type,                 // a value of another type
+  not_finite,           // NaN, an infinity, or a number too large for a double
+  out_of_range,         // a number outside the range in which it means something
+  not_divisible,        // a size that must divide another and does not
+  length_mismatch,      // a list of the wrong length
+  missing_key,          // a key without which the rest has no meaning
+  missing_layer_type,   // a layer type without parameters of its own
+  unknown_rope_type,    // a scaling rule that is not known
+  not_a_model_config,   // JSON, but not a model's configuration
+  truncated,            // ends before what it announces
+  unsupported_version,  // of a known format, one that is not read
+  count_too_large,      // announces more than could be there, or than a stated limit
+  bad_key,              // a key that is empty, too long, or not clean text
+  duplicate_key,        // a key stands twice
+  bad_type,             // a number that stands for no type
+  nested_array,         // an array of arrays
+  bad_alignment,        // not a power of two, or too large
+  bad_tensor,           // a tensor with too many dimensions, a bad name, or twice
+  overflow,             // sizes whose product or sum does not fit 64 bits
+  block_size,           // a row that its type's blocks do not divide
+  bad_offset,           // a tensor that is not where it must be
+  bad_value,            // a text that means nothing here
+  bad_sections,         // sections of a rotation that do not fit it
+  split,                // one part of several files, and not the one to read
+  bad_plan,             // a plan's own JSON that contradicts itself
 };
 
 POSENC_API std::string_view name(ErrorKind kind) noexcept;
@@ -74,13 +89,14 @@ struct POSENC_API FileError {
   std::int64_t offset = -1;  // byte offset from the start of the file
   std::int64_t line = -1;    // from 1
   std::int64_t column = -1;  // from 1, in bytes
-  std::string path;          // JSON pointer: "/rope_scaling/factor"
+  std::string path;          // JSON pointer: "/rope_scaling/factor"; a key or a tensor of GGUF
   std::string expected;      // "a number above 0"
   std::string got;           // "-2"
   std::string detail;        // the arithmetic that failed, or a hint
 
   bool operator==(const FileError&) const = default;
-  // One line: "FILE:LINE:COLUMN: PATH: expected EXPECTED, got GOT (DETAIL)". Control characters are escaped.
+  // One line: "FILE:LINE:COLUMN: PATH: expected EXPECTED, got GOT (DETAIL)"; in a file without lines "FILE: byte
+  // OFFSET: PATH: ...". Control characters are escaped.
   std::string message() const;
 };
 

@@ -35,6 +35,21 @@ std::string_view name(ErrorKind kind) noexcept {
     case ErrorKind::missing_layer_type: return "missing_layer_type";
     case ErrorKind::unknown_rope_type: return "unknown_rope_type";
     case ErrorKind::not_a_model_config: return "not_a_model_config";
+    case ErrorKind::truncated: return "truncated";
+    case ErrorKind::unsupported_version: return "unsupported_version";
+    case ErrorKind::count_too_large: return "count_too_large";
+    case ErrorKind::bad_key: return "bad_key";
+    case ErrorKind::duplicate_key: return "duplicate_key";
+    case ErrorKind::bad_type: return "bad_type";
+    case ErrorKind::nested_array: return "nested_array";
+    case ErrorKind::bad_alignment: return "bad_alignment";
+    case ErrorKind::bad_tensor: return "bad_tensor";
+    case ErrorKind::overflow: return "overflow";
+    case ErrorKind::block_size: return "block_size";
+    case ErrorKind::bad_offset: return "bad_offset";
+    case ErrorKind::bad_value: return "bad_value";
+    case ErrorKind::bad_sections: return "bad_sections";
+    case ErrorKind::split: return "split";
     case ErrorKind::bad_plan: return "bad_plan";
   }
   return "unknown";
@@ -48,6 +63,7 @@ std::string FileError::message() const {
   };
   if (line >= 0) append(":", fmt::format(FMT_COMPILE("{}"), line));
   if (line >= 0 && column >= 0) append(":", fmt::format(FMT_COMPILE("{}"), column));
+  if (line < 0 && offset >= 0) append(": ", fmt::format(FMT_COMPILE("byte {}"), offset));
   if (!path.empty()) append(": ", escape(path));
   if (!expected.empty()) append(": ", fmt::format(FMT_COMPILE("expected {}"), escape(expected)));
   if (!got.empty()) append(expected.empty() ? ": " : ", ", fmt::format(FMT_COMPILE("got {}"), escape(got)));

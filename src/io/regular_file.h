@@ -1,0 +1,34 @@
+// Opens a regular file to read from, without being led into a hang: pipes and devices are refused before reading.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "posenc/error.h"
+
+namespace posenc::io {
+
+class RegularFile {
+ public:
+  static Result<RegularFile> open(const std::filesystem::path& path);
+  RegularFile(RegularFile&& other) noexcept;
+  RegularFile& operator=(RegularFile&&) = delete;
+  ~RegularFile();
+
+  const std::string& name() const noexcept { return name_; }
+  std::int64_t size() const noexcept { return size_; }  // when it was opened; 0 where the file system does not know
+  // As read(2) and pread(2).
+  std::ptrdiff_t read(char* to, std::size_t count) const;
+  std::ptrdiff_t read_at(std::uint64_t offset, char* to, std::size_t count) const;
+
+ private:
+  RegularFile(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
+
+  int descriptor_;
+  std::string name_;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace posenc::io
