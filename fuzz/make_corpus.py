@@ -9,6 +9,7 @@ import hashlib
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import tempfile
 
@@ -53,6 +54,64 @@ def configs():
         yield json.dumps({**base, "rope_parameters": {**rule, "rope_theta": 500000.0}}).encode()
 
 
+# ---- GGUF: a key is (name, type, value), an array's type is (9, element type) ----
+
+U8, I8, U16, I16, U32, I32, F32, BOOL, TEXT, ARRAY, U64, I64, F64 = range(13)
+PACKED = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", BOOL: "B", U64: "Q", I64: "q", F64: "d"}
+
+
+def gguf(keys, tensors=(), version=3, order="<", weights=b""):
+    size = "I" if version == 1 else "Q"
+
+    def text(value):
+        return struct.pack(order + size, len(value)) + value.encode()
+
+    def packed(kind, value):
+        return text(value) if kind == TEXT else struct.pack(order + PACKED[kind], value)
+
+    out = b"GGUF" + struct.pack(f"{order}I{size}{size}", version, len(tensors), len(keys))
+    for name, kind, value in keys:
+        out += text(name)
+        if isinstance(kind, tuple):
+            out += struct.pack(f"{order}II{size}", ARRAY, kind[1], len(value))
+            out += b"".join(packed(kind[1], item) for item in value)
+        else:
+            out += struct.pack(order + "I", kind) + packed(kind, value)
+    for name, shape, kind, offset in tensors:
+        out += text(name) + struct.pack(f"{order}I{len(shape)}QIQ", len(shape), *shape, kind, offset)
+    return out + bytes(-len(out) % 32) + weights if tensors else out
+
+
+def model(architecture, *more):
+    sizes = [("context_length", 2048), ("embedding_length", 64), ("block_count", 2), ("attention.head_count", 4),
+             ("attention.head_count_kv", 2), ("rope.dimension_count", 16)]
+    return [("general.architecture", TEXT, architecture)] + [
+        (f"{architecture}.{name}", U32, value) for name, value in sizes] + [
+        (f"{architecture}.{name}", kind, value) for name, kind, value in more]
+
+
+def ggufs():
+    yield gguf([])
+    yield gguf([(f"key.{kind}", kind, "text" if kind == TEXT else 1) for kind in range(13) if kind != ARRAY])
+    yield gguf([(f"list.{kind}", (ARRAY, kind), ["a", "b"] if kind == TEXT else [0, 1]) for kind in (U8, F32, TEXT, I64)])
+    yield gguf(model("llama", ("rope.freq_base", F32, 500000.0)), version=1)
+    yield gguf(model("llama", ("rope.freq_base", F32, 500000.0)), version=2)
+    yield gguf(model("llama", ("rope.freq_base", F32, 500000.0)), order=">")
+    yield gguf([("general.alignment", U32, 64), *model("llama")])
+    for architecture in ("llama", "qwen2", "gemma3", "phi3", "mpt", "gpt2", "bert", "deepseek2", "qwen2vl", "stablelm"):
+        yield gguf(model(architecture))
+    for rule in ("none", "linear", "yarn", "longrope"):
+        yield gguf(model("llama", ("rope.scaling.type", TEXT, rule), ("rope.scaling.factor", F32, 4.0),
+                         ("rope.scaling.original_context_length", U32, 512)))
+    yield gguf(model("qwen2vl", ("rope.dimension_sections", (ARRAY, I32), [4, 2, 2, 0])))
+    yield gguf(model("gemma3", ("attention.sliding_window", U32, 512), ("attention.head_count_kv", (ARRAY, U32), [2, 2])))
+    factors = struct.pack("<8f", *(1 + 0.5 * i for i in range(8)))
+    yield gguf(model("llama"), [("rope_freqs.weight", [8], 0, 0)], weights=factors)
+    yield gguf(model("phi3", ("rope.scaling.original_context_length", U32, 512)),
+               [("rope_factors_long.weight", [8], 0, 0), ("rope_factors_short.weight", [8], 0, 32)], weights=2 * factors)
+    yield gguf(model("llama"), [("half", [2, 2], 1, 0), ("odd", [32], 2, 32), ("other", [], 999, 64)], weights=bytes(96))
+
+
 def plans(writer):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([writer, folder], check=True)
@@ -76,6 +135,7 @@ def main():
     found = list(configs())
     write(arguments.out / "json", [*JSON_TEXTS, *found])
     write(arguments.out / "config", found)
+    write(arguments.out / "gguf", ggufs())
     write(arguments.out / "plan_json", plans(arguments.plans))
 
 

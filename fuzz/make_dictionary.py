@@ -9,7 +9,7 @@ import re
 import sys
 
 SOURCES = pathlib.Path(__file__).resolve().parent.parent / "src/plan"
-LITERAL = re.compile(r'"([A-Za-z][A-Za-z0-9_.-]{1,47})"')
+LITERAL = re.compile(r'"\.?([A-Za-z][A-Za-z0-9_.-]{1,47})"')
 SYNTAX = ["{", "}", "[", "]", ":", ",", "null", "true", "false", "NaN", "Infinity", "1e400", "\\\\ud800", "\\\\u0000",
           "\\xEF\\xBB\\xBF"]
 

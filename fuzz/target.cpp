@@ -23,14 +23,18 @@ void must(bool holds, const char* what) {
 
 void must_be_sound(const FileError& error, std::string_view bytes, std::string_view name) {
   const auto size = static_cast<std::int64_t>(bytes.size());
-  must(error.offset >= -1 && error.offset <= size, "an error's offset lies in the file");
-  must(error.line >= -1 && error.line <= size + 1, "an error's line lies in the file");
-  must(error.column >= -1 && error.column <= size + 1, "an error's column lies in the file");
-  must(error.file == name, "an error names its file");
-  must(!error.expected.empty() || !error.detail.empty(), "an error says what was expected");
   const std::string message = error.message();
-  must(message.size() > name.size() && message.size() <= kMaxMessage, "an error's message is short");
-  must(std::none_of(message.begin(), message.end(), is_control), "an error's message is safe to print");
+  const auto must_hold = [&](bool holds, const char* what) {
+    if (!holds) std::fprintf(stderr, "%s at %lld\n", message.c_str(), static_cast<long long>(error.offset));
+    must(holds, what);
+  };
+  must_hold(error.offset >= -1 && error.offset <= size, "an error's offset lies in the file");
+  must_hold(error.line >= -1 && error.line <= size + 1, "an error's line lies in the file");
+  must_hold(error.column >= -1 && error.column <= size + 1, "an error's column lies in the file");
+  must_hold(error.file == name, "an error names its file");
+  must_hold(!error.expected.empty() || !error.detail.empty(), "an error says what was expected");
+  must_hold(message.size() > name.size() && message.size() <= kMaxMessage, "an error's message is short");
+  must_hold(std::none_of(message.begin(), message.end(), is_control), "an error's message is safe to print");
 }
 
 // FNV-1a, 64 bits: offset basis and prime as its authors give them.

@@ -1,9 +1,8 @@
-#include "fuzz/token_mutator.h"
-
 #include <cstddef>
 #include <random>
 #include <vector>
 
+#include "fuzz/mutator.h"
 #include "fuzz/words.h"
 
 namespace posenc::fuzz {
@@ -183,6 +182,6 @@ class Mutation {
 
 }  // namespace
 
-std::string mutate_tokens(std::string_view text, std::uint32_t seed) { return Mutation(text, seed).make(); }
+std::string mutate(std::string_view text, std::uint32_t seed) { return Mutation(text, seed).make(); }
 
 }  // namespace posenc::fuzz
