@@ -3,14 +3,17 @@
 //   auto plan = posenc::read_plan("model/config.json");
 //   if (!plan) report(plan.error().message());
 //
-// Reads a Hugging Face config.json, from a path (a file, or a directory that holds one) or from memory. What each key
-// does and which key wins: docs/config-reading.md. Whatever the bytes are, the answer is a plan or a FileError, and
-// memory grows by at most 64 times the text plus 1 MiB.
+// Reads a Hugging Face config.json (what each key does and which key wins: docs/config-reading.md) or a GGUF file of
+// version 1 to 3 (docs/gguf.md), told apart by the first bytes; from a path, from memory or from a stream. A directory
+// stands for the config.json in it. Of a GGUF file only the header is read, and three small tensors that hold factors
+// of frequencies; the file may have any size. Whatever the bytes are, the answer is a plan or a FileError, and memory
+// grows by at most 64 times the text (of GGUF: what the header's keys about positions take) plus 1 MiB.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,8 +31,14 @@ struct ReadOptions {
 
 POSENC_API Result<Plan> read_plan(const std::filesystem::path& path, const ReadOptions& options = {});
 // `name` stands for the file in errors and in Plan::source.
-POSENC_API Result<Plan> read_plan(std::span<const std::byte> config_json, std::string_view name,
+POSENC_API Result<Plan> read_plan(std::span<const std::byte> model_file, std::string_view name,
                                   const ReadOptions& options = {});
+
+// As read(2): bytes read, 0 at the end, -1 with errno set.
+using ByteStream = std::function<std::ptrdiff_t(std::byte* to, std::size_t count)>;
+// A config is read to its end; of a GGUF model no more than the header is waited for, and the tensors with factors,
+// which lie behind it, are not read: the plan is not `known` where there are any.
+POSENC_API Result<Plan> read_plan(const ByteStream& stream, std::string_view name, const ReadOptions& options = {});
 
 // Models whose position facts are built in: the keys of their config.json that bear on positions, read by the same
 // reader.

@@ -33,8 +33,9 @@ enum class GgufRotation : std::uint8_t {
 enum class GgufWindows : std::uint8_t {
   none,        // attention.sliding_window is not read
   given,       // where attention.sliding_window is above 0
-  fixed,       // default_window, unless attention.sliding_window is 0
-  unless_zero  // Llama 4: chunks of default_window, unless attention.sliding_window is 0
+  required,    // the same; the key must be there
+  fixed,       // attention.sliding_window, or default_window where it is absent
+  unless_zero  // default_window whatever attention.sliding_window says, except 0 (Llama 4)
 };
 
 enum class GgufTurning : std::uint8_t {
@@ -55,7 +56,7 @@ enum class GgufScale : std::uint8_t {
   one,
   scale_key,     // attention.scale, else 1 / sqrt(head_dim)
   output_key,    // Grok: attention.output_scale
-  large_hidden,  // Gemma 2 and 3: of the 27B model 1 / sqrt(embedding_length / heads)
+  large_hidden,  // 1 / sqrt(embedding_length / heads) in the 27B model, else head_dim (Gemma 2 and 3)
 };
 
 enum class GgufAlibi : std::uint8_t { none, key, always, baichuan_13b };
@@ -84,25 +85,28 @@ struct GgufArchitecture {
 
   bool encoder = false;          // the stack's name
   bool bidirectional = false;    // whatever attention.causal says
-  bool latent = false;           // multi-head latent attention: key_length_mla, the rotation at the head's end
-  bool turns_at_end = false;     // expanded latent attention under key_length
+  bool latent = false;           // multi-head latent attention, read expanded: the rotation at the head's end
+  bool turns_at_end = false;     // the same where the file has it expanded already
   bool zero_heads_rest = false;  // a layer without heads does not attend (Deci)
 
   GgufWindows windows = GgufWindows::none;
-  int period = 0;                 // each period-th layer is full, where sliding_window_pattern does not say
+  int period = 0;                 // each period-th layer is full, where sliding_window_pattern does not say; 0: none is
+  bool pattern_required = false;  // attention.sliding_window_pattern must be there
   bool full_first = false;        // the first of each period, not the last
   bool symmetric = false;         // half the window to each side
   bool chunks = false;            // chunks instead of windows
-  int default_window = 0;         // 0: attention.sliding_window must be there
+  int default_window = 0;
   int windows_at_layers = 0;      // only a model of so many layers slides (EXAONE 4); 0: any
   bool own_sliding_base = false;  // sliding layers: rope.freq_base_swa, else 10000; the others' base where false
   bool sliding_unscaled = false;  // sliding layers have no rule
   GgufTurning turning = GgufTurning::every_layer;
   int kv_shared_from = 0;        // layers from here on reuse keys (Gemma 3n)
   bool reads_shared_kv = false;  // attention.shared_kv_layers (Gemma 4)
+  bool full_turns_half = false;  // full layers turn half of rope.dimension_count (Step 3.5)
 
   GgufScale scale = GgufScale::head_dim;
-  double soft_cap = 0;  // attn_logit_softcapping when absent; 0: no cap
+  int large_at_layers = 0;  // GgufScale::large_hidden: the 27B model has so many layers
+  double soft_cap = 0;      // attn_logit_softcapping when absent; 0: no cap
   GgufPresence sinks = GgufPresence::never;
   std::optional<GgufQkNorm> qk_norm = {};
   GgufTemperature temperature = GgufTemperature::none;

@@ -20,8 +20,7 @@ bool is_integer(GgufType type) {
 
 std::string shown(GgufType type, const io::GgufNumber& number) {
   if (type == GgufType::boolean) return number.real != 0 ? "true" : "false";
-  return number.integer ? fmt::format(FMT_COMPILE("{}"), *number.integer)
-                        : fmt::format(FMT_COMPILE("{}"), number.real);
+  return number.integer ? fmt::format(FMT_COMPILE("{}"), *number.integer) : fmt::format(FMT_COMPILE("{}"), number.real);
 }
 
 }  // namespace

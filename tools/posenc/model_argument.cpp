@@ -4,11 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
-#include <span>
 #include <system_error>
 #include <vector>
 
@@ -21,30 +18,19 @@
 namespace posenc::tool {
 namespace {
 
-// Read at most this much of standard input: what the library accepts of a file (64 MiB), and one byte by which it
-// sees that there was more.
-constexpr std::size_t kMaxInputBytes = (std::size_t{64} << 20U) + 1;
-constexpr std::size_t kInputBlock = std::size_t{1} << 16U;
+constexpr std::size_t kMagicBytes = 4;
 
-Result<std::string> read_standard_input() {
-  std::string bytes;
-  while (bytes.size() < kMaxInputBytes) {
-    const std::size_t had = bytes.size();
-    bytes.resize(std::min(kMaxInputBytes, had + kInputBlock));
-    const ssize_t got = ::read(STDIN_FILENO, bytes.data() + had, bytes.size() - had);
-    bytes.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got == 0) break;
-    if (got < 0 && errno != EINTR) {
-      FileError error;
-      error.kind = ErrorKind::io_read;
-      error.file = "<stdin>";
-      error.expected = "to read standard input";
-      error.got = std::strerror(errno);
-      return error;
-    }
+// Standard input, and what was read of it where an error may want to show it: not of a GGUF model.
+struct StandardInput {
+  std::string seen;
+
+  std::ptrdiff_t read(std::byte* to, std::size_t count) {
+    const ssize_t got = ::read(STDIN_FILENO, to, count);
+    const bool gguf = seen.size() >= kMagicBytes && seen.starts_with("GGUF");
+    if (got > 0 && !gguf) seen.append(reinterpret_cast<const char*>(to), static_cast<std::size_t>(got));
+    return got;
   }
-  return bytes;
-}
+};
 
 // The errors that stand before any byte was judged.
 bool is_unreadable(ErrorKind kind) {
@@ -75,9 +61,10 @@ std::string unknown_preset(const std::string& name) {
 std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std::int64_t> length) {
   const ReadOptions options{.length = length};
   if (model == "-") {
-    const Result<std::string> bytes = read_standard_input();
-    if (!bytes.ok()) return plan_or_message(bytes.error());
-    return plan_or_message(read_plan(std::as_bytes(std::span(*bytes)), "<stdin>", options), *bytes);
+    StandardInput input;
+    const ByteStream stream = [&](std::byte* to, std::size_t count) { return input.read(to, count); };
+    Result<Plan> plan = read_plan(stream, "<stdin>", options);
+    return plan_or_message(std::move(plan), input.seen);
   }
   // A file that is there wins over a preset of the same name. What cannot be asked (no permission, a name that is too
   // long) is the reader's to report.
