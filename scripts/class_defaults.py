@@ -20,13 +20,16 @@ OUTPUT = Path(__file__).resolve().parent.parent / "src" / "plan" / "class_defaul
 
 # Model type in the file -> the class that decides. A composite model gives its text decoder.
 CLASSES = {
+    "codegen": "CodeGenConfig",
     "cohere": "CohereConfig",
     "cohere2": "Cohere2Config",
+    "dbrx": "DbrxConfig",
     "deepseek_v2": "DeepseekV2Config",
     "deepseek_v3": "DeepseekV3Config",
     "deepseek_v32": "DeepseekV32Config",
     "deepseek_v4": "DeepseekV4Config",
     "exaone4": "Exaone4Config",
+    "falcon": "FalconConfig",
     "gemma": "GemmaConfig",
     "gemma2": "Gemma2Config",
     "gemma3": "Gemma3TextConfig",
@@ -40,28 +43,36 @@ CLASSES = {
     "glm4v_text": "Glm4vTextConfig",
     "glm_moe_dsa": "GlmMoeDsaConfig",
     "gpt_neox": "GPTNeoXConfig",
+    "gpt_neox_reward_model": "GPTNeoXConfig",  # Open-Assistant's class derives from it
     "gpt_oss": "GptOssConfig",
     "gptj": "GPTJConfig",
     "granite": "GraniteConfig",
     "granitemoe": "GraniteMoeConfig",
+    "granitemoehybrid": "GraniteMoeHybridConfig",
+    "internlm3": "InternLM3Config",
     "kimi_k2": "DeepseekV3Config",  # its files declare DeepseekV3ForCausalLM
     "kimi_linear": "KimiLinearConfig",
     "llama": "LlamaConfig",
     "llama4": "Llama4TextConfig",
     "llama4_text": "Llama4TextConfig",
+    "mimo": "Qwen2Config",  # its published MiMoConfig adds nothing to positions
     "minicpm3": "MiniCPM3Config",
+    "minimax_m2": "MiniMaxM2Config",
     "minimax_m3": "MiniMaxM3VLTextConfig",  # not registered; the class reads these very keys
     "minimax_m3_vl_text": "MiniMaxM3VLTextConfig",
+    "ministral3": "Ministral3Config",
     "mistral": "MistralConfig",
     "mixtral": "MixtralConfig",
     "mllama": "MllamaTextConfig",
     "mllama_text_model": "MllamaTextConfig",
+    "nemotron_h": "NemotronHConfig",
     "olmo": "OlmoConfig",
     "olmo2": "Olmo2Config",
     "olmo3": "Olmo3Config",
     "olmoe": "OlmoeConfig",
     "phi": "PhiConfig",
     "phi3": "Phi3Config",
+    "phimoe": "PhimoeConfig",
     "qwen2": "Qwen2Config",
     "qwen2_5_vl": "Qwen2_5_VLTextConfig",
     "qwen2_5_vl_text": "Qwen2_5_VLTextConfig",
@@ -100,6 +111,7 @@ KEYS = set(
     no_rope_layers no_rope_layer_interval attention_chunk_size
     attn_temperature_tuning attn_scale floor_scale
     query_pre_attn_scalar attention_multiplier attn_logit_softcapping
+    multi_query new_decoder_architecture alibi position_embedding_type d_model n_heads n_layers max_seq_len
     use_qk_norm qk_layernorm use_bidirectional_attention is_causal
     full_attention_interval cross_attention_layers num_kv_shared_layers
     global_head_dim num_global_key_value_heads attention_k_eq_v

@@ -2,10 +2,11 @@
 
 #include <fmt/compile.h>
 
+#include "plan/kv_heads.h"
+
 namespace posenc::plan {
 namespace {
 
-constexpr Bounds kHeadCounts{1, kMaxHeads};
 constexpr Bounds kHeadDims{1, kMaxHeadDim};
 
 Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
@@ -26,24 +27,6 @@ Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::i
     return {};
   }
   return {hidden.value / heads.value, hidden.from};
-}
-
-Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
-  ConfigReader& reader = scope.reader();
-  if (scope.family().grouping_switch) {
-    const Setting<bool> grouped = scope.flag(keys::kMultiQuery);
-    if (!grouped.value || !*grouped.value) {
-      return {heads.value, grouped.value ? grouped.from : "default: no multi_query_attention, as many as heads"};
-    }
-  }
-  const Setting<std::int64_t> given = scope.integer(keys::kKvHeads, kHeadCounts);
-  if (!given.value) return {heads.value, given.from.empty() ? "default: as many as heads" : given.from};
-  if (reader.failed() || heads.value % *given.value == 0) return {*given.value, given.from};
-  if (const auto place = scope.peek(keys::kKvHeads)) {
-    reader.fail(*place, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("a divisor of the {} heads"), heads.value),
-                fmt::format(FMT_COMPILE("{} / {} leaves {}"), heads.value, *given.value, heads.value % *given.value));
-  }
-  return {};
 }
 
 AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
@@ -76,12 +59,21 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   return shape;
 }
 
+Sourced<Pairing> read_pairing(ConfigScope& scope) {
+  const Family& family = scope.family();
+  const auto type = family.pairing_by_type ? scope.find(keys::kPositionType) : std::nullopt;
+  if (!type) return {family.pairing, family_default(family)};
+  const auto name = scope.reader().string(*type);
+  const bool neighbours = name == "mistral_yarn" || name == "rope_llama4";
+  return {neighbours ? Pairing::interleaved : family.pairing, type->from};
+}
+
 }  // namespace
 
 AttentionShape read_attention_shape(ConfigScope& scope) {
   AttentionShape shape;
-  shape.heads = scope.required_integer(keys::kHeads, kHeadCounts);
-  shape.pairing = {scope.family().pairing, family_default(scope.family())};
+  shape.heads = scope.required_integer(keys::kHeads, {1, kMaxHeads});
+  shape.pairing = read_pairing(scope);
   if (!scope.family().latent) return plain_shape(scope, std::move(shape));
   const Setting<bool> latent = scope.flag(keys::kUseMla);
   if (!latent.value || *latent.value) return latent_shape(scope, std::move(shape));

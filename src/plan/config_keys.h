@@ -34,9 +34,8 @@ inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
                                                "num_transformer_layers",
                                                "layers"};
 inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed", "d_model", "dim", "model_dim"};
-// multi_query and new_decoder_architecture are rules, not counts; per-layer lists come with their families.
 inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",          "kv_n_heads",
-                                                "n_kv_heads",          "multi_query_group_num", "num_gqa_groups"};
+                                                "n_kv_heads",          "n_head_kv",  "multi_query_group_num", "num_gqa_groups"};
 inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
                                                 "qk_head_dim"};
 inline constexpr std::string_view kLength[] = {"max_position_embeddings",
@@ -62,7 +61,7 @@ inline constexpr std::string_view kOriginalLength[] = {"original_max_position_em
 inline constexpr std::string_view kRopeParameters[] = {"rope_parameters"};
 
 inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size",
-                                               "sliding_window_attention_size"};
+                                               "sliding_window_attention_size", "window_size"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
 inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_type"};
@@ -81,6 +80,7 @@ inline constexpr std::string_view kIsCausal[] = {"is_causal"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
+inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm"};  // a class reads one of them
 inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
 inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
@@ -91,7 +91,17 @@ inline constexpr std::string_view kNopeDim[] = {"qk_nope_head_dim"};
 inline constexpr std::string_view kRopeDim[] = {"qk_rope_head_dim"};
 inline constexpr std::string_view kValueDim[] = {"v_head_dim"};
 inline constexpr std::string_view kInterleave[] = {"rope_interleave"};
-inline constexpr std::string_view kMultiQuery[] = {"multi_query_attention"};
+inline constexpr std::string_view kGrouped[] = {"multi_query_attention"};
+inline constexpr std::string_view kMultiQuery[] = {"multi_query"};
+inline constexpr std::string_view kNewDecoder[] = {"new_decoder_architecture"};
+
+inline constexpr std::string_view kPositionType[] = {"position_embedding_type"};
+inline constexpr std::string_view kRopeFlag[] = {"rope"};
+inline constexpr std::string_view kAlibi[] = {"alibi"};
+inline constexpr std::string_view kMaxBias[] = {"alibi_bias_max"};
+inline constexpr std::string_view kDynamicNtk[] = {"use_dynamic_ntk"};
+inline constexpr std::string_view kLogn[] = {"use_logn_attn"};
+inline constexpr std::string_view kBeta[] = {"llama_4_scaling_beta"};
 }  // namespace key_names
 
 namespace keys {
@@ -108,18 +118,29 @@ inline constexpr Key kNopeDim{key_names::kNopeDim,
                               "latent attention: channels of a head that do not turn, before those that do"};
 inline constexpr Key kRopeDim{key_names::kRopeDim, "latent attention: channels of a head that turn"};
 inline constexpr Key kValueDim{key_names::kValueDim, "latent attention: channels of a head of values"};
-inline constexpr Key kMultiQuery{key_names::kMultiQuery,
-                                 "ChatGLM: whether keys and values have heads of their own number"};
+inline constexpr Key kGrouped{key_names::kGrouped,
+                              "whether keys and values have heads of their own number; OLMo: whether they have one"};
+inline constexpr Key kMultiQuery{key_names::kMultiQuery, "one head of keys and values, where true"};
+inline constexpr Key kNewDecoder{key_names::kNewDecoder, "Falcon: num_kv_heads counts, whatever multi_query says"};
+
+// ---- which scheme ----
+inline constexpr Key kPositionType{key_names::kPositionType,
+                                   "Granite 4: \"rope\" turns, all else does not; Nemotron-NAS: \"mistral_yarn\" and "
+                                   "\"rope_llama4\" pair neighbours; unknown families: \"absolute\" is a learned table"};
+inline constexpr Key kRopeFlag{key_names::kRopeFlag, "OLMo's first files: whether the model turns"};
+inline constexpr Key kAlibi{key_names::kAlibi, "whether the scores have ALiBi instead of a rotation"};
+inline constexpr Key kMaxBias{key_names::kMaxBias, "ALiBi: slopes are powers of 2^(-this / heads)"};
 
 // ---- rotation ----
 inline constexpr Key kBase{key_names::kBase, "the base, theta, of the rotation"};
 inline constexpr Key kLocalBase{key_names::kLocalBase, "the base of layers with a window"};
 inline constexpr Key kPartialFactor{key_names::kPartialFactor,
                                     "the part of a head that turns: trunc(head_dim x factor) channels"};
-inline constexpr Key kRotaryDim{key_names::kRotaryDim, "channels of a head that turn"};
+inline constexpr Key kRotaryDim{key_names::kRotaryDim, "channels of a head that turn; null: all", true};
+inline constexpr Key kDynamicNtk{key_names::kDynamicNtk, "Qwen 1: dynamic NTK beyond seq_length"};
 inline constexpr Key kRopeRatio{key_names::kRopeRatio, "ChatGLM: the base is 10000 times this"};
 inline constexpr Key kOriginalRope{key_names::kOriginalRope,
-                                   "ChatGLM: false means another rotation, which is not known"};
+                                   "ChatGLM: false means another pairing, of which the sources disagree"};
 inline constexpr Key kOriginalLength{key_names::kOriginalLength,
                                      "YaRN, LongRoPE, Llama 3: tokens of the training before the rule was applied; "
                                      "absent: the trained length, with a warning"};
@@ -159,10 +180,13 @@ inline constexpr Key kIsCausal{key_names::kIsCausal, "false: both directions, an
 // ---- scores ----
 inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the logit scale is 1 / sqrt of it"};
 inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier, "the logit scale"};
+inline constexpr Key kNormSwitch{key_names::kNormSwitch, "whether queries and keys are normalised"};
 inline constexpr Key kSoftCap{key_names::kSoftCap, "the cap of the scores; null: none", true};
 inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are scaled by position (Llama 4)"};
 inline constexpr Key kTemperatureScale{key_names::kTemperatureScale, "the factor of that scale"};
 inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor, "tokens from which that scale grows"};
+inline constexpr Key kBeta{key_names::kBeta, "Ministral 3: queries times 1 + this ln(1 + floor(i / original length))"};
+inline constexpr Key kLogn{key_names::kLogn, "Qwen 1: queries times max(1, ln(i + 1) / ln(seq_length))"};
 }  // namespace keys
 
 }  // namespace posenc::plan

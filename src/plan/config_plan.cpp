@@ -10,6 +10,7 @@
 #include "io/looks_like.h"
 #include "plan/config_reader.h"
 #include "plan/config_stacks.h"
+#include "plan/misspelled_keys.h"
 
 namespace posenc::plan {
 namespace {
@@ -44,6 +45,7 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
   read_stacks(reader, names, plan);
   if (reader.failed()) return *reader.error();
   plan.ignored_keys = reader.ignored_keys();
+  warn_of_misspelled_keys(reader, plan.ignored_keys);
   plan.warnings = reader.take_warnings();
   return plan;
 }

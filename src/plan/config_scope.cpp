@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/class_defaults.h"
+#include "plan/published_defaults.h"
 
 namespace posenc::plan {
 
@@ -13,6 +14,11 @@ ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, cons
                          std::string_view model_type)
     : reader_(reader), object_(object), family_(family), model_type_(model_type) {
   reader.enter(object);
+  if (family.nested.empty()) return;
+  const auto nested = reader.look(object, family.nested);
+  if (!nested || nested->value.kind() != io::JsonKind::object) return;
+  nested_ = nested->value;
+  reader.enter(*nested_);
 }
 
 std::vector<Place> ConfigScope::candidates(const Key& key) {
@@ -28,24 +34,34 @@ std::vector<Place> ConfigScope::candidates(const Key& key) {
   for (std::string_view name : names) {
     if (std::ranges::find(top_names_, name) != top_names_.end()) look(reader_.root(), name);
   }
+  if (nested_) {
+    for (std::string_view name : names) look(*nested_, name);
+  }
   for (std::string_view name : names) look(object_, name);
   return found;
+}
+
+std::optional<Place> ConfigScope::default_at(std::string_view json, std::string_view source, std::string from) {
+  auto document = io::JsonDocument::parse(json, source);
+  if (!document) {
+    reader_.fail(document.error());
+    return {};
+  }
+  defaults_.push_back(std::make_unique<io::JsonDocument>(std::move(document).value()));
+  return Place{defaults_.back()->root(), std::move(from), false};
 }
 
 std::optional<Place> ConfigScope::class_default(const Key& key) {
   if (reader_.failed()) return {};
   for (std::string_view name : key.names) {
-    const ClassDefault* row = find_class_default(model_type_, name);
-    if (row == nullptr) continue;
-    auto document = io::JsonDocument::parse(row->json, row->class_name);
-    if (!document) {
-      reader_.fail(document.error());
-      return {};
+    if (const ClassDefault* row = find_class_default(model_type_, name)) {
+      return default_at(
+          row->json, row->class_name,
+          fmt::format(FMT_COMPILE("default: {}, transformers {}"), row->class_name, class_defaults_version()));
     }
-    defaults_.push_back(std::make_unique<io::JsonDocument>(std::move(document).value()));
-    return Place{defaults_.back()->root(),
-                 fmt::format(FMT_COMPILE("default: {}, transformers {}"), row->class_name, class_defaults_version()),
-                 false};
+    if (const PublishedDefault* row = find_published_default(model_type_, name)) {
+      return default_at(row->json, row->source, fmt::format(FMT_COMPILE("default: {}"), row->source));
+    }
   }
   return {};
 }

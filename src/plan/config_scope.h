@@ -44,10 +44,12 @@ class ConfigScope {
 
  private:
   std::vector<Place> candidates(const Key& key);
+  std::optional<Place> default_at(std::string_view json, std::string_view source, std::string from);
   void fail_missing(const Key& key);
 
   ConfigReader& reader_;
   io::JsonValue object_;
+  std::optional<io::JsonValue> nested_;
   const Family& family_;
   std::string_view model_type_;
   Names top_names_;

@@ -6,10 +6,12 @@
 #include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "plan/config_layouts.h"
 #include "plan/config_scope.h"
 #include "plan/family.h"
+#include "plan/general_rules.h"
 #include "plan/other_stacks.h"
 #include "plan/text_stack.h"
 
@@ -124,16 +126,33 @@ void warn_of_wrapper(ConfigReader& reader, const Wrapper& wrapper, const TextCla
               {wrapper.names.model_type.empty() ? "/architectures" : "/model_type"});
 }
 
-void warn_unknown_family(ConfigReader& reader, const TextClass& text) {
-  const std::string& name = text.names.model_type.empty() ? text.names.architecture : text.names.model_type;
-  if (name.empty()) {
-    reader.warn("unknown-family", "The file has neither a model_type nor architectures; nothing was read.", {});
-    return;
-  }
+// Names for messages, and where the name stands.
+struct TypeName {
+  std::string text;
+  std::vector<std::string> keys;
+};
+
+TypeName type_name(const TextClass& text) {
   const std::string where = text.is_inner ? text.object.pointer() : std::string();
+  if (!text.names.model_type.empty()) return {text.names.model_type, {where + "/model_type"}};
+  if (!text.names.architecture.empty()) return {text.names.architecture, {where + "/architectures"}};
+  return {"A model without model_type and architectures", {}};
+}
+
+void warn_unknown_family(ConfigReader& reader, const TypeName& name, bool has_sizes) {
+  const std::string_view consequence = has_sizes
+                                           ? "its keys were read by themselves, halves paired, and may mean other things"
+                                           : "and it does not say how many layers and heads there are and how wide; nothing was read";
   reader.warn("unknown-family",
-              fmt::format(FMT_COMPILE("{} is not a family that is known here; nothing was read."), name),
-              {where + (text.names.model_type.empty() ? "/architectures" : "/model_type")});
+              fmt::format(FMT_COMPILE("{} is not of a family that is known here: {}."), name.text, consequence),
+              name.keys);
+}
+
+void warn_no_model_type(ConfigReader& reader, const ClassNames& names) {
+  if (!names.model_type.empty() || names.architecture.empty()) return;
+  reader.warn("no-model-type",
+              fmt::format(FMT_COMPILE("The file has no model_type; {} decides."), names.architecture),
+              {"/architectures"});
 }
 
 // Keys that the text decoder's object holds and the top repeats with another value.
@@ -148,17 +167,27 @@ void warn_of_repeated_keys(ConfigReader& reader, const JsonValue& text_config) {
 
 // ---- the stacks ----
 
-void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
-  const std::string model_type =
-      text.names.model_type.empty() ? std::string(text.family->model_types.front()) : text.names.model_type;
-  ConfigScope scope(reader, text.object, *text.family, model_type);
+void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, const Family& family,
+                     Plan& plan) {
+  const bool by_class = text.names.model_type.empty() && !family.model_types.empty();
+  const std::string model_type = by_class ? std::string(family.model_types.front()) : text.names.model_type;
+  ConfigScope scope(reader, text.object, family, model_type);
   if (text.is_inner) scope.read_at_top(wrapper.layout->text.top_keys);
   TextStack stack = read_text_stack(scope, "/stacks/0");
   if (text.is_inner) warn_of_repeated_keys(reader, text.object);
   plan.known = stack.known;
-  plan.trained_length = stack.trained_length.value;
+  if (stack.trained_length.value > 0) plan.trained_length = stack.trained_length.value;
   plan.stacks.push_back(std::move(stack.stack));
   plan.sources = std::move(stack.sources);
+}
+
+void read_unknown_text(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
+  const TypeName name = type_name(text);
+  const bool readable = has_sizes(reader, text.object);
+  warn_unknown_family(reader, name, readable);
+  if (!readable) return;
+  read_text_class(reader, wrapper, text, general_family(name.text), plan);
+  plan.known = false;
 }
 
 void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
@@ -188,11 +217,12 @@ void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
   plan.family = family_name(wrapper);
   warn_of_wrapper(reader, wrapper, text);
   warn_of_names(reader, wrapper, text);
+  warn_no_model_type(reader, wrapper.names);
   if (text.family == nullptr) {
-    warn_unknown_family(reader, text);
-    return;
+    read_unknown_text(reader, wrapper, text, plan);
+  } else {
+    read_text_class(reader, wrapper, text, *text.family, plan);
   }
-  read_text_class(reader, wrapper, text, plan);
   read_others(reader, *wrapper.layout, plan);
 }
 

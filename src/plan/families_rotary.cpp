@@ -1,5 +1,4 @@
-// Decoders that turn queries and keys, one row a family. Facts: the transformers 5.23.0 class named by the stem; ChatGLM:
-// its published remote code.
+// Decoders that turn queries and keys, one row a family. Facts: the transformers 5.23.0 class named by the stem.
 #include "plan/family_norms.h"
 #include "plan/family_tables.h"
 
@@ -10,7 +9,7 @@ namespace {
 constexpr std::string_view kLlama[] = {"llama"}, kLlamaClass[] = {"Llama"};
 constexpr std::string_view kMistral[] = {"mistral"}, kMistralClass[] = {"Mistral"};
 constexpr std::string_view kMixtral[] = {"mixtral"}, kMixtralClass[] = {"Mixtral"};
-constexpr std::string_view kQwen2[] = {"qwen2"}, kQwen2Class[] = {"Qwen2"};
+constexpr std::string_view kQwen2[] = {"qwen2", "mimo"}, kQwen2Class[] = {"Qwen2", "MiMo"};
 constexpr std::string_view kQwen2Moe[] = {"qwen2_moe"}, kQwen2MoeClass[] = {"Qwen2Moe"};
 constexpr std::string_view kQwen3[] = {"qwen3"}, kQwen3Class[] = {"Qwen3"};
 constexpr std::string_view kQwen3Moe[] = {"qwen3_moe"}, kQwen3MoeClass[] = {"Qwen3Moe"};
@@ -19,12 +18,11 @@ constexpr std::string_view kGemma2[] = {"gemma2"}, kGemma2Class[] = {"Gemma2"};
 constexpr std::string_view kGemma3[] = {"gemma3", "gemma3_text"}, kGemma3Class[] = {"Gemma3", "Gemma3Text"};
 constexpr std::string_view kPhi[] = {"phi"}, kPhiClass[] = {"Phi"};
 constexpr std::string_view kPhi3[] = {"phi3"}, kPhi3Class[] = {"Phi3"};
-constexpr std::string_view kGptNeox[] = {"gpt_neox"}, kGptNeoxClass[] = {"GPTNeoX"};
+constexpr std::string_view kGptNeox[] = {"gpt_neox", "gpt_neox_reward_model"}, kGptNeoxClass[] = {"GPTNeoX", "GPTNeoXReward"};
 constexpr std::string_view kGptj[] = {"gptj"}, kGptjClass[] = {"GPTJ"};
 constexpr std::string_view kStablelm[] = {"stablelm"}, kStablelmClass[] = {"StableLm"};
 constexpr std::string_view kCohere[] = {"cohere"}, kCohereClass[] = {"Cohere"};
 constexpr std::string_view kCohere2[] = {"cohere2"}, kCohere2Class[] = {"Cohere2"};
-constexpr std::string_view kChatglm[] = {"chatglm"}, kChatglmClass[] = {"ChatGLM"};
 constexpr std::string_view kGlm[] = {"glm"}, kGlmClass[] = {"Glm"};
 constexpr std::string_view kGlm4[] = {"glm4"}, kGlm4Class[] = {"Glm4"};
 constexpr std::string_view kGlm4Moe[] = {"glm4_moe"}, kGlm4MoeClass[] = {"Glm4Moe"};
@@ -40,10 +38,18 @@ constexpr std::string_view kSmollm3[] = {"smollm3"}, kSmollm3Class[] = {"SmolLM3
 constexpr std::string_view kExaone4[] = {"exaone4"}, kExaone4Class[] = {"Exaone4"};
 constexpr std::string_view kLlama4[] = {"llama4", "llama4_text"}, kLlama4Class[] = {"Llama4", "Llama4Text"};
 constexpr std::string_view kGptOss[] = {"gpt_oss"}, kGptOssClass[] = {"GptOss"};
+constexpr std::string_view kFalcon[] = {"falcon"}, kFalconClass[] = {"Falcon", "RW"};
+constexpr std::string_view kCodegen[] = {"codegen"}, kCodegenClass[] = {"CodeGen"};
+constexpr std::string_view kDbrx[] = {"dbrx"}, kDbrxClass[] = {"Dbrx"};
+constexpr std::string_view kInternlm3[] = {"internlm3"}, kInternlm3Class[] = {"InternLM3"};
+constexpr std::string_view kGraniteHybrid[] = {"granitemoehybrid"}, kGraniteHybridClass[] = {"GraniteMoeHybrid"};
+constexpr std::string_view kNemotronH[] = {"nemotron_h"}, kNemotronHClass[] = {"NemotronH"};
+constexpr std::string_view kMinimaxM2[] = {"minimax_m2"}, kMinimaxM2Class[] = {"MiniMaxM2"};
+constexpr std::string_view kMinistral3[] = {"ministral3"}, kMinistral3Class[] = {"Ministral3"};
+constexpr std::string_view kPhimoe[] = {"phimoe"}, kPhimoeClass[] = {"Phimoe"};
 
 constexpr std::string_view kNeoxNames[] = {"rotary_emb_base", "rotary_pct"};
 constexpr std::string_view kGptjNames[] = {"n_embd", "n_head", "n_layer", "n_positions"};
-constexpr std::string_view kChatglmNames[] = {"num_layers", "kv_channels", "multi_query_group_num", "seq_length"};
 
 constexpr std::string_view kNoPartialFactor[] = {"partial_rotary_factor"};
 constexpr std::string_view kNoLayerTypes[] = {"partial_rotary_factor", "layer_types"};
@@ -51,6 +57,7 @@ constexpr std::string_view kGemma2Misleads[] = {"partial_rotary_factor", "use_bi
 constexpr std::string_view kGemma3Misleads[] = {"partial_rotary_factor", "attn_logit_softcapping"};
 constexpr std::string_view kNoDictionaries[] = {"rope_scaling", "rope_parameters", "rope_theta",
                                                 "partial_rotary_factor"};
+constexpr std::string_view kNemotronHMisleads[] = {"rope_theta", "partial_rotary_factor", "sliding_window"};
 constexpr std::string_view kGptOssMisleads[] = {"partial_rotary_factor", "initial_context_length"};
 
 constexpr Pairing kHalf = Pairing::half;
@@ -99,9 +106,6 @@ constexpr Family kFamilies[] = {
     {.name = "cohere2", .model_types = kCohere2, .class_stems = kCohere2Class, .pairing = kInterleaved,
      .turning = Turning::sliding_layers, .windows = Windows::patterned, .default_pattern = 4,
      .misleading_keys = kNoPartialFactor},
-    {.name = "chatglm", .model_types = kChatglm, .class_stems = kChatglmClass, .pairing = kInterleaved,
-     .own_names = kChatglmNames, .grouping_switch = true, .width = Width::half_head, .base = BaseRule::ratio, .scales = false,
-     .misleading_keys = kNoDictionaries},
     {.name = "glm", .model_types = kGlm, .class_stems = kGlmClass, .pairing = kInterleaved,
      .width = Width::partial_factor},
     {.name = "glm4", .model_types = kGlm4, .class_stems = kGlm4Class, .pairing = kInterleaved,
@@ -132,10 +136,31 @@ constexpr Family kFamilies[] = {
      .turning = Turning::sliding_or_windowless, .windows = Windows::patterned, .default_pattern = 4,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = kNoPartialFactor},
     {.name = "llama4", .model_types = kLlama4, .class_stems = kLlama4Class, .pairing = kInterleaved,
-     .turning = Turning::listed, .windows = Windows::chunked_turning, .temperature = true,
+     .turning = Turning::listed, .windows = Windows::chunked_turning, .query_scaling = QueryScaling::resting_layers,
      .qk_norm = QkNormRule{kRmsAfterRotation, "use_qk_norm", true}, .misleading_keys = kNoPartialFactor},
     {.name = "gpt_oss", .model_types = kGptOss, .class_stems = kGptOssClass, .pairing = kHalf,
      .windows = Windows::patterned, .default_pattern = 2, .sinks = true, .misleading_keys = kGptOssMisleads},
+    {.name = "falcon", .model_types = kFalcon, .class_stems = kFalconClass, .pairing = kHalf,
+     .kv_heads = KvHeads::falcon, .scheme = Scheme::rotation_or_alibi, .misleading_keys = kNoPartialFactor},
+    {.name = "codegen", .model_types = kCodegen, .class_stems = kCodegenClass, .pairing = kInterleaved,
+     .own_names = kGptjNames, .width = Width::rotary_dim, .base = BaseRule::class_own, .scales = false,
+     .misleading_keys = kNoDictionaries},
+    {.name = "dbrx", .model_types = kDbrx, .class_stems = kDbrxClass, .pairing = kHalf, .nested = "attn_config",
+     .misleading_keys = kNoPartialFactor},
+    {.name = "internlm3", .model_types = kInternlm3, .class_stems = kInternlm3Class, .pairing = kHalf,
+     .misleading_keys = kNoPartialFactor},
+    {.name = "granitemoehybrid", .model_types = kGraniteHybrid, .class_stems = kGraniteHybridClass,
+     .pairing = kHalf, .kinds = Kinds::listed, .recurrent = LayerKind::state_space,
+     .scheme = Scheme::rotation_by_type, .scale = Scale::multiplier, .misleading_keys = kNoPartialFactor},
+    {.name = "nemotron_h", .model_types = kNemotronH, .class_stems = kNemotronHClass, .pairing = kHalf,
+     .kinds = Kinds::listed, .recurrent = LayerKind::state_space, .turning = Turning::no_layer,
+     .misleading_keys = kNemotronHMisleads},
+    {.name = "minimax_m2", .model_types = kMinimaxM2, .class_stems = kMinimaxM2Class, .pairing = kHalf,
+     .width = Width::factor_or_dim, .qk_norm = QkNormRule{kRmsAcrossHeads}},
+    {.name = "ministral3", .model_types = kMinistral3, .class_stems = kMinistral3Class, .pairing = kHalf,
+     .windows = Windows::every_layer, .query_scaling = QueryScaling::beta, .misleading_keys = kNoLayerTypes},
+    {.name = "phimoe", .model_types = kPhimoe, .class_stems = kPhimoeClass, .pairing = kHalf,
+     .windows = Windows::every_layer, .misleading_keys = kNoPartialFactor},
 };
 // clang-format on
 

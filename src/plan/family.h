@@ -20,8 +20,29 @@ namespace posenc::plan {
 enum class Width : std::uint8_t {
   whole_head,
   partial_factor,  // trunc(head_dim * partial_rotary_factor)
-  rotary_dim,      // so many
+  rotary_dim,      // so many; null: all
+  factor_or_dim,   // partial_rotary_factor, else rotary_dim, else all (MiniMax M2)
   half_head,       // ChatGLM
+};
+
+// Which key says how many key/value heads there are.
+enum class KvHeads : std::uint8_t {
+  given,                  // num_key_value_heads; absent: as many as heads
+  given_where_grouped,    // only where multi_query_attention is true (ChatGLM)
+  one_where_multi_query,  // 1 where multi_query is true (GPT-BigCode)
+  given_or_one,           // n_kv_heads; absent: 1 where multi_query_attention is true (OLMo's first files)
+  falcon,                 // num_kv_heads with new_decoder_architecture or without multi_query, else 1
+};
+
+// How positions enter, where a family's files may differ.
+enum class Scheme : std::uint8_t {
+  rotation,
+  rotation_or_alibi,  // ALiBi where alibi is true (Falcon)
+  rotation_by_type,   // a rotation only where position_embedding_type is "rope" (Granite 4)
+  by_flags,           // rope, alibi, or with neither a learned table (OLMo's first files)
+  by_width,           // Baichuan: 4096 channels turn, 5120 have ALiBi
+  by_keys,            // an unknown family: what its keys speak of
+  learned,            // a table with a row for each position
 };
 
 enum class BaseRule : std::uint8_t {
@@ -65,6 +86,13 @@ enum class Scale : std::uint8_t {
   multiplier,    // attention_multiplier
 };
 
+enum class QueryScaling : std::uint8_t {
+  none,
+  resting_layers,  // the layers that do not turn, by attn_temperature_tuning (Llama 4)
+  beta,            // llama_4_scaling_beta in the rope dictionary (Ministral 3)
+  logn,            // where use_logn_attn is true (Qwen 1)
+};
+
 struct QkNormRule {
   QkNorm norm;
   std::string_view switch_key{};  // the key that turns it on; empty: always on
@@ -84,18 +112,22 @@ struct Family {
   Pairing pairing;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
 
-  bool grouping_switch = false;   // multi_query_attention turns groups on (ChatGLM)
+  std::string_view nested = {};   // an object whose keys come before those beside it: "attn_config" (DBRX)
+  KvHeads kv_heads = KvHeads::given;
   bool latent = false;            // multi-head latent attention (DeepSeek), read in its expanded form
   bool reads_interleave = false;  // rope_interleave decides the pairing
+  bool pairing_by_type = false;   // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
   bool scales = true;           // reads rope_parameters and rope_scaling
+  bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool yarn_means_longrope = false;  // Phi-3's first files
 
   Kinds kinds = Kinds::attention;
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
 
+  Scheme scheme = Scheme::rotation;
   Turning turning = Turning::every_layer;
   Windows windows = Windows::none;
   bool window_switch = false;  // use_sliding_window must be true
@@ -105,11 +137,14 @@ struct Family {
   Scale scale = Scale::head_dim;
   bool soft_cap = false;
   bool sinks = false;
-  bool temperature = false;  // on the layers that do not turn
+  QueryScaling query_scaling = QueryScaling::none;
   std::optional<QkNormRule> qk_norm = {};
 
   Names misleading_keys = {};  // known keys that the family's class does not read
   std::optional<DifferingDefault> differing_default = {};
+  Names undecided_keys = {};        // where one of them says something, the plan is not known
+  std::string_view undecided = {};  // what no source says about any file of the family; the plan is not known then
+  bool needs_length = true;         // false: a file need not say the trained length
 };
 
 // The family of a model_type, or of a class name where a file has no model_type; null when there is none.

@@ -70,13 +70,16 @@ KindList kinds_of_letters(ConfigScope& scope, const Place& place) {
   return kinds;
 }
 
+// Letters in the file come before a class's own list.
 KindList listed_kinds(ConfigScope& scope, std::int64_t layers) {
-  if (const auto list = read_layer_list(scope, keys::kLayerTypes, layers)) {
+  const auto types = scope.peek(keys::kLayerTypes);
+  const auto letters = scope.peek(keys::kKindLetters);
+  if (letters && !(types && types->in_file)) return kinds_of_letters(scope, *letters);
+  if (const auto list = types ? read_layer_list(scope, *types, layers) : std::nullopt) {
     KindList kinds{{}, list->place.from};
     for (const JsonValue& entry : list->entries) kinds.value.push_back(named_kind(scope, entry));
     return kinds;
   }
-  if (const auto place = scope.peek(keys::kKindLetters)) return kinds_of_letters(scope, *place);
   const Setting<std::int64_t> interval = scope.integer(keys::kAttentionInterval, {1, kMaxLayers});
   KindList kinds{all(layers, scope.family().recurrent), interval.from};
   if (!interval.value) kinds.from = family_default(scope.family());
@@ -178,7 +181,15 @@ KindList cross_kinds(ConfigScope& scope, std::int64_t layers) {
 }  // namespace
 
 Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
-  const auto letters = scope.family().kinds == Kinds::listed ? scope.peek(keys::kKindLetters) : std::nullopt;
+  const bool listed = scope.family().kinds == Kinds::listed;
+  const auto letters = listed ? scope.peek(keys::kKindLetters) : std::nullopt;
+  if (!letters && listed && !scope.peek(keys::kLayers)) {
+    // NemotronHConfig: the list alone says how many layers there are.
+    const auto types = scope.peek(keys::kLayerTypes);
+    if (types && types->value.kind() == io::JsonKind::array && types->value.size() > 0) {
+      return {std::min(static_cast<std::int64_t>(types->value.size()), kMaxLayers), types->from};
+    }
+  }
   if (!letters) return scope.required_integer(keys::kLayers, {1, kMaxLayers});
   const std::string_view text = scope.reader().string(*letters).value_or(std::string_view{});
   const auto count = static_cast<std::int64_t>(text.size());

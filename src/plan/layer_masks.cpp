@@ -19,7 +19,7 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   if (!pattern.window.value) return masks;
 
   const std::int64_t width = *pattern.window.value;
-  if (width >= trained_length.value) {
+  if (trained_length.value > 0 && width >= trained_length.value) {
     scope.reader().warn(
         "window-covers-length",
         fmt::format(FMT_COMPILE("A window of {} tokens covers the {} that the model is for; read as none."), width,

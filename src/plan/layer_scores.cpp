@@ -39,23 +39,6 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
   scores.qk_norm = rule->norm;
 }
 
-// Old Llama 4 files write a number for true.
-bool is_on(ConfigScope& scope, const Key& key, std::string& from) {
-  const auto place = scope.find(key);
-  if (!place) return false;
-  from = place->from;
-  if (place->value.kind() == io::JsonKind::number) return scope.reader().number(*place).value_or(0) != 0;
-  return scope.reader().boolean(*place).value_or(false);
-}
-
-void read_resting_scale(ConfigScope& scope, LayerScores& scores) {
-  scores.resting_scale_from = family_default(scope.family());
-  if (!scope.family().temperature || !is_on(scope, keys::kTemperature, scores.resting_scale_from)) return;
-  const Sourced<double> scale = scope.required_number(keys::kTemperatureScale);
-  const Sourced<double> floor = key_above_zero(scope, keys::kTemperatureFloor);
-  scores.resting_scale = Llama4Temperature{.attn_scale = scale.value, .floor_scale = floor.value};
-}
-
 }  // namespace
 
 LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape) {
@@ -69,7 +52,6 @@ LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape) {
     }
   }
   read_qk_norm(scope, scores);
-  read_resting_scale(scope, scores);
   return scores;
 }
 

@@ -1,4 +1,4 @@
-// What a config says about the scores: their scale, cap, the norm of q and k, and the scale of resting layers' queries.
+// What a config says about the scores: their scale, cap, and the norm of q and k.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,6 @@ struct LayerScores {
   Setting<double> soft_cap;
   std::optional<QkNorm> qk_norm;
   std::string qk_norm_from;
-  QueryScale resting_scale;  // of the layers that do not turn
-  std::string resting_scale_from;
 };
 
 LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape);

@@ -10,9 +10,7 @@ namespace {
 constexpr std::size_t kCompared = 64;  // bytes; names are shorter, and a file's text may be of any length
 
 // Levenshtein's distance, one row at a time.
-std::size_t edits(std::string_view a, std::string_view b) {
-  a = a.substr(0, kCompared);
-  b = b.substr(0, kCompared);
+std::size_t edits_of_short(std::string_view a, std::string_view b) {
   std::array<std::size_t, kCompared + 1> row{};
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -27,6 +25,10 @@ std::size_t edits(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::size_t edits(std::string_view a, std::string_view b) noexcept {
+  return edits_of_short(a.substr(0, kCompared), b.substr(0, kCompared));
+}
 
 std::vector<std::string_view> nearest_names(std::string_view given, std::span<const std::string_view> names,
                                             std::size_t count) {

@@ -14,9 +14,13 @@ constexpr double kChatglmBase = 10000.0;  // the constant of its remote code, ti
 
 // ---- how many channels turn ----
 
+Sourced<std::int64_t> whole_head(const AttentionShape& shape) {
+  return {shape.turning_width.value, "default: the whole head"};
+}
+
 Sourced<std::int64_t> part_of_head(RopeKeys& keys, const AttentionShape& shape) {
   const auto place = keys.find("partial_rotary_factor", keys::kPartialFactor);
-  if (!place) return {shape.turning_width.value, "default: the whole head"};
+  if (!place) return whole_head(shape);
   keys.note("dim", *place);
   const double factor = keys.reader().number(*place).value_or(1.0);
   const std::int64_t width = shape.turning_width.value;
@@ -38,10 +42,16 @@ Sourced<std::int64_t> listed_channels(RopeKeys& keys, const AttentionShape& shap
     keys.fail_missing(keys::kRotaryDim.name());
     return {};
   }
+  if (place->value.is_null()) return {shape.turning_width.value, place->from};
   keys.note("dim", *place);
   const std::int64_t dim = keys.reader().integer(*place, {0, shape.turning_width.value}).value_or(0);
   if (dim % 2 != 0) keys.reader().fail(*place, ErrorKind::out_of_range, "an even number of channels");
   return {dim, place->from};
+}
+
+Sourced<std::int64_t> part_or_listed(RopeKeys& keys, const AttentionShape& shape) {
+  const bool by_dim = !keys.peek("partial_rotary_factor") && !keys.scope().peek(keys::kPartialFactor);
+  return by_dim && keys.scope().peek(keys::kRotaryDim) ? listed_channels(keys, shape) : part_of_head(keys, shape);
 }
 
 // An even number of channels, or an error.
@@ -50,6 +60,7 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const AttentionShape& shape, std:
   switch (rule) {
     case Width::partial_factor: return part_of_head(keys, shape);
     case Width::rotary_dim: return listed_channels(keys, shape);
+    case Width::factor_or_dim: return part_or_listed(keys, shape);
     case Width::whole_head:
     case Width::half_head: break;
   }
@@ -66,14 +77,9 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const AttentionShape& shape, std:
 // ---- base ----
 
 double read_ratio_base(RopeKeys& keys) {
-  const Setting<double> ratio = keys.scope().number(keys::kRopeRatio);
-  const auto place = keys.scope().peek(keys::kRopeRatio);
-  if (!ratio.value || !place) {
-    keys.note("base", "default: 10000, rope_ratio 1");
-    return kChatglmBase;
-  }
-  keys.note("base", *place);
-  return kChatglmBase * *ratio.value;
+  const Sourced<double> ratio = keys.scope().required_number(keys::kRopeRatio);
+  if (const auto place = keys.scope().peek(keys::kRopeRatio)) keys.note("base", *place);
+  return kChatglmBase * ratio.value;
 }
 
 double read_base(RopeKeys& keys, LayerType type) {
@@ -97,6 +103,17 @@ double read_base(RopeKeys& keys, LayerType type) {
   return keys.reader().number(*place).value_or(kChatglmBase);
 }
 
+// ---- rule ----
+
+// Qwen 1 has no dictionary: one switch, and the length that it is measured against.
+Scaling read_qwen_rule(RopeKeys& keys) {
+  const Setting<bool> on = keys.scope().flag(keys::kDynamicNtk);
+  keys.note("scaling/rule", on.from);
+  if (!on.value.value_or(false)) return {};
+  keys.note("scaling/seq_length", keys.trained_length().from);
+  return QwenNtkScaling{.seq_length = keys.trained_length().value};
+}
+
 void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
   keys.reader().warn("no-rotation", fmt::format(FMT_COMPILE("{} leaves no channel that turns."), dim.from), {dim.from});
 }
@@ -106,7 +123,8 @@ void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
 RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shape,
                     const Sourced<std::int64_t>& trained_length, std::int64_t layers) {
   RopeKeys keys(dicts, type, trained_length, layers);
-  const auto rope_type = read_rope_type(keys);
+  const bool is_qwen = keys.scope().family().qwen_ntk;
+  const auto rope_type = is_qwen ? std::optional<std::string_view>("default") : read_rope_type(keys);
   if (!rope_type) return {};
   const Sourced<std::int64_t> dim = read_dim(keys, shape, *rope_type);
   if (keys.reader().failed()) return {};
@@ -119,7 +137,7 @@ RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shap
             .first_channel = shape.first_channel.value,
             .dim = dim.value,
             .base = read_base(keys, type),
-            .scaling = read_scaling(keys, *rope_type, dim.value),
+            .scaling = is_qwen ? read_qwen_rule(keys) : read_scaling(keys, *rope_type, dim.value),
             .axes = {}};
   keys.note("pairing", shape.pairing.from);
   keys.note("first_channel", shape.first_channel.from);

@@ -134,6 +134,10 @@ std::int64_t RopeKeys::original_length(OriginalLength rule) {
   const auto place = rule.beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
                                       : find(kOriginalLength, keys::kOriginalLength);
   const std::string field = fmt::format(FMT_COMPILE("scaling/{}"), kOriginalLength);
+  if (!place && !has_trained_length()) {
+    fail_missing(kOriginalLength);
+    return 1;
+  }
   if (!place) {
     note(field, trained_length_.from);
     reader().warn("missing-original-length",
@@ -145,7 +149,7 @@ std::int64_t RopeKeys::original_length(OriginalLength rule) {
   note(field, *place);
   const std::int64_t length = reader().integer(*place, kLengths).value_or(1);
   const bool exceeds = rule.must_be_less ? length >= trained_length_.value : length > trained_length_.value;
-  if (exceeds && place->in_file) {
+  if (exceeds && place->in_file && has_trained_length()) {
     reader().warn("original-exceeds-max",
                   fmt::format(FMT_COMPILE("{} is {}, and the model is for {} tokens: it was not extended."),
                               place->from, length, trained_length_.value),
@@ -166,6 +170,7 @@ double RopeKeys::factor() {
 }
 
 double RopeKeys::factor_or_stretch(std::int64_t original) {
+  if (!has_trained_length()) return factor();
   const double stretch = static_cast<double>(trained_length_.value) / static_cast<double>(original);
   const auto place = find("factor");
   if (!place) {

@@ -34,6 +34,7 @@ class RopeKeys {
   ConfigScope& scope() const noexcept { return scope_; }
   ConfigReader& reader() const noexcept { return scope_.reader(); }
   const Sourced<std::int64_t>& trained_length() const noexcept { return trained_length_; }
+  bool has_trained_length() const noexcept { return trained_length_.value > 0; }
 
   // The key in the dictionaries, then `beside` them; marked as read, losers that disagree warned of.
   std::optional<Place> find(std::string_view name);

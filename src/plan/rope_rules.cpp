@@ -17,6 +17,7 @@ Scaling read_linear(RopeKeys& keys, std::int64_t) { return LinearScaling{.factor
 
 // Hugging Face's rule knows one length, the model's own.
 Scaling read_dynamic(RopeKeys& keys, std::int64_t) {
+  if (!keys.has_trained_length()) keys.fail_missing("max_position_embeddings");
   DynamicScaling rule{.factor = keys.factor(), .max_position_embeddings = keys.trained_length().value};
   keys.note("scaling/max_position_embeddings", keys.trained_length().from);
   return rule;

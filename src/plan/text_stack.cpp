@@ -12,7 +12,9 @@
 #include "plan/layer_pattern.h"
 #include "plan/layer_scores.h"
 #include "plan/layer_sources.h"
+#include "plan/query_scale.h"
 #include "plan/rope_draft.h"
+#include "plan/scheme_choice.h"
 
 namespace posenc::plan {
 namespace {
@@ -25,6 +27,8 @@ struct StackFacts {
   LayerScores scores;
   LayerMasks masks;
   Sourced<std::int64_t> trained_length;
+  SchemeChoice scheme;
+  Sourced<QueryScale> query_scale;
 };
 
 struct LayerKindPlan {
@@ -55,6 +59,12 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
     layer.sources.push_back({"rotate/0/" + source.field, std::move(source.from)});
 }
 
+void add_bias(const StackFacts& facts, LayerKindPlan& layer) {
+  if (!facts.scheme.alibi) return;
+  layer.plan.score.push_back(*facts.scheme.alibi);
+  layer.sources.push_back({"score/0", facts.scheme.from});
+}
+
 void add_mask(const StackFacts& facts, LayerKindPlan& layer) {
   Mask& mask = layer.plan.mask;
   mask.kind = facts.masks.kind.value;
@@ -80,9 +90,11 @@ void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& laye
   layer.sources.push_back({"soft_cap", scores.soft_cap.from});
   layer.sources.push_back({"sinks", family_default(scope.family())});
   layer.sources.push_back({"qk_norm", norm ? scores.qk_norm_from : facts.pattern.turning_from});
-  if (layer.traits.turns || !scope.family().temperature) return;
-  plan.query_scale = scores.resting_scale;
-  layer.sources.push_back({"query_scale", scores.resting_scale_from});
+  const QueryScaling scaling = scope.family().query_scaling;
+  const bool rests = !layer.traits.turns;
+  if (scaling == QueryScaling::none || (scaling == QueryScaling::resting_layers && !rests)) return;
+  plan.query_scale = facts.query_scale.value;
+  layer.sources.push_back({"query_scale", facts.query_scale.from});
 }
 
 LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, LayerTraits traits) {
@@ -101,6 +113,7 @@ LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& fa
                                              {"head_dim", shape.head_dim.from},
                                              {"value_dim", shape.value_dim.from}});
   add_rotation(dicts, facts, layer);
+  add_bias(facts, layer);
   add_scores(scope, facts, layer);
   add_mask(facts, layer);
   return layer;
@@ -148,17 +161,49 @@ void warn_misleading(ConfigScope& scope) {
   }
 }
 
-// ChatGLM's other layout is described nowhere that this library could follow.
+// The sources disagree about ChatGLM's other layout: ChatGLM2's own code knows only one, vLLM pairs halves.
 bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
   if (scope.family().base != BaseRule::ratio) return true;
   const Setting<bool> original = scope.flag(keys::kOriginalRope);
   if (!original.value) return true;
   shape.pairing.from = original.from;
   if (*original.value) return true;
-  scope.reader().warn("unknown-rope-key",
-                      fmt::format(FMT_COMPILE("{} is false: how such a model turns is not known."), original.from),
+  scope.reader().warn("undecided",
+                      fmt::format(FMT_COMPILE("{} is false: which channels then turn together is not known."),
+                                  original.from),
                       {original.from});
   return false;
+}
+
+bool is_decided(ConfigScope& scope) {
+  bool decided = true;
+  for (std::string_view name : scope.family().undecided_keys) {
+    const auto place = scope.reader().look(scope.object(), name);
+    if (!place || says_nothing(scope.reader(), *place)) continue;
+    scope.reader().warn("undecided",
+                        fmt::format(FMT_COMPILE("{} is given: what it does to positions is not read."), place->from),
+                        {place->from});
+    decided = false;
+  }
+  if (scope.family().undecided.empty()) return decided;
+  scope.reader().warn("undecided",
+                      fmt::format(FMT_COMPILE("No source says of {} models: {}."), scope.family().name,
+                                  scope.family().undecided),
+                      {});
+  return false;
+}
+
+Sourced<std::int64_t> read_trained_length(ConfigScope& scope) {
+  constexpr Bounds kLengths{1, kMaxPosition};
+  if (scope.family().needs_length) return scope.required_integer(keys::kLength, kLengths);
+  Setting<std::int64_t> length = scope.integer(keys::kLength, kLengths);
+  return {length.value.value_or(0), length.value ? std::move(length.from) : "default: not given"};
+}
+
+void add_input(const StackFacts& facts, std::string_view prefix, TextStack& result) {
+  if (!facts.scheme.table) return;
+  result.stack.input.push_back(*facts.scheme.table);
+  result.sources.push_back({fmt::format(FMT_COMPILE("{}/input/0"), prefix), facts.scheme.from});
 }
 
 }  // namespace
@@ -168,19 +213,25 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   const Sourced<std::int64_t> layers = read_layer_count(scope);
   AttentionShape shape = read_attention_shape(scope);
   LayerPattern pattern = read_layer_pattern(scope, layers.value);
-  Sourced<std::int64_t> trained_length = scope.required_integer(keys::kLength, {1, kMaxPosition});
+  Sourced<std::int64_t> trained_length = read_trained_length(scope);
+  SchemeChoice scheme = read_scheme(scope, shape.heads.value, trained_length.value);
+  if (!scheme.rotates) let_rest(pattern, scheme.from);
   LayerScores scores = read_layer_scores(scope, shape);
   LayerMasks masks = read_layer_masks(scope, pattern, trained_length);
   StackFacts facts{.shape = std::move(shape),
                    .pattern = std::move(pattern),
                    .scores = std::move(scores),
                    .masks = std::move(masks),
-                   .trained_length = std::move(trained_length)};
-  result.known = has_known_layout(scope, facts.shape);
+                   .trained_length = std::move(trained_length),
+                   .scheme = std::move(scheme),
+                   .query_scale = {}};
+  result.known = has_known_layout(scope, facts.shape) && is_decided(scope) && facts.scheme.known;
   RopeDicts dicts(scope);
+  facts.query_scale = read_query_scale(dicts, facts.trained_length);
   if (scope.reader().failed()) return result;
-  result.sources = {{"/trained_length", facts.trained_length.from},
-                    {fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from}};
+  add_input(facts, prefix, result);
+  result.sources.push_back({"/trained_length", facts.trained_length.from});
+  result.sources.push_back({fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from});
   fill_layers(scope, dicts, facts, prefix, result);
   dicts.warn_unknown();
   if (dicts.has_axes()) result.known = false;

@@ -11,7 +11,7 @@ namespace posenc::plan {
 struct TextStack {
   Stack stack;
   std::vector<ValueSource> sources;
-  Sourced<std::int64_t> trained_length;
+  Sourced<std::int64_t> trained_length;  // 0: the file does not say
   bool known = true;  // false: a warning names what could not be decided
 };
 

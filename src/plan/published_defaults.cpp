@@ -1,0 +1,62 @@
+// Read from the configuration classes that stand beside the published weights, and from the copies of them that vLLM
+// and llama.cpp keep.
+#include "plan/published_defaults.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace posenc::plan {
+namespace {
+
+constexpr std::string_view kBaichuan = "the Baichuan models' published code";
+constexpr std::string_view kChatglm = "ChatGLMConfig of its published code";
+constexpr std::string_view kDbrx = "DbrxAttentionConfig, transformers 5.23.0";  // of the nested attn_config
+constexpr std::string_view kExaone = "ExaoneConfig of its published code";
+constexpr std::string_view kInternlm2 = "InternLM2Config of its published code";
+constexpr std::string_view kFla = "TransformerConfig of flash-linear-attention";
+constexpr std::string_view kMinistral = "Ministral3Config, transformers 5.23.0";  // made in its __post_init__
+constexpr std::string_view kMixformer = "RotaryEmbedding of Phi-1.5's first published code";
+constexpr std::string_view kOlmo = "ModelConfig of OLMo's own code";
+constexpr std::string_view kYuan = "YuanRotaryEmbedding of its published code";
+constexpr std::string_view kMiniCpm = "MiniCPMConfig of its published code";
+constexpr std::string_view kQwen = "QWenConfig of its published code";
+
+// clang-format off
+constexpr PublishedDefault kDefaults[] = {
+    {"baichuan", "rope_theta", "10000.0", kBaichuan},
+    {"chatglm", "multi_query_attention", "false", kChatglm},
+    {"chatglm", "multi_query_group_num", "1", kChatglm},
+    {"chatglm", "rope_ratio", "1.0", kChatglm},
+    {"dbrx", "kv_n_heads", "1", kDbrx},
+    {"exaone", "rope_theta", "10000.0", kExaone},
+    {"internlm2", "rope_theta", "10000.0", kInternlm2},
+    {"hf_olmo", "alibi", "false", kOlmo},
+    {"hf_olmo", "multi_query_attention", "false", kOlmo},
+    {"hf_olmo", "rope", "false", kOlmo},
+    {"hf_olmo", "rope_theta", "10000.0", kOlmo},
+    {"minicpm", "rope_theta", "10000.0", kMiniCpm},
+    {"ministral3", "rope_parameters",
+     R"({"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0, "original_max_position_embeddings": 16384,
+         "beta_fast": 32.0, "beta_slow": 1.0, "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1})",
+     kMinistral},
+    {"mixformer-sequential", "rope_theta", "10000.0", kMixformer},
+    {"qwen", "rotary_emb_base", "10000.0", kQwen},
+    {"qwen", "rotary_pct", "1.0", kQwen},
+    {"qwen", "use_dynamic_ntk", "true", kQwen},
+    {"qwen", "use_logn_attn", "true", kQwen},
+    {"transformer", "max_position_embeddings", "2048", kFla},
+    {"transformer", "num_heads", "32", kFla},
+    {"transformer", "rope_theta", "10000.0", kFla},
+    {"yuan", "rope_theta", "10000.0", kYuan},
+};
+// clang-format on
+
+}  // namespace
+
+const PublishedDefault* find_published_default(std::string_view model_type, std::string_view key) noexcept {
+  const auto row = std::ranges::find_if(
+      kDefaults, [&](const PublishedDefault& entry) { return entry.model_type == model_type && entry.key == key; });
+  return row == std::ranges::end(kDefaults) ? nullptr : row;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,113 @@
+#include "plan/scheme_choice.h"
+
+#include <fmt/compile.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace posenc::plan {
+namespace {
+
+// Baichuan's two sizes: its 7B turns (Llama's shape), its 13B has ALiBi.
+constexpr std::int64_t kTurningWidth = 4096;
+constexpr std::int64_t kAlibiWidth = 5120;
+
+SchemeChoice rotation(std::string from) { return {.rotates = true, .from = std::move(from)}; }
+SchemeChoice unknown(std::string from) { return {.from = std::move(from), .known = false}; }
+SchemeChoice learned(std::int64_t positions, std::string from) {
+  return {.table = LearnedInput{.positions = positions}, .from = std::move(from)};
+}
+
+// A number above 0 under alibi_bias_max, else 8, the paper's.
+SchemeChoice alibi(ConfigScope& scope, std::int64_t heads, bool scaled, std::string from) {
+  const Setting<double> given = scope.number(keys::kMaxBias);
+  const double max_bias = given.value.value_or(8.0);
+  if (const auto place = scope.peek(keys::kMaxBias); place && max_bias <= 0) {
+    scope.reader().fail(*place, ErrorKind::out_of_range, "a number above 0");
+  }
+  return {.alibi = Alibi{.heads = heads, .max_bias = max_bias, .scaled = scaled}, .from = std::move(from)};
+}
+
+SchemeChoice falcon_scheme(ConfigScope& scope, std::int64_t heads) {
+  const Setting<bool> biased = scope.flag(keys::kAlibi);
+  if (biased.value.value_or(false)) return alibi(scope, heads, true, biased.from);
+  return rotation(biased.from.empty() ? family_default(scope.family()) : biased.from);
+}
+
+SchemeChoice granite_scheme(ConfigScope& scope) {
+  const auto type = scope.find(keys::kPositionType);
+  if (!type) return {.from = family_default(scope.family())};
+  if (scope.reader().string(*type) == "rope") return rotation(type->from);
+  return {.from = type->from};
+}
+
+// olmo/model.py: blocks turn where rope is true, alibi adds its bias, and with neither the model has a table wpe.
+SchemeChoice olmo_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t trained_length) {
+  const Setting<bool> rope = scope.flag(keys::kRopeFlag);
+  const Setting<bool> biased = scope.flag(keys::kAlibi);
+  if (rope.value.value_or(false)) return rotation(rope.from);
+  if (biased.value.value_or(false)) return alibi(scope, heads, false, biased.from);
+  return learned(trained_length, rope.from);
+}
+
+SchemeChoice baichuan_scheme(ConfigScope& scope, std::int64_t heads) {
+  const Sourced<std::int64_t> width = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize});
+  if (width.value == kTurningWidth) return rotation(width.from);
+  if (width.value == kAlibiWidth) return alibi(scope, heads, false, width.from);
+  scope.reader().warn("undecided",
+                      fmt::format(FMT_COMPILE("{} is {}: models of {} channels turn, those of {} have ALiBi, and this "
+                                              "is neither."),
+                                  width.from, width.value, kTurningWidth, kAlibiWidth),
+                      {width.from});
+  return unknown(width.from);
+}
+
+// ---- an unknown family ----
+
+constexpr std::string_view kDictionaries[] = {"rope_parameters", "rope_scaling"};
+
+// Where a base is given: beside the dictionaries or in one of them.
+std::optional<Place> base_of(ConfigScope& scope) {
+  if (auto place = scope.peek(keys::kBase)) return place;
+  for (std::string_view name : kDictionaries) {
+    const auto dictionary = scope.reader().look(scope.object(), name);
+    if (!dictionary || dictionary->value.kind() != io::JsonKind::object) continue;
+    if (auto place = scope.reader().look(dictionary->value, keys::kBase.name())) return place;
+  }
+  return {};
+}
+
+// General rules of the plan's contract: a base means rotation; n_positions or the type "absolute" a table.
+SchemeChoice scheme_by_keys(ConfigScope& scope, std::int64_t trained_length) {
+  if (const auto base = base_of(scope)) return rotation(base->from);
+  const auto length = scope.peek(keys::kLength);
+  if (length && length->value.key() == "n_positions") return learned(trained_length, length->from);
+  const auto type = scope.peek(keys::kPositionType);
+  const bool absolute = type && scope.reader().string(*type) == "absolute";
+  if (!absolute || trained_length == 0) return unknown("default: no key of the file speaks of a scheme");
+  scope.reader().mark_read(*type);
+  return learned(trained_length, type->from);
+}
+
+}  // namespace
+
+SchemeChoice read_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t trained_length) {
+  switch (scope.family().scheme) {
+    case Scheme::rotation: break;
+    case Scheme::rotation_or_alibi: return falcon_scheme(scope, heads);
+    case Scheme::rotation_by_type: return granite_scheme(scope);
+    case Scheme::by_flags: return olmo_scheme(scope, heads, trained_length);
+    case Scheme::by_width: return baichuan_scheme(scope, heads);
+    case Scheme::by_keys: return scheme_by_keys(scope, trained_length);
+    case Scheme::learned: return learned(trained_length, family_default(scope.family()));
+  }
+  return rotation(family_default(scope.family()));
+}
+
+void let_rest(LayerPattern& pattern, const std::string& from) {
+  for (LayerTraits& layer : pattern.layers) layer.turns = false;
+  pattern.turning_from = from;
+}
+
+}  // namespace posenc::plan
