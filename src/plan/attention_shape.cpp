@@ -29,6 +29,26 @@ Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::i
   return {hidden.value / heads.value, hidden.from};
 }
 
+// The last qk_rope_head_dim channels turn, or that part of the head which partial_rotary_factor says.
+AttentionShape with_last_channels(ConfigScope& scope, AttentionShape shape) {
+  const auto factor = scope.peek(keys::kPartialFactor);
+  const bool by_factor = factor && (factor->in_file || !scope.peek(keys::kRopeDim));
+  if (by_factor) {
+    const Sourced<double> part = scope.required_number(keys::kPartialFactor);
+    shape.turning_width = {static_cast<std::int64_t>(static_cast<double>(shape.head_dim.value) * part.value),
+                           part.from};
+    shape.width_place = factor;
+    if (part.value <= 0 || part.value > 1) {
+      scope.reader().fail(*factor, ErrorKind::out_of_range, "a number above 0 and at most 1");
+    }
+  } else {
+    shape.turning_width = scope.required_integer(keys::kRopeDim, {1, shape.head_dim.value});
+    shape.width_place = scope.peek(keys::kRopeDim);
+  }
+  shape.first_channel = {shape.head_dim.value - shape.turning_width.value, shape.turning_width.from};
+  return shape;
+}
+
 AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
   shape.kv_heads = read_kv_heads(scope, shape.heads);
   const Setting<std::int64_t> head_dim = scope.integer(keys::kHeadDim, kHeadDims);
@@ -38,7 +58,7 @@ AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
   shape.value_dim = shape.head_dim;
   shape.first_channel = {0, family_default(scope.family())};
   shape.turning_width = shape.head_dim;
-  return shape;
+  return scope.family().last_channels ? with_last_channels(scope, std::move(shape)) : shape;
 }
 
 AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
@@ -48,7 +68,9 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   shape.latent = true;
   shape.kv_heads = {shape.heads.value, "default: latent attention, expanded"};
   shape.head_dim = {still.value + shape.turning_width.value, "default: qk_nope_head_dim + qk_rope_head_dim"};
-  shape.value_dim = scope.required_integer(keys::kValueDim, kHeadDims);
+  const Setting<std::int64_t> value_dim = scope.integer(keys::kValueDim, kHeadDims);
+  shape.value_dim =
+      value_dim.value ? Sourced<std::int64_t>{*value_dim.value, value_dim.from} : hidden_over_heads(scope, shape.heads);
   shape.first_channel = still;
   if (scope.family().reads_interleave) {
     const Setting<bool> interleave = scope.flag(keys::kInterleave);

@@ -34,8 +34,9 @@ inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
                                                "num_transformer_layers",
                                                "layers"};
 inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed", "d_model", "dim", "model_dim"};
-inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",          "kv_n_heads",
-                                                "n_kv_heads",          "n_head_kv",  "multi_query_group_num", "num_gqa_groups"};
+inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",        "kv_n_heads",
+                                                "n_kv_heads",          "n_head_kv",           "multi_query_group_num",
+                                                "num_gqa_groups",      "num_attention_groups"};
 inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
                                                 "qk_head_dim"};
 inline constexpr std::string_view kLength[] = {"max_position_embeddings",
@@ -60,15 +61,20 @@ inline constexpr std::string_view kOriginalRope[] = {"original_rope"};
 inline constexpr std::string_view kOriginalLength[] = {"original_max_position_embeddings"};
 inline constexpr std::string_view kRopeParameters[] = {"rope_parameters"};
 
-inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size",
-                                               "sliding_window_attention_size", "window_size"};
+inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size", "sliding_window_attention_size",
+                                               "window_size"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
 inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_type"};
 inline constexpr std::string_view kKindLetters[] = {"hybrid_override_pattern"};
 inline constexpr std::string_view kAttentionInterval[] = {"full_attention_interval"};
 inline constexpr std::string_view kLinearAttention[] = {"linear_attn_config"};
+inline constexpr std::string_view kFullLayers[] = {"full_attn_layers"};
+inline constexpr std::string_view kLinearLayers[] = {"kda_layers"};
 inline constexpr std::string_view kBlocks[] = {"block_configs"};
+inline constexpr std::string_view kGroupSize[] = {"n_heads_in_group"};
+inline constexpr std::string_view kNoOp[] = {"no_op"};
+inline constexpr std::string_view kReplacedByLinear[] = {"replace_with_linear"};
 inline constexpr std::string_view kCrossLayers[] = {"cross_attention_layers"};
 inline constexpr std::string_view kPredictionLayers[] = {"num_nextn_predict_layers", "num_mtp_layers"};
 inline constexpr std::string_view kWindowPattern[] = {"sliding_window_pattern", "global_local_attention_pattern"};
@@ -85,6 +91,35 @@ inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
 inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
 inline constexpr std::string_view kTemperatureFloor[] = {"floor_scale"};
+
+inline constexpr std::string_view kGlobalHeadDim[] = {"global_head_dim"};
+inline constexpr std::string_view kGlobalKvHeads[] = {"num_global_key_value_heads"};
+inline constexpr std::string_view kKeysAreValues[] = {"attention_k_eq_v"};
+inline constexpr std::string_view kSlidingHeads[] = {"num_sliding_attention_heads"};
+inline constexpr std::string_view kOtherAttention[] = {"attention_other_setting"};
+inline constexpr std::string_view kSharedKv[] = {"num_kv_shared_layers"};
+
+inline constexpr std::string_view kCompressedBase[] = {"compress_rope_theta"};
+inline constexpr std::string_view kPartialFactors[] = {"partial_rotary_factors"};
+inline constexpr std::string_view kCompressRatios[] = {"compress_ratios"};
+inline constexpr std::string_view kCompressRates[] = {"compress_rates"};
+inline constexpr std::string_view kSparseRate[] = {"compress_rate_csa"};
+inline constexpr std::string_view kHeavyRate[] = {"compress_rate_hca"};
+
+inline constexpr std::string_view kSparseAttention[] = {"sparse_attention_config"};
+inline constexpr std::string_view kUseSparse[] = {"use_sparse_attention"};
+inline constexpr std::string_view kSparseLayers[] = {"sparse_attention_freq"};
+inline constexpr std::string_view kIndexHeads[] = {"index_n_heads", "sparse_num_index_heads"};
+inline constexpr std::string_view kIndexHeadDim[] = {"index_head_dim", "sparse_index_dim"};
+inline constexpr std::string_view kIndexKept[] = {"index_topk"};
+inline constexpr std::string_view kIndexBlocks[] = {"index_topk_blocks", "sparse_topk_blocks"};
+inline constexpr std::string_view kIndexBlockSize[] = {"index_block_size", "sparse_block_size"};
+inline constexpr std::string_view kIndexOwnBlocks[] = {"index_local_blocks", "sparse_local_block"};
+inline constexpr std::string_view kIndexInterleave[] = {"indexer_rope_interleave"};
+inline constexpr std::string_view kIndexerTypes[] = {"indexer_types"};
+inline constexpr std::string_view kIndexPattern[] = {"index_topk_pattern"};
+inline constexpr std::string_view kIndexFrequency[] = {"index_topk_freq"};
+inline constexpr std::string_view kIndexOffset[] = {"index_skip_topk_offset"};
 
 inline constexpr std::string_view kUseMla[] = {"use_mla"};
 inline constexpr std::string_view kNopeDim[] = {"qk_nope_head_dim"};
@@ -116,7 +151,8 @@ inline constexpr Key kLength{key_names::kLength, "tokens that the model is for: 
 inline constexpr Key kUseMla{key_names::kUseMla, "false: a DeepSeek model without latent attention, built like Llama"};
 inline constexpr Key kNopeDim{key_names::kNopeDim,
                               "latent attention: channels of a head that do not turn, before those that do"};
-inline constexpr Key kRopeDim{key_names::kRopeDim, "latent attention: channels of a head that turn"};
+inline constexpr Key kRopeDim{key_names::kRopeDim,
+                              "latent attention: channels of a head that turn; DeepSeek V4: the last ones"};
 inline constexpr Key kValueDim{key_names::kValueDim, "latent attention: channels of a head of values"};
 inline constexpr Key kGrouped{key_names::kGrouped,
                               "whether keys and values have heads of their own number; OLMo: whether they have one"};
@@ -124,14 +160,30 @@ inline constexpr Key kMultiQuery{key_names::kMultiQuery, "one head of keys and v
 inline constexpr Key kNewDecoder{key_names::kNewDecoder, "Falcon: num_kv_heads counts, whatever multi_query says"};
 
 // ---- which scheme ----
-inline constexpr Key kPositionType{key_names::kPositionType,
-                                   "Granite 4: \"rope\" turns, all else does not; Nemotron-NAS: \"mistral_yarn\" and "
-                                   "\"rope_llama4\" pair neighbours; unknown families: \"absolute\" is a learned table"};
+inline constexpr Key kPositionType{
+    key_names::kPositionType,
+    "Granite 4: \"rope\" turns, all else does not; Nemotron-NAS: \"mistral_yarn\" and "
+    "\"rope_llama4\" pair neighbours; unknown families: \"absolute\" is a learned table"};
 inline constexpr Key kRopeFlag{key_names::kRopeFlag, "OLMo's first files: whether the model turns"};
 inline constexpr Key kAlibi{key_names::kAlibi, "whether the scores have ALiBi instead of a rotation"};
 inline constexpr Key kMaxBias{key_names::kMaxBias, "ALiBi: slopes are powers of 2^(-this / heads)"};
 
+inline constexpr Key kGlobalHeadDim{key_names::kGlobalHeadDim, "channels of a head in full layers (Gemma 4)"};
+inline constexpr Key kGlobalKvHeads{
+    key_names::kGlobalKvHeads, "heads of keys and values in full layers, where attention_k_eq_v is true (Gemma 4)"};
+inline constexpr Key kKeysAreValues{key_names::kKeysAreValues,
+                                    "whether full layers take their values from the keys (Gemma 4)"};
+inline constexpr Key kSlidingHeads{key_names::kSlidingHeads, "attention heads of layers with a window (Step 3.5)"};
+inline constexpr Key kOtherAttention{key_names::kOtherAttention,
+                                     "a dictionary: heads, groups and channels of layers with a window (Step 3.5)"};
+inline constexpr Key kSharedKv{key_names::kSharedKv,
+                               "so many last layers reuse the keys and values of an earlier layer of their type"};
+
 // ---- rotation ----
+inline constexpr Key kCompressedBase{key_names::kCompressedBase,
+                                     "the base of layers that have keys made of several tokens (DeepSeek V4)"};
+inline constexpr Key kPartialFactors{key_names::kPartialFactors,
+                                     "the part of a head that turns, a number a layer (Step 3.5)"};
 inline constexpr Key kBase{key_names::kBase, "the base, theta, of the rotation"};
 inline constexpr Key kLocalBase{key_names::kLocalBase, "the base of layers with a window"};
 inline constexpr Key kPartialFactor{key_names::kPartialFactor,
@@ -162,8 +214,16 @@ inline constexpr Key kKindLetters{key_names::kKindLetters,
 inline constexpr Key kAttentionInterval{key_names::kAttentionInterval,
                                         "each n-th layer attends, the others are linear"};
 inline constexpr Key kLinearAttention{key_names::kLinearAttention, "a dictionary with lists of layers, counted from 1"};
+inline constexpr Key kFullLayers{key_names::kFullLayers,
+                                 "in linear_attn_config: the layers that attend, counted from 1"};
+inline constexpr Key kLinearLayers{key_names::kLinearLayers,
+                                   "in linear_attn_config: the linear layers, counted from 1"};
 inline constexpr Key kBlocks{key_names::kBlocks,
                              "a list of blocks: whether each attends, and how its heads are grouped"};
+inline constexpr Key kGroupSize{key_names::kGroupSize, "in block_configs: queries that share a key"};
+inline constexpr Key kNoOp{key_names::kNoOp, "in block_configs: true leaves the block without attention"};
+inline constexpr Key kReplacedByLinear{key_names::kReplacedByLinear,
+                                       "in block_configs: true puts one linear map in the place of attention"};
 inline constexpr Key kCrossLayers{key_names::kCrossLayers, "layers that attend to another stack's output"};
 inline constexpr Key kPredictionLayers{key_names::kPredictionLayers,
                                        "layers of multi-token prediction, which lists may count too"};
@@ -176,6 +236,32 @@ inline constexpr Key kRotatingLayers{key_names::kRotatingLayers,
 inline constexpr Key kNopeInterval{key_names::kNopeInterval, "each n-th layer does not turn"};
 inline constexpr Key kBidirectional{key_names::kBidirectional, "both directions; Gemma 3 halves its window then"};
 inline constexpr Key kIsCausal{key_names::kIsCausal, "false: both directions, and a window of w is |i - j| <= w"};
+
+// ---- keys that are chosen, and keys made of several tokens ----
+inline constexpr Key kCompressRatios{
+    key_names::kCompressRatios,
+    "tokens of a key in each layer: 0 none, 4 chosen by an indexer, 128 all of them (DeepSeek V4)"};
+inline constexpr Key kCompressRates{key_names::kCompressRates,
+                                    "a dictionary: tokens of a key, by layer type (DeepSeek V4)"};
+inline constexpr Key kSparseRate{key_names::kSparseRate, "the same for compressed_sparse_attention, in older files"};
+inline constexpr Key kHeavyRate{key_names::kHeavyRate, "the same for heavily_compressed_attention, in older files"};
+inline constexpr Key kSparseAttention{key_names::kSparseAttention, "a dictionary of an indexer's keys (MiniMax M3)"};
+inline constexpr Key kUseSparse{key_names::kUseSparse, "false switches the indexer off"};
+inline constexpr Key kSparseLayers{key_names::kSparseLayers, "1: this layer has an indexer, 0: it sees all"};
+inline constexpr Key kIndexHeads{key_names::kIndexHeads, "query heads of the indexer"};
+inline constexpr Key kIndexHeadDim{key_names::kIndexHeadDim, "channels of a head of the indexer"};
+inline constexpr Key kIndexKept{key_names::kIndexKept, "keys that the indexer lets a query see"};
+inline constexpr Key kIndexBlocks{key_names::kIndexBlocks, "blocks of keys that the indexer lets a query see"};
+inline constexpr Key kIndexBlockSize{key_names::kIndexBlockSize, "keys of such a block"};
+inline constexpr Key kIndexOwnBlocks{key_names::kIndexOwnBlocks, "blocks up to the query's own that it always sees"};
+inline constexpr Key kIndexInterleave{key_names::kIndexInterleave,
+                                      "whether neighbours pair in the indexer (true) or halves"};
+inline constexpr Key kIndexerTypes{key_names::kIndexerTypes,
+                                   "full: this layer has an indexer, shared: it takes the choice of an earlier one"};
+inline constexpr Key kIndexPattern{key_names::kIndexPattern, "the same in letters, F and S"};
+inline constexpr Key kIndexFrequency{key_names::kIndexFrequency, "each n-th layer has an indexer"};
+inline constexpr Key kIndexOffset{key_names::kIndexOffset,
+                                  "layers up to this one all have an indexer; then index_topk_freq counts"};
 
 // ---- scores ----
 inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the logit scale is 1 / sqrt of it"};

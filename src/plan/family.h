@@ -4,6 +4,7 @@
 // attention_shape, layer_pattern, rope_draft and text_stack. A new family is a row, unless it needs a new rule.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -80,10 +81,39 @@ enum class Turning : std::uint8_t {
   sliding_or_windowless,  // the same, and all of them when the model has no window (EXAONE 4)
 };
 
+// Which layers have heads or channels of their own.
+enum class Sizes : std::uint8_t {
+  uniform,
+  full_own,     // full ones: global_head_dim, num_global_key_value_heads (Gemma 4)
+  sliding_own,  // sliding ones: num_sliding_attention_heads, attention_other_setting (Step 3.5)
+  blocks,       // block_configs: n_heads_in_group
+};
+
+// M-RoPE: the sections in turn, or dealt out (interleaved_axes).
+enum class AxisLayout : std::uint8_t { chunked, interleaved };
+struct AxesRule {
+  AxisLayout layout;
+  std::array<std::int64_t, 3> sections;  // the class's mrope_section: pairs of t, h and w
+};
+
+enum class IndexedLayers : std::uint8_t {
+  every,
+  shared,      // every layer; some reuse an earlier choice (indexer_types, index_topk_pattern, index_topk_freq)
+  marked,      // sparse_attention_freq, in blocks of keys
+  compressed,  // those that compress few tokens (compression.h)
+};
+struct IndexerRule {
+  IndexedLayers layers;
+  Pairing pairing;             // of its rotation
+  bool last_channels = false;  // of its heads turn; else the first
+};
+
 enum class Scale : std::uint8_t {
-  head_dim,      // 1/sqrt(head_dim)
-  query_scalar,  // 1/sqrt(query_pre_attn_scalar)
-  multiplier,    // attention_multiplier
+  head_dim,       // 1/sqrt(head_dim)
+  query_scalar,   // 1/sqrt(query_pre_attn_scalar)
+  multiplier,     // attention_multiplier
+  scalar_or_dim,  // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
+  one,
 };
 
 enum class QueryScaling : std::uint8_t {
@@ -97,6 +127,7 @@ struct QkNormRule {
   QkNorm norm;
   std::string_view switch_key{};  // the key that turns it on; empty: always on
   bool turning_layers_only = false;
+  bool cross_layers_only = false;
 };
 
 // A class default that is known to differ from what published checkpoints carry.
@@ -122,17 +153,31 @@ struct Family {
   bool scales = true;           // reads rope_parameters and rope_scaling
   bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
-  bool yarn_means_longrope = false;  // Phi-3's first files
+  bool yarn_means_longrope = false;                  // Phi-3's first files
+  bool rope_lists = false;                           // rope_theta and partial_rotary_factors may have an entry a layer
+  bool last_channels = false;                        // the last qk_rope_head_dim channels of a plain head turn
+  std::optional<double> yarn_attention_factor = {};  // where the file gives none; else by YaRN's own formula
+  std::optional<AxesRule> axes = {};                 // none: pairs turn by one coordinate
+  std::optional<IndexerRule> indexer = {};
+  bool compressed_keys =
+      false;                    // some layers have keys made of several tokens; they have a base of their own, the rule
+  bool rotates_values = false;  // values turn like keys, and the output is turned back
 
   Kinds kinds = Kinds::attention;
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
 
   Scheme scheme = Scheme::rotation;
+  Sizes sizes = Sizes::uniform;
+  bool shares_kv = false;  // num_kv_shared_layers
+
   Turning turning = Turning::every_layer;
   Windows windows = Windows::none;
-  bool window_switch = false;  // use_sliding_window must be true
-  int default_pattern = 0;     // `patterned`: each n-th layer is full, where neither file nor class says so
+  bool window_switch = false;    // use_sliding_window must be true
+  int default_pattern = 0;       // `patterned`: each n-th layer is full, where neither file nor class says so
+  bool last_layer_full = false;  // whatever the pattern says
   bool reads_bidirectional = false;
+  bool bidirectional_words = false;  // ... which is "all" or "vision", or null
+  bool keeps_prompt = false;         // windows are for generated tokens; the prompt stays visible
 
   Scale scale = Scale::head_dim;
   bool soft_cap = false;

@@ -23,10 +23,14 @@ struct KindName {
 };
 // As in layer_types and layers_block_type. "linear_attention" is a state space in some families (Family::recurrent).
 constexpr KindName kKindNames[] = {
-    {"full_attention", LayerKind::attention},    {"sliding_attention", LayerKind::attention},
-    {"chunked_attention", LayerKind::attention}, {"attention", LayerKind::attention},
-    {"mamba", LayerKind::state_space},           {"mamba2", LayerKind::state_space},
-    {"conv", LayerKind::convolution},            {"moe", LayerKind::none},
+    {"full_attention", LayerKind::attention},
+    {"sliding_attention", LayerKind::attention},
+    {"chunked_attention", LayerKind::attention},
+    {"attention", LayerKind::attention},
+    {"mamba", LayerKind::state_space},
+    {"mamba2", LayerKind::state_space},
+    {"conv", LayerKind::convolution},
+    {"moe", LayerKind::none},
     {"mlp", LayerKind::none},
 };
 // Of hybrid_override_pattern (Nemotron-H): M Mamba-2, * attention, E experts, - a dense MLP.
@@ -91,9 +95,6 @@ KindList listed_kinds(ConfigScope& scope, std::int64_t layers) {
 
 // ---- lists of layers, counted from 1 ----
 
-constexpr std::string_view kFullLayers = "full_attn_layers";
-constexpr std::string_view kLinearLayers = "kda_layers";
-
 // Marks the layers that the list names; a layer that is marked already is an error.
 void mark_numbered(ConfigReader& reader, const Place& place, LayerKind kind,
                    std::vector<std::optional<LayerKind>>& kinds) {
@@ -115,8 +116,8 @@ KindList numbered_kinds(ConfigScope& scope, std::int64_t layers) {
   const auto object = scope.peek(keys::kLinearAttention);
   if (!object || object->value.kind() != io::JsonKind::object) return listed_kinds(scope, layers);
   reader.enter(object->value);
-  const auto full = reader.look(object->value, kFullLayers);
-  const auto linear = reader.look(object->value, kLinearLayers);
+  const auto full = reader.look(object->value, keys::kFullLayers.name());
+  const auto linear = reader.look(object->value, keys::kLinearLayers.name());
   if (!full || !linear) return listed_kinds(scope, layers);
   std::vector<std::optional<LayerKind>> slots(static_cast<std::size_t>(layers));
   mark_numbered(reader, *full, LayerKind::attention, slots);
@@ -124,9 +125,10 @@ KindList numbered_kinds(ConfigScope& scope, std::int64_t layers) {
   if (reader.failed()) return {};
   const auto gap = std::ranges::find(slots, std::optional<LayerKind>());
   if (gap != slots.end()) {
-    reader.fail(*object, ErrorKind::length_mismatch,
-                fmt::format(FMT_COMPILE("{} and {} to name each layer"), kFullLayers, kLinearLayers),
-                fmt::format(FMT_COMPILE("neither names layer {}, counted from 1"), gap - slots.begin() + 1));
+    reader.fail(
+        *object, ErrorKind::length_mismatch,
+        fmt::format(FMT_COMPILE("{} and {} to name each layer"), keys::kFullLayers.name(), keys::kLinearLayers.name()),
+        fmt::format(FMT_COMPILE("neither names layer {}, counted from 1"), gap - slots.begin() + 1));
     return {};
   }
   KindList kinds{{}, object->from};
@@ -145,7 +147,7 @@ LayerKind block_kind(ConfigScope& scope, const JsonValue& block) {
   }
   const auto attention = reader.look(block, "attention");
   if (!attention || attention->value.kind() != io::JsonKind::object) return LayerKind::attention;
-  for (std::string_view name : {"no_op", "replace_with_linear"}) {
+  for (std::string_view name : {keys::kNoOp.name(), keys::kReplacedByLinear.name()}) {
     const auto place = reader.look(attention->value, name);
     if (!place || place->value.is_null()) continue;
     reader.mark_read(*place);

@@ -16,6 +16,7 @@ struct LayerMasks {
   Sourced<MaskKind> kind{MaskKind::causal, {}};
   std::optional<Window> window;  // of sliding layers
   std::string window_from;
+  Sourced<std::string> sliding_detail;  // what sliding layers see besides
 };
 
 // A window that covers the trained length is none, with a warning.

@@ -6,8 +6,11 @@
 #include <functional>
 #include <utility>
 
+#include "plan/compression.h"
+#include "plan/kv_sharing.h"
 #include "plan/layer_kinds.h"
 #include "plan/layer_lists.h"
+#include "plan/rope_lists.h"
 
 namespace posenc::plan {
 namespace {
@@ -194,6 +197,17 @@ void let_sliding_layers_turn(ConfigScope& scope, LayerPattern& pattern) {
   pattern.turning_from = pattern.window.value ? pattern.types_from : pattern.window.from;
 }
 
+void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
+  LayerType& last = pattern.layers.back().type;
+  if (last == LayerType::full) return;
+  last = LayerType::full;
+  scope.reader().warn(
+      "misleading-key",
+      fmt::format(FMT_COMPILE("{}: the last layer of a {} model is full whatever is said."), pattern.types_from,
+                  scope.family().name),
+      pattern.types_from.starts_with('/') ? std::vector{pattern.types_from} : std::vector<std::string>{});
+}
+
 // Layers that look at another sequence do not turn; layers without attention have no other trait.
 void set_kinds(Sourced<std::vector<LayerKind>> kinds, LayerPattern& pattern) {
   for (std::size_t i = 0; i < std::min(pattern.layers.size(), kinds.value.size()); ++i) {
@@ -228,11 +242,16 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   Sourced<Types> types = read_types(scope, layers, pattern);
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];
   pattern.types_from = std::move(types.from);
+  if (scope.family().last_layer_full) make_last_full(scope, pattern);
   const Turning turning = scope.family().turning;
   if (turning == Turning::sliding_layers || turning == Turning::sliding_or_windowless) {
     let_sliding_layers_turn(scope, pattern);
   }
-  if (turning == Turning::no_layer) std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.turns = false; });
+  if (turning == Turning::no_layer)
+    std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.turns = false; });
+  read_kv_sharing(scope, pattern);
+  read_rope_lists(scope, pattern);
+  read_compression(scope, pattern);
   set_kinds(read_layer_kinds(scope, layers), pattern);
   return pattern;
 }

@@ -19,10 +19,19 @@ enum class LayerType : std::uint8_t { full, sliding, chunked };
 std::string_view name(LayerType type) noexcept;
 std::optional<LayerType> layer_type(std::string_view name) noexcept;
 
+// Whether a layer sees only keys that an indexer chooses: its own, or an earlier layer's.
+enum class Choice : std::uint8_t { none, own, earlier };
+
 struct LayerTraits {
   LayerKind kind = LayerKind::attention;
   LayerType type = LayerType::full;
   bool turns = true;
+  std::int64_t shape = 0;        // which of the stack's shapes (layer_sizes)
+  std::int64_t list_entry = 0;   // where lists give rotations layer by layer: the first layer with the same entries
+  std::int64_t compression = 0;  // tokens of a key that is made of several; 0: there are none
+  Choice choice = Choice::none;
+  std::int64_t chosen_by = -1;  // that earlier layer
+  std::int64_t kv_from = -1;    // the layer whose keys and values are reused; -1: its own
   bool operator==(const LayerTraits&) const = default;
 };
 
@@ -31,6 +40,9 @@ struct LayerPattern {
   std::string kinds_from;
   std::string types_from;
   std::string turning_from;
+  std::string choice_from;
+  std::string compression_from;
+  std::string kv_from;
   Setting<std::int64_t> window;  // tokens that a sliding layer sees, itself included
   Setting<std::int64_t> chunk;   // tokens of a chunk
 };

@@ -14,13 +14,19 @@ Sourced<double> key_above_zero(ConfigScope& scope, const Key& key) {
   return value;
 }
 
+Sourced<double> query_scalar_scale(ConfigScope& scope) {
+  const Sourced<double> scalar = key_above_zero(scope, keys::kQueryScalar);
+  return {1 / std::sqrt(scalar.value), scalar.from};
+}
+
 Sourced<double> read_scale(ConfigScope& scope, const AttentionShape& shape) {
   switch (scope.family().scale) {
-    case Scale::query_scalar: {
-      const Sourced<double> scalar = key_above_zero(scope, keys::kQueryScalar);
-      return {1 / std::sqrt(scalar.value), scalar.from};
-    }
+    case Scale::query_scalar: return query_scalar_scale(scope);
     case Scale::multiplier: return key_above_zero(scope, keys::kAttentionMultiplier);
+    case Scale::one: return {1.0, family_default(scope.family())};
+    case Scale::scalar_or_dim:
+      if (scope.peek(keys::kQueryScalar)) return query_scalar_scale(scope);
+      break;
     case Scale::head_dim: break;
   }
   return {1 / std::sqrt(static_cast<double>(shape.head_dim.value)), "default: 1 / sqrt(head_dim)"};
@@ -41,9 +47,9 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
 
 }  // namespace
 
-LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape) {
+LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionShape>& shapes) {
   LayerScores scores;
-  scores.scale = read_scale(scope, shape);
+  for (const AttentionShape& shape : shapes) scores.scales.push_back(read_scale(scope, shape));
   scores.soft_cap.from = family_default(scope.family());
   if (scope.family().soft_cap) {
     scores.soft_cap = scope.number(keys::kSoftCap);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plan/attention_shape.h"
 #include "plan/config_scope.h"
@@ -12,12 +13,14 @@
 namespace posenc::plan {
 
 struct LayerScores {
-  Sourced<double> scale;  // without YaRN's part of it (softmax_multiplier), which belongs to a rotation
+  std::vector<Sourced<double>>
+      scales;  // [shapes], without YaRN's part of it (softmax_multiplier), which belongs to a rotation
   Setting<double> soft_cap;
   std::optional<QkNorm> qk_norm;
   std::string qk_norm_from;
 };
 
-LayerScores read_layer_scores(ConfigScope& scope, const AttentionShape& shape);
+// `shapes`: those of the stack (layer_sizes).
+LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionShape>& shapes);
 
 }  // namespace posenc::plan

@@ -174,7 +174,9 @@ constexpr std::string_view kOther2[] = {"hidden_act",
                                         "logit_scale",
                                         "attn_output_gate",
                                         "attention_output_gate",
-                                        "mla_use_output_gate"};
+                                        "mla_use_output_gate",
+                                        "sparse_score_type",
+                                        "sparse_disable_index_value"};
 constexpr std::string_view kOther3[] = {"initializer_range",
                                         "initializer_factor",
                                         "init_std",

@@ -28,7 +28,7 @@ Sourced<QueryScale> llama4_scale(ConfigScope& scope) {
 
 // Both numbers stand in the rope dictionary (Ministral3Attention).
 Sourced<QueryScale> ministral_scale(RopeDicts& dicts, const Sourced<std::int64_t>& trained_length) {
-  RopeKeys keys(dicts, LayerType::full, trained_length, 1);
+  RopeKeys keys(dicts, LayerTraits{}, trained_length, 1);
   const auto beta = keys.find(keys::kBeta.name());
   if (!beta) return {{}, family_default(dicts.scope().family())};
   const double value = keys.reader().number(*beta).value_or(0);

@@ -22,12 +22,31 @@ bool agrees(ConfigReader& reader, const JsonValue& winner, const JsonValue& lose
   });
 }
 
-std::vector<JsonValue> nested_members(const JsonValue& dictionary) {
+// The dictionary in which a layer's keys stand where there is one per kind: "full_attention", or with keys made of
+// several tokens "main" and "compress".
+std::string_view dictionary_name(const Family& family, const LayerTraits& layer) {
+  if (!family.compressed_keys) return name(layer.type);
+  return layer.compression > 0 ? "compress" : "main";
+}
+
+bool names_kind_of_layer(const Family& family, std::string_view key) {
+  if (family.compressed_keys) return key == "main" || key == "compress";
+  return layer_type(key).has_value();
+}
+
+std::vector<JsonValue> nested_members(const Family& family, const JsonValue& dictionary) {
   std::vector<JsonValue> nested = dictionary.items();
-  std::erase_if(nested, [](const JsonValue& member) {
-    return !layer_type(member.key()) || (member.kind() != JsonKind::object && !member.is_null());
+  std::erase_if(nested, [&](const JsonValue& member) {
+    return !names_kind_of_layer(family, member.key()) || (member.kind() != JsonKind::object && !member.is_null());
   });
   return nested;
+}
+
+// Which layers a dictionary without nested ones is for, in families whose kinds of layers rotate differently.
+bool flat_is_for(const Family& family, const LayerTraits& layer, bool is_legacy) {
+  if (family.compressed_keys) return layer.compression > 0;
+  // The class fills in a type that has no dictionary; a flat one is for full layers, in the old form only.
+  return is_legacy && layer.type == LayerType::full;
 }
 
 }  // namespace
@@ -67,36 +86,35 @@ void RopeDicts::choose(std::optional<Place> parameters, std::optional<Place> sca
 }
 
 void RopeDicts::find_nested() {
-  for (const JsonValue& member : nested_members(chosen_->value)) {
+  for (const JsonValue& member : nested_members(scope_.family(), chosen_->value)) {
     if (member.is_null()) continue;
-    nested_.push_back(Place{member, member.pointer()});
-    nested_types_.push_back(*layer_type(member.key()));
-    scope_.reader().enter(member);
+    nested_.push_back(Place{member, chosen_->in_file ? member.pointer() : chosen_->from, chosen_->in_file});
+    if (chosen_->in_file) scope_.reader().enter(member);
   }
 }
 
-std::vector<Place> RopeDicts::places(LayerType type) {
+std::vector<Place> RopeDicts::places(const LayerTraits& layer) {
   if (!chosen_ || scope_.reader().failed()) return {};
+  const Family& family = scope_.family();
   std::vector<Place> found;
-  for (std::size_t i = 0; i < nested_.size(); ++i) {
-    if (nested_types_[i] == type) found.push_back(nested_[i]);
+  for (const Place& nested : nested_) {
+    if (nested.value.key() == dictionary_name(family, layer)) found.push_back(nested);
   }
-  if (scope_.family().ropes_per_type) {
-    // The class fills in a type that has no dictionary; a flat one is for full layers, in the old form only.
-    if (nested_.empty() && is_legacy_ && type == LayerType::full) found.push_back(*chosen_);
+  if (family.ropes_per_type || family.compressed_keys) {
+    if (nested_.empty() && flat_is_for(family, layer, is_legacy_)) found.push_back(*chosen_);
     return found;
   }
   if (!nested_.empty() && found.empty()) {
     scope_.reader().fail(
-        *chosen_, ErrorKind::missing_layer_type, fmt::format(FMT_COMPILE("parameters for {} layers"), name(type)),
+        *chosen_, ErrorKind::missing_layer_type, fmt::format(FMT_COMPILE("parameters for {} layers"), name(layer.type)),
         fmt::format(FMT_COMPILE("the model has such layers, and other types have parameters of their own")));
   }
   found.push_back(*chosen_);
   return found;
 }
 
-bool RopeDicts::has_axes() const {
-  return chosen_ && scope_.reader().look(chosen_->value, "mrope_section").has_value();
+bool RopeDicts::has_unknown_axes() const {
+  return !scope_.family().axes && chosen_ && scope_.reader().look(chosen_->value, "mrope_section").has_value();
 }
 
 void RopeDicts::warn_unknown() const {

@@ -24,10 +24,10 @@ class RopeDicts {
 
   ConfigScope& scope() const noexcept { return scope_; }
 
-  // Where the keys of this layer type stand, best first. An error where other types have a dictionary and this has not.
-  std::vector<Place> places(LayerType type);
-  // Whether pairs are dealt out to several axes, which no family here does by itself.
-  bool has_axes() const;
+  // Where the keys of such a layer stand, best first. An error where other types have a dictionary and this has not.
+  std::vector<Place> places(const LayerTraits& layer);
+  // Whether pairs are dealt out to several axes though the family has no rule for it.
+  bool has_unknown_axes() const;
   // Warns of keys in the dictionaries that nobody asked for. Call it last.
   void warn_unknown() const;
 
@@ -38,9 +38,8 @@ class RopeDicts {
 
   ConfigScope& scope_;
   std::optional<Place> chosen_;
-  bool is_legacy_ = false;               // rope_scaling
-  std::vector<Place> nested_;            // one per layer type that has one
-  std::vector<LayerType> nested_types_;  // [nested_.size()]
+  bool is_legacy_ = false;     // rope_scaling
+  std::vector<Place> nested_;  // one per kind of layer that has one
 };
 
 }  // namespace posenc::plan

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/axes.h"
+#include "plan/rope_lists.h"
 #include "plan/rope_rules.h"
 
 namespace posenc::plan {
@@ -14,12 +16,19 @@ constexpr double kChatglmBase = 10000.0;  // the constant of its remote code, ti
 
 // ---- how many channels turn ----
 
+// The factor of a list with one for each layer comes before the one of all.
+std::optional<Place> find_factor(RopeKeys& keys, const LayerTraits& layer) {
+  const auto listed = keys.scope().family().rope_lists ? keys.scope().find(keys::kPartialFactors) : std::nullopt;
+  if (listed) return entry_of_layer(keys.scope(), *listed, layer.list_entry, keys.layers());
+  return keys.find("partial_rotary_factor", keys::kPartialFactor);
+}
+
 Sourced<std::int64_t> whole_head(const AttentionShape& shape) {
   return {shape.turning_width.value, "default: the whole head"};
 }
 
-Sourced<std::int64_t> part_of_head(RopeKeys& keys, const AttentionShape& shape) {
-  const auto place = keys.find("partial_rotary_factor", keys::kPartialFactor);
+Sourced<std::int64_t> part_of_head(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape) {
+  const auto place = find_factor(keys, layer);
   if (!place) return whole_head(shape);
   keys.note("dim", *place);
   const double factor = keys.reader().number(*place).value_or(1.0);
@@ -49,18 +58,19 @@ Sourced<std::int64_t> listed_channels(RopeKeys& keys, const AttentionShape& shap
   return {dim, place->from};
 }
 
-Sourced<std::int64_t> part_or_listed(RopeKeys& keys, const AttentionShape& shape) {
+Sourced<std::int64_t> part_or_listed(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape) {
   const bool by_dim = !keys.peek("partial_rotary_factor") && !keys.scope().peek(keys::kPartialFactor);
-  return by_dim && keys.scope().peek(keys::kRotaryDim) ? listed_channels(keys, shape) : part_of_head(keys, shape);
+  return by_dim && keys.scope().peek(keys::kRotaryDim) ? listed_channels(keys, shape) : part_of_head(keys, layer, shape);
 }
 
 // An even number of channels, or an error.
-Sourced<std::int64_t> read_dim(RopeKeys& keys, const AttentionShape& shape, std::string_view rope_type) {
+Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape,
+                               std::string_view rope_type) {
   const Width rule = rope_type == "proportional" ? Width::whole_head : keys.scope().family().width;
   switch (rule) {
-    case Width::partial_factor: return part_of_head(keys, shape);
+    case Width::partial_factor: return part_of_head(keys, layer, shape);
     case Width::rotary_dim: return listed_channels(keys, shape);
-    case Width::factor_or_dim: return part_or_listed(keys, shape);
+    case Width::factor_or_dim: return part_or_listed(keys, layer, shape);
     case Width::whole_head:
     case Width::half_head: break;
   }
@@ -82,13 +92,18 @@ double read_ratio_base(RopeKeys& keys) {
   return kChatglmBase * ratio.value;
 }
 
-double read_base(RopeKeys& keys, LayerType type) {
+const Key& base_key(RopeKeys& keys, const LayerTraits& layer) {
+  if (layer.compression > 0) return keys::kCompressedBase;
+  const bool own = keys.scope().family().ropes_per_type && layer.type != LayerType::full;
+  return own && keys.scope().peek(keys::kLocalBase) ? keys::kLocalBase : keys::kBase;
+}
+
+double read_base(RopeKeys& keys, const LayerTraits& layer) {
   const Family& family = keys.scope().family();
   if (family.base == BaseRule::ratio) return read_ratio_base(keys);
-  const bool local = family.ropes_per_type && type != LayerType::full && keys.scope().peek(keys::kLocalBase);
-  const Key& key = local ? keys::kLocalBase : keys::kBase;
-  const auto place =
-      family.base == BaseRule::class_own ? keys.scope().class_default(key) : keys.find("rope_theta", key);
+  const Key& key = base_key(keys, layer);
+  auto place = family.base == BaseRule::class_own ? keys.scope().class_default(key) : keys.find("rope_theta", key);
+  if (place && family.rope_lists) place = entry_of_layer(keys.scope(), *place, layer.list_entry, keys.layers());
   if (!place) {
     keys.fail_missing(key.name());
     return kChatglmBase;
@@ -120,13 +135,13 @@ void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
 
 }  // namespace
 
-RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shape,
+RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionShape& shape,
                     const Sourced<std::int64_t>& trained_length, std::int64_t layers) {
-  RopeKeys keys(dicts, type, trained_length, layers);
+  RopeKeys keys(dicts, layer, trained_length, layers);
   const bool is_qwen = keys.scope().family().qwen_ntk;
   const auto rope_type = is_qwen ? std::optional<std::string_view>("default") : read_rope_type(keys);
   if (!rope_type) return {};
-  const Sourced<std::int64_t> dim = read_dim(keys, shape, *rope_type);
+  const Sourced<std::int64_t> dim = read_dim(keys, layer, shape, *rope_type);
   if (keys.reader().failed()) return {};
   if (dim.value == 0) {
     warn_no_rotation(keys, dim);
@@ -136,9 +151,9 @@ RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shap
             .head_dim = shape.head_dim.value,
             .first_channel = shape.first_channel.value,
             .dim = dim.value,
-            .base = read_base(keys, type),
+            .base = read_base(keys, layer),
             .scaling = is_qwen ? read_qwen_rule(keys) : read_scaling(keys, *rope_type, dim.value),
-            .axes = {}};
+            .axes = read_axes(keys, dim.value)};
   keys.note("pairing", shape.pairing.from);
   keys.note("first_channel", shape.first_channel.from);
   if (keys.reader().failed()) return {};

@@ -20,7 +20,7 @@ struct RopeDraft {
 };
 
 // `layers`: how many layers there are in all, for the limit on lists.
-RopeDraft read_rope(RopeDicts& dicts, LayerType type, const AttentionShape& shape,
+RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionShape& shape,
                     const Sourced<std::int64_t>& trained_length, std::int64_t layers);
 
 }  // namespace posenc::plan

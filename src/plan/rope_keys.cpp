@@ -15,8 +15,9 @@ constexpr std::string_view kOriginalLength = "original_max_position_embeddings";
 
 }  // namespace
 
-RopeKeys::RopeKeys(RopeDicts& dicts, LayerType type, const Sourced<std::int64_t>& trained_length, std::int64_t layers)
-    : scope_(dicts.scope()), places_(dicts.places(type)), trained_length_(trained_length), layers_(layers) {}
+RopeKeys::RopeKeys(RopeDicts& dicts, const LayerTraits& layer, const Sourced<std::int64_t>& trained_length,
+                   std::int64_t layers)
+    : scope_(dicts.scope()), places_(dicts.places(layer)), trained_length_(trained_length), layers_(layers) {}
 
 std::vector<Place> RopeKeys::in_dictionaries(std::string_view name) {
   std::vector<Place> found;
@@ -47,7 +48,11 @@ std::optional<Place> RopeKeys::find(std::string_view name) { return settle(in_di
 std::optional<Place> RopeKeys::find(std::string_view name, const Key& beside) {
   std::vector<Place> candidates = in_dictionaries(name);
   if (candidates.empty()) return scope_.find(beside);
-  if (auto outside = scope_.peek(beside)) candidates.push_back(std::move(*outside));
+  if (auto outside = scope_.peek(beside)) {
+    // What the file says beside the dictionaries beats a dictionary that only the class has.
+    const bool first = outside->in_file && !candidates.front().in_file;
+    candidates.insert(first ? candidates.begin() : candidates.end(), std::move(*outside));
+  }
   return settle(std::move(candidates));
 }
 
@@ -67,6 +72,13 @@ void RopeKeys::note(std::string field, std::string from) { sources_.push_back({s
 
 std::optional<double> RopeKeys::number(std::string_view name) {
   const auto place = find(name);
+  if (!place) return {};
+  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
+  return reader().number(*place);
+}
+
+std::optional<double> RopeKeys::number(std::string_view name, const Key& beside) {
+  const auto place = find(name, beside);
   if (!place) return {};
   note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
   return reader().number(*place);

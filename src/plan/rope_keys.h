@@ -29,11 +29,13 @@ struct OriginalLength {
 
 class RopeKeys {
  public:
-  RopeKeys(RopeDicts& dicts, LayerType type, const Sourced<std::int64_t>& trained_length, std::int64_t layers);
+  RopeKeys(RopeDicts& dicts, const LayerTraits& layer, const Sourced<std::int64_t>& trained_length,
+           std::int64_t layers);
 
   ConfigScope& scope() const noexcept { return scope_; }
   ConfigReader& reader() const noexcept { return scope_.reader(); }
   const Sourced<std::int64_t>& trained_length() const noexcept { return trained_length_; }
+  std::int64_t layers() const noexcept { return layers_; }
   bool has_trained_length() const noexcept { return trained_length_.value > 0; }
 
   // The key in the dictionaries, then `beside` them; marked as read, losers that disagree warned of.
@@ -45,6 +47,7 @@ class RopeKeys {
   // These record the source of "scaling/NAME".
   double required_number(std::string_view name);
   std::optional<double> number(std::string_view name);
+  std::optional<double> number(std::string_view name, const Key& beside);
   std::optional<bool> flag(std::string_view name);
   std::vector<double> divisors(std::string_view name, std::int64_t pairs);
   std::int64_t original_length(OriginalLength rule);  // absent: the trained length, with a warning
@@ -57,12 +60,14 @@ class RopeKeys {
   void blame(const Problem& problem);
   void fail_missing(std::string_view name);
 
+  // Whether lists of so many entries in every layer stay within the limit; else an error.
+  bool reserve_list(const Place& place, std::int64_t entries);
+
   std::vector<FieldSource> take_sources() { return std::move(sources_); }
 
  private:
   std::optional<Place> settle(std::vector<Place> candidates);
   std::vector<Place> in_dictionaries(std::string_view name);
-  bool reserve_list(const Place& place, std::int64_t entries);
 
   ConfigScope& scope_;
   std::vector<Place> places_;

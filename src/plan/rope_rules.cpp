@@ -39,6 +39,10 @@ Scaling read_yarn(RopeKeys& keys, std::int64_t) {
   rule.original_max_position_embeddings = keys.original_length({});
   rule.factor = keys.factor_or_stretch(rule.original_max_position_embeddings);
   rule.attention_factor = keys.number("attention_factor");
+  if (const auto& own = keys.scope().family().yarn_attention_factor; own && !rule.attention_factor) {
+    rule.attention_factor = own;
+    keys.note("scaling/attention_factor", family_default(keys.scope().family()));
+  }
   rule.beta_fast = beta(keys, "beta_fast");
   rule.beta_slow = beta(keys, "beta_slow");
   rule.mscale = keys.number("mscale");
@@ -79,7 +83,7 @@ Scaling read_llama3(RopeKeys& keys, std::int64_t) {
 
 Scaling read_proportional(RopeKeys& keys, std::int64_t) {
   ProportionalScaling rule;
-  rule.partial_rotary_factor = keys.number("partial_rotary_factor").value_or(1.0);
+  rule.partial_rotary_factor = keys.number("partial_rotary_factor", keys::kPartialFactor).value_or(1.0);
   rule.factor = keys.number("factor").value_or(1.0);
   return rule;
 }

@@ -1,0 +1,76 @@
+#include "plan/axes.h"
+
+#include <fmt/compile.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+namespace posenc::plan {
+namespace {
+
+constexpr std::string_view kSections = "mrope_section";
+constexpr std::string_view kInterleaved = "mrope_interleaved";
+
+AxisMap axis_map(AxisLayout layout, const std::vector<std::int64_t>& sections) {
+  return layout == AxisLayout::interleaved ? interleaved_axes(sections) : chunked_axes({"t", "h", "w"}, sections);
+}
+
+// Three counts that add up to the pairs; nothing after an error.
+std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, std::int64_t pairs) {
+  const auto entries = keys.reader().list(place);
+  if (!entries) return {};
+  if (entries->size() != 3) {
+    keys.reader().fail(place, ErrorKind::length_mismatch, "3 numbers, one for each of the axes t, h and w");
+    return {};
+  }
+  std::vector<std::int64_t> sections;
+  for (const io::JsonValue& entry : *entries) {
+    const auto count = keys.reader().integer(Place{entry, entry.pointer()}, {0, kMaxHeadDim});
+    if (!count) return {};
+    sections.push_back(*count);
+  }
+  const std::int64_t sum = std::accumulate(sections.begin(), sections.end(), std::int64_t{0});
+  if (sum == pairs) return keys.reserve_list(place, pairs) ? sections : std::vector<std::int64_t>{};
+  keys.reader().fail(place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("counts of {} pairs in all"), pairs),
+                     fmt::format(FMT_COMPILE("{} channels turn; {} = {}"), 2 * pairs, fmt::join(sections, " + "), sum));
+  return {};
+}
+
+// How the sections are laid out is the class's own; the key only repeats it.
+void judge_layout_key(RopeKeys& keys, AxisLayout layout) {
+  const auto place = keys.find(kInterleaved);
+  if (!place) return;
+  const auto interleaved = keys.reader().boolean(*place);
+  if (!interleaved || *interleaved == (layout == AxisLayout::interleaved)) return;
+  keys.reader().warn(
+      "misleading-key",
+      fmt::format(FMT_COMPILE("{} has no effect: the axes of a {} model are always {}."), place->from,
+                  keys.scope().family().name, layout == AxisLayout::interleaved ? "interleaved" : "in chunks"),
+      {place->from});
+}
+
+}  // namespace
+
+AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
+  const auto& rule = keys.scope().family().axes;
+  if (!rule) return {};
+  keys.note("axes", family_default(keys.scope().family()));
+  judge_layout_key(keys, rule->layout);
+  const auto place = keys.find(kSections);
+  if (place) {
+    keys.note("axis_of_pair", *place);
+    return axis_map(rule->layout, given_sections(keys, *place, dim / 2));
+  }
+  const std::vector<std::int64_t> sections(rule->sections.begin(), rule->sections.end());
+  if (std::accumulate(sections.begin(), sections.end(), std::int64_t{0}) != dim / 2) {
+    keys.fail_missing(kSections);
+    return {};
+  }
+  keys.note("axis_of_pair", fmt::format(FMT_COMPILE("default: {} [{}] of the {} family"), kSections,
+                                        fmt::join(sections, ", "), keys.scope().family().name));
+  return axis_map(rule->layout, sections);
+}
+
+}  // namespace posenc::plan
