@@ -112,7 +112,8 @@ struct PlanSource {
   bool operator==(const PlanSource&) const = default;
 };
 
-// `where`: "/stacks/0/layers/0-31/rotate/0/base". `from`: a JSON pointer into the file, or "default: why".
+// `where`: "/stacks/0/layers/0-31/rotate/0/base". `from`: a JSON pointer into the file (of GGUF a
+// key or a tensor, "llama.rope.freq_base"), or "default: why".
 struct ValueSource {
   std::string where;
   std::string from;
@@ -122,7 +123,7 @@ struct ValueSource {
 struct Warning {
   std::string code;  // stable, kebab case: "precedence"
   std::string message;
-  std::vector<std::string> keys;  // JSON pointers into the file
+  std::vector<std::string> keys;  // JSON pointers into the file, or GGUF's keys and tensors
   bool operator==(const Warning&) const = default;
 };
 
@@ -135,7 +136,7 @@ struct Plan {
   std::optional<std::int64_t> length;          // the sequence length that length-dependent rules are asked for
   std::vector<Stack> stacks;
   std::vector<ValueSource> sources;
-  std::vector<std::string> ignored_keys;  // JSON pointers: present in the file, not read
+  std::vector<std::string> ignored_keys;  // JSON pointers, or GGUF's keys: present in the file, not read
   std::vector<Warning> warnings;
   bool operator==(const Plan&) const = default;
 };

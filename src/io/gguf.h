@@ -90,6 +90,9 @@ struct GgufHeader {
 // What the caller wants to see. general.alignment is read in any case.
 struct GgufKeep {
   std::function<bool(std::string_view key)> key;
+  // Of keys that `key` does not want: those that may be the model's. Of these are kept the ones that begin with the
+  // text of general.architecture and a dot; before it is known, all.
+  std::function<bool(std::string_view key)> model_key;
   std::function<bool(std::string_view name)> tensor;
 };
 

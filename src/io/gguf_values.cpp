@@ -14,6 +14,7 @@ namespace posenc::io {
 namespace {
 
 constexpr std::string_view kAlignment = "general.alignment";
+constexpr std::string_view kArchitecture = "general.architecture";
 
 class ValueReader {
  public:
@@ -38,11 +39,16 @@ class ValueReader {
     value.type = read_type(value.key, "the type of a value");
     value.offset = cursor_.position();
     const bool alignment = value.key == kAlignment;
-    const bool kept = alignment || reading_.keep.key(value.key);
+    const bool kept = alignment || wanted(value.key);
     if (!cursor_.failed()) read_value(value, kept);
     if (cursor_.failed()) return;
     if (alignment) set_alignment(value);
     if (kept) keep(std::move(value));
+  }
+
+  bool wanted(std::string_view key) const {
+    if (reading_.keep.key(key)) return true;
+    return reading_.keep.model_key(key) && (model_.empty() || key.starts_with(model_));
   }
 
   std::string read_key() {
@@ -168,12 +174,14 @@ class ValueReader {
       return cursor_.fail(ErrorKind::limit, value.offset, value.key,
                           fmt::format(FMT_COMPILE("at most {} keys of a model"), kMaxGgufKept), "more");
     }
+    if (value.key == kArchitecture && !value.text.empty()) model_ = value.text + ".";
     reading_.header.values.push_back(std::move(value));
   }
 
   GgufReading& reading_;
   ByteCursor& cursor_;
   GgufNames names_;
+  std::string model_;  // "llama.", once it is known
   std::uint64_t index_ = 0;
   std::uint64_t numbers_ = 0;     // of kept arrays
   std::uint64_t text_bytes_ = 0;  // of kept texts

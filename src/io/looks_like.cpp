@@ -19,13 +19,14 @@ struct Magic {
   std::string_view says;
 };
 
-constexpr std::array<Magic, 24> kMagic = {{
+constexpr std::array<Magic, 25> kMagic = {{
     {"\x1F\x8B"sv, "a gzip archive"},
     {"BZh"sv, "a bzip2 archive"},
     {"\xFD\x37zXZ\0"sv, "an xz archive"},
     {"\x28\xB5\x2F\xFD"sv, "a Zstandard archive"},
     {"7z\xBC\xAF\x27\x1C"sv, "a 7-Zip archive"},
     {"GGUF"sv, "a GGUF model"},
+    {"gguf"sv, "a GGUF model with its magic in lower case"sv},
     {"FUGG"sv, "a GGUF model with its magic reversed"},
     // Before GGUF; the magic is a little-endian number.
     {"lmgg"sv, "a GGML model (before GGUF)"},

@@ -20,7 +20,10 @@ bool is_position_tensor(std::string_view name) noexcept {
 }
 
 bool is_position_key(std::string_view key) noexcept {
-  if (std::ranges::find(kWantedKeys, key) != std::end(kWantedKeys)) return true;
+  return std::ranges::find(kWantedKeys, key) != std::end(kWantedKeys);
+}
+
+bool may_be_model_key(std::string_view key) noexcept {
   return std::ranges::none_of(kUnwantedBeginnings, [&](std::string_view head) { return key.starts_with(head); });
 }
 

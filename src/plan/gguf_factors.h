@@ -17,8 +17,9 @@ inline constexpr std::string_view kPositionTable = "position_embd.weight";
 
 // Whether the table's entry of this tensor is wanted.
 bool is_position_tensor(std::string_view name) noexcept;
-// Whether a key is: all but the tokenizer's and most of general.*.
+// Whether a key is, that is not the model's own; and whether it may be the model's own.
 bool is_position_key(std::string_view key) noexcept;
+bool may_be_model_key(std::string_view key) noexcept;
 
 struct GgufFactors {
   std::optional<std::vector<double>> freqs;  // one divisor per pair, whatever the length

@@ -149,7 +149,7 @@ void warn_unknown_architecture(const std::string& architecture, Plan& plan) {
 }  // namespace
 
 Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOptions& options) {
-  const io::GgufKeep keep{.key = is_position_key, .tensor = is_position_tensor};
+  const io::GgufKeep keep{.key = is_position_key, .model_key = may_be_model_key, .tensor = is_position_tensor};
   const Result<io::GgufHeader> header = io::read_gguf_header(cursor, keep);
   if (!header) return header.error();
   const std::string file = source.name;
