@@ -151,6 +151,8 @@ constexpr Silent kSilent[] = {
     {"new_decoder_architecture", "a switch that is off, as it is without the key"},
     {"multi_query", "new_decoder_architecture decides instead"},
     {"multi_query_attention", "a switch that is off, as it is without the key"},
+    {"attention_k_eq_v", "a switch that is off, as it is without the key"},
+    {"index_topk", "the class has the same number, and the mask's source is the key that decides the layer's kind"},
     {"qk_nope_head_dim", "the class has the same number, and the source of head_dim names the key"},
     {"qk_rope_head_dim", "the class has the same number, and the source of head_dim names the key"},
 };
