@@ -83,6 +83,10 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
 
 Sourced<Pairing> read_pairing(ConfigScope& scope) {
   const Family& family = scope.family();
+  if (family.pairing_by_switch) {
+    const Setting<bool> halves = scope.flag(keys::kHfRope);
+    return {halves.value.value_or(false) ? Pairing::half : Pairing::interleaved, halves.from};
+  }
   const auto type = family.pairing_by_type ? scope.find(keys::kPositionType) : std::nullopt;
   if (!type) return {family.pairing, family_default(family)};
   const auto name = scope.reader().string(*type);

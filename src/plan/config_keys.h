@@ -49,20 +49,21 @@ inline constexpr std::string_view kLength[] = {"max_position_embeddings",
                                                "model_max_length",
                                                "training_seqlen",
                                                "max_source_positions",
-                                               "max_target_positions"};
+                                               "max_target_positions",
+                                               "seq"};
 inline constexpr std::string_view kBase[] = {"rope_theta", "rotary_emb_base", "rope_embedding_base",
-                                             "rope_freq_constant"};
+                                             "rope_freq_constant", "rope_freq_base"};
 inline constexpr std::string_view kLocalBase[] = {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
 inline constexpr std::string_view kPartialFactor[] = {
     "partial_rotary_factor", "rotary_pct", "rope_pct", "rope_percent", "rotary_percentage", "rotary_emb_fraction"};
-inline constexpr std::string_view kRotaryDim[] = {"rotary_dim"};
+inline constexpr std::string_view kRotaryDim[] = {"rotary_dim", "pe_rotary_dims"};
 inline constexpr std::string_view kRopeRatio[] = {"rope_ratio"};
 inline constexpr std::string_view kOriginalRope[] = {"original_rope"};
 inline constexpr std::string_view kOriginalLength[] = {"original_max_position_embeddings"};
 inline constexpr std::string_view kRopeParameters[] = {"rope_parameters"};
 
 inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size", "sliding_window_attention_size",
-                                               "window_size"};
+                                               "window_size", "_sliding_window"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
 inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_type"};
@@ -130,12 +131,26 @@ inline constexpr std::string_view kGrouped[] = {"multi_query_attention"};
 inline constexpr std::string_view kMultiQuery[] = {"multi_query"};
 inline constexpr std::string_view kNewDecoder[] = {"new_decoder_architecture"};
 
-inline constexpr std::string_view kPositionType[] = {"position_embedding_type"};
+inline constexpr std::string_view kPositionType[] = {"position_embedding_type", "pe"};
 inline constexpr std::string_view kRopeFlag[] = {"rope"};
 inline constexpr std::string_view kAlibi[] = {"alibi"};
 inline constexpr std::string_view kMaxBias[] = {"alibi_bias_max"};
 inline constexpr std::string_view kDynamicNtk[] = {"use_dynamic_ntk"};
 inline constexpr std::string_view kLogn[] = {"use_logn_attn"};
+inline constexpr std::string_view kHfRope[] = {"use_hf_rope"};
+inline constexpr std::string_view kScaledRope[] = {"use_scaled_rope"};
+inline constexpr std::string_view kScaledFactor[] = {"rope_scale_factor", "rope_scaling_factor"};
+inline constexpr std::string_view kLowFactor[] = {"low_freq_factor"};
+inline constexpr std::string_view kHighFactor[] = {"high_freq_factor", "rope_high_freq_factor"};
+inline constexpr std::string_view kShortFactors[] = {"rope_scaling_short_factor"};
+inline constexpr std::string_view kLongFactors[] = {"rope_scaling_long_factor"};
+inline constexpr std::string_view kYarn[] = {"yarn"};
+inline constexpr std::string_view kRopeFactor[] = {"rope_factor"};
+inline constexpr std::string_view kOriginalSeqLen[] = {"original_seq_len"};
+inline constexpr std::string_view kBetaFast[] = {"beta_fast"};
+inline constexpr std::string_view kBetaSlow[] = {"beta_slow"};
+inline constexpr std::string_view kMscale[] = {"mscale"};
+inline constexpr std::string_view kLlama4Scaling[] = {"llama_4_scaling"};
 inline constexpr std::string_view kBeta[] = {"llama_4_scaling_beta"};
 }  // namespace key_names
 
@@ -199,6 +214,23 @@ inline constexpr Key kOriginalLength{key_names::kOriginalLength,
 inline constexpr Key kRopeParameters{key_names::kRopeParameters,
                                      "the dictionary of the rotation, flat or one per layer type; beats rope_scaling"};
 inline constexpr Key kInterleave{key_names::kInterleave, "whether neighbours pair (true) or halves"};
+
+// ---- rotation in native files (params.json and the like) ----
+inline constexpr Key kHfRope{key_names::kHfRope, "ExecuTorch: halves pair (true) or neighbours"};
+inline constexpr Key kScaledRope{key_names::kScaledRope, "Meta, ExecuTorch: the Llama 3 rule"};
+inline constexpr Key kScaledFactor{key_names::kScaledFactor, "its factor; absent: 8"};
+inline constexpr Key kLowFactor{key_names::kLowFactor, "its lower border; absent: 1"};
+inline constexpr Key kHighFactor{key_names::kHighFactor, "its upper border; absent: 4"};
+inline constexpr Key kShortFactors{key_names::kShortFactors, "ExecuTorch: LongRoPE's divisors up to the original length"};
+inline constexpr Key kLongFactors{key_names::kLongFactors, "ExecuTorch: LongRoPE's divisors beyond it"};
+inline constexpr Key kYarn{key_names::kYarn,
+                           "Mistral: YaRN; in it factor, original_max_position_embeddings, beta (its beta_fast), alpha "
+                           "(its beta_slow), apply_scale (false: attention factor 1)"};
+inline constexpr Key kRopeFactor{key_names::kRopeFactor, "DeepSeek: YaRN's factor; absent: 40"};
+inline constexpr Key kOriginalSeqLen{key_names::kOriginalSeqLen, "DeepSeek: YaRN's original length; absent: 4096"};
+inline constexpr Key kBetaFast{key_names::kBetaFast, "DeepSeek: YaRN's beta_fast; absent: 32"};
+inline constexpr Key kBetaSlow{key_names::kBetaSlow, "DeepSeek: YaRN's beta_slow; absent: 1"};
+inline constexpr Key kMscale{key_names::kMscale, "DeepSeek: YaRN's mscale, in the logit scale; absent: 1"};
 
 // ---- which layers, and what they see ----
 inline constexpr Key kWindow{
@@ -272,6 +304,8 @@ inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are 
 inline constexpr Key kTemperatureScale{key_names::kTemperatureScale, "the factor of that scale"};
 inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor, "tokens from which that scale grows"};
 inline constexpr Key kBeta{key_names::kBeta, "Ministral 3: queries times 1 + this ln(1 + floor(i / original length))"};
+inline constexpr Key kLlama4Scaling{key_names::kLlama4Scaling,
+                                    "Mistral: the same, by beta and original_max_position_embeddings in it"};
 inline constexpr Key kLogn{key_names::kLogn, "Qwen 1: queries times max(1, ln(i + 1) / ln(seq_length))"};
 }  // namespace keys
 

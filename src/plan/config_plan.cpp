@@ -10,6 +10,8 @@
 #include "io/looks_like.h"
 #include "plan/config_reader.h"
 #include "plan/config_stacks.h"
+#include "plan/general_rules.h"
+#include "plan/native_schemas.h"
 #include "plan/misspelled_keys.h"
 
 namespace posenc::plan {
@@ -18,29 +20,37 @@ namespace {
 using io::JsonKind;
 using io::JsonValue;
 
-// A file without a model_type and without architectures is a model's when it has one of these.
-constexpr std::string_view kSigns[] = {"num_attention_heads", "num_hidden_layers", "hidden_size", "n_head", "n_layer"};
-
-// An object that is a model's configuration, or an error.
-void require_model(ConfigReader& reader, const ClassNames& names) {
-  if (reader.failed() || !names.model_type.empty() || !names.architecture.empty()) return;
-  for (std::string_view sign : kSigns) {
-    if (reader.look(reader.root(), sign)) return;
-  }
+void fail_as_no_model(ConfigReader& reader, std::string got, std::string detail) {
   if (reader.failed()) return;
-  FileError error = reader.root().error(ErrorKind::not_a_model_config, "a model's configuration",
-                                        "it has no model_type, no architectures and no sizes of a model");
-  error.got = "another object";
+  FileError error = reader.root().error(ErrorKind::not_a_model_config, "a model's configuration", std::move(detail));
+  error.got = std::move(got);
   reader.fail(std::move(error));
+}
+
+// An object that is a model's configuration, or an error that says what it is.
+void require_model(ConfigReader& reader, const ClassNames& names) {
+  if (reader.failed() || has_sizes(reader, reader.root())) return;
+  if (const std::string_view foreign = foreign_schema(reader); !foreign.empty()) {
+    return fail_as_no_model(reader, std::string(foreign), {});
+  }
+  if (!names.model_type.empty() || !names.architecture.empty()) return;
+  if (const std::string inside = config_inside(reader); !inside.empty()) {
+    return fail_as_no_model(reader, "an object that holds configs", fmt::format(FMT_COMPILE("{} is one"), inside));
+  }
+  fail_as_no_model(reader, "another object",
+                   "it has no model_type, no architectures and not the layers, heads and width of a model");
 }
 
 Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOptions& options) {
   reader.enter(reader.root());
-  const ClassNames names = read_class_names(reader, reader.root());
+  const std::optional<NativeSchema> native = find_native_schema(reader);
+  const ClassNames names = native ? ClassNames{.model_type = std::string(native->model_type), .architecture = {}}
+                                  : read_class_names(reader, reader.root());
   require_model(reader, names);
   Plan plan;
-  plan.model_type = names.model_type;
+  if (!native) plan.model_type = names.model_type;
   plan.source = std::move(source);
+  if (native) plan.source.kind = native->kind;
   plan.length = options.length;
   read_stacks(reader, names, plan);
   if (reader.failed()) return *reader.error();

@@ -142,7 +142,7 @@ TypeName type_name(const TextClass& text) {
 void warn_unknown_family(ConfigReader& reader, const TypeName& name, bool has_sizes) {
   const std::string_view consequence = has_sizes
                                            ? "its keys were read by themselves, halves paired, and may mean other things"
-                                           : "and it does not say how many layers and heads there are and how wide; nothing was read";
+                                           : "its layers, heads and width are not given under known names; nothing was read";
   reader.warn("unknown-family",
               fmt::format(FMT_COMPILE("{} is not of a family that is known here: {}."), name.text, consequence),
               name.keys);

@@ -46,6 +46,14 @@ enum class Scheme : std::uint8_t {
   learned,            // a table with a row for each position
 };
 
+// Scaling rules without a dictionary (native_rules.h).
+enum class NativeRule : std::uint8_t {
+  none,
+  scaled_switch,  // use_scaled_rope, or two lists of divisors (Meta, ExecuTorch)
+  yarn_object,    // yarn (Mistral)
+  rope_factor,    // rope_factor, original_seq_len (DeepSeek)
+};
+
 enum class BaseRule : std::uint8_t {
   key,        // rope_theta, in the dictionaries or beside them
   ratio,      // 10000 * rope_ratio (ChatGLM)
@@ -55,6 +63,7 @@ enum class BaseRule : std::uint8_t {
 // Which layers attend.
 enum class Kinds : std::uint8_t {
   attention,  // all
+  named,      // layer_types; without them all attend
   listed,     // layer_types, or letters (hybrid_override_pattern), or each n-th (full_attention_interval); else none
   numbered,   // linear_attn_config: full_attn_layers and kda_layers, counted from 1
   blocks,     // block_configs: no_op leaves a block without attention
@@ -68,6 +77,7 @@ enum class Windows : std::uint8_t {
   patterned,        // layer_types, or every layer but each n-th: sliding_window_pattern
   late_layers,      // layer_types, or layers from max_window_layers on
   early_even,       // layer_types, or even layers below max_window_layers
+  listed,           // sliding_window is a number, or a list of numbers and null that repeats (Mistral)
   resting_layers,   // layer_types, or those that do not turn (SmolLM3)
   chunked_turning,  // layer_types, or chunks in the layers that turn (Llama 4)
 };
@@ -112,6 +122,7 @@ enum class Scale : std::uint8_t {
   head_dim,       // 1/sqrt(head_dim)
   query_scalar,   // 1/sqrt(query_pre_attn_scalar)
   multiplier,     // attention_multiplier
+  multiplier_or_dim,  // the same, or 1/sqrt(head_dim) where there is none
   scalar_or_dim,  // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
   one,
 };
@@ -120,6 +131,7 @@ enum class QueryScaling : std::uint8_t {
   none,
   resting_layers,  // the layers that do not turn, by attn_temperature_tuning (Llama 4)
   beta,            // llama_4_scaling_beta in the rope dictionary (Ministral 3)
+  beta_object,     // llama_4_scaling (Mistral's params.json)
   logn,            // where use_logn_attn is true (Qwen 1)
 };
 
@@ -128,6 +140,7 @@ struct QkNormRule {
   std::string_view switch_key{};  // the key that turns it on; empty: always on
   bool turning_layers_only = false;
   bool cross_layers_only = false;
+  std::string_view before_key{};  // true: before the rotation, else after it; empty: as `norm` says
 };
 
 // A class default that is known to differ from what published checkpoints carry.
@@ -147,10 +160,12 @@ struct Family {
   KvHeads kv_heads = KvHeads::given;
   bool latent = false;            // multi-head latent attention (DeepSeek), read in its expanded form
   bool reads_interleave = false;  // rope_interleave decides the pairing
+  bool pairing_by_switch = false;  // halves where use_hf_rope is true (ExecuTorch)
   bool pairing_by_type = false;   // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
   bool scales = true;           // reads rope_parameters and rope_scaling
+  NativeRule native = NativeRule::none;
   bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool yarn_means_longrope = false;                  // Phi-3's first files

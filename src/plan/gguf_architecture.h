@@ -117,6 +117,7 @@ struct GgufArchitecture {
   LayerKind state_kind = LayerKind::state_space;
   bool indexer = false;  // a second rotation, in the indexer that picks keys
 
+  bool factors = false;             // its models may carry rope_freqs.weight or LongRoPE's lists
   bool reads_betas = false;         // rope.scaling.yarn_beta_fast and _slow
   double log_multiplier = 0;        // what rope.scaling.yarn_log_multiplier is divided by; 0: it is not read
   std::string_view undecided = {};  // a fact about positions that neither the file nor this row decides

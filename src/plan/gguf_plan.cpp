@@ -3,11 +3,9 @@
 #include <fmt/compile.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
-#include "base/escape.h"
 #include "plan/gguf_architecture.h"
 #include "plan/gguf_factors.h"
 #include "plan/gguf_scope.h"
@@ -99,38 +97,84 @@ std::optional<FileError> check_split(const io::GgufHeader& header, const std::st
 
 // ---- warnings ----
 
-// Keys of llama.cpp's list (llama-arch.cpp) under rope. and attention. that say nothing about positions, or that only
-// some architectures read. A key that is not among them, nor read, is unknown.
-constexpr std::array<std::string_view, 44> kKnownKeys = {
-    "attention.clamp_kqv", "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon",
-    "attention.group_norm_epsilon", "attention.group_norm_groups", "attention.q_lora_rank", "attention.kv_lora_rank",
-    "attention.decay_lora_rank", "attention.iclr_lora_rank", "attention.value_residual_mix_lora_rank",
-    "attention.gate_lora_rank", "attention.output_group_count", "attention.output_lora_rank", "attention.value_scale",
-    "attention.key_length", "attention.value_length", "attention.head_count_kv", "attention.indexer.block_size",
-    "attention.indexer.local_blocks", "attention.indexer.types", "rope.scaling.finetuned", "attention.causal",
-    // Read by some architectures, and misleading where they are not: warn_misleading.
-    "attention.sliding_window", "attention.sliding_window_pattern", "attention.max_alibi_bias", "attention.scale",
-    "attention.output_scale", "attention.temperature_length", "attention.temperature_scale",
-    "attention.relative_buckets_count", "attention.shared_kv_layers", "attention.recurrent_layers",
-    "attention.compress_rope_freq_base", "attention.compress_ratios", "rope.dimension_count",
-    "rope.dimension_count_swa", "rope.dimension_sections", "rope.freq_base", "rope.freq_base_swa", "rope.scaling.alpha",
-    "rope.scaling.attn_factor", "rope.scaling.yarn_log_multiplier", "rope.scaling.yarn_beta_fast",
-    "rope.scaling.yarn_beta_slow"};
-constexpr std::size_t kFirstMisleading = 22;
+// Keys of llama.cpp's list (llama-arch.cpp) under rope. and attention. that say nothing about positions, or nothing
+// beside another that was read.
+constexpr std::string_view kSilentKeys[] = {
+    "attention.clamp_kqv",
+    "attention.layer_norm_epsilon",
+    "attention.layer_norm_rms_epsilon",
+    "attention.group_norm_epsilon",
+    "attention.group_norm_groups",
+    "attention.q_lora_rank",
+    "attention.kv_lora_rank",
+    "attention.decay_lora_rank",
+    "attention.iclr_lora_rank",
+    "attention.value_residual_mix_lora_rank",
+    "attention.gate_lora_rank",
+    "attention.output_group_count",
+    "attention.output_lora_rank",
+    "attention.value_scale",
+    "attention.key_length",
+    "attention.value_length",
+    "attention.head_count_kv",
+    "attention.indexer.top_k",
+    "attention.indexer.block_size",
+    "attention.indexer.local_blocks",
+    "attention.indexer.types",
+    "rope.scaling.finetuned",
+    "attention.causal",
+};
+// Those that some architectures read, and that mislead where they are not read.
+constexpr std::string_view kOthersKeys[] = {
+    "attention.sliding_window",
+    "attention.sliding_window_pattern",
+    "attention.max_alibi_bias",
+    "attention.scale",
+    "attention.output_scale",
+    "attention.temperature_length",
+    "attention.temperature_scale",
+    "attention.relative_buckets_count",
+    "attention.shared_kv_layers",
+    "attention.recurrent_layers",
+    "attention.compress_rope_freq_base",
+    "attention.compress_ratios",
+    "rope.dimension_count",
+    "rope.dimension_count_swa",
+    "rope.dimension_sections",
+    "rope.freq_base",
+    "rope.freq_base_swa",
+    "rope.scaling.alpha",
+    "rope.scaling.attn_factor",
+    "rope.scaling.yarn_log_multiplier",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
+    "rope.scaling.yarn_ext_factor",
+    "rope.scaling.yarn_attn_factor",
+    "rope.scaling.type",
+    "rope.scaling.factor",
+    "rope.scaling.original_context_length",
+    "rope.scale_linear",
+    "attention.key_length_mla",
+    "attention.value_length_mla",
+    "attention.key_length_swa",
+    "attention.value_length_swa",
+    "attention.indexer.head_count",
+    "attention.indexer.key_length",
+};
 
 void warn_of_ignored(GgufScope& scope, const std::vector<std::string>& ignored) {
   const std::size_t prefix = scope.key("").size();
   for (const std::string& key : ignored) {
     const std::string_view name = std::string_view(key).substr(prefix);
     if (!name.starts_with("rope.") && !name.starts_with("attention.")) continue;
-    const auto* const known = std::ranges::find(kKnownKeys, name);
-    if (known == kKnownKeys.end()) {
-      scope.warn("unknown-key", fmt::format(FMT_COMPILE("{} is not a key that is known here."), key), {key});
-    } else if (known - kKnownKeys.begin() >= static_cast<std::ptrdiff_t>(kFirstMisleading)) {
+    if (std::ranges::find(kSilentKeys, name) != std::end(kSilentKeys)) continue;
+    if (std::ranges::find(kOthersKeys, name) != std::end(kOthersKeys)) {
       scope.warn("misleading-key",
                  fmt::format(FMT_COMPILE("{} has no effect: llama.cpp does not read it for {}."), key,
                              scope.architecture().name),
                  {key});
+    } else {
+      scope.warn("unknown-key", fmt::format(FMT_COMPILE("{} is not a key that is known here."), key), {key});
     }
   }
 }

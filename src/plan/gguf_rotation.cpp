@@ -206,6 +206,11 @@ class RotationReader {
       return {};
     }
     if (!factors_.unread.empty()) warn_unread();
+    if (row_.factors && scope_.header().tensor_count == 0) {
+      scope_.undecided("no-tensors",
+                       "The file has no tensors, which alone say whether frequencies are divided (rope_freqs.weight).",
+                       {});
+    }
     if (factors_.longs || factors_.shorts) return read_longrope(keys, rope);
     const Setting<double> alpha = scope_.number("rope.scaling.alpha");
     if (row_.name == "hunyuan_vl" || row_.name == "hunyuan-dense") {
@@ -252,7 +257,7 @@ class RotationReader {
       rule.beta_slow = slow.value;
       if (fast.value) note("scaling/beta_fast", fast.from);
       if (slow.value) note("scaling/beta_slow", slow.from);
-      if (row_.name == "grok" && !fast.value) rule.beta_fast = 8;  // its code's own
+      if (row_.name == "grok") read_grok(rule);
     }
     if (const std::optional<double> multiplier = read_multiplier()) {
       rule.mscale_all_dim = multiplier;
@@ -267,6 +272,18 @@ class RotationReader {
       note("scaling/attention_factor", keys.attention_from);
     }
     return rule;
+  }
+
+  // Grok's own beta, and two numbers of ggml's rotation that YaRN fixes at 1.
+  void read_grok(YarnScaling& rule) {
+    if (!rule.beta_fast) rule.beta_fast = 8;
+    for (const std::string_view key : {"rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor"}) {
+      const Setting<double> given = scope_.number(key);
+      if (!given.value || *given.value == 1) continue;
+      scope_.undecided("unread-fact",
+                       fmt::format(FMT_COMPILE("{} is {}: no rule here has it."), given.from, *given.value),
+                       {given.from});
+    }
   }
 
   // YaRN's g(factor, mscale), arXiv 2309.00071 and DeepSeek's code.

@@ -144,8 +144,11 @@ Sourced<std::int64_t> GgufScope::required_integer(std::string_view name, Bounds 
 }
 
 std::optional<bool> GgufScope::has_tensor(std::string_view name) const {
-  if (header_.tensor_count == 0) return {};
-  return header_.tensor(name) != nullptr;
+  if (header_.tensor(name) != nullptr) return true;
+  const io::GgufValue* parts = header_.find("split.count");
+  const bool more_parts = parts != nullptr && !parts->numbers.empty() && parts->numbers.front().real > 1;
+  if (header_.tensor_count == 0 || more_parts) return {};
+  return false;
 }
 
 void GgufScope::fail(FileError error) {

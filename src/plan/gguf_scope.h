@@ -40,7 +40,8 @@ class GgufScope {
   // Absent: an error.
   Sourced<std::int64_t> required_integer(std::string_view name, Bounds bounds);
 
-  // Whether the file has the tensor; nothing where it has no tensors at all (a vocabulary).
+  // Whether the model has the tensor; nothing where the file has no tensors at all (a vocabulary), or where it may be
+  // in another part of the model.
   std::optional<bool> has_tensor(std::string_view name) const;
 
   void fail(std::string_view name, ErrorKind kind, std::string expected, std::string detail = {});

@@ -59,9 +59,10 @@ class StackReader {
     if (presence != GgufPresence::by_tensor) return presence == GgufPresence::always;
     const std::optional<bool> there = scope_.has_tensor(tensor);
     if (!there) {
-      scope_.undecided("no-tensors",
-                       fmt::format(FMT_COMPILE("The file has no tensors, which alone say whether there is {}."), what),
-                       {});
+      scope_.undecided(
+          "no-tensors",
+          fmt::format(FMT_COMPILE("The tensors, which alone say whether there is {}, are not in this file."), what),
+          {});
     }
     return there.value_or(false);
   }
@@ -352,7 +353,8 @@ void read_t5(GgufScope& scope, const GgufLayers& facts, Plan& plan) {
       decodes ? scope.integer("decoder_block_count", {1, kMaxLayers}) : Setting<std::int64_t>{};
   if (scope.failed()) return;
   if (!scope.has_tensor("enc.blk.1.attn_rel_b.weight")) {
-    scope.undecided("no-tensors", "The file has no tensors, which alone say whether each layer has its own table.", {});
+    scope.undecided("no-tensors",
+                    "The tensors, which alone say whether each layer has its own table, are not in this file.", {});
   }
   const T5Bias bias{.buckets = buckets.value,
                     .max_distance = kT5MaxDistance,

@@ -215,6 +215,9 @@ Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
 
 KindList read_layer_kinds(ConfigScope& scope, std::int64_t layers) {
   switch (scope.family().kinds) {
+    case Kinds::named:
+      if (!scope.peek(keys::kLayerTypes)) break;
+      return listed_kinds(scope, layers);
     case Kinds::listed: return listed_kinds(scope, layers);
     case Kinds::numbered: return numbered_kinds(scope, layers);
     case Kinds::blocks: return block_kinds(scope, layers);

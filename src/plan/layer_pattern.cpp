@@ -63,7 +63,7 @@ std::optional<Sourced<Types>> listed_types(ConfigScope& scope, std::int64_t laye
   if (!list) return {};
   Sourced<Types> types{{}, list->place.from};
   // Where the list says the kinds of layers too (layer_kinds), other names than these are full layers.
-  const bool has_kinds = scope.family().kinds == Kinds::listed;
+  const bool has_kinds = scope.family().kinds == Kinds::listed || scope.family().kinds == Kinds::named;
   for (const JsonValue& entry : list->entries) {
     const auto type = has_kinds && !layer_type(entry.text()) ? LayerType::full : type_at(scope.reader(), entry);
     types.value.push_back(type.value_or(LayerType::full));
@@ -135,6 +135,7 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
     return {pattern_types(scope, *place, layers), place->from};
   }
   const std::int64_t n = scope.family().default_pattern;
+  if (n == 0) return {Types(static_cast<std::size_t>(layers), LayerType::full), family_default(scope.family())};
   return {types_where(layers, [n](std::int64_t i) { return (i + 1) % n != 0; }),
           fmt::format(FMT_COMPILE("default: one layer in {} of the {} family is full"), n, scope.family().name)};
 }
@@ -164,6 +165,36 @@ Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPa
   return derived_types(scope, layers, pattern);
 }
 
+// Mistral's params.json: one window for every layer, or a list that repeats, null where a layer sees everything.
+Sourced<Types> windows_in_list(ConfigScope& scope, const Place& place, std::int64_t layers, LayerPattern& pattern) {
+  const std::vector<JsonValue> entries = place.value.items();
+  if (entries.empty()) scope.reader().fail(place, ErrorKind::out_of_range, "at least one entry");
+  Types types;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layers) && !scope.reader().failed(); ++i) {
+    const JsonValue& entry = entries[i % entries.size()];
+    types.push_back(entry.is_null() ? LayerType::full : LayerType::sliding);
+    if (entry.is_null()) continue;
+    const Place at{entry, entry.pointer()};
+    const auto window = scope.reader().integer(at, kWindows);
+    if (pattern.window.value && window && *window != *pattern.window.value) {
+      scope.reader().fail(at, ErrorKind::out_of_range, "the same window in every layer that has one");
+    }
+    if (window) pattern.window = {window, place.from};
+  }
+  scope.reader().mark_read(place);
+  types.resize(static_cast<std::size_t>(layers), LayerType::full);
+  return {std::move(types), place.from};
+}
+
+Sourced<Types> listed_windows(ConfigScope& scope, std::int64_t layers, LayerPattern& pattern) {
+  const auto place = scope.peek(keys::kWindow);
+  if (place && place->value.kind() == JsonKind::array) return windows_in_list(scope, *place, layers, pattern);
+  pattern.window = scope.integer(keys::kWindow, kWindows);
+  if (pattern.window.from.empty()) pattern.window.from = family_default(scope.family());
+  const LayerType type = pattern.window.value ? LayerType::sliding : LayerType::full;
+  return {Types(static_cast<std::size_t>(layers), type), pattern.window.from};
+}
+
 // How far a sliding layer or a chunk reaches; nothing, with the reason, where no layer has such a limit.
 Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
   if (scope.family().window_switch) {
@@ -183,9 +214,10 @@ void read_turning_list(ConfigScope& scope, LayerPattern& pattern) {
     pattern.turning_from = list->place.from;
     return;
   }
-  const Sourced<std::int64_t> interval = scope.required_integer(keys::kNopeInterval, kCounts);
+  const Setting<std::int64_t> interval = scope.integer(keys::kNopeInterval, kCounts);
+  if (!interval.value) return;
   for (std::int64_t i = 0; i < layers; ++i)
-    pattern.layers[static_cast<std::size_t>(i)].turns = (i + 1) % interval.value != 0;
+    pattern.layers[static_cast<std::size_t>(i)].turns = (i + 1) % *interval.value != 0;
   pattern.turning_from = interval.from;
 }
 
@@ -236,10 +268,11 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   if (scope.family().turning == Turning::listed) read_turning_list(scope, pattern);
   if (scope.family().windows == Windows::chunked_turning) {
     pattern.chunk = read_limit(scope, keys::kChunk);
-  } else if (scope.family().windows != Windows::none) {
+  } else if (scope.family().windows != Windows::none && scope.family().windows != Windows::listed) {
     pattern.window = read_limit(scope, keys::kWindow);
   }
-  Sourced<Types> types = read_types(scope, layers, pattern);
+  Sourced<Types> types = scope.family().windows == Windows::listed ? listed_windows(scope, layers, pattern)
+                                                                   : read_types(scope, layers, pattern);
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];
   pattern.types_from = std::move(types.from);
   if (scope.family().last_layer_full) make_last_full(scope, pattern);

@@ -24,6 +24,9 @@ Sourced<double> read_scale(ConfigScope& scope, const AttentionShape& shape) {
     case Scale::query_scalar: return query_scalar_scale(scope);
     case Scale::multiplier: return key_above_zero(scope, keys::kAttentionMultiplier);
     case Scale::one: return {1.0, family_default(scope.family())};
+    case Scale::multiplier_or_dim:
+      if (scope.peek(keys::kAttentionMultiplier)) return key_above_zero(scope, keys::kAttentionMultiplier);
+      break;
     case Scale::scalar_or_dim:
       if (scope.peek(keys::kQueryScalar)) return query_scalar_scale(scope);
       break;
@@ -43,6 +46,10 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
     if (!on.value || !*on.value) return;
   }
   scores.qk_norm = rule->norm;
+  if (rule->before_key.empty()) return;
+  const std::string_view names[] = {rule->before_key};
+  const Setting<bool> before = scope.flag(Key{.names = names, .about = {}});
+  scores.qk_norm->order = before.value.value_or(false) ? QkNorm::Order::before : QkNorm::Order::after;
 }
 
 }  // namespace

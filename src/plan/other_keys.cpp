@@ -100,7 +100,7 @@ constexpr std::string_view kOther1[] = {"num_experts",
                                         "moe_router_scaling_factor",
                                         "use_routing_bias",
                                         "routed_expert_hidden_size",
-                                        "latent_moe_use_norm", "use_mtp", "num_mtp_modules", "mtp_transformer_layers",
+                                        "latent_moe_use_norm", "use_mtp", "model_dir", "num_mtp_modules", "mtp_transformer_layers",
                                         "expert_dtype"};
 constexpr std::string_view kOther2[] = {"hidden_act",
                                         "hidden_activation",

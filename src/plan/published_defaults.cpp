@@ -11,6 +11,12 @@ namespace {
 constexpr std::string_view kBaichuan = "the Baichuan models' published code";
 constexpr std::string_view kChatglm = "ChatGLMConfig of its published code";
 constexpr std::string_view kDbrx = "DbrxAttentionConfig, transformers 5.23.0";  // of the nested attn_config
+constexpr std::string_view kDeepseek = "ModelArgs of DeepSeek-V3's inference code";
+constexpr std::string_view kExecutorch = "ModelArgs of ExecuTorch";
+constexpr std::string_view kGptj = "fixed_pos_embedding of mesh-transformer-jax";
+constexpr std::string_view kLlama2 = "precompute_freqs_cis of Meta's Llama 2 code";  // Llama 3's files give a base
+constexpr std::string_view kLlama3 = "apply_scaling of Meta's Llama 3 code";
+constexpr std::string_view kMistralInference = "Transformer of mistral-inference";
 constexpr std::string_view kExaone = "ExaoneConfig of its published code";
 constexpr std::string_view kInternlm2 = "InternLM2Config of its published code";
 constexpr std::string_view kFla = "TransformerConfig of flash-linear-attention";
@@ -28,17 +34,39 @@ constexpr PublishedDefault kDefaults[] = {
     {"chatglm", "multi_query_group_num", "1", kChatglm},
     {"chatglm", "rope_ratio", "1.0", kChatglm},
     {"dbrx", "kv_n_heads", "1", kDbrx},
+    {"deepseek-native", "beta_fast", "32.0", kDeepseek},
+    {"deepseek-native", "beta_slow", "1.0", kDeepseek},
+    {"deepseek-native", "mscale", "1.0", kDeepseek},
+    {"deepseek-native", "original_seq_len", "4096", kDeepseek},
+    {"deepseek-native", "qk_nope_head_dim", "128", kDeepseek},
+    {"deepseek-native", "rope_factor", "40.0", kDeepseek},
+    {"deepseek-native", "rope_theta", "10000.0", kDeepseek},
+    {"deepseek-native", "v_head_dim", "128", kDeepseek},
+    {"executorch", "high_freq_factor", "4.0", kExecutorch},
+    {"executorch", "low_freq_factor", "1.0", kExecutorch},
+    {"executorch", "original_max_position_embeddings", "8192", kExecutorch},
+    {"executorch", "rope_scale_factor", "8.0", kExecutorch},
+    {"executorch", "rope_theta", "10000.0", kExecutorch},
+    {"executorch", "use_hf_rope", "false", kExecutorch},
     {"exaone", "rope_theta", "10000.0", kExaone},
     {"internlm2", "rope_theta", "10000.0", kInternlm2},
+    {"gptj-native", "rope_theta", "10000.0", kGptj},
     {"hf_olmo", "alibi", "false", kOlmo},
     {"hf_olmo", "multi_query_attention", "false", kOlmo},
     {"hf_olmo", "rope", "false", kOlmo},
     {"hf_olmo", "rope_theta", "10000.0", kOlmo},
+    {"llama-params", "high_freq_factor", "4.0", kLlama3},
+    {"llama-params", "low_freq_factor", "1.0", kLlama3},
+    {"llama-params", "original_max_position_embeddings", "8192", kLlama3},
+    {"llama-params", "rope_scale_factor", "8.0", kLlama3},
+    {"llama-params", "rope_theta", "10000.0", kLlama2},
     {"minicpm", "rope_theta", "10000.0", kMiniCpm},
     {"ministral3", "rope_parameters",
      R"({"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0, "original_max_position_embeddings": 16384,
          "beta_fast": 32.0, "beta_slow": 1.0, "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1})",
      kMinistral},
+    {"mistral-params", "rope_theta", "1000000.0", kMistralInference},
+    {"mistral-latent-params", "rope_theta", "1000000.0", kMistralInference},
     {"mixformer-sequential", "rope_theta", "10000.0", kMixformer},
     {"qwen", "rotary_emb_base", "10000.0", kQwen},
     {"qwen", "rotary_pct", "1.0", kQwen},

@@ -41,6 +41,29 @@ Sourced<QueryScale> ministral_scale(RopeDicts& dicts, const Sourced<std::int64_t
   return {MinistralTemperature{.beta = value, .original_max_position_embeddings = original}, beta->from};
 }
 
+Sourced<QueryScale> mistral_scale(ConfigScope& scope) {
+  ConfigReader& reader = scope.reader();
+  const auto object = scope.find(keys::kLlama4Scaling);
+  if (!object) return {{}, family_default(scope.family())};
+  if (object->value.kind() != io::JsonKind::object) {
+    reader.fail(*object, ErrorKind::type, "an object");
+    return {};
+  }
+  reader.enter(object->value);
+  const auto beta = reader.look(object->value, "beta");
+  const auto length = reader.look(object->value, keys::kOriginalLength.name());
+  if (!beta || !length) {
+    reader.fail(*object, ErrorKind::missing_key, "beta and original_max_position_embeddings");
+    return {};
+  }
+  reader.mark_read(*beta);
+  reader.mark_read(*length);
+  return {MinistralTemperature{
+              .beta = reader.number(*beta).value_or(0),
+              .original_max_position_embeddings = reader.integer(*length, {1, kMaxPosition}).value_or(1)},
+          beta->from};
+}
+
 Sourced<QueryScale> logn_scale(ConfigScope& scope, const Sourced<std::int64_t>& trained_length) {
   const Setting<bool> on = scope.flag(keys::kLogn);
   if (!on.value.value_or(false)) return {{}, on.from};
@@ -57,6 +80,7 @@ Sourced<QueryScale> read_query_scale(RopeDicts& dicts, const Sourced<std::int64_
     case QueryScaling::none: break;
     case QueryScaling::resting_layers: return llama4_scale(dicts.scope());
     case QueryScaling::beta: return ministral_scale(dicts, trained_length);
+    case QueryScaling::beta_object: return mistral_scale(dicts.scope());
     case QueryScaling::logn: return logn_scale(dicts.scope(), trained_length);
   }
   return {};

@@ -40,12 +40,18 @@ std::string gguf_in(const std::filesystem::path& directory) {
   return first;
 }
 
-FileError no_config(const std::filesystem::path& directory) {
+// A directory stands for the config.json in it, else for the params.json.
+Result<std::filesystem::path> config_in(const std::filesystem::path& directory) {
+  std::error_code failure;
+  for (const char* name : {"config.json", "params.json"}) {
+    std::filesystem::path inside = directory / name;
+    if (std::filesystem::exists(inside, failure)) return inside;
+  }
   FileError error;
   error.kind = ErrorKind::not_regular_file;
   error.file = directory.string();
-  error.expected = "a config.json, or a directory that holds one";
-  error.got = "a directory without a config.json";
+  error.expected = "a config.json or params.json, or a directory that holds one";
+  error.got = "a directory without a config.json or params.json";
   const std::string gguf = gguf_in(directory);
   if (!gguf.empty()) error.detail = fmt::format(FMT_COMPILE("for the GGUF model in it, give {}"), gguf);
   return error;
@@ -91,8 +97,7 @@ Result<Plan> read_file(const std::filesystem::path& path, const ReadOptions& opt
 void warn_of_gguf_beside(const std::filesystem::path& directory, Plan& plan) {
   const std::string gguf = gguf_in(directory);
   if (gguf.empty()) return;
-  plan.warnings.push_back(
-      {"gguf-beside", fmt::format(FMT_COMPILE("{} lies beside the config.json and was not read."), gguf), {}});
+  plan.warnings.push_back({"gguf-beside", fmt::format(FMT_COMPILE("{} lies beside it and was not read."), gguf), {}});
 }
 
 // Reads `count` bytes or up to the end.
@@ -115,9 +120,9 @@ Result<Plan> read_plan(const std::filesystem::path& path, const ReadOptions& opt
   plan::require_length(options);
   std::error_code failure;
   if (!std::filesystem::is_directory(path, failure)) return read_file(path, options);
-  const std::filesystem::path inside = path / "config.json";
-  if (!std::filesystem::exists(inside, failure)) return no_config(path);
-  Result<Plan> plan = read_file(inside, options);
+  const Result<std::filesystem::path> inside = config_in(path);
+  if (!inside) return inside.error();
+  Result<Plan> plan = read_file(*inside, options);
   if (plan.ok()) warn_of_gguf_beside(path, *plan);
   return plan;
 }

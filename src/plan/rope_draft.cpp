@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/axes.h"
+#include "plan/native_rules.h"
 #include "plan/rope_lists.h"
 #include "plan/rope_rules.h"
 
@@ -129,6 +130,14 @@ Scaling read_qwen_rule(RopeKeys& keys) {
   return QwenNtkScaling{.seq_length = keys.trained_length().value};
 }
 
+bool has_dictionaries(const Family& family) { return !family.qwen_ntk && family.native == NativeRule::none; }
+
+Scaling read_rule(RopeKeys& keys, std::string_view rope_type, std::int64_t dim) {
+  if (keys.scope().family().qwen_ntk) return read_qwen_rule(keys);
+  if (keys.scope().family().native != NativeRule::none) return read_native_scaling(keys, dim);
+  return read_scaling(keys, rope_type, dim);
+}
+
 void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
   keys.reader().warn("no-rotation", fmt::format(FMT_COMPILE("{} leaves no channel that turns."), dim.from), {dim.from});
 }
@@ -138,8 +147,8 @@ void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
 RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionShape& shape,
                     const Sourced<std::int64_t>& trained_length, std::int64_t layers) {
   RopeKeys keys(dicts, layer, trained_length, layers);
-  const bool is_qwen = keys.scope().family().qwen_ntk;
-  const auto rope_type = is_qwen ? std::optional<std::string_view>("default") : read_rope_type(keys);
+  const auto rope_type =
+      has_dictionaries(keys.scope().family()) ? read_rope_type(keys) : std::optional<std::string_view>("default");
   if (!rope_type) return {};
   const Sourced<std::int64_t> dim = read_dim(keys, layer, shape, *rope_type);
   if (keys.reader().failed()) return {};
@@ -152,7 +161,7 @@ RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionS
             .first_channel = shape.first_channel.value,
             .dim = dim.value,
             .base = read_base(keys, layer),
-            .scaling = is_qwen ? read_qwen_rule(keys) : read_scaling(keys, *rope_type, dim.value),
+            .scaling = read_rule(keys, *rope_type, dim.value),
             .axes = read_axes(keys, dim.value)};
   keys.note("pairing", shape.pairing.from);
   keys.note("first_channel", shape.first_channel.from);

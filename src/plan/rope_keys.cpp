@@ -119,17 +119,30 @@ std::vector<double> RopeKeys::divisors(std::string_view name, std::int64_t pairs
     fail_missing(name);
     return {};
   }
-  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
-  const auto entries = reader().list(*place);
+  return read_divisors(*place, name, pairs);
+}
+
+std::vector<double> RopeKeys::divisors_beside(const Key& key, std::string_view field, std::int64_t pairs) {
+  const auto place = scope_.find(key);
+  if (!place) {
+    fail_missing(key.name());
+    return {};
+  }
+  return read_divisors(*place, field, pairs);
+}
+
+std::vector<double> RopeKeys::read_divisors(const Place& place, std::string_view field, std::int64_t pairs) {
+  note(fmt::format(FMT_COMPILE("scaling/{}"), field), place);
+  const auto entries = reader().list(place);
   if (!entries) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != pairs) {
-    reader().fail(*place, ErrorKind::length_mismatch,
+    reader().fail(place, ErrorKind::length_mismatch,
                   fmt::format(FMT_COMPILE("{} numbers, one for each pair of channels"), pairs),
                   fmt::format(FMT_COMPILE("{} channels turn, {} / 2 = {}"), 2 * pairs, 2 * pairs, pairs));
     return {};
   }
-  if (!reserve_list(*place, 2 * count)) return {};
+  if (!reserve_list(place, 2 * count)) return {};
   std::vector<double> values;
   values.reserve(entries->size());
   for (const JsonValue& entry : *entries) {

@@ -50,6 +50,7 @@ class RopeKeys {
   std::optional<double> number(std::string_view name, const Key& beside);
   std::optional<bool> flag(std::string_view name);
   std::vector<double> divisors(std::string_view name, std::int64_t pairs);
+  std::vector<double> divisors_beside(const Key& key, std::string_view field, std::int64_t pairs);
   std::int64_t original_length(OriginalLength rule);  // absent: the trained length, with a warning
   double factor();                                    // required
   double factor_or_stretch(std::int64_t original);    // absent: trained length over original length
@@ -68,6 +69,7 @@ class RopeKeys {
  private:
   std::optional<Place> settle(std::vector<Place> candidates);
   std::vector<Place> in_dictionaries(std::string_view name);
+  std::vector<double> read_divisors(const Place& place, std::string_view field, std::int64_t pairs);
 
   ConfigScope& scope_;
   std::vector<Place> places_;

@@ -38,7 +38,8 @@ SchemeChoice falcon_scheme(ConfigScope& scope, std::int64_t heads) {
 SchemeChoice granite_scheme(ConfigScope& scope) {
   const auto type = scope.find(keys::kPositionType);
   if (!type) return {.from = family_default(scope.family())};
-  if (scope.reader().string(*type) == "rope") return rotation(type->from);
+  const auto name = scope.reader().string(*type);
+  if (name == "rope" || name == "rotary") return rotation(type->from);
   return {.from = type->from};
 }
 

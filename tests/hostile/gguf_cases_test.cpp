@@ -30,15 +30,16 @@ void expect_error(const GgufCase& c, const FileError& error) {
   EXPECT_EQ(name(error.kind), name(*c.kind)) << message;
   EXPECT_NE(message.find(c.fragment), std::string::npos) << message;
   EXPECT_EQ(error.file, "hostile.gguf") << message;
-  if (!c.path.empty()) EXPECT_EQ(error.path, c.path) << message;
-  if (c.offset >= 0) EXPECT_EQ(error.offset, c.offset) << message;
+  EXPECT_TRUE(c.path.empty() || error.path == c.path) << message;
+  EXPECT_TRUE(c.offset < 0 || error.offset == c.offset) << message;
   EXPECT_LT(message.size(), 1000u);
 }
 
 void expect_accepted(const GgufCase& c, const Plan& plan) {
   const auto same = [&](const Warning& warning) { return warning.code == c.fragment; };
   EXPECT_EQ(std::ranges::any_of(plan.warnings, same), !c.fragment.empty());
-  EXPECT_TRUE(plan.known);
+  // Most of the cases have no tensors, which alone say whether frequencies are divided.
+  EXPECT_EQ(plan.known, std::ranges::find(plan.warnings, "no-tensors", &Warning::code) == plan.warnings.end());
 }
 
 TEST_P(HostileGguf, ComesToItsOutcome) {

@@ -53,6 +53,7 @@ GgufBuilder complete(const std::string& name) {
       .flags(head + "attention.sliding_window_pattern", {true, false, true, false})
       .u32(head + "rope.dimension_count", 32)
       .i32s(head + "rope.dimension_sections", {4, 6, 6, 0})
+      .u32(head + "full_attention_interval", 2)
       .u32(head + "feed_forward_length", 512)
       .u32(head + "attention.relative_buckets_count", 32)
       .u32(head + "attention.indexer.head_count", 4)

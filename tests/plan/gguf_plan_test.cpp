@@ -89,8 +89,9 @@ TEST(GgufPlan, LaysSectionsOverPairs) {
   const std::vector<std::int32_t> sections = {8, 12, 12, 0};
   const AxisMap chunked = rope_of(gguf_plan(model("qwen2vl").i32s("qwen2vl.rope.dimension_sections", sections))).axes;
   EXPECT_EQ(chunked, chunked_axes({"t", "h", "w"}, {8, 12, 12}));
-  const AxisMap mixed = rope_of(gguf_plan(model("qwen3vl").i32s("qwen3vl.rope.dimension_sections", sections))).axes;
-  EXPECT_EQ(mixed, interleaved_axes({8, 12, 12}));
+  const AxisMap mixed =
+      rope_of(gguf_plan(model("qwen3vl").i32s("qwen3vl.rope.dimension_sections", {12, 10, 10, 0}))).axes;
+  EXPECT_EQ(mixed, interleaved_axes({12, 10, 10}));
   // GLM 4 pairs halves where it has sections: its weights were converted so.
   const Rope glm = rope_of(gguf_plan(model("glm4").i32s("glm4.rope.dimension_sections", sections)));
   EXPECT_EQ(glm.pairing, Pairing::half);
@@ -387,7 +388,22 @@ TEST(GgufPlan, TakesNormsOfQAndKFromTheTensorTable) {
   const GgufBuilder norms = model("stablelm", 2).zeros("blk.0.attn_q_norm.weight", {64, 4});
   EXPECT_TRUE(layer_of(gguf_plan(norms), 0).qk_norm);
   EXPECT_FALSE(layer_of(gguf_plan(norms), 1).qk_norm);
-  EXPECT_FALSE(gguf_plan(model("stablelm")).known);  // a vocabulary without tensors cannot say
+  EXPECT_TRUE(gguf_plan(model("stablelm")).known);
+  EXPECT_THAT(codes(gguf_plan(model("stablelm").u32("split.count", 2))), ElementsAre("no-tensors"));
+}
+
+// A vocabulary cannot say what the model's tensors would: norms of q and k, divisors of frequencies.
+TEST(GgufPlan, OfAFileWithoutTensorsLeavesOpenWhatTheyTell) {
+  for (const std::string name : {"llama", "stablelm", "qwen2"}) {
+    const Plan plan = gguf_plan(GgufBuilder()
+                                    .text("general.architecture", name)
+                                    .u32(name + ".block_count", 2)
+                                    .u32(name + ".context_length", 4096)
+                                    .u32(name + ".embedding_length", 256)
+                                    .u32(name + ".attention.head_count", 4));
+    EXPECT_EQ(plan.known, name == "qwen2") << name;
+    EXPECT_EQ(codes(plan), name == "qwen2" ? std::vector<std::string>{} : std::vector<std::string>{"no-tensors"});
+  }
 }
 
 TEST(GgufPlan, ReadsTheIndexersRotation) {

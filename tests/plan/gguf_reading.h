@@ -30,7 +30,7 @@ inline FileError gguf_error(const std::string& bytes) {
   return {};
 }
 
-// A model of 4 heads of 64 channels over 4096 positions.
+// A model of 4 heads of 64 channels over 4096 positions, with a tensor, as it is not a vocabulary.
 inline GgufBuilder model(const std::string& architecture, std::uint32_t blocks = 4, std::uint32_t version = 3,
                          bool big_endian = false) {
   GgufBuilder file(version, big_endian);
@@ -38,7 +38,8 @@ inline GgufBuilder model(const std::string& architecture, std::uint32_t blocks =
       .u32(architecture + ".block_count", blocks)
       .u32(architecture + ".context_length", 4096)
       .u32(architecture + ".embedding_length", 256)
-      .u32(architecture + ".attention.head_count", 4);
+      .u32(architecture + ".attention.head_count", 4)
+      .zeros("output_norm.weight", {4});
   return file;
 }
 
