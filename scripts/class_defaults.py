@@ -20,14 +20,30 @@ OUTPUT = Path(__file__).resolve().parent.parent / "src" / "plan" / "class_defaul
 
 # Model type in the file -> the class that decides. A composite model gives its text decoder.
 CLASSES = {
+    "albert": "AlbertConfig",
+    "bart": "BartConfig",
+    "bert": "BertConfig",
+    "bert-generation": "BertGenerationConfig",
+    "biogpt": "BioGptConfig",
+    "blenderbot": "BlenderbotConfig",
+    "blenderbot-small": "BlenderbotSmallConfig",
+    "bloom": "BloomConfig",
+    "camembert": "CamembertConfig",
     "codegen": "CodeGenConfig",
     "cohere": "CohereConfig",
     "cohere2": "Cohere2Config",
+    "data2vec-text": "Data2VecTextConfig",
     "dbrx": "DbrxConfig",
+    "deberta": "DebertaConfig",
+    "deberta-v2": "DebertaV2Config",
     "deepseek_v2": "DeepseekV2Config",
     "deepseek_v3": "DeepseekV3Config",
     "deepseek_v32": "DeepseekV32Config",
     "deepseek_v4": "DeepseekV4Config",
+    "distilbert": "DistilBertConfig",
+    "dpr": "DPRConfig",
+    "electra": "ElectraConfig",
+    "esm": "EsmConfig",
     "exaone4": "Exaone4Config",
     "falcon": "FalconConfig",
     "gemma": "GemmaConfig",
@@ -36,12 +52,16 @@ CLASSES = {
     "gemma3_text": "Gemma3TextConfig",
     "gemma4": "Gemma4TextConfig",
     "gemma4_text": "Gemma4TextConfig",
+    "git": "GitConfig",
     "glm": "GlmConfig",
     "glm4": "Glm4Config",
     "glm4_moe": "Glm4MoeConfig",
     "glm4v": "Glm4vTextConfig",
     "glm4v_text": "Glm4vTextConfig",
     "glm_moe_dsa": "GlmMoeDsaConfig",
+    "gpt2": "GPT2Config",
+    "gpt_bigcode": "GPTBigCodeConfig",
+    "gpt_neo": "GPTNeoConfig",
     "gpt_neox": "GPTNeoXConfig",
     "gpt_neox_reward_model": "GPTNeoXConfig",  # Open-Assistant's class derives from it
     "gpt_oss": "GptOssConfig",
@@ -55,6 +75,11 @@ CLASSES = {
     "llama": "LlamaConfig",
     "llama4": "Llama4TextConfig",
     "llama4_text": "Llama4TextConfig",
+    "longformer": "LongformerConfig",
+    "m2m_100": "M2M100Config",
+    "marian": "MarianConfig",
+    "mbart": "MBartConfig",
+    "megatron-bert": "MegatronBertConfig",
     "mimo": "Qwen2Config",  # its published MiMoConfig adds nothing to positions
     "minicpm3": "MiniCPM3Config",
     "minimax_m2": "MiniMaxM2Config",
@@ -65,11 +90,19 @@ CLASSES = {
     "mixtral": "MixtralConfig",
     "mllama": "MllamaTextConfig",
     "mllama_text_model": "MllamaTextConfig",
+    "modernbert": "ModernBertConfig",
+    "mpnet": "MPNetConfig",
+    "mpt": "MptConfig",
+    "mt5": "MT5Config",
+    "musicgen_decoder": "MusicgenDecoderConfig",
     "nemotron_h": "NemotronHConfig",
+    "nomic_bert": "NomicBertConfig",
     "olmo": "OlmoConfig",
     "olmo2": "Olmo2Config",
     "olmo3": "Olmo3Config",
     "olmoe": "OlmoeConfig",
+    "opt": "OPTConfig",
+    "pegasus": "PegasusConfig",
     "phi": "PhiConfig",
     "phi3": "Phi3Config",
     "phimoe": "PhimoeConfig",
@@ -89,13 +122,24 @@ CLASSES = {
     "qwen3_vl_moe": "Qwen3VLMoeTextConfig",
     "qwen3_vl_moe_text": "Qwen3VLMoeTextConfig",
     "qwen3_vl_text": "Qwen3VLTextConfig",
+    "reformer": "ReformerConfig",
+    "roberta": "RobertaConfig",
+    "roberta-prelayernorm": "RobertaPreLayerNormConfig",
     "smollm3": "SmolLM3Config",
+    "speech_to_text": "Speech2TextConfig",
     "stablelm": "StableLmConfig",
     "step3p5": "Step3p7TextConfig",
     "step3p7": "Step3p7TextConfig",
+    "t5": "T5Config",
+    "umt5": "UMT5Config",
     "unlimited-ocr": "UnlimitedOcrTextConfig",
     "unlimited_ocr": "UnlimitedOcrTextConfig",
     "unlimited_ocr_text": "UnlimitedOcrTextConfig",
+    "whisper": "WhisperConfig",
+    "xglm": "XGLMConfig",
+    "xlm-roberta": "XLMRobertaConfig",
+    "xlm-roberta-xl": "XLMRobertaXLConfig",
+    "xlnet": "XLNetConfig",
 }
 
 # Keys that bear on positions, masks, scores or the shape of a head.
@@ -118,6 +162,16 @@ KEYS = set(
     index_n_heads index_head_dim index_topk index_topk_freq index_skip_topk_offset
     index_topk_blocks index_block_size index_local_blocks
     compress_rope_theta
+    d_model dim n_layers n_heads num_layers num_decoder_layers num_heads encoder_layers decoder_layers
+    encoder_attention_heads decoder_attention_heads attention_heads d_kv d_head attention_head_size
+    max_source_positions max_target_positions max_seq_len n_ctx pad_token_id type_vocab_size scale_embedding
+    position_embedding_type position_biased_input sinusoidal_pos_embds axial_pos_embds axial_pos_shape
+    axial_pos_embds_dim learned_pos_emb alibi alibi_bias_max relative_attention_num_buckets
+    relative_attention_max_distance clamp_len bi_data relative_attention pos_att_type max_relative_positions
+    scale_attn_weights scale_attn_by_inverse_layer_idx softmax_scale multi_query is_decoder attn_type same_length prefix_lm
+    qk_ln add_cross_attention global_attn_every_n_layers local_attention global_rope_theta local_rope_theta
+    attention_types window_size attention_window attn_layers local_attn_chunk_length local_num_chunks_before
+    local_num_chunks_after lsh_attn_chunk_length lsh_num_chunks_before lsh_num_chunks_after num_hashes num_buckets
     """.split()
 )
 
@@ -201,6 +255,8 @@ def defaults_of(cls):
     for key, value in fallbacks(cls).items():
         if values.get(key) is None:
             values[key] = value
+    if nested := cls.sub_configs.get("attn_config"):
+        values |= {key: value for key, value in defaults_of(nested).items() if values.get(key) is None}
     parameters = values.get("rope_parameters")
     if parameters and all(isinstance(value, dict) for value in parameters.values()):
         del values["rope_theta"]  # each kind of layer has its own

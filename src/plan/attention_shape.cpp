@@ -72,17 +72,13 @@ AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   shape.value_dim =
       value_dim.value ? Sourced<std::int64_t>{*value_dim.value, value_dim.from} : hidden_over_heads(scope, shape.heads);
   shape.first_channel = still;
-  if (scope.family().reads_interleave) {
-    const Setting<bool> interleave = scope.flag(keys::kInterleave);
-    if (interleave.value) {
-      shape.pairing = {*interleave.value ? Pairing::interleaved : Pairing::half, interleave.from};
-    }
-  }
   return shape;
 }
 
 Sourced<Pairing> read_pairing(ConfigScope& scope) {
   const Family& family = scope.family();
+  const Setting<bool> interleave = family.reads_interleave ? scope.flag(keys::kInterleave) : Setting<bool>{};
+  if (interleave.value) return {*interleave.value ? Pairing::interleaved : Pairing::half, interleave.from};
   if (family.pairing_by_switch) {
     const Setting<bool> halves = scope.flag(keys::kHfRope);
     return {halves.value.value_or(false) ? Pairing::half : Pairing::interleaved, halves.from};

@@ -22,7 +22,7 @@ struct Key {
 namespace key_names {
 inline constexpr std::string_view kHeads[] = {"num_attention_heads", "n_head",          "n_heads",
                                               "num_heads",           "num_query_heads", "encoder_attention_heads",
-                                              "attention_heads"};
+                                              "attention_heads",     "decoder_attention_heads"};
 inline constexpr std::string_view kLayers[] = {"num_hidden_layers",
                                                "n_layer",
                                                "n_layers",
@@ -52,7 +52,7 @@ inline constexpr std::string_view kLength[] = {"max_position_embeddings",
                                                "max_target_positions",
                                                "seq"};
 inline constexpr std::string_view kBase[] = {"rope_theta", "rotary_emb_base", "rope_embedding_base",
-                                             "rope_freq_constant", "rope_freq_base"};
+                                             "rope_freq_constant", "rope_freq_base", "global_rope_theta"};
 inline constexpr std::string_view kLocalBase[] = {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
 inline constexpr std::string_view kPartialFactor[] = {
     "partial_rotary_factor", "rotary_pct", "rope_pct", "rope_percent", "rotary_percentage", "rotary_emb_fraction"};
@@ -87,7 +87,7 @@ inline constexpr std::string_view kIsCausal[] = {"is_causal"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
-inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm"};  // a class reads one of them
+inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm", "qk_ln"};  // a class reads one of them
 inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
 inline constexpr std::string_view kTemperature[] = {"attn_temperature_tuning"};
 inline constexpr std::string_view kTemperatureScale[] = {"attn_scale"};
@@ -126,7 +126,54 @@ inline constexpr std::string_view kUseMla[] = {"use_mla"};
 inline constexpr std::string_view kNopeDim[] = {"qk_nope_head_dim"};
 inline constexpr std::string_view kRopeDim[] = {"qk_rope_head_dim"};
 inline constexpr std::string_view kValueDim[] = {"v_head_dim"};
-inline constexpr std::string_view kInterleave[] = {"rope_interleave"};
+inline constexpr std::string_view kInterleave[] = {"rope_interleave", "rotary_emb_interleaved"};
+
+// ---- of encoders and learned tables ----
+inline constexpr std::string_view kPadding[] = {"pad_token_id"};
+inline constexpr std::string_view kTokenTypes[] = {"type_vocab_size"};
+inline constexpr std::string_view kScaleEmbedding[] = {"scale_embedding"};
+inline constexpr std::string_view kBiasedInput[] = {"position_biased_input"};
+inline constexpr std::string_view kSines[] = {"sinusoidal_pos_embds"};
+inline constexpr std::string_view kAxial[] = {"axial_pos_embds"};
+inline constexpr std::string_view kAxialShape[] = {"axial_pos_shape"};
+inline constexpr std::string_view kAxialDims[] = {"axial_pos_embds_dim"};
+inline constexpr std::string_view kLearnedInput[] = {"learned_pos_emb"};
+
+inline constexpr std::string_view kBuckets[] = {"relative_attention_num_buckets"};
+inline constexpr std::string_view kMaxDistance[] = {"relative_attention_max_distance"};
+inline constexpr std::string_view kClampLength[] = {"clamp_len"};
+inline constexpr std::string_view kBothWaysData[] = {"bi_data"};
+inline constexpr std::string_view kRelativeAttention[] = {"relative_attention"};
+inline constexpr std::string_view kPositionParts[] = {"pos_att_type"};
+inline constexpr std::string_view kMaxRelative[] = {"max_relative_positions"};
+inline constexpr std::string_view kPositionBuckets[] = {"position_buckets"};
+inline constexpr std::string_view kSharedProjection[] = {"share_att_key"};
+inline constexpr std::string_view kScaleScores[] = {"scale_attn_weights"};
+inline constexpr std::string_view kScaleByLayer[] = {"scale_attn_by_inverse_layer_idx"};
+inline constexpr std::string_view kSoftmaxScale[] = {"softmax_scale"};
+
+inline constexpr std::string_view kIsDecoder[] = {"is_decoder"};
+inline constexpr std::string_view kCausal[] = {"causal"};
+inline constexpr std::string_view kDirection[] = {"attn_type"};
+inline constexpr std::string_view kSameLength[] = {"same_length"};
+inline constexpr std::string_view kPrefix[] = {"prefix_lm"};
+inline constexpr std::string_view kAddCross[] = {"add_cross_attention"};
+inline constexpr std::string_view kGlobalInterval[] = {"global_attn_every_n_layers"};
+inline constexpr std::string_view kAttentionTypes[] = {"attention_types"};
+inline constexpr std::string_view kAttentionLayers[] = {"attention_layers"};
+inline constexpr std::string_view kTwoSidedWindow[] = {"attention_window"};
+inline constexpr std::string_view kChunkTypes[] = {"attn_layers"};
+inline constexpr std::string_view kLocalChunk[] = {"local_attn_chunk_length"};
+inline constexpr std::string_view kLocalBefore[] = {"local_num_chunks_before"};
+inline constexpr std::string_view kLocalAfter[] = {"local_num_chunks_after"};
+inline constexpr std::string_view kHashChunk[] = {"lsh_attn_chunk_length"};
+inline constexpr std::string_view kHashBefore[] = {"lsh_num_chunks_before"};
+inline constexpr std::string_view kHashAfter[] = {"lsh_num_chunks_after"};
+inline constexpr std::string_view kHashes[] = {"num_hashes"};
+inline constexpr std::string_view kHashBuckets[] = {"num_buckets"};
+inline constexpr std::string_view kWindowSize[] = {"window_size"};
+inline constexpr std::string_view kLocalAttention[] = {"local_attention"};
+inline constexpr std::string_view kScaleBase[] = {"rotary_emb_scale_base"};
 inline constexpr std::string_view kGrouped[] = {"multi_query_attention"};
 inline constexpr std::string_view kMultiQuery[] = {"multi_query"};
 inline constexpr std::string_view kNewDecoder[] = {"new_decoder_architecture"};
@@ -177,7 +224,7 @@ inline constexpr Key kNewDecoder{key_names::kNewDecoder, "Falcon: num_kv_heads c
 // ---- which scheme ----
 inline constexpr Key kPositionType{
     key_names::kPositionType,
-    "Granite 4: \"rope\" turns, all else does not; Nemotron-NAS: \"mistral_yarn\" and "
+    "ESM: \"rotary\" or \"absolute\"; Granite 4: \"rope\" turns, all else does not; Nemotron-NAS: \"mistral_yarn\" and "
     "\"rope_llama4\" pair neighbours; unknown families: \"absolute\" is a learned table"};
 inline constexpr Key kRopeFlag{key_names::kRopeFlag, "OLMo's first files: whether the model turns"};
 inline constexpr Key kAlibi{key_names::kAlibi, "whether the scores have ALiBi instead of a rotation"};
@@ -307,6 +354,72 @@ inline constexpr Key kBeta{key_names::kBeta, "Ministral 3: queries times 1 + thi
 inline constexpr Key kLlama4Scaling{key_names::kLlama4Scaling,
                                     "Mistral: the same, by beta and original_max_position_embeddings in it"};
 inline constexpr Key kLogn{key_names::kLogn, "Qwen 1: queries times max(1, ln(i + 1) / ln(seq_length))"};
+
+// ---- input ----
+inline constexpr Key kPadding{key_names::kPadding,
+                         "RoBERTa, M2M-100: token i takes row i + pad_token_id + 1 of the table"};
+inline constexpr Key kTokenTypes{key_names::kTokenTypes, "rows of a second table, by segment; 0: there is none"};
+inline constexpr Key kScaleEmbedding{key_names::kScaleEmbedding,
+                         "whether the embedding is multiplied by sqrt(hidden size) before positions are added"};
+inline constexpr Key kBiasedInput{key_names::kBiasedInput, "DeBERTa: false means no table of positions"};
+inline constexpr Key kSines{key_names::kSines, "DistilBERT: sines in place of the learned table"};
+inline constexpr Key kAxial{key_names::kAxial, "Reformer: false means one learned table in place of one for each axis"};
+inline constexpr Key kAxialShape{key_names::kAxialShape, "rows of each axis' table"};
+inline constexpr Key kAxialDims{key_names::kAxialDims,
+                         "channels of each axis' rows, which stand side by side: they add up to the hidden size"};
+inline constexpr Key kLearnedInput{key_names::kLearnedInput,
+                         "MPT: whether there is a learned table; it means nothing beside ALiBi"};
+
+// ---- score terms ----
+inline constexpr Key kBuckets{key_names::kBuckets, "T5, MPNet: buckets of distances, of both directions together"};
+inline constexpr Key kMaxDistance{key_names::kMaxDistance, "T5: from this distance on all fall into the last bucket"};
+inline constexpr Key kClampLength{key_names::kClampLength,
+                         "XLNet: distances are clamped to it; -1 and 0: they are not"};
+inline constexpr Key kBothWaysData{key_names::kBothWaysData, "XLNet: half of the batch is read backwards"};
+inline constexpr Key kRelativeAttention{key_names::kRelativeAttention,
+                         "DeBERTa: whether scores have terms of position"};
+inline constexpr Key kPositionParts{key_names::kPositionParts,
+                         "DeBERTa: which terms, c2p and p2c, as a list or separated by bars; the scale is shared by them"};
+inline constexpr Key kMaxRelative{key_names::kMaxRelative,
+                         "DeBERTa: the largest distance; below 1: max_position_embeddings"};
+inline constexpr Key kPositionBuckets{key_names::kPositionBuckets,
+                         "DeBERTa v2: buckets of distances, logarithmic beyond their half; absent or below 1: none"};
+inline constexpr Key kSharedProjection{key_names::kSharedProjection,
+                         "DeBERTa v2: positions are projected with the weights of the content"};
+inline constexpr Key kScaleScores{key_names::kScaleScores, "GPT-2: false means a logit scale of 1"};
+inline constexpr Key kScaleByLayer{key_names::kScaleByLayer, "GPT-2: the logit scale of layer i is divided by i + 1"};
+inline constexpr Key kSoftmaxScale{key_names::kSoftmaxScale, "MPT: the logit scale; null: 1 / sqrt(head_dim)"};
+
+// ---- encoders and decoders ----
+inline constexpr Key kIsDecoder{key_names::kIsDecoder, "true makes the stack causal"};
+inline constexpr Key kCausal{key_names::kCausal, "true makes the stack causal"};
+inline constexpr Key kDirection{key_names::kDirection, "XLNet: \"bi\" sees both ways, \"uni\" is causal"};
+inline constexpr Key kSameLength{key_names::kSameLength,
+                                 "XLNet, where causal: every token sees as many keys as the others"};
+inline constexpr Key kPrefix{key_names::kPrefix, "MPT: the prompt sees itself both ways"};
+inline constexpr Key kAddCross{key_names::kAddCross, "a second attention in each block, to another stack's output"};
+inline constexpr Key kGlobalInterval{key_names::kGlobalInterval, "each n-th layer, from the first on, has no window"};
+inline constexpr Key kAttentionTypes{key_names::kAttentionTypes,
+                         "groups of \"global\" and \"local\" with a count each: which layers have the window"};
+inline constexpr Key kAttentionLayers{key_names::kAttentionLayers,
+                         "the same, a word a layer; attention_types beats it"};
+inline constexpr Key kTwoSidedWindow{key_names::kTwoSidedWindow,
+                         "a number or one a layer: tokens of the window, half to each side"};
+inline constexpr Key kWindowSize{key_names::kWindowSize, "GPT-Neo: tokens that local layers see, itself included"};
+inline constexpr Key kLocalAttention{key_names::kLocalAttention,
+                                     "ModernBERT: tokens of the window, half to each side"};
+inline constexpr Key kChunkTypes{key_names::kChunkTypes,
+                         "Reformer: \"local\" or \"lsh\" for each layer, and thereby how many there are"};
+inline constexpr Key kLocalChunk{key_names::kLocalChunk, "Reformer: tokens of a chunk of local layers"};
+inline constexpr Key kLocalBefore{key_names::kLocalBefore, "and how many chunks before it are seen"};
+inline constexpr Key kLocalAfter{key_names::kLocalAfter, "and how many after it"};
+inline constexpr Key kHashChunk{key_names::kHashChunk, "Reformer: tokens of a chunk of the sequence sorted by hash"};
+inline constexpr Key kHashBefore{key_names::kHashBefore, "and how many chunks before it are seen"};
+inline constexpr Key kHashAfter{key_names::kHashAfter, "and how many after it"};
+inline constexpr Key kHashes{key_names::kHashes, "Reformer: rounds of hashing"};
+inline constexpr Key kHashBuckets{key_names::kHashBuckets,
+                         "Reformer: buckets of a hash, or factors of their number; null: by length"};
+inline constexpr Key kScaleBase{key_names::kScaleBase, "xPos: tokens over which a pair decays once; null: no decay"};
 }  // namespace keys
 
 }  // namespace posenc::plan

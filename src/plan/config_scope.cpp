@@ -12,7 +12,11 @@ namespace posenc::plan {
 
 ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family,
                          std::string_view model_type)
-    : reader_(reader), object_(object), family_(family), model_type_(model_type) {
+    : ConfigScope(reader, object, family, model_type, family.main) {}
+
+ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family,
+                         std::string_view model_type, const StackRule& stack)
+    : reader_(reader), object_(object), family_(family), stack_(stack), model_type_(model_type) {
   reader.enter(object);
   if (family.nested.empty()) return;
   const auto nested = reader.look(object, family.nested);
@@ -21,8 +25,14 @@ ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, cons
   reader.enter(*nested_);
 }
 
-std::vector<Place> ConfigScope::candidates(const Key& key) {
-  std::vector<std::string_view> names(key.names.begin(), key.names.end());
+std::array<Names, 2> ConfigScope::names_of(const Key& key) const {
+  const auto own = std::ranges::find(stack_.own_keys, key.name(), [](const OwnKey& row) { return row.key->name(); });
+  if (own == stack_.own_keys.end()) return {key.names, Names{}};
+  return {own->names, own->otherwise};
+}
+
+std::vector<Place> ConfigScope::places(const Key& key, Names listed) {
+  std::vector<std::string_view> names(listed.begin(), listed.end());
   std::stable_partition(names.begin(), names.end(), [&](std::string_view name) {
     return std::ranges::find(family_.own_names, name) != family_.own_names.end();
   });
@@ -41,6 +51,12 @@ std::vector<Place> ConfigScope::candidates(const Key& key) {
   return found;
 }
 
+std::vector<Place> ConfigScope::candidates(const Key& key) {
+  const auto [names, otherwise] = names_of(key);
+  std::vector<Place> found = places(key, names);
+  return found.empty() && !default_of(names) ? places(key, otherwise) : found;
+}
+
 std::optional<Place> ConfigScope::default_at(std::string_view json, std::string_view source, std::string from) {
   auto document = io::JsonDocument::parse(json, source);
   if (!document) {
@@ -52,8 +68,14 @@ std::optional<Place> ConfigScope::default_at(std::string_view json, std::string_
 }
 
 std::optional<Place> ConfigScope::class_default(const Key& key) {
+  const auto [names, otherwise] = names_of(key);
+  auto place = default_of(names);
+  return place ? place : default_of(otherwise);
+}
+
+std::optional<Place> ConfigScope::default_of(Names names) {
   if (reader_.failed()) return {};
-  for (std::string_view name : key.names) {
+  for (std::string_view name : names) {
     if (const ClassDefault* row = find_class_default(model_type_, name)) {
       return default_at(
           row->json, row->class_name,
@@ -103,7 +125,7 @@ Setting<bool> ConfigScope::flag(const Key& key) {
 void ConfigScope::fail_missing(const Key& key) {
   if (reader_.failed()) return;
   FileError error =
-      object_.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("one of {}"), fmt::join(key.names, ", ")),
+      object_.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("one of {}"), fmt::join(names_of(key)[0], ", ")),
                     fmt::format(FMT_COMPILE("a {} model needs it"), family_.name));
   error.got = "none of them";
   reader_.fail(std::move(error));
@@ -119,6 +141,14 @@ Sourced<double> ConfigScope::required_number(const Key& key) {
   Setting<double> setting = number(key);
   if (!setting.value) fail_missing(key);
   return {setting.value.value_or(1.0), std::move(setting.from)};
+}
+
+Sourced<double> ConfigScope::required_positive(const Key& key) {
+  const Sourced<double> value = required_number(key);
+  if (const auto place = peek(key); place && value.value <= 0) {
+    reader_.fail(*place, ErrorKind::out_of_range, "a number above 0");
+  }
+  return value;
 }
 
 }  // namespace posenc::plan

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "plan/config_layouts.h"
-#include "plan/config_scope.h"
+#include "plan/encoder_decoder.h"
 #include "plan/family.h"
 #include "plan/general_rules.h"
 #include "plan/other_stacks.h"
-#include "plan/text_stack.h"
 
 namespace posenc::plan {
 namespace {
@@ -171,14 +170,21 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
                      Plan& plan) {
   const bool by_class = text.names.model_type.empty() && !family.model_types.empty();
   const std::string model_type = by_class ? std::string(family.model_types.front()) : text.names.model_type;
-  ConfigScope scope(reader, text.object, family, model_type);
-  if (text.is_inner) scope.read_at_top(wrapper.layout->text.top_keys);
-  TextStack stack = read_text_stack(scope, "/stacks/0");
+  const FamilyObject of{.object = text.object,
+                        .family = family,
+                        .model_type = model_type,
+                        .architecture = text.names.architecture,
+                        .top_keys = text.is_inner ? wrapper.layout->text.top_keys : Names{}};
+  std::vector<TextStack> stacks = read_family_stacks(reader, of);
   if (text.is_inner) warn_of_repeated_keys(reader, text.object);
-  plan.known = stack.known;
-  if (stack.trained_length.value > 0) plan.trained_length = stack.trained_length.value;
-  plan.stacks.push_back(std::move(stack.stack));
-  plan.sources = std::move(stack.sources);
+  plan.known = std::ranges::all_of(stacks, &TextStack::known);
+  const Sourced<std::int64_t>& length = stacks.front().trained_length;
+  if (length.value > 0) plan.trained_length = length.value;
+  plan.sources.push_back({"/trained_length", length.from});
+  for (TextStack& stack : stacks) {
+    plan.stacks.push_back(std::move(stack.stack));
+    std::ranges::move(stack.sources, std::back_inserter(plan.sources));
+  }
 }
 
 void read_unknown_text(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {

@@ -11,7 +11,9 @@ namespace {
 // What follows the stem in the names of Hugging Face's model classes.
 constexpr std::string_view kClassEndings[] = {
     "Model",       "PreTrainedModel",        "ForCausalLM",          "ForSequenceClassification",
-    "LMHeadModel", "ForTokenClassification", "ForQuestionAnswering", "ForConditionalGeneration"};
+    "LMHeadModel", "ForTokenClassification", "ForQuestionAnswering", "ForConditionalGeneration",
+    "ForMaskedLM", "ModelWithLMHead",        "EncoderModel",         "ContextEncoder",
+    "QuestionEncoder", "Reader", "ForPreTraining", "ForMultipleChoice", "ForNextSentencePrediction", "DoubleHeadsModel", "ForAudioClassification", "ForQuestionAnsweringSimple", "Encoder", "Decoder"};
 
 // Early files write LLaMAForCausalLM.
 bool equal_ignoring_case(std::string_view a, std::string_view b) {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "plan/config_keys.h"
+#include "plan/stack_rule.h"
 #include "posenc/plan.h"
 #include "posenc/rope.h"
 
@@ -44,6 +45,9 @@ enum class Scheme : std::uint8_t {
   by_width,           // Baichuan: 4096 channels turn, 5120 have ALiBi
   by_keys,            // an unknown family: what its keys speak of
   learned,            // a table with a row for each position
+  rotation_or_input,  // by position_embedding_type: "rotary", or "absolute" for what the stack adds (ESM)
+  rotation_or_none,   // where rotary_emb_fraction is 0, what the stack adds (Nomic BERT)
+  alibi_or_input,     // by alibi: the stack's score, or what it adds (MPT)
 };
 
 // Scaling rules without a dictionary (native_rules.h).
@@ -80,6 +84,10 @@ enum class Windows : std::uint8_t {
   listed,           // sliding_window is a number, or a list of numbers and null that repeats (Mistral)
   resting_layers,   // layer_types, or those that do not turn (SmolLM3)
   chunked_turning,  // layer_types, or chunks in the layers that turn (Llama 4)
+  but_each_nth,     // layer_types, or all but each n-th from the first on: global_attn_every_n_layers (ModernBERT)
+  attention_types,  // attention_types: groups of "global" and "local" (GPT-Neo)
+  window_list,      // every layer its own: attention_window (Longformer)
+  chunk_types,      // attn_layers: "local" or "lsh" (Reformer)
 };
 
 // Which layers turn.
@@ -125,6 +133,9 @@ enum class Scale : std::uint8_t {
   multiplier_or_dim,  // the same, or 1/sqrt(head_dim) where there is none
   scalar_or_dim,  // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
   one,
+  softmax_scale,    // softmax_scale, else 1/sqrt(head_dim) (MPT)
+  switched,         // 1 where scale_attn_weights is false; over index + 1 by scale_attn_by_inverse_layer_idx (GPT-2)
+  shared_by_parts,  // 1/sqrt(head_dim * terms of the sum) (DeBERTa)
 };
 
 enum class QueryScaling : std::uint8_t {
@@ -140,6 +151,7 @@ struct QkNormRule {
   std::string_view switch_key{};  // the key that turns it on; empty: always on
   bool turning_layers_only = false;
   bool cross_layers_only = false;
+  bool hashed_layers_only = false;  // Reformer
   std::string_view before_key{};  // true: before the rotation, else after it; empty: as `norm` says
 };
 
@@ -157,9 +169,12 @@ struct Family {
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
 
   std::string_view nested = {};   // an object whose keys come before those beside it: "attn_config" (DBRX)
+  StackRule main = {};
+  const StackRule* encoder = nullptr;  // beside a main stack that is a decoder
+  Names encoder_classes = {};          // of architectures that have the encoder only: "T5EncoderModel"
   KvHeads kv_heads = KvHeads::given;
   bool latent = false;            // multi-head latent attention (DeepSeek), read in its expanded form
-  bool reads_interleave = false;  // rope_interleave decides the pairing
+  bool reads_interleave = false;  // rope_interleave or rotary_emb_interleaved decides the pairing
   bool pairing_by_switch = false;  // halves where use_hf_rope is true (ExecuTorch)
   bool pairing_by_type = false;   // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
   Width width = Width::whole_head;
@@ -168,6 +183,8 @@ struct Family {
   NativeRule native = NativeRule::none;
   bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
+  bool flat_rope_for_all_types = false;  // then: it is for all of them (ModernBERT)
+  bool decays = false;                   // xPos where rotary_emb_scale_base is a number
   bool yarn_means_longrope = false;                  // Phi-3's first files
   bool rope_lists = false;                           // rope_theta and partial_rotary_factors may have an entry a layer
   bool last_channels = false;                        // the last qk_rope_head_dim channels of a plain head turn

@@ -10,11 +10,14 @@ namespace posenc::plan {
 
 std::span<const Family> rotary_families() noexcept;  // families_rotary.cpp
 std::span<const Family> latent_families() noexcept;  // families_latent.cpp
-std::span<const Family> native_families() noexcept;  // families_native.cpp
+std::span<const Family> encoder_families() noexcept;    // families_encoder.cpp
+std::span<const Family> learned_families() noexcept;    // families_learned.cpp
+std::span<const Family> native_families() noexcept;     // families_native.cpp
 std::span<const Family> published_families() noexcept;  // families_published.cpp
 
-inline std::array<std::span<const Family>, 4> family_tables() noexcept {
-  return {rotary_families(), latent_families(), published_families(), native_families()};
+inline std::array<std::span<const Family>, 6> family_tables() noexcept {
+  return {rotary_families(),  latent_families(),    encoder_families(),
+          learned_families(), published_families(), native_families()};
 }
 
 }  // namespace posenc::plan

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "plan/attention_lists.h"
 #include "plan/layer_lists.h"
 
 namespace posenc::plan {
@@ -183,6 +184,7 @@ KindList cross_kinds(ConfigScope& scope, std::int64_t layers) {
 }  // namespace
 
 Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
+  if (scope.family().windows == Windows::chunk_types) return count_chunk_types(scope);
   const bool listed = scope.family().kinds == Kinds::listed;
   const auto letters = listed ? scope.peek(keys::kKindLetters) : std::nullopt;
   if (!letters && listed && !scope.peek(keys::kLayers)) {

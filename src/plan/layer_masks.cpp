@@ -2,11 +2,21 @@
 
 #include <fmt/compile.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
-namespace posenc::plan {
+#include "plan/chunk_masks.h"
+#include "plan/mask_kind.h"
 
+namespace posenc::plan {
 namespace {
+
+// How a window of `width` tokens lies around a token.
+struct WindowRule {
+  MaskKind kind = MaskKind::causal;
+  bool halved = false;  // the width counts both sides
+};
 
 enum class BothWays : std::uint8_t { none, images, all };
 
@@ -26,38 +36,67 @@ Sourced<BothWays> read_both_ways(ConfigScope& scope) {
   return {};
 }
 
-}  // namespace
 
-LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
-                            const Sourced<std::int64_t>& trained_length) {
-  LayerMasks masks{
-      .kind = {MaskKind::causal, family_default(scope.family())}, .window = {}, .window_from = pattern.window.from};
-  // transformers makes any decoder look both ways when is_causal is false: |i - j| <= sliding_window.
-  const Setting<bool> causal = scope.flag(keys::kIsCausal);
-  if (causal.value) masks.kind = {*causal.value ? MaskKind::causal : MaskKind::bidirectional, causal.from};
-  const Sourced<BothWays> both = read_both_ways(scope);
-  const bool gemma_both_ways = both.value == BothWays::all;
-  if (gemma_both_ways) masks.kind = {MaskKind::bidirectional, both.from};
-  if (!pattern.window.value) return masks;
-  if (both.value == BothWays::images) {
-    masks.sliding_detail = {"the tokens of one image see each other both ways, within the window", both.from};
-  }
-
-  const std::int64_t width = *pattern.window.value;
+std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, std::int64_t width, const std::string& from,
+                                const Sourced<std::int64_t>& trained_length) {
   if (trained_length.value > 0 && width >= trained_length.value) {
     scope.reader().warn(
         "window-covers-length",
         fmt::format(FMT_COMPILE("A window of {} tokens covers the {} that the model is for; read as none."), width,
                     trained_length.value),
-        pattern.window.from.starts_with('/') ? std::vector{pattern.window.from} : std::vector<std::string>{});
-    return masks;
+        from.starts_with('/') ? std::vector{from} : std::vector<std::string>{});
+    return {};
   }
-  if (gemma_both_ways) {
-    masks.window = Window{width / 2, width / 2};  // Gemma 3 halves it
-  } else if (masks.kind.value == MaskKind::bidirectional) {
-    masks.window = Window{width, width};
-  } else {
-    masks.window = Window{width - 1, 0};
+  if (rule.halved) return Window{width / 2, width / 2};
+  if (rule.kind == MaskKind::bidirectional) return Window{width, width};
+  return Window{width - 1, 0};
+}
+
+void read_chunk_masks(ConfigScope& scope, const LayerPattern& pattern, LayerMasks& masks) {
+  const bool causal = masks.turned_causal;
+  for (const LayerTraits& layer : pattern.layers) {
+    if (layer.type == LayerType::nearby_chunks && masks.nearby.from.empty()) {
+      masks.nearby = read_chunk_mask(scope, layer.type, causal);
+    } else if (layer.type == LayerType::hashed_chunks && masks.hashed.from.empty()) {
+      masks.hashed = read_chunk_mask(scope, layer.type, causal);
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<Window> window_of(const LayerMasks& masks, std::int64_t width) {
+  const auto own = std::ranges::find(masks.own_windows, width, &OwnWindow::width);
+  return own == masks.own_windows.end() ? masks.window : own->window;
+}
+
+LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
+                            const Sourced<std::int64_t>& trained_length) {
+  StackMask stack = read_stack_mask(scope);
+  LayerMasks masks;
+  masks.kind = std::move(stack.kind);
+  masks.detail = std::move(stack.detail);
+  masks.turned_causal = stack.turned_causal;
+  masks.window_from = pattern.window.from;
+  const Sourced<BothWays> both = read_both_ways(scope);
+  const bool gemma_both_ways = both.value == BothWays::all;
+  if (gemma_both_ways) masks.kind = {MaskKind::bidirectional, both.from};
+
+  if (pattern.window.value && both.value == BothWays::images) {
+    masks.sliding_detail = {"the tokens of one image see each other both ways, within the window", both.from};
+  }
+
+  read_chunk_masks(scope, pattern, masks);
+  const WindowRule rule{masks.kind.value, gemma_both_ways || scope.stack().mask.window_spans_both};
+  for (const LayerTraits& layer : pattern.layers) {
+    if (layer.width == 0) continue;
+    const bool known = std::ranges::find(masks.own_windows, layer.width, &OwnWindow::width) != masks.own_windows.end();
+    if (known) continue;
+    masks.own_windows.push_back(
+        {layer.width, read_window(scope, rule, layer.width, pattern.window.from, trained_length)});
+  }
+  if (pattern.window.value) {
+    masks.window = read_window(scope, rule, *pattern.window.value, pattern.window.from, trained_length);
   }
   return masks;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "plan/attention_lists.h"
 #include "plan/compression.h"
 #include "plan/kv_sharing.h"
 #include "plan/layer_kinds.h"
@@ -146,6 +147,10 @@ Sourced<Types> derived_types(ConfigScope& scope, std::int64_t layers, const Laye
   const auto turns = [&](std::int64_t i) { return pattern.layers[static_cast<std::size_t>(i)].turns; };
   if (rule == Windows::chunked_turning) return {types_where(layers, turns, LayerType::chunked), pattern.turning_from};
   if (rule == Windows::resting_layers) return {types_where(layers, std::not_fn(turns)), pattern.turning_from};
+  if (rule == Windows::but_each_nth) {
+    const Sourced<std::int64_t> n = scope.required_integer(keys::kGlobalInterval, kCounts);
+    return {types_where(layers, [&](std::int64_t i) { return i % n.value != 0; }), n.from};
+  }
   const Sourced<std::int64_t> border = scope.required_integer(keys::kMaxWindowLayers, {0, kMaxPosition});
   const auto late = [&](std::int64_t i) { return i >= border.value; };
   const auto early_even = [&](std::int64_t i) { return i % 2 == 0 && i < border.value; };
@@ -156,9 +161,12 @@ Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPa
   const Types full(static_cast<std::size_t>(layers), LayerType::full);
   const Windows rule = scope.family().windows;
   if (rule == Windows::none) return {full, family_default(scope.family())};
+  if (rule == Windows::chunk_types) return read_chunk_types(scope, layers);
+  if (rule == Windows::window_list) return {Types(full.size(), LayerType::sliding), pattern.window.from};
   const Setting<std::int64_t>& limit = rule == Windows::chunked_turning ? pattern.chunk : pattern.window;
   // Without a window the types mean nothing, unless each has a rotation of its own.
   if (!limit.value && !scope.family().ropes_per_type) return {full, limit.from};
+  if (rule == Windows::attention_types) return read_attention_types(scope, layers);
   if (rule == Windows::every_layer) return {Types(full.size(), LayerType::sliding), limit.from};
   if (rule == Windows::patterned) return patterned_types(scope, layers);
   if (auto listed = listed_types(scope, layers)) return *listed;
@@ -204,6 +212,26 @@ Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
   Setting<std::int64_t> limit = scope.integer(key, kWindows);
   if (limit.from.empty()) limit.from = family_default(scope.family());
   return limit;
+}
+
+// How far windows and chunks reach.
+void read_limits(ConfigScope& scope, LayerPattern& pattern) {
+  switch (scope.family().windows) {
+    case Windows::none:
+    case Windows::listed:
+    case Windows::chunk_types: return;
+    case Windows::chunked_turning: pattern.chunk = read_limit(scope, keys::kChunk); return;
+    case Windows::window_list: {
+      Sourced<std::vector<std::int64_t>> widths =
+          read_window_list(scope, static_cast<std::int64_t>(pattern.layers.size()));
+      for (std::size_t i = 0; i < std::min(widths.value.size(), pattern.layers.size()); ++i) {
+        pattern.layers[i].width = widths.value[i];
+      }
+      pattern.window.from = std::move(widths.from);
+      return;
+    }
+    default: pattern.window = read_limit(scope, keys::kWindow);
+  }
 }
 
 void read_turning_list(ConfigScope& scope, LayerPattern& pattern) {
@@ -253,7 +281,10 @@ void set_kinds(Sourced<std::vector<LayerKind>> kinds, LayerPattern& pattern) {
 
 }  // namespace
 
-std::string_view name(LayerType type) noexcept { return std::ranges::find(kTypeNames, type, &TypeName::type)->name; }
+std::string_view name(LayerType type) noexcept {
+  const auto row = std::ranges::find(kTypeNames, type, &TypeName::type);
+  return row == std::ranges::end(kTypeNames) ? std::string_view() : row->name;
+}
 
 std::optional<LayerType> layer_type(std::string_view name) noexcept {
   const auto row = std::ranges::find(kTypeNames, name, &TypeName::name);
@@ -266,13 +297,10 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   pattern.layers.resize(static_cast<std::size_t>(layers));
   pattern.turning_from = family_default(scope.family());
   if (scope.family().turning == Turning::listed) read_turning_list(scope, pattern);
-  if (scope.family().windows == Windows::chunked_turning) {
-    pattern.chunk = read_limit(scope, keys::kChunk);
-  } else if (scope.family().windows != Windows::none && scope.family().windows != Windows::listed) {
-    pattern.window = read_limit(scope, keys::kWindow);
-  }
+  read_limits(scope, pattern);
   Sourced<Types> types = scope.family().windows == Windows::listed ? listed_windows(scope, layers, pattern)
                                                                    : read_types(scope, layers, pattern);
+  if (scope.reader().failed()) return pattern;
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];
   pattern.types_from = std::move(types.from);
   if (scope.family().last_layer_full) make_last_full(scope, pattern);

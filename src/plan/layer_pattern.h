@@ -13,7 +13,7 @@
 
 namespace posenc::plan {
 
-enum class LayerType : std::uint8_t { full, sliding, chunked };
+enum class LayerType : std::uint8_t { full, sliding, chunked, nearby_chunks, hashed_chunks };
 
 // "sliding_attention", as in layer_types and in dictionaries per layer type.
 std::string_view name(LayerType type) noexcept;
@@ -26,6 +26,8 @@ struct LayerTraits {
   LayerKind kind = LayerKind::attention;
   LayerType type = LayerType::full;
   bool turns = true;
+  std::int64_t width = 0;          // of the layer's own window; 0: that of the stack
+  std::int64_t scale_divisor = 1;  // the logit scale is divided by it
   std::int64_t shape = 0;        // which of the stack's shapes (layer_sizes)
   std::int64_t list_entry = 0;   // where lists give rotations layer by layer: the first layer with the same entries
   std::int64_t compression = 0;  // tokens of a key that is made of several; 0: there are none

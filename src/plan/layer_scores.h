@@ -20,7 +20,8 @@ struct LayerScores {
   std::string qk_norm_from;
 };
 
-// `shapes`: those of the stack (layer_sizes).
-LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionShape>& shapes);
+// `shapes`: those of the stack (layer_sizes). `parts`: score terms that share the scale (ScoreTerms::parts).
+LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionShape>& shapes,
+                              const Sourced<std::int64_t>& parts);
 
 }  // namespace posenc::plan

@@ -7,9 +7,19 @@ namespace {
 constexpr std::string_view kLengthsOfTraining[] = {"initial_context_length", "rope_max_length",
                                                    "tokenizer_model_max_length", "bert_model_max_length"};
 
+constexpr std::string_view kOfEncoders[] = {"offset_alibi", "attention_mode",      "ignore_attention_mask", "directionality",
+                                            "untie_r",      "num_chunks_before",   "num_chunks_after",      "padding_idx",
+                                            "n_special",    "attn_uses_sequence_id"};
+constexpr std::string_view kOfTables[] = {"norm_rel_ebd", "axial_norm_std", "emb_layer_norm_before", "token_dropout"};
+constexpr std::string_view kOfMemory[] = {"mem_len", "reuse_len", "hash_seed"};
+constexpr std::string_view kOfFrames[] = {"num_image_with_embedding"};
 constexpr std::string_view kOfOtherCode[] = {"sparse_init_block", "yarn_only_types"};
 
 constexpr LeftOut kMisleading[] = {
+    {"BLOOM, Longformer, BERT, XLNet, Reformer, DeBERTa, MPT: the class reads them nowhere, or for a whole batch", kOfEncoders},
+    {"how a table is normalised or filled at first", kOfTables},
+    {"how much of earlier text a call keeps; hashing's random numbers", kOfMemory},
+    {"GIT: a learned row for each frame, added to the image's features before the text stack sees them", kOfFrames},
     {"a length that decides nothing: tables and rotations go by the trained length", kLengthsOfTraining},
     {"read by other code than the class that decides, which does the same without it", kOfOtherCode},
 };

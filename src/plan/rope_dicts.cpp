@@ -46,7 +46,7 @@ std::vector<JsonValue> nested_members(const Family& family, const JsonValue& dic
 bool flat_is_for(const Family& family, const LayerTraits& layer, bool is_legacy) {
   if (family.compressed_keys) return layer.compression > 0;
   // The class fills in a type that has no dictionary; a flat one is for full layers, in the old form only.
-  return is_legacy && layer.type == LayerType::full;
+  return is_legacy && (layer.type == LayerType::full || family.flat_rope_for_all_types);
 }
 
 }  // namespace

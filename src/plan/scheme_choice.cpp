@@ -64,6 +64,31 @@ SchemeChoice baichuan_scheme(ConfigScope& scope, std::int64_t heads) {
   return unknown(width.from);
 }
 
+// transformers 4 also had relative_key and relative_key_query here; its version 5 does without.
+SchemeChoice esm_scheme(ConfigScope& scope) {
+  const auto place = scope.find(keys::kPositionType);
+  if (!place) return {.from = family_default(scope.family())};
+  const auto type = scope.reader().string(*place);
+  if (type && type != "rotary" && type != "absolute") {
+    scope.reader().fail(*place, ErrorKind::out_of_range, "\"rotary\" or \"absolute\"");
+  }
+  return {.rotates = type == "rotary", .input = type != "rotary", .from = place->from};
+}
+
+SchemeChoice nomic_scheme(ConfigScope& scope) {
+  const auto place = scope.peek(keys::kPartialFactor);
+  if (!place) return {.rotates = true, .input = false, .from = family_default(scope.family())};
+  if (scope.reader().number(*place) != 0.0) return {.rotates = true, .input = false, .from = place->from};
+  scope.reader().mark_read(*place);
+  return {.from = place->from};
+}
+
+SchemeChoice mpt_scheme(ConfigScope& scope) {
+  const Setting<bool> biased = scope.flag(keys::kAlibi);
+  const bool on = biased.value.value_or(false);
+  return {.input = !on, .score = on, .from = biased.from};
+}
+
 // ---- an unknown family ----
 
 constexpr std::string_view kDictionaries[] = {"rope_parameters", "rope_scaling"};
@@ -102,6 +127,9 @@ SchemeChoice read_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t tr
     case Scheme::by_width: return baichuan_scheme(scope, heads);
     case Scheme::by_keys: return scheme_by_keys(scope, trained_length);
     case Scheme::learned: return learned(trained_length, family_default(scope.family()));
+    case Scheme::rotation_or_input: return esm_scheme(scope);
+    case Scheme::rotation_or_none: return nomic_scheme(scope);
+    case Scheme::alibi_or_input: return mpt_scheme(scope);
   }
   return rotation(family_default(scope.family()));
 }

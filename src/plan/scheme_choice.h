@@ -15,6 +15,8 @@ struct SchemeChoice {
   bool rotates = false;
   std::optional<Alibi> alibi{};
   std::optional<LearnedInput> table{};
+  bool input = true;  // what the stack's row adds to embeddings, and to scores, counts
+  bool score = true;
   std::string from;
   bool known = true;  // false: nothing says, and none of the three is claimed
 };

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "plan/attention_shape.h"
+#include "plan/cross_attention.h"
+#include "plan/input_stage.h"
 #include "plan/indexer.h"
 #include "plan/layer_kinds.h"
 #include "plan/layer_masks.h"
@@ -14,9 +16,11 @@
 #include "plan/layer_scores.h"
 #include "plan/layer_sizes.h"
 #include "plan/layer_sources.h"
+#include "plan/logit_scale.h"
 #include "plan/query_scale.h"
 #include "plan/rope_draft.h"
 #include "plan/scheme_choice.h"
+#include "plan/score_terms.h"
 #include "plan/sparse_masks.h"
 
 namespace posenc::plan {
@@ -29,6 +33,7 @@ struct StackFacts {
   LayerPattern pattern;
   LayerScores scores;
   LayerMasks masks;
+  ScoreTerms terms;
   std::optional<Indexer> indexer;
   Selection selection;
   Sourced<std::int64_t> trained_length;
@@ -41,6 +46,13 @@ struct LayerKindPlan {
   LayerPlan plan;
   std::vector<FieldSource> sources;
 };
+
+void add_decay(ConfigScope& scope, Rotate& rotate, std::vector<FieldSource>& sources) {
+  if (!scope.family().decays || !scope.peek(keys::kScaleBase)) return;
+  const Sourced<double> base = scope.required_positive(keys::kScaleBase);
+  rotate.scheme = XPos{.rope = std::get<Rope>(std::move(rotate.scheme)), .scale_base = base.value};
+  sources.push_back({"rotate/0/scale_base", base.from});
+}
 
 const AttentionShape& shape_of(const StackFacts& facts, const LayerTraits& traits) {
   return facts.shapes[static_cast<std::size_t>(traits.shape)];
@@ -76,31 +88,48 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
     chooser = indexer_rotation(dicts.scope(), *facts.indexer, *draft.rope, draft.sources);
   }
   layer.plan.rotate.reserve(chooser.rotate ? 2 : 1);
-  layer.plan.rotate.push_back(Rotate{.heads = shape.heads.value, .scheme = std::move(*draft.rope)});
+  Rotate rotate{.heads = shape.heads.value, .scheme = std::move(*draft.rope)};
+  add_decay(dicts.scope(), rotate, layer.sources);
+  layer.plan.rotate.push_back(std::move(rotate));
   add_sources("rotate/0", std::move(draft.sources), layer);
   if (!chooser.rotate) return;
   layer.plan.rotate.push_back(std::move(*chooser.rotate));
   add_sources("rotate/1", std::move(chooser.sources), layer);
 }
 
-void add_bias(const StackFacts& facts, LayerKindPlan& layer) {
+void add_score_terms(const StackFacts& facts, LayerKindPlan& layer) {
+  layer.plan.score = facts.terms.terms;
+  layer.sources.insert(layer.sources.end(), facts.terms.sources.begin(), facts.terms.sources.end());
   if (!facts.scheme.alibi) return;
   layer.plan.score.push_back(*facts.scheme.alibi);
   layer.sources.push_back({"score/0", facts.scheme.from});
 }
 
+// Reformer's two kinds of layers have a whole mask of their own.
+void add_chunk_mask(const StackFacts& facts, const Sourced<Mask>& mask, LayerKindPlan& layer) {
+  layer.plan.mask = mask.value;
+  layer.sources.push_back({"mask/kind", facts.pattern.types_from});
+  layer.sources.push_back({"mask/detail", mask.from});
+}
+
 void add_mask(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& layer) {
+  if (layer.traits.type == LayerType::nearby_chunks) return add_chunk_mask(facts, facts.masks.nearby, layer);
+  if (layer.traits.type == LayerType::hashed_chunks) return add_chunk_mask(facts, facts.masks.hashed, layer);
   Mask& mask = layer.plan.mask;
   mask.kind = facts.masks.kind.value;
+  mask.detail = facts.masks.detail;
   layer.sources.push_back({"mask/kind", facts.masks.kind.from});
   const bool slides = layer.traits.type == LayerType::sliding;
-  if (slides) mask.window = facts.masks.window;
-  if (slides) mask.detail = facts.masks.sliding_detail.value;
+  if (slides) mask.window = window_of(facts.masks, layer.traits.width);
+  if (slides && !facts.masks.sliding_detail.value.empty()) mask.detail = facts.masks.sliding_detail.value;
   layer.sources.push_back({"mask/window", slides ? facts.masks.window_from : facts.pattern.types_from});
   const bool chunked = layer.traits.type == LayerType::chunked;
   if (chunked) mask.chunk = facts.pattern.chunk.value;
   if (chunked) layer.sources.push_back({"mask/chunk", facts.pattern.chunk.from});
-  if (!mask.detail.empty()) layer.sources.push_back({"mask/detail", facts.masks.sliding_detail.from});
+  const bool of_window = slides && !facts.masks.sliding_detail.value.empty();
+  if (!mask.detail.empty()) {
+    layer.sources.push_back({"mask/detail", of_window ? facts.masks.sliding_detail.from : facts.masks.kind.from});
+  }
   refine_mask(scope, facts.pattern, facts.selection, layer.traits, mask, layer.sources);
 }
 
@@ -116,6 +145,18 @@ void add_keys_and_values(ConfigScope& scope, const StackFacts& facts, LayerKindP
   layer.sources.push_back({"value", family_default(scope.family())});
 }
 
+bool has_norm(const Family& family, const LayerTraits& traits) {
+  if (!family.qk_norm) return true;
+  if (family.qk_norm->turning_layers_only) return traits.turns;
+  if (family.qk_norm->cross_layers_only) return traits.kind == LayerKind::cross_attention;
+  return !family.qk_norm->hashed_layers_only || traits.type == LayerType::hashed_chunks;
+}
+
+const std::string& no_norm_from(const Family& family, const LayerPattern& pattern) {
+  if (family.qk_norm->cross_layers_only) return pattern.kinds_from;
+  return family.qk_norm->hashed_layers_only ? pattern.types_from : pattern.turning_from;
+}
+
 void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& layer) {
   const LayerScores& scores = facts.scores;
   LayerPlan& plan = layer.plan;
@@ -124,15 +165,11 @@ void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& laye
   }
   if (scores.soft_cap.value) plan.soft_cap = SoftCap{.cap = *scores.soft_cap.value};
   plan.sinks = scope.family().sinks;
-  const auto& rule = scope.family().qk_norm;
-  const bool is_cross = layer.traits.kind == LayerKind::cross_attention;
-  const bool norm =
-      (layer.traits.turns || !rule || !rule->turning_layers_only) && (is_cross || !rule || !rule->cross_layers_only);
+  const bool norm = has_norm(scope.family(), layer.traits);
   if (norm) plan.qk_norm = scores.qk_norm;
   layer.sources.push_back({"soft_cap", scores.soft_cap.from});
   layer.sources.push_back({"sinks", family_default(scope.family())});
-  const std::string& resting = rule && rule->cross_layers_only ? facts.pattern.kinds_from : facts.pattern.turning_from;
-  layer.sources.push_back({"qk_norm", norm ? scores.qk_norm_from : resting});
+  layer.sources.push_back({"qk_norm", norm ? scores.qk_norm_from : no_norm_from(scope.family(), facts.pattern)});
   const QueryScaling scaling = scope.family().query_scaling;
   const bool rests = !layer.traits.turns;
   if (scaling == QueryScaling::none || (scaling == QueryScaling::resting_layers && !rests)) return;
@@ -150,17 +187,41 @@ LayerKindPlan plan_of(ConfigScope& scope, RopeDicts& dicts, const StackFacts& fa
   layer.plan.kv_heads = shape.kv_heads.value;
   layer.plan.head_dim = shape.head_dim.value;
   layer.plan.value_dim = shape.value_dim.value;
-  layer.plan.logit_scale = facts.scores.scales[static_cast<std::size_t>(traits.shape)].value;
+  layer.plan.logit_scale = facts.scores.scales[static_cast<std::size_t>(traits.shape)].value / static_cast<double>(traits.scale_divisor);
   layer.sources.insert(layer.sources.end(), {{"heads", shape.heads.from},
                                              {"kv_heads", shape.kv_heads.from},
                                              {"head_dim", shape.head_dim.from},
                                              {"value_dim", shape.value_dim.from}});
   add_rotation(dicts, facts, layer);
-  add_bias(facts, layer);
+  add_score_terms(facts, layer);
   add_scores(scope, facts, layer);
   add_mask(scope, facts, layer);
   add_keys_and_values(scope, facts, layer);
   return layer;
+}
+
+// The second attention of a block, which sees all of another stack's output: the first one's heads and scale, no
+// rotation, no score term.
+LayerKindPlan cross_plan(const LayerKindPlan& self, const std::string& from) {
+  LayerKindPlan cross{.traits = self.traits, .plan = {}, .sources = {{"kind", from}}};
+  cross.plan.kind = LayerKind::cross_attention;
+  cross.plan.heads = self.plan.heads;
+  cross.plan.kv_heads = self.plan.kv_heads;
+  cross.plan.head_dim = self.plan.head_dim;
+  cross.plan.value_dim = self.plan.value_dim;
+  cross.plan.logit_scale = self.plan.logit_scale;
+  cross.plan.mask.kind = MaskKind::bidirectional;
+  for (const FieldSource& source : self.sources) {
+    constexpr std::string_view kShared[] = {"heads", "kv_heads", "head_dim", "value_dim", "logit_scale"};
+    if (std::ranges::find(kShared, source.field) != std::ranges::end(kShared)) cross.sources.push_back(source);
+  }
+  return cross;
+}
+
+void add_layer(const LayerKindPlan& layer, std::int64_t block, std::vector<LayerPlan>& layers, LayerSources& sources) {
+  sources.add(static_cast<std::int64_t>(layers.size()), layer.sources);
+  layers.push_back(layer.plan);
+  layers.back().index = block;
 }
 
 // So many plans are remembered at a time, each with a text for every field: all kinds of a real model, and no more than
@@ -172,18 +233,20 @@ void fill_layers(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, 
                  TextStack& result) {
   std::vector<LayerKindPlan> kinds;
   LayerSources sources;
-  result.stack.layers.reserve(facts.pattern.layers.size());
-  for (const LayerTraits& traits : facts.pattern.layers) {
+  const Sourced<bool> crosses = read_cross_attention(scope);
+  result.stack.layers.reserve(facts.pattern.layers.size() * (crosses.value ? 2 : 1));
+  for (std::size_t block = 0; block < facts.pattern.layers.size(); ++block) {
+    const LayerTraits& traits = facts.pattern.layers[block];
     auto kind = std::ranges::find(kinds, traits, &LayerKindPlan::traits);
     if (kind == kinds.end()) {
       if (kinds.size() == kMaxKinds) kinds.clear();
       kind = kinds.insert(kinds.end(), plan_of(scope, dicts, facts, traits));
     }
     if (scope.reader().failed()) return;
-    const auto index = static_cast<std::int64_t>(result.stack.layers.size());
-    result.stack.layers.push_back(kind->plan);
-    result.stack.layers.back().index = index;
-    sources.add(index, kind->sources);
+    add_layer(*kind, static_cast<std::int64_t>(block), result.stack.layers, sources);
+    if (crosses.value) {
+      add_layer(cross_plan(*kind, crosses.from), static_cast<std::int64_t>(block), result.stack.layers, sources);
+    }
   }
   std::vector<ValueSource> merged = sources.merged(fmt::format(FMT_COMPILE("{}/layers"), prefix));
   result.sources.insert(result.sources.end(), std::make_move_iterator(merged.begin()),
@@ -204,7 +267,7 @@ bool says_nothing(ConfigReader& reader, const Place& place) {
 void warn_misleading(ConfigScope& scope) {
   for (std::string_view name : scope.family().misleading_keys) {
     const auto place = scope.reader().look(scope.object(), name);
-    if (!place || says_nothing(scope.reader(), *place)) continue;
+    if (!place || scope.reader().was_read(place->value) || says_nothing(scope.reader(), *place)) continue;
     scope.reader().warn(
         "misleading-key",
         fmt::format(FMT_COMPILE("{} has no effect: a {} model does not read it."), place->from, scope.family().name),
@@ -250,7 +313,18 @@ Sourced<std::int64_t> read_trained_length(ConfigScope& scope) {
   return {length.value.value_or(0), length.value ? std::move(length.from) : "default: not given"};
 }
 
-void add_input(const StackFacts& facts, std::string_view prefix, TextStack& result) {
+// The logit scale of layer i falls with i (GPT-2).
+void divide_scales(ConfigScope& scope, LayerPattern& pattern) {
+  if (!read_division_by_layer(scope).value) return;
+  std::int64_t count = 0;
+  for (LayerTraits& layer : pattern.layers) layer.scale_divisor = ++count;
+}
+
+void add_input(const StackFacts& facts, InputStage input, std::string_view prefix, TextStack& result) {
+  result.stack.input = std::move(input.schemes);
+  for (FieldSource& source : input.sources) {
+    result.sources.push_back({fmt::format(FMT_COMPILE("{}/{}"), prefix, source.field), std::move(source.from)});
+  }
   if (!facts.scheme.table) return;
   result.stack.input.push_back(*facts.scheme.table);
   result.sources.push_back({fmt::format(FMT_COMPILE("{}/input/0"), prefix), facts.scheme.from});
@@ -259,31 +333,31 @@ void add_input(const StackFacts& facts, std::string_view prefix, TextStack& resu
 }  // namespace
 
 TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
-  TextStack result{.stack = {.name = "decoder", .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
+  TextStack result{.stack = {.name = {}, .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
   const Sourced<std::int64_t> layers = read_layer_count(scope);
-  LayerPattern pattern = read_layer_pattern(scope, layers.value);
-  std::vector<AttentionShape> shapes = read_layer_sizes(scope, pattern);
-  std::optional<Indexer> indexer = read_indexer(scope, pattern);
-  Sourced<std::int64_t> trained_length = read_trained_length(scope);
-  SchemeChoice scheme = read_scheme(scope, shapes.front().heads.value, trained_length.value);
-  if (!scheme.rotates) let_rest(pattern, scheme.from);
-  LayerScores scores = read_layer_scores(scope, shapes);
-  LayerMasks masks = read_layer_masks(scope, pattern, trained_length);
-  StackFacts facts{.shapes = std::move(shapes),
-                   .pattern = std::move(pattern),
-                   .scores = std::move(scores),
-                   .masks = std::move(masks),
-                   .indexer = std::move(indexer),
-                   .selection = read_selection(scope),
-                   .trained_length = std::move(trained_length),
-                   .scheme = std::move(scheme),
-                   .query_scale = {}};
+  StackFacts facts;
+  facts.pattern = read_layer_pattern(scope, layers.value);
+  facts.shapes = read_layer_sizes(scope, facts.pattern);
+  facts.indexer = read_indexer(scope, facts.pattern);
+  facts.selection = read_selection(scope);
+  const Sourced<std::int64_t>& heads = facts.shapes.front().heads;
+  facts.trained_length = read_trained_length(scope);
+  facts.scheme = read_scheme(scope, heads.value, facts.trained_length.value);
+  if (!facts.scheme.rotates) let_rest(facts.pattern, facts.scheme.from);
+  divide_scales(scope, facts.pattern);
+  InputStage input{{}, {}, facts.trained_length};
+  if (facts.scheme.input) input = read_input_stage(scope, facts.trained_length);
+  facts.trained_length = input.length;
+  facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
+  if (facts.scheme.score) facts.terms = read_score_terms(scope, heads, facts.masks.kind, facts.trained_length);
+  facts.scores = read_layer_scores(scope, facts.shapes, facts.terms.parts);
   result.known = has_known_layout(scope, facts.shapes.front()) && is_decided(scope) && facts.scheme.known;
   RopeDicts dicts(scope);
   facts.query_scale = read_query_scale(dicts, facts.trained_length);
   if (scope.reader().failed()) return result;
-  add_input(facts, prefix, result);
-  result.sources.push_back({"/trained_length", facts.trained_length.from});
+
+  result.stack.name = facts.masks.turned_causal ? "decoder" : scope.stack().name;
+  add_input(facts, std::move(input), prefix, result);
   result.sources.push_back({fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from});
   fill_layers(scope, dicts, facts, prefix, result);
   dicts.warn_unknown();

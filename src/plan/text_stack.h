@@ -1,4 +1,4 @@
-// The stack of a text decoder: every layer's plan, from one object of the config.
+// A stack that reads text, decoder or encoder: every layer's plan, from one object of the config.
 #pragma once
 
 #include <vector>

@@ -1,0 +1,69 @@
+#include "plan/chunk_masks.h"
+
+#include <fmt/compile.h>
+
+#include <string>
+#include <string_view>
+
+namespace posenc::plan {
+namespace {
+
+constexpr Bounds kLengths{1, kMaxPosition};
+constexpr Bounds kCounts{0, kMaxPosition};
+
+std::string neighbours(std::int64_t count, std::string_view side) {
+  if (count == 0) return {};
+  if (count == 1) return fmt::format(FMT_COMPILE(" and the one {}"), side);
+  return fmt::format(FMT_COMPILE(" and the {} {}"), count, side);
+}
+
+// 128, or [64, 128] for 64 x 128; null: found from the length when the model runs.
+std::string buckets(ConfigScope& scope) {
+  const auto place = scope.find(keys::kHashBuckets);
+  if (!place) return "LSH buckets by length";
+  if (place->value.kind() == io::JsonKind::number) {
+    return fmt::format(FMT_COMPILE("{} LSH buckets"), scope.reader().integer(*place, kLengths).value_or(1));
+  }
+  std::string text = "LSH buckets ";
+  std::string_view between;
+  for (const io::JsonValue& entry : scope.reader().list(*place).value_or(std::vector<io::JsonValue>{})) {
+    const std::int64_t count = scope.reader().integer({entry, entry.pointer()}, kLengths).value_or(1);
+    text += fmt::format(FMT_COMPILE("{}{}"), between, count);
+    between = " x ";
+  }
+  return text;
+}
+
+std::string chunks(std::int64_t length, std::int64_t before, std::int64_t after) {
+  return fmt::format(FMT_COMPILE("{}{}{}"), length, neighbours(before, "before"), neighbours(after, "after"));
+}
+
+Sourced<Mask> nearby(ConfigScope& scope, std::string_view kind) {
+  const Sourced<std::int64_t> length = scope.required_integer(keys::kLocalChunk, kLengths);
+  const std::int64_t before = scope.required_integer(keys::kLocalBefore, kCounts).value;
+  const std::int64_t after = scope.required_integer(keys::kLocalAfter, kCounts).value;
+  Mask mask{.kind = MaskKind::sparse};
+  mask.detail = fmt::format(FMT_COMPILE("{}own chunk of {}"), kind, chunks(length.value, before, after));
+  return {std::move(mask), length.from};
+}
+
+Sourced<Mask> hashed(ConfigScope& scope, std::string_view kind) {
+  const Sourced<std::int64_t> length = scope.required_integer(keys::kHashChunk, kLengths);
+  const std::int64_t before = scope.required_integer(keys::kHashBefore, kCounts).value;
+  const std::int64_t after = scope.required_integer(keys::kHashAfter, kCounts).value;
+  const std::int64_t hashes = scope.required_integer(keys::kHashes, kLengths).value;
+  Mask mask{.kind = MaskKind::sparse};
+  mask.detail =
+      fmt::format(FMT_COMPILE("{}{}, {} {}, chunks of {}, a token sees itself only when alone"), kind, buckets(scope),
+                  hashes, hashes == 1 ? "hash" : "hashes", chunks(length.value, before, after));
+  return {std::move(mask), length.from};
+}
+
+}  // namespace
+
+Sourced<Mask> read_chunk_mask(ConfigScope& scope, LayerType type, bool causal) {
+  const std::string_view kind = causal ? "causal, " : "";
+  return type == LayerType::hashed_chunks ? hashed(scope, kind) : nearby(scope, kind);
+}
+
+}  // namespace posenc::plan

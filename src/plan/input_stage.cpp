@@ -1,0 +1,158 @@
+#include "plan/input_stage.h"
+
+#include <fmt/compile.h>
+
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace posenc::plan {
+namespace {
+
+constexpr std::size_t kMaxAxes = 8;
+
+// Reads the fields of one scheme and remembers where each came from.
+class InputFields {
+ public:
+  explicit InputFields(ConfigScope& scope) : scope_(scope), rule_(scope.stack().input) {}
+
+  std::int64_t offset() {
+    if (!rule_.offset_after_padding) {
+      note("offset", family_default(scope_.family()));
+      return rule_.offset;
+    }
+    const Sourced<std::int64_t> padding = scope_.required_integer(keys::kPadding, {0, kMaxPosition});
+    note("offset", padding.from);
+    return padding.value + 1;
+  }
+
+  std::optional<std::int64_t> token_types() {
+    if (!rule_.token_types) return {};
+    const Setting<std::int64_t> types = scope_.integer(keys::kTokenTypes, {0, kMaxPosition});
+    note("token_types", types.from);
+    return types.value.value_or(0) > 0 ? types.value : std::nullopt;
+  }
+
+  double multiplier() {
+    if (!rule_.scaled) {
+      note("embedding_multiplier", family_default(scope_.family()));
+      return 1;
+    }
+    const Setting<bool> scaled = scope_.flag(keys::kScaleEmbedding);
+    note("embedding_multiplier", scaled.from);
+    if (!scaled.value.value_or(false)) return 1;
+    return std::sqrt(static_cast<double>(scope_.required_integer(keys::kHidden, {1, kMaxHiddenSize}).value));
+  }
+
+  void note(std::string_view field, std::string from) {
+    sources_.push_back({fmt::format(FMT_COMPILE("input/0/{}"), field), std::move(from)});
+  }
+
+  std::vector<FieldSource> take() { return std::move(sources_); }
+
+ private:
+  ConfigScope& scope_;
+  const InputRule& rule_;
+  std::vector<FieldSource> sources_;
+};
+
+// Rows of the table, and with them how many tokens find one.
+std::optional<std::int64_t> read_rows(ConfigScope& scope, InputFields& fields, std::int64_t offset,
+                                      Sourced<std::int64_t>& length) {
+  const Rows rule = scope.stack().input.rows;
+  fields.note("positions", length.from);
+  if (rule == Rows::unlimited) return {};
+  if (rule == Rows::beside) return length.value + offset;
+  const std::int64_t rows = length.value;
+  if (rows > offset) {
+    length.value = rows - offset;
+  } else if (const auto place = scope.peek(keys::kLength)) {
+    scope.reader().fail(*place, ErrorKind::out_of_range,
+                        fmt::format(FMT_COMPILE("more rows than the {} before the first token"), offset));
+  }
+  return rows;
+}
+
+InputStage learned(ConfigScope& scope, Sourced<std::int64_t> length) {
+  InputFields fields(scope);
+  LearnedInput table;
+  table.offset = fields.offset();
+  table.positions = read_rows(scope, fields, table.offset, length).value_or(1);
+  table.token_types = fields.token_types();
+  table.embedding_multiplier = fields.multiplier();
+  return {{table}, fields.take(), std::move(length)};
+}
+
+InputStage sinusoidal(ConfigScope& scope, Sourced<std::int64_t> length) {
+  InputFields fields(scope);
+  SinusoidalInput sines;
+  sines.convention = scope.stack().input.convention;
+  fields.note("convention", family_default(scope.family()));
+  sines.offset = fields.offset();
+  sines.positions = read_rows(scope, fields, sines.offset, length);
+  sines.embedding_multiplier = fields.multiplier();
+  return {{sines}, fields.take(), std::move(length)};
+}
+
+std::vector<std::int64_t> axis_sizes(ConfigScope& scope, InputFields& fields, const Key& key, std::string_view field) {
+  const auto place = scope.find(key);
+  if (!place) {
+    scope.fail_missing(key);
+    return {};
+  }
+  fields.note(field, place->from);
+  const auto entries = scope.reader().list(*place);
+  if (!entries) return {};
+  if (entries->empty() || entries->size() > kMaxAxes) {
+    scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("1 to {} axes"), kMaxAxes));
+    return {};
+  }
+  std::vector<std::int64_t> sizes;
+  for (const io::JsonValue& entry : *entries) {
+    sizes.push_back(scope.reader().integer({entry, entry.pointer()}, {1, kMaxHiddenSize}).value_or(1));
+  }
+  return sizes;
+}
+
+// The axes' rows stand side by side, so that their channels add up to the hidden size.
+InputStage axial(ConfigScope& scope, Sourced<std::int64_t> length) {
+  InputFields fields(scope);
+  AxialInput table{.shape = axis_sizes(scope, fields, keys::kAxialShape, "shape"),
+                   .combine = AxialCombine::concatenate,
+                   .dims = axis_sizes(scope, fields, keys::kAxialDims, "dims")};
+  fields.note("combine", family_default(scope.family()));
+  const auto place = scope.peek(keys::kAxialDims);
+  const std::int64_t hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize}).value;
+  if (scope.reader().failed() || !place) return {{}, {}, std::move(length)};
+  const std::int64_t channels = std::accumulate(table.dims.begin(), table.dims.end(), std::int64_t{0});
+  if (table.dims.size() != table.shape.size()) {
+    scope.reader().fail(*place, ErrorKind::length_mismatch,
+                        fmt::format(FMT_COMPILE("{} entries, one for each axis"), table.shape.size()));
+  } else if (channels != hidden) {
+    scope.reader().fail(*place, ErrorKind::out_of_range,
+                        fmt::format(FMT_COMPILE("channels that add up to the {} of the embedding"), hidden),
+                        fmt::format(FMT_COMPILE("they add up to {}"), channels));
+  }
+  return {{std::move(table)}, fields.take(), std::move(length)};
+}
+
+}  // namespace
+
+InputStage read_input_stage(ConfigScope& scope, Sourced<std::int64_t> trained_length) {
+  const InputRule& rule = scope.stack().input;
+  InputKind kind = rule.kind;
+  if (rule.present_if != nullptr && !scope.flag(*rule.present_if).value.value_or(true)) kind = InputKind::none;
+  if (rule.learned_unless != nullptr && !scope.flag(*rule.learned_unless).value.value_or(true)) {
+    kind = InputKind::learned;
+  }
+  switch (kind) {
+    case InputKind::none: break;
+    case InputKind::learned: return learned(scope, std::move(trained_length));
+    case InputKind::sinusoidal: return sinusoidal(scope, std::move(trained_length));
+    case InputKind::axial: return axial(scope, std::move(trained_length));
+  }
+  return {{}, {}, std::move(trained_length)};
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,52 @@
+#include "plan/mask_kind.h"
+
+namespace posenc::plan {
+namespace {
+
+// A flag, or XLNet's attn_type: "bi" or "uni".
+bool means_causal(ConfigScope& scope, const Place& place) {
+  if (place.value.kind() != io::JsonKind::string) return scope.reader().boolean(place).value_or(false);
+  const auto text = scope.reader().string(place);
+  if (text != "uni" && text != "bi") scope.reader().fail(place, ErrorKind::out_of_range, "\"bi\" or \"uni\"");
+  return text == "uni";
+}
+
+// transformers makes any decoder look both ways when is_causal is false.
+void read_is_causal(ConfigScope& scope, StackMask& mask) {
+  const Setting<bool> causal = scope.flag(keys::kIsCausal);
+  if (causal.value) mask.kind = {*causal.value ? MaskKind::causal : MaskKind::bidirectional, causal.from};
+}
+
+void read_evenness(ConfigScope& scope, const Key& key, StackMask& mask) {
+  const Setting<bool> even = scope.flag(key);
+  if (!even.value.value_or(false)) return;
+  mask.kind = {MaskKind::sparse, even.from};
+  mask.detail = "causal, every token sees as many keys as the others";
+}
+
+}  // namespace
+
+StackMask read_stack_mask(ConfigScope& scope) {
+  const MaskRule& rule = scope.stack().mask;
+  StackMask mask{.kind = {rule.kind, family_default(scope.family())}, .detail = std::string(rule.detail)};
+  if (rule.prefix_if != nullptr) {
+    const Setting<bool> prefix = scope.flag(*rule.prefix_if);
+    if (prefix.value.value_or(false)) {
+      mask.kind = {MaskKind::prefix, prefix.from};
+      mask.detail = "the prompt sees itself both ways, what follows is causal";
+      return mask;
+    }
+  }
+  if (rule.causal_if != nullptr) {
+    const auto place = scope.find(*rule.causal_if);
+    if (!place) return mask;
+    mask.turned_causal = means_causal(scope, *place);
+    mask.kind = {mask.turned_causal ? MaskKind::causal : rule.kind, place->from};
+    if (mask.turned_causal && rule.evenly_if != nullptr) read_evenness(scope, *rule.evenly_if, mask);
+    return mask;
+  }
+  if (rule.kind == MaskKind::causal) read_is_causal(scope, mask);
+  return mask;
+}
+
+}  // namespace posenc::plan

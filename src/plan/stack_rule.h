@@ -1,0 +1,79 @@
+// One stack that a family's class builds from an object of the config, as data: what is added to its embeddings and to
+// its scores, what its tokens see, and the names of its own keys where two stacks share the object.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "plan/config_keys.h"
+#include "posenc/plan.h"
+
+namespace posenc::plan {
+
+// ---- what is added to embeddings ----
+
+enum class InputKind : std::uint8_t { none, learned, sinusoidal, axial };
+
+// What the length key counts.
+enum class Rows : std::uint8_t {
+  counted,    // rows: there are fewer tokens than rows, by the offset (RoBERTa)
+  beside,     // tokens: there are more rows than tokens, by the offset (OPT, BART)
+  unlimited,  // tokens of training: the table is made as long as is asked for (M2M-100)
+};
+
+struct InputRule {
+  InputKind kind = InputKind::none;
+  SinusoidConvention convention = SinusoidConvention::paper;
+  std::int64_t offset = 0;
+  bool offset_after_padding = false;  // pad_token_id + 1 instead
+  Rows rows = Rows::counted;
+  bool token_types = false;             // type_vocab_size
+  bool scaled = false;                  // scale_embedding: the embedding is multiplied by sqrt(hidden size)
+  const Key* present_if = nullptr;      // a flag; false: nothing is added
+  const Key* learned_unless = nullptr;  // a flag; false: a learned table stands for `kind`
+};
+
+// ---- what is added to scores ----
+
+enum class ScoreKind : std::uint8_t { none, alibi, t5, xlnet, deberta };
+
+struct ScoreRule {
+  ScoreKind kind = ScoreKind::none;
+  bool table_per_layer = false;     // T5: each layer has its own (UMT5)
+  std::int64_t fixed_distance = 0;  // T5: the class has this number in place of relative_attention_max_distance
+  bool buckets = false;             // DeBERTa: v2 and v3
+};
+
+// ---- what tokens see ----
+
+struct MaskRule {
+  MaskKind kind = MaskKind::causal;
+  std::string_view detail{};
+  const Key* causal_if = nullptr;  // a flag, or XLNet's "uni"
+  const Key* evenly_if = nullptr;  // a flag, where causal: each token sees as many keys as the others (XLNet)
+  const Key* prefix_if = nullptr;  // a flag
+  bool window_spans_both = false;  // the window counts both sides together
+};
+
+// ---- the stack ----
+
+enum class CrossAttention : std::uint8_t { none, every_block, by_flag };  // add_cross_attention
+
+// The names under which this stack's class reads a key, in place of Key::names; none: it does not read it.
+struct OwnKey {
+  const Key* key = nullptr;
+  Names names{};
+  Names otherwise{};  // where none of `names` is there, neither in the file nor in the class
+};
+
+struct StackRule {
+  std::string_view name = "decoder";
+  MaskRule mask = {};
+  InputRule input = {};
+  ScoreRule score = {};
+  CrossAttention cross = CrossAttention::none;
+  std::span<const OwnKey> own_keys = {};
+};
+
+}  // namespace posenc::plan
