@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace posenc::plan {
@@ -51,6 +52,15 @@ void judge_layout_key(RopeKeys& keys, AxisLayout layout) {
       {place->from});
 }
 
+void fail_without_sections(RopeKeys& keys, const std::vector<std::int64_t>& sections, std::int64_t pairs) {
+  if (keys.reader().failed()) return;
+  FileError error = keys.scope().object().error(
+      ErrorKind::missing_key, fmt::format(FMT_COMPILE("{}: pairs of each axis"), kSections),
+      fmt::format(FMT_COMPILE("{} pairs turn, and the class deals out {}"), pairs, fmt::join(sections, " + ")));
+  error.got = "none";
+  keys.reader().fail(std::move(error));
+}
+
 }  // namespace
 
 AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
@@ -61,11 +71,12 @@ AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
   const auto place = keys.find(kSections);
   if (place) {
     keys.note("axis_of_pair", *place);
-    return axis_map(rule->layout, given_sections(keys, *place, dim / 2));
+    const std::vector<std::int64_t> sections = given_sections(keys, *place, dim / 2);
+    return sections.empty() ? AxisMap{} : axis_map(rule->layout, sections);
   }
   const std::vector<std::int64_t> sections(rule->sections.begin(), rule->sections.end());
   if (std::accumulate(sections.begin(), sections.end(), std::int64_t{0}) != dim / 2) {
-    keys.fail_missing(kSections);
+    fail_without_sections(keys, sections, dim / 2);
     return {};
   }
   keys.note("axis_of_pair", fmt::format(FMT_COMPILE("default: {} [{}] of the {} family"), kSections,

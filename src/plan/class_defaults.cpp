@@ -199,6 +199,7 @@ constexpr ClassDefault kClassDefaults[] = {
     {"deepseek_v4", "DeepseekV4Config", "num_attention_heads", "64"},
     {"deepseek_v4", "DeepseekV4Config", "num_hidden_layers", "43"},
     {"deepseek_v4", "DeepseekV4Config", "num_key_value_heads", "1"},
+    {"deepseek_v4", "DeepseekV4Config", "partial_rotary_factor", "0.125"},
     {"deepseek_v4", "DeepseekV4Config", "rope_theta", "10000.0"},
     {"deepseek_v4", "DeepseekV4Config", "sliding_window", "128"},
     {"distilbert", "DistilBertConfig", "dim", "768"},

@@ -59,7 +59,7 @@ constexpr Family kFamilies[] = {
     {.name = "minicpm3", .model_types = kMinicpm3, .class_stems = kMinicpm3Class, .pairing = kHalf,
      .latent = true, .misleading_keys = kNoPartialFactor},
     {.name = "minimax_m3", .model_types = kMinimaxM3, .class_stems = kMinimaxM3Class, .pairing = kHalf,
-     .width = Width::partial_factor, .indexer = IndexerRule{IndexedLayers::marked, kHalf},
+     .width = Width::factor_or_dim, .indexer = IndexerRule{IndexedLayers::marked, kHalf},
      .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "unlimited_ocr", .model_types = kUnlimitedOcr, .class_stems = kUnlimitedOcrClass, .pairing = kHalf,
      .windows = Windows::every_layer, .keeps_prompt = true, .misleading_keys = kNoPartialFactor},

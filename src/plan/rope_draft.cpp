@@ -61,7 +61,8 @@ Sourced<std::int64_t> listed_channels(RopeKeys& keys, const AttentionShape& shap
 
 Sourced<std::int64_t> part_or_listed(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape) {
   const bool by_dim = !keys.peek("partial_rotary_factor") && !keys.scope().peek(keys::kPartialFactor);
-  return by_dim && keys.scope().peek(keys::kRotaryDim) ? listed_channels(keys, shape) : part_of_head(keys, layer, shape);
+  return by_dim && keys.scope().peek(keys::kRotaryDim) ? listed_channels(keys, shape)
+                                                       : part_of_head(keys, layer, shape);
 }
 
 // An even number of channels, or an error.
@@ -93,27 +94,35 @@ double read_ratio_base(RopeKeys& keys) {
   return kChatglmBase * ratio.value;
 }
 
-const Key& base_key(RopeKeys& keys, const LayerTraits& layer) {
-  if (layer.compression > 0) return keys::kCompressedBase;
-  const bool own = keys.scope().family().ropes_per_type && layer.type != LayerType::full;
-  return own && keys.scope().peek(keys::kLocalBase) ? keys::kLocalBase : keys::kBase;
+// Layers with a window may have a key of their own; else what a dictionary says of them beats the key of all.
+std::optional<Place> find_local_base(RopeKeys& keys) {
+  if (keys.scope().peek(keys::kLocalBase)) return keys.find("rope_theta", keys::kLocalBase);
+  auto own = keys.find("rope_theta");
+  return own ? own : keys.scope().find(keys::kBase);
+}
+
+std::optional<Place> find_base(RopeKeys& keys, const LayerTraits& layer) {
+  const Family& family = keys.scope().family();
+  if (family.base == BaseRule::class_own) return keys.scope().class_default(keys::kBase);
+  if (layer.compression > 0) return keys.find("rope_theta", keys::kCompressedBase);
+  if (family.ropes_per_type && layer.type != LayerType::full) return find_local_base(keys);
+  return keys.find("rope_theta", keys::kBase);
 }
 
 double read_base(RopeKeys& keys, const LayerTraits& layer) {
   const Family& family = keys.scope().family();
   if (family.base == BaseRule::ratio) return read_ratio_base(keys);
-  const Key& key = base_key(keys, layer);
-  auto place = family.base == BaseRule::class_own ? keys.scope().class_default(key) : keys.find("rope_theta", key);
+  auto place = find_base(keys, layer);
   if (place && family.rope_lists) place = entry_of_layer(keys.scope(), *place, layer.list_entry, keys.layers());
   if (!place) {
-    keys.fail_missing(key.name());
+    keys.fail_missing(keys::kBase.name());
     return kChatglmBase;
   }
   keys.note("base", *place);
-  if (!place->in_file && family.differing_default && family.differing_default->key == key.name()) {
+  if (!place->in_file && family.differing_default && family.differing_default->key == keys::kBase.name()) {
     keys.reader().warn("default-differs",
                        fmt::format(FMT_COMPILE("{} is not given; the class says {}, published checkpoints carry {}."),
-                                   key.name(), shown(place->value), family.differing_default->published),
+                                   keys::kBase.name(), shown(place->value), family.differing_default->published),
                        {});
   }
   return keys.reader().number(*place).value_or(kChatglmBase);

@@ -163,11 +163,18 @@ constexpr FamilyConfig kConfigs[] = {
 
 }  // namespace
 
-std::span<const FamilyConfig> family_configs() { return kConfigs; }
+std::span<const FamilyConfig> rotary_configs() { return kConfigs; }
+
+std::vector<FamilyConfig> family_configs() {
+  std::vector<FamilyConfig> all;
+  for (const auto configs : {rotary_configs(), latent_configs()}) all.insert(all.end(), configs.begin(), configs.end());
+  return all;
+}
 
 std::string_view family_config(std::string_view id) {
-  const auto config = std::ranges::find(kConfigs, id, &FamilyConfig::id);
-  if (config != std::ranges::end(kConfigs)) return config->text;
+  for (const FamilyConfig& config : family_configs()) {
+    if (config.id == id) return config.text;
+  }
   ADD_FAILURE() << "no config of " << id;
   return {};
 }

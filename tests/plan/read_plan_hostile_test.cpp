@@ -214,7 +214,7 @@ const Row kRows[] = {
     {"10^9 layers", R"({"model_type": "llama",
 
        "num_hidden_layers": 1000000000})",
-     ErrorKind::out_of_range, "/num_hidden_layers", "1024"},
+     ErrorKind::out_of_range, "/num_hidden_layers", "768"},
     {"10^9 channels", R"({"model_type": "llama", "num_hidden_layers": 2,
 
        "head_dim": 1000000000})",

@@ -41,6 +41,13 @@ std::string longrope(std::int64_t layers, std::int64_t pairs) {
          factors + R"(, "long_factor": )" + factors + "}}";
 }
 
+// Every layer turns by a base of its own.
+std::string step_with_own_rotations() {
+  std::string bases = "1";
+  for (std::int64_t i = 1; i < plan::kMaxLayers; ++i) bases += "," + std::to_string(i + 1);
+  return deep("step3p5", "\"rope_theta\": [" + bases + "]");
+}
+
 TEST(ReadPlanLimits, stays_within_the_bound) {
   struct Row {
     std::string id;
@@ -54,6 +61,11 @@ TEST(ReadPlanLimits, stays_within_the_bound) {
       {"gpt-oss", deep("gpt_oss", R"("x": 0)")},
       {"deepseek", deep("deepseek_v3",
                         R"("rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 64})")},
+      {"indexers", deep("deepseek_v32", R"("x": 0)")},
+      {"keys made of several tokens", deep("deepseek_v4", R"("rope_scaling": {"type": "linear", "factor": 2})")},
+      {"choices reused", deep("glm_moe_dsa", R"("index_topk_freq": 2)")},
+      {"axes", deep("qwen2_vl", R"("head_dim": 64, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]})")},
+      {"a rotation for each layer", step_with_own_rotations()},
       {"long lists, many layers", longrope(plan::kMaxLayers, plan::kMaxListEntries / plan::kMaxLayers / 2)},
       {"longer lists, few layers", longrope(4, plan::kMaxListEntries / 8)},
       {"many ignored keys", "{\"model_type\": \"llama\"" + repeated(",\"a\":1", many) + "}"},
