@@ -255,10 +255,10 @@ def defaults_of(cls):
     for key, value in fallbacks(cls).items():
         if values.get(key) is None:
             values[key] = value
-    if nested := cls.sub_configs.get("attn_config"):
-        values |= {key: value for key, value in defaults_of(nested).items() if values.get(key) is None}
     if values.get("partial_rotary_factor") is None:
         values["partial_rotary_factor"] = getattr(cls, "default_partial_rotary_factor", None)
+    if nested := cls.sub_configs.get("attn_config"):
+        values |= {key: value for key, value in defaults_of(nested).items() if values.get(key) is None}
     parameters = values.get("rope_parameters")
     if parameters and all(isinstance(value, dict) for value in parameters.values()):
         del values["rope_theta"]  # each kind of layer has its own

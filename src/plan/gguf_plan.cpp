@@ -183,11 +183,14 @@ void warn_of_notes(const io::GgufHeader& header, std::vector<Warning>& warnings)
   for (const io::GgufNote& note : header.notes) warnings.push_back({note.code, note.message, {note.key}});
 }
 
-void warn_unknown_architecture(const std::string& architecture, Plan& plan) {
-  plan.warnings.push_back(
-      {"unknown-family",
-       fmt::format(FMT_COMPILE("{} is not an architecture that is known here; nothing was read."), architecture),
-       {std::string(kArchitecture)}});
+// Nothing of the model's own keys was read.
+Plan without_stacks(Plan plan, const io::GgufHeader& header, std::string_view code, std::string message) {
+  plan.warnings.push_back({std::string(code), std::move(message), {std::string(kArchitecture)}});
+  const std::string prefix = plan.model_type + ".";
+  for (const io::GgufValue& value : header.values) {
+    if (value.key.starts_with(prefix)) plan.ignored_keys.push_back(value.key);
+  }
+  return plan;
 }
 
 }  // namespace
@@ -208,14 +211,13 @@ Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOpti
   warn_of_notes(*header, plan.warnings);
   const GgufArchitecture* row = find_gguf_architecture(*architecture);
   if (row == nullptr) {
-    warn_unknown_architecture(*architecture, plan);
-    return plan;
+    return without_stacks(
+        std::move(plan), *header, "unknown-family",
+        fmt::format(FMT_COMPILE("{} is not an architecture that is known here; nothing was read."), *architecture));
   }
   if (!row->undecided.empty()) {
-    plan.warnings.push_back({"unread-fact",
-                             fmt::format(FMT_COMPILE("{}: not decided here: {}."), row->name, row->undecided),
-                             {std::string(kArchitecture)}});
-    return plan;
+    return without_stacks(std::move(plan), *header, "unread-fact",
+                          fmt::format(FMT_COMPILE("{}: not decided here: {}."), row->name, row->undecided));
   }
   const Result<GgufFactors> factors = read_gguf_factors(cursor, *header);
   if (!factors) return factors.error();

@@ -56,7 +56,8 @@ const io::GgufValue* GgufScope::read(std::string_view name) {
 std::optional<std::int64_t> GgufScope::as_integer(const io::GgufValue& value, const io::GgufNumber& number,
                                                   Bounds bounds) {
   const GgufType type = value.type == GgufType::array ? value.element : value.type;
-  if (!is_integer(type) && !(value.type == GgufType::array && type == GgufType::boolean)) {
+  const bool flags = value.type == GgufType::array && type == GgufType::boolean && bounds.high == 1;
+  if (!is_integer(type) && !flags) {
     fail_at(value, ErrorKind::type, "an integer",
             fmt::format(FMT_COMPILE("{} of type {}"), shown(value), io::name(type)));
     return {};

@@ -50,6 +50,9 @@ TEST(FileError, MessageLeavesOutWhatIsNotKnown) {
   FileError error = full();
   error.line = error.column = -1;
   EXPECT_EQ(error.message(),
+            "config.json: byte 70: /rope_scaling/factor: expected a number above 0, got -2 (a factor stretches)");
+  error.offset = -1;
+  EXPECT_EQ(error.message(),
             "config.json: /rope_scaling/factor: expected a number above 0, got -2 (a factor stretches)");
   error.path.clear();
   error.detail.clear();

@@ -74,7 +74,7 @@ class Malformed(tool.ToolTest):
         "a negative factor": (small(rope_scaling={"rope_type": "linear", "factor": -2}), "/rope_scaling/factor"),
         "an unknown rule": (small(rope_scaling={"rope_type": "yarm", "factor": 2}), "yarm"),
         "a key twice": (small()[:-2] + b', "rope_theta": 5}', "rope_theta"),
-        "a GGUF": (b"GGUF\x03\x00\x00\x00" + bytes(64), "GGUF"),
+        "an empty GGUF": (b"GGUF\x03\x00\x00\x00" + bytes(64), "general.architecture"),
         "a zip": (b"PK\x03\x04" + bytes(64), "zip"),
         "gzip": (b"\x1f\x8b\x08" + bytes(64), "gzip"),
         "a web page": (b"<!DOCTYPE html><html></html>", "HTML"),

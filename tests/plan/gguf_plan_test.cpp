@@ -64,10 +64,11 @@ TEST(GgufPlan, NamesTheKeyOfEachValueAndWhatItDidNotRead) {
 }
 
 TEST(GgufPlan, OfAnUnknownArchitectureIsNotKnown) {
-  const Plan plan = gguf_plan(GgufBuilder().text("general.architecture", "nobodys"));
+  const Plan plan = gguf_plan(GgufBuilder().text("general.architecture", "nobodys").u32("nobodys.x", 1));
   EXPECT_FALSE(plan.known);
   EXPECT_EQ(plan.model_type, "nobodys");
   EXPECT_THAT(codes(plan), ElementsAre("unknown-family"));
+  EXPECT_THAT(plan.ignored_keys, ElementsAre("nobodys.x"));
   EXPECT_THAT(plan.stacks, IsEmpty());
 }
 
