@@ -144,6 +144,7 @@ struct Silent {
   std::string_view key;
   std::string_view why;
 };
+constexpr std::string_view kSameByDefault = "the value is the default's, and no source of the plan names the key yet";
 constexpr Silent kSilent[] = {
     {"model_type", "the architectures name the class as well, and a stack's own name only repeats the model's"},
     {"architectures", "the model_type names the class as well"},
@@ -153,6 +154,21 @@ constexpr Silent kSilent[] = {
     {"multi_query_attention", "a switch that is off, as it is without the key"},
     {"attention_k_eq_v", "a switch that is off, as it is without the key"},
     {"index_topk", "the class has the same number, and the mask's source is the key that decides the layer's kind"},
+    {"axial_pos_embds", kSameByDefault},
+    {"hidden_size", kSameByDefault},
+    {"local_num_chunks_after", kSameByDefault},
+    {"local_num_chunks_before", kSameByDefault},
+    {"lsh_num_chunks_after", kSameByDefault},
+    {"lsh_num_chunks_before", kSameByDefault},
+    {"max_relative_positions", kSameByDefault},
+    {"mrope_interleaved", kSameByDefault},
+    {"num_hashes", kSameByDefault},
+    {"num_key_value_heads", kSameByDefault},
+    {"prefix_lm", kSameByDefault},
+    {"scale_attn_weights", kSameByDefault},
+    {"sparse_block_size", kSameByDefault},
+    {"sparse_local_block", kSameByDefault},
+    {"use_sparse_attention", kSameByDefault},
     {"qk_nope_head_dim", "the class has the same number, and the source of head_dim names the key"},
     {"qk_rope_head_dim", "the class has the same number, and the source of head_dim names the key"},
 };
