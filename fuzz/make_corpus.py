@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Writes the inputs from which fuzzing starts: make_corpus.py OUT_FOLDER --plans WRITE_PLANS
+
+Everything is our own: the configs that stand in the tests of src/plan, one text for each thing that the JSON reader
+treats by itself, and plans at random, which the program WRITE_PLANS writes into a folder.
+"""
+import argparse
+import hashlib
+import json
+import pathlib
+import re
+import struct
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RAW_STRING = re.compile(r'R"\((\s*\{.*?)\)"', re.DOTALL)
+LARGEST_PLAN = 4096  # bytes; fuzz/run lets no input of this target grow beyond it
+
+JSON_TEXTS = [
+    b"{}", b"[]", b"null", b"true", b"[false, true]", b"0", b"-0.0", b"1e3", b"-12.5E-7", b"[1e400, -1e400, 1e-400]",
+    b"[9007199254740993, 9223372036854775807, 9223372036854775808, -9223372036854775808]",
+    b'[NaN, Infinity, -Infinity]', b'{"a": 1, "a": 2, "b": {"c": [], "c": {}}}', b'\xef\xbb\xbf{"mark": 1}',
+    b'"\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u00e9 \\ud83e\\udded"', '"\u00e9 \u8bcd \U0001f9ed"'.encode(), b'"\\ud800"',
+    b'"\\udc00"', b'"\xff"', b'"\xc0\x80"', b"[[[[[[[[1]]]]]]]]", b"[" * 130, b'{"a":' * 127 + b"1" + b"}" * 127,
+    b"\xff\xfe{\x00}\x00", b"\x00\x00\x00{", b" \t\r\n[ 1 , 2 ]\n ", b"[1,]", b"{'a': 1}", b'{"a" 1}', b"{} x", b"01",
+    b"[+1]", b"[.5]", b"[1.]", b"[0x10]", b"// c\n1", b"{\"a~b/c\": {\"\": [0, {\"d\": null}]}}", b"[1 2]", b"nul", b'"a',
+    b'"a\nb"', b'"\\x"', b'"\\u12"', b"-", b"1.5.5", b"\x00", b"\x1f\x8b\x08", b"PK\x03\x04", b"<!DOCTYPE html>",
+    json.dumps({f"key{i}": i for i in range(40)}).encode(), ("[" + "7" * 400 + "]").encode(),
+]
+
+# What the tests of the reader do not hold in one piece.
+ROPE_RULES = [
+    {"type": "linear", "factor": 2.0}, {"type": "dynamic", "factor": 4.0}, {"rope_type": "default"},
+    {"rope_type": "dynamic", "alpha": 1000.0, "factor": 1.0}, {"type": "mrope", "mrope_section": [2, 1, 1]},
+    {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "attention_factor": 1.25,
+     "beta_fast": 16, "beta_slow": 2, "mscale": 0.7, "mscale_all_dim": 0.8, "truncate": False},
+    {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+     "original_max_position_embeddings": 64},
+    {"rope_type": "longrope", "factor": 4.0, "original_max_position_embeddings": 64, "short_factor": [1, 1.5, 2, 2.5],
+     "long_factor": [1, 4, 8, 16], "short_mscale": 1.1, "long_mscale": 1.2},
+    {"rope_type": "proportional", "partial_rotary_factor": 0.25, "factor": 2.0},
+]
+
+
+def configs():
+    for path in sorted((ROOT / "tests/plan").glob("*.cpp")):
+        for text in RAW_STRING.findall(path.read_text(encoding="ascii")):
+            yield text.encode()
+    base = {"model_type": "llama", "head_dim": 8, "num_attention_heads": 2, "num_hidden_layers": 2,
+            "max_position_embeddings": 128, "rope_theta": 10000.0}
+    for rule in ROPE_RULES:
+        yield json.dumps({**base, "rope_scaling": rule}).encode()
+        yield json.dumps({**base, "rope_parameters": {**rule, "rope_theta": 500000.0}}).encode()
+
+
+# ---- GGUF: a key is (name, type, value), an array's type is (9, element type) ----
+
+U8, I8, U16, I16, U32, I32, F32, BOOL, TEXT, ARRAY, U64, I64, F64 = range(13)
+PACKED = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", BOOL: "B", U64: "Q", I64: "q", F64: "d"}
+
+
+def gguf(keys, tensors=(), version=3, order="<", weights=b""):
+    size = "I" if version == 1 else "Q"
+
+    def text(value):
+        return struct.pack(order + size, len(value)) + value.encode()
+
+    def packed(kind, value):
+        return text(value) if kind == TEXT else struct.pack(order + PACKED[kind], value)
+
+    out = b"GGUF" + struct.pack(f"{order}I{size}{size}", version, len(tensors), len(keys))
+    for name, kind, value in keys:
+        out += text(name)
+        if isinstance(kind, tuple):
+            out += struct.pack(f"{order}II{size}", ARRAY, kind[1], len(value))
+            out += b"".join(packed(kind[1], item) for item in value)
+        else:
+            out += struct.pack(order + "I", kind) + packed(kind, value)
+    for name, shape, kind, offset in tensors:
+        out += text(name) + struct.pack(f"{order}I{len(shape)}QIQ", len(shape), *shape, kind, offset)
+    return out + bytes(-len(out) % 32) + weights if tensors else out
+
+
+def model(architecture, *more):
+    sizes = [("context_length", 2048), ("embedding_length", 64), ("block_count", 2), ("attention.head_count", 4),
+             ("attention.head_count_kv", 2), ("rope.dimension_count", 16)]
+    return [("general.architecture", TEXT, architecture)] + [
+        (f"{architecture}.{name}", U32, value) for name, value in sizes] + [
+        (f"{architecture}.{name}", kind, value) for name, kind, value in more]
+
+
+def ggufs():
+    yield gguf([])
+    yield gguf([(f"key.{kind}", kind, "text" if kind == TEXT else 1) for kind in range(13) if kind != ARRAY])
+    yield gguf([(f"list.{kind}", (ARRAY, kind), ["a", "b"] if kind == TEXT else [0, 1]) for kind in (U8, F32, TEXT, I64)])
+    yield gguf(model("llama", ("rope.freq_base", F32, 500000.0)), version=1)
+    yield gguf(model("llama", ("rope.freq_base", F32, 500000.0)), version=2)
+    yield gguf(model("llama", ("rope.freq_base", F32, 500000.0)), order=">")
+    yield gguf([("general.alignment", U32, 64), *model("llama")])
+    for architecture in ("llama", "qwen2", "gemma3", "phi3", "mpt", "gpt2", "bert", "deepseek2", "qwen2vl", "stablelm"):
+        yield gguf(model(architecture))
+    for rule in ("none", "linear", "yarn", "longrope"):
+        yield gguf(model("llama", ("rope.scaling.type", TEXT, rule), ("rope.scaling.factor", F32, 4.0),
+                         ("rope.scaling.original_context_length", U32, 512)))
+    yield gguf(model("qwen2vl", ("rope.dimension_sections", (ARRAY, I32), [4, 2, 2, 0])))
+    yield gguf(model("gemma3", ("attention.sliding_window", U32, 512), ("attention.head_count_kv", (ARRAY, U32), [2, 2])))
+    factors = struct.pack("<8f", *(1 + 0.5 * i for i in range(8)))
+    yield gguf(model("llama"), [("rope_freqs.weight", [8], 0, 0)], weights=factors)
+    yield gguf(model("phi3", ("rope.scaling.original_context_length", U32, 512)),
+               [("rope_factors_long.weight", [8], 0, 0), ("rope_factors_short.weight", [8], 0, 32)], weights=2 * factors)
+    yield gguf(model("llama"), [("half", [2, 2], 1, 0), ("odd", [32], 2, 32), ("other", [], 999, 64)], weights=bytes(96))
+
+
+def plans(writer):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([writer, folder], check=True)
+        for path in sorted(pathlib.Path(folder).iterdir()):
+            text = json.dumps(json.loads(path.read_bytes()), separators=(",", ":")).encode()
+            if len(text) <= LARGEST_PLAN:
+                yield text
+
+
+def write(folder, inputs):
+    folder.mkdir(parents=True, exist_ok=True)
+    for content in inputs:
+        (folder / hashlib.sha256(content).hexdigest()[:16]).write_bytes(content)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--plans", required=True, help="the program write_plans")
+    arguments = parser.parse_args()
+    found = list(configs())
+    write(arguments.out / "json", [*JSON_TEXTS, *found])
+    write(arguments.out / "config", found)
+    write(arguments.out / "gguf", ggufs())
+    write(arguments.out / "plan_json", plans(arguments.plans))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+#include "fuzz/plan_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fuzz/target.h"
+#include "posenc/rope.h"
+
+namespace posenc::fuzz {
+namespace {
+
+// A layer's JSON repeats its frequencies: a config of 100 bytes may claim 1024 layers of 4096 pairs. That costs what it
+// costs, but not at every execution.
+constexpr std::int64_t kMaxPairsWritten = 1024;
+constexpr std::int64_t kMaxLayersWritten = 16;
+
+template <typename Visit>
+void for_each_rotation(const Plan& plan, Visit visit) {
+  for (const Stack& stack : plan.stacks) {
+    const Rope* last = nullptr;
+    for (const LayerPlan& layer : stack.layers) {
+      for (const Rotate& rotate : layer.rotate) {
+        const Rope& scheme = rope(rotate);
+        if (last == nullptr || !(*last == scheme)) visit(scheme);
+        last = &scheme;
+      }
+    }
+  }
+}
+
+struct Size {
+  std::int64_t layers = 0;
+  std::int64_t pairs = 0;
+};
+
+Size written_size(const Plan& plan) {
+  Size size;
+  for (const Stack& stack : plan.stacks) {
+    size.layers += static_cast<std::int64_t>(stack.layers.size());
+    for (const LayerPlan& layer : stack.layers) {
+      for (const Rotate& rotate : layer.rotate) size.pairs += rope(rotate).pairs();
+    }
+  }
+  return size;
+}
+
+void must_be_finite(const Frequencies& found, std::int64_t pairs) {
+  must(static_cast<std::int64_t>(found.inv_freq.size()) == pairs, "there is a frequency per pair");
+  const auto sound = [](double value) { return std::isfinite(value) && value >= 0; };
+  must(std::all_of(found.inv_freq.begin(), found.inv_freq.end(), sound), "frequencies are finite");
+  must(std::isfinite(found.attention_factor), "an attention factor is finite");
+}
+
+bool has_frequencies(const Plan& plan) {
+  bool all = true;
+  for_each_rotation(plan, [&](const Rope& scheme) { all = all && !check(scheme, plan.length); });
+  return all;
+}
+
+}  // namespace
+
+void must_describe(const Plan& plan) {
+  const std::string text = describe(plan);
+  must(!text.empty(), "a plan has a description");
+  const auto unsafe = [](char c) { return c != '\n' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7F); };
+  must(std::none_of(text.begin(), text.end(), unsafe), "a description is safe to print");
+}
+
+// At a length that its rule does not reach, a rotation has no frequencies; check() and frequencies() agree about that.
+void must_have_frequencies(const Plan& plan) {
+  for_each_rotation(plan, [&plan](const Rope& scheme) {
+    must(!check(scheme), "a rotation that was read passes its check");
+    const bool expected = !check(scheme, plan.length);
+    bool found = true;
+    try {
+      must_be_finite(frequencies(scheme, plan.length), scheme.pairs());
+    } catch (const Error&) {
+      found = false;
+    }
+    must(found == expected, "check() says whether there are frequencies");
+  });
+}
+
+void must_round_trip(const Plan& plan) {
+  const Size size = written_size(plan);
+  if (size.layers > kMaxLayersWritten || size.pairs > kMaxPairsWritten) return;
+  if (!has_frequencies(plan)) return;
+  const Result<Plan> again = plan_from_json(to_json(plan), "plan.json");
+  must(again.ok(), "a plan's JSON can be read");
+  must(*again == plan, "a plan's JSON reads as the same plan");
+}
+
+}  // namespace posenc::fuzz
