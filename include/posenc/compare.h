@@ -56,7 +56,7 @@ struct Difference {
   std::string field;      // "rotate/0/base"
   std::string where_a;    // "/stacks/0/layers/0-31/rotate/0/base"; empty: A has no such place
   std::string where_b;
-  ComparedValue a;  // of ignored_keys, sources and warnings: what only A has
+  ComparedValue a;  // of absent_keys, ignored_keys, sources and warnings: what only A has
   ComparedValue b;
   bool operator==(const Difference&) const = default;
 };

@@ -136,6 +136,7 @@ struct Plan {
   std::optional<std::int64_t> length;          // the sequence length that length-dependent rules are asked for
   std::vector<Stack> stacks;
   std::vector<ValueSource> sources;
+  std::vector<std::string> absent_keys;   // JSON pointers: asked for and not in the file, so that a default holds
   std::vector<std::string> ignored_keys;  // JSON pointers, or GGUF's keys: present in the file, not read
   std::vector<Warning> warnings;
   bool operator==(const Plan&) const = default;

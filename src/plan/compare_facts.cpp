@@ -156,12 +156,14 @@ std::vector<Difference> stack_differences(const StackPair& stacks) {
 std::vector<Difference> plan_differences(const Plan& a, const Plan& b) {
   std::vector<Difference> out;
   for (FactDifference& found : differing(plan_facts(a), plan_facts(b))) {
-    if (found.path == "ignored_keys") continue;
+    if (found.path == "absent_keys" || found.path == "ignored_keys") continue;
     const DifferenceKind kind = kind_of_plan_fact(found.path);
     out.push_back(difference(kind, std::move(found)));
   }
   add_lists(
       "sources", a.sources, b.sources, [](const ValueSource& s) { return s.where + ": " + s.from; }, out);
+  add_lists(
+      "absent_keys", a.absent_keys, b.absent_keys, [](const std::string& key) { return key; }, out);
   add_lists(
       "ignored_keys", a.ignored_keys, b.ignored_keys, [](const std::string& key) { return key; }, out);
   add_lists(

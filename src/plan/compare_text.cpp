@@ -130,8 +130,8 @@ bool is_of_plan(const Difference& difference) {
 
 // What the lines about A and B say already; and what is of use in JSON alone.
 bool is_left_out(const Difference& difference) {
-  constexpr std::array<std::string_view, 7> kFields{"known",          "family",  "source/kind", "source/name",
-                                                    "trained_length", "sources", "ignored_keys"};
+  constexpr std::array<std::string_view, 8> kFields{"known",          "family",  "source/kind", "source/name",
+                                                    "trained_length", "sources", "absent_keys", "ignored_keys"};
   return is_of_plan(difference) && std::find(kFields.begin(), kFields.end(), difference.field) != kFields.end();
 }
 

@@ -54,6 +54,7 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
   plan.length = options.length;
   read_stacks(reader, names, plan);
   if (reader.failed()) return *reader.error();
+  plan.absent_keys = reader.absent_keys();
   plan.ignored_keys = reader.ignored_keys();
   warn_of_misspelled_keys(reader, plan.ignored_keys);
   plan.warnings = reader.take_warnings();

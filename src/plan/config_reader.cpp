@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/key_notes.h"
+
 namespace posenc::plan {
 
 using io::JsonKind;
@@ -60,6 +62,7 @@ ConfigReader::ConfigReader(const io::JsonDocument& document) : document_(documen
 std::optional<Place> ConfigReader::look(const JsonValue& object, std::string_view key) {
   if (failed()) return {};
   const auto found = value_or_error(*this, object.find(key));
+  if (found && !*found && entered_.contains(object.offset())) absent_.emplace(object.offset(), key);
   if (!found || !*found) return {};
   return Place{**found, (*found)->pointer()};
 }
@@ -68,7 +71,9 @@ void ConfigReader::mark_read(const Place& place) {
   if (place.in_file) read_.insert(place.value.offset());
 }
 
-void ConfigReader::enter(const JsonValue& object) { entered_.insert(object.offset()); }
+void ConfigReader::enter(const JsonValue& object) {
+  if (entered_.insert(object.offset()).second) entered_objects_.push_back(object);
+}
 
 std::optional<bool> ConfigReader::boolean(const Place& place) {
   if (failed()) return {};
@@ -173,6 +178,26 @@ std::vector<std::string> ConfigReader::ignored_keys() const {
     auto first = std::ranges::find(pointers, duplicate.pointer);
     if (first == pointers.end() || !seen.insert(duplicate.pointer).second) continue;
     pointers.erase(std::remove(first + 1, pointers.end(), duplicate.pointer), pointers.end());
+  }
+  return pointers;
+}
+
+std::vector<std::string> ConfigReader::absent_keys() const {
+  std::vector<std::string> pointers;
+  for (const JsonValue& object : entered_objects_) {
+    const auto is_absent = [&](std::string_view name) { return absent_.contains({object.offset(), name}); };
+    const auto is_there = [&](std::string_view name) {
+      const auto member = object.find(name);
+      return member.ok() && member->has_value();
+    };
+    const std::string prefix = object.pointer();
+    for (auto at = absent_.lower_bound({object.offset(), {}}); at != absent_.end() && at->first == object.offset();
+         ++at) {
+      const Names names = names_of_key(at->second);
+      const auto first = std::ranges::find_if(names, is_absent);  // one row for all names of a key
+      if (first == names.end() || *first != at->second || std::ranges::any_of(names, is_there)) continue;
+      pointers.push_back(fmt::format(FMT_COMPILE("{}/{}"), prefix, at->second));
+    }
   }
   return pointers;
 }

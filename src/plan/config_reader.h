@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "io/json.h"
@@ -58,6 +59,8 @@ class ConfigReader {
   // unknown_members() leaves out those that lost to another.
   std::vector<std::string> unknown_members(const io::JsonValue& object) const;
   std::vector<std::string> ignored_keys() const;  // of the whole file
+  // Pointers to what was looked for in entered objects and is not there, under any of its names: the first of them.
+  std::vector<std::string> absent_keys() const;
   std::vector<Warning> take_warnings();
 
  private:
@@ -69,6 +72,8 @@ class ConfigReader {
   Offsets read_;
   Offsets lost_;
   Offsets entered_;  // of objects
+  std::vector<io::JsonValue> entered_objects_;
+  std::set<std::pair<std::int64_t, std::string_view>> absent_;  // offset of an entered object, name
   std::optional<FileError> error_;
   std::vector<Warning> warnings_;
 };

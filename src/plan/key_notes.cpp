@@ -1,8 +1,12 @@
 #include "plan/key_notes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "plan/nearest_names.h"
@@ -215,17 +219,53 @@ constexpr KeyNote kDictionaryKeys[] = {
     {"mrope_interleaved", "whether axes take pairs in turn (true) or in blocks"},
 };
 
-template <typename Holds>
-bool any_left_out(std::span<const LeftOut> groups, Holds holds) {
-  return std::ranges::any_of(groups, [&](const LeftOut& group) { return std::ranges::any_of(group.names, holds); });
+// Every name of the tables that is read, with all names of its key; and every name that is left out.
+using Table = std::unordered_map<std::string_view, Names>;
+
+Table read_names() {
+  Table table;
+  for (const Key* key : kPositionKeys) {
+    for (std::string_view name : key->names) table.emplace(name, key->names);
+  }
+  for (const KeyNote& note : kDictionaryKeys) table.emplace(note.name, Names(&note.name, 1));
+  return table;
 }
 
-// Every name that is read.
-std::vector<std::string_view> read_names() {
-  std::vector<std::string_view> names;
-  for (const Key* key : kPositionKeys) names.insert(names.end(), key->names.begin(), key->names.end());
-  for (const KeyNote& note : kDictionaryKeys) names.push_back(note.name);
+const Table& table_of_read_names() {
+  static const Table table = read_names();
+  return table;
+}
+
+// Which letters a name has, a bit each; other characters share the bits that are left.
+std::uint32_t letters_of(std::string_view name) noexcept {
+  std::uint32_t letters = 0;
+  for (const char c : name) letters |= std::uint32_t{1} << (static_cast<unsigned char>(c) % 32U);
+  return letters;
+}
+
+struct Spelling {
+  std::string_view name;
+  std::uint32_t letters;
+};
+
+std::vector<Spelling> spellings_of_read_names() {
+  std::vector<Spelling> out;
+  for (const auto& [name, names] : table_of_read_names()) out.push_back({name, letters_of(name)});
+  std::ranges::sort(out, {}, &Spelling::name);
+  return out;
+}
+
+std::unordered_set<std::string_view> left_out_names() {
+  std::unordered_set<std::string_view> names;
+  for (const auto groups : {keys_that_mislead(), keys_of_other_things()}) {
+    for (const LeftOut& group : groups) names.insert(group.names.begin(), group.names.end());
+  }
   return names;
+}
+
+bool is_left_out(std::string_view name) {
+  static const std::unordered_set<std::string_view> names = left_out_names();
+  return names.contains(name);
 }
 
 }  // namespace
@@ -233,26 +273,29 @@ std::vector<std::string_view> read_names() {
 std::span<const Key* const> position_keys() noexcept { return kPositionKeys; }
 std::span<const KeyNote> dictionary_keys() noexcept { return kDictionaryKeys; }
 
-bool is_known_key(std::string_view name) noexcept {
-  const auto same = [&](std::string_view other) { return other == name; };
-  return std::ranges::any_of(kPositionKeys, [&](const Key* key) { return std::ranges::any_of(key->names, same); }) ||
-         std::ranges::any_of(kDictionaryKeys, same, &KeyNote::name) || any_left_out(keys_that_mislead(), same) ||
-         any_left_out(keys_of_other_things(), same);
+Names names_of_key(std::string_view name) {
+  const auto row = table_of_read_names().find(name);
+  return row == table_of_read_names().end() ? Names{} : row->second;
 }
+
+bool is_known_key(std::string_view name) { return table_of_read_names().contains(name) || is_left_out(name); }
 
 std::string_view misspelled_key(std::string_view name) {
   constexpr std::size_t kShortest = 6;  // below it, two letters make another word
   constexpr std::size_t kLetters = 2;
   if (name.size() < kShortest || is_known_key(name)) return {};
+  static const std::vector<Spelling> spellings = spellings_of_read_names();
+  const std::uint32_t letters = letters_of(name);
   std::string_view nearest;
   std::size_t fewest = kLetters + 1;
-  for (std::string_view known : read_names()) {
-    const std::size_t longer = std::max(name.size(), known.size());
-    if (known.size() < kShortest || longer - std::min(name.size(), known.size()) > kLetters) continue;
-    const std::size_t distance = edits(name, known);
+  for (const Spelling& known : spellings) {
+    const std::size_t longer = std::max(name.size(), known.name.size());
+    if (known.name.size() < kShortest || longer - std::min(name.size(), known.name.size()) > kLetters) continue;
+    if (std::popcount(letters ^ known.letters) > static_cast<int>(2 * kLetters)) continue;  // an edit changes two
+    const std::size_t distance = edits(name, known.name);
     if (distance < fewest) {
       fewest = distance;
-      nearest = known;
+      nearest = known.name;
     }
   }
   return nearest;

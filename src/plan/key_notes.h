@@ -25,8 +25,10 @@ std::span<const KeyNote> dictionary_keys() noexcept;    // of rope_parameters an
 std::span<const LeftOut> keys_that_mislead() noexcept;  // they look like position keys
 std::span<const LeftOut> keys_of_other_things() noexcept;
 
+// All names of the key that has this one; of a dictionary's key, that one name; none for other names.
+Names names_of_key(std::string_view name);
 // Whether a key of that name stands in one of the tables.
-bool is_known_key(std::string_view name) noexcept;
+bool is_known_key(std::string_view name);
 // The key that bears on positions and differs from `name` by one or two letters; empty when there is none, and for
 // names that are known themselves.
 std::string_view misspelled_key(std::string_view name);

@@ -44,6 +44,7 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
 
 void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace& place, Plan& plan) {
   reader.mark_read(sign);
+  if (!reader.integer(sign, {1, kMaxPosition})) return;
   warn_undecided(reader, sign, place.type, "a stack of which the file says no more", plan);
   plan.stacks.push_back({.name = std::string(place.type), .input = {}, .layers = {}});
 }

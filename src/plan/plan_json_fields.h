@@ -252,6 +252,7 @@ void fields(auto& v, Is<Plan> auto& s) {
   v.nullable("length", s.length, at_least(1));
   v.field("stacks", s.stacks);
   v.field("sources", s.sources);
+  v.field("absent_keys", s.absent_keys);
   v.field("ignored_keys", s.ignored_keys);
   v.field("warnings", s.warnings);
 }

@@ -26,7 +26,7 @@ constexpr const char* kPlan = R"({"schema_version": 1, "known": true, "model_typ
    "score": [{"kind": "alibi", "heads": 2, "max_bias": 8, "symmetric": false, "scaled": false}],
    "value": {"kind": "rotated", "inverse_on_output": false}, "query_scale": {"kind": "logn", "seq_length": 64}},
   {"index": 1, "kind": "none"}]}],
-"sources": {"/stacks/0/layers/0/heads": "/n_head"}, "ignored_keys": [], "warnings": []})";
+"sources": {"/stacks/0/layers/0/heads": "/n_head"}, "absent_keys": [], "ignored_keys": [], "warnings": []})";
 
 std::string changed(const std::string& from, const std::string& to) {
   std::string out = kPlan;

@@ -38,6 +38,7 @@ Plan llama() {
   plan.trained_length = 131072;
   plan.stacks.push_back({"decoder", {}, {layer, mamba}});
   plan.sources.push_back({"/stacks/0/layers/0/rotate/0/base", "/rope_theta"});
+  plan.absent_keys.push_back("/head_dim");
   plan.ignored_keys.push_back("/vocab_size");
   plan.warnings.push_back({"precedence", "two values", {"/rope_theta"}});
   return plan;
@@ -106,6 +107,7 @@ TEST(PlanJson, follows_the_contract) {
   "sources": {
     "/stacks/0/layers/0/rotate/0/base": "/rope_theta"
   },
+  "absent_keys": ["/head_dim"],
   "ignored_keys": ["/vocab_size"],
   "warnings": [
     {"code": "precedence", "message": "two values", "keys": ["/rope_theta"]}

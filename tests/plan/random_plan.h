@@ -30,6 +30,7 @@ class RandomPlan {
     known_ = out.known;
     repeat(3, [&] { out.stacks.push_back(stack()); });
     repeat(4, [&] { out.sources.push_back({"/stacks/" + std::to_string(out.sources.size()) + text(), text()}); });
+    repeat(3, [&] { out.absent_keys.push_back(text()); });
     repeat(3, [&] { out.ignored_keys.push_back(text()); });
     repeat(3, [&] { out.warnings.push_back({text(), text(), {text(), text()}}); });
     return out;

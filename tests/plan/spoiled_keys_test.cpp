@@ -3,7 +3,7 @@
 //
 //   the file is refused, or
 //   a fact of the plan differs, or
-//   the plan says so: a source (a default holds now), or a warning, differs.
+//   the plan says so: a source, a key for which a default holds, or a warning, differs.
 //
 // A key that is listed as ignored bears on nothing and is left alone; so does what stands inside of lists, which are
 // values.
@@ -144,33 +144,9 @@ struct Silent {
   std::string_view key;
   std::string_view why;
 };
-constexpr std::string_view kSameByDefault = "the value is the default's, and no source of the plan names the key yet";
 constexpr Silent kSilent[] = {
     {"model_type", "the architectures name the class as well, and a stack's own name only repeats the model's"},
     {"architectures", "the model_type names the class as well"},
-    {"alibi", "a switch that is off, as it is without the key"},
-    {"new_decoder_architecture", "a switch that is off, as it is without the key"},
-    {"multi_query", "new_decoder_architecture decides instead"},
-    {"multi_query_attention", "a switch that is off, as it is without the key"},
-    {"attention_k_eq_v", "a switch that is off, as it is without the key"},
-    {"index_topk", "the class has the same number, and the mask's source is the key that decides the layer's kind"},
-    {"axial_pos_embds", kSameByDefault},
-    {"hidden_size", kSameByDefault},
-    {"local_num_chunks_after", kSameByDefault},
-    {"local_num_chunks_before", kSameByDefault},
-    {"lsh_num_chunks_after", kSameByDefault},
-    {"lsh_num_chunks_before", kSameByDefault},
-    {"max_relative_positions", kSameByDefault},
-    {"mrope_interleaved", kSameByDefault},
-    {"num_hashes", kSameByDefault},
-    {"num_key_value_heads", kSameByDefault},
-    {"prefix_lm", kSameByDefault},
-    {"scale_attn_weights", kSameByDefault},
-    {"sparse_block_size", kSameByDefault},
-    {"sparse_local_block", kSameByDefault},
-    {"use_sparse_attention", kSameByDefault},
-    {"qk_nope_head_dim", "the class has the same number, and the source of head_dim names the key"},
-    {"qk_rope_head_dim", "the class has the same number, and the source of head_dim names the key"},
 };
 
 const Silent* find_silent(std::string_view key, Spoil spoil) {
@@ -182,7 +158,7 @@ const Silent* find_silent(std::string_view key, Spoil spoil) {
 bool says_the_same(const Plan& a, const Plan& b) {
   return a.known == b.known && a.model_type == b.model_type && a.family == b.family &&
          a.trained_length == b.trained_length && a.stacks == b.stacks && a.sources == b.sources &&
-         a.warnings == b.warnings;
+         a.warnings == b.warnings && a.absent_keys == b.absent_keys;
 }
 
 // How many copies were read. `silent` gathers the exceptions that were met.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan_sections.h"
@@ -12,19 +13,19 @@
 namespace posenc::tool {
 namespace {
 
-constexpr std::size_t kMostIgnoredLines = 6;
+constexpr std::size_t kMostLines = 6;
 
-void add_ignored(Page& page, const Plan& plan) {
-  if (plan.ignored_keys.empty()) return;
+void add_keys(Page& page, const std::vector<std::string>& pointers, std::string_view what) {
+  if (pointers.empty()) return;
   page.blank();
-  page.line(page.paint(Style::bold, fmt::format("{} not read", count(std::ssize(plan.ignored_keys), "key"))));
+  page.line(page.paint(Style::bold, fmt::format("{} {}", count(std::ssize(pointers), "key"), what)));
   std::vector<std::string> keys;
-  for (const std::string& key : plan.ignored_keys) {
+  for (const std::string& key : pointers) {
     keys.push_back(printable(key.starts_with('/') ? key.substr(1) : key));
   }
   std::vector<std::string> lines = wrap(join(keys, " "), kColumns - 2);
-  const bool cut = lines.size() > kMostIgnoredLines;
-  if (cut) lines.resize(kMostIgnoredLines);
+  const bool cut = lines.size() > kMostLines;
+  if (cut) lines.resize(kMostLines);
   for (const std::string& line : lines) page.line("  " + line);
   if (cut) page.line("  ... (--json has all)");
 }
@@ -42,7 +43,8 @@ void add_warnings(Page& page, const Plan& plan) {
 }  // namespace
 
 void add_remarks(Page& page, const Plan& plan) {
-  add_ignored(page, plan);
+  add_keys(page, plan.absent_keys, "not given, for which defaults hold");
+  add_keys(page, plan.ignored_keys, "not read");
   add_warnings(page, plan);
 }
 
