@@ -23,7 +23,11 @@ std::vector<Place> RopeKeys::in_dictionaries(std::string_view name) {
   std::vector<Place> found;
   for (const Place& dictionary : places_) {
     auto place = reader().look(dictionary.value, name);
-    if (!place || place->value.is_null()) continue;
+    if (!place) continue;
+    if (place->value.is_null()) {
+      reader().mark_lost(*place);  // the same as absent
+      continue;
+    }
     if (!dictionary.in_file) place = Place{place->value, dictionary.from, false};
     found.push_back(std::move(*place));
   }

@@ -76,7 +76,9 @@ void expect_error(const ConfigCase& c, const FileError& error) {
 
 void expect_plan(const ConfigCase& c, const Plan& plan) {
   EXPECT_TRUE(plan.known);
-  if (c.fragment.empty()) EXPECT_TRUE(plan.warnings.empty()) << plan.warnings.front().message;
+  if (c.fragment.empty()) {
+    EXPECT_TRUE(plan.warnings.empty()) << plan.warnings.front().message;
+  }
   const bool warned = std::ranges::find(plan.warnings, c.fragment, &Warning::code) != plan.warnings.end();
   EXPECT_EQ(warned, !c.fragment.empty()) << "the warning " << c.fragment;
 }
