@@ -371,7 +371,8 @@ inline constexpr Key kRotatingLayers{key_names::kRotatingLayers,
 inline constexpr Key kNopeInterval{key_names::kNopeInterval, "each n-th layer does not turn"};
 inline constexpr Key kBidirectional{key_names::kBidirectional, "both directions; Gemma 3 halves its window then"};
 inline constexpr Key kIsCausal{key_names::kIsCausal, "false: both directions, and a window of w is |i - j| <= w"};
-inline constexpr Key kCausalAttn{key_names::kCausalAttn, "LocateAnything: false is a mask by blocks, which is not known"};
+inline constexpr Key kCausalAttn{key_names::kCausalAttn,
+                                 "LocateAnything: false is a mask by blocks, which is not known"};
 
 // ---- keys that are chosen, and keys made of several tokens ----
 inline constexpr Key kCompressRatios{
@@ -437,9 +438,10 @@ inline constexpr Key kClampLength{key_names::kClampLength,
                                   "XLNet: distances are clamped to it; -1 and 0: they are not"};
 inline constexpr Key kBothWaysData{key_names::kBothWaysData, "XLNet: half of the batch is read backwards"};
 inline constexpr Key kRelativeAttention{key_names::kRelativeAttention,
-                         "DeBERTa: whether scores have terms of position"};
-inline constexpr Key kPositionParts{key_names::kPositionParts,
-                         "DeBERTa: which terms, c2p and p2c, as a list or with bars between; they share the scale"};
+                                        "DeBERTa: whether scores have terms of position"};
+inline constexpr Key kPositionParts{
+    key_names::kPositionParts,
+    "DeBERTa: which terms, c2p and p2c, as a list or with bars between; they share the scale"};
 inline constexpr Key kMaxRelative{key_names::kMaxRelative,
                                   "DeBERTa: the largest distance; below 1: max_position_embeddings"};
 inline constexpr Key kPositionBuckets{

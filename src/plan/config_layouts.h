@@ -19,10 +19,10 @@ enum class TypeRule : std::uint8_t {
 };
 
 struct TextPlace {
-  Names objects;           // the first of these keys that is an object holds the text stack; none is: the top does
-  std::string_view type;   // empty: nothing is known beside what the object says
+  Names objects;          // the first of these keys that is an object holds the text stack; none is: the top does
+  std::string_view type;  // empty: nothing is known beside what the object says
   TypeRule rule = TypeRule::own;
-  Names top_keys = {};     // keys of the text stack that the wrapper's class reads at the top
+  Names top_keys = {};  // keys of the text stack that the wrapper's class reads at the top
 };
 
 struct OtherPlace {

@@ -67,7 +67,8 @@ const Family* find_family_of_class(std::string_view architecture) noexcept {
 
 bool is_class(Names stems, std::string_view architecture) noexcept {
   return std::ranges::any_of(stems, [&](std::string_view stem) {
-    if (architecture.size() < stem.size() || !equal_ignoring_case(architecture.substr(0, stem.size()), stem)) return false;
+    if (architecture.size() < stem.size() || !equal_ignoring_case(architecture.substr(0, stem.size()), stem))
+      return false;
     const std::string_view ending = architecture.substr(stem.size());
     return ending.empty() || std::ranges::find(kClassEndings, ending) != std::ranges::end(kClassEndings);
   });
