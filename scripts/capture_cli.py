@@ -88,6 +88,8 @@ def blocks_rewritten(lines, captured):
 def main(arguments):
     check = arguments[:1] == ["--check"]
     tool = pathlib.Path(arguments[-1]).resolve()
+    if not tool.is_file():
+        sys.exit(f"{tool}: there is no such program")
     page = PAGE.read_text().splitlines()
     with tempfile.TemporaryDirectory() as folder:
         for name, content in FILES.items():
