@@ -127,7 +127,7 @@ TEST(GgufPlan, ReadsYarn) {
                                     .text("qwen2.rope.scaling.type", "yarn")
                                     .f32("qwen2.rope.scaling.factor", 4)
                                     .f32("qwen2.rope.scaling.attn_factor", 0.5));
-  const auto& rule = std::get<YarnScaling>(rope_of(scaled).scaling);
+  const auto rule = std::get<YarnScaling>(rope_of(scaled).scaling);
   ASSERT_TRUE(rule.attention_factor);
   EXPECT_DOUBLE_EQ(*rule.attention_factor, 0.5 * (0.1 * std::log(4.0) + 1));
   EXPECT_EQ(rule.original_max_position_embeddings, 4096);
