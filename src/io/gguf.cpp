@@ -125,12 +125,12 @@ Result<std::vector<double>> read_gguf_tensor(ByteCursor& cursor, const GgufHeade
   }
   // The table was checked: the sum fits.
   const std::optional<std::uint64_t> begin = checked_add(header.data_offset, tensor.offset);
-  cursor.seek(begin.value_or(UINT64_MAX), tensor.name);
+  const std::string what = fmt::format(FMT_COMPILE("the numbers of tensor '{}'"), tensor.name);
+  cursor.seek(begin.value_or(UINT64_MAX), what);
   std::vector<double> numbers;
   for (std::uint64_t i = 0; i < tensor.elements && !cursor.failed(); ++i) {
     const std::uint64_t at = cursor.position();
-    const double number =
-        half ? from_half(cursor.u16(tensor.name)) : double{std::bit_cast<float>(cursor.u32(tensor.name))};
+    const double number = half ? from_half(cursor.u16(what)) : double{std::bit_cast<float>(cursor.u32(what))};
     if (!cursor.failed() && !std::isfinite(number)) {
       cursor.fail(ErrorKind::not_finite, at, tensor.name, "a finite number", fmt::format(FMT_COMPILE("{}"), number),
                   fmt::format(FMT_COMPILE("number {} of {}"), i, tensor.elements));
