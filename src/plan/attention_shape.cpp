@@ -35,12 +35,13 @@ AttentionShape with_last_channels(ConfigScope& scope, AttentionShape shape) {
   const bool by_factor = factor && (factor->in_file || !scope.peek(keys::kRopeDim));
   if (by_factor) {
     const Sourced<double> part = scope.required_number(keys::kPartialFactor);
+    if (part.value <= 0 || part.value > 1) {
+      scope.reader().fail(*factor, ErrorKind::out_of_range, "a number above 0 and at most 1");
+      return shape;
+    }
     shape.turning_width = {static_cast<std::int64_t>(static_cast<double>(shape.head_dim.value) * part.value),
                            part.from};
     shape.width_place = factor;
-    if (part.value <= 0 || part.value > 1) {
-      scope.reader().fail(*factor, ErrorKind::out_of_range, "a number above 0 and at most 1");
-    }
   } else {
     shape.turning_width = scope.required_integer(keys::kRopeDim, {1, shape.head_dim.value});
     shape.width_place = scope.peek(keys::kRopeDim);
