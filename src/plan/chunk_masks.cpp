@@ -32,7 +32,7 @@ std::string buckets(ConfigScope& scope) {
     return {};
   }
   std::string text = "LSH buckets ";
-  std::string_view between;
+  std::string_view between = "";  // fmt 9 copies from it, and null is no place to copy from
   for (const io::JsonValue& entry : *factors) {
     const std::int64_t count = scope.reader().integer({entry, entry.pointer()}, kLengths).value_or(1);
     text += fmt::format(FMT_COMPILE("{}{}"), between, count);
