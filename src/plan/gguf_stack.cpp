@@ -85,7 +85,7 @@ class StackReader {
   void read_token_types(LearnedInput& input) {
     const io::GgufValue* count = scope_.header().find("tokenizer.ggml.token_type_count");
     if (count == nullptr || count->numbers.size() != 1 || !count->numbers.front().integer) return;
-    input.token_types = *count->numbers.front().integer;
+    if (*count->numbers.front().integer > 0) input.token_types = *count->numbers.front().integer;
   }
 
   void read_shared_facts() {
