@@ -354,7 +354,9 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
   if (facts.scheme.score) facts.terms = read_score_terms(scope, heads, facts.masks.kind, facts.trained_length);
   facts.scores = read_layer_scores(scope, facts.shapes, facts.terms.parts);
-  result.known = has_known_layout(scope, facts.shapes.front()) && is_decided(scope) && facts.scheme.known;
+  const bool layout_known = has_known_layout(scope, facts.shapes.front());
+  const bool decided = is_decided(scope);  // each names what it lacks
+  result.known = layout_known && decided && facts.scheme.known;
   RopeDicts dicts(scope);
   facts.query_scale = read_query_scale(dicts, facts.trained_length);
   if (scope.reader().failed()) return result;
