@@ -72,6 +72,12 @@ std::int64_t even_width(ConfigScope& scope, const Place& place) {
   return width;
 }
 
+std::optional<Place> find_chunk_types(ConfigScope& scope) {
+  auto place = scope.find(keys::kChunkTypes);
+  if (!place) scope.fail_missing(keys::kChunkTypes);
+  return place;
+}
+
 }  // namespace
 
 // The class expands attention_types and takes attention_layers from nowhere else; older files have only the latter.
@@ -98,11 +104,8 @@ TypeList read_attention_types(ConfigScope& scope, std::int64_t layers) {
 }
 
 TypeList read_chunk_types(ConfigScope& scope, std::int64_t layers) {
-  const auto place = scope.find(keys::kChunkTypes);
-  if (!place) {
-    scope.fail_missing(keys::kChunkTypes);
-    return {};
-  }
+  const auto place = find_chunk_types(scope);
+  if (!place) return {};
   const auto entries = scope.reader().list(*place);
   if (!entries) return {};
   require_one_a_layer(scope.reader(), *place, entries->size(), layers);
@@ -110,11 +113,8 @@ TypeList read_chunk_types(ConfigScope& scope, std::int64_t layers) {
 }
 
 Sourced<std::int64_t> count_chunk_types(ConfigScope& scope) {
-  const auto place = scope.find(keys::kChunkTypes);
-  if (!place) {
-    scope.fail_missing(keys::kChunkTypes);
-    return {};
-  }
+  const auto place = find_chunk_types(scope);
+  if (!place) return {};
   const auto entries = scope.reader().list(*place);
   if (!entries) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
