@@ -139,7 +139,8 @@ struct Parser {
     inspect_command = app.add_subcommand("inspect", "What a model does with positions, layer by layer");
     CLI::App& c = *inspect_command;
     c.add_option("MODEL", inspect.model,
-                 "A config.json or GGUF file, a directory with a config.json, the name of a preset, or - for standard input")
+                 "A config.json, params.json or GGUF file, a directory that holds one of the first two, the name of a "
+                 "preset, or - for standard input")
         ->required();
     c.add_option("--layer", layer, "Everything about one layer, all frequencies too")->type_name("N");
     c.add_option("--stack", stack, "Only this stack: decoder, encoder, vision, ...")->type_name("NAME");

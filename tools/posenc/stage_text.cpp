@@ -184,7 +184,7 @@ std::string score_text(const ScoreTerm& term) {
             }
             if (s.clamp_length >= 0) out += fmt::format(", distances clamped to {}", s.clamp_length);
             if (s.distances) out += fmt::format(", distances {} to {}", s.distances->low, s.distances->high);
-            return out + fmt::format(", sines of the {} convention", convention_text(s.sinusoid));
+            return out + fmt::format(", sines by {} convention", convention_text(s.sinusoid));
           },
           [](const XlNet& s) {
             const std::string clamp =
