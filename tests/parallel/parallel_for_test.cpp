@@ -1,5 +1,3 @@
-#include "base/parallel.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/cores.h"
+#include "base/parallel.h"
 #include "meeting.h"
 #include "support/heap_probe.h"
 #include "support/throws.h"
