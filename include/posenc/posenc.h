@@ -10,5 +10,6 @@
 #include "posenc/rope.h"          // the rotary scheme and its frequencies
 #include "posenc/rotary_table.h"  // tables of cos and sin
 #include "posenc/schemes.h"       // the other schemes
+#include "posenc/tensor.h"        // views of tensors
 #include "posenc/version.h"
 #include "posenc/wavelength.h"  // what wavelengths say about length
