@@ -264,6 +264,23 @@ TEST(EncoderDecoderFamilies, t5_has_its_own_numbers_of_layers_and_no_scale) {
   EXPECT_TRUE(plan.warnings.empty());
 }
 
+// The encoder halves 33 to 16 for each direction; the decoder sees one direction and uses all 33.
+TEST(EncoderDecoderFamilies, t5_odd_buckets_leave_a_row_of_the_encoder_unused) {
+  const std::string odd =
+      with(kT5, R"("relative_attention_num_buckets": 16)", R"("relative_attention_num_buckets": 33)");
+  const Plan plan = plan_of(odd);
+  EXPECT_TRUE(plan.known);
+  EXPECT_EQ(score_of<T5Bias>(stack_of(plan, "encoder")).buckets, 33);
+  ASSERT_EQ(plan.warnings.size(), 1U);
+  EXPECT_EQ(plan.warnings[0].code, "odd-buckets");
+  EXPECT_EQ(plan.warnings[0].keys, std::vector<std::string>{"/relative_attention_num_buckets"});
+  EXPECT_NE(plan.warnings[0].message.find("each direction has 16 buckets"), std::string::npos)
+      << plan.warnings[0].message;
+  EXPECT_EQ(codes(plan_of(
+                with(kMpnet, R"("relative_attention_num_buckets": 16)", R"("relative_attention_num_buckets": 17)"))),
+            std::vector<std::string>{"odd-buckets"});
+}
+
 TEST(EncoderDecoderFamilies, t5_decoders_are_as_deep_as_encoders_by_default_and_may_be_missing) {
   const Plan even = plan_of(with(kT5, R"("num_decoder_layers": 2, )", ""));
   EXPECT_EQ(even.stacks.at(0).layers.size(), 6U);
