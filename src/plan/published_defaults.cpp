@@ -23,6 +23,7 @@ constexpr std::string_view kFla = "TransformerConfig of flash-linear-attention";
 constexpr std::string_view kMinistral = "Ministral3Config, transformers 5.23.0";  // made in its __post_init__
 constexpr std::string_view kMixformer = "RotaryEmbedding of Phi-1.5's first published code";
 constexpr std::string_view kOlmo = "ModelConfig of OLMo's own code";
+constexpr std::string_view kNomic = "NomicBertConfig of its published code";
 constexpr std::string_view kYuan = "YuanRotaryEmbedding of its published code";
 constexpr std::string_view kMiniCpm = "MiniCPMConfig of its published code";
 constexpr std::string_view kQwen = "QWenConfig of its published code";
@@ -68,6 +69,7 @@ constexpr PublishedDefault kDefaults[] = {
     {"mistral-params", "rope_theta", "1000000.0", kMistralInference},
     {"mistral-latent-params", "rope_theta", "1000000.0", kMistralInference},
     {"mixformer-sequential", "rope_theta", "10000.0", kMixformer},
+    {"nomic_bert", "max_trained_positions", "2048", kNomic},
     {"qwen", "rotary_emb_base", "10000.0", kQwen},
     {"qwen", "rotary_pct", "1.0", kQwen},
     {"qwen", "use_dynamic_ntk", "true", kQwen},

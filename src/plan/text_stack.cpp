@@ -74,6 +74,14 @@ bool says_nothing(ConfigReader& reader, const Place& place) {
   }
 }
 
+// The same, or a count of none: 0, -1.
+bool is_off(ConfigReader& reader, const Place& place) {
+  if (place.value.kind() == io::JsonKind::number && place.value.as_double().ok() && *place.value.as_double() <= 0) {
+    return true;
+  }
+  return says_nothing(reader, place);
+}
+
 void warn_misleading(ConfigScope& scope) {
   for (std::string_view name : scope.family().misleading_keys) {
     const auto place = scope.reader().look(scope.object(), name);
@@ -102,8 +110,8 @@ bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
 bool is_decided(ConfigScope& scope) {
   bool decided = true;
   for (std::string_view name : scope.family().undecided_keys) {
-    const auto place = scope.reader().look(scope.object(), name);
-    if (!place || says_nothing(scope.reader(), *place)) continue;
+    const auto place = scope.look(name);
+    if (!place || is_off(scope.reader(), *place)) continue;
     scope.reader().warn("undecided",
                         fmt::format(FMT_COMPILE("{} is given: what it does to positions is not read."), place->from),
                         {place->from});
