@@ -9,6 +9,8 @@
 #include "posenc/reference.h"     // the slow truth
 #include "posenc/rope.h"          // the rotary scheme and its frequencies
 #include "posenc/rotary_table.h"  // tables of cos and sin
+#include "posenc/rotate.h"        // turns q and k
 #include "posenc/schemes.h"       // the other schemes
+#include "posenc/tensor.h"        // views of tensors
 #include "posenc/version.h"
 #include "posenc/wavelength.h"  // what wavelengths say about length
