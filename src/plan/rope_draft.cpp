@@ -130,8 +130,21 @@ double read_base(RopeKeys& keys, const LayerTraits& layer) {
 
 // ---- rule ----
 
+// The class's two versions disagree, and so do files: those of 1.8B and 7B carry true, those of 72B false.
+void warn_of_qwen_switches(RopeKeys& keys) {
+  for (const Key* key : {&keys::kDynamicNtk, &keys::kLogn}) {
+    const auto place = keys.scope().peek(*key);
+    if (!place || place->in_file) continue;
+    keys.reader().warn("default-differs",
+                       fmt::format(FMT_COMPILE("{} is not given; the class says {}, its first version said false."),
+                                   key->name(), shown(place->value)),
+                       {});
+  }
+}
+
 // Qwen 1 has no dictionary: one switch, and the length that it is measured against.
 Scaling read_qwen_rule(RopeKeys& keys) {
+  warn_of_qwen_switches(keys);
   const Setting<bool> on = keys.scope().flag(keys::kDynamicNtk);
   keys.note("scaling/rule", on.from);
   if (!on.value.value_or(false)) return {};
