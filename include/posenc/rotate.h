@@ -11,11 +11,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <variant>
 
 #include "posenc/export.h"
 #include "posenc/info.h"
+#include "posenc/plan.h"
 #include "posenc/rotary_table.h"
 #include "posenc/tensor.h"
 
@@ -34,6 +37,14 @@ struct PositionRange {
 using Positions =
     std::variant<PositionRange, std::span<const std::int64_t>, std::span<const std::int32_t>, std::span<const double>>;
 
+// Where the rows of packed sequences stand in a paged cache, a tensor of [blocks, block_size, heads, head_dim]: row r
+// of sequence s is token first[s] + r of that sequence, and token n stands in block block_table[s][n / block_size] at
+// n % block_size.
+struct Pages {
+  std::span<const std::int32_t> block_table{};  // [sequences, blocks of one sequence]; -1: a hole, where no row may be
+  std::span<const std::int32_t> first{};        // [sequences]; left out: all 0
+};
+
 // Queries and keys of one call have the same rank, batch and tokens, and heads of their own. Head sizes are the table's
 // head_dim, channels of a head are adjacent, and channels that the table does not turn are kept (or copied).
 struct RotateArgs {
@@ -47,6 +58,8 @@ struct RotateArgs {
 
   // Packed sequences, rank 3 only: sequence s has the rows cu_seqlens[s] up to cu_seqlens[s + 1]. [sequences + 1]
   std::span<const std::int32_t> cu_seqlens{};
+  // k is a paged cache of the packed sequences, turned in place. No two rows may be in one place.
+  Pages k_pages{};
   // A table for each sequence (packed, or of the batch), for rules that depend on the length; `table` is not used then.
   std::span<const RotaryTable* const> tables{};
 
@@ -55,5 +68,29 @@ struct RotateArgs {
 
 // Throws Error, before anything is written, for a tensor, a position or a table that does not fit.
 POSENC_API void rotate(const RotateArgs& args);
+
+// Keys that were turned by one position are turned to another: k -> R_to(to) R_from(from)^-1 k. A shift of a cache is
+// the case of one table; a change of base, rule or attention factor that of two.
+struct RerotateArgs {
+  TensorView k{};            // written; as in RotateArgs
+  ConstTensorView k_from{};  // read instead of k; left out: in place
+  const RotaryTable* from_table = nullptr;
+  Positions from_positions{};
+  const RotaryTable* to_table = nullptr;  // turns the same channels
+  Positions to_positions{};
+  std::span<const std::int32_t> cu_seqlens{};
+  Pages k_pages{};
+  std::span<const RotaryTable* const> from_tables{};  // one for each sequence, instead of from_table
+  std::span<const RotaryTable* const> to_tables{};
+  const LayerPlan* layer = nullptr;  // whose keys they are: then refused where rerotation_obstacle() says so
+  Isa isa = Isa::automatic;
+};
+
+// c and s of both rotations are combined in double and rounded to float once; each element is rounded to its dtype once
+// per call. The error after n shifts: docs/rotation.md. Throws Error as rotate does.
+POSENC_API void rerotate(const RerotateArgs& args);
+
+// Why cached keys of a layer cannot be turned again, or nothing: "a norm with weights follows the rotation", for one.
+POSENC_API std::optional<std::string> rerotation_obstacle(const LayerPlan& layer);
 
 }  // namespace posenc

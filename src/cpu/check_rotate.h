@@ -3,27 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
-#include "kernels/kernels.h"
+#include "cpu/heads_view.h"
 #include "posenc/rotate.h"
 
 namespace posenc::cpu {
-
-// One tensor of [batch, rows, heads, channels]; strides in elements, that of channels is 1.
-struct HeadsView {
-  struct Strides {
-    std::int64_t batch = 0;
-    std::int64_t row = 0;
-    std::int64_t head = 0;
-  };
-  const char* from = nullptr;  // null: there is no tensor
-  char* to = nullptr;
-  kernels::Element element = kernels::Element::f32;
-  std::int64_t element_bytes = 0;
-  std::int64_t heads = 0;
-  Strides from_strides;
-  Strides to_strides;
-};
 
 struct RotateCall {
   std::array<HeadsView, 2> tensors;  // q, k
@@ -34,8 +19,9 @@ struct RotateCall {
   std::int64_t axis_stride = 0;   // between the positions of two axes
 };
 
-// Throws Error "[rotate] ..." for whatever does not fit.
-RotateCall check_rotate(const RotateArgs& args);
+// Throws Error "[where] ..." for whatever does not fit. Messages call tables and positions by their names with `side`
+// before them.
+RotateCall check_rotate(std::string_view where, const RotateArgs& args, std::string_view side = "");
 
 // The rows of sequence s, counted through the batch.
 struct Sequence {
@@ -45,5 +31,9 @@ struct Sequence {
 Sequence sequence(const RotateArgs& args, const RotateCall& call, std::int64_t s) noexcept;
 
 const RotaryTable& table_of(const RotateArgs& args, std::int64_t s) noexcept;
+
+// The token at which the rows of sequence s begin, and the block in which the n-th block of its tokens is; -1: none.
+std::int64_t first_token(const Pages& pages, std::int64_t s) noexcept;
+std::int64_t block_of(const Pages& pages, std::int64_t sequences, std::int64_t s, std::int64_t n) noexcept;
 
 }  // namespace posenc::cpu

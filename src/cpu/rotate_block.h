@@ -14,6 +14,7 @@ namespace posenc::cpu {
 class RotateBlock {
  public:
   static constexpr std::int64_t kRows = 64;
+  static constexpr std::int64_t kValues = 4096;  // cos and sin together, 16 KiB: they stay in the first cache
 
   RotateBlock(const RotateArgs& args, const RotateCall& call, const kernels::KernelTable& kernels);
 
@@ -26,8 +27,6 @@ class RotateBlock {
   const float* const* cos() const noexcept { return cos_.data(); }  // [count], each to [pairs]; sin follows it
 
  private:
-  static constexpr std::int64_t kValues = 4096;  // cos and sin together, 16 KiB: they stay in the first cache
-
   template <typename PositionOf>
   void fill_from(const RotaryTable& table, const PositionOf& position, std::int64_t count);
 

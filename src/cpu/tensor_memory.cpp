@@ -60,11 +60,14 @@ Memory memory_of(std::string_view where, std::string_view name, const ConstTenso
   return out;
 }
 
-bool are_disjoint(const Memory& a, const Memory& b, std::int64_t element_bytes) {
+bool are_apart(const Memory& a, const Memory& b) {
   const auto low_a = reinterpret_cast<std::uintptr_t>(a.lowest);
   const auto low_b = reinterpret_cast<std::uintptr_t>(b.lowest);
-  if (low_a + static_cast<std::uintptr_t>(a.bytes) <= low_b) return true;
-  if (low_b + static_cast<std::uintptr_t>(b.bytes) <= low_a) return true;
+  return low_a + static_cast<std::uintptr_t>(a.bytes) <= low_b || low_b + static_cast<std::uintptr_t>(b.bytes) <= low_a;
+}
+
+bool are_disjoint(const Memory& a, const Memory& b, std::int64_t element_bytes) {
+  if (are_apart(a, b)) return true;
   int i = a.count;
   int j = b.count;
   std::int64_t period = 0;
@@ -77,7 +80,7 @@ bool are_disjoint(const Memory& a, const Memory& b, std::int64_t element_bytes) 
     --j;
   }
   if (period == 0) return false;
-  const auto distance = static_cast<std::int64_t>(low_b - low_a);
+  const auto distance = b.lowest - a.lowest;
   if (distance % element_bytes != 0) return false;
   std::int64_t offset = distance / element_bytes % period;
   if (offset < 0) offset += period;

@@ -32,4 +32,7 @@ Memory memory_of(std::string_view where, std::string_view name, const ConstTenso
 // innermost of those each has a part of its own.
 bool are_disjoint(const Memory& a, const Memory& b, std::int64_t element_bytes);
 
+// Whether their ranges of addresses are apart.
+bool are_apart(const Memory& a, const Memory& b);
+
 }  // namespace posenc::cpu

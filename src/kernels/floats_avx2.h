@@ -4,7 +4,6 @@
 #include <immintrin.h>
 
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/lanes.h"
 
@@ -48,7 +47,7 @@ struct Avx2Floats {
   }
   static Floats load_f16(const std::uint16_t* p, Some some) noexcept {
     std::uint16_t whole[kLanes] = {};
-    std::memcpy(whole, p, bytes(some));
+    __builtin_memcpy(whole, p, bytes(some));
     return load_f16(whole, All{});
   }
   static void store_f16(std::uint16_t* p, Floats a, All) noexcept {
@@ -57,7 +56,7 @@ struct Avx2Floats {
   static void store_f16(std::uint16_t* p, Floats a, Some some) noexcept {
     std::uint16_t whole[kLanes];
     store_f16(whole, a, All{});
-    std::memcpy(p, whole, bytes(some));
+    __builtin_memcpy(p, whole, bytes(some));
   }
 
   // 16 of bfloat16.
@@ -68,7 +67,7 @@ struct Avx2Floats {
   }
   static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, Some some) noexcept {
     std::uint16_t whole[2 * kLanes] = {};
-    std::memcpy(whole, p, bytes(some));
+    __builtin_memcpy(whole, p, bytes(some));
     load_bf16(whole, even, odd, All{});
   }
   static void store_bf16(std::uint16_t* p, Floats even, Floats odd, All) noexcept {
@@ -78,7 +77,7 @@ struct Avx2Floats {
   static void store_bf16(std::uint16_t* p, Floats even, Floats odd, Some some) noexcept {
     std::uint16_t whole[2 * kLanes];
     store_bf16(whole, even, odd, All{});
-    std::memcpy(p, whole, bytes(some));
+    __builtin_memcpy(p, whole, bytes(some));
   }
 
   static void fetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
