@@ -71,6 +71,11 @@ struct RotateArgs {
 // Throws Error, before anything is written, for a tensor, a position or a table that does not fit.
 POSENC_API void rotate(const RotateArgs& args);
 
+// cos and sin, both [rows, pairs], that rotate would use for these positions of one sequence: rows of the table, or
+// made from its rule.
+POSENC_API void cos_sin_into(const RotaryTable& table, const Positions& positions, std::span<float> cos,
+                             std::span<float> sin);
+
 // Keys that were turned by one position are turned to another: k -> R_to(to) R_from(from)^-1 k. A shift of a cache is
 // the case of one table; a change of base, rule or attention factor that of two.
 struct RerotateArgs {

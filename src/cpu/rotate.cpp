@@ -1,10 +1,15 @@
 #include "posenc/rotate.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "cpu/check_rotate.h"
 #include "cpu/dispatch.h"
 #include "cpu/rotate_block.h"
 #include "cpu/rotate_tensor.h"
 #include "cpu/row_runs.h"
+#include "posenc/error.h"
 
 namespace posenc {
 namespace {
@@ -33,6 +38,32 @@ void rotate(const RotateArgs& args) {
     });
   };
   cpu::for_parts(args, call, tensors.bytes(), cpu::RotateBlock::allocates(args), turn);
+}
+
+void cos_sin_into(const RotaryTable& table, const Positions& positions, std::span<float> cos, std::span<float> sin) {
+  constexpr const char* kWhere = "cos_sin_into";
+  const std::int64_t pairs = table.pairs();
+  if (std::ssize(cos) % pairs != 0) {
+    throw Error(kWhere, {"cos.size()", fmt::format("be a multiple of {} pairs", pairs), fmt::to_string(cos.size())});
+  }
+  if (sin.size() != cos.size()) {
+    throw Error(kWhere, {"sin.size()", fmt::format("be cos.size(), {},", cos.size()), fmt::to_string(sin.size())});
+  }
+  // A tensor of that many tokens without heads.
+  const std::int64_t rows = std::ssize(cos) / pairs;
+  const RotateArgs args{
+      .k = tensor(cos.data(), {rows, 0, table.layout().head_dim}), .positions = positions, .table = &table};
+  const cpu::RotateCall call = cpu::check_rotate(kWhere, args);
+  cpu::RotateBlock block(args, call, cpu::kernels_for(kWhere, Isa::automatic));
+  for (std::int64_t first = 0; first < rows; first += block.rows()) {
+    const std::int64_t count = std::min(block.rows(), rows - first);
+    block.fill(0, first, count);
+    for (std::int64_t t = 0; t < count; ++t) {
+      const float* const row = block.cos()[t];
+      std::copy_n(row, pairs, cos.data() + (first + t) * pairs);
+      std::copy_n(row + pairs, pairs, sin.data() + (first + t) * pairs);
+    }
+  }
 }
 
 }  // namespace posenc

@@ -19,6 +19,7 @@ LAYERS = {
     "src/cpu": {"std", "public", "cpu", "kernels", "math", "base", "fmt", "cpuid.h"},
     "src/io": {"std", "public", "io", "base", "fmt", "rapidjson", "fcntl.h", "sys/stat.h", "unistd.h"},
     "src/plan": {"std", "public", "plan", "io", "math", "base", "fmt"},
+    "src/c": {"std", "public", "c"},
     "tools/posenc": {"std", "public", "tools", "fmt", "CLI", "fcntl.h", "sys/stat.h", "unistd.h"},
     "python": {"std", "public", "python", "nanobind"},
     "examples": {"std", "public"},

@@ -1,0 +1,203 @@
+// posenc for C (C11), and for every language that calls C.
+//
+// Conventions, for all of this header:
+// - Every function that can fail returns a posenc_status; 0 is success. posenc_last_error() then says why, in one line,
+//   for the calling thread. Outputs are written on success only, tensors included.
+// - A handle (posenc_plan, posenc_table) is made by a function that takes its address last, and ended by the _free
+//   function of its name, which takes NULL too. Handles never change: threads may share them.
+// - A struct that may grow begins with its size in bytes: fill it with its INIT macro and set what differs. Members
+// that
+//   are 0 or NULL stand for the default.
+// - Tensors, strings and arrays belong to the caller and are used during the call only. Strings are UTF-8 and end in 0.
+// - Shapes, strides, pairings, directions and errors are those of the C++ headers: tensor.h, rotate.h, rotary_table.h,
+//   read_plan.h. Sizes are int64_t; strides count elements.
+// - Before posenc 1.0 a minor version may change all of this.
+#ifndef POSENC_C_H
+#define POSENC_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "posenc/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int32_t posenc_status;
+enum {
+  POSENC_OK = 0,
+  POSENC_WRONG_ARGUMENT = 1,  // a shape, a dtype, a position, a parameter
+  POSENC_WRONG_FILE = 2,      // a file or bytes: missing, or not what they must be
+  POSENC_NO_MEMORY = 3,
+  POSENC_INTERNAL = 4  // a fault of posenc
+};
+
+// Why the last call of this thread failed, or "". Valid until this thread's next call.
+POSENC_API const char* posenc_last_error(void);
+// "0.1.0"
+POSENC_API const char* posenc_version(void);
+
+// ---- Plans ----
+
+typedef struct posenc_plan posenc_plan;
+
+// From a config.json, a folder that holds one, a params.json or a GGUF file.
+POSENC_API posenc_status posenc_plan_read(const char* path, posenc_plan** plan);
+// From the bytes of such a file; `name` stands for it in errors.
+POSENC_API posenc_status posenc_plan_read_bytes(const void* bytes, size_t size, const char* name, posenc_plan** plan);
+// Of a model that is built in: "llama-3.1-8b".
+POSENC_API posenc_status posenc_plan_preset(const char* name, posenc_plan** plan);
+POSENC_API void posenc_plan_free(posenc_plan* plan);
+
+// The plan as JSON (docs/plan.schema.json), as `posenc inspect --json` prints it. `*size` is the room at `json` on
+// entry, and the length of the text and its final 0 on return; json may be NULL to ask for that. Too little room is
+// POSENC_WRONG_ARGUMENT, with *size set.
+POSENC_API posenc_status posenc_plan_json(const posenc_plan* plan, char* json, size_t* size);
+
+// ---- Tables ----
+
+typedef struct posenc_table posenc_table;
+
+typedef int32_t posenc_pairing;
+enum { POSENC_HALF = 0, POSENC_INTERLEAVED = 1 };
+
+typedef int32_t posenc_angles;
+enum { POSENC_ANGLES_EXACT = 0, POSENC_ANGLES_FLOAT32 = 1, POSENC_ANGLES_BFLOAT16 = 2 };
+
+typedef struct posenc_table_options {
+  size_t size;
+  int64_t start;   // first position
+  int64_t count;   // positions held; 0: none, rows are made as they are needed, for any position
+  int64_t length;  // of the sequence, for rules that depend on it; 0: see frequencies() in rope.h
+  posenc_angles angles;
+  int32_t reserved;
+} posenc_table_options;
+#define POSENC_TABLE_OPTIONS_INIT \
+  { .size = sizeof(posenc_table_options) }
+
+// The rotation of queries and keys in one layer of a plan: `stack` by its name, NULL for the first; `layer` counts from
+// 0 within it. POSENC_WRONG_ARGUMENT when that layer does not rotate.
+POSENC_API posenc_status posenc_table_of_layer(const posenc_plan* plan, const char* stack, int64_t layer,
+                                               const posenc_table_options* options, posenc_table** table);
+
+typedef struct posenc_layout {
+  size_t size;
+  posenc_pairing pairing;
+  int32_t axes;  // coordinates of a token
+  int64_t head_dim;
+  int64_t first_channel;
+  int64_t dim;
+} posenc_layout;
+#define POSENC_LAYOUT_INIT \
+  { .size = sizeof(posenc_layout), .axes = 1 }
+
+// From frequencies of your own, inv_freq[dim / 2] in radians per position; options->count rows are held, at least 1.
+POSENC_API posenc_status posenc_table_of_frequencies(const posenc_layout* layout, const double* inv_freq,
+                                                     double attention_factor, const posenc_table_options* options,
+                                                     posenc_table** table);
+POSENC_API void posenc_table_free(posenc_table* table);
+
+// layout->size must be set.
+POSENC_API posenc_status posenc_table_layout(const posenc_table* table, posenc_layout* layout);
+// 0 for NULL.
+POSENC_API double posenc_table_attention_factor(const posenc_table* table);
+
+// ---- Tensors and positions ----
+
+typedef int32_t posenc_dtype;
+enum { POSENC_F32 = 0, POSENC_F16 = 1, POSENC_BF16 = 2, POSENC_F64 = 3 };
+
+// rank 0: there is no tensor.
+typedef struct posenc_tensor {
+  void* data;
+  posenc_dtype dtype;
+  int32_t rank;
+  int64_t shape[4];
+  int64_t strides[4];
+} posenc_tensor;
+
+typedef int32_t posenc_position_type;
+enum { POSENC_COUNTED = 0, POSENC_INT64 = 1, POSENC_INT32 = 2, POSENC_DOUBLE = 3 };
+
+typedef struct posenc_positions {
+  posenc_position_type type;
+  int32_t reserved;
+  int64_t start;     // POSENC_COUNTED: token t of each sequence stands at start + t
+  const void* data;  // else [axes, rows]
+  int64_t count;     // axes * rows
+} posenc_positions;
+
+// cos and sin, both [rows, dim / 2]; positions->count is axes * rows, or `rows` says it where they are counted.
+POSENC_API posenc_status posenc_cos_sin(const posenc_table* table, const posenc_positions* positions, int64_t rows,
+                                        float* cos, float* sin);
+
+// ---- Rotation ----
+
+typedef int32_t posenc_direction;
+enum { POSENC_FORWARD = 0, POSENC_INVERSE = 1, POSENC_TRANSPOSE = 2 };
+
+// The caller's threads: see Executor in parallel.h. run NULL: posenc's own.
+typedef void (*posenc_task)(void* data, int64_t index);
+typedef struct posenc_executor {
+  void* context;
+  void (*run)(void* context, int64_t tasks, posenc_task task, void* data);
+  int64_t threads;
+} posenc_executor;
+
+typedef struct posenc_rotate_args {
+  size_t size;
+  posenc_tensor q;       // written
+  posenc_tensor k;       // written
+  posenc_tensor q_from;  // read instead of q
+  posenc_tensor k_from;
+  posenc_positions positions;
+  const posenc_table* table;
+  const posenc_table* const* tables;  // [sequences], instead of table
+  int64_t tables_count;
+  posenc_direction direction;
+  int32_t reserved;
+  const int32_t* cu_seqlens;  // [sequences + 1]
+  int64_t cu_seqlens_count;
+  const int32_t* block_table;  // [sequences, blocks of one]: k is a paged cache
+  int64_t block_table_count;
+  const int32_t* block_first;  // [sequences]
+  int64_t block_first_count;
+  int64_t threads;  // at most so many; 0: all
+  posenc_executor executor;
+} posenc_rotate_args;
+#define POSENC_ROTATE_ARGS_INIT \
+  { .size = sizeof(posenc_rotate_args) }
+
+POSENC_API posenc_status posenc_rotate(const posenc_rotate_args* args);
+
+typedef struct posenc_rerotate_args {
+  size_t size;
+  posenc_tensor k;       // written
+  posenc_tensor k_from;  // read instead of k
+  const posenc_table* from_table;
+  posenc_positions from_positions;
+  const posenc_table* to_table;
+  posenc_positions to_positions;
+  const int32_t* cu_seqlens;
+  int64_t cu_seqlens_count;
+  const int32_t* block_table;
+  int64_t block_table_count;
+  const int32_t* block_first;
+  int64_t block_first_count;
+  const posenc_plan* plan;  // with stack and layer: whose keys they are, to refuse what cannot be turned again
+  const char* stack;
+  int64_t layer;
+  int64_t threads;
+  posenc_executor executor;
+} posenc_rerotate_args;
+#define POSENC_REROTATE_ARGS_INIT \
+  { .size = sizeof(posenc_rerotate_args) }
+
+POSENC_API posenc_status posenc_rerotate(const posenc_rerotate_args* args);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // POSENC_C_H

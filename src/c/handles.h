@@ -1,0 +1,21 @@
+// What the handles of c.h hold.
+#pragma once
+
+#include "posenc/c.h"
+#include "posenc/plan.h"
+#include "posenc/rotary_table.h"
+
+struct posenc_plan {
+  posenc::Plan plan;
+};
+
+struct posenc_table {
+  posenc::RotaryTable table;
+};
+
+namespace posenc::c {
+
+// Throws Error when there is no such stack or layer. `stack` NULL: the first.
+const LayerPlan& layer_of(const char* where, const posenc_plan& plan, const char* stack, std::int64_t layer);
+
+}  // namespace posenc::c

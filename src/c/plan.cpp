@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "c/handles.h"
+#include "c/status.h"
+#include "posenc/read_plan.h"
+#include "posenc/info.h"
+
+namespace posenc::c {
+namespace {
+
+posenc_status give(Result<Plan> plan, posenc_plan*& to) {
+  if (!plan) return keep(POSENC_WRONG_FILE, plan.error().message());
+  to = std::make_unique<posenc_plan>(posenc_plan{std::move(plan).value()}).release();
+  return POSENC_OK;
+}
+
+}  // namespace
+
+const LayerPlan& layer_of(const char* where, const posenc_plan& plan, const char* stack, std::int64_t layer) {
+  const std::vector<Stack>& stacks = plan.plan.stacks;
+  const auto found =
+      stack == nullptr ? stacks.begin() : std::ranges::find(stacks, std::string_view(stack), &Stack::name);
+  if (found == stacks.end()) {
+    std::string names;
+    for (const Stack& s : stacks) names.append(names.empty() ? "" : ", ").append(s.name);
+    throw Error(where, {"stack", "be one of the plan's: " + names, stack == nullptr ? "NULL" : stack});
+  }
+  if (layer < 0 || layer >= std::ssize(found->layers)) {
+    throw Error(where,
+                {"layer", "be at least 0 and below " + std::to_string(found->layers.size()), std::to_string(layer)});
+  }
+  return found->layers[static_cast<std::size_t>(layer)];
+}
+
+}  // namespace posenc::c
+
+namespace c = posenc::c;
+
+const char* posenc_version() {
+  static const std::string version = posenc::info().version;
+  return version.c_str();
+}
+
+posenc_status posenc_plan_read(const char* path, posenc_plan** plan) {
+  return c::guarded([&] {
+    c::required("posenc_plan_read", "plan", plan);
+    return c::give(posenc::read_plan(&c::required("posenc_plan_read", "path", path)), *plan);
+  });
+}
+
+posenc_status posenc_plan_read_bytes(const void* bytes, size_t size, const char* name, posenc_plan** plan) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_plan_read_bytes";
+    c::required(kWhere, "plan", plan);
+    if (size > 0 && bytes == nullptr) throw posenc::Error(kWhere, {"bytes", "be given", "NULL"});
+    const std::span file(static_cast<const std::byte*>(bytes), size);
+    return c::give(posenc::read_plan(file, name == nullptr ? "bytes" : name), *plan);
+  });
+}
+
+posenc_status posenc_plan_preset(const char* name, posenc_plan** plan) {
+  return c::guarded([&] {
+    c::required("posenc_plan_preset", "plan", plan);
+    const char& given = c::required("posenc_plan_preset", "name", name);
+    *plan = std::make_unique<posenc_plan>(posenc_plan{posenc::preset_plan(&given)}).release();
+  });
+}
+
+void posenc_plan_free(posenc_plan* plan) { delete plan; }
+
+posenc_status posenc_plan_json(const posenc_plan* plan, char* json, size_t* size) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_plan_json";
+    const std::string text = to_json(c::required(kWhere, "plan", plan).plan);
+    const std::size_t room = c::required(kWhere, "size", size);
+    *size = text.size() + 1;
+    if (json == nullptr) return;
+    if (room < text.size() + 1) {
+      throw posenc::Error(kWhere, {"*size", "be at least " + std::to_string(text.size() + 1), std::to_string(room)});
+    }
+    std::memcpy(json, text.c_str(), text.size() + 1);
+  });
+}

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "c/handles.h"
+#include "c/status.h"
+
+namespace posenc::c {
+namespace {
+
+Pairing pairing_of(const char* where, posenc_pairing pairing) {
+  if (pairing == POSENC_HALF) return Pairing::half;
+  if (pairing == POSENC_INTERLEAVED) return Pairing::interleaved;
+  throw Error(where, {"layout->pairing", "be POSENC_HALF or POSENC_INTERLEAVED", std::to_string(pairing)});
+}
+
+TableOptions options_of(const char* where, const posenc_table_options* given) {
+  TableOptions out;
+  if (given == nullptr) return out;
+  const posenc_table_options& options = sized(where, "options", given);
+  if (options.angles < POSENC_ANGLES_EXACT || options.angles > POSENC_ANGLES_BFLOAT16) {
+    throw Error(where, {"options->angles", "be one of POSENC_ANGLES_...", std::to_string(options.angles)});
+  }
+  out.start = options.start;
+  out.count = options.count;
+  if (options.length != 0) out.length = options.length;
+  out.angles = static_cast<Angles>(options.angles);
+  return out;
+}
+
+void give(RotaryTable table, posenc_table*& to) {
+  to = std::make_unique<posenc_table>(posenc_table{std::move(table)}).release();
+}
+
+}  // namespace
+}  // namespace posenc::c
+
+namespace c = posenc::c;
+
+posenc_status posenc_table_of_layer(const posenc_plan* plan, const char* stack, int64_t layer,
+                                    const posenc_table_options* options, posenc_table** table) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_table_of_layer";
+    c::required(kWhere, "table", table);
+    const posenc::LayerPlan& found = c::layer_of(kWhere, c::required(kWhere, "plan", plan), stack, layer);
+    const auto turns = std::ranges::find(found.rotate, posenc::RotateRole::main, &posenc::Rotate::role);
+    if (turns == found.rotate.end()) {
+      throw posenc::Error(kWhere, {"layer", "rotate queries and keys", std::to_string(layer) + ", which does not"});
+    }
+    const posenc::TableOptions wanted = c::options_of(kWhere, options);
+    const posenc::Rope& scheme = rope(*turns);
+    c::give(wanted.count == 0 ? table_on_demand(scheme, wanted) : make_table(scheme, wanted), *table);
+  });
+}
+
+posenc_status posenc_table_of_frequencies(const posenc_layout* layout, const double* inv_freq, double attention_factor,
+                                          const posenc_table_options* options, posenc_table** table) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_table_of_frequencies";
+    c::required(kWhere, "table", table);
+    c::required(kWhere, "inv_freq", inv_freq);
+    const posenc_layout& given = c::sized(kWhere, "layout", layout);
+    const posenc::RotaryLayout channels{.pairing = c::pairing_of(kWhere, given.pairing),
+                                        .head_dim = given.head_dim,
+                                        .first_channel = given.first_channel,
+                                        .dim = given.dim};
+    if (given.axes != 1) {
+      throw posenc::Error(kWhere, {"layout->axes", "be 1 for frequencies of your own", std::to_string(given.axes)});
+    }
+    if (given.dim < 2 || given.dim > given.head_dim) {  // before that many frequencies are read
+      throw posenc::Error(kWhere, {"layout->dim", "be from 2 to head_dim, " + std::to_string(given.head_dim) + ",",
+                                   std::to_string(given.dim)});
+    }
+    const std::span frequencies(inv_freq, static_cast<std::size_t>(given.dim / 2));
+    c::give(make_table(channels, {{frequencies.begin(), frequencies.end()}, attention_factor},
+                       c::options_of(kWhere, options)),
+            *table);
+  });
+}
+
+void posenc_table_free(posenc_table* table) { delete table; }
+
+posenc_status posenc_table_layout(const posenc_table* table, posenc_layout* layout) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_table_layout";
+    const posenc::RotaryLayout& of = c::required(kWhere, "table", table).table.layout();
+    posenc_layout& to = c::sized(kWhere, "layout", layout);
+    to.pairing = of.pairing == posenc::Pairing::half ? POSENC_HALF : POSENC_INTERLEAVED;
+    to.axes = static_cast<std::int32_t>(of.axes.names.size());
+    to.head_dim = of.head_dim;
+    to.first_channel = of.first_channel;
+    to.dim = of.dim;
+  });
+}
+
+double posenc_table_attention_factor(const posenc_table* table) {
+  return table == nullptr ? 0.0 : table->table.attention_factor();
+}

@@ -1,0 +1,165 @@
+// The C ABI, used as a C program would: from a model's name to rotated keys, and every way to be refused.
+#include "posenc/c.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures = 0;
+
+static void expect(int holds, const char* what, int line) {
+  if (holds) return;
+  ++failures;
+  fprintf(stderr, "line %d: %s (last error: %s)\n", line, what, posenc_last_error());
+}
+#define EXPECT(condition) expect((condition) != 0, #condition, __LINE__)
+#define EXPECT_ERROR(call, status, text)              \
+  do {                                                \
+    EXPECT((call) == (status));                       \
+    EXPECT(strcmp(posenc_last_error(), (text)) == 0); \
+  } while (0)
+
+static posenc_tensor heads(float* data, int64_t tokens, int64_t heads_count, int64_t head_dim) {
+  const posenc_tensor out = {.data = data,
+                             .dtype = POSENC_F32,
+                             .rank = 3,
+                             .shape = {tokens, heads_count, head_dim},
+                             .strides = {heads_count * head_dim, head_dim, 1}};
+  return out;
+}
+
+static void plans(void) {
+  posenc_plan* plan = NULL;
+  EXPECT_ERROR(posenc_plan_preset("llama-3.1-8", &plan), POSENC_WRONG_ARGUMENT, posenc_last_error());
+  EXPECT(strstr(posenc_last_error(), "llama-3.1-8b") != NULL);
+  EXPECT(plan == NULL);
+  EXPECT(posenc_plan_read("no/such/file", &plan) == POSENC_WRONG_FILE);
+  EXPECT(strstr(posenc_last_error(), "no/such/file") != NULL);
+  EXPECT_ERROR(posenc_plan_read(NULL, &plan), POSENC_WRONG_ARGUMENT,
+               "[posenc_plan_read] path must be given but is NULL");
+  EXPECT_ERROR(posenc_plan_read("x", NULL), POSENC_WRONG_ARGUMENT, "[posenc_plan_read] plan must be given but is NULL");
+  EXPECT(posenc_plan_read_bytes("{", 1, NULL, &plan) == POSENC_WRONG_FILE);
+
+  EXPECT(posenc_plan_preset("llama-3.1-8b", &plan) == POSENC_OK);
+  EXPECT(strcmp(posenc_last_error(), "") == 0);
+  size_t size = 0;
+  EXPECT(posenc_plan_json(plan, NULL, &size) == POSENC_OK);
+  EXPECT(size > 1000);
+  char* const json = malloc(size);
+  size_t room = size - 1;
+  EXPECT(posenc_plan_json(plan, json, &room) == POSENC_WRONG_ARGUMENT);
+  EXPECT(room == size);
+  EXPECT(posenc_plan_json(plan, json, &room) == POSENC_OK);
+  EXPECT(json[0] == '{' && strlen(json) + 1 == size);
+  free(json);
+  posenc_plan_free(plan);
+  posenc_plan_free(NULL);
+}
+
+static void rotation(void) {
+  enum { kTokens = 3, kHeads = 2, kDim = 128, kCount = kTokens * kHeads * kDim };
+  posenc_plan* plan = NULL;
+  EXPECT(posenc_plan_preset("llama-3.1-8b", &plan) == POSENC_OK);
+  posenc_table_options options = POSENC_TABLE_OPTIONS_INIT;
+  options.count = 64;
+  posenc_table* held = NULL;
+  posenc_table* demand = NULL;
+  EXPECT(posenc_table_of_layer(plan, "decoder", 31, &options, &held) == POSENC_OK);
+  EXPECT(posenc_table_of_layer(plan, NULL, 0, NULL, &demand) == POSENC_OK);
+  EXPECT_ERROR(posenc_table_of_layer(plan, NULL, 32, NULL, &demand), POSENC_WRONG_ARGUMENT,
+               "[posenc_table_of_layer] layer must be at least 0 and below 32 but is 32");
+  posenc_layout layout = POSENC_LAYOUT_INIT;
+  EXPECT(posenc_table_layout(held, &layout) == POSENC_OK);
+  EXPECT(layout.pairing == POSENC_HALF && layout.head_dim == kDim && layout.dim == kDim && layout.axes == 1);
+  EXPECT(posenc_table_attention_factor(held) == 1.0);
+
+  static float k[kCount];
+  static float first[kCount];
+  for (int i = 0; i < kCount; ++i) k[i] = first[i] = (float)(i % 17) - 8.0F;
+  posenc_rotate_args args = POSENC_ROTATE_ARGS_INIT;
+  args.k = heads(k, kTokens, kHeads, kDim);
+  args.positions.start = 5;
+  args.table = held;
+  EXPECT(posenc_rotate(&args) == POSENC_OK);
+
+  static float cosines[kTokens * kDim / 2];
+  static float sines[kTokens * kDim / 2];
+  const posenc_positions positions = {.type = POSENC_COUNTED, .start = 5};
+  EXPECT(posenc_cos_sin(demand, &positions, kTokens, cosines, sines) == POSENC_OK);
+  for (int t = 0; t < kTokens; ++t) {
+    for (int h = 0; h < kHeads; ++h) {
+      for (int p = 0; p < kDim / 2; ++p) {
+        const float* const x = first + (t * kHeads + h) * kDim;
+        const float* const y = k + (t * kHeads + h) * kDim;
+        const float c = cosines[t * kDim / 2 + p];
+        const float s = sines[t * kDim / 2 + p];
+        EXPECT(fabsf(y[p] - (x[p] * c - x[p + kDim / 2] * s)) <= 2e-6F);
+        EXPECT(fabsf(y[p + kDim / 2] - (x[p + kDim / 2] * c + x[p] * s)) <= 2e-6F);
+      }
+    }
+  }
+
+  // Shifted by 7, then back to where they began.
+  const int32_t from[kTokens] = {5, 6, 7};
+  posenc_rerotate_args shift = POSENC_REROTATE_ARGS_INIT;
+  shift.k = args.k;
+  shift.from_table = held;
+  shift.from_positions.type = POSENC_INT32;
+  shift.from_positions.data = from;
+  shift.from_positions.count = kTokens;
+  shift.to_table = demand;
+  shift.to_positions.start = 12;
+  shift.plan = plan;
+  EXPECT(posenc_rerotate(&shift) == POSENC_OK);
+  args.positions.start = 12;
+  args.direction = POSENC_INVERSE;
+  EXPECT(posenc_rotate(&args) == POSENC_OK);
+  for (int i = 0; i < kCount; ++i) EXPECT(fabsf(k[i] - first[i]) <= 1e-5F);
+
+  args.direction = 7;
+  EXPECT_ERROR(posenc_rotate(&args), POSENC_WRONG_ARGUMENT,
+               "[posenc_rotate] direction must be POSENC_FORWARD, _INVERSE or _TRANSPOSE but is 7");
+  args.direction = POSENC_FORWARD;
+  args.positions.start = 62;
+  EXPECT(posenc_rotate(&args) == POSENC_WRONG_ARGUMENT);
+  args.positions.start = 0;
+  args.k.dtype = 9;
+  EXPECT(posenc_rotate(&args) == POSENC_WRONG_ARGUMENT);
+  args.size = 1;
+  EXPECT(posenc_rotate(&args) == POSENC_WRONG_ARGUMENT);
+  EXPECT(posenc_rotate(NULL) == POSENC_WRONG_ARGUMENT);
+  posenc_table_free(held);
+  posenc_table_free(demand);
+  posenc_plan_free(plan);
+}
+
+static void own_frequencies(void) {
+  const double inv_freq[2] = {1.0, 0.5};
+  posenc_layout layout = POSENC_LAYOUT_INIT;
+  layout.pairing = POSENC_INTERLEAVED;
+  layout.head_dim = 4;
+  layout.dim = 4;
+  posenc_table_options options = POSENC_TABLE_OPTIONS_INIT;
+  options.count = 3;
+  posenc_table* table = NULL;
+  EXPECT(posenc_table_of_frequencies(&layout, inv_freq, 2.0, &options, &table) == POSENC_OK);
+  float cosine[2] = {0, 0};
+  float sine[2] = {0, 0};
+  const int64_t position = 2;
+  const posenc_positions positions = {.type = POSENC_INT64, .data = &position, .count = 1};
+  EXPECT(posenc_cos_sin(table, &positions, 1, cosine, sine) == POSENC_OK);
+  EXPECT(cosine[0] == (float)(2.0 * cos(2.0)) && sine[1] == (float)(2.0 * sin(1.0)));
+  posenc_table_free(table);
+  layout.dim = 6;
+  EXPECT(posenc_table_of_frequencies(&layout, inv_freq, 2.0, &options, &table) == POSENC_WRONG_ARGUMENT);
+}
+
+int main(void) {
+  EXPECT(strlen(posenc_version()) >= 5);
+  plans();
+  rotation();
+  own_frequencies();
+  if (failures == 0) puts("every expectation holds");
+  return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
