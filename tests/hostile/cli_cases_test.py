@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every hostile case that a command reads, through it: cli_cases_test.py TOOL
 
-Refused: status 4, nothing on standard output, a message on standard error with the case's place, name and fragment in it.
+Refused: status 4, nothing on standard output, a message on standard error with the file, the place and the fragment.
 Accepted: status 0, JSON on standard output, and the case's warning among its warnings. All within a stated time and,
 without sanitizers, a stated address space.
 """

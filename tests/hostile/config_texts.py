@@ -1,4 +1,4 @@
-"""The configs that the tables spoil: each is read without a warning when nothing is added. "^" marks places (recipes)."""
+"""The configs that the tables spoil: each is read without a warning when nothing is added."""
 
 
 def model(model_type, members):
@@ -26,11 +26,15 @@ def longrope(short, long, original="1024"):
                           f'"short_factor": {short},\n"long_factor": {long}}}')
 
 
-def mrope(sections):
+def mrope(sections, rest=""):
     """Three axes over 8 pairs."""
     return model("qwen2_vl", '"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4,\n'
                              '"num_hidden_layers": 2, "max_position_embeddings": 64,\n'
-                             f'"rope_scaling": {{"type": "mrope", "mrope_section": {sections}}}')
+                             f'"rope_scaling": {{"type": "mrope", "mrope_section": {sections}}}{rest}')
+
+
+def qwen2_vl(vision):
+    return mrope("[4, 2, 2]", f',\n"vision_config": {{{vision}}}')
 
 
 def glm(part):

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "io/read_all.h"
+#include "io/regular_file.h"
 #include "io/text_file.h"
 #include "support/heap_probe.h"
 
@@ -145,6 +146,21 @@ TEST_F(HostileFile, A16_NamesThatLie) {
   const Result<std::string> odd_but_there = read_text_file(put("a\n\xFF", "{}"), kCap);
   ASSERT_TRUE(odd_but_there.ok()) << odd_but_there.error().message();
   EXPECT_EQ(*odd_but_there, "{}");
+}
+
+// A program that another thread starts meanwhile must not hold the file open.
+TEST_F(HostileFile, J6_ADescriptorEndsWithExec) {
+  const fs::path path = put("config.json", "{}");
+  const Result<RegularFile> file = RegularFile::open(path);
+  ASSERT_TRUE(file.ok());
+  int seen = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code closed;  // the descriptor of the folder itself may be gone
+    if (fs::read_symlink(entry.path(), closed) != fs::canonical(path)) continue;
+    EXPECT_NE(fcntl(std::stoi(entry.path().filename().string()), F_GETFD) & FD_CLOEXEC, 0);
+    ++seen;
+  }
+  EXPECT_EQ(seen, 1);
 }
 
 TEST_F(HostileFile, ManyRefusalsLeaveNoFileOpen) {

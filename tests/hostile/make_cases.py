@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The hostile cases of table/: make_cases.py OUT_FOLDER writes them, make_cases.py --check looks after the table.
 
-OUT_FOLDER gets a file for each case and cases.tsv, one line a case, with what must come of it. A case of more than 4 MiB
-is no file but a list of parts: NAME.parts, on each line a count and a piece in hexadecimal (recipes.Many).
+OUT_FOLDER gets a file for each case, and cases.tsv with a row for each: what must come of it. A case of more than 4 MiB
+is a list of parts instead, NAME.parts: on each line a count and a piece in hexadecimal (recipes.Many).
 
---check: every id of the checklist of bad inputs stands in the table once, with cases, with a test elsewhere that is where
-the table says, or with a reason why there is none; every kind of error comes of some case.
+--check: every id of the checklist of bad inputs stands in the table once, with cases, with a test elsewhere that is
+there, or with a reason why there is none; and every kind of error comes of some case.
 """
 import importlib
 import pathlib
@@ -78,7 +78,8 @@ def faults_of(run, one):
 
 def kinds_of_errors():
     header = (ROOT / "include/posenc/error.h").read_text(encoding="ascii")
-    return set(re.findall(r"^  (\w+),", re.search(r"enum class ErrorKind.*?\};", header, re.DOTALL).group(), re.MULTILINE))
+    body = re.search(r"enum class ErrorKind.*?\};", header, re.DOTALL).group()
+    return set(re.findall(r"^  (\w+),", body, re.MULTILINE))
 
 
 def check():

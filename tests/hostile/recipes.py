@@ -53,7 +53,7 @@ class Case(NamedTuple):
     ask: str  # of a JSON document: see the functions below
 
     def bytes(self):
-        return b"".join(part if isinstance(part, bytes) else part.bytes() for part in self.parts)
+        return bytes_of(self.parts)
 
     def size(self):
         return sum(len(part) if isinstance(part, bytes) else len(part.piece) * part.count for part in self.parts)
@@ -73,19 +73,16 @@ class NotYet(NamedTuple):
     reason: str
 
 
-def parts_of(content):
-    parts = content if isinstance(content, list) else [content]
-    return [part.bytes() if isinstance(part, Gguf) else part.encode() if isinstance(part, str) else part for part in parts]
+def parts_of(content, marked):
+    """Bytes, Many, and at most one MARK: of a list a part of its own, else somewhere in the text."""
+    if isinstance(content, list):
+        return [part.bytes() if isinstance(part, Gguf) else part for part in content]
+    text = content.encode() if isinstance(content, str) else content
+    return list(text.partition(MARK)) if marked and MARK in text else [text]
 
 
-def take_mark(parts):
-    """The parts without the mark, and what stands before it."""
-    for i, part in enumerate(parts):
-        if isinstance(part, bytes) and MARK in part:
-            before, _, behind = part.partition(MARK)
-            rest = [before + behind] + parts[i + 1:]
-            return parts[:i] + rest, b"".join(p if isinstance(p, bytes) else p.bytes() for p in parts[:i]) + before
-    return parts, None
+def bytes_of(parts):
+    return b"".join(part.bytes() if isinstance(part, Many) else part for part in parts)
 
 
 def place_behind(before, lines):
@@ -109,13 +106,13 @@ def place_in(file, at, path):
 def case(reader, name, content, kind="ok", fragment="", path="", at=None, ask=""):
     """`content`: text or bytes, with a mark where the error is; a Gguf; or a list of these and Many.
     `at`: where the error is in a Gguf (place_in)."""
-    parts, place = parts_of(content), Place()
     if isinstance(content, Gguf):
-        place = place_in(content, at, path)
-    elif kind not in ("ok", "cut"):
-        parts, before = take_mark(parts)
-        if before is not None:
-            place = place_behind(before, reader.lines and kind not in NO_LINES)
+        return Case(reader, name, [content.bytes()], kind, fragment, path, place_in(content, at, path), ask)
+    parts, place = parts_of(content, marked=kind not in ("ok", "cut")), Place()
+    if MARK in parts:
+        before = bytes_of(parts[:parts.index(MARK)])
+        place = place_behind(before, reader.lines and kind not in NO_LINES)
+        parts.remove(MARK)
     return Case(reader, name, parts, kind, fragment, path, place, ask)
 
 

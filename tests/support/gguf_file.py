@@ -1,4 +1,4 @@
-"""Writes small GGUF files, good and bad, as gguf_builder.h does: of any version, either byte order, with counts that lie.
+"""Small GGUF files, good and bad, as of gguf_builder.h: of any version, either byte order, with counts that lie.
 
     Gguf().key("general.architecture", "llama").key("llama.block_count", 2).bytes()
 
@@ -35,7 +35,8 @@ class Gguf:
         kind = kind_of(value) if kind is None else kind
         self._put_name("keys", name)
         if isinstance(kind, list):
-            return self._put_array(name, kind[0], len(value))._append("keys", *(self._packed(kind[0], v) for v in value))
+            items = [self._packed(kind[0], item) for item in value]
+            return self._put_array(name, kind[0], len(value))._append("keys", *items)
         if isinstance(kind, int):
             return self._put("keys", "type", name, "I", kind)._append("keys", value)
         self._put("keys", "type", name, "I", KINDS.index(kind))
@@ -86,7 +87,8 @@ class Gguf:
         if what == "data":
             return len(self.header()) + -len(self.header()) % self._alignment
         part, offset = self._places[what]
-        return len(self.header()) - len(self._part["tensors"]) - (len(self._part["keys"]) if part == "keys" else 0) + offset
+        behind = len(self._part["tensors"]) + (len(self._part["keys"]) if part == "keys" else 0)
+        return len(self.header()) - behind + offset
 
     def _length(self, count):
         return struct.pack(self._order + ("I" if self._version == 1 else "Q"), count)

@@ -11,7 +11,8 @@ MOST = 2**64 - 1
 def of(architecture, **lies):
     """A model that is read without a warning: 4 heads of 16 channels, 2 layers."""
     file = Gguf(**lies).key("general.architecture", architecture)
-    for key, value in {"block_count": 2, "context_length": 4096, "embedding_length": 64, "attention.head_count": 4}.items():
+    sizes = {"block_count": 2, "context_length": 4096, "embedding_length": 64, "attention.head_count": 4}
+    for key, value in sizes.items():
         file.key(f"{architecture}.{key}", value)
     return file
 
@@ -38,12 +39,12 @@ def factors(*numbers):
 
 def announced(file, length, behind):
     """A length where the file ends, and some bytes behind it."""
-    return file.bytes() + MARK + struct.pack("<Q", length) + behind
+    return [file, MARK, struct.pack("<Q", length) + behind]
 
 
 def million_keys(*behind):
-    entry = struct.pack("<Q", 9) + b"x.y######" + struct.pack("<IB", 0, 0)
-    return [llama(keys=5 + 999_000 + len(behind)).bytes(), Many(entry, 999_000), *behind]
+    entry = struct.pack("<Q9sIB", 9, b"x.y######", 0, 0)
+    return [llama(keys=5 + 999_000 + len(behind) // 2), Many(entry, 999_000), *behind]
 
 
 FREQS = "rope_freqs.weight"
@@ -79,7 +80,8 @@ IDS = {
         gguf("length_65536", announced(Gguf(keys=1), 65536, 32 * b"k"), "bad_key", "got 65536"),
         gguf("length_2_64", announced(Gguf(keys=1), MOST, 32 * b"k"), "bad_key", f"got {MOST}")],
     "C7": ["key text",
-        gguf("nul", llama().key("llama.rope\0x", 1), "bad_key", "without control characters", at="name of llama.rope\0x"),
+        gguf("nul", llama().key("llama.rope\0x", 1),
+             "bad_key", "without control characters", at="name of llama.rope\0x"),
         gguf("escape", llama().key("llama.\x1b[2J", 1), "bad_key", "\\x1b", at="name of llama.\x1b[2J"),
         gguf("not_utf8", llama().key(b"llama.\xff", 1), "bad_key", "UTF-8", at="name of llama.\\xff"),
         gguf("upper_case", llama().key("Llama.Odd", 1), "ok", "odd-key")],
@@ -90,7 +92,7 @@ IDS = {
              "duplicate_key", "each key once", at="entry of llama.rope.freq_base"),
         gguf("million_keys", million_keys()),
         gguf("million_keys_one_twice",
-             million_keys(MARK + struct.pack("<Q", 9) + b"x.y500000" + struct.pack("<IB", 0, 0)),
+             million_keys(MARK, struct.pack("<Q9sIB", 9, b"x.y500000", 0, 0)),
              "duplicate_key", "stands twice")],
     "C9": ["value type",
         gguf("type_13", llama().key("llama.x", b"1234", 13),
@@ -101,15 +103,18 @@ IDS = {
         gguf("type_minus_1", llama().key("llama.x", b"1234", 2**32 - 1),
              "bad_type", "got 4294967295", "llama.x", at="type of llama.x")],
     "C10": ["array of arrays",
-        gguf("array_of_arrays", llama().array_head("llama.x", "array", 1), "nested_array", "an array of arrays", "llama.x")],
+        gguf("array_of_arrays", llama().array_head("llama.x",
+             "array", 1), "nested_array", "an array of arrays", "llama.x")],
     "C11": ["array count",
-        gguf("count_2_64", llama().array_head("llama.x", "u8", MOST), "truncated", f"{MOST} bytes", at="items of llama.x"),
+        gguf("count_2_64", llama().array_head("llama.x",
+             "u8", MOST), "truncated", f"{MOST} bytes", at="items of llama.x"),
         gguf("product_wraps", llama().array_head("llama.x", "u64", 2**61),
              "truncated", "bytes for llama.x", at="items of llama.x"),
         gguf("fifty_million_absent", llama().array_head("tokenizer.ggml.tokens", "text", 50_000_000),
              "truncated", "400000000 bytes for tokenizer.ggml.tokens", at="items of tokenizer.ggml.tokens")],
     "C12": ["string length",
-        gguf("2_64", llama().text_head("llama.odd", MOST), "truncated", f"{MOST} bytes for llama.odd", at="text of llama.odd"),
+        gguf("2_64", llama().text_head("llama.odd", MOST),
+             "truncated", f"{MOST} bytes for llama.odd", at="text of llama.odd"),
         gguf("1_gib", llama().text_head("llama.odd", 2**30),
              "truncated", "1073741824 bytes for llama.odd", at="text of llama.odd")],
     "C13": ["bool",
@@ -134,7 +139,8 @@ IDS = {
         gguf("nan", llama().key("llama.rope.freq_base", math.nan), "not_finite", "nan", "llama.rope.freq_base"),
         gguf("infinite", llama().key("llama.rope.freq_base", math.inf), "not_finite", "inf", "llama.rope.freq_base"),
         gguf("0", llama().key("llama.rope.freq_base", 0.0), "out_of_range", "got 0", "llama.rope.freq_base"),
-        gguf("negative", llama().key("llama.rope.freq_base", -1e4), "out_of_range", "got -10000", "llama.rope.freq_base"),
+        gguf("negative", llama().key("llama.rope.freq_base", -1e4),
+             "out_of_range", "got -10000", "llama.rope.freq_base"),
         gguf("1", llama().key("llama.rope.freq_base", 1.0)),
         gguf("u32", llama().key("llama.rope.freq_base", 10000)),
         gguf("f64", llama().key("llama.rope.freq_base", 1e4, "f64")),
@@ -181,8 +187,10 @@ IDS = {
         gguf("nul", llama().tensor("t\0x", [2]), "bad_tensor", "control characters", at="name of t\0x")],
     "C22": ["n_dims",
         gguf("scalar", llama().tensor("t", [])),
-        gguf("dims_5", llama().tensor("t", [1, 1, 1, 1, 1]), "bad_tensor", "at most 4 dimensions, got 5", "t", at="dims of t"),
-        gguf("dims_2_32", llama().tensor("t", [1], dims=2**32 - 1), "bad_tensor", "got 4294967295", "t", at="dims of t")],
+        gguf("dims_5", llama().tensor("t", [1, 1, 1, 1, 1]),
+             "bad_tensor", "at most 4 dimensions, got 5", "t", at="dims of t"),
+        gguf("dims_2_32", llama().tensor("t", [1], dims=2**32 - 1),
+             "bad_tensor", "got 4294967295", "t", at="dims of t")],
     "C23": ["dims",
         gguf("negative", shaped(MOST), "out_of_range", str(MOST), "t", at="dim 0 of t"),
         gguf("zero", shaped(0)),
@@ -199,15 +207,18 @@ IDS = {
         gguf("31", shaped(31, kind=Q8_0), "block_size", "a multiple of 32 numbers, the block of Q8_0, got 31", "t")],
     "C26": ["tensor types", *[gguf(f"type_{kind}", shaped(32, kind=kind)) for kind in (4, 5, 31, 33, 36, 38, 10**6)]],
     "C27": ["offsets",
-        gguf("unaligned", llama().tensor("t", [2], offset=8, data=bytes(64)), "bad_offset", "offset 0", "t", at="offset of t"),
+        gguf("unaligned", llama().tensor("t", [2], offset=8, data=bytes(64)),
+             "bad_offset", "offset 0", "t", at="offset of t"),
         gguf("gap", llama().tensor("a", [2]).tensor("b", [2], offset=64, data=bytes(64)),
              "bad_offset", "offset 32, where the one before ends, got 64", "b", at="offset of b"),
         gguf("overlap", llama().tensor("a", [16]).tensor("b", [2], offset=32),
              "bad_offset", "offset 64", "b", at="offset of b"),
         gguf("unsorted", llama().tensor("a", [2], offset=32).tensor("b", [2], offset=0),
              "bad_offset", "offset 0", "a", at="offset of a"),
-        gguf("of_another_alignment", llama(alignment=64).key("general.alignment", 64).tensor("a", [2]).tensor("b", [2])),
-        gguf("beyond_the_file", llama().tensor("t", [1024], data=bytes(64)), "truncated", "the weights are not", at="data")],
+        gguf("of_another_alignment",
+             llama(alignment=64).key("general.alignment", 64).tensor("a", [2]).tensor("b", [2])),
+        gguf("beyond_the_file", llama().tensor("t", [1024], data=bytes(64)),
+             "truncated", "the weights are not", at="data")],
     "C28": ["split files",
         gguf("count_0", llama().key("split.count", 0), "split", "from 1 to 65535", "split.count"),
         gguf("count_65536", llama().key("split.count", 65536), "split", "got 65536", "split.count"),
@@ -217,7 +228,8 @@ IDS = {
         gguf("first_part", llama().key("split.count", 2).key("split.no", 0)),
         gguf("count_a_string", llama().key("split.count", "2"), "type", "an integer", "split.count")],
     "other": ["not on the checklist",
-        gguf("block_count_0", architecture("llama").key("llama.block_count", 0), "out_of_range", "got 0", "llama.block_count"),
+        gguf("block_count_0", architecture("llama").key("llama.block_count", 0),
+             "out_of_range", "got 0", "llama.block_count"),
         gguf("block_count_missing", architecture("llama"), "missing_key", "this key", "llama.block_count"),
         gguf("heads_2_63", llama().key("llama.attention.head_count_kv", 2**63, "u64"),
              "out_of_range", "got 9.223372036854776e+18", "llama.attention.head_count_kv"),
