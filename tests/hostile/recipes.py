@@ -73,10 +73,15 @@ class NotYet(NamedTuple):
     reason: str
 
 
+def is_file(content):
+    """A Gguf, or another builder that knows where its parts stand."""
+    return hasattr(content, "place")
+
+
 def parts_of(content, marked):
     """Bytes, Many, and at most one MARK: of a list a part of its own, else somewhere in the text."""
     if isinstance(content, list):
-        return [part.bytes() if isinstance(part, Gguf) else part for part in content]
+        return [part.bytes() if is_file(part) else part for part in content]
     text = content.encode() if isinstance(content, str) else content
     return list(text.partition(MARK)) if marked and MARK in text else [text]
 
@@ -104,9 +109,9 @@ def place_in(file, at, path):
 
 
 def case(reader, name, content, kind="ok", fragment="", path="", at=None, ask=""):
-    """`content`: text or bytes, with a mark where the error is; a Gguf; or a list of these and Many.
+    """`content`: text or bytes, with a mark where the error is; a Gguf; or a list of bytes, Many, Gguf, and MARK.
     `at`: where the error is in a Gguf (place_in)."""
-    if isinstance(content, Gguf):
+    if is_file(content):
         return Case(reader, name, [content.bytes()], kind, fragment, path, place_in(content, at, path), ask)
     parts, place = parts_of(content, marked=kind not in ("ok", "cut")), Place()
     if MARK in parts:
