@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "io/json_writer.h"
 #include "support/heap_probe.h"
+#include "support/write_json_value.h"
 
 namespace posenc::fuzz {
 namespace {
@@ -61,29 +62,6 @@ void walk(const JsonValue& value, std::string_view text, int& asked) {
   }
 }
 
-void write(const JsonValue& value, io::JsonWriter& json) {
-  switch (value.kind()) {
-    case JsonKind::null: return json.null();
-    case JsonKind::boolean: return json.value(*value.as_bool());
-    case JsonKind::string: return json.value(*value.as_string());
-    case JsonKind::number: {
-      const Result<double> number = value.as_double();
-      return number ? json.value(*number) : json.null();
-    }
-    case JsonKind::array:
-      json.begin_array();
-      for (const JsonValue& item : value.items()) write(item, json);
-      return json.end_array();
-    case JsonKind::object:
-      json.begin_object();
-      for (const JsonValue& item : value.items()) {
-        json.key(item.key());
-        write(item, json);
-      }
-      return json.end_object();
-  }
-}
-
 // The same but for numbers that JSON cannot hold, which were written as null.
 bool same(const JsonValue& a, const JsonValue& b) {
   const bool no_number = a.kind() == JsonKind::number && !a.as_double();
@@ -102,7 +80,7 @@ bool same(const JsonValue& a, const JsonValue& b) {
 
 void write_and_read_again(const JsonDocument& document) {
   io::JsonWriter json;
-  write(document.root(), json);
+  test::write_json_value(document.root(), json);
   const std::string written = json.take();
   const Result<JsonDocument> again = JsonDocument::parse(written, kName);
   must(again.ok(), "what is written can be read");

@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
 """Writes the inputs from which fuzzing starts: make_corpus.py OUT_FOLDER --plans WRITE_PLANS
 
-Everything is our own: the configs that stand in the tests of src/plan, one text for each thing that the JSON reader
-treats by itself, and plans at random, which the program WRITE_PLANS writes into a folder.
+Everything is our own: the configs in the tests of src/plan, the small cases of tests/hostile, one text for each thing
+that the JSON reader treats by itself, and plans at random, which the program WRITE_PLANS writes into a folder.
 """
 import argparse
 import hashlib
 import json
 import pathlib
 import re
-import struct
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/hostile"))
+import make_cases  # noqa: E402
+from gguf_file import FORMATS, Gguf  # noqa: E402
+
 RAW_STRING = re.compile(r'R"\((\s*\{.*?)\)"', re.DOTALL)
 LARGEST_PLAN = 4096  # bytes; fuzz/run lets no input of this target grow beyond it
+LARGEST_CASE = 1024  # bytes
 
 JSON_TEXTS = [
     b"{}", b"[]", b"null", b"true", b"[false, true]", b"0", b"-0.0", b"1e3", b"-12.5E-7", b"[1e400, -1e400, 1e-400]",
@@ -54,62 +59,50 @@ def configs():
         yield json.dumps({**base, "rope_parameters": {**rule, "rope_theta": 500000.0}}).encode()
 
 
-# ---- GGUF: a key is (name, type, value), an array's type is (9, element type) ----
-
-U8, I8, U16, I16, U32, I32, F32, BOOL, TEXT, ARRAY, U64, I64, F64 = range(13)
-PACKED = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", BOOL: "B", U64: "Q", I64: "q", F64: "d"}
-
-
-def gguf(keys, tensors=(), version=3, order="<", weights=b""):
-    size = "I" if version == 1 else "Q"
-
-    def text(value):
-        return struct.pack(order + size, len(value)) + value.encode()
-
-    def packed(kind, value):
-        return text(value) if kind == TEXT else struct.pack(order + PACKED[kind], value)
-
-    out = b"GGUF" + struct.pack(f"{order}I{size}{size}", version, len(tensors), len(keys))
-    for name, kind, value in keys:
-        out += text(name)
-        if isinstance(kind, tuple):
-            out += struct.pack(f"{order}II{size}", ARRAY, kind[1], len(value))
-            out += b"".join(packed(kind[1], item) for item in value)
-        else:
-            out += struct.pack(order + "I", kind) + packed(kind, value)
-    for name, shape, kind, offset in tensors:
-        out += text(name) + struct.pack(f"{order}I{len(shape)}QIQ", len(shape), *shape, kind, offset)
-    return out + bytes(-len(out) % 32) + weights if tensors else out
-
-
 def model(architecture, *more):
-    sizes = [("context_length", 2048), ("embedding_length", 64), ("block_count", 2), ("attention.head_count", 4),
-             ("attention.head_count_kv", 2), ("rope.dimension_count", 16)]
-    return [("general.architecture", TEXT, architecture)] + [
-        (f"{architecture}.{name}", U32, value) for name, value in sizes] + [
-        (f"{architecture}.{name}", kind, value) for name, kind, value in more]
+    """`more`: keys without the architecture, values, and their kinds where no default fits."""
+    sizes = {"context_length": 2048, "embedding_length": 64, "block_count": 2, "attention.head_count": 4,
+             "attention.head_count_kv": 2, "rope.dimension_count": 16}
+    return with_keys(Gguf(), architecture, *sizes.items(), *more)
+
+
+def with_keys(file, architecture, *keys):
+    file.key("general.architecture", architecture)
+    for name, *value in keys:
+        file.key(f"{architecture}.{name}", *value)
+    return file
 
 
 def ggufs():
-    yield gguf([])
-    yield gguf([(f"key.{kind}", kind, "text" if kind == TEXT else 1) for kind in range(13) if kind != ARRAY])
-    yield gguf([(f"list.{kind}", (ARRAY, kind), ["a", "b"] if kind == TEXT else [0, 1]) for kind in (U8, F32, TEXT, I64)])
-    yield gguf(model("llama", ("rope.freq_base", F32, 500000.0)), version=1)
-    yield gguf(model("llama", ("rope.freq_base", F32, 500000.0)), version=2)
-    yield gguf(model("llama", ("rope.freq_base", F32, 500000.0)), order=">")
-    yield gguf([("general.alignment", U32, 64), *model("llama")])
+    base = ("rope.freq_base", 500000.0)
+    scalars, lists = Gguf(), Gguf()
+    for kind in FORMATS:
+        scalars.key(f"key.{kind}", 1, kind)
+    for kind in ("u8", "f32", "i64"):
+        lists.key(f"list.{kind}", [0, 1], [kind])
+    factors = [1 + 0.5 * i for i in range(8)]
+    yield from (Gguf(), scalars.key("key.text", "text"), lists.key("list.text", ["a", "b"]))
+    for file in (Gguf(1), Gguf(2), Gguf(order=">"), Gguf(alignment=64).key("general.alignment", 64)):
+        yield with_keys(file, "llama", ("block_count", 2), ("embedding_length", 64), ("attention.head_count", 4), base)
     for architecture in ("llama", "qwen2", "gemma3", "phi3", "mpt", "gpt2", "bert", "deepseek2", "qwen2vl", "stablelm"):
-        yield gguf(model(architecture))
+        yield model(architecture)
     for rule in ("none", "linear", "yarn", "longrope"):
-        yield gguf(model("llama", ("rope.scaling.type", TEXT, rule), ("rope.scaling.factor", F32, 4.0),
-                         ("rope.scaling.original_context_length", U32, 512)))
-    yield gguf(model("qwen2vl", ("rope.dimension_sections", (ARRAY, I32), [4, 2, 2, 0])))
-    yield gguf(model("gemma3", ("attention.sliding_window", U32, 512), ("attention.head_count_kv", (ARRAY, U32), [2, 2])))
-    factors = struct.pack("<8f", *(1 + 0.5 * i for i in range(8)))
-    yield gguf(model("llama"), [("rope_freqs.weight", [8], 0, 0)], weights=factors)
-    yield gguf(model("phi3", ("rope.scaling.original_context_length", U32, 512)),
-               [("rope_factors_long.weight", [8], 0, 0), ("rope_factors_short.weight", [8], 0, 32)], weights=2 * factors)
-    yield gguf(model("llama"), [("half", [2, 2], 1, 0), ("odd", [32], 2, 32), ("other", [], 999, 64)], weights=bytes(96))
+        yield model("llama", ("rope.scaling.type", rule), ("rope.scaling.factor", 4.0),
+                    ("rope.scaling.original_context_length", 512))
+    yield model("qwen2vl", ("rope.dimension_sections", [4, 2, 2, 0], ["i32"]))
+    yield model("gemma3", ("attention.sliding_window", 512), ("attention.head_count_kv", [2, 2]))
+    yield model("llama").floats("rope_freqs.weight", factors)
+    yield model("phi3", ("rope.scaling.original_context_length", 512)).floats(
+        "rope_factors_long.weight", factors).floats("rope_factors_short.weight", factors)
+    yield model("llama").tensor("half", [2, 2], 1, data=bytes(32)).tensor("odd", [32], 2, data=bytes(32)).tensor(
+        "other", [], 999, data=bytes(32))
+
+
+def hostile(suffix):
+    """The cases of tests/hostile that are small enough to change."""
+    for _, case in make_cases.cases():
+        if case.reader.suffix == suffix and case.size() <= LARGEST_CASE:
+            yield case.bytes()
 
 
 def plans(writer):
@@ -133,9 +126,10 @@ def main():
     parser.add_argument("--plans", required=True, help="the program write_plans")
     arguments = parser.parse_args()
     found = list(configs())
-    write(arguments.out / "json", [*JSON_TEXTS, *found])
-    write(arguments.out / "config", found)
-    write(arguments.out / "gguf", ggufs())
+    spoiled = list(hostile("json"))
+    write(arguments.out / "json", [*JSON_TEXTS, *found, *spoiled])
+    write(arguments.out / "config", [*found, *spoiled])
+    write(arguments.out / "gguf", [*(file.bytes() for file in ggufs()), *hostile("gguf")])
     write(arguments.out / "plan_json", plans(arguments.plans))
 
 

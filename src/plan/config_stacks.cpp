@@ -25,10 +25,15 @@ std::string read_text(ConfigReader& reader, const Place& place) {
   return std::string(reader.string(place).value_or(std::string_view{}));
 }
 
+void fail_no_object(ConfigReader& reader, const Place& place) {
+  if (!place.value.is_null()) reader.fail(place, ErrorKind::type, "an object or null");
+}
+
 std::optional<Place> object_at(ConfigReader& reader, const JsonValue& parent, std::string_view key) {
   auto place = reader.look(parent, key);
-  if (!place || place->value.kind() != JsonKind::object) return {};
-  return place;
+  if (!place || place->value.kind() == JsonKind::object) return place;
+  fail_no_object(reader, *place);
+  return {};
 }
 
 // ---- which class decides ----
@@ -225,7 +230,9 @@ void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
     if (!place || reader.failed()) continue;
     if (place->value.kind() == JsonKind::object) {
       read_other_stack(reader, *place, other, plan);
-    } else if (other.is_sign && !place->value.is_null()) {
+    } else if (!other.is_sign) {
+      fail_no_object(reader, *place);
+    } else if (!place->value.is_null()) {
       name_unread_stack(reader, *place, other, plan);
     }
   }

@@ -2,7 +2,10 @@
 
 #include <fmt/compile.h>
 
+#include <algorithm>
 #include <utility>
+
+#include "plan/config_keys.h"
 
 namespace posenc::plan {
 namespace {
@@ -16,11 +19,14 @@ bool is_for_predictors(ConfigScope& scope, std::int64_t entries) {
   return true;
 }
 
+// Llama 4 writes an empty no_rope_layers for its default; no class takes empty layer_types.
+bool may_be_empty(const Place& place) { return std::ranges::count(key_names::kLayerTypes, place.value.key()) == 0; }
+
 }  // namespace
 
 std::optional<LayerList> read_layer_list(ConfigScope& scope, const Place& place, std::int64_t layers) {
   auto entries = scope.reader().list(place);
-  if (!entries || entries->empty()) return {};
+  if (!entries || (entries->empty() && may_be_empty(place))) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != layers && !is_for_predictors(scope, count - layers)) {
     scope.reader().fail(place, ErrorKind::length_mismatch,

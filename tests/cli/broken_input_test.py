@@ -1,6 +1,8 @@
 """Inputs that are no config: each gives one clear message and the right exit code, quickly."""
 import os
 import pathlib
+import resource
+import subprocess
 import tempfile
 
 import tool
@@ -94,6 +96,19 @@ class Malformed(tool.ToolTest):
                 with self.subTest(what=what):
                     path.write_bytes(content)
                     self.assert_fails(posenc("inspect", "--json", path), MALFORMED, str(path), fragment)
+
+
+class Memory(tool.ToolTest):
+    def test_a_limit_on_memory(self):
+        if b"__asan_init" in pathlib.Path(tool.TOOL).read_bytes():
+            self.skipTest("the address sanitizer reserves terabytes of address space")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "config.json"
+            path.write_bytes(b'{"model_type": "' + b"a" * (60 << 20) + b'"}')
+            limit = 64 << 20  # bytes of address space
+            run = subprocess.run([tool.TOOL, "inspect", path], capture_output=True, check=False, timeout=60,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual((run.returncode, run.stdout, run.stderr), (MALFORMED, b"", b"posenc: not enough memory\n"))
 
 
 class Place(tool.ToolTest):

@@ -1,8 +1,11 @@
 """Where output goes: pipes that close, full disks, terminals."""
+import fcntl
 import os
 import pty
 import signal
+import struct
 import subprocess
+import termios
 
 import tool
 
@@ -43,13 +46,14 @@ class Streams(tool.ToolTest):
 
 
 class Terminal(tool.ToolTest):
-    def on_a_terminal(self, **environment):
+    def on_a_terminal(self, columns=80, **environment):
         env = {**os.environ, "TERM": "xterm", **environment}
         env = {name: value for name, value in env.items() if value is not None}
         try:
             terminal, other_end = pty.openpty()
         except OSError as absent:
             self.skipTest(f"no pseudo-terminals here: {absent}")
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         with subprocess.Popen(COMMAND, stdout=other_end, stderr=subprocess.PIPE, env=env) as run:
             os.close(other_end)
             out = b""
@@ -75,6 +79,11 @@ class Terminal(tool.ToolTest):
         for code in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[33m"):
             bare = bare.replace(code, "")
         self.assertEqual([line.rstrip() for line in bare.splitlines()], self.piped.splitlines())
+
+    def test_a_narrow_terminal(self):
+        for columns in (0, 20):
+            shown = self.on_a_terminal(columns, NO_COLOR="1", COLUMNS=str(columns))
+            self.assertEqual(shown, self.piped)
 
     def test_no_colour(self):
         self.assertEqual(self.on_a_terminal(NO_COLOR="1"), self.piped)

@@ -1,4 +1,6 @@
 """Command lines that cannot be followed, and help."""
+import subprocess
+
 import tool
 from tool import posenc
 
@@ -16,6 +18,11 @@ class Help(tool.ToolTest):
                 self.assertTrue(got.out.startswith("Usage: posenc"), got.out)
                 for part in ("Options:", "Examples:", "Exit codes:"):
                     self.assertIn(part, got.out)
+
+    def test_without_an_environment(self):
+        for words in (["--help"], ["--version"], ["inspect", PRESET]):
+            bare = subprocess.run([tool.TOOL, *words], env={}, capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual((bare.returncode, bare.stdout, bare.stderr), posenc(*words))
 
     def test_inspect_lists_its_flags(self):
         got = posenc("inspect", "--help").out

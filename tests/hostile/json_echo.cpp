@@ -5,38 +5,9 @@
 
 #include "io/json.h"
 #include "io/json_writer.h"
+#include "support/write_json_value.h"
 
 namespace {
-
-using posenc::io::JsonKind;
-using posenc::io::JsonValue;
-using posenc::io::JsonWriter;
-
-void write(const JsonValue& value, JsonWriter& json) {
-  switch (value.kind()) {
-    case JsonKind::null: return json.null();
-    case JsonKind::boolean: return json.value(*value.as_bool());
-    case JsonKind::string: return json.value(*value.as_string());
-    case JsonKind::number:
-      // As Python does: with a point or an exponent it is a float.
-      if (value.text().find_first_of(".eE") == std::string_view::npos) {
-        if (const auto whole = value.as_int(); whole.ok()) return json.value(*whole);
-      }
-      if (const auto number = value.as_double(); number.ok()) return json.value(*number);
-      return json.null();
-    case JsonKind::array:
-      json.begin_array();
-      for (const JsonValue& item : value.items()) write(item, json);
-      return json.end_array();
-    case JsonKind::object:
-      json.begin_object();
-      for (const JsonValue& item : value.items()) {
-        json.key(item.key());
-        write(item, json);
-      }
-      return json.end_object();
-  }
-}
 
 std::string from_hexadecimal(const std::string& line) {
   std::string out;
@@ -55,8 +26,8 @@ int main() {
       std::cout << "error " << name(document.error().kind) << "\n";
       continue;
     }
-    JsonWriter json(posenc::io::JsonLayout::line);
-    write(document->root(), json);
+    posenc::io::JsonWriter json(posenc::io::JsonLayout::line);
+    posenc::test::write_json_value(document->root(), json);
     std::cout << json.take() << "\n";
   }
 }

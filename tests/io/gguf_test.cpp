@@ -1,4 +1,4 @@
-// The reader of GGUF headers: what it keeps, passes over and notes. Bad files: tests/hostile/gguf_cases.cpp.
+// The reader of GGUF headers: what it keeps, passes over and notes. Bad files: tests/hostile/table/c_gguf.py.
 #include "io/gguf.h"
 
 #include <gtest/gtest.h>
