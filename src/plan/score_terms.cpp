@@ -42,8 +42,6 @@ void require_buckets(ConfigScope& scope, const T5Bias& term) {
   const std::int64_t exact = term.buckets / (term.bidirectional ? 4 : 2);
   if (const auto place = scope.peek(keys::kBuckets); place && exact < 1) {
     scope.reader().fail(*place, ErrorKind::out_of_range, term.bidirectional ? "at least 4" : "at least 2");
-  } else if (place && term.bidirectional && term.buckets % 2 != 0) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "an even number, half of them for each direction");
   }
   if (term.max_distance > exact) return;
   if (const auto place = scope.peek(scope.stack().score.fixed_distance > 0 ? keys::kBuckets : keys::kMaxDistance)) {
