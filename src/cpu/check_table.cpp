@@ -1,6 +1,6 @@
 #include "cpu/check_table.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ void check_factor(std::string_view where, double attention_factor) {
 
 void check_frequencies(std::string_view where, const Frequencies& frequencies, std::int64_t pairs) {
   require(std::ssize(frequencies.inv_freq) == pairs, where, "inv_freq", "have dim/2 entries",
-          fmt::format("{} long", frequencies.inv_freq.size()));
+          fmt::format(FMT_COMPILE("{} long"), frequencies.inv_freq.size()));
   for (const double f : frequencies.inv_freq) {
     require(std::abs(f) <= kLargest, where, "inv_freq", "be finite and at most 2^53", fmt::to_string(f));
   }
@@ -44,7 +44,7 @@ void check_range(std::string_view where, std::int64_t start, std::int64_t count)
   require(start >= -kLargestInteger && start <= kLargestInteger, where, "start", "lie within -2^53 .. 2^53",
           fmt::to_string(start));
   require(count <= kLargestInteger + 1 - start, where, "start + count - 1", "be at most 2^53",
-          fmt::format("{} + {} - 1", start, count));
+          fmt::format(FMT_COMPILE("{} + {} - 1"), start, count));
 }
 
 void check_bytes(std::string_view where, std::string_view what, std::int64_t rows, std::int64_t pairs,
@@ -52,8 +52,9 @@ void check_bytes(std::string_view where, std::string_view what, std::int64_t row
   constexpr std::int64_t kBytesPerPair = 2 * sizeof(float);
   const std::int64_t rows_that_fit = std::max<std::int64_t>(max_bytes, 0) / kBytesPerPair / pairs;
   if (rows <= rows_that_fit) return;
-  throw Error(where, {std::string(what), fmt::format("be at most {} (max_bytes {})", rows_that_fit, max_bytes),
-                      fmt::to_string(rows)});
+  throw Error(where,
+              {std::string(what), fmt::format(FMT_COMPILE("be at most {} (max_bytes {})"), rows_that_fit, max_bytes),
+               fmt::to_string(rows)});
 }
 
 void check_angles(std::string_view where, double largest_position, const Frequencies& frequencies) {

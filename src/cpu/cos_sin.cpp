@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,8 +46,8 @@ Request checked(std::string_view where, const Rope& rope, std::span<const Positi
   const Frequencies found = frequencies(rope, options.length, arithmetic);
   const std::int64_t axes = std::ssize(rope.axes.names);
   if (std::ssize(positions) % axes != 0) {
-    throw Error(where,
-                {"positions.size()", fmt::format("be a multiple of {} axes", axes), fmt::to_string(positions.size())});
+    throw Error(where, {"positions.size()", fmt::format(FMT_COMPILE("be a multiple of {} axes"), axes),
+                        fmt::to_string(positions.size())});
   }
   cpu::check_frequencies(where, found, rope.pairs());
   cpu::check_angles(where, largest_position(where, positions), found);
@@ -92,8 +92,9 @@ void make_into(const Rope& rope, std::span<const Position> positions, std::span<
   const auto values = static_cast<std::size_t>(request.rows * rope.pairs());
   for (const auto& [name, given] : {std::pair{"cos.size()", cos.size()}, std::pair{"sin.size()", sin.size()}}) {
     if (given == values) continue;
-    throw Error(kWhere, {name, fmt::format("be {} ({} rows of {} pairs)", values, request.rows, rope.pairs()),
-                         fmt::to_string(given)});
+    throw Error(kWhere,
+                {name, fmt::format(FMT_COMPILE("be {} ({} rows of {} pairs)"), values, request.rows, rope.pairs()),
+                 fmt::to_string(given)});
   }
   write(request, positions, rope.pairs(), cos.data(), sin.data());
 }

@@ -1,6 +1,6 @@
 #include "posenc/info.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include "cpu/machine.h"
 #include "posenc/version.h"
@@ -9,7 +9,7 @@ namespace posenc {
 
 Info info() {
   return {
-      .version = fmt::format("{}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
+      .version = fmt::format(FMT_COMPILE("{}.{}.{}"), POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
       .compiler = POSENC_COMPILER,
       .build_type = POSENC_BUILD_TYPE,
       .cpu = cpu::processor_name(),

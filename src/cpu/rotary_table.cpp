@@ -1,6 +1,6 @@
 #include "posenc/rotary_table.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
 #include <array>
@@ -52,8 +52,8 @@ std::int64_t given_rows(std::string_view where, const char* name, std::size_t va
                         std::int64_t start) {
   const auto pairs = static_cast<std::size_t>(layout.pairs());
   if (values % pairs != 0) {
-    throw Error(where, {fmt::format("{}.size()", name), fmt::format("be a multiple of {} pairs", pairs),
-                        fmt::to_string(values)});
+    throw Error(where, {fmt::format(FMT_COMPILE("{}.size()"), name),
+                        fmt::format(FMT_COMPILE("be a multiple of {} pairs"), pairs), fmt::to_string(values)});
   }
   const auto rows = static_cast<std::int64_t>(values / pairs);
   cpu::check_range(where, start, rows);
@@ -88,8 +88,9 @@ RotaryTable::~RotaryTable() = default;
 
 std::span<const float> RotaryTable::cos(std::int64_t position) const {
   if (position < start_ || position - start_ >= count_) {
-    throw Error("RotaryTable", {"position", fmt::format("be at least {} and below {}", start_, start_ + count_),
-                                fmt::to_string(position)});
+    throw Error("RotaryTable",
+                {"position", fmt::format(FMT_COMPILE("be at least {} and below {}"), start_, start_ + count_),
+                 fmt::to_string(position)});
   }
   const auto pairs = static_cast<std::size_t>(layout_.pairs());
   return std::span(rows_).subspan(static_cast<std::size_t>(position - start_) * 2 * pairs, pairs);
@@ -127,7 +128,8 @@ RotaryTable table_from_cos_sin(const RotaryLayout& layout, std::span<const float
   cpu::check_factor(kWhere, attention_factor);
   const std::int64_t count = given_rows(kWhere, "cos", cos.size(), layout, start);
   if (sin.size() != cos.size()) {
-    throw Error(kWhere, {"sin.size()", fmt::format("be cos.size(), {},", cos.size()), fmt::to_string(sin.size())});
+    throw Error(kWhere,
+                {"sin.size()", fmt::format(FMT_COMPILE("be cos.size(), {},"), cos.size()), fmt::to_string(sin.size())});
   }
   std::vector<float> rows;
   rows.reserve(2 * cos.size());

@@ -1,5 +1,5 @@
 // A scheme's frequencies: check, scale, and check what came out.
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <cmath>
 #include <cstddef>
@@ -18,7 +18,7 @@ std::optional<Problem> check_parameters(const Rope& rope) {
   if (auto problem = math::check_layout(layout)) return problem;
   // 0 divides, a negative base is a complex frequency, and below 1 the ladder would climb.
   if (!std::isfinite(rope.base) || rope.base < 1) {
-    return Problem{"base", "be a finite number of at least 1", fmt::format("{}", rope.base)};
+    return Problem{"base", "be a finite number of at least 1", fmt::format(FMT_COMPILE("{}"), rope.base)};
   }
   switch (rope.ladder) {
     case Ladder::shared: break;
@@ -26,15 +26,16 @@ std::optional<Problem> check_parameters(const Rope& rope) {
     case Ladder::dealt:
       if (auto problem = math::check_shares(layout, rope.ladder == Ladder::per_axis)) return problem;
       break;
-    default: return Problem{"ladder", "be shared, per_axis or dealt", fmt::format("{}", static_cast<int>(rope.ladder))};
+    default:
+      return Problem{"ladder", "be shared, per_axis or dealt",
+                     fmt::format(FMT_COMPILE("{}"), static_cast<int>(rope.ladder))};
   }
   return std::visit([&](const auto& rule) { return math::check_rule(rope, rule); }, rope.scaling);
 }
 
 template <typename Real>
 Frequencies scaled(const Rope& rope, math::Length length) {
-  const auto result =
-      std::visit([&](const auto& rule) { return math::scale<Real>(rope, rule, length); }, rope.scaling);
+  const auto result = std::visit([&](const auto& rule) { return math::scale<Real>(rope, rule, length); }, rope.scaling);
   return {{result.inv_freq.begin(), result.inv_freq.end()}, result.attention_factor};
 }
 
@@ -53,8 +54,9 @@ std::optional<Problem> check_values(const Rope& rope, const Frequencies& frequen
   for (std::size_t p = 0; p < turning; ++p) {
     const double value = frequencies.inv_freq[p];
     if (std::isfinite(value) && value > 0) continue;
-    return Problem{fmt::format("inv_freq[{}]", p), "come out finite and above 0",
-                   fmt::format("{} in {} arithmetic with base {} and dim {}", value, in, rope.base, rope.dim)};
+    return Problem{
+        fmt::format(FMT_COMPILE("inv_freq[{}]"), p), "come out finite and above 0",
+        fmt::format(FMT_COMPILE("{} in {} arithmetic with base {} and dim {}"), value, in, rope.base, rope.dim)};
   }
   return math::check_not_negative("attention_factor", frequencies.attention_factor);
 }

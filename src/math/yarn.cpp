@@ -15,7 +15,7 @@
 // mscale_all_dim only since September 2026. Hugging Face reads truncate at the top of rope_parameters, not in a layer
 // type's own dict. DeepSeek's models also multiply the softmax scale by g(factor, mscale_all_dim)^2:
 // softmax_multiplier().
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
 #include <algorithm>
 #include <cmath>
@@ -91,8 +91,7 @@ std::optional<Problem> check_rule(const Rope& rope, const YarnScaling& rule) {
   if (auto problem = check_shared_ladder(rope, "YaRN")) return problem;
   if (rope.base == 1) return Problem{"base", "be above 1 for YaRN, which divides by ln(base),", "1"};
   if (auto problem = check_above_zero("factor", rule.factor)) return problem;
-  if (auto problem =
-          check_at_least("original_max_position_embeddings", rule.original_max_position_embeddings, 1)) {
+  if (auto problem = check_at_least("original_max_position_embeddings", rule.original_max_position_embeddings, 1)) {
     return problem;
   }
   if (auto problem = check_not_negative("attention_factor", rule.attention_factor)) return problem;
@@ -101,8 +100,8 @@ std::optional<Problem> check_rule(const Rope& rope, const YarnScaling& rule) {
   if (auto problem = check_not_negative("mscale", rule.mscale)) return problem;
   if (auto problem = check_not_negative("mscale_all_dim", rule.mscale_all_dim)) return problem;
   if (beta_fast(rule) >= beta_slow(rule)) return {};
-  return Problem{"beta_fast", fmt::format("be at least beta_slow, {},", beta_slow(rule)),
-                 fmt::format("{}", beta_fast(rule))};
+  return Problem{"beta_fast", fmt::format(FMT_COMPILE("be at least beta_slow, {},"), beta_slow(rule)),
+                 fmt::format(FMT_COMPILE("{}"), beta_fast(rule))};
 }
 
 template Scaled<double> scale(const Rope&, const YarnScaling&, Length);

@@ -1,7 +1,5 @@
 #include "command_line.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -12,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formatted.h"
 #include "nearest.h"
 #include "posenc/version.h"
 #include "text.h"
@@ -40,7 +39,7 @@ class Help : public CLI::Formatter {
         arguments += row(option->get_name(), option->get_description());
       } else {
         const std::string value = option->get_type_name().empty() ? "" : " " + option->get_type_name();
-        if (option->get_name() != "--help") usage += fmt::format(" [{}{}]", option->get_name(), value);
+        if (option->get_name() != "--help") usage += formatted(" [{}{}]", option->get_name(), value);
         options += row(option->get_name() + value, option->get_description());
       }
     }
@@ -48,7 +47,7 @@ class Help : public CLI::Formatter {
     for (const CLI::App* command : commands) list += row(command->get_name(), command->get_description());
     std::string out = "Usage: " + hung(usage, 7) + "\n\n" + hung(app->get_description() + ".", 0) + "\n";
     const auto section = [&](std::string_view title, const std::string& rows) {
-      if (!rows.empty()) out += fmt::format("\n{}:\n{}", title, rows);
+      if (!rows.empty()) out += formatted("\n{}:\n{}", title, rows);
     };
     section("Commands", list);
     section("Arguments", arguments);
@@ -85,8 +84,8 @@ std::int64_t whole_number(std::string_view flag, const std::string& text, std::i
   } else {
     return value;
   }
-  throw UsageError{fmt::format("{}: expected a whole number from {} to {}, got '{}' ({})", flag, smallest, largest,
-                               printable(text), reason)};
+  throw UsageError{formatted("{}: expected a whole number from {} to {}, got '{}' ({})", flag, smallest, largest,
+                             printable(text), reason)};
 }
 
 // The whole of `text` as a finite number of at least 0.
@@ -96,7 +95,7 @@ double number_from_zero(std::string_view flag, const std::string& text) {
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc{} && stopped == end && std::isfinite(value) && value >= 0) return value;
   throw UsageError{
-      fmt::format("{}: expected a finite number of at least 0, such as 0.001, got '{}'", flag, printable(text))};
+      formatted("{}: expected a finite number of at least 0, such as 0.001, got '{}'", flag, printable(text))};
 }
 
 struct Parser {
@@ -120,9 +119,9 @@ struct Parser {
     app.name("posenc");
     app.formatter(std::make_shared<Help>());
     app.set_help_flag("--help", "This text; after a command, the command's own");
-    app.set_version_flag(
-        "--version", fmt::format("posenc {}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
-        "The version");
+    app.set_version_flag("--version",
+                         formatted("posenc {}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
+                         "The version");
     app.require_subcommand(1);
     app.footer(
         "Examples:\n"
@@ -218,7 +217,7 @@ struct Parser {
     if (given("--stack")) inspect.stack = stack;
     for (const char* flag : {"--layer", "--stack"}) {
       if (inspect.json && given(flag)) {
-        throw UsageError{fmt::format("--json and {} exclude each other (JSON always holds the whole plan)", flag)};
+        throw UsageError{formatted("--json and {} exclude each other (JSON always holds the whole plan)", flag)};
       }
     }
     return inspect;
@@ -249,8 +248,8 @@ struct Parser {
     }
     const std::vector<std::string> near = nearest(word.substr(0, word.find('=')), names);
     const std::string_view what = flag ? "unknown flag" : chosen.empty() ? "unknown command" : "unexpected argument";
-    return fmt::format("{} '{}'{}", what, printable(word),
-                       near.empty() ? "" : fmt::format("; did you mean {}?", join(near, " or ")));
+    return formatted("{} '{}'{}", what, printable(word),
+                     near.empty() ? "" : formatted("; did you mean {}?", join(near, " or ")));
   }
 
   std::string complaint(const CLI::ParseError& error) const {
@@ -278,7 +277,7 @@ Command read_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     const std::vector<CLI::App*> chosen = parser.app.get_subcommands();
     const std::string command = chosen.empty() ? "" : " " + chosen.front()->get_name();
-    throw UsageError{fmt::format("{} (see posenc{} --help)", parser.complaint(error), command)};
+    throw UsageError{formatted("{} (see posenc{} --help)", parser.complaint(error), command)};
   }
   return parser.command();
 }

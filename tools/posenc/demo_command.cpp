@@ -1,7 +1,5 @@
 #include "demo_command.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "angle_truth.h"
 #include "exit_code.h"
+#include "formatted.h"
 #include "json_text.h"
 #include "model_argument.h"
 #include "page.h"
@@ -29,7 +28,7 @@ bool keeps_promise(const Accuracy& accuracy) {
 }
 
 std::string spread_text(const Spread& s, int digits) {
-  return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", s.median, digits, s.smallest, digits, s.largest, digits);
+  return formatted("{:.{}f} ({:.{}f} to {:.{}f})", s.median, digits, s.smallest, digits, s.largest, digits);
 }
 
 void add_accuracy(Page& page, const Accuracy& accuracy) {
@@ -37,15 +36,15 @@ void add_accuracy(Page& page, const Accuracy& accuracy) {
   page.line(page.paint(Style::bold, "exact tables: the worst error, measured now"));
   std::vector<std::vector<std::string>> rows{{"kernel", "worst error", "at position", "pair"}};
   for (const WorstError& worst : accuracy.worst) {
-    rows.push_back({std::string(name(worst.isa)), fmt::format("{:.4f} ulp", worst.ulp), std::to_string(worst.position),
+    rows.push_back({std::string(name(worst.isa)), formatted("{:.4f} ulp", worst.ulp), std::to_string(worst.position),
                     std::to_string(worst.pair)});
   }
   page.table(2, rows);
   page.entry(2, "", 2,
-             fmt::format("{} of {}: {} each, from -2^31 to 2^31, with those nearest to zeros of cos and sin. Judged by "
-                         "integer arithmetic that shares nothing with the library; its own error is below 2^-27 ulp.",
-                         count(accuracy.angles, "angle"), count(accuracy.rotations, "rotation"),
-                         count(accuracy.positions / std::max<std::int64_t>(accuracy.rotations, 1), "position")));
+             formatted("{} of {}: {} each, from -2^31 to 2^31, with those nearest to zeros of cos and sin. Judged by "
+                       "integer arithmetic that shares nothing with the library; its own error is below 2^-27 ulp.",
+                       count(accuracy.angles, "angle"), count(accuracy.rotations, "rotation"),
+                       count(accuracy.positions / std::max<std::int64_t>(accuracy.rotations, 1), "position")));
 }
 
 void add_speed(Page& page, const std::vector<Contestant>& contestants) {
@@ -58,9 +57,10 @@ void add_speed(Page& page, const std::vector<Contestant>& contestants) {
   }
   page.table(2, rows);
   page.entry(2, "", 2,
-             fmt::format("{} interleaved rounds of {} positions over the trained length, into warm buffers. libm: its sincos in double; the others: "
-                         "all of cos_sin_into, its checks and the frequencies too.",
-                         kRounds, kTimedPositions));
+             formatted("{} interleaved rounds of {} positions over the trained length, into warm buffers. libm: its "
+                       "sincos in double; the others: "
+                       "all of cos_sin_into, its checks and the frequencies too.",
+                       kRounds, kTimedPositions));
 }
 
 std::string spread_json(const Spread& s) {
@@ -108,17 +108,18 @@ std::string demo_text(const Plan& plan, const Accuracy& accuracy, const std::vec
 
 int run_demo(const DemoArguments& arguments) {
   if (!is_preset(arguments.preset)) {
-    throw UsageError{fmt::format("{}: {}", printable(arguments.preset), unknown_preset(arguments.preset))};
+    throw UsageError{formatted("{}: {}", printable(arguments.preset), unknown_preset(arguments.preset))};
   }
   const Plan plan = preset_plan(arguments.preset);
   const std::vector<Rope> rotations = rotations_by_use(plan);
-  if (rotations.empty()) throw UsageError{fmt::format("{}: this model turns nothing", arguments.preset)};
+  if (rotations.empty()) throw UsageError{formatted("{}: this model turns nothing", arguments.preset)};
   const Accuracy accuracy = measure_accuracy(rotations, plan.trained_length);
-  const std::vector<Contestant> contestants = measure_speed(rotations.front(), plan.trained_length.value_or(kTimedPositions));
+  const std::vector<Contestant> contestants =
+      measure_speed(rotations.front(), plan.trained_length.value_or(kTimedPositions));
   const int written = write_output(arguments.json ? demo_json(arguments.preset, accuracy, contestants)
                                                   : demo_text(plan, accuracy, contestants));
   if (written != kOk || keeps_promise(accuracy)) return written;
-  write_message(fmt::format("posenc: an error above the promised {} ulp\n", number(kPromisedUlp)));
+  write_message(formatted("posenc: an error above the promised {} ulp\n", number(kPromisedUlp)));
   return kJudged;
 }
 

@@ -1,7 +1,5 @@
 #include "facts_commands.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "formatted.h"
 #include "json_text.h"
 #include "page.h"
 #include "posenc/info.h"
@@ -64,11 +63,11 @@ std::string info_text(const Info& i) {
   page.entry(2, "cpu", kAt, i.cpu.empty() ? "not named" : printable(i.cpu));
   page.entry(2, "features", kAt, i.cpu_features.empty() ? "none" : join(i.cpu_features, " "));
   page.entry(2, "kernels", kAt, join(isa_names(i.isas), ", "));
-  page.entry(2, "selected", kAt, fmt::format("{} ({})", name(i.selected), why_selected()));
+  page.entry(2, "selected", kAt, formatted("{} ({})", name(i.selected), why_selected()));
   page.entry(2, "limits", kAt,
-             fmt::format("exact angles within 1 ulp to position 2^31, within 6e-8 to 2^53; a table of at most {} MiB "
-                         "unless asked for more",
-                         TableOptions{}.max_bytes >> 20));
+             formatted("exact angles within 1 ulp to position 2^31, within 6e-8 to 2^53; a table of at most {} MiB "
+                       "unless asked for more",
+                       TableOptions{}.max_bytes >> 20));
   return page.text();
 }
 
@@ -97,14 +96,14 @@ std::string layers_text(const Plan& plan) {
 // 500000, 1e6, 1.5e6: so that two bases fit a column.
 std::string short_base(double base) {
   if (base < 1e6 || base >= 1e7 || std::fmod(base, 1e5) != 0) return exact_number(base);
-  return fmt::format("{}e6", exact_number(base / 1e6));
+  return formatted("{}e6", exact_number(base / 1e6));
 }
 
 std::vector<std::string> preset_row(const Preset& preset, const Plan& plan) {
   return {std::string(preset.name),
           layers_text(plan),
           different(plan, [](const Rope& r) { return pairing_text(r.pairing); }),
-          different(plan, [](const Rope& r) { return fmt::format("{}/{}", r.dim, r.head_dim); }),
+          different(plan, [](const Rope& r) { return formatted("{}/{}", r.dim, r.head_dim); }),
           different(plan, [](const Rope& r) { return short_base(r.base); }),
           different(plan, [](const Rope& r) { return short_rule(r.scaling); }),
           plan.trained_length ? std::to_string(*plan.trained_length) : "-"};

@@ -1,7 +1,6 @@
 #include "file_error_text.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "formatted.h"
 #include "text.h"
 
 namespace posenc::tool {
@@ -56,7 +56,7 @@ Surroundings around(const FileError& error, std::string_view bytes) {
 }  // namespace
 
 std::string file_error_text(const FileError& error, std::string_view bytes) {
-  std::string out = fmt::format("posenc: {}\n", error.message());
+  std::string out = formatted("posenc: {}\n", error.message());
   if (error.offset < 0 || error.line < 0) return out;
   const Surroundings line = around(error, bytes);
   const bool binary = (line.before + line.after).find('\0') != std::string::npos;
@@ -64,8 +64,8 @@ std::string file_error_text(const FileError& error, std::string_view bytes) {
   const std::string before = shorten(printable(line.before), kColumnsBefore, true);
   const std::int64_t left = kColumns - kGutter - columns(before);
   const std::string after = shorten(printable(line.after), left);
-  out += fmt::format("{:>5} | {}{}\n", error.line, before, after);
-  return out + fmt::format("{:>5} | {:>{}}\n", "", "^", columns(before) + 1);
+  out += formatted("{:>5} | {}{}\n", error.line, before, after);
+  return out + formatted("{:>5} | {:>{}}\n", "", "^", columns(before) + 1);
 }
 
 }  // namespace posenc::tool

@@ -1,9 +1,9 @@
 // The head: what the model is, where its plan comes from, whether it is complete.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
+#include "formatted.h"
 #include "plan_sections.h"
 #include "text.h"
 
@@ -23,9 +23,9 @@ std::string source_text(const PlanSource& source) {
 std::string counts(const Plan& plan) {
   const auto defaults = std::count_if(plan.sources.begin(), plan.sources.end(),
                                       [](const ValueSource& s) { return s.from.starts_with("default"); });
-  std::string out = fmt::format("{}; {} read, {} by default", source_text(plan.source),
-                                count(std::ssize(plan.sources) - defaults, "value"), defaults);
-  if (!plan.ignored_keys.empty()) out += fmt::format("; {} not read", count(std::ssize(plan.ignored_keys), "key"));
+  std::string out = formatted("{}; {} read, {} by default", source_text(plan.source),
+                              count(std::ssize(plan.sources) - defaults, "value"), defaults);
+  if (!plan.ignored_keys.empty()) out += formatted("; {} not read", count(std::ssize(plan.ignored_keys), "key"));
   return out + "; " + (plan.warnings.empty() ? "no warnings" : count(std::ssize(plan.warnings), "warning"));
 }
 
@@ -35,7 +35,7 @@ void add_head(Page& page, const Plan& plan) {
   page.line(page.paint(Style::bold, shorten(printable(plan.source.name), kColumns, true)));
   const std::string type = plan.model_type.empty() || plan.model_type == plan.family
                                ? ""
-                               : fmt::format(" (model_type {})", printable(plan.model_type));
+                               : formatted(" (model_type {})", printable(plan.model_type));
   page.entry(2, "family", kTextAt, (plan.family.empty() ? "not named" : printable(plan.family)) + type);
   page.entry(2, "trained", kTextAt, plan.trained_length ? count(*plan.trained_length, "token") : "length not known");
   if (plan.length) page.entry(2, "length", kTextAt, count(*plan.length, "token") + ", as asked for");

@@ -1,7 +1,5 @@
 #include "inspect_command.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "exit_code.h"
+#include "formatted.h"
 #include "model_argument.h"
 #include "nearest.h"
 #include "page.h"
@@ -32,8 +31,8 @@ std::vector<const Stack*> chosen_stacks(const Plan& plan, const std::optional<st
     if (!name || stack.name == *name) chosen.push_back(&stack);
   }
   if (name && chosen.empty()) {
-    throw UsageError{fmt::format("--stack {}: this model has {}", printable(*name),
-                                 plan.stacks.empty() ? "no stacks" : printable(join(stack_names(plan), ", ")))};
+    throw UsageError{formatted("--stack {}: this model has {}", printable(*name),
+                               plan.stacks.empty() ? "no stacks" : printable(join(stack_names(plan), ", ")))};
   }
   return chosen;
 }
@@ -45,7 +44,7 @@ std::string block_ranges(const std::vector<const Stack*>& stacks) {
     if (stack->layers.empty()) continue;
     const auto [first, last] = std::minmax_element(stack->layers.begin(), stack->layers.end(),
                                                    [](const auto& a, const auto& b) { return a.index < b.index; });
-    parts.push_back(fmt::format("{} {}-{}", printable(stack->name), first->index, last->index));
+    parts.push_back(formatted("{} {}-{}", printable(stack->name), first->index, last->index));
   }
   return parts.empty() ? "none" : join(parts, ", ");
 }
@@ -53,7 +52,7 @@ std::string block_ranges(const std::vector<const Stack*>& stacks) {
 void add_layers(Page& page, const Plan& plan, const std::vector<const Stack*>& stacks, std::int64_t index) {
   bool found = false;
   for (const Stack* stack : stacks) found |= add_layer(page, plan, *stack, index);
-  if (!found) throw UsageError{fmt::format("--layer {}: this model's layers are {}", index, block_ranges(stacks))};
+  if (!found) throw UsageError{formatted("--layer {}: this model's layers are {}", index, block_ranges(stacks))};
 }
 
 std::string for_people(const InspectArguments& arguments, const Plan& plan) {
@@ -82,8 +81,8 @@ int run_inspect(const InspectArguments& arguments) {
   const int written = write_output(arguments.json ? to_json(plan) + "\n" : for_people(arguments, plan));
   if (written != kOk) return written;
   if (!arguments.strict || (plan.known && plan.warnings.empty())) return kOk;
-  write_message(fmt::format("posenc: --strict: {}{}\n", count(std::ssize(plan.warnings), "warning"),
-                            plan.known ? "" : ", and facts that could not be decided"));
+  write_message(formatted("posenc: --strict: {}{}\n", count(std::ssize(plan.warnings), "warning"),
+                          plan.known ? "" : ", and facts that could not be decided"));
   return kJudged;
 }
 

@@ -1,9 +1,8 @@
 #include "json_text.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
+#include "formatted.h"
 #include "text.h"
 
 namespace posenc::tool {
@@ -14,7 +13,7 @@ std::string json_string(std::string_view text) {
     if (c == '"' || c == '\\') {
       out += {'\\', c};
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+      out += formatted("\\u{:04x}", static_cast<unsigned char>(c));
     } else {
       out += c;
     }
@@ -22,7 +21,7 @@ std::string json_string(std::string_view text) {
   return out + '"';
 }
 
-std::string json_number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
+std::string json_number(double value) { return std::isfinite(value) ? formatted("{}", value) : "null"; }
 
 std::string json_array(const std::vector<std::string>& values) { return "[" + join(values, ", ") + "]"; }
 

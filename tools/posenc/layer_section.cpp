@@ -1,11 +1,11 @@
 // posenc inspect --layer N: everything about one layer, all frequencies too.
-#include <fmt/format.h>
 
 #include <cstddef>
 #include <numbers>
 #include <string>
 #include <vector>
 
+#include "formatted.h"
 #include "plan_sections.h"
 #include "stage_text.h"
 #include "text.h"
@@ -23,21 +23,21 @@ std::string pair_channels(const Rope& rope, std::int64_t pair) {
     const auto at = static_cast<std::size_t>(rope.axes.of_pair[static_cast<std::size_t>(pair)]);
     if (at < rope.axes.names.size()) axis = " " + printable(rope.axes.names[at]);
   }
-  return fmt::format("{},{}{}", a, b, axis);
+  return formatted("{},{}{}", a, b, axis);
 }
 
 // 9 significant digits: enough to tell any two float32 values apart.
 std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t pair) {
   const double inv_freq = f.inv_freq[static_cast<std::size_t>(pair)];
   const std::string wavelength = inv_freq == 0.0 ? "none" : number(2.0 * std::numbers::pi / inv_freq, 5);
-  return fmt::format("{:>3} {:>9} {:>14.8e} {:>10}", pair, pair_channels(rope, pair), inv_freq, wavelength);
+  return formatted("{:>3} {:>9} {:>14.8e} {:>10}", pair, pair_channels(rope, pair), inv_freq, wavelength);
 }
 
 // Two columns of pairs, read downwards.
 void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
   const Frequencies f = frequencies(rope, plan.length);
   const std::int64_t rows = (rope.pairs() + 1) / 2;
-  const std::string head = fmt::format("{:>3} {:>9} {:>14} {:>10}", "p", "channels", "inv_freq", "wavelength");
+  const std::string head = formatted("{:>3} {:>9} {:>14} {:>10}", "p", "channels", "inv_freq", "wavelength");
   page.blank();
   page.line(page.paint(Style::dim, rows < rope.pairs() ? head + "  " + head : head));
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -48,10 +48,10 @@ void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
 }
 
 void add_facts(Page& page, const Plan& plan, const LayerPlan& layer) {
-  const std::string values = layer.value_dim == layer.head_dim ? "" : fmt::format(", values {}", layer.value_dim);
+  const std::string values = layer.value_dim == layer.head_dim ? "" : formatted(", values {}", layer.value_dim);
   page.entry(2, "heads", kTextAt,
-             fmt::format("{}, {}, {} each{}", count(layer.heads, "head"), count(layer.kv_heads, "key/value head"),
-                         count(layer.head_dim, "channel"), values));
+             formatted("{}, {}, {} each{}", count(layer.heads, "head"), count(layer.kv_heads, "key/value head"),
+                       count(layer.head_dim, "channel"), values));
   std::string_view name = "rotate";
   if (layer.rotate.empty()) page.entry(2, name, kTextAt, "nothing");
   for (const Rotate& rotate : layer.rotate) {
@@ -76,7 +76,7 @@ bool add_layer(Page& page, const Plan& plan, const Stack& stack, std::int64_t in
     if (layer.index != index) continue;
     found = true;
     page.blank();
-    page.line(page.paint(Style::bold, fmt::format("{}, layer {}", shorten(printable(stack.name), 40), index)) + ": " +
+    page.line(page.paint(Style::bold, formatted("{}, layer {}", shorten(printable(stack.name), 40), index)) + ": " +
               kind_text(layer.kind));
     if (layer.kind != LayerKind::attention && layer.kind != LayerKind::cross_attention) continue;
     add_facts(page, plan, layer);

@@ -1,11 +1,11 @@
 // What a rotation's wavelengths and its rounded tables do at the model's lengths.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
 
+#include "formatted.h"
 #include "plan_sections.h"
 #include "posenc/wavelength.h"
 #include "text.h"
@@ -47,18 +47,18 @@ std::string range_text(const std::vector<double>& wavelength) {
   const auto [shortest, last] = std::minmax_element(finite.begin(), finite.end());
   const auto still = std::ssize(wavelength) - std::ssize(finite);
   const std::string rest =
-      still == 0 ? "" : fmt::format("; {} not turn at all (0)", count(still, "pair does", "pairs do"));
-  return fmt::format("wavelengths {} to {}{}", number(*shortest, 4), number(*last, 4), rest);
+      still == 0 ? "" : formatted("; {} not turn at all (0)", count(still, "pair does", "pairs do"));
+  return formatted("wavelengths {} to {}{}", number(*shortest, 4), number(*last, 4), rest);
 }
 
 std::string turns_text(const Wavelengths& w, std::int64_t length) {
   const auto pairs = std::ssize(w.wavelength);
   const std::string turns =
       w.incomplete_pairs == 0
-          ? fmt::format("all {} complete a turn within {}", count(pairs, "pair"), count(length, "token"))
-          : fmt::format("{} of {} (.) never complete a turn within {}", w.incomplete_pairs, count(pairs, "pair"),
-                        count(length, "token"));
-  return fmt::format("{}; critical dimension {}; {}", turns, w.critical_dim, range_text(w.wavelength));
+          ? formatted("all {} complete a turn within {}", count(pairs, "pair"), count(length, "token"))
+          : formatted("{} of {} (.) never complete a turn within {}", w.incomplete_pairs, count(pairs, "pair"),
+                      count(length, "token"));
+  return formatted("{}; critical dimension {}; {}", turns, w.critical_dim, range_text(w.wavelength));
 }
 
 }  // namespace
@@ -91,8 +91,8 @@ void add_table_errors(Page& page, const Plan& plan, const std::vector<RopeOf>& r
       return number(angle_error(turned, angles, *end, judged, plan.length).largest, 2);
     };
     add_statement(page, name, who,
-                  fmt::format("off by up to {} in float32 and {} in bfloat16, in the last {} before {}",
-                              largest(Angles::float32), largest(Angles::bfloat16), count(judged, "position"), *end));
+                  formatted("off by up to {} in float32 and {} in bfloat16, in the last {} before {}",
+                            largest(Angles::float32), largest(Angles::bfloat16), count(judged, "position"), *end));
     name = "";
   }
 }

@@ -1,5 +1,4 @@
 // posenc: the command line tool. docs/cli.md describes it.
-#include <fmt/format.h>
 
 #include <exception>
 #include <new>
@@ -10,6 +9,7 @@
 #include "demo_command.h"
 #include "exit_code.h"
 #include "facts_commands.h"
+#include "formatted.h"
 #include "inspect_command.h"
 #include "page.h"
 #include "posenc/error.h"
@@ -25,7 +25,7 @@ int run(const DemoArguments& arguments) { return run_demo(arguments); }
 int run(const Words& words) { return write_output(words.text); }
 
 int complain(std::string_view message, int exit_code) {
-  write_message(fmt::format("posenc: {}\n", message));
+  write_message(formatted("posenc: {}\n", message));
   return exit_code;
 }
 
@@ -39,7 +39,7 @@ int run_command_line(int argc, const char* const* argv) {
   } catch (const std::bad_alloc&) {
     return complain("not enough memory", kMalformed);
   } catch (const std::exception& error) {
-    return complain(fmt::format("internal error: {}", error.what()), kInternal);
+    return complain(formatted("internal error: {}", error.what()), kInternal);
   }
 }
 

@@ -1,6 +1,5 @@
 #include "model_argument.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "exit_code.h"
 #include "file_error_text.h"
+#include "formatted.h"
 #include "nearest.h"
 #include "posenc/read_plan.h"
 #include "text.h"
@@ -54,7 +54,7 @@ std::string unknown_preset(const std::string& name) {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) names.emplace_back(preset.name);
   const std::vector<std::string> near = nearest(name, names);
-  if (!near.empty()) return fmt::format("no preset of that name; did you mean {}?", join(near, " or "));
+  if (!near.empty()) return formatted("no preset of that name; did you mean {}?", join(near, " or "));
   return "no preset of that name (see posenc presets)";
 }
 
@@ -72,8 +72,8 @@ std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std
   const bool missing = std::filesystem::symlink_status(model, failed).type() == std::filesystem::file_type::not_found;
   if (missing && is_preset(model)) return preset_plan(model, options);
   if (missing && model.find('/') == std::string::npos && !model.empty()) {
-    return NoPlan{
-        fmt::format("posenc: {}: no such file or directory, and {}\n", printable(model), unknown_preset(model)), kFile};
+    return NoPlan{formatted("posenc: {}: no such file or directory, and {}\n", printable(model), unknown_preset(model)),
+                  kFile};
   }
   return plan_or_message(read_plan(std::filesystem::path(model), options));
 }

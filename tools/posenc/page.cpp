@@ -1,6 +1,5 @@
 #include "page.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "exit_code.h"
+#include "formatted.h"
 #include "text.h"
 
 namespace posenc::tool {
@@ -48,7 +48,7 @@ std::vector<std::int64_t> column_widths(const std::vector<std::vector<std::strin
 
 std::string Page::paint(Style style, std::string_view text) const {
   if (!colour_ || style == Style::plain || text.empty()) return std::string(text);
-  return fmt::format("{}{}\x1b[0m", code(style), text);
+  return formatted("{}{}\x1b[0m", code(style), text);
 }
 
 void Page::line(std::string_view text) {
@@ -92,7 +92,7 @@ bool output_wants_colour() {
 int write_output(std::string_view text) {
   const int error = write_all(STDOUT_FILENO, text);
   if (error == 0) return kOk;
-  if (error != EPIPE) write_message(fmt::format("posenc: cannot write to standard output: {}\n", std::strerror(error)));
+  if (error != EPIPE) write_message(formatted("posenc: cannot write to standard output: {}\n", std::strerror(error)));
   return kFile;
 }
 

@@ -1,5 +1,4 @@
 // Which keys were not read, and warnings.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -7,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formatted.h"
 #include "plan_sections.h"
 #include "text.h"
 
@@ -18,7 +18,7 @@ constexpr std::size_t kMostLines = 6;
 void add_keys(Page& page, const std::vector<std::string>& pointers, std::string_view what) {
   if (pointers.empty()) return;
   page.blank();
-  page.line(page.paint(Style::bold, fmt::format("{} {}", count(std::ssize(pointers), "key"), what)));
+  page.line(page.paint(Style::bold, formatted("{} {}", count(std::ssize(pointers), "key"), what)));
   std::vector<std::string> keys;
   for (const std::string& key : pointers) {
     keys.push_back(printable(key.starts_with('/') ? key.substr(1) : key));
@@ -35,7 +35,7 @@ void add_warnings(Page& page, const Plan& plan) {
   page.blank();
   page.line(page.paint(Style::warning, count(std::ssize(plan.warnings), "warning")));
   for (const Warning& warning : plan.warnings) {
-    const std::string keys = warning.keys.empty() ? "" : fmt::format(" ({})", join(warning.keys, ", "));
+    const std::string keys = warning.keys.empty() ? "" : formatted(" ({})", join(warning.keys, ", "));
     page.entry(2, "-", 4, printable(warning.code + ": " + warning.message + keys));
   }
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formatted.h"
 #include "layer_groups.h"
 #include "plan_sections.h"
 #include "text.h"
@@ -68,7 +69,7 @@ void add_field(std::vector<Origin>& origins, const std::vector<StackLetters>& st
   if (parts.empty()) return;
   const std::string leaf(parts.back());
   parts.pop_back();
-  const std::string head = fmt::format("{}", fmt::join(parts, "."));
+  const std::string head = formatted("{}", fmt::join(parts, "."));
   std::string from = source.from;
   // The keys of a rule stand under their own names in one dictionary: that is told once.
   const std::size_t slash = from.rfind('/');

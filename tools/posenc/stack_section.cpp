@@ -1,5 +1,4 @@
 // One stack: the table of its layers, and the four stages.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -8,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "formatted.h"
 #include "layer_groups.h"
 #include "plan_sections.h"
 #include "stage_text.h"
@@ -29,10 +29,10 @@ struct Column {
 const Rope* first_rope(const LayerPlan& layer) { return layer.rotate.empty() ? nullptr : &rope(layer.rotate.front()); }
 
 // A count of which 0 says that it is not known.
-std::string known_count(std::int64_t n) { return n == 0 ? "?" : fmt::format("{}", n); }
+std::string known_count(std::int64_t n) { return n == 0 ? "?" : formatted("{}", n); }
 
 std::string pair_of(std::int64_t a, std::int64_t b) {
-  return a == b ? known_count(a) : fmt::format("{}/{}", known_count(a), known_count(b));
+  return a == b ? known_count(a) : formatted("{}/{}", known_count(a), known_count(b));
 }
 
 std::vector<Column> columns_for(const Stack& stack, std::int64_t widest_selection) {
@@ -48,7 +48,7 @@ std::vector<Column> columns_for(const Stack& stack, std::int64_t widest_selectio
   const auto layers = [&stack, widest_selection](const Group& g) {
     const std::string text = selection(g.run);
     if (columns(text) <= widest_selection) return text;
-    return fmt::format("{} of {}", g.run.layers.size(), stack.layers.size());
+    return formatted("{} of {}", g.run.layers.size(), stack.layers.size());
   };
   using L = const LayerPlan&;
   using R = const Rope&;
@@ -217,7 +217,7 @@ void add_statement(Page& page, std::string_view name, std::string_view who, std:
 void add_stack(Page& page, const Plan& plan, const Stack& stack) {
   const std::vector<Group> groups = groups_of(stack);
   page.blank();
-  const std::string kinds = groups.size() < 2 ? "" : fmt::format(" of {} kinds", groups.size());
+  const std::string kinds = groups.size() < 2 ? "" : formatted(" of {} kinds", groups.size());
   page.line(page.paint(Style::bold, shorten(printable(stack.name), 40)) + ": " + layer_count(stack) + kinds);
   if (!groups.empty()) add_table(page, stack, groups);
   if (groups.size() > 1) add_pattern(page, stack, groups);

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "formatted.h"
 #include "text.h"
 
 namespace posenc::tool {
@@ -36,18 +37,18 @@ std::string_view convention_text(SinusoidConvention convention) {
 // "half: channel p turns with p+64".
 std::string pairing_words(const Rope& rope) {
   const auto channel = [](std::string_view step, std::int64_t from) {
-    return from == 0 ? std::string(step) : fmt::format("{}+{}", step, from);
+    return from == 0 ? std::string(step) : formatted("{}+{}", step, from);
   };
   const std::int64_t first = rope.first_channel;
   if (rope.pairing == Pairing::half) {
-    return fmt::format("half: channel {} turns with {}", channel("p", first), channel("p", first + rope.dim / 2));
+    return formatted("half: channel {} turns with {}", channel("p", first), channel("p", first + rope.dim / 2));
   }
-  return fmt::format("interleaved: channel {} turns with {}", channel("2p", first), channel("2p", first + 1));
+  return formatted("interleaved: channel {} turns with {}", channel("2p", first), channel("2p", first + 1));
 }
 
 std::string axis_name(const AxisMap& axes, std::int32_t axis) {
   const auto at = static_cast<std::size_t>(axis);
-  return at < axes.names.size() ? printable(axes.names[at]) : fmt::format("axis {}", axis);
+  return at < axes.names.size() ? printable(axes.names[at]) : formatted("axis {}", axis);
 }
 
 // "t turns pairs 0-15, h 16-39, w 40-63"; by number of pairs when an axis has them scattered.
@@ -58,7 +59,7 @@ std::string axes_text(const Rope& rope) {
   for (std::size_t p = 0; p < axes.of_pair.size();) {
     std::size_t end = p + 1;
     while (end < axes.of_pair.size() && axes.of_pair[end] == axes.of_pair[p]) ++end;
-    runs.push_back(fmt::format("{} turns pairs {}-{}", axis_name(axes, axes.of_pair[p]), p, end - 1));
+    runs.push_back(formatted("{} turns pairs {}-{}", axis_name(axes, axes.of_pair[p]), p, end - 1));
     p = end;
   }
   std::string out;
@@ -67,8 +68,8 @@ std::string axes_text(const Rope& rope) {
   } else {
     for (std::size_t a = 0; a < axes.names.size(); ++a) {
       const auto pairs = std::count(axes.of_pair.begin(), axes.of_pair.end(), static_cast<std::int32_t>(a));
-      out += fmt::format("{}{} turns {}", a == 0 ? "" : ", ", axis_name(axes, static_cast<std::int32_t>(a)),
-                         count(pairs, "pair"));
+      out += formatted("{}{} turns {}", a == 0 ? "" : ", ", axis_name(axes, static_cast<std::int32_t>(a)),
+                       count(pairs, "pair"));
     }
     out += ", dealt out";
   }
@@ -100,40 +101,40 @@ std::string kind_text(LayerKind kind) {
 std::string pairing_text(Pairing pairing) { return pairing == Pairing::half ? "half" : "interleaved"; }
 
 std::string channels_text(const Rope& rope) {
-  return fmt::format("{}-{}", rope.first_channel, rope.first_channel + rope.dim - 1);
+  return formatted("{}-{}", rope.first_channel, rope.first_channel + rope.dim - 1);
 }
 
 std::string multiplier_text(double multiplier) {
-  return multiplier == 1 ? "" : fmt::format(" to {} x the embedding", number(multiplier));
+  return multiplier == 1 ? "" : formatted(" to {} x the embedding", number(multiplier));
 }
 
 std::string input_text(const InputScheme& input) {
   return std::visit(
       Overloaded{
           [](const LearnedInput& in) {
-            const std::string row = in.offset == 0 ? "" : fmt::format("; token i takes row i + {}", in.offset);
-            const std::string types = in.token_types ? fmt::format("; and one of {} segments", *in.token_types) : "";
+            const std::string row = in.offset == 0 ? "" : formatted("; token i takes row i + {}", in.offset);
+            const std::string types = in.token_types ? formatted("; and one of {} segments", *in.token_types) : "";
             if (in.positions == 0) return std::string("a learned table is added, of a size that is not known");
-            return fmt::format("a learned table of {} positions is added{}{}{}", in.positions,
-                               multiplier_text(in.embedding_multiplier), row, types);
+            return formatted("a learned table of {} positions is added{}{}{}", in.positions,
+                             multiplier_text(in.embedding_multiplier), row, types);
           },
           [](const SinusoidalInput& in) {
-            const std::string row = in.offset == 0 ? "" : fmt::format("; token i takes position i + {}", in.offset);
-            const std::string rows = in.positions ? fmt::format(" of {} positions", *in.positions) : "";
-            const std::string axis = in.axis.empty() ? "" : fmt::format(" of axis {}", in.axis);
-            return fmt::format("sines and cosines{}{} are added ({} convention){}{}", rows, axis,
-                               convention_text(in.convention), multiplier_text(in.embedding_multiplier), row);
+            const std::string row = in.offset == 0 ? "" : formatted("; token i takes position i + {}", in.offset);
+            const std::string rows = in.positions ? formatted(" of {} positions", *in.positions) : "";
+            const std::string axis = in.axis.empty() ? "" : formatted(" of axis {}", in.axis);
+            return formatted("sines and cosines{}{} are added ({} convention){}{}", rows, axis,
+                             convention_text(in.convention), multiplier_text(in.embedding_multiplier), row);
           },
           [](const AxialInput& in) {
             if (in.combine == AxialCombine::add) {
-              return fmt::format("a learned table per axis is added: {}", fmt::join(in.shape, " x "));
+              return formatted("a learned table per axis is added: {}", fmt::join(in.shape, " x "));
             }
-            return fmt::format("learned tables, one per axis, side by side: {} rows of {} channels",
-                               fmt::join(in.shape, " x "), fmt::join(in.dims, " + "));
+            return formatted("learned tables, one per axis, side by side: {} rows of {} channels",
+                             fmt::join(in.shape, " x "), fmt::join(in.dims, " + "));
           },
           [](const TileInput& in) {
-            const std::string rows = in.positions == 0 ? "" : fmt::format(" x {} positions", in.positions);
-            return fmt::format("a gated learned table is added: {} aspect ratios x {} tiles{}", in.rows, in.tiles, rows);
+            const std::string rows = in.positions == 0 ? "" : formatted(" x {} positions", in.positions);
+            return formatted("a gated learned table is added: {} aspect ratios x {} tiles{}", in.rows, in.tiles, rows);
           },
       },
       input);
@@ -143,21 +144,21 @@ std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length
   const Rope& r = rope(rotate);
   std::string out;
   if (rotate.role == RotateRole::indexer) {
-    out = fmt::format("indexer ({} of {} channels): ", count(rotate.heads, "head"), r.head_dim);
+    out = formatted("indexer ({} of {} channels): ", count(rotate.heads, "head"), r.head_dim);
   }
   const bool whole = r.first_channel == 0 && r.dim == r.head_dim;
-  out += whole ? fmt::format("all {} channels", r.dim) : fmt::format("channels {} of {}", channels_text(r), r.head_dim);
-  out += fmt::format(", {}; base {}", pairing_words(r), exact_number(r.base));
+  out += whole ? formatted("all {} channels", r.dim) : formatted("channels {} of {}", channels_text(r), r.head_dim);
+  out += formatted(", {}; base {}", pairing_words(r), exact_number(r.base));
   if (!std::holds_alternative<std::monostate>(r.scaling)) out += "; " + describe(r.scaling);
-  out += fmt::format("; attention factor {}", number(frequencies(r, length).attention_factor));
+  out += formatted("; attention factor {}", number(frequencies(r, length).attention_factor));
   if (!r.axes.of_pair.empty()) {
     out += "; " + axes_text(r);
   } else if (r.axes.names != std::vector<std::string>{"t"} && !r.axes.names.empty()) {
     out += "; turned by " + axis_name(r.axes, 0);
   }
-  if (rotate.offset != 0) out += fmt::format("; coordinates + {}", rotate.offset);
+  if (rotate.offset != 0) out += formatted("; coordinates + {}", rotate.offset);
   if (const auto* xpos = std::get_if<XPos>(&rotate.scheme)) {
-    out += fmt::format("; xPos decay, scale base {}", exact_number(xpos->scale_base));
+    out += formatted("; xPos decay, scale base {}", exact_number(xpos->scale_base));
   }
   return out;
 }
@@ -166,59 +167,57 @@ std::string score_text(const ScoreTerm& term) {
   return std::visit(
       Overloaded{
           [](const Alibi& s) {
-            return fmt::format("ALiBi over {}, largest bias {}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
-                               s.symmetric ? ", by |i - j|" : "", s.scaled ? ", multiplied by the scale too" : "");
+            return formatted("ALiBi over {}, largest bias {}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
+                             s.symmetric ? ", by |i - j|" : "", s.scaled ? ", multiplied by the scale too" : "");
           },
           [](const T5Bias& s) {
-            return fmt::format("T5 bias: {} buckets to distance {}, {}, {}", s.buckets, s.max_distance,
-                               s.bidirectional ? "both directions" : "past only",
-                               s.table_per_layer ? "a table in each layer" : "one table for all layers");
+            return formatted("T5 bias: {} buckets to distance {}, {}, {}", s.buckets, s.max_distance,
+                             s.bidirectional ? "both directions" : "past only",
+                             s.table_per_layer ? "a table in each layer" : "one table for all layers");
           },
-          [](const ShawKeys& s) { return fmt::format("Shaw keys, distances clipped to -{} .. {}", s.left, s.right); },
+          [](const ShawKeys& s) { return formatted("Shaw keys, distances clipped to -{} .. {}", s.left, s.right); },
           [](const TransformerXl& s) {
             std::string out = "Transformer-XL terms";
             if (!s.content_bias || !s.position_bias) {
-              out += fmt::format(" without the {}", s.content_bias    ? "position bias"
-                                                    : s.position_bias ? "content bias"
-                                                                      : "two biases");
+              out += formatted(" without the {}", s.content_bias    ? "position bias"
+                                                  : s.position_bias ? "content bias"
+                                                                    : "two biases");
             }
-            if (s.clamp_length >= 0) out += fmt::format(", distances clamped to {}", s.clamp_length);
-            if (s.distances) out += fmt::format(", distances {} to {}", s.distances->low, s.distances->high);
-            return out + fmt::format(", sines by {} convention", convention_text(s.sinusoid));
+            if (s.clamp_length >= 0) out += formatted(", distances clamped to {}", s.clamp_length);
+            if (s.distances) out += formatted(", distances {} to {}", s.distances->low, s.distances->high);
+            return out + formatted(", sines by {} convention", convention_text(s.sinusoid));
           },
           [](const XlNet& s) {
-            const std::string clamp =
-                s.clamp_length < 0 ? "" : fmt::format(", distances clamped to {}", s.clamp_length);
-            return fmt::format("XLNet terms and segments{}{}", clamp, s.bidirectional_data ? ", both directions" : "");
+            const std::string clamp = s.clamp_length < 0 ? "" : formatted(", distances clamped to {}", s.clamp_length);
+            return formatted("XLNet terms and segments{}{}", clamp, s.bidirectional_data ? ", both directions" : "");
           },
           [](const Deberta& s) {
             std::vector<std::string> terms;
             if (s.content_to_position) terms.emplace_back("content to position");
             if (s.position_to_content) terms.emplace_back("position to content");
             if (s.position_to_position) terms.emplace_back("position to position");
-            const std::string buckets = s.buckets > 0 ? fmt::format("{} logarithmic buckets", s.buckets) : "no buckets";
-            return fmt::format("DeBERTa: {}; {}, to distance {}{}", join(terms, ", "), buckets, s.max_distance,
-                               s.shared_projection ? ", projections shared with the content" : "");
+            const std::string buckets = s.buckets > 0 ? formatted("{} logarithmic buckets", s.buckets) : "no buckets";
+            return formatted("DeBERTa: {}; {}, to distance {}{}", join(terms, ", "), buckets, s.max_distance,
+                             s.shared_projection ? ", projections shared with the content" : "");
           },
           [](const DecomposedHw& s) {
-            return fmt::format("a learned row for the distance, by height and by width: {} rows each", s.rows);
+            return formatted("a learned row for the distance, by height and by width: {} rows each", s.rows);
           },
       },
       term);
 }
 
 std::string value_text(const ValueScheme& value) {
-  return std::visit(Overloaded{
-                        [](std::monostate) { return std::string("nothing"); },
-                        [](const ShawValues& v) {
-                          return fmt::format("Shaw values, distances clipped to -{} .. {}", v.left, v.right);
-                        },
-                        [](const RotatedValues& v) {
-                          return std::string(v.inverse_on_output ? "values are turned like keys, outputs turned back"
-                                                                 : "values are turned like keys");
-                        },
-                    },
-                    value);
+  return std::visit(
+      Overloaded{
+          [](std::monostate) { return std::string("nothing"); },
+          [](const ShawValues& v) { return formatted("Shaw values, distances clipped to -{} .. {}", v.left, v.right); },
+          [](const RotatedValues& v) {
+            return std::string(v.inverse_on_output ? "values are turned like keys, outputs turned back"
+                                                   : "values are turned like keys");
+          },
+      },
+      value);
 }
 
 std::string query_scale_text(const QueryScale& scale) {
@@ -226,27 +225,27 @@ std::string query_scale_text(const QueryScale& scale) {
       Overloaded{
           [](std::monostate) { return std::string(); },
           [](const Llama4Temperature& s) {
-            return fmt::format("queries x (1 + {} ln(1 + floor((i + 1) / {})))", exact_number(s.attn_scale),
-                               exact_number(s.floor_scale));
+            return formatted("queries x (1 + {} ln(1 + floor((i + 1) / {})))", exact_number(s.attn_scale),
+                             exact_number(s.floor_scale));
           },
           [](const MinistralTemperature& s) {
-            return fmt::format("queries x (1 + {} ln(1 + floor(i / {})))", exact_number(s.beta),
-                               s.original_max_position_embeddings);
+            return formatted("queries x (1 + {} ln(1 + floor(i / {})))", exact_number(s.beta),
+                             s.original_max_position_embeddings);
           },
-          [](const LogNScale& s) { return fmt::format("queries x max(1, ln(i + 1) / ln({}))", s.seq_length); },
+          [](const LogNScale& s) { return formatted("queries x max(1, ln(i + 1) / ln({}))", s.seq_length); },
       },
       scale);
 }
 
 std::string logits_text(const LayerPlan& layer) {
-  std::string out = fmt::format("q.k x {}", number(layer.logit_scale));
-  if (is_one_over_sqrt(layer.logit_scale, layer.head_dim)) out += fmt::format(" (1 / sqrt {})", layer.head_dim);
+  std::string out = formatted("q.k x {}", number(layer.logit_scale));
+  if (is_one_over_sqrt(layer.logit_scale, layer.head_dim)) out += formatted(" (1 / sqrt {})", layer.head_dim);
   if (layer.channel_scale) out += " x a learned factor per channel";
   const std::string scale = query_scale_text(layer.query_scale);
   if (!scale.empty()) out += "; " + scale;
   if (layer.soft_cap) {
-    out += fmt::format("; soft cap {} {} the bias", exact_number(layer.soft_cap->cap),
-                       layer.soft_cap->order == SoftCap::Order::after_bias ? "after" : "before");
+    out += formatted("; soft cap {} {} the bias", exact_number(layer.soft_cap->cap),
+                     layer.soft_cap->order == SoftCap::Order::after_bias ? "after" : "before");
   }
   if (layer.sinks) out += "; a learned sink per head in the softmax";
   return out;
@@ -254,17 +253,17 @@ std::string logits_text(const LayerPlan& layer) {
 
 std::string norm_text(const QkNorm& norm) {
   const std::string_view kind = norm.kind == QkNorm::Kind::rms ? "RMS" : norm.kind == QkNorm::Kind::l2 ? "L2" : "layer";
-  return fmt::format("{} norm of {} over {}, {} weights, {} the rotation", kind,
-                     norm.of == QkNorm::Of::keys ? "k" : "q and k",
-                     norm.over == QkNorm::Over::head ? "each head" : "all heads", norm.weighted ? "with" : "without",
-                     norm.order == QkNorm::Order::before ? "before" : "after");
+  return formatted("{} norm of {} over {}, {} weights, {} the rotation", kind,
+                   norm.of == QkNorm::Of::keys ? "k" : "q and k",
+                   norm.over == QkNorm::Over::head ? "each head" : "all heads", norm.weighted ? "with" : "without",
+                   norm.order == QkNorm::Order::before ? "before" : "after");
 }
 
 std::string cache_text(const LayerPlan& layer) {
   std::string out;
-  if (layer.kv_from) out = fmt::format("keys and values are those of layer {}", *layer.kv_from);
+  if (layer.kv_from) out = formatted("keys and values are those of layer {}", *layer.kv_from);
   if (layer.compression) {
-    out += fmt::format("{}keys made of {} tokens each, at its multiples", out.empty() ? "" : "; ", *layer.compression);
+    out += formatted("{}keys made of {} tokens each, at its multiples", out.empty() ? "" : "; ", *layer.compression);
   }
   return out;
 }
@@ -278,19 +277,19 @@ std::string mask_text(const Mask& mask) {
     case MaskKind::sparse: out = "sparse"; break;
   }
   if (mask.window && mask.window->future == 0) {
-    out += fmt::format(", window {} (itself and {} before it)", mask.window->past + 1, mask.window->past);
+    out += formatted(", window {} (itself and {} before it)", mask.window->past + 1, mask.window->past);
   } else if (mask.window) {
-    out += fmt::format(", window of {} back and {} ahead", mask.window->past, mask.window->future);
+    out += formatted(", window of {} back and {} ahead", mask.window->past, mask.window->future);
   }
-  if (mask.chunk) out += fmt::format(", within its own chunk of {} tokens", *mask.chunk);
-  if (!mask.detail.empty()) out += fmt::format(" ({})", printable(mask.detail));
+  if (mask.chunk) out += formatted(", within its own chunk of {} tokens", *mask.chunk);
+  if (!mask.detail.empty()) out += formatted(" ({})", printable(mask.detail));
   return out;
 }
 
 std::string short_mask(const Mask& mask) {
-  if (mask.chunk) return fmt::format("chunk {}", *mask.chunk);
-  if (mask.window && mask.window->future == 0) return fmt::format("window {}", mask.window->past + 1);
-  if (mask.window) return fmt::format("window -{}+{}", mask.window->past, mask.window->future);
+  if (mask.chunk) return formatted("chunk {}", *mask.chunk);
+  if (mask.window && mask.window->future == 0) return formatted("window {}", mask.window->past + 1);
+  if (mask.window) return formatted("window -{}+{}", mask.window->past, mask.window->future);
   switch (mask.kind) {
     case MaskKind::causal: return "causal";
     case MaskKind::bidirectional: return "both ways";
@@ -315,22 +314,21 @@ std::string short_norm(const LayerPlan& layer) {
 }
 
 std::string short_rule(const Scaling& scaling) {
-  const auto with = [](std::string_view rule, double factor) { return fmt::format("{} x{}", rule, number(factor, 4)); };
-  return std::visit(Overloaded{
-                        [](std::monostate) { return std::string("-"); },
-                        [&](const LinearScaling& s) { return with("linear", s.factor); },
-                        [](const NtkScaling& s) { return fmt::format("ntk a={}", number(s.alpha, 4)); },
-                        [&](const DynamicScaling& s) { return with("dynamic", s.factor); },
-                        [](const QwenNtkScaling&) { return std::string("qwen_ntk"); },
-                        [&](const YarnScaling& s) { return with("yarn", s.factor); },
-                        [&](const LongRopeScaling& s) { return with("longrope", s.factor); },
-                        [&](const Llama3Scaling& s) { return with("llama3", s.factor); },
-                        [](const ProportionalScaling& s) {
-                          return fmt::format("proportional {}", number(s.partial_rotary_factor, 4));
-                        },
-                        [](const FactorListScaling&) { return std::string("factors"); },
-                    },
-                    scaling);
+  const auto with = [](std::string_view rule, double factor) { return formatted("{} x{}", rule, number(factor, 4)); };
+  return std::visit(
+      Overloaded{
+          [](std::monostate) { return std::string("-"); },
+          [&](const LinearScaling& s) { return with("linear", s.factor); },
+          [](const NtkScaling& s) { return formatted("ntk a={}", number(s.alpha, 4)); },
+          [&](const DynamicScaling& s) { return with("dynamic", s.factor); },
+          [](const QwenNtkScaling&) { return std::string("qwen_ntk"); },
+          [&](const YarnScaling& s) { return with("yarn", s.factor); },
+          [&](const LongRopeScaling& s) { return with("longrope", s.factor); },
+          [&](const Llama3Scaling& s) { return with("llama3", s.factor); },
+          [](const ProportionalScaling& s) { return formatted("proportional {}", number(s.partial_rotary_factor, 4)); },
+          [](const FactorListScaling&) { return std::string("factors"); },
+      },
+      scaling);
 }
 
 }  // namespace posenc::tool

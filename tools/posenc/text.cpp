@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "formatted.h"
+
 namespace posenc::tool {
 namespace {
 
@@ -86,7 +88,7 @@ std::string printable(std::string_view text) {
     const CodePoint c = first_code_point(text);
     const std::size_t taken = std::max<std::size_t>(c.bytes, 1);
     if (c.bytes == 0 || within(c.code, kUnsafe)) {
-      for (const char byte : text.substr(0, taken)) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+      for (const char byte : text.substr(0, taken)) out += formatted("\\x{:02x}", static_cast<unsigned char>(byte));
     } else {
       out += text.substr(0, taken);
     }
@@ -140,22 +142,22 @@ std::string padded(std::string_view text, std::int64_t width) {
 
 std::string number(double value, int digits) {
   // Whole numbers below 1e15 are exact in a double and still readable.
-  if (value == std::floor(value) && std::fabs(value) < 1e15) return fmt::format("{:.0f}", value);
-  return fmt::format("{:.{}g}", value, digits);
+  if (value == std::floor(value) && std::fabs(value) < 1e15) return formatted("{:.0f}", value);
+  return formatted("{:.{}g}", value, digits);
 }
 
 std::string exact_number(double value) {
-  if (value == std::floor(value) && std::fabs(value) < 1e15) return fmt::format("{:.0f}", value);
-  return fmt::format("{}", value);
+  if (value == std::floor(value) && std::fabs(value) < 1e15) return formatted("{:.0f}", value);
+  return formatted("{}", value);
 }
 
 std::string count(std::int64_t n, std::string_view singular, std::string_view plural) {
-  if (n == 1) return fmt::format("1 {}", singular);
-  return plural.empty() ? fmt::format("{} {}s", n, singular) : fmt::format("{} {}", n, plural);
+  if (n == 1) return formatted("1 {}", singular);
+  return plural.empty() ? formatted("{} {}s", n, singular) : formatted("{} {}", n, plural);
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view between) {
-  return fmt::format("{}", fmt::join(parts, between));
+  return formatted("{}", fmt::join(parts, between));
 }
 
 }  // namespace posenc::tool
