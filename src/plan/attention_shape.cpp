@@ -13,20 +13,21 @@ Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::i
   const Sourced<std::int64_t> hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize});
   const auto place = scope.peek(keys::kHidden);
   if (scope.reader().failed() || !place) return {};
-  if (hidden.value % heads.value != 0) {
+  const std::int64_t width = hidden.value * (scope.family().double_width ? 2 : 1);
+  if (width % heads.value != 0) {
     scope.reader().fail(*place, ErrorKind::not_divisible,
                         fmt::format(FMT_COMPILE("a multiple of the {} heads"), heads.value),
-                        fmt::format(FMT_COMPILE("no head_dim is given, and {} / {} leaves {}"), hidden.value,
-                                    heads.value, hidden.value % heads.value));
+                        fmt::format(FMT_COMPILE("no head_dim is given, and {} / {} leaves {}"), width, heads.value,
+                                    width % heads.value));
     return {};
   }
-  if (hidden.value / heads.value > kMaxHeadDim) {
-    scope.reader().fail(
-        *place, ErrorKind::out_of_range, fmt::format(FMT_COMPILE("at most {} channels a head"), kMaxHeadDim),
-        fmt::format(FMT_COMPILE("{} / {} = {}"), hidden.value, heads.value, hidden.value / heads.value));
+  if (width / heads.value > kMaxHeadDim) {
+    scope.reader().fail(*place, ErrorKind::out_of_range,
+                        fmt::format(FMT_COMPILE("at most {} channels a head"), kMaxHeadDim),
+                        fmt::format(FMT_COMPILE("{} / {} = {}"), width, heads.value, width / heads.value));
     return {};
   }
-  return {hidden.value / heads.value, hidden.from};
+  return {width / heads.value, hidden.from};
 }
 
 // The last qk_rope_head_dim channels turn, or that part of the head which partial_rotary_factor says.

@@ -43,7 +43,7 @@ inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_h
                                                 "n_kv_heads",          "n_head_kv",           "multi_query_group_num",
                                                 "num_gqa_groups",      "num_attention_groups"};
 inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
-                                                "qk_head_dim"};
+                                                "qk_head_dim", "attention_head_dim"};
 inline constexpr std::string_view kLength[] = {"max_position_embeddings",
                                                "n_positions",
                                                "n_ctx",
@@ -55,6 +55,8 @@ inline constexpr std::string_view kLength[] = {"max_position_embeddings",
                                                "training_seqlen",
                                                "max_source_positions",
                                                "max_target_positions",
+                                               "max_encoder_position_embeddings",
+                                               "max_decoder_position_embeddings",
                                                "seq"};
 inline constexpr std::string_view kBase[] = {"rope_theta",         "rotary_emb_base", "rope_embedding_base",
                                              "rope_freq_constant", "rope_freq_base",  "global_rope_theta"};
@@ -69,9 +71,15 @@ inline constexpr std::string_view kRopeParameters[] = {"rope_parameters"};
 
 inline constexpr std::string_view kWindow[] = {"sliding_window", "sliding_window_size", "sliding_window_attention_size",
                                                "window_size", "_sliding_window"};
+inline constexpr std::string_view kLocalRadius[] = {"local_radius"};
+inline constexpr std::string_view kPattern[] = {"attention_type", "encoder_attention_type"};
 inline constexpr std::string_view kUseWindow[] = {"use_sliding_window"};
 inline constexpr std::string_view kMaxWindowLayers[] = {"max_window_layers"};
 inline constexpr std::string_view kLayerTypes[] = {"layer_types", "layers_block_type"};
+inline constexpr std::string_view kBlockTypes[] = {"block_types"};
+inline constexpr std::string_view kAttendingLayers[] = {"full_attn_idxs", "attn_layer_indices"};
+inline constexpr std::string_view kAttentionPeriod[] = {"attn_layer_period"};
+inline constexpr std::string_view kAttentionOffset[] = {"attn_layer_offset"};
 inline constexpr std::string_view kKindLetters[] = {"hybrid_override_pattern"};
 inline constexpr std::string_view kAttentionInterval[] = {"full_attention_interval"};
 inline constexpr std::string_view kLinearAttention[] = {"linear_attn_config"};
@@ -93,6 +101,7 @@ inline constexpr std::string_view kCausalAttn[] = {"causal_attn"};
 
 inline constexpr std::string_view kQueryScalar[] = {"query_pre_attn_scalar"};
 inline constexpr std::string_view kAttentionMultiplier[] = {"attention_multiplier"};
+inline constexpr std::string_view kKeyMultiplier[] = {"key_multiplier"};
 inline constexpr std::string_view kNormSwitch[] = {"qk_layernorm", "use_qk_norm", "qk_ln", "qk_norm",
                                                    "normalize_qk_projections"};  // a class reads one of them
 inline constexpr std::string_view kSoftCap[] = {"attn_logit_softcapping"};
@@ -108,6 +117,7 @@ inline constexpr std::string_view kOtherAttention[] = {"attention_other_setting"
 inline constexpr std::string_view kSharedKv[] = {"num_kv_shared_layers"};
 
 inline constexpr std::string_view kCompressedBase[] = {"compress_rope_theta"};
+inline constexpr std::string_view kLayerBases[] = {"layer_rope_theta"};
 inline constexpr std::string_view kPartialFactors[] = {"partial_rotary_factors"};
 inline constexpr std::string_view kCompressRatios[] = {"compress_ratios"};
 inline constexpr std::string_view kCompressRates[] = {"compress_rates"};
@@ -167,7 +177,7 @@ inline constexpr std::string_view kInterleave[] = {"rope_interleave", "rotary_em
 // ---- of encoders and learned tables ----
 inline constexpr std::string_view kPadding[] = {"pad_token_id"};
 inline constexpr std::string_view kTokenTypes[] = {"type_vocab_size"};
-inline constexpr std::string_view kScaleEmbedding[] = {"scale_embedding"};
+inline constexpr std::string_view kScaleEmbedding[] = {"scale_embedding", "rescale_embeddings"};
 inline constexpr std::string_view kBiasedInput[] = {"position_biased_input"};
 inline constexpr std::string_view kSines[] = {"sinusoidal_pos_embds"};
 inline constexpr std::string_view kAxial[] = {"axial_pos_embds"};
@@ -216,6 +226,7 @@ inline constexpr std::string_view kNewDecoder[] = {"new_decoder_architecture"};
 
 inline constexpr std::string_view kPositionType[] = {"position_embedding_type", "pe"};
 inline constexpr std::string_view kRopeFlag[] = {"rope"};
+inline constexpr std::string_view kMemoryRope[] = {"use_mem_rope"};
 inline constexpr std::string_view kRopeCode[] = {"rope_impl"};
 inline constexpr std::string_view kDailRope[] = {"rope_dail_config"};
 inline constexpr std::string_view kHfRules[] = {"rope_hf_config"};
@@ -277,6 +288,7 @@ inline constexpr Key kPositionType{
     "ESM: \"rotary\" or \"absolute\"; Granite 4: \"rope\" turns, all else does not; Nemotron-NAS: \"mistral_yarn\" and "
     "\"rope_llama4\" pair neighbours; unknown families: \"absolute\" is a learned table"};
 inline constexpr Key kRopeFlag{key_names::kRopeFlag, "MPT, OLMo's first files: whether the model turns"};
+inline constexpr Key kMemoryRope{key_names::kMemoryRope, "Zamba 2: whether queries and keys turn"};
 inline constexpr Key kRopeCode{
     key_names::kRopeCode, "MPT: whose code turns, \"dail\" or \"hf\"; both pair halves, and each has its dictionary"};
 inline constexpr Key kDailRope{key_names::kDailRope,
@@ -300,6 +312,8 @@ inline constexpr Key kSharedKv{key_names::kSharedKv,
 // ---- rotation ----
 inline constexpr Key kCompressedBase{key_names::kCompressedBase,
                                      "the base of layers that have keys made of several tokens (DeepSeek V4)"};
+inline constexpr Key kLayerBases{key_names::kLayerBases,
+                                 "Granite SWA: a base for each layer; 0: the layer does not turn"};
 inline constexpr Key kPartialFactors{key_names::kPartialFactors,
                                      "the part of a head that turns, a number a layer (Step 3.5)"};
 inline constexpr Key kBase{key_names::kBase, "the base, theta, of the rotation"};
@@ -352,11 +366,21 @@ inline constexpr Key kMscale{key_names::kMscale, "DeepSeek: YaRN's mscale, in th
 inline constexpr Key kWindow{
     key_names::kWindow, "w: a token sees itself and w - 1 before it; null: all. At or above the trained length: none",
     true};
+inline constexpr Key kLocalRadius{key_names::kLocalRadius, "LongT5: how far its encoder's tokens see, to each side"};
+inline constexpr Key kPattern{key_names::kPattern,
+                              "BigBird: \"block_sparse\" or \"original_full\"; LongT5: \"local\" or \"transient-global\""};
 inline constexpr Key kUseWindow{key_names::kUseWindow, "false switches windows off"};
 inline constexpr Key kMaxWindowLayers{key_names::kMaxWindowLayers,
                                       "layers from this one on have the window; Qwen2-MoE: even layers below it"};
 inline constexpr Key kLayerTypes{key_names::kLayerTypes,
                                  "what each layer sees, or is; one entry more than layers is allowed"};
+inline constexpr Key kBlockTypes{key_names::kBlockTypes,
+                                 "\"recurrent\" or \"attention\", over and over until there is one a layer"};
+inline constexpr Key kAttendingLayers{key_names::kAttendingLayers,
+                                      "layers that attend, counted from 0; where there is no layer_types"};
+inline constexpr Key kAttentionPeriod{key_names::kAttentionPeriod,
+                                      "layers i attend where i mod this is attn_layer_offset"};
+inline constexpr Key kAttentionOffset{key_names::kAttentionOffset, "see attn_layer_period"};
 inline constexpr Key kKindLetters{key_names::kKindLetters,
                                   "a letter a layer: M state space, * attention, E and - none"};
 inline constexpr Key kAttentionInterval{key_names::kAttentionInterval,
@@ -416,6 +440,8 @@ inline constexpr Key kIndexOffset{key_names::kIndexOffset,
 // ---- scores ----
 inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the logit scale is 1 / sqrt of it"};
 inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier, "the logit scale"};
+inline constexpr Key kKeyMultiplier{key_names::kKeyMultiplier,
+                                    "Falcon H1: a factor on keys, and thereby on the logit scale"};
 inline constexpr Key kNormSwitch{key_names::kNormSwitch, "whether queries and keys are normalised"};
 inline constexpr Key kSoftCap{key_names::kSoftCap, "the cap of the scores; null: none", true};
 inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are scaled by position (Llama 4)"};

@@ -4,7 +4,7 @@
 
 #include "plan/family.h"
 
-// Facts: sub_configs_defaults of the transformers 5.23.0 class named by the stem; Kimi K3: its published files.
+// Facts: sub_configs and sub_configs_defaults of the transformers 5.23.0 class named by the stem; Kimi K3: its published files.
 namespace posenc::plan {
 namespace {
 
@@ -15,6 +15,7 @@ constexpr TypeRule kFixed = TypeRule::fixed;
 constexpr std::string_view kText[] = {"text_config"};
 constexpr std::string_view kLanguage[] = {"language_config", "text_config"};
 constexpr std::string_view kDecoder[] = {"decoder_config", "text_config"};
+constexpr std::string_view kPlainDecoder[] = {"decoder"};
 constexpr std::string_view kAnyText[] = {"text_config", "llm_config", "language_config", "decoder_config"};
 constexpr OtherPlace kAnyOther[] = {{.object = "vision_config"},
                                     {.object = "audio_config"},
@@ -40,6 +41,31 @@ constexpr OtherPlace kQwen35Vision[] = {{"vision_config", "qwen3_5_vision", kFix
 constexpr OtherPlace kQwen35MoeVision[] = {{"vision_config", "qwen3_5_moe_vision", kFixed}};
 constexpr OtherPlace kKimiK25Vision[] = {{"vision_config", "kimi_k25_vision", kFixed}};
 constexpr OtherPlace kKimiK3Vision[] = {{"vision_config", "kimi_k3_vision", kFixed}};
+// The queries that look at the image stand between the towers; nothing here describes them.
+constexpr OtherPlace kBlip2Others[] = {{"vision_config", "blip_2_vision_model", kFixed},
+                                       {"qformer_config", "blip_2_qformer", kFixed}};
+constexpr OtherPlace kInstructblipOthers[] = {{"vision_config", "instructblip_vision_model", kFixed},
+                                              {"qformer_config", "instructblip_qformer", kFixed}};
+constexpr OtherPlace kIdefics2Others[] = {{"vision_config", "idefics2_vision", kFixed},
+                                          {"perceiver_config", "idefics2_perceiver", kFixed}};
+constexpr OtherPlace kIdefics3Vision[] = {{"vision_config", "idefics3_vision", kFixed}};
+constexpr OtherPlace kSmolvlmVision[] = {{"vision_config", "smolvlm_vision", kFixed}};
+constexpr OtherPlace kInternvlVision[] = {{"vision_config", "internvl_vision"}};
+constexpr OtherPlace kClipTower[] = {{"vision_config", "clip_vision_model", kFixed}};
+constexpr OtherPlace kAltclipTower[] = {{"vision_config", "altclip_vision_model", kFixed}};
+constexpr OtherPlace kChineseClipTower[] = {{"vision_config", "chinese_clip_vision_model", kFixed}};
+constexpr OtherPlace kClipsegTower[] = {{"vision_config", "clipseg_vision_model", kFixed}};
+constexpr OtherPlace kMetaclip2Tower[] = {{"vision_config", "metaclip_2_vision_model", kFixed}};
+constexpr OtherPlace kOwlvitTower[] = {{"vision_config", "owlvit_vision_model", kFixed}};
+constexpr OtherPlace kOwlv2Tower[] = {{"vision_config", "owlv2_vision_model", kFixed}};
+constexpr OtherPlace kSiglipTower[] = {{"vision_config", "siglip_vision_model", kFixed}};
+constexpr OtherPlace kSiglip2Tower[] = {{"vision_config", "siglip2_vision_model", kFixed}};
+constexpr OtherPlace kAnyVision[] = {{"vision_config"}};
+constexpr OtherPlace kGemma3nOthers[] = {{"vision_config", "gemma3n_vision", kFixed},
+                                         {"audio_config", "gemma3n_audio", kFixed}};
+constexpr OtherPlace kPhi4Others[] = {{"vision_config", "phi4_multimodal_vision", kFixed},
+                                      {"audio_config", "phi4_multimodal_audio", kFixed}};
+constexpr OtherPlace kPlainEncoder[] = {{"encoder"}};
 constexpr OtherPlace kMiniCpm46Vision[] = {{"vision_config", "minicpmv4_6_vision", kFixed},
                                            {"vision_config", "minicpmv4_6_vision_merger", kFixed}};
 constexpr OtherPlace kMiniCpmVision[] = {{"vision_config", "siglip_vision_model"},
@@ -56,6 +82,10 @@ constexpr OtherPlace kVibeVoiceTokenizers[] = {{"acoustic_tokenizer_config", "vi
 
 constexpr ImageMask kImageSeesItself{.detail =
                                          "the tokens of one image see each other both ways, within the window"};
+
+// Image and prompt come first and are one prefix.
+constexpr ImageMask kImageAndPromptFirst{
+    .kind = MaskKind::prefix, .detail = "image and prompt see each other both ways, what follows is causal"};
 
 // ---- names ----
 constexpr std::string_view kLlava[] = {"llava"}, kLlavaClass[] = {"Llava"};
@@ -84,6 +114,37 @@ constexpr std::string_view kUnlimitedOcrClass[] = {"UnlimitedOCR"};
 constexpr std::string_view kUnlimitedOcrTop[] = {"sliding_window"};
 constexpr std::string_view kVibeVoice[] = {"vibevoice"}, kVibeVoiceClass[] = {"VibeVoice"};
 
+constexpr std::string_view kBlip2[] = {"blip-2"}, kBlip2Class[] = {"Blip2"};
+constexpr std::string_view kInstructblip[] = {"instructblip"}, kInstructblipClass[] = {"InstructBlip"};
+constexpr std::string_view kInstructblipVideo[] = {"instructblipvideo"}, kInstructblipVideoClass[] = {"InstructBlipVideo"};
+constexpr std::string_view kLlavaNext[] = {"llava_next"}, kLlavaNextClass[] = {"LlavaNext"};
+constexpr std::string_view kLlavaNextVideo[] = {"llava_next_video"}, kLlavaNextVideoClass[] = {"LlavaNextVideo"};
+constexpr std::string_view kLlavaOnevision[] = {"llava_onevision"}, kLlavaOnevisionClass[] = {"LlavaOnevision"};
+constexpr std::string_view kVipllava[] = {"vipllava"}, kVipllavaClass[] = {"VipLlava"};
+constexpr std::string_view kVideoLlava[] = {"video_llava"}, kVideoLlavaClass[] = {"VideoLlava"};
+constexpr std::string_view kPaligemma[] = {"paligemma"}, kPaligemmaClass[] = {"PaliGemma"};
+constexpr std::string_view kIdefics2[] = {"idefics2"}, kIdefics2Class[] = {"Idefics2"};
+constexpr std::string_view kIdefics3[] = {"idefics3"}, kIdefics3Class[] = {"Idefics3"};
+constexpr std::string_view kSmolvlm[] = {"smolvlm"}, kSmolvlmClass[] = {"SmolVLM"};
+constexpr std::string_view kInternvl[] = {"internvl"}, kInternvlClass[] = {"InternVL"};
+constexpr std::string_view kCohere2Vision[] = {"cohere2_vision"}, kCohere2VisionClass[] = {"Cohere2Vision"};
+constexpr std::string_view kAyaVision[] = {"aya_vision"}, kAyaVisionClass[] = {"AyaVision"};
+constexpr std::string_view kShieldgemma2[] = {"shieldgemma2"}, kShieldgemma2Class[] = {"ShieldGemma2"};
+constexpr std::string_view kLightonOcr[] = {"lighton_ocr"}, kLightonOcrClass[] = {"LightOnOcr"};
+constexpr std::string_view kGemma3n[] = {"gemma3n"}, kGemma3nClass[] = {"Gemma3n"};
+constexpr std::string_view kPhi4[] = {"phi4_multimodal"}, kPhi4Class[] = {"Phi4Multimodal"};
+constexpr std::string_view kClip[] = {"clip"}, kClipClass[] = {"CLIP"};
+constexpr std::string_view kAltclip[] = {"altclip"}, kAltclipClass[] = {"AltCLIP"};
+constexpr std::string_view kChineseClip[] = {"chinese_clip"}, kChineseClipClass[] = {"ChineseCLIP"};
+constexpr std::string_view kClipseg[] = {"clipseg"}, kClipsegClass[] = {"CLIPSeg"};
+constexpr std::string_view kMetaclip2[] = {"metaclip_2"}, kMetaclip2Class[] = {"MetaClip2"};
+constexpr std::string_view kOwlvit[] = {"owlvit"}, kOwlvitClass[] = {"OwlViT"};
+constexpr std::string_view kOwlv2[] = {"owlv2"}, kOwlv2Class[] = {"Owlv2"};
+constexpr std::string_view kSiglip[] = {"siglip"}, kSiglipClass[] = {"Siglip"};
+constexpr std::string_view kSiglip2[] = {"siglip2"}, kSiglip2Class[] = {"Siglip2"};
+constexpr std::string_view kVisionPair[] = {"vision-text-dual-encoder"}, kVisionPairClass[] = {"VisionTextDualEncoder"};
+constexpr std::string_view kVisionDecoder[] = {"vision-encoder-decoder"}, kVisionDecoderClass[] = {"VisionEncoderDecoder"};
+
 // clang-format off
 constexpr Layout kLayouts[] = {
     {"llava", kLlava, kLlavaClass, {kText, "llama"}, kClipVision},
@@ -109,6 +170,36 @@ constexpr Layout kLayouts[] = {
     {"voxtral", kVoxtral, kVoxtralClass, {kText, "llama"}, kVoxtralAudio},
     {"unlimited_ocr", kUnlimitedOcr, kUnlimitedOcrClass, {kLanguage, "unlimited_ocr_text", kFixed, kUnlimitedOcrTop},
      kUnlimitedOcrVision},
+    {"blip-2", kBlip2, kBlip2Class, {kText, "opt"}, kBlip2Others},
+    {"instructblip", kInstructblip, kInstructblipClass, {kText, "opt"}, kInstructblipOthers},
+    {"instructblipvideo", kInstructblipVideo, kInstructblipVideoClass, {kText, "opt"}, kInstructblipOthers},
+    {"llava_next", kLlavaNext, kLlavaNextClass, {kText, "llama"}, kClipVision},
+    {"llava_next_video", kLlavaNextVideo, kLlavaNextVideoClass, {kText, "llama"}, kClipVision},
+    {"llava_onevision", kLlavaOnevision, kLlavaOnevisionClass, {kText, "qwen2"}, kSiglipVision},
+    {"vipllava", kVipllava, kVipllavaClass, {kText, "llama"}, kClipVision},
+    {"video_llava", kVideoLlava, kVideoLlavaClass, {kText, "llama"}, kClipVision},
+    {"paligemma", kPaligemma, kPaligemmaClass, {kText, "gemma"}, kSiglipVision, kImageAndPromptFirst},
+    {"idefics2", kIdefics2, kIdefics2Class, {kText, "mistral"}, kIdefics2Others},
+    {"idefics3", kIdefics3, kIdefics3Class, {kText, "llama"}, kIdefics3Vision},
+    {"smolvlm", kSmolvlm, kSmolvlmClass, {kText, "llama"}, kSmolvlmVision},
+    {"internvl", kInternvl, kInternvlClass, {kText, "qwen2"}, kInternvlVision},
+    {"cohere2_vision", kCohere2Vision, kCohere2VisionClass, {kText, "cohere2"}, kSiglipVision},
+    {"aya_vision", kAyaVision, kAyaVisionClass, {kText, "cohere2"}, kSiglipVision},
+    {"shieldgemma2", kShieldgemma2, kShieldgemma2Class, {kText, "gemma3_text"}, kSiglipVision, kImageSeesItself},
+    {"lighton_ocr", kLightonOcr, kLightonOcrClass, {kText, "qwen3"}, kPixtralVision},
+    {"gemma3n", kGemma3n, kGemma3nClass, {kText, "gemma3n_text", kFixed}, kGemma3nOthers},
+    {"phi4_multimodal", kPhi4, kPhi4Class, {{}, "phi4_multimodal", kFixed}, kPhi4Others},
+    {"clip", kClip, kClipClass, {kText, "clip_text_model", kFixed}, kClipTower},
+    {"altclip", kAltclip, kAltclipClass, {kText, "altclip_text_model", kFixed}, kAltclipTower},
+    {"chinese_clip", kChineseClip, kChineseClipClass, {kText, "chinese_clip_text_model", kFixed}, kChineseClipTower},
+    {"clipseg", kClipseg, kClipsegClass, {kText, "clipseg_text_model", kFixed}, kClipsegTower},
+    {"metaclip_2", kMetaclip2, kMetaclip2Class, {kText, "metaclip_2_text_model", kFixed}, kMetaclip2Tower},
+    {"owlvit", kOwlvit, kOwlvitClass, {kText, "owlvit_text_model", kFixed}, kOwlvitTower},
+    {"owlv2", kOwlv2, kOwlv2Class, {kText, "owlv2_text_model", kFixed}, kOwlv2Tower},
+    {"siglip", kSiglip, kSiglipClass, {kText, "siglip_text_model", kFixed}, kSiglipTower},
+    {"siglip2", kSiglip2, kSiglip2Class, {kText, "siglip2_text_model", kFixed}, kSiglip2Tower},
+    {"vision-text-dual-encoder", kVisionPair, kVisionPairClass, {kText, {}}, kAnyVision},
+    {"vision-encoder-decoder", kVisionDecoder, kVisionDecoderClass, {kPlainDecoder, {}}, kPlainEncoder},
     {"vibevoice", kVibeVoice, kVibeVoiceClass, {kDecoder, "qwen2"}, kVibeVoiceTokenizers},
 };
 // clang-format on

@@ -31,6 +31,7 @@ class ConfigScope {
   ConfigReader& reader() const noexcept { return reader_; }
   const Family& family() const noexcept { return family_; }
   const StackRule& stack() const noexcept { return stack_; }
+  Windows windows() const noexcept { return stack_.sees_no_window ? Windows::none : family_.windows; }
   const io::JsonValue& object() const noexcept { return object_; }
 
   // The key under the best of its names, else the class default. A null counts only where it is a value.

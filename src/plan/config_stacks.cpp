@@ -13,6 +13,7 @@
 #include "plan/family.h"
 #include "plan/general_rules.h"
 #include "plan/other_stacks.h"
+#include "plan/tower.h"
 
 namespace posenc::plan {
 namespace {
@@ -238,6 +239,17 @@ void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
   }
 }
 
+// A file of a vision or audio encoder alone: the root is the object of its keys.
+bool read_lone_tower(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
+  if (wrapper.known || text.is_inner || text.family != nullptr) return false;
+  const Tower* tower = find_tower(wrapper.names.model_type);
+  if (tower == nullptr) return false;
+  plan.family = std::string(tower->family.name);
+  plan.known = true;
+  read_other_stack(reader, Place{reader.root(), std::string()}, {.object = {}, .type = wrapper.names.model_type}, plan);
+  return true;
+}
+
 void note_image_mask(const ImageMask& image, Plan& plan) {
   const auto sees = [](const Stack& stack) { return stack.name == "vision"; };
   if (image.detail.empty() || plan.stacks.empty() || std::ranges::none_of(plan.stacks, sees)) return;
@@ -270,6 +282,7 @@ void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
   warn_of_wrapper(reader, wrapper, text);
   warn_of_names(reader, wrapper, text);
   warn_no_model_type(reader, wrapper.names);
+  if (read_lone_tower(reader, wrapper, text, plan)) return;
   if (text.family == nullptr) {
     read_unknown_text(reader, wrapper, text, plan);
   } else {

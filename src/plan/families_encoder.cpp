@@ -7,7 +7,10 @@ namespace posenc::plan {
 namespace {
 
 // ---- names ----
-constexpr std::string_view kBert[] = {"bert"}, kBertClass[] = {"Bert"};
+constexpr std::string_view kBert[] = {
+    "bert", "ernie", "rembert", "roc_bert", "splinter", "squeezebert", "chinese_clip_text_model"};
+constexpr std::string_view kBertClass[] = {
+    "Bert", "Ernie", "RemBert", "RoCBert", "Splinter", "SqueezeBert", "ChineseCLIPText"};
 constexpr std::string_view kDpr[] = {"dpr"}, kDprClass[] = {"DPR"};
 constexpr std::string_view kAlbert[] = {"albert"}, kAlbertClass[] = {"Albert"};
 constexpr std::string_view kElectra[] = {"electra"}, kElectraClass[] = {"Electra"};
@@ -15,8 +18,10 @@ constexpr std::string_view kMegatronBert[] = {"megatron-bert"}, kMegatronBertCla
 constexpr std::string_view kBertGeneration[] = {"bert-generation"};
 constexpr std::string_view kBertGenerationClass[] = {"BertGeneration"};
 constexpr std::string_view kDistilbert[] = {"distilbert"}, kDistilbertClass[] = {"DistilBert"};
-constexpr std::string_view kRoberta[] = {"roberta", "roberta-prelayernorm"};
-constexpr std::string_view kRobertaClass[] = {"Roberta", "RobertaPreLayerNorm"};
+constexpr std::string_view kRoberta[] = {
+    "roberta", "roberta-prelayernorm", "ibert", "luke", "xmod", "altclip_text_model", "bridgetower_text_model"};
+constexpr std::string_view kRobertaClass[] = {
+    "Roberta", "RobertaPreLayerNorm", "IBert", "Luke", "Xmod", "AltCLIPText", "BridgeTowerText"};
 constexpr std::string_view kXlmRoberta[] = {"xlm-roberta", "xlm-roberta-xl"};
 constexpr std::string_view kXlmRobertaClass[] = {"XLMRoberta", "XLMRobertaXL"};
 constexpr std::string_view kCamembert[] = {"camembert"}, kCamembertClass[] = {"Camembert"};
@@ -31,10 +36,23 @@ constexpr std::string_view kNomicBert[] = {"nomic_bert"}, kNomicBertClass[] = {"
 constexpr std::string_view kXlnet[] = {"xlnet"}, kXlnetClass[] = {"XLNet"};
 constexpr std::string_view kReformer[] = {"reformer"}, kReformerClass[] = {"Reformer"};
 
+constexpr std::string_view kEurobert[] = {"eurobert"}, kEurobertClass[] = {"EuroBert"};
+constexpr std::string_view kGte[] = {"gte", "jina_embeddings_v3"}, kGteClass[] = {"Gte", "JinaEmbeddingsV3"};
+constexpr std::string_view kEsmc[] = {"esmc"}, kEsmcClass[] = {"Esmc"};
+constexpr std::string_view kRoformer[] = {"roformer"}, kRoformerClass[] = {"RoFormer"};
+constexpr std::string_view kClipText[] = {"clip_text_model", "clipseg_text_model", "metaclip_2_text_model",
+                                          "owlv2_text_model", "owlvit_text_model"};
+constexpr std::string_view kClipTextClass[] = {"CLIPText", "CLIPSegText", "MetaClip2Text", "Owlv2Text", "OwlViTText"};
+constexpr std::string_view kSiglipText[] = {"siglip_text_model", "siglip2_text_model"};
+constexpr std::string_view kSiglipTextClass[] = {"SiglipText", "Siglip2Text"};
+
 constexpr std::string_view kNomicNames[] = {"n_embd", "n_head", "n_layer", "n_positions"};
 constexpr std::string_view kXlnetHeadDim[] = {"d_head"};
 constexpr std::string_view kReformerHeadDim[] = {"attention_head_size"};
 
+constexpr std::string_view kNoDictionaries[] = {"rope_scaling", "rope_parameters", "rope_theta",
+                                                "partial_rotary_factor"};
+constexpr std::string_view kRotaryValue[] = {"rotary_value"};
 // A convolution over neighbouring tokens after the first layer: no stage of a plan.
 constexpr std::string_view kDebertaUndecided[] = {"conv_kernel_size"};
 constexpr std::string_view kNoTypeChoice[] = {"position_embedding_type"};
@@ -118,6 +136,11 @@ constexpr StackRule kXlnetStack{
     .name = "encoder", .mask = kXlnetMask, .score = {.kind = ScoreKind::xlnet}, .own_keys = kXlnetKeys};
 constexpr StackRule kReformerStack{
     .name = "encoder", .mask = kCausalIfDecoder, .input = kAxesOrTable, .own_keys = kSizedHeads};
+constexpr StackRule kTurningStack{.name = "encoder", .mask = kBothWays};
+constexpr StackRule kRoformerStack{
+    .name = "encoder", .mask = kCausalIfDecoder, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
+constexpr StackRule kClipTextStack{.name = "text", .input = kTable, .own_keys = kPlainHeads};
+constexpr StackRule kSiglipTextStack{.name = "text", .mask = kBothWays, .input = kTable, .own_keys = kPlainHeads};
 
 constexpr Pairing kHalf = Pairing::half;
 constexpr Pairing kUnused = Pairing::half;  // of families that do not turn
@@ -170,6 +193,20 @@ constexpr Family kFamilies[] = {
     {.name = "reformer", .model_types = kReformer, .class_stems = kReformerClass, .pairing = kUnused,
      .main = kReformerStack, .scales = false, .turning = kStill, .windows = Windows::chunk_types,
      .qk_norm = QkNormRule{.norm = kRmsOfKeys, .hashed_layers_only = true}},
+    {.name = "esmc", .model_types = kEsmc, .class_stems = kEsmcClass, .pairing = kHalf, .main = kTurningStack,
+     .qk_norm = QkNormRule{kLayerNormAcrossHeads}},
+    {.name = "eurobert", .model_types = kEurobert, .class_stems = kEurobertClass, .pairing = kHalf,
+     .main = kTurningStack},
+    {.name = "gte", .model_types = kGte, .class_stems = kGteClass, .pairing = kHalf, .main = kTurningStack},
+    {.name = "roformer", .model_types = kRoformer, .class_stems = kRoformerClass, .pairing = Pairing::interleaved,
+     .main = kRoformerStack, .base = BaseRule::class_own, .scales = false, .misleading_keys = kNoDictionaries,
+     .undecided_keys = kRotaryValue},
+
+    // ---- beside a vision encoder ----
+    {.name = "clip_text", .model_types = kClipText, .class_stems = kClipTextClass, .pairing = kUnused,
+     .main = kClipTextStack, .scales = false, .turning = kStill},
+    {.name = "siglip_text", .model_types = kSiglipText, .class_stems = kSiglipTextClass, .pairing = kUnused,
+     .main = kSiglipTextStack, .scales = false, .turning = kStill},
 };
 // clang-format on
 

@@ -8,11 +8,13 @@ namespace posenc::plan {
 namespace {
 
 // ---- names ----
-constexpr std::string_view kT5[] = {"t5"}, kT5Class[] = {"T5", "T5With"};
+constexpr std::string_view kT5[] = {"t5", "switch_transformers"};
+constexpr std::string_view kT5Class[] = {"T5", "T5With", "SwitchTransformers"};
 constexpr std::string_view kMt5[] = {"mt5"}, kMt5Class[] = {"MT5"};
 constexpr std::string_view kUmt5[] = {"umt5"}, kUmt5Class[] = {"UMT5"};
-constexpr std::string_view kM2m100[] = {"m2m_100"}, kM2m100Class[] = {"M2M100"};
-constexpr std::string_view kBart[] = {"bart"}, kBartClass[] = {"Bart"};
+constexpr std::string_view kM2m100[] = {"m2m_100", "fsmt", "nllb-moe"};
+constexpr std::string_view kM2m100Class[] = {"M2M100", "FSMT", "NllbMoe"};
+constexpr std::string_view kBart[] = {"bart", "mvp", "plbart"}, kBartClass[] = {"Bart", "Mvp", "PLBart"};
 constexpr std::string_view kMbart[] = {"mbart"}, kMbartClass[] = {"MBart"};
 constexpr std::string_view kMarian[] = {"marian"}, kMarianClass[] = {"Marian", "MarianMT"};
 constexpr std::string_view kPegasus[] = {"pegasus"}, kPegasusClass[] = {"Pegasus"};
@@ -22,7 +24,8 @@ constexpr std::string_view kWhisper[] = {"whisper"}, kWhisperClass[] = {"Whisper
 constexpr std::string_view kSpeechToText[] = {"speech_to_text"}, kSpeechToTextClass[] = {"Speech2Text"};
 constexpr std::string_view kBloom[] = {"bloom"}, kBloomClass[] = {"Bloom"};
 constexpr std::string_view kMpt[] = {"mpt"}, kMptClass[] = {"Mpt", "MPT"};
-constexpr std::string_view kGpt2[] = {"gpt2"}, kGpt2Class[] = {"GPT2"};
+constexpr std::string_view kGpt2[] = {"gpt2", "imagegpt", "openai-gpt"};
+constexpr std::string_view kGpt2Class[] = {"GPT2", "ImageGPT", "OpenAIGPT"};
 constexpr std::string_view kGptBigcode[] = {"gpt_bigcode"}, kGptBigcodeClass[] = {"GPTBigCode"};
 constexpr std::string_view kGptNeo[] = {"gpt_neo"}, kGptNeoClass[] = {"GPTNeo"};
 constexpr std::string_view kOpt[] = {"opt"}, kOptClass[] = {"OPT"};

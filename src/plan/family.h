@@ -45,6 +45,8 @@ enum class Scheme : std::uint8_t {
   by_flags,           // rope, alibi, or with neither a learned table (OLMo's first files)
   by_width,           // Baichuan: 4096 channels turn, 5120 have ALiBi
   by_keys,            // an unknown family: what its keys speak of
+  rotation_by_base,   // none where rope_parameters says that there is no base (OLMo hybrid)
+  rotation_by_flag,   // where use_mem_rope is true (Zamba 2)
   learned,            // a table with a row for each position
   rotation_or_input,  // by position_embedding_type: "rotary", or "absolute" for what the stack adds (ESM)
   rotation_or_none,   // where rotary_emb_fraction is 0, what the stack adds (Nomic BERT)
@@ -69,7 +71,12 @@ enum class BaseRule : std::uint8_t {
 enum class Kinds : std::uint8_t {
   attention,  // all
   named,      // layer_types; without them all attend
-  listed,     // layer_types, or letters (hybrid_override_pattern), or each n-th (full_attention_interval); else none
+  listed,     // layer_types, or letters (hybrid_override_pattern), or each n-th (full_attention_interval, or
+              // `default_pattern`); else none
+  indexed,    // layer_types, or full_attn_idxs, counted from 0; without either all attend (LFM 2)
+  indexed_only,  // attn_layer_indices, counted from 0; without it none attends (Bamba)
+  periodic,   // layers_block_type, or each attn_layer_period-th from attn_layer_offset on (Jamba)
+  repeating,  // block_types, over and over (RecurrentGemma)
   numbered,   // linear_attn_config: full_attn_layers and kda_layers, counted from 1
   blocks,     // block_configs: no_op leaves a block without attention
   crossing,   // all; cross_attention_layers look at another sequence
@@ -86,6 +93,8 @@ enum class Windows : std::uint8_t {
   resting_layers,   // layer_types, or those that do not turn (SmolLM3)
   chunked_turning,  // layer_types, or chunks in the layers that turn (Llama 4)
   but_each_nth,     // layer_types, or all but each n-th from the first on: global_attn_every_n_layers (ModernBERT)
+  listed_or_every,  // layer_types, or every layer (Ministral)
+  but_last_of_n,    // layer_types, or all but the last of each n: global_attn_every_n_layers (AFMoE)
   attention_types,  // attention_types: groups of "global" and "local" (GPT-Neo)
   window_list,      // every layer its own: attention_window (Longformer)
   chunk_types,      // attn_layers: "local" or "lsh" (Reformer)
@@ -141,6 +150,8 @@ enum class Scale : std::uint8_t {
   multiplier,         // attention_multiplier
   mup,                // mup_attn_multiplier / head_dim where mup_use_scaling is true, else 1/sqrt(head_dim)
   multiplier_or_dim,  // the same, or 1/sqrt(head_dim) where there is none
+  key_multiplier,     // key_multiplier / sqrt(head_dim) (Falcon H1)
+  half_head_dim,      // 1/sqrt(head_dim / 2) (Zamba)
   scalar_or_dim,      // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
   one,
   softmax_scale,    // softmax_scale, else 1/sqrt(head_dim) (MPT)
@@ -187,11 +198,13 @@ struct Family {
   bool reads_interleave = false;   // rope_interleave or rotary_emb_interleaved decides the pairing
   bool pairing_by_switch = false;  // halves where use_hf_rope is true (ExecuTorch)
   bool pairing_by_type = false;  // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
+  bool double_width = false;  // heads divide twice hidden_size (Zamba)
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
   bool scales = true;  // reads rope_parameters and rope_scaling
   NativeRule native = NativeRule::none;
   bool position_scale = false;  // without a dictionary positions are divided by rope_position_scale (Phi-3-small)
+  bool alpha_stretches = false; // "dynamic" with alpha is the plain NTK rule of that alpha (Hunyuan)
   bool ntk_switch = false;      // without a dictionary rotary_scaling_factor is dynamic NTK (Nomic BERT)
   bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
@@ -199,6 +212,7 @@ struct Family {
   bool decays = false;                               // xPos where rotary_emb_scale_base is a number
   bool yarn_means_longrope = false;                  // Phi-3's first files
   bool rope_lists = false;                           // rope_theta and partial_rotary_factors may have an entry a layer
+  bool layer_bases = false;                          // layer_rope_theta: a base a layer; 0: it does not turn
   bool last_channels = false;                        // the last qk_rope_head_dim channels of a plain head turn
   std::optional<double> yarn_attention_factor = {};  // where the file gives none; else by YaRN's own formula
   std::optional<AxesRule> axes = {};                 // none: pairs turn by one coordinate
@@ -218,7 +232,9 @@ struct Family {
   BlockSparse block_sparse = BlockSparse::none;
   Windows windows = Windows::none;
   bool window_switch = false;    // use_sliding_window must be true
-  int default_pattern = 0;       // `patterned`: each n-th layer is full, where neither file nor class says so
+  int default_pattern = 0;       // each n-th layer is full (or attends: Kinds::listed), where no key says so
+  bool needs_types = false;      // a file without layer_types is refused: the class has a list that no rule here makes
+  bool first_of_pattern = false; // default_pattern: the first of each n, not the last
   bool last_layer_full = false;  // whatever the pattern says
   bool reads_bidirectional = false;
   bool bidirectional_words = false;  // ... which is "all" or "vision", or null

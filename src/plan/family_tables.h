@@ -9,15 +9,18 @@
 namespace posenc::plan {
 
 std::span<const Family> rotary_families() noexcept;     // families_rotary.cpp
+std::span<const Family> uniform_families() noexcept;    // families_uniform.cpp
+std::span<const Family> varied_families() noexcept;     // families_varied.cpp
 std::span<const Family> latent_families() noexcept;     // families_latent.cpp
 std::span<const Family> encoder_families() noexcept;    // families_encoder.cpp
 std::span<const Family> learned_families() noexcept;    // families_learned.cpp
+std::span<const Family> sparse_families() noexcept;     // families_sparse.cpp
 std::span<const Family> native_families() noexcept;     // families_native.cpp
 std::span<const Family> published_families() noexcept;  // families_published.cpp
 
-inline std::array<std::span<const Family>, 6> family_tables() noexcept {
-  return {rotary_families(),  latent_families(),    encoder_families(),
-          learned_families(), published_families(), native_families()};
+inline std::array<std::span<const Family>, 9> family_tables() noexcept {
+  return {rotary_families(),  uniform_families(), varied_families(),    latent_families(),
+          encoder_families(), learned_families(), sparse_families(),  published_families(), native_families()};
 }
 
 }  // namespace posenc::plan

@@ -23,12 +23,14 @@ struct KindName {
   std::string_view name;
   LayerKind kind;
 };
-// As in layer_types and layers_block_type. "linear_attention" is a state space in some families (Family::recurrent).
+// As in layer_types, layers_block_type and block_types. "linear_attention" and "recurrent" are what the family says
+// (Family::recurrent); Zamba's "hybrid" has attention before a state space.
 constexpr KindName kKindNames[] = {
     {"full_attention", LayerKind::attention},
     {"sliding_attention", LayerKind::attention},
     {"chunked_attention", LayerKind::attention},
     {"attention", LayerKind::attention},
+    {"hybrid", LayerKind::attention},
     {"mamba", LayerKind::state_space},
     {"mamba2", LayerKind::state_space},
     {"conv", LayerKind::convolution},
@@ -53,7 +55,7 @@ LayerKind named_kind(ConfigScope& scope, const JsonValue& entry) {
   const Place place{entry, entry.pointer()};
   const auto name = scope.reader().string(place);
   if (!name) return LayerKind::attention;
-  if (*name == "linear_attention") return scope.family().recurrent;
+  if (*name == "linear_attention" || *name == "recurrent") return scope.family().recurrent;
   const auto row = std::ranges::find(kKindNames, *name, &KindName::name);
   if (row != std::ranges::end(kKindNames)) return row->kind;
   scope.reader().fail(place, ErrorKind::out_of_range,
@@ -76,6 +78,21 @@ KindList kinds_of_letters(ConfigScope& scope, const Place& place) {
   return kinds;
 }
 
+// Layers i with i mod n = rest attend, the others are what the family says.
+struct Period {
+  std::int64_t n = 1;
+  std::int64_t rest = 0;
+};
+Period last_of(std::int64_t n) { return {n, n - 1}; }
+
+KindList kinds_where(ConfigScope& scope, std::int64_t layers, Period period, std::string from) {
+  KindList kinds{all(layers, scope.family().recurrent), std::move(from)};
+  for (std::int64_t i = period.rest; i < layers; i += period.n) {
+    kinds.value[static_cast<std::size_t>(i)] = LayerKind::attention;
+  }
+  return kinds;
+}
+
 // Letters in the file come before a class's own list.
 KindList listed_kinds(ConfigScope& scope, std::int64_t layers) {
   const auto types = scope.peek(keys::kLayerTypes);
@@ -86,11 +103,57 @@ KindList listed_kinds(ConfigScope& scope, std::int64_t layers) {
     for (const JsonValue& entry : list->entries) kinds.value.push_back(named_kind(scope, entry));
     return kinds;
   }
+  const Family& family = scope.family();
+  if (family.needs_types) scope.fail_missing(keys::kLayerTypes);
   const Setting<std::int64_t> interval = scope.integer(keys::kAttentionInterval, {1, kMaxLayers});
-  KindList kinds{all(layers, scope.family().recurrent), interval.from};
-  if (!interval.value) kinds.from = family_default(scope.family());
-  for (std::int64_t i = 0; interval.value && i < layers; ++i) {
-    if ((i + 1) % *interval.value == 0) kinds.value[static_cast<std::size_t>(i)] = LayerKind::attention;
+  if (interval.value) return kinds_where(scope, layers, last_of(*interval.value), interval.from);
+  if (family.default_pattern == 0) return {all(layers, family.recurrent), family_default(family)};
+  // A model of fewer layers than the pattern has still one that attends.
+  const std::int64_t n = std::min<std::int64_t>(family.default_pattern, layers);
+  return kinds_where(scope, layers, {n, family.first_of_pattern ? 0 : n - 1}, family_default(family));
+}
+
+// ---- layers that attend, by a period, a list of numbers from 0, or a unit that repeats ----
+
+KindList periodic_kinds(ConfigScope& scope, std::int64_t layers) {
+  if (const auto types = scope.peek(keys::kLayerTypes); types && types->in_file) return listed_kinds(scope, layers);
+  const Sourced<std::int64_t> period = scope.required_integer(keys::kAttentionPeriod, {1, kMaxLayers});
+  const Sourced<std::int64_t> offset = scope.required_integer(keys::kAttentionOffset, {0, kMaxLayers});
+  if (offset.value >= period.value) {
+    if (const auto place = scope.peek(keys::kAttentionOffset)) {
+      scope.reader().fail(*place, ErrorKind::out_of_range,
+                          fmt::format(FMT_COMPILE("less than the period of {}"), period.value));
+    }
+  }
+  return kinds_where(scope, layers, {period.value, offset.value}, period.from);
+}
+
+KindList indexed_kinds(ConfigScope& scope, std::int64_t layers) {
+  const bool every = scope.family().kinds == Kinds::indexed;
+  if (scope.peek(keys::kLayerTypes)) return listed_kinds(scope, layers);
+  const auto place = scope.find(keys::kAttendingLayers);
+  const auto entries = place && !place->value.is_null() ? scope.reader().list(*place) : std::nullopt;
+  if (!entries) return {all(layers, every ? LayerKind::attention : scope.family().recurrent), family_default(scope.family())};
+  KindList kinds{all(layers, scope.family().recurrent), place->from};
+  for (const JsonValue& entry : *entries) {
+    const auto index = scope.reader().integer(Place{entry, entry.pointer()}, {0, layers - 1});
+    if (!index) break;
+    kinds.value[static_cast<std::size_t>(*index)] = LayerKind::attention;
+  }
+  return kinds;
+}
+
+KindList repeating_kinds(ConfigScope& scope, std::int64_t layers) {
+  const auto place = scope.find(keys::kBlockTypes);
+  const auto entries = place ? scope.reader().list(*place) : std::nullopt;
+  if (!entries || entries->empty()) {
+    if (place) scope.reader().fail(*place, ErrorKind::length_mismatch, "at least one entry");
+    if (!place) scope.fail_missing(keys::kBlockTypes);
+    return {};
+  }
+  KindList kinds{{}, place->from};
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layers) && !scope.reader().failed(); ++i) {
+    kinds.value.push_back(named_kind(scope, (*entries)[i % entries->size()]));
   }
   return kinds;
 }
@@ -185,7 +248,7 @@ KindList cross_kinds(ConfigScope& scope, std::int64_t layers) {
 }  // namespace
 
 Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
-  if (scope.family().windows == Windows::chunk_types) return count_chunk_types(scope);
+  if (scope.windows() == Windows::chunk_types) return count_chunk_types(scope);
   const bool listed = scope.family().kinds == Kinds::listed;
   const auto letters = listed ? scope.peek(keys::kKindLetters) : std::nullopt;
   if (!letters && listed && !scope.peek(keys::kLayers)) {
@@ -222,6 +285,10 @@ KindList read_layer_kinds(ConfigScope& scope, std::int64_t layers) {
       if (!scope.peek(keys::kLayerTypes)) break;
       return listed_kinds(scope, layers);
     case Kinds::listed: return listed_kinds(scope, layers);
+    case Kinds::indexed:
+    case Kinds::indexed_only: return indexed_kinds(scope, layers);
+    case Kinds::periodic: return periodic_kinds(scope, layers);
+    case Kinds::repeating: return repeating_kinds(scope, layers);
     case Kinds::numbered: return numbered_kinds(scope, layers);
     case Kinds::blocks: return block_kinds(scope, layers);
     case Kinds::crossing: return cross_kinds(scope, layers);

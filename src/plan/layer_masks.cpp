@@ -47,7 +47,7 @@ std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, st
     return {};
   }
   if (rule.halved) return Window{width / 2, width / 2};
-  if (rule.kind == MaskKind::bidirectional) return Window{width, width};
+  if (rule.kind == MaskKind::bidirectional || rule.kind == MaskKind::sparse) return Window{width, width};
   return Window{width - 1, 0};
 }
 

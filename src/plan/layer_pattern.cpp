@@ -132,24 +132,30 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
     }
   }
   if (types) return *types;
+  if (scope.family().needs_types) scope.fail_missing(keys::kLayerTypes);
   if (const auto place = scope.class_default(keys::kWindowPattern)) {
     return {pattern_types(scope, *place, layers), place->from};
   }
   const std::int64_t n = scope.family().default_pattern;
   if (n == 0) return {Types(static_cast<std::size_t>(layers), LayerType::full), family_default(scope.family())};
-  return {types_where(layers, [n](std::int64_t i) { return (i + 1) % n != 0; }),
+  const std::int64_t full = scope.family().first_of_pattern ? 0 : n - 1;
+  return {types_where(layers, [n, full](std::int64_t i) { return i % n != full; }),
           fmt::format(FMT_COMPILE("default: one layer in {} of the {} family is full"), n, scope.family().name)};
 }
 
 // Families whose class makes layer_types from another key, where the file has none.
 Sourced<Types> derived_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
-  const Windows rule = scope.family().windows;
+  const Windows rule = scope.windows();
   const auto turns = [&](std::int64_t i) { return pattern.layers[static_cast<std::size_t>(i)].turns; };
   if (rule == Windows::chunked_turning) return {types_where(layers, turns, LayerType::chunked), pattern.turning_from};
   if (rule == Windows::resting_layers) return {types_where(layers, std::not_fn(turns)), pattern.turning_from};
-  if (rule == Windows::but_each_nth) {
+  if (rule == Windows::listed_or_every) {
+    return {Types(static_cast<std::size_t>(layers), LayerType::sliding), pattern.window.from};
+  }
+  if (rule == Windows::but_each_nth || rule == Windows::but_last_of_n) {
     const Sourced<std::int64_t> n = scope.required_integer(keys::kGlobalInterval, kCounts);
-    return {types_where(layers, [&](std::int64_t i) { return i % n.value != 0; }), n.from};
+    const std::int64_t full = rule == Windows::but_each_nth ? 0 : n.value - 1;
+    return {types_where(layers, [&](std::int64_t i) { return i % n.value != full; }), n.from};
   }
   const Sourced<std::int64_t> border = scope.required_integer(keys::kMaxWindowLayers, {0, kMaxPosition});
   const auto late = [&](std::int64_t i) { return i >= border.value; };
@@ -159,7 +165,7 @@ Sourced<Types> derived_types(ConfigScope& scope, std::int64_t layers, const Laye
 
 Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
   const Types full(static_cast<std::size_t>(layers), LayerType::full);
-  const Windows rule = scope.family().windows;
+  const Windows rule = scope.windows();
   if (rule == Windows::none) return {full, family_default(scope.family())};
   if (rule == Windows::chunk_types) return read_chunk_types(scope, layers);
   if (rule == Windows::window_list) return {Types(full.size(), LayerType::sliding), pattern.window.from};
@@ -216,7 +222,7 @@ Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
 
 // How far windows and chunks reach.
 void read_limits(ConfigScope& scope, LayerPattern& pattern) {
-  switch (scope.family().windows) {
+  switch (scope.windows()) {
     case Windows::none:
     case Windows::listed:
     case Windows::chunk_types: return;
@@ -298,7 +304,7 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   pattern.turning_from = family_default(scope.family());
   if (scope.family().turning == Turning::listed) read_turning_list(scope, pattern);
   read_limits(scope, pattern);
-  Sourced<Types> types = scope.family().windows == Windows::listed ? listed_windows(scope, layers, pattern)
+  Sourced<Types> types = scope.windows() == Windows::listed ? listed_windows(scope, layers, pattern)
                                                                    : read_types(scope, layers, pattern);
   if (scope.reader().failed()) return pattern;
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];

@@ -28,6 +28,12 @@ Sourced<double> read_logit_scale(ConfigScope& scope, const AttentionShape& shape
     case Scale::multiplier_or_dim:
       return scope.peek(keys::kAttentionMultiplier) ? scope.required_positive(keys::kAttentionMultiplier)
                                                     : by_width(shape);
+    case Scale::key_multiplier: {
+      const Sourced<double> factor = scope.required_positive(keys::kKeyMultiplier);
+      return {factor.value * over_root(shape.head_dim.value), factor.from};
+    }
+    case Scale::half_head_dim:
+      return {std::sqrt(2.0) * over_root(shape.head_dim.value), "default: 1 / sqrt(head_dim / 2)"};
     case Scale::mup: {
       const Setting<bool> on = scope.flag(keys::kMupScaling);
       if (!on.value.value_or(false)) break;

@@ -24,6 +24,13 @@ void read_evenness(ConfigScope& scope, const Key& key, StackMask& mask) {
   mask.detail = "causal, every token sees as many keys as the others";
 }
 
+void read_sparse_word(ConfigScope& scope, const SparseWord& rule, StackMask& mask) {
+  const auto place = rule.key != nullptr ? scope.find(*rule.key) : std::nullopt;
+  if (!place || scope.reader().string(*place) != rule.word) return;
+  mask.kind = {MaskKind::sparse, place->from};
+  mask.detail = rule.detail;
+}
+
 }  // namespace
 
 StackMask read_stack_mask(ConfigScope& scope) {
@@ -37,14 +44,13 @@ StackMask read_stack_mask(ConfigScope& scope) {
       return mask;
     }
   }
-  if (rule.causal_if != nullptr) {
-    const auto place = scope.find(*rule.causal_if);
-    if (!place) return mask;
+  if (const auto place = rule.causal_if != nullptr ? scope.find(*rule.causal_if) : std::nullopt) {
     mask.turned_causal = means_causal(scope, *place);
     mask.kind = {mask.turned_causal ? MaskKind::causal : rule.kind, place->from};
     if (mask.turned_causal && rule.evenly_if != nullptr) read_evenness(scope, *rule.evenly_if, mask);
-    return mask;
   }
+  if (!mask.turned_causal) read_sparse_word(scope, rule.sparse_if, mask);
+  if (rule.causal_if != nullptr) return mask;
   if (rule.kind == MaskKind::causal) read_is_causal(scope, mask);
   return mask;
 }

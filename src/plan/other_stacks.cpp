@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plan/class_defaults.h"
 #include "plan/config_scope.h"
 #include "plan/config_stacks.h"
 #include "plan/convolution_stacks.h"
@@ -26,12 +27,17 @@ std::string type_of(ConfigReader& reader, const Place& object, const OtherPlace&
   return names.model_type.empty() ? std::string(place.type) : names.model_type;
 }
 
+// Under which name a tower's class defaults stand: its own type's, where that has a class, else its row's.
+std::string_view class_of(std::string_view type, const Tower& tower) {
+  return find_class_default(type, keys::kHidden.name()) != nullptr ? type : tower.family.name;
+}
+
 }  // namespace
 
 void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, Plan& plan) {
   const std::string type = type_of(reader, object, place);
   if (const Tower* tower = find_tower(type)) {
-    ConfigScope scope(reader, object.value, tower->family, tower->family.name);
+    ConfigScope scope(reader, object.value, tower->family, class_of(type, *tower));
     read_tower_stack(scope, *tower, plan);
     if (!tower->undecided.empty()) warn_undecided(reader, object, type, tower->undecided, plan);
   } else if (const Convolutions* convolutions = find_convolutions(type)) {

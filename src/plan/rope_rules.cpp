@@ -15,8 +15,16 @@ Scaling read_default(RopeKeys&, std::int64_t) { return {}; }
 
 Scaling read_linear(RopeKeys& keys, std::int64_t) { return LinearScaling{.factor = keys.factor()}; }
 
+// The alpha of plain NTK: base * alpha^(dim / (dim - 2)), whatever the length. 0 and absent: none (Hunyuan).
+std::optional<double> own_alpha(RopeKeys& keys) {
+  if (!keys.scope().family().alpha_stretches) return {};
+  const std::optional<double> alpha = keys.number("alpha");
+  return alpha && *alpha == 0 ? std::nullopt : alpha;
+}
+
 // Hugging Face's rule knows one length, the model's own.
 Scaling read_dynamic(RopeKeys& keys, std::int64_t) {
+  if (const auto alpha = own_alpha(keys)) return NtkScaling{.alpha = *alpha};
   if (!keys.has_trained_length()) keys.fail_missing("max_position_embeddings");
   DynamicScaling rule{.factor = keys.factor(), .max_position_embeddings = keys.trained_length().value};
   keys.note("scaling/max_position_embeddings", keys.trained_length().from);

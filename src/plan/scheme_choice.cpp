@@ -43,6 +43,22 @@ SchemeChoice granite_scheme(ConfigScope& scope) {
   return {.from = type->from};
 }
 
+SchemeChoice flagged_scheme(ConfigScope& scope) {
+  const Setting<bool> turns = scope.flag(keys::kMemoryRope);
+  if (turns.value.value_or(false)) return rotation(turns.from);
+  return {.from = turns.from.empty() ? family_default(scope.family()) : turns.from};
+}
+
+SchemeChoice based_scheme(ConfigScope& scope) {
+  const auto dictionary = scope.reader().look(scope.object(), keys::kRopeParameters.name());
+  if (!dictionary || dictionary->value.kind() != io::JsonKind::object) return rotation(family_default(scope.family()));
+  const auto base = scope.reader().look(dictionary->value, keys::kBase.name());
+  if (!base || !base->value.is_null()) return rotation(family_default(scope.family()));
+  scope.reader().enter(dictionary->value);
+  scope.reader().mark_read(*base);
+  return {.from = base->from};
+}
+
 // olmo/model.py: blocks turn where rope is true, alibi adds its bias, and with neither the model has a table wpe.
 SchemeChoice olmo_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t trained_length) {
   const Setting<bool> rope = scope.flag(keys::kRopeFlag);
@@ -153,6 +169,8 @@ SchemeChoice read_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t tr
     case Scheme::rotation: break;
     case Scheme::rotation_or_alibi: return falcon_scheme(scope, heads);
     case Scheme::rotation_by_type: return granite_scheme(scope);
+    case Scheme::rotation_by_base: return based_scheme(scope);
+    case Scheme::rotation_by_flag: return flagged_scheme(scope);
     case Scheme::by_flags: return olmo_scheme(scope, heads, trained_length);
     case Scheme::by_width: return baichuan_scheme(scope, heads);
     case Scheme::by_keys: return scheme_by_keys(scope, trained_length);

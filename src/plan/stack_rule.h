@@ -47,12 +47,20 @@ struct ScoreRule {
 
 // ---- what tokens see ----
 
+// Where the key is this word, the mask is sparse, in the manner of `detail`.
+struct SparseWord {
+  const Key* key = nullptr;
+  std::string_view word{};
+  std::string_view detail{};
+};
+
 struct MaskRule {
   MaskKind kind = MaskKind::causal;
   std::string_view detail{};
   const Key* causal_if = nullptr;  // a flag, or XLNet's "uni"
   const Key* evenly_if = nullptr;  // a flag, where causal: each token sees as many keys as the others (XLNet)
   const Key* prefix_if = nullptr;  // a flag
+  SparseWord sparse_if = {};       // where not causal
   bool window_spans_both = false;  // the window counts both sides together
 };
 
@@ -74,6 +82,7 @@ struct StackRule {
   ScoreRule score = {};
   CrossAttention cross = CrossAttention::none;
   std::span<const OwnKey> own_keys = {};
+  bool sees_no_window = false;  // though the family has windows: they are the encoder's
 };
 
 }  // namespace posenc::plan

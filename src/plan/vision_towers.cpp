@@ -13,12 +13,22 @@ constexpr Pairing kInterleaved = Pairing::interleaved;
 // ---- model types; some files say the whole model's type where they mean the tower's ----
 constexpr std::string_view kSiglip[] = {"siglip_vision_model", "siglip"};
 constexpr std::string_view kSiglip2[] = {"siglip2_vision_model"};
-constexpr std::string_view kClip[] = {"clip_vision_model"};
+// A class token, and a row for it, before the patches.
+constexpr std::string_view kClip[] = {"clip_vision_model",        "altclip_vision_model",  "blip_vision_model",
+                                      "chinese_clip_vision_model", "clipseg_vision_model", "flava_image_model",
+                                      "kosmos_2_vision_model",     "metaclip_2_vision_model", "owlv2_vision_model",
+                                      "owlvit_vision_model"};
+constexpr std::string_view kDeit[] = {"deit"};
+constexpr std::string_view kIjepa[] = {"ijepa", "phi4_multimodal_vision"};
+constexpr std::string_view kJanus[] = {"janus_vision_model"};
+constexpr std::string_view kBeit[] = {"beit", "data2vec-vision"};
+constexpr std::string_view kDinov3[] = {"dinov3_vit"};
 constexpr std::string_view kGit[] = {"git_vision_model"};
 constexpr std::string_view kDinov2[] = {"dinov2"};
 constexpr std::string_view kDinov2Registers[] = {"dinov2_with_registers"};
-constexpr std::string_view kVit[] = {"vit"};
-constexpr std::string_view kBlip2[] = {"blip_2_vision_model"};
+constexpr std::string_view kVit[] = {"vit", "vit_msn"};
+constexpr std::string_view kBlip2[] = {"blip_2_vision_model", "instructblip_vision_model",
+                                       "instructblipvideo_vision_model"};
 constexpr std::string_view kIdefics2[] = {"idefics2_vision"};
 constexpr std::string_view kIdefics3[] = {"idefics3_vision"};
 constexpr std::string_view kSmolvlm[] = {"smolvlm_vision"};
@@ -49,6 +59,7 @@ constexpr std::string_view kTimm[] = {"vision"};
 // ---- inputs ----
 constexpr TowerInput kPatches[] = {{.kind = Kind::patches}};
 constexpr TowerInput kPatchesAndClass[] = {{.kind = Kind::patches, .extra = 1}};
+constexpr TowerInput kPatchesAndTwo[] = {{.kind = Kind::patches, .extra = 2}};
 constexpr TowerInput kOptionalPatches[] = {{.kind = Kind::patches, .needs = &keys::kAbsoluteTable}};
 constexpr TowerInput kOptionalPatchesAndClass[] = {
     {.kind = Kind::patches, .extra = 1, .needs = &keys::kAbsoluteTable}};
@@ -67,6 +78,7 @@ constexpr TowerTurn kWBesideH{TowerAxes::w_beside_h};
 constexpr TowerTurn kAlternating{TowerAxes::w_h_alternating};
 constexpr TowerTurn kFromOne{TowerAxes::w_then_h, 1};
 
+constexpr QkNormRule kSwitchedLayerNorm{kLayerNormAcrossHeads, "use_qk_norm"};
 constexpr QkNormRule kSwitchedNorm{kRmsAcrossHeads, "use_qk_norm"};
 
 constexpr Family of(Names types, Pairing pairing = kHalf) {
@@ -86,6 +98,9 @@ constexpr Tower kTowers[] = {
     {.family = of(kGit), .input = kPatchesAndClass},
     {.family = of(kDinov2), .input = kPatchesAndClass},
     {.family = of(kDinov2Registers), .input = kPatchesAndClass},
+    {.family = of(kDeit), .input = kPatchesAndTwo},
+    {.family = of(kIjepa), .input = kPatches},
+    {.family = of(kJanus), .input = kPatches, .qk_norm = kSwitchedLayerNorm},
     {.family = of(kVit), .input = kPatchesAndClass},
     {.family = of(kBlip2), .input = kPatchesAndClass},
     {.family = of(kIdefics2), .input = kPatches},
@@ -116,6 +131,9 @@ constexpr Tower kTowers[] = {
     {.family = of(kOcrClip), .stack = "vision_clip", .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
      .width = &keys::kTowerWidth, .input = kPatchesAndClass},
 
+    {.family = of(kBeit), .input = kOptionalPatchesAndClass,
+     .undecided = "what its tables of distances in rows and columns add to the scores"},
+    {.family = of(kDinov3), .undecided = "its rotation by parts of the image's height and width"},
     {.family = of(kAimv2), .mask = TowerMask::undecided,
      .undecided = "what its keys make of the tables, the rotation and the mask"},
     {.family = of(kInternVit), .mask = TowerMask::undecided, .undecided = "its scheme of positions, and its mask"},

@@ -65,7 +65,7 @@ const OddPlan kPlans[] = {
      {"no-model-type", "unknown-family"}},
     {"ovms_stub__lfm.json", "lfm2_moe", "false", 0, "", {"unknown-family"}},
     {"ovms_stub__qwen3_multi_arch.json", "qwen3_multi_arch", "false", 0, "", {"unknown-family"}},
-    {"ovms_stub__trinity.json", "afmoe", "false", 0, "", {"unknown-family"}},
+    {"ovms_stub__trinity.json", "afmoe", "true", 32, "half/0/128/10000/none"},
 };
 
 std::string rotation_of(const Plan& plan) {
