@@ -4,20 +4,9 @@
 // in the rope dictionaries are with their rules (rope_rules.cpp).
 #pragma once
 
-#include <span>
-#include <string_view>
+#include "plan/key.h"
 
 namespace posenc::plan {
-
-using Names = std::span<const std::string_view>;
-
-struct Key {
-  Names names;
-  std::string_view about;        // what it says, for docs/config-keys.md
-  bool null_is_a_value = false;  // null switches something off; elsewhere null is the same as absent
-
-  constexpr std::string_view name() const noexcept { return names.front(); }
-};
 
 namespace key_names {
 inline constexpr std::string_view kHeads[] = {"num_attention_heads",
@@ -480,7 +469,8 @@ inline constexpr Key kHashBefore{key_names::kHashBefore, "and how many chunks be
 inline constexpr Key kHashAfter{key_names::kHashAfter, "and how many after it"};
 inline constexpr Key kHashes{key_names::kHashes, "Reformer: rounds of hashing"};
 inline constexpr Key kHashBuckets{key_names::kHashBuckets,
-                                  "Reformer: buckets of a hash, or factors of their number; null: by length"};
+                                  "Reformer: buckets of a hash, or factors of their number; null: by length. WavLM: "
+                                  "buckets of distances, of both directions together"};
 inline constexpr Key kScaleBase{key_names::kScaleBase, "xPos: tokens over which a pair decays once; null: no decay"};
 
 // ---- vision and audio ----
