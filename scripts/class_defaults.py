@@ -24,6 +24,7 @@ ROWS_OF_A_FILE = 390  # at most, so that no file is too long to be looked into
 # Model type in the file -> the class that decides. A composite model gives its text decoder.
 CLASSES = {
     "albert": "AlbertConfig",
+    "audioflamingo3_encoder": "AudioFlamingo3EncoderConfig",
     "bart": "BartConfig",
     "bert": "BertConfig",
     "bert-generation": "BertGenerationConfig",
@@ -34,9 +35,14 @@ CLASSES = {
     "bloom": "BloomConfig",
     "camembert": "CamembertConfig",
     "clip_vision_model": "CLIPVisionConfig",
+    "coarse_acoustics": "BarkCoarseConfig",
     "codegen": "CodeGenConfig",
     "cohere": "CohereConfig",
     "cohere2": "Cohere2Config",
+    "cohere_asr": "CohereAsrConfig",
+    "csm": "CsmConfig",
+    "csm_depth_decoder_model": "CsmDepthDecoderConfig",
+    "data2vec-audio": "Data2VecAudioConfig",
     "data2vec-text": "Data2VecTextConfig",
     "dbrx": "DbrxConfig",
     "deberta": "DebertaConfig",
@@ -53,6 +59,8 @@ CLASSES = {
     "esm": "EsmConfig",
     "exaone4": "Exaone4Config",
     "falcon": "FalconConfig",
+    "fastspeech2_conformer": "FastSpeech2ConformerConfig",
+    "fine_acoustics": "BarkFineConfig",
     "gemma": "GemmaConfig",
     "gemma2": "Gemma2Config",
     "gemma3": "Gemma3TextConfig",
@@ -71,6 +79,7 @@ CLASSES = {
     "glm4v_text": "Glm4vTextConfig",
     "glm4v_vision": "Glm4vVisionConfig",
     "glm_moe_dsa": "GlmMoeDsaConfig",
+    "glmasr_encoder": "GlmAsrEncoderConfig",
     "gpt2": "GPT2Config",
     "gpt_bigcode": "GPTBigCodeConfig",
     "gpt_neo": "GPTNeoConfig",
@@ -81,6 +90,8 @@ CLASSES = {
     "granite": "GraniteConfig",
     "granitemoe": "GraniteMoeConfig",
     "granitemoehybrid": "GraniteMoeHybridConfig",
+    "higgs_audio_v2": "HiggsAudioV2Config",
+    "hubert": "HubertConfig",
     "idefics2_vision": "Idefics2VisionConfig",
     "idefics3_vision": "Idefics3VisionConfig",
     "internlm3": "InternLM3Config",
@@ -88,6 +99,8 @@ CLASSES = {
     "kimi_k2": "DeepseekV3Config",  # its files declare DeepseekV3ForCausalLM
     "kimi_k25_vision": "Kimi_K25VisionConfig",
     "kimi_linear": "KimiLinearConfig",
+    "kyutai_speech_to_text": "KyutaiSpeechToTextConfig",
+    "lasr_encoder": "LasrEncoderConfig",
     "llama": "LlamaConfig",
     "llama4": "Llama4TextConfig",
     "llama4_text": "Llama4TextConfig",
@@ -97,6 +110,7 @@ CLASSES = {
     "marian": "MarianConfig",
     "mbart": "MBartConfig",
     "megatron-bert": "MegatronBertConfig",
+    "mimi": "MimiConfig",
     "mimo": "Qwen2Config",  # its published MiMoConfig adds nothing to positions
     "minicpm3": "MiniCPM3Config",
     "minicpmv4_6_vision": "MiniCPMV4_6VisionConfig",
@@ -110,10 +124,14 @@ CLASSES = {
     "mllama_text_model": "MllamaTextConfig",
     "mllama_vision_model": "MllamaVisionConfig",
     "modernbert": "ModernBertConfig",
+    "moonshine": "MoonshineConfig",
+    "moshi": "MoshiConfig",
+    "moshi_depth": "MoshiDepthConfig",
     "mpnet": "MPNetConfig",
     "mpt": "MptConfig",
     "mt5": "MT5Config",
     "musicgen_decoder": "MusicgenDecoderConfig",
+    "musicgen_melody_decoder": "MusicgenMelodyDecoderConfig",
     "nemotron_h": "NemotronHConfig",
     "nomic_bert": "NomicBertConfig",
     "olmo": "OlmoConfig",
@@ -121,11 +139,13 @@ CLASSES = {
     "olmo3": "Olmo3Config",
     "olmoe": "OlmoeConfig",
     "opt": "OPTConfig",
+    "parakeet_encoder": "ParakeetEncoderConfig",
     "pegasus": "PegasusConfig",
     "phi": "PhiConfig",
     "phi3": "Phi3Config",
     "phimoe": "PhimoeConfig",
     "pixtral": "PixtralVisionConfig",
+    "pop2piano": "Pop2PianoConfig",
     "qwen2": "Qwen2Config",
     "qwen2_5_vl": "Qwen2_5_VLTextConfig",
     "qwen2_5_vl_text": "Qwen2_5_VLTextConfig",
@@ -152,16 +172,24 @@ CLASSES = {
     "reformer": "ReformerConfig",
     "roberta": "RobertaConfig",
     "roberta-prelayernorm": "RobertaPreLayerNormConfig",
+    "seamless_m4t": "SeamlessM4TConfig",
+    "seamless_m4t_v2": "SeamlessM4Tv2Config",
+    "semantic": "BarkSemanticConfig",
+    "sew": "SEWConfig",
+    "sew-d": "SEWDConfig",
     "siglip2_vision_model": "Siglip2VisionConfig",
     "siglip_vision_model": "SiglipVisionConfig",
     "smollm3": "SmolLM3Config",
     "smolvlm_vision": "SmolVLMVisionConfig",
     "speech_to_text": "Speech2TextConfig",
+    "speecht5": "SpeechT5Config",
     "stablelm": "StableLmConfig",
     "step3p5": "Step3p7TextConfig",
     "step3p7": "Step3p7TextConfig",
     "t5": "T5Config",
     "umt5": "UMT5Config",
+    "unispeech": "UniSpeechConfig",
+    "unispeech-sat": "UniSpeechSatConfig",
     "unlimited-ocr": "UnlimitedOcrTextConfig",
     "unlimited_ocr": "UnlimitedOcrTextConfig",
     "unlimited_ocr_sam_vision_model": "UnlimitedOcrSamVisionConfig",
@@ -169,6 +197,10 @@ CLASSES = {
     "unlimited_ocr_vision_encoder": "UnlimitedOcrVisionEncoderConfig",
     "vit": "ViTConfig",
     "voxtral_encoder": "VoxtralEncoderConfig",
+    "wav2vec2": "Wav2Vec2Config",
+    "wav2vec2-bert": "Wav2Vec2BertConfig",
+    "wav2vec2-conformer": "Wav2Vec2ConformerConfig",
+    "wavlm": "WavLMConfig",
     "whisper": "WhisperConfig",
     "xglm": "XGLMConfig",
     "xlm-roberta": "XLMRobertaConfig",
@@ -210,6 +242,14 @@ KEYS = set(
     scale_attn_weights scale_attn_by_inverse_layer_idx softmax_scale multi_query is_decoder attn_type same_length
     prefix_lm qk_ln add_cross_attention global_attn_every_n_layers local_attention global_rope_theta local_rope_theta
     attention_types window_size attention_window attn_layers local_attn_chunk_length local_num_chunks_before
+    num_conv_pos_embeddings num_conv_pos_embedding_groups conv_pos_kernel_size squeeze_factor position_embeddings_type
+    rotary_embedding_base left_max_position_embeddings right_max_position_embeddings encoder_max_relative_position
+    max_bucket_distance max_speech_positions max_text_positions speech_encoder_layers speech_encoder_attention_heads
+    speech_encoder_chunk_size speech_encoder_left_chunk_num t2u_encoder_layers t2u_encoder_attention_heads
+    t2u_decoder_layers t2u_decoder_attention_heads t2u_max_position_embeddings t2u_pad_token_id
+    encoder_num_attention_heads decoder_num_attention_heads add_adapter num_adapter_layers output_hidden_size
+    position_buckets share_att_key block_size encoder_num_hidden_layers decoder_num_hidden_layers
+    encoder_num_key_value_heads decoder_num_key_value_heads
     local_num_chunks_after lsh_attn_chunk_length lsh_num_chunks_before lsh_num_chunks_after num_hashes num_buckets
     """.split()
 )

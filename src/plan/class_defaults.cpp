@@ -13,6 +13,7 @@ constexpr ClassDefault kClassDefaults[] = {
 #include "plan/class_defaults_2.inc"
 #include "plan/class_defaults_3.inc"
 #include "plan/class_defaults_4.inc"
+#include "plan/class_defaults_5.inc"
 };
 // clang-format on
 

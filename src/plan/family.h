@@ -48,6 +48,7 @@ enum class Scheme : std::uint8_t {
   rotation_or_input,  // by position_embedding_type: "rotary", or "absolute" for what the stack adds (ESM)
   rotation_or_none,   // where rotary_emb_fraction is 0, what the stack adds (Nomic BERT)
   alibi_or_input,     // by alibi: the stack's score, or what it adds (MPT)
+  relative_type,      // by position_embeddings_type, in stacks that have StackRule::types; the others rest
 };
 
 // Scaling rules without a dictionary (native_rules.h).
@@ -179,8 +180,10 @@ struct Family {
 
   std::string_view nested = {};  // an object whose keys come before those beside it: "attn_config" (DBRX)
   StackRule main = {};
-  const StackRule* encoder = nullptr;  // beside a main stack that is a decoder
-  Names encoder_classes = {};          // of architectures that have the encoder only: "T5EncoderModel"
+  const StackRule* encoder = nullptr;                  // beside a main stack that is a decoder
+  Names encoder_classes = {};                          // of architectures that have the encoder only: "T5EncoderModel"
+  std::span<const StackRule* const> more_stacks = {};  // after these two
+  std::span<const ClassStacks> class_stacks = {};      // of architectures that have others than these
   KvHeads kv_heads = KvHeads::given;
   bool latent = false;             // multi-head latent attention (DeepSeek), read in its expanded form
   bool reads_interleave = false;   // rope_interleave or rotary_emb_interleaved decides the pairing

@@ -14,10 +14,13 @@ std::span<const Family> encoder_families() noexcept;    // families_encoder.cpp
 std::span<const Family> learned_families() noexcept;    // families_learned.cpp
 std::span<const Family> native_families() noexcept;     // families_native.cpp
 std::span<const Family> published_families() noexcept;  // families_published.cpp
+std::span<const Family> speech_families() noexcept;     // families_speech.cpp
+std::span<const Family> spoken_families() noexcept;     // families_spoken.cpp
+std::span<const Family> audio_families() noexcept;      // families_audio.cpp
 
-inline std::array<std::span<const Family>, 6> family_tables() noexcept {
-  return {rotary_families(),  latent_families(),    encoder_families(),
-          learned_families(), published_families(), native_families()};
+inline std::array<std::span<const Family>, 9> family_tables() noexcept {
+  return {rotary_families(), latent_families(), encoder_families(),   learned_families(), speech_families(),
+          spoken_families(), audio_families(),  published_families(), native_families()};
 }
 
 }  // namespace posenc::plan

@@ -90,6 +90,7 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
   }
   layer.plan.rotate.reserve(chooser.rotate ? 2 : 1);
   Rotate rotate{.heads = shape.heads.value, .scheme = std::move(*draft.rope)};
+  if (dicts.scope().stack().types.rotary) rotate.role = RotateRole::before_projection;
   add_decay(dicts.scope(), rotate, layer.sources);
   layer.plan.rotate.push_back(std::move(rotate));
   add_sources("rotate/0", std::move(draft.sources), layer);
@@ -101,6 +102,7 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
 void add_score_terms(const StackFacts& facts, LayerKindPlan& layer) {
   layer.plan.score = facts.terms.terms;
   layer.sources.insert(layer.sources.end(), facts.terms.sources.begin(), facts.terms.sources.end());
+  if (facts.scheme.relative) layer.sources.push_back({"score", facts.scheme.from});
   if (!facts.scheme.alibi) return;
   layer.plan.score.push_back(*facts.scheme.alibi);
   layer.sources.push_back({"score/0", facts.scheme.from});
@@ -301,11 +303,13 @@ bool is_decided(ConfigScope& scope) {
                         {place->from});
     decided = false;
   }
-  if (scope.family().undecided.empty()) return decided;
-  scope.reader().warn(
-      "undecided",
-      fmt::format(FMT_COMPILE("No source says of {} models: {}."), scope.family().name, scope.family().undecided), {});
-  return false;
+  for (std::string_view what : {scope.family().undecided, scope.stack().undecided}) {
+    if (what.empty()) continue;
+    scope.reader().warn("undecided",
+                        fmt::format(FMT_COMPILE("No source says of {} models: {}."), scope.family().name, what), {});
+    decided = false;
+  }
+  return decided;
 }
 
 Sourced<std::int64_t> read_trained_length(ConfigScope& scope) {
@@ -352,7 +356,10 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   if (facts.scheme.input) input = read_input_stage(scope, facts.trained_length);
   facts.trained_length = input.length;
   facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
-  if (facts.scheme.score) facts.terms = read_score_terms(scope, heads, facts.masks.kind, facts.trained_length);
+  if (facts.scheme.score) {
+    const ScoreKind kind = facts.scheme.relative.value_or(scope.stack().score.kind);
+    facts.terms = read_score_terms(scope, kind, heads, facts.masks.kind, facts.trained_length);
+  }
   facts.scores = read_layer_scores(scope, facts.shapes, facts.terms.parts);
   const bool layout_known = has_known_layout(scope, facts.shapes.front());
   const bool decided = is_decided(scope);  // each names what it lacks
