@@ -15,6 +15,9 @@ constexpr TypeRule kFixed = TypeRule::fixed;
 constexpr std::string_view kText[] = {"text_config"};
 constexpr std::string_view kLanguage[] = {"language_config", "text_config"};
 constexpr std::string_view kDecoder[] = {"decoder_config", "text_config"};
+constexpr std::string_view kMusicDecoder[] = {"decoder"};
+constexpr std::string_view kSemantic[] = {"semantic_config"};
+constexpr std::string_view kEncoder[] = {"encoder_config"};
 constexpr std::string_view kAnyText[] = {"text_config", "llm_config", "language_config", "decoder_config"};
 constexpr OtherPlace kAnyOther[] = {{.object = "vision_config"},
                                     {.object = "audio_config"},
@@ -46,6 +49,20 @@ constexpr OtherPlace kMiniCpmVision[] = {{"vision_config", "siglip_vision_model"
                                          {"query_num", "resampler", kFixed, true}};
 constexpr OtherPlace kQwen2Audio[] = {{"audio_config", "qwen2_audio_encoder"}};
 constexpr OtherPlace kVoxtralAudio[] = {{"audio_config", "voxtral_encoder"}};
+constexpr OtherPlace kFlamingoAudio[] = {{"audio_config", "audioflamingo3_encoder"}};
+constexpr OtherPlace kGlmAsrAudio[] = {{"audio_config", "glmasr_encoder", kOwn, false, "audio"}};
+constexpr OtherPlace kParakeetEncoder[] = {{"encoder_config", "parakeet_encoder", kOwn, false, "encoder"}};
+// The codec that is not named, EnCodec, has convolutions and an LSTM: no position is told.
+constexpr OtherPlace kPromptEncoder[] = {{"text_encoder", "t5", kOwn, false, "text_encoder", true}};
+constexpr OtherPlace kBarkAcoustics[] = {
+    {"coarse_acoustics_config", "coarse_acoustics", kFixed, false, "coarse_acoustics"},
+    {"fine_acoustics_config", "fine_acoustics", kFixed, false, "fine_acoustics"}};
+constexpr OtherPlace kMoshiOthers[] = {{"depth_decoder_config", "moshi_depth", kFixed, false, "depth_decoder"},
+                                       {"audio_encoder_config", "mimi", kOwn, false, "codec"}};
+constexpr OtherPlace kCsmOthers[] = {
+    {"depth_decoder_config", "csm_depth_decoder_model", kFixed, false, "depth_decoder"},
+    {"codec_config", "mimi", kOwn, false, "codec"}};
+constexpr OtherPlace kMimiCodec[] = {{"codec_config", "mimi", kOwn, false, "codec"}};
 constexpr OtherPlace kUnlimitedOcrVision[] = {
     {"vision_config/width/sam_vit_b", "unlimited_ocr_sam_vision_model", kFixed},
     {"vision_config/sam_config", "unlimited_ocr_sam_vision_model", kFixed},
@@ -79,6 +96,18 @@ constexpr std::string_view kMiniCpm46[] = {"minicpmv4_6"}, kMiniCpm46Class[] = {
 constexpr std::string_view kMiniCpm[] = {"minicpmv"}, kMiniCpmClass[] = {"MiniCPMV"};
 constexpr std::string_view kQwen2AudioType[] = {"qwen2_audio"}, kQwen2AudioClass[] = {"Qwen2Audio"};
 constexpr std::string_view kVoxtral[] = {"voxtral"}, kVoxtralClass[] = {"Voxtral"};
+constexpr std::string_view kFlamingo[] = {"audioflamingo3"}, kFlamingoClass[] = {"AudioFlamingo3"};
+constexpr std::string_view kGlmAsr[] = {"glmasr"}, kGlmAsrClass[] = {"GlmAsr"};
+constexpr std::string_view kParakeet[] = {"parakeet_ctc", "parakeet_rnnt", "parakeet_tdt"};
+constexpr std::string_view kParakeetClass[] = {"Parakeet"};
+constexpr std::string_view kLasr[] = {"lasr_ctc"}, kLasrClass[] = {"Lasr"};
+constexpr std::string_view kCohereAsr[] = {"cohere_asr"}, kCohereAsrClass[] = {"CohereAsr"};
+constexpr std::string_view kMusicgen[] = {"musicgen"}, kMusicgenClass[] = {"Musicgen"};
+constexpr std::string_view kMelody[] = {"musicgen_melody"}, kMelodyClass[] = {"MusicgenMelody"};
+constexpr std::string_view kBark[] = {"bark"}, kBarkClass[] = {"Bark"};
+constexpr std::string_view kMoshi[] = {"moshi"}, kMoshiClass[] = {"Moshi"};
+constexpr std::string_view kCsm[] = {"csm"}, kCsmClass[] = {"Csm"};
+constexpr std::string_view kKyutai[] = {"kyutai_speech_to_text"}, kKyutaiClass[] = {"KyutaiSpeechToText"};
 constexpr std::string_view kUnlimitedOcr[] = {"unlimited_ocr", "unlimited-ocr"};
 constexpr std::string_view kUnlimitedOcrClass[] = {"UnlimitedOCR"};
 constexpr std::string_view kUnlimitedOcrTop[] = {"sliding_window"};
@@ -107,6 +136,17 @@ constexpr Layout kLayouts[] = {
     {"minicpmv4_6", kMiniCpm46, kMiniCpm46Class, {kText, "qwen3_5_text"}, kMiniCpm46Vision},
     {"qwen2_audio", kQwen2AudioType, kQwen2AudioClass, {kText, "qwen2"}, kQwen2Audio},
     {"voxtral", kVoxtral, kVoxtralClass, {kText, "llama"}, kVoxtralAudio},
+    {"audioflamingo3", kFlamingo, kFlamingoClass, {kText, "qwen2"}, kFlamingoAudio},
+    {"glmasr", kGlmAsr, kGlmAsrClass, {kText, "llama"}, kGlmAsrAudio},
+    {"parakeet", kParakeet, kParakeetClass, {kEncoder, "parakeet_encoder"}, {}},
+    {"lasr", kLasr, kLasrClass, {kEncoder, "lasr_encoder"}, {}},
+    {"cohere_asr", kCohereAsr, kCohereAsrClass, {{}, "cohere_asr", kFixed}, kParakeetEncoder},
+    {"musicgen", kMusicgen, kMusicgenClass, {kMusicDecoder, "musicgen_decoder", kFixed}, kPromptEncoder},
+    {"musicgen_melody", kMelody, kMelodyClass, {kMusicDecoder, "musicgen_melody_decoder", kFixed}, kPromptEncoder},
+    {"bark", kBark, kBarkClass, {kSemantic, "semantic", kFixed}, kBarkAcoustics},
+    {"moshi", kMoshi, kMoshiClass, {{}, "moshi", kFixed}, kMoshiOthers},
+    {"csm", kCsm, kCsmClass, {{}, "csm", kFixed}, kCsmOthers},
+    {"kyutai_speech_to_text", kKyutai, kKyutaiClass, {{}, "kyutai_speech_to_text", kFixed}, kMimiCodec},
     {"unlimited_ocr", kUnlimitedOcr, kUnlimitedOcrClass, {kLanguage, "unlimited_ocr_text", kFixed, kUnlimitedOcrTop},
      kUnlimitedOcrVision},
     {"vibevoice", kVibeVoice, kVibeVoiceClass, {kDecoder, "qwen2"}, kVibeVoiceTokenizers},
