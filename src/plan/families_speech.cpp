@@ -17,6 +17,8 @@ constexpr std::string_view kData2vecAudio[] = {"data2vec-audio"}, kData2vecAudio
 constexpr std::string_view kWav2vec2Bert[] = {"wav2vec2-bert"}, kWav2vec2BertClass[] = {"Wav2Vec2Bert"};
 constexpr std::string_view kConformer[] = {"wav2vec2-conformer"}, kConformerClass[] = {"Wav2Vec2Conformer"};
 constexpr std::string_view kHidden[] = {"hidden_size"};
+// As in DeBERTa v2: a convolution after the first layer, which no stage of a plan can say.
+constexpr std::string_view kSewDUndecided[] = {"conv_kernel_size"};
 
 // ---- keys that a class does not read, or reads under other names ----
 constexpr OwnKey kPlainHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength}};
@@ -90,7 +92,7 @@ constexpr Family kFamilies[] = {
     {.name = "sew", .model_types = kSew, .class_stems = kSewClass, .pairing = kHalf, .main = kSewStack,
      .scales = false, .turning = kStill, .needs_length = false},
     {.name = "sew-d", .model_types = kSewD, .class_stems = kSewDClass, .pairing = kHalf, .main = kSewDStack,
-     .scales = false, .turning = kStill, .scale = Scale::shared_by_parts},
+     .scales = false, .turning = kStill, .scale = Scale::shared_by_parts, .undecided_keys = kSewDUndecided},
     {.name = "wavlm", .model_types = kWavlm, .class_stems = kWavlmClass, .pairing = kHalf, .main = kWavlmStack,
      .scales = false, .turning = kStill, .needs_length = false},
     {.name = "wav2vec2-conformer", .model_types = kConformer, .class_stems = kConformerClass, .pairing = kHalf,

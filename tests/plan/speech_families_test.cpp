@@ -133,6 +133,9 @@ TEST(SpeechFamilies, sew_d_has_debertas_terms_besides) {
                                                  .shared_projection = false}));
   EXPECT_DOUBLE_EQ(layer.logit_scale, 1 / std::sqrt(16.0 * 3));
   EXPECT_EQ(layer.mask.kind, MaskKind::bidirectional);
+  const Plan convolved = plan_of(with(kSewD, R"("squeeze_factor")", R"("conv_kernel_size": 3, "squeeze_factor")"));
+  EXPECT_FALSE(convolved.known);
+  EXPECT_EQ(codes(convolved), std::vector<std::string>{"undecided"});
 }
 
 // The same key counts positions elsewhere and convolutions here.
