@@ -20,8 +20,10 @@ namespace posenc {
 
 enum class LayerKind : std::uint8_t { attention, cross_attention, linear_attention, state_space, convolution, none };
 
-// A second rotation in a layer belongs to the indexer that picks keys (DeepSeek V3.2).
-enum class RotateRole : std::uint8_t { main, indexer };
+// A second rotation in a layer belongs to the indexer that picks keys (DeepSeek V3.2). Wav2Vec2-Conformer turns hidden
+// states, a head's width at a time, before they are projected to queries and keys: its scores do not depend on i - j
+// alone, and its keys cannot be turned again.
+enum class RotateRole : std::uint8_t { main, indexer, before_projection };
 
 struct Rotate {
   RotateRole role = RotateRole::main;

@@ -31,6 +31,7 @@ struct SinusoidalInput {
   std::optional<std::int64_t> positions{};  // rows of the table (Whisper); absent: it grows
   std::string axis{};                       // the coordinate that counts (Kimi K2.5: "t"); empty: order in the sequence
   double embedding_multiplier = 1.0;        // m (M2M-100: sqrt(d_model))
+  bool learned_scale = false;               // p_i times one learned number (SpeechT5; arXiv 1809.08895, 3.2)
   bool operator==(const SinusoidalInput&) const = default;
 };
 
@@ -51,7 +52,18 @@ struct TileInput {
   bool operator==(const TileInput&) const = default;
 };
 
-using InputScheme = std::variant<LearnedInput, SinusoidalInput, AxialInput, TileInput>;
+// wav2vec 2.0, arXiv 2006.11477: p = f(conv(x)), a grouped convolution along the sequence. Positions are told by the
+// neighbours that are there, so there is no table and no longest input. Of an even kernel k a position sees k/2 before
+// it and k/2 - 1 after it.
+struct ConvolutionInput {
+  std::int64_t kernel = 1;
+  std::int64_t groups = 1;
+  std::int64_t layers = 1;  // one after the other (data2vec)
+  std::int64_t stride = 1;  // x is averaged over as many positions (SEW)
+  bool operator==(const ConvolutionInput&) const = default;
+};
+
+using InputScheme = std::variant<LearnedInput, SinusoidalInput, AxialInput, TileInput, ConvolutionInput>;
 
 // ---- score: s_ij -> s_ij + b_ij ----
 
@@ -70,6 +82,7 @@ struct T5Bias {
   std::int64_t max_distance = 128;
   bool bidirectional = false;
   bool table_per_layer = false;  // UMT5; T5 shares the first layer's table
+  bool gated = false;            // times a number that each head makes of the query's hidden state (WavLM)
   bool operator==(const T5Bias&) const = default;
 };
 

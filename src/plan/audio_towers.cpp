@@ -9,6 +9,7 @@ using Kind = TowerInput::Kind;
 constexpr std::string_view kGemma4[] = {"gemma4_audio"};
 constexpr std::string_view kQwen2Audio[] = {"qwen2_audio_encoder"};
 constexpr std::string_view kVoxtral[] = {"voxtral_encoder"};
+constexpr std::string_view kFlamingo[] = {"audioflamingo3_encoder"};
 
 // Frozen, and in the checkpoint: the classes make no sines themselves.
 constexpr TowerInput kSourceRows[] = {{.kind = Kind::rows, .rows = &keys::kSourceRows}};
@@ -23,6 +24,7 @@ constexpr Tower kTowers[] = {
      .scale = TowerScale::per_channel, .soft_cap = &keys::kLogitCap},
     {.family = of(kQwen2Audio), .stack = "audio", .input = kSourceRows},
     {.family = of(kVoxtral), .stack = "audio", .input = kSourceRows},
+    {.family = of(kFlamingo), .stack = "audio", .input = kSourceRows},
 };
 // clang-format on
 

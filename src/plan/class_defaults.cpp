@@ -15,11 +15,12 @@ constexpr ClassDefault kClassDefaults[] = {
 #include "plan/class_defaults_4.inc"
 #include "plan/class_defaults_5.inc"
 #include "plan/class_defaults_6.inc"
+#include "plan/class_defaults_7.inc"
 };
 // clang-format on
 
 constexpr bool out_of_order(const ClassDefault& a, const ClassDefault& b) {
-    return !comes_before(a, b.model_type, b.key);
+  return !comes_before(a, b.model_type, b.key);
 }
 static_assert(std::ranges::adjacent_find(kClassDefaults, out_of_order) == std::ranges::end(kClassDefaults));
 

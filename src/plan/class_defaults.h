@@ -13,15 +13,15 @@
 namespace posenc::plan {
 
 struct ClassDefault {
-    std::string_view model_type;  // as in the file; a composite model has the rows of its text decoder
-    std::string_view class_name;  // "LlamaConfig"
-    std::string_view key;         // flat Hugging Face name: "rope_theta", also where v5 nests it
-    std::string_view json;        // the value as JSON text: "10000.0", "true", an object
+  std::string_view model_type;  // as in the file; a composite model has the rows of its text decoder
+  std::string_view class_name;  // "LlamaConfig"
+  std::string_view key;         // flat Hugging Face name: "rope_theta", also where v5 nests it
+  std::string_view json;        // the value as JSON text: "10000.0", "true", an object
 };
 
 // Strict order of the table: model type, then key.
 constexpr bool comes_before(const ClassDefault& row, std::string_view model_type, std::string_view key) noexcept {
-    return std::tie(row.model_type, row.key) < std::tie(model_type, key);
+  return std::tie(row.model_type, row.key) < std::tie(model_type, key);
 }
 
 // All rows, sorted, no (model_type, key) twice.

@@ -30,11 +30,10 @@ class Reasons {
 };
 
 // xPos's decay is not in cached keys (rope.h), so its scale base does not matter here.
-void compare_rotation(const Rotate& a, const Rotate& b, bool is_normed_after, const CompareScope& scope,
-                      Reasons& reasons) {
+void compare_turns(const Rotate& a, const Rotate& b, bool is_normed_after, const CompareScope& scope,
+                   Reasons& reasons) {
   const Rope& of_a = rope(a);
   const Rope& of_b = rope(b);
-  if (a.role != b.role || a.scheme.index() != b.scheme.index()) return reasons.add_if(true, KeyReason::rotation);
   reasons.add_if(!turn_same_channels(of_a, of_b), KeyReason::channels);
   reasons.add_if(of_a.axes != of_b.axes, KeyReason::axes);
   reasons.add_if(of_a.pairing != of_b.pairing, KeyReason::pairing);
@@ -44,6 +43,16 @@ void compare_rotation(const Rotate& a, const Rotate& b, bool is_normed_after, co
   reasons.add_if(!angles_hold(*angles, scope), KeyReason::frequencies);
   // A norm after the rotation takes every factor away again.
   reasons.add_if(!is_normed_after && !factors_hold(*angles, scope), KeyReason::attention_factor);
+}
+
+void compare_rotation(const Rotate& a, const Rotate& b, bool is_normed_after, const CompareScope& scope,
+                      Reasons& reasons) {
+  if (a.role != b.role || a.scheme.index() != b.scheme.index()) return reasons.add_if(true, KeyReason::rotation);
+  if (a.role != RotateRole::before_projection) return compare_turns(a, b, is_normed_after, scope, reasons);
+  // A projection lies between the turn and the key: no other turn mends it.
+  Reasons turns;
+  compare_turns(a, b, is_normed_after, scope, turns);
+  reasons.add_if(!turns.take().empty(), KeyReason::rotation);
 }
 
 void compare_rotations(const LayerPlan& a, const LayerPlan& b, const CompareScope& scope, Reasons& reasons) {

@@ -263,7 +263,8 @@ std::string angles_words(const AngleChange& change, const Comparison& comparison
 }
 
 void add_angles(TextLines& lines, const AngleChange& change, const Comparison& comparison) {
-  const std::string who = layers_words(change.layers) + (change.role == RotateRole::indexer ? ", indexer" : "");
+  const std::string role = change.role == RotateRole::main ? "" : fmt::format(FMT_COMPILE(", {}"), name(change.role));
+  const std::string who = layers_words(change.layers) + role;
   if (change.inv_freq_difference > 0) {
     lines.add(2, fmt::format(FMT_COMPILE("{}: inv_freq {}"), who, angles_words(change, comparison)));
   }

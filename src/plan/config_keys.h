@@ -4,20 +4,9 @@
 // in the rope dictionaries are with their rules (rope_rules.cpp).
 #pragma once
 
-#include <span>
-#include <string_view>
+#include "plan/key.h"
 
 namespace posenc::plan {
-
-using Names = std::span<const std::string_view>;
-
-struct Key {
-  Names names;
-  std::string_view about;        // what it says, for docs/config-keys.md
-  bool null_is_a_value = false;  // null switches something off; elsewhere null is the same as absent
-
-  constexpr std::string_view name() const noexcept { return names.front(); }
-};
 
 namespace key_names {
 inline constexpr std::string_view kHeads[] = {"num_attention_heads",
@@ -42,8 +31,8 @@ inline constexpr std::string_view kHidden[] = {"hidden_size", "n_embd", "n_embed
 inline constexpr std::string_view kKvHeads[] = {"num_key_value_heads", "num_kv_heads",        "kv_n_heads",
                                                 "n_kv_heads",          "n_head_kv",           "multi_query_group_num",
                                                 "num_gqa_groups",      "num_attention_groups"};
-inline constexpr std::string_view kHeadDim[] = {"head_dim",   "d_kv", "d_head", "kv_channels", "attention_head_size",
-                                                "qk_head_dim", "attention_head_dim"};
+inline constexpr std::string_view kHeadDim[] = {
+    "head_dim", "d_kv", "d_head", "kv_channels", "attention_head_size", "qk_head_dim", "attention_head_dim"};
 inline constexpr std::string_view kLength[] = {"max_position_embeddings",
                                                "n_positions",
                                                "n_ctx",
@@ -367,8 +356,8 @@ inline constexpr Key kWindow{
     key_names::kWindow, "w: a token sees itself and w - 1 before it; null: all. At or above the trained length: none",
     true};
 inline constexpr Key kLocalRadius{key_names::kLocalRadius, "LongT5: how far its encoder's tokens see, to each side"};
-inline constexpr Key kPattern{key_names::kPattern,
-                              "BigBird: \"block_sparse\" or \"original_full\"; LongT5: \"local\" or \"transient-global\""};
+inline constexpr Key kPattern{
+    key_names::kPattern, "BigBird: \"block_sparse\" or \"original_full\"; LongT5: \"local\" or \"transient-global\""};
 inline constexpr Key kUseWindow{key_names::kUseWindow, "false switches windows off"};
 inline constexpr Key kMaxWindowLayers{key_names::kMaxWindowLayers,
                                       "layers from this one on have the window; Qwen2-MoE: even layers below it"};
@@ -522,7 +511,8 @@ inline constexpr Key kHashBefore{key_names::kHashBefore, "and how many chunks be
 inline constexpr Key kHashAfter{key_names::kHashAfter, "and how many after it"};
 inline constexpr Key kHashes{key_names::kHashes, "Reformer: rounds of hashing"};
 inline constexpr Key kHashBuckets{key_names::kHashBuckets,
-                                  "Reformer: buckets of a hash, or factors of their number; null: by length"};
+                                  "Reformer: buckets of a hash, or factors of their number; null: by length. WavLM: "
+                                  "buckets of distances, of both directions together"};
 inline constexpr Key kScaleBase{key_names::kScaleBase, "xPos: tokens over which a pair decays once; null: no decay"};
 
 // ---- vision and audio ----

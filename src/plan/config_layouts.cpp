@@ -4,7 +4,8 @@
 
 #include "plan/family.h"
 
-// Facts: sub_configs and sub_configs_defaults of the transformers 5.23.0 class named by the stem; Kimi K3: its published files.
+// Facts: sub_configs and sub_configs_defaults of the transformers 5.23.0 class named by the stem; Kimi K3: its
+// published files.
 namespace posenc::plan {
 namespace {
 
@@ -16,6 +17,8 @@ constexpr std::string_view kText[] = {"text_config"};
 constexpr std::string_view kLanguage[] = {"language_config", "text_config"};
 constexpr std::string_view kDecoder[] = {"decoder_config", "text_config"};
 constexpr std::string_view kPlainDecoder[] = {"decoder"};
+constexpr std::string_view kSemantic[] = {"semantic_config"};
+constexpr std::string_view kEncoder[] = {"encoder_config"};
 constexpr std::string_view kAnyText[] = {"text_config", "llm_config", "language_config", "decoder_config"};
 constexpr OtherPlace kAnyOther[] = {{.object = "vision_config"},
                                     {.object = "audio_config"},
@@ -72,6 +75,20 @@ constexpr OtherPlace kMiniCpmVision[] = {{"vision_config", "siglip_vision_model"
                                          {"query_num", "resampler", kFixed, true}};
 constexpr OtherPlace kQwen2Audio[] = {{"audio_config", "qwen2_audio_encoder"}};
 constexpr OtherPlace kVoxtralAudio[] = {{"audio_config", "voxtral_encoder"}};
+constexpr OtherPlace kFlamingoAudio[] = {{"audio_config", "audioflamingo3_encoder"}};
+constexpr OtherPlace kGlmAsrAudio[] = {{"audio_config", "glmasr_encoder", kOwn, false, "audio"}};
+constexpr OtherPlace kParakeetEncoder[] = {{"encoder_config", "parakeet_encoder", kOwn, false, "encoder"}};
+// The codec that is not named, EnCodec, has convolutions and an LSTM: no position is told.
+constexpr OtherPlace kPromptEncoder[] = {{"text_encoder", "t5", kOwn, false, "text_encoder", true}};
+constexpr OtherPlace kBarkAcoustics[] = {
+    {"coarse_acoustics_config", "coarse_acoustics", kFixed, false, "coarse_acoustics"},
+    {"fine_acoustics_config", "fine_acoustics", kFixed, false, "fine_acoustics"}};
+constexpr OtherPlace kMoshiOthers[] = {{"depth_decoder_config", "moshi_depth", kFixed, false, "depth_decoder"},
+                                       {"audio_encoder_config", "mimi", kOwn, false, "codec"}};
+constexpr OtherPlace kCsmOthers[] = {
+    {"depth_decoder_config", "csm_depth_decoder_model", kFixed, false, "depth_decoder"},
+    {"codec_config", "mimi", kOwn, false, "codec"}};
+constexpr OtherPlace kMimiCodec[] = {{"codec_config", "mimi", kOwn, false, "codec"}};
 constexpr OtherPlace kUnlimitedOcrVision[] = {
     {"vision_config/width/sam_vit_b", "unlimited_ocr_sam_vision_model", kFixed},
     {"vision_config/sam_config", "unlimited_ocr_sam_vision_model", kFixed},
@@ -80,12 +97,11 @@ constexpr OtherPlace kUnlimitedOcrVision[] = {
 constexpr OtherPlace kVibeVoiceTokenizers[] = {{"acoustic_tokenizer_config", "vibevoice_acoustic_tokenizer", kFixed},
                                                {"semantic_tokenizer_config", "vibevoice_semantic_tokenizer", kFixed}};
 
-constexpr ImageMask kImageSeesItself{.detail =
-                                         "the tokens of one image see each other both ways, within the window"};
+constexpr ImageMask kImageSeesItself{.detail = "the tokens of one image see each other both ways, within the window"};
 
 // Image and prompt come first and are one prefix.
-constexpr ImageMask kImageAndPromptFirst{
-    .kind = MaskKind::prefix, .detail = "image and prompt see each other both ways, what follows is causal"};
+constexpr ImageMask kImageAndPromptFirst{.kind = MaskKind::prefix,
+                                         .detail = "image and prompt see each other both ways, what follows is causal"};
 
 // ---- names ----
 constexpr std::string_view kLlava[] = {"llava"}, kLlavaClass[] = {"Llava"};
@@ -109,6 +125,18 @@ constexpr std::string_view kMiniCpm46[] = {"minicpmv4_6"}, kMiniCpm46Class[] = {
 constexpr std::string_view kMiniCpm[] = {"minicpmv"}, kMiniCpmClass[] = {"MiniCPMV"};
 constexpr std::string_view kQwen2AudioType[] = {"qwen2_audio"}, kQwen2AudioClass[] = {"Qwen2Audio"};
 constexpr std::string_view kVoxtral[] = {"voxtral"}, kVoxtralClass[] = {"Voxtral"};
+constexpr std::string_view kFlamingo[] = {"audioflamingo3"}, kFlamingoClass[] = {"AudioFlamingo3"};
+constexpr std::string_view kGlmAsr[] = {"glmasr"}, kGlmAsrClass[] = {"GlmAsr"};
+constexpr std::string_view kParakeet[] = {"parakeet_ctc", "parakeet_rnnt", "parakeet_tdt"};
+constexpr std::string_view kParakeetClass[] = {"Parakeet"};
+constexpr std::string_view kLasr[] = {"lasr_ctc"}, kLasrClass[] = {"Lasr"};
+constexpr std::string_view kCohereAsr[] = {"cohere_asr"}, kCohereAsrClass[] = {"CohereAsr"};
+constexpr std::string_view kMusicgen[] = {"musicgen"}, kMusicgenClass[] = {"Musicgen"};
+constexpr std::string_view kMelody[] = {"musicgen_melody"}, kMelodyClass[] = {"MusicgenMelody"};
+constexpr std::string_view kBark[] = {"bark"}, kBarkClass[] = {"Bark"};
+constexpr std::string_view kMoshi[] = {"moshi"}, kMoshiClass[] = {"Moshi"};
+constexpr std::string_view kCsm[] = {"csm"}, kCsmClass[] = {"Csm"};
+constexpr std::string_view kKyutai[] = {"kyutai_speech_to_text"}, kKyutaiClass[] = {"KyutaiSpeechToText"};
 constexpr std::string_view kUnlimitedOcr[] = {"unlimited_ocr", "unlimited-ocr"};
 constexpr std::string_view kUnlimitedOcrClass[] = {"UnlimitedOCR"};
 constexpr std::string_view kUnlimitedOcrTop[] = {"sliding_window"};
@@ -116,7 +144,8 @@ constexpr std::string_view kVibeVoice[] = {"vibevoice"}, kVibeVoiceClass[] = {"V
 
 constexpr std::string_view kBlip2[] = {"blip-2"}, kBlip2Class[] = {"Blip2"};
 constexpr std::string_view kInstructblip[] = {"instructblip"}, kInstructblipClass[] = {"InstructBlip"};
-constexpr std::string_view kInstructblipVideo[] = {"instructblipvideo"}, kInstructblipVideoClass[] = {"InstructBlipVideo"};
+constexpr std::string_view kInstructblipVideo[] = {"instructblipvideo"},
+                           kInstructblipVideoClass[] = {"InstructBlipVideo"};
 constexpr std::string_view kLlavaNext[] = {"llava_next"}, kLlavaNextClass[] = {"LlavaNext"};
 constexpr std::string_view kLlavaNextVideo[] = {"llava_next_video"}, kLlavaNextVideoClass[] = {"LlavaNextVideo"};
 constexpr std::string_view kLlavaOnevision[] = {"llava_onevision"}, kLlavaOnevisionClass[] = {"LlavaOnevision"};
@@ -143,7 +172,8 @@ constexpr std::string_view kOwlv2[] = {"owlv2"}, kOwlv2Class[] = {"Owlv2"};
 constexpr std::string_view kSiglip[] = {"siglip"}, kSiglipClass[] = {"Siglip"};
 constexpr std::string_view kSiglip2[] = {"siglip2"}, kSiglip2Class[] = {"Siglip2"};
 constexpr std::string_view kVisionPair[] = {"vision-text-dual-encoder"}, kVisionPairClass[] = {"VisionTextDualEncoder"};
-constexpr std::string_view kVisionDecoder[] = {"vision-encoder-decoder"}, kVisionDecoderClass[] = {"VisionEncoderDecoder"};
+constexpr std::string_view kVisionDecoder[] = {"vision-encoder-decoder"},
+                           kVisionDecoderClass[] = {"VisionEncoderDecoder"};
 
 // clang-format off
 constexpr Layout kLayouts[] = {
@@ -168,6 +198,17 @@ constexpr Layout kLayouts[] = {
     {"minicpmv4_6", kMiniCpm46, kMiniCpm46Class, {kText, "qwen3_5_text"}, kMiniCpm46Vision},
     {"qwen2_audio", kQwen2AudioType, kQwen2AudioClass, {kText, "qwen2"}, kQwen2Audio},
     {"voxtral", kVoxtral, kVoxtralClass, {kText, "llama"}, kVoxtralAudio},
+    {"audioflamingo3", kFlamingo, kFlamingoClass, {kText, "qwen2"}, kFlamingoAudio},
+    {"glmasr", kGlmAsr, kGlmAsrClass, {kText, "llama"}, kGlmAsrAudio},
+    {"parakeet", kParakeet, kParakeetClass, {kEncoder, "parakeet_encoder"}, {}},
+    {"lasr", kLasr, kLasrClass, {kEncoder, "lasr_encoder"}, {}},
+    {"cohere_asr", kCohereAsr, kCohereAsrClass, {{}, "cohere_asr", kFixed}, kParakeetEncoder},
+    {"musicgen", kMusicgen, kMusicgenClass, {kPlainDecoder, "musicgen_decoder", kFixed}, kPromptEncoder},
+    {"musicgen_melody", kMelody, kMelodyClass, {kPlainDecoder, "musicgen_melody_decoder", kFixed}, kPromptEncoder},
+    {"bark", kBark, kBarkClass, {kSemantic, "semantic", kFixed}, kBarkAcoustics},
+    {"moshi", kMoshi, kMoshiClass, {{}, "moshi", kFixed}, kMoshiOthers},
+    {"csm", kCsm, kCsmClass, {{}, "csm", kFixed}, kCsmOthers},
+    {"kyutai_speech_to_text", kKyutai, kKyutaiClass, {{}, "kyutai_speech_to_text", kFixed}, kMimiCodec},
     {"unlimited_ocr", kUnlimitedOcr, kUnlimitedOcrClass, {kLanguage, "unlimited_ocr_text", kFixed, kUnlimitedOcrTop},
      kUnlimitedOcrVision},
     {"blip-2", kBlip2, kBlip2Class, {kText, "opt"}, kBlip2Others},

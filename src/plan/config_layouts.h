@@ -29,7 +29,9 @@ struct OtherPlace {
   std::string_view object;  // a key, or keys on the way down: "vision_config/width/sam_vit_b"
   std::string_view type = {};
   TypeRule rule = TypeRule::own;
-  bool is_sign = false;  // not an object: its presence says that there is such a stack, which nothing describes
+  bool is_sign = false;        // not an object: its presence says that there is such a stack, which nothing describes
+  std::string_view name = {};  // of a stack that is a text family's; before the names of several
+  bool encoder_only = false;   // of such a family
 };
 
 // What an image in the prompt changes in the mask of a causal text stack.

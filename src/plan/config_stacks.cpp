@@ -175,7 +175,8 @@ void warn_of_repeated_keys(ConfigReader& reader, const JsonValue& text_config) {
 bool decides_mask(ConfigScope& scope) {
   const Setting<bool> causal = scope.flag(keys::kCausalAttn);
   if (!causal.value || *causal.value) return true;
-  scope.reader().warn("undecided", fmt::format(FMT_COMPILE("{} is false: what a token sees then is not known."), causal.from),
+  scope.reader().warn("undecided",
+                      fmt::format(FMT_COMPILE("{} is false: what a token sees then is not known."), causal.from),
                       {causal.from});
   return false;
 }
@@ -190,6 +191,7 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
                         .architecture = text.names.architecture,
                         .top_keys = text.is_inner ? wrapper.layout->text.top_keys : Names{}};
   std::vector<TextStack> stacks = read_family_stacks(reader, of);
+  if (reader.failed()) return;
   // Of a wrapper that is not known nobody can say what its top-level keys are for.
   if (text.is_inner && wrapper.known) warn_of_repeated_keys(reader, text.object);
   ConfigScope scope(reader, text.object, family, model_type);

@@ -16,7 +16,8 @@ Sourced<bool> read_cross_attention(ConfigScope& scope) {
 
 std::int64_t most_blocks(ConfigScope& scope) {
   const bool crosses = scope.stack().cross != CrossAttention::none;
-  if (scope.family().encoder != nullptr) return kMaxLayers / 4;  // half of it each, and the decoder's are double
+  const auto stacks = static_cast<std::int64_t>(scope.family().more_stacks.size()) + (scope.family().encoder ? 2 : 1);
+  if (stacks > 1) return kMaxLayers / (2 * stacks);  // as much each, and a decoder's are double
   return crosses && read_cross_attention(scope).value ? kMaxLayers / 2 : kMaxLayers;
 }
 

@@ -32,6 +32,11 @@ constexpr std::string_view kClassEndings[] = {
     "ForMultipleChoice",
     "ForNextSentencePrediction",
     "ForAudioClassification",
+    "ForAudioFrameClassification",
+    "ForXVector",
+    "ForCTC",
+    "ForRNNT",
+    "ForTDT",
     "ForSegmentation",
 };
 

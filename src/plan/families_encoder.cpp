@@ -9,8 +9,8 @@ namespace {
 // ---- names ----
 constexpr std::string_view kBert[] = {
     "bert", "ernie", "rembert", "roc_bert", "splinter", "squeezebert", "chinese_clip_text_model"};
-constexpr std::string_view kBertClass[] = {
-    "Bert", "Ernie", "RemBert", "RoCBert", "Splinter", "SqueezeBert", "ChineseCLIPText"};
+constexpr std::string_view kBertClass[] = {"Bert",     "Ernie",       "RemBert",        "RoCBert",
+                                           "Splinter", "SqueezeBert", "ChineseCLIPText"};
 constexpr std::string_view kDpr[] = {"dpr"}, kDprClass[] = {"DPR"};
 constexpr std::string_view kAlbert[] = {"albert"}, kAlbertClass[] = {"Albert"};
 constexpr std::string_view kElectra[] = {"electra"}, kElectraClass[] = {"Electra"};
@@ -20,8 +20,8 @@ constexpr std::string_view kBertGenerationClass[] = {"BertGeneration"};
 constexpr std::string_view kDistilbert[] = {"distilbert"}, kDistilbertClass[] = {"DistilBert"};
 constexpr std::string_view kRoberta[] = {
     "roberta", "roberta-prelayernorm", "ibert", "luke", "xmod", "altclip_text_model", "bridgetower_text_model"};
-constexpr std::string_view kRobertaClass[] = {
-    "Roberta", "RobertaPreLayerNorm", "IBert", "Luke", "Xmod", "AltCLIPText", "BridgeTowerText"};
+constexpr std::string_view kRobertaClass[] = {"Roberta", "RobertaPreLayerNorm", "IBert",          "Luke",
+                                              "Xmod",    "AltCLIPText",         "BridgeTowerText"};
 constexpr std::string_view kXlmRoberta[] = {"xlm-roberta", "xlm-roberta-xl"};
 constexpr std::string_view kXlmRobertaClass[] = {"XLMRoberta", "XLMRobertaXL"};
 constexpr std::string_view kCamembert[] = {"camembert"}, kCamembertClass[] = {"Camembert"};

@@ -33,6 +33,8 @@ constexpr std::string_view kGit[] = {"git"}, kGitClass[] = {"Git"};
 constexpr std::string_view kXglm[] = {"xglm"}, kXglmClass[] = {"XGLM"};
 constexpr std::string_view kBiogpt[] = {"biogpt"}, kBiogptClass[] = {"BioGpt"};
 constexpr std::string_view kMusicgen[] = {"musicgen_decoder"}, kMusicgenClass[] = {"Musicgen"};
+constexpr std::string_view kMelody[] = {"musicgen_melody_decoder"}, kMelodyClass[] = {"MusicgenMelody"};
+constexpr std::string_view kPop2Piano[] = {"pop2piano"}, kPop2PianoClass[] = {"Pop2Piano"};
 
 constexpr std::string_view kT5Encoders[] = {"T5EncoderModel",   "T5ForTokenClassification",
                                             "MT5EncoderModel",  "MT5ForTokenClassification",
@@ -140,6 +142,8 @@ constexpr StackRule kGitStack{.mask = kImageFirst, .input = kTable, .own_keys = 
 constexpr StackRule kXglmStack{.input = kSinesFrom2, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
 constexpr StackRule kBiogptStack{.input = kScaledTableFrom2, .own_keys = kPlainHeads};
 constexpr StackRule kMusicgenStack{.input = kMusicgenSines, .cross = kEach, .own_keys = kHeadWidth};
+// The prompt stands before the codes and is counted with them.
+constexpr StackRule kMelodyStack{.input = kMusicgenSines, .own_keys = kHeadWidth};
 
 constexpr Pairing kUnused = Pairing::half;  // nothing turns
 constexpr Turning kStill = Turning::no_layer;
@@ -155,6 +159,9 @@ constexpr Family kFamilies[] = {
     {.name = "umt5", .model_types = kUmt5, .class_stems = kUmt5Class, .pairing = kUnused, .main = kUmt5Decoder,
      .encoder = &kUmt5Encoder, .encoder_classes = kT5Encoders, .scales = false,
      .turning = kStill, .scale = Scale::one, .needs_length = false},
+    {.name = "pop2piano", .model_types = kPop2Piano, .class_stems = kPop2PianoClass, .pairing = kUnused,
+     .main = kT5Decoder, .encoder = &kT5Encoder, .scales = false, .turning = kStill, .scale = Scale::one,
+     .needs_length = false},
     {.name = "m2m_100", .model_types = kM2m100, .class_stems = kM2m100Class, .pairing = kUnused,
      .main = kM2m100Decoder, .encoder = &kM2m100Encoder, .scales = false, .turning = kStill},
     {.name = "bart", .model_types = kBart, .class_stems = kBartClass, .pairing = kUnused, .main = kBartDecoder,
@@ -196,6 +203,8 @@ constexpr Family kFamilies[] = {
      .scales = false, .turning = kStill},
     {.name = "musicgen_decoder", .model_types = kMusicgen, .class_stems = kMusicgenClass, .pairing = kUnused,
      .main = kMusicgenStack, .scales = false, .turning = kStill},
+    {.name = "musicgen_melody_decoder", .model_types = kMelody, .class_stems = kMelodyClass, .pairing = kUnused,
+     .main = kMelodyStack, .scales = false, .turning = kStill},
 };
 // clang-format on
 

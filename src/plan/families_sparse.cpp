@@ -9,7 +9,8 @@ namespace {
 constexpr std::string_view kBigBird[] = {"big_bird"}, kBigBirdClass[] = {"BigBird"};
 constexpr std::string_view kBigBirdPegasus[] = {"bigbird_pegasus"}, kBigBirdPegasusClass[] = {"BigBirdPegasus"};
 constexpr std::string_view kLed[] = {"led"}, kLedClass[] = {"LED"};
-constexpr std::string_view kLongT5[] = {"longt5"}, kLongT5Class[] = {"LongT5"}, kLongT5Encoder[] = {"LongT5EncoderModel"};
+constexpr std::string_view kLongT5[] = {"longt5"}, kLongT5Class[] = {"LongT5"},
+                           kLongT5Encoder[] = {"LongT5EncoderModel"};
 constexpr std::string_view kMra[] = {"mra"}, kMraClass[] = {"Mra"};
 constexpr std::string_view kNystromformer[] = {"nystromformer"}, kNystromformerClass[] = {"Nystromformer"};
 constexpr std::string_view kYoso[] = {"yoso"}, kYosoClass[] = {"Yoso"};
@@ -59,15 +60,16 @@ constexpr ScoreRule kSharedT5{.kind = ScoreKind::t5};
 constexpr SparseWord kBlocks{
     .key = &keys::kPattern,
     .word = "block_sparse",
-    .detail = "blocks of block_size tokens: the own, the two beside it, the first, the last, and num_random_blocks drawn "
-              "at random; the first and the last see all"};
+    .detail =
+        "blocks of block_size tokens: the own, the two beside it, the first, the last, and num_random_blocks drawn "
+        "at random; the first and the last see all"};
 constexpr SparseWord kSummaries{
     .key = &keys::kPattern,
     .word = "transient-global",
-    .detail = "a window to both sides, and a summary of each block of global_block_size tokens, whose scores have a table "
-              "of their own"};
-constexpr MaskRule kBigBirdMask{
-    .kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder, .sparse_if = kBlocks};
+    .detail =
+        "a window to both sides, and a summary of each block of global_block_size tokens, whose scores have a table "
+        "of their own"};
+constexpr MaskRule kBigBirdMask{.kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder, .sparse_if = kBlocks};
 constexpr MaskRule kBigBirdPegasusMask{.kind = MaskKind::bidirectional, .sparse_if = kBlocks};
 constexpr MaskRule kLongT5Mask{.kind = MaskKind::bidirectional, .sparse_if = kSummaries};
 constexpr MaskRule kLedMask{
@@ -76,8 +78,9 @@ constexpr MaskRule kLedMask{
     .window_spans_both = true};
 constexpr MaskRule kLandmarks{.kind = MaskKind::bidirectional,
                               .detail = "approximated by landmarks, with a convolution over values beside it"};
-constexpr MaskRule kHashes{.kind = MaskKind::bidirectional,
-                           .detail = "approximated by hashing; where conv_window is given, a convolution over values too"};
+constexpr MaskRule kHashes{
+    .kind = MaskKind::bidirectional,
+    .detail = "approximated by hashing; where conv_window is given, a convolution over values too"};
 constexpr MaskRule kResolutions{.kind = MaskKind::bidirectional, .detail = "approximated by blocks at two resolutions"};
 
 // ---- stacks ----
@@ -91,8 +94,7 @@ constexpr StackRule kBigBirdPegasusEncoder{
     .name = "encoder", .mask = kBigBirdPegasusMask, .input = kScaledTable, .own_keys = kEncoderKeys};
 constexpr StackRule kBigBirdPegasusDecoder{.input = kScaledTable, .cross = kEach, .own_keys = kDecoderKeys};
 constexpr StackRule kLedEncoder{.name = "encoder", .mask = kLedMask, .input = kTable, .own_keys = kLedEncoderKeys};
-constexpr StackRule kLedDecoder{
-    .input = kTable, .cross = kEach, .own_keys = kLedDecoderKeys, .sees_no_window = true};
+constexpr StackRule kLedDecoder{.input = kTable, .cross = kEach, .own_keys = kLedDecoderKeys, .sees_no_window = true};
 constexpr StackRule kLongT5EncoderStack{
     .name = "encoder", .mask = kLongT5Mask, .score = kSharedT5, .own_keys = kLongT5EncoderKeys};
 constexpr StackRule kLongT5Decoder{

@@ -51,6 +51,7 @@ enum class Scheme : std::uint8_t {
   rotation_or_input,  // by position_embedding_type: "rotary", or "absolute" for what the stack adds (ESM)
   rotation_or_none,   // where rotary_emb_fraction is 0, what the stack adds (Nomic BERT)
   mpt,                // by rope and alibi: a rotation, the stack's score, or what it adds
+  relative_type,      // by position_embeddings_type, in stacks that have StackRule::types; the others rest
 };
 
 // Scaling rules without a dictionary (native_rules.h).
@@ -69,17 +70,17 @@ enum class BaseRule : std::uint8_t {
 
 // Which layers attend.
 enum class Kinds : std::uint8_t {
-  attention,  // all
-  named,      // layer_types; without them all attend
-  listed,     // layer_types, or letters (hybrid_override_pattern), or each n-th (full_attention_interval, or
-              // `default_pattern`); else none
-  indexed,    // layer_types, or full_attn_idxs, counted from 0; without either all attend (LFM 2)
+  attention,     // all
+  named,         // layer_types; without them all attend
+  listed,        // layer_types, or letters (hybrid_override_pattern), or each n-th (full_attention_interval, or
+                 // `default_pattern`); else none
+  indexed,       // layer_types, or full_attn_idxs, counted from 0; without either all attend (LFM 2)
   indexed_only,  // attn_layer_indices, counted from 0; without it none attends (Bamba)
-  periodic,   // layers_block_type, or each attn_layer_period-th from attn_layer_offset on (Jamba)
-  repeating,  // block_types, over and over (RecurrentGemma)
-  numbered,   // linear_attn_config: full_attn_layers and kda_layers, counted from 1
-  blocks,     // block_configs: no_op leaves a block without attention
-  crossing,   // all; cross_attention_layers look at another sequence
+  periodic,      // layers_block_type, or each attn_layer_period-th from attn_layer_offset on (Jamba)
+  repeating,     // block_types, over and over (RecurrentGemma)
+  numbered,      // linear_attn_config: full_attn_layers and kda_layers, counted from 1
+  blocks,        // block_configs: no_op leaves a block without attention
+  crossing,      // all; cross_attention_layers look at another sequence
 };
 
 // Which layers see a window, or chunks.
@@ -191,23 +192,25 @@ struct Family {
 
   std::string_view nested = {};  // an object whose keys come before those beside it: "attn_config" (DBRX)
   StackRule main = {};
-  const StackRule* encoder = nullptr;  // beside a main stack that is a decoder
-  Names encoder_classes = {};          // of architectures that have the encoder only: "T5EncoderModel"
+  const StackRule* encoder = nullptr;                  // beside a main stack that is a decoder
+  Names encoder_classes = {};                          // of architectures that have the encoder only: "T5EncoderModel"
+  std::span<const StackRule* const> more_stacks = {};  // after these two
+  std::span<const ClassStacks> class_stacks = {};      // of architectures that have others than these
   KvHeads kv_heads = KvHeads::given;
   bool latent = false;             // multi-head latent attention (DeepSeek), read in its expanded form
   bool reads_interleave = false;   // rope_interleave or rotary_emb_interleaved decides the pairing
   bool pairing_by_switch = false;  // halves where use_hf_rope is true (ExecuTorch)
   bool pairing_by_type = false;  // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
-  bool double_width = false;  // heads divide twice hidden_size (Zamba)
+  bool double_width = false;     // heads divide twice hidden_size (Zamba)
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
   bool scales = true;  // reads rope_parameters and rope_scaling
   NativeRule native = NativeRule::none;
-  bool position_scale = false;  // without a dictionary positions are divided by rope_position_scale (Phi-3-small)
-  bool alpha_stretches = false; // "dynamic" with alpha is the plain NTK rule of that alpha (Hunyuan)
-  bool ntk_switch = false;      // without a dictionary rotary_scaling_factor is dynamic NTK (Nomic BERT)
-  bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
-  bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
+  bool position_scale = false;   // without a dictionary positions are divided by rope_position_scale (Phi-3-small)
+  bool alpha_stretches = false;  // "dynamic" with alpha is the plain NTK rule of that alpha (Hunyuan)
+  bool ntk_switch = false;       // without a dictionary rotary_scaling_factor is dynamic NTK (Nomic BERT)
+  bool qwen_ntk = false;         // use_dynamic_ntk is the only rule (Qwen 1)
+  bool ropes_per_type = false;   // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool flat_rope_for_all_types = false;              // then: it is for all of them (ModernBERT)
   bool decays = false;                               // xPos where rotary_emb_scale_base is a number
   bool yarn_means_longrope = false;                  // Phi-3's first files
@@ -231,11 +234,11 @@ struct Family {
   Turning turning = Turning::every_layer;
   BlockSparse block_sparse = BlockSparse::none;
   Windows windows = Windows::none;
-  bool window_switch = false;    // use_sliding_window must be true
-  int default_pattern = 0;       // each n-th layer is full (or attends: Kinds::listed), where no key says so
-  bool needs_types = false;      // a file without layer_types is refused: the class has a list that no rule here makes
-  bool first_of_pattern = false; // default_pattern: the first of each n, not the last
-  bool last_layer_full = false;  // whatever the pattern says
+  bool window_switch = false;     // use_sliding_window must be true
+  int default_pattern = 0;        // each n-th layer is full (or attends: Kinds::listed), where no key says so
+  bool needs_types = false;       // a file without layer_types is refused: the class has a list that no rule here makes
+  bool first_of_pattern = false;  // default_pattern: the first of each n, not the last
+  bool last_layer_full = false;   // whatever the pattern says
   bool reads_bidirectional = false;
   bool bidirectional_words = false;  // ... which is "all" or "vision", or null
   bool keeps_prompt = false;         // windows are for generated tokens; the prompt stays visible

@@ -336,13 +336,14 @@ class RotationReader {
     }
     if (!check_divisors(kRopeFreqs, factors, rope)) return {};
     note("scaling/rule", std::string(kRopeFreqs));
-    note("scaling/factors", std::string(kRopeFreqs));
+    const bool divides_too = keys.type != "yarn" && keys.type != "none" && keys.factor != 1;
+    note("scaling/factors", divides_too ? fmt::format(FMT_COMPILE("{} times {}"), kRopeFreqs, keys.factor_from)
+                                        : std::string(kRopeFreqs));
     if (keys.type == "yarn") {
       scope_.undecided("unread-fact", "rope_freqs.weight stands beside a YaRN rule; only the tensor was read.",
                        {std::string(kRopeFreqs), keys.type_from});
-    } else if (keys.type != "none" && keys.factor != 1) {
+    } else if (divides_too) {
       for (double& factor : factors) factor *= keys.factor;
-      note("scaling/factors", keys.factor_from);
     }
     return FactorListScaling{.factors = std::move(factors)};
   }

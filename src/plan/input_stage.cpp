@@ -2,10 +2,14 @@
 
 #include <fmt/compile.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
+
+#include "plan/speech_keys.h"
 
 namespace posenc::plan {
 namespace {
@@ -15,7 +19,8 @@ constexpr std::size_t kMaxAxes = 8;
 // Reads the fields of one scheme and remembers where each came from.
 class InputFields {
  public:
-  explicit InputFields(ConfigScope& scope) : scope_(scope), rule_(scope.stack().input) {}
+  InputFields(ConfigScope& scope, const InputRule& rule, std::size_t index)
+      : scope_(scope), rule_(rule), index_(index) {}
 
   std::int64_t offset() {
     if (!rule_.offset_after_padding) {
@@ -46,7 +51,7 @@ class InputFields {
   }
 
   void note(std::string_view field, std::string from) {
-    sources_.push_back({fmt::format(FMT_COMPILE("input/0/{}"), field), std::move(from)});
+    sources_.push_back({fmt::format(FMT_COMPILE("input/{}/{}"), index_, field), std::move(from)});
   }
 
   std::vector<FieldSource> take() { return std::move(sources_); }
@@ -54,13 +59,13 @@ class InputFields {
  private:
   ConfigScope& scope_;
   const InputRule& rule_;
+  std::size_t index_;
   std::vector<FieldSource> sources_;
 };
 
 // Rows of the table, and with them how many tokens find one.
-std::optional<std::int64_t> read_rows(ConfigScope& scope, InputFields& fields, std::int64_t offset,
+std::optional<std::int64_t> read_rows(ConfigScope& scope, InputFields& fields, Rows rule, std::int64_t offset,
                                       Sourced<std::int64_t>& length) {
-  const Rows rule = scope.stack().input.rows;
   fields.note("positions", length.from);
   if (rule == Rows::unlimited) return {};
   if (rule == Rows::beside) return length.value + offset;
@@ -74,24 +79,24 @@ std::optional<std::int64_t> read_rows(ConfigScope& scope, InputFields& fields, s
   return rows;
 }
 
-InputStage learned(ConfigScope& scope, Sourced<std::int64_t> length) {
-  InputFields fields(scope);
+InputStage learned(ConfigScope& scope, const InputRule& rule, InputFields fields, Sourced<std::int64_t> length) {
   LearnedInput table;
   table.offset = fields.offset();
-  table.positions = read_rows(scope, fields, table.offset, length).value_or(1);
+  table.positions = read_rows(scope, fields, rule.rows, table.offset, length).value_or(1);
   table.token_types = fields.token_types();
   table.embedding_multiplier = fields.multiplier();
   return {{table}, fields.take(), std::move(length)};
 }
 
-InputStage sinusoidal(ConfigScope& scope, Sourced<std::int64_t> length) {
-  InputFields fields(scope);
+InputStage sinusoidal(ConfigScope& scope, const InputRule& rule, InputFields fields, Sourced<std::int64_t> length) {
   SinusoidalInput sines;
-  sines.convention = scope.stack().input.convention;
+  sines.convention = rule.convention;
   fields.note("convention", family_default(scope.family()));
   sines.offset = fields.offset();
-  sines.positions = read_rows(scope, fields, sines.offset, length);
+  sines.positions = read_rows(scope, fields, rule.rows, sines.offset, length);
+  sines.axis = rule.axis;
   sines.embedding_multiplier = fields.multiplier();
+  sines.learned_scale = rule.learned_scale;
   return {{sines}, fields.take(), std::move(length)};
 }
 
@@ -116,8 +121,7 @@ std::vector<std::int64_t> axis_sizes(ConfigScope& scope, InputFields& fields, co
 }
 
 // The axes' rows stand side by side, so that their channels add up to the hidden size.
-InputStage axial(ConfigScope& scope, Sourced<std::int64_t> length) {
-  InputFields fields(scope);
+InputStage axial(ConfigScope& scope, InputFields fields, Sourced<std::int64_t> length) {
   AxialInput table{.shape = axis_sizes(scope, fields, keys::kAxialShape, "shape"),
                    .combine = AxialCombine::concatenate,
                    .dims = axis_sizes(scope, fields, keys::kAxialDims, "dims")};
@@ -137,22 +141,58 @@ InputStage axial(ConfigScope& scope, Sourced<std::int64_t> length) {
   return {{std::move(table)}, fields.take(), std::move(length)};
 }
 
-}  // namespace
+// Each group of a convolution has as many channels as the others.
+void require_even_groups(ConfigScope& scope, std::int64_t groups) {
+  const std::int64_t hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize}).value;
+  const auto place = scope.peek(keys::kConvGroups);
+  if (scope.reader().failed() || !place || hidden % groups == 0) return;
+  scope.reader().fail(*place, ErrorKind::not_divisible,
+                      fmt::format(FMT_COMPILE("a divisor of the {} channels of the model"), hidden));
+}
 
-InputStage read_input_stage(ConfigScope& scope, Sourced<std::int64_t> trained_length) {
-  const InputRule& rule = scope.stack().input;
+// No table: `length` stays what it is.
+InputStage convolution(ConfigScope& scope, const InputRule& rule, InputFields fields, Sourced<std::int64_t> length) {
+  constexpr Bounds kSizes{1, kMaxHiddenSize};
+  const auto read = [&](const Key& key, std::string_view field) {
+    Sourced<std::int64_t> size = scope.required_integer(key, kSizes);
+    fields.note(field, std::move(size.from));
+    return size.value;
+  };
+  ConvolutionInput conv{.kernel = read(*rule.kernel, "kernel"), .groups = read(keys::kConvGroups, "groups")};
+  if (rule.layers != nullptr) conv.layers = read(*rule.layers, "layers");
+  if (rule.stride != nullptr) conv.stride = read(*rule.stride, "stride");
+  require_even_groups(scope, conv.groups);
+  return {{conv}, fields.take(), std::move(length)};
+}
+
+InputStage read_one(ConfigScope& scope, const InputRule& rule, std::size_t index, Sourced<std::int64_t> length) {
   InputKind kind = rule.kind;
   if (rule.present_if != nullptr && !scope.flag(*rule.present_if).value.value_or(true)) kind = InputKind::none;
   if (rule.learned_unless != nullptr && !scope.flag(*rule.learned_unless).value.value_or(true)) {
     kind = InputKind::learned;
   }
+  InputFields fields(scope, rule, index);
   switch (kind) {
     case InputKind::none: break;
-    case InputKind::learned: return learned(scope, std::move(trained_length));
-    case InputKind::sinusoidal: return sinusoidal(scope, std::move(trained_length));
-    case InputKind::axial: return axial(scope, std::move(trained_length));
+    case InputKind::learned: return learned(scope, rule, std::move(fields), std::move(length));
+    case InputKind::sinusoidal: return sinusoidal(scope, rule, std::move(fields), std::move(length));
+    case InputKind::axial: return axial(scope, std::move(fields), std::move(length));
+    case InputKind::convolution: return convolution(scope, rule, std::move(fields), std::move(length));
   }
-  return {{}, {}, std::move(trained_length)};
+  return {{}, {}, std::move(length)};
+}
+
+}  // namespace
+
+InputStage read_input_stage(ConfigScope& scope, Sourced<std::int64_t> trained_length) {
+  InputStage stage = read_one(scope, scope.stack().input, 0, std::move(trained_length));
+  for (const InputRule& rule : scope.stack().more_input) {
+    InputStage next = read_one(scope, rule, stage.schemes.size(), std::move(stage.length));
+    std::ranges::move(next.schemes, std::back_inserter(stage.schemes));
+    std::ranges::move(next.sources, std::back_inserter(stage.sources));
+    stage.length = std::move(next.length);
+  }
+  return stage;
 }
 
 }  // namespace posenc::plan

@@ -1,4 +1,4 @@
-// What a stack adds to its embeddings: a learned table, sines, or a table for each axis.
+// What a stack adds to its embeddings: a learned table, sines, a table for each axis, a convolution of themselves.
 //
 //   x_i -> m * x_i + p_i,   m = 1, or sqrt(hidden size) where scale_embedding is true
 #pragma once

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plan/nearest_names.h"
+#include "plan/speech_keys.h"
 
 namespace posenc::plan {
 namespace {
@@ -180,6 +181,38 @@ constexpr const Key* kPositionKeys[] = {
     &keys::kHashes,
     &keys::kHashBuckets,
     &keys::kScaleBase,
+    &keys::kConvPositions,
+    &keys::kConvGroups,
+    &keys::kConvKernel,
+    &keys::kSqueeze,
+    &keys::kRelativeType,
+    &keys::kRotaryEmbeddingBase,
+    &keys::kLeftMost,
+    &keys::kRightMost,
+    &keys::kMaxRelativeRows,
+    &keys::kMaxBucketDistance,
+    &keys::kSpeechRows,
+    &keys::kTextRows,
+    &keys::kSpeechLayers,
+    &keys::kSpeechHeads,
+    &keys::kSpeechChunk,
+    &keys::kSpeechChunksBefore,
+    &keys::kUnitEncoderLayers,
+    &keys::kUnitEncoderHeads,
+    &keys::kUnitDecoderLayers,
+    &keys::kUnitDecoderHeads,
+    &keys::kUnitLength,
+    &keys::kUnitPadding,
+    &keys::kEncoderHeads,
+    &keys::kDecoderHeads,
+    &keys::kEncoderKvHeads,
+    &keys::kDecoderKvHeads,
+    &keys::kNumEncoderLayers,
+    &keys::kNumDecoderLayers,
+    &keys::kBlockRows,
+    &keys::kAdapter,
+    &keys::kAdapterLayers,
+    &keys::kOutputHidden,
     &keys::kImageSize,
     &keys::kPatchSize,
     &keys::kPositionRows,

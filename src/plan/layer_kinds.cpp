@@ -133,7 +133,8 @@ KindList indexed_kinds(ConfigScope& scope, std::int64_t layers) {
   if (scope.peek(keys::kLayerTypes)) return listed_kinds(scope, layers);
   const auto place = scope.find(keys::kAttendingLayers);
   const auto entries = place && !place->value.is_null() ? scope.reader().list(*place) : std::nullopt;
-  if (!entries) return {all(layers, every ? LayerKind::attention : scope.family().recurrent), family_default(scope.family())};
+  if (!entries)
+    return {all(layers, every ? LayerKind::attention : scope.family().recurrent), family_default(scope.family())};
   KindList kinds{all(layers, scope.family().recurrent), place->from};
   for (const JsonValue& entry : *entries) {
     const auto index = scope.reader().integer(Place{entry, entry.pointer()}, {0, layers - 1});

@@ -304,8 +304,8 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   pattern.turning_from = family_default(scope.family());
   if (scope.family().turning == Turning::listed) read_turning_list(scope, pattern);
   read_limits(scope, pattern);
-  Sourced<Types> types = scope.windows() == Windows::listed ? listed_windows(scope, layers, pattern)
-                                                                   : read_types(scope, layers, pattern);
+  Sourced<Types> types =
+      scope.windows() == Windows::listed ? listed_windows(scope, layers, pattern) : read_types(scope, layers, pattern);
   if (scope.reader().failed()) return pattern;
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];
   pattern.types_from = std::move(types.from);

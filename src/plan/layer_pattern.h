@@ -28,9 +28,9 @@ struct LayerTraits {
   bool turns = true;
   std::int64_t width = 0;          // of the layer's own window; 0: that of the stack
   std::int64_t scale_divisor = 1;  // the logit scale is divided by it
-  std::int64_t shape = 0;        // which of the stack's shapes (layer_sizes)
-  std::int64_t list_entry = 0;   // where lists give rotations layer by layer: the first layer with the same entries
-  std::int64_t compression = 0;  // tokens of a key that is made of several; 0: there are none
+  std::int64_t shape = 0;          // which of the stack's shapes (layer_sizes)
+  std::int64_t list_entry = 0;     // where lists give rotations layer by layer: the first layer with the same entries
+  std::int64_t compression = 0;    // tokens of a key that is made of several; 0: there are none
   Choice choice = Choice::none;
   std::int64_t chosen_by = -1;  // that earlier layer
   std::int64_t kv_from = -1;    // the layer whose keys and values are reused; -1: its own

@@ -56,6 +56,7 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
   }
   layer.plan.rotate.reserve(chooser.rotate ? 2 : 1);
   Rotate rotate{.heads = shape.heads.value, .scheme = std::move(*draft.rope)};
+  if (dicts.scope().stack().types.rotary) rotate.role = RotateRole::before_projection;
   add_decay(dicts.scope(), rotate, layer.sources);
   layer.plan.rotate.push_back(std::move(rotate));
   add_sources("rotate/0", std::move(draft.sources), layer);
@@ -67,6 +68,7 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
 void add_score_terms(const StackFacts& facts, LayerKindPlan& layer) {
   layer.plan.score = facts.terms.terms;
   layer.sources.insert(layer.sources.end(), facts.terms.sources.begin(), facts.terms.sources.end());
+  if (facts.scheme.relative) layer.sources.push_back({"score", facts.scheme.from});
   if (!facts.scheme.alibi) return;
   layer.plan.score.push_back(*facts.scheme.alibi);
   layer.sources.push_back({"score/0", facts.scheme.from});

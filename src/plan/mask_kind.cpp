@@ -1,5 +1,7 @@
 #include "plan/mask_kind.h"
 
+#include <fmt/compile.h>
+
 namespace posenc::plan {
 namespace {
 
@@ -31,6 +33,17 @@ void read_sparse_word(ConfigScope& scope, const SparseWord& rule, StackMask& mas
   mask.detail = rule.detail;
 }
 
+// Chunks of so many positions; of each its own and the ones before it.
+void read_chunks(ConfigScope& scope, const MaskRule& rule, StackMask& mask) {
+  const Setting<std::int64_t> chunk = scope.integer(*rule.chunk, {1, kMaxPosition});
+  if (!chunk.value) return;
+  const Setting<std::int64_t> before = scope.integer(*rule.chunks_before, {-kMaxPosition, kMaxPosition});
+  const std::int64_t count = before.value.value_or(-1);
+  mask.kind = {MaskKind::sparse, chunk.from};
+  mask.detail = count < 0 ? fmt::format(FMT_COMPILE("all up to the end of the own chunk of {}"), *chunk.value)
+                          : fmt::format(FMT_COMPILE("the own chunk of {} and the {} before it"), *chunk.value, count);
+}
+
 }  // namespace
 
 StackMask read_stack_mask(ConfigScope& scope) {
@@ -49,6 +62,7 @@ StackMask read_stack_mask(ConfigScope& scope) {
     mask.kind = {mask.turned_causal ? MaskKind::causal : rule.kind, place->from};
     if (mask.turned_causal && rule.evenly_if != nullptr) read_evenness(scope, *rule.evenly_if, mask);
   }
+  if (rule.causal_if == nullptr && rule.chunk != nullptr) read_chunks(scope, rule, mask);
   if (!mask.turned_causal) read_sparse_word(scope, rule.sparse_if, mask);
   if (rule.causal_if != nullptr) return mask;
   if (rule.kind == MaskKind::causal) read_is_causal(scope, mask);

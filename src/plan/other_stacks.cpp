@@ -2,12 +2,17 @@
 
 #include <fmt/compile.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "plan/class_defaults.h"
 #include "plan/config_scope.h"
 #include "plan/config_stacks.h"
 #include "plan/convolution_stacks.h"
+#include "plan/encoder_decoder.h"
 #include "plan/tower.h"
 #include "plan/tower_stack.h"
 
@@ -32,6 +37,27 @@ std::string_view class_of(std::string_view type, const Tower& tower) {
   return find_class_default(type, keys::kHidden.name()) != nullptr ? type : tower.family.name;
 }
 
+void read_family_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, const Family& family,
+                       Plan& plan) {
+  const FamilyObject of{.object = object.value,
+                        .family = family,
+                        .model_type = family.model_types.front(),
+                        .architecture = {},
+                        .first_stack = plan.stacks.size(),
+                        .encoder_only = place.encoder_only,
+                        .room = room_for_layers(plan)};
+  std::vector<TextStack> stacks = read_family_stacks(reader, of);
+  for (TextStack& one : stacks) {
+    plan.known = plan.known && one.known;
+    if (!place.name.empty()) {
+      one.stack.name =
+          stacks.size() == 1 ? std::string(place.name) : fmt::format(FMT_COMPILE("{}_{}"), place.name, one.stack.name);
+    }
+    plan.stacks.push_back(std::move(one.stack));
+    std::ranges::move(one.sources, std::back_inserter(plan.sources));
+  }
+}
+
 }  // namespace
 
 void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, Plan& plan) {
@@ -43,6 +69,8 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
   } else if (const Convolutions* convolutions = find_convolutions(type)) {
     ConfigScope scope(reader, object.value, convolutions->family, convolutions->family.name);
     read_convolution_stacks(scope, *convolutions, plan);
+  } else if (const Family* family = find_family(type); family != nullptr && !place.name.empty()) {
+    read_family_stack(reader, object, place, *family, plan);
   } else {
     warn_undecided(reader, object, type, "the whole stack, of a type that is not known here", plan);
   }

@@ -90,6 +90,7 @@ void fields(auto& v, Is<SinusoidalInput> auto& s) {
   v.nullable("positions", s.positions, at_least(1));
   v.text("axis", s.axis);
   v.field("embedding_multiplier", s.embedding_multiplier);
+  v.field("learned_scale", s.learned_scale);
 }
 
 void fields(auto& v, Is<AxialInput> auto& s) {
@@ -102,6 +103,13 @@ void fields(auto& v, Is<TileInput> auto& s) {
   v.field("rows", s.rows, at_least(1));
   v.field("tiles", s.tiles, at_least(1));
   v.field("positions", s.positions, at_least(0));
+}
+
+void fields(auto& v, Is<ConvolutionInput> auto& s) {
+  v.field("kernel", s.kernel, at_least(1));
+  v.field("groups", s.groups, at_least(1));
+  v.field("layers", s.layers, at_least(1));
+  v.field("stride", s.stride, at_least(1));
 }
 
 // ---- score ----
@@ -118,6 +126,7 @@ void fields(auto& v, Is<T5Bias> auto& s) {
   v.field("max_distance", s.max_distance, at_least(1));
   v.field("bidirectional", s.bidirectional);
   v.field("table_per_layer", s.table_per_layer);
+  v.field("gated", s.gated);
 }
 
 void fields(auto& v, Is<ShawKeys> auto& s) {

@@ -40,7 +40,7 @@ struct EnumNames<LayerKind> {
 };
 template <>
 struct EnumNames<RotateRole> {
-  static constexpr Names<2> kNames{"main", "indexer"};
+  static constexpr Names<3> kNames{"main", "indexer", "before_projection"};
 };
 template <>
 struct EnumNames<MaskKind> {
@@ -88,12 +88,11 @@ struct KindNames<Scaling> {
 };
 template <>
 struct KindNames<InputScheme> {
-  static constexpr Names<4> kNames{"learned", "sinusoidal", "axial", "tile"};
+  static constexpr Names<5> kNames{"learned", "sinusoidal", "axial", "tile", "convolution"};
 };
 template <>
 struct KindNames<ScoreTerm> {
-  static constexpr Names<7> kNames{"alibi", "t5",      "shaw",         "transformer_xl",
-                                   "xlnet", "deberta", "decomposed_hw"};
+  static constexpr Names<7> kNames{"alibi", "t5", "shaw", "transformer_xl", "xlnet", "deberta", "decomposed_hw"};
 };
 template <>
 struct KindNames<ValueScheme> {

@@ -114,7 +114,8 @@ double read_base(RopeKeys& keys, const LayerTraits& layer) {
   if (family.base == BaseRule::ratio) return read_ratio_base(keys);
   const auto own = family.layer_bases ? keys.scope().find(keys::kLayerBases) : std::nullopt;
   auto place = own ? own : find_base(keys, layer);
-  if (place && (own || family.rope_lists)) place = entry_of_layer(keys.scope(), *place, layer.list_entry, keys.layers());
+  if (place && (own || family.rope_lists))
+    place = entry_of_layer(keys.scope(), *place, layer.list_entry, keys.layers());
   if (!place) {
     keys.fail_missing(keys::kBase.name());
     return kChatglmBase;

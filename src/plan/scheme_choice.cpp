@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "plan/speech_keys.h"
+
 namespace posenc::plan {
 namespace {
 
@@ -135,6 +137,28 @@ SchemeChoice mpt_scheme(ConfigScope& scope) {
   return {.input = !on, .score = on, .from = biased.from};
 }
 
+std::string known_words(const RelativeTypes& types) {
+  std::string words;
+  if (types.relative) words += "\"relative\", ";
+  if (types.relative_key) words += "\"relative_key\", ";
+  if (types.rotary) words += "\"rotary\", ";
+  return words + "or null";
+}
+
+SchemeChoice relative_scheme(ConfigScope& scope) {
+  const RelativeTypes& types = scope.stack().types;
+  if (types == RelativeTypes{}) return {.from = family_default(scope.family())};
+  const auto place = scope.find(keys::kRelativeType);
+  if (!place) return {.relative = ScoreKind::none, .from = "default: not given"};
+  if (place->value.is_null()) return {.relative = ScoreKind::none, .from = place->from};
+  const auto word = scope.reader().string(*place);
+  if (types.rotary && word == "rotary") return {.rotates = true, .relative = ScoreKind::none, .from = place->from};
+  if (types.relative && word == "relative") return {.relative = ScoreKind::transformer_xl, .from = place->from};
+  if (types.relative_key && word == "relative_key") return {.relative = ScoreKind::shaw, .from = place->from};
+  scope.reader().fail(*place, ErrorKind::out_of_range, known_words(types));
+  return {};
+}
+
 // ---- an unknown family ----
 
 constexpr std::string_view kDictionaries[] = {"rope_parameters", "rope_scaling"};
@@ -178,6 +202,7 @@ SchemeChoice read_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t tr
     case Scheme::rotation_or_input: return esm_scheme(scope);
     case Scheme::rotation_or_none: return nomic_scheme(scope);
     case Scheme::mpt: return mpt_scheme(scope);
+    case Scheme::relative_type: return relative_scheme(scope);
   }
   return rotation(family_default(scope.family()));
 }

@@ -17,6 +17,7 @@ struct SchemeChoice {
   std::optional<LearnedInput> table{};
   bool input = true;  // what the stack's row adds to embeddings, and to scores, counts
   bool score = true;
+  std::optional<ScoreKind> relative{};  // this in place of the row's
   std::string from;
   bool known = true;  // false: nothing says, and none of the three is claimed
 };

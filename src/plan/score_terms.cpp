@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "plan/speech_keys.h"
+
 namespace posenc::plan {
 namespace {
 
@@ -64,7 +66,7 @@ void warn_of_odd_buckets(ConfigScope& scope, const T5Bias& term) {
 ScoreTerms t5(ConfigScope& scope, MaskKind mask, std::string mask_from) {
   const ScoreRule& rule = scope.stack().score;
   ScoreTerms terms;
-  T5Bias term{.bidirectional = mask != MaskKind::causal, .table_per_layer = rule.table_per_layer};
+  T5Bias term{.bidirectional = mask != MaskKind::causal, .table_per_layer = rule.table_per_layer, .gated = rule.gated};
   const Sourced<std::int64_t> buckets = scope.required_integer(keys::kBuckets, kCounts);
   const Sourced<std::int64_t> distance =
       rule.fixed_distance > 0 ? Sourced<std::int64_t>{rule.fixed_distance, family_default(scope.family())}
@@ -77,6 +79,34 @@ ScoreTerms t5(ConfigScope& scope, MaskKind mask, std::string mask_from) {
   note(terms, "max_distance", distance.from);
   note(terms, "bidirectional", std::move(mask_from));
   terms.terms = {term};
+  return terms;
+}
+
+// ---- Transformer-XL, Shaw ----
+
+// Sines of the paper's layout for every distance, past and future.
+ScoreTerms conformer_terms(ConfigScope& scope) {
+  ScoreTerms terms{.terms = {TransformerXl{.sinusoid = SinusoidConvention::paper}}, .sources = {}};
+  note(terms, "sinusoid", family_default(scope.family()));
+  return terms;
+}
+
+ScoreTerms shaw_keys(ConfigScope& scope) {
+  constexpr Bounds kDistances{0, kMaxPosition};
+  const Sourced<std::int64_t> left = scope.required_integer(keys::kLeftMost, kDistances);
+  const Sourced<std::int64_t> right = scope.required_integer(keys::kRightMost, kDistances);
+  ScoreTerms terms{.terms = {ShawKeys{left.value, right.value}}, .sources = {}};
+  note(terms, "left", left.from);
+  note(terms, "right", right.from);
+  return terms;
+}
+
+// Rows for i - j from -r to r - 1; j - i, by which Shaw counts, goes from -(r - 1) to r.
+ScoreTerms shaw_rows(ConfigScope& scope) {
+  const Sourced<std::int64_t> reach = scope.required_integer(keys::kMaxRelativeRows, kCounts);
+  ScoreTerms terms{.terms = {ShawKeys{.left = reach.value - 1, .right = reach.value}}, .sources = {}};
+  note(terms, "left", reach.from);
+  note(terms, "right", reach.from);
   return terms;
 }
 
@@ -203,14 +233,17 @@ ScoreTerms deberta(ConfigScope& scope, const Sourced<std::int64_t>& trained_leng
 
 }  // namespace
 
-ScoreTerms read_score_terms(ConfigScope& scope, const Sourced<std::int64_t>& heads, const Sourced<MaskKind>& mask,
-                            const Sourced<std::int64_t>& trained_length) {
-  switch (scope.stack().score.kind) {
+ScoreTerms read_score_terms(ConfigScope& scope, ScoreKind kind, const Sourced<std::int64_t>& heads,
+                            const Sourced<MaskKind>& mask, const Sourced<std::int64_t>& trained_length) {
+  switch (kind) {
     case ScoreKind::none: break;
     case ScoreKind::alibi: return alibi(scope, heads);
     case ScoreKind::t5: return t5(scope, mask.value, mask.from);
     case ScoreKind::xlnet: return xlnet(scope);
     case ScoreKind::deberta: return deberta(scope, trained_length);
+    case ScoreKind::transformer_xl: return conformer_terms(scope);
+    case ScoreKind::shaw: return shaw_keys(scope);
+    case ScoreKind::shaw_rows: return shaw_rows(scope);
   }
   return {};
 }

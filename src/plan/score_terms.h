@@ -1,5 +1,6 @@
 // What a stack adds to its scores: ALiBi (arXiv 2108.12409), T5's buckets (1910.10683), XLNet's terms (1906.08237),
-// DeBERTa's (2006.03654, 2111.09543). The formulas stand in posenc/schemes.h.
+// DeBERTa's (2006.03654, 2111.09543), Transformer-XL's (1901.02860), Shaw's keys (1803.02155). The formulas stand in
+// posenc/schemes.h.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct ScoreTerms {
   Sourced<std::int64_t> parts{1, {}};
 };
 
-ScoreTerms read_score_terms(ConfigScope& scope, const Sourced<std::int64_t>& heads, const Sourced<MaskKind>& mask,
-                            const Sourced<std::int64_t>& trained_length);
+// Of one kind: the stack's own, or the one that its keys chose.
+ScoreTerms read_score_terms(ConfigScope& scope, ScoreKind kind, const Sourced<std::int64_t>& heads,
+                            const Sourced<MaskKind>& mask, const Sourced<std::int64_t>& trained_length);
 
 }  // namespace posenc::plan

@@ -45,9 +45,7 @@ class TextFields {
 
  private:
   static std::string text(const std::string& what) { return what; }
-  static std::string text(const Distances& what) {
-    return fmt::format(FMT_COMPILE("{} to {}"), what.low, what.high);
-  }
+  static std::string text(const Distances& what) { return fmt::format(FMT_COMPILE("{} to {}"), what.low, what.high); }
   static std::string text(bool what) { return what ? "yes" : "no"; }
   static std::string text(std::int64_t what) { return fmt::format(FMT_COMPILE("{}"), what); }
   static std::string text(double what) { return fmt::format(FMT_COMPILE("{}"), what); }

@@ -117,11 +117,13 @@ bool is_decided(ConfigScope& scope) {
                         {place->from});
     decided = false;
   }
-  if (scope.family().undecided.empty()) return decided;
-  scope.reader().warn(
-      "undecided",
-      fmt::format(FMT_COMPILE("No source says of {} models: {}."), scope.family().name, scope.family().undecided), {});
-  return false;
+  for (std::string_view what : {scope.family().undecided, scope.stack().undecided}) {
+    if (what.empty()) continue;
+    scope.reader().warn("undecided",
+                        fmt::format(FMT_COMPILE("No source says of {} models: {}."), scope.family().name, what), {});
+    decided = false;
+  }
+  return decided;
 }
 
 Sourced<std::int64_t> read_trained_length(ConfigScope& scope) {
@@ -168,7 +170,10 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   if (facts.scheme.input) input = read_input_stage(scope, facts.trained_length);
   facts.trained_length = input.length;
   facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
-  if (facts.scheme.score) facts.terms = read_score_terms(scope, heads, facts.masks.kind, facts.trained_length);
+  if (facts.scheme.score) {
+    const ScoreKind kind = facts.scheme.relative.value_or(scope.stack().score.kind);
+    facts.terms = read_score_terms(scope, kind, heads, facts.masks.kind, facts.trained_length);
+  }
   facts.scores = read_layer_scores(scope, facts.shapes, facts.terms.parts);
   const bool layout_known = has_known_layout(scope, facts.shapes.front());
   const bool decided = is_decided(scope);  // each names what it lacks

@@ -12,7 +12,7 @@ struct TextStack {
   Stack stack;
   std::vector<ValueSource> sources;
   Sourced<std::int64_t> trained_length;  // 0: the file does not say
-  bool known = true;  // false: a warning names what could not be decided
+  bool known = true;                     // false: a warning names what could not be decided
 };
 
 // `prefix` is the stack's place in the plan: "/stacks/0". After an error (scope.reader().failed()) the rest is void.

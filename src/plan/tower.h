@@ -1,5 +1,5 @@
-// What the class of a vision or audio encoder, a tower beside the text decoder, does with positions, as data: one row per
-// class in vision_towers.cpp and audio_towers.cpp.
+// What the class of a vision or audio encoder, a tower beside the text decoder, does with positions, as data: one row
+// per class in vision_towers.cpp and audio_towers.cpp.
 //
 // A row says which keys give its sizes and which of the rules in tower_input, tower_rotation, tower_masks and
 // tower_scores hold. A new tower is a row, unless it needs a new rule.
@@ -37,11 +37,11 @@ struct TowerInput {
 // Which coordinates turn which pairs. The axes' frequencies f_j are base^(-2j/w) over w channels of d in a head.
 enum class TowerAxes : std::uint8_t {
   none,
-  h_then_w,        // blocks of d/4 pairs, f_j(d/2) in each
-  w_then_h,        //
-  h_then_w_dealt,  // blocks of d/4 pairs; h has f_0, f_2, ... of f_j(d), w the others
-  w_h_alternating, // pair 2j takes w, pair 2j + 1 takes h, both f_j(d/2)
-  w_beside_h,      // two rotations, each over one half of the head
+  h_then_w,         // blocks of d/4 pairs, f_j(d/2) in each
+  w_then_h,         //
+  h_then_w_dealt,   // blocks of d/4 pairs; h has f_0, f_2, ... of f_j(d), w the others
+  w_h_alternating,  // pair 2j takes w, pair 2j + 1 takes h, both f_j(d/2)
+  w_beside_h,       // two rotations, each over one half of the head
 };
 
 struct TowerTurn {
@@ -76,10 +76,10 @@ struct Tower {
 
   const Key* layers = &keys::kLayers;
   const Key* more_layers = nullptr;
-  const Key* heads = &keys::kHeads;     // null: not known
-  const Key* kv_heads = nullptr;        // null: as many as heads
-  const Key* width = &keys::kHidden;    // null: the channels of a head are not known
-  const Key* head_dim = nullptr;        // null: width over heads
+  const Key* heads = &keys::kHeads;   // null: not known
+  const Key* kv_heads = nullptr;      // null: as many as heads
+  const Key* width = &keys::kHidden;  // null: the channels of a head are not known
+  const Key* head_dim = nullptr;      // null: width over heads
 
   std::span<const TowerInput> input = {};
   TowerTurn turn = {};

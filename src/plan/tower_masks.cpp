@@ -32,8 +32,9 @@ Sourced<std::int64_t> side_of_pixels(ConfigScope& scope) {
   const std::int64_t side = merge.value * (pixels.value / merge.value / patch.value);
   const auto place = scope.peek(keys::kPatchWindow);
   if (side == 0 && place) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "a window of at least one merged patch",
-                        fmt::format(FMT_COMPILE("{} x {} pixels"), merge.value * patch.value, merge.value * patch.value));
+    scope.reader().fail(
+        *place, ErrorKind::out_of_range, "a window of at least one merged patch",
+        fmt::format(FMT_COMPILE("{} x {} pixels"), merge.value * patch.value, merge.value * patch.value));
   }
   return {side, pixels.from};
 }

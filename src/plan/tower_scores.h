@@ -24,7 +24,6 @@ struct TowerScores {
   std::vector<FieldSource> sources;  // "logit_scale"
 };
 
-TowerScores read_tower_scores(ConfigScope& scope, const Tower& tower, const TowerShape& shape,
-                              const TowerMasks& masks);
+TowerScores read_tower_scores(ConfigScope& scope, const Tower& tower, const TowerShape& shape, const TowerMasks& masks);
 
 }  // namespace posenc::plan

@@ -50,7 +50,8 @@ std::vector<FieldSource> shared_sources(const TowerFacts& facts) {
   const TowerShape& shape = facts.shape;
   std::vector<FieldSource> sources;
   if (shape.heads.value > 0) sources = {{"heads", shape.heads.from}, {"kv_heads", shape.kv_heads.from}};
-  if (shape.head_dim.value > 0) append(sources, {{"head_dim", shape.head_dim.from}, {"value_dim", shape.head_dim.from}});
+  if (shape.head_dim.value > 0)
+    append(sources, {{"head_dim", shape.head_dim.from}, {"value_dim", shape.head_dim.from}});
   append(sources, facts.rotation.sources);
   append(sources, facts.scores.sources);
   return sources;

@@ -14,8 +14,8 @@ constexpr Pairing kInterleaved = Pairing::interleaved;
 constexpr std::string_view kSiglip[] = {"siglip_vision_model", "siglip"};
 constexpr std::string_view kSiglip2[] = {"siglip2_vision_model"};
 // A class token, and a row for it, before the patches.
-constexpr std::string_view kClip[] = {"clip_vision_model",        "altclip_vision_model",  "blip_vision_model",
-                                      "chinese_clip_vision_model", "clipseg_vision_model", "flava_image_model",
+constexpr std::string_view kClip[] = {"clip_vision_model",         "altclip_vision_model",    "blip_vision_model",
+                                      "chinese_clip_vision_model", "clipseg_vision_model",    "flava_image_model",
                                       "kosmos_2_vision_model",     "metaclip_2_vision_model", "owlv2_vision_model",
                                       "owlvit_vision_model"};
 constexpr std::string_view kDeit[] = {"deit"};
@@ -61,8 +61,7 @@ constexpr TowerInput kPatches[] = {{.kind = Kind::patches}};
 constexpr TowerInput kPatchesAndClass[] = {{.kind = Kind::patches, .extra = 1}};
 constexpr TowerInput kPatchesAndTwo[] = {{.kind = Kind::patches, .extra = 2}};
 constexpr TowerInput kOptionalPatches[] = {{.kind = Kind::patches, .needs = &keys::kAbsoluteTable}};
-constexpr TowerInput kOptionalPatchesAndClass[] = {
-    {.kind = Kind::patches, .extra = 1, .needs = &keys::kAbsoluteTable}};
+constexpr TowerInput kOptionalPatchesAndClass[] = {{.kind = Kind::patches, .extra = 1, .needs = &keys::kAbsoluteTable}};
 constexpr TowerInput kPositionRows[] = {{.kind = Kind::rows, .rows = &keys::kPositionRows}};
 constexpr TowerInput kPatchRows[] = {{.kind = Kind::rows, .rows = &keys::kPatchRows}};
 constexpr TowerInput kTables[] = {{.kind = Kind::axes, .rows = &keys::kAxisRows}};

@@ -113,6 +113,19 @@ TEST(CompareKeys, are_turned_when_only_angles_differ) {
   EXPECT_THAT(shifted.because, ElementsAre(KeyReason::offset));
 }
 
+// Hidden states turn and are projected then (Wav2Vec2-Conformer): no turn of the key mends another angle.
+TEST(CompareKeys, are_not_turned_behind_a_projection) {
+  const auto projected = [](Plan plan) {
+    for (LayerPlan& l : plan.stacks[0].layers) l.rotate[0].role = RotateRole::before_projection;
+    return plan;
+  };
+  const Keys other_base = keys(projected(model()), projected(model(with_base(500))));
+  EXPECT_EQ(other_base.use, KeyUse::not_at_all);
+  EXPECT_THAT(other_base.because, ElementsAre(KeyReason::rotation));
+  EXPECT_THAT(keys(model(), projected(model())).because, ElementsAre(KeyReason::rotation));
+  EXPECT_EQ(keys(projected(model()), projected(model())).use, KeyUse::as_they_are);
+}
+
 // A norm with weights, or one that takes a mean, follows the rotation: turning again does not pass through it.
 TEST(CompareKeys, are_not_turned_behind_a_norm_that_is_no_length) {
   const auto use = [](QkNorm::Order order, bool weighted, QkNorm::Kind kind) {

@@ -66,13 +66,11 @@ constexpr Kin kDecoders[] = {
     {"jetmoe", kDecoder, R"(, "kv_channels": 16)", "decoder: 0-3 4/2x16 half 16 @20000 s0.25 causal"},
     {"seed_oss", kDecoder, R"(, "head_dim": 16)", "decoder: 0-3 4/2x16 half 16 @20000 s0.25 causal"},
     {"solar_open", kDecoder, R"(, "head_dim": 64)", kPlain},
-    {"starcoder2", kDecoder, R"(, "sliding_window": 32)",
-     "decoder: 0-3 4/2x64 half 64 @20000 s0.125 causal w31,0"},
+    {"starcoder2", kDecoder, R"(, "sliding_window": 32)", "decoder: 0-3 4/2x64 half 64 @20000 s0.125 causal w31,0"},
     {"gpt_neox_japanese", kDecoder, R"(, "rotary_pct": 0.25, "rotary_emb_base": 20000)",
      "decoder: 0-3 4/4x64 half 16 @20000 s0.125 causal"},
     {"nemotron", kDecoder, R"(, "head_dim": 64)", "decoder: 0-3 4/2x64 half 32 @20000 s0.125 causal"},
-    {"persimmon", kDecoder, R"(, "qk_layernorm": true)",
-     "decoder: 0-3 4/4x64 half 32 @20000 s0.125 layer causal"},
+    {"persimmon", kDecoder, R"(, "qk_layernorm": true)", "decoder: 0-3 4/4x64 half 32 @20000 s0.125 layer causal"},
     {"glm4_moe_lite", kLatent, "", "decoder: 0-1 4/4x64:32 interleaved 48+16 @20000 s0.125 causal"},
     {"youtu", kLatent, R"(, "rope_interleave": false)", "decoder: 0-1 4/4x64:32 half 48+16 @20000 s0.125 causal"},
     {"mistral4", kLatent,
@@ -84,8 +82,7 @@ constexpr Kin kDecoders[] = {
      "decoder: 0 4/2x64 half 64 @20000 s0.125 causal; 1-3 4/2x64 half 64 @20000 s0.125 causal w31,0"},
     {"dots1", kDecoder, R"(, "sliding_window": 32, "max_window_layers": 3)",
      "decoder: 0-2 4/2x64 half 64 @20000 s0.125 rms causal; 3 4/2x64 half 64 @20000 s0.125 rms causal w31,0"},
-    {"ministral", kDecoder, R"(, "sliding_window": 32)",
-     "decoder: 0-3 4/2x64 half 64 @20000 s0.125 causal w31,0"},
+    {"ministral", kDecoder, R"(, "sliding_window": 32)", "decoder: 0-3 4/2x64 half 64 @20000 s0.125 causal w31,0"},
     {"vaultgemma", kDecoder,
      R"(, "head_dim": 64, "sliding_window": 32, "query_pre_attn_scalar": 16, "attn_logit_softcapping": 50.0,
         "layer_types": ["full_attention", "full_attention", "full_attention", "sliding_attention"])",
@@ -134,8 +131,7 @@ constexpr Kin kDecoders[] = {
      "decoder: 0-1 state; 2 4/2x64 half 32 @20000 s0.125 causal w31,0; 3 state"},
     {"zamba", kDecoder, R"(, "attention_head_dim": 32, "layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"])",
      "decoder: 0 state; 1 4/2x32 s0.25 causal; 2 state; 3 4/2x32 s0.25 causal"},
-    {"zamba2", kDecoder,
-     R"(, "use_mem_rope": true, "layers_block_type": ["mamba", "mamba", "mamba", "hybrid"])",
+    {"zamba2", kDecoder, R"(, "use_mem_rope": true, "layers_block_type": ["mamba", "mamba", "mamba", "hybrid"])",
      "decoder: 0-2 state; 3 4/2x128 half 128 @20000 s0.125 causal"},
     {"phi4_multimodal", kDecoder, R"(, "partial_rotary_factor": 0.5, "sliding_window": 32)",
      "decoder: 0-3 4/2x64 half 32 @20000 s0.125 causal w31,0"},
@@ -231,8 +227,7 @@ constexpr Kin kTowers[] = {
     {"siglip_vision_model", kTower, "", kPatchesAlone},
     {"owlvit_vision_model", kTower, "", kClassAndPatches},
     {"phi4_multimodal_vision", kTower, "", kPatchesAlone},
-    {"janus_vision_model", kTower, R"(, "use_qk_norm": true)",
-     "vision: table 16+0; 0-1 4/4x16 s0.25 layer-all both"},
+    {"janus_vision_model", kTower, R"(, "use_qk_norm": true)", "vision: table 16+0; 0-1 4/4x16 s0.25 layer-all both"},
 };
 
 class KinFamilies : public testing::TestWithParam<Kin> {};
@@ -283,9 +278,9 @@ TEST(KinWrappers, paligemma_s_image_and_prompt_are_a_prefix) {
 }
 
 TEST(KinWrappers, what_stands_between_the_towers_is_named_as_unknown) {
-  const Plan plan = plan_of(R"({"model_type": "blip-2", "text_config": {"model_type": "opt", )" + std::string(kText) +
-                            R"(}, "vision_config": {)" + std::string(kTower) +
-                            R"(}, "qformer_config": {"num_hidden_layers": 2}})");
+  const Plan plan =
+      plan_of(R"({"model_type": "blip-2", "text_config": {"model_type": "opt", )" + std::string(kText) +
+              R"(}, "vision_config": {)" + std::string(kTower) + R"(}, "qformer_config": {"num_hidden_layers": 2}})");
   EXPECT_FALSE(plan.known);
   EXPECT_EQ(codes(plan), std::vector<std::string>{"undecided"});
   EXPECT_EQ(plan.stacks.size(), 2U);

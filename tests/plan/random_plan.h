@@ -82,9 +82,12 @@ class RandomPlan {
   InputScheme input() {
     switch (whole(0, std::variant_size_v<InputScheme> - 1)) {
       case 0: return LearnedInput{whole(1, 99), whole(-2, 2), maybe(whole(1, 2)), factor()};
-      case 1: return SinusoidalInput{any<SinusoidConvention>(), whole(-2, 2), maybe(whole(1, 99)), text(), factor()};
+      case 1:
+        return SinusoidalInput{
+            any<SinusoidConvention>(), whole(-2, 2), maybe(whole(1, 99)), text(), factor(), chance()};
       case 2: return AxialInput{{whole(1, 99), whole(1, 99)}, any<AxialCombine>(), {whole(1, 64), whole(1, 64)}};
-      default: return TileInput{whole(1, 9), whole(1, 4), whole(0, 99)};
+      case 3: return TileInput{whole(1, 9), whole(1, 4), whole(0, 99)};
+      default: return ConvolutionInput{whole(1, 128), whole(1, 16), whole(1, 5), whole(1, 2)};
     }
   }
 
@@ -104,8 +107,8 @@ class RandomPlan {
     out.channel_scale = chance();
     if (chance()) out.soft_cap = SoftCap{factor(), any<SoftCap::Order>()};
     out.sinks = chance();
-    if (chance()) out.qk_norm = QkNorm{any<QkNorm::Kind>(), any<QkNorm::Order>(), chance(), any<QkNorm::Over>(),
-                                            any<QkNorm::Of>()};
+    if (chance())
+      out.qk_norm = QkNorm{any<QkNorm::Kind>(), any<QkNorm::Order>(), chance(), any<QkNorm::Over>(), any<QkNorm::Of>()};
     out.mask.kind = any<MaskKind>();
     if (chance()) out.mask.window = Window{whole(0, 4096), whole(0, 4096)};
     out.mask.chunk = maybe(whole(1, 8192));
@@ -125,7 +128,7 @@ class RandomPlan {
   ScoreTerm score() {
     switch (whole(0, std::variant_size_v<ScoreTerm> - 1)) {
       case 0: return Alibi{whole(1, 128), number(1, 16), chance(), chance()};
-      case 1: return T5Bias{whole(1, 64), whole(1, 999), chance(), chance()};
+      case 1: return T5Bias{whole(1, 64), whole(1, 999), chance(), chance(), chance()};
       case 2: return ShawKeys{whole(0, 99), whole(0, 99)};
       case 3: return transformer_xl();
       case 4: return XlNet{whole(-1, 99), chance()};

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/family_tables.h"
 #include "plan/family_configs.h"
+#include "plan/family_tables.h"
 #include "plan/plan_reading.h"
 
 namespace posenc::test {

@@ -1,4 +1,5 @@
-// Configs of several stacks: which object holds which, whose rules its keys follow, and what vision and audio stacks do.
+// Configs of several stacks: which object holds which, whose rules its keys follow, and what vision and audio stacks
+// do.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +11,8 @@
 namespace posenc::test {
 namespace {
 
-constexpr std::string_view kText = R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4,
+constexpr std::string_view kText =
+    R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4,
   "num_hidden_layers": 2, "max_position_embeddings": 128})";
 
 // A model of `type` with Llama's text and one other object.
@@ -161,8 +163,7 @@ TEST(ReadPlanStacks, blocks_of_h_and_w) {
                                     .axes = {{"h", "w"}, {0, 0, 0, 0, 1, 1, 1, 1}},
                                     .ladder = Ladder::per_axis}));
   EXPECT_EQ(source_of(plan, "/stacks/1/layers/0-1/head_dim"), "/vision_config/embed_dim");
-  EXPECT_EQ(source_of(plan, "/stacks/1/layers/0-1/rotate/0/base"),
-            "default: Qwen2VLVisionConfig, transformers 5.23.0");
+  EXPECT_EQ(source_of(plan, "/stacks/1/layers/0-1/rotate/0/base"), "default: Qwen2VLVisionConfig, transformers 5.23.0");
 }
 
 TEST(ReadPlanStacks, llama_4_counts_from_one) {
@@ -198,7 +199,8 @@ TEST(ReadPlanStacks, gemma_4_turns_two_halves_side_by_side) {
     "rope_parameters": {"rope_theta": 50.0, "rope_type": "default"}})"));
   const LayerPlan layer = stack_of(plan, 1).layers.at(0);
   ASSERT_EQ(layer.rotate.size(), 2U);
-  const Rope w{.pairing = Pairing::half, .head_dim = 24, .dim = 12, .base = 50, .axes = {{"w"}, {}}, .ladder = Ladder::shared};
+  const Rope w{
+      .pairing = Pairing::half, .head_dim = 24, .dim = 12, .base = 50, .axes = {{"w"}, {}}, .ladder = Ladder::shared};
   Rope h = w;
   h.first_channel = 12;
   h.axes.names = {"h"};
@@ -217,7 +219,8 @@ TEST(ReadPlanStacks, windows_of_pixels_follow_the_merged_patches) {
   const Plan plan = plan_of(vision(R"({"model_type": "qwen2_5_vl_vision", "depth": 3, "hidden_size": 16, "num_heads": 2,
     "window_size": 120, "patch_size": 14, "spatial_merge_size": 2, "fullatt_block_indexes": [1]})"));
   const Stack stack = stack_of(plan, 1);
-  EXPECT_EQ(stack.layers.at(0).mask, (Mask{.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = "windows of 8x8 patches"}));
+  EXPECT_EQ(stack.layers.at(0).mask,
+            (Mask{.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = "windows of 8x8 patches"}));
   EXPECT_EQ(stack.layers.at(1).mask.kind, MaskKind::bidirectional);
   EXPECT_EQ(stack.layers.at(2).mask, stack.layers.at(0).mask);
   EXPECT_EQ(source_of(plan, "/stacks/1/layers/0,2/mask/kind"), "/vision_config/window_size");
@@ -280,7 +283,8 @@ TEST(ReadPlanStacks, convolutions_are_counted) {
   EXPECT_EQ(stack_of(plan, 1).layers.size(), 14U);
   EXPECT_EQ(stack_of(plan, 2).layers.size(), 14U);
   EXPECT_EQ(stack_of(plan, 1).layers.at(13).kind, LayerKind::convolution);
-  const Plan listed = plan_of(with(with(text, R"("3-3-8")", "[1, 2]"), R"("decoder_depths": null)", R"("decoder_depths": [4])"));
+  const Plan listed =
+      plan_of(with(with(text, R"("3-3-8")", "[1, 2]"), R"("decoder_depths": null)", R"("decoder_depths": [4])"));
   EXPECT_EQ(stack_of(listed, 1).layers.size(), 3U);
   EXPECT_EQ(stack_of(listed, 2).layers.size(), 4U);
 }

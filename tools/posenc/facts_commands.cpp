@@ -78,7 +78,7 @@ std::string different(const Plan& plan, Text text) {
   for (const Stack& stack : plan.stacks) {
     for (const LayerPlan& layer : stack.layers) {
       for (const Rotate& rotate : layer.rotate) {
-        if (rotate.role != RotateRole::main) continue;
+        if (rotate.role == RotateRole::indexer) continue;
         const std::string answer = text(rope(rotate));
         if (std::find(answers.begin(), answers.end(), answer) == answers.end()) answers.push_back(answer);
       }

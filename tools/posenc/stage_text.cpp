@@ -122,7 +122,8 @@ std::string input_text(const InputScheme& input) {
             const std::string row = in.offset == 0 ? "" : formatted("; token i takes position i + {}", in.offset);
             const std::string rows = in.positions ? formatted(" of {} positions", *in.positions) : "";
             const std::string axis = in.axis.empty() ? "" : formatted(" of axis {}", in.axis);
-            return formatted("sines and cosines{}{} are added ({} convention){}{}", rows, axis,
+            const std::string scale = in.learned_scale ? ", times a learned number," : "";
+            return formatted("sines and cosines{}{}{} are added ({} convention){}{}", rows, axis, scale,
                              convention_text(in.convention), multiplier_text(in.embedding_multiplier), row);
           },
           [](const AxialInput& in) {
@@ -136,6 +137,13 @@ std::string input_text(const InputScheme& input) {
             const std::string rows = in.positions == 0 ? "" : formatted(" x {} positions", in.positions);
             return formatted("a gated learned table is added: {} aspect ratios x {} tiles{}", in.rows, in.tiles, rows);
           },
+          [](const ConvolutionInput& in) {
+            const std::string what = in.layers == 1 ? std::string("a convolution")
+                                                    : formatted("{} convolutions one after the other", in.layers);
+            const std::string stride = in.stride == 1 ? "" : formatted(", {} positions become one", in.stride);
+            return formatted("{} over {} positions, in {}, {} added{}", what, in.kernel,
+                             count(in.groups, "channel group"), in.layers == 1 ? "is" : "are", stride);
+          },
       },
       input);
 }
@@ -143,8 +151,12 @@ std::string input_text(const InputScheme& input) {
 std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length) {
   const Rope& r = rope(rotate);
   std::string out;
-  if (rotate.role == RotateRole::indexer) {
-    out = formatted("indexer ({} of {} channels): ", count(rotate.heads, "head"), r.head_dim);
+  switch (rotate.role) {
+    case RotateRole::main: break;
+    case RotateRole::indexer:
+      out = formatted("indexer ({} of {} channels): ", count(rotate.heads, "head"), r.head_dim);
+      break;
+    case RotateRole::before_projection: out = "hidden states, before queries and keys are made of them: "; break;
   }
   const bool whole = r.first_channel == 0 && r.dim == r.head_dim;
   out += whole ? formatted("all {} channels", r.dim) : formatted("channels {} of {}", channels_text(r), r.head_dim);
@@ -171,9 +183,10 @@ std::string score_text(const ScoreTerm& term) {
                              s.symmetric ? ", by |i - j|" : "", s.scaled ? ", multiplied by the scale too" : "");
           },
           [](const T5Bias& s) {
-            return formatted("T5 bias: {} buckets to distance {}, {}, {}", s.buckets, s.max_distance,
+            return formatted("T5 bias: {} buckets to distance {}, {}, {}{}", s.buckets, s.max_distance,
                              s.bidirectional ? "both directions" : "past only",
-                             s.table_per_layer ? "a table in each layer" : "one table for all layers");
+                             s.table_per_layer ? "a table in each layer" : "one table for all layers",
+                             s.gated ? ", gated by the query's hidden state" : "");
           },
           [](const ShawKeys& s) { return formatted("Shaw keys, distances clipped to -{} .. {}", s.left, s.right); },
           [](const TransformerXl& s) {
