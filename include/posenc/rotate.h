@@ -18,6 +18,7 @@
 
 #include "posenc/export.h"
 #include "posenc/info.h"
+#include "posenc/parallel.h"
 #include "posenc/plan.h"
 #include "posenc/rotary_table.h"
 #include "posenc/tensor.h"
@@ -63,6 +64,7 @@ struct RotateArgs {
   // A table for each sequence (packed, or of the batch), for rules that depend on the length; `table` is not used then.
   std::span<const RotaryTable* const> tables{};
 
+  Parallel parallel{};  // a call on few bytes stays on its thread
   Isa isa = Isa::automatic;
 };
 
@@ -83,6 +85,7 @@ struct RerotateArgs {
   std::span<const RotaryTable* const> from_tables{};  // one for each sequence, instead of from_table
   std::span<const RotaryTable* const> to_tables{};
   const LayerPlan* layer = nullptr;  // whose keys they are: then refused where rerotation_obstacle() says so
+  Parallel parallel{};
   Isa isa = Isa::automatic;
 };
 

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/parallel.h"
 #include "cpu/table_access.h"
 #include "posenc/error.h"
 
@@ -38,6 +39,7 @@ class Check {
       : where_(where), args_(args), side_(side) {}
 
   RotateCall run() {
+    check_parallel(where_, args_.parallel);
     check_tables();
     check_tensors();
     check_sequences();

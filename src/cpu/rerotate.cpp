@@ -11,6 +11,7 @@
 #include "cpu/dispatch.h"
 #include "cpu/rotate_block.h"
 #include "cpu/rotate_tensor.h"
+#include "cpu/row_runs.h"
 #include "cpu/scratch.h"
 #include "posenc/error.h"
 #include "posenc/rotate.h"
@@ -31,6 +32,7 @@ RotateArgs side(const RerotateArgs& args, const RotaryTable* table, std::span<co
           .cu_seqlens = args.cu_seqlens,
           .k_pages = args.k_pages,
           .tables = tables,
+          .parallel = args.parallel,
           .isa = args.isa};
 }
 
@@ -64,25 +66,24 @@ void rerotate(const RerotateArgs& args) {
 
   const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
   const cpu::TensorRotation tensors(to, call, kernels);
-  cpu::RotateBlock from_block(from, from_call, kernels);
-  cpu::RotateBlock to_block(to, call, kernels);
   const std::int64_t pairs = cpu::table_of(to, 0).pairs();
-  cpu::Scratch<float, cpu::RotateBlock::kValues> rows(2 * pairs * to_block.rows());
-  std::array<const float*, cpu::RotateBlock::kRows> cos;
-  for (std::int64_t t = 0; t < to_block.rows(); ++t) cos[static_cast<std::size_t>(t)] = rows.data() + 2 * pairs * t;
-  for (std::int64_t s = 0; s < call.sequences; ++s) {
-    const std::int64_t in_sequence = cpu::sequence(to, call, s).count;
-    const double a = cpu::table_of(from, s).attention_factor();
-    for (std::int64_t first = 0; first < in_sequence; first += to_block.rows()) {
-      const std::int64_t count = std::min(to_block.rows(), in_sequence - first);
+  const auto turn = [&](std::int64_t begin, std::int64_t end) {
+    cpu::RotateBlock from_block(from, from_call, kernels);
+    cpu::RotateBlock to_block(to, call, kernels);
+    cpu::Scratch<float, cpu::RotateBlock::kValues> rows(2 * pairs * to_block.rows());
+    std::array<const float*, cpu::RotateBlock::kRows> cos;
+    for (std::int64_t t = 0; t < to_block.rows(); ++t) cos[static_cast<std::size_t>(t)] = rows.data() + 2 * pairs * t;
+    cpu::for_runs(to, call, begin, end, to_block.rows(), [&](std::int64_t s, std::int64_t first, std::int64_t count) {
+      const double a = cpu::table_of(from, s).attention_factor();
       from_block.fill(s, first, count);
       to_block.fill(s, first, count);
       for (std::int64_t t = 0; t < count; ++t) {
         combine(from_block.cos()[t], to_block.cos()[t], pairs, 1.0 / (a * a), rows.data() + 2 * pairs * t);
       }
       tensors.turn(s, first, count, {.cos = cos.data(), .sin_offset = pairs});
-    }
-  }
+    });
+  };
+  cpu::for_parts(to, call, tensors.bytes(), cpu::RotateBlock::allocates(to), turn);
 }
 
 std::optional<std::string> rerotation_obstacle(const LayerPlan& layer) {

@@ -1,11 +1,10 @@
 #include "posenc/rotate.h"
 
-#include <algorithm>
-
 #include "cpu/check_rotate.h"
 #include "cpu/dispatch.h"
 #include "cpu/rotate_block.h"
 #include "cpu/rotate_tensor.h"
+#include "cpu/row_runs.h"
 
 namespace posenc {
 namespace {
@@ -24,17 +23,16 @@ void rotate(const RotateArgs& args) {
   if (call.batch * call.rows == 0) return;
   const kernels::KernelTable& kernels = cpu::kernels_for("rotate", args.isa);
   const cpu::TensorRotation tensors(args, call, kernels);
-  cpu::RotateBlock block(args, call, kernels);
-  for (std::int64_t s = 0; s < call.sequences; ++s) {
-    const std::int64_t rows = cpu::sequence(args, call, s).count;
-    cpu::RowAngles angles = scaled(args.direction, cpu::table_of(args, s));
-    angles.cos = block.cos();
-    for (std::int64_t first = 0; first < rows; first += block.rows()) {
-      const std::int64_t count = std::min(block.rows(), rows - first);
+  const auto turn = [&](std::int64_t begin, std::int64_t end) {
+    cpu::RotateBlock block(args, call, kernels);
+    cpu::for_runs(args, call, begin, end, block.rows(), [&](std::int64_t s, std::int64_t first, std::int64_t count) {
+      cpu::RowAngles angles = scaled(args.direction, cpu::table_of(args, s));
+      angles.cos = block.cos();
       block.fill(s, first, count);
       tensors.turn(s, first, count, angles);
-    }
-  }
+    });
+  };
+  cpu::for_parts(args, call, tensors.bytes(), cpu::RotateBlock::allocates(args), turn);
 }
 
 }  // namespace posenc

@@ -19,6 +19,11 @@ RotateBlock::RotateBlock(const RotateArgs& args, const RotateCall& call, const k
       made_(2 * pairs_ * rows_),
       positions_(axes_ * kRows) {}
 
+bool RotateBlock::allocates(const RotateArgs& args) noexcept {
+  const RotaryTable& table = table_of(args, 0);
+  return 2 * table.pairs() > kValues || std::ssize(table.layout().axes.names) > kAxes;
+}
+
 // `position(axis, row)` is that of one of `count` rows.
 template <typename PositionOf>
 void RotateBlock::fill_from(const RotaryTable& table, const PositionOf& position, std::int64_t count) {

@@ -18,6 +18,9 @@ class RotateBlock {
 
   RotateBlock(const RotateArgs& args, const RotateCall& call, const kernels::KernelTable& kernels);
 
+  // Whether one takes memory from the heap: heads and axes beyond those of any known model.
+  static bool allocates(const RotateArgs& args) noexcept;
+
   // Rows at a time: at most kRows, fewer where the rows that are made here are long.
   std::int64_t rows() const noexcept { return rows_; }
 
@@ -27,6 +30,8 @@ class RotateBlock {
   const float* const* cos() const noexcept { return cos_.data(); }  // [count], each to [pairs]; sin follows it
 
  private:
+  static constexpr std::int64_t kAxes = 4;
+
   template <typename PositionOf>
   void fill_from(const RotaryTable& table, const PositionOf& position, std::int64_t count);
 
@@ -39,7 +44,7 @@ class RotateBlock {
   std::int64_t rows_;
   std::array<const float*, kRows> cos_;
   Scratch<float, kValues> made_;
-  Scratch<double, 4 * kRows> positions_;  // [axes, kRows]
+  Scratch<double, kAxes * kRows> positions_;  // [axes, kRows]
 };
 
 }  // namespace posenc::cpu

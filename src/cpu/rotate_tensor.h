@@ -21,6 +21,9 @@ class TensorRotation {
  public:
   TensorRotation(const RotateArgs& args, const RotateCall& call, const kernels::KernelTable& kernels);
 
+  // What the call writes.
+  std::int64_t bytes() const noexcept { return bytes_; }
+
   // Rows first .. first + count - 1 of a sequence, counted within it, of every tensor of the call.
   void turn(std::int64_t sequence, std::int64_t first, std::int64_t count, const RowAngles& angles) const;
 
@@ -36,6 +39,7 @@ class TensorRotation {
   const RotateCall& call_;
   const kernels::KernelTable& kernels_;
   const RotaryLayout& layout_;
+  std::int64_t bytes_ = 0;
   bool fetch_ = false;  // lines ahead of use
 };
 
