@@ -3,6 +3,8 @@
 //
 // Google Benchmark runs the cases: --benchmark_filter chooses among them by name, --benchmark_out keeps what they say.
 // Its own interleaving shuffles whole repetitions, and gives no ratio within a round, so the rounds are taking_turns.h.
+#include "posenc/rotate.h"
+
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -16,7 +18,6 @@
 #include "cpu/check_rotate.h"
 #include "huge_memory.h"
 #include "posenc/info.h"
-#include "posenc/rotate.h"
 #include "taking_turns.h"
 #include "xor_in_place.h"
 
@@ -117,7 +118,11 @@ Measured measure_once(const Case& c) {
   const posenc::RotaryTable table = table_of(c);
   std::vector<std::int64_t> positions(static_cast<std::size_t>(c.tokens));
   std::iota(positions.begin(), positions.end(), kFirst);
-  posenc::RotateArgs args{.q = view(x.data(), c), .positions = std::span(positions), .table = &table, .isa = c.isa};
+  posenc::RotateArgs args{.q = view(x.data(), c),
+                          .positions = std::span(positions),
+                          .table = &table,
+                          .parallel = {.threads = 1},
+                          .isa = c.isa};
   if (c.out_of_place) {
     args.q_from = args.q;
     args.q = view(y.data(), c);
@@ -130,13 +135,12 @@ Measured measure_once(const Case& c) {
   const auto candidate = [&](const char* name, const std::function<void()>& run) {
     return Candidate{.name = name, .run = run, .calls = calls, .before = is_warm ? run : evict};
   };
-  std::vector<Candidate> candidates{
-      candidate("rotate", [&] { rotate(args); }),
-      candidate("xor", [&] { posenc::bench::xor_in_place(x.data(), bytes); }),
-      candidate("memcpy", [&] {
-        std::memcpy(y.data(), x.data(), bytes);
-        benchmark::ClobberMemory();
-      })};
+  std::vector<Candidate> candidates{candidate("rotate", [&] { rotate(args); }),
+                                    candidate("xor", [&] { posenc::bench::xor_in_place(x.data(), bytes); }),
+                                    candidate("memcpy", [&] {
+                                      std::memcpy(y.data(), x.data(), bytes);
+                                      benchmark::ClobberMemory();
+                                    })};
   posenc::bench::take_turns(candidates, rounds(c));
   return {candidates[0].seconds, ratios(candidates[0], candidates[1]), ratios(candidates[0], candidates[2]),
           is_noisy(candidates[2].seconds)};
@@ -160,9 +164,9 @@ std::string verdict(const Case& c, const Measured& m) {
   char text[80];
   const double ratio = c.out_of_place ? m.over_memcpy.median : m.over_xor.median;
   std::snprintf(text, sizeof text, ", goal %.2f: %s", *c.goal,
-                m.noisy           ? "noisy, not judged"
+                m.noisy            ? "noisy, not judged"
                 : ratio <= *c.goal ? "met"
-                                  : "missed");
+                                   : "missed");
   return text;
 }
 
@@ -180,8 +184,11 @@ void run_check(benchmark::State& state) {
   std::vector<float> k = q;
   const std::vector<std::int64_t> positions{kFirst};
   const posenc::RotaryTable table = table_of(c);
-  const posenc::RotateArgs args{
-      .q = view(q.data(), c), .k = view(k.data(), c), .positions = std::span(positions), .table = &table};
+  const posenc::RotateArgs args{.q = view(q.data(), c),
+                                .k = view(k.data(), c),
+                                .positions = std::span(positions),
+                                .table = &table,
+                                .parallel = {.threads = 1}};
   for (auto _ : state) benchmark::DoNotOptimize(posenc::cpu::check_rotate("rotate", args));
   state.SetLabel("goal 10 ns");
 }
@@ -202,9 +209,12 @@ struct Size {
   double goal_of_short;  // f16, bf16
 };
 constexpr Size kSizes[] = {
-    {"1", 1, Caches::warm, 1.7, 5.0},           {"16", 16, Caches::warm, 1.06, 1.5},
-    {"64", 64, Caches::warm, 1.06, 1.5},        {"512", 512, Caches::warm, 1.03, 1.06},
-    {"4096", 4096, Caches::warm, 1.03, 1.06},   {"4096_evicted", 4096, Caches::evicted, 1.05, 1.10},
+    {"1", 1, Caches::warm, 1.7, 5.0},
+    {"16", 16, Caches::warm, 1.06, 1.5},
+    {"64", 64, Caches::warm, 1.06, 1.5},
+    {"512", 512, Caches::warm, 1.03, 1.06},
+    {"4096", 4096, Caches::warm, 1.03, 1.06},
+    {"4096_evicted", 4096, Caches::evicted, 1.05, 1.10},
     {"1GiB", 65536, Caches::evicted, 1.02, 1.1},
 };
 

@@ -11,7 +11,8 @@
 namespace posenc::cpu {
 namespace {
 
-[[noreturn]] [[gnu::cold]] void refuse(const TensorName& name, std::string_view member, std::string must, std::string is) {
+[[noreturn]] [[gnu::cold]] void refuse(const TensorName& name, std::string_view member, std::string must,
+                                       std::string is) {
   throw Error(name.where, {fmt::format("{}{}", name.name, member), std::move(must), std::move(is)});
 }
 

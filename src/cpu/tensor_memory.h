@@ -26,7 +26,8 @@ struct Memory {
 // Of a tensor that has elements. Throws Error "[where] NAME.strides must ..." when two of them are in one place, or
 // when an offset does not fit 64 bits. (Axes that interleave without meeting are refused too: no tensor of use is so.)
 //
-// It is written in place: a copy of a struct just written waits for its stores, which took 10 ns of a call on one token.
+// It is written in place: a copy of a struct just written waits for its stores, which took 10 ns of a call on one
+// token.
 template <typename Pointer>
 void find_memory(std::string_view where, std::string_view name, const BasicTensorView<Pointer>& view, Memory& out);
 

@@ -75,7 +75,8 @@ struct Avx512Floats {
     _mm512_storeu_si512(p, narrowed(even, odd));
   }
   // The same for all but ties, which go away from 0, and for NaNs of bf16_nan. vcvtne2ps2bf16 lost: what it gives must
-  // be permuted, and its zeros looked at, since it makes them of denormals too; 1.88 of a pass of XOR where this is 1.65.
+  // be permuted, and its zeros looked at, since it makes them of denormals too; 1.88 of a pass of XOR where this
+  // is 1.65.
   static void store_bf16(std::uint16_t* p, Floats even, Floats odd, All, Bf16Doubt& doubt) noexcept {
     const __m512i half = _mm512_set1_epi32(0x8000);
     const __m512i low = _mm512_add_epi32(_mm512_castps_si512(even), half);

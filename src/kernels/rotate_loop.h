@@ -98,8 +98,8 @@ struct Bf16 {
   template <class Count>
   static Run load_angles(const float* p, Count count) noexcept {
     Run out;
-    V::deal(V::bf16_nan(V::load(p, first_part<V>(count))),
-            V::bf16_nan(V::load(p + V::kLanes, second_part<V>(count))), out.x[0], out.x[1]);
+    V::deal(V::bf16_nan(V::load(p, first_part<V>(count))), V::bf16_nan(V::load(p + V::kLanes, second_part<V>(count))),
+            out.x[0], out.x[1]);
     return out;
   }
 };
