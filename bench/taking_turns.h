@@ -16,7 +16,9 @@ namespace posenc::bench {
 struct Candidate {
   std::string name;
   std::function<void()> run;
-  std::vector<double> seconds = {};
+  int calls = 1;                      // timed together: the clock takes a third of a microsecond
+  std::function<void()> before = {};  // not timed: what brings the caches into the state that is measured
+  std::vector<double> seconds = {};   // of one call, [rounds]
 };
 
 struct Spread {
@@ -40,9 +42,10 @@ inline void take_turns(std::vector<Candidate>& candidates, int rounds) {
   for (Candidate& c : candidates) c.run();  // caches, page faults, clock
   for (int round = 0; round < rounds; ++round) {
     for (Candidate& c : candidates) {
-      const double before = thread_seconds();
-      c.run();
-      c.seconds.push_back(thread_seconds() - before);
+      if (c.before) c.before();
+      const double start = thread_seconds();
+      for (int call = 0; call < c.calls; ++call) c.run();
+      c.seconds.push_back((thread_seconds() - start) / c.calls);
     }
   }
 }

@@ -35,10 +35,10 @@ Served served(const RotaryTable& table) {
 
 class Check {
  public:
-  Check(std::string_view where, const RotateArgs& args, std::string_view side)
-      : where_(where), args_(args), side_(side) {}
+  Check(const char* where, const RotateArgs& args, const char* side, RotateCall& call)
+      : where_(where), args_(args), side_(side), call_(call) {}
 
-  RotateCall run() {
+  void run() {
     check_parallel(where_, args_.parallel);
     check_tables();
     check_tensors();
@@ -46,7 +46,6 @@ class Check {
     check_direction();
     if (!args_.k_pages.block_table.empty()) check_pages();
     check_positions();
-    return call_;
   }
 
  private:
@@ -75,10 +74,10 @@ class Check {
     const bool paged = !args_.k_pages.block_table.empty();
     if (paged && !args_.k_from.empty()) refuse("k_from", "be left out where k is a paged cache", "given");
     std::array<Memory, 2> memory;
-    call_.tensors[0] = check_heads({where_, "q"}, args_.q, {where_, "q_from"}, args_.q_from, head_dim,
-                                   Axes::heads_then_tokens, memory[0]);
-    call_.tensors[1] = check_heads({where_, "k"}, args_.k, {where_, "k_from"}, args_.k_from, head_dim,
-                                   paged ? Axes::tokens_then_heads : Axes::heads_then_tokens, memory[1]);
+    check_heads({where_, "q"}, args_.q, {where_, "q_from"}, args_.q_from, head_dim, Axes::heads_then_tokens,
+                call_.tensors[0], memory[0]);
+    check_heads({where_, "k"}, args_.k, {where_, "k_from"}, args_.k_from, head_dim,
+                paged ? Axes::tokens_then_heads : Axes::heads_then_tokens, call_.tensors[1], memory[1]);
     if (paged) {
       if (args_.k.empty()) refuse("k", "be given where k_pages are", "left out");
       if (!args_.q.empty() && args_.q.rank != 3) refuse("q.rank", "be 3, packed as the rows of k are,", "4");
@@ -149,7 +148,7 @@ class Check {
     for (std::int64_t s = 0; s < std::max<std::int64_t>(1, std::ssize(args_.tables)); ++s) {
       const double a = table_of(args_, s).attention_factor();
       if (std::isfinite(static_cast<float>(1 / (a * a)))) continue;
-      refuse(side_.empty() ? "direction" : fmt::format("{}table", side_),
+      refuse(side_[0] == '\0' ? "direction" : fmt::format("{}table", side_),
              "have an attention factor that can be divided by", fmt::to_string(a));
     }
   }
@@ -220,7 +219,8 @@ class Check {
   template <typename Position>
   void check_position(const Served& range, Position position, std::int64_t index) const {
     const auto x = static_cast<double>(position);
-    if (x >= range.first && x <= range.last && (!range.whole || x == std::floor(x))) return;
+    const bool whole = std::is_integral_v<Position> || !range.whole || x == std::floor(x);
+    if (x >= range.first && x <= range.last && whole) return;
     refuse(index < 0 ? fmt::format("{}positions", side_) : fmt::format("{}positions[{}]", side_, index),
            fmt::format("{} from {} to {}, which its table serves,", range.whole ? "be whole and lie" : "lie",
                        range.first, range.last),
@@ -273,10 +273,10 @@ class Check {
     }
   }
 
-  std::string_view where_;
+  const char* where_;  // two words of a string_view, written one by one, would be waited for when read as one
   const RotateArgs& args_;
-  std::string_view side_;
-  RotateCall call_;
+  const char* side_;
+  RotateCall& call_;
 };
 
 }  // namespace
@@ -300,8 +300,10 @@ std::int64_t block_of(const Pages& pages, std::int64_t sequences, std::int64_t s
   return pages.block_table[static_cast<std::size_t>(s * per_sequence + n)];
 }
 
-RotateCall check_rotate(std::string_view where, const RotateArgs& args, std::string_view side) {
-  return Check(where, args, side).run();
+RotateCall check_rotate(const char* where, const RotateArgs& args, const char* side) {
+  RotateCall call;
+  Check(where, args, side, call).run();
+  return call;
 }
 
 }  // namespace posenc::cpu

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "cpu/heads_view.h"
 #include "posenc/rotate.h"
@@ -21,7 +20,7 @@ struct RotateCall {
 
 // Throws Error "[where] ..." for whatever does not fit. Messages call tables and positions by their names with `side`
 // before them.
-RotateCall check_rotate(std::string_view where, const RotateArgs& args, std::string_view side = "");
+RotateCall check_rotate(const char* where, const RotateArgs& args, const char* side = "");
 
 // The rows of sequence s, counted through the batch.
 struct Sequence {

@@ -21,13 +21,14 @@ std::int64_t reach(const Memory& memory, int count) {
 
 }  // namespace
 
-Memory memory_of(std::string_view where, std::string_view name, const ConstTensorView& view) {
+template <typename Pointer>
+void find_memory(std::string_view where, std::string_view name, const BasicTensorView<Pointer>& view, Memory& out) {
   const std::int64_t element_bytes = bytes_of(view.dtype);
-  Memory out;
+  out.count = 0;
   std::int64_t lowest = 0;
   std::int64_t span = 1;
   bool fits = true;
-  for (std::size_t axis = 0; axis < static_cast<std::size_t>(view.rank); ++axis) {
+  for (auto axis = static_cast<std::size_t>(view.rank); axis-- > 0;) {  // mostly from the smallest stride already
     if (view.shape[axis] <= 1) continue;
     const std::int64_t stride = view.strides[axis];
     fits = fits && stride > std::numeric_limits<std::int64_t>::min();
@@ -57,8 +58,10 @@ Memory memory_of(std::string_view where, std::string_view name, const ConstTenso
     reach += (axis.size - 1) * axis.stride;
   }
   out.lowest = static_cast<const char*>(view.data) + lowest * element_bytes;
-  return out;
 }
+
+template void find_memory(std::string_view, std::string_view, const TensorView&, Memory&);
+template void find_memory(std::string_view, std::string_view, const ConstTensorView&, Memory&);
 
 bool are_apart(const Memory& a, const Memory& b) {
   const auto low_a = reinterpret_cast<std::uintptr_t>(a.lowest);

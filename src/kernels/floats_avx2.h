@@ -13,6 +13,7 @@ struct Avx2Floats {
   using Floats = __m256;
   using All = posenc::kernels::All;
   using Some = posenc::kernels::Some;
+  using Bf16Doubt = posenc::kernels::Sure;
   static constexpr std::int64_t kLanes = 8;
   static constexpr std::size_t kRegisters = 16;  // cos and sin beyond them are operands in memory, which costs nothing
 
@@ -61,7 +62,7 @@ struct Avx2Floats {
 
   // 16 of bfloat16.
   static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, All) noexcept {
-    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    const __m256i a = keep(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     even = _mm256_castsi256_ps(_mm256_slli_epi32(a, 16));
     odd = _mm256_castsi256_ps(_mm256_and_si256(a, _mm256_set1_epi32(kUpper)));
   }
@@ -79,6 +80,15 @@ struct Avx2Floats {
     store_bf16(whole, even, odd, All{});
     __builtin_memcpy(p, whole, bytes(some));
   }
+
+  // a, which is in a register from here on: else GCC makes two loads of one, each where it is used, and out of order.
+  template <class Register>
+  static Register keep(Register a) noexcept {
+    asm volatile("" : "+v"(a));
+    return a;
+  }
+
+  static Floats bf16_nan(Floats a) noexcept { return a; }  // any will do
 
   static void fetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 

@@ -13,6 +13,7 @@ struct ScalarFloats {
   };
   using All = posenc::kernels::All;
   using Some = posenc::kernels::Some;
+  using Bf16Doubt = posenc::kernels::Sure;
   static constexpr std::int64_t kLanes = 2;
   static constexpr std::size_t kRegisters = 6;
 
@@ -63,6 +64,8 @@ struct ScalarFloats {
     for (std::int64_t i = 0; i < some.n; ++i) p[i] = to_bf16((i % 2 == 0 ? even : odd).lane[i / 2]);
   }
 
+  static Floats keep(Floats a) noexcept { return a; }
+  static Floats bf16_nan(Floats a) noexcept { return a; }
   static void fetch(const void*) noexcept {}
 
  private:

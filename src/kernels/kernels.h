@@ -68,6 +68,5 @@ void angles_avx512(const AngleRows& rows) noexcept;
 void rotate_scalar(const RotateRows& rows) noexcept;
 void rotate_avx2(const RotateRows& rows) noexcept;
 void rotate_avx512(const RotateRows& rows) noexcept;
-void rotate_avx512_bf16(const RotateRows& rows) noexcept;
 
 }  // namespace posenc::kernels

@@ -12,6 +12,11 @@ struct Some {
   std::int64_t n;
 };
 
+// What a store leaves open about its exactness: nothing.
+struct Sure {
+  static constexpr bool is_open() noexcept { return false; }
+};
+
 // k times as many lanes.
 template <std::int64_t k, class Count>
 Count scaled(Count count) noexcept {

@@ -113,8 +113,6 @@ std::vector<IsaKernels> runnable_kernels() {
   out.push_back({Isa::avx2, {kernels::angles_avx2, kernels::rotate_avx2}});
   if (!all_in({"avx512f", "avx512dq", "avx512bw", "avx512vl"}, features)) return out;
   out.push_back({Isa::avx512, {kernels::angles_avx512, kernels::rotate_avx512}});
-  if (!all_in({"avx512_bf16"}, features)) return out;
-  out.push_back({Isa::avx512_bf16, {kernels::angles_avx512, kernels::rotate_avx512_bf16}});
   return out;
 }
 
