@@ -15,6 +15,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kShown = 24;  // bytes of the header in an error
 
 class DictReader {
  public:
@@ -62,7 +63,6 @@ class DictReader {
   std::uint64_t offset() const { return begin_ + at_; }
 
   void fail(std::string expected) {
-    constexpr std::size_t kShown = 24;  // bytes
     cursor_.fail(ErrorKind::header_syntax, offset(), key_, std::move(expected),
                  at_ < text_.size() ? std::string(text_.substr(at_, kShown)) : "the end of the header");
   }
@@ -86,7 +86,7 @@ class DictReader {
     } else if (key == "shape") {
       read_shape();
     } else {
-      cursor_.fail(ErrorKind::bad_key, at, {}, "the keys descr, fortran_order and shape", key);
+      cursor_.fail(ErrorKind::bad_key, at, {}, "the keys descr, fortran_order and shape", key.substr(0, kShown));
     }
   }
 
@@ -151,7 +151,8 @@ class DictReader {
       at_ = from;
       fail("a size: decimal digits");
     } else if (!value || *value > INT64_MAX) {
-      cursor_.fail(ErrorKind::overflow, begin_ + from, key_, "a size below 2^63", std::string(digits.substr(0, 24)));
+      cursor_.fail(ErrorKind::overflow, begin_ + from, key_, "a size below 2^63",
+                   std::string(digits.substr(0, kShown)));
     }
     if (python2_) take('L');  // a long of Python 2
     return static_cast<std::int64_t>(value.value_or(0) & INT64_MAX);

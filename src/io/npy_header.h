@@ -2,7 +2,7 @@
 //
 //   magic "\x93NUMPY", version (two bytes), length of the text (two bytes in version 1, four in 2 and 3), the text:
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
-//                                   https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+//                                                https://github.com/numpy/numpy (numpy/lib/format.py)
 //
 // Read by a grammar of its own: strings, True, False, tuples of decimal integers, and nothing else. Nothing is
 // evaluated.

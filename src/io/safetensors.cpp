@@ -44,7 +44,7 @@ class HeaderReader {
       if (root.offset() > 0) list_.warn("leading-space", "", "The header does not begin with '{'.");
       read_members(root);
     }
-    if (!cursor_.failed()) check_order();
+    if (!cursor_.failed()) check_order(root);
     return std::move(list_);
   }
 
@@ -164,17 +164,18 @@ class HeaderReader {
     return sizes;
   }
 
-  void check_order() {
+  void check_order(const JsonValue& root) {
     std::ranges::stable_sort(list_.tensors, [](const TensorEntry& a, const TensorEntry& b) {
       return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
     });
     std::int64_t end = 0;
     for (TensorEntry& entry : list_.tensors) {
       if (entry.offset != end) {
-        return cursor_.fail(ErrorKind::bad_offset, data_at_ + static_cast<std::uint64_t>(entry.offset), entry.name,
-                            fmt::format(FMT_COMPILE("offset {}, where the tensor before ends"), end),
-                            fmt::format(FMT_COMPILE("{}"), entry.offset),
-                            entry.offset < end ? "they overlap" : "there is a gap between them");
+        const Result<std::optional<JsonValue>> at = root.find(entry.name);
+        FileError error = (*at)->error(ErrorKind::bad_offset, fmt::format(FMT_COMPILE("data from offset {} on"), end),
+                                       entry.offset < end ? "it overlaps the tensor before" : "a gap before it");
+        error.got = fmt::format(FMT_COMPILE("{}"), entry.offset);
+        return fail(std::move(error));
       }
       end += entry.bytes;  // the second offset: fits
     }

@@ -23,8 +23,8 @@ FileError io::OpenTensorFile::error(ErrorKind kind, const TensorEntry& entry, st
   FileError error;
   error.kind = kind;
   error.file = source.name();
-  error.offset = entry.offset;
-  error.path = entry.name;
+  error.offset = std::min(entry.offset, static_cast<std::int64_t>(source.size()));
+  error.path = entry.name.substr(0, kMaxShownName);
   error.expected = std::move(expected);
   error.got = std::move(got);
   error.detail = std::move(detail);
