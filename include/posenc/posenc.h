@@ -4,11 +4,13 @@
 #include "posenc/compare.h"       // what differs between two plans, and what follows
 #include "posenc/error.h"         // Error, FileError, Result
 #include "posenc/info.h"          // version, instruction sets
+#include "posenc/parallel.h"      // threads: how many, and whose
 #include "posenc/plan.h"          // Plan: what a model does with positions
 #include "posenc/read_plan.h"     // from a model's files to its plan
 #include "posenc/reference.h"     // the slow truth
 #include "posenc/rope.h"          // the rotary scheme and its frequencies
 #include "posenc/rotary_table.h"  // tables of cos and sin
+#include "posenc/rotate.h"        // turns q and k
 #include "posenc/schemes.h"       // the other schemes
 #include "posenc/tensor.h"        // views of tensors
 #include "posenc/tensor_file.h"   // .npy, safetensors, GGUF, llama2.c

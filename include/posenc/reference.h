@@ -12,11 +12,15 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "posenc/export.h"
 #include "posenc/rotary_table.h"
+#include "posenc/rotate.h"
+#include "posenc/tensor.h"
 
 namespace posenc::reference {
 
@@ -29,6 +33,27 @@ POSENC_API std::vector<double> rotate_pairwise(const RotaryLayout& layout, std::
                                                std::span<const double> angles);
 POSENC_API std::vector<double> rotate_half(const RotaryLayout& layout, std::span<const double> x,
                                            std::span<const double> angles);
+
+// The rotation of whole tensors, element by element: rotate (rotate.h) without its tables and kernels.
+//
+//   out = factor * R(i) x_i      angles as real numbers, reduced below 1e-15 radians of the truth up to 2^53 (exact);
+//   or
+//                                in the float steps that Angles::float32 and bfloat16 stand for
+struct RotateArgs {
+  TensorView out;         // f64, the shape of x
+  ConstTensorView x;      // [tokens, heads, head_dim] or [batch, heads, tokens, head_dim], any dtype
+  Positions positions{};  // as in posenc::RotateArgs
+  Direction direction = Direction::forward;
+  std::optional<std::int64_t> length{};  // of the sequences, for rules that depend on it
+  Angles angles = Angles::exact;
+  std::span<const std::int32_t> cu_seqlens{};
+};
+
+// Throws Error for a tensor or positions that do not fit.
+POSENC_API void rotate(const Rope& rope, const RotateArgs& args);
+
+// The element of a view at these indices, as a double. Throws Error for an index outside the shape.
+POSENC_API double element(ConstTensorView view, std::initializer_list<std::int64_t> indices);
 
 // The block-diagonal matrix itself, row-major [head_dim, head_dim].
 POSENC_API std::vector<double> rotation_matrix(const RotaryLayout& layout, std::span<const double> angles);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,6 +21,10 @@
 #include "posenc/rope.h"
 
 namespace posenc {
+namespace cpu {
+class AngleRule;
+struct TableAccess;
+}  // namespace cpu
 
 enum class Angles : std::uint8_t {
   exact,     // the truth, rounded once
@@ -63,9 +68,17 @@ class POSENC_API RotaryTable {
   std::span<const float> cos(std::int64_t position) const;
   std::span<const float> sin(std::int64_t position) const;
   std::span<const float> rows() const noexcept { return rows_; }  // [count, 2, pairs]
+  // Whether it holds no row and makes those of any position when they are asked for: see table_on_demand.
+  bool on_demand() const noexcept { return rule_ != nullptr; }
+
+  RotaryTable(const RotaryTable& other);
+  RotaryTable& operator=(const RotaryTable& other);
+  RotaryTable(RotaryTable&&) noexcept;
+  RotaryTable& operator=(RotaryTable&&) noexcept;
+  ~RotaryTable();
 
  private:
-  friend struct RotaryTableBuilder;
+  friend struct cpu::TableAccess;
   RotaryTable(RotaryLayout layout, double attention_factor, std::int64_t start, std::vector<float> rows);
 
   RotaryLayout layout_;
@@ -73,6 +86,7 @@ class POSENC_API RotaryTable {
   std::int64_t start_ = 0;
   std::int64_t count_ = 0;
   std::vector<float> rows_;
+  std::unique_ptr<const cpu::AngleRule> rule_;
 };
 
 // From a scheme. Throws Error for a wrong scheme, a negative count, positions beyond 2^53, or too many bytes.
@@ -82,6 +96,11 @@ POSENC_API RotaryTable make_table(const Rope& rope, const TableOptions& options)
 // inv_freq is rounded to float first.
 POSENC_API RotaryTable make_table(const RotaryLayout& layout, const Frequencies& frequencies,
                                   const TableOptions& options);
+
+// A table without rows: rotate (rotate.h) makes those it needs, the very bits of make_table, for any position up to
+// 2^53, whole or not. For positions far apart, real coordinates, and contexts too long to hold. options.start, count
+// and max_bytes are not used. A held table is faster where few heads share a row: docs/performance.md.
+POSENC_API RotaryTable table_on_demand(const Rope& rope, const TableOptions& options = {});
 
 // From given values, both [count, pairs], taken as they are. `attention_factor` says what they were multiplied with.
 POSENC_API RotaryTable table_from_cos_sin(const RotaryLayout& layout, std::span<const float> cos,

@@ -87,9 +87,9 @@ struct Distances {
   bool operator==(const Distances&) const = default;
 };
 struct TransformerXl {
-  std::int64_t clamp_length = -1;  // -1: distances are not clamped
-  bool content_bias = true;        // u
-  bool position_bias = true;       // v
+  std::int64_t clamp_length = -1;                           // -1: distances are not clamped
+  bool content_bias = true;                                 // u
+  bool position_bias = true;                                // v
   SinusoidConvention sinusoid = SinusoidConvention::xlnet;  // of r
   std::optional<Distances> distances{};                     // i - j for which there is a row (Gemma 4's audio)
   bool operator==(const TransformerXl&) const = default;

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+
+#include "cpu/check_table.h"
+#include "cpu/scratch.h"
 
 namespace posenc::cpu {
 namespace {
@@ -9,14 +13,13 @@ namespace {
 // Arguments of the kernel that are made at a time when they differ from pair to pair: 32 KiB, inside the first cache.
 constexpr std::int64_t kArguments = 4096;
 
-// The one axis that turns every pair, or -1.
+}  // namespace
+
 std::int32_t only_axis(std::span<const std::int32_t> axis_of_pair) {
   if (axis_of_pair.empty()) return 0;
   const bool same = std::ranges::all_of(axis_of_pair, [&](std::int32_t a) { return a == axis_of_pair.front(); });
   return same ? axis_of_pair.front() : -1;
 }
-
-}  // namespace
 
 float to_bfloat16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -25,12 +28,13 @@ float to_bfloat16(float x) {
 }
 
 AngleRule::AngleRule(std::span<const double> inv_freq, std::span<const std::int32_t> axis_of_pair, double factor,
-                     Angles angles, const kernels::KernelTable& table)
-    : table_(table),
-      angles_(angles),
+                     Angles angles)
+    : angles_(angles),
       factor_(factor),
       pairs_(std::ssize(inv_freq)),
-      axis_of_pair_(axis_of_pair.begin(), axis_of_pair.end()) {
+      axis_of_pair_(axis_of_pair.begin(), axis_of_pair.end()),
+      largest_position_(kLargest) {
+  for (const double f : inv_freq) largest_position_ = std::min(largest_position_, kLargest / std::abs(f));
   if (angles == Angles::exact) {
     turns_ = turns(inv_freq);
     return;
@@ -39,8 +43,8 @@ AngleRule::AngleRule(std::span<const double> inv_freq, std::span<const std::int3
   turns_ = turns(std::vector<double>(inv_freq.size(), 1.0));
 }
 
-void AngleRule::write(const double* positions, std::int64_t axis_stride, std::int64_t count, float* cos, float* sin,
-                      std::int64_t out_stride) const {
+void AngleRule::write(const kernels::KernelTable& kernels, const double* positions, std::int64_t axis_stride,
+                      std::int64_t count, float* cos, float* sin, std::int64_t out_stride) const {
   kernels::AngleRows rows{
       .rows = count,
       .pairs = pairs_,
@@ -57,16 +61,16 @@ void AngleRule::write(const double* positions, std::int64_t axis_stride, std::in
   if (angles_ == Angles::exact && axis >= 0) {
     rows.x = positions + axis * axis_stride;
     rows.x_stride = 1;
-    table_.angles(rows);
+    kernels.angles(rows);
   } else {
-    write_by_pair(positions, axis_stride, count, rows);
+    write_by_pair(kernels, positions, axis_stride, count, rows);
   }
 }
 
-void AngleRule::write_by_pair(const double* positions, std::int64_t axis_stride, std::int64_t count,
-                              kernels::AngleRows& rows) const {
+void AngleRule::write_by_pair(const kernels::KernelTable& kernels, const double* positions, std::int64_t axis_stride,
+                              std::int64_t count, kernels::AngleRows& rows) const {
   const std::int64_t step = std::clamp<std::int64_t>(kArguments / pairs_, 1, std::max<std::int64_t>(count, 1));
-  std::vector<double> x(static_cast<std::size_t>(step * pairs_));
+  Scratch<double, kArguments> x(step * pairs_);
   rows.x = x.data();
   rows.x_stride = pairs_;
   rows.per_pair = true;
@@ -77,11 +81,11 @@ void AngleRule::write_by_pair(const double* positions, std::int64_t axis_stride,
         const auto pair = static_cast<std::size_t>(p);
         const std::int64_t axis = axis_of_pair_.empty() ? 0 : axis_of_pair_[pair];
         const double position = positions[axis * axis_stride + first + t];
-        x[static_cast<std::size_t>(t * pairs_ + p)] =
+        x.data()[t * pairs_ + p] =
             angles_ == Angles::exact ? position : static_cast<double>(static_cast<float>(position) * inv_freq_[pair]);
       }
     }
-    table_.angles(rows);
+    kernels.angles(rows);
     if (angles_ != Angles::exact) round(rows);
     rows.cos += step * rows.out_stride;
     rows.sin += step * rows.out_stride;

@@ -35,6 +35,7 @@ double largest_position(std::string_view where, std::span<const Position> positi
 struct Request {
   std::int64_t rows = 0;
   std::int64_t axes = 1;
+  const kernels::KernelTable& kernels;
   cpu::AngleRule rule;
 };
 
@@ -52,8 +53,8 @@ Request checked(std::string_view where, const Rope& rope, std::span<const Positi
   cpu::check_angles(where, largest_position(where, positions), found);
   return {std::ssize(positions) / axes,
           axes,
-          {found.inv_freq, rope.axes.of_pair, found.attention_factor, options.angles,
-           cpu::kernels_for(where, options.isa)}};
+          cpu::kernels_for(where, options.isa),
+          {found.inv_freq, rope.axes.of_pair, found.attention_factor, options.angles}};
 }
 
 template <typename Position>
@@ -67,7 +68,8 @@ void write(const Request& request, std::span<const Position> positions, std::int
       std::ranges::transform(from, block.begin() + axis * cpu::kBlockRows,
                              [](Position position) { return static_cast<double>(position); });
     }
-    request.rule.write(block.data(), cpu::kBlockRows, count, cos + first * pairs, sin + first * pairs, pairs);
+    request.rule.write(request.kernels, block.data(), cpu::kBlockRows, count, cos + first * pairs, sin + first * pairs,
+                       pairs);
   }
 }
 

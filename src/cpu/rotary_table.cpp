@@ -10,15 +10,10 @@
 #include "cpu/angle_rows.h"
 #include "cpu/check_table.h"
 #include "cpu/dispatch.h"
+#include "cpu/table_access.h"
 #include "posenc/error.h"
 
 namespace posenc {
-
-struct RotaryTableBuilder {
-  static RotaryTable build(const RotaryLayout& layout, double factor, std::int64_t start, std::vector<float> rows) {
-    return {layout, factor, start, std::move(rows)};
-  }
-};
 
 namespace {
 
@@ -27,8 +22,8 @@ constexpr const char* kMakeTable = "make_table";
 // Every argument but `angles` and `frequencies` has been checked by the caller of both.
 RotaryTable fill(const RotaryLayout& layout, const Frequencies& frequencies, const TableOptions& options) {
   const std::int64_t pairs = layout.pairs();
-  const cpu::AngleRule rule(frequencies.inv_freq, {}, frequencies.attention_factor, options.angles,
-                            cpu::kernels_for(kMakeTable, options.isa));
+  const kernels::KernelTable& kernels = cpu::kernels_for(kMakeTable, options.isa);
+  const cpu::AngleRule rule(frequencies.inv_freq, {}, frequencies.attention_factor, options.angles);
   std::vector<float> rows(static_cast<std::size_t>(options.count * 2 * pairs));
   std::array<double, cpu::kBlockRows> positions{};
   for (std::int64_t first = 0; first < options.count; first += cpu::kBlockRows) {
@@ -37,9 +32,9 @@ RotaryTable fill(const RotaryLayout& layout, const Frequencies& frequencies, con
       positions[static_cast<std::size_t>(t)] = static_cast<double>(options.start + first + t);
     }
     float* const out = rows.data() + first * 2 * pairs;
-    rule.write(positions.data(), 0, count, out, out + pairs, 2 * pairs);
+    rule.write(kernels, positions.data(), 0, count, out, out + pairs, 2 * pairs);
   }
-  return RotaryTableBuilder::build(layout, frequencies.attention_factor, options.start, std::move(rows));
+  return cpu::TableAccess::make(layout, frequencies.attention_factor, options.start, std::move(rows));
 }
 
 void check(const RotaryLayout& layout, const Frequencies& frequencies, const TableOptions& options) {
@@ -74,6 +69,23 @@ RotaryTable::RotaryTable(RotaryLayout layout, double attention_factor, std::int6
       count_(std::ssize(rows) / (2 * layout_.pairs())),
       rows_(std::move(rows)) {}
 
+RotaryTable::RotaryTable(const RotaryTable& other)
+    : layout_(other.layout_),
+      attention_factor_(other.attention_factor_),
+      start_(other.start_),
+      count_(other.count_),
+      rows_(other.rows_),
+      rule_(other.rule_ ? std::make_unique<const cpu::AngleRule>(*other.rule_) : nullptr) {}
+
+RotaryTable& RotaryTable::operator=(const RotaryTable& other) {
+  *this = RotaryTable(other);
+  return *this;
+}
+
+RotaryTable::RotaryTable(RotaryTable&&) noexcept = default;
+RotaryTable& RotaryTable::operator=(RotaryTable&&) noexcept = default;
+RotaryTable::~RotaryTable() = default;
+
 std::span<const float> RotaryTable::cos(std::int64_t position) const {
   if (position < start_ || position - start_ >= count_) {
     throw Error("RotaryTable", {"position", fmt::format("be at least {} and below {}", start_, start_ + count_),
@@ -99,6 +111,15 @@ RotaryTable make_table(const Rope& rope, const TableOptions& options) {
   return make_table(layout(rope), frequencies(rope, options.length, arithmetic), options);
 }
 
+RotaryTable table_on_demand(const Rope& rope, const TableOptions& options) {
+  constexpr const char* kWhere = "table_on_demand";
+  const auto arithmetic = options.angles == Angles::exact ? Arithmetic::exact : Arithmetic::float32;
+  const Frequencies found = frequencies(rope, options.length, arithmetic);
+  cpu::check_frequencies(kWhere, found, rope.pairs());
+  return cpu::TableAccess::make(layout(rope), found.attention_factor,
+                                {found.inv_freq, rope.axes.of_pair, found.attention_factor, options.angles});
+}
+
 RotaryTable table_from_cos_sin(const RotaryLayout& layout, std::span<const float> cos, std::span<const float> sin,
                                std::int64_t start, double attention_factor) {
   constexpr const char* kWhere = "table_from_cos_sin";
@@ -117,7 +138,7 @@ RotaryTable table_from_cos_sin(const RotaryLayout& layout, std::span<const float
       rows.insert(rows.end(), row.begin(), row.end());
     }
   }
-  return RotaryTableBuilder::build(layout, attention_factor, start, std::move(rows));
+  return cpu::TableAccess::make(layout, attention_factor, start, std::move(rows));
 }
 
 RotaryTable table_from_angles(const RotaryLayout& layout, std::span<const double> radians, std::int64_t start,
@@ -150,7 +171,7 @@ RotaryTable table_from_angles(const RotaryLayout& layout, std::span<const double
       .sin = rows.data() + pairs,
       .out_stride = 2 * pairs,
   });
-  return RotaryTableBuilder::build(layout, attention_factor, start, std::move(rows));
+  return cpu::TableAccess::make(layout, attention_factor, start, std::move(rows));
 }
 
 }  // namespace posenc

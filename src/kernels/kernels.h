@@ -28,12 +28,46 @@ struct AngleRows {
   std::int64_t out_stride = 0;
 };
 
+// Lines are fetched so many bytes ahead of their use.
+constexpr std::int64_t kFetchAheadBytes = 8192;
+
+enum class Element : std::uint8_t { f32, f16, bf16 };
+
+// Turns `pairs` pairs of each head of each row: (a, b) -> (a c - b s, b c + a s) with c = cos_scale * cos, s alike, in
+// f32, each result rounded once, to nearest, ties to even. `from` is the first channel of the first pair of row 0,
+// head 0. Strides in elements. `to` is `from` with its strides, or does not overlap it.
+struct RotateRows {
+  Element element = Element::f32;
+  std::int64_t rows = 0;
+  std::int64_t heads = 0;
+  std::int64_t pairs = 0;
+  std::int64_t partner = 0;           // half: from a pair's first channel to its second. interleaved: 0, it is the next
+  const float* const* cos = nullptr;  // [rows], each to [pairs]
+  std::int64_t sin_offset = 0;        // a row's sin stands so many floats after its cos
+  float cos_scale = 1.0F;
+  float sin_scale = 1.0F;
+  const void* from = nullptr;
+  std::int64_t from_row = 0;
+  std::int64_t from_head = 0;
+  void* to = nullptr;
+  std::int64_t to_row = 0;
+  std::int64_t to_head = 0;
+  // While `from` is below this, the lines kFetchAheadBytes after it are fetched. Null where that does not help.
+  const void* fetch_end = nullptr;
+};
+
 struct KernelTable {
   void (*angles)(const AngleRows& rows) noexcept;
+  void (*rotate)(const RotateRows& rows) noexcept;
 };
 
 void angles_scalar(const AngleRows& rows) noexcept;
 void angles_avx2(const AngleRows& rows) noexcept;
 void angles_avx512(const AngleRows& rows) noexcept;
+
+void rotate_scalar(const RotateRows& rows) noexcept;
+void rotate_avx2(const RotateRows& rows) noexcept;
+void rotate_avx512(const RotateRows& rows) noexcept;
+void rotate_avx512_bf16(const RotateRows& rows) noexcept;
 
 }  // namespace posenc::kernels

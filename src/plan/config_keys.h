@@ -190,7 +190,7 @@ inline constexpr std::string_view kSoftmaxScale[] = {"softmax_scale"};
 
 inline constexpr std::string_view kIsDecoder[] = {"is_decoder"};
 inline constexpr std::string_view kCausal[] = {"causal"};
-inline constexpr std::string_view kDirection[] = {"attn_type"};
+inline constexpr std::string_view kAttentionKind[] = {"attn_type"};
 inline constexpr std::string_view kSameLength[] = {"same_length"};
 inline constexpr std::string_view kPrefix[] = {"prefix_lm"};
 inline constexpr std::string_view kAddCross[] = {"add_cross_attention"};
@@ -216,11 +216,16 @@ inline constexpr std::string_view kNewDecoder[] = {"new_decoder_architecture"};
 
 inline constexpr std::string_view kPositionType[] = {"position_embedding_type", "pe"};
 inline constexpr std::string_view kRopeFlag[] = {"rope"};
+inline constexpr std::string_view kRopeCode[] = {"rope_impl"};
+inline constexpr std::string_view kDailRope[] = {"rope_dail_config"};
+inline constexpr std::string_view kHfRules[] = {"rope_hf_config"};
 inline constexpr std::string_view kAlibi[] = {"alibi"};
 inline constexpr std::string_view kMaxBias[] = {"alibi_bias_max"};
 inline constexpr std::string_view kDynamicNtk[] = {"use_dynamic_ntk"};
 inline constexpr std::string_view kLogn[] = {"use_logn_attn"};
 inline constexpr std::string_view kPositionScale[] = {"rope_position_scale"};
+inline constexpr std::string_view kNtkFactor[] = {"rotary_scaling_factor"};
+inline constexpr std::string_view kNtkLength[] = {"max_trained_positions"};
 inline constexpr std::string_view kMupScaling[] = {"mup_use_scaling"};
 inline constexpr std::string_view kMupMultiplier[] = {"mup_attn_multiplier"};
 inline constexpr std::string_view kBlockSize[] = {"blocksparse_block_size", "sparse_block_size"};
@@ -271,7 +276,13 @@ inline constexpr Key kPositionType{
     key_names::kPositionType,
     "ESM: \"rotary\" or \"absolute\"; Granite 4: \"rope\" turns, all else does not; Nemotron-NAS: \"mistral_yarn\" and "
     "\"rope_llama4\" pair neighbours; unknown families: \"absolute\" is a learned table"};
-inline constexpr Key kRopeFlag{key_names::kRopeFlag, "OLMo's first files: whether the model turns"};
+inline constexpr Key kRopeFlag{key_names::kRopeFlag, "MPT, OLMo's first files: whether the model turns"};
+inline constexpr Key kRopeCode{
+    key_names::kRopeCode, "MPT: whose code turns, \"dail\" or \"hf\"; both pair halves, and each has its dictionary"};
+inline constexpr Key kDailRope{key_names::kDailRope,
+                               "MPT, for \"dail\": in it type, \"original\", or \"xpos\", which is not read"};
+inline constexpr Key kHfRules{key_names::kHfRules,
+                              "MPT, for \"hf\": in it type, \"no_scaling\", or a rule, which is not read"};
 inline constexpr Key kAlibi{key_names::kAlibi, "whether the scores have ALiBi instead of a rotation"};
 inline constexpr Key kMaxBias{key_names::kMaxBias, "ALiBi: slopes are powers of 2^(-this / heads)"};
 
@@ -308,6 +319,8 @@ inline constexpr Key kRopeParameters{key_names::kRopeParameters,
 inline constexpr Key kInterleave{key_names::kInterleave, "whether neighbours pair (true) or halves"};
 
 inline constexpr Key kPositionScale{key_names::kPositionScale, "Phi-3-small: positions are divided by this"};
+inline constexpr Key kNtkFactor{key_names::kNtkFactor, "Nomic BERT: dynamic NTK by this factor; null or 0: no rule"};
+inline constexpr Key kNtkLength{key_names::kNtkLength, "Nomic BERT: from this length on it stretches; absent: 2048"};
 
 // ---- blocks of keys ----
 inline constexpr Key kBlockSize{key_names::kBlockSize, "keys of a block, where layers see blocks by a fixed pattern"};
@@ -456,7 +469,10 @@ inline constexpr Key kSoftmaxScale{key_names::kSoftmaxScale, "MPT: the logit sca
 // ---- encoders and decoders ----
 inline constexpr Key kIsDecoder{key_names::kIsDecoder, "true makes the stack causal"};
 inline constexpr Key kCausal{key_names::kCausal, "true makes the stack causal"};
-inline constexpr Key kDirection{key_names::kDirection, "XLNet: \"bi\" sees both ways, \"uni\" is causal"};
+inline constexpr Key kAttentionKind{
+    key_names::kAttentionKind,
+    "XLNet: \"bi\" sees both ways, \"uni\" is causal; MPT: \"multihead_attention\", "
+    "\"multiquery_attention\" (one head of keys), \"grouped_query_attention\" (kv_n_heads)"};
 inline constexpr Key kSameLength{key_names::kSameLength,
                                  "XLNet, where causal: every token sees as many keys as the others"};
 inline constexpr Key kPrefix{key_names::kPrefix, "MPT: the prompt sees itself both ways"};

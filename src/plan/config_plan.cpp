@@ -13,6 +13,7 @@
 #include "plan/general_rules.h"
 #include "plan/misspelled_keys.h"
 #include "plan/native_schemas.h"
+#include "plan/plan_size.h"
 
 namespace posenc::plan {
 namespace {
@@ -54,6 +55,7 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
   plan.length = options.length;
   read_stacks(reader, names, plan);
   if (reader.failed()) return *reader.error();
+  if (const std::optional<FileError> too_large = beyond_size(plan)) return *too_large;
   plan.absent_keys = reader.absent_keys();
   plan.ignored_keys = reader.ignored_keys();
   warn_of_misspelled_keys(reader, plan.ignored_keys);

@@ -88,6 +88,11 @@ std::optional<Place> ConfigScope::default_of(Names names) {
   return {};
 }
 
+std::optional<Place> ConfigScope::look(std::string_view name) {
+  auto place = nested_ ? reader_.look(*nested_, name) : std::nullopt;
+  return place ? place : reader_.look(object_, name);
+}
+
 std::optional<Place> ConfigScope::peek(const Key& key) {
   std::vector<Place> found = candidates(key);
   if (!found.empty()) return std::move(found.front());

@@ -35,6 +35,7 @@ class ConfigScope {
 
   // The key under the best of its names, else the class default. A null counts only where it is a value.
   // peek() only looks; find() marks what it returns as read and warns of other names that disagree.
+  std::optional<Place> look(std::string_view name);  // the first that stands there, nested or not; no default
   std::optional<Place> peek(const Key& key);
   std::optional<Place> find(const Key& key);
   std::optional<Place> class_default(const Key& key);

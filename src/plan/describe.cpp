@@ -132,6 +132,16 @@ void add_summary(TextLines& lines, const Plan& plan) {
             fmt::format(FMT_COMPILE("trained length {}, length {}"), tokens(plan.trained_length), tokens(plan.length)));
 }
 
+// "2 layers", or "2 layers, 4 sub-layers": a block's second attention is an entry of its own with the block's index.
+std::string size(const Stack& stack) {
+  std::size_t blocks = 0;
+  for (std::size_t i = 0; i < stack.layers.size(); ++i) {
+    if (i == 0 || stack.layers[i].index != stack.layers[i - 1].index) ++blocks;
+  }
+  if (blocks == stack.layers.size()) return fmt::format(FMT_COMPILE("{} layers"), blocks);
+  return fmt::format(FMT_COMPILE("{} layers, {} sub-layers"), blocks, stack.layers.size());
+}
+
 }  // namespace
 
 std::string describe(const Scaling& scaling) { return plan::kind_and_fields(scaling); }
@@ -141,7 +151,7 @@ std::string describe(const Plan& plan) {
   add_summary(lines, plan);
   for (const Stack& stack : plan.stacks) {
     lines.blank();
-    lines.add(0, fmt::format(FMT_COMPILE("{}, {} layers"), stack.name, stack.layers.size()));
+    lines.add(0, fmt::format(FMT_COMPILE("{}, {}"), stack.name, size(stack)));
     lines.add(2, "input: " + each(stack.input));
     for (const LayerRun& run : layer_runs(stack)) add_run(lines, stack, run, plan.length);
   }

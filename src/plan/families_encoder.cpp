@@ -1,5 +1,5 @@
-// Encoders, one row a family. Facts: the transformers 5.23.0 class named by the stem; Nomic BERT: the keys of its
-// published checkpoints, which its remote code reads.
+// Encoders, one row a family. Facts: the transformers 5.23.0 class named by the stem; Nomic BERT: its published code,
+// nomic-ai/contrastors src/contrastors/models/huggingface/modeling_hf_nomic_bert.py.
 #include "plan/family_norms.h"
 #include "plan/family_tables.h"
 
@@ -35,6 +35,8 @@ constexpr std::string_view kNomicNames[] = {"n_embd", "n_head", "n_layer", "n_po
 constexpr std::string_view kXlnetHeadDim[] = {"d_head"};
 constexpr std::string_view kReformerHeadDim[] = {"attention_head_size"};
 
+// A convolution over neighbouring tokens after the first layer: no stage of a plan.
+constexpr std::string_view kDebertaUndecided[] = {"conv_kernel_size"};
 constexpr std::string_view kNoTypeChoice[] = {"position_embedding_type"};
 
 // ---- keys that a class does not read, or reads under fewer names ----
@@ -66,7 +68,7 @@ constexpr MaskRule kModernbertMask{.kind = MaskKind::bidirectional, .window_span
 constexpr MaskRule kCausalIfSaid{.kind = MaskKind::bidirectional, .causal_if = &keys::kCausal};
 constexpr MaskRule kXlnetMask{.kind = MaskKind::bidirectional,
                               .detail = "a permutation mask may be given per call",
-                              .causal_if = &keys::kDirection,
+                              .causal_if = &keys::kAttentionKind,
                               .evenly_if = &keys::kSameLength};
 
 // ---- stacks ----
@@ -153,7 +155,8 @@ constexpr Family kFamilies[] = {
     {.name = "deberta", .model_types = kDeberta, .class_stems = kDebertaClass, .pairing = kUnused,
      .main = kDebertaStack, .scales = false, .turning = kStill, .scale = Scale::shared_by_parts},
     {.name = "deberta-v2", .model_types = kDebertaV2, .class_stems = kDebertaV2Class, .pairing = kUnused,
-     .main = kDebertaV2Stack, .scales = false, .turning = kStill, .scale = Scale::shared_by_parts},
+     .main = kDebertaV2Stack, .scales = false, .turning = kStill, .scale = Scale::shared_by_parts,
+     .undecided_keys = kDebertaUndecided},
     {.name = "esm", .model_types = kEsm, .class_stems = kEsmClass, .pairing = kHalf, .main = kEsmStack,
      .scales = false, .scheme = Scheme::rotation_or_input},
     {.name = "modernbert", .model_types = kModernbert, .class_stems = kModernbertClass, .pairing = kHalf,
@@ -161,7 +164,7 @@ constexpr Family kFamilies[] = {
      .windows = Windows::but_each_nth, .misleading_keys = kNoTypeChoice},
     {.name = "nomic_bert", .model_types = kNomicBert, .class_stems = kNomicBertClass, .pairing = kHalf,
      .own_names = kNomicNames, .main = kNomicStack, .reads_interleave = true,
-     .width = Width::partial_factor, .decays = true, .scheme = Scheme::rotation_or_none},
+     .width = Width::partial_factor, .ntk_switch = true, .decays = true, .scheme = Scheme::rotation_or_none},
     {.name = "xlnet", .model_types = kXlnet, .class_stems = kXlnetClass, .pairing = kUnused, .main = kXlnetStack,
      .scales = false, .turning = kStill, .needs_length = false},
     {.name = "reformer", .model_types = kReformer, .class_stems = kReformerClass, .pairing = kUnused,

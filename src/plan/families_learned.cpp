@@ -1,5 +1,6 @@
 // Encoder-decoders, and decoders that add a table or ALiBi, one row a family. Facts: the transformers 5.23.0 class
-// named by the stem; MPT: attn_config as its published code reads it, where the class drops a key.
+// named by the stem; MPT: attn_config as its published code reads it (mosaicml/llm-foundry llmfoundry/models/mpt and
+// models/layers/attention.py), where the class drops a key.
 #include "plan/family_norms.h"
 #include "plan/family_tables.h"
 
@@ -47,6 +48,7 @@ constexpr std::string_view kMptNames[] = {"d_model", "n_heads", "n_layers", "max
 
 constexpr std::string_view kBloomMisleads[] = {"offset_alibi"};
 constexpr std::string_view kMptMisleads[] = {"learned_pos_emb"};
+constexpr std::string_view kMptUndecided[] = {"block_overrides", "sliding_window_size", "attn_logit_softcapping"};
 
 // ---- keys of one of two stacks, and keys that a class does not read ----
 constexpr OwnKey kPlainHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim}};
@@ -169,10 +171,11 @@ constexpr Family kFamilies[] = {
      .main = kSpeechDecoder, .encoder = &kSpeechEncoder, .scales = false, .turning = kStill},
     {.name = "bloom", .model_types = kBloom, .class_stems = kBloomClass, .pairing = kUnused, .own_names = kBloomNames,
      .main = kBloomStack, .scales = false, .turning = kStill, .misleading_keys = kBloomMisleads, .needs_length = false},
-    {.name = "mpt", .model_types = kMpt, .class_stems = kMptClass, .pairing = kUnused, .own_names = kMptNames,
-     .nested = "attn_config", .main = kMptStack, .scales = false, .scheme = Scheme::alibi_or_input, .turning = kStill,
+    {.name = "mpt", .model_types = kMpt, .class_stems = kMptClass, .pairing = Pairing::half, .own_names = kMptNames,
+     .nested = "attn_config", .main = kMptStack, .kv_heads = KvHeads::by_attention_kind, .scales = false,
+     .scheme = Scheme::mpt,
      .scale = Scale::softmax_scale, .qk_norm = QkNormRule{.norm = kLayerNormAcrossHeads, .switch_key = "qk_ln"},
-     .misleading_keys = kMptMisleads},
+     .misleading_keys = kMptMisleads, .undecided_keys = kMptUndecided},
     {.name = "gpt2", .model_types = kGpt2, .class_stems = kGpt2Class, .pairing = kUnused, .own_names = kGpt2Names,
      .main = kGpt2Stack, .scales = false, .turning = kStill, .scale = Scale::switched},
     {.name = "gpt_bigcode", .model_types = kGptBigcode, .class_stems = kGptBigcodeClass, .pairing = kUnused,

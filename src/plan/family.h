@@ -1,7 +1,7 @@
 // What a family of models does with positions, as data: one row per family in families_*.cpp.
 //
 // A row says which rule holds where the config leaves a choice to the class; the rules themselves are in
-// attention_shape, layer_pattern, rope_draft and text_stack. A new family is a row, unless it needs a new rule.
+// attention_shape, layer_pattern, layer_plan and rope_draft. A new family is a row, unless it needs a new rule.
 #pragma once
 
 #include <array>
@@ -33,6 +33,7 @@ enum class KvHeads : std::uint8_t {
   given_where_grouped,    // only where multi_query_attention is true (ChatGLM)
   one_where_multi_query,  // 1 where multi_query is true (GPT-BigCode)
   given_or_one,           // n_kv_heads; absent: 1 where multi_query_attention is true (OLMo's first files)
+  by_attention_kind,      // attn_type: as many as heads, one, or kv_n_heads (MPT)
   falcon,                 // num_kv_heads with new_decoder_architecture or without multi_query, else 1
 };
 
@@ -47,7 +48,7 @@ enum class Scheme : std::uint8_t {
   learned,            // a table with a row for each position
   rotation_or_input,  // by position_embedding_type: "rotary", or "absolute" for what the stack adds (ESM)
   rotation_or_none,   // where rotary_emb_fraction is 0, what the stack adds (Nomic BERT)
-  alibi_or_input,     // by alibi: the stack's score, or what it adds (MPT)
+  mpt,                // by rope and alibi: a rotation, the stack's score, or what it adds
 };
 
 // Scaling rules without a dictionary (native_rules.h).
@@ -191,6 +192,7 @@ struct Family {
   bool scales = true;  // reads rope_parameters and rope_scaling
   NativeRule native = NativeRule::none;
   bool position_scale = false;  // without a dictionary positions are divided by rope_position_scale (Phi-3-small)
+  bool ntk_switch = false;      // without a dictionary rotary_scaling_factor is dynamic NTK (Nomic BERT)
   bool qwen_ntk = false;        // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;  // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool flat_rope_for_all_types = false;              // then: it is for all of them (ModernBERT)

@@ -10,6 +10,7 @@
 #include "plan/gguf_factors.h"
 #include "plan/gguf_scope.h"
 #include "plan/gguf_stack.h"
+#include "plan/plan_size.h"
 
 namespace posenc::plan {
 namespace {
@@ -224,6 +225,7 @@ Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOpti
   GgufScope scope(*header, *row, file);
   read_gguf_stacks(scope, *factors, plan);
   if (scope.failed()) return scope.error();
+  if (const std::optional<FileError> too_large = beyond_size(plan)) return *too_large;
   plan.ignored_keys = scope.ignored_keys();
   warn_of_ignored(scope, plan.ignored_keys);
   plan.known = scope.known();

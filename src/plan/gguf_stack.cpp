@@ -344,11 +344,26 @@ void add_t5_sources(const GgufScope& scope, const GgufLayers& facts, const std::
   note("score/0/max_distance", gguf_default(scope.architecture()));
 }
 
+// Half of a direction's buckets hold one distance each: at least one, and fewer than the largest distance. A stack that
+// sees both ways halves the buckets first, and rounds down.
+Sourced<std::int64_t> read_t5_buckets(GgufScope& scope, bool decodes) {
+  constexpr std::string_view kName = "attention.relative_buckets_count";
+  const Sourced<std::int64_t> buckets = scope.required_integer(kName, {4, (decodes ? 2 : 4) * kT5MaxDistance - 1});
+  if (buckets.value % 2 != 0 && !scope.failed()) {
+    scope.warn(
+        "odd-buckets",
+        fmt::format(FMT_COMPILE("{} is {}: each direction of the encoder has {} buckets, and the last row of its "
+                                "table is never used."),
+                    scope.key(kName), buckets.value, buckets.value / 2),
+        {scope.key(kName)});
+  }
+  return buckets;
+}
+
 void read_t5(GgufScope& scope, const GgufLayers& facts, Plan& plan) {
-  const Sourced<std::int64_t> buckets =
-      scope.required_integer("attention.relative_buckets_count", {2, kMaxListEntries});
-  const auto blocks = static_cast<std::int64_t>(facts.layers.size());
   const bool decodes = !scope.architecture().encoder;
+  const Sourced<std::int64_t> buckets = read_t5_buckets(scope, decodes);
+  const auto blocks = static_cast<std::int64_t>(facts.layers.size());
   const Setting<std::int64_t> decoder =
       decodes ? scope.integer("decoder_block_count", {1, kMaxLayers}) : Setting<std::int64_t>{};
   if (scope.failed()) return;

@@ -19,6 +19,23 @@ Sourced<std::int64_t> given_kv_heads(ConfigScope& scope, const Sourced<std::int6
   return {};
 }
 
+// llm-foundry's MultiheadAttention, MultiQueryAttention and GroupedQueryAttention; the first two do not read
+// kv_n_heads.
+Sourced<std::int64_t> kv_heads_by_kind(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
+  const auto kind = scope.find(keys::kAttentionKind);
+  if (!kind) return given_kv_heads(scope, heads);
+  const auto name = scope.reader().string(*kind);
+  if (name == "multihead_attention") return {heads.value, kind->from};
+  if (name == "multiquery_attention") return {1, kind->from};
+  if (name == "grouped_query_attention") {
+    scope.require(keys::kKvHeads);
+    return given_kv_heads(scope, heads);
+  }
+  scope.reader().fail(*kind, ErrorKind::out_of_range,
+                      "\"multihead_attention\", \"multiquery_attention\" or \"grouped_query_attention\"");
+  return {};
+}
+
 }  // namespace
 
 Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
@@ -38,6 +55,7 @@ Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64
       if (holds(multi) && !scope.peek(keys::kKvHeads)) return {1, multi.from};
       break;
     }
+    case KvHeads::by_attention_kind: return kv_heads_by_kind(scope, heads);
     case KvHeads::falcon: {
       const Setting<bool> own_count = scope.flag(keys::kNewDecoder);
       const Setting<bool> multi = scope.flag(keys::kMultiQuery);

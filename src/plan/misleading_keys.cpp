@@ -14,8 +14,8 @@ constexpr std::string_view kOfTables[] = {"norm_rel_ebd", "axial_norm_std", "emb
 constexpr std::string_view kOfMemory[] = {"mem_len", "reuse_len", "hash_seed"};
 constexpr std::string_view kOfFrames[] = {"num_image_with_embedding"};
 constexpr std::string_view kOfPatches[] = {"spatial_patch_size", "temporal_patch_size"};
-constexpr std::string_view kOfGrids[] = {"pos_emb_interpolation_mode", "interpolate_pe_method", "preserve_original_pe",
-                                         "video_attn_type"};
+constexpr std::string_view kOfGrids[] = {"pos_emb_type", "pos_emb_interpolation_mode", "interpolate_pe_method",
+                                         "preserve_original_pe", "video_attn_type"};
 constexpr std::string_view kOfBatches[] = {"reset_position_ids", "use_pos_skipping", "pos_skipping_range"};
 constexpr std::string_view kOfDrafts[] = {"target_model_type"};
 constexpr std::string_view kUnreadSwitches[] = {"rotary",       "disable_rope",     "causal_mask", "semi_causal",
@@ -31,9 +31,8 @@ constexpr LeftOut kMisleading[] = {
     {"GIT: a learned row for each frame, added to the image's features before the text stack sees them", kOfFrames},
     {"a length that decides nothing: tables and rotations go by the trained length", kLengthsOfTraining},
     {"pixels and frames that become one patch; positions count patches", kOfPatches},
-    {"how a learned grid is resized to another image, and how frames share attention: of towers whose code is not "
-     "open, or "
-     "what the class does in any case",
+    {"how a learned grid is made and resized to another image, and how frames share attention: of towers whose code is "
+     "not open, or what the class does in any case",
      kOfGrids},
     {"how positions were dealt out in training", kOfBatches},
     {"the model that a draft guesses for; the draft's own keys decide", kOfDrafts},

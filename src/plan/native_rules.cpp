@@ -2,6 +2,7 @@
 
 #include <fmt/compile.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,11 +33,22 @@ std::int64_t original_length(RopeKeys& keys, const Key& key) {
 
 // ---- Meta, ExecuTorch ----
 
+// Channels of the published models whose factor is not the class's 8: Llama 3.2's 1B and 3B. The others of Llama 3.1 to
+// 3.3, from 4096 channels on, have 8.
+constexpr std::int64_t kOtherFactorWidths[] = {2048, 3072};
+
 void warn_of_factor(RopeKeys& keys) {
   const auto place = keys.scope().peek(keys::kScaledFactor);
   if (place && place->in_file) return;
+  const auto width = keys.scope().peek(keys::kHidden);
+  if (!width) return;
+  const auto channels = keys.reader().integer(*width, {1, kMaxHiddenSize});
+  if (std::ranges::find(kOtherFactorWidths, channels) == std::ranges::end(kOtherFactorWidths)) return;
   keys.reader().warn("default-differs",
-                     "use_scaled_rope has no factor beside it; the class says 8, Llama 3.2's 1B and 3B carry 32.", {});
+                     fmt::format(FMT_COMPILE("use_scaled_rope has no factor beside it; the class says 8, Llama 3.2's "
+                                             "1B and 3B carry 32, and one of them has {} channels too."),
+                                 *channels),
+                     {});
 }
 
 Scaling llama3_rule(RopeKeys& keys) {

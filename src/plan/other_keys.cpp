@@ -5,8 +5,6 @@ namespace posenc::plan {
 namespace {
 
 constexpr std::string_view kOther0[] = {"vocab_size",
-                                        "mtp_num_hidden_layers",
-                                        "pos_emb_type",
                                         "in_channels",
                                         "in_chans",
                                         "padded_vocab_size",
@@ -105,10 +103,6 @@ constexpr std::string_view kOther1[] = {"num_experts",
                                         "use_routing_bias",
                                         "routed_expert_hidden_size",
                                         "latent_moe_use_norm",
-                                        "use_mtp",
-                                        "model_dir",
-                                        "num_mtp_modules",
-                                        "mtp_transformer_layers",
                                         "expert_dtype"};
 constexpr std::string_view kOther2[] = {"hidden_act",
                                         "hidden_activation",
@@ -237,6 +231,7 @@ constexpr std::string_view kOther4[] = {"model_type",
                                         "auto_map",
                                         "_name_or_path",
                                         "name_or_path",
+                                        "model_dir",
                                         "tokenizer_class",
                                         "tokenizer_type",
                                         "tokenizer_name",
@@ -246,7 +241,8 @@ constexpr std::string_view kOther4[] = {"model_type",
                                         "_attn_implementation",
                                         "_attn_implementation_autoset",
                                         "attn_implementation",
-                                        "attn_impl", "attention_type",
+                                        "attn_impl",
+                                        "attention_type",
                                         "use_flash_attn",
                                         "use_flash_attention",
                                         "flash_attention",
@@ -292,7 +288,8 @@ constexpr std::string_view kOther4[] = {"model_type",
                                         "draft_vocab_size",
                                         "license"};
 constexpr std::string_view kOther5[] = {"bos_token_id",
-                                        "eos_token_id", "eod_token_id",
+                                        "eos_token_id",
+                                        "eod_token_id",
                                         "sep_token_id",
                                         "cls_token_id",
                                         "mask_token_id",
@@ -375,6 +372,8 @@ constexpr std::string_view kOther6[] = {"mamba_expand",
                                         "use_gv",
                                         "attn_mode",
                                         "clamp_min"};
+constexpr std::string_view kOther7[] = {"use_mtp", "num_mtp_modules", "mtp_transformer_layers",
+                                        "mtp_num_hidden_layers"};
 
 constexpr LeftOut kOthers[] = {
     {"sizes outside of attention", kOther0},
@@ -384,6 +383,7 @@ constexpr LeftOut kOthers[] = {
     {"what the model was made for, and how it is stored", kOther4},
     {"tokens and generation", kOther5},
     {"other kinds of layers", kOther6},
+    {"layers beside the stack that guess further tokens", kOther7},
 };
 
 }  // namespace

@@ -1,5 +1,24 @@
-// Read from the configuration classes that stand beside the published weights, and from the copies of them that vLLM
-// and llama.cpp keep.
+// Each value was read in the code named here; code that stands only beside weights was read in copies of it.
+//
+// baichuan         RotaryEmbedding, models/modeling_baichuan.py of baichuan-inc/Baichuan-7B
+// chatglm          vLLM transformers_utils/configs/chatglm.py; rope_ratio: copies of GLM-4's configuration_chatglm.py
+// dbrx, ministral3 transformers 5.23.0
+// deepseek-native  ModelArgs, inference/model.py of deepseek-ai/DeepSeek-V3
+// exaone           vLLM transformers_utils/configs/exaone.py, which calls it rotary_base
+// executorch       ModelArgs, examples/models/llama/model_args.py of pytorch/executorch, and apply_scaling beside it
+// gptj-native      fixed_pos_embedding, mesh_transformer/layers.py of kingoflolz/mesh-transformer-jax
+// hf_olmo          ModelConfig, olmo/config.py of allenai/OLMo
+// internlm2        copies of configuration_internlm2.py
+// llama-params     precompute_freqs_cis, llama/model.py of meta-llama/llama; apply_scaling, models/llama3/model.py of
+//                  meta-llama/llama-models
+// minicpm          copies of modeling_minicpm.py and its configuration
+// mistral-params   src/mistral_inference/transformer.py of mistralai/mistral-inference
+// mixformer-sequential  copies of modeling_mixformer_sequential.py
+// nomic_bert       configuration_hf_nomic_bert.py of nomic-ai/contrastors
+// qwen             copies of configuration_qwen.py; its first version, which vLLM keeps, has false for both switches:
+//                  a warning says so where they are used (rope_draft.cpp)
+// transformer      fla/models/transformer/configuration_transformer.py of fla-org/flash-linear-attention
+// yuan             modeling_yuan.py in IEIT-Yuan/Yuan-2.0
 #include "plan/published_defaults.h"
 
 #include <algorithm>
@@ -23,6 +42,7 @@ constexpr std::string_view kFla = "TransformerConfig of flash-linear-attention";
 constexpr std::string_view kMinistral = "Ministral3Config, transformers 5.23.0";  // made in its __post_init__
 constexpr std::string_view kMixformer = "RotaryEmbedding of Phi-1.5's first published code";
 constexpr std::string_view kOlmo = "ModelConfig of OLMo's own code";
+constexpr std::string_view kNomic = "NomicBertConfig of its published code";
 constexpr std::string_view kYuan = "YuanRotaryEmbedding of its published code";
 constexpr std::string_view kMiniCpm = "MiniCPMConfig of its published code";
 constexpr std::string_view kQwen = "QWenConfig of its published code";
@@ -66,8 +86,8 @@ constexpr PublishedDefault kDefaults[] = {
          "beta_fast": 32.0, "beta_slow": 1.0, "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1})",
      kMinistral},
     {"mistral-params", "rope_theta", "1000000.0", kMistralInference},
-    {"mistral-latent-params", "rope_theta", "1000000.0", kMistralInference},
     {"mixformer-sequential", "rope_theta", "10000.0", kMixformer},
+    {"nomic_bert", "max_trained_positions", "2048", kNomic},
     {"qwen", "rotary_emb_base", "10000.0", kQwen},
     {"qwen", "rotary_pct", "1.0", kQwen},
     {"qwen", "use_dynamic_ntk", "true", kQwen},

@@ -83,8 +83,38 @@ SchemeChoice nomic_scheme(ConfigScope& scope) {
   return {.from = place->from};
 }
 
+// llm-foundry's gen_rotary_embedding: both codes pair halves of the whole head; what else they can do is not read.
+bool is_plain_rope(ConfigScope& scope) {
+  const auto code = scope.find(keys::kRopeCode);
+  const std::string name = code ? std::string(scope.reader().string(*code).value_or("dail")) : "dail";
+  if (name != "dail" && name != "hf") {
+    scope.reader().fail(*code, ErrorKind::out_of_range, "\"dail\" or \"hf\"");
+    return false;
+  }
+  const auto dictionary = scope.find(name == "hf" ? keys::kHfRules : keys::kDailRope);
+  const auto type = dictionary && dictionary->value.kind() == io::JsonKind::object
+                        ? scope.reader().look(dictionary->value, "type")
+                        : std::nullopt;
+  if (!type) return true;
+  const auto variant = scope.reader().string(*type);
+  if (variant == (name == "hf" ? "no_scaling" : "original")) return true;
+  scope.reader().warn(
+      "undecided",
+      fmt::format(FMT_COMPILE("{} is {}: how that variant turns is not read."), type->from, variant.value_or("")),
+      {type->from});
+  return false;
+}
+
+// Where the model turns, its code drops the learned table, and has ALiBi too only if the file says so: the default,
+// true, is that of the class in transformers, which does not know `rope`.
 SchemeChoice mpt_scheme(ConfigScope& scope) {
+  const Setting<bool> turns = scope.flag(keys::kRopeFlag);
+  const auto alibi_place = scope.peek(keys::kAlibi);
   const Setting<bool> biased = scope.flag(keys::kAlibi);
+  if (turns.value.value_or(false)) {
+    const bool both = alibi_place && alibi_place->in_file && biased.value.value_or(false);
+    return {.rotates = true, .input = false, .score = both, .from = turns.from, .known = is_plain_rope(scope)};
+  }
   const bool on = biased.value.value_or(false);
   return {.input = !on, .score = on, .from = biased.from};
 }
@@ -129,7 +159,7 @@ SchemeChoice read_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t tr
     case Scheme::learned: return learned(trained_length, family_default(scope.family()));
     case Scheme::rotation_or_input: return esm_scheme(scope);
     case Scheme::rotation_or_none: return nomic_scheme(scope);
-    case Scheme::alibi_or_input: return mpt_scheme(scope);
+    case Scheme::mpt: return mpt_scheme(scope);
   }
   return rotation(family_default(scope.family()));
 }

@@ -50,6 +50,17 @@ void require_buckets(ConfigScope& scope, const T5Bias& term) {
   }
 }
 
+// Each direction has floor(buckets / 2) of them (num_buckets //= 2), so that an odd table has a row too many.
+void warn_of_odd_buckets(ConfigScope& scope, const T5Bias& term) {
+  const auto place = scope.peek(keys::kBuckets);
+  if (!place || !term.bidirectional || term.buckets % 2 == 0) return;
+  scope.reader().warn("odd-buckets",
+                      fmt::format(FMT_COMPILE("{} is {}: each direction has {} buckets, and the last row of the table "
+                                              "is never used."),
+                                  place->from, term.buckets, term.buckets / 2),
+                      {place->from});
+}
+
 ScoreTerms t5(ConfigScope& scope, MaskKind mask, std::string mask_from) {
   const ScoreRule& rule = scope.stack().score;
   ScoreTerms terms;
@@ -61,6 +72,7 @@ ScoreTerms t5(ConfigScope& scope, MaskKind mask, std::string mask_from) {
   term.buckets = buckets.value;
   term.max_distance = distance.value;
   require_buckets(scope, term);
+  warn_of_odd_buckets(scope, term);
   note(terms, "buckets", buckets.from);
   note(terms, "max_distance", distance.from);
   note(terms, "bidirectional", std::move(mask_from));

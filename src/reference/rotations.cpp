@@ -2,11 +2,11 @@
 //
 // They are slow on purpose: what is compared with them must not share a shortcut with them. x and the result are
 // [head_dim], angles [dim/2] in radians.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <complex>
 #include <cstddef>
-
-#include <fmt/format.h>
 
 #include "math/layout.h"
 #include "math/rotation.h"
@@ -21,8 +21,8 @@ struct Channels {
 };
 
 Channels channels(const RotaryLayout& layout, std::size_t pair) {
-  const auto [a, b] = math::channels_of_pair(layout.pairing, layout.first_channel, layout.dim,
-                                             static_cast<std::int64_t>(pair));
+  const auto [a, b] =
+      math::channels_of_pair(layout.pairing, layout.first_channel, layout.dim, static_cast<std::int64_t>(pair));
   return {static_cast<std::size_t>(a), static_cast<std::size_t>(b)};
 }
 
@@ -38,8 +38,8 @@ void require_head(std::string_view where, const RotaryLayout& layout, std::span<
                   std::span<const double> angles) {
   require_angles(where, layout, angles);
   if (x.size() != static_cast<std::size_t>(layout.head_dim)) {
-    throw Error(where, {"x", fmt::format("have head_dim = {} channels", layout.head_dim),
-                        fmt::format("{} long", x.size())});
+    throw Error(where,
+                {"x", fmt::format("have head_dim = {} channels", layout.head_dim), fmt::format("{} long", x.size())});
   }
 }
 
@@ -102,8 +102,7 @@ std::vector<double> rotate_pairwise(const RotaryLayout& layout, std::span<const 
 // No pair stands here: cos and sin are repeated to all `dim` channels, and the partner of each channel comes by moving
 // the whole vector. half: cos = (cos, cos), partner = (-second half, first half). interleaved: each cos twice, partner
 // = (-x1, x0, -x3, x2, ...), which GPT-J calls rotate_every_two.
-std::vector<double> rotate_half(const RotaryLayout& layout, std::span<const double> x,
-                                std::span<const double> angles) {
+std::vector<double> rotate_half(const RotaryLayout& layout, std::span<const double> x, std::span<const double> angles) {
   require_head("rotate_half", layout, x, angles);
   const std::size_t pairs = angles.size();
   const auto first = static_cast<std::size_t>(layout.first_channel);

@@ -12,7 +12,7 @@ import checkout
 # library, "public" is include/posenc, a name with a dot is that header alone.
 LAYERS = {
     "include/posenc": {"std", "public"},
-    "src/base": {"std", "public", "base", "fmt"},
+    "src/base": {"std", "public", "base", "fmt", "fcntl.h", "pthread.h", "sched.h", "signal.h", "unistd.h"},
     "src/math": {"std", "public", "math", "base", "fmt"},
     "src/reference": {"std", "public", "reference", "math", "base", "fmt"},
     "src/kernels": {"kernels", "cstddef", "cstdint", "immintrin.h", "arm_neon.h"},

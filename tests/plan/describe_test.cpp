@@ -104,7 +104,8 @@ TEST(Describe, says_everything_that_a_layer_has) {
   LayerPlan mamba;
   mamba.index = 4;
   mamba.kind = LayerKind::state_space;
-  plan.stacks.push_back({"encoder", {LearnedInput{512, 2, 3}, AxialInput{{16, 24}}, TileInput{9, 4, 0}}, {layer, mamba}});
+  plan.stacks.push_back(
+      {"encoder", {LearnedInput{512, 2, 3}, AxialInput{{16, 24}}, TileInput{9, 4, 0}}, {layer, mamba}});
   EXPECT_EQ(describe(plan), R"(config.json: x
   model type none, family none, not known in full
   trained length not given, length 10 tokens
@@ -134,6 +135,22 @@ encoder, 2 layers
     query scale: llama4, attn_scale 0.1, floor_scale 8192
   layers 4 (1): state_space
 )");
+}
+
+// The decoder of an encoder-decoder has two attentions a layer.
+TEST(Describe, sub_layers_are_not_layers) {
+  Plan plan;
+  plan.source.name = "x";
+  Stack stack{.name = "decoder", .input = {}, .layers = {}};
+  for (std::int64_t block = 0; block < 3; ++block) {
+    stack.layers.emplace_back().index = block;
+    LayerPlan& cross = stack.layers.emplace_back();
+    cross.index = block;
+    cross.kind = LayerKind::cross_attention;
+  }
+  plan.stacks.push_back(stack);
+  EXPECT_THAT(describe(plan), HasSubstr("decoder, 3 layers, 6 sub-layers\n"));
+  EXPECT_THAT(describe(plan), HasSubstr("layers 0-2 (3): cross_attention\n"));
 }
 
 TEST(Describe, an_impossible_rotation_is_said_not_thrown) {

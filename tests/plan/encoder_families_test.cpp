@@ -122,6 +122,32 @@ TEST(EncoderFamilies, longformer_has_half_of_each_layers_window_on_each_side) {
   EXPECT_EQ(error_of(with(kLongformer, "[8, 32]", "[8, 31]")).kind, ErrorKind::out_of_range);
 }
 
+// A convolution follows the first layer where its kernel sees a neighbour.
+TEST(EncoderFamilies, deberta_v2_with_a_convolution_is_undecided) {
+  const auto with_kernel = [](std::string_view size) {
+    return plan_of(
+        with(kDeberta, R"("hidden_size")", R"("conv_kernel_size": )" + std::string(size) + R"(, "hidden_size")"));
+  };
+  EXPECT_FALSE(with_kernel("3").known);
+  EXPECT_EQ(codes(with_kernel("3")), std::vector<std::string>{"undecided"});
+  for (std::string_view none : {"0", "1", "null"}) EXPECT_TRUE(with_kernel(none).known) << none;
+}
+
+TEST(EncoderFamilies, nomic_may_stretch_its_base) {
+  const auto ntk = [](std::string_view keys) {
+    const Plan plan = plan_of(with(with(kNomic, R"("rotary_emb_scale_base": 256)", R"("rotary_emb_scale_base": null)"),
+                                   R"("causal")", std::string(keys) + R"(, "causal")"));
+    return rope_of(plan).scaling;
+  };
+  EXPECT_EQ(ntk(R"("rotary_scaling_factor": 4, "max_trained_positions": 256)"),
+            Scaling(DynamicScaling{.factor = 4, .max_position_embeddings = 256}));
+  EXPECT_EQ(ntk(R"("rotary_scaling_factor": 4)"),
+            Scaling(DynamicScaling{.factor = 4, .max_position_embeddings = 2048}));
+  EXPECT_EQ(ntk(R"("rotary_scaling_factor": null, "max_trained_positions": 256)"), Scaling{});
+  EXPECT_EQ(error_of(with(kNomic, R"("causal")", R"("rotary_scaling_factor": -4, "causal")")).path,
+            "/rotary_scaling_factor");
+}
+
 TEST(EncoderFamilies, mpnet_starts_at_row_2_and_has_t5_buckets) {
   const Plan plan = plan_of(with(kMpnet, R"("hidden_size")", R"("pad_token_id": 5, "hidden_size")"));
   const Stack& encoder = stack_of(plan, "encoder");
@@ -262,6 +288,23 @@ TEST(EncoderDecoderFamilies, t5_has_its_own_numbers_of_layers_and_no_scale) {
   EXPECT_EQ(encoder.layers[0].head_dim, 32);
   EXPECT_EQ(encoder.layers[0].logit_scale, 1);
   EXPECT_TRUE(plan.warnings.empty());
+}
+
+// The encoder halves 33 to 16 for each direction; the decoder sees one direction and uses all 33.
+TEST(EncoderDecoderFamilies, t5_odd_buckets_leave_a_row_of_the_encoder_unused) {
+  const std::string odd =
+      with(kT5, R"("relative_attention_num_buckets": 16)", R"("relative_attention_num_buckets": 33)");
+  const Plan plan = plan_of(odd);
+  EXPECT_TRUE(plan.known);
+  EXPECT_EQ(score_of<T5Bias>(stack_of(plan, "encoder")).buckets, 33);
+  ASSERT_EQ(plan.warnings.size(), 1U);
+  EXPECT_EQ(plan.warnings[0].code, "odd-buckets");
+  EXPECT_EQ(plan.warnings[0].keys, std::vector<std::string>{"/relative_attention_num_buckets"});
+  EXPECT_NE(plan.warnings[0].message.find("each direction has 16 buckets"), std::string::npos)
+      << plan.warnings[0].message;
+  EXPECT_EQ(codes(plan_of(
+                with(kMpnet, R"("relative_attention_num_buckets": 16)", R"("relative_attention_num_buckets": 17)"))),
+            std::vector<std::string>{"odd-buckets"});
 }
 
 TEST(EncoderDecoderFamilies, t5_decoders_are_as_deep_as_encoders_by_default_and_may_be_missing) {

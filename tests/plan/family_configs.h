@@ -12,9 +12,10 @@ struct FamilyConfig {
   std::string_view text;
 };
 
-std::span<const FamilyConfig> rotary_configs();  // family_configs.cpp
-std::span<const FamilyConfig> latent_configs();  // latent_configs.cpp
-std::vector<FamilyConfig> family_configs();      // all of them
+std::span<const FamilyConfig> rotary_configs();     // family_configs.cpp
+std::span<const FamilyConfig> latent_configs();     // latent_configs.cpp
+std::span<const FamilyConfig> published_configs();  // published_configs.cpp
+std::vector<FamilyConfig> family_configs();         // all of them
 // A failed test, and an empty text, where there is none of that name.
 std::string_view family_config(std::string_view id);
 

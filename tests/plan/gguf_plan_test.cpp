@@ -385,6 +385,23 @@ TEST(GgufPlan, ReadsT5) {
   EXPECT_EQ(plan.stacks[1].layers[0].score, (std::vector<ScoreTerm>{T5Bias{}}));
 }
 
+// 255 / 2 = 127 buckets of one distance are the most below the largest distance, 128.
+TEST(GgufPlan, RefusesBucketsThatT5CannotHaveAndWarnsOfOddOnes) {
+  const auto t5 = [](std::uint32_t buckets) {
+    return model("t5", 2)
+        .u32("t5.attention.key_length", 64)
+        .u32("t5.attention.value_length", 64)
+        .u32("t5.attention.relative_buckets_count", buckets)
+        .zeros("enc.blk.0.attn_rel_b.weight", {4, 32});
+  };
+  EXPECT_THAT(codes(gguf_plan(t5(33))), ElementsAre("odd-buckets"));
+  EXPECT_THAT(codes(gguf_plan(t5(255))), ElementsAre("odd-buckets"));
+  EXPECT_THAT(codes(gguf_plan(t5(4))), IsEmpty());
+  for (const std::uint32_t impossible : {2U, 3U, 256U}) {
+    EXPECT_EQ(gguf_error(t5(impossible).bytes()).kind, ErrorKind::out_of_range) << impossible;
+  }
+}
+
 TEST(GgufPlan, TakesNormsOfQAndKFromTheTensorTable) {
   const GgufBuilder norms = model("stablelm", 2).zeros("blk.0.attn_q_norm.weight", {64, 4});
   EXPECT_TRUE(layer_of(gguf_plan(norms), 0).qk_norm);

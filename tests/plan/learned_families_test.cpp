@@ -57,6 +57,49 @@ TEST(LearnedFamilies, mpt_without_alibi_has_a_table) {
   EXPECT_EQ(codes(misled), std::vector<std::string>{"misleading-key"});
 }
 
+// llm-foundry's defaults of rope_impl and its dictionaries are the plain rotation.
+TEST(LearnedFamilies, mpt_may_turn) {
+  const std::string text = with(kMpt, R"("alibi": true, "alibi_bias_max": 16)", R"("rope": true, "rope_theta": 5000)");
+  const Plan plan = plan_of(text);
+  EXPECT_TRUE(plan.known);
+  EXPECT_TRUE(plan.stacks.at(0).input.empty());
+  EXPECT_TRUE(layer_of(plan, 0).score.empty());
+  EXPECT_EQ(rope_of(plan), (Rope{.pairing = Pairing::half, .head_dim = 16, .dim = 16, .base = 5000}));
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0/rotate/0/base"), "/attn_config/rope_theta");
+  const Plan both = plan_of(with(text, R"("rope": true)", R"("rope": true, "alibi": true)"));
+  EXPECT_EQ(layer_of(both, 0).score.size(), 1U);
+  const Plan hf = plan_of(
+      with(text, R"("rope": true)", R"("rope": true, "rope_impl": "hf", "rope_hf_config": {"type": "no_scaling"})"));
+  EXPECT_EQ(rope_of(hf), rope_of(plan));
+}
+
+TEST(LearnedFamilies, mpt_rotations_that_are_not_read_are_undecided) {
+  const std::string text = with(kMpt, R"("alibi": true)", R"("rope": true)");
+  for (std::string_view variant :
+       {R"("rope": true, "rope_impl": "hf", "rope_hf_config": {"type": "linear", "factor": 2})",
+        R"("rope": true, "rope_dail_config": {"type": "xpos", "xpos_scale_base": 512})",
+        R"("rope": true, "sliding_window_size": 32)"}) {
+    const Plan plan = plan_of(with(text, R"("rope": true)", variant));
+    EXPECT_FALSE(plan.known) << variant;
+    EXPECT_EQ(codes(plan), std::vector<std::string>{"undecided"}) << variant;
+  }
+  EXPECT_TRUE(plan_of(with(text, R"("rope": true)", R"("rope": true, "sliding_window_size": -1)")).known);
+  EXPECT_EQ(error_of(with(text, R"("rope": true)", R"("rope": true, "rope_impl": "other")")).path,
+            "/attn_config/rope_impl");
+}
+
+TEST(LearnedFamilies, mpt_has_as_many_key_heads_as_the_kind_of_attention_says) {
+  const auto of_kind = [](std::string_view keys) {
+    return with(kMpt, R"("alibi": true)", R"("alibi": true, "attn_type": )" + std::string(keys));
+  };
+  EXPECT_EQ(layer_of(plan_of(kMpt), 0).kv_heads, 4);
+  EXPECT_EQ(layer_of(plan_of(of_kind(R"("multihead_attention", "kv_n_heads": 2)")), 0).kv_heads, 4);
+  EXPECT_EQ(layer_of(plan_of(of_kind(R"("multiquery_attention")")), 0).kv_heads, 1);
+  EXPECT_EQ(layer_of(plan_of(of_kind(R"("grouped_query_attention", "kv_n_heads": 2)")), 0).kv_heads, 2);
+  EXPECT_EQ(error_of(of_kind(R"("grouped_query_attention")")).kind, ErrorKind::missing_key);
+  EXPECT_EQ(error_of(of_kind(R"("linear")")).path, "/attn_config/attn_type");
+}
+
 TEST(LearnedFamilies, gpt2_divides_the_scale_by_the_layer) {
   const Plan plan = plan_of(kGpt2);
   for (std::size_t i = 0; i < 3; ++i) {

@@ -41,7 +41,7 @@ const OddPlan kPlans[] = {
      "false",
      32,
      "interleaved/0/128/500000/llama3",
-     {"default-differs", "undecided"}},
+     {"undecided"}},
     {"executorch__phi_4_mini_config_config.json", "executorch", "true", 32, "half/0/96/10000/longrope"},
     {"executorch__qwen3_5_config_0_8b_config.json", "executorch", "true", 24, "half/0/64/10000000/none"},
     {"executorch__smollm3_3b_config.json", "executorch", "true", 36, "interleaved/0/128/5000000/none"},

@@ -7,6 +7,7 @@
 #include "plan/family_configs.h"
 #include "plan/plan_limits.h"
 #include "plan/plan_reading.h"
+#include "plan/plan_size.h"
 #include "support/heap_probe.h"
 
 namespace posenc::test {
@@ -116,14 +117,34 @@ TEST(ReadPlanLimits, stacks_and_cross_attentions_share_the_layers) {
   EXPECT_TRUE(read(two_stacks("t5")).ok());
   const std::string too_many = std::to_string(plan::kMaxLayers / 4 + 1);
   EXPECT_EQ(error_of("{\"model_type\": \"t5\", \"num_layers\": " + too_many + "}").kind, ErrorKind::out_of_range);
-  EXPECT_EQ(error_of(with(deep_with_cross(), std::to_string(plan::kMaxLayers / 2),
-                          std::to_string(plan::kMaxLayers / 2 + 1)))
-                .path,
-            "/num_hidden_layers");
+  EXPECT_EQ(
+      error_of(with(deep_with_cross(), std::to_string(plan::kMaxLayers / 2), std::to_string(plan::kMaxLayers / 2 + 1)))
+          .path,
+      "/num_hidden_layers");
   EXPECT_EQ(error_of(R"({"model_type": "reformer", "num_buckets": [2,2,2,2,2,2,2,2,2]})").kind,
             ErrorKind::length_mismatch);
   EXPECT_EQ(error_of(R"({"model_type": "deberta", "pos_att_type": [)" + repeated("\"p2p\",", 8) + "\"c2p\"]}").kind,
             ErrorKind::length_mismatch);
+}
+
+// The widest rotations that every layer may have: `pairs` in each of two, the main one and the indexer's.
+std::string wide_with_indexers(std::int64_t pairs) {
+  const std::string channels = std::to_string(2 * pairs);
+  return deep("deepseek_v32", R"("qk_nope_head_dim": 2, "v_head_dim": 2, "qk_rope_head_dim": )" + channels +
+                                  R"(, "index_head_dim": )" + channels);
+}
+
+TEST(ReadPlanLimits, what_is_written_is_bounded) {
+  const std::int64_t pairs = plan::kMaxPairs / plan::kMaxLayers / 2;
+  const Result<Plan> most = read(wide_with_indexers(pairs));
+  ASSERT_TRUE(most.ok()) << most.error().message();
+  const std::size_t bytes = to_json(*most).size();
+  std::printf("%zu bytes of JSON\n", bytes);
+  EXPECT_LE(bytes, 8'000'000U);
+  const FileError error = error_of(wide_with_indexers(pairs + 1));
+  EXPECT_EQ(name(error.kind), name(ErrorKind::limit));
+  EXPECT_EQ(error.got, std::to_string(2 * (pairs + 1) * plan::kMaxLayers));
+  EXPECT_EQ(name(error_of(deep("llama", R"("head_dim": 8192)")).kind), name(ErrorKind::limit));
 }
 
 TEST(ReadPlanLimits, the_deepest_model_is_read) {

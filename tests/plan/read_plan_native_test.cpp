@@ -47,13 +47,24 @@ TEST(ReadPlanNative, a_switch_means_the_llama_3_rule) {
   const Plan plan = plan_of(with_key(kMeta, R"("use_scaled_rope": true, "rope_theta": 500000.0)"));
   const Llama3Scaling published{.factor = 8, .high_freq_factor = 4, .original_max_position_embeddings = 8192};
   EXPECT_EQ(std::get<Llama3Scaling>(rope_of(plan).scaling), published);
-  EXPECT_EQ(codes(plan), Codes{"default-differs"});
+  EXPECT_TRUE(codes(plan).empty());
   const Plan given = plan_of(with_key(kMeta, R"("use_scaled_rope": true, "rope_scale_factor": 32)"));
   EXPECT_EQ(std::get<Llama3Scaling>(rope_of(given).scaling).factor, 32);
   EXPECT_TRUE(codes(given).empty());
   EXPECT_TRUE(
       std::holds_alternative<std::monostate>(rope_of(plan_of(with_key(kMeta, R"("use_scaled_rope": false)"))).scaling));
   EXPECT_EQ(error_of(with_key(kMeta, R"("use_scaled_rope": 1)")).path, "/use_scaled_rope");
+}
+
+// Llama 3.2's 1B and 3B carry factor 32, which their params.json do not say.
+TEST(ReadPlanNative, a_switch_without_a_factor_is_odd_in_the_small_models_only) {
+  for (const auto& [width, odd] : {std::pair{"2048", true}, {"3072", true}, {"4096", false}, {"8192", false}}) {
+    const std::string text = with(kMeta, R"("dim": 64)", R"("dim": )" + std::string(width));
+    const Plan plan = plan_of(with_key(text, R"("use_scaled_rope": true)"));
+    EXPECT_EQ(codes(plan), odd ? Codes{"default-differs"} : Codes{}) << width;
+    EXPECT_TRUE(codes(plan_of(with_key(text, R"("use_scaled_rope": true, "rope_scale_factor": 32)"))).empty());
+    EXPECT_TRUE(codes(plan_of(with_key(text, R"("use_scaled_rope": false)"))).empty());
+  }
 }
 
 TEST(ReadPlanNative, images_in_metas_params_are_not_decided) {

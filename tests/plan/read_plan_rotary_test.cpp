@@ -117,7 +117,7 @@ TEST(ReadPlanRotary, granite_turns_only_where_it_says_rope) {
 TEST(ReadPlanRotary, qwens_rules_are_measured_against_seq_length) {
   const Plan plan = plan_of(config("qwen", R"("seq_length": 256, "rotary_pct": 0.5)"));
   EXPECT_EQ(plan.trained_length, 256);
-  EXPECT_EQ(codes(plan), Codes{"precedence"});
+  EXPECT_EQ(codes(plan), (Codes{"default-differs", "precedence"}));
   EXPECT_EQ(rope_of(plan).dim, 8);
   EXPECT_EQ(std::get<QwenNtkScaling>(rope_of(plan).scaling).seq_length, 256);
   EXPECT_EQ(std::get<LogNScale>(layer_of(plan, 1).query_scale).seq_length, 256);

@@ -6,6 +6,6 @@ std::string processor_name() { return {}; }
 
 std::vector<std::string> processor_features() { return {}; }
 
-std::vector<IsaKernels> runnable_kernels() { return {{Isa::scalar, {kernels::angles_scalar}}}; }
+std::vector<IsaKernels> runnable_kernels() { return {{Isa::scalar, {kernels::angles_scalar, kernels::rotate_scalar}}}; }
 
 }  // namespace posenc::cpu

@@ -108,11 +108,13 @@ std::vector<std::string> processor_features() {
 
 std::vector<IsaKernels> runnable_kernels() {
   const std::vector<std::string> features = processor_features();
-  std::vector<IsaKernels> out{{Isa::scalar, {kernels::angles_scalar}}};
-  if (!all_in({"avx2", "fma"}, features)) return out;
-  out.push_back({Isa::avx2, {kernels::angles_avx2}});
+  std::vector<IsaKernels> out{{Isa::scalar, {kernels::angles_scalar, kernels::rotate_scalar}}};
+  if (!all_in({"avx2", "fma", "f16c"}, features)) return out;
+  out.push_back({Isa::avx2, {kernels::angles_avx2, kernels::rotate_avx2}});
   if (!all_in({"avx512f", "avx512dq", "avx512bw", "avx512vl"}, features)) return out;
-  out.push_back({Isa::avx512, {kernels::angles_avx512}});
+  out.push_back({Isa::avx512, {kernels::angles_avx512, kernels::rotate_avx512}});
+  if (!all_in({"avx512_bf16"}, features)) return out;
+  out.push_back({Isa::avx512_bf16, {kernels::angles_avx512, kernels::rotate_avx512_bf16}});
   return out;
 }
 

@@ -1,0 +1,7 @@
+#include "base/pause.h"
+
+namespace posenc {
+
+void pause() noexcept { __builtin_ia32_pause(); }
+
+}  // namespace posenc

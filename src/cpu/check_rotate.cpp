@@ -1,0 +1,307 @@
+#include "cpu/check_rotate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/parallel.h"
+#include "cpu/table_access.h"
+#include "posenc/error.h"
+
+namespace posenc::cpu {
+namespace {
+
+// Which positions a table serves.
+struct Served {
+  double first;
+  double last;
+  bool whole;
+};
+
+Served served(const RotaryTable& table) {
+  if (const AngleRule* const rule = TableAccess::rule(table)) {
+    return {-rule->largest_position(), rule->largest_position(), false};
+  }
+  const auto first = static_cast<double>(table.start());
+  return {first, first + static_cast<double>(table.count()) - 1, true};
+}
+
+class Check {
+ public:
+  Check(std::string_view where, const RotateArgs& args, std::string_view side)
+      : where_(where), args_(args), side_(side) {}
+
+  RotateCall run() {
+    check_parallel(where_, args_.parallel);
+    check_tables();
+    check_tensors();
+    check_sequences();
+    check_direction();
+    if (!args_.k_pages.block_table.empty()) check_pages();
+    check_positions();
+    return call_;
+  }
+
+ private:
+  [[noreturn]] [[gnu::cold]] void refuse(std::string field, std::string must, std::string is) const {
+    throw Error(where_, {std::move(field), std::move(must), std::move(is)});
+  }
+
+  void check_tables() const {
+    if (args_.tables.empty()) {
+      if (args_.table == nullptr) refuse(fmt::format("{}table", side_), "be given", "null");
+      return;
+    }
+    if (args_.table != nullptr) {
+      refuse(fmt::format("{}table", side_), fmt::format("be left out where {}tables are given", side_), "given");
+    }
+    for (std::size_t s = 0; s < args_.tables.size(); ++s) {
+      if (args_.tables[s] == nullptr) refuse(fmt::format("{}tables[{}]", side_, s), "be given", "null");
+      if (args_.tables[s]->layout() == args_.tables[0]->layout()) continue;
+      refuse(fmt::format("{}tables[{}]", side_, s), "turn the same channels as the first", "of another layout");
+    }
+  }
+
+  void check_tensors() {
+    if (args_.q.empty() && args_.k.empty()) refuse("q", "be given, or k", "left out, and so is k");
+    const std::int64_t head_dim = table_of(args_, 0).layout().head_dim;
+    const bool paged = !args_.k_pages.block_table.empty();
+    if (paged && !args_.k_from.empty()) refuse("k_from", "be left out where k is a paged cache", "given");
+    std::array<Memory, 2> memory;
+    call_.tensors[0] = check_heads({where_, "q"}, args_.q, {where_, "q_from"}, args_.q_from, head_dim,
+                                   Axes::heads_then_tokens, memory[0]);
+    call_.tensors[1] = check_heads({where_, "k"}, args_.k, {where_, "k_from"}, args_.k_from, head_dim,
+                                   paged ? Axes::tokens_then_heads : Axes::heads_then_tokens, memory[1]);
+    if (paged) {
+      if (args_.k.empty()) refuse("k", "be given where k_pages are", "left out");
+      if (!args_.q.empty() && args_.q.rank != 3) refuse("q.rank", "be 3, packed as the rows of k are,", "4");
+      call_.tensors[1].block_size = args_.k.shape[1];
+    } else if (!args_.q.empty() && !args_.k.empty()) {
+      check_same_tokens();
+    }
+    check_apart(memory);
+    if (paged && args_.q.empty()) return;  // as many rows as cu_seqlens says
+    const TensorView& first = args_.q.empty() ? args_.k : args_.q;
+    call_.batch = first.rank == 4 ? first.shape[0] : 1;
+    call_.rows = first.rank == 4 ? first.shape[2] : first.shape[0];
+    call_.sequences = call_.batch;
+  }
+
+  void check_same_tokens() const {
+    const TensorView& q = args_.q;
+    const TensorView& k = args_.k;
+    if (q.rank != k.rank) refuse("k.rank", fmt::format("be that of q, {},", q.rank), fmt::to_string(k.rank));
+    for (const std::size_t axis : {std::size_t{0}, std::size_t{2}}) {
+      if (q.shape[axis] == k.shape[axis] || (q.rank == 3 && axis == 2)) continue;
+      refuse(fmt::format("k.shape[{}]", axis), fmt::format("be that of q, {},", q.shape[axis]),
+             fmt::to_string(k.shape[axis]));
+    }
+  }
+
+  void check_apart(const std::array<Memory, 2>& memory) const {
+    if (memory[0].bytes == 0 || memory[1].bytes == 0) return;
+    // Of two dtypes, the smaller elements divide the larger.
+    const std::int64_t bytes = std::min(bytes_of(args_.q.dtype), bytes_of(args_.k.dtype));
+    const bool may_interleave = args_.q.dtype == args_.k.dtype;
+    if (may_interleave ? are_disjoint(memory[0], memory[1], bytes) : are_apart(memory[0], memory[1])) return;
+    refuse("k", "share no element with q", "overlapping");
+  }
+
+  void check_sequences() {
+    const std::span<const std::int32_t> bounds = args_.cu_seqlens;
+    const bool paged = !args_.k_pages.block_table.empty();
+    if (paged && bounds.empty()) refuse("cu_seqlens", "be given where k_pages are", "left out");
+    if (!bounds.empty()) {
+      const bool counted = !(paged && args_.q.empty());
+      if (counted && (args_.q.empty() ? args_.k : args_.q).rank == 4) {
+        refuse("cu_seqlens", "be left out for tensors of rank 4, whose batch are sequences,", "given");
+      }
+      for (std::size_t s = 0; s < bounds.size(); ++s) {
+        const std::int32_t least = s == 0 ? 0 : bounds[s - 1];
+        if (bounds[s] >= least && (s > 0 || bounds[s] == 0)) continue;
+        refuse(fmt::format("cu_seqlens[{}]", s),
+               s == 0 ? "be 0" : fmt::format("be at least {}, the one before,", least), fmt::to_string(bounds[s]));
+      }
+      if (!counted) {
+        call_.batch = 1;
+        call_.rows = bounds.back();
+      } else if (bounds.back() != call_.rows) {
+        refuse(fmt::format("cu_seqlens[{}]", bounds.size() - 1),
+               fmt::format("be the number of tokens, {},", call_.rows), fmt::to_string(bounds.back()));
+      }
+      call_.sequences = std::ssize(bounds) - 1;
+    }
+    if (!args_.tables.empty() && std::ssize(args_.tables) != call_.sequences) {
+      refuse(fmt::format("{}tables", side_), fmt::format("have one table for each of {} sequences", call_.sequences),
+             fmt::format("{} long", args_.tables.size()));
+    }
+  }
+
+  void check_direction() const {
+    if (args_.direction != Direction::inverse) return;
+    for (std::int64_t s = 0; s < std::max<std::int64_t>(1, std::ssize(args_.tables)); ++s) {
+      const double a = table_of(args_, s).attention_factor();
+      if (std::isfinite(static_cast<float>(1 / (a * a)))) continue;
+      refuse(side_.empty() ? "direction" : fmt::format("{}table", side_),
+             "have an attention factor that can be divided by", fmt::to_string(a));
+    }
+  }
+
+  // Every row has a block of its cache, and a place of its own.
+  void check_pages() const {
+    const auto [block_table, first] = args_.k_pages;
+    if (call_.sequences == 0) return;
+    if (std::ssize(block_table) % call_.sequences != 0) {
+      refuse("k_pages.block_table", fmt::format("have as many blocks for each of {} sequences", call_.sequences),
+             fmt::format("{} long", block_table.size()));
+    }
+    if (!first.empty() && std::ssize(first) != call_.sequences) {
+      refuse("k_pages.first", fmt::format("have one entry for each of {} sequences", call_.sequences),
+             fmt::format("{} long", first.size()));
+    }
+    const std::int64_t blocks = args_.k.shape[0];
+    const std::int64_t block_size = args_.k.shape[1];
+    const std::int64_t per_sequence = std::ssize(block_table) / call_.sequences;
+    std::vector<Place> places;
+    for (std::int64_t s = 0; s < call_.sequences; ++s) {
+      const std::int64_t begin = first_token(args_.k_pages, s);
+      if (begin < 0) refuse(fmt::format("k_pages.first[{}]", s), "be at least 0", fmt::to_string(begin));
+      const std::int64_t end = begin + sequence(args_, call_, s).count;
+      if (end == begin) continue;
+      if (block_size == 0 || (end - 1) / block_size >= per_sequence) {
+        refuse(fmt::format("cu_seqlens[{}]", s + 1),
+               fmt::format("leave sequence {} within its {} blocks of {} tokens", s, per_sequence, block_size),
+               fmt::format("{}, for {} tokens", args_.cu_seqlens[static_cast<std::size_t>(s + 1)], end));
+      }
+      for (std::int64_t n = begin / block_size; n <= (end - 1) / block_size; ++n) {
+        const std::int64_t block = block_of(args_.k_pages, call_.sequences, s, n);
+        const std::int64_t entry = s * per_sequence + n;
+        if (block < 0 || block >= blocks) {
+          refuse(fmt::format("k_pages.block_table[{}]", entry),
+                 fmt::format("name one of the {} blocks, since sequence {} has rows there,", blocks, s),
+                 block == -1 ? "-1, a hole" : fmt::to_string(block));
+        }
+        places.push_back({block, std::max(begin - n * block_size, std::int64_t{0}),
+                          std::min(end - n * block_size, block_size), entry});
+      }
+    }
+    check_no_repeats(std::move(places));
+  }
+
+  // Rows from .. to - 1 of a block, which an entry of the block table names.
+  struct Place {
+    std::int64_t block;
+    std::int64_t from;
+    std::int64_t to;
+    std::int64_t entry;
+  };
+
+  void check_no_repeats(std::vector<Place> places) const {
+    std::ranges::sort(places, [](const Place& a, const Place& b) {
+      return std::tuple(a.block, a.from, a.entry) < std::tuple(b.block, b.from, b.entry);
+    });
+    for (std::size_t i = 1; i < places.size(); ++i) {
+      const Place& a = places[i - 1];
+      const Place& b = places[i];
+      if (a.block != b.block || a.to <= b.from) continue;
+      refuse(fmt::format("k_pages.block_table[{}]", std::max(a.entry, b.entry)),
+             fmt::format("name other rows than entry {} does", std::min(a.entry, b.entry)),
+             fmt::format("{} again", b.block));
+    }
+  }
+
+  template <typename Position>
+  void check_position(const Served& range, Position position, std::int64_t index) const {
+    const auto x = static_cast<double>(position);
+    if (x >= range.first && x <= range.last && (!range.whole || x == std::floor(x))) return;
+    refuse(index < 0 ? fmt::format("{}positions", side_) : fmt::format("{}positions[{}]", side_, index),
+           fmt::format("{} from {} to {}, which its table serves,", range.whole ? "be whole and lie" : "lie",
+                       range.first, range.last),
+           fmt::to_string(position));
+  }
+
+  void check_positions() {
+    const std::int64_t axes = std::ssize(table_of(args_, 0).layout().axes.names);
+    std::visit(
+        [&](const auto& given) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
+            check_range(given);
+          } else {
+            check_list(given, axes);
+          }
+        },
+        args_.positions);
+  }
+
+  void check_range(PositionRange range) const {
+    for (std::int64_t s = 0; s < call_.sequences; ++s) {
+      const std::int64_t count = sequence(args_, call_, s).count;
+      if (count == 0) continue;
+      std::int64_t last = 0;
+      if (__builtin_add_overflow(range.start, count - 1, &last)) last = std::numeric_limits<std::int64_t>::max();
+      check_position(served(table_of(args_, s)), range.start, -1);
+      check_position(served(table_of(args_, s)), last, -1);
+    }
+  }
+
+  template <typename Position>
+  void check_list(std::span<const Position> given, std::int64_t axes) {
+    const std::int64_t all = call_.batch * call_.rows;
+    call_.shared_positions = call_.batch > 1 && std::ssize(given) == axes * call_.rows;
+    if (!call_.shared_positions && std::ssize(given) != axes * all) {
+      refuse(fmt::format("{}positions", side_),
+             fmt::format("have one entry for each of {} axes and {} tokens, {},", axes, all, axes * all),
+             fmt::format("{} long", given.size()));
+    }
+    call_.axis_stride = call_.shared_positions ? call_.rows : all;
+    for (std::int64_t s = 0; s < call_.sequences; ++s) {
+      const Served range = served(table_of(args_, s));
+      const Sequence rows = sequence(args_, call_, s);
+      for (std::int64_t axis = 0; axis < axes; ++axis) {
+        const std::int64_t first = axis * call_.axis_stride + (call_.shared_positions ? 0 : rows.first);
+        for (std::int64_t i = first; i < first + rows.count; ++i) {
+          check_position(range, given[static_cast<std::size_t>(i)], i);
+        }
+      }
+    }
+  }
+
+  std::string_view where_;
+  const RotateArgs& args_;
+  std::string_view side_;
+  RotateCall call_;
+};
+
+}  // namespace
+
+Sequence sequence(const RotateArgs& args, const RotateCall& call, std::int64_t s) noexcept {
+  if (args.cu_seqlens.empty()) return {s * call.rows, call.rows};
+  const auto i = static_cast<std::size_t>(s);
+  return {args.cu_seqlens[i], args.cu_seqlens[i + 1] - args.cu_seqlens[i]};
+}
+
+const RotaryTable& table_of(const RotateArgs& args, std::int64_t s) noexcept {
+  return args.tables.empty() ? *args.table : *args.tables[static_cast<std::size_t>(s)];
+}
+
+std::int64_t first_token(const Pages& pages, std::int64_t s) noexcept {
+  return pages.first.empty() ? 0 : pages.first[static_cast<std::size_t>(s)];
+}
+
+std::int64_t block_of(const Pages& pages, std::int64_t sequences, std::int64_t s, std::int64_t n) noexcept {
+  const std::int64_t per_sequence = std::ssize(pages.block_table) / sequences;
+  return pages.block_table[static_cast<std::size_t>(s * per_sequence + n)];
+}
+
+RotateCall check_rotate(std::string_view where, const RotateArgs& args, std::string_view side) {
+  return Check(where, args, side).run();
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,119 @@
+#include "cpu/heads_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "posenc/error.h"
+
+namespace posenc::cpu {
+namespace {
+
+[[noreturn]] [[gnu::cold]] void refuse(TensorName name, std::string_view member, std::string must, std::string is) {
+  throw Error(name.where, {fmt::format("{}{}", name.name, member), std::move(must), std::move(is)});
+}
+
+std::string shape_text(const ConstTensorView& view) {
+  std::string out;
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(view.rank); ++axis) {
+    out += fmt::format("{}{}", axis == 0 ? "[" : ", ", view.shape[axis]);
+  }
+  return out + "]";
+}
+
+kernels::Element element_of(TensorName name, DType dtype) {
+  switch (dtype) {
+    case DType::f32: return kernels::Element::f32;
+    case DType::f16: return kernels::Element::f16;
+    case DType::bf16: return kernels::Element::bf16;
+    case DType::f64: break;
+  }
+  refuse(name, ".dtype", "be f32, f16 or bf16", std::string(posenc::name(dtype)));
+}
+
+// Its rank, sizes and channels.
+void check_shape(TensorName name, const ConstTensorView& view, std::int64_t head_dim, Axes axes) {
+  if (view.rank != 4 && (view.rank != 3 || axes == Axes::tokens_then_heads)) {
+    refuse(name, ".rank",
+           axes == Axes::tokens_then_heads ? "be 4, [blocks, block_size, heads, head_dim]"
+                                           : "be 3, [tokens, heads, head_dim], or 4, [batch, heads, tokens, head_dim]",
+           fmt::to_string(view.rank));
+  }
+  const auto last = static_cast<std::size_t>(view.rank - 1);
+  for (std::size_t axis = 0; axis <= last; ++axis) {
+    if (view.shape[axis] >= 0) continue;
+    refuse(name, fmt::format(".shape[{}]", axis), "be at least 0", fmt::to_string(view.shape[axis]));
+  }
+  if (view.shape[last] != head_dim) {
+    refuse(name, fmt::format(".shape[{}]", last), fmt::format("be the head_dim of the table, {},", head_dim),
+           fmt::to_string(view.shape[last]));
+  }
+  if (view.strides[last] != 1 && head_dim > 1) {
+    refuse(name, fmt::format(".strides[{}]", last), "be 1, since channels of a head are adjacent,",
+           fmt::to_string(view.strides[last]));
+  }
+}
+
+void check_data(TensorName name, const ConstTensorView& view) {
+  if (view.data == nullptr) refuse(name, ".data", "point to the elements", "null");
+  const auto bytes = static_cast<std::uintptr_t>(bytes_of(view.dtype));
+  if (reinterpret_cast<std::uintptr_t>(view.data) % bytes == 0) return;
+  refuse(name, ".data", fmt::format("be aligned to its elements, {} bytes,", bytes), "between two");
+}
+
+bool has_elements(const ConstTensorView& view) {
+  const auto end = view.shape.begin() + view.rank;
+  return std::find(view.shape.begin(), end, 0) == end;
+}
+
+HeadsView::Strides strides_of(const ConstTensorView& view, Axes axes) {
+  if (view.rank == 3) return {0, view.strides[0], view.strides[1]};
+  if (axes == Axes::tokens_then_heads) return {view.strides[0], view.strides[1], view.strides[2]};
+  return {view.strides[0], view.strides[2], view.strides[1]};
+}
+
+}  // namespace
+
+HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
+                      std::int64_t head_dim, Axes axes, Memory& memory) {
+  if (to.empty()) {
+    if (!from.empty()) refuse(to_name, "", fmt::format("be given where {} is", from_name.name), "left out");
+    return {};
+  }
+  check_shape(to_name, to, head_dim, axes);
+  HeadsView out;
+  out.element = element_of(to_name, to.dtype);
+  out.element_bytes = bytes_of(to.dtype);
+  if (!from.empty()) {
+    check_shape(from_name, from, head_dim, axes);
+    if (from.rank != to.rank || from.shape != to.shape) {
+      refuse(from_name, ".shape", fmt::format("be that of {}, {},", to_name.name, shape_text(to)), shape_text(from));
+    }
+    if (from.dtype != to.dtype) {
+      refuse(from_name, ".dtype", fmt::format("be that of {}, {},", to_name.name, posenc::name(to.dtype)),
+             std::string(posenc::name(from.dtype)));
+    }
+  }
+  const ConstTensorView source = from.empty() ? ConstTensorView(to) : from;
+  const bool tokens_first = to.rank == 3 || axes == Axes::tokens_then_heads;
+  out.heads = to.shape[to.rank == 3 ? 1 : tokens_first ? 2 : 1];
+  if (!has_elements(to)) return out;
+  check_data(to_name, to);
+  check_data(from_name, source);
+  memory = memory_of(to_name.where, to_name.name, to);
+  out.from = source.data;
+  out.to = to.data;
+  out.from_strides = strides_of(source, axes);
+  out.to_strides = strides_of(to, axes);
+  if (from.empty() || (from.data == to.data && from.strides == to.strides)) return out;
+  const Memory read = memory_of(from_name.where, from_name.name, from);
+  if (!are_disjoint(memory, read, out.element_bytes)) {
+    refuse(from_name, "", fmt::format("be {} itself or share no element with it", to_name.name), "overlapping");
+  }
+  return out;
+}
+
+}  // namespace posenc::cpu

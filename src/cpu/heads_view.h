@@ -1,0 +1,45 @@
+// A tensor of heads, checked: what remains is pointers, sizes and strides.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "cpu/tensor_memory.h"
+#include "kernels/kernels.h"
+#include "posenc/tensor.h"
+
+namespace posenc::cpu {
+
+// [batch, rows, heads, channels]; strides in elements, that of channels is 1. Of a paged cache the batch are its
+// blocks.
+struct HeadsView {
+  struct Strides {
+    std::int64_t batch = 0;
+    std::int64_t row = 0;
+    std::int64_t head = 0;
+  };
+  const void* from = nullptr;  // null: there is no tensor, or it has no elements
+  void* to = nullptr;
+  kernels::Element element = kernels::Element::f32;
+  std::int64_t element_bytes = 0;
+  std::int64_t heads = 0;
+  std::int64_t block_size = 0;  // rows of a block of a paged cache; else 0
+  Strides from_strides;
+  Strides to_strides;
+};
+
+// What a message calls a tensor: "[where] name.shape[2] must ...".
+struct TensorName {
+  std::string_view where;
+  std::string_view name;
+};
+
+// How the axes of a tensor of rank 4 are meant.
+enum class Axes : std::uint8_t { heads_then_tokens, tokens_then_heads };
+
+// `to` is written, and `from` read where it is not empty. Throws Error when they do not fit `head_dim` or each other,
+// or when elements coincide. `memory` becomes that of `to`.
+HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
+                      std::int64_t head_dim, Axes axes, Memory& memory);
+
+}  // namespace posenc::cpu

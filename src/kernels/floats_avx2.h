@@ -1,0 +1,111 @@
+// Eight floats in a register of AVX2, with FMA3 and F16C.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/lanes.h"
+
+namespace {
+
+struct Avx2Floats {
+  using Floats = __m256;
+  using All = posenc::kernels::All;
+  using Some = posenc::kernels::Some;
+  static constexpr std::int64_t kLanes = 8;
+  static constexpr std::size_t kRegisters = 16;  // cos and sin beyond them are operands in memory, which costs nothing
+
+  static Floats all(float x) noexcept { return _mm256_set1_ps(x); }
+  static Floats mul(Floats a, Floats b) noexcept { return _mm256_mul_ps(a, b); }
+  static Floats fma(Floats a, Floats b, Floats c) noexcept { return _mm256_fmadd_ps(a, b, c); }
+  static Floats fms(Floats a, Floats b, Floats c) noexcept { return _mm256_fmsub_ps(a, b, c); }
+  // Lanes 0 1 2 3 ... -> 1 0 3 2 ...
+  static Floats swap_pairs(Floats a) noexcept { return _mm256_permute_ps(a, 0xB1); }
+  // a, negated in lanes 0 2 4 ...
+  static Floats negate_even(Floats a) noexcept {
+    return _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi64x(0x80000000)));
+  }
+  // Of 16 floats those at even and those at odd places.
+  static void deal(Floats low, Floats high, Floats& even, Floats& odd) noexcept {
+    even = in_order(_mm256_shuffle_ps(low, high, 0x88));
+    odd = in_order(_mm256_shuffle_ps(low, high, 0xDD));
+  }
+
+  static Floats load(const float* p, All) noexcept { return _mm256_loadu_ps(p); }
+  static Floats load(const float* p, Some some) noexcept { return _mm256_maskload_ps(p, first(some)); }
+  static void store(float* p, Floats a, All) noexcept { _mm256_storeu_ps(p, a); }
+  static void store(float* p, Floats a, Some some) noexcept { _mm256_maskstore_ps(p, first(some), a); }
+  // p[0] p[0] p[1] p[1] ... of 4 floats.
+  static Floats load_twice(const float* p, All) noexcept { return twice(_mm_loadu_ps(p)); }
+  static Floats load_twice(const float* p, Some some) noexcept {
+    return twice(_mm_maskload_ps(p, _mm256_castsi256_si128(first(some))));
+  }
+
+  static Floats load_f16(const std::uint16_t* p, All) noexcept {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static Floats load_f16(const std::uint16_t* p, Some some) noexcept {
+    std::uint16_t whole[kLanes] = {};
+    __builtin_memcpy(whole, p, bytes(some));
+    return load_f16(whole, All{});
+  }
+  static void store_f16(std::uint16_t* p, Floats a, All) noexcept {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+  static void store_f16(std::uint16_t* p, Floats a, Some some) noexcept {
+    std::uint16_t whole[kLanes];
+    store_f16(whole, a, All{});
+    __builtin_memcpy(p, whole, bytes(some));
+  }
+
+  // 16 of bfloat16.
+  static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, All) noexcept {
+    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    even = _mm256_castsi256_ps(_mm256_slli_epi32(a, 16));
+    odd = _mm256_castsi256_ps(_mm256_and_si256(a, _mm256_set1_epi32(kUpper)));
+  }
+  static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, Some some) noexcept {
+    std::uint16_t whole[2 * kLanes] = {};
+    __builtin_memcpy(whole, p, bytes(some));
+    load_bf16(whole, even, odd, All{});
+  }
+  static void store_bf16(std::uint16_t* p, Floats even, Floats odd, All) noexcept {
+    const __m256i low = _mm256_srli_epi32(rounded(even), 16);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_blend_epi16(low, rounded(odd), 0xAA));
+  }
+  static void store_bf16(std::uint16_t* p, Floats even, Floats odd, Some some) noexcept {
+    std::uint16_t whole[2 * kLanes];
+    store_bf16(whole, even, odd, All{});
+    __builtin_memcpy(p, whole, bytes(some));
+  }
+
+  static void fetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
+
+ private:
+  static constexpr int kUpper = -0x10000;  // the upper half of a lane
+
+  static std::size_t bytes(Some some) noexcept { return static_cast<std::size_t>(some.n) * sizeof(std::uint16_t); }
+  static __m256i first(Some some) noexcept {
+    const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(some.n)), lanes);
+  }
+  // 128-bit halves hold l0 l2 h0 h2 and l4 l6 h4 h6.
+  static Floats in_order(Floats a) noexcept {
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(a), 0xD8));
+  }
+  static Floats twice(__m128 a) noexcept {
+    return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(a), _mm256_set_epi32(3, 3, 2, 2, 1, 1, 0, 0));
+  }
+  // The nearest bfloat16, ties to even, in the upper half of each lane; a NaN stays one and becomes quiet.
+  static __m256i rounded(Floats a) noexcept {
+    const __m256i bits = _mm256_castps_si256(a);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), odd);
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    const Floats is_nan = _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+    return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(up), _mm256_castsi256_ps(quiet), is_nan));
+  }
+};
+
+}  // namespace

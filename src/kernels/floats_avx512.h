@@ -1,0 +1,111 @@
+// Sixteen floats in a register of AVX-512 (F, BW, VL, DQ).
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/lanes.h"
+
+namespace {
+
+struct Avx512Floats {
+  using Floats = __m512;
+  using All = posenc::kernels::All;
+  using Some = posenc::kernels::Some;
+  static constexpr std::int64_t kLanes = 16;
+  static constexpr std::size_t kRegisters = 24;  // of 32, that the rotation may fill with angles and elements
+
+  static Floats all(float x) noexcept { return _mm512_set1_ps(x); }
+  static Floats mul(Floats a, Floats b) noexcept { return _mm512_mul_ps(a, b); }
+  static Floats fma(Floats a, Floats b, Floats c) noexcept { return _mm512_fmadd_ps(a, b, c); }
+  static Floats fms(Floats a, Floats b, Floats c) noexcept { return _mm512_fmsub_ps(a, b, c); }
+  // Lanes 0 1 2 3 ... -> 1 0 3 2 ...
+  static Floats swap_pairs(Floats a) noexcept { return _mm512_permute_ps(a, 0xB1); }
+  // a, negated in lanes 0 2 4 ...
+  static Floats negate_even(Floats a) noexcept {
+    return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(a), _mm512_set1_epi64(0x80000000)));
+  }
+  // Of 32 floats those at even and those at odd places.
+  static void deal(Floats low, Floats high, Floats& even, Floats& odd) noexcept {
+    const __m512i to_even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    const __m512i to_odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    even = _mm512_permutex2var_ps(low, to_even, high);
+    odd = _mm512_permutex2var_ps(low, to_odd, high);
+  }
+
+  static Floats load(const float* p, All) noexcept { return _mm512_loadu_ps(p); }
+  static Floats load(const float* p, Some some) noexcept { return _mm512_maskz_loadu_ps(first_16(some), p); }
+  static void store(float* p, Floats a, All) noexcept { _mm512_storeu_ps(p, a); }
+  static void store(float* p, Floats a, Some some) noexcept { _mm512_mask_storeu_ps(p, first_16(some), a); }
+  // p[0] p[0] p[1] p[1] ... of 8 floats.
+  static Floats load_twice(const float* p, All) noexcept { return twice(_mm256_loadu_ps(p)); }
+  static Floats load_twice(const float* p, Some some) noexcept {
+    return twice(_mm256_maskz_loadu_ps(static_cast<__mmask8>(first_16(some)), p));
+  }
+
+  static Floats load_f16(const std::uint16_t* p, All) noexcept {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static Floats load_f16(const std::uint16_t* p, Some some) noexcept {
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_16(some), p));
+  }
+  static void store_f16(std::uint16_t* p, Floats a, All) noexcept {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a, kNearest));
+  }
+  static void store_f16(std::uint16_t* p, Floats a, Some some) noexcept {
+    _mm256_mask_storeu_epi16(p, first_16(some), _mm512_cvtps_ph(a, kNearest));
+  }
+
+  // 32 of bfloat16.
+  static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, All) noexcept {
+    widen(_mm512_loadu_si512(p), even, odd);
+  }
+  static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, Some some) noexcept {
+    widen(_mm512_maskz_loadu_epi16(first_32(some), p), even, odd);
+  }
+  static void store_bf16(std::uint16_t* p, Floats even, Floats odd, All) noexcept {
+    _mm512_storeu_si512(p, narrowed(even, odd));
+  }
+  static void store_bf16(std::uint16_t* p, Floats even, Floats odd, Some some) noexcept {
+    _mm512_mask_storeu_epi16(p, first_32(some), narrowed(even, odd));
+  }
+
+  static void fetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
+
+ protected:
+  static __mmask32 first_32(Some some) noexcept {
+    return some.n >= 32 ? ~__mmask32{0} : (__mmask32{1} << static_cast<unsigned>(some.n)) - 1U;
+  }
+
+  // even and odd as bfloat16, nearest, ties to even; a NaN stays one and becomes quiet.
+  static __m512i narrowed(Floats even, Floats odd) noexcept {
+    const __m512i upper = _mm512_set1_epi32(kUpper);
+    constexpr int kFirstOrBothOthers = 0xF8;
+    return _mm512_ternarylogic_epi32(_mm512_srli_epi32(rounded(even), 16), rounded(odd), upper, kFirstOrBothOthers);
+  }
+
+ private:
+  static constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  static constexpr int kUpper = -0x10000;  // the upper half of a lane
+
+  static __mmask16 first_16(Some some) noexcept { return static_cast<__mmask16>(first_32(some)); }
+  static Floats twice(__m256 a) noexcept {
+    const __m512i lanes = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+    return _mm512_permutexvar_ps(lanes, _mm512_castps256_ps512(a));
+  }
+  static void widen(__m512i a, Floats& even, Floats& odd) noexcept {
+    even = _mm512_castsi512_ps(_mm512_slli_epi32(a, 16));
+    odd = _mm512_castsi512_ps(_mm512_and_si512(a, _mm512_set1_epi32(kUpper)));
+  }
+  // The bfloat16 in the upper half of each lane, anything in the lower half.
+  static __m512i rounded(Floats a) noexcept {
+    const __m512i bits = _mm512_castps_si512(a);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+    const __mmask16 numbers = _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q);
+    return _mm512_mask_add_epi32(quiet, numbers, _mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
+  }
+};
+
+}  // namespace

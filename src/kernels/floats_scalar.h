@@ -1,0 +1,110 @@
+// Two floats at a time, a pair, in plain C++: what every machine has.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/lanes.h"
+
+namespace {
+
+struct ScalarFloats {
+  struct Floats {
+    float lane[2];
+  };
+  using All = posenc::kernels::All;
+  using Some = posenc::kernels::Some;
+  static constexpr std::int64_t kLanes = 2;
+  static constexpr std::size_t kRegisters = 6;
+
+  static Floats all(float x) noexcept { return {{x, x}}; }
+  static Floats mul(Floats a, Floats b) noexcept { return {{a.lane[0] * b.lane[0], a.lane[1] * b.lane[1]}}; }
+  // In double the product is exact. The sum is rounded twice, which makes a difference in one of 2^28 cases or so.
+  static Floats fma(Floats a, Floats b, Floats c) noexcept {
+    return {{fused(a.lane[0], b.lane[0], c.lane[0]), fused(a.lane[1], b.lane[1], c.lane[1])}};
+  }
+  static Floats fms(Floats a, Floats b, Floats c) noexcept { return fma(a, b, {{-c.lane[0], -c.lane[1]}}); }
+  static Floats swap_pairs(Floats a) noexcept { return {{a.lane[1], a.lane[0]}}; }
+  static Floats negate_even(Floats a) noexcept { return {{-a.lane[0], a.lane[1]}}; }
+  static void deal(Floats low, Floats high, Floats& even, Floats& odd) noexcept {
+    even = {{low.lane[0], high.lane[0]}};
+    odd = {{low.lane[1], high.lane[1]}};
+  }
+
+  static Floats load(const float* p, All) noexcept { return {{p[0], p[1]}}; }
+  static Floats load(const float* p, Some some) noexcept {
+    return {{some.n > 0 ? p[0] : 0.0F, some.n > 1 ? p[1] : 0.0F}};
+  }
+  static void store(float* p, Floats a, All) noexcept { store(p, a, Some{2}); }
+  static void store(float* p, Floats a, Some some) noexcept {
+    for (std::int64_t i = 0; i < some.n; ++i) p[i] = a.lane[i];
+  }
+  template <class Count>
+  static Floats load_twice(const float* p, Count) noexcept {
+    return all(*p);
+  }
+
+  static Floats load_f16(const std::uint16_t* p, All) noexcept { return {{from_f16(p[0]), from_f16(p[1])}}; }
+  static Floats load_f16(const std::uint16_t* p, Some) noexcept { return {{from_f16(p[0]), 0.0F}}; }
+  static void store_f16(std::uint16_t* p, Floats a, All) noexcept { store_f16(p, a, Some{2}); }
+  static void store_f16(std::uint16_t* p, Floats a, Some some) noexcept {
+    for (std::int64_t i = 0; i < some.n; ++i) p[i] = to_f16(a.lane[i]);
+  }
+
+  static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, All) noexcept {
+    load_bf16(p, even, odd, Some{4});
+  }
+  static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, Some some) noexcept {
+    even = odd = all(0.0F);
+    for (std::int64_t i = 0; i < some.n; ++i)
+      (i % 2 == 0 ? even : odd).lane[i / 2] = from_bits(std::uint32_t{p[i]} << 16U);
+  }
+  static void store_bf16(std::uint16_t* p, Floats even, Floats odd, All) noexcept { store_bf16(p, even, odd, Some{4}); }
+  static void store_bf16(std::uint16_t* p, Floats even, Floats odd, Some some) noexcept {
+    for (std::int64_t i = 0; i < some.n; ++i) p[i] = to_bf16((i % 2 == 0 ? even : odd).lane[i / 2]);
+  }
+
+  static void fetch(const void*) noexcept {}
+
+ private:
+  static float fused(float a, float b, float c) noexcept {
+    return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c));
+  }
+  static std::uint32_t bits(float a) noexcept { return __builtin_bit_cast(std::uint32_t, a); }
+  static float from_bits(std::uint32_t a) noexcept { return __builtin_bit_cast(float, a); }
+
+  static constexpr std::uint32_t kQuiet = 0x400000;
+  static constexpr std::uint32_t kInfinity = 0x7F800000;
+
+  // A NaN stays one and becomes quiet.
+  static std::uint16_t to_bf16(float a) noexcept {
+    const std::uint32_t x = bits(a);
+    const bool is_nan = (x & 0x7FFFFFFFU) > kInfinity;
+    return static_cast<std::uint16_t>((is_nan ? x | kQuiet : x + 0x7FFFU + ((x >> 16U) & 1U)) >> 16U);
+  }
+
+  // binary16: 5 bits of exponent with bias 15, where binary32 has 127; 10 of mantissa, where it has 23.
+  static constexpr std::uint32_t kBias = (127U - 15U) << 23U;
+  static float from_f16(std::uint16_t a) noexcept {
+    const std::uint32_t sign = (a & 0x8000U) << 16U;
+    const std::uint32_t rest = a & 0x7FFFU;
+    if (rest > 0x7C00U) return from_bits(sign | kInfinity | kQuiet | (rest & 0x3FFU) << 13U);
+    if (rest == 0x7C00U) return from_bits(sign | kInfinity);
+    if (rest >= 0x400U) return from_bits(sign | ((rest << 13U) + kBias));
+    return from_bits(sign | bits(static_cast<float>(rest) * 0x1p-24F));
+  }
+  static std::uint16_t to_f16(float a) noexcept {
+    const std::uint32_t sign = (bits(a) >> 16U) & 0x8000U;
+    const std::uint32_t rest = bits(a) & 0x7FFFFFFFU;
+    std::uint32_t out = 0x7C00U;  // from 65520 on
+    if (rest > kInfinity) {
+      out = 0x7E00U | ((rest >> 13U) & 0x3FFU);
+    } else if (rest < 0x38800000U) {  // 2^-14: beside 1/2, a float's spacing is 2^-24, that of binary16 here
+      out = bits(from_bits(rest) + 0.5F) - bits(0.5F);
+    } else if (rest < 0x477FF000U) {
+      out = (rest + 0xFFFU + ((rest >> 13U) & 1U) - kBias) >> 13U;
+    }
+    return static_cast<std::uint16_t>(sign | out);
+  }
+};
+
+}  // namespace

@@ -1,0 +1,35 @@
+// How much of a register a load or a store covers: all of it, or the first n lanes. Two types, so that a loop is
+// written once and compiled for both.
+#pragma once
+
+#include <cstdint>
+
+namespace posenc::kernels {
+namespace {  // templates over these must not leave the object
+
+struct All {};
+struct Some {
+  std::int64_t n;
+};
+
+// k times as many lanes.
+template <std::int64_t k, class Count>
+Count scaled(Count count) noexcept {
+  if constexpr (requires { count.n; }) count.n *= k;
+  return count;
+}
+
+// The share of the first and of the second of two registers.
+template <class V, class Count>
+Count first_part(Count count) noexcept {
+  if constexpr (requires { count.n; }) count.n = count.n < V::kLanes ? count.n : V::kLanes;
+  return count;
+}
+template <class V, class Count>
+Count second_part(Count count) noexcept {
+  if constexpr (requires { count.n; }) count.n = count.n < V::kLanes ? 0 : count.n - V::kLanes;
+  return count;
+}
+
+}  // namespace
+}  // namespace posenc::kernels

@@ -1,0 +1,24 @@
+#include "plan/plan_size.h"
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+namespace posenc::plan {
+
+std::optional<FileError> beyond_size(const Plan& plan) {
+  std::int64_t pairs = 0;  // at most kMaxLayers x kMaxHeadDim for each of a few rotations and stacks
+  for (const Stack& stack : plan.stacks) {
+    for (const LayerPlan& layer : stack.layers) {
+      for (const Rotate& rotate : layer.rotate) pairs += rope(rotate).dim / 2;
+    }
+  }
+  if (pairs <= kMaxPairs) return {};
+  FileError error;
+  error.kind = ErrorKind::limit;
+  error.file = plan.source.name;
+  error.expected = fmt::format(FMT_COMPILE("at most {} pairs of channels that turn, in all layers"), kMaxPairs);
+  error.got = fmt::format(FMT_COMPILE("{}"), pairs);
+  return error;
+}
+
+}  // namespace posenc::plan

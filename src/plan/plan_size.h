@@ -1,0 +1,20 @@
+// How much a plan says of frequencies. A few bytes of a file ask for many: layers times channels, for each rotation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "posenc/error.h"
+#include "posenc/plan.h"
+
+namespace posenc::plan {
+
+// Pairs of channels that turn, in all rotations of all layers and stacks. to_json() writes about 30 bytes of each
+// (a double of 17 digits, its exponent, its axis): 4 MB. The largest real models have some ten thousand
+// (126 layers of 64 pairs, 62 of 128).
+inline constexpr std::int64_t kMaxPairs = std::int64_t{1} << 17;
+
+// ErrorKind::limit where there are more; the file is named, no place in it.
+std::optional<FileError> beyond_size(const Plan& plan);
+
+}  // namespace posenc::plan
