@@ -85,8 +85,9 @@ std::int64_t checked_bytes(std::string_view where, const ConstTensorView& tensor
 }
 
 void write_elements(OutputFile& out, const ConstTensorView& tensor) {
+  const std::int64_t elements = *element_count(shape_of(tensor));
+  if (elements == 0) return;
   if (std::endian::native == std::endian::little && is_dense(tensor)) {
-    const std::int64_t elements = *element_count(shape_of(tensor));
     return out.write(
         {static_cast<const char*>(tensor.data), static_cast<std::size_t>(elements * bytes_of(tensor.dtype))});
   }

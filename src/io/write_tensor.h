@@ -10,6 +10,7 @@ namespace posenc::io {
 
 // Throws Error, on behalf of `where`, for a view that cannot be written; gives its size in bytes.
 std::int64_t checked_bytes(std::string_view where, const ConstTensorView& tensor);
+// Of a view that is checked.
 void write_elements(OutputFile& out, const ConstTensorView& tensor);
 
 }  // namespace posenc::io

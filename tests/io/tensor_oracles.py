@@ -308,7 +308,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("echo", help="the program tensor_echo")
     parser.add_argument("format", choices=CHECKS)
-    parser.add_argument("--runs", type=int, default=150)
+    parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     arguments = parser.parse_args()
     modules_or_skip(NEEDS[arguments.format])
