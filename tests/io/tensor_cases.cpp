@@ -1,5 +1,6 @@
 #include "io/tensor_cases.h"
 
+#include "support/gguf_builder.h"
 #include "support/tensor_bytes.h"
 
 namespace posenc::test {
@@ -316,6 +317,53 @@ void add_llama2c(Cases& cases) {
   }
 }
 
+// ---- C: tensors of GGUF; the rest of its header is tests/hostile's ----
+
+TensorCase gguf(std::string id, const std::vector<GgufBuilder::Tensor>& tensors, std::optional<Kind> kind,
+                std::string fragment, std::string path = {}) {
+  return {.id = std::move(id),
+          .format = TensorFormat::gguf,
+          .make =
+              [tensors] {
+                GgufBuilder file;
+                for (const GgufBuilder::Tensor& tensor : tensors) file.tensor(tensor);
+                return file.bytes();
+              },
+          .kind = kind,
+          .fragment = std::move(fragment),
+          .path = std::move(path)};
+}
+
+void add_gguf(Cases& cases) {
+  constexpr std::uint64_t k2To32 = std::uint64_t{1} << 32U;
+  const GgufBuilder::Tensor good{.name = "a", .shape = {1}, .data = kFour};
+  cases.push_back(gguf("C21_twice", {good, good}, Kind::bad_tensor, "twice"));
+  cases.push_back(gguf("C21_nul_in_a_name", {{.name = std::string("a\0b", 3), .shape = {1}, .data = kFour}},
+                       Kind::bad_tensor, "control characters"));
+  cases.push_back(gguf("C21_no_name", {{.name = "", .shape = {1}, .data = kFour}}, {}, "tensor-name"));
+  cases.push_back(gguf("C22_scalar", {{.name = "a", .shape = {}, .data = kFour}}, {}, ""));
+  cases.push_back(gguf("C22_5_axes", {{.name = "a", .shape = {1, 1, 1, 1, 1}, .data = kFour}}, Kind::bad_tensor,
+                       "at most 4 dimensions", "a"));
+  cases.push_back(
+      gguf("C23_2_63", {{.name = "a", .shape = {k2To32 << 31U}, .data = kFour}}, Kind::out_of_range, "2^63 - 1", "a"));
+  cases.push_back(gguf("C23_empty", {{.name = "e", .shape = {3, 0}}, good}, {}, ""));
+  cases.push_back(gguf("C24_product_wraps", {{.name = "a", .shape = {k2To32, k2To32}}}, Kind::overflow, "2^63", "a"));
+  cases.push_back(gguf("C24_bytes_wrap", {{.name = "a", .shape = {k2To32 << 30U}}}, Kind::overflow, "2^63 bytes", "a"));
+  cases.push_back(gguf("C24_beyond_the_file", {{.name = "a", .shape = {1000}, .data = kFour}}, Kind::truncated,
+                       "the weights are not"));
+  cases.push_back(gguf("C25_block", {{.name = "a", .shape = {33}, .type = 8, .data = std::string(68, 'q')}},
+                       Kind::block_size, "multiple of 32", "a"));
+  cases.push_back(gguf("C26_removed_type", {{.name = "a", .shape = {32}, .type = 4, .data = kFour}}, {}, ""));
+  cases.push_back(gguf("C27_overlap", {good, {.name = "b", .shape = {1}, .offset = 0, .data = kFour}}, Kind::bad_offset,
+                       "where the one before ends", "b"));
+  cases.push_back(gguf("C27_gap", {good, {.name = "b", .shape = {1}, .offset = 64, .data = kFour}}, Kind::bad_offset,
+                       "where the one before ends", "b"));
+  cases.push_back(gguf("C27_unaligned",
+                       {{.name = "a", .shape = {1}, .type = 99, .data = kFour},
+                        {.name = "b", .shape = {1}, .offset = 33, .data = kFour}},
+                       Kind::bad_offset, "alignment", "b"));
+}
+
 }  // namespace
 
 std::vector<TensorCase> tensor_cases() {
@@ -327,6 +375,7 @@ std::vector<TensorCase> tensor_cases() {
   add_safetensors_entries(cases);
   add_safetensors_places(cases);
   add_llama2c(cases);
+  add_gguf(cases);
   return cases;
 }
 
