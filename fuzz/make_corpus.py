@@ -105,6 +105,62 @@ def hostile(suffix):
             yield case.bytes()
 
 
+# ---- files of tensors ----
+
+
+def npys():
+    def file(descr, shape, data, fortran=False, version=1):
+        header = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+        return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + data
+
+    for kind, size in [("|b1", 1), ("|i1", 1), ("|u1", 1), ("<i2", 2), ("<u2", 2), ("<f2", 2), ("<V2", 2), (">i4", 4),
+                       ("<f4", 4), (">f4", 4), ("<f8", 8), (">c8", 8), ("<c16", 16), ("|O", 8), ("<U1", 4)]:
+        yield file(kind, (2,), bytes(range(2 * size)))
+    yield file("<f4", (2, 3), bytes(24), fortran=True, version=2)
+    yield file("<f4", (), bytes(4), version=3)
+    yield file("<f4", (3, 0, 2), b"")
+    yield file("<f4", (1 << 32, 1 << 32), b"")
+
+
+def safetensors():
+    def file(header, size):
+        text = json.dumps(header, separators=(",", ":")).encode()
+        return struct.pack("<Q", len(text)) + text + bytes(range(size))
+
+    def entry(dtype, shape, begin, end):
+        return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+    yield file({}, 0)
+    yield file({"__metadata__": {"format": "pt"}, "a": entry("F32", [2, 1], 0, 8), "b": entry("BF16", [1], 8, 10)}, 10)
+    yield file({"b": entry("I8", [], 1, 2), "a": entry("BOOL", [1], 0, 1), "c": entry("F64", [0, 3], 2, 2)}, 2)
+    yield file({"a": entry("F4", [4], 0, 2), "b": entry("F6_E2M3", [4], 2, 5), "c": entry("NEW", [9], 5, 7)}, 7)
+    yield file({"a": entry("U8", [1 << 62, 4], 0, 4), "b": entry("C64", [1], 4, 12)}, 12)
+
+
+def llama2cs():
+    def numbers(dim, hidden, layers, heads, kv_heads, vocab, length):
+        kv = dim // heads * kv_heads
+        layer = 2 * dim + 2 * dim * dim + 2 * kv * dim + 3 * dim * hidden
+        return layers * layer + dim + abs(vocab) * dim * (2 if vocab < 0 else 1) + length * (dim // heads)
+
+    for sizes in [(2, 1, 1, 1, 1, 1, 1), (4, 3, 2, 2, 1, -2, 2)]:
+        yield struct.pack("<7i", *sizes) + bytes(4 * numbers(*sizes))
+    yield struct.pack("<7i", 288, 768, 6, 6, 6, 32000, 256)
+    for version in (1, 2):
+        yield b"24ka" + struct.pack("<8iB", version, 2, 1, 1, 1, 1, 1, 1, 1) + bytes(219 + 4 * 28)
+
+
+def gguf_tensors():
+    """One tensor of each type that is read, and of some that are not."""
+    yield from ggufs()
+    for order in "<>":
+        file = Gguf(order=order)
+        for kind, size in [(0, 4), (1, 2), (30, 2), (28, 8), (24, 1), (25, 2), (26, 4), (27, 8)]:
+            file.tensor(f"t{kind}", [2], kind, data=bytes(range(2 * size)) + bytes(32 - 2 * size))
+        yield file
+    yield Gguf().tensor("q8", [32, 2], 8, data=bytes(96)).tensor("new", [5], 77, data=bytes(32))
+
+
 def plans(writer):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([writer, folder], check=True)
@@ -130,6 +186,10 @@ def main():
     write(arguments.out / "json", [*JSON_TEXTS, *found, *spoiled])
     write(arguments.out / "config", [*found, *spoiled])
     write(arguments.out / "gguf", [*(file.bytes() for file in ggufs()), *hostile("gguf")])
+    write(arguments.out / "gguf_tensors", (file.bytes() for file in gguf_tensors()))
+    write(arguments.out / "npy", npys())
+    write(arguments.out / "safetensors", safetensors())
+    write(arguments.out / "llama2c", llama2cs())
     write(arguments.out / "plan_json", plans(arguments.plans))
 
 

@@ -67,7 +67,7 @@ enum class ErrorKind : std::uint8_t {
   count_too_large,      // announces more than could be there, or than a stated limit
   bad_key,              // a key that is empty, too long, or not clean text
   duplicate_key,        // a key stands twice
-  bad_type,             // a number that stands for no type
+  bad_type,             // a number or a name that stands for no type, or for one that is not read
   nested_array,         // an array of arrays
   bad_alignment,        // not a power of two, or too large
   bad_tensor,           // a tensor with too many dimensions, a bad name, or twice
@@ -78,6 +78,10 @@ enum class ErrorKind : std::uint8_t {
   bad_sections,         // sections of a rotation that do not fit it
   split,                // one part of several files, and not the one to read
   bad_plan,             // a plan's own JSON that contradicts itself
+  header_syntax,        // a header that is not of its format's grammar
+  trailing_bytes,       // something behind the last tensor
+  io_write,             // writing failed: no space, no permission
+  output_exists,        // something stands where a file is to be written
 };
 
 POSENC_API std::string_view name(ErrorKind kind) noexcept;
@@ -125,6 +129,7 @@ class [[nodiscard]] Result {
   }
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
   const T* operator->() const { return &value(); }
   T* operator->() { return &value(); }
 

@@ -15,6 +15,7 @@
 #include "posenc/export.h"
 #include "posenc/rope.h"
 #include "posenc/schemes.h"
+#include "posenc/warning.h"
 
 namespace posenc {
 
@@ -120,13 +121,6 @@ struct ValueSource {
   std::string where;
   std::string from;
   bool operator==(const ValueSource&) const = default;
-};
-
-struct Warning {
-  std::string code;  // stable, kebab case: "precedence"
-  std::string message;
-  std::vector<std::string> keys;  // JSON pointers into the file, or GGUF's keys and tensors
-  bool operator==(const Warning&) const = default;
 };
 
 struct Plan {

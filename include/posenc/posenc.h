@@ -13,5 +13,6 @@
 #include "posenc/rotate.h"        // turns q and k
 #include "posenc/schemes.h"       // the other schemes
 #include "posenc/tensor.h"        // views of tensors
+#include "posenc/tensor_file.h"   // .npy, safetensors, GGUF, llama2.c
 #include "posenc/version.h"
 #include "posenc/wavelength.h"  // what wavelengths say about length

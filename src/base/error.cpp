@@ -51,6 +51,10 @@ std::string_view name(ErrorKind kind) noexcept {
     case ErrorKind::bad_sections: return "bad_sections";
     case ErrorKind::split: return "split";
     case ErrorKind::bad_plan: return "bad_plan";
+    case ErrorKind::header_syntax: return "header_syntax";
+    case ErrorKind::trailing_bytes: return "trailing_bytes";
+    case ErrorKind::io_write: return "io_write";
+    case ErrorKind::output_exists: return "output_exists";
   }
   return "unknown";
 }

@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kMaxGgufTensors = 1'000'000;
 inline constexpr std::uint64_t kMaxGgufKeyBytes = 65535;          // the format's own
 inline constexpr std::uint64_t kMaxGgufTensorNameBytes = 65535;   // ggml's own is 63: longer ones get a note
 inline constexpr std::uint64_t kMaxGgufAlignment = 65536;         // bytes
-inline constexpr std::size_t kMaxGgufKept = 4096;                 // keys, and tensors
+inline constexpr std::size_t kMaxGgufKept = 4096;                 // keys, and tensors unless the caller says more
 inline constexpr std::uint64_t kMaxGgufKeptNumbers = 32768;       // of all kept arrays together
 inline constexpr std::uint64_t kMaxGgufKeptTextBytes = 1u << 16;  // of all kept texts together
 inline constexpr std::uint64_t kMaxGgufFactors = 8192;            // numbers of a tensor that is read
@@ -94,6 +94,7 @@ struct GgufKeep {
   // text of general.architecture and a dot; before it is known, all.
   std::function<bool(std::string_view key)> model_key;
   std::function<bool(std::string_view name)> tensor;
+  std::size_t most_tensors = kMaxGgufKept;
 };
 
 bool is_gguf(std::string_view first_bytes) noexcept;

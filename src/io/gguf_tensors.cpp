@@ -152,9 +152,10 @@ class TensorReader {
   }
 
   void keep(GgufTensor tensor) {
-    if (reading_.header.tensors.size() == kMaxGgufKept) {
+    const std::size_t most = reading_.keep.most_tensors;
+    if (reading_.header.tensors.size() == most) {
       return cursor_.fail(ErrorKind::limit, tensor.at, tensor.name,
-                          fmt::format(FMT_COMPILE("at most {} tensors of that kind"), kMaxGgufKept), "more");
+                          fmt::format(FMT_COMPILE("at most {} tensors of that kind"), most), "more");
     }
     reading_.header.tensors.push_back(std::move(tensor));
   }

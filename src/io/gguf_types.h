@@ -22,6 +22,12 @@ struct GgmlType {
 };
 inline constexpr std::uint32_t kGgmlF32 = 0;
 inline constexpr std::uint32_t kGgmlF16 = 1;
+inline constexpr std::uint32_t kGgmlI8 = 24;
+inline constexpr std::uint32_t kGgmlI16 = 25;
+inline constexpr std::uint32_t kGgmlI32 = 26;
+inline constexpr std::uint32_t kGgmlI64 = 27;
+inline constexpr std::uint32_t kGgmlF64 = 28;
+inline constexpr std::uint32_t kGgmlBf16 = 30;
 
 // Nothing for a number that is unknown here: types come and go.
 std::optional<GgmlType> ggml_type(std::uint32_t number) noexcept;

@@ -68,6 +68,7 @@ struct JsonDuplicate {
   std::string pointer;  // cut short where it is longer than any honest one
   std::int64_t first_line = 0;
   std::int64_t second_line = 0;
+  std::int64_t second_offset = 0;
 };
 
 class JsonDocument {

@@ -201,7 +201,8 @@ void TreeBuilder::list_duplicates() {
   };
   for (const auto& [first, second] : doubles_) {
     // Cut short: one long key around many duplicates would else make many long copies.
-    tree_.duplicates.push_back({tree_.pointer(second + 1, kMaxShownPointer), line_of(first), line_of(second)});
+    tree_.duplicates.push_back({tree_.pointer(second + 1, kMaxShownPointer), line_of(first), line_of(second),
+                                std::int64_t{tree_.nodes[second].offset}});
   }
 }
 

@@ -67,7 +67,7 @@ void JsonWriter::key(std::string_view name) {
   require(!after_key_, "key", "follow a value", "after another key");
   separate(open_.back());
   quote(name);
-  out_ += ": ";
+  out_ += open_.back().layout == JsonLayout::compact ? ":" : ": ";
   after_key_ = true;
 }
 
@@ -87,7 +87,7 @@ void JsonWriter::open(char bracket, JsonLayout layout) {
   before_value();
   const JsonLayout outer = open_.empty() ? root_layout_ : open_.back().layout;
   out_ += bracket;
-  open_.push_back({bracket, outer == JsonLayout::line ? outer : layout, true});
+  open_.push_back({bracket, outer == JsonLayout::lines ? layout : outer, true});
 }
 
 void JsonWriter::close(char bracket) {

@@ -23,9 +23,9 @@
 
 namespace posenc::io {
 
-// How the members of an array or an object stand: one below the other, or all on one line. What is nested inside a line
-// stands on that line too.
-enum class JsonLayout : std::uint8_t { lines, line };
+// How the members of an array or an object stand: one below the other, all on one line, or without any spaces. What is
+// nested inside a line, or inside compact text, stands there too.
+enum class JsonLayout : std::uint8_t { lines, line, compact };
 
 class JsonWriter {
  public:

@@ -66,6 +66,12 @@ Result<RegularFile> RegularFile::open(const std::filesystem::path& path) {
   return opened;
 }
 
+Result<std::int64_t> RegularFile::size_now() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) == 0) return std::int64_t{status.st_size};
+  return failure(name_, ErrorKind::io_read, "to learn its size", errno_text(errno));
+}
+
 std::ptrdiff_t RegularFile::read(char* to, std::size_t count) const { return ::read(descriptor_, to, count); }
 
 std::ptrdiff_t RegularFile::read_at(std::uint64_t offset, char* to, std::size_t count) const {

@@ -20,6 +20,8 @@ class RegularFile {
 
   const std::string& name() const noexcept { return name_; }
   std::int64_t size() const noexcept { return size_; }  // when it was opened; 0 where the file system does not know
+  Result<std::int64_t> size_now() const;
+  int descriptor() const noexcept { return descriptor_; }
   // As read(2) and pread(2).
   std::ptrdiff_t read(char* to, std::size_t count) const;
   std::ptrdiff_t read_at(std::uint64_t offset, char* to, std::size_t count) const;

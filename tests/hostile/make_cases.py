@@ -22,8 +22,9 @@ COLUMNS = ("case", "reader", "file", "kind", "line", "column", "offset", "path",
 # How many ids each letter has. A files, B JSON and configs, C GGUF, D safetensors, E .npy, F llama2.c, G parameters,
 # H shapes, I positions, J concurrency, K command line, L bindings.
 IDS = {"A": 20, "B": 32, "C": 28, "D": 18, "E": 14, "F": 10, "G": 22, "H": 20, "I": 18, "J": 14, "K": 16, "L": 18}
-# Kinds of errors that need a file system, or a plan's own JSON.
-KINDS_ELSEWHERE = {"io_open", "io_read", "not_regular_file", "bad_path", "bad_plan"}
+# Kinds of errors that need a file system, a plan's own JSON, or a file of tensors (tests/io/tensor_cases.cpp).
+KINDS_ELSEWHERE = {"io_open", "io_read", "not_regular_file", "bad_path", "io_write", "output_exists", "bad_plan",
+                   "header_syntax", "trailing_bytes"}
 
 
 def entries():

@@ -73,6 +73,20 @@ TEST(JsonWriter, RootLayoutHoldsForAll) {
   EXPECT_EQ(json.take(), "[[1, 2]]");
 }
 
+TEST(JsonWriter, CompactHasNoSpaces) {
+  JsonWriter json(JsonLayout::compact);
+  json.begin_object();
+  json.key("a");
+  json.numbers(std::span<const double>(std::array{1.0, 2.0}));
+  json.key("b");
+  json.begin_object();
+  json.member("c d", "e f");
+  json.null_member("g");
+  json.end_object();
+  json.end_object();
+  EXPECT_EQ(json.take(), R"({"a":[1,2],"b":{"c d":"e f","g":null}})");
+}
+
 TEST(JsonWriter, IntegersAreWhole) {
   EXPECT_EQ(written(std::numeric_limits<std::int64_t>::min()), "-9223372036854775808");
   EXPECT_EQ(written(std::numeric_limits<std::uint64_t>::max()), "18446744073709551615");

@@ -24,7 +24,7 @@ IDS = {
         gguf("half_a_download", gguf_llama().tensor("t", [1 << 20], data=b""),
              "truncated", "the header is whole, the weights are not", at="data")],
     "A8": ["truncated between open and read", Elsewhere(READ_ALL, "AFileThatShrinksIsAnError")],
-    "A9": ["a mapped file shrinks", NotYet("nothing is mapped; reading is the default for this reason")],
+    "A9": ["a mapped file shrinks", Elsewhere("tests/io/tensor_file_test.cpp", "A9AFileThatShrankIsNotMapped")],
     "A10": ["replaced while read", Elsewhere(FILES, "A10_ReplacedWhileRead")],
     "A11": ["sparse file of 8 TiB", Elsewhere(FILES, "A11_SparseGiant"), Elsewhere(GGUF_FILES, "A11ASparseFile")],
     "A12": ["EINTR, short counts", Elsewhere(READ_ALL, "ShortReadsAndInterruptionsAreRetried")],
@@ -51,6 +51,6 @@ IDS = {
         config("pickle_4", b"\x80\4\x95", "wrong_format", "pickle"),
         config("xz", b"\xfd7zXZ\0", "wrong_format", "xz"),
         config("zstd", b"\x28\xb5\x2f\xfd", "wrong_format", "Zstandard")],
-    "A19": ["output is the input", NotYet("no command writes a file")],
-    "A20": ["disk full", NotYet("no command writes a file; a full standard output is K7")],
+    "A19": ["output is the input", Elsewhere("tests/io/write_tensor_test.cpp", "A19WhatStandsThereIsReplacedOnlyWhenAskedFor")],
+    "A20": ["disk full", Elsewhere("tests/io/write_tensor_test.cpp", "A20AFullDiskLeavesWhatWasThere")],
 }

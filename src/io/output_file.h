@@ -1,0 +1,49 @@
+// Writes a file so that its name never stands for half of it: all bytes go to a file beside it, are forced to the disk,
+// and only then get the name.
+//
+//   OutputFile out(path, replace);
+//   out.write(header); out.write(data);
+//   return out.publish();
+//
+// The first failure sticks; publish() gives it. What is not published is removed with the object. (A process that is
+// killed leaves a file .posenc-PROCESS-NUMBER.tmp.)
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "posenc/error.h"
+
+namespace posenc::io {
+
+class OutputFile {
+ public:
+  // Without `replace` nothing may stand at `path`; with it, a regular file may.
+  OutputFile(const std::filesystem::path& path, bool replace);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  void write(std::string_view bytes);
+  // Gives the bytes written.
+  Result<std::int64_t> publish();
+
+ private:
+  void check_target();
+  void open_temporary();
+  void take_name();
+  void fail(ErrorKind kind, std::string expected, std::string got);
+
+  std::string path_;
+  std::string folder_;
+  std::string temporary_;  // empty: there is none
+  int descriptor_ = -1;
+  bool replace_;
+  std::int64_t written_ = 0;
+  std::optional<FileError> error_;
+};
+
+}  // namespace posenc::io

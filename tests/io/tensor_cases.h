@@ -1,0 +1,27 @@
+// Hostile files of tensors: D, E and F of the checklist, and the tensors of C and A.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "posenc/tensor_file.h"
+
+namespace posenc::test {
+
+struct TensorCase {
+  std::string id;
+  TensorFormat format;
+  std::function<std::string()> make;
+  std::optional<ErrorKind> kind;  // nothing: accepted
+  std::string fragment;           // of the message; of an accepted file: the code of its warning, or empty
+  std::string path{};             // the tensor or the key that is named
+  std::int64_t offset = -1;       // -1: not asked for
+  bool raw16_is_bf16 = false;
+};
+
+std::vector<TensorCase> tensor_cases();
+
+}  // namespace posenc::test

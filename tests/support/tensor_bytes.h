@@ -1,0 +1,52 @@
+// Files of tensors, byte by byte, for tests that need good ones, odd ones and lies.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace posenc::test {
+
+inline std::string little(std::uint64_t number, int bytes) {
+  std::string out;
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(number >> (8 * i));
+  return out;
+}
+
+inline std::string npy_bytes(std::string_view header, std::string_view data = {}, int major = 1) {
+  std::string out = "\x93NUMPY" + little(static_cast<std::uint64_t>(major), 2);
+  return out.append(little(header.size(), major == 1 ? 2 : 4)).append(header).append(data);
+}
+
+// What NumPy writes before the padding.
+inline std::string npy_dict(std::string_view descr, std::string_view shape, std::string_view fortran = "False") {
+  return "{'descr': '" + std::string(descr) + "', 'fortran_order': " + std::string(fortran) +
+         ", 'shape': " + std::string(shape) + ", }\n";
+}
+
+inline std::string safetensors_bytes(std::string_view header, std::string_view data = {}) {
+  return little(header.size(), 8).append(header).append(data);
+}
+
+// "name": {...}
+inline std::string safetensors_entry(std::string_view name, std::string_view dtype, std::string_view shape,
+                                     std::string_view offsets) {
+  std::string out = "\"" + std::string(name) + "\":{\"dtype\":\"" + std::string(dtype) + "\",\"shape\":";
+  return out.append(shape).append(",\"data_offsets\":").append(offsets).append("}");
+}
+
+// dim, hidden_dim, layers, heads, kv_heads, vocab, length.
+inline std::string llama2c_header(const std::array<std::int64_t, 7>& sizes) {
+  std::string out;
+  for (const std::int64_t size : sizes) out += little(static_cast<std::uint64_t>(size), 4);
+  return out;
+}
+
+inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+}  // namespace posenc::test
