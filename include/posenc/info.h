@@ -13,7 +13,7 @@
 
 namespace posenc {
 
-enum class Isa : std::uint8_t { automatic, scalar, avx2, avx512, avx512_bf16, neon };
+enum class Isa : std::uint8_t { automatic, scalar, avx2, avx512, neon };
 
 POSENC_API std::string_view name(Isa isa) noexcept;
 

@@ -48,7 +48,6 @@ std::string_view name(Isa isa) noexcept {
     case Isa::scalar: return "scalar";
     case Isa::avx2: return "avx2";
     case Isa::avx512: return "avx512";
-    case Isa::avx512_bf16: return "avx512_bf16";
     case Isa::neon: return "neon";
   }
   return "unknown";

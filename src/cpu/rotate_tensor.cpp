@@ -35,22 +35,23 @@ void TensorRotation::turn_tensor(const HeadsView& x, std::int64_t s, std::int64_
     const std::int64_t elements = row / call_.rows * strides.batch + row % call_.rows * strides.row;
     return (elements + layout_.first_channel) * x.element_bytes;
   };
-  kernels::RotateRows rows;  // member by member: GCC clears an aggregate of this size first, which takes 10 ns
-  rows.element = x.element;
-  rows.rows = count;
-  rows.heads = x.heads;
-  rows.pairs = layout_.pairs();
-  rows.partner = layout_.pairing == Pairing::half ? layout_.pairs() : 0;
-  rows.cos = angles.cos;
-  rows.sin_offset = angles.sin_offset;
-  rows.cos_scale = angles.cos_scale;
-  rows.sin_scale = angles.sin_scale;
-  rows.from = moved(x.from, start(x.from_strides));
-  rows.from_row = x.from_strides.row;
-  rows.from_head = x.from_strides.head;
-  rows.to = moved(x.to, start(x.to_strides));
-  rows.to_row = x.to_strides.row;
-  rows.to_head = x.to_strides.head;
+  const kernels::RotateRows rows{
+      .element = x.element,
+      .rows = count,
+      .heads = x.heads,
+      .pairs = layout_.pairs(),
+      .partner = layout_.pairing == Pairing::half ? layout_.pairs() : 0,
+      .cos = angles.cos,
+      .sin_offset = angles.sin_offset,
+      .cos_scale = angles.cos_scale,
+      .sin_scale = angles.sin_scale,
+      .from = moved(x.from, start(x.from_strides)),
+      .from_row = x.from_strides.row,
+      .from_head = x.from_strides.head,
+      .to = moved(x.to, start(x.to_strides)),
+      .to_row = x.to_strides.row,
+      .to_head = x.to_strides.head,
+  };
   if (x.block_size > 0) {
     turn_pages(x, s, first, rows);
   } else {
