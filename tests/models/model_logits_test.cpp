@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct Published {
   // halves at once, and its frequency is base^0.
   bool sees_pairing_and_base;
 };
+
+void PrintTo(const Published& published, std::ostream* out) { *out << published.name; }
 
 class ModelLogits : public testing::TestWithParam<Published> {
  protected:

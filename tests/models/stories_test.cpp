@@ -1,12 +1,13 @@
 // stories260K of llama2.c: five layers, trained; greedy decoding tells the published story, 256 tokens of it.
 //
-// The checkpoint keeps Meta's order of channels, interleaved. Its header is not a config: the plan comes from the
-// config.json that says the same, read as a Llama, with the pairing of Meta's order put in.
+// The checkpoint keeps Meta's order of channels, interleaved. Its header is not a config: the plan comes from
+// the config.json that says the same, read as a Llama's, and Meta's pairing is put in.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -25,13 +26,24 @@ constexpr const char* kFolder = "weights/llama2c";
 constexpr std::int64_t kBegin = 1;    // the token before a text and after it
 constexpr std::int64_t kSteps = 256;  // llama2.c's run stops there
 
-constexpr std::string_view kConfig = R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 172,
-  "num_hidden_layers": 5, "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 512,
-  "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "rope_scaling": null})";
-
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The config.json that says what the header says: dim, hidden_dim, layers, heads, kv_heads, vocab, length, all int32.
+// Epsilon and base are llama2.c's constants.
+std::string config_of(const std::filesystem::path& checkpoint) {
+  std::int32_t sizes[7] = {};
+  const std::string file = text_of(checkpoint);
+  EXPECT_GT(file.size(), sizeof sizes);
+  std::memcpy(sizes, file.data(), std::min(file.size(), sizeof sizes));
+  constexpr const char* kKeys[7] = {
+      "hidden_size",         "intermediate_size", "num_hidden_layers",      "num_attention_heads",
+      "num_key_value_heads", "vocab_size",        "max_position_embeddings"};
+  std::string config = R"({"model_type": "llama", "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "rope_scaling": null)";
+  for (std::size_t i = 0; i < 7; ++i) config += ", \"" + std::string(kKeys[i]) + "\": " + std::to_string(sizes[i]);
+  return config + "}";
 }
 
 // Meta's names to Hugging Face's.
@@ -49,9 +61,11 @@ std::string renamed(std::string name) {
 }
 
 Model stories() {
-  Model model{.plan = known_plan(read_plan(std::as_bytes(std::span(kConfig)), "stories260K"))};
+  const std::filesystem::path checkpoint = test_data() / kFolder / "stories260K.bin";
+  const std::string config = config_of(checkpoint);
+  Model model{.plan = known_plan(read_plan(std::as_bytes(std::span(config)), "stories260K"))};
   for_each_rope(model.plan, [](Rope& rope) { rope.pairing = Pairing::interleaved; });
-  for (auto& [name, weight] : read_weights(test_data() / kFolder / "stories260K.bin")) {
+  for (auto& [name, weight] : read_weights(checkpoint)) {
     model.weights[renamed(name)] = weight;
   }
   model.weights["lm_head"] = model.weights["embed_tokens"];
