@@ -20,7 +20,7 @@ constexpr const char* kKeras = "golden/rope_apply/keras_hub_rotary_embedding_tes
 constexpr const char* kTorchtune = "golden/rope_apply/torchtune_summary_statistics.json";
 constexpr const char* kStories = "golden/llama2c/stories260K_freq_cis.json";
 
-// x [tokens, heads, head_dim] at a position, against `expected`, printed with so many decimals or as full floats.
+// x [heads, head_dim] of a token at `position`, against `expected`; `printed` is what was lost in print.
 void expect_turned(const Rope& rope, std::int64_t position, const std::vector<double>& x,
                    const std::vector<double>& expected, double printed, ErrorRatio& ratio) {
   ASSERT_EQ(x.size(), expected.size());
