@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <numbers>
 #include <string>
@@ -138,6 +139,39 @@ inline constexpr double kAngleAbsolute = 6e-8;
 // Two correct f32 roundings of one real number by different routes: the kernel within kAngleMethodUlp, the model within
 // 1/2. They are neighbours at most.
 inline constexpr double kFloat32ModelUlp = 1.0;
+
+// A channel turned in float by somebody else, from x, cos and sin that are themselves `printed` away from what he had,
+// against ours: |d(x c - y s)| <= printed (|c| + |s| + |x| + |y|), and what came out is printed too. Two products and a
+// sum of at most twice a product are rounded there, and here again: 2 (1 + 1 + 2).
+inline double published_rotation_bound(double largest_x, double largest_cos_sin, double printed) {
+  return printed * (2 * largest_cos_sin + 2 * largest_x + 1) + 8 * largest_x * largest_cos_sin * kFloatRounding;
+}
+
+// cos and sin that torch made in float of position * inv_freq, against ours, by the same steps: the frequencies differ
+// by float_frequency_bound, the product is rounded on both sides, and cos or sin within 1 ulp there, half here.
+inline double float_cos_sin_bound(const Rope& rope, double angle) {
+  return angle * (float_frequency_bound(rope) + 2 * kFloatRounding) + 1.5 * 2 * kFloatRounding;
+}
+
+// torch's sum of a table of cos and sin [n, pairs] in float, by halves, against the sum of ours in double: log2 of the
+// count roundings, each of at most the sum of magnitudes; and what the frequencies' relative error e does. Over
+// t < n, |sum of t exp(i f t)| <= n / sin(f/2) by partial summation, so that a pair's cos and sin move by at most
+// sqrt 2 (e f) n / sin(f/2) <= sqrt 2 pi n e, for f <= pi. The products' roundings go both ways and are left out.
+inline double table_sum_bound(const Rope& rope, double n, double sum_of_magnitudes) {
+  const double values = n * static_cast<double>(rope.dim);
+  return std::ceil(std::log2(values)) * sum_of_magnitudes * kFloatRounding +
+         static_cast<double>(rope.dim / 2) * std::sqrt(2.0) * std::numbers::pi * n * float_frequency_bound(rope);
+}
+
+// ---- Published models ----
+
+// Logits that somebody published against a forward pass in double, as the root mean square over all of them. Both runs
+// round, in ways that are known, in an order that is not: the publisher's roundings are one more draw of those that a
+// Decoder makes at random (models/decoder.h). The mean square of logits that hang on k roundings of about equal weight
+// goes as chi^2_k / k; each of these models has hundreds, and were only 10 of them felt, more than 4 times the expected
+// square would come once in 10^5. Hence twice the root; 16 draws give that to 6 percent in the same case.
+inline constexpr double kLogitsOverRoundings = 2;
+inline constexpr std::uint64_t kLogitDraws = 16;
 
 // The largest observed / bound of a suite.
 class ErrorRatio {

@@ -1,0 +1,147 @@
+// stories260K of llama2.c: five layers, trained; greedy decoding tells the published story, 256 tokens of it.
+//
+// The checkpoint keeps Meta's order of channels, interleaved. Its header is not a config: the plan comes from
+// the config.json that says the same, read as a Llama's, and Meta's pairing is put in.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/model_files.h"
+#include "support/every_isa.h"
+
+namespace posenc::test {
+namespace {
+
+constexpr const char* kFolder = "weights/llama2c";
+constexpr std::int64_t kBegin = 1;    // the token before a text and after it
+constexpr std::int64_t kSteps = 256;  // llama2.c's run stops there
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The config.json that says what the header says: dim, hidden_dim, layers, heads, kv_heads, vocab, length, all int32.
+// Epsilon and base are llama2.c's constants.
+std::string config_of(const std::filesystem::path& checkpoint) {
+  std::int32_t sizes[7] = {};
+  const std::string file = text_of(checkpoint);
+  EXPECT_GT(file.size(), sizeof sizes);
+  std::memcpy(sizes, file.data(), std::min(file.size(), sizeof sizes));
+  constexpr const char* kKeys[7] = {
+      "hidden_size",         "intermediate_size", "num_hidden_layers",      "num_attention_heads",
+      "num_key_value_heads", "vocab_size",        "max_position_embeddings"};
+  std::string config = R"({"model_type": "llama", "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "rope_scaling": null)";
+  for (std::size_t i = 0; i < 7; ++i) config += ", \"" + std::string(kKeys[i]) + "\": " + std::to_string(sizes[i]);
+  return config + "}";
+}
+
+// Meta's names to Hugging Face's.
+std::string renamed(std::string name) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"tok_embeddings", "embed_tokens"},       {"attention_norm", "input_layernorm"},
+      {"ffn_norm", "post_attention_layernorm"}, {"attention.wq", "self_attn.q_proj"},
+      {"attention.wk", "self_attn.k_proj"},     {"attention.wv", "self_attn.v_proj"},
+      {"attention.wo", "self_attn.o_proj"},     {"feed_forward.w1", "mlp.gate_proj"},
+      {"feed_forward.w2", "mlp.down_proj"},     {"feed_forward.w3", "mlp.up_proj"}};
+  for (const auto& [meta, hugging_face] : kNames) {
+    if (const auto at = name.find(meta); at != std::string::npos) return name.replace(at, meta.size(), hugging_face);
+  }
+  return name;
+}
+
+Model stories() {
+  const std::filesystem::path checkpoint = test_data() / kFolder / "stories260K.bin";
+  const std::string config = config_of(checkpoint);
+  Model model{.plan = known_plan(read_plan(std::as_bytes(std::span(config)), "stories260K"))};
+  for_each_rope(model.plan, [](Rope& rope) { rope.pairing = Pairing::interleaved; });
+  for (auto& [name, weight] : read_weights(checkpoint)) {
+    model.weights[renamed(name)] = weight;
+  }
+  model.weights["lm_head"] = model.weights["embed_tokens"];
+  return model;
+}
+
+// A tokenizer of llama2.c: the longest piece, int32; then for each token its score, f32, its length, int32, its bytes.
+// A token that stands for one byte is written as "<0x0A>".
+std::vector<std::string> pieces() {
+  const std::string file = text_of(test_data() / kFolder / "tok512.bin");
+  std::vector<std::string> pieces;
+  for (std::size_t at = 4; at + 8 <= file.size();) {
+    std::int32_t length = 0;
+    std::memcpy(&length, &file[at + 4], sizeof length);
+    std::string piece = file.substr(at + 8, static_cast<std::size_t>(length));
+    if (piece.size() == 6 && piece.starts_with("<0x")) {
+      piece = std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
+    }
+    pieces.push_back(std::move(piece));
+    at += 8 + static_cast<std::size_t>(length);
+  }
+  return pieces;
+}
+
+// The first block of the page that holds a command with temperature 0 and what it printed.
+std::string published_story() {
+  const std::string page = text_of(test_data() / kFolder / "stories260K.md");
+  const std::size_t begin = page.find('\n', page.find("-t 0.0\n")) + 1;
+  return page.substr(begin, page.find("\n```", begin) - begin);
+}
+
+// Tells on, greedily, for as long as the text is that of `story`; llama2.c drops the space that begins a text.
+std::string told(const Model& model, const Rotation& rotation, const std::string& story) {
+  Decoder decoder(model, rotation);
+  const std::vector<std::string> words = pieces();
+  std::string text;
+  std::int64_t token = kBegin;
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    const Numbers logits = decoder.logits(std::span(&token, 1));
+    const bool first = token == kBegin;
+    token = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    if (token == kBegin) break;
+    const std::string& word = words.at(static_cast<std::size_t>(token));
+    text += first && word.starts_with(' ') ? word.substr(1) : word;
+    if (!story.starts_with(text)) break;
+  }
+  return text;
+}
+
+TEST(Stories, AreToldOnEveryInstructionSet) {
+  POSENC_NEED_DATA(kFolder);
+  const Model model = stories();
+  const std::string story = published_story();
+  ASSERT_GT(story.size(), 500U);
+  for (const Isa isa : every_isa("stories260K")) EXPECT_EQ(told(model, by(isa), story), story) << name(isa);
+  EXPECT_EQ(told(model, by(kReference), story), story);
+}
+
+TEST(Stories, AreToldFromAnyPosition) {
+  POSENC_NEED_DATA(kFolder);
+  const std::string story = published_story();
+  EXPECT_EQ(told(stories(), by(Isa::automatic, {.queries = 100000, .keys = 100000}), story), story);
+}
+
+TEST(Stories, GoAstrayWithAWrongRotation) {
+  POSENC_NEED_DATA(kFolder);
+  const std::string story = published_story();
+  const Model model = stories();
+  Model swapped = model;
+  swapped.plan = with_pairing_swapped(model.plan);
+  Model doubled = model;
+  doubled.plan = with_base_doubled(model.plan);
+  EXPECT_NE(told(swapped, by(Isa::automatic), story), story);
+  EXPECT_NE(told(doubled, by(Isa::automatic), story), story);
+  EXPECT_NE(told(model, by(Isa::automatic, {.keys = 1}), story), story);
+}
+
+}  // namespace
+}  // namespace posenc::test
