@@ -20,6 +20,8 @@ namespace posenc::plan {
 namespace {
 
 // ---- names ----
+// chatglm-6b, the first GLM: two coordinates for a token, of which half a head each turns by.
+constexpr std::string_view kChatglmUndecided[] = {"position_encoding_2d"};
 constexpr std::string_view kChatglm[] = {"chatglm"}, kChatglmClass[] = {"ChatGLM"};
 constexpr std::string_view kQwen[] = {"qwen"}, kQwenClass[] = {"QWen"};
 constexpr std::string_view kExaone[] = {"exaone"}, kExaoneClass[] = {"Exaone"};
@@ -62,7 +64,7 @@ constexpr Pairing kInterleaved = Pairing::interleaved;
 constexpr Family kFamilies[] = {
     {.name = "chatglm", .model_types = kChatglm, .class_stems = kChatglmClass, .pairing = kInterleaved,
      .own_names = kChatglmNames, .kv_heads = KvHeads::given_where_grouped, .width = Width::half_head,
-     .base = BaseRule::ratio, .scales = false, .misleading_keys = kNoDictionaries},
+     .base = BaseRule::ratio, .scales = false, .misleading_keys = kNoDictionaries, .undecided_keys = kChatglmUndecided},
     {.name = "qwen", .model_types = kQwen, .class_stems = kQwenClass, .pairing = kHalf, .own_names = kQwenNames,
      .width = Width::partial_factor, .scales = false, .qwen_ntk = true, .query_scaling = QueryScaling::logn,
      .misleading_keys = kQwenMisleads},

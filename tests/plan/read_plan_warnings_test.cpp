@@ -116,6 +116,17 @@ TEST(ReadPlanWarnings, chatglm_of_another_layout_is_unknown) {
   EXPECT_EQ(codes(plan), std::vector<std::string>{"undecided"});
 }
 
+// chatglm-6b's two coordinates; 0 and false mean the later models' one.
+TEST(ReadPlanWarnings, chatglm_of_two_coordinates_is_unknown) {
+  const auto with_2d = [](const char* value) {
+    const std::string key = std::string(R"("position_encoding_2d": )") + value;
+    return plan_of(with(family_config("chatglm"), R"("original_rope": true)", key + R"(, "original_rope": true)"));
+  };
+  EXPECT_FALSE(with_2d("true").known);
+  EXPECT_EQ(codes(with_2d("true")), std::vector<std::string>{"undecided"});
+  EXPECT_TRUE(with_2d("false").known);
+}
+
 TEST(ReadPlanWarnings, zero_betas_are_the_rules_own) {
   const Plan plan = plan_of(
       with(family_config("llama yarn"), R"("beta_fast": 16, "beta_slow": 2)", R"("beta_fast": 0, "beta_slow": null)"));
