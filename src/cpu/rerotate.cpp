@@ -62,7 +62,7 @@ void rerotate(const RerotateArgs& args) {
   if (cpu::table_of(from, 0).layout() != cpu::table_of(to, 0).layout()) {
     throw Error(kWhere, {"to_table", "turn the same channels as from_table", "of another layout"});
   }
-  if (call.batch * call.rows == 0) return;
+  if (call.nothing()) return;
 
   const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
   const cpu::TensorRotation tensors(to, call, kernels);
