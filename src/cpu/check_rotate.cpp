@@ -235,10 +235,18 @@ class Check {
   template <typename Position>
   void check_position(const Served& range, Position position, std::int64_t index) const {
     const auto x = static_cast<double>(position);
-    if (x >= range.first && x <= range.last && (!range.whole || x == std::floor(x))) return;
+    constexpr bool kMayBeFraction = std::is_floating_point_v<Position>;
+    if (x >= range.first && x <= range.last) {
+      if constexpr (kMayBeFraction) {
+        if (!range.whole || x == std::floor(x)) return;
+      } else {
+        if (static_cast<Position>(x) == position) return;  // 2^53 + 1 is 2^53 as a double
+      }
+    }
+    if (range.last < range.first) refuse(fmt::format("{}table", side_), "hold a position", "empty");
     refuse(index < 0 ? fmt::format("{}positions", side_) : fmt::format("{}positions[{}]", side_, index),
-           fmt::format("{} from {} to {}, which its table serves,", range.whole ? "be whole and lie" : "lie",
-                       range.first, range.last),
+           fmt::format("{}lie from {} to {}, which its table serves,",
+                       kMayBeFraction && range.whole ? "be whole and " : "", range.first, range.last),
            fmt::to_string(position));
   }
 
