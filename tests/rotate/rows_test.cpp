@@ -1,5 +1,6 @@
 // What a row becomes depends on the row, its angles and the instruction set alone: bits, not bounds.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <random>
 #include <string>
@@ -124,6 +125,28 @@ TEST(RotateRows, AreTheSameInEveryLayoutAndBesideOtherTensors) {
     }
   }
   suite.expect_ran();
+}
+
+// Rows further apart than 2^31 elements, in memory of which a few pages exist.
+TEST(RotateRows, AreTheSameFarApart) {
+  std::mt19937_64 random(kSeed + 4);
+  const Rope rope{.pairing = Pairing::half, .head_dim = 16, .dim = 16};
+  const RotaryTable table = make_table(rope, {.count = 100});
+  constexpr std::int64_t kStride = (std::int64_t{1} << 31U) + 48;
+  constexpr std::size_t kBytes = (2 * kStride + 32) * sizeof(std::uint16_t);
+  void* const reserved =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) GTEST_SKIP() << "the machine does not reserve " << kBytes << " bytes";
+  Heads near(laid_out(Layout::thd, DType::bf16, {1, 3, 2, 16}), random);
+  TensorView far = near.view();
+  far.data = reserved;
+  far.strides[0] = kStride;
+  const std::vector<std::uint32_t> bits = bits_of(near.view());
+  for_elements(far, [&](std::int64_t offset, std::size_t i) { set_bits(far, offset, bits[i]); });
+  rotate({.q = far, .positions = PositionRange{5}, .table = &table});
+  rotate({.q = near.view(), .positions = PositionRange{5}, .table = &table});
+  EXPECT_EQ(bits_of(far), bits_of(near.view()));
+  munmap(reserved, kBytes);
 }
 
 // A head that is read for all heads: its stride is 0.
