@@ -36,6 +36,15 @@ RotateArgs side(const RerotateArgs& args, const RotaryTable* table, std::span<co
           .isa = args.isa};
 }
 
+// A norm after the rotation has taken the attention factor away again: there is none to change.
+bool keeps_factors(const LayerPlan& layer, const RotateArgs& from, const RotateArgs& to, std::int64_t sequences) {
+  if (!layer.qk_norm || layer.qk_norm->order == QkNorm::Order::before) return true;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    if (cpu::table_of(from, s).attention_factor() != cpu::table_of(to, s).attention_factor()) return false;
+  }
+  return true;
+}
+
 void combine(const float* from, const float* to, std::int64_t pairs, double scale, float* out) {
   for (std::int64_t p = 0; p < pairs; ++p) {
     const double from_cos = from[p];
@@ -61,6 +70,10 @@ void rerotate(const RerotateArgs& args) {
   const cpu::RotateCall call = cpu::check_rotate(kWhere, to, "to_");
   if (cpu::table_of(from, 0).layout() != cpu::table_of(to, 0).layout()) {
     throw Error(kWhere, {"to_table", "turn the same channels as from_table", "of another layout"});
+  }
+  if (args.layer != nullptr && !keeps_factors(*args.layer, from, to, call.sequences)) {
+    throw Error(kWhere, {"to_table", "have the attention factor of from_table, since a norm follows the rotation,",
+                         "of another"});
   }
   if (call.nothing()) return;
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "plan/gguf_reading.h"
 #include "plan/plan_reading.h"
 #include "posenc/rotate.h"
 
@@ -16,7 +17,9 @@ constexpr const char* kStill = "keys are not rotated";
 
 TEST(RerotationObstacle, IsNoneWithoutANormOrWithOneBeforeTheRotation) {
   for (const char* const preset : {"llama-3.1-8b", "gpt-oss-20b", "deepseek-v3", "qwen3-8b", "gemma-3-4b"}) {
-    for (const LayerPlan& layer : preset_plan(preset).stacks.at(0).layers) {
+    const Plan plan = preset_plan(preset);
+    ASSERT_FALSE(plan.stacks.at(0).layers.empty());
+    for (const LayerPlan& layer : plan.stacks[0].layers) {
       EXPECT_EQ(rerotation_obstacle(layer), Obstacle()) << preset << " layer " << layer.index;
     }
   }
@@ -24,16 +27,16 @@ TEST(RerotationObstacle, IsNoneWithoutANormOrWithOneBeforeTheRotation) {
 }
 
 TEST(RerotationObstacle, IsANormWithWeightsAfterTheRotation) {
-  const Plan plan = plan_of(R"({"model_type": "hunyuan_v1_dense", "head_dim": 128, "hidden_size": 4096,
-      "num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 2, "max_position_embeddings": 32768,
-      "rope_theta": 10000.0, "use_qk_norm": true})");
-  EXPECT_EQ(layer_of(plan, 0).qk_norm.value().order, QkNorm::Order::after);
+  const Plan plan = gguf_plan(model("hunyuan-dense").zeros("blk.0.attn_k_norm.weight", {64}));
+  ASSERT_TRUE(layer_of(plan, 0).qk_norm);
+  EXPECT_EQ(layer_of(plan, 0).qk_norm->order, QkNorm::Order::after);
   EXPECT_EQ(rerotation_obstacle(layer_of(plan, 0)), kWeights);
 }
 
 TEST(RerotationObstacle, IsThatNothingTurns) {
   int still = 0;
-  for (const LayerPlan& layer : preset_plan("smollm3-3b").stacks.at(0).layers) {
+  const Plan plan = preset_plan("smollm3-3b");
+  for (const LayerPlan& layer : plan.stacks.at(0).layers) {
     EXPECT_EQ(rerotation_obstacle(layer), layer.rotate.empty() ? Obstacle(kStill) : Obstacle());
     still += layer.rotate.empty() ? 1 : 0;
   }

@@ -399,6 +399,21 @@ TEST_F(BadRerotate, ALayerWhoseKeysCannotBeTurned) {
       "rotation");
 }
 
+TEST_F(BadRerotate, AFactorThatANormHasTakenAway) {
+  const std::vector<float> ones(16, 1.0F);
+  const RotaryTable other = table_from_cos_sin(table.layout(), ones, ones, 12, 2.0);
+  LayerPlan layer;
+  layer.rotate.push_back({.scheme = rope_of(8)});
+  layer.qk_norm = QkNorm{.order = QkNorm::Order::after, .weighted = false};
+  args.layer = &layer;
+  EXPECT_NO_THROW(rerotate(args));
+  args.to_table = &other;
+  expect_error(
+      "to_table must have the attention factor of from_table, since a norm follows the rotation, but is of another");
+  layer.qk_norm->order = QkNorm::Order::before;
+  EXPECT_NO_THROW(rerotate(args));
+}
+
 // ---- What looks odd and is fine ----
 
 TEST_F(BadRotate, StridesOfOneElementSayNothing) {
