@@ -9,6 +9,7 @@
 
 #include "posenc/rotate.h"
 #include "rotate/heads.h"
+#include "support/ropes.h"
 #include "support/throws.h"
 
 namespace posenc::test {
@@ -16,8 +17,6 @@ namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-
-Rope rope_of(std::int64_t head_dim) { return {.pairing = Pairing::half, .head_dim = head_dim, .dim = head_dim}; }
 
 // q and k of a call that fits, for each test to spoil.
 class BadRotate : public testing::Test {
@@ -36,8 +35,8 @@ class BadRotate : public testing::Test {
   }
 
   std::mt19937_64 random{1};
-  RotaryTable table = make_table(rope_of(8), {.start = 10, .count = 20});
-  RotaryTable on_demand = table_on_demand(rope_of(8));
+  RotaryTable table = make_table(plain_rope(8), {.start = 10, .count = 20});
+  RotaryTable on_demand = table_on_demand(plain_rope(8));
   Heads q{laid_out(Layout::thd, DType::f32, {1, 4, 3, 8}), random};
   Heads k{laid_out(Layout::thd, DType::f32, {1, 4, 2, 8}), random};
   Heads batch{laid_out(Layout::bhtd, DType::f32, {2, 4, 3, 8}), random};
@@ -91,7 +90,7 @@ TEST_F(BadRotate, AnInstructionSetThatIsNone) {
   EXPECT_THROW(rotate(args), Error);
 }
 TEST_F(BadRotate, APairingThatIsNone) {
-  Rope rope = rope_of(8);
+  Rope rope = plain_rope(8);
   rope.pairing = static_cast<Pairing>(7);
   EXPECT_ERROR(make_table(rope, {.count = 1}), "[frequencies] pairing must be half or interleaved but is 7");
   EXPECT_ERROR(table_on_demand(rope), "[frequencies] pairing must be half or interleaved but is 7");
@@ -221,7 +220,7 @@ TEST_F(BadRotate, QueriesWrittenWhereKeysAreRead) {
 // ---- Tables and sequences ----
 
 TEST_F(BadRotate, TablesThatDoNotFit) {
-  const RotaryTable other = make_table(rope_of(16), {.count = 1});
+  const RotaryTable other = make_table(plain_rope(16), {.count = 1});
   const RotaryTable* two[] = {&table, &on_demand};
   args.tables = two;
   expect_error("table must be left out where tables are given but is given");
@@ -307,7 +306,7 @@ TEST_F(BadRotate, PositionsBeyondAllTables) {
       "positions[1] must lie from -9007199254740992 to 9007199254740992, which its table serves, but is nan");
 }
 TEST_F(BadRotate, PositionsInATableOfNone) {
-  const RotaryTable empty = make_table(rope_of(8), {.count = 0});
+  const RotaryTable empty = make_table(plain_rope(8), {.count = 0});
   args.table = &empty;
   args.positions = PositionRange{0};
   expect_error("table must hold a position but is empty");
@@ -324,94 +323,13 @@ TEST_F(BadRotate, TooFewOrTooManyPositions) {
   expect_error("positions must have one entry for each of 1 axes and 8 tokens, 8, but is 2 long");
 }
 TEST_F(BadRotate, PositionsOfTooFewAxes) {
-  Rope rope = rope_of(8);
+  Rope rope = plain_rope(8);
   rope.axes = axial_axes({"h", "w"}, 4);
   const RotaryTable two = make_table(rope, {.count = 20});
   const std::vector<std::int32_t> four{1, 2, 3, 4};
   args.table = &two;
   args.positions = std::span<const std::int32_t>(four);
   expect_error("positions must have one entry for each of 2 axes and 4 tokens, 8, but is 4 long");
-}
-
-// ---- rerotate ----
-
-class BadRerotate : public testing::Test {
- protected:
-  void expect_error(const char* text) {
-    const std::vector<std::byte> before = k.memory();
-    EXPECT_ERROR(rerotate(args), ("[rerotate] " + std::string(text)).c_str());
-    EXPECT_TRUE(k.memory() == before);
-  }
-  std::mt19937_64 random{2};
-  RotaryTable table = make_table(rope_of(8), {.start = 10, .count = 20});
-  Heads k{laid_out(Layout::thd, DType::f32, {1, 4, 2, 8}), random};
-  RerotateArgs args{.k = k.view(),
-                    .from_table = &table,
-                    .from_positions = PositionRange{10},
-                    .to_table = &table,
-                    .to_positions = PositionRange{12}};
-};
-
-TEST_F(BadRerotate, NamesTheSideThatDoesNotFit) {
-  args.k = {};
-  expect_error("k must be given but is left out");
-  args.k = k.view();
-  args.from_table = nullptr;
-  expect_error("from_table must be given but is null");
-  args.from_table = &table;
-  args.to_table = nullptr;
-  expect_error("to_table must be given but is null");
-  args.to_table = &table;
-  args.from_positions = PositionRange{9};
-  expect_error("from_positions must lie from 10 to 29, which its table serves, but is 9");
-  args.from_positions = PositionRange{10};
-  const std::vector<std::int64_t> beyond{10, 11, 12, 40};
-  args.to_positions = std::span<const std::int64_t>(beyond);
-  expect_error("to_positions[3] must lie from 10 to 29, which its table serves, but is 40");
-}
-TEST_F(BadRerotate, TablesOfOtherChannels) {
-  Rope rope = rope_of(8);
-  rope.pairing = Pairing::interleaved;
-  const RotaryTable other = table_on_demand(rope);
-  args.to_table = &other;
-  expect_error("to_table must turn the same channels as from_table but is of another layout");
-}
-TEST_F(BadRerotate, AnAttentionFactorOfZero) {
-  const std::vector<float> zeros(16, 0.0F);
-  const RotaryTable nothing = table_from_cos_sin(table.layout(), zeros, zeros, 10, 0.0);
-  args.from_table = &nothing;
-  expect_error("from_table must have an attention factor whose square can be divided by but is 0");
-}
-TEST_F(BadRerotate, KeysThatOverlapThoseRead) {
-  args.k.shape[0] = 3;
-  args.k_from = args.k;
-  args.k.data = static_cast<std::byte*>(args.k.data) + 4 * args.k.strides[0];
-  expect_error("k_from must be k itself or share no element with it but is overlapping");
-}
-TEST_F(BadRerotate, ALayerWhoseKeysCannotBeTurned) {
-  LayerPlan layer;
-  layer.rotate.push_back({.scheme = rope_of(8)});
-  args.layer = &layer;
-  EXPECT_NO_THROW(rerotate(args));
-  layer.qk_norm = QkNorm{.order = QkNorm::Order::after};
-  expect_error(
-      "layer must allow its cached keys to be turned again but is of the kind where a norm with weights follows the "
-      "rotation");
-}
-
-TEST_F(BadRerotate, AFactorThatANormHasTakenAway) {
-  const std::vector<float> ones(16, 1.0F);
-  const RotaryTable other = table_from_cos_sin(table.layout(), ones, ones, 12, 2.0);
-  LayerPlan layer;
-  layer.rotate.push_back({.scheme = rope_of(8)});
-  layer.qk_norm = QkNorm{.order = QkNorm::Order::after, .weighted = false};
-  args.layer = &layer;
-  EXPECT_NO_THROW(rerotate(args));
-  args.to_table = &other;
-  expect_error(
-      "to_table must have the attention factor of from_table, since a norm follows the rotation, but is of another");
-  layer.qk_norm->order = QkNorm::Order::before;
-  EXPECT_NO_THROW(rerotate(args));
 }
 
 // ---- What looks odd and is fine ----
