@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "posenc/error.h"
@@ -11,8 +12,7 @@
 namespace posenc::cpu {
 namespace {
 
-[[noreturn]] [[gnu::cold]] void refuse(const TensorName& name, std::string_view member, std::string must,
-                                       std::string is) {
+[[noreturn]] [[gnu::cold]] void refuse(TensorName name, std::string_view member, std::string must, std::string is) {
   throw Error(name.where, {fmt::format("{}{}", name.name, member), std::move(must), std::move(is)});
 }
 
@@ -24,7 +24,7 @@ std::string shape_text(const ConstTensorView& view) {
   return out + "]";
 }
 
-kernels::Element element_of(const TensorName& name, DType dtype) {
+kernels::Element element_of(TensorName name, DType dtype) {
   switch (dtype) {
     case DType::f32: return kernels::Element::f32;
     case DType::f16: return kernels::Element::f16;
@@ -35,8 +35,7 @@ kernels::Element element_of(const TensorName& name, DType dtype) {
 }
 
 // Its rank, sizes and channels.
-template <typename Pointer>
-void check_shape(const TensorName& name, const BasicTensorView<Pointer>& view, std::int64_t head_dim, Axes axes) {
+void check_shape(TensorName name, const ConstTensorView& view, std::int64_t head_dim, Axes axes) {
   if (view.rank != 4 && (view.rank != 3 || axes == Axes::tokens_then_heads)) {
     refuse(name, ".rank",
            axes == Axes::tokens_then_heads ? "be 4, [blocks, block_size, heads, head_dim]"
@@ -58,43 +57,54 @@ void check_shape(const TensorName& name, const BasicTensorView<Pointer>& view, s
   }
 }
 
-template <typename Pointer>
-void check_data(const TensorName& name, const BasicTensorView<Pointer>& view) {
+void check_data(TensorName name, const ConstTensorView& view) {
   if (view.data == nullptr) refuse(name, ".data", "point to the elements", "null");
-  const auto bytes = static_cast<std::uintptr_t>(bytes_of(view.dtype));  // a power of two
-  if ((reinterpret_cast<std::uintptr_t>(view.data) & (bytes - 1)) == 0) return;
+  const auto bytes = static_cast<std::uintptr_t>(bytes_of(view.dtype));
+  if (reinterpret_cast<std::uintptr_t>(view.data) % bytes == 0) return;
   refuse(name, ".data", fmt::format("be aligned to its elements, {} bytes,", bytes), "between two");
 }
 
-template <typename Pointer>
-bool has_elements(const BasicTensorView<Pointer>& view) {
-  for (std::size_t axis = 0; axis < static_cast<std::size_t>(view.rank); ++axis) {
-    if (view.shape[axis] == 0) return false;
+bool has_elements(const ConstTensorView& view) {
+  const auto end = view.shape.begin() + view.rank;
+  return std::find(view.shape.begin(), end, 0) == end;
+}
+
+// The stride of an axis with one element may be any number: it is 0 here.
+HeadsView::Strides strides_of(const ConstTensorView& view, Axes axes) {
+  const auto stride = [&](std::size_t axis) { return view.shape[axis] > 1 ? view.strides[axis] : 0; };
+  if (view.rank == 3) return {0, stride(0), stride(1)};
+  if (axes == Axes::tokens_then_heads) return {stride(0), stride(1), stride(2)};
+  return {stride(0), stride(2), stride(1)};
+}
+
+bool same_shape(const ConstTensorView& a, const ConstTensorView& b) {
+  return a.rank == b.rank && std::equal(a.shape.begin(), a.shape.begin() + a.rank, b.shape.begin());
+}
+
+// Of two tensors of one shape.
+bool same_places(const ConstTensorView& a, const ConstTensorView& b) {
+  if (a.data != b.data) return false;
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(a.rank); ++axis) {
+    if (a.shape[axis] > 1 && a.strides[axis] != b.strides[axis]) return false;
   }
   return true;
 }
 
-template <typename Pointer>
-HeadsView::Strides strides_of(const BasicTensorView<Pointer>& view, Axes axes) {
-  if (view.rank == 3) return {0, view.strides[0], view.strides[1]};
-  if (axes == Axes::tokens_then_heads) return {view.strides[0], view.strides[1], view.strides[2]};
-  return {view.strides[0], view.strides[2], view.strides[1]};
-}
-
 }  // namespace
 
-void check_heads(const TensorName& to_name, const TensorView& to, const TensorName& from_name,
-                 const ConstTensorView& from, std::int64_t head_dim, Axes axes, HeadsView& out, Memory& memory) {
+HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
+                      std::int64_t head_dim, Axes axes, HeadsMemory& memory) {
   if (to.empty()) {
     if (!from.empty()) refuse(to_name, "", fmt::format("be given where {} is", from_name.name), "left out");
-    return;
+    return {};
   }
   check_shape(to_name, to, head_dim, axes);
+  HeadsView out;
   out.element = element_of(to_name, to.dtype);
   out.element_bytes = bytes_of(to.dtype);
   if (!from.empty()) {
     check_shape(from_name, from, head_dim, axes);
-    if (from.rank != to.rank || from.shape != to.shape) {
+    if (!same_shape(from, to)) {
       refuse(from_name, ".shape", fmt::format("be that of {}, {},", to_name.name, shape_text(to)), shape_text(from));
     }
     if (from.dtype != to.dtype) {
@@ -102,25 +112,24 @@ void check_heads(const TensorName& to_name, const TensorView& to, const TensorNa
              std::string(posenc::name(from.dtype)));
     }
   }
+  const ConstTensorView source = from.empty() ? ConstTensorView(to) : from;
   const bool tokens_first = to.rank == 3 || axes == Axes::tokens_then_heads;
   out.heads = to.shape[to.rank == 3 ? 1 : tokens_first ? 2 : 1];
-  if (!has_elements(to)) return;
+  if (!has_elements(to)) return out;
   check_data(to_name, to);
-  find_memory(to_name.where, to_name.name, to, memory);
+  check_data(from_name, source);
+  memory.written = memory_of(to_name.where, to_name.name, to);
+  check_places(to_name.where, to_name.name, memory.written);
+  out.from = source.data;
   out.to = to.data;
+  out.from_strides = strides_of(source, axes);
   out.to_strides = strides_of(to, axes);
-  out.from = to.data;
-  out.from_strides = out.to_strides;
-  if (from.empty()) return;
-  check_data(from_name, from);
-  out.from = from.data;
-  out.from_strides = strides_of(from, axes);
-  if (from.data == to.data && from.strides == to.strides) return;
-  Memory read;
-  find_memory(from_name.where, from_name.name, from, read);
-  if (!are_disjoint(memory, read, out.element_bytes)) {
+  if (same_places(source, to)) return out;
+  memory.read = memory_of(from_name.where, from_name.name, from);
+  if (!are_disjoint(memory.written, memory.read)) {
     refuse(from_name, "", fmt::format("be {} itself or share no element with it", to_name.name), "overlapping");
   }
+  return out;
 }
 
 }  // namespace posenc::cpu

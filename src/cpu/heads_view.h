@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "cpu/tensor_memory.h"
 #include "kernels/kernels.h"
@@ -29,16 +30,22 @@ struct HeadsView {
 
 // What a message calls a tensor: "[where] name.shape[2] must ...".
 struct TensorName {
-  const char* where;
-  const char* name;
+  std::string_view where;
+  std::string_view name;
 };
 
 // How the axes of a tensor of rank 4 are meant.
 enum class Axes : std::uint8_t { heads_then_tokens, tokens_then_heads };
 
+// What a tensor writes, and what it reads where that is elsewhere.
+struct HeadsMemory {
+  Memory written;
+  Memory read;
+};
+
 // `to` is written, and `from` read where it is not empty. Throws Error when they do not fit `head_dim` or each other,
-// or when elements coincide. `memory` becomes that of `to`. Both are written in place: see find_memory.
-void check_heads(const TensorName& to_name, const TensorView& to, const TensorName& from_name,
-                 const ConstTensorView& from, std::int64_t head_dim, Axes axes, HeadsView& out, Memory& memory);
+// or when elements that are written coincide, or are read elsewhere. `memory` becomes that of both.
+HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
+                      std::int64_t head_dim, Axes axes, HeadsMemory& memory);
 
 }  // namespace posenc::cpu

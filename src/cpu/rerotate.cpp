@@ -36,6 +36,15 @@ RotateArgs side(const RerotateArgs& args, const RotaryTable* table, std::span<co
           .isa = args.isa};
 }
 
+// A norm after the rotation has taken the attention factor away again: there is none to change.
+bool keeps_factors(const LayerPlan& layer, const RotateArgs& from, const RotateArgs& to, std::int64_t sequences) {
+  if (!layer.qk_norm || layer.qk_norm->order == QkNorm::Order::before) return true;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    if (cpu::table_of(from, s).attention_factor() != cpu::table_of(to, s).attention_factor()) return false;
+  }
+  return true;
+}
+
 void combine(const float* from, const float* to, std::int64_t pairs, double scale, float* out) {
   for (std::int64_t p = 0; p < pairs; ++p) {
     const double from_cos = from[p];
@@ -62,7 +71,11 @@ void rerotate(const RerotateArgs& args) {
   if (cpu::table_of(from, 0).layout() != cpu::table_of(to, 0).layout()) {
     throw Error(kWhere, {"to_table", "turn the same channels as from_table", "of another layout"});
   }
-  if (call.batch * call.rows == 0) return;
+  if (args.layer != nullptr && !keeps_factors(*args.layer, from, to, call.sequences)) {
+    throw Error(kWhere, {"to_table", "have the attention factor of from_table, since a norm follows the rotation,",
+                         "of another"});
+  }
+  if (call.nothing()) return;
 
   const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
   const cpu::TensorRotation tensors(to, call, kernels);
@@ -87,8 +100,10 @@ void rerotate(const RerotateArgs& args) {
 }
 
 std::optional<std::string> rerotation_obstacle(const LayerPlan& layer) {
-  if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after && layer.qk_norm->weighted) {
-    return "a norm with weights follows the rotation";
+  if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after) {
+    if (layer.qk_norm->weighted) return "a norm with weights follows the rotation";
+    // It takes off the mean of the channels, which turning changes; rms and l2 keep what turning keeps.
+    if (layer.qk_norm->kind == QkNorm::Kind::layer) return "a norm that takes off the mean follows the rotation";
   }
   const auto turns = [](const Rotate& rotate) { return rotate.role == RotateRole::main; };
   if (std::ranges::none_of(layer.rotate, turns)) return "keys are not rotated";

@@ -76,6 +76,18 @@ void require(bool holds, const char* field, std::string must, std::string is) {
   if (!holds) throw Error(kWhere, {field, std::move(must), std::move(is)});
 }
 
+void check_positions(const RotateArgs& args, const Sizes& sizes, std::int64_t axes) {
+  std::visit(
+      [&](const auto& given) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
+          const std::int64_t all = axes * sizes.batch * sizes.tokens;
+          const bool fits = std::ssize(given) == axes * sizes.tokens || std::ssize(given) == all;
+          require(fits, "positions", fmt::format("have {} entries", all), fmt::to_string(given.size()));
+        }
+      },
+      args.positions);
+}
+
 void check(const Rope& rope, const RotateArgs& args) {
   const auto rank_of = [](const ConstTensorView& view) { return fmt::to_string(view.rank); };
   require(args.x.rank == 3 || args.x.rank == 4, "x.rank", "be 3 or 4", rank_of(args.x));
@@ -84,6 +96,13 @@ void check(const Rope& rope, const RotateArgs& args) {
   const auto last = static_cast<std::size_t>(args.x.rank - 1);
   require(args.x.shape[last] == rope.head_dim, "x.shape", fmt::format("end with head_dim, {},", rope.head_dim),
           fmt::to_string(args.x.shape[last]));
+  const Sizes sizes = sizes_of(args.x);
+  const bool has_elements = sizes.batch * sizes.tokens * sizes.heads > 0;
+  require(!has_elements || args.x.data != nullptr, "x.data", "point to the elements", "null");
+  require(!has_elements || args.out.data != nullptr, "out.data", "point to the elements", "null");
+  require(args.direction <= Direction::transpose, "direction", "be forward, inverse or transpose",
+          fmt::to_string(static_cast<int>(args.direction)));
+  check_positions(args, sizes, std::ssize(rope.axes.names));
   if (args.cu_seqlens.empty()) return;
   require(args.x.rank == 3, "cu_seqlens", "be left out for tensors of rank 4", "given");
   require(args.cu_seqlens.front() == 0 && args.cu_seqlens.back() == args.x.shape[0], "cu_seqlens",
@@ -109,8 +128,6 @@ double position_of(const RotateArgs& args, const Sizes& sizes, std::int64_t axes
         } else {
           const bool shared = std::ssize(given) == axes * sizes.tokens;
           const std::int64_t rows = shared ? sizes.tokens : sizes.batch * sizes.tokens;
-          require(std::ssize(given) == axes * rows, "positions", fmt::format("have {} entries", axes * rows),
-                  fmt::to_string(given.size()));
           return static_cast<double>(
               given[static_cast<std::size_t>(axis * rows + (shared ? 0 : b * sizes.tokens) + t)]);
         }

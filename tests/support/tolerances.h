@@ -17,6 +17,8 @@
 #include <variant>
 
 #include "posenc/rope.h"
+#include "posenc/tensor.h"
+#include "support/ulp.h"
 
 namespace posenc::test {
 
@@ -172,6 +174,48 @@ inline double table_sum_bound(const Rope& rope, double n, double sum_of_magnitud
 // square would come once in 10^5. Hence twice the root; 16 draws give that to 6 percent in the same case.
 inline constexpr double kLogitsOverRoundings = 2;
 inline constexpr std::uint64_t kLogitDraws = 16;
+
+// ---- The rotation of tensors (docs/rotation.md) ----
+
+// The error of rounding a number of magnitude `y` to the nearest of a dtype: half the spacing there, or half of the
+// smallest subnormal.
+inline double rounding_error(DType dtype, double y) {
+  const auto [digits, lowest] = dtype == DType::f32   ? std::pair(24, -149)
+                                : dtype == DType::f16 ? std::pair(11, -24)
+                                                      : std::pair(8, -133);
+  int exponent = 0;
+  std::frexp(y, &exponent);
+  return std::ldexp(0.5, y == 0.0 ? lowest : std::max(exponent - digits, lowest));
+}
+
+// How far a c and a s of a table's row are from the truth, or with kFloat32ModelUlp from the model: the ulp is that of
+// floats below a.
+inline double table_error(double a, double ulps = kAngleMethodUlp) { return ulps * float_ulp(std::nextafter(a, 0.0)); }
+
+// The same times the float 1 / a^2: it is rounded, and so is the product.
+inline double inverse_table_error(double a) {
+  return a == 1.0 ? table_error(a) : table_error(a) / (a * a) + 2 * kFloatRounding / a;
+}
+
+// c and s that rerotate combines in double from two rows: those of the difference of the angles, times a_to / a_from.
+//   |dc| <= |C_to dC_from| + |C_from dC_to| + ... over a_from^2, |C| + |S| <= sqrt 2 a; and one rounding to float
+inline double combined_error(double a_from, double a_to, double ulps = kAngleMethodUlp) {
+  return std::sqrt(2.0) * (a_to * table_error(a_from, ulps) + a_from * table_error(a_to, ulps)) / (a_from * a_from) +
+         0.5 * float_ulp(a_to / a_from);
+}
+
+// The reference's angles are below this from the truth, in radians.
+inline constexpr double kReferenceAngle = 1e-15;
+
+// One channel, x c - partner s, of |c|, |s| <= size that are off by `angle_error`: those errors, the rounded product,
+// the rounded sum, and the rounding to a shorter dtype. Products of two errors are below 2^-20 of them.
+inline double turned_bound(DType dtype, double x, double partner, double result, double size, double angle_error) {
+  const double angles = (std::abs(x) + std::abs(partner)) * (angle_error + size * kReferenceAngle);
+  const double product = rounding_error(DType::f32, std::abs(partner) * size * (1 + 0x1p-20));
+  const double before = (angles + product) * (1 + 0x1p-20);
+  const double sum = before + rounding_error(DType::f32, std::abs(result) + before);
+  return dtype == DType::f32 ? sum : sum + rounding_error(dtype, std::abs(result) + sum);
+}
 
 // The largest observed / bound of a suite.
 class ErrorRatio {

@@ -1,0 +1,101 @@
+// The rotation of whole tensors against the block-diagonal matrix, head by head; calls of it that do not fit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "posenc/reference.h"
+#include "support/throws.h"
+#include "support/tolerances.h"
+
+namespace posenc::test {
+namespace {
+
+constexpr std::int64_t kTokens = 5;
+constexpr std::int64_t kHeads = 2;
+constexpr std::int64_t kDim = 14;
+const std::vector<std::int32_t> kPositions{3, -7, 900, 0, 11, 8, 1, 2, -40, 5};  // [2 axes, tokens]
+
+Rope two_axes(Pairing pairing) {
+  Rope rope{.pairing = pairing, .head_dim = kDim, .first_channel = 2, .dim = 12};
+  rope.scaling = YarnScaling{.factor = 4.0, .original_max_position_embeddings = 64};
+  rope.axes = chunked_axes({"h", "w"}, {4, 2});
+  return rope;
+}
+
+std::vector<double> random_elements() {
+  std::mt19937_64 random(12);
+  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+  std::vector<double> out(kTokens * kHeads * kDim);
+  for (double& x : out) x = uniform(random);
+  return out;
+}
+
+TEST(ReferenceTensors, AreTurnedByTheMatrixTimesTheAttentionFactor) {
+  ErrorRatio ratio("reference tensors");
+  const std::vector<double> x = random_elements();
+  for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
+    const Rope rope = two_axes(pairing);
+    const auto [inv_freq, factor] = frequencies(rope);
+    EXPECT_GT(factor, 1.1);
+    for (const Direction direction : {Direction::forward, Direction::inverse, Direction::transpose}) {
+      std::vector<double> out(x.size());
+      reference::rotate(rope, {.out = tensor(out.data(), {kTokens, kHeads, kDim}),
+                               .x = tensor(x.data(), {kTokens, kHeads, kDim}),
+                               .positions = std::span<const std::int32_t>(kPositions),
+                               .direction = direction});
+      for (std::size_t head = 0; head < kTokens * kHeads; ++head) {
+        std::vector<double> angles;
+        for (std::size_t p = 0; p < 6; ++p) {
+          const std::int32_t position = kPositions[(p < 4 ? 0 : kTokens) + head / kHeads];
+          angles.push_back(position * inv_freq[p] * (direction == Direction::forward ? 1 : -1));
+        }
+        const auto first = x.begin() + static_cast<std::ptrdiff_t>(head * kDim);
+        const std::vector<double> turned =
+            reference::rotate_matrix(layout(rope), std::vector<double>(first, first + kDim), angles);
+        for (std::size_t c = 0; c < kDim; ++c) {
+          const bool turns = c >= 2;
+          const double scale = !turns ? 1 : direction == Direction::inverse ? 1 / factor : factor;
+          const double expected = scale * turned[c];
+          const double got = out[head * kDim + c];
+          if (!turns) {
+            EXPECT_EQ(got, expected);
+            continue;
+          }
+          // Both sides round, here the product of position and frequency too.
+          const std::size_t p = pairing == Pairing::half ? (c - 2) % 6 : (c - 2) / 2;
+          const double angle = std::abs(angles[p]) * kDoubleRounding + kReferenceAngle;
+          ratio.add(std::abs(got - expected), scale * (2 * rotation_bound(1.0) + std::sqrt(2.0) * angle),
+                    std::to_string(c));
+        }
+      }
+    }
+  }
+  ratio.expect();
+}
+
+TEST(ReferenceTensors, ThatDoNotFitAreRefused) {
+  std::vector<double> x = random_elements();
+  const std::vector<double> before = x;
+  const Rope rope = two_axes(Pairing::half);
+  const TensorView view = tensor(x.data(), {kTokens, kHeads, kDim});
+  reference::RotateArgs args{.out = view, .x = view, .positions = std::span<const std::int32_t>(kPositions)};
+  args.positions = std::span<const std::int32_t>(kPositions).first(9);
+  EXPECT_ERROR(reference::rotate(rope, args), "[reference::rotate] positions must have 10 entries but is 9");
+  args.positions = PositionRange{};
+  args.direction = static_cast<Direction>(9);
+  EXPECT_ERROR(reference::rotate(rope, args),
+               "[reference::rotate] direction must be forward, inverse or transpose but is 9");
+  args.direction = Direction::forward;
+  args.x.data = nullptr;
+  EXPECT_ERROR(reference::rotate(rope, args), "[reference::rotate] x.data must point to the elements but is null");
+  args.x = view;
+  args.out.dtype = DType::f32;
+  EXPECT_ERROR(reference::rotate(rope, args), "[reference::rotate] out.dtype must be f64 but is f32");
+  EXPECT_EQ(x, before);
+}
+
+}  // namespace
+}  // namespace posenc::test
