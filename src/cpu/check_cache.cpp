@@ -48,7 +48,7 @@ class Check {
       call_.v_cache = check_one_cache("v_cache", args_.v_cache, "v", args_.v, v_cache_memory_);
       check_same_rows();
     }
-    check_slots(where_, args_.slots, call_.rows.batch * call_.rows.rows, rows_of_cache());
+    check_slots(where_, args_.slots, product(call_.rows.batch, call_.rows.rows), rows_of_cache());
     check_apart();
     count_bytes();
     return call_;
@@ -74,7 +74,7 @@ class Check {
       return;
     }
     check_parallel(where_, args_.parallel);
-    Memory memory;
+    HeadsMemory memory;
     RotateCall& rows = call_.rows;
     rows.tensors[1] =
         check_heads({where_, "k"}, call_.turning.k, {where_, ""}, {}, call_.head_dim, Axes::heads_then_tokens, memory);
@@ -99,7 +99,7 @@ class Check {
 
   // That heads of `from` have a place in it.
   HeadsView check_one_cache(const char* name, const TensorView& cache, const char* from_name,
-                            const ConstTensorView& from, Memory& memory) const {
+                            const ConstTensorView& from, HeadsMemory& memory) const {
     if (cache.empty()) refuse(name, "be given", "left out");
     if (cache.rank != 3 && cache.rank != 4) {
       refuse(fmt::format("{}.rank", name),
@@ -131,40 +131,38 @@ class Check {
     }
   }
 
+  // Of sizes: no memory holds more rows than fit 64 bits, unless a row has no elements.
+  static std::int64_t product(std::int64_t a, std::int64_t b) {
+    std::int64_t out = 0;
+    return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<std::int64_t>::max() : out;
+  }
+
   std::int64_t rows_of_cache() const {
     const TensorView& k = args_.k_cache;
-    std::int64_t rows = k.shape[0];
-    // No memory holds more rows than fit, unless a row has no elements.
-    if (k.rank == 4 && __builtin_mul_overflow(rows, k.shape[1], &rows)) rows = std::numeric_limits<std::int64_t>::max();
-    return rows;
+    return k.rank == 4 ? product(k.shape[0], k.shape[1]) : k.shape[0];
   }
 
   struct Named {
     const char* name;
-    DType dtype;
     Memory memory;
   };
 
   Named read(const char* name, const ConstTensorView& x) const {
     const auto end = x.shape.begin() + x.rank;
     const bool has_elements = !x.empty() && std::find(x.shape.begin(), end, 0) == end;
-    return {name, x.dtype, has_elements ? memory_of(where_, name, x) : Memory{}};
+    return {name, has_elements ? memory_of(where_, name, x) : Memory{}};
   }
 
-  static bool meet(const Named& a, const Named& b) {
-    if (a.memory.bytes == 0 || b.memory.bytes == 0) return false;
-    if (a.dtype != b.dtype) return !are_apart(a.memory, b.memory);
-    return !are_disjoint(a.memory, b.memory, bytes_of(a.dtype));
-  }
+  static bool meet(const Named& a, const Named& b) { return !are_disjoint(a.memory, b.memory); }
 
   // What is written shares nothing with what is read, nor with itself.
   void check_apart() const {
-    const Named k_cache{"k_cache", args_.k_cache.dtype, k_cache_memory_};
-    const Named v_cache{"v_cache", args_.v_cache.dtype, v_cache_memory_};
+    const Named k_cache{"k_cache", k_cache_memory_.written};
+    const Named v_cache{"v_cache", v_cache_memory_.written};
     if (meet(k_cache, v_cache)) refuse("v_cache", "share no element with k_cache", "overlapping");
     const KeyNorm none{};
     const KeyNorm& norm = args_.norm ? *args_.norm : none;
-    const std::array reads{read("k", args_.k), Named{"v", args_.v.dtype, v_memory_}, read("norm.weight", norm.weight),
+    const std::array reads{read("k", args_.k), Named{"v", v_memory_.written}, read("norm.weight", norm.weight),
                            read("norm.bias", norm.bias)};
     for (const Named* cache : {&k_cache, &v_cache}) {
       for (const Named& x : reads) {
@@ -174,7 +172,7 @@ class Check {
   }
 
   void count_bytes() {
-    const std::int64_t rows = call_.rows.batch * call_.rows.rows;
+    const std::int64_t rows = std::ssize(args_.slots);
     const HeadsView& k = call_.k_cache;
     const HeadsView& v = call_.v_cache;
     if (k.from != nullptr) call_.bytes += rows * k.heads * call_.head_dim * k.element_bytes;
@@ -184,9 +182,9 @@ class Check {
   std::string_view where_;
   const CacheArgs& args_;
   CacheCall call_;
-  Memory v_memory_;
-  Memory k_cache_memory_;
-  Memory v_cache_memory_;
+  HeadsMemory v_memory_;
+  HeadsMemory k_cache_memory_;
+  HeadsMemory v_cache_memory_;
 };
 
 }  // namespace

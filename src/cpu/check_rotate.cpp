@@ -70,11 +70,17 @@ class Check {
   }
 
   void check_tensors() {
-    if (args_.q.empty() && args_.k.empty()) refuse("q", "be given, or k", "left out, and so is k");
+    if (args_.q.empty() && args_.k.empty()) {
+      if (side_.empty()) refuse("q or k", "be given", "left out");
+      refuse("k", "be given", "left out");
+    }
     const std::int64_t head_dim = table_of(args_, 0).layout().head_dim;
     const bool paged = !args_.k_pages.block_table.empty();
+    if (!paged && !args_.k_pages.first.empty()) {
+      refuse("k_pages.block_table", "be given where k_pages.first is", "left out");
+    }
     if (paged && !args_.k_from.empty()) refuse("k_from", "be left out where k is a paged cache", "given");
-    std::array<Memory, 2> memory;
+    std::array<HeadsMemory, 2> memory;
     call_.tensors[0] = check_heads({where_, "q"}, args_.q, {where_, "q_from"}, args_.q_from, head_dim,
                                    Axes::heads_then_tokens, memory[0]);
     call_.tensors[1] = check_heads({where_, "k"}, args_.k, {where_, "k_from"}, args_.k_from, head_dim,
@@ -92,7 +98,14 @@ class Check {
     call_.batch = first.rank == 4 ? first.shape[0] : 1;
     call_.rows = first.rank == 4 ? first.shape[2] : first.shape[0];
     call_.sequences = call_.batch;
+    std::int64_t positions = 0;
+    if (__builtin_mul_overflow(call_.batch, call_.rows, &positions) ||
+        __builtin_mul_overflow(positions, axes(), &positions)) {
+      refuse(args_.q.empty() ? "k.shape" : "q.shape", "have fewer than 2^63 positions", "larger");
+    }
   }
+
+  std::int64_t axes() const { return std::ssize(table_of(args_, 0).layout().axes.names); }
 
   void check_same_tokens() const {
     const TensorView& q = args_.q;
@@ -105,13 +118,12 @@ class Check {
     }
   }
 
-  void check_apart(const std::array<Memory, 2>& memory) const {
-    if (memory[0].bytes == 0 || memory[1].bytes == 0) return;
-    // Of two dtypes, the smaller elements divide the larger.
-    const std::int64_t bytes = std::min(bytes_of(args_.q.dtype), bytes_of(args_.k.dtype));
-    const bool may_interleave = args_.q.dtype == args_.k.dtype;
-    if (may_interleave ? are_disjoint(memory[0], memory[1], bytes) : are_apart(memory[0], memory[1])) return;
-    refuse("k", "share no element with q", "overlapping");
+  // Neither of q and k is written where the other is written or read.
+  void check_apart(const std::array<HeadsMemory, 2>& memory) const {
+    const auto& [q, k] = memory;
+    if (!are_disjoint(q.written, k.written)) refuse("k", "share no element with q", "overlapping");
+    if (!are_disjoint(q.read, k.written)) refuse("k", "share no element with q_from", "overlapping");
+    if (!are_disjoint(q.written, k.read)) refuse("k_from", "share no element with q", "overlapping");
   }
 
   void check_sequences() {
@@ -145,12 +157,15 @@ class Check {
   }
 
   void check_direction() const {
+    if (args_.direction > Direction::transpose) {
+      refuse("direction", "be forward, inverse or transpose", fmt::to_string(static_cast<int>(args_.direction)));
+    }
     if (args_.direction != Direction::inverse) return;
     for (std::int64_t s = 0; s < std::max<std::int64_t>(1, std::ssize(args_.tables)); ++s) {
       const double a = table_of(args_, s).attention_factor();
       if (std::isfinite(static_cast<float>(1 / (a * a)))) continue;
-      refuse(side_.empty() ? "direction" : fmt::format("{}table", side_),
-             "have an attention factor that can be divided by", fmt::to_string(a));
+      refuse(args_.tables.empty() ? fmt::format("{}table", side_) : fmt::format("{}tables[{}]", side_, s),
+             "have an attention factor whose square can be divided by", fmt::to_string(a));
     }
   }
 
@@ -220,28 +235,41 @@ class Check {
   template <typename Position>
   void check_position(const Served& range, Position position, std::int64_t index) const {
     const auto x = static_cast<double>(position);
-    if (x >= range.first && x <= range.last && (!range.whole || x == std::floor(x))) return;
+    constexpr bool kMayBeFraction = std::is_floating_point_v<Position>;
+    if (x >= range.first && x <= range.last) {
+      if constexpr (kMayBeFraction) {
+        if (!range.whole || x == std::floor(x)) return;
+      } else {
+        if (static_cast<Position>(x) == position) return;  // 2^53 + 1 is 2^53 as a double
+      }
+    }
+    if (range.last < range.first) refuse(fmt::format("{}table", side_), "hold a position", "empty");
     refuse(index < 0 ? fmt::format("{}positions", side_) : fmt::format("{}positions[{}]", side_, index),
-           fmt::format("{} from {} to {}, which its table serves,", range.whole ? "be whole and lie" : "lie",
-                       range.first, range.last),
+           fmt::format("{}lie from {} to {}, which its table serves,",
+                       kMayBeFraction && range.whole ? "be whole and " : "", range.first, range.last),
            fmt::to_string(position));
   }
 
   void check_positions() {
-    const std::int64_t axes = std::ssize(table_of(args_, 0).layout().axes.names);
     std::visit(
         [&](const auto& given) {
           if constexpr (std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
             check_range(given);
           } else {
-            check_list(given, axes);
+            check_list(given);
           }
         },
         args_.positions);
   }
 
+  // How many sequences to look at: those of a batch stand alike, if one table serves them.
+  std::int64_t unlike_sequences(bool alike) const {
+    return alike && args_.tables.empty() ? std::min<std::int64_t>(call_.sequences, 1) : call_.sequences;
+  }
+
   void check_range(PositionRange range) const {
-    for (std::int64_t s = 0; s < call_.sequences; ++s) {
+    const std::int64_t sequences = unlike_sequences(args_.cu_seqlens.empty());
+    for (std::int64_t s = 0; s < sequences; ++s) {
       const std::int64_t count = sequence(args_, call_, s).count;
       if (count == 0) continue;
       std::int64_t last = 0;
@@ -252,19 +280,21 @@ class Check {
   }
 
   template <typename Position>
-  void check_list(std::span<const Position> given, std::int64_t axes) {
+  void check_list(std::span<const Position> given) {
     const std::int64_t all = call_.batch * call_.rows;
-    call_.shared_positions = call_.batch > 1 && std::ssize(given) == axes * call_.rows;
-    if (!call_.shared_positions && std::ssize(given) != axes * all) {
+    call_.shared_positions = call_.batch > 1 && std::ssize(given) == axes() * call_.rows;
+    if (!call_.shared_positions && std::ssize(given) != axes() * all) {
       refuse(fmt::format("{}positions", side_),
-             fmt::format("have one entry for each of {} axes and {} tokens, {},", axes, all, axes * all),
+             fmt::format("have one entry for each of {} axes and {} tokens, {},", axes(), all, axes() * all),
              fmt::format("{} long", given.size()));
     }
     call_.axis_stride = call_.shared_positions ? call_.rows : all;
-    for (std::int64_t s = 0; s < call_.sequences; ++s) {
+    if (all == 0) return;
+    const std::int64_t sequences = unlike_sequences(call_.shared_positions);
+    for (std::int64_t s = 0; s < sequences; ++s) {
       const Served range = served(table_of(args_, s));
       const Sequence rows = sequence(args_, call_, s);
-      for (std::int64_t axis = 0; axis < axes; ++axis) {
+      for (std::int64_t axis = 0; axis < axes(); ++axis) {
         const std::int64_t first = axis * call_.axis_stride + (call_.shared_positions ? 0 : rows.first);
         for (std::int64_t i = first; i < first + rows.count; ++i) {
           check_position(range, given[static_cast<std::size_t>(i)], i);

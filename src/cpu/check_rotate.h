@@ -17,6 +17,11 @@ struct RotateCall {
   std::int64_t sequences = 0;     // the batch, or what is packed
   bool shared_positions = false;  // one row of positions serves every sequence of the batch
   std::int64_t axis_stride = 0;   // between the positions of two axes
+
+  // Whether no element is turned.
+  bool nothing() const noexcept {
+    return batch * rows == 0 || (tensors[0].from == nullptr && tensors[1].from == nullptr);
+  }
 };
 
 // Throws Error "[where] ..." for whatever does not fit. Messages call tables and positions by their names with `side`

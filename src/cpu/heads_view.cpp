@@ -69,16 +69,31 @@ bool has_elements(const ConstTensorView& view) {
   return std::find(view.shape.begin(), end, 0) == end;
 }
 
+// The stride of an axis with one element may be any number: it is 0 here.
 HeadsView::Strides strides_of(const ConstTensorView& view, Axes axes) {
-  if (view.rank == 3) return {0, view.strides[0], view.strides[1]};
-  if (axes == Axes::tokens_then_heads) return {view.strides[0], view.strides[1], view.strides[2]};
-  return {view.strides[0], view.strides[2], view.strides[1]};
+  const auto stride = [&](std::size_t axis) { return view.shape[axis] > 1 ? view.strides[axis] : 0; };
+  if (view.rank == 3) return {0, stride(0), stride(1)};
+  if (axes == Axes::tokens_then_heads) return {stride(0), stride(1), stride(2)};
+  return {stride(0), stride(2), stride(1)};
+}
+
+bool same_shape(const ConstTensorView& a, const ConstTensorView& b) {
+  return a.rank == b.rank && std::equal(a.shape.begin(), a.shape.begin() + a.rank, b.shape.begin());
+}
+
+// Of two tensors of one shape.
+bool same_places(const ConstTensorView& a, const ConstTensorView& b) {
+  if (a.data != b.data) return false;
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(a.rank); ++axis) {
+    if (a.shape[axis] > 1 && a.strides[axis] != b.strides[axis]) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
 HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
-                      std::int64_t head_dim, Axes axes, Memory& memory) {
+                      std::int64_t head_dim, Axes axes, HeadsMemory& memory) {
   if (to.empty()) {
     if (!from.empty()) refuse(to_name, "", fmt::format("be given where {} is", from_name.name), "left out");
     return {};
@@ -89,7 +104,7 @@ HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_
   out.element_bytes = bytes_of(to.dtype);
   if (!from.empty()) {
     check_shape(from_name, from, head_dim, axes);
-    if (from.rank != to.rank || from.shape != to.shape) {
+    if (!same_shape(from, to)) {
       refuse(from_name, ".shape", fmt::format("be that of {}, {},", to_name.name, shape_text(to)), shape_text(from));
     }
     if (from.dtype != to.dtype) {
@@ -103,14 +118,15 @@ HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_
   if (!has_elements(to)) return out;
   check_data(to_name, to);
   check_data(from_name, source);
-  memory = memory_of(to_name.where, to_name.name, to);
+  memory.written = memory_of(to_name.where, to_name.name, to);
+  check_places(to_name.where, to_name.name, memory.written);
   out.from = source.data;
   out.to = to.data;
   out.from_strides = strides_of(source, axes);
   out.to_strides = strides_of(to, axes);
-  if (from.empty() || (from.data == to.data && from.strides == to.strides)) return out;
-  const Memory read = memory_of(from_name.where, from_name.name, from);
-  if (!are_disjoint(memory, read, out.element_bytes)) {
+  if (same_places(source, to)) return out;
+  memory.read = memory_of(from_name.where, from_name.name, from);
+  if (!are_disjoint(memory.written, memory.read)) {
     refuse(from_name, "", fmt::format("be {} itself or share no element with it", to_name.name), "overlapping");
   }
   return out;

@@ -37,9 +37,15 @@ struct TensorName {
 // How the axes of a tensor of rank 4 are meant.
 enum class Axes : std::uint8_t { heads_then_tokens, tokens_then_heads };
 
+// What a tensor writes, and what it reads where that is elsewhere.
+struct HeadsMemory {
+  Memory written;
+  Memory read;
+};
+
 // `to` is written, and `from` read where it is not empty. Throws Error when they do not fit `head_dim` or each other,
-// or when elements coincide. `memory` becomes that of `to`.
+// or when elements that are written coincide, or are read elsewhere. `memory` becomes that of both.
 HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
-                      std::int64_t head_dim, Axes axes, Memory& memory);
+                      std::int64_t head_dim, Axes axes, HeadsMemory& memory);
 
 }  // namespace posenc::cpu

@@ -52,7 +52,7 @@ void check_data(const char* where, const TensorView& x) {
   if (reinterpret_cast<std::uintptr_t>(x.data) % bytes != 0) {
     throw Error(where, {"x.data", fmt::format("be aligned to its elements, {} bytes,", bytes), "between two"});
   }
-  (void)cpu::memory_of(where, "x", x);
+  cpu::check_places(where, "x", cpu::memory_of(where, "x", x));
 }
 
 // The turned channels of one head: `channels` of them, `stride` apart, each of `count` elements that are `step` apart.

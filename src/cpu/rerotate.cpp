@@ -62,7 +62,7 @@ void rerotate(const RerotateArgs& args) {
   if (cpu::table_of(from, 0).layout() != cpu::table_of(to, 0).layout()) {
     throw Error(kWhere, {"to_table", "turn the same channels as from_table", "of another layout"});
   }
-  if (call.batch * call.rows == 0) return;
+  if (call.nothing()) return;
 
   const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
   const cpu::TensorRotation tensors(to, call, kernels);
@@ -87,8 +87,10 @@ void rerotate(const RerotateArgs& args) {
 }
 
 std::optional<std::string> rerotation_obstacle(const LayerPlan& layer) {
-  if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after && layer.qk_norm->weighted) {
-    return "a norm with weights follows the rotation";
+  if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after) {
+    if (layer.qk_norm->weighted) return "a norm with weights follows the rotation";
+    // It takes off the mean of the channels, which turning changes; rms and l2 keep what turning keeps.
+    if (layer.qk_norm->kind == QkNorm::Kind::layer) return "a norm that takes off the mean follows the rotation";
   }
   const auto turns = [](const Rotate& rotate) { return rotate.role == RotateRole::main; };
   if (std::ranges::none_of(layer.rotate, turns)) return "keys are not rotated";

@@ -20,7 +20,7 @@ cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
 
 void rotate(const RotateArgs& args) {
   const cpu::RotateCall call = cpu::check_rotate("rotate", args);
-  if (call.batch * call.rows == 0) return;
+  if (call.nothing()) return;
   const kernels::KernelTable& kernels = cpu::kernels_for("rotate", args.isa);
   const cpu::TensorRotation tensors(args, call, kernels);
   const auto turn = [&](std::int64_t begin, std::int64_t end) {

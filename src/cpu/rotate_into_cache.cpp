@@ -13,7 +13,7 @@ void rotate_into_cache(const CacheArgs& args) {
   constexpr const char* kWhere = "rotate_into_cache";
   const cpu::CacheCall call = cpu::check_cache(kWhere, args);
   const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
-  if (call.rows.batch * call.rows.rows == 0) return;
+  if (args.slots.empty() || call.bytes == 0) return;
   const auto store = [&](std::int64_t begin, std::int64_t end) {
     cpu::CacheRows rows(args, call, kernels);
     std::optional<cpu::RotateBlock> block;

@@ -80,7 +80,7 @@ void TensorRotation::turn_pages(const HeadsView& x, std::int64_t s, std::int64_t
 
 void TensorRotation::turn_rows(const HeadsView& x, const kernels::RotateRows& rows) const {
   if (x.to != x.from) copy_kept(x, rows);
-  if (std::abs(rows.from_head) > std::abs(rows.from_row)) return turn_by_head(x, rows);
+  if (rows.rows > 1 && std::abs(rows.from_head) > std::abs(rows.from_row)) return turn_by_head(x, rows);
   kernels::RotateRows ahead = rows;
   // The rows after these are next, so what is fetched beyond them is used.
   if (fetch_) ahead.fetch_end = moved(rows.from, rows.rows * rows.from_row * x.element_bytes);

@@ -19,11 +19,43 @@ std::int64_t reach(const Memory& memory, int count) {
   return out;
 }
 
+// The first axis whose steps are shorter than what the axes below it span, or -1.
+int meeting_axis(const Memory& memory) {
+  for (int i = 0; i < memory.count; ++i) {
+    if (memory.axes[static_cast<std::size_t>(i)].stride < reach(memory, i)) return i;
+  }
+  return -1;
+}
+
+// Whether their ranges of addresses are apart.
+bool are_apart(const Memory& a, const Memory& b) {
+  if (a.bytes == 0 || b.bytes == 0) return true;
+  return a.lowest + static_cast<std::uintptr_t>(a.bytes) <= b.lowest ||
+         b.lowest + static_cast<std::uintptr_t>(b.bytes) <= a.lowest;
+}
+
+// Whether the first m axes of a and the first n of b meet nowhere, b beginning `distance` elements after a. Where the
+// outermost axis is the same, its steps are longer than what lies below them, so at most two steps of one can meet a
+// given step of the other.
+bool meet_nowhere(const Memory& a, int m, const Memory& b, int n, std::int64_t distance) {
+  if (distance >= reach(a, m) || -distance >= reach(b, n)) return true;
+  if (m == 0 || n == 0) return false;
+  const Extent& x = a.axes[static_cast<std::size_t>(m - 1)];
+  const Extent& y = b.axes[static_cast<std::size_t>(n - 1)];
+  if (x.size != y.size || x.stride != y.stride) return false;
+  const std::int64_t below = distance / x.stride - (distance % x.stride < 0 ? 1 : 0);
+  for (const std::int64_t steps : {below, below + 1}) {
+    if (steps <= -x.size || steps >= x.size) continue;
+    if (!meet_nowhere(a, m - 1, b, n - 1, distance - steps * x.stride)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Memory memory_of(std::string_view where, std::string_view name, const ConstTensorView& view) {
-  const std::int64_t element_bytes = bytes_of(view.dtype);
   Memory out;
+  out.element_bytes = bytes_of(view.dtype);
   std::int64_t lowest = 0;
   std::int64_t span = 1;
   bool fits = true;
@@ -44,47 +76,28 @@ Memory memory_of(std::string_view where, std::string_view name, const ConstTenso
     }
     out.axes[static_cast<std::size_t>(at)] = {view.shape[axis], magnitude};
   }
-  if (!fits || __builtin_mul_overflow(span, element_bytes, &out.bytes)) {
+  if (!fits || __builtin_mul_overflow(span, out.element_bytes, &out.bytes)) {
     throw Error(where, {fmt::format("{}.strides", name), "reach less than 2^63 bytes", "larger"});
   }
-  std::int64_t reach = 1;  // elements that the axes so far span
-  for (int i = 0; i < out.count; ++i) {
-    const Extent& axis = out.axes[static_cast<std::size_t>(i)];
-    if (axis.stride < reach) {
-      throw Error(where, {fmt::format("{}.strides", name), "give every element a place of its own",
-                          fmt::format("{} parts of {} elements, {} apart", axis.size, reach, axis.stride)});
-    }
-    reach += (axis.size - 1) * axis.stride;
-  }
-  out.lowest = static_cast<const char*>(view.data) + lowest * element_bytes;
+  out.lowest =
+      reinterpret_cast<std::uintptr_t>(view.data) + static_cast<std::uintptr_t>(lowest * out.element_bytes);
   return out;
 }
 
-bool are_apart(const Memory& a, const Memory& b) {
-  const auto low_a = reinterpret_cast<std::uintptr_t>(a.lowest);
-  const auto low_b = reinterpret_cast<std::uintptr_t>(b.lowest);
-  return low_a + static_cast<std::uintptr_t>(a.bytes) <= low_b || low_b + static_cast<std::uintptr_t>(b.bytes) <= low_a;
+void check_places(std::string_view where, std::string_view name, const Memory& memory) {
+  const int i = meeting_axis(memory);
+  if (i < 0) return;
+  const Extent& axis = memory.axes[static_cast<std::size_t>(i)];
+  throw Error(where, {fmt::format("{}.strides", name), "give every element a place of its own",
+                      fmt::format("{} parts of {} elements, {} apart", axis.size, reach(memory, i), axis.stride)});
 }
 
-bool are_disjoint(const Memory& a, const Memory& b, std::int64_t element_bytes) {
+bool are_disjoint(const Memory& a, const Memory& b) {
   if (are_apart(a, b)) return true;
-  int i = a.count;
-  int j = b.count;
-  std::int64_t period = 0;
-  while (i > 0 && j > 0) {
-    const Extent& x = a.axes[static_cast<std::size_t>(i - 1)];
-    const Extent& y = b.axes[static_cast<std::size_t>(j - 1)];
-    if (x.size != y.size || x.stride != y.stride) break;
-    period = x.stride;
-    --i;
-    --j;
-  }
-  if (period == 0) return false;
-  const auto distance = b.lowest - a.lowest;
-  if (distance % element_bytes != 0) return false;
-  std::int64_t offset = distance / element_bytes % period;
-  if (offset < 0) offset += period;
-  return offset >= reach(a, i) && offset + reach(b, j) <= period;
+  if (a.element_bytes != b.element_bytes || meeting_axis(a) >= 0 || meeting_axis(b) >= 0) return false;
+  const auto distance = static_cast<std::int64_t>(b.lowest - a.lowest);
+  if (distance % a.element_bytes != 0) return false;
+  return meet_nowhere(a, a.count, b, b.count, distance / a.element_bytes);
 }
 
 }  // namespace posenc::cpu

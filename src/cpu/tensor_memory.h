@@ -19,20 +19,20 @@ struct Extent {
 struct Memory {
   std::array<Extent, kMaxRank> axes{};
   int count = 0;
-  const char* lowest = nullptr;
-  std::int64_t bytes = 0;  // from the lowest element to the end of the highest
+  std::uintptr_t lowest = 0;  // the address of the lowest element
+  std::int64_t bytes = 0;  // from the lowest element to the end of the highest; 0: there is no element
+  std::int64_t element_bytes = 0;
 };
 
-// Of a tensor that has elements. Throws Error "[where] NAME.strides must ..." when two of them are in one place, or
-// when an offset does not fit 64 bits. (Axes that interleave without meeting are refused too: no tensor of use is so.)
+// Of a tensor that has elements. Throws Error "[where] NAME.strides must ..." when an offset does not fit 64 bits.
 Memory memory_of(std::string_view where, std::string_view name, const ConstTensorView& view);
 
-// Whether no element of a is one of b; both of the same dtype, of `element_bytes`. Ranges of addresses may interleave,
-// as those of q and k of one fused projection do: then the outer axes of both are the same, and within one step of the
-// innermost of those each has a part of its own.
-bool are_disjoint(const Memory& a, const Memory& b, std::int64_t element_bytes);
+// Throws Error when two elements are in one place. (Axes that interleave without meeting are refused too: no tensor of
+// use is so.)
+void check_places(std::string_view where, std::string_view name, const Memory& memory);
 
-// Whether their ranges of addresses are apart.
-bool are_apart(const Memory& a, const Memory& b);
+// Whether no element of a is one of b. Ranges of addresses may interleave, as those of q and k of one fused projection
+// do, as long as the axes on which they do are the same.
+bool are_disjoint(const Memory& a, const Memory& b);
 
 }  // namespace posenc::cpu

@@ -131,7 +131,7 @@ TEST_F(CacheErrors, DTypesStridesAndData) {
 
 TEST_F(CacheErrors, TablesAndPositions) {
   args.positions = PositionRange{98};
-  expect_error("[rotate_into_cache] positions must be whole and lie from 0 to 99, which its table serves, but is 100");
+  expect_error("[rotate_into_cache] positions must lie from 0 to 99, which its table serves, but is 100");
   const std::int64_t two[] = {1, 2};
   args.positions = std::span<const std::int64_t>(two);
   expect_error("[rotate_into_cache] positions must have one entry for each of 1 axes and 3 tokens, 3, but is 2 long");

@@ -156,8 +156,21 @@ inline double rounding_error(DType dtype, double y) {
   return std::ldexp(0.5, y == 0.0 ? lowest : std::max(exponent - digits, lowest));
 }
 
-// How far a c and a s of a table's row are from the truth: the ulp is that of floats below a.
-inline double table_error(double a) { return kAngleMethodUlp * float_ulp(std::nextafter(a, 0.0)); }
+// How far a c and a s of a table's row are from the truth, or with kFloat32ModelUlp from the model: the ulp is that of
+// floats below a.
+inline double table_error(double a, double ulps = kAngleMethodUlp) { return ulps * float_ulp(std::nextafter(a, 0.0)); }
+
+// The same times the float 1 / a^2: it is rounded, and so is the product.
+inline double inverse_table_error(double a) {
+  return a == 1.0 ? table_error(a) : table_error(a) / (a * a) + 2 * kFloatRounding / a;
+}
+
+// c and s that rerotate combines in double from two rows: those of the difference of the angles, times a_to / a_from.
+//   |dc| <= |C_to dC_from| + |C_from dC_to| + ... over a_from^2, |C| + |S| <= sqrt 2 a; and one rounding to float
+inline double combined_error(double a_from, double a_to, double ulps = kAngleMethodUlp) {
+  return std::sqrt(2.0) * (a_to * table_error(a_from, ulps) + a_from * table_error(a_to, ulps)) / (a_from * a_from) +
+         0.5 * float_ulp(a_to / a_from);
+}
 
 // The reference's angles are below this from the truth, in radians.
 inline constexpr double kReferenceAngle = 1e-15;
