@@ -30,9 +30,9 @@ std::size_t token_axis(const ConstTensorView& x) { return x.rank == 4 ? 2 : 0; }
 
 class Check {
  public:
-  Check(std::string_view where, const CacheArgs& args) : where_(where), args_(args) {}
+  Check(std::string_view where, const CacheArgs& args, CacheCall& call) : where_(where), args_(args), call_(call) {}
 
-  CacheCall run() {
+  void run() {
     call_.turns = args_.table != nullptr || !args_.tables.empty();
     if (args_.k.empty()) refuse("k", "be given", "left out");
     if (args_.v.empty() != args_.v_cache.empty()) {
@@ -51,7 +51,6 @@ class Check {
     check_slots(where_, args_.slots, product(call_.rows.batch, call_.rows.rows), rows_of_cache());
     check_apart();
     count_bytes();
-    return call_;
   }
 
  private:
@@ -181,7 +180,7 @@ class Check {
 
   std::string_view where_;
   const CacheArgs& args_;
-  CacheCall call_;
+  CacheCall& call_;
   HeadsMemory v_memory_;
   HeadsMemory k_cache_memory_;
   HeadsMemory v_cache_memory_;
@@ -189,6 +188,10 @@ class Check {
 
 }  // namespace
 
-CacheCall check_cache(std::string_view where, const CacheArgs& args) { return Check(where, args).run(); }
+CacheCall check_cache(std::string_view where, const CacheArgs& args) {
+  CacheCall call;
+  Check(where, args, call).run();
+  return call;
+}
 
 }  // namespace posenc::cpu
