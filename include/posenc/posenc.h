@@ -1,9 +1,11 @@
 // All of posenc. Each header can be included alone.
 #pragma once
 
+#include "posenc/cache.h"         // keys and values into a cache: normalised, rotated, converted
 #include "posenc/compare.h"       // what differs between two plans, and what follows
 #include "posenc/error.h"         // Error, FileError, Result
 #include "posenc/info.h"          // version, instruction sets
+#include "posenc/pairing.h"       // from one pairing to the other
 #include "posenc/parallel.h"      // threads: how many, and whose
 #include "posenc/plan.h"          // Plan: what a model does with positions
 #include "posenc/read_plan.h"     // from a model's files to its plan

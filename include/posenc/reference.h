@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "posenc/cache.h"
 #include "posenc/export.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
@@ -51,6 +52,11 @@ struct RotateArgs {
 
 // Throws Error for a tensor or positions that do not fit.
 POSENC_API void rotate(const Rope& rope, const RotateArgs& args);
+
+// The norm of keys (cache.h) that posenc::rotate_into_cache puts beside the rotation. out: f64, the shape of x,
+// [tokens, heads, head_dim] or [batch, heads, tokens, head_dim] of any dtype. Throws Error for a tensor that does not
+// fit.
+POSENC_API void normalise(const TensorView& out, const ConstTensorView& x, const KeyNorm& norm);
 
 // The element of a view at these indices, as a double. Throws Error for an index outside the shape.
 POSENC_API double element(ConstTensorView view, std::initializer_list<std::int64_t> indices);

@@ -18,6 +18,8 @@ struct Avx2Floats {
   static constexpr std::size_t kRegisters = 16;  // cos and sin beyond them are operands in memory, which costs nothing
 
   static Floats all(float x) noexcept { return _mm256_set1_ps(x); }
+  static Floats add(Floats a, Floats b) noexcept { return _mm256_add_ps(a, b); }
+  static Floats sub(Floats a, Floats b) noexcept { return _mm256_sub_ps(a, b); }
   static Floats mul(Floats a, Floats b) noexcept { return _mm256_mul_ps(a, b); }
   static Floats fma(Floats a, Floats b, Floats c) noexcept { return _mm256_fmadd_ps(a, b, c); }
   static Floats fms(Floats a, Floats b, Floats c) noexcept { return _mm256_fmsub_ps(a, b, c); }
@@ -60,7 +62,28 @@ struct Avx2Floats {
     __builtin_memcpy(p, whole, bytes(some));
   }
 
-  // 16 of bfloat16.
+  // 8 of bfloat16, in order.
+  static Floats load_bf16(const std::uint16_t* p, All) noexcept {
+    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(a), 16));
+  }
+  static Floats load_bf16(const std::uint16_t* p, Some some) noexcept {
+    std::uint16_t whole[kLanes] = {};
+    __builtin_memcpy(whole, p, bytes(some));
+    return load_bf16(whole, All{});
+  }
+  static void store_bf16(std::uint16_t* p, Floats a, All) noexcept {
+    const __m256i low = _mm256_srli_epi32(rounded(a), 16);
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+  }
+  static void store_bf16(std::uint16_t* p, Floats a, Some some) noexcept {
+    std::uint16_t whole[kLanes];
+    store_bf16(whole, a, All{});
+    __builtin_memcpy(p, whole, bytes(some));
+  }
+
+  // 16 of bfloat16, dealt to even and odd.
   static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, All) noexcept {
     const __m256i a = keep(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     even = _mm256_castsi256_ps(_mm256_slli_epi32(a, 16));

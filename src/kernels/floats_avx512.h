@@ -24,6 +24,8 @@ struct Avx512Floats {
   static constexpr std::size_t kRegisters = 24;  // of 32, that the rotation may fill with angles and elements
 
   static Floats all(float x) noexcept { return _mm512_set1_ps(x); }
+  static Floats add(Floats a, Floats b) noexcept { return _mm512_add_ps(a, b); }
+  static Floats sub(Floats a, Floats b) noexcept { return _mm512_sub_ps(a, b); }
   static Floats mul(Floats a, Floats b) noexcept { return _mm512_mul_ps(a, b); }
   static Floats fma(Floats a, Floats b, Floats c) noexcept { return _mm512_fmadd_ps(a, b, c); }
   static Floats fms(Floats a, Floats b, Floats c) noexcept { return _mm512_fmsub_ps(a, b, c); }
@@ -64,7 +66,21 @@ struct Avx512Floats {
     _mm256_mask_storeu_epi16(p, first_16(some), _mm512_cvtps_ph(a, kNearest));
   }
 
-  // 32 of bfloat16.
+  // 16 of bfloat16, in order.
+  static Floats load_bf16(const std::uint16_t* p, All) noexcept {
+    return widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static Floats load_bf16(const std::uint16_t* p, Some some) noexcept {
+    return widen(_mm256_maskz_loadu_epi16(first_16(some), p));
+  }
+  static void store_bf16(std::uint16_t* p, Floats a, All) noexcept {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrowed(a));
+  }
+  static void store_bf16(std::uint16_t* p, Floats a, Some some) noexcept {
+    _mm256_mask_storeu_epi16(p, first_16(some), narrowed(a));
+  }
+
+  // 32 of bfloat16, dealt to even and odd.
   static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, All) noexcept {
     widen(keep(_mm512_loadu_si512(p)), even, odd);
   }
@@ -127,6 +143,10 @@ struct Avx512Floats {
     const __m512i lanes = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
     return _mm512_permutexvar_ps(lanes, _mm512_castps256_ps512(a));
   }
+  static Floats widen(__m256i a) noexcept {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16));
+  }
+  static __m256i narrowed(Floats a) noexcept { return _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded(a), 16)); }
   static void widen(__m512i a, Floats& even, Floats& odd) noexcept {
     even = _mm512_castsi512_ps(_mm512_slli_epi32(a, 16));
     odd = _mm512_castsi512_ps(_mm512_and_si512(a, _mm512_set1_epi32(kUpper)));

@@ -18,6 +18,8 @@ struct ScalarFloats {
   static constexpr std::size_t kRegisters = 6;
 
   static Floats all(float x) noexcept { return {{x, x}}; }
+  static Floats add(Floats a, Floats b) noexcept { return {{a.lane[0] + b.lane[0], a.lane[1] + b.lane[1]}}; }
+  static Floats sub(Floats a, Floats b) noexcept { return {{a.lane[0] - b.lane[0], a.lane[1] - b.lane[1]}}; }
   static Floats mul(Floats a, Floats b) noexcept { return {{a.lane[0] * b.lane[0], a.lane[1] * b.lane[1]}}; }
   // In double the product is exact. The sum is rounded twice, which makes a difference in one of 2^28 cases or so.
   static Floats fma(Floats a, Floats b, Floats c) noexcept {
@@ -51,13 +53,18 @@ struct ScalarFloats {
     for (std::int64_t i = 0; i < some.n; ++i) p[i] = to_f16(a.lane[i]);
   }
 
+  static Floats load_bf16(const std::uint16_t* p, All) noexcept { return {{from_bf16(p[0]), from_bf16(p[1])}}; }
+  static Floats load_bf16(const std::uint16_t* p, Some) noexcept { return {{from_bf16(p[0]), 0.0F}}; }
+  static void store_bf16(std::uint16_t* p, Floats a, All) noexcept { store_bf16(p, a, Some{2}); }
+  static void store_bf16(std::uint16_t* p, Floats a, Some some) noexcept {
+    for (std::int64_t i = 0; i < some.n; ++i) p[i] = to_bf16(a.lane[i]);
+  }
   static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, All) noexcept {
     load_bf16(p, even, odd, Some{4});
   }
   static void load_bf16(const std::uint16_t* p, Floats& even, Floats& odd, Some some) noexcept {
     even = odd = all(0.0F);
-    for (std::int64_t i = 0; i < some.n; ++i)
-      (i % 2 == 0 ? even : odd).lane[i / 2] = from_bits(std::uint32_t{p[i]} << 16U);
+    for (std::int64_t i = 0; i < some.n; ++i) (i % 2 == 0 ? even : odd).lane[i / 2] = from_bf16(p[i]);
   }
   static void store_bf16(std::uint16_t* p, Floats even, Floats odd, All) noexcept { store_bf16(p, even, odd, Some{4}); }
   static void store_bf16(std::uint16_t* p, Floats even, Floats odd, Some some) noexcept {
@@ -78,6 +85,7 @@ struct ScalarFloats {
   static constexpr std::uint32_t kQuiet = 0x400000;
   static constexpr std::uint32_t kInfinity = 0x7F800000;
 
+  static float from_bf16(std::uint16_t a) noexcept { return from_bits(std::uint32_t{a} << 16U); }
   // A NaN stays one and becomes quiet.
   static std::uint16_t to_bf16(float a) noexcept {
     const std::uint32_t x = bits(a);

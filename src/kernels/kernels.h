@@ -56,9 +56,42 @@ struct RotateRows {
   const void* fetch_end = nullptr;
 };
 
+// Rows of `count` elements in another type: exact, or each rounded once, to nearest, ties to even. The two types differ
+// and the rows do not overlap. Strides in elements.
+struct ConvertRows {
+  Element from_element = Element::f32;
+  Element to_element = Element::f32;
+  std::int64_t rows = 0;
+  std::int64_t count = 0;
+  const void* from = nullptr;
+  std::int64_t from_row = 0;
+  void* to = nullptr;
+  std::int64_t to_row = 0;
+};
+
+// Each row, `count` floats and the next row after them, in place:
+//
+//   x -> (x - centre) / sqrt(sum((x - centre)^2) / divisor + epsilon) * weight + bias      centre: mean(x), or 0
+//
+// A sum is kept in kSums registers in f32, and those are added in pairs; from there to the factor all is double.
+struct NormRows {
+  std::int64_t rows = 0;
+  std::int64_t count = 0;
+  float* x = nullptr;
+  bool centred = false;
+  double divisor = 1.0;
+  double epsilon = 0.0;
+  const float* weight = nullptr;  // [count] of row 0; null: 1
+  const float* bias = nullptr;    // likewise; null: 0, and where weight is
+  std::int64_t weight_row = 0;    // from a row's weights and biases to those of the next; 0: all have the same
+};
+constexpr int kSums = 4;
+
 struct KernelTable {
   void (*angles)(const AngleRows& rows) noexcept;
   void (*rotate)(const RotateRows& rows) noexcept;
+  void (*convert)(const ConvertRows& rows) noexcept;
+  void (*normalise)(const NormRows& rows) noexcept;
 };
 
 void angles_scalar(const AngleRows& rows) noexcept;
@@ -68,5 +101,13 @@ void angles_avx512(const AngleRows& rows) noexcept;
 void rotate_scalar(const RotateRows& rows) noexcept;
 void rotate_avx2(const RotateRows& rows) noexcept;
 void rotate_avx512(const RotateRows& rows) noexcept;
+
+void convert_scalar(const ConvertRows& rows) noexcept;
+void convert_avx2(const ConvertRows& rows) noexcept;
+void convert_avx512(const ConvertRows& rows) noexcept;
+
+void normalise_scalar(const NormRows& rows) noexcept;
+void normalise_avx2(const NormRows& rows) noexcept;
+void normalise_avx512(const NormRows& rows) noexcept;
 
 }  // namespace posenc::kernels

@@ -1,4 +1,4 @@
-// Elements of tensors as doubles, one at a time, by the definition of their format.
+// Elements of tensors as doubles, one at a time, by the definition of their format, and where a head begins.
 #pragma once
 
 #include <array>
@@ -10,5 +10,22 @@ namespace posenc::reference {
 
 // The element `offset` elements after view.data.
 double read(const ConstTensorView& view, std::int64_t offset);
+
+// Of [tokens, heads, head_dim] or [batch, heads, tokens, head_dim].
+struct Sizes {
+  std::int64_t batch;
+  std::int64_t tokens;
+  std::int64_t heads;
+};
+
+inline Sizes sizes_of(const ConstTensorView& x) {
+  if (x.rank == 3) return {1, x.shape[0], x.shape[1]};
+  return {x.shape[0], x.shape[2], x.shape[1]};
+}
+
+inline std::int64_t offset_of(const ConstTensorView& x, std::int64_t b, std::int64_t t, std::int64_t h) {
+  if (x.rank == 3) return t * x.strides[0] + h * x.strides[1];
+  return b * x.strides[0] + h * x.strides[1] + t * x.strides[2];
+}
 
 }  // namespace posenc::reference

@@ -56,22 +56,6 @@ CosineSine cosine_sine(double position, double inv_freq, double factor, Angles a
   return {c, s};
 }
 
-struct Sizes {
-  std::int64_t batch;
-  std::int64_t tokens;
-  std::int64_t heads;
-};
-
-Sizes sizes_of(const ConstTensorView& x) {
-  if (x.rank == 3) return {1, x.shape[0], x.shape[1]};
-  return {x.shape[0], x.shape[2], x.shape[1]};
-}
-
-std::int64_t offset_of(const ConstTensorView& x, std::int64_t b, std::int64_t t, std::int64_t h) {
-  if (x.rank == 3) return t * x.strides[0] + h * x.strides[1];
-  return b * x.strides[0] + h * x.strides[1] + t * x.strides[2];
-}
-
 void require(bool holds, const char* field, std::string must, std::string is) {
   if (!holds) throw Error(kWhere, {field, std::move(must), std::move(is)});
 }

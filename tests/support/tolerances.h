@@ -15,7 +15,9 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "posenc/plan.h"
 #include "posenc/rope.h"
 #include "posenc/tensor.h"
 #include "support/ulp.h"
@@ -215,6 +217,79 @@ inline double turned_bound(DType dtype, double x, double partner, double result,
   const double before = (angles + product) * (1 + 0x1p-20);
   const double sum = before + rounding_error(DType::f32, std::abs(result) + before);
   return dtype == DType::f32 ? sum : sum + rounding_error(dtype, std::abs(result) + sum);
+}
+
+// ---- Keys into a cache (src/kernels/norm_loop.h) ----
+
+// Numbers, and how far those that the kernels have in their place may be from them.
+struct Row {
+  std::vector<double> values;
+  std::vector<double> errors;
+};
+
+// The errors of f = x' * weight + bias, x' the normalised x. `lanes`: floats in a register.
+//   A sum of n takes ceil(n / (4 lanes)) roundings of each of four sums, and two to add them; then all is double.
+//   x - mean: two subtractions, and the second mean, whose sum is of numbers that are about |x - mean|.
+//   The factor: half of what the sum of squares is off, and its own rounding. By Cauchy-Schwarz, errors e of the x -
+//   mean change that sum by 2 |e| |x - mean|. Products with the factor and with weight + 1, the latter rounded before,
+//   and the sum with the bias: one each.
+// Products of two errors are below 2^-10 of them.
+inline std::vector<double> normalised_errors(const Row& x, const QkNorm& norm, double epsilon,
+                                             const std::vector<double>& weight, const std::vector<double>& result,
+                                             double lanes) {
+  const auto n = static_cast<double>(x.values.size());
+  const double roundings = std::ceil(n / (4 * lanes)) + 2;
+  const bool centred = norm.kind == QkNorm::Kind::layer;
+  double mean = 0.0;
+  double mean_error = 0.0;
+  for (std::size_t i = 0; centred && i < x.values.size(); ++i) {
+    mean += x.values[i] / n;
+    mean_error += x.errors[i] / n;
+  }
+  double squares = 0.0;
+  for (const double y : x.values) squares += (y - mean) * (y - mean);
+  const double size = norm.kind == QkNorm::Kind::l2 ? squares : squares / n;
+  const double factor = 1 / std::sqrt(size + epsilon);
+
+  std::vector<double> off;
+  double squared_errors = 0.0;
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    double e = x.errors[i];
+    if (centred) {
+      e += mean_error + (2 * std::abs(x.values[i] - mean) + roundings * std::sqrt(squares / n)) * kFloatRounding;
+    }
+    off.push_back(e);
+    squared_errors += e * e;
+  }
+  const double factor_error = (roundings / 2 + 1) * kFloatRounding + std::sqrt(squared_errors / squares);
+  for (std::size_t i = 0; i < off.size(); ++i) {
+    const double y = std::abs(x.values[i] - mean) * factor;
+    const double product = off[i] * factor + y * (factor_error + kFloatRounding);
+    off[i] = (std::abs(weight[i]) * (product + 2 * y * kFloatRounding) + std::abs(result[i]) * kFloatRounding) *
+             (1 + 0x1p-10);
+  }
+  return off;
+}
+
+// The error of one channel of a pair that was off by x_error and partner_error and is turned in f32.
+inline double turned_error(double x, double x_error, double partner, double partner_error, double result, double size,
+                           double angle_error) {
+  return size * std::hypot(x_error, partner_error) +
+         turned_bound(DType::f32, x, partner, std::abs(result) + size * std::hypot(x_error, partner_error), size,
+                      angle_error);
+}
+
+// A score of two heads, `lengths` the product of theirs, both made twice, by sums of n squares whose terms came in
+// another order. By Cauchy-Schwarz each of the four heads counts what its channels are off, relatively: the factor of
+// its norm, two products, and the product and the sum of the rotation, at most sqrt 2 as large.
+inline double reordered_score_bound(double lengths, double n, double lanes) {
+  const double roundings = std::ceil(n / (4 * lanes)) + 2;
+  return lengths * 4 * (roundings / 2 + 1 + 2 + 2 * std::sqrt(2.0)) * kFloatRounding;
+}
+
+// A float near `value`, as it is stored.
+inline double stored_error(DType dtype, double value, double error) {
+  return dtype == DType::f32 ? error : error + rounding_error(dtype, std::abs(value) + error);
 }
 
 // The largest observed / bound of a suite.

@@ -6,6 +6,9 @@ std::string processor_name() { return {}; }
 
 std::vector<std::string> processor_features() { return {}; }
 
-std::vector<IsaKernels> runnable_kernels() { return {{Isa::scalar, {kernels::angles_scalar, kernels::rotate_scalar}}}; }
+std::vector<IsaKernels> runnable_kernels() {
+  return {{Isa::scalar,
+           {kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar, kernels::normalise_scalar}}};
+}
 
 }  // namespace posenc::cpu

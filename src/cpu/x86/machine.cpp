@@ -108,11 +108,15 @@ std::vector<std::string> processor_features() {
 
 std::vector<IsaKernels> runnable_kernels() {
   const std::vector<std::string> features = processor_features();
-  std::vector<IsaKernels> out{{Isa::scalar, {kernels::angles_scalar, kernels::rotate_scalar}}};
+  kernels::KernelTable best{kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar,
+                            kernels::normalise_scalar};
+  std::vector<IsaKernels> out{{Isa::scalar, best}};
   if (!all_in({"avx2", "fma", "f16c"}, features)) return out;
-  out.push_back({Isa::avx2, {kernels::angles_avx2, kernels::rotate_avx2}});
+  best = {kernels::angles_avx2, kernels::rotate_avx2, kernels::convert_avx2, kernels::normalise_avx2};
+  out.push_back({Isa::avx2, best});
   if (!all_in({"avx512f", "avx512dq", "avx512bw", "avx512vl"}, features)) return out;
-  out.push_back({Isa::avx512, {kernels::angles_avx512, kernels::rotate_avx512}});
+  best = {kernels::angles_avx512, kernels::rotate_avx512, kernels::convert_avx512, kernels::normalise_avx512};
+  out.push_back({Isa::avx512, best});
   return out;
 }
 

@@ -1,0 +1,33 @@
+#include <optional>
+
+#include "cpu/cache_rows.h"
+#include "cpu/check_cache.h"
+#include "cpu/dispatch.h"
+#include "cpu/rotate_block.h"
+#include "cpu/row_runs.h"
+#include "posenc/cache.h"
+
+namespace posenc {
+
+void rotate_into_cache(const CacheArgs& args) {
+  constexpr const char* kWhere = "rotate_into_cache";
+  const cpu::CacheCall call = cpu::check_cache(kWhere, args);
+  const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
+  if (args.slots.empty() || call.bytes == 0) return;
+  const auto store = [&](std::int64_t begin, std::int64_t end) {
+    cpu::CacheRows rows(args, call, kernels);
+    std::optional<cpu::RotateBlock> block;
+    if (call.turns) block.emplace(call.turning, call.rows, kernels);
+    const std::int64_t step = block ? block->rows() : end - begin;
+    cpu::for_runs(call.turning, call.rows, begin, end, step,
+                  [&](std::int64_t s, std::int64_t first, std::int64_t count) {
+                    if (block) block->fill(s, first, count);
+                    const std::int64_t row = cpu::sequence(call.turning, call.rows, s).first + first;
+                    for (std::int64_t t = 0; t < count; ++t) rows.store(row + t, block ? block->cos() + t : nullptr);
+                  });
+  };
+  const bool here = cpu::CacheRows::allocates(args, call) || (call.turns && cpu::RotateBlock::allocates(call.turning));
+  cpu::for_parts(call.turning, call.rows, call.bytes, here, store);
+}
+
+}  // namespace posenc

@@ -1,0 +1,99 @@
+// The norms of q and k, written once over a vector of floats V and compiled once per instruction set.
+//
+//   root mean square  arXiv 1910.07467      layer  arXiv 1607.06450
+//
+// A row passes several times, out of the first cache. The order of a sum depends on the length of the row and on V
+// alone, so a row's result does not depend on its neighbours.
+#pragma once
+
+#include "kernels/kernels.h"
+#include "kernels/lanes.h"
+
+namespace posenc::kernels {
+
+// sum = step(sum, x) over the elements of a row, which come in registers; zeros fill the last.
+template <class V, class Step>
+double sum_of(const float* x, std::int64_t count, Step step) noexcept {
+  typename V::Floats sums[kSums];
+  for (auto& sum : sums) sum = V::all(0.0F);
+  std::int64_t i = 0;
+  for (; i + kSums * V::kLanes <= count; i += kSums * V::kLanes) {
+#pragma GCC unroll 4
+    for (int k = 0; k < kSums; ++k) sums[k] = step(sums[k], V::load(x + i + k * V::kLanes, All{}));
+  }
+  int next = 0;
+  for (; i + V::kLanes <= count; i += V::kLanes, ++next) sums[next] = step(sums[next], V::load(x + i, All{}));
+  if (i < count) sums[next] = step(sums[next], V::load(x + i, Some{count - i}));
+
+  static_assert(kSums == 4 && V::kLanes % 2 == 0);
+  float lanes[V::kLanes];
+  V::store(lanes, V::add(V::add(sums[0], sums[1]), V::add(sums[2], sums[3])), All{});
+  double even = 0.0;
+  double odd = 0.0;
+  for (std::int64_t lane = 0; lane < V::kLanes; lane += 2) {
+    even += static_cast<double>(lanes[lane]);
+    odd += static_cast<double>(lanes[lane + 1]);
+  }
+  return even + odd;
+}
+
+// x[i] = f(x[i], i, count) of whole registers, then of the rest.
+template <class V, class F>
+void change_each(float* x, std::int64_t count, F f) noexcept {
+  std::int64_t i = 0;
+  for (; i + V::kLanes <= count; i += V::kLanes) V::store(x + i, f(V::load(x + i, All{}), i, All{}), All{});
+  if (i == count) return;
+  const Some rest{count - i};
+  V::store(x + i, f(V::load(x + i, rest), i, rest), rest);
+}
+
+template <class V>
+double sum(const float* x, std::int64_t count) noexcept {
+  using Floats = typename V::Floats;
+  return sum_of<V>(x, count, [](Floats total, Floats a) noexcept { return V::add(total, a); });
+}
+
+template <class V>
+void subtract(float* x, std::int64_t count, float y) noexcept {
+  change_each<V>(x, count, [y](typename V::Floats a, std::int64_t, auto) noexcept { return V::sub(a, V::all(y)); });
+}
+
+// Twice: the first mean is as wrong as its sum was rounded, which counts where it is far above the deviations; the
+// second is that of numbers around zero.
+template <class V>
+void centre(float* x, std::int64_t count) noexcept {
+  const auto n = static_cast<double>(count);
+  subtract<V>(x, count, static_cast<float>(sum<V>(x, count) / n));
+  subtract<V>(x, count, static_cast<float>(sum<V>(x, count) / n));
+}
+
+template <class V>
+void normalise_row(const NormRows& r, std::int64_t row) noexcept {
+  using Floats = typename V::Floats;
+  float* const x = r.x + row * r.count;
+  if (r.centred) centre<V>(x, r.count);
+  const double squares = sum_of<V>(x, r.count, [](Floats total, Floats a) noexcept { return V::fma(a, a, total); });
+  const Floats factor = V::all(static_cast<float>(1.0 / __builtin_sqrt(squares / r.divisor + r.epsilon)));
+  if (r.weight == nullptr) {
+    change_each<V>(x, r.count, [factor](Floats a, std::int64_t, auto) noexcept { return V::mul(a, factor); });
+    return;
+  }
+  const float* const weight = r.weight + row * r.weight_row;
+  if (r.bias == nullptr) {
+    change_each<V>(x, r.count, [factor, weight](Floats a, std::int64_t i, auto count) noexcept {
+      return V::mul(V::mul(a, factor), V::load(weight + i, count));
+    });
+    return;
+  }
+  const float* const bias = r.bias + row * r.weight_row;
+  change_each<V>(x, r.count, [factor, weight, bias](Floats a, std::int64_t i, auto count) noexcept {
+    return V::fma(V::mul(a, factor), V::load(weight + i, count), V::load(bias + i, count));
+  });
+}
+
+template <class V>
+void normalise(const NormRows& r) noexcept {
+  for (std::int64_t row = 0; row < r.rows; ++row) normalise_row<V>(r, row);
+}
+
+}  // namespace posenc::kernels
