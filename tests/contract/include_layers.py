@@ -11,7 +11,7 @@ import checkout
 # What each folder may include: whole layers by name, and headers in angle brackets. "std" is every header of the C++
 # library, "public" is include/posenc, a name with a dot is that header alone.
 LAYERS = {
-    "include/posenc": {"std", "public"},
+    "include/posenc": {"std", "public", "stddef.h", "stdint.h"},
     "src/base": {"std", "public", "base", "fmt", "fcntl.h", "pthread.h", "sched.h", "signal.h", "unistd.h"},
     "src/math": {"std", "public", "math", "base", "fmt"},
     "src/reference": {"std", "public", "reference", "math", "base", "fmt"},
