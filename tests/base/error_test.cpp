@@ -16,7 +16,7 @@ TEST(Error, SaysWhereWhatAndWhy) {
 
 TEST(ErrorKind, EachHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  const int last = static_cast<int>(ErrorKind::bad_plan);
+  const int last = static_cast<int>(ErrorKind::output_exists);
   for (int kind = 0; kind <= last; ++kind) {
     const std::string_view text = name(static_cast<ErrorKind>(kind));
     EXPECT_NE(text, "unknown") << kind;

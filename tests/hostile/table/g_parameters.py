@@ -108,7 +108,7 @@ IDS = {
         config("negative", mrope('[8, ^-2, 2]'), "out_of_range", "got -2", "/rope_scaling/mrope_section/1")],
     "G16": ["axes that do not divide", Elsewhere("tests/math/axes_test.cpp", "BadSections"),
         config("heads_of_a_picture", qwen2_vl('"embed_dim": ^12, "num_heads": 2, "depth": 2'),
-               "out_of_range", "divide by 4, two axes of pairs", "/vision_config/embed_dim"),
+               "not_divisible", "divide by 4, two axes of pairs", "/vision_config/embed_dim"),
         config("a_width_that_heads_do_not_divide", qwen2_vl('"embed_dim": ^13, "num_heads": 2, "depth": 2'),
                "not_divisible", "2 heads", "/vision_config/embed_dim")],
     "G17": ["ALiBi heads",
