@@ -196,6 +196,40 @@ typedef struct posenc_rerotate_args {
 
 POSENC_API posenc_status posenc_rerotate(const posenc_rerotate_args* args);
 
+// ---- Into a cache ----
+
+typedef int32_t posenc_norm;
+enum { POSENC_NO_NORM = 0, POSENC_RMS_NORM = 1, POSENC_L2_NORM = 2, POSENC_LAYER_NORM = 3 };
+
+typedef struct posenc_cache_args {
+  size_t size;
+  posenc_tensor k;
+  posenc_tensor v;  // left out together with v_cache
+  posenc_positions positions;
+  const posenc_table* table;  // NULL: keys are not turned
+  const posenc_table* const* tables;
+  int64_t tables_count;
+  posenc_norm norm;             // of the keys: KeyNorm in cache.h
+  int32_t norm_after;           // 1: after the rotation
+  int32_t norm_over_all_heads;  // 1: not over each head
+  int32_t weight_plus_one;      // 1: the weight is what is stored and 1
+  double epsilon;
+  posenc_tensor norm_weight;  // left out: without weight
+  posenc_tensor norm_bias;
+  posenc_tensor k_cache;  // written: [rows, heads, head_dim], or [blocks, block_size, heads, head_dim]
+  posenc_tensor v_cache;  // written
+  const int64_t* slots;   // [tokens]; -1: the token is not stored
+  int64_t slots_count;
+  const int32_t* cu_seqlens;
+  int64_t cu_seqlens_count;
+  int64_t threads;
+  posenc_executor executor;
+} posenc_cache_args;
+#define POSENC_CACHE_ARGS_INIT \
+  { .size = sizeof(posenc_cache_args), .epsilon = 1e-6 }
+
+POSENC_API posenc_status posenc_rotate_into_cache(const posenc_cache_args* args);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,8 +5,8 @@
 
 #include "c/handles.h"
 #include "c/status.h"
-#include "posenc/read_plan.h"
 #include "posenc/info.h"
+#include "posenc/read_plan.h"
 
 namespace posenc::c {
 namespace {

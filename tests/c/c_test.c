@@ -155,11 +155,56 @@ static void own_frequencies(void) {
   EXPECT(posenc_table_of_frequencies(&layout, inv_freq, 2.0, &options, &table) == POSENC_WRONG_ARGUMENT);
 }
 
+// Two tokens into rows 3 and 1 of a cache, normalised to length 1 before they turn; then what must be refused.
+static void cache(void) {
+  enum { kDim = 4, kRows = 5 };
+  const double inv_freq[2] = {1.0, 0.5};
+  posenc_layout layout = POSENC_LAYOUT_INIT;
+  layout.head_dim = layout.dim = kDim;
+  posenc_table_options options = POSENC_TABLE_OPTIONS_INIT;
+  options.count = 8;
+  posenc_table* table = NULL;
+  EXPECT(posenc_table_of_frequencies(&layout, inv_freq, 1.0, &options, &table) == POSENC_OK);
+  float k[2 * kDim] = {3, 0, 4, 0, 0, 5, 0, 12};
+  float v[2 * kDim] = {1, 2, 3, 4, 5, 6, 7, 8};
+  float k_cache[kRows * kDim] = {0};
+  float v_cache[kRows * kDim] = {0};
+  const int64_t slots[2] = {3, 1};
+  posenc_cache_args args = POSENC_CACHE_ARGS_INIT;
+  args.k = heads(k, 2, 1, kDim);
+  args.v = heads(v, 2, 1, kDim);
+  args.k_cache = heads(k_cache, kRows, 1, kDim);
+  args.v_cache = heads(v_cache, kRows, 1, kDim);
+  args.slots = slots;
+  args.slots_count = 2;
+  args.table = table;
+  args.positions.start = 6;
+  args.norm = POSENC_L2_NORM;
+  args.epsilon = 0.0;
+  EXPECT(posenc_rotate_into_cache(&args) == POSENC_OK);
+  const float* const first = k_cache + 3 * kDim;  // (3, 4) / 5 turned by 6 radians
+  EXPECT(fabs(first[0] - (0.6 * cos(6.0) - 0.8 * sin(6.0))) <= 4e-7);
+  EXPECT(fabs(first[2] - (0.8 * cos(6.0) + 0.6 * sin(6.0))) <= 4e-7);
+  EXPECT(first[1] == 0.0F && first[3] == 0.0F);
+  const float* const second = k_cache + kDim;  // (5, 12) / 13 turned by 7 half radians
+  EXPECT(fabs(second[1] - (5 * cos(3.5) - 12 * sin(3.5)) / 13) <= 4e-7);
+  EXPECT(memcmp(v_cache + 3 * kDim, v, kDim * sizeof *v) == 0);
+  EXPECT(memcmp(v_cache + kDim, v + kDim, kDim * sizeof *v) == 0);
+  args.norm = 9;
+  EXPECT_ERROR(posenc_rotate_into_cache(&args), POSENC_WRONG_ARGUMENT,
+               "[posenc_rotate_into_cache] norm must be POSENC_NO_NORM, _RMS_NORM, _L2_NORM or _LAYER_NORM but is 9");
+  args.norm = POSENC_NO_NORM;
+  args.slots_count = 1;
+  EXPECT(posenc_rotate_into_cache(&args) == POSENC_WRONG_ARGUMENT);
+  posenc_table_free(table);
+}
+
 int main(void) {
   EXPECT(strlen(posenc_version()) >= 5);
   plans();
   rotation();
   own_frequencies();
+  cache();
   if (failures == 0) puts("every expectation holds");
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,0 +1,45 @@
+#include "c/arguments.h"
+
+#include <algorithm>
+
+namespace posenc::c {
+
+TensorView view(const char* where, const char* name, const posenc_tensor& given) {
+  if (given.dtype < POSENC_F32 || given.dtype > POSENC_F64) {
+    throw Error(where,
+                {std::string(name) + ".dtype", "be POSENC_F32, _F16, _BF16 or _F64", std::to_string(given.dtype)});
+  }
+  if (given.rank < 0 || given.rank > kMaxRank) {
+    throw Error(where, {std::string(name) + ".rank", "lie from 0 to 4", std::to_string(given.rank)});
+  }
+  TensorView out{given.data, static_cast<DType>(given.dtype), given.rank, {}, {}};
+  std::copy_n(given.shape, given.rank, out.shape.begin());
+  std::copy_n(given.strides, given.rank, out.strides.begin());
+  return out;
+}
+
+Positions positions_of(const char* where, const char* name, const posenc_positions& given) {
+  switch (given.type) {
+    case POSENC_COUNTED: return PositionRange{given.start};
+    case POSENC_INT64: return list(where, name, static_cast<const std::int64_t*>(given.data), given.count);
+    case POSENC_INT32: return list(where, name, static_cast<const std::int32_t*>(given.data), given.count);
+    case POSENC_DOUBLE: return list(where, name, static_cast<const double*>(given.data), given.count);
+    default: break;
+  }
+  throw Error(
+      where, {std::string(name) + ".type", "be POSENC_COUNTED, _INT64, _INT32 or _DOUBLE", std::to_string(given.type)});
+}
+
+const RotaryTable* table_of(const posenc_table* table) noexcept { return table == nullptr ? nullptr : &table->table; }
+
+std::vector<const RotaryTable*> tables_of(const char* where, const posenc_table* const* tables, std::int64_t count) {
+  std::vector<const RotaryTable*> out;
+  for (const posenc_table* table : list(where, "tables", tables, count)) out.push_back(table_of(table));
+  return out;
+}
+
+Parallel parallel_of(std::int64_t threads, const posenc_executor& executor) noexcept {
+  return {threads, {executor.context, executor.run, executor.threads}};
+}
+
+}  // namespace posenc::c

@@ -1,0 +1,36 @@
+// From the structs of c.h to the library's arguments. Each throws Error for what C can say and C++ cannot: a number
+// that stands for nothing, NULL with a count.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "c/handles.h"
+#include "posenc/error.h"
+#include "posenc/parallel.h"
+#include "posenc/rotate.h"
+#include "posenc/tensor.h"
+
+namespace posenc::c {
+
+TensorView view(const char* where, const char* name, const posenc_tensor& given);
+Positions positions_of(const char* where, const char* name, const posenc_positions& given);
+const RotaryTable* table_of(const posenc_table* table) noexcept;
+
+// An array of C, NULL with count 0 when it is left out.
+template <typename T>
+std::span<T> list(const char* where, const char* name, T* data, std::int64_t count) {
+  if (count < 0 || (count > 0 && data == nullptr)) {
+    throw Error(where, {std::string(name), "point to as many entries as its count says, at least 0,",
+                        count < 0 ? std::to_string(count) : "NULL"});
+  }
+  return {data, static_cast<std::size_t>(count)};
+}
+
+// Empty, without memory, where there is one table.
+std::vector<const RotaryTable*> tables_of(const char* where, const posenc_table* const* tables, std::int64_t count);
+
+Parallel parallel_of(std::int64_t threads, const posenc_executor& executor) noexcept;
+
+}  // namespace posenc::c

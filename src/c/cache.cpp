@@ -1,0 +1,54 @@
+#include "posenc/cache.h"
+
+#include <optional>
+#include <string>
+
+#include "c/arguments.h"
+#include "c/status.h"
+
+namespace posenc::c {
+namespace {
+
+std::optional<KeyNorm> norm_of(const char* where, const posenc_cache_args& given) {
+  if (given.norm == POSENC_NO_NORM) return {};
+  if (given.norm < POSENC_NO_NORM || given.norm > POSENC_LAYER_NORM) {
+    throw Error(where, {"norm", "be POSENC_NO_NORM, _RMS_NORM, _L2_NORM or _LAYER_NORM", std::to_string(given.norm)});
+  }
+  const bool weighted = given.norm_weight.rank != 0;
+  return KeyNorm{
+      .scheme = {.kind = given.norm == POSENC_RMS_NORM  ? QkNorm::Kind::rms
+                         : given.norm == POSENC_L2_NORM ? QkNorm::Kind::l2
+                                                        : QkNorm::Kind::layer,
+                 .order = given.norm_after != 0 ? QkNorm::Order::after : QkNorm::Order::before,
+                 .weighted = weighted,
+                 .over = given.norm_over_all_heads != 0 ? QkNorm::Over::all_heads : QkNorm::Over::head},
+      .epsilon = given.epsilon,
+      .weight = view(where, "norm_weight", given.norm_weight),
+      .bias = view(where, "norm_bias", given.norm_bias),
+      .weight_plus_one = given.weight_plus_one != 0,
+  };
+}
+
+}  // namespace
+}  // namespace posenc::c
+
+namespace c = posenc::c;
+
+posenc_status posenc_rotate_into_cache(const posenc_cache_args* args) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_rotate_into_cache";
+    const posenc_cache_args& given = c::sized(kWhere, "args", args);
+    const auto tables = c::tables_of(kWhere, given.tables, given.tables_count);
+    posenc::rotate_into_cache({.k = c::view(kWhere, "k", given.k),
+                               .v = c::view(kWhere, "v", given.v),
+                               .positions = c::positions_of(kWhere, "positions", given.positions),
+                               .table = c::table_of(given.table),
+                               .norm = c::norm_of(kWhere, given),
+                               .k_cache = c::view(kWhere, "k_cache", given.k_cache),
+                               .v_cache = c::view(kWhere, "v_cache", given.v_cache),
+                               .slots = c::list(kWhere, "slots", given.slots, given.slots_count),
+                               .cu_seqlens = c::list(kWhere, "cu_seqlens", given.cu_seqlens, given.cu_seqlens_count),
+                               .tables = tables,
+                               .parallel = c::parallel_of(given.threads, given.executor)});
+  });
+}
