@@ -222,7 +222,8 @@ TEST(Llama2c, Version0) {
 TEST(Llama2c, Version1HasItsNormsFirst) {
   std::string header = "24ka" + test::little(1, 4) + llama2c_header({4, 3, 1, 2, 1, 5, 2}) + '\1';
   header.resize(256, '\0');
-  const TensorFile file = opened(llama2c_file(header, 4 + 4 + 4 + 20 + 84));
+  const std::string bytes = llama2c_file(header, 4 + 4 + 4 + 20 + 84);
+  const TensorFile file = opened(bytes);
   EXPECT_EQ(names_of(file),
             "layers.0.attention_norm.weight layers.0.ffn_norm.weight norm.weight tok_embeddings.weight "
             "layers.0.attention.wq.weight layers.0.attention.wk.weight layers.0.attention.wv.weight "
