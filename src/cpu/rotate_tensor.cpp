@@ -18,7 +18,7 @@ void* moved(void* p, std::int64_t bytes) { return static_cast<char*>(p) + bytes;
 TensorRotation::TensorRotation(const RotateArgs& args, const RotateCall& call, const kernels::KernelTable& kernels)
     : args_(args), call_(call), kernels_(kernels), layout_(table_of(args, 0).layout()) {
   for (const HeadsView& x : call.tensors) bytes_ += call.batch * call.rows * x.heads * layout_.dim * x.element_bytes;
-  fetch_ = bytes_ >= kFetchFromBytes;
+  fetch_ = kernels.fetches_ahead && bytes_ >= kFetchFromBytes;
 }
 
 void TensorRotation::turn(std::int64_t sequence, std::int64_t first, std::int64_t count,

@@ -9,8 +9,9 @@
 
 namespace posenc::cpu {
 
-// Bytes of tensors that are worth a thread: handing it over costs a microsecond, turning them two (docs/threads.md).
-inline constexpr std::int64_t kBytesOfAThread = 64 * 1024;
+// Bytes of tensors that are worth a thread: handing them over costs a microsecond, turning them two. With 64 KiB each,
+// two threads took 1.07 of one's time (docs/performance.md).
+inline constexpr std::int64_t kBytesOfAThread = 80 * 1024;
 
 // The sequence that row `row`, counted through the batch, belongs to.
 inline std::int64_t sequence_of(const RotateArgs& args, const RotateCall& call, std::int64_t row) {

@@ -28,8 +28,9 @@ struct AngleRows {
   std::int64_t out_stride = 0;
 };
 
-// Lines are fetched into the first cache so many bytes ahead of their use: 16 to 48 lines gave the same times from the
-// third cache, 8 to 16 were slower from memory, as were 128 into the second cache alone (docs/performance.md).
+// Lines are fetched into the first cache so many bytes ahead of their use, where KernelTable::fetches_ahead: 16 to 48
+// lines gave the same times from the third cache, 8 to 16 were slower from memory, as were 128 into the second cache
+// alone (docs/performance.md).
 constexpr std::int64_t kFetchAheadBytes = 2048;
 
 enum class Element : std::uint8_t { f32, f16, bf16 };
@@ -93,6 +94,7 @@ struct KernelTable {
   void (*rotate)(const RotateRows& rows) noexcept;
   void (*convert)(const ConvertRows& rows) noexcept;
   void (*normalise)(const NormRows& rows) noexcept;
+  bool fetches_ahead = false;  // lines asked for ahead come sooner here than by the processor's own foresight
 };
 
 void angles_scalar(const AngleRows& rows) noexcept;

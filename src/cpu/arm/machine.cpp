@@ -42,8 +42,8 @@ std::vector<IsaKernels> runnable_kernels() {
       {Isa::scalar,
        {kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar, kernels::normalise_scalar}}};
   if (has(kFeatures.front())) {
-    out.push_back(
-        {Isa::neon, {kernels::angles_neon, kernels::rotate_neon, kernels::convert_neon, kernels::normalise_neon}});
+    out.push_back({Isa::neon,
+                   {kernels::angles_neon, kernels::rotate_neon, kernels::convert_neon, kernels::normalise_neon, true}});
   }
   return out;
 }
