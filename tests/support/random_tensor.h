@@ -63,4 +63,11 @@ inline Tensor random_tensor(Random& random, std::initializer_list<std::int64_t> 
   return out;
 }
 
+// Of whole numbers from -largest to largest: sums and products of a few thousand are exact, in whichever order.
+inline Tensor whole_tensor(Random& random, std::initializer_list<std::int64_t> shape, std::int64_t largest = 4) {
+  Tensor out = zeros(shape);
+  for (double& x : out.values) x = static_cast<double>(random.whole(-largest, largest));
+  return out;
+}
+
 }  // namespace posenc::test

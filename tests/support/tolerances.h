@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <numbers>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,12 +128,15 @@ inline double turned_dot_bound(double norm_q, double norm_k, double turns) {
 
 // ---- The input stage ----
 
-// A sine or cosine of position t that somebody made in float, against ours: w = 10000^-e is off by e ln(1e4) and 2
-// roundings there, the product by one more, each times the angle; the sine within 1 ulp.
-inline double float_sinusoid_bound(double t, double w) {
-  const double exponent = -std::log(w) / std::log(1e4);
-  return t * w * (exponent * std::log(1e4) + 3) * kFloatRounding + 2 * kFloatRounding;
+// A sine or cosine of position t, within 1 ulp, made in steps of that rounding: the frequency w = 10000^-e is off by
+// e ln(1e4) and 2 roundings, the product by one more, each times the angle. w = 1 is made without any.
+inline double sinusoid_error(double t, double w, double rounding) {
+  const double e = -std::log(w) / std::log(1e4);
+  return (w == 1.0 ? 0.0 : t * w * (e * std::log(1e4) + 3) * rounding) + 2 * rounding;
 }
+
+// One that somebody made in float, against ours.
+inline double float_sinusoid_bound(double t, double w) { return sinusoid_error(t, w, kFloatRounding); }
 
 // The row of t + k against that of t, turned by k w: three angles rounded once each, those of t and k counting with
 // |cos| + |sin| <= sqrt 2 of the other; six sines and cosines within 1 ulp (2 roundings each, products of two below
@@ -391,6 +395,18 @@ inline double sinusoid_product_bound(double pairs, double place) {
   double angles = 0.0;
   for (double p = 0; p < pairs; ++p) angles += std::pow(10000.0, -p / pairs) * place;
   return (2 * 3 * std::sqrt(2.0) * angles + (8 + 3) * pairs + 2 * pairs * pairs) * kDoubleRounding;
+}
+
+// The product of row t of a table of sines with other numbers, made two ways: by rungs of the ladder 10000^(-p/rungs),
+// each with the magnitudes that its sine and its cosine meet, added up. `largest`: at most the sum of all magnitudes
+// that are added up on the way.
+inline double sines_score_bound(std::span<const double> gains, double t, double largest, double roundings) {
+  double out = same_score(largest, roundings);
+  for (std::size_t p = 0; p < gains.size(); ++p) {
+    const double w = std::pow(1e4, -static_cast<double>(p) / static_cast<double>(gains.size()));
+    out += 2 * gains[p] * sinusoid_error(std::abs(t), w, kDoubleRounding);
+  }
+  return out;
 }
 
 // The largest observed / bound of a suite.
