@@ -353,6 +353,14 @@ inline double same_output(double score, double half_range, double keys, double v
 
 // What a layer's primitives may differ from its formulas in, of the size of its values, for scores of some 10.
 inline constexpr double kLoweredLayer = 1e-12;
+
+// A distance below `steps` tokens, read from the cosine and the sine of its angle, `steps` tokens a radian: both are
+// dot products of unit heads turned once each, so the angle is off by sqrt 2 of what they are; its arc tangent 2
+// roundings.
+inline double angle_distance_bound(double steps) {
+  return steps * (std::sqrt(2.0) * (turned_dot_bound(1, 1, 2) + 2 * kReferenceAngle) + 2 * kDoubleRounding);
+}
+
 // ---- Attention against other people's numbers ----
 
 // The spacing's half, relatively.
