@@ -1,6 +1,7 @@
 // Matrices, with which original implementations write attention: all queries, keys and distances of a head at a time.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -47,6 +48,13 @@ inline Matrix plus_row(Matrix a, const std::vector<double>& row) {
 inline Matrix rows_of(const Matrix& a, std::int64_t first, std::int64_t count) {
   const auto begin = a.values.begin() + first * a.columns;
   return {.rows = count, .columns = a.columns, .values = {begin, begin + count * a.columns}};
+}
+
+// The Euclidean length of row i.
+inline double length_of(const Matrix& a, std::int64_t i) {
+  double squares = 0.0;
+  for (std::int64_t j = 0; j < a.columns; ++j) squares += a(i, j) * a(i, j);
+  return std::sqrt(squares);
 }
 
 // The same numbers in as many rows and columns as are asked for: view(rows, columns) of other libraries.

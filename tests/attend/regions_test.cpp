@@ -156,16 +156,11 @@ void expect_merged(const Asked& asked, const Regions& regions,
   layer.regions = regions;
   const Attended got =
       attended(layer, {.q = asked.q, .k = asked.k, .v = zeros({kTokens, 1, 1}), .stage = ScoreStage::content});
-  const auto length = [](const Matrix& x, std::int64_t t) {
-    double square = 0.0;
-    for (std::int64_t c = 0; c < kHeadDim; ++c) square += x(t, c) * x(t, c);
-    return std::sqrt(square);
-  };
   const Matrix q = head_of(asked.q, 0);
   const Matrix k = head_of(asked.k, 0);
   for (std::int64_t i = 0; i < kTokens; ++i) {
     for (std::int64_t j = 0; j <= i; ++j) {
-      const double size = length(q, i) * length(k, j);
+      const double size = length_of(q, i) * length_of(k, j);
       // Two turns either way, and two sums of products.
       EXPECT_NEAR(got.score(0, i, j), which(i, j)(i, j), same_score(size, kTurnedTwice + kHeadDim)) << i << " " << j;
     }

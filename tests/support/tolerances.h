@@ -405,6 +405,14 @@ inline double sinusoid_product_bound(double pairs, double place) {
   return (2 * 3 * std::sqrt(2.0) * angles + (8 + 3) * pairs + 2 * pairs * pairs) * kDoubleRounding;
 }
 
+// A weighted mean of numbers up to `largest` that were turned by angles up to t, w = 10000^-e, two ways: as sine and
+// cosine of position t, and by the reference; turned back by such angles where `turns` is 2. The mean is of `count`.
+inline double turned_mean_bound(double largest, double t, double w, double turns, double count) {
+  const double angles = std::sqrt(2.0) * largest * (sinusoid_error(t, w, kDoubleRounding) + kReferenceAngle);
+  return turns * std::sqrt(2.0) * (angles + 2 * rotation_bound(largest)) +
+         same_score(std::sqrt(2.0) * largest, count + 1);
+}
+
 // The product of row t of a table of sines with other numbers, made two ways: by rungs of the ladder 10000^(-p/rungs),
 // each with the magnitudes that its sine and its cosine meet, added up. `largest`: at most the sum of all magnitudes
 // that are added up on the way.
