@@ -140,13 +140,29 @@ TEST(MlpBias, MayHaveOneLayer) {
   for (std::size_t cell = 0; cell < 9; ++cell) EXPECT_EQ(got.scores.values[cell], -0.5 * kDistances[cell]) << cell;
 }
 
-// Two terms are added, whichever they are.
+// Each as it is alone, with the bias that a call brings; numbers that are whole or halves, so that their sum is exact.
 TEST(ScoreTerms, AreAdded) {
-  LayerPlan layer = layer_with(Alibi{.heads = 1});
-  layer.score.push_back(ClippedBias{});
-  const Tensor table = tensor_of({1, 1}, {4});
-  const Attended got = biases(layer, 2, 2, {.score = {{}, ClippedBiasWeights{table}}});
-  EXPECT_EQ(got.score(0, 1, 0), 4 - 1.0 / 256);
+  const T5Bias t5{.buckets = 4, .max_distance = 8};
+  const ClippedBias clipped{.past = 1, .future = 1};
+  const Alibi alibi{.heads = 2, .max_bias = 2.0};  // slopes 1/2 and 1/4
+  const Tensor of_t5 = tensor_of({4, 2}, {1, 20, 3, 40, 5, 60, 7, 80});
+  const Tensor of_clipped = tensor_of({3, 2}, {100, 200, 300, 400, 500, 600});
+  const Tensor given = tensor_of({1, 3}, {1000, 2000, 3000});
+  LayerPlan layer = layer_with(alibi, 2);
+  layer.score.emplace_back(t5);
+  layer.score.emplace_back(clipped);
+  const Attended got =
+      biases(layer, 3, 3, {.score = {{}, T5Weights{of_t5}, ClippedBiasWeights{of_clipped}}}, {.bias = given});
+  const Attended first = biases(layer_with(alibi, 2), 3, 3);
+  const Attended second = biases(layer_with(t5, 2), 3, 3, {.score = {T5Weights{of_t5}}});
+  const Attended third = biases(layer_with(clipped, 2), 3, 3, {.score = {ClippedBiasWeights{of_clipped}}});
+  for (std::size_t cell = 0; cell < 18; ++cell) {
+    EXPECT_EQ(got.scores.values[cell], first.scores.values[cell] + second.scores.values[cell] +
+                                           third.scores.values[cell] + given.values[cell % 3])
+        << cell;
+  }
+  // Head 1, the last query and the first key: -(2 / 4), the third bucket, the past row, the key's own.
+  EXPECT_EQ(got.score(1, 2, 0), -0.5 + 60 + 600 + 1000);
 }
 
 }  // namespace

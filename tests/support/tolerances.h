@@ -394,6 +394,14 @@ inline double rounded_attention_bound(DType dtype, const AttentionSizes& sizes) 
   return sizes.spread / 2 * (score + 5 * u) * (1 + 0x1p-5) + sizes.value * ((2 * sizes.keys + 2) * u + given);
 }
 
+// A gate a (b e - 1) + 2, |e| <= 1, of two sigmoids, that somebody made in float: each of a sum whose terms were added
+// up in so many steps, of magnitudes that sum to `size`. A sigmoid's slope is at most 1/4, its own steps are 4
+// roundings (exp 2); then four steps of numbers up to 2.
+inline double float_gate_error(double additions, double size) {
+  const double sigmoid = (size * additions / 4 + 4) * kFloatRounding;
+  return 2 * sigmoid + 4 * 2 * kFloatRounding;
+}
+
 // ---- Attention against the same in other words ----
 
 // The product of two rows of sines of `pairs` pairs at places up to `place`: each angle rounded in two steps of up to
