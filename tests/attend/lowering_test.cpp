@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "attend/lowered_size.h"
+#include "attend/comparison.h"
 #include "attend/scheme_call.h"
 #include "cpu/lower.h"
 #include "support/all_schemes.h"
@@ -16,32 +16,6 @@ namespace posenc::test {
 namespace {
 
 constexpr std::uint64_t kSeed = 20240229;
-
-struct Values {
-  double largest;
-  double half_range;  // of a channel
-  double error;
-};
-
-// Of channel c of the values that a row of q may see, with what the value stage adds.
-Values values_of(const math::Lowered& lowered, const SchemeCall& call, std::size_t q_row, std::size_t c) {
-  const std::vector<double> seen = call.seen_by(q_row, call.v);
-  const auto width = static_cast<std::size_t>(call.layer.value_dim);
-  if (std::holds_alternative<math::ValueRotation>(lowered.values)) {
-    // Two turns, that of the value and that of the output, each made two ways; a channel may have all of its pair.
-    const double turned = longest(seen, call.layer.value_dim);
-    return {turned, turned, 2 * (kTurnedTwice + 2) * kDoubleRounding * turned};
-  }
-  double least = seen[c];
-  double most = seen[c];
-  for (std::size_t n = c; n < seen.size(); n += width) {
-    least = std::min(least, seen[n]);
-    most = std::max(most, seen[n]);
-  }
-  const auto* by_distance = std::get_if<math::ValueDistance>(&lowered.values);
-  const double added = by_distance == nullptr ? 0.0 : largest(by_distance->vectors);
-  return {std::max(-least, most) + added, (most - least) / 2 + added, 0.0};
-}
 
 class Comparison {
  public:
@@ -56,20 +30,10 @@ class Comparison {
     const SchemeCall::Result wanted = call.by_formulas();
 
     const math::Lowered lowered = cpu::lower(call.layer, call.weights, call.inputs, call.sizes);
-    const auto keys = static_cast<double>(call.sizes.keys);
-    const auto width = static_cast<std::size_t>(call.layer.value_dim);
-    for (std::size_t row = 0; row < is.lse.size(); ++row) {
-      const ScoreSize size = score_size(lowered, call, row);
-      const double score = same_score(size.size, size.roundings);
-      for (std::size_t c = 0; c < width; ++c) {
-        const Values values = values_of(lowered, call, row, c);
-        const double difference = std::abs(is.out[row * width + c] - wanted.out[row * width + c]);
-        ratio_.add(difference, same_output(score, values.half_range, keys, values.largest, values.error), where);
-        EXPECT_LE(difference, relative * values.largest);
-      }
-      if (is.lse[row] == wanted.lse[row]) continue;  // -inf, too
-      lse_ratio_.add(std::abs(is.lse[row] - wanted.lse[row]), same_lse(score, keys, wanted.lse[row]), where);
-    }
+    const Apartness apart = apartness(call, lowered, is, wanted);
+    ratio_.add(apart.out, 1.0, where);
+    lse_ratio_.add(apart.lse, 1.0, where);
+    EXPECT_LE(apart.of_values, relative);
   }
 
   void expect() const {
