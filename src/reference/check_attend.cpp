@@ -9,6 +9,7 @@
 #include "math/layer_axes.h"
 #include "posenc/error.h"
 #include "posenc/query_scale.h"
+#include "reference/elements.h"
 #include "reference/sequences.h"
 
 namespace posenc::reference {
@@ -25,8 +26,6 @@ std::string text(const ConstTensorView& x) {
 void require(bool holds, const char* field, const char* must, std::int64_t is) {
   if (!holds) refuse(field, must, fmt::to_string(is));
 }
-
-std::int64_t rows_of(const ConstTensorView& x) { return x.rank == 4 ? x.shape[0] * x.shape[2] : x.shape[0]; }
 
 void check_layer(const LayerPlan& layer) {
   const bool attends = layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;

@@ -8,6 +8,7 @@
 #include "posenc/error.h"
 #include "posenc/scores.h"
 #include "reference/check_attend.h"
+#include "reference/elements.h"
 #include "reference/sequences.h"
 
 namespace posenc::reference {
@@ -68,9 +69,7 @@ void check(const T5Bias& scheme, const Given& given) {
   t5_bucket(scheme, 0);  // throws for numbers that make no buckets
   require_whole_distances(given);
   if (!scheme.gated) return;
-  const ConstTensorView& q = given.args.q;
-  require_shape("row_gate", given.args.inputs.row_gate,
-                {q.rank == 4 ? q.shape[0] * q.shape[2] : q.shape[0], given.layer.heads});
+  require_shape("row_gate", given.args.inputs.row_gate, {rows_of(given.args.q), given.layer.heads});
 }
 
 void check(const ClippedBias& scheme, const Given& given) {
@@ -165,7 +164,9 @@ void check(const XlNet& scheme, const Given& given) {
   if (learned.segments.empty() && learned.segment_bias.empty()) return;
   require_shape(given.field + ".segments", learned.segments, {2, given.layer.heads, given.layer.head_dim});
   require_shape(given.field + ".segment_bias", learned.segment_bias, {given.layer.heads, given.layer.head_dim});
-  if (given.args.inputs.q_segments.empty() || given.args.inputs.k_segments.empty()) {
+  const bool has_queries = std::ssize(given.args.inputs.q_segments) == rows_of(given.args.q);
+  const bool has_keys = std::ssize(given.args.inputs.k_segments) == rows_of(given.args.k);
+  if (!has_queries || !has_keys) {
     refuse("q_segments and k_segments", "be given, since there are weights for segments", "left out");
   }
 }
@@ -202,9 +203,7 @@ void check(const ContextualPosition& scheme, const Given& given) {
 
 void check(const ForgetGate&, const Given& given) {
   require_none(given);
-  const ConstTensorView& k = given.args.k;
-  require_shape("log_forget", given.args.inputs.log_forget,
-                {k.rank == 4 ? k.shape[0] * k.shape[2] : k.shape[0], given.layer.heads});
+  require_shape("log_forget", given.args.inputs.log_forget, {rows_of(given.args.k), given.layer.heads});
 }
 
 }  // namespace

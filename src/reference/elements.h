@@ -23,6 +23,12 @@ inline Sizes sizes_of(const ConstTensorView& x) {
   return {x.shape[0], x.shape[2], x.shape[1]};
 }
 
+// Tokens of all sequences: rows of what is given per token.
+inline std::int64_t rows_of(const ConstTensorView& x) {
+  const Sizes sizes = sizes_of(x);
+  return sizes.batch * sizes.tokens;
+}
+
 inline std::int64_t offset_of(const ConstTensorView& x, std::int64_t b, std::int64_t t, std::int64_t h) {
   if (x.rank == 3) return t * x.strides[0] + h * x.strides[1];
   return b * x.strides[0] + h * x.strides[1] + t * x.strides[2];

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "math/layer_axes.h"
+#include "reference/elements.h"
 
 namespace posenc::reference {
 namespace {
@@ -73,8 +74,6 @@ Rows rows_of(const ConstTensorView& x, std::span<const std::int32_t> cu_seqlens,
   return {cu_seqlens[index(s)], cu_seqlens[index(s + 1)] - cu_seqlens[index(s)]};
 }
 
-std::int64_t all_rows(const ConstTensorView& x) { return x.rank == 4 ? x.shape[0] * x.shape[2] : x.shape[0]; }
-
 }  // namespace
 
 std::vector<Sequence> sequences_of(const LayerPlan& layer, const AttendArgs& args) {
@@ -96,8 +95,8 @@ std::vector<Sequence> sequences_of(const LayerPlan& layer, const AttendArgs& arg
              .order = order_of(in.k_order, k.first, k.count, 0),
              .first_row = k.first};
     one.v = part(args.v, s, k.first, k.count);
-    one.q.coordinates = coordinates(in.q_positions, axes, one.q.order, q.first, all_rows(args.q));
-    one.k.coordinates = coordinates(in.k_positions, axes, one.k.order, k.first, all_rows(args.k));
+    one.q.coordinates = coordinates(in.q_positions, axes, one.q.order, q.first, rows_of(args.q));
+    one.k.coordinates = coordinates(in.k_positions, axes, one.k.order, k.first, rows_of(args.k));
   }
   return out;
 }
