@@ -39,13 +39,13 @@ void raise(double& largest, double observed, double bound) {
 }  // namespace
 
 Apartness apartness(const SchemeCall& call, const math::Lowered& lowered, const SchemeCall::Result& is,
-                    const SchemeCall::Result& wanted) {
+                    const SchemeCall::Result& wanted, double more_roundings) {
   const auto keys = static_cast<double>(call.sizes.keys);
   const auto width = static_cast<std::size_t>(call.layer.value_dim);
   Apartness most;
   for (std::size_t row = 0; row < is.lse.size(); ++row) {
     const ScoreSize size = score_size(lowered, call, row);
-    const double score = same_score(size.size, size.roundings);
+    const double score = same_score(size.size, size.roundings + more_roundings);
     for (std::size_t c = 0; c < width; ++c) {
       const ValueSize values = value_size(lowered, call, row, c);
       const double difference = std::abs(is.out[row * width + c] - wanted.out[row * width + c]);

@@ -14,9 +14,10 @@ struct Apartness {
   double of_values = 0.0;  // of outputs, over the largest value that may be seen
 };
 
-// `lowered`: the call's, which says how large the numbers are that its scores are made of.
+// `lowered`: the call's, which says how large the numbers are that its scores are made of. `more_roundings`: of a
+// score, in either way, than the lowering and the formulas have.
 Apartness apartness(const SchemeCall& call, const math::Lowered& lowered, const SchemeCall::Result& is,
-                    const SchemeCall::Result& wanted);
+                    const SchemeCall::Result& wanted, double more_roundings = 0.0);
 
 // Of the values that a row of q may see, with what the value stage adds, in channel c.
 struct ValueSize {

@@ -45,6 +45,8 @@ struct SchemeCase {
   bool from_zero = false;     // positions are at least 0
   bool real = false;          // positions need not be whole
   bool batches_only = false;  // not packed
+  // A shift of all positions by a multiple of it changes no output; 0: any shift does.
+  std::int64_t period = 1;
 };
 
 inline constexpr std::int64_t kHeads = 4;

@@ -8,14 +8,14 @@ SchemeCase rotated(std::string name, const Rope& rope) {
   return {.name = std::move(name), .layer = with_rotation(rope), .real = true};
 }
 
-SchemeCase in_regions(std::string name, const Regions& regions) {
-  SchemeCase out{.name = std::move(name), .layer = with_rotation(half_rope())};
+SchemeCase in_regions(std::string name, const Regions& regions, std::int64_t period = 1) {
+  SchemeCase out{.name = std::move(name), .layer = with_rotation(half_rope()), .period = period};
   out.layer.regions = regions;
   return out;
 }
 
 SchemeCase scaled(std::string name, const QueryScale& scale) {
-  SchemeCase out{.name = std::move(name), .layer = plain_layer(), .from_zero = true};
+  SchemeCase out{.name = std::move(name), .layer = plain_layer(), .from_zero = true, .period = 0};
   out.layer.query_scale = scale;
   return out;
 }
@@ -24,6 +24,7 @@ SchemeCase with_values(std::string name, bool inverse_on_output) {
   SchemeCase out = rotated(std::move(name), half_rope());
   out.layer.value_dim = kHeadDim;
   out.layer.value = RotatedValues{.inverse_on_output = inverse_on_output};
+  out.period = inverse_on_output ? 1 : 0;  // what is read holds the key's own position
   return out;
 }
 
@@ -89,7 +90,7 @@ std::vector<SchemeCase> cases_of(Case<XPos>) {
 }
 
 std::vector<SchemeCase> cases_of(Case<SelfExtend>) {
-  return {in_regions("SelfExtend", SelfExtend{.group = 3, .window = 4})};
+  return {in_regions("SelfExtend", SelfExtend{.group = 3, .window = 4}, 3)};
 }
 
 std::vector<SchemeCase> cases_of(Case<ReRope>) {
@@ -97,7 +98,7 @@ std::vector<SchemeCase> cases_of(Case<ReRope>) {
 }
 
 std::vector<SchemeCase> cases_of(Case<DualChunk>) {
-  return {in_regions("dual chunk", DualChunk{.chunk = 4, .local = 2, .trained = 6})};
+  return {in_regions("dual chunk", DualChunk{.chunk = 4, .local = 2, .trained = 6}, 4)};
 }
 
 std::vector<SchemeCase> cases_of(Case<RotatedValues>) {

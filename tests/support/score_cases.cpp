@@ -44,6 +44,7 @@ SchemeCase in_window(SchemeCase made) {
 
 }  // namespace
 
+// A column is the relative form and a number of the row, until it is rounded.
 std::vector<SchemeCase> cases_of(Case<Alibi>) {
   std::vector<SchemeCase> out;
   for (const auto& [name, scheme] : {
@@ -53,7 +54,8 @@ std::vector<SchemeCase> cases_of(Case<Alibi>) {
            std::pair("Falcon's ALiBi", Alibi{.heads = kHeads, .scaled = true, .form = AlibiForm::column_bfloat16}),
            std::pair("scaled ALiBi", Alibi{.heads = kHeads, .max_bias = 4.0, .scaled = true}),
        }) {
-    out.push_back({.name = name, .layer = with_term(scheme), .real = true});
+    const bool is_rounded = scheme.form == AlibiForm::column_bfloat16;
+    out.push_back({.name = name, .layer = with_term(scheme), .real = true, .period = is_rounded ? 0 : 1});
   }
   return out;
 }
@@ -92,10 +94,13 @@ std::vector<SchemeCase> cases_of(Case<Kerple>) {
   return out;
 }
 
+// Beyond the threshold a distance counts the less, the later the query.
 std::vector<SchemeCase> cases_of(Case<Fire>) {
-  return {learned<FireWeights>("FIRE", Fire{}, [](Tables& tables) {
+  std::vector<SchemeCase> out{learned<FireWeights>("FIRE", Fire{}, [](Tables& tables) {
     return FireWeights{.c = 0.7, .threshold = 6.0, .hidden = linear(tables, 12, 1), .out = linear(tables, kHeads, 12)};
   })};
+  out.back().period = 0;
+  return out;
 }
 
 std::vector<SchemeCase> cases_of(Case<Sandwich>) {

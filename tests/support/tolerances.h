@@ -336,6 +336,10 @@ inline constexpr double kTurnedTwice = (1e-15 + 1.5e-15) / kDoubleRounding;
 // and 1 of each result, where the largest exponent is `e`.
 inline double decayed_twice(double e) { return 2 * e + 2 * (2 * e + 1) + 1; }
 
+// Of a score whose query and key turn by real places up to `largest`, made in three steps each (leaky ReRoPE): no pair
+// turns faster than a radian a place.
+inline double real_place_roundings(double largest) { return 2 * 3 * largest; }
+
 // The logarithm of a sum of exponentials moves no more than the score that moves most. Both ways sum `keys` of them, in
 // the same order: each 1 rounding for its exponential and 1 for each sum; the logarithm adds 1 of itself.
 inline double same_lse(double score, double keys, double lse) {
