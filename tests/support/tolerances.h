@@ -355,6 +355,21 @@ inline double same_output(double score, double half_range, double keys, double v
   return 1.05 * score * half_range + 2 * (2 * keys + 4) * kDoubleRounding * values + value_error;
 }
 
+// The sum of four outputs of the same weights, of which two are of values of magnitudes up to `values` and the others
+// of less: each as same_output() has it, both ways being these.
+inline double linear_outputs_bound(double keys, double values, double value_error) {
+  return 2 * same_output(0.0, 0.0, keys, values, value_error);
+}
+
+// An output beside a sink, and its share 1 / (1 + exp(sink - lse)) of the same without one. Weights' sums take `keys`
+// roundings and lse as many, and itself once; the exponent one more, the share 4 of exp (2), sum and quotient; and each
+// way has the roundings of an output.
+inline double sink_share_bound(double keys, double lse, double sink, double values, double value_error) {
+  if (std::isinf(lse)) return 0.0;
+  const double share = (keys + 2 + 2 * std::abs(lse) + std::abs(sink) + 4) * kDoubleRounding;
+  return share * values + same_output(0.0, 0.0, keys, values, value_error);
+}
+
 // What a layer's primitives may differ from its formulas in, of the size of its values, for scores of some 10.
 inline constexpr double kLoweredLayer = 1e-12;
 
