@@ -1,0 +1,96 @@
+#include "models/checkpoints.h"
+
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "math/config_to_rope.h"
+#include "posenc/read_plan.h"
+#include "support/test_data.h"
+
+namespace posenc::test {
+namespace {
+
+std::filesystem::path file_of(std::string_view name, std::string_view ending) {
+  return test_data() / "weights/tiny_safetensors/neural_api" / ("tiny_" + std::string(name) + std::string(ending));
+}
+
+rapidjson::Document config_of(const Checkpoint& checkpoint) {
+  if (checkpoint.config.empty()) return read_json(file_of(checkpoint.name, "_config.json"));
+  rapidjson::Document config;
+  config.Parse(checkpoint.config.data(), checkpoint.config.size());
+  return config;
+}
+
+Plan plan_of(const Checkpoint& checkpoint) {
+  const Result<Plan> plan = checkpoint.config.empty()
+                                ? read_plan(file_of(checkpoint.name, "_config.json"))
+                                : read_plan(std::as_bytes(std::span(checkpoint.config)), checkpoint.name);
+  EXPECT_TRUE(plan) << (plan ? "" : plan.error().message());
+  if (!plan) return {};
+  EXPECT_TRUE(plan->known);
+  Plan given = *plan;
+  if (checkpoint.departure) checkpoint.departure->apply(given);
+  return given;
+}
+
+constexpr std::pair<std::string_view, Activation> kActivations[] = {
+    {"silu", Activation::silu},          {"swish", Activation::silu}, {"gelu", Activation::gelu},
+    {"gelu_new", Activation::gelu_tanh}, {"relu", Activation::relu},  {"gelu_pytorch_tanh", Activation::gelu_tanh},
+};
+
+// Configs' numbers that have nothing to do with positions.
+constexpr std::pair<const char*, double Wiring::*> kNumbers[] = {
+    {"rms_norm_eps", &Wiring::epsilon},       {"layer_norm_eps", &Wiring::epsilon},
+    {"layer_norm_epsilon", &Wiring::epsilon}, {"norm_epsilon", &Wiring::epsilon},
+    {"norm_eps", &Wiring::epsilon},           {"embedding_multiplier", &Wiring::embedding_scale},
+    {"scale_emb", &Wiring::embedding_scale},  {"residual_multiplier", &Wiring::residual_scale},
+    {"logit_scale", &Wiring::logit_scale},    {"final_logit_softcapping", &Wiring::logit_cap},
+    {"logits_soft_cap", &Wiring::logit_cap},  {"routed_scaling_factor", &Wiring::routed_scale},
+};
+
+Wiring wiring_of(Wiring wiring, const Json& config) {
+  for (const auto& [key, field] : kNumbers) wiring.*field = number(config, key).value_or(wiring.*field);
+  wiring.logit_scale /= number(config, "logits_scaling").value_or(1);  // Granite divides
+  wiring.chosen_experts = integer(config, "num_experts_per_tok").value_or(0);
+  if (wiring.activation) return wiring;
+  for (const char* key : {"hidden_act", "hidden_activation", "activation_function"}) {
+    const auto member = config.FindMember(key);
+    if (member == config.MemberEnd() || !member->value.IsString()) continue;
+    for (const auto& [name, activation] : kActivations) {
+      if (name == member->value.GetString()) wiring.activation = activation;
+    }
+  }
+  return wiring;
+}
+
+std::vector<std::int64_t> integers(const Json& array) {
+  std::vector<std::int64_t> all;
+  for (const Json& one : array.GetArray()) all.push_back(one.GetInt64());
+  return all;
+}
+
+}  // namespace
+
+std::filesystem::path weights_of(const Checkpoint& checkpoint) {
+  return file_of(checkpoint.weights.empty() ? checkpoint.name : checkpoint.weights, ".safetensors");
+}
+
+Published published(const Checkpoint& checkpoint) {
+  Published result{.model = {.plan = plan_of(checkpoint),
+                             .weights = read_weights(weights_of(checkpoint), checkpoint.names),
+                             .wiring = wiring_of(checkpoint.wiring, config_of(checkpoint))},
+                   .cases = {}};
+  const auto answers = read_json(file_of(checkpoint.name, "_logits.json"));
+  for (rapidjson::SizeType s = 0; s < answers["sequences"].Size(); ++s) {
+    Case& one = result.cases.emplace_back();
+    one.tokens = integers(answers["sequences"][s]);
+    for (const Json& token : answers["logits"][s].GetArray()) {
+      for (const double logit : numbers(token)) one.published.push_back(logit);
+    }
+  }
+  return result;
+}
+
+}  // namespace posenc::test

@@ -1,0 +1,58 @@
+#include "models/conformance.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/network.h"
+#include "models/spoils.h"
+#include "support/tolerances.h"
+
+namespace posenc::test {
+
+Numbers answers(const Published& published, const Model& model, const Setting& setting) {
+  Numbers all;
+  Setting own = setting;
+  for (const Case& one : published.cases) {
+    if (own.roundings) ++own.roundings->seed;
+    Network network(model, own);
+    append(all, network.logits(network.hidden(0, {.x = network.embedded(0, one.tokens)})));
+  }
+  return all;
+}
+
+Numbers published_answers(const Published& published) {
+  Numbers all;
+  for (const Case& one : published.cases) append(all, one.published);
+  return all;
+}
+
+double rms_difference(const Numbers& a, const Numbers& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double square = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) square += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(square / static_cast<double>(a.size()));
+}
+
+double rounding_bound(const Published& published, Roundings arithmetic) {
+  const Numbers exact = answers(published, published.model);
+  double square = 0;
+  for (std::uint64_t draw = 0; draw < kLogitDraws; ++draw) {
+    arithmetic.seed = 1000 * draw;
+    square += std::pow(rms_difference(answers(published, published.model, {.roundings = arithmetic}), exact), 2);
+  }
+  return kLogitsOverRoundings * std::sqrt(square / kLogitDraws);
+}
+
+Conformance conformance(const Checkpoint& checkpoint, const Published& published) {
+  const Numbers theirs = published_answers(published);
+  Conformance result{.difference = rms_difference(answers(published, published.model), theirs),
+                     .bound = rounding_bound(published, checkpoint.arithmetic)};
+  for (const Spoil& spoil : spoils(published.model)) {
+    const double difference = rms_difference(answers(published, spoil.model, {.shift = spoil.shift}), theirs);
+    result.spoiled.push_back({spoil.name, difference});
+  }
+  return result;
+}
+
+}  // namespace posenc::test

@@ -1,0 +1,33 @@
+// How far a checkpoint's published numbers are from ours, how far roundings take them, and how far what is spoiled.
+#pragma once
+
+#include <vector>
+
+#include "models/checkpoints.h"
+#include "models/model.h"
+
+namespace posenc::test {
+
+// All of a checkpoint's numbers, in the order in which they are published.
+Numbers answers(const Published& published, const Model& model, const Setting& setting = {});
+Numbers published_answers(const Published& published);
+
+// The root of the mean squared difference.
+double rms_difference(const Numbers& a, const Numbers& b);
+
+// kLogitsOverRoundings times what the roundings of one run in such arithmetic make of ours.
+double rounding_bound(const Published& published, Roundings arithmetic);
+
+struct Conformance {
+  double difference = 0;
+  double bound = 0;
+  struct Spoiled {
+    std::string_view name;
+    double difference;
+  };
+  std::vector<Spoiled> spoiled{};
+};
+
+Conformance conformance(const Checkpoint& checkpoint, const Published& published);
+
+}  // namespace posenc::test

@@ -1,0 +1,123 @@
+#include "models/network.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "posenc/reference.h"
+
+namespace posenc::test {
+
+Network::Network(const Model& model, const Setting& setting)
+    : model_(model), arithmetic_(model, setting.roundings), attention_(arithmetic_, setting) {}
+
+// Names of a model's only stack have none.
+std::string Network::prefix(std::size_t stack) const {
+  return model_.plan.stacks.size() == 1 ? "" : model_.plan.stacks.at(stack).name + ".";
+}
+
+Numbers Network::with_positions(std::size_t stack, Numbers x, std::int64_t tokens,
+                                std::span<const std::int64_t> token_types) {
+  const std::string at = prefix(stack);
+  const auto table = [&](const std::string& name) {
+    return arithmetic_.has(at + name) ? ConstTensorView(arithmetic_.weight(at + name)) : ConstTensorView{};
+  };
+  for (const InputScheme& scheme : model_.plan.stacks[stack].input) {
+    std::visit(
+        [&](const auto& one) {
+          using Scheme = std::decay_t<decltype(one)>;
+          Tensor rows{x, {tokens, std::ssize(x) / tokens}};
+          const reference::InputArgs args{
+              .out = rows.writable(), .x = rows, .positions = PositionRange{seen_[stack]}, .token_types = token_types};
+          if constexpr (std::is_same_v<Scheme, LearnedInput>) {
+            reference::add_input(one, {.positions = table("embed_positions"), .token_types = table("token_types")},
+                                 args);
+          } else if constexpr (std::is_same_v<Scheme, SinusoidalInput>) {
+            reference::add_input(one, {}, args);
+          } else {
+            ADD_FAILURE() << "no model here has this input";
+          }
+          x = rows.values;
+        },
+        scheme);
+  }
+  return x;
+}
+
+Numbers Network::embedded(std::size_t stack, std::span<const std::int64_t> tokens,
+                          std::span<const std::int64_t> token_types) {
+  const std::string at = prefix(stack);
+  const Tensor& words = arithmetic_.weight(at + "embed_tokens");
+  Numbers x;
+  for (const std::int64_t token : tokens) {
+    append(x, part_of(words.values, index(token * words.shape[1]), index(words.shape[1])));
+  }
+  for (double& c : x) c *= arithmetic_.wiring().embedding_scale;
+  if (arithmetic_.has(at + "project_in")) x = arithmetic_.linear(x, at + "project_in");
+  x = with_positions(stack, std::move(x), std::ssize(tokens), token_types);
+  seen_[stack] += std::ssize(tokens);
+  return arithmetic_.has(at + "embed_norm") ? arithmetic_.norm(x, at + "embed_norm") : x;
+}
+
+// What a part of a block makes of x, added to a sum: its norms and its scale are there if they have weights.
+template <typename Part>
+Numbers Network::with_part(const Numbers& sum_so_far, const Numbers& x, const std::string& at, const std::string& norm,
+                           const Part& part) {
+  const Wiring& wiring = arithmetic_.wiring();
+  const Numbers read = arithmetic_.has(norm) ? arithmetic_.norm(x, norm) : x;
+  Numbers y = part(read);
+  if (arithmetic_.has(at + "after")) y = arithmetic_.norm(y, at + "after");
+  if (arithmetic_.has(at + "scale")) {
+    const Numbers& scale = arithmetic_.weight(at + "scale").values;
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] *= scale[i % scale.size()];
+  }
+  Numbers out = wiring.deep_scale > 0 ? sum(Numbers(x.size()), read, wiring.deep_scale) : sum_so_far;
+  out = sum(std::move(out), y, wiring.residual_scale);
+  for (double& c : out) c = arithmetic_.round()(c, &Roundings::sums);
+  return arithmetic_.has(at + "sum") ? arithmetic_.norm(out, at + "sum") : out;
+}
+
+Numbers Network::hidden(std::size_t stack, StackInput input) {
+  const Wiring& wiring = arithmetic_.wiring();
+  const std::vector<LayerPlan>& layers = model_.plan.stacks.at(stack).layers;
+  Numbers x = std::move(input.x);
+  Numbers of_block;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const LayerPlan& layer = layers[l];
+    const bool is_first_of_block = l == 0 || layers[l - 1].index != layer.index;
+    const bool is_last_of_block = l + 1 == layers.size() || layers[l + 1].index != layer.index;
+    const std::string block = prefix(stack) + "layers." + std::to_string(layer.index) + ".";
+    const std::string at = block + (layer.kind == LayerKind::cross_attention ? "cross." : "attn.");
+    const std::string mlp = block + "mlp.";
+    if (is_first_of_block) of_block = x;
+    x = with_part(x, x, at, at + "before", [&](const Numbers& y) { return mixed(layer, at, y, input); });
+    if (!is_last_of_block) continue;
+    x = with_part(x, wiring.parallel ? of_block : x, mlp, (wiring.one_norm ? at : mlp) + "before",
+                  [&](const Numbers& y) { return arithmetic_.feed_forward(y, mlp); });
+    if (!arithmetic_.has(block + "scale")) continue;
+    for (double& c : x) c *= arithmetic_.weight(block + "scale").values[0];
+  }
+  return arithmetic_.has(prefix(stack) + "norm") ? arithmetic_.norm(x, prefix(stack) + "norm") : x;
+}
+
+Numbers Network::mixed(const LayerPlan& layer, const std::string& at, const Numbers& x, const StackInput& input) {
+  const bool is_cross = layer.kind == LayerKind::cross_attention;
+  return attention_(layer, at, x, {.memory = is_cross ? input.memory : nullptr, .coordinates = input.coordinates});
+}
+
+Numbers Network::logits(const Numbers& hidden) {
+  Numbers x = arithmetic_.has("project_out") ? arithmetic_.linear(hidden, "project_out") : hidden;
+  const Wiring& wiring = arithmetic_.wiring();
+  const std::string tied = prefix(model_.plan.stacks.size() - 1) + "embed_tokens";
+  Numbers y = arithmetic_.linear(x, arithmetic_.has("lm_head") ? "lm_head" : tied);
+  for (double& logit : y) {
+    logit *= wiring.logit_scale;
+    if (std::isfinite(wiring.logit_cap)) logit = wiring.logit_cap * std::tanh(logit / wiring.logit_cap);
+  }
+  return y;
+}
+
+}  // namespace posenc::test

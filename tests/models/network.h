@@ -1,0 +1,55 @@
+// The forward pass of small transformers in plain loops over double, for tests that hold posenc against published
+// numbers.
+//
+// All that a model does with positions is its plan's: which layers there are, what is added to the embeddings, what
+// turns, biases, masks, scales, caps, sinks, norms of q and k. reference::attend and reference::add_input do it. What
+// stands here is the rest, once: projections, norms, feed-forward, experts, and how a block puts them together. A
+// weight that a checkpoint has is used, one that it lacks is not there; the names are our own (weights.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/arithmetic.h"
+#include "models/attention_part.h"
+#include "models/model.h"
+
+namespace posenc::test {
+
+// What goes into one stack of a model.
+struct StackInput {
+  Numbers x{};                      // [tokens, channels], behind the input stage
+  Numbers coordinates{};            // [axes, tokens]; left out: the order
+  const Numbers* memory = nullptr;  // [tokens, channels]: what cross attention reads
+};
+
+class Network {
+ public:
+  explicit Network(const Model& model, const Setting& setting = {});
+
+  // Embeddings of tokens behind the input stage and its norm, [tokens, channels].
+  Numbers embedded(std::size_t stack, std::span<const std::int64_t> tokens,
+                   std::span<const std::int64_t> token_types = {});
+  // Hidden states behind the last layer and norm. Keys and values of earlier calls are kept and seen.
+  Numbers hidden(std::size_t stack, StackInput input);
+  Numbers logits(const Numbers& hidden);
+
+ private:
+  std::string prefix(std::size_t stack) const;
+  Numbers with_positions(std::size_t stack, Numbers x, std::int64_t tokens, std::span<const std::int64_t> token_types);
+  template <typename Part>
+  Numbers with_part(const Numbers& sum_so_far, const Numbers& x, const std::string& at, const std::string& norm,
+                    const Part& part);
+  Numbers mixed(const LayerPlan& layer, const std::string& at, const Numbers& x, const StackInput& input);
+
+  const Model& model_;
+  Arithmetic arithmetic_;
+  AttentionPart attention_;
+  std::map<std::size_t, std::int64_t> seen_;  // tokens of earlier calls, by stack
+};
+
+}  // namespace posenc::test
