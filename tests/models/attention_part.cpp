@@ -16,7 +16,7 @@
 namespace posenc::test {
 namespace {
 
-constexpr auto kRotation = &Roundings::rotation;
+constexpr auto kAngles = &Roundings::angles;
 
 Tensor heads_tensor(const Numbers& x, std::int64_t heads, std::int64_t channels) {
   return {x, {std::ssize(x) / (heads * channels), heads, channels}};
@@ -220,7 +220,7 @@ Numbers AttentionPart::operator()(const LayerPlan& layer, const std::string& at,
   Numbers of_keys = is_cross ? made(keys, 0) : of_queries;
   // An angle is a product of a frequency of two roundings.
   if (!layer.rotate.empty()) {
-    for (double& c : of_queries) c = arithmetic_.round()(c, kRotation, 3);
+    for (double& c : of_queries) c = arithmetic_.round()(c, kAngles, 3);
     of_keys = of_queries;
   }
   append(cache.coordinates, of_keys);
@@ -236,7 +236,7 @@ Numbers AttentionPart::operator()(const LayerPlan& layer, const std::string& at,
   }
   if (!layer.rotate.empty()) {
     for (Numbers* turned : {&heads.q, &heads.k}) {
-      for (double& c : *turned) c = arithmetic_.round()(c, kRotation, 4);
+      for (double& c : *turned) c = arithmetic_.round()(c, kAngles, 4);
     }
   }
   normalise_both(layer, QkNorm::Order::after, at, heads);

@@ -176,7 +176,7 @@ void expect_published(const std::string& name, const Glm& glm, const Places& pla
   Numbers theirs;
   for (const Answer& answer : glm.answers) theirs.insert(theirs.end(), answer.hidden.begin(), answer.hidden.end());
   const Numbers ours = run({}, places);
-  Roundings floats{.norms = 24, .sums = 24, .rotation = 24, .scores = 24, .softmax = 24};
+  Roundings floats{.norms = 24, .sums = 24, .angles = 24, .scores = 24, .softmax = 24};
   double square = 0;
   for (std::uint64_t draw = 0; draw < kLogitDraws; ++draw) {
     floats.seed = draw;

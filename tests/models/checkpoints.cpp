@@ -1,6 +1,6 @@
 #include "models/checkpoints.h"
 
-#include <cmath>
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -55,7 +55,7 @@ Wiring wiring_of(Wiring wiring, const Json& config) {
   wiring.logit_scale /= number(config, "logits_scaling").value_or(1);  // Granite divides
   wiring.chosen_experts = integer(config, "num_experts_per_tok").value_or(0);
   if (wiring.activation) return wiring;
-  for (const char* key : {"hidden_act", "hidden_activation", "activation_function"}) {
+  for (const char* key : {"hidden_act", "hidden_activation", "activation_function", "activation"}) {
     const auto member = config.FindMember(key);
     if (member == config.MemberEnd() || !member->value.IsString()) continue;
     for (const auto& [name, activation] : kActivations) {
@@ -71,6 +71,17 @@ std::vector<std::int64_t> integers(const Json& array) {
   return all;
 }
 
+// Numbers of arrays of arrays.
+void append_all(const Json& array, Numbers& to) {
+  for (const Json& one : array.GetArray()) {
+    if (one.IsArray()) {
+      append_all(one, to);
+    } else {
+      to.push_back(one.GetDouble());
+    }
+  }
+}
+
 }  // namespace
 
 std::filesystem::path weights_of(const Checkpoint& checkpoint) {
@@ -82,12 +93,20 @@ Published published(const Checkpoint& checkpoint) {
                              .weights = read_weights(weights_of(checkpoint), checkpoint.names),
                              .wiring = wiring_of(checkpoint.wiring, config_of(checkpoint))},
                    .cases = {}};
-  const auto answers = read_json(file_of(checkpoint.name, "_logits.json"));
-  for (rapidjson::SizeType s = 0; s < answers["sequences"].Size(); ++s) {
+  const std::filesystem::path hidden = file_of(checkpoint.name, "_hidden.json");
+  const auto answers = read_json(exists(hidden) ? hidden : file_of(checkpoint.name, "_logits.json"));
+  const auto rows = [&](const char* key) { return answers.HasMember(key) ? answers[key].Size() : 0; };
+  for (rapidjson::SizeType s = 0; s < std::max(rows("sequences"), rows("enc_sequences")); ++s) {
     Case& one = result.cases.emplace_back();
-    one.tokens = integers(answers["sequences"][s]);
-    for (const Json& token : answers["logits"][s].GetArray()) {
-      for (const double logit : numbers(token)) one.published.push_back(logit);
+    const auto read = [&](const char* key, std::vector<std::int64_t>& tokens) {
+      if (s < rows(key)) tokens = integers(answers[key][s]);
+    };
+    read("sequences", one.tokens);
+    read("token_types", one.token_types);
+    read("enc_sequences", one.source);
+    read("dec_sequences", one.tokens);
+    for (const char* key : {"hidden", "enc_hidden", "logits"}) {
+      if (s < rows(key)) append_all(answers[key][s], one.published);
     }
   }
   return result;

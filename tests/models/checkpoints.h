@@ -43,12 +43,14 @@ struct Checkpoint {
 inline void PrintTo(const Checkpoint& checkpoint, std::ostream* out) { *out << checkpoint.name; }
 
 const std::vector<Checkpoint>& decoders();
+const std::vector<Checkpoint>& encoders();  // and models of an encoder and a decoder
 
 // What a model was given, and what came of it.
 struct Case {
-  std::vector<std::int64_t> tokens;
+  std::vector<std::int64_t> tokens{};  // of the decoder, where there is an encoder too
   std::vector<std::int64_t> token_types{};
-  Numbers published{};
+  std::vector<std::int64_t> source{};  // tokens of the encoder
+  Numbers published{};                 // the encoder's hidden states come first
 };
 
 struct Published {

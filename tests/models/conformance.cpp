@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/network.h"
@@ -9,6 +10,26 @@
 #include "support/tolerances.h"
 
 namespace posenc::test {
+namespace {
+
+std::size_t stack_named(const Model& model, std::string_view name) {
+  const std::vector<Stack>& stacks = model.plan.stacks;
+  return static_cast<std::size_t>(std::ranges::find(stacks, name, &Stack::name) - stacks.begin());
+}
+
+Numbers answer(Network& network, const Model& model, const Case& one) {
+  if (model.plan.stacks.size() == 1) {
+    return network.read_out(network.hidden(0, {.x = network.embedded(0, one.tokens, one.token_types)}));
+  }
+  const std::size_t encoder = stack_named(model, "encoder");
+  const std::size_t decoder = stack_named(model, "decoder");
+  Numbers all = network.hidden(encoder, {.x = network.embedded(encoder, one.source)});
+  const Numbers hidden = network.hidden(decoder, {.x = network.embedded(decoder, one.tokens), .memory = &all});
+  append(all, network.read_out(hidden));
+  return all;
+}
+
+}  // namespace
 
 Numbers answers(const Published& published, const Model& model, const Setting& setting) {
   Numbers all;
@@ -16,7 +37,7 @@ Numbers answers(const Published& published, const Model& model, const Setting& s
   for (const Case& one : published.cases) {
     if (own.roundings) ++own.roundings->seed;
     Network network(model, own);
-    append(all, network.logits(network.hidden(0, {.x = network.embedded(0, one.tokens)})));
+    append(all, answer(network, model, one));
   }
   return all;
 }

@@ -119,10 +119,10 @@ constexpr Rename kOpt350[] = {{"self_attn_layer_norm", "attn.sum"}, {"final_laye
 
 // transformers in double, in eager attention, takes some steps in float: RMSNorms and Cohere's LayerNorm, most
 // softmaxes, the rotation's cos and sin. Other publishers wrote their own.
-constexpr Roundings kFloatNorms{.norms = 24, .rotation = 24, .softmax = 24};
-constexpr Roundings kFloatSoftmax{.rotation = 24, .softmax = 24};
-constexpr Roundings kFloatAttention{.rotation = 24, .scores = 24, .softmax = 24};
-constexpr Roundings kFloatRotation{.rotation = 24};
+constexpr Roundings kFloatNorms{.norms = 24, .angles = 24, .softmax = 24};
+constexpr Roundings kFloatSoftmax{.angles = 24, .softmax = 24};
+constexpr Roundings kFloatAttention{.angles = 24, .scores = 24, .softmax = 24};
+constexpr Roundings kFloatRotation{.angles = 24};
 constexpr Roundings kFloatWeights{.weights = 24};
 constexpr Roundings kDouble{};
 

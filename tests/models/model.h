@@ -45,7 +45,15 @@ enum class Routing : std::uint8_t {
   sigmoid,       // Llama 4: sigmoid of its score, of what it is given
 };
 
+// What is published of the hidden states.
+enum class Readout : std::uint8_t {
+  logits,   // of the next token
+  hidden,   // themselves
+  classes,  // of the text or the image, by the first token
+};
+
 struct Wiring {
+  Readout readout = Readout::logits;
   bool centred = false;   // LayerNorm, where a norm is not the plan's; else RMSNorm
   bool parallel = false;  // attention and feed-forward read the same x
   bool one_norm = false;  // that of attention serves both
@@ -60,6 +68,7 @@ struct Wiring {
   double embedding_scale = 1.0;
   double residual_scale = 1.0;  // of what each part adds
   double deep_scale = 0.0;      // above 0: a part adds to so many times what it read (DeepNorm, arXiv 2203.00555)
+  std::optional<Activation> pooler{};  // of what classes are read from; absent: tanh (BERT)
   double logit_scale = 1.0;
   double logit_cap = std::numeric_limits<double>::infinity();
   std::int64_t chosen_experts = 0;

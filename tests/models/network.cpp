@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -19,32 +18,43 @@ std::string Network::prefix(std::size_t stack) const {
   return model_.plan.stacks.size() == 1 ? "" : model_.plan.stacks.at(stack).name + ".";
 }
 
-Numbers Network::with_positions(std::size_t stack, Numbers x, std::int64_t tokens,
+Numbers Network::with_positions(std::size_t stack, const Numbers& x, std::int64_t tokens,
                                 std::span<const std::int64_t> token_types) {
-  const std::string at = prefix(stack);
-  const auto table = [&](const std::string& name) {
-    return arithmetic_.has(at + name) ? ConstTensorView(arithmetic_.weight(at + name)) : ConstTensorView{};
-  };
+  Tensor rows{x, {tokens, std::ssize(x) / tokens}};
   for (const InputScheme& scheme : model_.plan.stacks[stack].input) {
-    std::visit(
-        [&](const auto& one) {
-          using Scheme = std::decay_t<decltype(one)>;
-          Tensor rows{x, {tokens, std::ssize(x) / tokens}};
-          const reference::InputArgs args{
-              .out = rows.writable(), .x = rows, .positions = PositionRange{seen_[stack]}, .token_types = token_types};
-          if constexpr (std::is_same_v<Scheme, LearnedInput>) {
-            reference::add_input(one, {.positions = table("embed_positions"), .token_types = table("token_types")},
-                                 args);
-          } else if constexpr (std::is_same_v<Scheme, SinusoidalInput>) {
-            reference::add_input(one, {}, args);
-          } else {
-            ADD_FAILURE() << "no model here has this input";
-          }
-          x = rows.values;
-        },
-        scheme);
+    reference::InputArgs args{.out = rows.writable(), .x = rows, .positions = PositionRange{seen_[stack]}};
+    if (const auto* learned = std::get_if<LearnedInput>(&scheme)) {
+      const auto table = [&](const std::string& name) {
+        const std::string at = prefix(stack) + name;
+        return arithmetic_.has(at) ? ConstTensorView(arithmetic_.weight(at)) : ConstTensorView{};
+      };
+      if (learned->token_types) args.token_types = token_types;
+      reference::add_input(*learned, {.positions = table("embed_positions"), .token_types = table("token_types")},
+                           args);
+    } else if (const auto* sines = std::get_if<SinusoidalInput>(&scheme)) {
+      reference::add_input(*sines, {}, args);
+      add_errors(*sines, stack, rows);
+    } else {
+      ADD_FAILURE() << "no model here has this input";
+    }
   }
-  return x;
+  return rows.values;
+}
+
+// An angle is a product of a frequency of two roundings. A table has no rows between places, the formula has.
+void Network::add_errors(SinusoidalInput scheme, std::size_t stack, Tensor& rows) {
+  scheme.positions.reset();
+  Rounder& round = arithmetic_.round();
+  if (round.is_exact()) return;
+  const std::int64_t channels = rows.shape[1];
+  for (std::int64_t i = 0; i < rows.shape[0]; ++i) {
+    const auto place = static_cast<double>(seen_[stack] + i);
+    const Numbers exact = input_row(scheme, channels, place);
+    const Numbers off = input_row(scheme, channels, round(place, &Roundings::angles, 3));
+    for (std::size_t c = 0; c < exact.size(); ++c) {
+      rows.values[index(i * channels) + c] += round(off[c], &Roundings::angles, 2) - exact[c];
+    }
+  }
 }
 
 Numbers Network::embedded(std::size_t stack, std::span<const std::int64_t> tokens,
@@ -57,7 +67,7 @@ Numbers Network::embedded(std::size_t stack, std::span<const std::int64_t> token
   }
   for (double& c : x) c *= arithmetic_.wiring().embedding_scale;
   if (arithmetic_.has(at + "project_in")) x = arithmetic_.linear(x, at + "project_in");
-  x = with_positions(stack, std::move(x), std::ssize(tokens), token_types);
+  x = with_positions(stack, x, std::ssize(tokens), token_types);
   seen_[stack] += std::ssize(tokens);
   return arithmetic_.has(at + "embed_norm") ? arithmetic_.norm(x, at + "embed_norm") : x;
 }
@@ -109,15 +119,29 @@ Numbers Network::mixed(const LayerPlan& layer, const std::string& at, const Numb
 }
 
 Numbers Network::logits(const Numbers& hidden) {
-  Numbers x = arithmetic_.has("project_out") ? arithmetic_.linear(hidden, "project_out") : hidden;
   const Wiring& wiring = arithmetic_.wiring();
-  const std::string tied = prefix(model_.plan.stacks.size() - 1) + "embed_tokens";
-  Numbers y = arithmetic_.linear(x, arithmetic_.has("lm_head") ? "lm_head" : tied);
+  const Numbers x = arithmetic_.has("project_out") ? arithmetic_.linear(hidden, "project_out") : hidden;
+  Numbers y = arithmetic_.linear(x, arithmetic_.has("lm_head") ? "lm_head" : "embed_tokens");
   for (double& logit : y) {
     logit *= wiring.logit_scale;
     if (std::isfinite(wiring.logit_cap)) logit = wiring.logit_cap * std::tanh(logit / wiring.logit_cap);
   }
   return y;
+}
+
+Numbers Network::read_out(const Numbers& hidden) {
+  switch (arithmetic_.wiring().readout) {
+    case Readout::logits: return logits(hidden);
+    case Readout::hidden: return hidden;
+    case Readout::classes: break;
+  }
+  const std::size_t width = index(arithmetic_.weight("classifier").shape[1]);
+  Numbers x = part_of(hidden, 0, width);
+  if (arithmetic_.has("pooler")) {
+    x = arithmetic_.linear(x, "pooler");
+    for (double& c : x) c = arithmetic_.wiring().pooler ? arithmetic_.activated(c) : std::tanh(c);
+  }
+  return arithmetic_.linear(x, "classifier");
 }
 
 }  // namespace posenc::test

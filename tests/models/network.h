@@ -36,11 +36,16 @@ class Network {
                    std::span<const std::int64_t> token_types = {});
   // Hidden states behind the last layer and norm. Keys and values of earlier calls are kept and seen.
   Numbers hidden(std::size_t stack, StackInput input);
-  Numbers logits(const Numbers& hidden);
+  // What the model publishes of hidden states.
+  Numbers read_out(const Numbers& hidden);
+  Arithmetic& arithmetic() { return arithmetic_; }
 
  private:
   std::string prefix(std::size_t stack) const;
-  Numbers with_positions(std::size_t stack, Numbers x, std::int64_t tokens, std::span<const std::int64_t> token_types);
+  Numbers logits(const Numbers& hidden);
+  Numbers with_positions(std::size_t stack, const Numbers& x, std::int64_t tokens,
+                         std::span<const std::int64_t> token_types);
+  void add_errors(SinusoidalInput scheme, std::size_t stack, Tensor& rows);
   template <typename Part>
   Numbers with_part(const Numbers& sum_so_far, const Numbers& x, const std::string& at, const std::string& norm,
                     const Part& part);

@@ -101,7 +101,7 @@ std::string told(const Model& model, const Setting& setting, const std::string& 
   std::string text;
   std::int64_t token = kBegin;
   for (std::int64_t step = 0; step < kSteps; ++step) {
-    const Numbers logits = network.logits(network.hidden(0, {.x = network.embedded(0, std::span(&token, 1))}));
+    const Numbers logits = network.read_out(network.hidden(0, {.x = network.embedded(0, std::span(&token, 1))}));
     const bool first = token == kBegin;
     token = std::max_element(logits.begin(), logits.end()) - logits.begin();
     if (token == kBegin) break;

@@ -89,6 +89,7 @@ Weights read_weights(const std::filesystem::path& path, const Names& names) {
       weights[name] = std::move(weight);
     }
   }
+  for (const Rename& copy : names.copies) weights[std::string(copy.to)] = weights.at(std::string(copy.from));
   return weights;
 }
 
