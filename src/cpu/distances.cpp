@@ -35,7 +35,7 @@ DistanceRange distances(const Lowering& lowering, std::int64_t coordinate) {
   const math::Coordinate& at = lowering.out.coordinates[index(coordinate)];
   bool occurs = false;
   DistanceRange out{0, 0};
-  for (const SequenceRows& s : lowering.rows.sequences) {
+  for (const math::SequenceRows& s : lowering.rows.sequences) {
     if (s.q_count == 0 || s.k_count == 0) continue;
     const std::span q = std::span(at.q).subspan(index(s.q_first), index(s.q_count));
     const std::span k = std::span(at.k).subspan(index(s.k_first), index(s.k_count));

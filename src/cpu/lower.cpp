@@ -22,13 +22,13 @@ std::vector<double> row_scale(const LayerPlan& layer, const std::vector<double>&
 }  // namespace
 
 math::Lowered lower(const LayerPlan& layer, const LayerWeights& weights, const LayerInputs& inputs,
-                    const CallSizes& sizes) {
+                    const math::CallSizes& sizes) {
   static const ScoreWeights kNone;
   Lowering lowering{.layer = layer,
                     .weights = weights,
                     .inputs = inputs,
                     .sizes = sizes,
-                    .rows = call_rows(layer, inputs, sizes),
+                    .rows = math::call_rows(layer, inputs, sizes),
                     .out = {.heads = layer.heads, .head_dim = layer.head_dim, .value_dim = layer.value_dim}};
   math::Lowered& out = lowering.out;
   out.q_rows = lowering.rows.queries;

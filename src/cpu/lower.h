@@ -9,7 +9,7 @@
 // reference::attend_lowered gives from the primitives what reference::attend gives by the formulas.
 #pragma once
 
-#include "cpu/call_rows.h"
+#include "math/call_rows.h"
 #include "math/primitives.h"
 #include "posenc/attention.h"
 #include "posenc/plan.h"
@@ -25,6 +25,6 @@ inline constexpr std::int64_t kMaxTableBytes = std::int64_t{1} << 30;
 //
 // What it allocates grows with the rows and the distances that occur, never with their product.
 math::Lowered lower(const LayerPlan& layer, const LayerWeights& weights, const LayerInputs& inputs,
-                    const CallSizes& sizes);
+                    const math::CallSizes& sizes);
 
 }  // namespace posenc::cpu

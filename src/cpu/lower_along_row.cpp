@@ -28,11 +28,11 @@ void lower_term(const ContextualPosition& scheme, const ScoreWeights& weights, L
 
 // P(o): the sum over keys whose order is at most o. Of query and key, P(order of i) - P(order of j).
 void lower_term(const ForgetGate&, const ScoreWeights&, Lowering& lowering) {
-  const CallRows& rows = lowering.rows;
+  const math::CallRows& rows = lowering.rows;
   math::Column out{.rows = std::vector<double>(index(lowering.layer.heads * rows.queries)),
                    .columns = std::vector<double>(index(lowering.layer.heads * rows.keys)),
                    .past_only = true};
-  for (const SequenceRows& s : rows.sequences) {
+  for (const math::SequenceRows& s : rows.sequences) {
     std::vector<std::int64_t> keys(index(s.k_count));
     std::vector<std::int64_t> queries(index(s.q_count));
     std::iota(keys.begin(), keys.end(), s.k_first);

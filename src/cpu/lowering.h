@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "cpu/call_rows.h"
+#include "math/call_rows.h"
 #include "math/primitives.h"
 #include "posenc/attention.h"
 #include "posenc/plan.h"
@@ -16,8 +16,8 @@ struct Lowering {
   const LayerPlan& layer;
   const LayerWeights& weights;
   const LayerInputs& inputs;
-  const CallSizes& sizes;
-  CallRows rows;
+  const math::CallSizes& sizes;
+  math::CallRows rows;
   math::Lowered out;
 };
 

@@ -16,6 +16,7 @@ struct Avx2Floats {
   using Bf16Doubt = posenc::kernels::Sure;
   static constexpr std::int64_t kLanes = 8;
   static constexpr std::size_t kRegisters = 16;  // cos and sin beyond them are operands in memory, which costs nothing
+  static constexpr int kProductRows = 4;         // at a time: with 3 registers of lanes, 12 sums
 
   static Floats all(float x) noexcept { return _mm256_set1_ps(x); }
   static Floats add(Floats a, Floats b) noexcept { return _mm256_add_ps(a, b); }
@@ -33,6 +34,27 @@ struct Avx2Floats {
   static void deal(Floats low, Floats high, Floats& even, Floats& odd) noexcept {
     even = in_order(_mm256_shuffle_ps(low, high, 0x88));
     odd = in_order(_mm256_shuffle_ps(low, high, 0xDD));
+  }
+
+  static Floats div(Floats a, Floats b) noexcept { return _mm256_div_ps(a, b); }
+  static Floats max(Floats a, Floats b) noexcept { return _mm256_max_ps(a, b); }
+  // x where a < b, else y.
+  static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept {
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+  }
+  // a 2^n, with n in the lowest bits of b.
+  static Floats add_exponent(Floats a, Floats b) noexcept {
+    const __m256i n = _mm256_slli_epi32(_mm256_castps_si256(b), 23);
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), n));
+  }
+  // p[index[0]] p[index[1]] ..., and p[index[0]] p[index[1] + 1] p[index[2] + 2] ...
+  static Floats gather(const float* p, const std::int32_t* index) noexcept {
+    return _mm256_i32gather_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(index)), sizeof(float));
+  }
+  static Floats gather_by_lane(const float* p, const std::int32_t* index) noexcept {
+    const __m256i at = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(index));
+    const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm256_i32gather_ps(p, _mm256_add_epi32(at, lanes), sizeof(float));
   }
 
   static Floats load(const float* p, All) noexcept { return _mm256_loadu_ps(p); }

@@ -22,6 +22,7 @@ struct Avx512Floats {
 
   static constexpr std::int64_t kLanes = 16;
   static constexpr std::size_t kRegisters = 24;  // of 32, that the rotation may fill with angles and elements
+  static constexpr int kProductRows = 8;         // at a time: with 3 registers of lanes, 24 sums
 
   static Floats all(float x) noexcept { return _mm512_set1_ps(x); }
   static Floats add(Floats a, Floats b) noexcept { return _mm512_add_ps(a, b); }
@@ -41,6 +42,26 @@ struct Avx512Floats {
     const __m512i to_odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
     even = _mm512_permutex2var_ps(low, to_even, high);
     odd = _mm512_permutex2var_ps(low, to_odd, high);
+  }
+
+  static Floats div(Floats a, Floats b) noexcept { return _mm512_div_ps(a, b); }
+  static Floats max(Floats a, Floats b) noexcept { return _mm512_max_ps(a, b); }
+  // x where a < b, else y.
+  static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept {
+    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), x);
+  }
+  // a 2^n, with n in the lowest bits of b.
+  static Floats add_exponent(Floats a, Floats b) noexcept {
+    const __m512i n = _mm512_slli_epi32(_mm512_castps_si512(b), 23);
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), n));
+  }
+  // p[index[0]] p[index[1]] ..., and p[index[0]] p[index[1] + 1] p[index[2] + 2] ...
+  static Floats gather(const float* p, const std::int32_t* index) noexcept {
+    return _mm512_i32gather_ps(_mm512_loadu_si512(index), p, sizeof(float));
+  }
+  static Floats gather_by_lane(const float* p, const std::int32_t* index) noexcept {
+    const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm512_i32gather_ps(_mm512_add_epi32(_mm512_loadu_si512(index), lanes), p, sizeof(float));
   }
 
   static Floats load(const float* p, All) noexcept { return _mm512_loadu_ps(p); }

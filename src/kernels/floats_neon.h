@@ -17,6 +17,7 @@ struct NeonFloats {
   using Bf16Doubt = posenc::kernels::Sure;
   static constexpr std::int64_t kLanes = 4;
   static constexpr std::size_t kRegisters = 24;  // of 32, that the rotation may fill with angles and elements
+  static constexpr int kProductRows = 8;         // at a time: with 3 registers of lanes, 24 sums
 
   static Floats all(float x) noexcept { return vdupq_n_f32(x); }
   static Floats add(Floats a, Floats b) noexcept { return vaddq_f32(a, b); }
@@ -36,6 +37,25 @@ struct NeonFloats {
   static void deal(Floats low, Floats high, Floats& even, Floats& odd) noexcept {
     even = vuzp1q_f32(low, high);
     odd = vuzp2q_f32(low, high);
+  }
+
+  static Floats div(Floats a, Floats b) noexcept { return vdivq_f32(a, b); }
+  // b where either is no number, as on x86.
+  static Floats max(Floats a, Floats b) noexcept { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+  // x where a < b, else y.
+  static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept { return vbslq_f32(vcltq_f32(a, b), x, y); }
+  // a 2^n, with n in the lowest bits of b.
+  static Floats add_exponent(Floats a, Floats b) noexcept {
+    return vreinterpretq_f32_u32(vaddq_u32(bits(a), vshlq_n_u32(bits(b), 23)));
+  }
+  // p[index[0]] p[index[1]] ..., and p[index[0]] p[index[1] + 1] p[index[2] + 2] ...
+  static Floats gather(const float* p, const std::int32_t* index) noexcept {
+    const float whole[kLanes] = {p[index[0]], p[index[1]], p[index[2]], p[index[3]]};
+    return load(whole, All{});
+  }
+  static Floats gather_by_lane(const float* p, const std::int32_t* index) noexcept {
+    const float whole[kLanes] = {p[index[0]], p[index[1] + 1], p[index[2] + 2], p[index[3] + 3]};
+    return load(whole, All{});
   }
 
   static Floats load(const float* p, All) noexcept { return vld1q_f32(p); }

@@ -16,6 +16,7 @@ struct ScalarFloats {
   using Bf16Doubt = posenc::kernels::Sure;
   static constexpr std::int64_t kLanes = 2;
   static constexpr std::size_t kRegisters = 6;
+  static constexpr int kProductRows = 4;  // at a time: with 3 registers of lanes, 12 sums
 
   static Floats all(float x) noexcept { return {{x, x}}; }
   static Floats add(Floats a, Floats b) noexcept { return {{a.lane[0] + b.lane[0], a.lane[1] + b.lane[1]}}; }
@@ -31,6 +32,23 @@ struct ScalarFloats {
   static void deal(Floats low, Floats high, Floats& even, Floats& odd) noexcept {
     even = {{low.lane[0], high.lane[0]}};
     odd = {{low.lane[1], high.lane[1]}};
+  }
+
+  static Floats div(Floats a, Floats b) noexcept { return {{a.lane[0] / b.lane[0], a.lane[1] / b.lane[1]}}; }
+  // b where either is no number, as on x86.
+  static Floats max(Floats a, Floats b) noexcept { return where_less(b, a, a, b); }
+  // x where a < b, else y.
+  static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept {
+    return {{a.lane[0] < b.lane[0] ? x.lane[0] : y.lane[0], a.lane[1] < b.lane[1] ? x.lane[1] : y.lane[1]}};
+  }
+  // a 2^n, with n in the lowest bits of b.
+  static Floats add_exponent(Floats a, Floats b) noexcept {
+    return {{scaled(a.lane[0], b.lane[0]), scaled(a.lane[1], b.lane[1])}};
+  }
+  // p[index[0]] p[index[1]], and p[index[0]] p[index[1] + 1]
+  static Floats gather(const float* p, const std::int32_t* index) noexcept { return {{p[index[0]], p[index[1]]}}; }
+  static Floats gather_by_lane(const float* p, const std::int32_t* index) noexcept {
+    return {{p[index[0]], p[index[1] + 1]}};
   }
 
   static Floats load(const float* p, All) noexcept { return {{p[0], p[1]}}; }
@@ -76,6 +94,15 @@ struct ScalarFloats {
   static void fetch(const void*) noexcept {}
 
  private:
+  static float scaled(float a, float b) noexcept {
+    std::uint32_t bits_of_a = 0;
+    std::uint32_t bits_of_b = 0;
+    __builtin_memcpy(&bits_of_a, &a, sizeof a);
+    __builtin_memcpy(&bits_of_b, &b, sizeof b);
+    bits_of_a += bits_of_b << 23U;
+    __builtin_memcpy(&a, &bits_of_a, sizeof a);
+    return a;
+  }
   static float fused(float a, float b, float c) noexcept {
     return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c));
   }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/attention.h"
+
 namespace posenc::kernels {
 
 // The arrays of turns are read in whole vectors: their length is a multiple of this, filled up with zeros.
@@ -94,6 +96,7 @@ struct KernelTable {
   void (*rotate)(const RotateRows& rows) noexcept;
   void (*convert)(const ConvertRows& rows) noexcept;
   void (*normalise)(const NormRows& rows) noexcept;
+  const AttentionKernels* attention;
   bool fetches_ahead = false;  // lines asked for ahead come sooner here than by the processor's own foresight
 };
 

@@ -5,7 +5,7 @@
 
 #include "posenc/reference.h"
 #include "posenc/reference_attend.h"
-#include "reference/check_attend.h"
+#include "reference/check_double.h"
 #include "reference/elements.h"
 #include "reference/formula_scores.h"
 #include "reference/scores.h"
@@ -152,7 +152,7 @@ void attend_by(Scores& scores, const LayerPlan& layer, const AttendArgs& args) {
 }
 
 void attend(const LayerPlan& layer, const AttendArgs& args) {
-  check_attend(layer, args);
+  check_double(layer, args);
   FormulaScores scores(layer, args);
   attend_by(scores, layer, args);
 }

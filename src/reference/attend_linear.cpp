@@ -3,7 +3,7 @@
 #include <variant>
 
 #include "posenc/reference_linear.h"
-#include "reference/check_attend.h"
+#include "reference/check_double.h"
 #include "reference/elements.h"
 #include "reference/sequences.h"
 #include "reference/turn.h"
@@ -45,7 +45,7 @@ void check(const LayerPlan& layer, const AttendArgs& args) {
   const bool has_xpos = std::any_of(layer.rotate.begin(), layer.rotate.end(),
                                     [](const Rotate& one) { return std::holds_alternative<XPos>(one.scheme); });
   const auto require_none = [](bool none, const char* field) {
-    if (!none) refuse(field, "be left out in linear attention", "given");
+    if (!none) math::refuse(field, "be left out in linear attention", "given");
   };
   require_none(layer.score.empty(), "layer.score");
   require_none(std::holds_alternative<std::monostate>(layer.value), "layer.value");
@@ -58,7 +58,7 @@ void check(const LayerPlan& layer, const AttendArgs& args) {
   require_none(!args.inputs.queries_are_turned && !args.inputs.keys_are_turned, "queries_are_turned, keys_are_turned");
   LayerPlan attends = layer;
   if (layer.kind == LayerKind::linear_attention) attends.kind = LayerKind::attention;
-  check_attend(attends, args);
+  check_double(attends, args);
 }
 
 // o_i of one head.

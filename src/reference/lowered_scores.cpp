@@ -9,7 +9,7 @@
 #include "math/rotation.h"
 #include "posenc/reference.h"
 #include "reference/attend_lowered.h"
-#include "reference/check_attend.h"
+#include "reference/check_double.h"
 #include "reference/lowered_terms.h"
 
 namespace posenc::reference {
@@ -151,7 +151,7 @@ std::vector<double> LoweredScores::finished(const Row& row, std::vector<double> 
 }
 
 void attend_lowered(const math::Lowered& lowered, const LayerPlan& layer, const AttendArgs& args) {
-  check_attend(layer, args);
+  check_double(layer, args);
   LoweredScores scores(lowered);
   attend_by(scores, layer, args);
 }

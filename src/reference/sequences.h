@@ -7,7 +7,7 @@
 
 namespace posenc::reference {
 
-// The tensors and inputs of a call have been checked (check_attend.h).
+// The tensors and inputs of a call have been checked (check_double.h).
 std::vector<Sequence> sequences_of(const LayerPlan& layer, const AttendArgs& args);
 
 }  // namespace posenc::reference

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/call_rows.h"
+#include "math/call_rows.h"
 #include "posenc/reference_attend.h"
 #include "support/all_schemes.h"
 
@@ -41,7 +41,7 @@ class SchemeCall {
   LayerPlan layer;
   LayerWeights weights;
   LayerInputs inputs;
-  cpu::CallSizes sizes;
+  math::CallSizes sizes;
   Tensor q;
   Tensor k;
   Tensor v;

@@ -1,13 +1,14 @@
-#include "cpu/call_rows.h"
+#include "math/call_rows.h"
 
 #include <type_traits>
 #include <variant>
 
-#include "cpu/weight_reader.h"
 #include "math/layer_axes.h"
 
-namespace posenc::cpu {
+namespace posenc::math {
 namespace {
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::vector<SequenceRows> sequences(const LayerInputs& inputs, const CallSizes& sizes) {
   std::vector<SequenceRows> out;
@@ -75,7 +76,7 @@ CallRows call_rows(const LayerPlan& layer, const LayerInputs& inputs, const Call
   }
   if (!inputs.q_order.empty()) out.q_order.assign(inputs.q_order.begin(), inputs.q_order.end());
   if (!inputs.k_order.empty()) out.k_order.assign(inputs.k_order.begin(), inputs.k_order.end());
-  const std::int64_t axes = math::axes_of(layer);
+  const std::int64_t axes = axes_of(layer);
   for (std::int64_t axis = 0; axis < axes; ++axis) {
     out.axes.push_back({.q = along(axis, axes, inputs.q_positions, out.q_order, sizes.queries, q_place),
                         .k = along(axis, axes, inputs.k_positions, out.k_order, sizes.keys, k_place)});
@@ -83,4 +84,4 @@ CallRows call_rows(const LayerPlan& layer, const LayerInputs& inputs, const Call
   return out;
 }
 
-}  // namespace posenc::cpu
+}  // namespace posenc::math

@@ -1,4 +1,4 @@
-#include "reference/check_attend.h"
+#include "math/check_attend.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,8 @@
 #include "math/layer_axes.h"
 #include "posenc/error.h"
 #include "posenc/query_scale.h"
-#include "reference/elements.h"
-#include "reference/sequences.h"
 
-namespace posenc::reference {
+namespace posenc::math {
 namespace {
 
 std::string text(const ConstTensorView& x) {
@@ -68,11 +66,6 @@ void check_tensors(const LayerPlan& layer, const AttendArgs& args) {
   if (!args.scores.empty()) {
     if (is_batch) require_shape("scores", args.scores, {q.shape[0], layer.heads, queries, keys});
     if (!is_batch) require_shape("scores", args.scores, {layer.heads, queries, keys});
-  }
-  for (const TensorView& written : {args.out, args.lse, args.scores}) {
-    if (!written.empty() && written.dtype != DType::f64) {
-      refuse("out, lse and scores", "be f64", std::string(name(written.dtype)));
-    }
   }
 }
 
@@ -132,7 +125,7 @@ void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
   if (!in.cu_seqlens_q.empty() && args.q.rank != 3) refuse("cu_seqlens_q", "be left out for rank 4", "given");
   check_cu_seqlens("cu_seqlens_q", in.cu_seqlens_q, queries);
   check_cu_seqlens("cu_seqlens_k", in.cu_seqlens_k, keys);
-  const std::int64_t axes = math::axes_of(layer);
+  const std::int64_t axes = axes_of(layer);
   check_positions("q_positions", in.q_positions, args.q, axes);
   check_positions("k_positions", in.k_positions, args.k, axes);
   const auto require_rows = [](const char* field, std::size_t given, std::int64_t rows) {
@@ -150,13 +143,9 @@ void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
 }
 
 // Throws where the scale is not defined.
-void check_query_scale(const LayerPlan& layer, const AttendArgs& args) {
+void check_query_scale(const LayerPlan& layer, const CallRows& rows) {
   if (std::holds_alternative<std::monostate>(layer.query_scale)) return;
-  for (const Sequence& sequence : sequences_of(layer, args)) {
-    for (const double i : sequence.q.coordinates.front()) {
-      query_scale(layer.query_scale, static_cast<std::int64_t>(i));
-    }
-  }
+  for (const double i : rows.axes.front().q) query_scale(layer.query_scale, static_cast<std::int64_t>(i));
 }
 
 void check_mask(const LayerPlan& layer, const AttendArgs& args) {
@@ -214,7 +203,7 @@ void check_rotations(const LayerPlan& layer, const AttendArgs& args) {
 }  // namespace
 
 void refuse(std::string field, std::string must, std::string is) {
-  throw Error("reference::attend", {std::move(field), std::move(must), std::move(is)});
+  throw Error("attend", {std::move(field), std::move(must), std::move(is)});
 }
 
 void require_shape(const std::string& field, const ConstTensorView& x, std::initializer_list<std::int64_t> shape) {
@@ -231,14 +220,22 @@ void require_shape(const std::string& field, const ConstTensorView& x, std::init
   if (elements > 0 && x.data == nullptr) refuse(field + ".data", "point to the elements", "null");
 }
 
+CallSizes sizes_of(const AttendArgs& args) {
+  const bool is_batch = args.q.rank == 4;
+  return {.batch = is_batch ? args.q.shape[0] : 1,
+          .queries = is_batch ? args.q.shape[2] : args.q.shape[0],
+          .keys = is_batch ? args.k.shape[2] : args.k.shape[0]};
+}
+
 void check_attend(const LayerPlan& layer, const AttendArgs& args) {
   check_layer(layer);
   check_tensors(layer, args);
   check_inputs(layer, args);
-  check_query_scale(layer, args);
+  const CallRows rows = call_rows(layer, args.inputs, sizes_of(args));
+  check_query_scale(layer, rows);
   check_mask(layer, args);
   check_rotations(layer, args);
-  check_score_terms(layer, args);
+  check_score_terms(layer, args, rows);
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::math

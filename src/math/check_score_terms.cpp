@@ -1,23 +1,24 @@
 // Learned tables against the schemes that read them, and the distances that must have a row.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <variant>
 
+#include "math/check_attend.h"
 #include "posenc/error.h"
 #include "posenc/scores.h"
-#include "reference/check_attend.h"
-#include "reference/elements.h"
-#include "reference/sequences.h"
 
-namespace posenc::reference {
+namespace posenc::math {
 namespace {
 
 // One score term of the call.
 struct Given {
   const LayerPlan& layer;
   const AttendArgs& args;
+  const CallRows& rows;
   const ScoreWeights& weights;
   std::string field;
 
@@ -43,17 +44,27 @@ void require_linear(const std::string& field, const Linear& linear, std::int64_t
   if (!linear.bias.empty()) require_shape(field + ".bias", linear.bias, {outputs});
 }
 
-// Every distance along that axis is a whole number in [-largest, largest].
+// Every distance along that axis is a whole number in [-largest, largest]. It is enough to ask of the first query and
+// the first key of a sequence, and of the ends.
 void require_whole_distances(const Given& given, std::size_t axis = 0, double largest = HUGE_VAL) {
-  for (const Sequence& sequence : sequences_of(given.layer, given.args)) {
-    for (const double i : sequence.q.coordinates[axis]) {
-      for (const double j : sequence.k.coordinates[axis]) {
-        if (i - j != std::floor(i - j)) refuse(given.field, "have whole distances", fmt::to_string(i - j));
-        if (std::abs(i - j) > largest) {
-          refuse(given.field, fmt::format("have distances of at most {}", largest), fmt::to_string(i - j));
-        }
-      }
+  const auto require_whole = [&](double distance) {
+    if (distance != std::floor(distance)) refuse(given.field, "have whole distances", fmt::to_string(distance));
+    if (std::abs(distance) > largest) {
+      refuse(given.field, fmt::format("have distances of at most {}", largest), fmt::to_string(distance));
     }
+  };
+  const Coordinate& at = given.rows.axes[axis];
+  for (const SequenceRows& rows : given.rows.sequences) {
+    const auto part = [](const std::vector<double>& all, std::int64_t first, std::int64_t count) {
+      return std::span(all).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    };
+    const std::span q = part(at.q, rows.q_first, rows.q_count);
+    const std::span k = part(at.k, rows.k_first, rows.k_count);
+    if (q.empty() || k.empty()) continue;
+    for (const double i : q) require_whole(i - k.front());
+    for (const double j : k) require_whole(q.front() - j);
+    require_whole(std::ranges::max(q) - std::ranges::min(k));
+    require_whole(std::ranges::min(q) - std::ranges::max(k));
   }
 }
 
@@ -69,7 +80,7 @@ void check(const T5Bias& scheme, const Given& given) {
   t5_bucket(scheme, 0);  // throws for numbers that make no buckets
   require_whole_distances(given);
   if (!scheme.gated) return;
-  require_shape("row_gate", given.args.inputs.row_gate, {rows_of(given.args.q), given.layer.heads});
+  require_shape("row_gate", given.args.inputs.row_gate, {given.rows.queries, given.layer.heads});
 }
 
 void check(const ClippedBias& scheme, const Given& given) {
@@ -164,8 +175,8 @@ void check(const XlNet& scheme, const Given& given) {
   if (learned.segments.empty() && learned.segment_bias.empty()) return;
   require_shape(given.field + ".segments", learned.segments, {2, given.layer.heads, given.layer.head_dim});
   require_shape(given.field + ".segment_bias", learned.segment_bias, {given.layer.heads, given.layer.head_dim});
-  const bool has_queries = std::ssize(given.args.inputs.q_segments) == rows_of(given.args.q);
-  const bool has_keys = std::ssize(given.args.inputs.k_segments) == rows_of(given.args.k);
+  const bool has_queries = std::ssize(given.args.inputs.q_segments) == given.rows.queries;
+  const bool has_keys = std::ssize(given.args.inputs.k_segments) == given.rows.keys;
   if (!has_queries || !has_keys) {
     refuse("q_segments and k_segments", "be given, since there are weights for segments", "left out");
   }
@@ -203,12 +214,12 @@ void check(const ContextualPosition& scheme, const Given& given) {
 
 void check(const ForgetGate&, const Given& given) {
   require_none(given);
-  require_shape("log_forget", given.args.inputs.log_forget, {rows_of(given.args.k), given.layer.heads});
+  require_shape("log_forget", given.args.inputs.log_forget, {given.rows.keys, given.layer.heads});
 }
 
 }  // namespace
 
-void check_score_terms(const LayerPlan& layer, const AttendArgs& args) {
+void check_score_terms(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows) {
   static const ScoreWeights kNone;
   const std::vector<ScoreWeights>& all = args.weights.score;
   if (!all.empty() && all.size() != layer.score.size()) {
@@ -216,7 +227,7 @@ void check_score_terms(const LayerPlan& layer, const AttendArgs& args) {
            fmt::format("{} long", all.size()));
   }
   for (std::size_t t = 0; t < layer.score.size(); ++t) {
-    const Given given{layer, args, all.empty() ? kNone : all[t], fmt::format("weights.score[{}]", t)};
+    const Given given{layer, args, rows, all.empty() ? kNone : all[t], fmt::format("weights.score[{}]", t)};
     std::visit([&](const auto& scheme) { check(scheme, given); }, layer.score[t]);
   }
   if (const auto* shaw = std::get_if<ShawValues>(&layer.value)) {
@@ -225,4 +236,4 @@ void check_score_terms(const LayerPlan& layer, const AttendArgs& args) {
   }
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::math

@@ -7,7 +7,7 @@
 #include "math/primitives.h"
 #include "posenc/attention.h"
 
-namespace posenc::cpu {
+namespace posenc::math {
 
 // Rank 3: batch 1, and all tokens, packed sequences (LayerInputs::cu_seqlens_q) among them. Rank 4: of one sequence.
 struct CallSizes {
@@ -30,10 +30,10 @@ struct CallRows {
   std::int64_t keys = 0;
   std::vector<std::int64_t> q_order;  // [queries]
   std::vector<std::int64_t> k_order;  // [keys]
-  std::vector<math::Coordinate> axes;
+  std::vector<Coordinate> axes;
 };
 
 // With as many axes as the layer has coordinates. The inputs have been checked.
 CallRows call_rows(const LayerPlan& layer, const LayerInputs& inputs, const CallSizes& sizes);
 
-}  // namespace posenc::cpu
+}  // namespace posenc::math

@@ -1,0 +1,63 @@
+// Attention with every position scheme: one fused pass over tiles of keys, in which no matrix of queries times keys
+// ever stands in memory.
+//
+// The equation is that of reference_attend.h, which is the slow truth; a layer's schemes are lowered to a few
+// primitives (docs/architecture.md), and what computes them is src/kernels/score_loop.h.
+//
+// Products and sums are in f32, whatever the dtypes of the tensors; each element of the output is rounded once. The
+// result of a query does not depend on the number of threads, nor on queries that come after it in a causal layer.
+//
+// Thread safety: calls that write to different tensors may run at the same time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "posenc/attention.h"
+#include "posenc/export.h"
+#include "posenc/info.h"
+#include "posenc/parallel.h"
+#include "posenc/plan.h"
+#include "posenc/rotary_table.h"
+#include "posenc/tensor.h"
+
+namespace posenc {
+
+// Tiles of scores (keys by lanes of queries) that a call made, and those that a mask let it leave out.
+struct AttendWork {
+  std::int64_t tiles = 0;
+  std::int64_t skipped = 0;
+  bool operator==(const AttendWork&) const = default;
+};
+
+// Keys and values in paged caches of [blocks, block_size, kv_heads, channels]: token n of sequence s stands in block
+// block_table[s][n / block_size] at n % block_size. With them come LayerInputs::cu_seqlens_q and cu_seqlens_k, and q of
+// rank 3.
+struct AttendPages {
+  std::span<const std::int32_t> block_table{};  // [sequences, blocks of one sequence]; -1: a hole, where no token may be
+};
+
+// Tensors may have any strides, but the channels of q, k, v and out are adjacent. Each has its own dtype, f32, f16 or
+// bf16.
+struct AttendArgs {
+  TensorView out{};     // written: [tokens, heads, value_dim] or [batch, heads, tokens, value_dim]
+  ConstTensorView q{};  // [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]
+  ConstTensorView k{};  // likewise with kv_heads and tokens of its own; or a paged cache
+  ConstTensorView v{};
+  AttendPages pages{};
+  LayerWeights weights{};
+  LayerInputs inputs{};
+  // ln of the sum of exp(score), without the sink; -inf for a query that sees no key, whose output is 0.
+  TensorView lse{};  // written: f32 [tokens, heads] or [batch, heads, tokens]; may be left out
+  Angles angles = Angles::exact;
+  Parallel parallel{};
+  Isa isa = Isa::automatic;
+  AttendWork* work = nullptr;  // written, where it is given
+};
+
+// Throws Error, before anything is written, for a tensor, a weight or an input that does not fit the layer, or that it
+// needs and is left out; and where a table by distance cannot hold what occurs: distances that are not whole, or too
+// far apart.
+POSENC_API void attend(const LayerPlan& layer, const AttendArgs& args);
+
+}  // namespace posenc

@@ -1,0 +1,112 @@
+// Which queries and keys make a task, and who does it. The loop over tiles: cpu/attend_unit.h.
+#include "posenc/attend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "base/parallel.h"
+#include "cpu/attend_unit.h"
+#include "cpu/check_attend_call.h"
+#include "cpu/dispatch.h"
+#include "cpu/weight_reader.h"
+
+namespace posenc {
+namespace {
+
+using cpu::index;
+
+// Keys of one task where queries are few: the cuts follow from the lengths alone, so no result depends on the threads.
+constexpr std::int64_t kSplitKeys = 1024;
+constexpr std::int64_t kSplitQueries = 16;
+
+struct Pass {
+  std::size_t unit;
+  std::int64_t first;  // keys
+  std::int64_t end;
+  std::size_t state;  // of all parts of keys; only where a unit has several
+};
+
+struct Passes {
+  std::vector<cpu::AttendUnit> units;
+  std::vector<Pass> tasks;
+  std::vector<Pass> joins;  // first and end: tasks of the unit
+  std::size_t states = 0;
+};
+
+Passes passes_of(const cpu::AttendCall& call) {
+  Passes out{.units = cpu::attend_units(call), .tasks = {}, .joins = {}};
+  // Units with the most keys first: what is left at the end is small.
+  for (std::size_t u = out.units.size(); u-- > 0;) {
+    const math::SequenceRows& s = call.rows.sequences[out.units[u].sequence];
+    const bool is_split = !call.runs_backwards && s.q_count <= kSplitQueries && s.k_count > kSplitKeys;
+    if (!is_split) {
+      out.tasks.push_back({u, 0, s.k_count, 0});
+      continue;
+    }
+    const auto first = std::ssize(out.tasks);
+    for (std::int64_t key = 0; key < s.k_count; key += kSplitKeys) {
+      out.tasks.push_back({u, key, std::min(key + kSplitKeys, s.k_count), ++out.states});
+    }
+    out.joins.push_back({u, first, std::ssize(out.tasks), 0});
+  }
+  return out;
+}
+
+std::int64_t threads_of(const Parallel& parallel, std::int64_t tasks) {
+  if (parallel.threads == 1) return 1;
+  const std::int64_t all = parallel.executor.run == nullptr ? default_threads() : parallel.executor.threads;
+  return std::clamp<std::int64_t>(parallel.threads == 0 ? all : std::min(all, parallel.threads), 1, tasks);
+}
+
+// Calls body(worker, n) for each n below count: whoever is free takes the next.
+template <typename Body>
+void share_out(const Parallel& parallel, std::vector<cpu::AttendWorker>& workers, std::int64_t count,
+               const Body& body) {
+  std::atomic<std::int64_t> next{0};
+  parallel_for(parallel, std::ssize(workers), 1, [&](std::int64_t first, std::int64_t last) noexcept {
+    for (std::int64_t w = first; w < last; ++w) {
+      for (std::int64_t n = next.fetch_add(1); n < count; n = next.fetch_add(1)) body(workers[index(w)], n);
+    }
+  });
+}
+
+}  // namespace
+
+void attend(const LayerPlan& layer, const AttendArgs& args) {
+  const math::CallSizes sizes = cpu::check_attend_call(layer, args);
+  const cpu::AttendCall call = cpu::attend_call(layer, args, sizes, cpu::kernels_for("attend", args.isa));
+  const Passes all = passes_of(call);
+  if (args.work != nullptr) *args.work = {};
+  if (all.tasks.empty()) return;
+  std::vector<cpu::AttendWorker> workers;
+  const std::int64_t threads = threads_of(args.parallel, std::ssize(all.tasks));
+  workers.reserve(index(threads));
+  for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(call);
+  const std::int64_t state_size = workers.front().state_size();
+  std::vector<float> states(all.states * index(state_size));
+  const auto state = [&](const Pass& task) {
+    return states.data() + static_cast<std::int64_t>(task.state - 1) * state_size;
+  };
+
+  share_out(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
+    const Pass& task = all.tasks[index(n)];
+    worker.begin(all.units[task.unit]);
+    worker.pass_over(all.units[task.unit], task.first, task.end);
+    if (task.state == 0) return worker.finish();
+    worker.save(state(task));
+  });
+  share_out(args.parallel, workers, std::ssize(all.joins), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
+    const Pass& join = all.joins[index(n)];
+    worker.begin(all.units[join.unit]);
+    for (std::int64_t part = join.first; part < join.end; ++part) worker.join(state(all.tasks[index(part)]));
+    worker.finish();
+  });
+  if (args.work == nullptr) return;
+  for (const cpu::AttendWorker& worker : workers) {
+    args.work->tiles += worker.work.tiles;
+    args.work->skipped += worker.work.skipped;
+  }
+}
+
+}  // namespace posenc

@@ -1,0 +1,77 @@
+// One call of attend: the layer's primitives in the types that kernels take, and where the tensors lie.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpu/angle_rows.h"
+#include "kernels/kernels.h"
+#include "math/call_rows.h"
+#include "math/primitives.h"
+#include "posenc/attend.h"
+
+namespace posenc::cpu {
+
+inline constexpr std::int64_t kTileKeys = 64;
+// A lane's channels of a rotation and its axes are known when the call begins; its angles are not.
+inline constexpr std::int64_t kMaxLanes = 48;  // kernels::kLaneRegisters of the widest registers
+
+// Elements of one dtype at [row][head][channel]; strides in elements, that of channels is 1.
+struct RowsView {
+  const char* data = nullptr;
+  kernels::Element element = kernels::Element::f32;
+  std::int64_t bytes = 0;   // of an element
+  std::int64_t tokens = 1;  // of one member of the batch, or of one block of pages
+  std::int64_t batch_stride = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t head_stride = 0;
+
+  const void* at(std::int64_t member, std::int64_t token, std::int64_t head) const {
+    return data + (member * batch_stride + token * row_stride + head * head_stride) * bytes;
+  }
+  const void* at(std::int64_t row, std::int64_t head) const { return at(row / tokens, row % tokens, head); }
+};
+RowsView rows_view(const ConstTensorView& x);
+
+// A rotation with its angles' rule.
+struct CallRotation {
+  const math::Rotation* rule;
+  AngleRule angles;
+  std::int64_t pairs;
+};
+
+// Vectors of a term as floats, for products over the channels.
+struct TermVectors {
+  std::vector<float> rows;     // [heads or 1][count][channels]
+  std::vector<float> columns;  // KeyDistance: [heads][groups][channels][group_places], for products with keys
+  std::int64_t groups = 0;
+};
+
+struct AttendCall {
+  const LayerPlan& layer;
+  const AttendArgs& args;
+  const kernels::KernelTable& kernels;
+  const kernels::AttentionKernels& attention;
+  math::CallRows rows;
+  math::Lowered lowered;
+  std::vector<CallRotation> rotations;
+  std::vector<TermVectors> vectors;  // of each term
+  std::vector<float> value_vectors;  // ValueDistance: [heads or 1][count][value_dim]
+  RowsView q, k, v;
+  std::int64_t group = 1;      // heads that share a key head
+  std::int64_t max_lanes = 0;  // kernels::kLaneRegisters registers
+  bool takes_raw_queries = false;
+  bool takes_raw_keys = false;
+  bool runs_backwards = false;  // a term is summed from the last key to the first
+
+  std::int64_t rotated_width() const;  // cos and sin of a row, of the widest rotation
+  const void* key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const;
+};
+
+// The arguments have been checked.
+AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const math::CallSizes& sizes,
+                       const kernels::KernelTable& kernels);
+
+}  // namespace posenc::cpu

@@ -1,0 +1,287 @@
+#include "cpu/attend_unit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <variant>
+
+#include "cpu/heads_view.h"
+#include "cpu/weight_reader.h"
+#include "math/rotation.h"
+
+namespace posenc::cpu {
+namespace {
+
+// Lanes whose state stays in the second cache while a tile passes.
+constexpr std::int64_t kBlocks = 8;
+
+// Fewer queries than a register has lanes: those of several heads share one.
+bool mixes_heads(const AttendCall& call, std::int64_t rows) {
+  return call.group > 1 && rows < call.attention.register_lanes;
+}
+
+std::int64_t rows_of_unit(const AttendCall& call) {
+  return call.max_lanes * std::max<std::int64_t>(1, kBlocks / call.group);
+}
+
+float exp_of_difference(float a, float b) {
+  return a == -std::numeric_limits<float>::infinity() ? 0.0F : std::exp(a - b);
+}
+
+// Pairs of channels of q times exp(decay (origin of the lanes - origin of the keys)).
+void decay_queries(const AttendCall& call, const LaneBlock& block, double beyond, float* q) {
+  for (const CallRotation& rotation : call.rotations) {
+    for (std::int64_t p = 0; p < std::ssize(rotation.rule->decay); ++p) {
+      const auto by = static_cast<float>(std::exp(rotation.rule->decay[index(p)] * beyond));
+      const auto [a, b] =
+          math::channels_of_pair(rotation.rule->pairing, rotation.rule->first_channel, rotation.rule->dim, p);
+      for (const std::int64_t channel : {a, b}) {
+        for (std::int64_t l = 0; l < block.lanes; ++l) q[channel * block.lanes + l] *= by;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<AttendUnit> attend_units(const AttendCall& call) {
+  std::vector<AttendUnit> out;
+  const std::int64_t step = rows_of_unit(call);
+  for (std::size_t s = 0; s < call.rows.sequences.size(); ++s) {
+    for (std::int64_t head = 0; head < call.layer.kv_heads; ++head) {
+      for (std::int64_t row = 0; row < call.rows.sequences[s].q_count; row += step) {
+        out.push_back({s, head, row, std::min(step, call.rows.sequences[s].q_count - row)});
+      }
+    }
+  }
+  return out;
+}
+
+std::int64_t blocks_of_unit(const AttendCall& call) { return std::max(kBlocks, call.group); }
+
+AttendWorker::AttendWorker(const AttendCall& call)
+    : call_(call),
+      scratch_(row_scratch(call)),
+      terms_(term_scratch(call)),
+      tile_(call),
+      blocks_(index(blocks_of_unit(call))),
+      scores_(index(kTileKeys * call.max_lanes)) {
+  if (call.lowered.regions.regions.size() > 1) of_region_.resize(scores_.size());
+  if (call.runs_backwards) of_gates_.resize(scores_.size());
+  const auto decays = [](const CallRotation& rotation) { return !rotation.rule->decay.empty(); };
+  if (std::ranges::any_of(call.rotations, decays)) decayed_.resize(index(call.layer.head_dim * call.max_lanes));
+}
+
+void AttendWorker::begin(const AttendUnit& unit) {
+  std::array<Lane, kMaxLanes> lanes;
+  std::int64_t count = 0;
+  used_ = 0;
+  const bool mixed = mixes_heads(call_, unit.rows);
+  const auto close = [&] {
+    if (count > 0) posenc::cpu::begin(call_, std::span(lanes).first(index(count)), !mixed, scratch_, blocks_[used_++]);
+    count = 0;
+  };
+  const std::int64_t first = call_.rows.sequences[unit.sequence].q_first + unit.first_row;
+  for (std::int64_t g = 0; g < call_.group; ++g) {
+    for (std::int64_t row = 0; row < unit.rows; ++row) {
+      lanes[index(count++)] = {first + row, unit.kv_head * call_.group + g};
+      if (count == call_.max_lanes) close();
+    }
+    if (!mixed) close();
+  }
+  close();
+}
+
+void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::int64_t end) {
+  const std::int64_t tiles = (end - first + kTileKeys - 1) / kTileKeys;
+  for (std::int64_t n = 0; n < tiles; ++n) {
+    const std::int64_t at = first + (call_.runs_backwards ? tiles - 1 - n : n) * kTileKeys;
+    tile_.place(unit.sequence, unit.kv_head, at, std::min(kTileKeys, end - at));
+    for (LaneBlock& block : std::span(blocks_).first(used_)) {
+      const Orders keys = tile_.orders();
+      if (keys.low > block.most.high || keys.high < block.least.low) {
+        ++work.skipped;
+        continue;
+      }
+      ++work.tiles;
+      attend_tile(block);
+    }
+  }
+}
+
+void AttendWorker::attend_tile(LaneBlock& block) {
+  const kernels::AttentionKernels& kernels = call_.attention;
+  const std::int64_t channels = call_.layer.head_dim;
+  const std::int64_t width = call_.layer.value_dim;
+  const kernels::Scores scores{scores_.data(), tile_.count(), block.lanes};
+  const std::vector<math::Region>& regions = call_.lowered.regions.regions;
+  const auto product = [&](std::size_t region, float* to) {
+    const FloatRows keys = tile_.keys(region);
+    const float* q = block.q.data() + static_cast<std::int64_t>(region) * channels * block.lanes;
+    if (!decayed_.empty()) {
+      const math::Coordinate& along = call_.lowered.coordinates.front();
+      std::copy_n(q, channels * block.lanes, decayed_.begin());
+      decay_queries(call_, block, along.q[index(block.lane[0].row)] - along.k[index(tile_.row(0))], decayed_.data());
+      q = decayed_.data();
+    }
+    kernels.product({.a = keys.data,
+                     .a_row = keys.stride,
+                     .a_step = 1,
+                     .b = q,
+                     .c = to,
+                     .rows = tile_.count(),
+                     .depth = channels,
+                     .lanes = block.lanes});
+  };
+  product(0, scores_.data());
+  for (std::size_t r = 1; r < regions.size(); ++r) {
+    bool any = false;
+    for (std::int64_t m = 0; m < tile_.count(); ++m) {
+      for (std::int64_t l = 0; l < block.used; ++l) {
+        const double apart = call_.lowered.regions.q_places[index(block.lane[index(l)].row)] -
+                             call_.lowered.regions.k_places[index(tile_.row(m))];
+        if (apart < regions[r].low || apart >= regions[r].high) continue;
+        if (!any) product(r, of_region_.data());
+        any = true;
+        scores_[index(m * block.lanes + l)] = of_region_[index(m * block.lanes + l)];
+      }
+    }
+  }
+
+  TileTerms terms(call_, terms_, block, tile_, scores_.data());
+  terms.add_content();
+  terms.hide();
+  if (call_.runs_backwards) terms.sum_gates(of_gates_.data());
+  const std::optional<SoftCap>& cap = call_.layer.soft_cap;
+  const auto cap_if = [&](SoftCap::Order now) {
+    if (cap && cap->order == now) kernels.cap({.of = scores, .cap = static_cast<float>(cap->cap)});
+  };
+  cap_if(SoftCap::Order::before_bias);
+  terms.add_bias(call_.runs_backwards ? of_gates_.data() : nullptr);
+  cap_if(SoftCap::Order::after_bias);
+
+  std::array<float, kMaxLanes> rescale;
+  kernels.softmax({.of = scores, .max = block.max.data(), .sum = block.sum.data(), .rescale = rescale.data()});
+  if (const auto* by_distance = std::get_if<math::ValueDistance>(&call_.lowered.values)) {
+    for (std::size_t n = 0; n < block.mass.size(); ++n) block.mass[n] *= rescale[n % index(block.lanes)];
+    terms.add_mass(*by_distance);
+  }
+  const FloatRows values = tile_.values();
+  kernels.product({.a = values.data,
+                   .a_row = 1,
+                   .a_step = values.stride,
+                   .b = scores_.data(),
+                   .c = block.out.data(),
+                   .scale = rescale.data(),
+                   .rows = width,
+                   .depth = tile_.count(),
+                   .lanes = block.lanes});
+}
+
+// A block's max, sum and out, one after another; then mass.
+std::int64_t AttendWorker::state_size() const {
+  const auto* values = std::get_if<math::ValueDistance>(&call_.lowered.values);
+  const std::int64_t rows = 2 + call_.layer.value_dim + (values == nullptr ? 0 : values->count + 1);
+  return std::ssize(blocks_) * call_.max_lanes * rows;
+}
+
+void AttendWorker::save(float* to) const {
+  for (const LaneBlock& block : std::span(blocks_).first(used_)) {
+    to = std::copy_n(block.max.begin(), block.lanes, to);
+    to = std::copy_n(block.sum.begin(), block.lanes, to);
+    to = std::copy(block.out.begin(), block.out.end(), to);
+    to = std::copy(block.mass.begin(), block.mass.end(), to);
+  }
+}
+
+void AttendWorker::join(const float* from) {
+  for (LaneBlock& block : std::span(blocks_).first(used_)) {
+    const float* const max = from;
+    const float* const sum = from + block.lanes;
+    from += 2 * block.lanes;
+    std::array<float, kMaxLanes> own{};
+    std::array<float, kMaxLanes> others{};
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const std::size_t at = index(l);
+      const float most = std::max(block.max[at], max[l]);
+      own[at] = exp_of_difference(block.max[at], most);
+      others[at] = exp_of_difference(max[l], most);
+      block.max[at] = most;
+      block.sum[at] = block.sum[at] * own[at] + sum[l] * others[at];
+    }
+    for (std::vector<float>* const state : {&block.out, &block.mass}) {
+      for (std::size_t n = 0; n < state->size(); ++n) {
+        const std::size_t l = n % index(block.lanes);
+        (*state)[n] = (*state)[n] * own[l] + *from++ * others[l];
+      }
+    }
+  }
+}
+
+void AttendWorker::finish() {
+  for (LaneBlock& block : std::span(blocks_).first(used_)) write(block);
+}
+
+// The sink takes weight and gives nothing.
+void AttendWorker::write(LaneBlock& block) {
+  const std::int64_t width = call_.layer.value_dim;
+  const auto* by_distance = std::get_if<math::ValueDistance>(&call_.lowered.values);
+  const auto* turned = std::get_if<math::ValueRotation>(&call_.lowered.values);
+  float* const row = scratch_.rows.data();
+  for (std::int64_t l = 0; l < block.used; ++l) {
+    const Lane& lane = block.lane[index(l)];
+    const float max = block.max[index(l)];
+    const float sum = block.sum[index(l)];
+    double total = static_cast<double>(sum);
+    if (call_.layer.sinks && sum > 0.0F) {
+      total += std::exp(read(call_.args.weights.sinks, {lane.head}) - static_cast<double>(max));
+    }
+    const auto by = static_cast<float>(sum > 0.0F ? 1.0 / total : 0.0);
+    for (std::int64_t c = 0; c < width; ++c) {
+      float x = block.out[index(c * block.lanes + l)];
+      if (by_distance != nullptr) {
+        const std::int64_t first = (by_distance->per_head ? lane.head * by_distance->count : 0) * width;
+        for (std::int64_t place = 0; place < by_distance->count; ++place) {
+          x += block.mass[index(place * block.lanes + l)] * call_.value_vectors[index(first + place * width + c)];
+        }
+      }
+      row[c] = x * by;
+    }
+    if (turned != nullptr && turned->inverse_on_output) {
+      for (auto rotation = call_.rotations.rbegin(); rotation != call_.rotations.rend(); ++rotation) {
+        for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+          scratch_.positions[axis * kTileKeys] = call_.lowered.coordinates[axis].q[index(lane.row)];
+        }
+        turn_rows(call_, *rotation, true, math::Side::query, 1, scratch_.positions.data(), nullptr, Turn::inverse, row,
+                  scratch_);
+      }
+    }
+    const RowsView out = rows_view(call_.args.out);
+    void* const to = const_cast<void*>(out.at(lane.row, lane.head));
+    if (out.element == kernels::Element::f32) {
+      std::copy_n(row, width, static_cast<float*>(to));
+    } else {
+      call_.kernels.convert({.from_element = kernels::Element::f32,
+                             .to_element = out.element,
+                             .rows = 1,
+                             .count = width,
+                             .from = row,
+                             .to = to});
+    }
+    const TensorView& lse = call_.args.lse;
+    if (lse.empty()) continue;
+    const bool is_batch = lse.rank == 3;
+    const std::int64_t tokens = is_batch ? std::max<std::int64_t>(lse.shape[2], 1) : 1;
+    const std::int64_t at =
+        is_batch ? lane.row / tokens * lse.strides[0] + lane.head * lse.strides[1] + lane.row % tokens * lse.strides[2]
+                 : lane.row * lse.strides[0] + lane.head * lse.strides[1];
+    const double natural = sum > 0.0F
+                               ? static_cast<double>(max) + std::log(static_cast<double>(sum)) + block.shift[index(l)]
+                               : -std::numeric_limits<double>::infinity();
+    static_cast<float*>(lse.data)[at] = static_cast<float>(natural);
+  }
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,63 @@
+// The loop over tiles: some queries of the heads that share a key head, over some of the keys.
+//
+//   for each tile of keys:  for each block of lanes that sees any of it:
+//     s = q k, content terms, mask, cap, bias terms, cap      tile_terms.h
+//     p = exp(s - max), sum += p                              kernels/score_loop.h
+//     out = rescale out + p v
+//
+// Tiles are outside, so that keys are converted and turned once for all blocks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cpu/attend_call.h"
+#include "cpu/key_tile.h"
+#include "cpu/lane_block.h"
+#include "cpu/tile_terms.h"
+
+namespace posenc::cpu {
+
+struct AttendUnit {
+  std::size_t sequence = 0;
+  std::int64_t kv_head = 0;
+  std::int64_t first_row = 0;  // of the sequence's queries
+  std::int64_t rows = 0;
+};
+
+// Of a call's sequences: units, and the blocks of one.
+std::vector<AttendUnit> attend_units(const AttendCall& call);
+std::int64_t blocks_of_unit(const AttendCall& call);  // at most
+
+// Where one thread works.
+class AttendWorker {
+ public:
+  explicit AttendWorker(const AttendCall& call);
+
+  void begin(const AttendUnit& unit);
+  // Keys first .. end - 1 of the sequence.
+  void pass_over(const AttendUnit& unit, std::int64_t first, std::int64_t end);
+  // Writes out and lse.
+  void finish();
+
+  // What has been seen so far, out of the worker and back: to join passes over parts of the keys.
+  std::int64_t state_size() const;  // floats, at most
+  void save(float* to) const;
+  void join(const float* from);
+
+  AttendWork work{};
+
+ private:
+  void attend_tile(LaneBlock& block);
+  void write(LaneBlock& block);
+
+  const AttendCall& call_;
+  RowScratch scratch_;
+  TermScratch terms_;
+  KeyTile tile_;
+  std::vector<LaneBlock> blocks_;
+  std::size_t used_ = 0;
+  std::vector<float> scores_, of_region_, of_gates_, decayed_;
+};
+
+}  // namespace posenc::cpu

@@ -1,0 +1,134 @@
+#include "cpu/check_attend_call.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/parallel.h"
+#include "cpu/heads_view.h"
+#include "cpu/tensor_memory.h"
+#include "math/check_attend.h"
+
+namespace posenc::cpu {
+namespace {
+
+constexpr std::string_view kWhere = "attend";
+constexpr std::int64_t kMaxOrder = std::int64_t{1} << 53U;
+
+void check_heads_tensor(const char* field, const ConstTensorView& x) {
+  if (x.dtype == DType::f64) math::refuse(fmt::format("{}.dtype", field), "be f32, f16 or bf16", "f64");
+  const auto last = static_cast<std::size_t>(x.rank - 1);
+  if (x.rank > 0 && x.shape[last] > 1 && x.strides[last] != 1) {
+    math::refuse(fmt::format("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
+                 fmt::to_string(x.strides[last]));
+  }
+  if (!is_aligned(x)) math::refuse(fmt::format("{}.data", field), "be aligned to its elements", "between two");
+}
+
+std::int64_t elements(const ConstTensorView& x) {
+  std::int64_t out = 1;
+  for (int axis = 0; axis < x.rank; ++axis) out *= x.shape[static_cast<std::size_t>(axis)];
+  return x.rank == 0 ? 0 : out;
+}
+
+// Nothing that is written is read, or written twice.
+void check_memory(const AttendArgs& args) {
+  const auto check_written = [&](const char* field, const TensorView& written) {
+    if (elements(written) == 0) return;
+    const Memory own = memory_of(kWhere, field, written);
+    check_places(kWhere, field, own);
+    for (const auto& [name, read] : {std::pair{"q", args.q}, {"k", args.k}, {"v", args.v}}) {
+      if (elements(read) == 0 || are_disjoint(own, memory_of(kWhere, name, read))) continue;
+      math::refuse(field, fmt::format("not share memory with {}", name), "memory of both");
+    }
+  };
+  check_written("out", args.out);
+  check_written("lse", args.lse);
+  if (elements(args.out) == 0 || elements(args.lse) == 0) return;
+  if (!are_disjoint(memory_of(kWhere, "out", args.out), memory_of(kWhere, "lse", args.lse))) {
+    math::refuse("lse", "not share memory with out", "memory of both");
+  }
+}
+
+// A cache as the tensor of all its sequences' tokens that the other checks know: with no memory of its own.
+ConstTensorView tokens_of_pages(const char* field, const ConstTensorView& x, std::int64_t tokens) {
+  if (x.rank != 4) {
+    math::refuse(field, "have rank 4, [blocks, block_size, heads, channels]", fmt::to_string(x.rank));
+  }
+  if (x.shape[0] < 1 || x.shape[1] < 1) {
+    math::refuse(field, "have a block, and a token in it", fmt::format("of {} blocks of {}", x.shape[0], x.shape[1]));
+  }
+  return {.data = x.data,
+          .dtype = x.dtype,
+          .rank = 3,
+          .shape = {tokens, x.shape[2], x.shape[3]},
+          .strides = {0, x.strides[2], x.strides[3]}};
+}
+
+void check_table(const AttendArgs& args) {
+  const std::span<const std::int32_t> table = args.pages.block_table;
+  const std::span<const std::int32_t> ends = args.inputs.cu_seqlens_k;
+  const auto sequences = static_cast<std::int64_t>(ends.size()) - 1;
+  if (args.k.shape[1] != args.v.shape[1] || args.k.shape[0] != args.v.shape[0]) {
+    math::refuse("v", "have the blocks of k", fmt::format("{} blocks of {}", args.v.shape[0], args.v.shape[1]));
+  }
+  if (std::ssize(table) % sequences != 0) {
+    math::refuse("pages.block_table", fmt::format("have a row for each of {} sequences", sequences),
+                 fmt::format("{} long", table.size()));
+  }
+  const std::int64_t blocks = std::ssize(table) / sequences;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    const std::int64_t tokens = ends[static_cast<std::size_t>(s + 1)] - ends[static_cast<std::size_t>(s)];
+    const std::int64_t needed = (tokens + args.k.shape[1] - 1) / args.k.shape[1];
+    if (needed > blocks) {
+      math::refuse("pages.block_table", fmt::format("have {} blocks for sequence {}", needed, s),
+                   fmt::to_string(blocks));
+    }
+    for (std::int64_t b = 0; b < needed; ++b) {
+      const std::int32_t block = table[static_cast<std::size_t>(s * blocks + b)];
+      if (block >= 0 && block < args.k.shape[0]) continue;
+      math::refuse(fmt::format("pages.block_table[{}][{}]", s, b), fmt::format("be from 0 to {}", args.k.shape[0] - 1),
+                   fmt::to_string(block));
+    }
+  }
+}
+
+void check_orders(const char* field, std::span<const std::int64_t> orders) {
+  for (const std::int64_t order : orders) {
+    if (order >= -kMaxOrder && order <= kMaxOrder) continue;
+    math::refuse(field, "be at most 2^53 either way", fmt::to_string(order));
+  }
+}
+
+}  // namespace
+
+math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args) {
+  check_parallel(kWhere, args.parallel);
+  ConstTensorView k = args.k;
+  ConstTensorView v = args.v;
+  const bool is_paged = !args.pages.block_table.empty();
+  if (is_paged) {
+    if (args.q.rank != 3 || args.inputs.cu_seqlens_k.size() < 2) {
+      math::refuse("q", "be of rank 3, with cu_seqlens_q and cu_seqlens_k, where keys are paged", "otherwise");
+    }
+    k = tokens_of_pages("k", args.k, args.inputs.cu_seqlens_k.back());
+    v = tokens_of_pages("v", args.v, args.inputs.cu_seqlens_k.back());
+  }
+  const reference::AttendArgs same{
+      .out = args.out, .q = args.q, .k = k, .v = v, .weights = args.weights, .inputs = args.inputs, .lse = args.lse};
+  math::check_attend(layer, same);
+  if (is_paged) check_table(args);
+  check_heads_tensor("out", args.out);
+  check_heads_tensor("q", args.q);
+  check_heads_tensor("k", args.k);
+  check_heads_tensor("v", args.v);
+  if (!args.lse.empty() && args.lse.dtype != DType::f32) {
+    math::refuse("lse.dtype", "be f32", std::string(name(args.lse.dtype)));
+  }
+  check_orders("q_order", args.inputs.q_order);
+  check_orders("k_order", args.inputs.k_order);
+  check_memory(args);
+  return math::sizes_of(same);
+}
+
+}  // namespace posenc::cpu

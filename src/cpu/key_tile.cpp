@@ -1,0 +1,115 @@
+#include "cpu/key_tile.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "cpu/weight_reader.h"
+
+namespace posenc::cpu {
+
+KeyTile::KeyTile(const AttendCall& call)
+    : call_(call),
+      scratch_(row_scratch(call)),
+      raw_(index(kTileKeys * call.layer.head_dim)),
+      values_(index(kTileKeys * call.layer.value_dim)),
+      turned_(std::max<std::size_t>(call.lowered.regions.regions.size(), 1)),
+      turned_rows_(turned_.size()) {
+  if (call.rotations.empty()) return;
+  for (std::vector<float>& rows : turned_) rows.resize(raw_.size());
+}
+
+void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count) {
+  sequence_ = sequence;
+  kv_head_ = kv_head;
+  first_ = first;
+  first_row_ = call_.rows.sequences[sequence].k_first + first;
+  count_ = count;
+  orders_ = {order(0), order(0)};
+  for (std::int64_t m = 1; m < count; ++m) {
+    orders_ = {std::min(orders_.low, order(m)), std::max(orders_.high, order(m))};
+  }
+  raw_rows_ = value_rows_ = {};
+  std::ranges::fill(turned_rows_, FloatRows{});
+}
+
+bool KeyTile::is_run(const math::Coordinate& at) const {
+  for (std::int64_t m = 1; m < count_; ++m) {
+    if (at.k[index(row(m))] != at.k[index(row(0))] + static_cast<double>(m)) return false;
+  }
+  return true;
+}
+
+FloatRows KeyTile::read(const RowsView& x, std::int64_t channels, std::vector<float>& into, bool must_copy) {
+  const bool is_paged = !call_.args.pages.block_table.empty();
+  const bool is_together = !is_paged || first_ / x.tokens == (first_ + count_ - 1) / x.tokens;
+  const bool is_float = x.element == kernels::Element::f32;
+  const void* const from = call_.key(sequence_, first_, kv_head_, x);
+  if (is_float && is_together && !must_copy) return {static_cast<const float*>(from), x.row_stride};
+  for (std::int64_t m = 0; m < count_;) {
+    const std::int64_t rows = is_together ? count_ : std::min(count_ - m, x.tokens - (first_ + m) % x.tokens);
+    const void* const part = call_.key(sequence_, first_ + m, kv_head_, x);
+    float* const to = into.data() + m * channels;
+    if (is_float) {
+      for (std::int64_t n = 0; n < rows; ++n) {
+        std::copy_n(static_cast<const float*>(part) + n * x.row_stride, channels, to + n * channels);
+      }
+    } else {
+      call_.kernels.convert({.from_element = x.element,
+                             .to_element = kernels::Element::f32,
+                             .rows = rows,
+                             .count = channels,
+                             .from = part,
+                             .from_row = x.row_stride,
+                             .to = to,
+                             .to_row = channels});
+    }
+    m += rows;
+  }
+  return {into.data(), channels};
+}
+
+FloatRows KeyTile::raw() {
+  if (raw_rows_.data == nullptr) raw_rows_ = read(call_.k, call_.layer.head_dim, raw_, false);
+  return raw_rows_;
+}
+
+FloatRows KeyTile::keys(std::size_t region) {
+  if (call_.rotations.empty()) return raw();
+  FloatRows& out = turned_rows_[region];
+  if (out.data != nullptr) return out;
+  std::vector<float>& rows = turned_[region];
+  out = read(call_.k, call_.layer.head_dim, rows, true);
+  const std::vector<math::Region>& regions = call_.lowered.regions.regions;
+  std::array<double, kTileKeys> beyond{};
+  const std::vector<double>& along = call_.lowered.coordinates.front().k;
+  for (std::int64_t m = 0; m < count_; ++m) beyond[index(m)] = along[index(row(m))] - along[index(first_row_)];
+  for (const CallRotation& rotation : call_.rotations) {
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      const std::vector<double>& own = call_.lowered.coordinates[axis].k;
+      const std::vector<double>& at = regions.empty() ? own : regions[region].k_positions;
+      std::copy_n(at.begin() + first_row_, count_,
+                  scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
+    }
+    turn_rows(call_, rotation, rotation.rule->turns_keys, math::Side::key, count_, scratch_.positions.data(),
+              beyond.data(), Turn::forward, rows.data(), scratch_);
+  }
+  return out;
+}
+
+FloatRows KeyTile::values() {
+  if (value_rows_.data != nullptr) return value_rows_;
+  const bool turns = std::holds_alternative<math::ValueRotation>(call_.lowered.values);
+  value_rows_ = read(call_.v, call_.layer.value_dim, values_, turns);
+  if (!turns) return value_rows_;
+  for (const CallRotation& rotation : call_.rotations) {
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      std::copy_n(call_.lowered.coordinates[axis].k.begin() + first_row_, count_,
+                  scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
+    }
+    turn_rows(call_, rotation, true, math::Side::key, count_, scratch_.positions.data(), nullptr, Turn::forward,
+              values_.data(), scratch_);
+  }
+  return value_rows_;
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,54 @@
+// One tile of keys and values of a key head: as floats, turned, with where they stand.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "cpu/attend_call.h"
+#include "cpu/lane_block.h"
+
+namespace posenc::cpu {
+
+// Rows of floats, in the caller's tensor where nothing had to be done to them.
+struct FloatRows {
+  const float* data = nullptr;
+  std::int64_t stride = 0;
+};
+
+class KeyTile {
+ public:
+  explicit KeyTile(const AttendCall& call);
+
+  // Keys first .. first + count - 1 of the sequence. Nothing is read yet but their orders.
+  void place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count);
+
+  std::int64_t count() const { return count_; }
+  std::int64_t row(std::int64_t m) const { return first_row_ + m; }  // of the call's key rows
+  Orders orders() const { return orders_; }                          // the least and the greatest
+  std::int64_t order(std::int64_t m) const { return call_.rows.k_order[static_cast<std::size_t>(row(m))]; }
+  // The coordinates go up by 1.
+  bool is_run(const math::Coordinate& at) const;
+
+  FloatRows raw();                     // keys as given
+  FloatRows keys(std::size_t region);  // turned, as they stand there
+  FloatRows values();
+
+ private:
+  FloatRows read(const RowsView& x, std::int64_t channels, std::vector<float>& into, bool must_copy);
+
+  const AttendCall& call_;
+  std::size_t sequence_ = 0;
+  std::int64_t kv_head_ = 0;
+  std::int64_t first_ = 0;
+  std::int64_t first_row_ = 0;
+  std::int64_t count_ = 0;
+  Orders orders_{};
+  RowScratch scratch_;
+  std::vector<float> raw_, values_;
+  std::vector<std::vector<float>> turned_;  // of each region
+  FloatRows raw_rows_, value_rows_;
+  std::vector<FloatRows> turned_rows_;
+};
+
+}  // namespace posenc::cpu

@@ -1,0 +1,273 @@
+#include "cpu/lane_block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <variant>
+
+#include "cpu/weight_reader.h"
+#include "math/rotation.h"
+
+namespace posenc::cpu {
+namespace {
+
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  if (__builtin_add_overflow(a, b, &out)) return b < 0 ? kLeast : kMost;
+  return out;
+}
+
+void read_floats(const AttendCall& call, const RowsView& x, const void* from, std::int64_t count, float* to) {
+  if (x.element == kernels::Element::f32) {
+    std::copy_n(static_cast<const float*>(from), count, to);
+    return;
+  }
+  call.kernels.convert({.from_element = x.element,
+                        .to_element = kernels::Element::f32,
+                        .rows = 1,
+                        .count = count,
+                        .from = from,
+                        .to = to});
+}
+
+// [lanes][channels] as [channels][lanes], each lane times its factor.
+void put_columns(const LaneBlock& block, const float* rows, std::int64_t channels, const float* factor, float* to) {
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    const float by = factor == nullptr ? 1.0F : factor[l];
+    for (std::int64_t c = 0; c < channels; ++c) to[c * block.lanes + l] = rows[l * channels + c] * by;
+  }
+}
+
+void read_queries(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    const Lane& lane = block.lane[index(l)];
+    read_floats(call, call.q, call.q.at(lane.row, lane.head), call.layer.head_dim,
+                scratch.rows.data() + l * call.layer.head_dim);
+  }
+}
+
+// Where the lanes stand: on their own, or in a region.
+void turn_queries(const AttendCall& call, const LaneBlock& block, const math::Region* region, RowScratch& scratch) {
+  std::array<double, kMaxLanes> beyond{};
+  const math::Coordinate& along = call.lowered.coordinates.front();
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    beyond[index(l)] = along.q[index(block.lane[index(l)].row)] - along.q[index(block.lane[0].row)];
+  }
+  for (const CallRotation& rotation : call.rotations) {
+    for (std::size_t axis = 0; axis < call.lowered.coordinates.size(); ++axis) {
+      const std::vector<double>& rows = region != nullptr ? region->q_positions : call.lowered.coordinates[axis].q;
+      for (std::int64_t l = 0; l < block.lanes; ++l) {
+        scratch.positions[axis * kTileKeys + index(l)] = rows[index(block.lane[index(l)].row)];
+      }
+    }
+    turn_rows(call, rotation, rotation.rule->turns_queries, math::Side::query, block.lanes, scratch.positions.data(),
+              beyond.data(), Turn::forward, scratch.rows.data(), scratch);
+  }
+}
+
+// u is added to the queries where keys do not turn.
+void add_key_vectors(const AttendCall& call, const LaneBlock& block, float* rows) {
+  if (!call.rotations.empty()) return;
+  for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    if (!std::holds_alternative<math::KeyVector>(call.lowered.terms[t])) continue;
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const float* const u = call.vectors[t].rows.data() + block.lane[index(l)].head * call.layer.head_dim;
+      for (std::int64_t c = 0; c < call.layer.head_dim; ++c) rows[l * call.layer.head_dim + c] += u[c];
+    }
+  }
+}
+
+// What a term knows of the lanes before it meets a key.
+struct BeginTerm {
+  const AttendCall& call;
+  LaneBlock& block;
+  const float* raw;  // [lanes][head_dim]
+  std::vector<float>& own;
+
+  void operator()(const math::QueryDistance& term) const {
+    if (term.given.empty()) return;
+    const std::int64_t channels = call.layer.head_dim;
+    own.resize(index(channels * block.lanes));
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const Lane& lane = block.lane[index(l)];
+      const double* const from = term.given.data() + (lane.head * call.lowered.q_rows + lane.row) * channels;
+      for (std::int64_t c = 0; c < channels; ++c) own[index(c * block.lanes + l)] = static_cast<float>(from[c]);
+    }
+  }
+  // [2][lanes]: where the labels are the same, and where not.
+  void operator()(const math::Label& term) const {
+    const std::int64_t channels = call.layer.head_dim;
+    own.resize(index(2 * block.lanes));
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      for (std::int64_t differ = 0; differ < 2; ++differ) {
+        const std::int64_t place = 2 * block.lane[index(l)].head + differ;
+        double y = term.constants[index(place)];
+        for (std::int64_t c = 0; c < channels; ++c) {
+          y += static_cast<double>(raw[l * channels + c]) * term.vectors[index(place * channels + c)];
+        }
+        own[index(differ * block.lanes + l)] = static_cast<float>(y);
+      }
+    }
+  }
+  // Columns of a row that are large beside their differences lose digits in f32: they are taken less that of the last
+  // key which the row may see.
+  void operator()(const math::Column& term) const {
+    const bool is_capped = call.layer.soft_cap && call.layer.soft_cap->order == SoftCap::Order::after_bias;
+    if (!term.rows.empty() || is_capped) return;
+    for (std::int64_t l = 0; l < block.used; ++l) {
+      const Lane& lane = block.lane[index(l)];
+      block.shift[index(l)] += column_at(term, lane);
+    }
+  }
+  double column_at(const math::Column& term, const Lane& lane) const {
+    for (const math::SequenceRows& s : call.rows.sequences) {
+      if (lane.row < s.q_first || lane.row >= s.q_first + s.q_count || s.k_count == 0) continue;
+      const std::int64_t place =
+          std::clamp<std::int64_t>(lane.row - s.q_first + s.k_count - s.q_count, 0, s.k_count - 1);
+      return term.columns[index(lane.head * call.lowered.k_rows + s.k_first + place)];
+    }
+    return 0.0;
+  }
+  void operator()(const math::DistanceBias&) const {}
+  void operator()(const math::LinearDistance&) const {}
+  void operator()(const math::Knots&) const {}
+  void operator()(const math::KeyDistance&) const {}
+  void operator()(const math::KeyVector&) const {}
+  void operator()(const math::Running&) const {}
+};
+
+void place_lanes(const AttendCall& call, std::span<const Lane> lanes, bool one_head, LaneBlock& block) {
+  const std::int64_t wide = call.attention.register_lanes;
+  block.used = std::ssize(lanes);
+  block.lanes = (block.used + wide - 1) / wide * wide;
+  block.one_head = one_head;
+  block.least = {kMost, kMost};
+  block.most = {kLeast, kLeast};
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    const std::size_t at = index(l);
+    block.lane[at] = lanes[index(std::min(l, block.used - 1))];
+    block.sees[at] =
+        visible_orders(call.layer.mask, call.args.inputs.prefix, call.rows.q_order[index(block.lane[at].row)]);
+    block.least = {std::min(block.least.low, block.sees[at].low), std::min(block.least.high, block.sees[at].high)};
+    block.most = {std::max(block.most.low, block.sees[at].low), std::max(block.most.high, block.sees[at].high)};
+    block.row_scale[at] = static_cast<float>(call.lowered.row_scale[index(block.lane[at].row)]);
+    block.shift[at] = 0.0;
+    block.max[at] = -std::numeric_limits<float>::infinity();
+    block.sum[at] = 0.0F;
+    block.carry[at] = 0.0F;
+  }
+}
+
+}  // namespace
+
+Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order) {
+  Orders out{kLeast, kMost};
+  if (mask.kind == MaskKind::causal) out.high = order;
+  if (mask.kind == MaskKind::prefix) out.high = std::max(order, prefix - 1);
+  if (mask.window) {
+    out.low = std::max(out.low, sum(order, -mask.window->past));
+    out.high = std::min(out.high, sum(order, mask.window->future));
+  }
+  if (mask.chunk) {
+    const std::int64_t first = order - ((order % *mask.chunk + *mask.chunk) % *mask.chunk);
+    out.low = std::max(out.low, first);
+    out.high = std::min(out.high, sum(first, *mask.chunk - 1));
+  }
+  return out;
+}
+
+bool LaneBlock::is_run(const math::Coordinate& at) const {
+  if (!one_head) return false;
+  for (std::int64_t l = 1; l < used; ++l) {
+    if (at.q[index(lane[index(l)].row)] != at.q[index(lane[0].row)] + static_cast<double>(l)) return false;
+  }
+  return true;
+}
+
+RowScratch row_scratch(const AttendCall& call) {
+  const std::int64_t channels = std::max(call.layer.head_dim, call.layer.value_dim);
+  RowScratch out;
+  out.rows.resize(index(kTileKeys * channels));
+  out.cos_sin.resize(index(kTileKeys * call.rotated_width()));
+  out.cos.resize(index(kTileKeys));
+  out.positions.resize(index(kTileKeys) * call.lowered.coordinates.size());
+  return out;
+}
+
+void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
+               const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch) {
+  const math::Rotation& rule = *rotation.rule;
+  const bool decays = beyond != nullptr && !rule.decay.empty();
+  if (!turns && !decays) return;
+  const std::int64_t width = 2 * rotation.pairs;
+  float* const cos = scratch.cos_sin.data();
+  float* const sin = cos + rotation.pairs;
+  if (turns) {
+    std::vector<double>& at = scratch.positions;
+    if (rule.offset != 0.0) {
+      for (std::size_t n = 0; n < at.size(); ++n) at[n] = positions[n] + rule.offset;
+      positions = at.data();
+    }
+    rotation.angles.write(call.kernels, positions, kTileKeys, count, cos, sin, width);
+  }
+  for (std::int64_t n = 0; n < count; ++n) {
+    scratch.cos[index(n)] = cos + n * width;
+    if (!turns) {
+      std::fill_n(cos + n * width, rotation.pairs, 1.0F);
+      std::fill_n(sin + n * width, rotation.pairs, 0.0F);
+    }
+    if (!decays) continue;
+    for (std::int64_t p = 0; p < rotation.pairs; ++p) {
+      const double exponent = rule.decay[index(p)] * beyond[n];
+      const auto decay = static_cast<float>(std::exp(side == math::Side::query ? exponent : -exponent));
+      cos[n * width + p] *= decay;
+      sin[n * width + p] *= decay;
+    }
+  }
+  const auto back = static_cast<float>(1.0 / (rule.factor * rule.factor));  // cos and sin have the factor in them
+  kernels::RotateRows turned{.rows = count,
+                             .heads = 1,
+                             .pairs = rotation.pairs,
+                             .partner = rule.pairing == Pairing::half ? rule.dim / 2 : 0,
+                             .cos = scratch.cos.data(),
+                             .sin_offset = rotation.pairs,
+                             .cos_scale = turn == Turn::inverse ? back : 1.0F,
+                             .sin_scale = turn == Turn::inverse ? -back : 1.0F,
+                             .from = rows + rule.first_channel,
+                             .from_row = call.layer.head_dim,
+                             .to = rows + rule.first_channel,
+                             .to_row = call.layer.head_dim};
+  call.kernels.rotate(turned);
+}
+
+void begin(const AttendCall& call, std::span<const Lane> lanes, bool one_head, RowScratch& scratch, LaneBlock& block) {
+  place_lanes(call, lanes, one_head, block);
+  const std::int64_t channels = call.layer.head_dim;
+  const std::size_t columns = index(channels * block.lanes);
+  block.of_term.assign(call.lowered.terms.size(), {});
+  read_queries(call, block, scratch);
+  if (call.takes_raw_queries) {
+    block.raw.resize(columns);
+    put_columns(block, scratch.rows.data(), channels, nullptr, block.raw.data());
+  }
+  for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    std::visit(BeginTerm{call, block, scratch.rows.data(), block.of_term[t]}, call.lowered.terms[t]);
+  }
+  add_key_vectors(call, block, scratch.rows.data());
+  const std::vector<math::Region>& regions = call.lowered.regions.regions;
+  block.q.resize(columns * std::max<std::size_t>(regions.size(), 1));
+  for (std::size_t r = 0; r < std::max<std::size_t>(regions.size(), 1); ++r) {
+    if (r > 0) read_queries(call, block, scratch);
+    turn_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
+    put_columns(block, scratch.rows.data(), channels, block.row_scale.data(), block.q.data() + r * columns);
+  }
+  block.out.assign(index(call.layer.value_dim * block.lanes), 0.0F);
+  if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {
+    block.mass.assign(index((values->count + 1) * block.lanes), 0.0F);
+  }
+}
+
+}  // namespace posenc::cpu

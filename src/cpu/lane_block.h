@@ -1,0 +1,68 @@
+// Lanes of a tile: queries of heads that share a key head, as columns, with what one pass over the keys keeps of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "cpu/attend_call.h"
+
+namespace posenc::cpu {
+
+struct Lane {
+  std::int64_t row = 0;  // of the call's query rows
+  std::int64_t head = 0;
+};
+
+// Keys of which orders a lane sees: every mask by order is an interval.
+struct Orders {
+  std::int64_t low;
+  std::int64_t high;
+};
+Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order);
+
+struct LaneBlock {
+  std::int64_t used = 0;   // lanes with a query; the others repeat the last
+  std::int64_t lanes = 0;  // a multiple of a register's
+  bool one_head = false;   // rows go up by one then
+  std::array<Lane, kMaxLanes> lane;
+  std::array<Orders, kMaxLanes> sees;
+  Orders least;  // the least of low and of high
+  Orders most;   // the greatest of both
+  std::array<float, kMaxLanes> row_scale;
+  std::array<double, kMaxLanes> shift;  // what Column leaves out of the scores: lse has it back
+  std::vector<float> q;                 // [regions or 1][head_dim][lanes], turned, times row_scale
+  std::vector<float> raw;               // [head_dim][lanes], as given
+  std::vector<std::vector<float>> of_term;
+  std::vector<float> out;   // [value_dim][lanes], not yet divided by sum
+  std::vector<float> mass;  // ValueDistance: [count + 1][lanes]
+  std::array<float, kMaxLanes> max;
+  std::array<float, kMaxLanes> sum;
+  std::array<float, kMaxLanes> carry;
+
+  std::int64_t head() const { return lane[0].head; }
+  // The coordinates of the lanes go up by 1.
+  bool is_run(const math::Coordinate& at) const;
+};
+
+// Memory that is reused from block to block.
+struct RowScratch {
+  std::vector<float> rows;     // [kTileKeys][channels]
+  std::vector<float> cos_sin;  // [kTileKeys][2 pairs]
+  std::vector<const float*> cos;
+  std::vector<double> positions;  // [axes][kTileKeys]
+};
+RowScratch row_scratch(const AttendCall& call);
+
+// Where rows stand whose angles are wanted: position(axis, n).
+enum class Turn : std::uint8_t { forward, inverse };
+
+// Turns `count` rows of floats, head_dim apart, in place. `beyond` has for each row how far it stands beyond the origin
+// of decays, or is null: no decay.
+void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
+               const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch);
+
+// The queries of the lanes, and nothing seen yet.
+void begin(const AttendCall& call, std::span<const Lane> lanes, bool one_head, RowScratch& scratch, LaneBlock& block);
+
+}  // namespace posenc::cpu

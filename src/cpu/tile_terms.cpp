@@ -1,0 +1,441 @@
+#include "cpu/tile_terms.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <variant>
+
+#include "cpu/weight_reader.h"
+
+namespace posenc::cpu {
+namespace {
+
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+std::int64_t whole(double distance) { return static_cast<std::int64_t>(distance); }
+
+math::Part part_of(const math::DistanceBias& term) { return term.part; }
+math::Part part_of(const math::LinearDistance&) { return math::Part::bias; }
+math::Part part_of(const math::Knots&) { return math::Part::bias; }
+math::Part part_of(const math::Column&) { return math::Part::bias; }
+math::Part part_of(const math::QueryDistance& term) { return term.part; }
+math::Part part_of(const math::KeyDistance& term) { return term.part; }
+math::Part part_of(const math::KeyVector&) { return math::Part::content; }
+math::Part part_of(const math::Label&) { return math::Part::content; }
+math::Part part_of(const math::Running&) { return math::Part::bias; }
+
+// Element [member, head, i, j] of a tensor that may have fewer axes, or 1 where it serves all.
+double element(const ConstTensorView& x, std::array<std::int64_t, 4> place) {
+  ConstTensorView one = x;
+  std::int64_t offset = 0;
+  for (int axis = 0; axis < x.rank; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (x.shape[a] != 1) offset += place[static_cast<std::size_t>(axis + 4 - x.rank)] * x.strides[a];
+  }
+  one.data = static_cast<const char*>(x.data) + offset * bytes_of(x.dtype);
+  one.rank = 1;
+  return read(one, {0});
+}
+
+}  // namespace
+
+TermScratch term_scratch(const AttendCall& call) {
+  const std::int64_t tile = kTileKeys * call.max_lanes;
+  // A row of zeros stands behind the band: of lanes, or of places for each key.
+  const std::int64_t band =
+      std::max((kBandPlaces + 1) * call.max_lanes, (kBandPlaces / call.max_lanes + 2) * kTileKeys * call.max_lanes);
+  TermScratch out;
+  out.run.resize(index(kTileKeys + call.max_lanes));
+  out.places.resize(index(tile));
+  out.each.resize(index(tile));
+  out.band.resize(index(band));
+  out.band_of_head.resize(index(band));
+  return out;
+}
+
+TileTerms::TileTerms(const AttendCall& call, TermScratch& scratch, LaneBlock& block, KeyTile& tile, float* scores)
+    : call_(call), scratch_(scratch), block_(block), tile_(tile), scores_(scores) {}
+
+bool TileTerms::is_run(std::int64_t coordinate) const {
+  const math::Coordinate& at = call_.lowered.coordinates[index(coordinate)];
+  return block_.is_run(at) && tile_.is_run(at);
+}
+
+double TileTerms::distance(std::int64_t coordinate, std::int64_t lane, std::int64_t m) const {
+  const math::Coordinate& at = call_.lowered.coordinates[index(coordinate)];
+  return at.q[index(block_.lane[index(lane)].row)] - at.k[index(tile_.row(m))];
+}
+
+template <typename Value>
+void TileTerms::add_each(const Value& value, const float* factor) {
+  for (std::int64_t m = 0; m < tile_.count(); ++m) {
+    float* const row = scratch_.each.data() + m * block_.lanes;
+    for (std::int64_t l = 0; l < block_.lanes; ++l) {
+      row[l] = l < block_.used ? static_cast<float>(value(l, m)) : 0.0F;
+    }
+  }
+  call_.attention.add_rows({.to = scores(), .added = scratch_.each.data(), .step = block_.lanes, .factor = factor});
+}
+
+template <typename Value>
+void TileTerms::add_by_distance(std::int64_t coordinate, const Value& value, const float* factor) {
+  if (!is_run(coordinate)) {
+    add_each(
+        [&](std::int64_t l, std::int64_t m) { return value(block_.lane[index(l)].head, distance(coordinate, l, m)); },
+        factor);
+    return;
+  }
+  const std::int64_t last = tile_.count() - 1;
+  const double first = distance(coordinate, 0, last);
+  for (std::int64_t n = 0; n < last + block_.lanes; ++n) {
+    scratch_.run[index(n)] = static_cast<float>(value(block_.head(), first + static_cast<double>(n)));
+  }
+  call_.attention.add_rows({.to = scores(), .added = scratch_.run.data() + last, .step = -1, .factor = factor});
+}
+
+void TileTerms::add(const math::DistanceBias& term, std::size_t) {
+  std::array<float, kMaxLanes> by{};
+  const float* used = factor(term.part);
+  if (!term.row_factor.empty()) {
+    for (std::int64_t l = 0; l < block_.lanes; ++l) {
+      const Lane& lane = block_.lane[index(l)];
+      by[index(l)] = static_cast<float>(term.row_factor[index(lane.head * call_.lowered.q_rows + lane.row)]);
+      if (used != nullptr) by[index(l)] *= used[l];
+    }
+    used = by.data();
+  }
+  add_by_distance(
+      term.coordinate,
+      [&](std::int64_t head, double d) {
+        return term.values[index(head * term.count + math::entry_of(term.low, term.count, whole(d)))];
+      },
+      used);
+}
+
+void TileTerms::add(const math::LinearDistance& term, std::size_t) {
+  add_by_distance(
+      term.coordinate,
+      [&](std::int64_t head, double d) { return term.slopes[index(head)] * (term.symmetric ? std::abs(d) : d); },
+      nullptr);
+}
+
+void TileTerms::add(const math::Knots& term, std::size_t) {
+  const std::int64_t edges = std::ssize(term.edges);
+  add_each(
+      [&](std::int64_t l, std::int64_t m) {
+        const std::int64_t entry =
+            math::entry_of(term.low, std::ssize(term.numerators), whole(distance(term.coordinate, l, m)));
+        const double x = term.numerators[index(entry)] * term.row_factor[index(block_.lane[index(l)].row)];
+        const std::int64_t below = std::lower_bound(term.edges.begin(), term.edges.end(), x) - term.edges.begin();
+        const std::size_t segment = index(block_.lane[index(l)].head * (edges + 1) + below);
+        return term.intercepts[segment] + term.slopes[segment] * x;
+      },
+      nullptr);
+}
+
+void TileTerms::add(const math::Column& term, std::size_t) {
+  const std::int64_t rows = call_.lowered.k_rows;
+  std::array<double, kMaxLanes> of_row{};
+  for (std::int64_t l = 0; l < block_.used; ++l) {
+    const Lane& lane = block_.lane[index(l)];
+    of_row[index(l)] =
+        term.rows.empty() ? -block_.shift[index(l)] : term.rows[index(lane.head * call_.lowered.q_rows + lane.row)];
+  }
+  const bool is_past = std::all_of(block_.lane.begin(), block_.lane.begin() + block_.used, [&](const Lane& lane) {
+    return tile_.orders().high <= call_.rows.q_order[index(lane.row)];
+  });
+  if (!block_.one_head || (term.past_only && !is_past)) {
+    add_each(
+        [&](std::int64_t l, std::int64_t m) {
+          const Lane& lane = block_.lane[index(l)];
+          if (term.past_only && tile_.order(m) > call_.rows.q_order[index(lane.row)]) return 0.0;
+          return of_row[index(l)] + term.columns[index(lane.head * rows + tile_.row(m))];
+        },
+        nullptr);
+    return;
+  }
+  const double* const columns = term.columns.data() + block_.head() * rows + tile_.row(0);
+  std::array<float, kMaxLanes> row{};
+  for (std::int64_t l = 0; l < block_.used; ++l) row[index(l)] = static_cast<float>(of_row[index(l)] + columns[0]);
+  for (std::int64_t m = 0; m < tile_.count(); ++m) scratch_.run[index(m)] = static_cast<float>(columns[m] - columns[0]);
+  call_.attention.add_column({.to = scores(), .column = scratch_.run.data(), .row = row.data()});
+}
+
+std::int64_t TileTerms::place(const math::DistancePlaces& at, std::int64_t lane, std::int64_t m) const {
+  return at.places[index(math::entry_of(at.low, std::ssize(at.places), whole(distance(at.coordinate, lane, m))))];
+}
+
+// Of the distances between the ends of lanes and keys.
+TileTerms::PlaceRange TileTerms::places(const math::DistancePlaces& at) const {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -least;
+  const math::Coordinate& along = call_.lowered.coordinates[index(at.coordinate)];
+  for (std::int64_t l = 0; l < block_.used; ++l) {
+    least = std::min(least, along.q[index(block_.lane[index(l)].row)]);
+    most = std::max(most, along.q[index(block_.lane[index(l)].row)]);
+  }
+  double first = std::numeric_limits<double>::infinity();
+  double last = -first;
+  for (std::int64_t m = 0; m < tile_.count(); ++m) {
+    first = std::min(first, along.k[index(tile_.row(m))]);
+    last = std::max(last, along.k[index(tile_.row(m))]);
+  }
+  const std::int64_t count = std::ssize(at.places);
+  PlaceRange out{std::numeric_limits<std::int64_t>::max(), -1};
+  const std::int64_t end = math::entry_of(at.low, count, whole(most - first));
+  for (std::int64_t entry = math::entry_of(at.low, count, whole(least - last)); entry <= end; ++entry) {
+    const std::int64_t own = at.places[index(entry)];
+    if (own < 0) continue;
+    out = {std::min(out.low, own), std::max(out.high, own)};
+  }
+  return out;
+}
+
+template <typename Offset>
+std::int64_t TileTerms::fill_places(const math::DistancePlaces& at, const Offset& offset, const std::int32_t*& first) {
+  std::int32_t* const to = scratch_.places.data();
+  if (is_run(at.coordinate)) {
+    const std::int64_t last = tile_.count() - 1;
+    const std::int64_t low = whole(distance(at.coordinate, 0, last));
+    for (std::int64_t n = 0; n < last + block_.lanes; ++n) {
+      to[n] = offset(at.places[index(math::entry_of(at.low, std::ssize(at.places), low + n))], block_.head());
+    }
+    first = to + last;
+    return -1;
+  }
+  for (std::int64_t m = 0; m < tile_.count(); ++m) {
+    for (std::int64_t l = 0; l < block_.lanes; ++l) {
+      to[m * block_.lanes + l] = offset(place(at, l, m), block_.lane[index(l)].head);
+    }
+  }
+  first = to;
+  return block_.lanes;
+}
+
+// Products of the rows with a band of places, and of them each lane its own.
+void TileTerms::add(const math::QueryDistance& term, std::size_t t) {
+  const std::int64_t channels = call_.layer.head_dim;
+  const std::int64_t lanes = block_.lanes;
+  const float* const rows = term.given.empty() ? block_.raw.data() : block_.of_term[t].data();
+  const PlaceRange all = places(term.at);
+  for (std::int64_t low = all.low; low <= all.high; low += kBandPlaces) {
+    const std::int64_t count = std::min(kBandPlaces, all.high - low + 1);
+    const auto multiply = [&](std::int64_t head, float* to) {
+      call_.attention.product(
+          {.a = call_.vectors[t].rows.data() + ((term.per_head ? head * term.count : 0) + low) * channels,
+           .a_row = channels,
+           .a_step = 1,
+           .b = rows,
+           .c = to,
+           .rows = count,
+           .depth = channels,
+           .lanes = lanes});
+    };
+    float* const band = scratch_.band.data();
+    multiply(block_.head(), band);
+    for (std::int64_t l = 1; l < block_.used && term.per_head && !block_.one_head; ++l) {
+      const std::int64_t head = block_.lane[index(l)].head;
+      if (head == block_.lane[index(l - 1)].head) continue;  // lanes of a head are together
+      multiply(head, scratch_.band_of_head.data());
+      for (std::int64_t n = 0; n < count; ++n) {
+        for (std::int64_t own = l; own < block_.used && block_.lane[index(own)].head == head; ++own) {
+          band[n * lanes + own] = scratch_.band_of_head[index(n * lanes + own)];
+        }
+      }
+    }
+    std::fill_n(band + count * lanes, lanes, 0.0F);
+    const std::int32_t* first = nullptr;
+    const std::int64_t step = fill_places(
+        term.at,
+        [&](std::int64_t place, std::int64_t) {
+          const bool is_here = place >= low && place < low + count;
+          return static_cast<std::int32_t>((is_here ? place - low : count) * lanes);
+        },
+        first);
+    call_.attention.add_gathered({.to = scores(),
+                                  .table = band,
+                                  .index = first,
+                                  .index_step = step,
+                                  .of_lane = true,
+                                  .factor = factor(term.part)});
+  }
+}
+
+// The same the other way round: products of the keys with groups of places.
+void TileTerms::add(const math::KeyDistance& term, std::size_t t) {
+  const std::int64_t channels = call_.layer.head_dim;
+  const std::int64_t group = call_.max_lanes;
+  const std::int64_t keys = tile_.count();
+  const FloatRows raw = tile_.raw();
+  const PlaceRange all = places(term.at);
+  if (all.high < all.low) return;
+  const std::int64_t at_a_time = std::max<std::int64_t>(kBandPlaces / group, 1);
+  for (std::int64_t l = 0; l < block_.used; ++l) {
+    const std::int64_t head = block_.lane[index(l)].head;
+    if (l > 0 && head == block_.lane[index(l - 1)].head) continue;
+    for (std::int64_t low = all.low / group; low <= all.high / group; low += at_a_time) {
+      const std::int64_t count = std::min(at_a_time, all.high / group - low + 1);
+      float* const band = scratch_.band.data();
+      for (std::int64_t g = 0; g < count; ++g) {
+        call_.attention.product(
+            {.a = raw.data,
+             .a_row = raw.stride,
+             .a_step = 1,
+             .b = call_.vectors[t].columns.data() + (head * call_.vectors[t].groups + low + g) * channels * group,
+             .c = band + g * keys * group,
+             .rows = keys,
+             .depth = channels,
+             .lanes = group});
+      }
+      std::fill_n(band + count * keys * group, keys * group, 0.0F);
+      const std::int32_t* first = nullptr;
+      const std::int64_t step = fill_places(
+          term.at,
+          [&](std::int64_t place, std::int64_t own_head) {
+            const std::int64_t g = place / group - low;
+            const bool is_here = own_head == head && place >= 0 && g >= 0 && g < count;
+            return static_cast<std::int32_t>(is_here ? g * keys * group + place % group : count * keys * group);
+          },
+          first);
+      call_.attention.add_gathered({.to = scores(),
+                                    .table = band,
+                                    .table_step = group,
+                                    .index = first,
+                                    .index_step = step,
+                                    .factor = factor(term.part)});
+    }
+    if (block_.one_head) return;
+  }
+}
+
+// Where keys do not turn, u is in the queries already.
+void TileTerms::add(const math::KeyVector&, std::size_t t) {
+  if (call_.rotations.empty()) return;
+  const FloatRows raw = tile_.raw();
+  add_each(
+      [&](std::int64_t l, std::int64_t m) {
+        const float* const u = call_.vectors[t].rows.data() + block_.lane[index(l)].head * call_.layer.head_dim;
+        double sum = 0.0;
+        for (std::int64_t c = 0; c < call_.layer.head_dim; ++c) {
+          sum += static_cast<double>(u[c]) * static_cast<double>(raw.data[m * raw.stride + c]);
+        }
+        return sum;
+      },
+      block_.row_scale.data());
+}
+
+void TileTerms::add(const math::Label& term, std::size_t t) {
+  const std::vector<float>& own = block_.of_term[t];
+  add_each(
+      [&](std::int64_t l, std::int64_t m) {
+        const bool differ = term.q_labels[index(block_.lane[index(l)].row)] != term.k_labels[index(tile_.row(m))];
+        return own[index((differ ? block_.lanes : 0) + l)];
+      },
+      block_.row_scale.data());
+}
+
+void TileTerms::add(const math::Running&, std::size_t) {}  // sum_gates
+
+struct AddTerm {
+  TileTerms& to;
+  math::Part part;
+  std::size_t t;
+  template <typename Term>
+  void operator()(const Term& term) const {
+    if (part_of(term) == part) to.add(term, t);
+  }
+};
+
+void TileTerms::add_terms(math::Part part) {
+  for (std::size_t t = 0; t < call_.lowered.terms.size(); ++t) {
+    std::visit(AddTerm{*this, part, t}, call_.lowered.terms[t]);
+  }
+}
+
+void TileTerms::add_content() { add_terms(math::Part::content); }
+
+void TileTerms::add_bias(const float* of_gates) {
+  if (of_gates != nullptr) {
+    call_.attention.add_rows({.to = scores(), .added = of_gates, .step = block_.lanes});
+  }
+  add_terms(math::Part::bias);
+  const ConstTensorView& given = call_.args.inputs.bias;
+  if (given.empty()) return;
+  add_each([&](std::int64_t l, std::int64_t m) { return element(given, place_in_matrix(l, m)); }, nullptr);
+}
+
+std::array<std::int64_t, 4> TileTerms::place_in_matrix(std::int64_t lane, std::int64_t m) const {
+  const Lane& own = block_.lane[index(lane)];
+  const std::int64_t queries = call_.q.tokens;
+  const std::int64_t keys = call_.args.q.rank == 4 ? call_.args.k.shape[2] : call_.lowered.k_rows;
+  return {own.row / queries, own.head, own.row % queries, tile_.row(m) % keys};
+}
+
+void TileTerms::hide() {
+  const Orders keys = tile_.orders();
+  if (keys.low < block_.most.low || keys.high > block_.least.high) {
+    constexpr std::int64_t kExact = std::int64_t{1} << 22U;  // differences of orders that are floats
+    if (keys.high - keys.low < kExact) {
+      std::array<float, kTileKeys> order{};
+      std::array<float, kMaxLanes> low{};
+      std::array<float, kMaxLanes> high{};
+      const std::int64_t end = keys.high + 1;
+      for (std::int64_t m = 0; m < tile_.count(); ++m) order[index(m)] = static_cast<float>(tile_.order(m) - keys.low);
+      for (std::int64_t l = 0; l < block_.lanes; ++l) {
+        const Orders& sees = block_.sees[index(l)];
+        low[index(l)] = static_cast<float>(std::clamp(sees.low, keys.low, end) - keys.low);
+        high[index(l)] = static_cast<float>(std::clamp(sees.high, keys.low - 1, end) - keys.low);
+      }
+      call_.attention.mask({.of = scores(), .order = order.data(), .low = low.data(), .high = high.data()});
+    } else {
+      add_each(
+          [&](std::int64_t l, std::int64_t m) {
+            const Orders& sees = block_.sees[index(l)];
+            return tile_.order(m) >= sees.low && tile_.order(m) <= sees.high ? 0.0F : kNothing;
+          },
+          nullptr);
+    }
+  }
+  const ConstTensorView& visible = call_.args.inputs.visible;
+  if (visible.empty()) return;
+  add_each(
+      [&](std::int64_t l, std::int64_t m) { return element(visible, place_in_matrix(l, m)) != 0.0 ? 0.0F : kNothing; },
+      nullptr);
+}
+
+void TileTerms::sum_gates(float* out) {
+  const std::int64_t channels = call_.layer.head_dim;
+  for (std::size_t t = 0; t < call_.lowered.terms.size(); ++t) {
+    const auto* term = std::get_if<math::Running>(&call_.lowered.terms[t]);
+    if (term == nullptr) continue;
+    std::vector<float>& table = block_.of_term[t];
+    if (table.empty()) {
+      table.resize(index((term->count + 1) * block_.lanes));
+      call_.attention.product({.a = call_.vectors[t].rows.data(),
+                               .a_row = channels,
+                               .a_step = 1,
+                               .b = block_.raw.data(),
+                               .c = table.data(),
+                               .rows = term->count,
+                               .depth = channels,
+                               .lanes = block_.lanes});
+      std::copy_n(table.end() - 2 * block_.lanes, block_.lanes, table.end() - block_.lanes);
+    }
+    call_.attention.gates(
+        {.of = scores(), .carry = block_.carry.data(), .table = table.data(), .count = term->count, .out = out});
+  }
+}
+
+void TileTerms::add_mass(const math::ValueDistance& values) {
+  const std::int32_t* first = nullptr;
+  const std::int64_t step = fill_places(
+      values.at,
+      [&](std::int64_t place, std::int64_t) {
+        return static_cast<std::int32_t>((place < 0 ? values.count : place) * block_.lanes);
+      },
+      first);
+  call_.attention.add_mass({.of = scores(), .index = first, .index_step = step, .mass = block_.mass.data()});
+}
+
+}  // namespace posenc::cpu

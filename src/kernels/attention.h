@@ -1,0 +1,120 @@
+// What attention asks of the island: steps over one tile of scores.
+//
+// A tile is [keys][lanes]: a row for each key, a lane for each query of one head. Scores stand as they are in the
+// equation of posenc/reference_attend.h, in natural units. `lanes` is 1 to kLaneRegisters registers of floats.
+// Everything here is f32; src/cpu/attend_block.cpp puts the steps together.
+#pragma once
+
+#include <cstdint>
+
+namespace posenc::kernels {
+
+constexpr std::int64_t kLaneRegisters = 3;  // with 8 rows they are 24 sums in registers, of the 32 that AVX-512 has
+
+// c[r][l] = scale[l] c[r][l] + sum_k a[r a_row + k a_step] b[k][l]
+struct Product {
+  const float* a = nullptr;
+  std::int64_t a_row = 0;
+  std::int64_t a_step = 0;
+  const float* b = nullptr;      // [depth][lanes]
+  float* c = nullptr;            // [rows][lanes]
+  const float* scale = nullptr;  // [lanes]; null: c is not read
+  std::int64_t rows = 0;
+  std::int64_t depth = 0;
+  std::int64_t lanes = 0;
+};
+
+// Scores that a step changes.
+struct Scores {
+  float* scores = nullptr;  // [keys][lanes]
+  std::int64_t keys = 0;
+  std::int64_t lanes = 0;
+};
+
+// s[m][l] += factor[l] added[m step + l]. By distance, where positions go up by 1, rows of `added` are one run of
+// numbers that begins one earlier for each key: step -1.
+struct AddRows {
+  Scores to;
+  const float* added = nullptr;
+  std::int64_t step = 0;
+  const float* factor = nullptr;  // [lanes], or null: 1
+};
+
+// s[m][l] += row[l] + factor[l] column[m]
+struct AddColumn {
+  Scores to;
+  const float* column = nullptr;  // [keys]
+  const float* row = nullptr;     // [lanes], or null: 0
+  const float* factor = nullptr;  // [lanes], or null: 1
+};
+
+// s[m][l] += factor[l] table[m table_step + index[m index_step + l] + (of_lane ? l : 0)]
+struct AddGathered {
+  Scores to;
+  const float* table = nullptr;
+  std::int64_t table_step = 0;
+  const std::int32_t* index = nullptr;
+  std::int64_t index_step = 0;
+  bool of_lane = false;
+  const float* factor = nullptr;  // [lanes], or null: 1
+};
+
+// s = cap tanh(s / cap)
+struct CapScores {
+  Scores of;
+  float cap = 1.0F;
+};
+
+// s = -inf where not low[l] <= order[m] <= high[l].
+struct MaskScores {
+  Scores of;
+  const float* order = nullptr;  // [keys]
+  const float* low = nullptr;    // [lanes]
+  const float* high = nullptr;   // [lanes]
+};
+
+// From the last key to the first: carry += sigmoid(s), and out = table[carry], between whole numbers by interpolation,
+// beyond the last row the last. s is not changed; where it is -inf nothing is carried.
+struct Gates {
+  Scores of;
+  float* carry = nullptr;        // [lanes]
+  const float* table = nullptr;  // [count + 1][lanes], the last row twice
+  std::int64_t count = 0;
+  float* out = nullptr;  // [keys][lanes]
+};
+
+// s -> exp(s - max), with the maximum of all keys so far. Lanes that have seen none keep -inf and get zeros.
+struct Softmax {
+  Scores of;
+  float* max = nullptr;      // [lanes]
+  float* sum = nullptr;      // [lanes]
+  float* rescale = nullptr;  // [lanes], out: what has been summed with the maximum before is multiplied with
+};
+
+// mass[index[m index_step + l] + l] += p[m][l]
+struct AddMass {
+  Scores of;
+  const std::int32_t* index = nullptr;
+  std::int64_t index_step = 0;
+  float* mass = nullptr;
+};
+
+struct AttentionKernels {
+  std::int64_t register_lanes;  // floats of one register
+  void (*product)(const Product& x) noexcept;
+  void (*add_rows)(const AddRows& x) noexcept;
+  void (*add_column)(const AddColumn& x) noexcept;
+  void (*add_gathered)(const AddGathered& x) noexcept;
+  void (*cap)(const CapScores& x) noexcept;
+  void (*mask)(const MaskScores& x) noexcept;
+  void (*gates)(const Gates& x) noexcept;
+  void (*softmax)(const Softmax& x) noexcept;
+  void (*add_mass)(const AddMass& x) noexcept;
+};
+
+extern const AttentionKernels attention_scalar;
+extern const AttentionKernels attention_avx2;
+extern const AttentionKernels attention_avx512;
+extern const AttentionKernels attention_neon;
+
+}  // namespace posenc::kernels

@@ -1,0 +1,156 @@
+// The steps over a tile of scores, written once over a vector of floats V (attention.h says what each computes).
+#pragma once
+
+#include "kernels/attention.h"
+#include "kernels/exponential.h"
+#include "kernels/lanes.h"
+#include "kernels/product_loop.h"
+
+namespace posenc::kernels {
+
+// f(row of the tile, its number, first lane) for every register of every row, kept in order of keys.
+template <class V, class Change>
+void change_scores(const Scores& x, Change change) noexcept {
+  for (std::int64_t m = 0; m < x.keys; ++m) {
+    float* const row = x.scores + m * x.lanes;
+    for (std::int64_t l = 0; l < x.lanes; l += V::kLanes) {
+      V::store(row + l, change(V::load(row + l, All{}), m, l), All{});
+    }
+  }
+}
+
+// s + factor[l] a, or s + a.
+template <class V>
+typename V::Floats added(typename V::Floats s, typename V::Floats a, const float* factor, std::int64_t l) noexcept {
+  return factor == nullptr ? V::add(s, a) : V::fma(V::load(factor + l, All{}), a, s);
+}
+
+template <class V>
+void add_rows(const AddRows& x) noexcept {
+  using Floats = typename V::Floats;
+  change_scores<V>(x.to, [&x](Floats s, std::int64_t m, std::int64_t l) noexcept {
+    return added<V>(s, V::load(x.added + m * x.step + l, All{}), x.factor, l);
+  });
+}
+
+template <class V>
+void add_column(const AddColumn& x) noexcept {
+  using Floats = typename V::Floats;
+  change_scores<V>(x.to, [&x](Floats s, std::int64_t m, std::int64_t l) noexcept {
+    const Floats sum = x.row == nullptr ? s : V::add(s, V::load(x.row + l, All{}));
+    return added<V>(sum, V::all(x.column[m]), x.factor, l);
+  });
+}
+
+template <class V>
+void add_gathered(const AddGathered& x) noexcept {
+  using Floats = typename V::Floats;
+  change_scores<V>(x.to, [&x](Floats s, std::int64_t m, std::int64_t l) noexcept {
+    const float* const table = x.table + m * x.table_step;
+    const std::int32_t* const index = x.index + m * x.index_step + l;
+    return added<V>(s, x.of_lane ? V::gather_by_lane(table + l, index) : V::gather(table, index), x.factor, l);
+  });
+}
+
+template <class V>
+void cap_scores(const CapScores& x) noexcept {
+  using Floats = typename V::Floats;
+  const Floats cap = V::all(x.cap);
+  const Floats inverse = V::all(1.0F / x.cap);
+  change_scores<V>(x.of, [cap, inverse](Floats s, std::int64_t, std::int64_t) noexcept {
+    const Floats capped = V::mul(cap, tanh<V>(V::mul(s, inverse)));
+    return V::where_less(V::all(kNothing), s, capped, s);  // what is not seen stays so
+  });
+}
+
+template <class V>
+void mask_scores(const MaskScores& x) noexcept {
+  using Floats = typename V::Floats;
+  change_scores<V>(x.of, [&x](Floats s, std::int64_t m, std::int64_t l) noexcept {
+    const Floats order = V::all(x.order[m]);
+    const Floats nothing = V::all(kNothing);
+    const Floats above = V::where_less(order, V::load(x.low + l, All{}), nothing, s);
+    return V::where_less(V::load(x.high + l, All{}), order, nothing, above);
+  });
+}
+
+template <class V>
+void gates(const Gates& x) noexcept {
+  using Floats = typename V::Floats;
+  const Floats last = V::all(static_cast<float>(x.count - 1));
+  for (std::int64_t m = x.of.keys - 1; m >= 0; --m) {
+    for (std::int64_t l = 0; l < x.of.lanes; l += V::kLanes) {
+      const Floats gate = sigmoid<V>(V::load(x.of.scores + m * x.of.lanes + l, All{}));
+      const Floats carried = V::add(V::load(x.carry + l, All{}), gate);
+      V::store(x.carry + l, carried, All{});
+      float place[V::kLanes];
+      std::int32_t row[V::kLanes];
+      V::store(place, V::where_less(carried, last, carried, last), All{});
+      for (std::int64_t i = 0; i < V::kLanes; ++i) {
+        const auto below = static_cast<std::int32_t>(place[i]);
+        row[i] = below * static_cast<std::int32_t>(x.of.lanes);
+        place[i] -= static_cast<float>(below);
+      }
+      const Floats at_below = V::gather_by_lane(x.table + l, row);
+      const Floats step = V::sub(V::gather_by_lane(x.table + x.of.lanes + l, row), at_below);
+      V::store(x.out + m * x.of.lanes + l, V::fma(V::load(place, All{}), step, at_below), All{});
+    }
+  }
+}
+
+template <class V, int kRegisters>
+void softmax_lanes(const Softmax& x) noexcept {
+  using Floats = typename V::Floats;
+  const Floats nothing = V::all(kNothing);
+  Floats before[kRegisters];
+  Floats most[kRegisters];
+  Floats sum[kRegisters];
+  for (int j = 0; j < kRegisters; ++j) most[j] = before[j] = V::load(x.max + j * V::kLanes, All{});
+  for (std::int64_t m = 0; m < x.of.keys; ++m) {
+    const float* const row = x.of.scores + m * x.of.lanes;
+    for (int j = 0; j < kRegisters; ++j) most[j] = V::max(V::load(row + j * V::kLanes, All{}), most[j]);
+  }
+  for (int j = 0; j < kRegisters; ++j) {
+    V::store(x.max + j * V::kLanes, most[j], All{});
+    most[j] = V::where_less(nothing, most[j], most[j], V::all(0.0F));  // -inf - -inf would be no number
+    const Floats rescale = exp<V>(V::sub(before[j], most[j]));
+    V::store(x.rescale + j * V::kLanes, rescale, All{});
+    sum[j] = V::mul(V::load(x.sum + j * V::kLanes, All{}), rescale);
+  }
+  for (std::int64_t m = 0; m < x.of.keys; ++m) {
+    float* const row = x.of.scores + m * x.of.lanes;
+    for (int j = 0; j < kRegisters; ++j) {
+      const Floats p = exp<V>(V::sub(V::load(row + j * V::kLanes, All{}), most[j]));
+      sum[j] = V::add(sum[j], p);
+      V::store(row + j * V::kLanes, p, All{});
+    }
+  }
+  for (int j = 0; j < kRegisters; ++j) V::store(x.sum + j * V::kLanes, sum[j], All{});
+}
+
+template <class V>
+void softmax(const Softmax& x) noexcept {
+  switch (x.of.lanes / V::kLanes) {
+    case 1: return softmax_lanes<V, 1>(x);
+    case 2: return softmax_lanes<V, 2>(x);
+    default: return softmax_lanes<V, 3>(x);
+  }
+}
+
+// Lanes have columns of their own, so no two meet.
+template <class V>
+void add_mass(const AddMass& x) noexcept {
+  for (std::int64_t m = 0; m < x.of.keys; ++m) {
+    const std::int32_t* const index = x.index + m * x.index_step;
+    const float* const p = x.of.scores + m * x.of.lanes;
+    for (std::int64_t l = 0; l < x.of.lanes; ++l) x.mass[index[l] + l] += p[l];
+  }
+}
+
+template <class V>
+constexpr AttentionKernels attention() noexcept {
+  return {V::kLanes,     product<V>,     add_rows<V>, add_column<V>, add_gathered<V>,
+          cap_scores<V>, mask_scores<V>, gates<V>,    softmax<V>,    add_mass<V>};
+}
+
+}  // namespace posenc::kernels

@@ -1,0 +1,24 @@
+// What a call of attention must keep to, by the formulas or by the kernels.
+#pragma once
+
+#include <string>
+
+#include "math/call_rows.h"
+#include "posenc/reference_attend.h"
+
+namespace posenc::math {
+
+using reference::AttendArgs;
+
+// Throws Error for the first thing that does not fit. Of `out`, `lse` and `scores` only the shapes are looked at.
+void check_attend(const LayerPlan& layer, const AttendArgs& args);
+
+// Of them, the learned tables and the inputs that only one scheme has (check_score_terms.cpp).
+void check_score_terms(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows);
+
+CallSizes sizes_of(const AttendArgs& args);
+
+[[noreturn]] void refuse(std::string field, std::string must, std::string is);
+void require_shape(const std::string& field, const ConstTensorView& x, std::initializer_list<std::int64_t> shape);
+
+}  // namespace posenc::math
