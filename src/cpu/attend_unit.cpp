@@ -30,6 +30,12 @@ float exp_of_difference(float a, float b) {
   return a == -std::numeric_limits<float>::infinity() ? 0.0F : std::exp(a - b);
 }
 
+std::array<float, kMaxLanes> ones() {
+  std::array<float, kMaxLanes> out;
+  out.fill(1.0F);
+  return out;
+}
+
 // Pairs of channels of q times exp(decay (origin of the lanes - origin of the keys)).
 void decay_queries(const AttendCall& call, const LaneBlock& block, double beyond, float* q) {
   for (const CallRotation& rotation : call.rotations) {
@@ -38,7 +44,7 @@ void decay_queries(const AttendCall& call, const LaneBlock& block, double beyond
       const auto [a, b] =
           math::channels_of_pair(rotation.rule->pairing, rotation.rule->first_channel, rotation.rule->dim, p);
       for (const std::int64_t channel : {a, b}) {
-        for (std::int64_t l = 0; l < block.lanes; ++l) q[channel * block.lanes + l] *= by;
+        for (std::int64_t l = 0; l < block.lanes; ++l) q[block.place(channel, l, call.layer.head_dim)] *= by;
       }
     }
   }
@@ -118,7 +124,6 @@ void AttendWorker::attend_tile(LaneBlock& block) {
   const kernels::Scores scores{scores_.data(), tile_.count(), block.lanes};
   const std::vector<math::Region>& regions = call_.lowered.regions.regions;
   const auto product = [&](std::size_t region, float* to) {
-    const FloatRows keys = tile_.keys(region);
     const float* q = block.q.data() + static_cast<std::int64_t>(region) * channels * block.lanes;
     if (!decayed_.empty()) {
       const math::Coordinate& along = call_.lowered.coordinates.front();
@@ -126,6 +131,25 @@ void AttendWorker::attend_tile(LaneBlock& block) {
       decay_queries(call_, block, along.q[index(block.lane[0].row)] - along.k[index(tile_.row(0))], decayed_.data());
       q = decayed_.data();
     }
+    if (block.few) {
+      kernels::FewLanes few{.b = q, .depth = channels, .lanes = block.lanes, .used = block.used};
+      const auto multiply = [&](const void* rows, std::int64_t first, std::int64_t count) {
+        few.a = rows;
+        few.c = to + first * block.lanes;
+        few.rows = count;
+        kernels.dots(few);
+      };
+      if (call_.rotations.empty()) {
+        few.element = call_.k.element;
+        few.a_row = call_.k.row_stride;
+        tile_.for_given(call_.k, [&](const GivenRows& rows) { multiply(rows.data, rows.first, rows.count); });
+        return;
+      }
+      const FloatRows keys = tile_.keys(region);
+      few.a_row = keys.stride;
+      return multiply(keys.data, 0, tile_.count());
+    }
+    const FloatRows keys = tile_.keys(region);
     kernels.product({.a = keys.data,
                      .a_row = keys.stride,
                      .a_step = 1,
@@ -167,6 +191,27 @@ void AttendWorker::attend_tile(LaneBlock& block) {
   if (const auto* by_distance = std::get_if<math::ValueDistance>(&call_.lowered.values)) {
     for (std::size_t n = 0; n < block.mass.size(); ++n) block.mass[n] *= rescale[n % index(block.lanes)];
     terms.add_mass(*by_distance);
+  }
+  if (block.few) {
+    kernels::FewLanes few{.out = block.out.data(), .scale = rescale.data(), .lanes = block.lanes, .used = block.used};
+    few.depth = width;
+    const std::array<float, kMaxLanes> same = ones();
+    const auto add = [&](const void* rows, std::int64_t first, std::int64_t count) {
+      few.a = rows;
+      few.p = scores_.data() + first * block.lanes;
+      few.rows = count;
+      kernels.weighted(few);
+      few.scale = same.data();
+    };
+    if (!std::holds_alternative<math::ValueRotation>(call_.lowered.values)) {
+      few.element = call_.v.element;
+      few.a_row = call_.v.row_stride;
+      tile_.for_given(call_.v, [&](const GivenRows& rows) { add(rows.data, rows.first, rows.count); });
+      return;
+    }
+    const FloatRows values = tile_.values();
+    few.a_row = values.stride;
+    return add(values.data, 0, tile_.count());
   }
   const FloatRows values = tile_.values();
   kernels.product({.a = values.data,
@@ -212,8 +257,9 @@ void AttendWorker::join(const float* from) {
       block.sum[at] = block.sum[at] * own[at] + sum[l] * others[at];
     }
     for (std::vector<float>* const state : {&block.out, &block.mass}) {
+      const bool by_lane = block.few && state == &block.out;
       for (std::size_t n = 0; n < state->size(); ++n) {
-        const std::size_t l = n % index(block.lanes);
+        const std::size_t l = by_lane ? n / index(call_.layer.value_dim) : n % index(block.lanes);
         (*state)[n] = (*state)[n] * own[l] + *from++ * others[l];
       }
     }
@@ -240,7 +286,7 @@ void AttendWorker::write(LaneBlock& block) {
     }
     const auto by = static_cast<float>(sum > 0.0F ? 1.0 / total : 0.0);
     for (std::int64_t c = 0; c < width; ++c) {
-      float x = block.out[index(c * block.lanes + l)];
+      float x = block.out[block.place(c, l, width)];
       if (by_distance != nullptr) {
         const std::int64_t first = (by_distance->per_head ? lane.head * by_distance->count : 0) * width;
         for (std::int64_t place = 0; place < by_distance->count; ++place) {

@@ -39,32 +39,34 @@ bool KeyTile::is_run(const math::Coordinate& at) const {
   return true;
 }
 
-FloatRows KeyTile::read(const RowsView& x, std::int64_t channels, std::vector<float>& into, bool must_copy) {
+GivenRows KeyTile::given(const RowsView& x, std::int64_t first) const {
   const bool is_paged = !call_.args.pages.block_table.empty();
-  const bool is_together = !is_paged || first_ / x.tokens == (first_ + count_ - 1) / x.tokens;
+  const std::int64_t left = count_ - first;
+  return {call_.key(sequence_, first_ + first, kv_head_, x), first,
+          is_paged ? std::min(left, x.tokens - (first_ + first) % x.tokens) : left};
+}
+
+FloatRows KeyTile::read(const RowsView& x, std::int64_t channels, std::vector<float>& into, bool must_copy) {
   const bool is_float = x.element == kernels::Element::f32;
-  const void* const from = call_.key(sequence_, first_, kv_head_, x);
-  if (is_float && is_together && !must_copy) return {static_cast<const float*>(from), x.row_stride};
-  for (std::int64_t m = 0; m < count_;) {
-    const std::int64_t rows = is_together ? count_ : std::min(count_ - m, x.tokens - (first_ + m) % x.tokens);
-    const void* const part = call_.key(sequence_, first_ + m, kv_head_, x);
-    float* const to = into.data() + m * channels;
+  const GivenRows all = given(x, 0);
+  if (is_float && all.count == count_ && !must_copy) return {static_cast<const float*>(all.data), x.row_stride};
+  for_given(x, [&](const GivenRows& rows) {
+    float* const to = into.data() + rows.first * channels;
     if (is_float) {
-      for (std::int64_t n = 0; n < rows; ++n) {
-        std::copy_n(static_cast<const float*>(part) + n * x.row_stride, channels, to + n * channels);
+      for (std::int64_t n = 0; n < rows.count; ++n) {
+        std::copy_n(static_cast<const float*>(rows.data) + n * x.row_stride, channels, to + n * channels);
       }
-    } else {
-      call_.kernels.convert({.from_element = x.element,
-                             .to_element = kernels::Element::f32,
-                             .rows = rows,
-                             .count = channels,
-                             .from = part,
-                             .from_row = x.row_stride,
-                             .to = to,
-                             .to_row = channels});
+      return;
     }
-    m += rows;
-  }
+    call_.kernels.convert({.from_element = x.element,
+                           .to_element = kernels::Element::f32,
+                           .rows = rows.count,
+                           .count = channels,
+                           .from = rows.data,
+                           .from_row = x.row_stride,
+                           .to = to,
+                           .to_row = channels});
+  });
   return {into.data(), channels};
 }
 

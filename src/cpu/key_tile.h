@@ -16,6 +16,13 @@ struct FloatRows {
   std::int64_t stride = 0;
 };
 
+// Rows as they lie in the caller's tensor.
+struct GivenRows {
+  const void* data;
+  std::int64_t first;  // of the tile
+  std::int64_t count;
+};
+
 class KeyTile {
  public:
   explicit KeyTile(const AttendCall& call);
@@ -30,11 +37,21 @@ class KeyTile {
   // The coordinates go up by 1.
   bool is_run(const math::Coordinate& at) const;
 
+  // Calls use(GivenRows) for rows that lie together: all of the tile, or those of one page.
+  template <typename Use>
+  void for_given(const RowsView& x, const Use& use) const {
+    for (std::int64_t m = 0; m < count_;) {
+      const GivenRows rows = given(x, m);
+      use(rows);
+      m += rows.count;
+    }
+  }
   FloatRows raw();                     // keys as given
   FloatRows keys(std::size_t region);  // turned, as they stand there
   FloatRows values();
 
  private:
+  GivenRows given(const RowsView& x, std::int64_t first) const;
   FloatRows read(const RowsView& x, std::int64_t channels, std::vector<float>& into, bool must_copy);
 
   const AttendCall& call_;

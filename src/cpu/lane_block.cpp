@@ -33,11 +33,18 @@ void read_floats(const AttendCall& call, const RowsView& x, const void* from, st
                         .to = to});
 }
 
-// [lanes][channels] as [channels][lanes], each lane times its factor.
-void put_columns(const LaneBlock& block, const float* rows, std::int64_t channels, const float* factor, float* to) {
+// [lanes][channels] as [channels][lanes].
+void put_columns(const LaneBlock& block, const float* rows, std::int64_t channels, float* to) {
   for (std::int64_t l = 0; l < block.lanes; ++l) {
-    const float by = factor == nullptr ? 1.0F : factor[l];
-    for (std::int64_t c = 0; c < channels; ++c) to[c * block.lanes + l] = rows[l * channels + c] * by;
+    for (std::int64_t c = 0; c < channels; ++c) to[c * block.lanes + l] = rows[l * channels + c];
+  }
+}
+
+// Turned queries, as products want them.
+void put_queries(const LaneBlock& block, const float* rows, std::int64_t channels, float* to) {
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    const float by = block.row_scale[index(l)];
+    for (std::int64_t c = 0; c < channels; ++c) to[block.place(c, l, channels)] = rows[l * channels + c] * by;
   }
 }
 
@@ -144,6 +151,7 @@ void place_lanes(const AttendCall& call, std::span<const Lane> lanes, bool one_h
   block.used = std::ssize(lanes);
   block.lanes = (block.used + wide - 1) / wide * wide;
   block.one_head = one_head;
+  block.few = block.used <= wide / 2;
   block.least = {kMost, kMost};
   block.most = {kLeast, kLeast};
   for (std::int64_t l = 0; l < block.lanes; ++l) {
@@ -251,7 +259,7 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, bool one_head, R
   read_queries(call, block, scratch);
   if (call.takes_raw_queries) {
     block.raw.resize(columns);
-    put_columns(block, scratch.rows.data(), channels, nullptr, block.raw.data());
+    put_columns(block, scratch.rows.data(), channels, block.raw.data());
   }
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
     std::visit(BeginTerm{call, block, scratch.rows.data(), block.of_term[t]}, call.lowered.terms[t]);
@@ -262,7 +270,7 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, bool one_head, R
   for (std::size_t r = 0; r < std::max<std::size_t>(regions.size(), 1); ++r) {
     if (r > 0) read_queries(call, block, scratch);
     turn_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
-    put_columns(block, scratch.rows.data(), channels, block.row_scale.data(), block.q.data() + r * columns);
+    put_queries(block, scratch.rows.data(), channels, block.q.data() + r * columns);
   }
   block.out.assign(index(call.layer.value_dim * block.lanes), 0.0F);
   if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {

@@ -25,21 +25,26 @@ struct LaneBlock {
   std::int64_t used = 0;   // lanes with a query; the others repeat the last
   std::int64_t lanes = 0;  // a multiple of a register's
   bool one_head = false;   // rows go up by one then
+  bool few = false;        // of so few lanes that products run along the channels (kernels::FewLanes)
   std::array<Lane, kMaxLanes> lane;
   std::array<Orders, kMaxLanes> sees;
   Orders least;  // the least of low and of high
   Orders most;   // the greatest of both
   std::array<float, kMaxLanes> row_scale;
   std::array<double, kMaxLanes> shift;  // what Column leaves out of the scores: lse has it back
-  std::vector<float> q;                 // [regions or 1][head_dim][lanes], turned, times row_scale
+  std::vector<float> q;                 // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
   std::vector<float> raw;               // [head_dim][lanes], as given
   std::vector<std::vector<float>> of_term;
-  std::vector<float> out;   // [value_dim][lanes], not yet divided by sum
+  std::vector<float> out;   // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
   std::vector<float> mass;  // ValueDistance: [count + 1][lanes]
   std::array<float, kMaxLanes> max;
   std::array<float, kMaxLanes> sum;
   std::array<float, kMaxLanes> carry;
 
+  // Of a channel of a lane in q (of the first region) or out.
+  std::size_t place(std::int64_t channel, std::int64_t lane_number, std::int64_t channels) const {
+    return static_cast<std::size_t>(few ? lane_number * channels + channel : channel * lanes + lane_number);
+  }
   std::int64_t head() const { return lane[0].head; }
   // The coordinates of the lanes go up by 1.
   bool is_run(const math::Coordinate& at) const;

@@ -9,6 +9,8 @@
 
 namespace posenc::kernels {
 
+enum class Element : std::uint8_t { f32, f16, bf16 };
+
 constexpr std::int64_t kLaneRegisters = 3;  // with 8 rows they are 24 sums in registers, of the 32 that AVX-512 has
 
 // c[r][l] = scale[l] c[r][l] + sum_k a[r a_row + k a_step] b[k][l]
@@ -22,6 +24,27 @@ struct Product {
   std::int64_t rows = 0;
   std::int64_t depth = 0;
   std::int64_t lanes = 0;
+};
+
+// The two products where lanes are few, with channels in the registers instead: elements of keys and values are read
+// as they lie, of any dtype.
+//
+//   c[r][l] = sum_k a[r a_row + k] b[l depth + k]                     for l below `used`, rounded up to kFewLanes
+//   out[l][k] = scale[l] out[l][k] + sum_r a[r a_row + k] p[r][l]     likewise
+constexpr std::int64_t kFewLanes = 4;
+struct FewLanes {
+  Element element = Element::f32;
+  const void* a = nullptr;
+  std::int64_t a_row = 0;
+  const float* b = nullptr;      // dots: [used, rounded up][depth]
+  float* c = nullptr;            // dots: [rows][lanes]
+  const float* p = nullptr;      // weighted: [rows][lanes]
+  float* out = nullptr;          // weighted: [used, rounded up][depth]
+  const float* scale = nullptr;  // weighted: [lanes]
+  std::int64_t rows = 0;
+  std::int64_t depth = 0;
+  std::int64_t lanes = 0;
+  std::int64_t used = 0;
 };
 
 // Scores that a step changes.
@@ -102,6 +125,8 @@ struct AddMass {
 struct AttentionKernels {
   std::int64_t register_lanes;  // floats of one register
   void (*product)(const Product& x) noexcept;
+  void (*dots)(const FewLanes& x) noexcept;
+  void (*weighted)(const FewLanes& x) noexcept;
   void (*add_rows)(const AddRows& x) noexcept;
   void (*add_column)(const AddColumn& x) noexcept;
   void (*add_gathered)(const AddGathered& x) noexcept;

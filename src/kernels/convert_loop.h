@@ -5,19 +5,9 @@
 
 #include "kernels/kernels.h"
 #include "kernels/lanes.h"
+#include "kernels/load_floats.h"
 
 namespace posenc::kernels {
-
-template <class V, Element kElement, class Count>
-typename V::Floats load_as_floats(const void* p, std::int64_t i, Count count) noexcept {
-  if constexpr (kElement == Element::f32) {
-    return V::load(static_cast<const float*>(p) + i, count);
-  } else if constexpr (kElement == Element::f16) {
-    return V::load_f16(static_cast<const std::uint16_t*>(p) + i, count);
-  } else {
-    return V::load_bf16(static_cast<const std::uint16_t*>(p) + i, count);
-  }
-}
 
 template <class V, Element kElement, class Count>
 void store_floats(void* p, std::int64_t i, typename V::Floats a, Count count) noexcept {

@@ -17,6 +17,7 @@ struct Avx2Floats {
   static constexpr std::int64_t kLanes = 8;
   static constexpr std::size_t kRegisters = 16;  // cos and sin beyond them are operands in memory, which costs nothing
   static constexpr int kProductRows = 4;         // at a time: with 3 registers of lanes, 12 sums
+  static constexpr int kDotRows = 2;             // with kFewLanes lanes each
 
   static Floats all(float x) noexcept { return _mm256_set1_ps(x); }
   static Floats add(Floats a, Floats b) noexcept { return _mm256_add_ps(a, b); }
@@ -55,6 +56,11 @@ struct Avx2Floats {
     const __m256i at = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(index));
     const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
     return _mm256_i32gather_ps(p, _mm256_add_epi32(at, lanes), sizeof(float));
+  }
+  // Of each the sum of its lanes: p[0] ... p[3].
+  static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
+    const Floats all_four = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(all_four), _mm256_extractf128_ps(all_four, 1)));
   }
 
   static Floats load(const float* p, All) noexcept { return _mm256_loadu_ps(p); }

@@ -23,6 +23,7 @@ struct Avx512Floats {
   static constexpr std::int64_t kLanes = 16;
   static constexpr std::size_t kRegisters = 24;  // of 32, that the rotation may fill with angles and elements
   static constexpr int kProductRows = 8;         // at a time: with 3 registers of lanes, 24 sums
+  static constexpr int kDotRows = 4;             // with kFewLanes lanes each
 
   static Floats all(float x) noexcept { return _mm512_set1_ps(x); }
   static Floats add(Floats a, Floats b) noexcept { return _mm512_add_ps(a, b); }
@@ -62,6 +63,13 @@ struct Avx512Floats {
   static Floats gather_by_lane(const float* p, const std::int32_t* index) noexcept {
     const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     return _mm512_i32gather_ps(_mm512_add_epi32(_mm512_loadu_si512(index), lanes), p, sizeof(float));
+  }
+  // Of each the sum of its lanes: p[0] ... p[3].
+  static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
+    const __m256 ab = _mm256_hadd_ps(half_sums(a), half_sums(b));
+    const __m256 cd = _mm256_hadd_ps(half_sums(c), half_sums(d));
+    const __m256 all_four = _mm256_hadd_ps(ab, cd);
+    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(all_four), _mm256_extractf128_ps(all_four, 1)));
   }
 
   static Floats load(const float* p, All) noexcept { return _mm512_loadu_ps(p); }
@@ -144,6 +152,9 @@ struct Avx512Floats {
   static void fetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
  private:
+  static __m256 half_sums(Floats a) noexcept {
+    return _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  }
   static constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
   static constexpr int kUpper = -0x10000;  // the upper half of a lane
 

@@ -18,6 +18,7 @@ struct NeonFloats {
   static constexpr std::int64_t kLanes = 4;
   static constexpr std::size_t kRegisters = 24;  // of 32, that the rotation may fill with angles and elements
   static constexpr int kProductRows = 8;         // at a time: with 3 registers of lanes, 24 sums
+  static constexpr int kDotRows = 4;             // with kFewLanes lanes each
 
   static Floats all(float x) noexcept { return vdupq_n_f32(x); }
   static Floats add(Floats a, Floats b) noexcept { return vaddq_f32(a, b); }
@@ -56,6 +57,10 @@ struct NeonFloats {
   static Floats gather_by_lane(const float* p, const std::int32_t* index) noexcept {
     const float whole[kLanes] = {p[index[0]], p[index[1] + 1], p[index[2] + 2], p[index[3] + 3]};
     return load(whole, All{});
+  }
+  // Of each the sum of its lanes: p[0] ... p[3].
+  static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
+    vst1q_f32(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
   }
 
   static Floats load(const float* p, All) noexcept { return vld1q_f32(p); }

@@ -17,6 +17,7 @@ struct ScalarFloats {
   static constexpr std::int64_t kLanes = 2;
   static constexpr std::size_t kRegisters = 6;
   static constexpr int kProductRows = 4;  // at a time: with 3 registers of lanes, 12 sums
+  static constexpr int kDotRows = 1;      // with kFewLanes lanes each
 
   static Floats all(float x) noexcept { return {{x, x}}; }
   static Floats add(Floats a, Floats b) noexcept { return {{a.lane[0] + b.lane[0], a.lane[1] + b.lane[1]}}; }
@@ -49,6 +50,13 @@ struct ScalarFloats {
   static Floats gather(const float* p, const std::int32_t* index) noexcept { return {{p[index[0]], p[index[1]]}}; }
   static Floats gather_by_lane(const float* p, const std::int32_t* index) noexcept {
     return {{p[index[0]], p[index[1] + 1]}};
+  }
+  // Of each the sum of its lanes: p[0] ... p[3].
+  static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
+    p[0] = a.lane[0] + a.lane[1];
+    p[1] = b.lane[0] + b.lane[1];
+    p[2] = c.lane[0] + c.lane[1];
+    p[3] = d.lane[0] + d.lane[1];
   }
 
   static Floats load(const float* p, All) noexcept { return {{p[0], p[1]}}; }

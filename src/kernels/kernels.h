@@ -35,8 +35,6 @@ struct AngleRows {
 // alone (docs/performance.md).
 constexpr std::int64_t kFetchAheadBytes = 2048;
 
-enum class Element : std::uint8_t { f32, f16, bf16 };
-
 // Turns `pairs` pairs of each head of each row: (a, b) -> (a c - b s, b c + a s) with c = cos_scale * cos, s alike, in
 // f32, each result rounded once, to nearest, ties to even. `from` is the first channel of the first pair of row 0,
 // head 0. Strides in elements. `to` is `from` with its strides, or does not overlap it.

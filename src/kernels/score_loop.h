@@ -3,6 +3,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/exponential.h"
+#include "kernels/few_lanes_loop.h"
 #include "kernels/lanes.h"
 #include "kernels/product_loop.h"
 
@@ -149,8 +150,8 @@ void add_mass(const AddMass& x) noexcept {
 
 template <class V>
 constexpr AttentionKernels attention() noexcept {
-  return {V::kLanes,     product<V>,     add_rows<V>, add_column<V>, add_gathered<V>,
-          cap_scores<V>, mask_scores<V>, gates<V>,    softmax<V>,    add_mass<V>};
+  return {V::kLanes,       product<V>,    dots<V>,        weighted<V>, add_rows<V>, add_column<V>,
+          add_gathered<V>, cap_scores<V>, mask_scores<V>, gates<V>,    softmax<V>,  add_mass<V>};
 }
 
 }  // namespace posenc::kernels

@@ -1,0 +1,188 @@
+// Attention against what limits it: the fraction of the machine's multiply-adds (register only, same process), and the
+// time over that of the same kernel without positions. Operations are counted exactly: of a causal layer the lower
+// triangle, its diagonal included.
+//
+// usage: bench_attend [PART OF A NAME]
+#include "posenc/attend.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "huge_memory.h"
+#include "multiply_add.h"
+#include "taking_turns.h"
+
+namespace {
+
+using posenc::bench::Candidate;
+using posenc::bench::HugeMemory;
+using posenc::bench::spread;
+using posenc::bench::Spread;
+
+constexpr int kRounds = 9;
+
+struct Shape {
+  std::string name;
+  std::int64_t queries;
+  std::int64_t keys;
+  std::int64_t heads = 32;
+  std::int64_t kv_heads = 8;
+  std::int64_t head_dim = 128;
+  bool causal = true;
+  posenc::DType dtype = posenc::DType::f32;
+};
+
+double operations(const Shape& shape) {
+  const auto heads = static_cast<double>(shape.heads * shape.head_dim);
+  const auto q = static_cast<double>(shape.queries);
+  const auto k = static_cast<double>(shape.keys);
+  return 4.0 * heads * (shape.causal ? q * k - q * (q - 1) / 2 : q * k);
+}
+
+void fill(const HugeMemory& memory, std::int64_t count, posenc::DType dtype) {
+  std::uint32_t state = 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    state = state * 1664525U + 1013904223U;  // Numerical Recipes' generator
+    if (dtype == posenc::DType::f32) {
+      const float x = static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-31F;
+      std::memcpy(memory.data() + 4 * i, &x, sizeof x);
+    } else {  // 0.5 .. 1 with either sign
+      const auto low = static_cast<std::uint16_t>((state >> 16U) & 0x803FU);
+      const auto x = static_cast<std::uint16_t>(low | (dtype == posenc::DType::bf16 ? 0x3F00U : 0x3800U));
+      std::memcpy(memory.data() + 2 * i, &x, sizeof x);
+    }
+  }
+}
+
+// Tensors [1, heads, tokens, head_dim] in memory of [tokens, heads, head_dim].
+struct Tensors {
+  explicit Tensors(const Shape& s)
+      : q(static_cast<std::size_t>(s.queries * s.heads * s.head_dim * bytes_of(s.dtype))),
+        k(static_cast<std::size_t>(s.keys * s.kv_heads * s.head_dim * bytes_of(s.dtype))),
+        v(static_cast<std::size_t>(s.keys * s.kv_heads * s.head_dim * bytes_of(s.dtype))),
+        out(static_cast<std::size_t>(s.queries * s.heads * s.head_dim * bytes_of(s.dtype))) {
+    fill(q, s.queries * s.heads * s.head_dim, s.dtype);
+    fill(k, s.keys * s.kv_heads * s.head_dim, s.dtype);
+    fill(v, s.keys * s.kv_heads * s.head_dim, s.dtype);
+  }
+  HugeMemory q, k, v, out;
+};
+
+struct Scheme {
+  std::string name;
+  posenc::LayerPlan layer;
+  posenc::LayerWeights weights{};
+};
+
+posenc::LayerPlan plain(const Shape& s) {
+  posenc::LayerPlan layer{.heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim, .value_dim = s.head_dim};
+  layer.logit_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
+  layer.mask.kind = s.causal ? posenc::MaskKind::causal : posenc::MaskKind::bidirectional;
+  return layer;
+}
+
+// Learned tables of small numbers, kept as long as the process.
+posenc::ConstTensorView table(std::initializer_list<std::int64_t> shape, float scale = 0.1F) {
+  static std::deque<std::vector<float>> kept;
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  std::vector<float>& values = kept.emplace_back(static_cast<std::size_t>(count));
+  std::uint32_t state = 7;
+  for (float& x : values) {
+    state = state * 1664525U + 1013904223U;
+    x = scale * static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-31F;
+  }
+  return posenc::tensor(values.data(), shape);
+}
+
+std::vector<Scheme> schemes(const Shape& s) {
+  std::vector<Scheme> out{{"no positions", plain(s), {}}};
+  const auto add = [&](const char* name, const posenc::ScoreTerm& term, posenc::ScoreWeights weights) {
+    out.push_back({name, plain(s), {.score = {std::move(weights)}}});
+    out.back().layer.score = {term};
+  };
+  const posenc::Rope rope{.pairing = posenc::Pairing::half, .head_dim = s.head_dim, .dim = s.head_dim, .base = 5e5};
+  out.push_back({"rotation on load", plain(s), {}});
+  out.back().layer.rotate = {posenc::Rotate{.scheme = rope}};
+  add("ALiBi", posenc::Alibi{.heads = s.heads}, {});
+  add("T5", posenc::T5Bias{.buckets = 32, .max_distance = 128, .bidirectional = false},
+      posenc::T5Weights{.table = table({32, s.heads})});
+  add("Shaw's keys", posenc::ShawKeys{.left = 16, .right = 16}, posenc::ShawWeights{.table = table({33, s.head_dim})});
+  add("CoPE", posenc::ContextualPosition{.positions = 64}, posenc::CopeWeights{.table = table({64, s.head_dim})});
+  add("Transformer-XL", posenc::TransformerXl{},
+      posenc::TransformerXlWeights{.projection = table({s.heads * s.head_dim, 64}),
+                                   .content_bias = table({s.heads, s.head_dim}),
+                                   .position_bias = table({s.heads, s.head_dim})});
+  return out;
+}
+
+void measure(const Shape& shape, bool all_schemes, int threads) {
+  const Tensors tensors(shape);
+  const auto tensor_of = [&](const HugeMemory& memory, std::int64_t tokens, std::int64_t heads) {
+    return posenc::tensor(static_cast<void*>(memory.data()), shape.dtype, {tokens, heads, shape.head_dim});
+  };
+  const posenc::Isa isa = posenc::selected_isa();
+  constexpr std::int64_t kSteps = 2'000'000;
+  double peak_operations = 0;
+  std::vector<Candidate> candidates{
+      {.name = "multiply-adds", .run = [&] { peak_operations = posenc::bench::multiply_add(isa, kSteps); }}};
+  std::vector<Scheme> list = schemes(shape);
+  if (!all_schemes) list.resize(1);
+  for (const Scheme& scheme : list) {
+    candidates.push_back({.name = scheme.name, .run = [&] {
+                            attend(scheme.layer, {.out = tensor_of(tensors.out, shape.queries, shape.heads),
+                                                  .q = tensor_of(tensors.q, shape.queries, shape.heads),
+                                                  .k = tensor_of(tensors.k, shape.keys, shape.kv_heads),
+                                                  .v = tensor_of(tensors.v, shape.keys, shape.kv_heads),
+                                                  .weights = scheme.weights,
+                                                  .parallel = {.threads = threads}});
+                          }});
+  }
+  posenc::bench::take_turns(candidates, kRounds,
+                            threads == 1 ? posenc::bench::thread_seconds : posenc::bench::wall_seconds);
+  std::printf("%s, %d thread%s\n", shape.name.c_str(), threads, threads == 1 ? "" : "s");
+  for (const Candidate& c : candidates) {
+    const double own = c.name == "multiply-adds" ? peak_operations : operations(shape);
+    std::vector<double> of_peak;
+    std::vector<double> over_plain;
+    std::vector<double> rates;
+    for (std::size_t i = 0; i < c.seconds.size(); ++i) {
+      of_peak.push_back(own / c.seconds[i] / (peak_operations / candidates[0].seconds[i]));
+      over_plain.push_back(c.seconds[i] / candidates[1].seconds[i]);
+      rates.push_back(own / c.seconds[i] * 1e-9);
+    }
+    const Spread peak = spread(of_peak);
+    const Spread plain = spread(over_plain);
+    std::printf("  %-18s %8.2f ms %7.1f Gflop/s   %.3f [%.3f, %.3f] of multiply-adds", c.name.c_str(),
+                spread(c.seconds).median * 1e3, spread(rates).median, peak.median, peak.least, peak.most);
+    if (&c - candidates.data() > 1)
+      std::printf("   %.2f [%.2f, %.2f] x no positions", plain.median, plain.least, plain.most);
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string part = argc > 1 ? argv[1] : "";
+  std::printf("instruction set: %s\n", std::string(name(posenc::selected_isa())).c_str());
+  const std::vector<Shape> shapes{
+      {.name = "prefill 512, f32", .queries = 512, .keys = 512},
+      {.name = "prefill 2048, f32", .queries = 2048, .keys = 2048},
+      {.name = "prefill 4096 of 8 heads, f32", .queries = 4096, .keys = 4096, .heads = 8, .kv_heads = 2},
+      {.name = "prefill 2048, f32, full", .queries = 2048, .keys = 2048, .causal = false},
+      {.name = "prefill 2048, bf16", .queries = 2048, .keys = 2048, .dtype = posenc::DType::bf16},
+      {.name = "decode 4096, f32", .queries = 1, .keys = 4096},
+      {.name = "decode 4096, bf16", .queries = 1, .keys = 4096, .dtype = posenc::DType::bf16},
+      {.name = "decode 32768, bf16", .queries = 1, .keys = 32768, .dtype = posenc::DType::bf16},
+  };
+  for (const Shape& shape : shapes) {
+    if (shape.name.find(part) == std::string::npos) continue;
+    for (const int threads : {1, 2}) measure(shape, threads == 1, threads);
+  }
+}

@@ -1,0 +1,14 @@
+// What this machine's cores multiply and add at most: chains of fused multiply-adds that touch no memory.
+#pragma once
+
+#include <cstdint>
+
+#include "posenc/info.h"
+
+namespace posenc::bench {
+
+// `steps` times a fixed number of instructions on registers of that instruction set. Returns the floating-point
+// operations, two for each multiply-add.
+double multiply_add(Isa isa, std::int64_t steps);
+
+}  // namespace posenc::bench
