@@ -25,6 +25,8 @@ void require(bool holds, const char* field, const char* must, std::int64_t is) {
   if (!holds) refuse(field, must, fmt::to_string(is));
 }
 
+std::int64_t rows_of(const ConstTensorView& x) { return x.rank == 4 ? x.shape[0] * x.shape[2] : x.shape[0]; }
+
 void check_layer(const LayerPlan& layer) {
   const bool attends = layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;
   if (!attends) refuse("layer.kind", "be attention or cross_attention", "another");

@@ -1,6 +1,7 @@
 // One call of attention computed two ways, in double: how far apart the results are, and how far they may be.
 #pragma once
 
+#include "attend/lowered_size.h"
 #include "attend/scheme_call.h"
 #include "math/primitives.h"
 
@@ -19,12 +20,7 @@ struct Apartness {
 Apartness apartness(const SchemeCall& call, const math::Lowered& lowered, const SchemeCall::Result& is,
                     const SchemeCall::Result& wanted, double more_roundings = 0.0);
 
-// Of the values that a row of q may see, with what the value stage adds, in channel c.
-struct ValueSize {
-  double largest;
-  double half_range;
-  double error;  // of a value that is made two ways
-};
-ValueSize value_size(const math::Lowered& lowered, const SchemeCall& call, std::size_t q_row, std::size_t c);
+// How far values may be apart that are turned two ways, both in double.
+double value_error(const Values& values);
 
 }  // namespace posenc::test

@@ -75,7 +75,7 @@ double longest(std::span<const double> x, std::int64_t channels) {
   return std::sqrt(out);
 }
 
-ScoreSize score_size(const math::Lowered& lowered, const SchemeCall& call, std::size_t q_row) {
+ScoreSize score_size(const math::Lowered& lowered, const SchemeCall& call, std::size_t q_row, double turned) {
   Lengths at{.q = longest(std::span(call.q.values).subspan(q_row * kHeadDim, kHeadDim), kHeadDim),
              .k = longest(call.seen_by(q_row, call.k), kHeadDim),
              .keys = static_cast<double>(call.sizes.keys),
@@ -89,7 +89,7 @@ ScoreSize score_size(const math::Lowered& lowered, const SchemeCall& call, std::
   for (const math::Rotation& rotation : lowered.rotations) {
     const double exponent = largest(rotation.decay) * at.distance;
     product *= rotation.factor * rotation.factor * std::exp(exponent);
-    out.roundings += kTurnedTwice + (rotation.decay.empty() ? 0.0 : decayed_twice(exponent));
+    out.roundings += turned + (rotation.decay.empty() ? 0.0 : decayed_twice(exponent));
   }
   double content = product;
   for (const math::Term& term : lowered.terms) {
@@ -102,6 +102,26 @@ ScoreSize score_size(const math::Lowered& lowered, const SchemeCall& call, std::
     if (std::holds_alternative<math::Column>(term)) out.roundings += at.keys;
   }
   return out;
+}
+
+Values values_of(const math::Lowered& lowered, const SchemeCall& call, std::size_t q_row, std::size_t c,
+                 double turned) {
+  const std::vector<double> seen = call.seen_by(q_row, call.v);
+  const auto width = static_cast<std::size_t>(call.layer.value_dim);
+  if (std::holds_alternative<math::ValueRotation>(lowered.values)) {
+    // Two turns, that of the value and that of the output, each made two ways; a channel may have all of its pair.
+    const double longest_value = longest(seen, call.layer.value_dim);
+    return {longest_value, longest_value, turned + 2};
+  }
+  double least = seen[c];
+  double most = seen[c];
+  for (std::size_t n = c; n < seen.size(); n += width) {
+    least = std::min(least, seen[n]);
+    most = std::max(most, seen[n]);
+  }
+  const auto* by_distance = std::get_if<math::ValueDistance>(&lowered.values);
+  const double added = by_distance == nullptr ? 0.0 : largest(by_distance->vectors);
+  return {std::max(-least, most) + added, (most - least) / 2 + added, 0.0};
 }
 
 }  // namespace posenc::test

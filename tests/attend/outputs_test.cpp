@@ -33,13 +33,13 @@ void for_each_call(const Check& check) {
   }
 }
 
-using Sizes = std::vector<ValueSize>;
+using Sizes = std::vector<Values>;
 
 // Of the values as they are now, for each of so many outputs.
 Sizes sizes(const math::Lowered& lowered, const SchemeCall& call, std::size_t outputs) {
   const auto width = static_cast<std::size_t>(call.layer.value_dim);
   Sizes out;
-  for (std::size_t n = 0; n < outputs; ++n) out.push_back(value_size(lowered, call, n / width, n % width));
+  for (std::size_t n = 0; n < outputs; ++n) out.push_back(values_of(lowered, call, n / width, n % width, kTurnedTwice));
   return out;
 }
 
@@ -66,7 +66,7 @@ TEST(EveryScheme, IsLinearInValues) {
       ratio.add(
           std::abs(of_both[n] - of_w[n] - of_v[n] + of_none[n]),
           linear_outputs_bound(static_cast<double>(call.sizes.keys), sizes_of_v[n].largest + sizes_of_w[n].largest,
-                               sizes_of_v[n].error + sizes_of_w[n].error),
+                               value_error(sizes_of_v[n]) + value_error(sizes_of_w[n])),
           where);
     }
   });
@@ -93,11 +93,11 @@ TEST(EveryScheme, GivesASinkItsShare) {
       const double share = 1 / (1 + std::exp(sink - after.lse[row]));
       for (std::int64_t c = 0; c < call.layer.value_dim; ++c) {
         const std::size_t at = row * static_cast<std::size_t>(call.layer.value_dim) + static_cast<std::size_t>(c);
-        const ValueSize values = value_size(lowered, call, row, static_cast<std::size_t>(c));
-        ratio.add(
-            std::abs(after.out[at] - share * before.out[at]),
-            sink_share_bound(static_cast<double>(call.sizes.keys), after.lse[row], sink, values.largest, values.error),
-            where);
+        const Values values = values_of(lowered, call, row, static_cast<std::size_t>(c), kTurnedTwice);
+        ratio.add(std::abs(after.out[at] - share * before.out[at]),
+                  sink_share_bound(static_cast<double>(call.sizes.keys), after.lse[row], sink, values.largest,
+                                   value_error(values)),
+                  where);
       }
     }
   });
