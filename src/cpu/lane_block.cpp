@@ -151,7 +151,7 @@ void place_lanes(const AttendCall& call, std::span<const Lane> lanes, bool one_h
   block.used = std::ssize(lanes);
   block.lanes = (block.used + wide - 1) / wide * wide;
   block.one_head = one_head;
-  block.few = block.used <= wide / 2;
+  block.few = block.used <= wide / 2 && block.lanes >= kernels::kFewLanes;
   block.least = {kMost, kMost};
   block.most = {kLeast, kLeast};
   for (std::int64_t l = 0; l < block.lanes; ++l) {
