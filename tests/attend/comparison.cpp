@@ -22,12 +22,13 @@ Apartness apartness(const SchemeCall& call, const math::Lowered& lowered, const 
                     const SchemeCall::Result& wanted, double more_roundings) {
   const auto keys = static_cast<double>(call.sizes.keys);
   const auto width = static_cast<std::size_t>(call.layer.value_dim);
+  const LoweredSizes sizes(lowered, call, kTurnedTwice);
   Apartness most;
   for (std::size_t row = 0; row < is.lse.size(); ++row) {
-    const ScoreSize size = score_size(lowered, call, row, kTurnedTwice);
+    const ScoreSize size = sizes.score(row);
     const double score = same_score(size.size, size.roundings + more_roundings);
     for (std::size_t c = 0; c < width; ++c) {
-      const Values values = values_of(lowered, call, row, c, kTurnedTwice);
+      const Values values = sizes.values(row, c);
       const double difference = std::abs(is.out[row * width + c] - wanted.out[row * width + c]);
       raise(most.out, difference, same_output(score, values.half_range, keys, values.largest, value_error(values)));
       raise(most.of_values, difference, values.largest);

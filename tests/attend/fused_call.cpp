@@ -1,6 +1,9 @@
 #include "attend/fused_call.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 
 #include "cpu/dispatch.h"
 #include "cpu/heads_view.h"
@@ -29,10 +32,73 @@ std::vector<std::byte> in_dtype(std::vector<double>& numbers, DType dtype) {
   return out;
 }
 
-ConstTensorView view(const Tensor& like, const std::vector<std::byte>& data, DType dtype) {
-  ConstTensorView out = like;
-  out.data = data.data();
-  out.dtype = dtype;
+// What a call views: elements at strides of its own, between bytes that are NaN.
+struct Stored {
+  std::vector<std::byte> bytes{};
+  TensorView view{};
+
+  void copy(const std::vector<std::byte>& elements, const Tensor& like, bool is_written) {
+    const auto size = static_cast<std::size_t>(bytes_of(view.dtype));
+    std::size_t n = 0;
+    std::array<std::int64_t, 4> at{};
+    for (std::size_t left = elements.size() / size; left-- > 0; ++n) {
+      std::int64_t offset = 0;
+      for (std::size_t axis = 0; axis < like.shape.size(); ++axis) offset += at[axis] * view.strides[axis];
+      std::byte* const own = bytes.data() + static_cast<std::size_t>(offset) * size;
+      const std::byte* const other = elements.data() + n * size;
+      if (is_written) {
+        std::copy_n(own, size, const_cast<std::byte*>(other));
+      } else {
+        std::copy_n(other, size, own);
+      }
+      for (std::size_t axis = like.shape.size(); axis-- > 0 && ++at[axis] == like.shape[axis];) at[axis] = 0;
+    }
+  }
+};
+
+Stored stored(const Tensor& like, const std::vector<std::byte>& elements, DType dtype, std::int64_t padding) {
+  Stored out;
+  out.view = Tensor(like).writable();
+  out.view.dtype = dtype;
+  std::int64_t stride = 1;
+  for (std::size_t axis = like.shape.size(); axis-- > 0;) {
+    out.view.strides[axis] = stride;
+    stride *= like.shape[axis];
+    if (axis + 1 == like.shape.size()) stride += padding;
+  }
+  out.bytes.assign(static_cast<std::size_t>(stride * bytes_of(dtype)), std::byte{0xFF});
+  out.view.data = out.bytes.data();
+  out.copy(elements, like, false);
+  return out;
+}
+
+// Tokens of packed sequences in blocks, those of the last token first.
+struct Paged {
+  std::vector<std::int32_t> table{};
+  Stored k{};
+  Stored v{};
+};
+
+Stored in_blocks(const Tensor& like, const std::vector<std::byte>& elements, DType dtype, const Paged& pages,
+                 std::int64_t block_size, std::span<const std::int32_t> ends) {
+  const auto row = static_cast<std::size_t>(like.shape[1] * like.shape[2] * bytes_of(dtype));
+  const auto blocks = static_cast<std::int64_t>(pages.table.size());
+  Stored out;
+  out.bytes.assign(static_cast<std::size_t>(blocks * block_size) * row, std::byte{0xFF});
+  const std::int64_t of_sequence = blocks / (std::ssize(ends) - 1);
+  for (std::int64_t s = 0; s + 1 < std::ssize(ends); ++s) {
+    const std::int32_t first = ends[static_cast<std::size_t>(s)];
+    for (std::int64_t t = 0; t < ends[static_cast<std::size_t>(s + 1)] - first; ++t) {
+      const std::int64_t block = pages.table[static_cast<std::size_t>(s * of_sequence + t / block_size)];
+      std::copy_n(elements.data() + static_cast<std::size_t>(first + t) * row, row,
+                  out.bytes.data() + static_cast<std::size_t>(block * block_size + t % block_size) * row);
+    }
+  }
+  out.view = {.data = out.bytes.data(),
+              .dtype = dtype,
+              .rank = 4,
+              .shape = {blocks, block_size, like.shape[1], like.shape[2]},
+              .strides = {block_size * like.shape[1] * like.shape[2], like.shape[1] * like.shape[2], like.shape[2], 1}};
   return out;
 }
 
@@ -45,33 +111,53 @@ FusedCall::FusedCall(SchemeCall& call, DType dtype)
       k_(in_dtype(call.k.values, dtype)),
       v_(in_dtype(call.v.values, dtype)) {}
 
-SchemeCall::Result FusedCall::by_kernels(Isa isa, std::int64_t threads) {
-  Tensor shape{{}, call_.q.shape};
-  shape.shape.back() = call_.layer.value_dim;
+SchemeCall::Result FusedCall::by_kernels(Isa isa, const FusedWay& way) {
+  Tensor like{{}, call_.q.shape};
+  like.shape.back() = call_.layer.value_dim;
   const std::size_t rows = call_.q.values.size() / static_cast<std::size_t>(call_.layer.head_dim);
   const std::size_t elements = rows * static_cast<std::size_t>(call_.layer.value_dim);
-  std::vector<std::byte> out(elements * static_cast<std::size_t>(bytes_of(dtype_)), std::byte{0xFF});
+  std::vector<std::byte> written(elements * static_cast<std::size_t>(bytes_of(dtype_)), std::byte{0xFF});
+  Stored out = stored(like, written, dtype_, way.padding);
   std::vector<float> lse(rows);
-  Tensor lse_shape{{}, call_.q.shape};
-  lse_shape.shape.pop_back();
-  TensorView out_view = shape.writable();
-  out_view.data = out.data();
-  out_view.dtype = dtype_;
-  TensorView lse_view = lse_shape.writable();
+  Tensor lse_like{{}, call_.q.shape};
+  lse_like.shape.pop_back();
+  TensorView lse_view = lse_like.writable();
   lse_view.data = lse.data();
   lse_view.dtype = DType::f32;
-  attend(call_.layer, {.out = out_view,
-                       .q = view(call_.q, q_, dtype_),
-                       .k = view(call_.k, k_, dtype_),
-                       .v = view(call_.v, v_, dtype_),
+  const Stored q = stored(call_.q, q_, dtype_, way.padding);
+  Paged pages;
+  LayerInputs inputs = call_.inputs;
+  const std::array<std::int32_t, 2> all_q{0, static_cast<std::int32_t>(call_.sizes.queries)};
+  const std::array<std::int32_t, 2> all_k{0, static_cast<std::int32_t>(call_.sizes.keys)};
+  if (way.block_size > 0) {
+    if (inputs.cu_seqlens_q.empty()) {
+      inputs.cu_seqlens_q = all_q;
+      inputs.cu_seqlens_k = all_k;
+    }
+    const auto blocks =
+        (std::ssize(inputs.cu_seqlens_k) - 1) * ((call_.sizes.keys + way.block_size - 1) / way.block_size);
+    for (std::int64_t n = blocks; n-- > 0;) pages.table.push_back(static_cast<std::int32_t>(n));
+    pages.k = in_blocks(call_.k, k_, dtype_, pages, way.block_size, inputs.cu_seqlens_k);
+    pages.v = in_blocks(call_.v, v_, dtype_, pages, way.block_size, inputs.cu_seqlens_k);
+  } else {
+    pages.k = stored(call_.k, k_, dtype_, way.padding);
+    pages.v = stored(call_.v, v_, dtype_, way.padding);
+  }
+  attend(call_.layer, {.out = out.view,
+                       .q = q.view,
+                       .k = pages.k.view,
+                       .v = pages.v.view,
+                       .pages = {.block_table = pages.table},
                        .weights = call_.weights,
-                       .inputs = call_.inputs,
+                       .inputs = inputs,
                        .lse = lse_view,
-                       .parallel = {.threads = threads},
+                       .parallel = {.threads = way.threads},
                        .isa = isa,
                        .work = &work});
-  return {cpu::read_all(tensor(static_cast<const void*>(out.data()), dtype_, {static_cast<std::int64_t>(elements)})),
-          {lse.begin(), lse.end()}};
+  out.copy(written, like, true);
+  return {
+      cpu::read_all(tensor(static_cast<const void*>(written.data()), dtype_, {static_cast<std::int64_t>(elements)})),
+      {lse.begin(), lse.end()}};
 }
 
 }  // namespace posenc::test

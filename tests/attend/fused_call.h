@@ -8,11 +8,20 @@
 
 namespace posenc::test {
 
+// How a call is made that is the same to the bit.
+struct FusedWay {
+  std::int64_t threads = 1;
+  std::int64_t block_size = 0;  // of pages that keys and values lie in, the last first; 0: as they are given
+  std::int64_t padding = 0;     // channels between two heads, which are of nobody
+};
+
 class FusedCall {
  public:
   explicit FusedCall(SchemeCall& call, DType dtype = DType::f32);
+  FusedCall(const FusedCall&) = delete;
+  FusedCall& operator=(const FusedCall&) = delete;
 
-  SchemeCall::Result by_kernels(Isa isa, std::int64_t threads = 1);
+  SchemeCall::Result by_kernels(Isa isa, const FusedWay& way = {});
   SchemeCall::Result by_formulas() { return call_.by_formulas(); }
   AttendWork work{};
 

@@ -10,6 +10,7 @@ namespace posenc::test {
 namespace {
 
 struct Lengths {
+  std::int64_t channels;  // of a head
   double q;
   double k;
   double keys;      // how many
@@ -26,17 +27,17 @@ double size_of(const math::Knots& x, const Lengths&) {
 }
 double size_of(const math::Column& x, const Lengths&) { return largest(x.rows) + largest(x.columns); }
 double size_of(const math::QueryDistance& x, const Lengths& at) {
-  return longest(x.vectors, kHeadDim) * (x.given.empty() ? at.q : longest(x.given, kHeadDim));
+  return longest(x.vectors, at.channels) * (x.given.empty() ? at.q : longest(x.given, at.channels));
 }
-double size_of(const math::KeyDistance& x, const Lengths& at) { return longest(x.vectors, kHeadDim) * at.k; }
-double size_of(const math::KeyVector& x, const Lengths& at) { return longest(x.vectors, kHeadDim) * at.k; }
+double size_of(const math::KeyDistance& x, const Lengths& at) { return longest(x.vectors, at.channels) * at.k; }
+double size_of(const math::KeyVector& x, const Lengths& at) { return longest(x.vectors, at.channels) * at.k; }
 double size_of(const math::Label& x, const Lengths& at) {
-  return longest(x.vectors, kHeadDim) * at.q + largest(x.constants);
+  return longest(x.vectors, at.channels) * at.q + largest(x.constants);
 }
 // Two rows, apart by at most twice the longest; the place between them moves with the gates, a quarter of what their
 // scores move.
 double size_of(const math::Running& x, const Lengths& at) {
-  return longest(x.vectors, kHeadDim) * at.q * (2.0 + at.keys * (1.0 + at.content / 4));
+  return longest(x.vectors, at.channels) * at.q * (2.0 + at.keys * (1.0 + at.content / 4));
 }
 
 bool is_content(const math::Term& term) {
@@ -75,53 +76,67 @@ double longest(std::span<const double> x, std::int64_t channels) {
   return std::sqrt(out);
 }
 
-ScoreSize score_size(const math::Lowered& lowered, const SchemeCall& call, std::size_t q_row, double turned) {
-  Lengths at{.q = longest(std::span(call.q.values).subspan(q_row * kHeadDim, kHeadDim), kHeadDim),
-             .k = longest(call.seen_by(q_row, call.k), kHeadDim),
-             .keys = static_cast<double>(call.sizes.keys),
+LoweredSizes::LoweredSizes(const math::Lowered& lowered, const SchemeCall& call, double turned)
+    : lowered_(lowered), call_(call), turned_(turned), distance_(largest_distance(lowered.coordinates.front())) {
+  const auto width = static_cast<std::size_t>(call.layer.value_dim);
+  const std::size_t rows = call.q.values.size() / static_cast<std::size_t>(call.layer.head_dim);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t group = call.group_of(row);
+    if (group < seen_.size()) continue;
+    seen_.resize(group + 1);
+    const std::vector<double> values = call.seen_by(row, call.v);
+    Seen& seen = seen_[group];
+    seen.longest_key = longest(call.seen_by(row, call.k), call.layer.head_dim);
+    seen.longest_value = longest(values, call.layer.value_dim);
+    seen.least.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(width));
+    seen.most = seen.least;
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      seen.least[n % width] = std::min(seen.least[n % width], values[n]);
+      seen.most[n % width] = std::max(seen.most[n % width], values[n]);
+    }
+  }
+}
+
+ScoreSize LoweredSizes::score(std::size_t q_row) const {
+  const auto channels = static_cast<std::size_t>(call_.layer.head_dim);
+  Lengths at{.channels = call_.layer.head_dim,
+             .q = longest(std::span(call_.q.values).subspan(q_row * channels, channels), call_.layer.head_dim),
+             .k = seen_[call_.group_of(q_row)].longest_key,
+             .keys = static_cast<double>(call_.sizes.keys),
              .content = 0.0,
-             .distance = largest_distance(lowered.coordinates.front())};
+             .distance = distance_};
   // The dot product of a head, and the sum of terms: each a dot product of its own, of vectors that were projected,
   // from 10 channels at most.
-  ScoreSize out{.roundings =
-                    static_cast<double>(kHeadDim + (lowered.terms.empty() ? 0 : 10) + std::ssize(lowered.terms))};
+  ScoreSize out{.roundings = static_cast<double>(call_.layer.head_dim + (lowered_.terms.empty() ? 0 : 10) +
+                                                 std::ssize(lowered_.terms))};
   double product = at.q * at.k;
-  for (const math::Rotation& rotation : lowered.rotations) {
+  for (const math::Rotation& rotation : lowered_.rotations) {
     const double exponent = largest(rotation.decay) * at.distance;
     product *= rotation.factor * rotation.factor * std::exp(exponent);
-    out.roundings += turned + (rotation.decay.empty() ? 0.0 : decayed_twice(exponent));
+    out.roundings += turned_ + (rotation.decay.empty() ? 0.0 : decayed_twice(exponent));
   }
   double content = product;
-  for (const math::Term& term : lowered.terms) {
+  for (const math::Term& term : lowered_.terms) {
     if (is_content(term)) content += std::visit([&](const auto& x) { return size_of(x, at); }, term);
   }
-  at.content = content * largest(lowered.row_scale);
+  at.content = content * largest(lowered_.row_scale);
   out.size = at.content;
-  for (const math::Term& term : lowered.terms) {
+  for (const math::Term& term : lowered_.terms) {
     if (!is_content(term)) out.size += std::visit([&](const auto& x) { return size_of(x, at); }, term);
     if (std::holds_alternative<math::Column>(term)) out.roundings += at.keys;
   }
   return out;
 }
 
-Values values_of(const math::Lowered& lowered, const SchemeCall& call, std::size_t q_row, std::size_t c,
-                 double turned) {
-  const std::vector<double> seen = call.seen_by(q_row, call.v);
-  const auto width = static_cast<std::size_t>(call.layer.value_dim);
-  if (std::holds_alternative<math::ValueRotation>(lowered.values)) {
+Values LoweredSizes::values(std::size_t q_row, std::size_t c) const {
+  const Seen& seen = seen_[call_.group_of(q_row)];
+  if (std::holds_alternative<math::ValueRotation>(lowered_.values)) {
     // Two turns, that of the value and that of the output, each made two ways; a channel may have all of its pair.
-    const double longest_value = longest(seen, call.layer.value_dim);
-    return {longest_value, longest_value, turned + 2};
+    return {seen.longest_value, seen.longest_value, turned_ + 2};
   }
-  double least = seen[c];
-  double most = seen[c];
-  for (std::size_t n = c; n < seen.size(); n += width) {
-    least = std::min(least, seen[n]);
-    most = std::max(most, seen[n]);
-  }
-  const auto* by_distance = std::get_if<math::ValueDistance>(&lowered.values);
+  const auto* by_distance = std::get_if<math::ValueDistance>(&lowered_.values);
   const double added = by_distance == nullptr ? 0.0 : largest(by_distance->vectors);
-  return {std::max(-least, most) + added, (most - least) / 2 + added, 0.0};
+  return {std::max(-seen.least[c], seen.most[c]) + added, (seen.most[c] - seen.least[c]) / 2 + added, 0.0};
 }
 
 }  // namespace posenc::test

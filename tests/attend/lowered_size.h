@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "attend/scheme_call.h"
 #include "math/primitives.h"
@@ -14,17 +15,36 @@ struct ScoreSize {
   double roundings = 0.0;  // of that, in either way
 };
 
-// Of one row of q, [head_dim], and the keys that it may see. `turned`: roundings of a product whose two sides turn.
-ScoreSize score_size(const math::Lowered& lowered, const SchemeCall& call, std::size_t q_row, double turned);
-
 struct Values {
   double largest;
   double half_range;  // of a channel
   double error;       // of turned values, in roundings of the largest
 };
 
-// Of channel c of the values that a row of q may see, with what the value stage adds.
-Values values_of(const math::Lowered& lowered, const SchemeCall& call, std::size_t q_row, std::size_t c, double turned);
+class LoweredSizes {
+ public:
+  // `turned`: roundings of a product whose two sides turn.
+  LoweredSizes(const math::Lowered& lowered, const SchemeCall& call, double turned);
+
+  // Of one row of q, [head_dim], and the keys that it may see.
+  ScoreSize score(std::size_t q_row) const;
+  // Of channel c of the values that a row of q may see, with what the value stage adds.
+  Values values(std::size_t q_row, std::size_t c) const;
+
+ private:
+  // What the rows of q see that share a key head.
+  struct Seen {
+    double longest_key = 0.0;
+    double longest_value = 0.0;
+    std::vector<double> least;  // [value_dim]
+    std::vector<double> most;
+  };
+  const math::Lowered& lowered_;
+  const SchemeCall& call_;
+  double turned_;
+  double distance_ = 0.0;  // the largest
+  std::vector<Seen> seen_;
+};
 
 // The largest, in magnitude.
 double largest(std::span<const double> x);

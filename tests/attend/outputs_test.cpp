@@ -39,7 +39,8 @@ using Sizes = std::vector<Values>;
 Sizes sizes(const math::Lowered& lowered, const SchemeCall& call, std::size_t outputs) {
   const auto width = static_cast<std::size_t>(call.layer.value_dim);
   Sizes out;
-  for (std::size_t n = 0; n < outputs; ++n) out.push_back(values_of(lowered, call, n / width, n % width, kTurnedTwice));
+  const LoweredSizes of_call(lowered, call, kTurnedTwice);
+  for (std::size_t n = 0; n < outputs; ++n) out.push_back(of_call.values(n / width, n % width));
   return out;
 }
 
@@ -86,6 +87,7 @@ TEST(EveryScheme, GivesASinkItsShare) {
     const SchemeCall::Result after = call.by_formulas();
     EXPECT_EQ(after.lse, before.lse) << where;
     const bool is_batch = call.q.shape.size() == 4;
+    const LoweredSizes sizes(lowered, call, kTurnedTwice);
     for (std::size_t row = 0; row < after.lse.size(); ++row) {
       const auto n = static_cast<std::int64_t>(row);
       const double sink =
@@ -93,7 +95,7 @@ TEST(EveryScheme, GivesASinkItsShare) {
       const double share = 1 / (1 + std::exp(sink - after.lse[row]));
       for (std::int64_t c = 0; c < call.layer.value_dim; ++c) {
         const std::size_t at = row * static_cast<std::size_t>(call.layer.value_dim) + static_cast<std::size_t>(c);
-        const Values values = values_of(lowered, call, row, static_cast<std::size_t>(c), kTurnedTwice);
+        const Values values = sizes.values(row, static_cast<std::size_t>(c));
         ratio.add(std::abs(after.out[at] - share * before.out[at]),
                   sink_share_bound(static_cast<double>(call.sizes.keys), after.lse[row], sink, values.largest,
                                    value_error(values)),

@@ -1,5 +1,7 @@
 #include "attend/scheme_call.h"
 
+#include <algorithm>
+
 #include "cpu/lower.h"
 #include "math/layer_axes.h"
 #include "reference/attend_lowered.h"
@@ -50,6 +52,8 @@ std::vector<Arrangement> arrangements() {
 bool fits(const SchemeCase& scheme, const Arrangement& arrangement, Places places) {
   if (scheme.batches_only && arrangement.batch == 0) return false;
   if (places == Places::real) return scheme.real;
+  const bool is_row = places == Places::by_order || places == Places::run;
+  if (is_row && scheme.side != 0 && std::max(arrangement.queries, arrangement.keys) + 2 > scheme.side) return false;
   return places != Places::far || scheme.side == 0;
 }
 
@@ -126,12 +130,19 @@ void SchemeCall::place(const SchemeCase& scheme, Places places) {
   }
 }
 
-std::vector<double> SchemeCall::seen_by(std::size_t q_row, const Tensor& x) const {
+std::size_t SchemeCall::group_of(std::size_t q_row) const {
   const auto row = static_cast<std::int64_t>(q_row);
-  const bool is_batch = x.shape.size() == 4;
+  const bool is_batch = q.shape.size() == 4;
   const std::int64_t b = is_batch ? row / (layer.heads * sizes.queries) : 0;
   const std::int64_t h = is_batch ? row / sizes.queries % layer.heads : row % layer.heads;
-  const std::int64_t head = h / (layer.heads / layer.kv_heads);
+  return static_cast<std::size_t>(b * layer.kv_heads + h / (layer.heads / layer.kv_heads));
+}
+
+std::vector<double> SchemeCall::seen_by(std::size_t q_row, const Tensor& x) const {
+  const auto group = static_cast<std::int64_t>(group_of(q_row));
+  const std::int64_t b = group / layer.kv_heads;
+  const std::int64_t head = group % layer.kv_heads;
+  const bool is_batch = x.shape.size() == 4;
   const std::int64_t channels = x.shape.back();
   std::vector<double> out;
   for (std::int64_t t = 0; t < sizes.keys; ++t) {

@@ -46,6 +46,8 @@ class SchemeCall {
   Tensor k;
   Tensor v;
 
+  // Which rows of q see the same keys: those of a member of the batch and a key head.
+  std::size_t group_of(std::size_t q_row) const;
   // Of keys or values, what a row of q may see: its head's, of its sequence of the batch. [tokens, channels]
   std::vector<double> seen_by(std::size_t q_row, const Tensor& x) const;
 

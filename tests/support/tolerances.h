@@ -379,19 +379,25 @@ inline double sink_share_bound(double keys, double lse, double sink, double valu
 // ulp, 2, of which a product takes one each, and its 2 products and their sum are rounded once.
 inline const double kTurnedInFloats = 2 * (2 + 2) * std::sqrt(2.0);
 
+// The roundings of a sum of `terms` in floats, one after another: at most one of each partial sum. Of many they do not
+// all point one way: with independent ones of mean zero, 6 sqrt(n) are exceeded with a probability below
+// 2 exp(-6^2 / 2) = 3e-8 (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, theorem 2.4).
+inline double summed_in_floats(double terms) { return std::min(terms, 6 * std::sqrt(terms)); }
+
 // A score made of numbers whose magnitudes add up to `size`, and the exponent that its weight has: less the maximum,
 // times log2(e), 2 roundings of at most twice the size. The exponential of that is within 3 roundings (exponential.h).
 inline double fused_score(double size, double roundings) { return ((roundings + 2 * 2) * size + 3) * kFloatRounding; }
 
 // As same_lse, of one way, whose sums are of floats: each weight's rounding is in the score already.
 inline double fused_lse(double score, double keys, double lse) {
-  return score + (keys + 1 + std::abs(lse)) * kFloatRounding;
+  return score + (summed_in_floats(keys) + 1 + std::abs(lse)) * kFloatRounding;
 }
 
-// As same_output, of one way: each sum, that of weights and that of products, is rounded `keys` times, what is summed
-// of a tile is rescaled when the next comes, the quotient is rounded once and so is the product with it.
+// As same_output, of one way: of both sums, that of weights and that of products, what is summed of a tile of 64 keys
+// is rescaled when the next comes; the quotient is rounded once and so is the product with it.
 inline double fused_output(double score, double half_range, double keys, double values, double value_roundings) {
-  return 1.05 * score * half_range + (2 * keys + keys / 32 + 3 + value_roundings) * kFloatRounding * values;
+  const double sums = 2 * summed_in_floats(keys + keys / 64) + 3;
+  return 1.05 * score * half_range + (sums + value_roundings) * kFloatRounding * values;
 }
 
 // What a layer's primitives may differ from its formulas in, of the size of its values, for scores of some 10.

@@ -1,0 +1,200 @@
+// What changes no bit of a call of attend, and what must not reach its results.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "attend/fused_call.h"
+#include "support/all_schemes.h"
+#include "support/every_isa.h"
+#include "support/heap_probe.h"
+
+namespace posenc::test {
+namespace {
+
+constexpr std::uint64_t kSeed = 60221;
+
+Arrangement causal(std::int64_t queries, std::int64_t keys, std::int64_t batch = 0) {
+  return {.name = "causal", .mask = {.kind = MaskKind::causal}, .batch = batch, .queries = queries, .keys = keys};
+}
+
+// Results that are the same to the bit, -inf among them.
+void expect_same(const SchemeCall::Result& is, const SchemeCall::Result& wanted) {
+  EXPECT_EQ(is.out, wanted.out);
+  EXPECT_EQ(is.lse, wanted.lse);
+}
+
+Places near_by(const SchemeCase& scheme) { return scheme.side == 0 ? Places::run : Places::scattered; }
+
+// A unit is 3 registers of rows at least, so that there are several; and keys are split beside 5 queries.
+TEST(FusedLayers, AreTheSameWithAnyThreads) {
+  for (const Isa isa : every_isa("fused layers, threads")) {
+    std::uint64_t seed = kSeed;
+    for (const SchemeCase& scheme : all_schemes()) {
+      SCOPED_TRACE(scheme.name);
+      const bool is_decoding = ++seed % 4 == 0 && scheme.side == 0;
+      SchemeCall call(scheme, is_decoding ? causal(5, 1100) : causal(70, 70, 2), near_by(scheme), seed);
+      FusedCall fused(call);
+      const SchemeCall::Result wanted = fused.by_kernels(isa);
+      expect_same(fused.by_kernels(isa), wanted);
+      for (const std::int64_t threads : {2, 3}) expect_same(fused.by_kernels(isa, {.threads = threads}), wanted);
+    }
+  }
+}
+
+TEST(FusedLayers, AreTheSameWhereverTensorsLie) {
+  for (const Isa isa : every_isa("fused layers, strides and pages")) {
+    std::uint64_t seed = kSeed;
+    for (const SchemeCase& scheme : all_schemes()) {
+      SCOPED_TRACE(scheme.name);
+      for (const Arrangement& arrangement : arrangements()) {
+        if (arrangement.orders_are_given || !fits(scheme, arrangement, Places::by_order)) continue;
+        if (++seed % 3 != 0) continue;  // each scheme under a few masks, each mask with many schemes
+        for (const DType dtype : {DType::f32, DType::bf16}) {
+          SCOPED_TRACE(arrangement.name);
+          SchemeCall call(scheme, arrangement, Places::by_order, seed);
+          FusedCall fused(call, dtype);
+          const SchemeCall::Result wanted = fused.by_kernels(isa);
+          expect_same(fused.by_kernels(isa, {.padding = 3}), wanted);
+          if (arrangement.batch > 0) continue;
+          for (const std::int64_t size : {1, 4, 64}) expect_same(fused.by_kernels(isa, {.block_size = size}), wanted);
+        }
+      }
+    }
+  }
+}
+
+// Keys and values after a causal layer's query may be anything that is a number.
+TEST(FusedLayers, DoNotKnowWhatComesLater) {
+  constexpr std::int64_t kAll = 80;
+  constexpr std::int64_t kFirst = 37;
+  for (const Isa isa : every_isa("fused layers, later keys")) {
+    std::uint64_t seed = kSeed;
+    for (const SchemeCase& scheme : all_schemes()) {
+      if (scheme.batches_only) continue;  // half of them are read from the end
+      SCOPED_TRACE(scheme.name);
+      SchemeCall call(scheme, causal(kAll, kAll), near_by(scheme), ++seed);
+      const SchemeCall::Result before = FusedCall(call).by_kernels(isa);
+      for (Tensor* const x : {&call.k, &call.v}) {
+        const auto kept = static_cast<std::ptrdiff_t>(kFirst * call.layer.kv_heads * x->shape.back());
+        for (auto at = x->values.begin() + kept; at != x->values.end(); ++at) *at = 3.0 - 2.0 * *at;
+      }
+      const SchemeCall::Result after = FusedCall(call).by_kernels(isa);
+      const auto rows = kFirst * call.layer.heads;
+      EXPECT_TRUE(std::equal(before.lse.begin(), before.lse.begin() + rows, after.lse.begin()));
+      const auto outputs = rows * call.layer.value_dim;
+      EXPECT_TRUE(std::equal(before.out.begin(), before.out.begin() + outputs, after.out.begin()));
+      EXPECT_NE(before.out, after.out);
+    }
+  }
+}
+
+// A query that sees no key: zeros and -inf, whatever else the layer has.
+TEST(FusedLayers, GiveNothingWhereNothingIsSeen) {
+  for (const Isa isa : every_isa("fused layers, nothing seen")) {
+    for (const SchemeCase& scheme : all_schemes()) {
+      SCOPED_TRACE(scheme.name);
+      SchemeCall call(scheme, causal(9, 4, scheme.batches_only ? 2 : 0), Places::scattered, kSeed);
+      const SchemeCall::Result is = FusedCall(call).by_kernels(isa);
+      const bool is_batch = scheme.batches_only;
+      for (std::size_t row = 0; row < is.lse.size(); ++row) {
+        const std::size_t token = is_batch ? row % 9 : row / static_cast<std::size_t>(call.layer.heads);
+        const bool sees = token >= 5;
+        EXPECT_EQ(std::isinf(is.lse[row]), !sees);
+        for (std::size_t c = 0; c < static_cast<std::size_t>(call.layer.value_dim); ++c) {
+          const double out = is.out[row * static_cast<std::size_t>(call.layer.value_dim) + c];
+          EXPECT_TRUE(sees ? std::isfinite(out) : out == 0.0) << row;
+        }
+      }
+    }
+  }
+}
+
+// Of the heap a call may have what grows with queries and with keys, but not with both.
+TEST(FusedLayers, AllocateNothingOfQueriesTimesKeys) {
+  const auto bytes = [](const SchemeCase& scheme, std::int64_t tokens) {
+    SchemeCall call(scheme, causal(tokens, tokens, scheme.batches_only ? 2 : 0), near_by(scheme), kSeed);
+    FusedCall fused(call);
+    const HeapProbe probe;
+    fused.by_kernels(Isa::automatic);
+    return probe.peak_growth();
+  };
+  for (const SchemeCase& scheme : all_schemes()) {
+    SCOPED_TRACE(scheme.name);
+    const std::int64_t at_256 = bytes(scheme, 256);
+    EXPECT_LE(bytes(scheme, 512), 2 * at_256 + 4096);
+  }
+}
+
+// ---- tiles that are computed ----
+
+struct Counted {
+  std::string name;
+  Mask mask;
+  // First and last key that queries first .. last may see together.
+  std::int64_t (*low)(std::int64_t first);
+  std::int64_t (*high)(std::int64_t last);
+};
+
+constexpr std::int64_t kTokens = 700;
+constexpr std::int64_t kPast = 130;
+constexpr std::int64_t kFuture = 20;
+constexpr std::int64_t kChunk = 200;
+constexpr std::int64_t kPrefix = 150;
+
+std::vector<Counted> counted() {
+  const auto zero = [](std::int64_t) -> std::int64_t { return 0; };
+  const auto own = [](std::int64_t last) { return last; };
+  const auto end = [](std::int64_t) { return kTokens - 1; };
+  return {
+      {"causal", {.kind = MaskKind::causal}, zero, own},
+      {"bidirectional", {.kind = MaskKind::bidirectional}, zero, end},
+      {"causal window",
+       {.kind = MaskKind::causal, .window = Window{.past = kPast}},
+       [](std::int64_t first) { return std::max<std::int64_t>(0, first - kPast); },
+       own},
+      {"window",
+       {.kind = MaskKind::bidirectional, .window = Window{.past = kPast, .future = kFuture}},
+       [](std::int64_t first) { return std::max<std::int64_t>(0, first - kPast); },
+       [](std::int64_t last) { return std::min(kTokens - 1, last + kFuture); }},
+      {"chunks",
+       {.kind = MaskKind::causal, .chunk = kChunk},
+       [](std::int64_t first) { return first / kChunk * kChunk; },
+       own},
+      {"prefix", {.kind = MaskKind::prefix}, zero, [](std::int64_t last) { return std::max(last, kPrefix - 1); }},
+  };
+}
+
+// Blocks are of 3 registers of queries of one head, tiles of 64 keys; a tile is computed where a block's first query
+// to its last see any of it together.
+TEST(FusedLayers, LeaveOutTilesThatNobodySees) {
+  constexpr std::int64_t kTile = 64;
+  for (const Isa isa : every_isa("fused layers, tiles")) {
+    const std::int64_t lanes = 3 * (isa == Isa::avx512 ? 16 : isa == Isa::avx2 ? 8 : isa == Isa::neon ? 4 : 2);
+    for (const Counted& one : counted()) {
+      SCOPED_TRACE(one.name);
+      const SchemeCase plain{.name = "plain", .layer = plain_layer()};
+      SchemeCall call(plain,
+                      {.name = one.name, .mask = one.mask, .queries = kTokens, .keys = kTokens, .prefix = kPrefix},
+                      Places::by_order, kSeed);
+      FusedCall fused(call);
+      fused.by_kernels(isa, {.threads = 2});
+      AttendWork wanted;
+      for (std::int64_t first = 0; first < kTokens; first += lanes) {
+        const std::int64_t last = std::min(first + lanes, kTokens) - 1;
+        const std::int64_t tiles = one.high(last) / kTile - one.low(first) / kTile + 1;
+        wanted.tiles += call.layer.heads * tiles;
+        wanted.skipped += call.layer.heads * ((kTokens + kTile - 1) / kTile - tiles);
+      }
+      EXPECT_EQ(fused.work.tiles, wanted.tiles);
+      EXPECT_EQ(fused.work.skipped, wanted.skipped);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace posenc::test
