@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "posenc/attention.h"
@@ -34,7 +35,8 @@ struct AttendWork {
 // block_table[s][n / block_size] at n % block_size. With them come LayerInputs::cu_seqlens_q and cu_seqlens_k, and q of
 // rank 3.
 struct AttendPages {
-  std::span<const std::int32_t> block_table{};  // [sequences, blocks of one sequence]; -1: a hole, where no token may be
+  std::span<const std::int32_t>
+      block_table{};  // [sequences, blocks of one sequence]; -1: a hole, where no token may be
 };
 
 // Tensors may have any strides, but the channels of q, k, v and out are adjacent. Each has its own dtype, f32, f16 or
@@ -49,15 +51,43 @@ struct AttendArgs {
   LayerInputs inputs{};
   // ln of the sum of exp(score), without the sink; -inf for a query that sees no key, whose output is 0.
   TensorView lse{};  // written: f32 [tokens, heads] or [batch, heads, tokens]; may be left out
+  // Where k and v are a part of the keys (merge below), of schemes that sum along the keys (CoPE's gates, forget
+  // gates): what the keys after the part have added up to for each query; then, with what these add. Like lse; left
+  // out: none come after.
+  TensorView carry{};  // read and written
   Angles angles = Angles::exact;
   Parallel parallel{};
   Isa isa = Isa::automatic;
   AttendWork* work = nullptr;  // written, where it is given
+  // Asked every millisecond or so, by one thread at a time: no ends the call early.
+  std::function<bool()> go_on{};
 };
 
 // Throws Error, before anything is written, for a tensor, a weight or an input that does not fit the layer, or that it
 // needs and is left out; and where a table by distance cannot hold what occurs: distances that are not whole, or too
 // far apart.
-POSENC_API void attend(const LayerPlan& layer, const AttendArgs& args);
+//
+// False where go_on said no: out, lse and carry then hold nothing of use.
+POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
+
+// What attend made of a part of the keys.
+struct AttendPart {
+  ConstTensorView out{};  // as AttendArgs::out
+  ConstTensorView lse{};  // as AttendArgs::lse
+};
+
+// Results for the same queries over parts of the keys, on other machines for instance, as that over all of them. A part
+// is a call with the part's keys, values and k_order, and with q_order; of a layer without sinks, which count once,
+// here. Where a scheme sums along the keys, parts are computed from the last to the first, and carry goes from call to
+// call.
+struct MergeArgs {
+  TensorView out{};  // written; may be that of a part
+  TensorView lse{};  // written, without the sinks; may be that of a part, or left out
+  std::span<const AttendPart> parts{};
+  ConstTensorView sinks{};  // [heads], or left out
+};
+
+// Throws Error, before anything is written, for tensors that do not fit each other.
+POSENC_API void merge(const MergeArgs& args);
 
 }  // namespace posenc

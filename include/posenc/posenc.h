@@ -1,6 +1,7 @@
 // All of posenc. Each header can be included alone.
 #pragma once
 
+#include "posenc/attend.h"          // attention, fused
 #include "posenc/cache.h"           // keys and values into a cache: normalised, rotated, converted
 #include "posenc/compare.h"         // what differs between two plans, and what follows
 #include "posenc/error.h"           // Error, FileError, Result

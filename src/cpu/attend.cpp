@@ -9,6 +9,7 @@
 #include "cpu/attend_unit.h"
 #include "cpu/check_attend_call.h"
 #include "cpu/dispatch.h"
+#include "cpu/go_on.h"
 #include "cpu/weight_reader.h"
 
 namespace posenc {
@@ -73,16 +74,17 @@ void share_out(const Parallel& parallel, std::vector<cpu::AttendWorker>& workers
 
 }  // namespace
 
-void attend(const LayerPlan& layer, const AttendArgs& args) {
+bool attend(const LayerPlan& layer, const AttendArgs& args) {
   const math::CallSizes sizes = cpu::check_attend_call(layer, args);
   const cpu::AttendCall call = cpu::attend_call(layer, args, sizes, cpu::kernels_for("attend", args.isa));
   const Passes all = passes_of(call);
   if (args.work != nullptr) *args.work = {};
-  if (all.tasks.empty()) return;
+  if (all.tasks.empty()) return true;
+  cpu::GoOn go_on(args.go_on);
   std::vector<cpu::AttendWorker> workers;
   const std::int64_t threads = threads_of(args.parallel, std::ssize(all.tasks));
   workers.reserve(index(threads));
-  for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(call);
+  for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(call, go_on);
   const std::int64_t state_size = workers.front().state_size();
   std::vector<float> states(all.states * index(state_size));
   const auto state = [&](const Pass& task) {
@@ -102,11 +104,13 @@ void attend(const LayerPlan& layer, const AttendArgs& args) {
     for (std::int64_t part = join.first; part < join.end; ++part) worker.join(state(all.tasks[index(part)]));
     worker.finish();
   });
-  if (args.work == nullptr) return;
+  if (!go_on.answer()) return false;
+  if (args.work == nullptr) return true;
   for (const cpu::AttendWorker& worker : workers) {
     args.work->tiles += worker.work.tiles;
     args.work->skipped += worker.work.skipped;
   }
+  return true;
 }
 
 }  // namespace posenc

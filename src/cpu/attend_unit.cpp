@@ -7,7 +7,7 @@
 #include <span>
 #include <variant>
 
-#include "cpu/heads_view.h"
+#include "cpu/finish_block.h"
 #include "cpu/weight_reader.h"
 #include "math/rotation.h"
 
@@ -16,6 +16,9 @@ namespace {
 
 // Lanes whose state stays in the second cache while a tile passes.
 constexpr std::int64_t kBlocks = 8;
+
+// Some 10 to 20 us each.
+constexpr std::int64_t kTilesUntilAsked = 64;
 
 // Fewer queries than a register has lanes: those of several heads share one.
 bool mixes_heads(const AttendCall& call, std::int64_t rows) {
@@ -67,8 +70,9 @@ std::vector<AttendUnit> attend_units(const AttendCall& call) {
 
 std::int64_t blocks_of_unit(const AttendCall& call) { return std::max(kBlocks, call.group); }
 
-AttendWorker::AttendWorker(const AttendCall& call)
+AttendWorker::AttendWorker(const AttendCall& call, GoOn& go_on)
     : call_(call),
+      go_on_(go_on),
       scratch_(row_scratch(call)),
       terms_(term_scratch(call)),
       tile_(call),
@@ -112,8 +116,12 @@ void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::in
         continue;
       }
       ++work.tiles;
+      ++tiles_since_asked_;
       attend_tile(block);
     }
+    if (tiles_since_asked_ < kTilesUntilAsked) continue;
+    tiles_since_asked_ = 0;
+    if (!go_on_()) return;
   }
 }
 
@@ -267,67 +275,7 @@ void AttendWorker::join(const float* from) {
 }
 
 void AttendWorker::finish() {
-  for (LaneBlock& block : std::span(blocks_).first(used_)) write(block);
-}
-
-// The sink takes weight and gives nothing.
-void AttendWorker::write(LaneBlock& block) {
-  const std::int64_t width = call_.layer.value_dim;
-  const auto* by_distance = std::get_if<math::ValueDistance>(&call_.lowered.values);
-  const auto* turned = std::get_if<math::ValueRotation>(&call_.lowered.values);
-  float* const row = scratch_.rows.data();
-  for (std::int64_t l = 0; l < block.used; ++l) {
-    const Lane& lane = block.lane[index(l)];
-    const float max = block.max[index(l)];
-    const float sum = block.sum[index(l)];
-    double total = static_cast<double>(sum);
-    if (call_.layer.sinks && sum > 0.0F) {
-      total += std::exp(read(call_.args.weights.sinks, {lane.head}) - static_cast<double>(max));
-    }
-    const auto by = static_cast<float>(sum > 0.0F ? 1.0 / total : 0.0);
-    for (std::int64_t c = 0; c < width; ++c) {
-      float x = block.out[block.place(c, l, width)];
-      if (by_distance != nullptr) {
-        const std::int64_t first = (by_distance->per_head ? lane.head * by_distance->count : 0) * width;
-        for (std::int64_t place = 0; place < by_distance->count; ++place) {
-          x += block.mass[index(place * block.lanes + l)] * call_.value_vectors[index(first + place * width + c)];
-        }
-      }
-      row[c] = x * by;
-    }
-    if (turned != nullptr && turned->inverse_on_output) {
-      for (auto rotation = call_.rotations.rbegin(); rotation != call_.rotations.rend(); ++rotation) {
-        for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
-          scratch_.positions[axis * kTileKeys] = call_.lowered.coordinates[axis].q[index(lane.row)];
-        }
-        turn_rows(call_, *rotation, true, math::Side::query, 1, scratch_.positions.data(), nullptr, Turn::inverse, row,
-                  scratch_);
-      }
-    }
-    const RowsView out = rows_view(call_.args.out);
-    void* const to = const_cast<void*>(out.at(lane.row, lane.head));
-    if (out.element == kernels::Element::f32) {
-      std::copy_n(row, width, static_cast<float*>(to));
-    } else {
-      call_.kernels.convert({.from_element = kernels::Element::f32,
-                             .to_element = out.element,
-                             .rows = 1,
-                             .count = width,
-                             .from = row,
-                             .to = to});
-    }
-    const TensorView& lse = call_.args.lse;
-    if (lse.empty()) continue;
-    const bool is_batch = lse.rank == 3;
-    const std::int64_t tokens = is_batch ? std::max<std::int64_t>(lse.shape[2], 1) : 1;
-    const std::int64_t at =
-        is_batch ? lane.row / tokens * lse.strides[0] + lane.head * lse.strides[1] + lane.row % tokens * lse.strides[2]
-                 : lane.row * lse.strides[0] + lane.head * lse.strides[1];
-    const double natural = sum > 0.0F
-                               ? static_cast<double>(max) + std::log(static_cast<double>(sum)) + block.shift[index(l)]
-                               : -std::numeric_limits<double>::infinity();
-    static_cast<float*>(lse.data)[at] = static_cast<float>(natural);
-  }
+  for (const LaneBlock& block : std::span(blocks_).first(used_)) finish_block(call_, block, scratch_);
 }
 
 }  // namespace posenc::cpu

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cpu/attend_call.h"
+#include "cpu/go_on.h"
 #include "cpu/key_tile.h"
 #include "cpu/lane_block.h"
 #include "cpu/tile_terms.h"
@@ -32,12 +33,12 @@ std::int64_t blocks_of_unit(const AttendCall& call);  // at most
 // Where one thread works.
 class AttendWorker {
  public:
-  explicit AttendWorker(const AttendCall& call);
+  AttendWorker(const AttendCall& call, GoOn& go_on);
 
   void begin(const AttendUnit& unit);
-  // Keys first .. end - 1 of the sequence.
+  // Keys first .. end - 1 of the sequence; nothing, or a part of it, once the call is not wanted any more.
   void pass_over(const AttendUnit& unit, std::int64_t first, std::int64_t end);
-  // Writes out and lse.
+  // Writes out, lse and carry.
   void finish();
 
   // What has been seen so far, out of the worker and back: to join passes over parts of the keys.
@@ -49,9 +50,10 @@ class AttendWorker {
 
  private:
   void attend_tile(LaneBlock& block);
-  void write(LaneBlock& block);
 
   const AttendCall& call_;
+  GoOn& go_on_;
+  std::int64_t tiles_since_asked_ = 0;
   RowScratch scratch_;
   TermScratch terms_;
   KeyTile tile_;

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "base/parallel.h"
 #include "cpu/heads_view.h"
@@ -25,28 +30,50 @@ void check_heads_tensor(const char* field, const ConstTensorView& x) {
   if (!is_aligned(x)) math::refuse(fmt::format("{}.data", field), "be aligned to its elements", "between two");
 }
 
-std::int64_t elements(const ConstTensorView& x) {
-  std::int64_t out = 1;
-  for (int axis = 0; axis < x.rank; ++axis) out *= x.shape[static_cast<std::size_t>(axis)];
-  return x.rank == 0 ? 0 : out;
+bool has_elements(const ConstTensorView& x) {
+  return x.rank > 0 &&
+         std::all_of(x.shape.begin(), x.shape.begin() + x.rank, [](std::int64_t size) { return size > 0; });
+}
+
+bool sums_along_keys(const ScoreTerm& term) {
+  return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
+}
+
+void check_carry(const LayerPlan& layer, const AttendArgs& args) {
+  if (args.carry.empty()) return;
+  const std::int64_t sums = std::ranges::count_if(layer.score, sums_along_keys);
+  if (sums != 1) math::refuse("carry", "belong to one scheme that sums along the keys", fmt::format("of {}", sums));
+  const ConstTensorView& q = args.q;
+  if (q.rank == 4) math::require_shape("carry", args.carry, {q.shape[0], layer.heads, q.shape[2]});
+  if (q.rank == 3) math::require_shape("carry", args.carry, {q.shape[0], layer.heads});
+}
+
+void check_floats(const char* field, const TensorView& x) {
+  if (x.empty()) return;
+  if (x.dtype != DType::f32) math::refuse(fmt::format("{}.dtype", field), "be f32", std::string(name(x.dtype)));
+  if (!is_aligned(x)) math::refuse(fmt::format("{}.data", field), "be aligned to its elements", "between two");
 }
 
 // Nothing that is written is read, or written twice.
 void check_memory(const AttendArgs& args) {
   const auto check_written = [&](const char* field, const TensorView& written) {
-    if (elements(written) == 0) return;
+    if (!has_elements(written)) return;
     const Memory own = memory_of(kWhere, field, written);
     check_places(kWhere, field, own);
     for (const auto& [name, read] : {std::pair{"q", args.q}, {"k", args.k}, {"v", args.v}}) {
-      if (elements(read) == 0 || are_disjoint(own, memory_of(kWhere, name, read))) continue;
+      if (!has_elements(read) || are_disjoint(own, memory_of(kWhere, name, read))) continue;
       math::refuse(field, fmt::format("not share memory with {}", name), "memory of both");
     }
   };
-  check_written("out", args.out);
-  check_written("lse", args.lse);
-  if (elements(args.out) == 0 || elements(args.lse) == 0) return;
-  if (!are_disjoint(memory_of(kWhere, "out", args.out), memory_of(kWhere, "lse", args.lse))) {
-    math::refuse("lse", "not share memory with out", "memory of both");
+  const std::array written{std::pair{"out", args.out}, std::pair{"lse", args.lse}, std::pair{"carry", args.carry}};
+  for (std::size_t n = 0; n < written.size(); ++n) {
+    const auto& [field, own] = written[n];
+    check_written(field, own);
+    for (const auto& [other, before] : std::span(written).first(n)) {
+      if (!has_elements(own) || !has_elements(before)) continue;
+      if (are_disjoint(memory_of(kWhere, field, own), memory_of(kWhere, other, before))) continue;
+      math::refuse(field, fmt::format("not share memory with {}", other), "memory of both");
+    }
   }
 }
 
@@ -122,9 +149,9 @@ math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args
   check_heads_tensor("q", args.q);
   check_heads_tensor("k", args.k);
   check_heads_tensor("v", args.v);
-  if (!args.lse.empty() && args.lse.dtype != DType::f32) {
-    math::refuse("lse.dtype", "be f32", std::string(name(args.lse.dtype)));
-  }
+  check_carry(layer, args);
+  check_floats("lse", args.lse);
+  check_floats("carry", args.carry);
   check_orders("q_order", args.inputs.q_order);
   check_orders("k_order", args.inputs.k_order);
   check_memory(args);

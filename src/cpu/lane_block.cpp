@@ -5,6 +5,8 @@
 #include <limits>
 #include <variant>
 
+#include "cpu/query_numbers.h"
+#include "cpu/row_floats.h"
 #include "cpu/weight_reader.h"
 #include "math/rotation.h"
 
@@ -18,19 +20,6 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
   std::int64_t out = 0;
   if (__builtin_add_overflow(a, b, &out)) return b < 0 ? kLeast : kMost;
   return out;
-}
-
-void read_floats(const AttendCall& call, const RowsView& x, const void* from, std::int64_t count, float* to) {
-  if (x.element == kernels::Element::f32) {
-    std::copy_n(static_cast<const float*>(from), count, to);
-    return;
-  }
-  call.kernels.convert({.from_element = x.element,
-                        .to_element = kernels::Element::f32,
-                        .rows = 1,
-                        .count = count,
-                        .from = from,
-                        .to = to});
 }
 
 // [lanes][channels] as [channels][lanes].
@@ -51,7 +40,7 @@ void put_queries(const LaneBlock& block, const float* rows, std::int64_t channel
 void read_queries(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
   for (std::int64_t l = 0; l < block.lanes; ++l) {
     const Lane& lane = block.lane[index(l)];
-    read_floats(call, call.q, call.q.at(lane.row, lane.head), call.layer.head_dim,
+    read_floats(call.kernels, call.q.element, call.q.at(lane.row, lane.head), call.layer.head_dim,
                 scratch.rows.data() + l * call.layer.head_dim);
   }
 }
@@ -165,7 +154,8 @@ void place_lanes(const AttendCall& call, std::span<const Lane> lanes, bool one_h
     block.shift[at] = 0.0;
     block.max[at] = -std::numeric_limits<float>::infinity();
     block.sum[at] = 0.0F;
-    block.carry[at] = 0.0F;
+    const TensorView& carry = call.args.carry;
+    block.carry[at] = carry.empty() ? 0.0F : number_of(carry, block.lane[at].row, block.lane[at].head);
   }
 }
 

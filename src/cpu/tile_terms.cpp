@@ -141,6 +141,7 @@ void TileTerms::add(const math::Column& term, std::size_t) {
     const Lane& lane = block_.lane[index(l)];
     of_row[index(l)] =
         term.rows.empty() ? -block_.shift[index(l)] : term.rows[index(lane.head * call_.lowered.q_rows + lane.row)];
+    if (term.past_only) of_row[index(l)] += static_cast<double>(block_.carry[index(l)]);
   }
   const bool is_past = std::all_of(block_.lane.begin(), block_.lane.begin() + block_.used, [&](const Lane& lane) {
     return tile_.orders().high <= call_.rows.q_order[index(lane.row)];

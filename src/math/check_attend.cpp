@@ -211,15 +211,15 @@ void refuse(std::string field, std::string must, std::string is) {
 void require_shape(const std::string& field, const ConstTensorView& x, std::initializer_list<std::int64_t> shape) {
   ConstTensorView wanted{.rank = static_cast<int>(shape.size())};
   std::copy(shape.begin(), shape.end(), wanted.shape.begin());
-  std::int64_t elements = 1;
+  bool has_elements = true;
   for (int axis = 0; axis < wanted.rank; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     if (x.rank != wanted.rank || x.shape[a] != wanted.shape[a] || x.shape[a] < 0) {
       refuse(field, fmt::format("have shape {}", text(wanted)), x.empty() ? "left out" : text(x));
     }
-    elements *= x.shape[a];
+    has_elements &= x.shape[a] > 0;
   }
-  if (elements > 0 && x.data == nullptr) refuse(field + ".data", "point to the elements", "null");
+  if (has_elements && x.data == nullptr) refuse(field + ".data", "point to the elements", "null");
 }
 
 CallSizes sizes_of(const AttendArgs& args) {

@@ -75,7 +75,8 @@ struct Knots {
 struct Column {
   std::vector<double> rows;     // [heads, query rows], or empty: 0
   std::vector<double> columns;  // [heads, key rows]
-  bool past_only = false;       // 0 for keys whose order is above the query's
+  // Sums along the row: 0 for keys whose order is above the query's. rows[h][i] is what all keys up to the query give.
+  bool past_only = false;
 };
 
 // row_i . E[place of d]: row_i is q_i as given, before any rotation, or a row that comes with the primitive.

@@ -400,6 +400,13 @@ inline double fused_output(double score, double half_range, double keys, double 
   return 1.05 * score * half_range + (sums + value_roundings) * kFloatRounding * values;
 }
 
+// An output that was merged of parts, each with fewer keys than all and so within `output` of what it should be. Shares
+// move as their lse do, which are off by `lse` (fused_lse), and outputs with them as with scores (same_output); a share
+// is rounded with its product and sum, once a part.
+inline double merged_output(double output, double lse, double half_range, double parts, double values) {
+  return output + 1.05 * lse * half_range + 2 * parts * kFloatRounding * values;
+}
+
 // What a layer's primitives may differ from its formulas in, of the size of its values, for scores of some 10.
 inline constexpr double kLoweredLayer = 1e-12;
 

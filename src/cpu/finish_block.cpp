@@ -1,0 +1,79 @@
+#include "cpu/finish_block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <variant>
+
+#include "cpu/query_numbers.h"
+#include "cpu/row_floats.h"
+#include "cpu/weight_reader.h"
+
+namespace posenc::cpu {
+namespace {
+
+// What has been summed for one lane, with the vectors of its places: [value_dim].
+void take_sums(const AttendCall& call, const LaneBlock& block, std::int64_t l, float* row) {
+  const std::int64_t width = call.layer.value_dim;
+  for (std::int64_t c = 0; c < width; ++c) row[c] = block.out[block.place(c, l, width)];
+  const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values);
+  if (values == nullptr) return;
+  const std::int64_t first = (values->per_head ? block.lane[index(l)].head * values->count : 0) * width;
+  for (std::int64_t place = 0; place < values->count; ++place) {
+    const float mass = block.mass[index(place * block.lanes + l)];
+    const float* const vector = call.value_vectors.data() + first + place * width;
+    for (std::int64_t c = 0; c < width; ++c) row[c] += mass * vector[c];
+  }
+}
+
+// Values that were turned by their positions, turned back by the query's.
+void turn_back(const AttendCall& call, const Lane& lane, float* row, RowScratch& scratch) {
+  const auto* values = std::get_if<math::ValueRotation>(&call.lowered.values);
+  if (values == nullptr || !values->inverse_on_output) return;
+  for (auto rotation = call.rotations.rbegin(); rotation != call.rotations.rend(); ++rotation) {
+    for (std::size_t axis = 0; axis < call.lowered.coordinates.size(); ++axis) {
+      scratch.positions[axis * kTileKeys] = call.lowered.coordinates[axis].q[index(lane.row)];
+    }
+    turn_rows(call, *rotation, true, math::Side::query, 1, scratch.positions.data(), nullptr, Turn::inverse, row,
+              scratch);
+  }
+}
+
+// Forget gates: the sum of these keys' that the query sees behind it; gates of CoPE have been summed by the pass.
+float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
+  const Lane& lane = block.lane[index(l)];
+  float out = block.carry[index(l)];
+  for (const math::Term& term : call.lowered.terms) {
+    const auto* column = std::get_if<math::Column>(&term);
+    if (column == nullptr || !column->past_only) continue;
+    out += static_cast<float>(column->rows[index(lane.head * call.lowered.q_rows + lane.row)]);
+  }
+  return out;
+}
+
+}  // namespace
+
+void finish_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
+  const RowsView out = rows_view(call.args.out);
+  float* const row = scratch.rows.data();
+  for (std::int64_t l = 0; l < block.used; ++l) {
+    const Lane& lane = block.lane[index(l)];
+    const auto max = static_cast<double>(block.max[index(l)]);
+    const auto sum = static_cast<double>(block.sum[index(l)]);
+    double total = sum;
+    if (call.layer.sinks && sum > 0.0) total += std::exp(read(call.args.weights.sinks, {lane.head}) - max);
+    take_sums(call, block, l, row);
+    const auto by = static_cast<float>(sum > 0.0 ? 1.0 / total : 0.0);
+    for (std::int64_t c = 0; c < call.layer.value_dim; ++c) row[c] *= by;
+    turn_back(call, lane, row, scratch);
+    write_floats(call.kernels, row, call.layer.value_dim, out.element, const_cast<void*>(out.at(lane.row, lane.head)));
+    if (!call.args.lse.empty()) {
+      const double lse =
+          sum > 0.0 ? max + std::log(sum) + block.shift[index(l)] : -std::numeric_limits<double>::infinity();
+      number_of(call.args.lse, lane.row, lane.head) = static_cast<float>(lse);
+    }
+    if (!call.args.carry.empty()) number_of(call.args.carry, lane.row, lane.head) = carried(call, block, l);
+  }
+}
+
+}  // namespace posenc::cpu
