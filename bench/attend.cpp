@@ -111,6 +111,11 @@ std::vector<Scheme> schemes(const Shape& s) {
   add("ALiBi", posenc::Alibi{.heads = s.heads}, {});
   add("T5", posenc::T5Bias{.buckets = 32, .max_distance = 128, .bidirectional = false},
       posenc::T5Weights{.table = table({32, s.heads})});
+  const auto linear = [&](std::int64_t outputs, std::int64_t inputs) {
+    return posenc::Linear{.weight = table({outputs, inputs}, 1.0F), .bias = table({outputs}, 1.0F)};
+  };
+  add("FIRE", posenc::Fire{},
+      posenc::FireWeights{.c = 0.1, .threshold = 512, .hidden = linear(32, 1), .out = linear(s.heads, 32)});
   add("Shaw's keys", posenc::ShawKeys{.left = 16, .right = 16}, posenc::ShawWeights{.table = table({33, s.head_dim})});
   add("CoPE", posenc::ContextualPosition{.positions = 64}, posenc::CopeWeights{.table = table({64, s.head_dim})});
   add("Transformer-XL", posenc::TransformerXl{},

@@ -39,16 +39,16 @@ void turn_back(const AttendCall& call, const Lane& lane, float* row, RowScratch&
   }
 }
 
-// Forget gates: the sum of these keys' that the query sees behind it; gates of CoPE have been summed by the pass.
+// Gates of CoPE have been summed on the way; forget gates of these keys are what the query's row has.
 float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
   const Lane& lane = block.lane[index(l)];
-  float out = block.carry[index(l)];
   for (const math::Term& term : call.lowered.terms) {
     const auto* column = std::get_if<math::Column>(&term);
     if (column == nullptr || !column->past_only) continue;
-    out += static_cast<float>(column->rows[index(lane.head * call.lowered.q_rows + lane.row)]);
+    const double own = column->rows[index(lane.head * call.lowered.q_rows + lane.row)];
+    return static_cast<float>(static_cast<double>(block.came_along[index(l)]) + own);
   }
-  return out;
+  return block.carry[index(l)];
 }
 
 }  // namespace

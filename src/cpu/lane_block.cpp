@@ -155,7 +155,8 @@ void place_lanes(const AttendCall& call, std::span<const Lane> lanes, bool one_h
     block.max[at] = -std::numeric_limits<float>::infinity();
     block.sum[at] = 0.0F;
     const TensorView& carry = call.args.carry;
-    block.carry[at] = carry.empty() ? 0.0F : number_of(carry, block.lane[at].row, block.lane[at].head);
+    block.came_along[at] = carry.empty() ? 0.0F : number_of(carry, block.lane[at].row, block.lane[at].head);
+    block.carry[at] = block.came_along[at];
   }
 }
 

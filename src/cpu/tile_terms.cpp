@@ -38,6 +38,10 @@ double element(const ConstTensorView& x, std::array<std::int64_t, 4> place) {
   return read(one, {0});
 }
 
+std::int64_t segment_of(const math::Knots& term, double x) {
+  return std::lower_bound(term.edges.begin(), term.edges.end(), x) - term.edges.begin();
+}
+
 }  // namespace
 
 TermScratch term_scratch(const AttendCall& call) {
@@ -68,30 +72,39 @@ double TileTerms::distance(std::int64_t coordinate, std::int64_t lane, std::int6
 }
 
 template <typename Value>
-void TileTerms::add_each(const Value& value, const float* factor) {
+TileTerms::Strip TileTerms::each(const Value& value) {
   for (std::int64_t m = 0; m < tile_.count(); ++m) {
     float* const row = scratch_.each.data() + m * block_.lanes;
     for (std::int64_t l = 0; l < block_.lanes; ++l) {
       row[l] = l < block_.used ? static_cast<float>(value(l, m)) : 0.0F;
     }
   }
-  call_.attention.add_rows({.to = scores(), .added = scratch_.each.data(), .step = block_.lanes, .factor = factor});
+  const std::span all = std::span(scratch_.each).first(index(tile_.count() * block_.lanes));
+  return {all, all.data(), block_.lanes};
 }
 
 template <typename Value>
-void TileTerms::add_by_distance(std::int64_t coordinate, const Value& value, const float* factor) {
+TileTerms::Strip TileTerms::by_distance(std::int64_t coordinate, const Value& value) {
   if (!is_run(coordinate)) {
-    add_each(
-        [&](std::int64_t l, std::int64_t m) { return value(block_.lane[index(l)].head, distance(coordinate, l, m)); },
-        factor);
-    return;
+    return each(
+        [&](std::int64_t l, std::int64_t m) { return value(block_.lane[index(l)].head, distance(coordinate, l, m)); });
   }
   const std::int64_t last = tile_.count() - 1;
   const double first = distance(coordinate, 0, last);
-  for (std::int64_t n = 0; n < last + block_.lanes; ++n) {
-    scratch_.run[index(n)] = static_cast<float>(value(block_.head(), first + static_cast<double>(n)));
+  const std::span all = std::span(scratch_.run).first(index(last + block_.lanes));
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    all[n] = static_cast<float>(value(block_.head(), first + static_cast<double>(n)));
   }
-  call_.attention.add_rows({.to = scores(), .added = scratch_.run.data() + last, .step = -1, .factor = factor});
+  return {all, all.data() + last, -1};
+}
+
+void TileTerms::add(const Strip& strip, const float* factor) {
+  call_.attention.add_rows({.to = scores(), .added = strip.first, .step = strip.step, .factor = factor});
+}
+
+template <typename Value>
+void TileTerms::add_each(const Value& value, const float* factor) {
+  add(each(value), factor);
 }
 
 void TileTerms::add(const math::DistanceBias& term, std::size_t) {
@@ -105,33 +118,63 @@ void TileTerms::add(const math::DistanceBias& term, std::size_t) {
     }
     used = by.data();
   }
-  add_by_distance(
-      term.coordinate,
-      [&](std::int64_t head, double d) {
-        return term.values[index(head * term.count + math::entry_of(term.low, term.count, whole(d)))];
-      },
+  add(by_distance(term.coordinate,
+                  [&](std::int64_t head, double d) {
+                    return term.values[index(head * term.count + math::entry_of(term.low, term.count, whole(d)))];
+                  }),
       used);
 }
 
 void TileTerms::add(const math::LinearDistance& term, std::size_t) {
-  add_by_distance(
-      term.coordinate,
-      [&](std::int64_t head, double d) { return term.slopes[index(head)] * (term.symmetric ? std::abs(d) : d); },
+  add(by_distance(
+          term.coordinate,
+          [&](std::int64_t head, double d) { return term.slopes[index(head)] * (term.symmetric ? std::abs(d) : d); }),
       nullptr);
 }
 
 void TileTerms::add(const math::Knots& term, std::size_t) {
   const std::int64_t edges = std::ssize(term.edges);
-  add_each(
-      [&](std::int64_t l, std::int64_t m) {
-        const std::int64_t entry =
-            math::entry_of(term.low, std::ssize(term.numerators), whole(distance(term.coordinate, l, m)));
-        const double x = term.numerators[index(entry)] * term.row_factor[index(block_.lane[index(l)].row)];
-        const std::int64_t below = std::lower_bound(term.edges.begin(), term.edges.end(), x) - term.edges.begin();
-        const std::size_t segment = index(block_.lane[index(l)].head * (edges + 1) + below);
-        return term.intercepts[segment] + term.slopes[segment] * x;
-      },
-      nullptr);
+  const auto numerator = [&](std::int64_t, double d) {
+    return term.numerators[index(math::entry_of(term.low, std::ssize(term.numerators), whole(d)))];
+  };
+  if (!block_.one_head) {
+    add_each(
+        [&](std::int64_t l, std::int64_t m) {
+          const Lane& lane = block_.lane[index(l)];
+          const double x = numerator(l, distance(term.coordinate, l, m)) * term.row_factor[index(lane.row)];
+          const std::size_t segment = index(lane.head * (edges + 1) + segment_of(term, x));
+          return term.intercepts[segment] + term.slopes[segment] * x;
+        },
+        nullptr);
+    return;
+  }
+  // Of all that bends, what does between the least x of the tile and the largest.
+  const Strip strip = by_distance(term.coordinate, numerator);
+  std::array<float, kMaxLanes> factor{};
+  for (std::int64_t l = 0; l < block_.lanes; ++l) {
+    factor[index(l)] = static_cast<float>(term.row_factor[index(block_.lane[index(l)].row)]);
+  }
+  const auto [least, most] = std::minmax_element(factor.begin(), factor.begin() + block_.lanes);
+  const auto [nearest, farthest] = std::minmax_element(strip.values.begin(), strip.values.end());
+  const std::int64_t low = segment_of(term, static_cast<double>(*least) * static_cast<double>(*nearest));
+  const std::int64_t high = segment_of(term, static_cast<double>(*most) * static_cast<double>(*farthest));
+  const double* const slopes = term.slopes.data() + block_.head() * (edges + 1);
+  scratch_.edges.clear();
+  scratch_.bends.clear();
+  for (std::int64_t n = low; n < high; ++n) {
+    scratch_.edges.push_back(static_cast<float>(term.edges[index(n)]));
+    scratch_.bends.push_back(static_cast<float>(slopes[n + 1] - slopes[n]));
+  }
+  call_.attention.add_bending(
+      {.to = scores(),
+       .along = strip.first,
+       .step = strip.step,
+       .factor = factor.data(),
+       .intercept = static_cast<float>(term.intercepts[index(block_.head() * (edges + 1) + low)]),
+       .slope = static_cast<float>(slopes[low]),
+       .edges = scratch_.edges.data(),
+       .bends = scratch_.bends.data(),
+       .count = high - low});
 }
 
 void TileTerms::add(const math::Column& term, std::size_t) {
@@ -141,7 +184,7 @@ void TileTerms::add(const math::Column& term, std::size_t) {
     const Lane& lane = block_.lane[index(l)];
     of_row[index(l)] =
         term.rows.empty() ? -block_.shift[index(l)] : term.rows[index(lane.head * call_.lowered.q_rows + lane.row)];
-    if (term.past_only) of_row[index(l)] += static_cast<double>(block_.carry[index(l)]);
+    if (term.past_only) of_row[index(l)] += static_cast<double>(block_.came_along[index(l)]);
   }
   const bool is_past = std::all_of(block_.lane.begin(), block_.lane.begin() + block_.used, [&](const Lane& lane) {
     return tile_.orders().high <= call_.rows.q_order[index(lane.row)];

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpu/attend_call.h"
@@ -19,7 +20,9 @@ struct TermScratch {
   std::vector<float> run;            // by distance: [keys + lanes]
   std::vector<std::int32_t> places;  // likewise, or [keys][lanes]
   std::vector<float> each;           // [keys][lanes]
-  std::vector<float> band;           // products with rows of a table
+  std::vector<float> edges;          // of a function that bends
+  std::vector<float> bends;
+  std::vector<float> band;  // products with rows of a table
   std::vector<float> band_of_head;
 };
 TermScratch term_scratch(const AttendCall& call);
@@ -54,12 +57,22 @@ class TileTerms {
 
   bool is_run(std::int64_t coordinate) const;
   double distance(std::int64_t coordinate, std::int64_t lane, std::int64_t m) const;
-  // s += factor * value(lane, key), each asked for.
+  // Numbers for the lanes and keys of the tile: key m's begin at first + m step.
+  struct Strip {
+    std::span<const float> values;
+    const float* first;
+    std::int64_t step;
+  };
+  // value(lane, key), each asked for.
+  template <typename Value>
+  Strip each(const Value& value);
+  // value(head, distance): asked for once a distance where rows are runs.
+  template <typename Value>
+  Strip by_distance(std::int64_t coordinate, const Value& value);
+  // s += factor * strip
+  void add(const Strip& strip, const float* factor);
   template <typename Value>
   void add_each(const Value& value, const float* factor);
-  // s += factor * value(lane 0's head, distance): asked for once a distance where rows are runs.
-  template <typename Value>
-  void add_by_distance(std::int64_t coordinate, const Value& value, const float* factor);
   struct PlaceRange {
     std::int64_t low;
     std::int64_t high;  // below low: none

@@ -82,6 +82,20 @@ struct AddGathered {
   const float* factor = nullptr;  // [lanes], or null: 1
 };
 
+// A function of x = factor[l] along[m step + l] that bends at some edges is added:
+// s[m][l] += intercept + slope x + sum_n bends[n] max(0, x - edges[n])
+struct AddBending {
+  Scores to;
+  const float* along = nullptr;
+  std::int64_t step = 0;
+  const float* factor = nullptr;  // [lanes]
+  float intercept = 0.0F;
+  float slope = 0.0F;
+  const float* edges = nullptr;  // [count]
+  const float* bends = nullptr;  // [count]
+  std::int64_t count = 0;
+};
+
 // s = cap tanh(s / cap)
 struct CapScores {
   Scores of;
@@ -130,6 +144,7 @@ struct AttentionKernels {
   void (*add_rows)(const AddRows& x) noexcept;
   void (*add_column)(const AddColumn& x) noexcept;
   void (*add_gathered)(const AddGathered& x) noexcept;
+  void (*add_bending)(const AddBending& x) noexcept;
   void (*cap)(const CapScores& x) noexcept;
   void (*mask)(const MaskScores& x) noexcept;
   void (*gates)(const Gates& x) noexcept;

@@ -54,6 +54,22 @@ void add_gathered(const AddGathered& x) noexcept {
 }
 
 template <class V>
+void add_bending(const AddBending& x) noexcept {
+  using Floats = typename V::Floats;
+  const Floats intercept = V::all(x.intercept);
+  const Floats slope = V::all(x.slope);
+  change_scores<V>(x.to, [&x, intercept, slope](Floats s, std::int64_t m, std::int64_t l) noexcept {
+    const Floats at = V::mul(V::load(x.factor + l, All{}), V::load(x.along + m * x.step + l, All{}));
+    Floats added = V::fma(slope, at, intercept);
+    for (std::int64_t n = 0; n < x.count; ++n) {
+      const Floats beyond = V::max(V::all(0.0F), V::add(at, V::all(-x.edges[n])));
+      added = V::fma(V::all(x.bends[n]), beyond, added);
+    }
+    return V::add(s, added);
+  });
+}
+
+template <class V>
 void cap_scores(const CapScores& x) noexcept {
   using Floats = typename V::Floats;
   const Floats cap = V::all(x.cap);
@@ -150,8 +166,8 @@ void add_mass(const AddMass& x) noexcept {
 
 template <class V>
 constexpr AttentionKernels attention() noexcept {
-  return {V::kLanes,       product<V>,    dots<V>,        weighted<V>, add_rows<V>, add_column<V>,
-          add_gathered<V>, cap_scores<V>, mask_scores<V>, gates<V>,    softmax<V>,  add_mass<V>};
+  return {V::kLanes,      product<V>,    dots<V>,        weighted<V>, add_rows<V>, add_column<V>, add_gathered<V>,
+          add_bending<V>, cap_scores<V>, mask_scores<V>, gates<V>,    softmax<V>,  add_mass<V>};
 }
 
 }  // namespace posenc::kernels

@@ -124,6 +124,8 @@ ScoreSize LoweredSizes::score(std::size_t q_row) const {
   for (const math::Term& term : lowered_.terms) {
     if (!is_content(term)) out.size += std::visit([&](const auto& x) { return size_of(x, at); }, term);
     if (std::holds_alternative<math::Column>(term)) out.roundings += at.keys;
+    // Bends are added one by one.
+    if (const auto* knots = std::get_if<math::Knots>(&term)) out.roundings += static_cast<double>(knots->edges.size());
   }
   return out;
 }
