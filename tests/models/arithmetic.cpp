@@ -68,14 +68,14 @@ Numbers Arithmetic::linear(const Numbers& x, const std::string& name) {
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double* row = &matrix[i % outputs * inputs];
     const double* column = &x[i / outputs * inputs];
-    y[i] = bias[i % outputs];
+    double sum = bias[i % outputs];
     double squares = 0;  // of all that is rounded: products and sums of them
     for (std::size_t c = 0; c < inputs; ++c) {
       const double product = row[c] * column[c];
-      y[i] += product;
-      squares += product * product + y[i] * y[i];
+      sum += product;
+      squares += product * product + sum * sum;
     }
-    y[i] += round_.error(std::sqrt(squares), &Roundings::sums);
+    y[i] = sum + round_.error(std::sqrt(squares), &Roundings::sums);
   }
   return y;
 }

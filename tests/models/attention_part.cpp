@@ -35,8 +35,7 @@ Numbers shifted(Numbers coordinates, std::int64_t by) {
   return coordinates;
 }
 
-}  // namespace
-
+// Turns x [tokens, heads, head_dim] by coordinates [axes, tokens].
 void turn(const Rotate& by, Way way, Numbers coordinates, std::int64_t length, std::int64_t heads, Numbers& x) {
   const Rope& scheme = rope(by);
   const Numbers places = shifted(std::move(coordinates), by.offset);
@@ -58,6 +57,8 @@ void turn(const Rotate& by, Way way, Numbers coordinates, std::int64_t length, s
           .isa = *way});
   x.assign(floats.begin(), floats.end());
 }
+
+}  // namespace
 
 // DeepSeek's: keys of all heads share the channels that turn, the rest and the values are made of a latent row.
 AttentionPart::Heads AttentionPart::latent(const LayerPlan& layer, const std::string& at, const Numbers& x) {
@@ -228,7 +229,8 @@ Numbers AttentionPart::operator()(const LayerPlan& layer, const std::string& at,
   const Numbers new_keys = shifted(transposed(of_keys, keys), setting_.shift.keys);
 
   const bool norm_follows = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
-  const bool turns_here = setting_.way || norm_follows;
+  // What is turned is rounded, and a kernel's is: those leave reference::attend nothing to turn.
+  const bool turns_here = setting_.way || norm_follows || !arithmetic_.round().is_exact();
   for (const Rotate& one : layer.rotate) {
     if (!turns_here || one.role != RotateRole::main) continue;
     turn(one, setting_.way, places.queries, seen + keys, layer.heads, heads.q);

@@ -11,9 +11,6 @@
 
 namespace posenc::test {
 
-// Turns x [tokens, heads, head_dim] by coordinates [axes, tokens].
-void turn(const Rotate& by, Way way, Numbers coordinates, std::int64_t heads, Numbers& x);
-
 // Of one call: what a layer reads besides the hidden states.
 struct Reading {
   const Numbers* memory = nullptr;  // keys and values are made of these, [tokens, channels], and not kept

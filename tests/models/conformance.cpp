@@ -67,11 +67,28 @@ double rounding_bound(const Published& published, Roundings arithmetic) {
 
 Conformance conformance(const Checkpoint& checkpoint, const Published& published) {
   const Numbers theirs = published_answers(published);
-  Conformance result{.difference = rms_difference(answers(published, published.model), theirs),
-                     .bound = rounding_bound(published, checkpoint.arithmetic)};
+  const auto differs = [&](const Model& model, const Setting& setting) {
+    return rms_difference(answers(published, model, setting), theirs);
+  };
+  Conformance result{.reference = {.difference = differs(published.model, {}),
+                                   .bound = rounding_bound(published, checkpoint.arithmetic),
+                                   .where = "reference"}};
   for (const Spoil& spoil : spoils(published.model)) {
-    const double difference = rms_difference(answers(published, spoil.model, {.shift = spoil.shift}), theirs);
-    result.spoiled.push_back({spoil.name, difference});
+    result.spoiled.push_back({spoil.name, differs(spoil.model, {.shift = spoil.shift})});
+  }
+  if (!turns(published.model)) return result;
+  Roundings in_floats = checkpoint.arithmetic;
+  in_floats.angles = 24;
+  Measured& kernels = result.kernels.emplace();
+  kernels.bound = in_floats == checkpoint.arithmetic ? result.reference.bound : rounding_bound(published, in_floats);
+  for (const Isa isa : supported_isas()) {
+    for (const std::int64_t start : {0, 1000, -7}) {
+      if (start != 0 && scales_queries(published.model)) continue;
+      const double difference = differs(published.model, {.way = isa, .shift = {.queries = start, .keys = start}});
+      if (difference < kernels.difference) continue;
+      kernels.difference = difference;
+      kernels.where = name(isa);
+    }
   }
   return result;
 }

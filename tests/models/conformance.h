@@ -1,6 +1,8 @@
 // How far a checkpoint's published numbers are from ours, how far roundings take them, and how far what is spoiled.
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "models/checkpoints.h"
@@ -18,9 +20,16 @@ double rms_difference(const Numbers& a, const Numbers& b);
 // kLogitsOverRoundings times what the roundings of one run in such arithmetic make of ours.
 double rounding_bound(const Published& published, Roundings arithmetic);
 
-struct Conformance {
+// The largest difference among runs, and what roundings allow it.
+struct Measured {
   double difference = 0;
   double bound = 0;
+  std::string_view where{};  // the run
+};
+
+struct Conformance {
+  Measured reference{};
+  std::optional<Measured> kernels{};  // on every instruction set; where anything turns
   struct Spoiled {
     std::string_view name;
     double difference;

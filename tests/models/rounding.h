@@ -18,6 +18,7 @@ struct Roundings {
   int scores = 53;   // products of q and k
   int softmax = 53;  // with the scores as it is given them
   std::uint64_t seed = 0;
+  bool operator==(const Roundings&) const = default;
 };
 
 class Rounder {

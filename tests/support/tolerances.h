@@ -203,9 +203,9 @@ inline double table_sum_bound(const Rope& rope, double n, double sum_of_magnitud
 // round, in ways that are known, in an order that is not: the publisher's roundings are one more draw of those that a
 // run makes at random (models/rounding.h). The mean square of logits that hang on k roundings of about equal weight
 // goes as chi^2_k / k; each of these models has hundreds, and were only 10 of them felt, more than 4 times the expected
-// square would come once in 10^5. Hence twice the root; 16 draws give that to 6 percent in the same case.
+// square would come once in 10^5. Hence twice the root; 8 draws give that to 8 percent in the same case.
 inline constexpr double kLogitsOverRoundings = 2;
-inline constexpr std::uint64_t kLogitDraws = 16;
+inline constexpr std::uint64_t kLogitDraws = 8;
 
 // A mistake must stand out from roundings: it is seen when it takes the logits a hundred times as far.
 inline constexpr double kSpoiledOverBound = 100;
