@@ -13,7 +13,7 @@ namespace posenc::test {
 namespace {
 
 std::filesystem::path file_of(std::string_view name, std::string_view ending) {
-  return test_data() / "weights/tiny_safetensors/neural_api" / ("tiny_" + std::string(name) + std::string(ending));
+  return test_data() / kCheckpointFolder / ("tiny_" + std::string(name) + std::string(ending));
 }
 
 rapidjson::Document config_of(const Checkpoint& checkpoint) {
