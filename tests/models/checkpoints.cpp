@@ -82,6 +82,32 @@ void append_all(const Json& array, Numbers& to) {
   }
 }
 
+// pixels [channels, height, width] to rows of squares, [patches, channels * size * size].
+Numbers patches(const Json& pixels, rapidjson::SizeType size) {
+  Numbers rows;
+  const rapidjson::SizeType height = pixels[0].Size();
+  const rapidjson::SizeType width = pixels[0][0].Size();
+  for (rapidjson::SizeType patch = 0; patch < height / size * (width / size); ++patch) {
+    const rapidjson::SizeType top = patch / (width / size) * size;
+    const rapidjson::SizeType left = patch % (width / size) * size;
+    for (const Json& channel : pixels.GetArray()) {
+      for (rapidjson::SizeType i = 0; i < size * size; ++i) {
+        rows.push_back(channel[top + i / size][left + i % size].GetDouble());
+      }
+    }
+  }
+  return rows;
+}
+
+// mel [channels, frames] to [frames, channels].
+Numbers frames(const Json& mel) {
+  Numbers rows;
+  for (rapidjson::SizeType frame = 0; frame < mel[0].Size(); ++frame) {
+    for (const Json& channel : mel.GetArray()) rows.push_back(channel[frame].GetDouble());
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::filesystem::path weights_of(const Checkpoint& checkpoint) {
@@ -89,14 +115,15 @@ std::filesystem::path weights_of(const Checkpoint& checkpoint) {
 }
 
 Published published(const Checkpoint& checkpoint) {
+  const rapidjson::Document config = config_of(checkpoint);
   Published result{.model = {.plan = plan_of(checkpoint),
                              .weights = read_weights(weights_of(checkpoint), checkpoint.names),
-                             .wiring = wiring_of(checkpoint.wiring, config_of(checkpoint))},
+                             .wiring = wiring_of(checkpoint.wiring, config)},
                    .cases = {}};
   const std::filesystem::path hidden = file_of(checkpoint.name, "_hidden.json");
   const auto answers = read_json(exists(hidden) ? hidden : file_of(checkpoint.name, "_logits.json"));
   const auto rows = [&](const char* key) { return answers.HasMember(key) ? answers[key].Size() : 0; };
-  for (rapidjson::SizeType s = 0; s < std::max(rows("sequences"), rows("enc_sequences")); ++s) {
+  for (rapidjson::SizeType s = 0; s < std::max(rows("sequences"), rows("dec_sequences")); ++s) {
     Case& one = result.cases.emplace_back();
     const auto read = [&](const char* key, std::vector<std::int64_t>& tokens) {
       if (s < rows(key)) tokens = integers(answers[key][s]);
@@ -105,9 +132,23 @@ Published published(const Checkpoint& checkpoint) {
     read("token_types", one.token_types);
     read("enc_sequences", one.source);
     read("dec_sequences", one.tokens);
+    if (s < rows("mel_inputs")) one.rows = frames(answers["mel_inputs"][s]);
     for (const char* key : {"hidden", "enc_hidden", "logits"}) {
       if (s < rows(key)) append_all(answers[key][s], one.published);
     }
+  }
+  if (answers.HasMember("image_embeds")) {
+    Case& one = result.cases.emplace_back();
+    one.tokens = integers(answers["token_ids"]);
+    one.image_token = integer(answers, "image_token_id");
+    append_all(answers["image_embeds"], one.image);
+    append_all(answers["position_ids"], one.coordinates);
+    append_all(answers["logits"], one.published);
+  }
+  if (answers.HasMember("pixels")) {
+    Case& one = result.cases.emplace_back();
+    one.rows = patches(answers["pixels"], static_cast<rapidjson::SizeType>(*integer(config, "patch_size")));
+    append_all(answers["logits"], one.published);
   }
   return result;
 }

@@ -59,7 +59,11 @@ struct Case {
   std::vector<std::int64_t> tokens{};  // of the decoder, where there is an encoder too
   std::vector<std::int64_t> token_types{};
   std::vector<std::int64_t> source{};  // tokens of the encoder
-  Numbers published{};                 // the encoder's hidden states come first
+  Numbers rows{};                      // instead of tokens: patches of an image, or frames of sound
+  std::optional<std::int64_t> image_token{};
+  Numbers image{};        // [tokens that are image_token, channels]: their embeddings
+  Numbers coordinates{};  // [axes, tokens]; left out: the order
+  Numbers published{};    // the encoder's hidden states come first
 };
 
 struct Published {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include "models/network.h"
 #include "models/spoils.h"
@@ -17,13 +19,28 @@ std::size_t stack_named(const Model& model, std::string_view name) {
   return static_cast<std::size_t>(std::ranges::find(stacks, name, &Stack::name) - stacks.begin());
 }
 
+void put_image(const Case& one, Numbers& x) {
+  const auto width = static_cast<std::ptrdiff_t>(x.size() / one.tokens.size());
+  auto next = one.image.begin();
+  for (std::size_t i = 0; i < one.tokens.size(); ++i) {
+    if (one.tokens[i] != one.image_token) continue;
+    std::copy(next, next + width, x.begin() + static_cast<std::ptrdiff_t>(i) * width);
+    next += width;
+  }
+}
+
 Numbers answer(Network& network, const Model& model, const Case& one) {
+  const auto embedded = [&](std::size_t stack, std::span<const std::int64_t> tokens) {
+    return one.rows.empty() ? network.embedded(stack, tokens, one.token_types) : network.embedded(stack, one.rows);
+  };
   if (model.plan.stacks.size() == 1) {
-    return network.read_out(network.hidden(0, {.x = network.embedded(0, one.tokens, one.token_types)}));
+    Numbers x = embedded(0, one.tokens);
+    if (one.image_token) put_image(one, x);
+    return network.read_out(network.hidden(0, {.x = std::move(x), .coordinates = one.coordinates}));
   }
   const std::size_t encoder = stack_named(model, "encoder");
   const std::size_t decoder = stack_named(model, "decoder");
-  Numbers all = network.hidden(encoder, {.x = network.embedded(encoder, one.source)});
+  Numbers all = network.hidden(encoder, {.x = embedded(encoder, one.source)});
   const Numbers hidden = network.hidden(decoder, {.x = network.embedded(decoder, one.tokens), .memory = &all});
   append(all, network.read_out(hidden));
   return all;

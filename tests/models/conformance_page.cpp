@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::string_view kHead = R"(# Conformance: published models, and the numbers that they give
 
-Does posenc do with positions what a model does? For the models below somebody published small weights (random, or cut
-down from trained ones) and the numbers that a run gave: logits, or hidden states. A test reads each model's config, runs
-the model by the plan that `read_plan` makes of it, and compares. Then it makes one fact of the plan wrong at a time, and
-requires that the numbers no longer agree.
+Does posenc do with positions what a model does? For the models below somebody published small weights (random, or
+cut down from trained ones) and the numbers that a run gave: logits, or hidden states. A test reads each model's config,
+runs the model by the plan that `read_plan` makes of it, and compares. Then it makes one fact of the plan wrong at a
+time, and requires that the numbers no longer agree.
 
 This page is printed by `write_conformance`, which runs them all; a test (`models.ConformancePage`) fails where rows,
 schemes, counts or mistakes are not those of the checkpoints that are run.
@@ -37,20 +37,22 @@ in double, by transformers 5.11 or by programs of that repository's own. They ar
 ## What is compared
 
 The plan decides all that has to do with positions: the input stage (`reference::add_input`), and for each layer what
-turns, biases, masks, scales, caps and sinks (`reference::attend`), all in double. The rest of a model, projections,
-norms, feed-forward and experts, is plain loops of the test (`tests/models/network.h`); it knows nothing of positions.
+turns, biases, masks, scales, caps and sinks (`reference::attend`), all in double. The rest of a model is plain loops of
+the test (`tests/models/network.h`) that know nothing of positions: projections, norms, feed-forward, experts, the
+patches of an image and the convolutions before Whisper's encoder. Qwen2-VL's decoder is given its image's embeddings
+and coordinates as they were published.
 
 - *difference* is the root of the mean squared difference to the published numbers, over all of them.
-- *bound* is how far roundings can explain it. Both runs round, and the publisher's rounded more: transformers takes some
-  steps in float even where a model is in double (RMSNorm, softmax, cos and sin; which ones is a line of each checkpoint,
-  read from its code). The test runs the model 8 times more, each time moving the result of every step by up to half a
-  unit in the last place of the format that the publisher took it in, at random; the bound is twice the root mean square
-  of what that does to the numbers. Why twice, and why 8: `tests/support/tolerances.h`. No bound was fitted to a
-  difference.
-- *by kernels* is the largest difference where `rotate` turns q and k, in float, instead: on every instruction set of the
-  machine that printed this page, and with a text that begins at position 0, 1000 and -7, where only distances count.
-  Its bound is the other, or a larger one where the publisher's angles were in double.
-- *least mistake* is the smallest difference that one of the mistakes in the row makes. At least 100 bounds are required.
+- *bound* is how far roundings can explain it. Both runs round, and the publisher's rounded more: transformers takes
+  some steps in float even where a model is in double (RMSNorm, softmax, cos and sin; which ones is a line of each
+  checkpoint, read from its code). The test runs the model 8 times more, each time moving the result of every step by up
+  to half a unit in the last place of the format that the publisher took it in, at random; the bound is twice the root
+  mean square of what that does to the numbers. Why twice, and why 8: `tests/support/tolerances.h`. No bound was fitted
+  to a difference.
+- *by kernels* is the largest difference where `rotate` turns q and k, in float, instead: on every instruction set of
+  the machine that printed this page, and with a text that begins at position 0, 1000 and -7, where only distances
+  count. Its bound is the other, or a larger one where the publisher's angles were in double.
+- *least mistake* is the smallest difference that a mistake in the row makes. At least 100 bounds are required.
 
 The last four columns depend a little on the machine; the others do not.
 

@@ -143,6 +143,11 @@ constexpr Invisible kOneChunk{"chunks left out", "texts are shorter than a chunk
 constexpr std::string_view kGpt2Config = R"({"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 8,
   "n_positions": 16, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5})";
 
+// What the published config was made from: it says Qwen2, and has the sections of the axes where no reader looks.
+constexpr std::string_view kQwen2VlConfig = R"({"model_type": "qwen2_vl", "hidden_size": 32, "num_hidden_layers": 2,
+  "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-6,
+  "rope_theta": 10000.0, "rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}, "hidden_act": "silu"})";
+
 std::vector<Checkpoint> all() {
   const Names llama{{kLlama}};
   const Names gemma2{{kGemma2, kLlama}};
@@ -166,6 +171,7 @@ std::vector<Checkpoint> all() {
       {.name = "mistral", .names = llama, .arithmetic = kFloatNorms, .invisible = {kSlowPairs}},
       {.name = "mixtral", .names = llama, .arithmetic = kFloatNorms},
       {.name = "qwen2", .names = llama, .arithmetic = kFloatNorms, .invisible = {kSlowPairs}},
+      {.name = "qwen2vl", .names = llama, .arithmetic = kFloatNorms, .config = kQwen2VlConfig},
       {.name = "qwen3", .names = llama, .arithmetic = kFloatNorms},
       {.name = "qwen3_moe", .names = llama, .arithmetic = kFloatNorms},
       {.name = "qwen3_moe_window", .names = llama, .arithmetic = kFloatNorms},

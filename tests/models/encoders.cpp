@@ -1,4 +1,4 @@
-// Encoders, and models of an encoder and a decoder: names, wirings and arithmetic, as in decoders.cpp.
+// Encoders of texts and images, models of an encoder and a decoder: names, wirings and arithmetic, as in decoders.cpp.
 #include <cmath>
 
 #include "models/checkpoints.h"
@@ -79,6 +79,23 @@ constexpr Rename kMbart[] = {
     {"coder.layer_norm", "coder.norm"},
 };
 
+constexpr Rename kVit[] = {
+    {"vit.", ""},
+    {"embeddings.cls_token", "class_token"},
+    {"embeddings.position_embeddings", "embed_positions"},
+    {"embeddings.patch_embeddings.projection", "patches"},
+    {"layernorm_before", "attn.before"},
+    {"layernorm_after", "mlp.before"},
+    {"layernorm", "norm"},
+    {"attention.", "attn."},
+    {"q_proj", "q"},
+    {"k_proj", "k"},
+    {"v_proj", "v"},
+    {"o_proj", "o"},
+    {"fc1", "up"},
+    {"fc2", "down"},
+};
+
 constexpr Rename kT5[] = {
     {"block.", "layers."},
     {"layer.0.SelfAttention.relative_attention_bias", "attn.distances"},
@@ -116,6 +133,7 @@ std::vector<Checkpoint> all() {
   const std::vector<Rename> shared{
       {"shared", "encoder.embed_tokens"}, {"shared", "decoder.embed_tokens"}, {"shared", "lm_head"}};
   const std::vector<Rename> embeddings{{"shared", "encoder.embed_tokens"}, {"shared", "decoder.embed_tokens"}};
+  const std::vector<Rename> tied{{"decoder.embed_tokens", "lm_head"}};
   const Names bert{{kBert}};
   // clang-format off
   return {
@@ -132,6 +150,8 @@ std::vector<Checkpoint> all() {
       {.name = "pegasus", .names = {{kMbart, kBart}, {}, shared}, .wiring = centred, .arithmetic = kFloatSines},
       {.name = "m2m100", .names = {{kMbart, kBart}, {}, shared}, .wiring = centred, .arithmetic = kFloatSines},
       {.name = "marian", .names = {{kBart}, {}, shared}, .wiring = centred, .arithmetic = kFloatSines},
+      {.name = "whisper", .names = {{kMbart, kBart}, {}, tied}, .wiring = centred, .arithmetic = kFloatSines},
+      {.name = "vit", .names = {{kVit}}, .wiring = classes, .arithmetic = kDouble},
       {.name = "t5v10", .names = {{kT5}, {}, shared}, .wiring = t5, .arithmetic = kFloatNorms},
       {.name = "flan_t5", .names = {{kT5}, {}, embeddings}, .wiring = flan_t5, .arithmetic = kFloatNorms},
   };

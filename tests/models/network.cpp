@@ -72,6 +72,39 @@ Numbers Network::embedded(std::size_t stack, std::span<const std::int64_t> token
   return arithmetic_.has(at + "embed_norm") ? arithmetic_.norm(x, at + "embed_norm") : x;
 }
 
+// x [frames, channels]; zeros surround it, half as many as the kernel [outputs, channels, taps] is wide.
+Numbers Network::convolved(const Numbers& x, const std::string& name, std::int64_t stride) {
+  const std::vector<std::int64_t>& shape = arithmetic_.weight(name).shape;
+  const std::int64_t channels = shape.at(1);
+  const std::int64_t taps = shape.at(2);
+  const std::int64_t frames = std::ssize(x) / channels;
+  Numbers seen;
+  for (std::int64_t frame = -(taps / 2); frame + taps <= frames + taps / 2; frame += stride) {
+    for (std::int64_t i = 0; i < channels * taps; ++i) {
+      const std::int64_t at = frame + i % taps;
+      seen.push_back(at < 0 || at >= frames ? 0.0 : x[index(at * channels + i / taps)]);
+    }
+  }
+  Numbers y = arithmetic_.linear(seen, name);
+  for (double& c : y) c = arithmetic_.activated(c);
+  return y;
+}
+
+Numbers Network::embedded(std::size_t stack, const Numbers& rows) {
+  const std::string at = prefix(stack);
+  Numbers x;
+  if (arithmetic_.has(at + "conv1")) {  // Whisper's two
+    x = convolved(convolved(rows, at + "conv1", 1), at + "conv2", 2);
+  } else {
+    x = arithmetic_.weight("class_token").values;
+    append(x, arithmetic_.linear(rows, "patches"));
+  }
+  const std::int64_t count = std::ssize(x) / arithmetic_.weight(at + "norm").shape[0];
+  x = with_positions(stack, x, count, {});
+  seen_[stack] += count;
+  return x;
+}
+
 // What a part of a block makes of x, added to a sum: its norms and its scale are there if they have weights.
 template <typename Part>
 Numbers Network::with_part(const Numbers& sum_so_far, const Numbers& x, const std::string& at, const std::string& norm,

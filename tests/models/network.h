@@ -34,6 +34,8 @@ class Network {
   // Embeddings of tokens behind the input stage and its norm, [tokens, channels].
   Numbers embedded(std::size_t stack, std::span<const std::int64_t> tokens,
                    std::span<const std::int64_t> token_types = {});
+  // The same of rows that are not tokens: patches of an image behind a class token, or frames of sound.
+  Numbers embedded(std::size_t stack, const Numbers& rows);
   // Hidden states behind the last layer and norm. Keys and values of earlier calls are kept and seen.
   Numbers hidden(std::size_t stack, StackInput input);
   // What the model publishes of hidden states.
@@ -45,6 +47,7 @@ class Network {
   Numbers logits(const Numbers& hidden);
   Numbers with_positions(std::size_t stack, const Numbers& x, std::int64_t tokens,
                          std::span<const std::int64_t> token_types);
+  Numbers convolved(const Numbers& x, const std::string& name, std::int64_t stride);
   void add_errors(SinusoidalInput scheme, std::size_t stack, Tensor& rows);
   template <typename Part>
   Numbers with_part(const Numbers& sum_so_far, const Numbers& x, const std::string& at, const std::string& norm,

@@ -38,6 +38,19 @@ bool double_base(LayerPlan& layer) {
   return each_rope(layer, [](Rope& rope) { rope.base *= 2; });
 }
 
+// The second axis and the third.
+bool exchange_axes(LayerPlan& layer) {
+  bool changed = false;
+  each_rope(layer, [&](Rope& rope) {
+    for (std::int32_t& axis : rope.axes.of_pair) {
+      if (rope.axes.names.size() < 3 || axis == 0) continue;
+      axis = 3 - axis;
+      changed = true;
+    }
+  });
+  return changed;
+}
+
 bool leave_out_rule(LayerPlan& layer) {
   bool changed = false;
   each_rope(layer, [&](Rope& rope) {
@@ -99,19 +112,13 @@ struct OfLayers {
 };
 
 constexpr OfLayers kOfLayers[] = {
-    {"pairing swapped", swap_pairing},
-    {"base doubled", double_base},
-    {"scaling rule left out", leave_out_rule},
-    {"slopes halved", halve_slopes},
-    {"window one longer", widen_window},
-    {"chunks left out", leave_out_chunk},
-    {"mask turned", turn_mask},
-    {"scale a tenth larger", raise_scale},
-    {"cap left out", leave_out_cap},
-    {"sinks left out", leave_out_sinks},
-    {"query scale left out", leave_out_query_scale},
-    {"norm left out", leave_out_norm},
-    {"norm beyond the rotation", exchange_norm_and_rotation},
+    {"pairing swapped", swap_pairing},     {"base doubled", double_base},
+    {"axes exchanged", exchange_axes},     {"scaling rule left out", leave_out_rule},
+    {"slopes halved", halve_slopes},       {"window one longer", widen_window},
+    {"chunks left out", leave_out_chunk},  {"mask turned", turn_mask},
+    {"scale a tenth larger", raise_scale}, {"cap left out", leave_out_cap},
+    {"sinks left out", leave_out_sinks},   {"query scale left out", leave_out_query_scale},
+    {"norm left out", leave_out_norm},     {"norm beyond the rotation", exchange_norm_and_rotation},
 };
 
 // ---- Changes of tables ----

@@ -83,6 +83,8 @@ Weights read_weights(const std::filesystem::path& path, const Names& names) {
     const auto stands_in = [&](std::string_view part) { return name.find(part) != std::string::npos; };
     if (!name.ends_with(".bias") && weight.shape.size() > 1 && std::ranges::any_of(names.transposed, stands_in))
       weight = transposed(weight);
+    if (weight.shape.size() == 3 && weight.shape[0] == 1)
+      weight.shape.erase(weight.shape.begin());  // an image's tables
     if (holds_all_experts(name)) {
       insert_experts(weights, name, weight);
     } else {

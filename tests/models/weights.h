@@ -1,6 +1,7 @@
 // Weights of a checkpoint, under names of our own:
 //
 //   embed_tokens, embed_positions, token_types, project_in, embed_norm      the input stage
+//   class_token, patches, conv1, conv2                                      that of an image, and of sound
 //   layers.0.attn.{q, k, v, o} or qkv; kv_a, kv_a_norm, kv_b                projections; of latent attention
 //   layers.0.attn.{q_norm, k_norm, sinks, distances}, distances             norms of q and k, tables of score terms
 //   layers.0.cross.*                                                        the same, of attention to a memory
