@@ -24,7 +24,8 @@
 
 namespace posenc {
 
-// Tiles of scores (keys by lanes of queries) that a call made, and those that a mask let it leave out.
+// Tiles of scores (keys by lanes of queries) that a call made, and those that a mask let it leave out, or ALiBi: keys
+// so far away that all of them together weigh less than 2^-25 of what the query has seen.
 struct AttendWork {
   std::int64_t tiles = 0;
   std::int64_t skipped = 0;

@@ -80,11 +80,12 @@ bool attend(const LayerPlan& layer, const AttendArgs& args) {
   const Passes all = passes_of(call);
   if (args.work != nullptr) *args.work = {};
   if (all.tasks.empty()) return true;
+  const cpu::FarTiles far(call);
   cpu::GoOn go_on(args.go_on);
   std::vector<cpu::AttendWorker> workers;
   const std::int64_t threads = threads_of(args.parallel, std::ssize(all.tasks));
   workers.reserve(index(threads));
-  for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(call, go_on);
+  for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(call, far, go_on);
   const std::int64_t state_size = workers.front().state_size();
   std::vector<float> states(all.states * index(state_size));
   const auto state = [&](const Pass& task) {

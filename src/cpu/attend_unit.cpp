@@ -70,8 +70,9 @@ std::vector<AttendUnit> attend_units(const AttendCall& call) {
 
 std::int64_t blocks_of_unit(const AttendCall& call) { return std::max(kBlocks, call.group); }
 
-AttendWorker::AttendWorker(const AttendCall& call, GoOn& go_on)
+AttendWorker::AttendWorker(const AttendCall& call, const FarTiles& far, GoOn& go_on)
     : call_(call),
+      far_(far),
       go_on_(go_on),
       scratch_(row_scratch(call)),
       terms_(term_scratch(call)),
@@ -106,12 +107,14 @@ void AttendWorker::begin(const AttendUnit& unit) {
 
 void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::int64_t end) {
   const std::int64_t tiles = (end - first + kTileKeys - 1) / kTileKeys;
+  const bool is_backwards = call_.runs_backwards || far_.are_sought();
   for (std::int64_t n = 0; n < tiles; ++n) {
-    const std::int64_t at = first + (call_.runs_backwards ? tiles - 1 - n : n) * kTileKeys;
+    const std::int64_t at = first + (is_backwards ? tiles - 1 - n : n) * kTileKeys;
     tile_.place(unit.sequence, unit.kv_head, at, std::min(kTileKeys, end - at));
     for (LaneBlock& block : std::span(blocks_).first(used_)) {
       const Orders keys = tile_.orders();
-      if (keys.low > block.most.high || keys.high < block.least.low) {
+      const bool is_hidden = keys.low > block.most.high || keys.high < block.least.low;
+      if (is_hidden || far_.is_far(block, unit.sequence, unit.kv_head, at)) {
         ++work.skipped;
         continue;
       }

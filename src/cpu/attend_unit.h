@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cpu/attend_call.h"
+#include "cpu/far_tiles.h"
 #include "cpu/go_on.h"
 #include "cpu/key_tile.h"
 #include "cpu/lane_block.h"
@@ -33,7 +34,7 @@ std::int64_t blocks_of_unit(const AttendCall& call);  // at most
 // Where one thread works.
 class AttendWorker {
  public:
-  AttendWorker(const AttendCall& call, GoOn& go_on);
+  AttendWorker(const AttendCall& call, const FarTiles& far, GoOn& go_on);
 
   void begin(const AttendUnit& unit);
   // Keys first .. end - 1 of the sequence; nothing, or a part of it, once the call is not wanted any more.
@@ -52,6 +53,7 @@ class AttendWorker {
   void attend_tile(LaneBlock& block);
 
   const AttendCall& call_;
+  const FarTiles& far_;
   GoOn& go_on_;
   std::int64_t tiles_since_asked_ = 0;
   RowScratch scratch_;

@@ -76,6 +76,16 @@ void add_key_vectors(const AttendCall& call, const LaneBlock& block, float* rows
   }
 }
 
+// Of turned queries, times row_scale, as the kernels have them.
+void measure_queries(LaneBlock& block, const float* rows, std::int64_t channels) {
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    double squares = 0.0;
+    for (std::int64_t c = 0; c < channels; ++c) squares += std::pow(static_cast<double>(rows[l * channels + c]), 2);
+    const double by = std::abs(static_cast<double>(block.row_scale[index(l)]));
+    block.length[index(l)] = static_cast<float>(std::sqrt(squares) * by * (1 + 0x1p-20));
+  }
+}
+
 // What a term knows of the lanes before it meets a key.
 struct BeginTerm {
   const AttendCall& call;
@@ -261,6 +271,7 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, bool one_head, R
   for (std::size_t r = 0; r < std::max<std::size_t>(regions.size(), 1); ++r) {
     if (r > 0) read_queries(call, block, scratch);
     turn_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
+    if (r == 0) measure_queries(block, scratch.rows.data(), channels);
     put_queries(block, scratch.rows.data(), channels, block.q.data() + r * columns);
   }
   block.out.assign(index(call.layer.value_dim * block.lanes), 0.0F);

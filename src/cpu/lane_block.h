@@ -35,8 +35,9 @@ struct LaneBlock {
   std::vector<float> q;                 // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
   std::vector<float> raw;               // [head_dim][lanes], as given
   std::vector<std::vector<float>> of_term;
-  std::vector<float> out;   // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
-  std::vector<float> mass;  // ValueDistance: [count + 1][lanes]
+  std::vector<float> out;               // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
+  std::vector<float> mass;              // ValueDistance: [count + 1][lanes]
+  std::array<float, kMaxLanes> length;  // of q, at least
   std::array<float, kMaxLanes> max;
   std::array<float, kMaxLanes> sum;
   std::array<float, kMaxLanes> carry;       // gates of the keys seen, and of those after them

@@ -12,6 +12,7 @@
 #include "support/all_schemes.h"
 #include "support/every_isa.h"
 #include "support/heap_probe.h"
+#include "support/tolerances.h"
 
 namespace posenc::test {
 namespace {
@@ -193,6 +194,45 @@ TEST(FusedLayers, LeaveOutTilesThatNobodySees) {
       EXPECT_EQ(fused.work.tiles, wanted.tiles);
       EXPECT_EQ(fused.work.skipped, wanted.skipped);
     }
+  }
+}
+
+// ALiBi leaves far keys less than a float could show: their tiles are left out. With queries of 0 a score is the bias
+// alone; with values of 1 at the first keys and 0 at all others, an output is the share of the first keys.
+TEST(FusedLayers, LeaveOutWhatAlibiLeavesNothing) {
+  constexpr std::int64_t kLong = 400;
+  constexpr std::int64_t kFirst = 64;
+  for (const Isa isa : every_isa("fused layers, far tiles")) {
+    ErrorRatio ratio("shares of far keys, " + std::string(name(isa)));
+    for (const bool symmetric : {false, true}) {
+      const SchemeCase scheme{.name = "ALiBi", .layer = with_term(Alibi{.heads = kHeads, .symmetric = symmetric})};
+      SchemeCall call(scheme,
+                      {.name = "all",
+                       .mask = {.kind = symmetric ? MaskKind::bidirectional : MaskKind::causal},
+                       .queries = kLong,
+                       .keys = kLong},
+                      Places::by_order, kSeed);
+      std::ranges::fill(call.q.values, 0.0);
+      std::ranges::fill(call.v.values, 0.0);
+      std::fill_n(call.v.values.begin(), kFirst * kKvHeads * kValueDim, 1.0);
+      const SchemeCall::Result wanted = call.by_formulas();
+      FusedCall fused(call);
+      const SchemeCall::Result is = fused.by_kernels(isa);
+      const double farthest = kLong * 0.25;  // the largest slope of 4 heads
+      for (std::size_t n = 0; n < is.out.size(); ++n) {
+        ratio.add(std::abs(is.out[n] - wanted.out[n]), share_bound(wanted.out[n], farthest, kLong), "ALiBi");
+      }
+      const std::int64_t left_out = std::ranges::count(is.out, 0.0);
+      EXPECT_GT(left_out, std::ranges::count(wanted.out, 0.0));
+      SchemeCall plain({.name = "plain", .layer = plain_layer()},
+                       {.name = "all", .mask = call.layer.mask, .queries = kLong, .keys = kLong}, Places::by_order,
+                       kSeed);
+      FusedCall all(plain);
+      all.by_kernels(isa);
+      EXPECT_EQ(fused.work.tiles + fused.work.skipped, all.work.tiles + all.work.skipped);
+      EXPECT_LT(fused.work.tiles, all.work.tiles);
+    }
+    ratio.expect();
   }
 }
 

@@ -407,6 +407,13 @@ inline double merged_output(double output, double lse, double half_range, double
   return output + 1.05 * lse * half_range + 2 * parts * kFloatRounding * values;
 }
 
+// An output of values that are 0 or 1, so that nothing in its sum cancels, where keys of less than 2^-25 of all weight
+// may be left out: a weight of a score up to `score` is off by fused_score of that, relatively, and both sums are
+// rounded.
+inline double share_bound(double output, double score, double keys) {
+  return 0x1p-25 + output * (fused_score(score, 0.0) + (2 * summed_in_floats(keys) + 3) * kFloatRounding);
+}
+
 // What a layer's primitives may differ from its formulas in, of the size of its values, for scores of some 10.
 inline constexpr double kLoweredLayer = 1e-12;
 
