@@ -14,6 +14,7 @@
 #include "posenc/query_scale.h"     // scales of queries by position
 #include "posenc/read_plan.h"       // from a model's files to its plan
 #include "posenc/reference.h"       // the slow truth
+#include "posenc/regions.h"         // where queries and keys stand in SelfExtend, ReRoPE, dual chunk
 #include "posenc/rope.h"            // the rotary scheme and its frequencies
 #include "posenc/rotary_table.h"    // tables of cos and sin
 #include "posenc/rotate.h"          // turns q and k
@@ -22,3 +23,4 @@
 #include "posenc/tensor_file.h"     // .npy, safetensors, GGUF, llama2.c
 #include "posenc/version.h"
 #include "posenc/wavelength.h"  // what wavelengths say about length
+#include "posenc/write_file.h"  // a file that is whole or not there

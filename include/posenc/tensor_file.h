@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +29,7 @@
 #include "posenc/export.h"
 #include "posenc/tensor.h"
 #include "posenc/warning.h"
+#include "posenc/write_file.h"
 
 namespace posenc {
 
@@ -170,22 +170,13 @@ POSENC_API Result<TensorData> read_tensor(const std::filesystem::path& path, std
 
 // ---- writing ----
 
-struct WriteOptions {
-  bool replace = false;  // a regular file of that name; anything else that stands there is an error in any case
-  // Asked every 16 MiB, and before the file gets its name, with the bytes written so far. False gives the file up: an
-  // error, and nothing is left; what it throws passes through, and nothing is left either.
-  std::function<bool(std::int64_t bytes)> go_on{};
-};
-
 struct NamedTensor {
   std::string_view name;
   ConstTensorView tensor;
 };
 
-// Both write to a file beside `path`, force it to the disk and then give it its name: at every moment `path` is what it
-// was or the whole new file, and after an error nothing is left. A symbolic link is neither followed nor replaced. The
-// same tensors give the same bytes. Gives the bytes written. Throws Error for a view without data, with a negative size
-// or of rank 0, for a name that stands twice, is empty, is "__metadata__" or is not UTF-8.
+// Both write as write_file.h says. The same tensors give the same bytes. Throws Error for a view without data, with a
+// negative size or of rank 0, for a name that stands twice, is empty, is "__metadata__" or is not UTF-8.
 //
 // .npy, version 1.0, in C order; bf16 as '<V2'.
 POSENC_API Result<std::int64_t> write_npy(const std::filesystem::path& path, const ConstTensorView& tensor,

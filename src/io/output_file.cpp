@@ -120,3 +120,14 @@ Result<std::int64_t> OutputFile::publish() {
 }
 
 }  // namespace posenc::io
+
+namespace posenc {
+
+Result<std::int64_t> write_file(const std::filesystem::path& path, std::string_view bytes,
+                                const WriteOptions& options) {
+  io::OutputFile out(path, options);
+  out.write(bytes);
+  return out.publish();
+}
+
+}  // namespace posenc

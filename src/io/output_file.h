@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "posenc/error.h"
-#include "posenc/tensor_file.h"
+#include "posenc/write_file.h"
 
 namespace posenc::io {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
 namespace posenc::math {
 namespace {
@@ -44,3 +45,11 @@ Standing standing(const DualChunk& regions, double i, double j) {
 }
 
 }  // namespace posenc::math
+
+namespace posenc {
+
+Standing standing(const Regions& regions, double i, double j) {
+  return std::visit([&](const auto& scheme) { return math::standing(scheme, i, j); }, regions);
+}
+
+}  // namespace posenc

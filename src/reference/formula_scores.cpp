@@ -5,10 +5,10 @@
 #include <type_traits>
 #include <variant>
 
-#include "math/regions.h"
 #include "math/rotation.h"
 #include "math/xpos.h"
 #include "posenc/query_scale.h"
+#include "posenc/regions.h"
 #include "reference/elements.h"
 #include "reference/score_terms.h"
 #include "reference/turn.h"
@@ -55,9 +55,7 @@ void FormulaScores::turn_by(const Turning& turning, const Tokens& side, std::int
 double FormulaScores::product(const Row& row, std::int64_t j) const {
   std::vector<double> q = row.q;
   std::vector<double> k = row.key(j);
-  const math::Standing stands =
-      std::visit([&](const auto& regions) { return math::standing(regions, row.q_coordinate(), row.k_coordinate(j)); },
-                 layer_.regions);
+  const Standing stands = standing(layer_.regions, row.q_coordinate(), row.k_coordinate(j));
   const bool moves = !std::holds_alternative<std::monostate>(layer_.regions);
   for (const Turning& turning : turnings_) {
     const auto moved = [&](double to) { return moves ? std::optional(to) : std::nullopt; };

@@ -132,6 +132,16 @@ TEST(OutputFiles, A19WhatStandsThereIsReplacedOnlyWhenAskedFor) {
   EXPECT_EQ(folder.entries(), 1);
 }
 
+TEST(OutputFiles, HoldAnyBytes) {
+  const test::TemporaryFolder folder;
+  const std::string bytes("a\0\n", 3);
+  EXPECT_EQ(*write_file(folder.path() / "x", bytes), 3);
+  EXPECT_EQ(file_content(folder.path() / "x"), bytes);
+  EXPECT_EQ(*write_file(folder.path() / "x", "", {.replace = true}), 0);
+  EXPECT_EQ(file_content(folder.path() / "x"), "");
+  EXPECT_EQ(write_file(folder.path() / "x", bytes).error().kind, ErrorKind::output_exists);
+}
+
 TEST(OutputFiles, AFileThatIsMappedStaysWhatItWas) {
   const test::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "x.npy";
