@@ -44,6 +44,8 @@ def quoted_layer(path, included, existing):
         return "public"
     if "src" / included in existing:
         return included.parts[0]
+    if "tools/posenc" / included in existing:
+        return "tools"
     return "bench" if "bench" / included in existing else None
 
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "plot/plot_arguments.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
 
@@ -68,8 +69,8 @@ struct Words {
   std::string text;
 };
 
-using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, BenchRotateArguments, InfoArguments,
-                             PresetsArguments, DemoArguments, Words>;
+using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, BenchRotateArguments, PlotArguments,
+                             InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

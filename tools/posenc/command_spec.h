@@ -50,6 +50,7 @@ CommandSpec inspect_spec();
 CommandSpec compare_spec();
 CommandSpec rotate_spec();
 CommandSpec bench_spec();
+CommandSpec plot_spec();
 CommandSpec info_spec();
 CommandSpec presets_spec();
 CommandSpec demo_spec();

@@ -1,0 +1,260 @@
+// Curves: two axes with a grid, lines with their names at their ends, and marks across.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "formatted.h"
+#include "plot/draw.h"
+#include "plot/ticks.h"
+#include "text.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr double kPlotHeight = 300.0;
+constexpr double kNameSpace = 16.0;  // between two names of curves
+constexpr double kNameGap = 8.0;     // from a curve's end to its name
+
+// ---- from numbers to pixels ----
+
+bool shown(const Scale& scale, double value) { return std::isfinite(value) && (!scale.logarithmic || value > 0.0); }
+
+struct Projection {
+  double low = 0.0;
+  double high = 1.0;
+  bool logarithmic = false;
+  double from = 0.0;  // pixel of low
+  double to = 1.0;
+
+  double operator()(double value) const {
+    const auto in = [&](double v) { return logarithmic ? std::log10(v) : v; };
+    return from + (to - from) * (in(value)-in(low)) / (in(high)-in(low));
+  }
+};
+
+struct Extent {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+
+  void take(const Scale& scale, double value) {
+    if (!shown(scale, value)) return;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+};
+
+// A little room beyond the values where `padded`; the scale's own bounds hold as they are.
+Projection projection(const Scale& scale, Extent extent, bool padded, double from, double to) {
+  if (extent.least > extent.most) extent = {scale.logarithmic ? 1.0 : 0.0, scale.logarithmic ? 10.0 : 1.0};
+  constexpr double kRoom = 0.04;  // of the length
+  if (scale.logarithmic) {
+    const double times = extent.most > extent.least ? std::pow(extent.most / extent.least, padded ? kRoom : 0.0) : 2.0;
+    extent = {extent.least / times, extent.most * times};
+  } else {
+    const double room = extent.most > extent.least ? (padded ? kRoom * (extent.most - extent.least) : 0.0)
+                                                   : std::max(0.5, 0.1 * std::fabs(extent.most));
+    extent = {extent.least - room, extent.most + room};
+  }
+  return {scale.least.value_or(extent.least), scale.most.value_or(extent.most), scale.logarithmic, from, to};
+}
+
+std::vector<Tick> ticks_of(const Scale& scale, const Projection& at) {
+  const int most = std::max(2, static_cast<int>(std::fabs(at.to - at.from) / 55.0));
+  if (scale.logarithmic) return log_ticks(at.low, at.high, most);
+  return scale.whole ? whole_ticks(at.low, at.high, most) : linear_ticks(at.low, at.high, most);
+}
+
+struct Plane {
+  Box box;
+  Projection x;
+  Projection y;
+};
+
+double widest_name(const Curves& curves) {
+  double width = 0.0;
+  for (const Curve& curve : curves.curves) width = std::max(width, text_width(curve.name));
+  return width;
+}
+
+Plane plane_of(const Figure& figure, const Curves& curves) {
+  Extent x;
+  Extent y;
+  for (const Curve& curve : curves.curves) {
+    for (const Point& point : curve.points) {
+      if (!shown(curves.x, point.x) || !shown(curves.y, point.y)) continue;
+      x.take(curves.x, point.x);
+      y.take(curves.y, point.y);
+    }
+  }
+  for (const Mark& mark : curves.marks) {
+    if (mark.of == Mark::Of::x) x.take(curves.x, mark.at);
+    if (mark.of == Mark::Of::y) y.take(curves.y, mark.at);
+  }
+  const double top = below_heading(figure) + kLineHeight + 6.0;
+  const double names = widest_name(curves);
+  const Box box{62.0, top, kPictureWidth - kMargin - 6.0 - (names > 0.0 ? names + kNameGap : 0.0), top + kPlotHeight};
+  return {box, projection(curves.x, x, false, box.left, box.right), projection(curves.y, y, true, box.bottom, box.top)};
+}
+
+// ---- drawing ----
+
+void draw_axes(Svg& svg, const Figure& figure, const Curves& curves, const Plane& plane) {
+  const Box& box = plane.box;
+  for (const Tick& tick : ticks_of(curves.y, plane.y)) {
+    const double y = plane.y(tick.value);
+    svg.line(box.left, y, box.right, y, "grid");
+    svg.text(box.left - 7.0, y + 4.0, Anchor::end, "ink", tick.label);
+  }
+  for (const Tick& tick : ticks_of(curves.x, plane.x)) {
+    const double x = plane.x(tick.value);
+    svg.line(x, box.bottom, x, box.bottom + 4.0, "axis");
+    svg.text(x, box.bottom + 17.0, Anchor::middle, "ink", tick.label);
+  }
+  svg.line(box.left, box.bottom, box.right, box.bottom, "axis");
+  svg.text(kMargin, below_heading(figure) + 8.0, Anchor::start, "soft", curves.y.label);
+  svg.text((box.left + box.right) / 2.0, box.bottom + 37.0, Anchor::middle, "soft", curves.x.label);
+}
+
+void draw_marks(Svg& svg, const Curves& curves, const Plane& plane) {
+  const Box& box = plane.box;
+  for (const Mark& mark : curves.marks) {
+    if (mark.of == Mark::Of::x) {
+      const double x = plane.x(mark.at);
+      svg.line(x, box.top, x, box.bottom, "mark d");
+      const bool left = x + text_width(mark.name) + 6.0 > box.right;
+      svg.text(left ? x - 6.0 : x + 6.0, box.top + 11.0, left ? Anchor::end : Anchor::start, "soft", mark.name);
+    } else {
+      const double y = plane.y(mark.at);
+      svg.line(box.left, y, box.right, y, "mark d");
+      svg.text(box.right, y - 5.0, Anchor::end, "soft", mark.name);
+    }
+  }
+}
+
+// Absolute coordinates to a tenth of a pixel; points that would fall on the last one are left out.
+class Line {
+ public:
+  void to(double x, double y) {
+    const std::string at = formatted("{} {}", tenth(x), tenth(y));
+    if (at == last_) return;
+    data_ += (down_ ? "L" : "M") + at;
+    last_ = at;
+    down_ = true;
+  }
+  void lift() {
+    down_ = false;
+    last_.clear();
+  }
+  const std::string& data() const { return data_; }
+
+ private:
+  static std::string tenth(double value) { return coordinate(std::round(value * 10.0) / 10.0); }
+
+  std::string data_;
+  std::string last_;
+  bool down_ = false;
+};
+
+std::string line_data(const Curves& curves, const Curve& curve, const Plane& plane) {
+  Line line;
+  double height = 0.0;
+  bool first = true;
+  for (const Point& point : curve.points) {
+    if (!shown(curves.x, point.x) || !shown(curves.y, point.y)) {
+      line.lift();
+      first = true;
+      continue;
+    }
+    const double x = plane.x(point.x);
+    const double y = plane.y(point.y);
+    if (curve.style == CurveStyle::steps && !first) line.to(x, height);
+    line.to(x, y);
+    height = y;
+    first = false;
+  }
+  return line.data();
+}
+
+Colour colour_of(const Curves& curves, std::int64_t index) {
+  if (!curves.ordered) return line_colour(index);
+  const std::int64_t last = std::ssize(curves.curves) - 1;
+  return ordered_line_colour(last == 0 ? 1.0 : static_cast<double>(index) / static_cast<double>(last));
+}
+
+void draw_curve(Svg& svg, const Curves& curves, std::int64_t index, const Plane& plane) {
+  const Curve& curve = curves.curves[static_cast<std::size_t>(index)];
+  const std::string name = formatted("s{}", index);
+  if (curve.style == CurveStyle::dots) {
+    svg.fill(formatted("f{}", index), colour_of(curves, index));
+    for (const Point& point : curve.points) {
+      if (!shown(curves.x, point.x) || !shown(curves.y, point.y)) continue;
+      svg.add(formatted("<circle class=\"f{}\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>\n", index, coordinate(plane.x(point.x)),
+                        coordinate(plane.y(point.y))));
+    }
+    return;
+  }
+  svg.stroke(name, colour_of(curves, index));
+  // Where colours come again, and where it is asked for.
+  const bool dashed = curve.style == CurveStyle::dashes || (!curves.ordered && index >= kLineColours);
+  svg.add(formatted("<path class=\"w {}{}\" d=\"{}\"/>\n", name, dashed ? " d" : "", line_data(curves, curve, plane)));
+}
+
+// ---- names of curves ----
+
+struct EndName {
+  std::int64_t curve = 0;
+  double y = 0.0;
+};
+
+double end_of(const Curves& curves, const Curve& curve, const Plane& plane) {
+  for (auto point = curve.points.rbegin(); point != curve.points.rend(); ++point) {
+    if (shown(curves.x, point->x) && shown(curves.y, point->y)) return plane.y(point->y);
+  }
+  return plane.box.bottom;
+}
+
+// Beside the ends of their curves, from the top down, moved apart where they would overlap.
+std::vector<EndName> end_names(const Curves& curves, const Plane& plane) {
+  std::vector<EndName> names;
+  for (std::int64_t i = 0; i < std::ssize(curves.curves); ++i) {
+    const Curve& curve = curves.curves[static_cast<std::size_t>(i)];
+    if (!curve.name.empty()) names.push_back({i, end_of(curves, curve, plane)});
+  }
+  std::stable_sort(names.begin(), names.end(), [](const EndName& a, const EndName& b) { return a.y < b.y; });
+  for (std::size_t i = 1; i < names.size(); ++i) names[i].y = std::max(names[i].y, names[i - 1].y + kNameSpace);
+  double floor = plane.box.bottom;
+  for (std::size_t i = names.size(); i-- > 0;) {
+    names[i].y = std::min(names[i].y, floor);
+    floor = names[i].y - kNameSpace;
+  }
+  return names;
+}
+
+std::string summary_of(const Curves& curves, const Plane& plane) {
+  std::vector<std::string> names;
+  for (const Curve& curve : curves.curves) {
+    if (!curve.name.empty()) names.push_back(curve.name);
+  }
+  return formatted("{} by {}, from {} to {}{}.", curves.y.label, curves.x.label, number(plane.x.low, 3),
+                   number(plane.x.high, 3), names.empty() ? "" : "; curves: " + join(names, ", "));
+}
+
+}  // namespace
+
+std::string draw(const Figure& figure, const Curves& curves) {
+  const Plane plane = plane_of(figure, curves);
+  Svg svg = with_heading(figure, plane.box.bottom + 37.0 + kMargin, summary_of(curves, plane));
+  draw_axes(svg, figure, curves, plane);
+  draw_marks(svg, curves, plane);
+  for (std::int64_t i = 0; i < std::ssize(curves.curves); ++i) draw_curve(svg, curves, i, plane);
+  for (const EndName& name : end_names(curves, plane)) {
+    const std::string colour = formatted("f{}", name.curve);
+    svg.fill(colour, colour_of(curves, name.curve));
+    svg.text(plane.box.right + kNameGap, name.y + 4.0, Anchor::start, colour,
+             curves.curves[static_cast<std::size_t>(name.curve)].name);
+  }
+  return svg.finished();
+}
+
+}  // namespace posenc::tool

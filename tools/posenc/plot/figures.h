@@ -1,0 +1,15 @@
+// The kinds of pictures: from what was asked for to the figure. A file each, KIND_figure.cpp. They throw UsageError for
+// what cannot be drawn, Failure for a file that cannot be read.
+#pragma once
+
+#include "plot/figure.h"
+#include "plot/plot_arguments.h"
+
+namespace posenc::tool {
+
+// More cells than this along one side are smaller than a pixel.
+inline constexpr std::int64_t kMostCells = 512;
+
+Figure figure_of(const EncodingPlot& plot);
+
+}  // namespace posenc::tool

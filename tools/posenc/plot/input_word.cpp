@@ -1,0 +1,40 @@
+#include "plot/input_word.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::int64_t kLargestOffset = 1 << 20;
+
+InputScheme sinusoidal(const SchemeWord& word) {
+  check_numbers(word, {"convention", "offset"});
+  SinusoidalInput out{.offset = word.numbers.whole("offset", 0, kLargestOffset).value_or(0)};
+  // In the order of SinusoidConvention.
+  const auto named =
+      word.numbers.choice("convention", {"paper", "tensor2tensor", "musicgen", "marian", "whisper", "xlnet"});
+  if (named) out.convention = static_cast<SinusoidConvention>(*named);
+  return out;
+}
+
+InputScheme integer(const SchemeWord& word) {
+  check_numbers(word, {"normalised", "offset"});
+  return IntegerInput{.normalised = word.numbers.has("normalised"),
+                      .offset = word.numbers.whole("offset", 0, kLargestOffset).value_or(0)};
+}
+
+InputScheme binary(const SchemeWord& word) {
+  check_numbers(word, {"offset"});
+  return BinaryInput{.offset = word.numbers.whole("offset", 0, kLargestOffset).value_or(0)};
+}
+
+InputScheme input_scheme(const SchemeWord& word) {
+  if (word.name == "sinusoidal") return sinusoidal(word);
+  if (word.name == "integer") return integer(word);
+  if (word.name == "binary") return binary(word);
+  unknown_scheme(word, {"sinusoidal", "integer", "binary"});
+}
+
+}  // namespace
+
+InputScheme read_input_scheme(const SchemeText& scheme) { return read_scheme(scheme, input_scheme); }
+
+}  // namespace posenc::tool

@@ -1,0 +1,34 @@
+#include "plot/plot_command.h"
+
+#include <string_view>
+
+#include "exit_code.h"
+#include "failure.h"
+#include "file_error_text.h"
+#include "held_signals.h"
+#include "page.h"
+#include "plot/draw.h"
+#include "plot/figure_json.h"
+#include "plot/figures.h"
+#include "posenc/write_file.h"
+
+namespace posenc::tool {
+namespace {
+
+std::string_view kind_of(const EncodingPlot&) { return "encoding"; }
+
+}  // namespace
+
+int run_plot(const PlotArguments& arguments) {
+  const Figure figure = std::visit([](const auto& plot) { return figure_of(plot); }, arguments.plot);
+  const std::string_view kind = std::visit([](const auto& plot) { return kind_of(plot); }, arguments.plot);
+  const std::string text = arguments.json ? json_of(figure, kind) : svg_of(figure);
+  if (!arguments.out) return write_output(text);
+  const HeldSignals held;
+  const WriteOptions options{.replace = arguments.force, .go_on = [](std::int64_t) { return !HeldSignals::came(); }};
+  const Result<std::int64_t> written = write_file(*arguments.out, text, options);
+  if (!written) throw Failure{file_error_text(written.error()), exit_code_of(written.error())};
+  return kOk;
+}
+
+}  // namespace posenc::tool
