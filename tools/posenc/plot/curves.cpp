@@ -214,7 +214,17 @@ double end_of(const Curves& curves, const Curve& curve, const Plane& plane) {
   return plane.box.bottom;
 }
 
-// Beside the ends of their curves, from the top down, moved apart where they would overlap.
+// Names that would overlap stand one below the other, all together where their curves end on the average.
+struct Stacked {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  double sum = 0.0;  // of what y the first name would have for each of them
+
+  double top() const { return sum / static_cast<double>(count); }
+  double bottom() const { return top() + kNameSpace * static_cast<double>(count); }
+};
+
+// Beside the ends of their curves, from the top down.
 std::vector<EndName> end_names(const Curves& curves, const Plane& plane) {
   std::vector<EndName> names;
   for (std::int64_t i = 0; i < std::ssize(curves.curves); ++i) {
@@ -222,11 +232,21 @@ std::vector<EndName> end_names(const Curves& curves, const Plane& plane) {
     if (!curve.name.empty()) names.push_back({i, end_of(curves, curve, plane)});
   }
   std::stable_sort(names.begin(), names.end(), [](const EndName& a, const EndName& b) { return a.y < b.y; });
-  for (std::size_t i = 1; i < names.size(); ++i) names[i].y = std::max(names[i].y, names[i - 1].y + kNameSpace);
-  double floor = plane.box.bottom;
-  for (std::size_t i = names.size(); i-- > 0;) {
-    names[i].y = std::min(names[i].y, floor);
-    floor = names[i].y - kNameSpace;
+  std::vector<Stacked> stacks;
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    Stacked next{n, 1, names[n].y};
+    while (!stacks.empty() && stacks.back().bottom() > next.top()) {
+      const Stacked& above = stacks.back();
+      next = {above.first, above.count + next.count,
+              above.sum + next.sum - kNameSpace * static_cast<double>(above.count * next.count)};
+      stacks.pop_back();
+    }
+    stacks.push_back(next);
+  }
+  for (const Stacked& stack : stacks) {
+    for (std::size_t n = 0; n < stack.count; ++n) {
+      names[stack.first + n].y = stack.top() + kNameSpace * static_cast<double>(n);
+    }
   }
   return names;
 }

@@ -81,8 +81,8 @@ Rows rows_of_table(const EncodingPlot& plot) {
 }
 
 InputScheme scheme_of_model(const EncodingPlot& plot) {
-  const Plan plan = plan_of(*plot.model, {});
-  for (const Stack* stack : chosen_stacks(plan, plot.stack)) {
+  const Plan plan = plan_of(plot.model->model, {});
+  for (const Stack* stack : chosen_stacks(plan, plot.model->stack)) {
     if (!stack->input.empty()) return stack->input.front();
   }
   throw failure(kMalformed, "this model adds no positions to its embeddings");

@@ -10,6 +10,9 @@ namespace posenc::tool {
 // More cells than this along one side are smaller than a pixel.
 inline constexpr std::int64_t kMostCells = 512;
 
+inline constexpr std::int64_t kMostPoints = 4096;  // of a curve
+
 Figure figure_of(const EncodingPlot& plot);
+Figure figure_of(const BiasPlot& plot);
 
 }  // namespace posenc::tool

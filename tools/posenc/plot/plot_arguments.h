@@ -10,20 +10,36 @@
 
 namespace posenc::tool {
 
+// A layer of a model, in the words of inspect and rotate.
+struct ModelWords {
+  std::string model;
+  std::optional<std::string> stack{};
+  std::optional<std::int64_t> layer{};
+};
+
 // Rows of what is added to embeddings, by position and channel.
 struct EncodingPlot {
   std::string scheme = "sinusoidal";
   std::optional<std::string> table{};  // FILE or FILE:TENSOR, instead of a scheme
-  std::optional<std::string> model{};  // whose scheme it is
-  std::optional<std::string> stack{};
+  std::optional<ModelWords> model{};   // whose scheme it is
   std::int64_t start = 0;
   std::int64_t positions = 64;
   std::int64_t channels = 64;
   bool products = false;  // of each row with each
 };
 
+// What a scheme of the score stage adds, by query and key.
+struct BiasPlot {
+  std::string scheme = "alibi";
+  std::optional<ModelWords> model{};  // whose scheme it is
+  std::int64_t head = 0;
+  std::int64_t tokens = 64;
+  bool both_ways = false;  // keys in the future too
+  bool curves = false;     // by distance, a curve a head
+};
+
 struct PlotArguments {
-  std::variant<EncodingPlot> plot;
+  std::variant<EncodingPlot, BiasPlot> plot;
   std::optional<std::string> out{};
   bool force = false;
   bool json = false;

@@ -16,6 +16,7 @@ namespace posenc::tool {
 namespace {
 
 std::string_view kind_of(const EncodingPlot&) { return "encoding"; }
+std::string_view kind_of(const BiasPlot&) { return "bias"; }
 
 }  // namespace
 

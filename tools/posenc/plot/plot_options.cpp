@@ -3,7 +3,10 @@
 #include <vector>
 
 #include "command_spec.h"
+#include "formatted.h"
 #include "plot/figures.h"
+#include "plot/term_word.h"
+#include "text.h"
 
 namespace posenc::tool {
 namespace {
@@ -28,8 +31,27 @@ std::vector<OptionSpec> with_output(std::vector<OptionSpec> own) {
   return own;
 }
 
-const OptionSpec kModel{.names = "--model", .value = "MODEL", .description = "What inspect takes"};
+const OptionSpec kModel{
+    .names = "--model", .value = "MODEL", .description = "Whose scheme is drawn: what inspect takes"};
 const OptionSpec kStack{.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."};
+const OptionSpec kLayer{.names = "--layer",
+                        .value = "N",
+                        .description = "Counted from 0; the first that there is something of when left out"};
+
+std::optional<ModelWords> model_words(const Given& given) {
+  const std::optional<std::string> model = given.text("--model");
+  if (model) return ModelWords{*model, given.text("--stack"), given.whole("--layer", 0, INT64_MAX)};
+  for (const char* flag : {"--stack", "--layer"}) {
+    if (given.has(flag)) throw UsageError{formatted("{}: there is no --model that it could choose from", flag)};
+  }
+  return {};
+}
+
+void only_one_of(const Given& given, const std::vector<std::string>& flags) {
+  const auto count =
+      std::count_if(flags.begin(), flags.end(), [&](const std::string& flag) { return given.has(flag); });
+  if (count > 1) throw UsageError{join(flags, ", ") + " exclude each other"};
+}
 
 // ---- encoding ----
 
@@ -37,15 +59,12 @@ Command read_encoding(const Given& given) {
   EncodingPlot out;
   out.scheme = given.text_or("--scheme", out.scheme);
   out.table = given.text("--table");
-  out.model = given.text("--model");
-  out.stack = given.text("--stack");
+  out.model = model_words(given);
   out.start = given.whole("--start", 0, kLargestPosition).value_or(out.start);
   out.positions = given.whole("--positions", 1, kMostCells).value_or(out.positions);
   out.channels = given.whole("--channels", 1, kMostCells).value_or(out.channels);
   out.products = given.has("--products");
-  if (given.has("--scheme") + given.has("--table") + given.has("--model") > 1) {
-    throw UsageError{"--scheme, --table and --model exclude each other"};
-  }
+  only_one_of(given, {"--scheme", "--table", "--model"});
   return with_output(given, out);
 }
 
@@ -74,6 +93,46 @@ CommandSpec encoding_spec() {
           .read = read_encoding};
 }
 
+// ---- bias ----
+
+Command read_bias(const Given& given) {
+  BiasPlot out;
+  out.scheme = given.text_or("--scheme", out.scheme);
+  out.model = model_words(given);
+  out.head = given.whole("--head", 0, INT64_MAX).value_or(out.head);
+  out.curves = given.has("--curves");
+  out.tokens = given.whole("--tokens", 2, out.curves ? kMostPoints : kMostCells).value_or(out.tokens);
+  out.both_ways = given.has("--both-ways");
+  only_one_of(given, {"--scheme", "--model"});
+  return with_output(given, out);
+}
+
+CommandSpec bias_spec() {
+  return {.name = "bias",
+          .description = "What a scheme of the score stage adds, by query and key or by distance",
+          .options = with_output({{.names = "--scheme",
+                                   .value = "S",
+                                   .description = "With its numbers after commas, as alibi,heads=8 (when left out): " +
+                                                  std::string(kTermNames) + "; docs/cli.md has their numbers"},
+                                  kModel,
+                                  kStack,
+                                  kLayer,
+                                  {.names = "--head", .value = "N", .description = "Counted from 0; 0 when left out"},
+                                  {.names = "--tokens",
+                                   .value = "N",
+                                   .description = "How many; 64 when left out, at most 512 (4096 of curves)"},
+                                  {.names = "--both-ways", .description = "Keys in the future too, as in an encoder"},
+                                  {.names = "--curves", .description = "By distance, a curve a head"}}),
+          .footer =
+              "Of a scheme with a learned table the row of the table is drawn, of one with a\n"
+              "perceptron what that is asked.\n\n"
+              "Examples:\n"
+              "  posenc plot bias --scheme alibi,heads=8 --head 3 -o alibi.svg\n"
+              "  posenc plot bias --scheme t5 --curves --tokens 200 -o buckets.svg\n"
+              "  posenc plot bias --model bloom-7b1 --curves -o bloom.svg\n\n",
+          .read = read_bias};
+}
+
 }  // namespace
 
 CommandSpec plot_spec() {
@@ -83,7 +142,7 @@ CommandSpec plot_spec() {
               "Pictures are 600 pixels wide and legible on light and on dark pages.\n\n"
               "Examples:\n"
               "  posenc plot encoding -o sines.svg\n\n",
-          .subjects = {encoding_spec()}};
+          .subjects = {encoding_spec(), bias_spec()}};
 }
 
 }  // namespace posenc::tool

@@ -1,0 +1,176 @@
+#include "plot/term_tables.h"
+
+#include <cmath>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "formatted.h"
+#include "posenc/input.h"
+#include "posenc/scores.h"
+#include "stage_text.h"
+#include "text.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::string_view kRow = "row of the learned table";
+constexpr std::string_view kAsked = "what the perceptron is asked";
+constexpr std::string_view kAdded = "added to the score";
+
+std::vector<double> numbered(std::int64_t rows, std::int64_t times = 1) {
+  std::vector<double> out;
+  for (std::int64_t r = 0; r < rows; ++r)
+    out.insert(out.end(), static_cast<std::size_t>(times), static_cast<double>(r));
+  return out;
+}
+
+std::vector<double> repeated(double value, std::int64_t count) {
+  return std::vector<double>(static_cast<std::size_t>(count), value);
+}
+
+// Puts a term's weights and inputs into the picture. A head has one channel, queries and keys are 0, unless said.
+class Preparing {
+ public:
+  Preparing(const DrawnTerm& term, TermPicture& picture) : numbers_(term), out_(picture), drawn_(picture.drawn) {}
+
+  void operator()(const Alibi&) { give(std::monostate{}, kAdded); }
+  void operator()(const Sandwich&) { give(std::monostate{}, kAdded); }
+  void operator()(const T5Bias& scheme) {
+    give(T5Weights{table(numbered(scheme.buckets, heads()), {scheme.buckets, heads()})}, kRow);
+    if (scheme.gated)
+      drawn_.inputs.row_gate = table(repeated(1.0, drawn_.queries * heads()), {drawn_.queries, heads()});
+  }
+  void operator()(const ClippedBias& scheme) {
+    const std::int64_t rows = scheme.past + scheme.future + 1;
+    give(ClippedBiasWeights{table(numbered(rows, heads()), {rows, heads()})}, kRow);
+  }
+  void operator()(const GridBias& scheme) {
+    over_grid(scheme.rows, scheme.columns);
+    const std::int64_t rows = (2 * scheme.rows - 1) * (2 * scheme.columns - 1);
+    give(GridBiasWeights{table(numbered(rows, heads()), {rows, heads()})}, kRow);
+  }
+  void operator()(const Kerple&) {
+    give(KerpleWeights{table(repeated(numbers_.r1, heads()), {heads()}),
+                       table(repeated(numbers_.r2, heads()), {heads()})},
+         kAdded);
+    out_.detail += formatted("; r1 {}, r2 {}", number(numbers_.r1), number(numbers_.r2));
+  }
+  void operator()(const Fire&) {
+    give(FireWeights{.c = numbers_.c, .threshold = numbers_.threshold, .hidden = same(1), .out = same(heads())},
+         kAsked);
+    out_.detail += formatted("; c {}, L {}", number(numbers_.c), number(numbers_.threshold));
+  }
+  void operator()(const MlpBias&) { give(MlpBiasWeights{{same(heads())}}, kAsked); }
+  void operator()(const ShawKeys& scheme) {
+    if (scheme.sinusoidal) throw UsageError{"a table of sines of the distance: see posenc plot encoding"};
+    const std::int64_t rows = scheme.left + scheme.right + 1;
+    ask_with_ones();
+    give(ShawWeights{table(numbered(rows, channels()), {rows, channels()})}, kRow);
+    drawn_.layer.logit_scale = 1.0 / static_cast<double>(channels());
+  }
+  // v = W r(asked): what a head would learn that asks for the key at that distance, whatever it says.
+  void operator()(const TransformerXl& scheme) {
+    constexpr std::int64_t kSines = 64;
+    drawn_.layer.head_dim = kSines;
+    std::vector<double> identity = repeated(0.0, kSines * kSines);
+    for (std::int64_t c = 0; c < kSines; ++c) identity[static_cast<std::size_t>(c * kSines + c)] = 1.0;
+    const std::vector<double> asked =
+        input_row(SinusoidalInput{.convention = scheme.sinusoid}, kSines, static_cast<double>(numbers_.asks));
+    give(TransformerXlWeights{.projection = table(identity, {kSines, kSines}),
+                              .position_bias = table(asked, {1, kSines})},
+         kAdded);
+    out_.detail += formatted("; v asks for distance {}, {} sines", numbers_.asks, kSines);
+  }
+  void operator()(const Deberta& scheme) {
+    const std::int64_t rows = 2 * deberta_span(scheme);
+    ask_with_ones();
+    give(DebertaWeights{.table = table(numbered(rows), {rows, 1}), .keys = same(heads() * channels())}, kRow);
+    drawn_.layer.logit_scale = 1.0 / static_cast<double>(channels());
+  }
+  void operator()(const DecomposedHw& scheme) {
+    over_grid((scheme.rows + 1) / 2, (scheme.rows + 1) / 2);
+    ask_with_ones();
+    give(DecomposedHwWeights{.rows = table(numbered(scheme.rows, channels()), {scheme.rows, channels()}),
+                             .columns = table(repeated(0.0, scheme.rows * channels()), {scheme.rows, channels()})},
+         "row of the table of heights");
+  }
+  // Of x_il = 40 the gate is 1 and of -40 it is 0, to the last bits of a double.
+  void operator()(const ContextualPosition& scheme) {
+    constexpr double kSure = 40.0;
+    drawn_.layer.head_dim = 2;
+    drawn_.q = repeated(1.0, drawn_.queries * 2);
+    drawn_.k = repeated(0.0, drawn_.keys * 2);
+    for (std::int64_t j = 0; j < drawn_.keys; ++j) {
+      drawn_.k[static_cast<std::size_t>(2 * j)] = (j + 1) % numbers_.every == 0 ? kSure : -kSure;
+    }
+    std::vector<double> second = repeated(0.0, scheme.positions * 2);
+    for (std::int64_t p = 0; p < scheme.positions; ++p)
+      second[static_cast<std::size_t>(2 * p + 1)] = static_cast<double>(p);
+    give(CopeWeights{table(std::move(second), {scheme.positions, 2})}, "position of the key, as it is counted");
+    out_.over_content = true;
+    out_.detail += formatted("; the gate is open at every {}th key", numbers_.every);
+  }
+  void operator()(const ForgetGate&) {
+    constexpr double kKeeps = 0.99;  // of a token in general
+    constexpr double kForgets = 0.2;
+    std::vector<double> gates;
+    for (std::int64_t j = 0; j < drawn_.keys; ++j) {
+      gates.insert(gates.end(), static_cast<std::size_t>(heads()),
+                   std::log(j > 0 && j % numbers_.every == 0 ? kForgets : kKeeps));
+    }
+    drawn_.inputs.log_forget = table(std::move(gates), {drawn_.keys, heads()});
+    give(std::monostate{}, kAdded);
+    out_.detail += formatted("; gates of {}, at every {}th token of {}", kKeeps, numbers_.every, kForgets);
+  }
+  void operator()(const XlNet&) { throw UsageError{"xlnet is drawn as transformer_xl"}; }
+
+ private:
+  std::int64_t heads() const { return drawn_.layer.heads; }
+  std::int64_t channels() const { return drawn_.layer.head_dim; }
+  ConstTensorView table(std::vector<double> values, std::initializer_list<std::int64_t> shape) {
+    return drawn_.tables.add(std::move(values), shape);
+  }
+  // y = x for every output of one input.
+  Linear same(std::int64_t outputs) {
+    return {.weight = table(repeated(1.0, outputs), {outputs, 1}), .bias = table(repeated(0.0, outputs), {outputs})};
+  }
+  void ask_with_ones() { drawn_.q = repeated(1.0, drawn_.queries * heads() * channels()); }
+  void over_grid(std::int64_t rows, std::int64_t columns) {
+    drawn_.queries = drawn_.keys = rows * columns;
+    drawn_.layer.mask.kind = MaskKind::bidirectional;
+    std::vector<double> coordinates;
+    for (std::int64_t n = 0; n < rows * columns; ++n) coordinates.push_back(static_cast<double>(n / columns));
+    for (std::int64_t n = 0; n < rows * columns; ++n) coordinates.push_back(static_cast<double>(n % columns));
+    drawn_.inputs.q_positions = drawn_.inputs.k_positions = drawn_.tables.keep(std::move(coordinates));
+  }
+  template <typename Weights>
+  void give(Weights weights, std::string_view value) {
+    drawn_.weights.score = {std::move(weights)};
+    out_.value = value;
+    out_.whole_numbers = value == kRow;
+  }
+
+  const DrawnTerm& numbers_;
+  TermPicture& out_;
+  DrawnLayer& drawn_;
+};
+
+}  // namespace
+
+TermPicture term_picture(const DrawnTerm& term, std::int64_t queries, std::int64_t keys, MaskKind mask) {
+  TermPicture out;
+  out.detail = score_text(term.term);
+  out.drawn.queries = queries;
+  out.drawn.keys = keys;
+  out.drawn.layer = {.heads = term.heads,
+                     .kv_heads = term.heads,
+                     .head_dim = 1,
+                     .value_dim = 1,
+                     .mask = {.kind = mask},
+                     .score = {term.term}};
+  std::visit(Preparing(term, out), term.term);
+  return out;
+}
+
+}  // namespace posenc::tool
