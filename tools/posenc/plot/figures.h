@@ -14,5 +14,6 @@ inline constexpr std::int64_t kMostPoints = 4096;  // of a curve
 
 Figure figure_of(const EncodingPlot& plot);
 Figure figure_of(const BiasPlot& plot);
+Figure figure_of(const DistancePlot& plot);
 
 }  // namespace posenc::tool

@@ -38,8 +38,14 @@ struct BiasPlot {
   bool curves = false;     // by distance, a curve a head
 };
 
+// How far apart the rotation has a query and a key.
+struct DistancePlot {
+  std::string scheme = "self_extend";
+  std::int64_t tokens = 64;
+};
+
 struct PlotArguments {
-  std::variant<EncodingPlot, BiasPlot> plot;
+  std::variant<EncodingPlot, BiasPlot, DistancePlot> plot;
   std::optional<std::string> out{};
   bool force = false;
   bool json = false;

@@ -17,6 +17,7 @@ namespace {
 
 std::string_view kind_of(const EncodingPlot&) { return "encoding"; }
 std::string_view kind_of(const BiasPlot&) { return "bias"; }
+std::string_view kind_of(const DistancePlot&) { return "distance"; }
 
 }  // namespace
 

@@ -133,6 +133,31 @@ CommandSpec bias_spec() {
           .read = read_bias};
 }
 
+// ---- distance ----
+
+Command read_distance(const Given& given) {
+  DistancePlot out;
+  out.scheme = given.text_or("--scheme", out.scheme);
+  out.tokens = given.whole("--tokens", 2, kMostCells).value_or(out.tokens);
+  return with_output(given, out);
+}
+
+CommandSpec distance_spec() {
+  return {.name = "distance",
+          .description = "How far apart a rotation has a query and a key, where that is not i - j",
+          .options = with_output(
+              {{.names = "--scheme",
+                .value = "S",
+                .description = "self_extend,group=4,window=16 (when left out), rerope,window=16 (,step=4: leaky), "
+                               "dual_chunk,chunk=24,local=8,trained=32, or none"},
+               {.names = "--tokens", .value = "N", .description = "How many; 64 when left out, at most 512"}}),
+          .footer =
+              "Examples:\n"
+              "  posenc plot distance -o self-extend.svg\n"
+              "  posenc plot distance --scheme dual_chunk,chunk=12,local=4,trained=16 -o dual.svg\n\n",
+          .read = read_distance};
+}
+
 }  // namespace
 
 CommandSpec plot_spec() {
@@ -142,7 +167,7 @@ CommandSpec plot_spec() {
               "Pictures are 600 pixels wide and legible on light and on dark pages.\n\n"
               "Examples:\n"
               "  posenc plot encoding -o sines.svg\n\n",
-          .subjects = {encoding_spec(), bias_spec()}};
+          .subjects = {encoding_spec(), bias_spec(), distance_spec()}};
 }
 
 }  // namespace posenc::tool

@@ -2,27 +2,14 @@
 
 #include <map>
 
+#include "plot/numbers.h"
+
 namespace posenc::tool {
 namespace {
 
 constexpr std::int64_t kMostHeads = 512;
 constexpr std::int64_t kMostRows = 1 << 16;  // of a table
 constexpr std::int64_t kLargestDistance = 1 << 20;
-
-// The numbers of one scheme.
-class Numbers {
- public:
-  explicit Numbers(const SchemeWord& word) : given_(word.numbers) {}
-
-  std::int64_t whole(std::string_view name, std::int64_t otherwise, std::int64_t least, std::int64_t most) const {
-    return given_.whole(name, least, most).value_or(otherwise);
-  }
-  double real(std::string_view name, double otherwise) const { return given_.from_zero(name).value_or(otherwise); }
-  bool yes(std::string_view name) const { return given_.has(name); }
-
- private:
-  const Given& given_;
-};
 
 DrawnTerm alibi(const SchemeWord& word) {
   check_numbers(word, {"heads", "max_bias", "symmetric"});

@@ -1,0 +1,26 @@
+// The numbers of a scheme's word, each with what holds when it is left out.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "plot/scheme_word.h"
+
+namespace posenc::tool {
+
+class Numbers {
+ public:
+  explicit Numbers(const SchemeWord& word) : given_(word.numbers) {}
+
+  std::int64_t whole(std::string_view name, std::int64_t otherwise, std::int64_t least, std::int64_t most) const {
+    return given_.whole(name, least, most).value_or(otherwise);
+  }
+  // At least 0.
+  double real(std::string_view name, double otherwise) const { return given_.from_zero(name).value_or(otherwise); }
+  bool yes(std::string_view name) const { return given_.has(name); }
+
+ private:
+  const Given& given_;
+};
+
+}  // namespace posenc::tool
