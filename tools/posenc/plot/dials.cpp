@@ -15,7 +15,7 @@ constexpr double kSide = (kPictureWidth - 2 * kMargin) / static_cast<double>(kPe
 constexpr double kRadius = 46.0;
 constexpr double kNameAt = 1.24;  // of a hand, in radii: outside the rim
 constexpr double kAboveRim = 56.0;
-constexpr double kRowHeight = kAboveRim + 2 * kRadius + 28.0;
+constexpr double kRowHeight = kAboveRim + 2 * kRadius + 20.0;
 
 void draw_dial(Svg& svg, const Dial& dial, double centre_x, double top) {
   const double centre_y = top + kAboveRim + kRadius;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "posenc/schemes.h"
 
@@ -15,6 +16,7 @@ struct ModelWords {
   std::string model;
   std::optional<std::string> stack{};
   std::optional<std::int64_t> layer{};
+  std::optional<std::int64_t> rotation{};
 };
 
 // Rows of what is added to embeddings, by position and channel.
@@ -44,8 +46,36 @@ struct DistancePlot {
   std::int64_t tokens = 64;
 };
 
+struct RopeWords {
+  std::string scheme = "rope";
+  std::optional<ModelWords> model{};      // whose rotation it is
+  std::optional<std::int64_t> length{};   // of the sequence, for rules that depend on it
+  std::optional<std::int64_t> trained{};  // beside a scheme: a model says it itself
+};
+
+struct WavelengthsPlot {
+  RopeWords rope{};
+};
+
+// Frequencies with a rule over those without.
+struct ScalingPlot {
+  RopeWords rope{};
+  std::vector<std::string> rules{"linear", "ntk", "yarn", "llama3"};  // where there is no model
+  double factor = 8.0;
+  std::int64_t original_length = 8192;
+};
+
+// Pairs of channels in the plane.
+struct RotationPlot {
+  RopeWords rope{};
+  std::int64_t pairs = 8;
+  std::int64_t positions = 6;
+  std::int64_t start = 0;
+  std::int64_t step = 1;
+};
+
 struct PlotArguments {
-  std::variant<EncodingPlot, BiasPlot, DistancePlot> plot;
+  std::variant<EncodingPlot, BiasPlot, DistancePlot, WavelengthsPlot, ScalingPlot, RotationPlot> plot;
   std::optional<std::string> out{};
   bool force = false;
   bool json = false;

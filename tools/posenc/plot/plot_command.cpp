@@ -18,6 +18,9 @@ namespace {
 std::string_view kind_of(const EncodingPlot&) { return "encoding"; }
 std::string_view kind_of(const BiasPlot&) { return "bias"; }
 std::string_view kind_of(const DistancePlot&) { return "distance"; }
+std::string_view kind_of(const WavelengthsPlot&) { return "wavelengths"; }
+std::string_view kind_of(const ScalingPlot&) { return "scaling"; }
+std::string_view kind_of(const RotationPlot&) { return "rotation"; }
 
 }  // namespace
 

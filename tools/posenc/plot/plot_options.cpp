@@ -1,17 +1,25 @@
-// The words of posenc plot: options that all kinds share, and a function for each kind's own.
-#include <algorithm>
-#include <vector>
+#include "plot/plot_options.h"
 
-#include "command_spec.h"
+#include <algorithm>
+#include <utility>
+
 #include "formatted.h"
-#include "plot/figures.h"
-#include "plot/term_word.h"
 #include "text.h"
 
 namespace posenc::tool {
-namespace {
 
-constexpr std::int64_t kLargestPosition = 1LL << 31;
+std::vector<OptionSpec> joined(const std::vector<std::vector<OptionSpec>>& lists) {
+  std::vector<OptionSpec> all;
+  for (const std::vector<OptionSpec>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+std::vector<OptionSpec> with_output(std::vector<std::vector<OptionSpec>> own) {
+  own.push_back({{.names = "-o,--output", .value = "FILE", .description = "Where to; standard output when left out"},
+                 {.names = "--force", .description = "Replace FILE if it is there"},
+                 {.names = "--json", .description = "The numbers that are drawn, as JSON, instead of the picture"}});
+  return joined(own);
+}
 
 PlotArguments with_output(const Given& given, decltype(PlotArguments::plot) plot) {
   PlotArguments out{.plot = std::move(plot),
@@ -22,26 +30,27 @@ PlotArguments with_output(const Given& given, decltype(PlotArguments::plot) plot
   return out;
 }
 
-std::vector<OptionSpec> with_output(std::vector<OptionSpec> own) {
-  const std::vector<OptionSpec> shared{
-      {.names = "-o,--output", .value = "FILE", .description = "Where to; standard output when left out"},
-      {.names = "--force", .description = "Replace FILE if it is there"},
-      {.names = "--json", .description = "The numbers that are drawn, as JSON, instead of the picture"}};
-  own.insert(own.end(), shared.begin(), shared.end());
-  return own;
+std::vector<OptionSpec> model_options(const std::string& whose) {
+  return {{.names = "--model", .value = "MODEL", .description = whose + ": what inspect takes"},
+          {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."}};
 }
 
-const OptionSpec kModel{
-    .names = "--model", .value = "MODEL", .description = "Whose scheme is drawn: what inspect takes"};
-const OptionSpec kStack{.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."};
-const OptionSpec kLayer{.names = "--layer",
-                        .value = "N",
-                        .description = "Counted from 0; the first that there is something of when left out"};
+std::vector<OptionSpec> layer_options(const std::string& whose) {
+  return joined({model_options(whose),
+                 {{.names = "--layer",
+                   .value = "N",
+                   .description = "Counted from 0; the first that has something to draw when left out"}}});
+}
 
 std::optional<ModelWords> model_words(const Given& given) {
   const std::optional<std::string> model = given.text("--model");
-  if (model) return ModelWords{*model, given.text("--stack"), given.whole("--layer", 0, INT64_MAX)};
-  for (const char* flag : {"--stack", "--layer"}) {
+  if (model) {
+    return ModelWords{.model = *model,
+                      .stack = given.text("--stack"),
+                      .layer = given.whole("--layer", 0, INT64_MAX),
+                      .rotation = given.whole("--rotation", 0, INT64_MAX)};
+  }
+  for (const char* flag : {"--stack", "--layer", "--rotation"}) {
     if (given.has(flag)) throw UsageError{formatted("{}: there is no --model that it could choose from", flag)};
   }
   return {};
@@ -53,121 +62,18 @@ void only_one_of(const Given& given, const std::vector<std::string>& flags) {
   if (count > 1) throw UsageError{join(flags, ", ") + " exclude each other"};
 }
 
-// ---- encoding ----
-
-Command read_encoding(const Given& given) {
-  EncodingPlot out;
-  out.scheme = given.text_or("--scheme", out.scheme);
-  out.table = given.text("--table");
-  out.model = model_words(given);
-  out.start = given.whole("--start", 0, kLargestPosition).value_or(out.start);
-  out.positions = given.whole("--positions", 1, kMostCells).value_or(out.positions);
-  out.channels = given.whole("--channels", 1, kMostCells).value_or(out.channels);
-  out.products = given.has("--products");
-  only_one_of(given, {"--scheme", "--table", "--model"});
-  return with_output(given, out);
-}
-
-CommandSpec encoding_spec() {
-  return {.name = "encoding",
-          .description = "What is added to embeddings, a row a position",
-          .options = with_output(
-              {{.names = "--scheme",
-                .value = "S",
-                .description = "sinusoidal (when left out; ,convention=C ,offset=N), integer (,normalised) or binary"},
-               {.names = "--table",
-                .value = "FILE",
-                .description = "A learned table [rows, channels]; FILE:TENSOR names one of several"},
-               kModel,
-               kStack,
-               {.names = "--positions", .value = "N", .description = "How many; 64 when left out, at most 512"},
-               {.names = "--start", .value = "N", .description = "The first of them; 0 when left out"},
-               {.names = "--channels", .value = "N", .description = "How many; 64 when left out, at most 512"},
-               {.names = "--products", .description = "The dot product of each row with each, instead of the rows"}}),
-          .footer =
-              "Examples:\n"
-              "  posenc plot encoding -o sines.svg\n"
-              "  posenc plot encoding --scheme sinusoidal,convention=tensor2tensor -o sines.svg\n"
-              "  posenc plot encoding --products --positions 128 -o alike.svg\n"
-              "  posenc plot encoding --scheme binary --channels 6 --json\n\n",
-          .read = read_encoding};
-}
-
-// ---- bias ----
-
-Command read_bias(const Given& given) {
-  BiasPlot out;
-  out.scheme = given.text_or("--scheme", out.scheme);
-  out.model = model_words(given);
-  out.head = given.whole("--head", 0, INT64_MAX).value_or(out.head);
-  out.curves = given.has("--curves");
-  out.tokens = given.whole("--tokens", 2, out.curves ? kMostPoints : kMostCells).value_or(out.tokens);
-  out.both_ways = given.has("--both-ways");
-  only_one_of(given, {"--scheme", "--model"});
-  return with_output(given, out);
-}
-
-CommandSpec bias_spec() {
-  return {.name = "bias",
-          .description = "What a scheme of the score stage adds, by query and key or by distance",
-          .options = with_output({{.names = "--scheme",
-                                   .value = "S",
-                                   .description = "With its numbers after commas, as alibi,heads=8 (when left out): " +
-                                                  std::string(kTermNames) + "; docs/cli.md has their numbers"},
-                                  kModel,
-                                  kStack,
-                                  kLayer,
-                                  {.names = "--head", .value = "N", .description = "Counted from 0; 0 when left out"},
-                                  {.names = "--tokens",
-                                   .value = "N",
-                                   .description = "How many; 64 when left out, at most 512 (4096 of curves)"},
-                                  {.names = "--both-ways", .description = "Keys in the future too, as in an encoder"},
-                                  {.names = "--curves", .description = "By distance, a curve a head"}}),
-          .footer =
-              "Of a scheme with a learned table the row of the table is drawn, of one with a\n"
-              "perceptron what that is asked.\n\n"
-              "Examples:\n"
-              "  posenc plot bias --scheme alibi,heads=8 --head 3 -o alibi.svg\n"
-              "  posenc plot bias --scheme t5 --curves --tokens 200 -o buckets.svg\n"
-              "  posenc plot bias --model bloom-7b1 --curves -o bloom.svg\n\n",
-          .read = read_bias};
-}
-
-// ---- distance ----
-
-Command read_distance(const Given& given) {
-  DistancePlot out;
-  out.scheme = given.text_or("--scheme", out.scheme);
-  out.tokens = given.whole("--tokens", 2, kMostCells).value_or(out.tokens);
-  return with_output(given, out);
-}
-
-CommandSpec distance_spec() {
-  return {.name = "distance",
-          .description = "How far apart a rotation has a query and a key, where that is not i - j",
-          .options = with_output(
-              {{.names = "--scheme",
-                .value = "S",
-                .description = "self_extend,group=4,window=16 (when left out), rerope,window=16 (,step=4: leaky), "
-                               "dual_chunk,chunk=24,local=8,trained=32, or none"},
-               {.names = "--tokens", .value = "N", .description = "How many; 64 when left out, at most 512"}}),
-          .footer =
-              "Examples:\n"
-              "  posenc plot distance -o self-extend.svg\n"
-              "  posenc plot distance --scheme dual_chunk,chunk=12,local=4,trained=16 -o dual.svg\n\n",
-          .read = read_distance};
-}
-
-}  // namespace
-
 CommandSpec plot_spec() {
-  return {.name = "plot",
-          .description = "A picture, as SVG, of what a scheme or a model does with positions",
-          .footer =
-              "Pictures are 600 pixels wide and legible on light and on dark pages.\n\n"
-              "Examples:\n"
-              "  posenc plot encoding -o sines.svg\n\n",
-          .subjects = {encoding_spec(), bias_spec(), distance_spec()}};
+  return {
+      .name = "plot",
+      .description = "A picture, as SVG, of what a scheme or a model does with positions",
+      .footer =
+          "Pictures are 600 pixels wide and legible on light and on dark pages.\n\n"
+          "Examples:\n"
+          "  posenc plot encoding -o sines.svg\n"
+          "  posenc plot bias --scheme t5 --curves --tokens 200 -o buckets.svg\n"
+          "  posenc plot wavelengths --model llama-3.1-8b -o wavelengths.svg\n"
+          "  posenc plot rotation --help         what else rotation takes\n\n",
+      .subjects = {encoding_spec(), bias_spec(), distance_spec(), wavelengths_spec(), scaling_spec(), rotation_spec()}};
 }
 
 }  // namespace posenc::tool

@@ -1,0 +1,118 @@
+// The words of the kinds that are heat maps.
+#include <algorithm>
+#include <string>
+
+#include "plot/figures.h"
+#include "plot/plot_options.h"
+#include "plot/term_word.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::int64_t kLargestPosition = 1LL << 31;
+
+Command read_encoding(const Given& given) {
+  EncodingPlot out;
+  out.scheme = given.text_or("--scheme", out.scheme);
+  out.table = given.text("--table");
+  out.model = model_words(given);
+  out.start = given.whole("--start", 0, kLargestPosition).value_or(out.start);
+  out.positions = given.whole("--positions", 1, kMostCells).value_or(out.positions);
+  out.channels = given.whole("--channels", 1, kMostCells).value_or(out.channels);
+  out.products = given.has("--products");
+  only_one_of(given, {"--scheme", "--table", "--model"});
+  return with_output(given, out);
+}
+
+Command read_bias(const Given& given) {
+  BiasPlot out;
+  out.scheme = given.text_or("--scheme", out.scheme);
+  out.model = model_words(given);
+  out.head = given.whole("--head", 0, INT64_MAX).value_or(out.head);
+  out.curves = given.has("--curves");
+  out.tokens = given.whole("--tokens", 2, out.curves ? kMostPoints : kMostCells).value_or(out.tokens);
+  out.both_ways = given.has("--both-ways");
+  only_one_of(given, {"--scheme", "--model"});
+  return with_output(given, out);
+}
+
+Command read_distance(const Given& given) {
+  DistancePlot out;
+  out.scheme = given.text_or("--scheme", out.scheme);
+  out.tokens = given.whole("--tokens", 2, kMostCells).value_or(out.tokens);
+  return with_output(given, out);
+}
+
+}  // namespace
+
+CommandSpec encoding_spec() {
+  return {
+      .name = "encoding",
+      .description = "What is added to embeddings, a row a position",
+      .options = with_output(
+          {{
+               {.names = "--scheme",
+                .value = "S",
+                .description = "sinusoidal (when left out; ,convention=C ,offset=N), integer (,normalised) or binary"},
+               {.names = "--table",
+                .value = "FILE",
+                .description = "A learned table [rows, channels]; FILE:TENSOR names one of several"},
+           },
+           model_options("Whose input stage is drawn"),
+           {{.names = "--positions", .value = "N", .description = "How many; 64 when left out, at most 512"},
+            {.names = "--start", .value = "N", .description = "The first of them; 0 when left out"},
+            {.names = "--channels", .value = "N", .description = "How many; 64 when left out, at most 512"},
+            {.names = "--products", .description = "The dot product of each row with each, instead of the rows"}}}),
+      .footer =
+          "Examples:\n"
+          "  posenc plot encoding -o sines.svg\n"
+          "  posenc plot encoding --scheme sinusoidal,convention=tensor2tensor -o sines.svg\n"
+          "  posenc plot encoding --products --positions 128 -o alike.svg\n"
+          "  posenc plot encoding --scheme binary --channels 6 --json\n\n",
+      .read = read_encoding};
+}
+
+CommandSpec bias_spec() {
+  return {
+      .name = "bias",
+      .description = "What a scheme of the score stage adds, by query and key or by distance",
+      .options = with_output({{
+                                  {.names = "--scheme",
+                                   .value = "S",
+                                   .description = "With its numbers after commas, as alibi,heads=8 (when left out): " +
+                                                  std::string(kTermNames) + "; docs/cli.md has their numbers"},
+                              },
+                              layer_options("Whose scheme is drawn"),
+                              {{.names = "--head", .value = "N", .description = "Counted from 0; 0 when left out"},
+                               {.names = "--tokens",
+                                .value = "N",
+                                .description = "How many; 64 when left out, at most 512 (4096 of curves)"},
+                               {.names = "--both-ways", .description = "Keys in the future too, as in an encoder"},
+                               {.names = "--curves", .description = "By distance, a curve a head"}}}),
+      .footer =
+          "Of a scheme with a learned table the row of the table is drawn, of one with a\n"
+          "perceptron what that is asked.\n\n"
+          "Examples:\n"
+          "  posenc plot bias --scheme alibi,heads=8 --head 3 -o alibi.svg\n"
+          "  posenc plot bias --scheme t5 --curves --tokens 200 -o buckets.svg\n"
+          "  posenc plot bias --model bloom-7b1 --curves -o bloom.svg\n\n",
+      .read = read_bias};
+}
+
+CommandSpec distance_spec() {
+  return {.name = "distance",
+          .description = "How far apart a rotation has a query and a key, where that is not i - j",
+          .options = with_output(
+              {{{.names = "--scheme",
+                 .value = "S",
+                 .description = "self_extend,group=4,window=16 (when left out), rerope,window=16 (,step=4: leaky), "
+                                "dual_chunk,chunk=24,local=8,trained=32, or none"},
+                {.names = "--tokens", .value = "N", .description = "How many; 64 when left out, at most 512"}}}),
+          .footer =
+              "Examples:\n"
+              "  posenc plot distance -o self-extend.svg\n"
+              "  posenc plot distance --scheme dual_chunk,chunk=12,local=4,trained=16 -o dual.svg\n\n",
+          .read = read_distance};
+}
+
+}  // namespace posenc::tool

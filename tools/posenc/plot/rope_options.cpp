@@ -1,0 +1,122 @@
+// The words of the kinds that are about a rotation.
+#include <string>
+#include <vector>
+
+#include "plot/figures.h"
+#include "plot/plot_options.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::int64_t kMostPairs = 16;
+constexpr std::int64_t kMostHands = 16;
+constexpr std::int64_t kLargestStep = 1LL << 31;
+
+RopeWords rope_words(const Given& given) {
+  RopeWords out;
+  out.scheme = given.text_or("--scheme", out.scheme);
+  out.model = model_words(given);
+  out.length = given.whole("--length", 1, kLargestLength);
+  out.trained = given.whole("--trained", 1, kLargestLength);
+  only_one_of(given, {"--scheme", "--model"});
+  only_one_of(given, {"--trained", "--model"});
+  return out;
+}
+
+std::vector<OptionSpec> rope_options() {
+  return joined({{{.names = "--scheme", .value = "S", .description = "rope,base=10000,dim=128 when left out"}},
+                 layer_options("Whose rotation is drawn"),
+                 {{.names = "--rotation", .value = "N", .description = "Which of a layer's rotations, counted from 0"},
+                  {.names = "--length",
+                   .value = "N",
+                   .description = "The sequence's length in tokens, for rules that depend on it"}}});
+}
+
+Command read_wavelengths(const Given& given) { return with_output(given, WavelengthsPlot{rope_words(given)}); }
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts{{}};
+  for (const char c : list) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+Command read_scaling(const Given& given) {
+  ScalingPlot out{.rope = rope_words(given)};
+  if (const auto rules = given.text("--rules")) out.rules = split(*rules);
+  out.factor = given.from_zero("--factor").value_or(out.factor);
+  out.original_length = given.whole("--original-length", 1, kLargestLength).value_or(out.original_length);
+  for (const char* flag : {"--rules", "--factor", "--original-length"}) only_one_of(given, {"--model", flag});
+  return with_output(given, out);
+}
+
+Command read_rotation(const Given& given) {
+  RotationPlot out{.rope = rope_words(given)};
+  out.pairs = given.whole("--pairs", 1, kMostPairs).value_or(out.pairs);
+  out.positions = given.whole("--positions", 1, kMostHands).value_or(out.positions);
+  out.start = given.whole("--start", 0, kLargestStep).value_or(out.start);
+  out.step = given.whole("--step", 1, kLargestStep).value_or(out.step);
+  return with_output(given, out);
+}
+
+}  // namespace
+
+CommandSpec wavelengths_spec() {
+  return {.name = "wavelengths",
+          .description = "How many positions each pair of a rotation takes for a turn",
+          .options = with_output({rope_options(),
+                                  {{.names = "--trained",
+                                    .value = "N",
+                                    .description = "Beside --scheme: the trained length, in "
+                                                   "tokens; a model's files say it"}}}),
+          .footer =
+              "Examples:\n"
+              "  posenc plot wavelengths --model llama-3.1-8b -o wavelengths.svg\n"
+              "  posenc plot wavelengths --scheme rope,base=500000 --trained 8192 --json\n\n",
+          .read = read_wavelengths};
+}
+
+CommandSpec scaling_spec() {
+  return {.name = "scaling",
+          .description = "What scaling rules leave of each frequency",
+          .options = with_output(
+              {rope_options(),
+               {{.names = "--rules",
+                 .value = "LIST",
+                 .description = "Beside --scheme: linear,ntk,yarn,llama3 when left out"},
+                {.names = "--factor", .value = "X", .description = "Of all of these (alpha of ntk); 8 when left out"},
+                {.names = "--original-length",
+                 .value = "N",
+                 .description = "Of yarn and llama3, in tokens; 8192 when left out"}}}),
+          .footer =
+              "A model's rule that depends on the length is drawn at the lengths where that\n"
+              "shows, or at --length.\n\n"
+              "Examples:\n"
+              "  posenc plot scaling --scheme rope,base=500000 -o rules.svg\n"
+              "  posenc plot scaling --model phi-3.5-mini -o longrope.svg\n\n",
+          .read = read_scaling};
+}
+
+CommandSpec rotation_spec() {
+  return {
+      .name = "rotation",
+      .description = "Pairs of channels in the plane, turned to several positions",
+      .options = with_output(
+          {rope_options(),
+           {{.names = "--pairs", .value = "N", .description = "How many, evenly spread; 8 when left out, at most 16"},
+            {.names = "--positions", .value = "N", .description = "How many; 6 when left out, at most 16"},
+            {.names = "--start", .value = "N", .description = "The first of them; 0 when left out"},
+            {.names = "--step", .value = "N", .description = "From one to the next; 1 when left out"}}}),
+      .footer =
+          "Examples:\n"
+          "  posenc plot rotation -o rotation.svg\n"
+          "  posenc plot rotation --model gemma-3-4b --layer 5 --step 1000 -o far.svg\n\n",
+      .read = read_rotation};
+}
+
+}  // namespace posenc::tool
