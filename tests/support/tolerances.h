@@ -532,4 +532,35 @@ inline double linear_attention_bound(double products, std::int64_t n, std::int64
   return 2 * roundings * kDoubleRounding * products;
 }
 
+// ---- Properties, measured (posenc/properties.h) ----
+
+// RoFormer's bound at distance r by two ways, (2/d) sum of |S_i|, S_i a sum of i powers e^(i r theta_j). Each way:
+// theta_j = base^-e has e ln(base) roundings of the exponent and 3 of the power and its reciprocal, r theta_j one more;
+// cos and sin are within 1 ulp (2); the k-th partial sum, at most k long, rounds once; a length rounds thrice.
+inline double roformer_bound_error(const Rope& rope, double r) {
+  double powers = 0.0;
+  double lengths = 0.0;
+  for (std::int64_t p = 0; p < rope.pairs(); ++p) {
+    const double e = 2.0 * static_cast<double>(p) / static_cast<double>(rope.dim);
+    const double theta = std::pow(rope.base, -e);
+    powers +=
+        r * theta * (p == 0 ? 0.0 : e * std::log(rope.base) + 4) + 2 * std::sqrt(2.0) + static_cast<double>(p + 1);
+    lengths += powers + 3 * static_cast<double>(p + 1);
+  }
+  return 2 * kDoubleRounding * lengths / static_cast<double>(rope.pairs());
+}
+
+// How far the mean of n numbers of variance 1 may stray, for hundreds of such means: five of its standard deviations,
+// which one in two million passes. Their standard deviation strays sqrt 2 less, where their kurtosis is 3.
+inline double strayed_mean(double n) { return 5 / std::sqrt(n); }
+inline double strayed_spread(double n) { return strayed_mean(n) / std::sqrt(2.0); }
+
+// The cosine between a vector of n channels and itself, after a number of size `added` was added to each channel and
+// the mean taken off again: the sum rounds to u * added, its mean n times that at most; the cosine falls by half of the
+// square of the angle.
+inline double centred_cosine_error(double added, double n) {
+  const double angle = (n + 2) * added * kDoubleRounding;
+  return angle * angle / 2 + (2 * n + 4) * kDoubleRounding;
+}
+
 }  // namespace posenc::test

@@ -1,0 +1,71 @@
+#include "properties/call.h"
+
+#include <algorithm>
+
+#include "math/layer_axes.h"
+
+namespace posenc::properties {
+namespace {
+
+// [axes, rows]: a line's tokens have their place on every axis. In a square the last two are row and column, those
+// before stand still, and a scheme of one axis is given the row.
+std::vector<std::int64_t> positions_of(const Specimen& specimen, const std::vector<std::int64_t>& places) {
+  const std::int64_t axes = math::axes_of(specimen.layer);
+  const bool in_line = specimen.layout == Layout::line && !specimen.size.on_square;
+  const std::int64_t side = specimen.size.side();
+  std::vector<std::int64_t> out;
+  for (std::int64_t axis = 0; axis < axes; ++axis) {
+    for (const std::int64_t place : places) {
+      const bool is_column = axis > 0 && axis == axes - 1;
+      const bool is_row = axis == std::max<std::int64_t>(axes - 2, 0);
+      out.push_back(in_line ? place : is_column ? place % side : is_row ? place / side : 0);
+    }
+  }
+  return out;
+}
+
+ConstTensorView matrix(const std::vector<double>& values, std::int64_t rows) {
+  if (values.empty()) return {};
+  return tensor(values.data(), {rows, std::ssize(values) / rows});
+}
+
+}  // namespace
+
+Answer attend(const Specimen& specimen, const Call& call) {
+  LayerPlan layer = specimen.layer;
+  layer.mask.kind = call.mask;
+  const std::int64_t queries = call.q.count();
+  const std::int64_t keys = call.k.count();
+  const auto heads_of = [&](const Rows& rows) {
+    return tensor(rows.values.data(), {rows.count(), layer.heads, rows.width / layer.heads});
+  };
+  const std::vector<std::int64_t> q_positions = positions_of(specimen, call.q_places);
+  const std::vector<std::int64_t> k_positions = positions_of(specimen, call.k_places);
+  const std::vector<std::int32_t> q_segments(static_cast<std::size_t>(queries), 0);
+  const std::vector<std::int32_t> k_segments(static_cast<std::size_t>(keys), 0);
+  const LayerInputs inputs{.q_positions = std::span(q_positions),
+                           .k_positions = std::span(k_positions),
+                           .q_order = call.q_places,
+                           .k_order = call.k_places,
+                           .visible = matrix(call.visible, queries),
+                           .q_segments = q_segments,
+                           .k_segments = k_segments,
+                           .log_forget = matrix(call.log_forget, keys),
+                           .row_gate = matrix(call.row_gate, queries),
+                           .length = 1 + std::max(*std::max_element(call.q_places.begin(), call.q_places.end()),
+                                                  *std::max_element(call.k_places.begin(), call.k_places.end()))};
+  Answer out{std::vector<double>(static_cast<std::size_t>(layer.heads * queries * keys)),
+             {layer.heads * layer.value_dim,
+              std::vector<double>(static_cast<std::size_t>(queries * layer.heads * layer.value_dim))}};
+  reference::attend(layer, {.out = tensor(out.out.values.data(), {queries, layer.heads, layer.value_dim}),
+                            .q = heads_of(call.q),
+                            .k = heads_of(call.k),
+                            .v = heads_of(call.v),
+                            .weights = specimen.weights,
+                            .inputs = inputs,
+                            .scores = tensor(out.scores.data(), {layer.heads, queries, keys}),
+                            .stage = call.stage});
+  return out;
+}
+
+}  // namespace posenc::properties
