@@ -160,4 +160,16 @@ std::string join(const std::vector<std::string>& parts, std::string_view between
   return formatted("{}", fmt::join(parts, between));
 }
 
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> parts{{}};
+  for (const char c : list) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
 }  // namespace posenc::tool

@@ -34,5 +34,7 @@ std::string exact_number(double value);
 std::string count(std::int64_t n, std::string_view singular, std::string_view plural = {});
 
 std::string join(const std::vector<std::string>& parts, std::string_view between);
+// The parts between the commas of a list, empty ones too.
+std::vector<std::string> split(std::string_view list);
 
 }  // namespace posenc::tool

@@ -1,6 +1,7 @@
 // posenc plot bias: what a scheme of the score stage makes of a query's and a key's positions.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "command_line.h"
@@ -66,6 +67,7 @@ std::string detail_of(const TermPicture& picture, const DrawnTerm& term, const B
 Figure matrix_figure(const BiasPlot& plot, const DrawnTerm& term) {
   const TermPicture picture =
       term_picture(term, plot.tokens, plot.tokens, plot.both_ways ? MaskKind::bidirectional : MaskKind::causal);
+  std::vector<double> values = values_of(picture, plot.head);
   const bool over_grid = picture.drawn.keys != plot.tokens;
   return {.title = title_of(picture, "query and key"),
           .detail = detail_of(picture, term, plot),
@@ -75,7 +77,7 @@ Figure matrix_figure(const BiasPlot& plot, const DrawnTerm& term) {
                               .column = {.label = over_grid ? "key (patches, row by row)" : "key j (tokens)"},
                               .value = picture.value,
                               .nothing = plot.both_ways || over_grid ? "" : "not seen: the key is in the future",
-                              .maps = {{.values = values_of(picture, plot.head)}}}};
+                              .maps = {{.values = std::move(values)}}}};
 }
 
 // ---- by distance ----

@@ -95,7 +95,7 @@ CommandSpec bias_spec() {
           "Examples:\n"
           "  posenc plot bias --scheme alibi,heads=8 --head 3 -o alibi.svg\n"
           "  posenc plot bias --scheme t5 --curves --tokens 200 -o buckets.svg\n"
-          "  posenc plot bias --model bloom-7b1 --curves -o bloom.svg\n\n",
+          "  posenc plot bias --model t5-base --curves --tokens 200 -o t5.svg\n\n",
       .read = read_bias};
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "formatted.h"
 #include "plot/scheme_word.h"
 
 namespace posenc::tool {
@@ -17,6 +18,11 @@ class Numbers {
   }
   // At least 0.
   double real(std::string_view name, double otherwise) const { return given_.from_zero(name).value_or(otherwise); }
+  double above_zero(std::string_view name, double otherwise) const {
+    const double value = real(name, otherwise);
+    if (value == 0.0) throw UsageError{formatted("{}: expected a number above 0, got 0", name)};
+    return value;
+  }
   bool yes(std::string_view name) const { return given_.has(name); }
 
  private:

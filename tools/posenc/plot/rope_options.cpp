@@ -4,6 +4,7 @@
 
 #include "plot/figures.h"
 #include "plot/plot_options.h"
+#include "text.h"
 
 namespace posenc::tool {
 namespace {
@@ -33,18 +34,6 @@ std::vector<OptionSpec> rope_options() {
 }
 
 Command read_wavelengths(const Given& given) { return with_output(given, WavelengthsPlot{rope_words(given)}); }
-
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts{{}};
-  for (const char c : list) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
 
 Command read_scaling(const Given& given) {
   ScalingPlot out{.rope = rope_words(given)};

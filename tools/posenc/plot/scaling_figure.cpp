@@ -1,5 +1,5 @@
 // posenc plot scaling: what a scaling rule does to each pair's frequency.
-#include <algorithm>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -86,12 +86,13 @@ Figure figure_of(const ScalingPlot& plot) {
   const std::string detail = of_model ? choice.detail
                                       : formatted("{}; factor {}, original length {} tokens", choice.detail,
                                                   number(plot.factor), plot.original_length);
-  return {
-      .title = "What a scaling rule leaves of each frequency",
-      .detail = detail,
-      .content = Curves{.x = {.label = "pair of channels, the fastest first", .whole = true},
-                        .y = {.label = "inv_freq with the rule / without it", .logarithmic = true},
-                        .curves = of_model ? curves_of_model(plot, choice.rope) : curves_of_rules(plot, choice.rope)}};
+  // Before the braces below: GCC 12 destroys the strings in them twice when a later member throws.
+  std::vector<Curve> curves = of_model ? curves_of_model(plot, choice.rope) : curves_of_rules(plot, choice.rope);
+  return {.title = "What a scaling rule leaves of each frequency",
+          .detail = detail,
+          .content = Curves{.x = {.label = "pair of channels, the fastest first", .whole = true},
+                            .y = {.label = "inv_freq with the rule / without it", .logarithmic = true},
+                            .curves = std::move(curves)}};
 }
 
 }  // namespace posenc::tool

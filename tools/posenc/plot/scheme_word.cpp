@@ -7,21 +7,6 @@
 #include "text.h"
 
 namespace posenc::tool {
-namespace {
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts{{}};
-  for (const char c : text) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-}  // namespace
 
 SchemeWord split_scheme(const std::string& text) {
   const std::vector<std::string> parts = split(text);

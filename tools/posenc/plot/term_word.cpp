@@ -53,7 +53,7 @@ DrawnTerm kerple(const SchemeWord& word) {
 DrawnTerm fire(const SchemeWord& word) {
   check_numbers(word, {"c", "threshold"});
   const Numbers n(word);
-  return {.term = Fire{}, .c = n.real("c", 1.0), .threshold = n.real("threshold", 16.0)};
+  return {.term = Fire{}, .c = n.above_zero("c", 1.0), .threshold = n.above_zero("threshold", 16.0)};
 }
 
 DrawnTerm sandwich(const SchemeWord& word) {
