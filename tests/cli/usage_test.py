@@ -5,13 +5,15 @@ import tool
 from tool import posenc
 
 PRESET = "llama-3.1-8b"
+PLOTS = [["plot", kind] for kind in ("encoding", "bias", "distance", "attention", "wavelengths", "scaling", "rotation",
+                                           "decay", "coordinates", "query-scale")]
 USAGE = 2
 
 
 class Help(tool.ToolTest):
     def test_every_command_explains_itself(self):
-        for command in ([], ["inspect"], ["compare"], ["rotate"], ["bench"], ["bench", "rotate"], ["info"], ["presets"],
-                        ["demo"]):
+        for command in ([], ["inspect"], ["compare"], ["rotate"], ["bench"], ["bench", "rotate"], ["plot"], *PLOTS, ["info"],
+                        ["presets"], ["demo"]):
             with self.subTest(command=command):
                 got = posenc(*command, "--help")
                 self.assertEqual((got.code, got.err), (0, ""))
@@ -45,7 +47,7 @@ class Help(tool.ToolTest):
 
 class WrongWords(tool.ToolTest):
     def test_no_command(self):
-        self.assert_fails(posenc(), USAGE, "inspect, compare, rotate, bench, info, presets or demo")
+        self.assert_fails(posenc(), USAGE, "inspect, compare, rotate, plot, bench, info, presets or demo")
 
     def test_unknown_command(self):
         self.assert_fails(posenc("inspcet"), USAGE, "unknown command 'inspcet'", "did you mean inspect?")

@@ -33,6 +33,7 @@ struct DrawnLayer {
   LayerWeights weights{};
   LayerInputs inputs{};
   Tables tables{};
+  std::vector<std::int32_t> segments{};  // of the keys; inputs view them
 };
 
 // One head's scores at one stage, [queries, keys]; not a number where a key is not seen.

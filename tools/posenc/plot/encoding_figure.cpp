@@ -10,6 +10,7 @@
 #include "model_argument.h"
 #include "plot/figures.h"
 #include "plot/input_word.h"
+#include "plot/normal_numbers.h"
 #include "posenc/input.h"
 #include "posenc/plan.h"
 #include "posenc/reference.h"
@@ -88,8 +89,24 @@ InputScheme scheme_of_model(const EncodingPlot& plot) {
   throw failure(kMalformed, "this model adds no positions to its embeddings");
 }
 
+// A learned table before it has learned anything.
+constexpr double kInitialSpread = 0.02;  // BERT's and GPT-2's initializer_range
+constexpr std::uint64_t kSeed = 1810;    // any, of the first row; BERT's arXiv number begins with it
+
+Rows rows_of_drawn_table(const EncodingPlot& plot) {
+  Rows rows{formatted("a learned table as it is drawn before training: mean 0, spread {}", kInitialSpread),
+            plot.channels};
+  for (std::int64_t place = plot.start; place < plot.start + plot.positions; ++place) {
+    for (const double value : normal_numbers(kSeed + static_cast<std::uint64_t>(place), plot.channels)) {
+      rows.values.push_back(kInitialSpread * value);
+    }
+  }
+  return rows;
+}
+
 Rows rows_of(const EncodingPlot& plot) {
   if (plot.table) return rows_of_table(plot);
+  if (!plot.model && plot.scheme == "learned") return rows_of_drawn_table(plot);
   return rows_of_scheme(plot, plot.model ? scheme_of_model(plot) : read_input_scheme({"--scheme", plot.scheme}));
 }
 

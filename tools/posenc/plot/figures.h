@@ -15,6 +15,10 @@ inline constexpr std::int64_t kMostPoints = 4096;  // of a curve
 Figure figure_of(const EncodingPlot& plot);
 Figure figure_of(const BiasPlot& plot);
 Figure figure_of(const DistancePlot& plot);
+Figure figure_of(const AttentionPlot& plot);
+Figure figure_of(const DecayPlot& plot);
+Figure figure_of(const CoordinatesPlot& plot);
+Figure figure_of(const QueryScalePlot& plot);
 Figure figure_of(const WavelengthsPlot& plot);
 Figure figure_of(const ScalingPlot& plot);
 Figure figure_of(const RotationPlot& plot);

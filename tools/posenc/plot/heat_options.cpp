@@ -53,7 +53,8 @@ CommandSpec encoding_spec() {
           {{
                {.names = "--scheme",
                 .value = "S",
-                .description = "sinusoidal (when left out; ,convention=C ,offset=N), integer (,normalised) or binary"},
+                .description = "sinusoidal (when left out; ,convention=C ,offset=N), integer (,normalised), binary or "
+                               "learned: a table as it is drawn before training"},
                {.names = "--table",
                 .value = "FILE",
                 .description = "A learned table [rows, channels]; FILE:TENSOR names one of several"},
@@ -111,7 +112,7 @@ CommandSpec distance_spec() {
           .footer =
               "Examples:\n"
               "  posenc plot distance -o self-extend.svg\n"
-              "  posenc plot distance --scheme dual_chunk,chunk=12,local=4,trained=16 -o dual.svg\n\n",
+              "  posenc plot distance --scheme rerope,window=8,step=4 -o leaky.svg\n\n",
           .read = read_distance};
 }
 

@@ -30,7 +30,7 @@ InputScheme input_scheme(const SchemeWord& word) {
   if (word.name == "sinusoidal") return sinusoidal(word);
   if (word.name == "integer") return integer(word);
   if (word.name == "binary") return binary(word);
-  unknown_scheme(word, {"sinusoidal", "integer", "binary"});
+  unknown_scheme(word, {"sinusoidal", "integer", "binary", "learned"});
 }
 
 }  // namespace

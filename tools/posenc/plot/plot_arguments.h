@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "posenc/schemes.h"
+#include "posenc/grid_positions.h"
 
 namespace posenc::tool {
 
@@ -46,6 +46,32 @@ struct DistancePlot {
   std::int64_t tokens = 64;
 };
 
+// Weights of one head over a few words, without a scheme and with it.
+struct AttentionPlot {
+  std::string scheme = "rope";
+  std::string words = "the dog saw the man and the man saw the dog";
+  bool both_ways = false;  // keys in the future too
+};
+
+// The curves that the decay of a rotation is argued with.
+struct DecayPlot {
+  std::int64_t channels = 128;
+  double base = 10000.0;
+  std::int64_t longest = 1024;
+};
+
+// Coordinates of text, images and videos.
+struct CoordinatesPlot {
+  GridRule rule = GridRule::qwen2_vl;
+  std::string items = "text=3,image=4x6,text=2";
+};
+
+// What queries are multiplied by, by position.
+struct QueryScalePlot {
+  std::optional<ModelWords> model{};  // whose scale it is; left out: one of each kind
+  std::int64_t tokens = 65536;
+};
+
 struct RopeWords {
   std::string scheme = "rope";
   std::optional<ModelWords> model{};      // whose rotation it is
@@ -75,7 +101,9 @@ struct RotationPlot {
 };
 
 struct PlotArguments {
-  std::variant<EncodingPlot, BiasPlot, DistancePlot, WavelengthsPlot, ScalingPlot, RotationPlot> plot;
+  std::variant<EncodingPlot, BiasPlot, DistancePlot, AttentionPlot, DecayPlot, CoordinatesPlot, QueryScalePlot,
+               WavelengthsPlot, ScalingPlot, RotationPlot>
+      plot;
   std::optional<std::string> out{};
   bool force = false;
   bool json = false;

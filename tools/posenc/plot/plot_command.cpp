@@ -18,6 +18,10 @@ namespace {
 std::string_view kind_of(const EncodingPlot&) { return "encoding"; }
 std::string_view kind_of(const BiasPlot&) { return "bias"; }
 std::string_view kind_of(const DistancePlot&) { return "distance"; }
+std::string_view kind_of(const AttentionPlot&) { return "attention"; }
+std::string_view kind_of(const DecayPlot&) { return "decay"; }
+std::string_view kind_of(const CoordinatesPlot&) { return "coordinates"; }
+std::string_view kind_of(const QueryScalePlot&) { return "query-scale"; }
 std::string_view kind_of(const WavelengthsPlot&) { return "wavelengths"; }
 std::string_view kind_of(const ScalingPlot&) { return "scaling"; }
 std::string_view kind_of(const RotationPlot&) { return "rotation"; }

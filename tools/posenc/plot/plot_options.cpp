@@ -63,17 +63,17 @@ void only_one_of(const Given& given, const std::vector<std::string>& flags) {
 }
 
 CommandSpec plot_spec() {
-  return {
-      .name = "plot",
-      .description = "A picture, as SVG, of what a scheme or a model does with positions",
-      .footer =
-          "Pictures are 600 pixels wide and legible on light and on dark pages.\n\n"
-          "Examples:\n"
-          "  posenc plot encoding -o sines.svg\n"
-          "  posenc plot bias --scheme t5 --curves --tokens 200 -o buckets.svg\n"
-          "  posenc plot wavelengths --model llama-3.1-8b -o wavelengths.svg\n"
-          "  posenc plot rotation --help         what else rotation takes\n\n",
-      .subjects = {encoding_spec(), bias_spec(), distance_spec(), wavelengths_spec(), scaling_spec(), rotation_spec()}};
+  return {.name = "plot",
+          .description = "A picture, as SVG, of what a scheme or a model does with positions",
+          .footer =
+              "Pictures are 600 pixels wide and legible on light and on dark pages.\n\n"
+              "Examples:\n"
+              "  posenc plot encoding -o sines.svg\n"
+              "  posenc plot bias --scheme t5 --curves --tokens 200 -o buckets.svg\n"
+              "  posenc plot wavelengths --model llama-3.1-8b -o wavelengths.svg\n"
+              "  posenc plot rotation --help         what else rotation takes\n\n",
+          .subjects = {encoding_spec(), bias_spec(), distance_spec(), attention_spec(), wavelengths_spec(),
+                       scaling_spec(), rotation_spec(), decay_spec(), coordinates_spec(), query_scale_spec()}};
 }
 
 }  // namespace posenc::tool

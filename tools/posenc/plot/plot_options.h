@@ -28,6 +28,10 @@ std::vector<OptionSpec> joined(const std::vector<std::vector<OptionSpec>>& lists
 CommandSpec encoding_spec();
 CommandSpec bias_spec();
 CommandSpec distance_spec();
+CommandSpec attention_spec();
+CommandSpec decay_spec();
+CommandSpec coordinates_spec();
+CommandSpec query_scale_spec();
 CommandSpec wavelengths_spec();
 CommandSpec scaling_spec();
 CommandSpec rotation_spec();

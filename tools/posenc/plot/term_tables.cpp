@@ -1,7 +1,9 @@
 #include "plot/term_tables.h"
 
 #include <cmath>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,6 +19,8 @@ namespace {
 constexpr std::string_view kRow = "row of the learned table";
 constexpr std::string_view kAsked = "what the perceptron is asked";
 constexpr std::string_view kAdded = "added to the score";
+
+constexpr std::int64_t kSines = 64;  // Transformer-XL's channels
 
 std::vector<double> numbered(std::int64_t rows, std::int64_t times = 1) {
   std::vector<double> out;
@@ -69,18 +73,26 @@ class Preparing {
     give(ShawWeights{table(numbered(rows, channels()), {rows, channels()})}, kRow);
     drawn_.layer.logit_scale = 1.0 / static_cast<double>(channels());
   }
-  // v = W r(asked): what a head would learn that asks for the key at that distance, whatever it says.
   void operator()(const TransformerXl& scheme) {
-    constexpr std::int64_t kSines = 64;
-    drawn_.layer.head_dim = kSines;
-    std::vector<double> identity = repeated(0.0, kSines * kSines);
-    for (std::int64_t c = 0; c < kSines; ++c) identity[static_cast<std::size_t>(c * kSines + c)] = 1.0;
-    const std::vector<double> asked =
-        input_row(SinusoidalInput{.convention = scheme.sinusoid}, kSines, static_cast<double>(numbers_.asks));
-    give(TransformerXlWeights{.projection = table(identity, {kSines, kSines}),
-                              .position_bias = table(asked, {1, kSines})},
-         kAdded);
+    give(asking(scheme.sinusoid), kAdded);
     out_.detail += formatted("; v asks for distance {}, {} sines", numbers_.asks, kSines);
+  }
+  // As Transformer-XL; keys of the second half of the tokens belong to the second segment, as the last query does.
+  void operator()(const XlNet&) {
+    constexpr double kSameSegment = 16.0;
+    TransformerXlWeights positions = asking(SinusoidConvention::xlnet);
+    positions.content_bias = table(repeated(0.0, kSines), {1, kSines});
+    std::vector<double> first = repeated(0.0, 2 * kSines);
+    first[0] = 1.0;
+    const ConstTensorView asks_for_same = table({first.begin(), first.begin() + kSines}, {1, kSines});
+    first[0] = kSameSegment;
+    give(XlNetWeights{positions, asks_for_same, table(std::move(first), {2, 1, kSines})}, kAdded);
+    for (std::int64_t j = 0; j < drawn_.keys; ++j) drawn_.segments.push_back(2 * j < drawn_.keys ? 0 : 1);
+    drawn_.inputs.k_segments = drawn_.segments;
+    drawn_.inputs.q_segments = std::span(drawn_.segments).last(static_cast<std::size_t>(drawn_.queries));
+    out_.detail +=
+        formatted("; it asks for distance {}, {} sines, and for keys of its own segment, a half of the tokens",
+                  numbers_.asks, kSines);
   }
   void operator()(const Deberta& scheme) {
     const std::int64_t rows = 2 * deberta_span(scheme);
@@ -123,7 +135,6 @@ class Preparing {
     give(std::monostate{}, kAdded);
     out_.detail += formatted("; gates of {}, at every {}th token of {}", kKeeps, numbers_.every, kForgets);
   }
-  void operator()(const XlNet&) { throw UsageError{"xlnet is drawn as transformer_xl"}; }
 
  private:
   std::int64_t heads() const { return drawn_.layer.heads; }
@@ -143,6 +154,15 @@ class Preparing {
     for (std::int64_t n = 0; n < rows * columns; ++n) coordinates.push_back(static_cast<double>(n / columns));
     for (std::int64_t n = 0; n < rows * columns; ++n) coordinates.push_back(static_cast<double>(n % columns));
     drawn_.inputs.q_positions = drawn_.inputs.k_positions = drawn_.tables.keep(std::move(coordinates));
+  }
+  // v = W r(asked): what a head would learn that asks for the key at that distance, whatever it says.
+  TransformerXlWeights asking(SinusoidConvention convention) {
+    drawn_.layer.head_dim = kSines;
+    std::vector<double> identity = repeated(0.0, kSines * kSines);
+    for (std::int64_t c = 0; c < kSines; ++c) identity[static_cast<std::size_t>(c * kSines + c)] = 1.0;
+    const std::vector<double> asked =
+        input_row(SinusoidalInput{.convention = convention}, kSines, static_cast<double>(numbers_.asks));
+    return {.projection = table(std::move(identity), {kSines, kSines}), .position_bias = table(asked, {1, kSines})};
   }
   template <typename Weights>
   void give(Weights weights, std::string_view value) {

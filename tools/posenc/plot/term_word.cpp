@@ -82,6 +82,13 @@ DrawnTerm transformer_xl(const SchemeWord& word) {
       .asks = n.whole("asks", 16, 0, kLargestDistance)};
 }
 
+DrawnTerm xlnet(const SchemeWord& word) {
+  check_numbers(word, {"clamp_length", "asks"});
+  const Numbers n(word);
+  return {.term = XlNet{.clamp_length = n.whole("clamp_length", -1, 0, kLargestDistance)},
+          .asks = n.whole("asks", 16, 0, kLargestDistance)};
+}
+
 DrawnTerm deberta(const SchemeWord& word) {
   check_numbers(word, {"buckets", "max_distance"});
   const Numbers n(word);
@@ -118,6 +125,7 @@ const std::map<std::string, DrawnTerm (*)(const SchemeWord&)>& readers() {
                                                                            {"mlp", mlp},
                                                                            {"shaw", shaw},
                                                                            {"transformer_xl", transformer_xl},
+                                                                           {"xlnet", xlnet},
                                                                            {"deberta", deberta},
                                                                            {"decomposed_hw", decomposed_hw},
                                                                            {"contextual", contextual},

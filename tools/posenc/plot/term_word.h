@@ -23,8 +23,8 @@ struct DrawnTerm {
 };
 
 inline constexpr std::string_view kTermNames =
-    "alibi, t5, clipped, grid, kerple, fire, sandwich, mlp, shaw, transformer_xl, deberta, decomposed_hw, contextual, "
-    "forget";
+    "alibi, t5, clipped, grid, kerple, fire, sandwich, mlp, shaw, transformer_xl, xlnet, deberta, decomposed_hw, "
+    "contextual, forget";
 
 // "alibi,heads=8", "t5,buckets=32,max_distance=128". Throws UsageError.
 DrawnTerm read_term(const SchemeText& scheme);

@@ -1,0 +1,22 @@
+// A few words that attend to one another: one head whose queries and keys are the words themselves, so that a query
+// looks for its own word, with a scheme and without it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plot/plot_arguments.h"
+
+namespace posenc::tool {
+
+struct AttendedWords {
+  std::vector<std::string> words;
+  std::string detail;           // the scheme and its numbers
+  std::vector<double> without;  // weights [words, words], query first
+  std::vector<double> with;
+};
+
+// Throws UsageError for a scheme that is not known or would need something learned, and for too few or too many words.
+AttendedWords attend_words(const AttentionPlot& plot);
+
+}  // namespace posenc::tool

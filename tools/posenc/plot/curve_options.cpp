@@ -1,0 +1,82 @@
+// The words of the kinds that are curves, and not about one rotation of a model.
+#include <vector>
+
+#include "plot/figures.h"
+#include "plot/plot_options.h"
+
+namespace posenc::tool {
+namespace {
+
+Command read_decay(const Given& given) {
+  constexpr std::int64_t kMostChannels = 1024;
+  constexpr std::int64_t kLongest = 1 << 20;
+  DecayPlot out;
+  out.channels = given.whole("--channels", 2, kMostChannels).value_or(out.channels);
+  out.base = given.from_zero("--base").value_or(out.base);
+  out.longest = given.whole("--tokens", 2, kLongest).value_or(out.longest);
+  return with_output(given, out);
+}
+
+Command read_coordinates(const Given& given) {
+  CoordinatesPlot out;
+  // In the order of GridRule.
+  const auto rule = given.choice("--rule", {"qwen2_vl", "qwen2_5_vl", "qwen3_vl", "glm4v"});
+  if (rule) out.rule = static_cast<GridRule>(*rule);
+  out.items = given.text_or("--items", out.items);
+  return with_output(given, out);
+}
+
+Command read_query_scale(const Given& given) {
+  QueryScalePlot out;
+  out.model = model_words(given);
+  out.tokens = given.whole("--tokens", 2, kLargestLength).value_or(out.tokens);
+  return with_output(given, out);
+}
+
+}  // namespace
+
+CommandSpec decay_spec() {
+  return {.name = "decay",
+          .description = "The curves with which it is argued that scores of a rotation fall with distance",
+          .options = with_output(
+              {{{.names = "--base", .value = "X", .description = "Of the rotation; 10000 when left out"},
+                {.names = "--channels", .value = "N", .description = "That turn; 128 when left out, at most 1024"},
+                {.names = "--tokens", .value = "N", .description = "The largest distance; 1024 when left out"}}}),
+          .footer =
+              "Examples:\n"
+              "  posenc plot decay -o decay.svg\n"
+              "  posenc plot decay --base 500000 --tokens 8192 -o slow.svg\n\n",
+          .read = read_decay};
+}
+
+CommandSpec coordinates_spec() {
+  return {
+      .name = "coordinates",
+      .description = "Where tokens of text, images and videos stand, on three axes",
+      .options = with_output(
+          {{{.names = "--rule", .value = "R", .description = "qwen2_vl (when left out), qwen2_5_vl, qwen3_vl or glm4v"},
+            {.names = "--items",
+             .value = "LIST",
+             .description = "text=N, image=HxW and video=FxHxW, sizes in patches, two of which along each side are "
+                            "a token; text=3,image=4x6,text=2 when left out"}}}),
+      .footer =
+          "Examples:\n"
+          "  posenc plot coordinates -o image.svg\n"
+          "  posenc plot coordinates --items text=4,video=3x4x4,text=4 -o video.svg\n\n",
+      .read = read_coordinates};
+}
+
+CommandSpec query_scale_spec() {
+  return {.name = "query-scale",
+          .description = "What queries are multiplied by, by position",
+          .options = with_output(
+              {layer_options("Whose scale is drawn, instead of one of each kind"),
+               {{.names = "--tokens", .value = "N", .description = "Positions 0 to N - 1; 65536 when left out"}}}),
+          .footer =
+              "Examples:\n"
+              "  posenc plot query-scale -o scales.svg\n"
+              "  posenc plot query-scale --model config.json --tokens 1048576 -o far.svg\n\n",
+          .read = read_query_scale};
+}
+
+}  // namespace posenc::tool
