@@ -127,7 +127,7 @@ void draw_marks(Svg& svg, const Curves& curves, const Plane& plane) {
     } else {
       const double y = plane.y(mark.at);
       svg.line(box.left, y, box.right, y, "mark d");
-      svg.text(box.right, y - 5.0, Anchor::end, "soft", mark.name);
+      svg.text(box.left + 6.0, y - 5.0, Anchor::start, "soft", mark.name);
     }
   }
 }
