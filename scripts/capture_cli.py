@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the commands that docs/cli.md shows, and writes what they print below them.
+"""Runs the commands that pages show, and writes what they print below them.
 
 usage: capture_cli.py [--check] TOOL
 
 A fenced block that opens with ```console holds commands, each on a line that starts with "$ ", and their output. They
-run in a shell, in a folder that holds FILES and TENSORS, with TOOL as `posenc`. With --check nothing is written: the exit status
-is 1 when an output differs from the page. A block that opens with ```console varies is captured but never compared:
+run in a shell, in a folder that holds FILES and TENSORS, with TOOL as `posenc`. With --check nothing is written: the
+exit status is 1 when an output differs from the page. A block that opens with ```console varies is captured but never compared:
 its output depends on the machine.
 """
 import difflib
@@ -17,9 +17,10 @@ import subprocess
 import sys
 import tempfile
 
-PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+PAGES = ("cli.md", "tutorial.md")
 
-# What the commands on the page read.
+# What the commands on the pages read.
 FILES = {
     "config.json": """{
   "model_type": "llama",
@@ -78,7 +79,7 @@ def run(command, folder, tool):
     return shell.stdout.splitlines()
 
 
-def blocks_rewritten(lines, captured):
+def blocks_rewritten(name, lines, captured):
     """The page with each command's output replaced by captured(command, varies, old_output)."""
     out, i = [], 0
     while i < len(lines):
@@ -89,7 +90,7 @@ def blocks_rewritten(lines, captured):
         while opens and lines[i] != "```":
             command, i = lines[i], i + 1
             if not command.startswith("$ "):
-                sys.exit(f"{PAGE.name}: a block must start with a command, not with {command!r}")
+                sys.exit(f"{name}: a block must start with a command, not with {command!r}")
             old = []
             while lines[i] != "```" and not lines[i].startswith("$ "):
                 old.append(lines[i])
@@ -98,27 +99,35 @@ def blocks_rewritten(lines, captured):
     return out
 
 
+def captured_page(name, tool, check):
+    """The page as it is, and as it would be."""
+    page = (DOCS / name).read_text().splitlines()
+    with tempfile.TemporaryDirectory() as folder:
+        for file, content in FILES.items():
+            (pathlib.Path(folder) / file).write_text(content)
+        for tensor, shape in TENSORS.items():
+            write_tensor(pathlib.Path(folder) / tensor, shape)
+
+        def captured(command, varies, old):
+            return old if check and varies else run(command, folder, tool)
+
+        return page, blocks_rewritten(name, page, captured)
+
+
 def main(arguments):
     check = arguments[:1] == ["--check"]
     tool = pathlib.Path(arguments[-1]).resolve()
     if not tool.is_file():
         sys.exit(f"{tool}: there is no such program")
-    page = PAGE.read_text().splitlines()
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in FILES.items():
-            (pathlib.Path(folder) / name).write_text(content)
-        for name, shape in TENSORS.items():
-            write_tensor(pathlib.Path(folder) / name, shape)
-
-        def captured(command, varies, old):
-            return old if check and varies else run(command, folder, tool)
-
-        now = blocks_rewritten(page, captured)
-    if not check:
-        PAGE.write_text("\n".join(now) + "\n")
-    elif now != page:
-        print("\n".join(difflib.unified_diff(page, now, "docs/cli.md", "what the tool prints", lineterm="")))
-        sys.exit(1)
+    differ = False
+    for name in PAGES:
+        page, now = captured_page(name, tool, check)
+        if not check:
+            (DOCS / name).write_text("\n".join(now) + "\n")
+        elif now != page:
+            differ = True
+            print("\n".join(difflib.unified_diff(page, now, f"docs/{name}", "what the tool prints", lineterm="")))
+    sys.exit(differ)
 
 
 main(sys.argv[1:])

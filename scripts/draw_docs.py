@@ -87,7 +87,8 @@ def faults_of_pages():
     for page in sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")]):
         here = [(page.parent / link).resolve() for link in SHOWN.findall(page.read_text())]
         shown.update(here)
-        yield from (f"{page.relative_to(ROOT)} shows {path.name}, which is not there" for path in here if not path.is_file())
+        yield from (f"{page.relative_to(ROOT)} shows {path.name}, which is not there" for path in here
+                    if not path.is_file())
         if page.parent.name == "schemes" and page.stem not in WITHOUT:
             if FOLDER / f"{page.stem}.svg" not in here:
                 yield f"{page.relative_to(ROOT)} does not show pictures/{page.stem}.svg"

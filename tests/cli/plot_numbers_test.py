@@ -46,7 +46,8 @@ class Encodings(Numbers):
                 self.assert_near(value, sum(math.cos((i - j) / 10000 ** (p / 4)) for p in range(4)), ANGLE)
 
     def test_whole_numbers(self):
-        self.assertEqual(only_map("encoding --scheme integer,offset=1 --positions 3 --channels 2"), [[1, 1], [2, 2], [3, 3]])
+        rows = only_map("encoding --scheme integer,offset=1 --positions 3 --channels 2")
+        self.assertEqual(rows, [[1, 1], [2, 2], [3, 3]])
         rows = only_map("encoding --scheme binary --positions 8 --channels 3")
         self.assertEqual(sorted(rows), sorted([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)]))
 
