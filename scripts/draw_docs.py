@@ -104,7 +104,8 @@ def main(arguments):
     pictures = {name: drawn(tool, words) for name, words in PICTURES.items()}
     if arguments[0] == "--check":
         faults = [*faults_of_pictures(pictures), *faults_of_pages()]
-        print("\n".join(faults))
+        for fault in faults:
+            print(fault)
         sys.exit(bool(faults))
     FOLDER.mkdir(exist_ok=True)
     for name, picture in pictures.items():

@@ -41,7 +41,8 @@ def main(arguments):
             path.write_text(new, encoding="utf-8")
         if PICTURE.findall(page) != PICTURE.findall(old):
             faults.append(f"{path.name} shows other pictures than its page")
-    print("\n".join(faults))
+    for fault in faults:
+        print(fault)
     sys.exit(bool(faults) or not translations)
 
 

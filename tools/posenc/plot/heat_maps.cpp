@@ -103,7 +103,7 @@ Layout layout_of(const Figure& figure, const HeatMaps& heat) {
   const bool named = std::any_of(heat.maps.begin(), heat.maps.end(), [](const HeatMap& m) { return !m.name.empty(); });
   out.top = below_heading(figure) + kLineHeight + (named ? kLineHeight + 4.0 : 0.0) + 4.0;
   out.slanted = widest(heat.column.names) > out.cell_width - 4.0;
-  out.below_names = out.slanted ? 10.0 + 0.72 * widest(heat.column.names) : 20.0;
+  out.below_names = out.slanted ? 16.0 + 0.72 * widest(heat.column.names) : 20.0;
   out.scale_left = out.map_left(std::ssize(heat.maps) - 1) + out.width + 18.0;
   out.scale_bottom = out.top + std::min(std::max(out.height, 110.0), 240.0);
   return out;
