@@ -65,7 +65,8 @@ class Words(Refused):
             ("coordinates --items sound=4", "text=N, image=HxW or video=FxHxW", "'sound=4'"),
             ("coordinates --items text=0", "from 1 to"),
             ("coordinates --items image=3x4", "spatial_merge_size"),
-            ("coordinates --items text=4096,text=4096", "8192 tokens"),
+            ("coordinates --items text=4096,text=1", "more tokens than the 4096"),
+            ("coordinates --items video=4096x4096x4096", "more tokens than the 4096"),
         ):
             with self.subTest(words=words):
                 self.assert_refused(USAGE, words, *fragments)

@@ -122,6 +122,14 @@ class Pictures(tool.ToolTest):
         for words, got in self.drawn.items():
             self.assertLess(len(got.out), 60_000, words)
 
+    def test_any_words(self):
+        names = ["a<b", "&amp;", '"', "\x1b[31m", "b\u00e4r", "\u6211", "]]>", "o" * 40]
+        got = posenc("plot", "attention", "--words", " ".join(names))
+        self.assertEqual((got.code, got.err), (0, ""))
+        shown = [text.text for text in xml.fromstring(got.out).iter(SVG + "text")]
+        for name in ("a<b", "&amp;", '"', "\\x1b[31m", "b\u00e4r", "\u6211", "]]>", "ooooooooo..."):
+            self.assertEqual(shown.count(name), 3, name)  # a row, and a column of either map
+
     def test_json(self):
         for words in PICTURES:
             data = json.loads(picture(words + " --json").out)

@@ -138,7 +138,10 @@ const std::map<std::string, SetScheme>& layer_schemes() {
 }
 
 // Biases in which nothing is learned.
-const std::vector<std::string> kBiases{"alibi", "kerple", "sandwich"};
+const std::vector<std::string>& biases() {
+  static const std::vector<std::string> names{"alibi", "kerple", "sandwich"};
+  return names;
+}
 
 WithScheme with_bias(const SchemeText& scheme, const std::vector<std::string>& words, MaskKind mask) {
   const DrawnTerm term = read_term(scheme);
@@ -164,13 +167,13 @@ WithScheme with_input(const SchemeText& scheme, DrawnLayer drawn) {
 WithScheme with_scheme(const AttentionPlot& plot, const std::vector<std::string>& words, MaskKind mask) {
   const SchemeText text{"--scheme", plot.scheme};
   const std::string name = split(plot.scheme).front();
-  if (std::find(kBiases.begin(), kBiases.end(), name) != kBiases.end()) return with_bias(text, words, mask);
+  if (std::find(biases().begin(), biases().end(), name) != biases().end()) return with_bias(text, words, mask);
   if (name == "sinusoidal") return with_input(text, without_scheme(words, mask));
   WithScheme with{.drawn = without_scheme(words, mask), .detail = {}};
   read_scheme(text, [&](const SchemeWord& word) {
     const auto found = layer_schemes().find(word.name);
     if (found != layer_schemes().end()) return found->second(word, with);
-    std::vector<std::string> names = kBiases;
+    std::vector<std::string> names = biases();
     names.emplace_back("sinusoidal");
     for (const auto& [known, set] : layer_schemes()) names.push_back(known);
     unknown_scheme(word, names);

@@ -26,33 +26,51 @@ std::vector<std::int64_t> sizes_of(const std::string& item, const std::string& t
                              sizes.size())};
 }
 
-GridItem item_of(const std::string& item) {
-  const std::size_t sign = item.find('=');
-  const std::string name = item.substr(0, sign);
-  const std::string text = sign == std::string::npos ? "" : item.substr(sign + 1);
-  if (name == "text") return TextTokens{.tokens = sizes_of(item, text, 1)[0]};
+struct Item {
+  GridItem item;
+  std::int64_t tokens = 0;
+};
+
+Item item_of(const std::string& word) {
+  constexpr std::int64_t kPatches = 4;  // of a token: GridSettings::spatial_merge_size along each side
+  const std::size_t sign = word.find('=');
+  const std::string name = word.substr(0, sign);
+  const std::string text = sign == std::string::npos ? "" : word.substr(sign + 1);
+  if (name == "text") {
+    const std::int64_t tokens = sizes_of(word, text, 1)[0];
+    return {TextTokens{.tokens = tokens}, tokens};
+  }
   if (name == "image") {
-    const std::vector<std::int64_t> sizes = sizes_of(item, text, 2);
-    return ImageGrid{.height = sizes[0], .width = sizes[1]};
+    const std::vector<std::int64_t> sizes = sizes_of(word, text, 2);
+    return {ImageGrid{.height = sizes[0], .width = sizes[1]}, sizes[0] * sizes[1] / kPatches};
   }
   if (name == "video") {
-    const std::vector<std::int64_t> sizes = sizes_of(item, text, 3);
-    return VideoGrid{.frames = sizes[0], .height = sizes[1], .width = sizes[2]};
+    const std::vector<std::int64_t> sizes = sizes_of(word, text, 3);
+    return {VideoGrid{.frames = sizes[0], .height = sizes[1], .width = sizes[2]},
+            sizes[0] * sizes[1] * sizes[2] / kPatches};
   }
   throw UsageError{
-      formatted("--items: expected text=N, image=HxW or video=FxHxW (patches), got '{}'", printable(item))};
+      formatted("--items: expected text=N, image=HxW or video=FxHxW (patches), got '{}'", printable(word))};
+}
+
+std::vector<GridItem> items_of(const std::string& list) {
+  std::vector<GridItem> items;
+  std::int64_t tokens = 0;
+  for (const std::string& word : split(list)) {
+    Item item = item_of(word);
+    items.push_back(std::move(item.item));
+    tokens += item.tokens;
+    if (tokens > kMostPoints) {
+      throw UsageError{formatted("--items: there are more tokens than the {} that fit a picture", kMostPoints)};
+    }
+  }
+  return items;
 }
 
 }  // namespace
 
 Figure figure_of(const CoordinatesPlot& plot) {
-  std::vector<GridItem> items;
-  for (const std::string& item : split(plot.items)) items.push_back(item_of(item));
-  const GridPositions found = grid_positions({.rule = plot.rule}, items);
-  if (found.tokens > kMostPoints) {
-    throw UsageError{
-        formatted("--items: {} are more than the {} that fit a picture", count(found.tokens, "token"), kMostPoints)};
-  }
+  const GridPositions found = grid_positions({.rule = plot.rule}, items_of(plot.items));
   std::vector<Curve> curves;
   for (const char* axis : {"t", "h", "w"}) {
     Curve curve{.name = axis, .points = {}, .style = CurveStyle::steps};

@@ -8,8 +8,8 @@ namespace posenc::tool {
 namespace {
 
 Command read_decay(const Given& given) {
-  constexpr std::int64_t kMostChannels = 1024;
-  constexpr std::int64_t kLongest = 1 << 20;
+  constexpr std::int64_t kMostChannels = 256;  // of a table of random rows, 128 MiB with these two
+  constexpr std::int64_t kLongest = 1 << 16;
   DecayPlot out;
   out.channels = given.whole("--channels", 2, kMostChannels).value_or(out.channels);
   out.base = given.from_zero("--base").value_or(out.base);
@@ -40,7 +40,7 @@ CommandSpec decay_spec() {
           .description = "The curves with which it is argued that scores of a rotation fall with distance",
           .options = with_output(
               {{{.names = "--base", .value = "X", .description = "Of the rotation; 10000 when left out"},
-                {.names = "--channels", .value = "N", .description = "That turn; 128 when left out, at most 1024"},
+                {.names = "--channels", .value = "N", .description = "That turn; 128 when left out, at most 256"},
                 {.names = "--tokens", .value = "N", .description = "The largest distance; 1024 when left out"}}}),
           .footer =
               "Examples:\n"

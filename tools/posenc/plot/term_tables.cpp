@@ -151,7 +151,9 @@ class Preparing {
     drawn_.queries = drawn_.keys = rows * columns;
     drawn_.layer.mask.kind = MaskKind::bidirectional;
     std::vector<double> coordinates;
-    for (std::int64_t n = 0; n < rows * columns; ++n) coordinates.push_back(static_cast<double>(n / columns));
+    for (std::int64_t row = 0; row < rows; ++row) {
+      coordinates.insert(coordinates.end(), static_cast<std::size_t>(columns), static_cast<double>(row));
+    }
     for (std::int64_t n = 0; n < rows * columns; ++n) coordinates.push_back(static_cast<double>(n % columns));
     drawn_.inputs.q_positions = drawn_.inputs.k_positions = drawn_.tables.keep(std::move(coordinates));
   }
