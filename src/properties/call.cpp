@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "math/layer_axes.h"
+#include "posenc/reference_attend.h"
 
 namespace posenc::properties {
 namespace {
@@ -24,12 +25,35 @@ std::vector<std::int64_t> positions_of(const Specimen& specimen, const std::vect
   return out;
 }
 
-ConstTensorView matrix(const std::vector<double>& values, std::int64_t rows) {
+// A square has no order.
+std::vector<std::int64_t> order_of(const Specimen& specimen, const std::vector<std::int64_t>& places) {
+  return specimen.size.on_square ? std::vector<std::int64_t>(places.size(), 0) : places;
+}
+
+ConstTensorView matrix(const std::vector<double>& values, std::size_t rows) {
   if (values.empty()) return {};
-  return tensor(values.data(), {rows, std::ssize(values) / rows});
+  return tensor(values.data(), {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(values.size() / rows)});
 }
 
 }  // namespace
+
+CallInputs::CallInputs(const Specimen& specimen, const Call& call)
+    : q_positions_(positions_of(specimen, call.q_places)),
+      k_positions_(positions_of(specimen, call.k_places)),
+      q_order_(order_of(specimen, call.q_places)),
+      k_order_(order_of(specimen, call.k_places)),
+      q_segments_(call.q_places.size(), 0),
+      k_segments_(call.k_places.size(), 0),
+      inputs_{.q_positions = std::span(q_positions_),
+              .k_positions = std::span(k_positions_),
+              .q_order = q_order_,
+              .k_order = k_order_,
+              .q_segments = q_segments_,
+              .k_segments = k_segments_,
+              .log_forget = matrix(call.log_forget, call.k_places.size()),
+              .row_gate = matrix(call.row_gate, call.q_places.size()),
+              .length = 1 + std::max(*std::max_element(call.q_places.begin(), call.q_places.end()),
+                                     *std::max_element(call.k_places.begin(), call.k_places.end()))} {}
 
 Answer attend(const Specimen& specimen, const Call& call) {
   LayerPlan layer = specimen.layer;
@@ -39,21 +63,7 @@ Answer attend(const Specimen& specimen, const Call& call) {
   const auto heads_of = [&](const Rows& rows) {
     return tensor(rows.values.data(), {rows.count(), layer.heads, rows.width / layer.heads});
   };
-  const std::vector<std::int64_t> q_positions = positions_of(specimen, call.q_places);
-  const std::vector<std::int64_t> k_positions = positions_of(specimen, call.k_places);
-  const std::vector<std::int32_t> q_segments(static_cast<std::size_t>(queries), 0);
-  const std::vector<std::int32_t> k_segments(static_cast<std::size_t>(keys), 0);
-  const LayerInputs inputs{.q_positions = std::span(q_positions),
-                           .k_positions = std::span(k_positions),
-                           .q_order = call.q_places,
-                           .k_order = call.k_places,
-                           .visible = matrix(call.visible, queries),
-                           .q_segments = q_segments,
-                           .k_segments = k_segments,
-                           .log_forget = matrix(call.log_forget, keys),
-                           .row_gate = matrix(call.row_gate, queries),
-                           .length = 1 + std::max(*std::max_element(call.q_places.begin(), call.q_places.end()),
-                                                  *std::max_element(call.k_places.begin(), call.k_places.end()))};
+  const CallInputs inputs(specimen, call);
   Answer out{std::vector<double>(static_cast<std::size_t>(layer.heads * queries * keys)),
              {layer.heads * layer.value_dim,
               std::vector<double>(static_cast<std::size_t>(queries * layer.heads * layer.value_dim))}};
@@ -62,9 +72,9 @@ Answer attend(const Specimen& specimen, const Call& call) {
                             .k = heads_of(call.k),
                             .v = heads_of(call.v),
                             .weights = specimen.weights,
-                            .inputs = inputs,
+                            .inputs = *inputs,
                             .scores = tensor(out.scores.data(), {layer.heads, queries, keys}),
-                            .stage = call.stage});
+                            .stage = reference::ScoreStage::biased});
   return out;
 }
 

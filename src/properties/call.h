@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "posenc/reference_attend.h"
+#include "posenc/attention.h"
 #include "properties/numbers.h"
 #include "properties/specimens.h"
 
@@ -17,14 +17,27 @@ struct Call {
   std::vector<std::int64_t> q_places;  // in the sequence, and so their order; not before 0
   std::vector<std::int64_t> k_places;
   MaskKind mask = MaskKind::causal;
-  std::vector<double> visible{};     // [queries, keys], besides the mask, or empty
   std::vector<double> log_forget{};  // [keys, heads], of schemes with forget gates
   std::vector<double> row_gate{};    // [queries, heads], of gated ones
-  reference::ScoreStage stage = reference::ScoreStage::biased;
+};
+
+// What a layer is told of a call besides its tensors. It stays where it is.
+class CallInputs {
+ public:
+  CallInputs(const Specimen& specimen, const Call& call);
+  CallInputs(const CallInputs&) = delete;
+  CallInputs& operator=(const CallInputs&) = delete;
+  const LayerInputs& operator*() const { return inputs_; }
+
+ private:
+  std::vector<std::int64_t> q_positions_, k_positions_;  // [axes, rows]
+  std::vector<std::int64_t> q_order_, k_order_;
+  std::vector<std::int32_t> q_segments_, k_segments_;
+  LayerInputs inputs_;
 };
 
 struct Answer {
-  std::vector<double> scores;  // [heads, queries, keys]; -infinity where not seen
+  std::vector<double> scores;  // y, [heads, queries, keys]; -infinity where not seen
   Rows out;                    // [queries, heads * head_dim]
 };
 

@@ -103,7 +103,7 @@ std::vector<Entry> entries_of(Kind<Sandwich>) {
 }
 
 std::vector<Entry> entries_of(Kind<MlpBias>) {
-  constexpr std::int64_t kWidth = 32;
+  constexpr std::int64_t kWidth = 8;
   const MakeWeights weights = [](const Size& size, Tables& tables) {
     return MlpBiasWeights{{random_linear(tables, kWidth, 1), random_linear(tables, kWidth, kWidth),
                            random_linear(tables, size.heads, kWidth)}};

@@ -1,4 +1,4 @@
-// Rotations, scaling rules and regions. Rules extend kTrainedPlaces by kFactor.
+// Rotations, scaling rules and regions. Rules and regions extend what was trained for kTrainedPlaces.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,25 +36,30 @@ std::vector<double> ascending_factors(const Size& size) {
   return out;
 }
 
-Rope with_rule(const Size& size, const Scaling& rule) {
-  Rope out = plain_rope(size);
-  out.scaling = rule;
-  return out;
+// RoPE trained without a rule, extended by one.
+Entry of_rule(std::string name, std::string about, std::function<Scaling(const Size&)> make) {
+  return {{"rope-" + std::move(name), Stage::rotate, std::move(about)},
+          [make = std::move(make)](const Size& size, Tables&) {
+            Rope extended = plain_rope(size);
+            extended.scaling = make(size);
+            return Specimen{.layer = turned(size, extended), .trained = turned(size, plain_rope(size))};
+          }};
 }
 
 Entry of_rule(std::string name, std::string about, const Scaling& rule) {
-  return of_rope("rope-" + std::move(name), std::move(about), [=](const Size& size) { return with_rule(size, rule); });
+  return of_rule(std::move(name), std::move(about), [=](const Size&) { return rule; });
 }
 
 Entry of_regions(std::string name, std::string about, const Regions& regions) {
   return {{std::move(name), Stage::rotate, std::move(about)}, [=](const Size& size, Tables&) {
-            Specimen out{.layer = turned(size, plain_rope(size))};
+            const LayerPlan trained = turned(size, plain_rope(size));
+            Specimen out{.layer = trained, .trained = trained};
             out.layer.regions = regions;
             return out;
           }};
 }
 
-std::string extended() { return fmt::format("factor {} beyond {} tokens", kFactor, kTrainedPlaces); }
+std::string beyond_trained() { return fmt::format("factor {} beyond {} tokens", kFactor, kTrainedPlaces); }
 
 Rope m_rope(const Size& size) {
   Rope out = plain_rope(size);
@@ -69,8 +74,8 @@ Rope m_rope(const Size& size) {
 Rope plain_rope(const Size& size) {
   Rope out{.pairing = Pairing::half, .head_dim = size.head_dim, .dim = size.head_dim};
   if (!size.on_square) return out;
-  out.axes = axial_axes({"h", "w"}, out.pairs());
-  out.ladder = Ladder::per_axis;
+  out.axes.names = {"h", "w"};
+  for (std::int64_t p = 0; p < out.pairs(); ++p) out.axes.of_pair.push_back(static_cast<std::int32_t>(p % 2));
   return out;
 }
 
@@ -93,7 +98,7 @@ std::vector<Entry> entries_of(Kind<Rope>) {
                     out.head_dim = size.head_dim;
                     return out;
                   }),
-          of_rope("m-rope", "pairs by time, row and column; text has all three equal", m_rope)};
+          of_rope("m-rope", "pairs by time, row and column", m_rope)};
 }
 
 std::vector<Entry> entries_of(Kind<XPos>) {
@@ -111,36 +116,41 @@ std::vector<Entry> entries_of(Kind<NtkScaling>) {
   return {of_rule("ntk", fmt::format("alpha {}", kFactor), NtkScaling{.alpha = kFactor})};
 }
 std::vector<Entry> entries_of(Kind<DynamicScaling>) {
-  return {of_rule("dynamic", extended(), DynamicScaling{.factor = kFactor, .max_position_embeddings = kTrainedPlaces})};
+  return {of_rule("dynamic", beyond_trained(),
+                  DynamicScaling{.factor = kFactor, .max_position_embeddings = kTrainedPlaces})};
 }
 std::vector<Entry> entries_of(Kind<QwenNtkScaling>) {
   return {of_rule("qwen-ntk", fmt::format("beyond {} tokens", kTrainedPlaces),
                   QwenNtkScaling{.seq_length = kTrainedPlaces})};
 }
 std::vector<Entry> entries_of(Kind<YarnScaling>) {
-  return {
-      of_rule("yarn", extended(), YarnScaling{.factor = kFactor, .original_max_position_embeddings = kTrainedPlaces})};
+  return {of_rule("yarn", beyond_trained(),
+                  YarnScaling{.factor = kFactor, .original_max_position_embeddings = kTrainedPlaces})};
 }
 std::vector<Entry> entries_of(Kind<LongRopeScaling>) {
-  return {of_rope("rope-longrope", extended(), [](const Size& size) {
+  return {of_rule("longrope", beyond_trained(), [](const Size& size) {
     const std::vector<double> longer = ascending_factors(size);
-    return with_rule(size, LongRopeScaling{.short_factor = std::vector<double>(longer.size(), 1.0),
-                                           .long_factor = longer,
-                                           .original_max_position_embeddings = kTrainedPlaces,
-                                           .factor = kFactor});
+    return LongRopeScaling{.short_factor = std::vector<double>(longer.size(), 1.0),
+                           .long_factor = longer,
+                           .original_max_position_embeddings = kTrainedPlaces,
+                           .factor = kFactor};
   })};
 }
 std::vector<Entry> entries_of(Kind<Llama3Scaling>) {
-  return {of_rule("llama3", extended(),
+  return {of_rule("llama3", beyond_trained(),
                   Llama3Scaling{.factor = kFactor, .original_max_position_embeddings = kTrainedPlaces})};
 }
+// Trained with it.
 std::vector<Entry> entries_of(Kind<ProportionalScaling>) {
-  return {of_rule("proportional", "half of the pairs turn", ProportionalScaling{.partial_rotary_factor = 0.5})};
+  return {of_rope("rope-proportional", "half of the pairs turn", [](const Size& size) {
+    Rope out = plain_rope(size);
+    out.scaling = ProportionalScaling{.partial_rotary_factor = 0.5};
+    return out;
+  })};
 }
 std::vector<Entry> entries_of(Kind<FactorListScaling>) {
-  return {of_rope("rope-factors", fmt::format("a divisor for each pair, from 1 to {}", kFactor), [](const Size& size) {
-    return with_rule(size, FactorListScaling{.factors = ascending_factors(size)});
-  })};
+  return {of_rule("factors", fmt::format("a divisor for each pair, from 1 to {}", kFactor),
+                  [](const Size& size) { return FactorListScaling{.factors = ascending_factors(size)}; })};
 }
 
 // Regions that keep kFactor times kTrainedPlaces tokens within the trained distances.

@@ -22,7 +22,7 @@ struct Size {
   std::int64_t places = kMeasuredPlaces;  // that learned tables must serve
   std::int64_t heads = 2;
   std::int64_t head_dim = 16;
-  bool on_square = false;  // tokens have a row and a column: a rotation gets an axis for each
+  bool on_square = false;  // tokens have a row and a column, and no order: a rotation gets an axis for each
 
   std::int64_t channels() const { return heads * head_dim; }
   // Of a square with at least as many cells.
@@ -39,7 +39,8 @@ struct Specimen {
   LayerPlan layer{};              // without positions beside an input scheme
   LayerWeights weights{};
   Layout layout = Layout::line;
-  std::optional<std::int64_t> end{};  // the first place without an encoding
+  std::optional<LayerPlan> trained{};  // as it was trained, if the scheme is put in afterwards to extend the length
+  std::optional<std::int64_t> end{};   // the first place without an encoding
 };
 
 struct Entry {
@@ -64,7 +65,7 @@ inline std::vector<Entry> entries_of(Kind<ConvolutionInput>) { return {}; }
 inline std::vector<Entry> entries_of(Kind<std::monostate>) { return {}; }
 std::vector<Entry> no_positions();
 
-// Rotations (rotation_specimens.cpp, scaling_specimens.cpp).
+// Rotations, scaling rules, regions (rotation_specimens.cpp).
 std::vector<Entry> entries_of(Kind<Rope>);
 std::vector<Entry> entries_of(Kind<XPos>);
 std::vector<Entry> entries_of(Kind<LinearScaling>);
@@ -100,7 +101,7 @@ std::vector<Entry> entries_of(Kind<Llama4Temperature>);
 std::vector<Entry> entries_of(Kind<MinistralTemperature>);
 std::vector<Entry> entries_of(Kind<LogNScale>);
 
-// Values (value_specimens.cpp).
+// Values (content_specimens.cpp).
 std::vector<Entry> entries_of(Kind<ShawValues>);
 std::vector<Entry> entries_of(Kind<RotatedValues>);
 
@@ -111,7 +112,7 @@ const Entry& entry(std::string_view where, std::string_view name);
 
 // A layer of that size without positions; scores are over sqrt(head_dim).
 LayerPlan plain_layer(const Size& size);
-// RoPE over the whole head, half pairing, with base 10000; on a square half of its pairs by row, half by column.
+// RoPE over the whole head, half pairing, with base 10000; on a square its pairs take row and column in turn.
 Rope plain_rope(const Size& size);
 // Weights of variance 1 / inputs, so that outputs are about as large as inputs; biases of variance 1.
 Linear random_linear(Tables& tables, std::int64_t outputs, std::int64_t inputs);

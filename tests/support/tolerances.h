@@ -563,4 +563,35 @@ inline double centred_cosine_error(double added, double n) {
   return angle * angle / 2 + (2 * n + 4) * kDoubleRounding;
 }
 
+// What is left of columns of that length by making them orthogonal to `columns` unit vectors of `rows` numbers, each
+// made orthogonal to the others twice: for each, a product of rows + 1 roundings, and one more to multiply and
+// subtract.
+inline double least_squares_error(double rows, double columns, double length) {
+  return columns * (rows + 3) * 2 * kDoubleRounding * length;
+}
+
+// The distance between two rows of numbers up to `largest`, each rounded to `dtype` (the f64 before it is exact beside
+// that): every channel of either row moves by unit_roundoff of its size.
+inline double stored_distance_error(DType dtype, double channels, double largest) {
+  return std::sqrt(channels) * 2 * largest * unit_roundoff(dtype);
+}
+
+// The root of a mean of that many squares of distances between rows of `channels`, of size `value`: the sum of all
+// rounds once for each, those within a row too, and a root halves what there is.
+inline double root_mean_square_error(double terms, double channels, double value) {
+  return value * (terms + channels + 6) * kDoubleRounding;
+}
+
+// How far the length of a vector of d channels changes, over that length, when basis vectors as queries see it turned.
+// A channel is a product of d terms, of vectors turned with rotation_bound(1) each, over the scale: d + 12 roundings of
+// the whole length, on every channel; a factor up to 1.5 multiplies it.
+inline double turned_length_error(double d) { return 1.5 * std::sqrt(d) * (d + 12) * kDoubleRounding; }
+
+// An output of attention over `keys` keys whose order changed, for values of a few: weights round as their sum and
+// their products do, in either order, and each of the `keys` terms twice more.
+inline double permuted_output_error(double keys) {
+  constexpr double kValue = 8;  // above any of a sum of 32 products of variance 1/32, drawn some hundred times
+  return 2 * kValue * (2 * keys + 4) * kDoubleRounding;
+}
+
 }  // namespace posenc::test
