@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
-PAGES = ("cli.md", "tutorial.md")
+PAGES = ("cli.md", "tutorial.md", "properties.md")
 
 # What the commands on the pages read.
 FILES = {

@@ -12,7 +12,8 @@ USAGE = 2
 
 class Help(tool.ToolTest):
     def test_every_command_explains_itself(self):
-        for command in ([], ["inspect"], ["compare"], ["rotate"], ["bench"], ["bench", "rotate"], ["plot"], *PLOTS, ["info"],
+        for command in ([], ["inspect"], ["compare"], ["rotate"], ["bench"], ["bench", "rotate"], ["plot"], *PLOTS,
+                        ["properties"], ["info"],
                         ["presets"], ["demo"]):
             with self.subTest(command=command):
                 got = posenc(*command, "--help")
@@ -47,7 +48,7 @@ class Help(tool.ToolTest):
 
 class WrongWords(tool.ToolTest):
     def test_no_command(self):
-        self.assert_fails(posenc(), USAGE, "inspect, compare, rotate, plot, bench, info, presets or demo")
+        self.assert_fails(posenc(), USAGE, "inspect, compare, rotate, plot, bench, properties, info, presets or demo")
 
     def test_unknown_command(self):
         self.assert_fails(posenc("inspcet"), USAGE, "unknown command 'inspcet'", "did you mean inspect?")

@@ -56,7 +56,8 @@ std::string help_text(const CLI::App& app) {
   std::string options;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
-      usage += option->get_required() ? " " + option->get_name() : " [" + option->get_name() + "]";
+      const std::string name = option->get_name() + (option->get_expected_max() > 1 ? "..." : "");
+      usage += option->get_required() ? " " + name : " [" + name + "]";
       arguments += row(option->get_name(), option->get_description());
     } else {
       const std::string value = option->get_type_name().empty() ? "" : " " + option->get_type_name();

@@ -15,8 +15,8 @@ namespace posenc::tool {
 namespace {
 
 std::vector<CommandSpec> specs() {
-  return {inspect_spec(), compare_spec(), rotate_spec(),  plot_spec(),
-          bench_spec(),   info_spec(),    presets_spec(), demo_spec()};
+  return {inspect_spec(),    compare_spec(), rotate_spec(),  plot_spec(), bench_spec(),
+          properties_spec(), info_spec(),    presets_spec(), demo_spec()};
 }
 
 std::vector<std::string> names_of(const std::vector<CommandSpec>& commands) {
@@ -37,6 +37,7 @@ void add_option(CLI::App& app, const OptionSpec& spec) {
   CLI::Option* const option =
       is_flag ? app.add_flag(spec.names, spec.description) : app.add_option(spec.names, spec.description);
   option->type_name(spec.value)->required(spec.required);
+  if (spec.many) option->expected(CLI::detail::expected_max_vector_size);
 }
 
 void add_command(CLI::App& parent, const CommandSpec& spec) {
@@ -58,7 +59,9 @@ const CLI::App& chosen(const CLI::App& app) {
 Given given_to(const CLI::App& app) {
   Given given;
   for (const CLI::Option* option : app.get_options()) {
-    if (option->count() > 0) given.texts[option->get_name()] = option->results().front();
+    if (option->count() == 0) continue;
+    given.texts[option->get_name()] = option->results().front();
+    if (option->get_expected_max() > 1) given.lists[option->get_name()] = option->results();
   }
   return given;
 }

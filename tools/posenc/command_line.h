@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "plot/plot_arguments.h"
 #include "posenc/rotary_table.h"
@@ -54,6 +55,13 @@ struct BenchRotateArguments {
   std::optional<std::int64_t> rotation;
   bool json = false;
 };
+enum class PropertiesView : std::uint8_t { properties, list, cost, order, four_terms, decay, noise };
+struct PropertiesArguments {
+  PropertiesView view = PropertiesView::properties;
+  std::vector<std::string> schemes;  // none: all that the view is about
+  std::int64_t tokens = 512;         // whose cost is counted
+  bool json = false;
+};
 struct InfoArguments {
   bool json = false;
 };
@@ -69,8 +77,8 @@ struct Words {
   std::string text;
 };
 
-using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, BenchRotateArguments, PlotArguments,
-                             InfoArguments, PresetsArguments, DemoArguments, Words>;
+using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, PlotArguments, BenchRotateArguments,
+                             PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

@@ -18,15 +18,18 @@ struct OptionSpec {
   std::string value;  // what its value is called, "N"; of a flag empty
   std::string description;
   bool required = false;
+  bool many = false;  // of an argument: takes all words that are left
 };
 
 // What was given, by the long names of options and arguments. Numbers throw UsageError for a text that is none.
 struct Given {
   std::map<std::string, std::string, std::less<>> texts{};
+  std::map<std::string, std::vector<std::string>, std::less<>> lists{};  // of those that take many
 
   bool has(std::string_view name) const { return texts.find(name) != texts.end(); }
   std::optional<std::string> text(std::string_view name) const;
   std::string text_or(std::string_view name, std::string_view otherwise) const;
+  std::vector<std::string> list(std::string_view name) const;
   // The whole text as a whole number in [smallest, largest].
   std::optional<std::int64_t> whole(std::string_view name, std::int64_t smallest, std::int64_t largest) const;
   // The whole text as a finite number of at least 0.
@@ -51,6 +54,7 @@ CommandSpec compare_spec();
 CommandSpec rotate_spec();
 CommandSpec bench_spec();
 CommandSpec plot_spec();
+CommandSpec properties_spec();
 CommandSpec info_spec();
 CommandSpec presets_spec();
 CommandSpec demo_spec();

@@ -52,6 +52,11 @@ std::string Given::text_or(std::string_view name, std::string_view otherwise) co
   return text(name).value_or(std::string(otherwise));
 }
 
+std::vector<std::string> Given::list(std::string_view name) const {
+  const auto found = lists.find(name);
+  return found == lists.end() ? std::vector<std::string>{} : found->second;
+}
+
 std::optional<std::int64_t> Given::whole(std::string_view name, std::int64_t smallest, std::int64_t largest) const {
   const std::optional<std::string> given = text(name);
   if (!given) return {};

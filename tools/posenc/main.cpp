@@ -16,6 +16,7 @@
 #include "page.h"
 #include "plot/plot_command.h"
 #include "posenc/error.h"
+#include "properties_command.h"
 #include "rotate_command.h"
 
 namespace posenc::tool {
@@ -26,6 +27,7 @@ int run(const CompareArguments& arguments) { return run_compare(arguments); }
 int run(const RotateArguments& arguments) { return run_rotate(arguments); }
 int run(const BenchRotateArguments& arguments) { return run_bench_rotate(arguments); }
 int run(const PlotArguments& arguments) { return run_plot(arguments); }
+int run(const PropertiesArguments& arguments) { return run_properties(arguments); }
 int run(const InfoArguments& arguments) { return run_info(arguments); }
 int run(const PresetsArguments& arguments) { return run_presets(arguments); }
 int run(const DemoArguments& arguments) { return run_demo(arguments); }
