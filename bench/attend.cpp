@@ -2,7 +2,7 @@
 // time over that of the same kernel without positions. Operations are counted exactly: of a causal layer the lower
 // triangle, its diagonal included.
 //
-// usage: bench_attend [PART OF A NAME]
+// usage: bench_attend [PART OF A SHAPE [PART OF A SCHEME]]
 #include "posenc/attend.h"
 
 #include <cmath>
@@ -125,7 +125,7 @@ std::vector<Scheme> schemes(const Shape& s) {
   return out;
 }
 
-void measure(const Shape& shape, bool all_schemes, int threads) {
+void measure(const Shape& shape, const std::string& scheme_part, int threads) {
   const Tensors tensors(shape);
   const auto tensor_of = [&](const HugeMemory& memory, std::int64_t tokens, std::int64_t heads) {
     return posenc::tensor(static_cast<void*>(memory.data()), shape.dtype, {tokens, heads, shape.head_dim});
@@ -136,7 +136,10 @@ void measure(const Shape& shape, bool all_schemes, int threads) {
   std::vector<Candidate> candidates{
       {.name = "multiply-adds", .run = [&] { peak_operations = posenc::bench::multiply_add(isa, kSteps); }}};
   std::vector<Scheme> list = schemes(shape);
-  if (!all_schemes) list.resize(1);
+  std::erase_if(list, [&](const Scheme& one) {
+    const bool is_wanted = threads == 1 && one.name.find(scheme_part) != std::string::npos;
+    return one.name != "no positions" && !is_wanted;
+  });
   for (const Scheme& scheme : list) {
     candidates.push_back({.name = scheme.name, .run = [&] {
                             attend(scheme.layer, {.out = tensor_of(tensors.out, shape.queries, shape.heads),
@@ -175,6 +178,7 @@ void measure(const Shape& shape, bool all_schemes, int threads) {
 
 int main(int argc, char** argv) {
   const std::string part = argc > 1 ? argv[1] : "";
+  const std::string scheme = argc > 2 ? argv[2] : "";
   std::printf("instruction set: %s\n", std::string(name(posenc::selected_isa())).c_str());
   const std::vector<Shape> shapes{
       {.name = "prefill 512, f32", .queries = 512, .keys = 512},
@@ -188,6 +192,6 @@ int main(int argc, char** argv) {
   };
   for (const Shape& shape : shapes) {
     if (shape.name.find(part) == std::string::npos) continue;
-    for (const int threads : {1, 2}) measure(shape, threads == 1, threads);
+    for (const int threads : {1, 2}) measure(shape, scheme, threads);
   }
 }

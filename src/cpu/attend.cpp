@@ -19,45 +19,60 @@ using cpu::index;
 
 // Keys of one task where queries are few: the cuts follow from the lengths alone, so no result depends on the threads.
 constexpr std::int64_t kSplitKeys = 1024;
-constexpr std::int64_t kSplitQueries = 16;
+constexpr std::int64_t kNoState = -1;
 
 struct Pass {
   std::size_t unit;
   std::int64_t first;  // keys
   std::int64_t end;
-  std::size_t state;  // of all parts of keys; only where a unit has several
+  std::int64_t state;  // where its sums are among all parts', where a unit has several
 };
 
 struct Passes {
   std::vector<cpu::AttendUnit> units;
   std::vector<Pass> tasks;
   std::vector<Pass> joins;  // first and end: tasks of the unit
-  std::size_t states = 0;
+  std::int64_t states = 0;  // floats
 };
 
-Passes passes_of(const cpu::AttendCall& call) {
-  Passes out{.units = cpu::attend_units(call), .tasks = {}, .joins = {}};
+std::int64_t parts_of(const math::SequenceRows& s) { return (s.k_count + kSplitKeys - 1) / kSplitKeys; }
+
+// Heads that share a pass over the keys where queries are few: as many as leave each thread two tasks.
+std::int64_t few_heads(const cpu::AttendCall& call, std::int64_t threads) {
+  std::int64_t parts = 0;
+  for (const math::SequenceRows& s : call.rows.sequences) {
+    if (s.q_count <= cpu::kFewQueries) parts += call.runs_backwards ? 1 : parts_of(s);
+  }
+  std::int64_t heads = call.layer.kv_heads;
+  const auto leaves_some = [&] { return threads == 1 || parts * (call.layer.kv_heads / heads) >= 2 * threads; };
+  while (heads > 1 && (call.layer.kv_heads % heads != 0 || !leaves_some())) --heads;
+  return heads;
+}
+
+Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
+  Passes out{.units = cpu::attend_units(call, few_heads(call, threads)), .tasks = {}, .joins = {}};
   // Units with the most keys first: what is left at the end is small.
   for (std::size_t u = out.units.size(); u-- > 0;) {
     const math::SequenceRows& s = call.rows.sequences[out.units[u].sequence];
-    const bool is_split = !call.runs_backwards && s.q_count <= kSplitQueries && s.k_count > kSplitKeys;
+    const bool is_split = !call.runs_backwards && s.q_count <= cpu::kFewQueries && parts_of(s) > 1;
     if (!is_split) {
-      out.tasks.push_back({u, 0, s.k_count, 0});
+      out.tasks.push_back({u, 0, s.k_count, kNoState});
       continue;
     }
     const auto first = std::ssize(out.tasks);
     for (std::int64_t key = 0; key < s.k_count; key += kSplitKeys) {
-      out.tasks.push_back({u, key, std::min(key + kSplitKeys, s.k_count), ++out.states});
+      out.tasks.push_back({u, key, std::min(key + kSplitKeys, s.k_count), out.states});
+      out.states += cpu::state_size(call, out.units[u]);
     }
-    out.joins.push_back({u, first, std::ssize(out.tasks), 0});
+    out.joins.push_back({u, first, std::ssize(out.tasks), kNoState});
   }
   return out;
 }
 
-std::int64_t threads_of(const Parallel& parallel, std::int64_t tasks) {
+std::int64_t threads_of(const Parallel& parallel) {
   if (parallel.threads == 1) return 1;
   const std::int64_t all = parallel.executor.run == nullptr ? default_threads() : parallel.executor.threads;
-  return std::clamp<std::int64_t>(parallel.threads == 0 ? all : std::min(all, parallel.threads), 1, tasks);
+  return std::max<std::int64_t>(parallel.threads == 0 ? all : std::min(all, parallel.threads), 1);
 }
 
 // Calls body(worker, n) for each n below count: whoever is free takes the next.
@@ -77,32 +92,29 @@ void share_out(const Parallel& parallel, std::vector<cpu::AttendWorker>& workers
 bool attend(const LayerPlan& layer, const AttendArgs& args) {
   const math::CallSizes sizes = cpu::check_attend_call(layer, args);
   const cpu::AttendCall call = cpu::attend_call(layer, args, sizes, cpu::kernels_for("attend", args.isa));
-  const Passes all = passes_of(call);
+  const Passes all = passes_of(call, threads_of(args.parallel));
   if (args.work != nullptr) *args.work = {};
   if (all.tasks.empty()) return true;
   const cpu::FarTiles far(call);
   cpu::GoOn go_on(args.go_on);
   std::vector<cpu::AttendWorker> workers;
-  const std::int64_t threads = threads_of(args.parallel, std::ssize(all.tasks));
+  const std::int64_t threads = std::min<std::int64_t>(threads_of(args.parallel), std::ssize(all.tasks));
   workers.reserve(index(threads));
   for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(call, far, go_on);
-  const std::int64_t state_size = workers.front().state_size();
-  std::vector<float> states(all.states * index(state_size));
-  const auto state = [&](const Pass& task) {
-    return states.data() + static_cast<std::int64_t>(task.state - 1) * state_size;
-  };
-
+  std::vector<float> states(index(all.states));
   share_out(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
     const Pass& task = all.tasks[index(n)];
     worker.begin(all.units[task.unit]);
     worker.pass_over(all.units[task.unit], task.first, task.end);
-    if (task.state == 0) return worker.finish();
-    worker.save(state(task));
+    if (task.state == kNoState) return worker.finish();
+    worker.save(states.data() + task.state);
   });
   share_out(args.parallel, workers, std::ssize(all.joins), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
     const Pass& join = all.joins[index(n)];
     worker.begin(all.units[join.unit]);
-    for (std::int64_t part = join.first; part < join.end; ++part) worker.join(state(all.tasks[index(part)]));
+    for (std::int64_t part = join.first; part < join.end; ++part) {
+      worker.join(states.data() + all.tasks[index(part)].state);
+    }
     worker.finish();
   });
   if (!go_on.answer()) return false;

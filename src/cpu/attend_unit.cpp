@@ -17,6 +17,9 @@ namespace {
 // Lanes whose state stays in the second cache while a tile passes.
 constexpr std::int64_t kBlocks = 8;
 
+// Keys of a tile beside few queries: what is used and what comes next, of all heads, are in the second cache together.
+constexpr std::int64_t kFewKeys = 32;
+
 // Some 10 to 20 us each.
 constexpr std::int64_t kTilesUntilAsked = 64;
 
@@ -55,20 +58,20 @@ void decay_queries(const AttendCall& call, const LaneBlock& block, double beyond
 
 }  // namespace
 
-std::vector<AttendUnit> attend_units(const AttendCall& call) {
+std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_heads) {
   std::vector<AttendUnit> out;
   const std::int64_t step = rows_of_unit(call);
   for (std::size_t s = 0; s < call.rows.sequences.size(); ++s) {
-    for (std::int64_t head = 0; head < call.layer.kv_heads; ++head) {
-      for (std::int64_t row = 0; row < call.rows.sequences[s].q_count; row += step) {
-        out.push_back({s, head, row, std::min(step, call.rows.sequences[s].q_count - row)});
+    const std::int64_t queries = call.rows.sequences[s].q_count;
+    const std::int64_t heads = queries <= kFewQueries ? few_heads : 1;
+    for (std::int64_t head = 0; head < call.layer.kv_heads; head += heads) {
+      for (std::int64_t row = 0; row < queries; row += step) {
+        out.push_back({s, head, heads, row, std::min(step, queries - row)});
       }
     }
   }
   return out;
 }
-
-std::int64_t blocks_of_unit(const AttendCall& call) { return std::max(kBlocks, call.group); }
 
 AttendWorker::AttendWorker(const AttendCall& call, const FarTiles& far, GoOn& go_on)
     : call_(call),
@@ -77,7 +80,6 @@ AttendWorker::AttendWorker(const AttendCall& call, const FarTiles& far, GoOn& go
       scratch_(row_scratch(call)),
       terms_(term_scratch(call)),
       tile_(call),
-      blocks_(index(blocks_of_unit(call))),
       scores_(index(kTileKeys * call.max_lanes)) {
   if (call.lowered.regions.regions.size() > 1) of_region_.resize(scores_.size());
   if (call.runs_backwards) of_gates_.resize(scores_.size());
@@ -89,38 +91,67 @@ void AttendWorker::begin(const AttendUnit& unit) {
   std::array<Lane, kMaxLanes> lanes;
   std::int64_t count = 0;
   used_ = 0;
+  ends_.clear();
   const bool mixed = mixes_heads(call_, unit.rows);
   const auto close = [&] {
-    if (count > 0) posenc::cpu::begin(call_, std::span(lanes).first(index(count)), !mixed, scratch_, blocks_[used_++]);
+    if (count == 0) return;
+    if (used_ == blocks_.size()) blocks_.emplace_back();
+    posenc::cpu::begin(call_, std::span(lanes).first(index(count)), !mixed, scratch_, blocks_[used_++]);
     count = 0;
   };
   const std::int64_t first = call_.rows.sequences[unit.sequence].q_first + unit.first_row;
-  for (std::int64_t g = 0; g < call_.group; ++g) {
-    for (std::int64_t row = 0; row < unit.rows; ++row) {
-      lanes[index(count++)] = {first + row, unit.kv_head * call_.group + g};
-      if (count == call_.max_lanes) close();
+  for (std::int64_t head = unit.kv_head; head < unit.kv_head + unit.kv_heads; ++head) {
+    for (std::int64_t g = 0; g < call_.group; ++g) {
+      for (std::int64_t row = 0; row < unit.rows; ++row) {
+        lanes[index(count++)] = {first + row, head * call_.group + g};
+        if (count == call_.max_lanes) close();
+      }
+      if (!mixed) close();
     }
-    if (!mixed) close();
+    close();
+    ends_.push_back(used_);
   }
-  close();
+}
+
+std::span<LaneBlock> AttendWorker::blocks_of(std::int64_t head) {
+  const std::size_t first = head == 0 ? 0 : ends_[index(head - 1)];
+  return std::span(blocks_).subspan(first, ends_[index(head)] - first);
+}
+
+// What is fetched beside a head of a tile, in the order in which it lies in memory: its share of the next tile of all
+// heads where they lie together, or its own next tile. Null: neither lies in one piece.
+const void* AttendWorker::ahead(const AttendUnit& unit, std::int64_t head, std::int64_t next, std::int64_t channels,
+                                const RowsView& x) const {
+  if (next + kFewKeys > call_.rows.sequences[unit.sequence].k_count) return nullptr;
+  if (x.row_stride == channels) return call_.key(unit.sequence, next, unit.kv_head + head, x);
+  const bool lie_together =
+      unit.kv_heads == call_.layer.kv_heads && x.head_stride == channels && x.row_stride == unit.kv_heads * channels;
+  if (!lie_together) return nullptr;
+  return static_cast<const char*>(call_.key(unit.sequence, next, 0, x)) + head * kFewKeys * channels * x.bytes;
 }
 
 void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::int64_t end) {
-  const std::int64_t tiles = (end - first + kTileKeys - 1) / kTileKeys;
+  const bool is_few = call_.rows.sequences[unit.sequence].q_count <= kFewQueries;
+  const std::int64_t size = is_few ? kFewKeys : kTileKeys;
+  const std::int64_t tiles = (end - first + size - 1) / size;
   const bool is_backwards = call_.runs_backwards || far_.are_sought();
   for (std::int64_t n = 0; n < tiles; ++n) {
-    const std::int64_t at = first + (is_backwards ? tiles - 1 - n : n) * kTileKeys;
-    tile_.place(unit.sequence, unit.kv_head, at, std::min(kTileKeys, end - at));
-    for (LaneBlock& block : std::span(blocks_).first(used_)) {
-      const Orders keys = tile_.orders();
-      const bool is_hidden = keys.low > block.most.high || keys.high < block.least.low;
-      if (is_hidden || far_.is_far(block, unit.sequence, unit.kv_head, at)) {
-        ++work.skipped;
-        continue;
+    const std::int64_t at = first + (is_backwards ? tiles - 1 - n : n) * size;
+    for (std::int64_t head = 0; head < unit.kv_heads; ++head) {
+      tile_.place(unit.sequence, unit.kv_head + head, at, std::min(size, end - at));
+      keys_ahead_ = ahead(unit, head, at + size, call_.layer.head_dim, call_.k);
+      values_ahead_ = ahead(unit, head, at + size, call_.layer.value_dim, call_.v);
+      for (LaneBlock& block : blocks_of(head)) {
+        const Orders keys = tile_.orders();
+        const bool is_hidden = keys.low > block.most.high || keys.high < block.least.low;
+        if (is_hidden || far_.is_far(block, unit.sequence, unit.kv_head + head, at)) {
+          ++work.skipped;
+          continue;
+        }
+        ++work.tiles;
+        ++tiles_since_asked_;
+        attend_tile(block);
       }
-      ++work.tiles;
-      ++tiles_since_asked_;
-      attend_tile(block);
     }
     if (tiles_since_asked_ < kTilesUntilAsked) continue;
     tiles_since_asked_ = 0;
@@ -153,6 +184,8 @@ void AttendWorker::attend_tile(LaneBlock& block) {
       if (call_.rotations.empty()) {
         few.element = call_.k.element;
         few.a_row = call_.k.row_stride;
+        few.ahead = keys_ahead_;
+        few.ahead_bytes = channels * call_.k.bytes;
         tile_.for_given(call_.k, [&](const GivenRows& rows) { multiply(rows.data, rows.first, rows.count); });
         return;
       }
@@ -217,6 +250,8 @@ void AttendWorker::attend_tile(LaneBlock& block) {
     if (!std::holds_alternative<math::ValueRotation>(call_.lowered.values)) {
       few.element = call_.v.element;
       few.a_row = call_.v.row_stride;
+      few.ahead = values_ahead_;
+      few.ahead_bytes = width * call_.v.bytes;
       tile_.for_given(call_.v, [&](const GivenRows& rows) { add(rows.data, rows.first, rows.count); });
       return;
     }
@@ -237,10 +272,14 @@ void AttendWorker::attend_tile(LaneBlock& block) {
 }
 
 // A block's max, sum and out, one after another; then mass.
-std::int64_t AttendWorker::state_size() const {
-  const auto* values = std::get_if<math::ValueDistance>(&call_.lowered.values);
-  const std::int64_t rows = 2 + call_.layer.value_dim + (values == nullptr ? 0 : values->count + 1);
-  return std::ssize(blocks_) * call_.max_lanes * rows;
+std::int64_t state_size(const AttendCall& call, const AttendUnit& unit) {
+  const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values);
+  const std::int64_t rows = 2 + call.layer.value_dim + (values == nullptr ? 0 : values->count + 1);
+  const std::int64_t wide = call.attention.register_lanes;
+  const auto whole = [wide](std::int64_t lanes) { return (lanes + wide - 1) / wide * wide; };
+  const bool mixed = mixes_heads(call, unit.rows);
+  const std::int64_t lanes = mixed ? whole(unit.rows * call.group) : whole(unit.rows) * call.group;
+  return unit.kv_heads * lanes * rows;
 }
 
 void AttendWorker::save(float* to) const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpu/attend_call.h"
@@ -22,14 +23,21 @@ namespace posenc::cpu {
 
 struct AttendUnit {
   std::size_t sequence = 0;
-  std::int64_t kv_head = 0;
+  std::int64_t kv_head = 0;    // the first
+  std::int64_t kv_heads = 1;   // several, beside few queries: a token's keys of all heads lie together
   std::int64_t first_row = 0;  // of the sequence's queries
   std::int64_t rows = 0;
 };
 
-// Of a call's sequences: units, and the blocks of one.
-std::vector<AttendUnit> attend_units(const AttendCall& call);
-std::int64_t blocks_of_unit(const AttendCall& call);  // at most
+// Beside at most so many queries, what takes time is that keys and values come from memory.
+inline constexpr std::int64_t kFewQueries = 16;
+
+// Of a call's sequences. `few_heads`: key heads of a unit with few queries; it divides their number, and changes no
+// result.
+std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_heads);
+
+// Floats of what a pass over a unit has summed.
+std::int64_t state_size(const AttendCall& call, const AttendUnit& unit);
 
 // Where one thread works.
 class AttendWorker {
@@ -43,7 +51,6 @@ class AttendWorker {
   void finish();
 
   // What has been seen so far, out of the worker and back: to join passes over parts of the keys.
-  std::int64_t state_size() const;  // floats, at most
   void save(float* to) const;
   void join(const float* from);
 
@@ -51,6 +58,9 @@ class AttendWorker {
 
  private:
   void attend_tile(LaneBlock& block);
+  std::span<LaneBlock> blocks_of(std::int64_t head);  // the head's, of the unit's
+  const void* ahead(const AttendUnit& unit, std::int64_t head, std::int64_t next, std::int64_t channels,
+                    const RowsView& x) const;
 
   const AttendCall& call_;
   const FarTiles& far_;
@@ -60,7 +70,10 @@ class AttendWorker {
   TermScratch terms_;
   KeyTile tile_;
   std::vector<LaneBlock> blocks_;
+  std::vector<std::size_t> ends_;  // of each head's blocks
   std::size_t used_ = 0;
+  const void* keys_ahead_ = nullptr;  // what is fetched beside a head of a tile: its part of the next tile
+  const void* values_ahead_ = nullptr;
   std::vector<float> scores_, of_region_, of_gates_, decayed_;
 };
 

@@ -45,6 +45,10 @@ struct FewLanes {
   std::int64_t depth = 0;
   std::int64_t lanes = 0;
   std::int64_t used = 0;
+  // Beside row r so many bytes from ahead + r ahead_bytes on are brought into the second cache. Null: the row itself,
+  // some rows further on, into the first.
+  const void* ahead = nullptr;
+  std::int64_t ahead_bytes = 0;
 };
 
 // Scores that a step changes.

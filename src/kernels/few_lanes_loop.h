@@ -11,16 +11,19 @@ namespace posenc::kernels {
 // Rows of another head's tokens lie between those of one head, further apart than processors look ahead: they are
 // asked for so many rows before their use.
 constexpr std::int64_t kRowsAhead = 16;
+constexpr std::int64_t kLineBytes = 64;
 
+// Inlined, as V::fetch is: GCC 12 takes a function that only fetches for one without effects, and its calls out.
 template <class V, Element kElement>
-const void* element_at(const void* p, std::int64_t i) noexcept {
-  return static_cast<const char*>(p) + i * (kElement == Element::f32 ? 4 : 2);
-}
-
-template <class V, Element kElement>
-void fetch_row(const FewLanes& x, const void* row) noexcept {
-  constexpr std::int64_t kLine = 64 / (kElement == Element::f32 ? 4 : 2);
-  for (std::int64_t k = 0; k < x.depth; k += kLine) V::fetch(element_at<V, kElement>(row, kRowsAhead * x.a_row + k));
+[[gnu::always_inline]] inline void fetch(const FewLanes& x, std::int64_t r) noexcept {
+  if (x.ahead != nullptr) {
+    const char* const from = static_cast<const char*>(x.ahead) + r * x.ahead_bytes;
+    for (std::int64_t n = 0; n < x.ahead_bytes; n += kLineBytes) V::fetch_for_later(from + n);
+    return;
+  }
+  constexpr std::int64_t kBytes = kElement == Element::f32 ? 4 : 2;
+  const char* const from = static_cast<const char*>(x.a) + (r + kRowsAhead) * x.a_row * kBytes;
+  for (std::int64_t n = 0; n < x.depth * kBytes; n += kLineBytes) V::fetch(from + n);
 }
 
 template <class V, Element kElement, int kRows>
@@ -55,9 +58,7 @@ template <class V, Element kElement>
 void dots_of(const FewLanes& x) noexcept {
   std::int64_t r = 0;
   for (; r + V::kDotRows <= x.rows; r += V::kDotRows) {
-    for (int row = 0; row < V::kDotRows; ++row) {
-      fetch_row<V, kElement>(x, element_at<V, kElement>(x.a, (r + row) * x.a_row));
-    }
+    for (int row = 0; row < V::kDotRows; ++row) fetch<V, kElement>(x, r + row);
     for (std::int64_t l = 0; l < x.used; l += kFewLanes) dots_of_rows<V, kElement, V::kDotRows>(x, r, l);
   }
   for (; r < x.rows; ++r) {
@@ -79,7 +80,7 @@ void weighted_channels(const FewLanes& x, std::int64_t l, std::int64_t k, bool f
     }
   }
   for (std::int64_t r = 0; r < x.rows; ++r) {
-    if (fetches) fetch_row<V, kElement>(x, element_at<V, kElement>(x.a, r * x.a_row));
+    if (fetches) fetch<V, kElement>(x, r);
     Floats of_a[kRegisters];
 #pragma GCC unroll 4
     for (int j = 0; j < kRegisters; ++j) {

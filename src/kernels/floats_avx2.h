@@ -141,7 +141,12 @@ struct Avx2Floats {
 
   static Floats bf16_nan(Floats a) noexcept { return a; }  // any will do
 
-  static void fetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+  [[gnu::always_inline]] static void fetch(const void* p) noexcept {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+  }
+  [[gnu::always_inline]] static void fetch_for_later(const void* p) noexcept {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
+  }
 
  private:
   static constexpr int kUpper = -0x10000;  // the upper half of a lane

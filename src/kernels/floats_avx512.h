@@ -149,7 +149,12 @@ struct Avx512Floats {
     return a;
   }
 
-  static void fetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+  [[gnu::always_inline]] static void fetch(const void* p) noexcept {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+  }
+  [[gnu::always_inline]] static void fetch_for_later(const void* p) noexcept {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
+  }
 
  private:
   static __m256 half_sums(Floats a) noexcept {

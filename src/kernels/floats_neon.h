@@ -144,7 +144,10 @@ struct NeonFloats {
 
   static Floats bf16_nan(Floats a) noexcept { return a; }  // any will do
 
-  static void fetch(const void* p) noexcept { __builtin_prefetch(p, 0, 2); }  // into the second cache
+  [[gnu::always_inline]] static void fetch(const void* p) noexcept {
+    __builtin_prefetch(p, 0, 2);
+  }  // into the second cache
+  [[gnu::always_inline]] static void fetch_for_later(const void* p) noexcept { __builtin_prefetch(p, 0, 2); }
 
  private:
   static constexpr std::uint32_t kUpper = 0xFFFF0000;  // the upper half of a lane

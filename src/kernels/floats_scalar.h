@@ -99,7 +99,8 @@ struct ScalarFloats {
 
   static Floats keep(Floats a) noexcept { return a; }
   static Floats bf16_nan(Floats a) noexcept { return a; }
-  static void fetch(const void*) noexcept {}
+  [[gnu::always_inline]] static void fetch(const void*) noexcept {}
+  [[gnu::always_inline]] static void fetch_for_later(const void*) noexcept {}
 
  private:
   static float scaled(float a, float b) noexcept {
