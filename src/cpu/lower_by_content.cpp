@@ -21,8 +21,9 @@ double dot(const double* a, const double* b, std::int64_t channels) {
 template <typename RowOf>
 std::vector<double> projected(const LayerPlan& layer, const Linear& linear, std::int64_t rows, const RowOf& row_of) {
   std::vector<double> out(index(layer.heads * rows * layer.head_dim));
+  const Projection projection(linear);
   for (std::int64_t row = 0; row < rows; ++row) {
-    const std::vector<double> all = project(linear, row_of(row));
+    const std::vector<double> all = projection.of(row_of(row));
     for (std::int64_t h = 0; h < layer.heads; ++h) {
       std::copy_n(all.begin() + h * layer.head_dim, layer.head_dim, out.begin() + (h * rows + row) * layer.head_dim);
     }

@@ -119,14 +119,15 @@ void lower_term(const Sandwich& scheme, const ScoreWeights&, Lowering& lowering)
 }
 
 void lower_term(const MlpBias& scheme, const ScoreWeights& weights, Lowering& lowering) {
-  const std::vector<Linear>& layers = std::get<MlpBiasWeights>(weights).layers;
+  const std::vector<Linear>& given = std::get<MlpBiasWeights>(weights).layers;
+  const std::vector<Projection> layers(given.begin(), given.end());
   lowering.out.terms.push_back(table(lowering, 0, distances(lowering, 0), [&](std::int64_t d) {
     std::vector<double> x{mlp_input(scheme, static_cast<double>(d))};
     for (std::size_t layer = 0; layer < layers.size(); ++layer) {
       if (layer > 0) {
         for (double& y : x) y /= 1.0 + std::exp(-y);
       }
-      x = project(layers[layer], x);
+      x = layers[layer].of(x);
     }
     return x;
   }));

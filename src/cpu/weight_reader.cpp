@@ -66,15 +66,16 @@ std::vector<double> read_transposed(const ConstTensorView& view) {
   return read_all(turned);
 }
 
-std::vector<double> project(const Linear& linear, std::span<const double> x) {
-  const std::int64_t outputs = linear.weight.shape[0];
-  std::vector<double> out(index(outputs));
-  for (std::int64_t row = 0; row < outputs; ++row) {
-    double sum = linear.bias.empty() ? 0.0 : read(linear.bias, {row});
-    for (std::size_t column = 0; column < x.size(); ++column) {
-      sum += read(linear.weight, {row, static_cast<std::int64_t>(column)}) * x[column];
-    }
-    out[index(row)] = sum;
+Projection::Projection(const Linear& linear)
+    : outputs_(linear.weight.shape[0]), columns_(read_transposed(linear.weight)), bias_(read_all(linear.bias)) {}
+
+std::vector<double> Projection::of(std::span<const double> x) const {
+  std::vector<double> out = bias_;
+  out.resize(index(outputs_));
+  const double* column = columns_.data();
+  for (const double by : x) {
+    for (std::int64_t row = 0; row < outputs_; ++row) out[index(row)] += by * column[row];
+    column += outputs_;
   }
   return out;
 }

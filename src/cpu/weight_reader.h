@@ -22,7 +22,16 @@ std::vector<double> read_all(const ConstTensorView& view);
 // [rows, columns] as [columns, rows].
 std::vector<double> read_transposed(const ConstTensorView& view);
 
-// W x + b.
-std::vector<double> project(const Linear& linear, std::span<const double> x);
+// W x + b, of many x.
+class Projection {
+ public:
+  explicit Projection(const Linear& linear);
+  std::vector<double> of(std::span<const double> x) const;
+
+ private:
+  std::int64_t outputs_;
+  std::vector<double> columns_;  // [inputs][outputs]
+  std::vector<double> bias_;
+};
 
 }  // namespace posenc::cpu
