@@ -1,0 +1,149 @@
+// A model at work: tokens go in, logits come out, keys and values stay in a cache.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "model.h"
+
+using Numbers = std::vector<float>;
+
+class Decoder {
+ public:
+  // `capacity`: of the cache, in tokens. `keys_off`: by how much the positions of keys, and of keys alone, are wrong.
+  Decoder(const Model& model, std::int64_t capacity, std::int64_t keys_off)
+      : model_(model), capacity_(capacity), keys_off_(keys_off) {
+    if (capacity < 2) throw std::runtime_error("a cache must hold 2 tokens or more");
+    for (const posenc::LayerPlan& plan : model.plan.stacks.at(0).layers) {
+      const posenc::TableOptions positions{.start = keys_off, .count = capacity, .length = model.plan.length};
+      const Numbers cache(static_cast<std::size_t>(capacity * plan.kv_heads * plan.head_dim));
+      layers_.push_back({plan, posenc::make_table(posenc::rope(plan.rotate.at(0)), positions), cache, cache});
+    }
+  }
+
+  // The logits behind each of these tokens, [tokens, vocab]; they follow those of earlier calls.
+  Numbers read(std::span<const std::int32_t> tokens) {
+    Numbers logits;
+    while (!tokens.empty()) {
+      if (seen_ == capacity_) shift();
+      const auto count = static_cast<std::size_t>(std::min(capacity_ - seen_, std::ssize(tokens)));
+      const Numbers some = logits_of(tokens.first(count));
+      logits.insert(logits.end(), some.begin(), some.end());
+      tokens = tokens.subspan(count);
+      seen_ += static_cast<std::int64_t>(count);
+    }
+    return logits;
+  }
+
+ private:
+  struct Layer {
+    const posenc::LayerPlan& plan;
+    posenc::RotaryTable table;  // of every position in the cache
+    Numbers k, v;               // the cache, [capacity, kv_heads, head_dim]; keys are turned
+  };
+
+  // ---- positions ----
+
+  // Keys are turned on their way into the cache. attend turns the queries, which stand at the end of what is there, and
+  // knows from the plan who sees whom.
+  Numbers attention(Layer& layer, const std::string& at, const Numbers& x) const {
+    const posenc::LayerPlan& plan = layer.plan;
+    const Numbers q = norm(at + "q_norm", linear(at + "q_proj", x));  // Qwen 3 has these norms
+    const Numbers k = norm(at + "k_norm", linear(at + "k_proj", x));
+    const Numbers v = linear(at + "v_proj", x);
+    const std::int64_t tokens = std::ssize(q) / (plan.heads * plan.head_dim);
+    const auto heads = [&](auto& numbers, std::int64_t rows, std::int64_t count) {
+      return posenc::tensor(numbers.data(), {rows, count, plan.head_dim});
+    };
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(tokens));
+    std::iota(slots.begin(), slots.end(), seen_);
+    posenc::rotate_into_cache({.k = heads(k, tokens, plan.kv_heads),
+                               .v = heads(v, tokens, plan.kv_heads),
+                               .positions = posenc::PositionRange{seen_ + keys_off_},
+                               .table = &layer.table,
+                               .k_cache = heads(layer.k, capacity_, plan.kv_heads),
+                               .v_cache = heads(layer.v, capacity_, plan.kv_heads),
+                               .slots = slots});
+    Numbers out(q.size());
+    posenc::attend(plan, {.out = heads(out, tokens, plan.heads),
+                          .q = heads(q, tokens, plan.heads),
+                          .k = heads(layer.k, seen_ + tokens, plan.kv_heads),
+                          .v = heads(layer.v, seen_ + tokens, plan.kv_heads),
+                          .inputs = {.length = model_.plan.length, .keys_are_turned = true}});
+    return linear(at + "o_proj", out);
+  }
+
+  // Of a full cache the first token stays: models rest attention on it (arXiv 2309.17453). Of the others the older half
+  // is forgotten, and the keys of the rest are turned to where they stand now.
+  void shift() {
+    const std::int64_t gone = capacity_ / 2;
+    for (Layer& layer : layers_) {
+      const std::int64_t token = layer.plan.kv_heads * layer.plan.head_dim;  // elements
+      for (Numbers* cache : {&layer.k, &layer.v}) {
+        std::copy(cache->begin() + (1 + gone) * token, cache->end(), cache->begin() + token);
+      }
+      posenc::rerotate({.k = posenc::tensor(layer.k.data() + token,
+                                            {capacity_ - 1 - gone, layer.plan.kv_heads, layer.plan.head_dim}),
+                        .from_table = &layer.table,
+                        .from_positions = posenc::PositionRange{1 + gone + keys_off_},
+                        .to_table = &layer.table,
+                        .to_positions = posenc::PositionRange{1 + keys_off_},
+                        .layer = &layer.plan});
+    }
+    seen_ -= gone;
+  }
+
+  // ---- the rest of a transformer ----
+
+  Numbers logits_of(std::span<const std::int32_t> tokens) {
+    const auto& [width, rows] = model_.weights.at("embed_tokens.weight");
+    Numbers x;
+    for (const std::int32_t token : tokens) {
+      if (token < 0 || token >= std::ssize(rows) / width) throw std::runtime_error("no token " + std::to_string(token));
+      x.insert(x.end(), rows.begin() + token * width, rows.begin() + (token + 1) * width);
+    }
+    const auto add = [&](const Numbers& y) { std::ranges::transform(x, y, x.begin(), std::plus<>()); };
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      const std::string at = "layers." + std::to_string(l) + ".";
+      add(attention(layers_[l], at + "self_attn.", norm(at + "input_layernorm", x)));
+      const Numbers y = norm(at + "post_attention_layernorm", x);
+      Numbers gate = linear(at + "mlp.gate_proj", y);
+      std::ranges::transform(gate, linear(at + "mlp.up_proj", y), gate.begin(),
+                             [](float g, float up) { return g / (1 + std::exp(-g)) * up; });
+      add(linear(at + "mlp.down_proj", gate));
+    }
+    return linear(model_.weights.contains("lm_head.weight") ? "lm_head" : "embed_tokens", norm("norm", x));
+  }
+
+  Numbers linear(const std::string& name, const Numbers& x) const {
+    const auto& [width, weight] = model_.weights.at(name + ".weight");
+    const auto bias = model_.weights.find(name + ".bias");
+    Numbers y;
+    for (auto row = x.begin(); row != x.end(); row += width) {
+      for (std::size_t o = 0; o < weight.size(); o += static_cast<std::size_t>(width)) {
+        y.push_back(std::inner_product(row, row + width, &weight[o], 0.0F));
+      }
+    }
+    for (std::size_t i = 0; bias != model_.weights.end() && i < y.size(); ++i) {
+      y[i] += bias->second.values[i % bias->second.values.size()];
+    }
+    return y;
+  }
+
+  Numbers norm(const std::string& name, Numbers x) const {
+    const auto weight = model_.weights.find(name + ".weight");
+    const auto width = weight == model_.weights.end() ? 0 : weight->second.columns;
+    for (auto row = x.begin(); width > 0 && row != x.end(); row += width) {
+      const double squares = std::inner_product(row, row + width, row, 0.0);
+      const double scale = 1 / std::sqrt(squares / static_cast<double>(width) + model_.epsilon);
+      std::transform(row, row + width, weight->second.values.begin(), row,
+                     [&](float c, float w) { return static_cast<float>(c * scale) * w; });
+    }
+    return x;
+  }
+
+  const Model& model_;
+  std::int64_t capacity_, keys_off_, seen_ = 0;
+  std::vector<Layer> layers_;
+};

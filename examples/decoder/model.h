@@ -1,0 +1,126 @@
+// A model of the Llama family: what posenc says of its positions, and its weights.
+#pragma once
+
+#include <posenc/posenc.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+struct Weight {
+  std::int64_t columns = 0;
+  std::vector<float> values{};  // [rows, columns]
+};
+
+struct Model {
+  posenc::Plan plan;
+  double epsilon = 1e-5;                    // of the norms
+  std::map<std::string, Weight> weights{};  // "layers.0.self_attn.q_proj.weight": Hugging Face's names without "model."
+};
+
+template <typename T>
+T value_of(posenc::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message());
+  return std::move(result).value();
+}
+
+// ---- the plan ----
+
+inline posenc::Plan plan_of(const std::string& config, const std::string& name, std::int64_t length) {
+  return value_of(posenc::read_plan(std::as_bytes(std::span(config)), name, {.length = length}));
+}
+
+inline posenc::Rope& rope_of(posenc::LayerPlan& layer) { return std::get<posenc::Rope>(layer.rotate.at(0).scheme); }
+
+// All layers turn other pairs of channels: neighbours instead of the two halves of a head, or the other way.
+inline void swap_pairing(posenc::Plan& plan) {
+  for (posenc::LayerPlan& layer : plan.stacks.at(0).layers) {
+    auto& pairing = rope_of(layer).pairing;
+    pairing = pairing == posenc::Pairing::half ? posenc::Pairing::interleaved : posenc::Pairing::half;
+  }
+}
+
+// All layers turn by another rule, in the words of a config.json and read as one: "yarn:factor=4,beta_fast=16".
+inline void replace_rule(posenc::Plan& plan, const std::string& words) {
+  const std::string name = words.substr(0, words.find(':'));
+  const std::string rest = words.substr(name.size());
+  for (posenc::LayerPlan& layer : plan.stacks.at(0).layers) {
+    posenc::Rope& rope = rope_of(layer);
+    const std::string config =
+        R"({"model_type": "llama", "num_hidden_layers": 1, "num_attention_heads": 1, "hidden_size": )" +
+        std::to_string(rope.dim) + R"(, "max_position_embeddings": )" + std::to_string(plan.trained_length.value()) +
+        R"(, "rope_theta": )" + std::to_string(rope.base) + R"(, "rope_scaling": {"rope_type": ")" + name + '"' +
+        std::regex_replace(rest, std::regex("[:,]([^=,]+)=([^,]+)"), R"(, "$1": $2)") + "}}";
+    rope.scaling = rope_of(plan_of(config, words, plan.length.value()).stacks.at(0).layers.at(0)).scaling;
+  }
+}
+
+// What the header of a llama2.c checkpoint says, as a config.json: dim, -, layers, heads, kv_heads, -, length. All
+// versions but the first have a magic number and the version before it.
+inline std::string config_of_header(const std::string& path) {
+  std::array<std::int32_t, 9> header{};
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(header.data()), sizeof header);
+  const std::size_t dim = header[0] == 0x616b3432 ? 2 : 0;
+  const auto size = [&](const char* key, std::size_t i) { return key + std::to_string(header[dim + i]); };
+  return R"({"model_type": "llama", "rms_norm_eps": 1e-5, "rope_theta": 10000.0)" + size(R"(, "hidden_size": )", 0) +
+         size(R"(, "num_hidden_layers": )", 2) + size(R"(, "num_attention_heads": )", 3) +
+         size(R"(, "num_key_value_heads": )", 4) + size(R"(, "max_position_embeddings": )", 6) + "}";
+}
+
+// ---- weights ----
+
+inline std::string renamed(std::string name) {
+  std::istringstream names(  // in Meta's code, which llama2.c follows, and in Hugging Face's
+      "tok_embeddings embed_tokens  attention_norm input_layernorm  ffn_norm post_attention_layernorm "
+      "attention.wq self_attn.q_proj  attention.wk self_attn.k_proj  attention.wv self_attn.v_proj "
+      "attention.wo self_attn.o_proj  feed_forward.w1 mlp.gate_proj  feed_forward.w2 mlp.down_proj "
+      "feed_forward.w3 mlp.up_proj  output.weight lm_head.weight");
+  for (std::string from, to; names >> from >> to;) {
+    if (const std::size_t at = name.find(from); at != std::string::npos) name.replace(at, from.size(), to);
+  }
+  return name.starts_with("model.") ? name.substr(6) : name;
+}
+
+inline Weight floats_of(const posenc::TensorData& data) {
+  posenc::ConstTensorView all = data.view();
+  all = posenc::tensor(all.data, all.dtype, {std::ssize(data.bytes()) / posenc::bytes_of(all.dtype)});
+  Weight weight{.columns = data.shape().back()};
+  for (std::int64_t i = 0; i < all.shape[0]; ++i) {
+    weight.values.push_back(static_cast<float>(posenc::reference::element(all, {i})));
+  }
+  return weight;
+}
+
+// `path`: a checkpoint of llama2.c, or a folder with config.json and safetensors. `length`: of the longest sequence,
+// for rules that ask for it.
+inline Model read_model(const std::filesystem::path& path, std::int64_t length) {
+  const bool is_folder = std::filesystem::is_directory(path);
+  std::ifstream file(path / "config.json");
+  const std::string config = is_folder ? std::string(std::istreambuf_iterator(file), {}) : config_of_header(path);
+  Model model{.plan = plan_of(config, path, length)};
+  constexpr std::array kFamily = {"llama", "mistral", "qwen2", "qwen3"};
+  if (!model.plan.known || std::ranges::find(kFamily, model.plan.model_type) == kFamily.end()) {
+    throw std::runtime_error(path.string() + ": not of the Llama family, but '" + model.plan.model_type + "'");
+  }
+  // Meta turns neighbours. Hugging Face has exchanged rows of the weights, so that its code can turn halves.
+  if (!is_folder) swap_pairing(model.plan);
+  std::smatch epsilon;  // the one number of a config that has nothing to do with positions
+  if (std::regex_search(config, epsilon, std::regex(R"("rms_norm_eps":\s*([0-9.eE+-]+))"))) {
+    model.epsilon = std::stod(epsilon[1]);
+  }
+  const std::filesystem::path index = path / "model.safetensors.index.json";
+  const posenc::TensorFile tensors = value_of(posenc::open_tensor_file(!is_folder      ? path
+                                                                       : exists(index) ? index
+                                                                                       : path / "model.safetensors"));
+  for (const posenc::TensorEntry& entry : tensors.tensors()) {
+    model.weights[renamed(entry.name)] = floats_of(value_of(tensors.read(entry.name)));
+  }
+  return model;
+}
