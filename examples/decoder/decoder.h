@@ -1,6 +1,7 @@
 // A model at work: tokens go in, logits come out, keys and values stay in a cache.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -13,11 +14,10 @@ class Decoder {
  public:
   // `capacity`: of the cache, in tokens. `keys_off`: by how much the positions of keys, and of keys alone, are wrong.
   Decoder(const Model& model, std::int64_t capacity, std::int64_t keys_off)
-      : model_(model), capacity_(capacity), keys_off_(keys_off) {
-    if (capacity < 2) throw std::runtime_error("a cache must hold 2 tokens or more");
+      : model_(model), capacity_(std::max<std::int64_t>(capacity, 2)), keys_off_(keys_off) {
     for (const posenc::LayerPlan& plan : model.plan.stacks.at(0).layers) {
-      const posenc::TableOptions positions{.start = keys_off, .count = capacity, .length = model.plan.length};
-      const Numbers cache(static_cast<std::size_t>(capacity * plan.kv_heads * plan.head_dim));
+      const posenc::TableOptions positions{.count = capacity_ + keys_off, .length = model.plan.length};
+      const Numbers cache(static_cast<std::size_t>(capacity_ * plan.kv_heads * plan.head_dim));
       layers_.push_back({plan, posenc::make_table(posenc::rope(plan.rotate.at(0)), positions), cache, cache});
     }
   }
@@ -45,11 +45,11 @@ class Decoder {
 
   // ---- positions ----
 
-  // Keys are turned on their way into the cache. attend turns the queries, which stand at the end of what is there, and
+  // Keys are turned on their way into the cache. attend turns the queries, which stand where the last keys stand, and
   // knows from the plan who sees whom.
   Numbers attention(Layer& layer, const std::string& at, const Numbers& x) const {
     const posenc::LayerPlan& plan = layer.plan;
-    const Numbers q = norm(at + "q_norm", linear(at + "q_proj", x));  // Qwen 3 has these norms
+    const Numbers q = norm(at + "q_norm", linear(at + "q_proj", x));  // of Qwen 3
     const Numbers k = norm(at + "k_norm", linear(at + "k_proj", x));
     const Numbers v = linear(at + "v_proj", x);
     const std::int64_t tokens = std::ssize(q) / (plan.heads * plan.head_dim);
@@ -74,34 +74,35 @@ class Decoder {
     return linear(at + "o_proj", out);
   }
 
-  // Of a full cache the first token stays: models rest attention on it (arXiv 2309.17453). Of the others the older half
-  // is forgotten, and the keys of the rest are turned to where they stand now.
+  // The first token stays: models rest attention on it (arXiv 2309.17453). Of the others the older half is forgotten,
+  // and keys of the rest are turned from where they stood to where they stand now.
   void shift() {
     const std::int64_t gone = capacity_ / 2;
+    seen_ -= gone;
     for (Layer& layer : layers_) {
       const std::int64_t token = layer.plan.kv_heads * layer.plan.head_dim;  // elements
-      for (Numbers* cache : {&layer.k, &layer.v}) {
-        std::copy(cache->begin() + (1 + gone) * token, cache->end(), cache->begin() + token);
+      for (Numbers* all : {&layer.k, &layer.v}) {
+        std::copy(all->begin() + (1 + gone) * token, all->end(), all->begin() + token);
       }
-      posenc::rerotate({.k = posenc::tensor(layer.k.data() + token,
-                                            {capacity_ - 1 - gone, layer.plan.kv_heads, layer.plan.head_dim}),
+      float* const moved = layer.k.data() + token;
+      posenc::rerotate({.k = posenc::tensor(moved, {seen_ - 1, layer.plan.kv_heads, layer.plan.head_dim}),
                         .from_table = &layer.table,
-                        .from_positions = posenc::PositionRange{1 + gone + keys_off_},
+                        .from_positions = posenc::PositionRange{1 + gone},
                         .to_table = &layer.table,
-                        .to_positions = posenc::PositionRange{1 + keys_off_},
+                        .to_positions = posenc::PositionRange{1},
                         .layer = &layer.plan});
     }
-    seen_ -= gone;
   }
 
   // ---- the rest of a transformer ----
 
   Numbers logits_of(std::span<const std::int32_t> tokens) {
-    const auto& [width, rows] = model_.weights.at("embed_tokens.weight");
+    const Weight& table = model_.weights.at("embed_tokens.weight");
     Numbers x;
     for (const std::int32_t token : tokens) {
-      if (token < 0 || token >= std::ssize(rows) / width) throw std::runtime_error("no token " + std::to_string(token));
-      x.insert(x.end(), rows.begin() + token * width, rows.begin() + (token + 1) * width);
+      const std::size_t row = static_cast<std::uint32_t>(token) * table.columns;
+      if (row >= table.values.size()) throw std::runtime_error("the model has no token " + std::to_string(token));
+      x.insert(x.end(), &table.values[row], &table.values[row] + table.columns);
     }
     const auto add = [&](const Numbers& y) { std::ranges::transform(x, y, x.begin(), std::plus<>()); };
     for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -113,32 +114,31 @@ class Decoder {
                              [](float g, float up) { return g / (1 + std::exp(-g)) * up; });
       add(linear(at + "mlp.down_proj", gate));
     }
-    return linear(model_.weights.contains("lm_head.weight") ? "lm_head" : "embed_tokens", norm("norm", x));
+    return linear(model_.find("lm_head.weight") != nullptr ? "lm_head" : "embed_tokens", norm("norm", x));
   }
 
   Numbers linear(const std::string& name, const Numbers& x) const {
-    const auto& [width, weight] = model_.weights.at(name + ".weight");
-    const auto bias = model_.weights.find(name + ".bias");
+    const Weight* weight = model_.find(name + ".weight");
+    const Weight* bias = model_.find(name + ".bias");
+    if (weight == nullptr) throw std::runtime_error("the model has no " + name);
     Numbers y;
-    for (auto row = x.begin(); row != x.end(); row += width) {
-      for (std::size_t o = 0; o < weight.size(); o += static_cast<std::size_t>(width)) {
-        y.push_back(std::inner_product(row, row + width, &weight[o], 0.0F));
+    for (std::size_t at = 0; at < x.size(); at += weight->columns) {
+      for (std::size_t o = 0; o < weight->values.size() / weight->columns; ++o) {
+        const float* row = &weight->values[o * weight->columns];
+        y.push_back(std::inner_product(row, row + weight->columns, &x[at], bias == nullptr ? 0.0F : bias->values[o]));
       }
-    }
-    for (std::size_t i = 0; bias != model_.weights.end() && i < y.size(); ++i) {
-      y[i] += bias->second.values[i % bias->second.values.size()];
     }
     return y;
   }
 
+  // A norm that the model does not have changes nothing.
   Numbers norm(const std::string& name, Numbers x) const {
-    const auto weight = model_.weights.find(name + ".weight");
-    const auto width = weight == model_.weights.end() ? 0 : weight->second.columns;
-    for (auto row = x.begin(); width > 0 && row != x.end(); row += width) {
-      const double squares = std::inner_product(row, row + width, row, 0.0);
-      const double scale = 1 / std::sqrt(squares / static_cast<double>(width) + model_.epsilon);
-      std::transform(row, row + width, weight->second.values.begin(), row,
-                     [&](float c, float w) { return static_cast<float>(c * scale) * w; });
+    const Weight* weight = model_.find(name + ".weight");
+    if (weight == nullptr) return x;
+    for (float* row = x.data(); row != x.data() + x.size(); row += weight->columns) {
+      const double squares = std::inner_product(row, row + weight->columns, row, 0.0);
+      const double scale = 1 / std::sqrt(squares / static_cast<double>(weight->columns) + model_.epsilon);
+      for (std::size_t c = 0; c < weight->columns; ++c) row[c] *= static_cast<float>(scale) * weight->values[c];
     }
     return x;
   }

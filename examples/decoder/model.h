@@ -3,19 +3,13 @@
 
 #include <posenc/posenc.h>
 
-#include <algorithm>
-#include <array>
 #include <fstream>
-#include <map>
 #include <regex>
-#include <span>
 #include <sstream>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 struct Weight {
-  std::int64_t columns = 0;
+  std::size_t columns = 0;
   std::vector<float> values{};  // [rows, columns]
 };
 
@@ -23,6 +17,11 @@ struct Model {
   posenc::Plan plan;
   double epsilon = 1e-5;                    // of the norms
   std::map<std::string, Weight> weights{};  // "layers.0.self_attn.q_proj.weight": Hugging Face's names without "model."
+
+  const Weight* find(const std::string& name) const {
+    const auto found = weights.find(name);
+    return found == weights.end() ? nullptr : &found->second;
+  }
 };
 
 template <typename T>
@@ -47,31 +46,34 @@ inline void swap_pairing(posenc::Plan& plan) {
   }
 }
 
-// All layers turn by another rule, in the words of a config.json and read as one: "yarn:factor=4,beta_fast=16".
-inline void replace_rule(posenc::Plan& plan, const std::string& words) {
-  const std::string name = words.substr(0, words.find(':'));
-  const std::string rest = words.substr(name.size());
-  for (posenc::LayerPlan& layer : plan.stacks.at(0).layers) {
-    posenc::Rope& rope = rope_of(layer);
-    const std::string config =
-        R"({"model_type": "llama", "num_hidden_layers": 1, "num_attention_heads": 1, "hidden_size": )" +
-        std::to_string(rope.dim) + R"(, "max_position_embeddings": )" + std::to_string(plan.trained_length.value()) +
-        R"(, "rope_theta": )" + std::to_string(rope.base) + R"(, "rope_scaling": {"rope_type": ")" + name + '"' +
-        std::regex_replace(rest, std::regex("[:,]([^=,]+)=([^,]+)"), R"(, "$1": $2)") + "}}";
-    rope.scaling = rope_of(plan_of(config, words, plan.length.value()).stacks.at(0).layers.at(0)).scaling;
-  }
+inline std::string config_of(std::int64_t dim, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
+                             std::int64_t length, const std::string& others) {
+  return R"({"model_type": "llama", "hidden_size": )" + std::to_string(dim) + R"(, "num_hidden_layers": )" +
+         std::to_string(layers) + R"(, "num_attention_heads": )" + std::to_string(heads) +
+         R"(, "num_key_value_heads": )" + std::to_string(kv_heads) + R"(, "max_position_embeddings": )" +
+         std::to_string(length) + ", " + others + "}";
 }
 
 // What the header of a llama2.c checkpoint says, as a config.json: dim, -, layers, heads, kv_heads, -, length. All
 // versions but the first have a magic number and the version before it.
 inline std::string config_of_header(const std::string& path) {
-  std::array<std::int32_t, 9> header{};
-  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(header.data()), sizeof header);
-  const std::size_t dim = header[0] == 0x616b3432 ? 2 : 0;
-  const auto size = [&](const char* key, std::size_t i) { return key + std::to_string(header[dim + i]); };
-  return R"({"model_type": "llama", "rms_norm_eps": 1e-5, "rope_theta": 10000.0)" + size(R"(, "hidden_size": )", 0) +
-         size(R"(, "num_hidden_layers": )", 2) + size(R"(, "num_attention_heads": )", 3) +
-         size(R"(, "num_key_value_heads": )", 4) + size(R"(, "max_position_embeddings": )", 6) + "}";
+  std::int32_t header[9] = {};
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(header), sizeof header);
+  const std::int32_t* const s = &header[header[0] == 0x616b3432 ? 2 : 0];
+  return config_of(s[0], s[2], s[3], s[4], s[6], R"("rms_norm_eps": 1e-5, "rope_theta": 10000.0)");
+}
+
+// All layers turn by another rule, in the words of a config.json: "yarn:factor=4,beta_fast=16".
+inline void replace_rule(posenc::Plan& plan, const std::string& words) {
+  const std::string type = words.substr(0, words.find(':'));
+  const std::string rule = R"("rope_scaling": {"rope_type": ")" + type + '"' +
+                           std::regex_replace(words.substr(type.size()), std::regex("[:,](\\w+)="), ", \"$1\": ") + '}';
+  for (posenc::LayerPlan& layer : plan.stacks.at(0).layers) {
+    posenc::Rope& rope = rope_of(layer);
+    const std::string config = config_of(rope.dim, 1, 1, 1, plan.trained_length.value(),
+                                         R"("rope_theta": )" + std::to_string(rope.base) + ", " + rule);
+    rope.scaling = rope_of(plan_of(config, words, plan.length.value()).stacks.at(0).layers.at(0)).scaling;
+  }
 }
 
 // ---- weights ----
@@ -91,7 +93,7 @@ inline std::string renamed(std::string name) {
 inline Weight floats_of(const posenc::TensorData& data) {
   posenc::ConstTensorView all = data.view();
   all = posenc::tensor(all.data, all.dtype, {std::ssize(data.bytes()) / posenc::bytes_of(all.dtype)});
-  Weight weight{.columns = data.shape().back()};
+  Weight weight{.columns = static_cast<std::size_t>(data.shape().back())};
   for (std::int64_t i = 0; i < all.shape[0]; ++i) {
     weight.values.push_back(static_cast<float>(posenc::reference::element(all, {i})));
   }
@@ -105,16 +107,13 @@ inline Model read_model(const std::filesystem::path& path, std::int64_t length) 
   std::ifstream file(path / "config.json");
   const std::string config = is_folder ? std::string(std::istreambuf_iterator(file), {}) : config_of_header(path);
   Model model{.plan = plan_of(config, path, length)};
-  constexpr std::array kFamily = {"llama", "mistral", "qwen2", "qwen3"};
-  if (!model.plan.known || std::ranges::find(kFamily, model.plan.model_type) == kFamily.end()) {
+  if (!model.plan.known || !std::regex_match(model.plan.model_type, std::regex("llama|mistral|qwen2|qwen3"))) {
     throw std::runtime_error(path.string() + ": not of the Llama family, but '" + model.plan.model_type + "'");
   }
   // Meta turns neighbours. Hugging Face has exchanged rows of the weights, so that its code can turn halves.
   if (!is_folder) swap_pairing(model.plan);
-  std::smatch epsilon;  // the one number of a config that has nothing to do with positions
-  if (std::regex_search(config, epsilon, std::regex(R"("rms_norm_eps":\s*([0-9.eE+-]+))"))) {
-    model.epsilon = std::stod(epsilon[1]);
-  }
+  const std::regex epsilon(R"("rms_norm_eps":\s*([0-9.eE+-]+))");  // it has nothing to do with positions
+  if (std::smatch is; std::regex_search(config, is, epsilon)) model.epsilon = std::stod(is[1]);
   const std::filesystem::path index = path / "model.safetensors.index.json";
   const posenc::TensorFile tensors = value_of(posenc::open_tensor_file(!is_folder      ? path
                                                                        : exists(index) ? index

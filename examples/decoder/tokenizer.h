@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
-constexpr std::int32_t kBegin = 1;      // the token before a text
-constexpr std::int32_t kFirstByte = 3;  // the first of 256 that stand for one byte each
+using Tokens = std::vector<std::int32_t>;
+constexpr std::int32_t kBegin = 1;  // stands before a text; llama2.c's models end one with it, others with
+constexpr std::int32_t kEnd = 2;
+constexpr std::int32_t kFirstByte = 3;  // of 256 tokens that stand for one byte each
 
 class Tokenizer {
  public:
@@ -24,37 +26,37 @@ class Tokenizer {
     while (read(score) && read(length)) {
       std::string& piece = pieces_.emplace_back(static_cast<std::uint16_t>(length), '\0');
       file.read(piece.data(), std::ssize(piece));
-      tokens_[piece] = {score, static_cast<std::int32_t>(pieces_.size() - 1)};
+      tokens_.try_emplace(piece, score, static_cast<std::int32_t>(pieces_.size() - 1));
     }
   }
 
-  // Characters, of which the two neighbours that are the piece of highest score become one, again and again. What is no
-  // piece in the end is bytes.
-  std::vector<std::int32_t> encode(const std::string& text) const {
+  Tokens encode(const std::string& text) const {
     std::istringstream numbers(text);
     if (pieces_.empty()) return {std::istream_iterator<std::int32_t>(numbers), {}};
-    std::vector<std::string> parts;
+    std::vector<std::string> parts;  // at first the characters of UTF-8
     for (const char c : text.empty() ? text : " " + text) {
-      if ((c & 0xC0) != 0x80) parts.emplace_back();  // not inside of a character in UTF-8
+      if ((c & 0xC0) != 0x80 || parts.empty()) parts.emplace_back();
       parts.back() += c;
     }
-    const auto score = [&](auto part) { return tokens_.at(part[0] + part[1]).first; };
-    for (auto best = parts.begin(); best != parts.end();) {
-      best = parts.end();
-      for (auto part = parts.begin(); part + 1 < parts.end(); ++part) {
-        if (tokens_.contains(part[0] + part[1]) && (best == parts.end() || score(part) > score(best))) best = part;
+    // Of all neighbours that are a piece together, those whose piece has the highest score become one part.
+    for (;;) {
+      auto best = tokens_.end();
+      std::size_t place = 0;
+      for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+        const auto piece = tokens_.find(parts[i] + parts[i + 1]);
+        if (piece == tokens_.end() || (best != tokens_.end() && piece->second.first <= best->second.first)) continue;
+        best = piece;
+        place = i;
       }
-      if (best == parts.end()) break;
-      *best += best[1];
-      parts.erase(best + 1);
+      if (best == tokens_.end()) break;
+      parts[place] = best->first;
+      parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(place) + 1);
     }
-    std::vector<std::int32_t> tokens{kBegin};
+    Tokens tokens{kBegin};
     for (const std::string& part : parts) {
-      if (const auto token = tokens_.find(part); token != tokens_.end()) {
-        tokens.push_back(token->second.second);
-      } else {
-        for (const char byte : part) tokens.push_back(kFirstByte + static_cast<unsigned char>(byte));
-      }
+      const auto piece = tokens_.find(part);
+      if (piece != tokens_.end()) tokens.push_back(piece->second.second);
+      for (const unsigned char c : piece == tokens_.end() ? part : "") tokens.push_back(kFirstByte + c);
     }
     return tokens;
   }
