@@ -25,7 +25,7 @@ LAYERS = {
     "tools/posenc": {"std", "public", "tools", "fmt", "CLI", "fcntl.h", "signal.h", "sys/stat.h", "unistd.h",
                      "huge_memory.h", "taking_turns.h", "xor_in_place.h"},  # of bench: what `posenc bench` measures with
     "python": {"std", "public", "python", "nanobind"},
-    "examples": {"std", "public"},
+    "examples": {"std", "public", "examples"},
     "bench": None,  # everything
 }
 CODE = {".h", ".cpp", ".inc"}
