@@ -18,48 +18,28 @@ constexpr std::array<TensorLayout, 4> kLayouts{TensorLayout::thd, TensorLayout::
 
 int rank_of(TensorLayout layout) { return static_cast<int>(name(layout).size()); }
 
-TensorView in_order(const TensorView& stored, TensorLayout layout) {
-  switch (layout) {
-    case TensorLayout::thd:
-    case TensorLayout::bhtd: return stored;
-    case TensorLayout::htd: return transposed(stored, 0, 1);
-    case TensorLayout::bthd: return transposed(stored, 1, 2);
-  }
-  return stored;
-}
-
 std::int64_t heads_of(const TensorView& heads) { return heads.shape[1]; }
 std::int64_t head_dim_of(const TensorView& heads) { return heads.shape[static_cast<std::size_t>(heads.rank - 1)]; }
 
 // ---- what the layer has ----
 
-// 0: not known. An indexer's keys are not said to have so many heads.
-std::int64_t heads_wanted(const LayerChoice& choice, HeadsRole role) {
-  const bool main = choice.rotate->role != RotateRole::indexer;
-  if (role == HeadsRole::queries) return main ? choice.layer->heads : choice.rotate->heads;
-  return main ? choice.layer->kv_heads : 0;
-}
-
-bool fits(const TensorView& heads, const LayerChoice& choice, HeadsRole role) {
-  const std::int64_t wanted = heads_wanted(choice, role);
-  return head_dim_of(heads) == rope(*choice.rotate).head_dim && (wanted == 0 || heads_of(heads) == wanted);
+bool fits(const TensorView& heads, const HeadsWanted& wanted) {
+  return head_dim_of(heads) == wanted.channels && (wanted.heads == 0 || heads_of(heads) == wanted.heads);
 }
 
 // "; --layout htd would fit"
-std::string other_layout(const TensorView& stored, const LayerChoice& choice, HeadsRole role) {
+std::string other_layout(const TensorView& stored, const HeadsWanted& wanted) {
   for (const TensorLayout layout : kLayouts) {
-    if (rank_of(layout) == stored.rank && fits(in_order(stored, layout), choice, role)) {
+    if (rank_of(layout) == stored.rank && fits(in_order(stored, layout), wanted)) {
       return formatted("; --layout {} would fit", name(layout));
     }
   }
   return {};
 }
 
-std::string wanted_text(const LayerChoice& choice, HeadsRole role) {
-  const std::int64_t wanted = heads_wanted(choice, role);
-  const std::string_view kind = role == HeadsRole::queries ? "query head" : "key head";
-  const std::string heads = wanted == 0 ? formatted("{}s", kind) : count(wanted, kind);
-  return formatted("{} of {}", heads, count(rope(*choice.rotate).head_dim, "channel"));
+std::string wanted_text(const HeadsWanted& wanted) {
+  const std::string heads = wanted.heads == 0 ? formatted("{}s", wanted.kind) : count(wanted.heads, wanted.kind);
+  return formatted("{} of {}", heads, count(wanted.channels, "channel"));
 }
 
 // ---- what the file has ----
@@ -113,16 +93,27 @@ std::vector<std::byte> in_c_order(const ConstTensorView& view) {
   return out;
 }
 
-TensorView c_view(void* data, const ConstTensorView& like) {
-  TensorView out{data, like.dtype, like.rank, like.shape, {}};
+}  // namespace
+
+TensorView in_order(const TensorView& stored, TensorLayout layout) {
+  switch (layout) {
+    case TensorLayout::thd:
+    case TensorLayout::bhtd: return stored;
+    case TensorLayout::htd: return transposed(stored, 0, 1);
+    case TensorLayout::bthd: return transposed(stored, 1, 2);
+  }
+  return stored;
+}
+
+TensorView c_view(void* data, DType dtype, const std::vector<std::int64_t>& shape) {
+  TensorView out{data, dtype, static_cast<int>(std::ssize(shape)), {}, {}};
   std::int64_t stride = 1;
-  for (auto axis = static_cast<std::size_t>(like.rank); axis-- > 0; stride *= like.shape[axis]) {
+  for (std::size_t axis = shape.size(); axis-- > 0; stride *= shape[axis]) {
+    out.shape[axis] = shape[axis];
     out.strides[axis] = stride;
   }
   return out;
 }
-
-}  // namespace
 
 std::string name(TensorLayout layout) {
   switch (layout) {
@@ -138,28 +129,22 @@ std::vector<std::int64_t> shape_of(const TensorView& view) {
   return {view.shape.begin(), view.shape.begin() + view.rank};
 }
 
-HeadsTensor read_heads(const RotateArguments& arguments, HeadsRole role, const LayerChoice& choice,
+HeadsTensor read_heads(const TensorWord& word, std::optional<TensorLayout> layout, const HeadsWanted& wanted,
                        const std::string& layer_name) {
-  const bool queries = role == HeadsRole::queries;
-  const TensorWord word{queries ? "--q" : "--k", *(queries ? arguments.q : arguments.k), arguments.bf16};
-  if (!queries && choice.layer->kv_from) {
-    throw failure(kMalformed, formatted("--k: {} has no keys of its own; it uses those of layer {}", layer_name,
-                                        *choice.layer->kv_from));
-  }
   HeadsTensor out{.source = read_tensor_argument(word)};
   check_type(word, out.source);
-  out.layout = layout_of(word, out.source, arguments.layout);
+  out.layout = layout_of(word, out.source, layout);
   out.stored = out.source.data.mutable_view();
   if (!is_dense(out.stored)) {
     out.dense = in_c_order(out.stored);
-    out.stored = c_view(out.dense.data(), out.stored);
+    out.stored = c_view(out.dense.data(), out.stored.dtype, shape_of(out.stored));
   }
   out.heads = in_order(out.stored, out.layout);
-  if (!fits(out.heads, choice, role)) {
+  if (!fits(out.heads, wanted)) {
     refuse(word, out.source,
-           formatted("expected {} ({}), got {} of {} ({} as {}){}", wanted_text(choice, role), layer_name,
+           formatted("expected {} ({}), got {} of {} ({} as {}){}", wanted_text(wanted), layer_name,
                      count(heads_of(out.heads), "head"), count(head_dim_of(out.heads), "channel"),
-                     shape_text(shape_of(out.stored)), name(out.layout), other_layout(out.stored, choice, role)));
+                     shape_text(shape_of(out.stored)), name(out.layout), other_layout(out.stored, wanted)));
   }
   return out;
 }

@@ -1,23 +1,20 @@
 #include "rotate_command.h"
 
 #include <cmath>
-#include <filesystem>
-#include <system_error>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "exit_code.h"
 #include "failure.h"
-#include "file_error_text.h"
 #include "formatted.h"
-#include "held_signals.h"
 #include "model_argument.h"
 #include "page.h"
 #include "posenc/info.h"
 #include "posenc/parallel.h"
 #include "progress.h"
 #include "rotate_report.h"
-#include "text.h"
+#include "tensor_output.h"
 #include "turned_rows.h"
 
 namespace posenc::tool {
@@ -28,20 +25,6 @@ constexpr std::int64_t kCheckedRows = 1024;
 constexpr std::int64_t kCheckedValues = std::int64_t{1} << 23;
 
 // ---- before the work ----
-
-// What stands in the way of the output, told before minutes of work and not after; the writer looks again.
-void check_output(const RotateArguments& arguments) {
-  const std::filesystem::path path(arguments.out);
-  std::error_code failed;
-  const auto type = std::filesystem::symlink_status(path, failed).type();
-  if (type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none && !arguments.force) {
-    throw failure(kFile, formatted("{}: is there already; --force replaces it", printable(arguments.out)));
-  }
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  if (!std::filesystem::is_directory(folder, failed)) {
-    throw failure(kFile, formatted("{}: there is no folder {}", printable(arguments.out), printable(folder.native())));
-  }
-}
 
 const Rope& plain_rope(const LayerChoice& choice, const std::string& layer) {
   if (std::holds_alternative<XPos>(choice.rotate->scheme)) {
@@ -64,11 +47,28 @@ std::optional<std::int64_t> length_of(const RotateArguments& arguments, const Ro
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(positions.most())) + 1);
 }
 
+// An indexer's keys are not said to have so many heads.
+TurnedTensor read_tensor(const RotateArguments& arguments, const char* name, const LayerChoice& choice,
+                         const std::string& layer) {
+  const bool queries = name == std::string_view("q");
+  const bool main = choice.rotate->role != RotateRole::indexer;
+  if (!queries && choice.layer->kv_from) {
+    throw failure(kMalformed, formatted("--k: {} has no keys of its own; it uses those of layer {}", layer,
+                                        *choice.layer->kv_from));
+  }
+  const HeadsWanted wanted{
+      .kind = queries ? "query head" : "key head",
+      .heads = queries ? (main ? choice.layer->heads : choice.rotate->heads) : (main ? choice.layer->kv_heads : 0),
+      .channels = rope(*choice.rotate).head_dim};
+  const TensorWord word{formatted("--{}", name), *(queries ? arguments.q : arguments.k), arguments.bf16};
+  return {name, read_heads(word, arguments.layout, wanted, layer)};
+}
+
 std::vector<TurnedTensor> read_tensors(const RotateArguments& arguments, const LayerChoice& choice,
                                        const std::string& layer) {
   std::vector<TurnedTensor> tensors;
-  if (arguments.q) tensors.push_back({"q", read_heads(arguments, HeadsRole::queries, choice, layer)});
-  if (arguments.k) tensors.push_back({"k", read_heads(arguments, HeadsRole::keys, choice, layer)});
+  if (arguments.q) tensors.push_back(read_tensor(arguments, "q", choice, layer));
+  if (arguments.k) tensors.push_back(read_tensor(arguments, "k", choice, layer));
   if (tensors.size() == 2) check_together(tensors[0].tensor, tensors[1].tensor);
   return tensors;
 }
@@ -99,34 +99,12 @@ void check_errors(const std::vector<TurnedTensor>& tensors) {
   }
 }
 
-// A signal that comes while the file is written ends the process when what is half written is gone.
-std::int64_t write_tensors(const RotateArguments& arguments, const std::vector<TurnedTensor>& tensors,
-                           Progress& progress) {
-  std::int64_t all = 0;
-  std::vector<NamedTensor> named;
-  for (const TurnedTensor& t : tensors) {
-    all += std::ssize(t.tensor.source.data.bytes());
-    named.push_back({t.name, t.tensor.stored});
-  }
-  const HeldSignals held;
-  const WriteOptions options{.replace = arguments.force, .go_on = [&](std::int64_t bytes) {
-                               progress.show("writing " + printable(arguments.out), std::min(bytes, all), all);
-                               return !HeldSignals::came();
-                             }};
-  const Result<std::int64_t> written = arguments.out.ends_with(".npy")
-                                           ? write_npy(arguments.out, named.front().tensor, options)
-                                           : write_safetensors(arguments.out, named, {}, options);
-  progress.wipe();
-  if (!written) throw Failure{file_error_text(written.error()), exit_code_of(written.error())};
-  return *written;
-}
-
 }  // namespace
 
 int run_rotate(const RotateArguments& arguments) {
   (void)selected_isa();  // what the environment asks for and is not there is not the model's fault
   (void)default_threads();
-  check_output(arguments);
+  check_output(arguments.out, arguments.force);
   const Plan plan = plan_of(arguments.model, arguments.length);
   const LayerWords words{arguments.stack, arguments.layer, arguments.rotation};
   const LayerChoice choice = choose_layer(plan, words, WhenLayersDiffer::ask);
@@ -157,7 +135,9 @@ int run_rotate(const RotateArguments& arguments) {
   progress.wipe();
   check_errors(tensors);
 
-  const std::int64_t bytes = write_tensors(arguments, tensors, progress);
+  std::vector<NamedTensor> named;
+  for (const TurnedTensor& t : tensors) named.push_back({t.name, t.tensor.stored});
+  const std::int64_t bytes = write_tensors(arguments.out, named, arguments.force, progress);
   const RotateReport report{.arguments = arguments,
                             .plan = plan,
                             .choice = choice,

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "spacing.h"
+
 namespace posenc::tool {
 namespace {
 
@@ -26,34 +28,6 @@ double element(const ConstTensorView& x, const Row& row, std::int64_t head, std:
   if (x.rank == 3) return reference::element(x, {row.token, head, channel});
   return reference::element(x, {row.sequence, head, row.token, channel});
 }
-
-// ---- ulps ----
-
-// Bits of the significand, and the exponent of the smallest subnormal.
-struct Format {
-  int digits;
-  int lowest;
-  double largest;
-};
-
-Format format_of(DType dtype) {
-  switch (dtype) {
-    case DType::f16: return {11, -24, 65504.0};
-    case DType::bf16: return {8, -133, 0x1.FEp127};
-    case DType::f32: return {24, -149, 0x1.FFFFFEp127};
-    case DType::f64: break;
-  }
-  return {53, -1074, std::numeric_limits<double>::max()};
-}
-
-// The spacing of a dtype's numbers from |x| on upwards.
-double ulp(DType dtype, double x) {
-  const Format format = format_of(dtype);
-  if (x == 0.0) return std::ldexp(1.0, format.lowest);
-  return std::ldexp(1.0, std::max(std::ilogb(x) + 1 - format.digits, format.lowest));
-}
-
-double ulp_below(DType dtype, double x) { return ulp(dtype, std::nextafter(x, 0.0)); }
 
 // ---- the bound of docs/rotation.md ----
 
@@ -130,8 +104,7 @@ struct Judged {
 Judged judged(const Judge& judge, const Value& v) {
   const double error = std::abs(v.got - v.expected);
   if (!std::isfinite(error)) {
-    const bool beyond =
-        (std::abs(v.before) + std::abs(v.partner)) * judge.angles.size >= format_of(judge.dtype).largest;
+    const bool beyond = (std::abs(v.before) + std::abs(v.partner)) * judge.angles.size >= largest(judge.dtype);
     const bool right = beyond && std::isinf(v.got) && std::signbit(v.got) == std::signbit(v.expected);
     return right ? Judged{0.0, 0.0} : Judged{};
   }
