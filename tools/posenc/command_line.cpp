@@ -15,8 +15,8 @@ namespace posenc::tool {
 namespace {
 
 std::vector<CommandSpec> specs() {
-  return {inspect_spec(),    compare_spec(), rotate_spec(),  plot_spec(), bench_spec(),
-          properties_spec(), info_spec(),    presets_spec(), demo_spec()};
+  return {inspect_spec(), compare_spec(),    rotate_spec(), attend_spec(),  plot_spec(),
+          bench_spec(),   properties_spec(), info_spec(),   presets_spec(), demo_spec()};
 }
 
 std::vector<std::string> names_of(const std::vector<CommandSpec>& commands) {

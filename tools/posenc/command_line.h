@@ -48,6 +48,29 @@ struct RotateArguments {
   bool check = false;
   bool json = false;
 };
+struct AttendArguments {
+  std::string model;
+  std::optional<std::string> stack;
+  std::optional<std::int64_t> layer;
+  bool cross = false;
+  std::optional<std::int64_t> length;
+  std::string q;  // FILE or FILE:TENSOR
+  std::string k;
+  std::string v;
+  std::string out;
+  std::optional<std::string> weights;
+  std::optional<TensorLayout> layout;
+  std::optional<std::string> positions;    // of the keys
+  std::optional<std::string> q_positions;  // left out: queries are the last of the keys' tokens
+  std::optional<std::string> mask;         // instead of the layer's
+  bool queries_are_turned = false;
+  bool keys_are_turned = false;
+  bool lse = false;
+  bool bf16 = false;
+  bool force = false;
+  bool check = false;
+  bool json = false;
+};
 struct BenchRotateArguments {
   std::string model = "llama-3.1-8b";
   std::optional<std::string> stack;
@@ -77,8 +100,9 @@ struct Words {
   std::string text;
 };
 
-using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, PlotArguments, BenchRotateArguments,
-                             PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
+using Command =
+    std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, PlotArguments,
+                 BenchRotateArguments, PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

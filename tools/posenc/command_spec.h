@@ -52,6 +52,7 @@ struct CommandSpec {
 CommandSpec inspect_spec();
 CommandSpec compare_spec();
 CommandSpec rotate_spec();
+CommandSpec attend_spec();
 CommandSpec bench_spec();
 CommandSpec plot_spec();
 CommandSpec properties_spec();

@@ -4,6 +4,7 @@
 #include <new>
 #include <variant>
 
+#include "attend_command.h"
 #include "bench_command.h"
 #include "command_line.h"
 #include "compare_command.h"
@@ -25,6 +26,7 @@ namespace {
 int run(const InspectArguments& arguments) { return run_inspect(arguments); }
 int run(const CompareArguments& arguments) { return run_compare(arguments); }
 int run(const RotateArguments& arguments) { return run_rotate(arguments); }
+int run(const AttendArguments& arguments) { return run_attend(arguments); }
 int run(const BenchRotateArguments& arguments) { return run_bench_rotate(arguments); }
 int run(const PlotArguments& arguments) { return run_plot(arguments); }
 int run(const PropertiesArguments& arguments) { return run_properties(arguments); }

@@ -1,0 +1,222 @@
+#include "attend_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "attend_call.h"
+#include "attend_error.h"
+#include "attend_layer.h"
+#include "attend_mask.h"
+#include "attend_report.h"
+#include "attend_tables.h"
+#include "exit_code.h"
+#include "failure.h"
+#include "formatted.h"
+#include "head_tensors.h"
+#include "model_argument.h"
+#include "page.h"
+#include "posenc/attend.h"
+#include "posenc/info.h"
+#include "posenc/parallel.h"
+#include "progress.h"
+#include "tensor_output.h"
+
+namespace posenc::tool {
+namespace {
+
+// ---- before the work ----
+
+HeadsTensor read_tensor(const AttendArguments& arguments, const std::string& flag, const std::string& text,
+                        const HeadsWanted& wanted, const std::string& layer) {
+  return read_heads({flag, text, arguments.bf16}, arguments.layout, wanted, layer);
+}
+
+// The axes of the layer's coordinates, by name.
+std::vector<std::string> axes_of(const LayerPlan& layer) {
+  std::vector<std::string> axes{"t"};
+  for (const Rotate& one : layer.rotate) {
+    const std::vector<std::string>& names = rope(one).axes.names;
+    if (one.role == RotateRole::main && (names.size() > axes.size() || axes.size() == 1)) axes = names;
+  }
+  const bool is_grid = std::ranges::any_of(layer.score, [](const ScoreTerm& term) {
+    return std::holds_alternative<GridBias>(term) || std::holds_alternative<DecomposedHw>(term);
+  });
+  if (is_grid && axes.size() < 2) axes = {"h", "w"};
+  return axes;
+}
+
+// The positions of the last tokens of each sequence, of all its tokens' positions, which fit: queries are the last
+// keys.
+PositionWord end_of(const PositionWord& keys, std::int64_t all, std::int64_t last) {
+  if (last > all) throw UsageError{"--q-positions is needed: there are more queries than keys"};
+  PositionWord out = keys;
+  if (auto* start = std::get_if<std::int64_t>(&out.values)) {
+    *start += all - last;
+    return out;
+  }
+  const auto cut = [&](const auto& list) {
+    std::decay_t<decltype(list)> ends;
+    for (auto end = list.begin(); end != list.end();) {
+      end += all;
+      ends.insert(ends.end(), end - last, end);
+    }
+    return ends;
+  };
+  if (all > 0) out.shape.back() = out.shape.back() / all * last;
+  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&keys.values)) {
+    out.values = cut(*whole);
+  } else {
+    out.values = cut(std::get<std::vector<double>>(keys.values));
+  }
+  return out;
+}
+
+void place(const AttendArguments& arguments, const std::vector<std::string>& axes, AttendCall& call) {
+  if (arguments.positions) {
+    call.k_positions.emplace(read_positions(*arguments.positions), axes, call.batch(), call.keys(), 0);
+  }
+  if (arguments.q_positions) {
+    call.q_positions.emplace(read_positions(*arguments.q_positions), axes, call.batch(), call.queries(), 0);
+  } else if (call.k_positions) {
+    call.q_positions.emplace(end_of(call.k_positions->word(), call.keys(), call.queries()), axes, call.batch(),
+                             call.queries(), 0);
+  }
+}
+
+bool depends_on_length(const LayerPlan& layer) {
+  return std::ranges::any_of(layer.rotate, [](const Rotate& one) {
+    const Scaling& rule = rope(one).scaling;
+    return std::holds_alternative<DynamicScaling>(rule) || std::holds_alternative<QwenNtkScaling>(rule) ||
+           std::holds_alternative<LongRopeScaling>(rule);
+  });
+}
+
+// Without --length, as Hugging Face has it: one more than the largest position. Rules that do not ask get none.
+std::optional<std::int64_t> length_of(const AttendArguments& arguments, const AttendCall& call) {
+  if (!depends_on_length(call.layer)) return {};
+  if (arguments.length) return arguments.length;
+  const double last_key = call.k_positions ? call.k_positions->most() : static_cast<double>(call.keys() - 1);
+  const double last = std::max(last_key, call.q_positions ? call.q_positions->most() : last_key);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(last)) + 1);
+}
+
+// ---- the work ----
+
+// A tensor to be written, in the order of axes of the queries.
+struct Written {
+  std::vector<std::byte> data;
+  TensorView stored;
+  TensorView heads;  // as attend has it
+
+  Written(DType dtype, const std::vector<std::int64_t>& shape, TensorLayout layout) {
+    stored = c_view(nullptr, dtype, shape);
+    std::int64_t count = bytes_of(dtype);
+    for (const std::int64_t size : shape) count *= size;
+    data.resize(static_cast<std::size_t>(count));
+    stored.data = data.data();
+    heads = in_order(stored, layout);
+  }
+};
+
+Written output_for(const HeadsTensor& q, std::int64_t value_dim) {
+  std::vector<std::int64_t> shape = shape_of(q.stored);
+  shape.back() = value_dim;
+  return {q.stored.dtype, shape, q.layout};
+}
+
+Written lse_for(const HeadsTensor& q) {
+  std::vector<std::int64_t> shape = shape_of(q.stored);
+  shape.pop_back();
+  return {DType::f32, shape, q.layout};
+}
+
+AttendWork attend_all(const AttendCall& call, const TensorView& out, const TensorView& lse, const std::string& layer) {
+  AttendWork work;
+  const QueryInputs inputs(call, {.count = call.queries()});
+  try {
+    attend(call.layer, {.out = out,
+                        .q = call.q,
+                        .k = call.k,
+                        .v = call.v,
+                        .weights = call.tables.weights,
+                        .inputs = inputs.inputs(),
+                        .lse = lse,
+                        .work = &work});
+  } catch (const Error& error) {  // tensors that do not fit each other, tables that do not fit the layer
+    throw failure(kMalformed, formatted("{}: {}", layer, error.what()));
+  }
+  return work;
+}
+
+// Throws Failure for an error above its bound: what is wrong is not written.
+void check_error(const AttendError& error) {
+  if (error.over_bound <= 1.0) return;
+  throw failure(kJudged, formatted("--check: sequence {}, token {}, head {}, channel {}: the error is {:.3g} times its "
+                                   "bound; nothing was written",
+                                   error.row.sequence, error.row.token, error.head, error.channel, error.over_bound));
+}
+
+}  // namespace
+
+int run_attend(const AttendArguments& arguments) {
+  (void)selected_isa();  // what the environment asks for and is not there is not the model's fault
+  (void)default_threads();
+  check_output(arguments.out, arguments.force);
+  const Plan plan = plan_of(arguments.model, arguments.length);
+  const AttendingLayer choice = choose_attending(plan, {arguments.stack, arguments.layer, arguments.cross});
+  LayerPlan layer = *choice.layer;
+  const LayerTables tables = read_tables(arguments.weights, layer, choice.name);
+  const HeadsTensor q =
+      read_tensor(arguments, "--q", arguments.q, {"query head", layer.heads, layer.head_dim}, choice.name);
+  const HeadsTensor k =
+      read_tensor(arguments, "--k", arguments.k, {"key head", layer.kv_heads, layer.head_dim}, choice.name);
+  const HeadsTensor v =
+      read_tensor(arguments, "--v", arguments.v, {"value head", layer.kv_heads, layer.value_dim}, choice.name);
+  AttendCall call{.layer = layer,
+                  .tables = tables,
+                  .q = q.heads,
+                  .k = k.heads,
+                  .v = v.heads,
+                  .queries_are_turned = arguments.queries_are_turned,
+                  .keys_are_turned = arguments.keys_are_turned};
+  MaskWord mask;
+  if (arguments.mask) {
+    mask = read_mask(*arguments.mask, call.queries(), call.keys());
+    layer.mask = mask.mask;
+    call.visible = mask.view;
+  }
+  place(arguments, axes_of(layer), call);
+  call.length = length_of(arguments, call);
+
+  Progress progress;
+  const Written out = output_for(q, layer.value_dim);
+  const std::optional<Written> lse = arguments.lse ? std::optional(lse_for(q)) : std::nullopt;
+  const AttendWork work = attend_all(call, out.heads, lse ? lse->heads : TensorView{}, choice.name);
+  std::optional<AttendError> error;
+  if (arguments.check) {
+    progress.show("checking", 0, 1);
+    error = judge(call, out.heads);
+    progress.wipe();
+    check_error(*error);
+  }
+  std::vector<NamedTensor> named{{"out", out.stored}};
+  if (lse) named.push_back({"lse", lse->stored});
+  const std::int64_t bytes = write_tensors(arguments.out, named, arguments.force, progress);
+  const AttendReport report{.arguments = arguments,
+                            .plan = plan,
+                            .choice = choice,
+                            .call = call,
+                            .q = q,
+                            .k = k,
+                            .v = v,
+                            .work = work,
+                            .error = error,
+                            .bytes_written = bytes};
+  return write_output(arguments.json ? attend_json(report) : attend_text(report));
+}
+
+}  // namespace posenc::tool

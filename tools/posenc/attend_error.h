@@ -1,0 +1,28 @@
+// How far an output of attention is from the slow truth, reference::attend, and from the bound that docs/attention.md
+// states.
+#pragma once
+
+#include <cstdint>
+
+#include "attend_call.h"
+#include "row_positions.h"
+
+namespace posenc::tool {
+
+struct AttendError {
+  double largest = 0.0;  // |out - reference|
+  // The largest error over its bound. At most 1: as promised. Infinite for what is no number and should be.
+  double over_bound = 0.0;
+  double bound = 0.0;  // there
+  Row row{};
+  std::int64_t head = 0;
+  std::int64_t channel = 0;
+  std::int64_t tokens = 0;      // judged
+  std::int64_t not_finite = 0;  // outputs that are not, in the reference either; they are not judged
+};
+
+// Of some queries, evenly, as many as the reference does in about a second. Throws Failure for layers whose bound is
+// not known: those with xPos.
+AttendError judge(const AttendCall& call, const ConstTensorView& out);
+
+}  // namespace posenc::tool

@@ -1,0 +1,21 @@
+// --mask: who sees whom, said instead of the layer's own mask.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "posenc/plan.h"
+#include "posenc/tensor.h"
+
+namespace posenc::tool {
+
+struct MaskWord {
+  Mask mask{};                   // what stands in for the layer's
+  std::vector<float> visible{};  // of a file; 1: seen
+  ConstTensorView view{};        // of those; nothing for a word
+};
+
+// causal, none, or a file. Throws Failure for a file that holds no mask for so many queries and keys.
+MaskWord read_mask(const std::string& text, std::int64_t queries, std::int64_t keys);
+
+}  // namespace posenc::tool
