@@ -120,6 +120,7 @@ struct Written {
     stored.data = data.data();
     heads = in_order(stored, layout);
   }
+  Written(Written&&) = default;  // a copy's views would be of the other's data
 };
 
 Written output_for(const HeadsTensor& q, std::int64_t value_dim) {

@@ -92,7 +92,7 @@ std::vector<std::string> warnings_of(const AttendReport& report) {
 }  // namespace
 
 std::string error_text(const AttendError& error) {
-  return formatted("largest deviation {}, at most {:.3f} of its bound", number(error.largest, 2), error.over_bound);
+  return formatted("largest deviation {}, at most {} of its bound", number(error.largest, 2), number(error.over_bound, 2));
 }
 
 std::string attend_text(const AttendReport& report) {
