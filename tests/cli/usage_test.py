@@ -48,7 +48,8 @@ class Help(tool.ToolTest):
 
 class WrongWords(tool.ToolTest):
     def test_no_command(self):
-        self.assert_fails(posenc(), USAGE, "inspect, compare, rotate, plot, bench, properties, info, presets or demo")
+        self.assert_fails(posenc(), USAGE,
+                          "inspect, compare, rotate, attend, plot, bench, properties, info, presets or demo")
 
     def test_unknown_command(self):
         self.assert_fails(posenc("inspcet"), USAGE, "unknown command 'inspcet'", "did you mean inspect?")

@@ -1,0 +1,128 @@
+// The judge of `posenc attend --check` and `posenc demo`: what attend makes of every scheme passes, and what is a
+// little wrong does not.
+#include "attend_error.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "failure.h"
+#include "posenc/attend.h"
+#include "support/all_schemes.h"
+#include "support/tolerances.h"
+
+namespace posenc::tool {
+namespace {
+
+using namespace posenc::test;
+
+constexpr std::int64_t kTokens = 9;
+constexpr std::uint64_t kSeed = 20250417;
+
+std::vector<float> random_floats(Random& random, std::int64_t channels, std::int64_t heads) {
+  std::vector<float> out(static_cast<std::size_t>(kTokens * heads * channels));
+  for (float& x : out) x = static_cast<float>(random.number());
+  return out;
+}
+
+bool is_xpos(const LayerPlan& layer) {
+  return std::ranges::any_of(layer.rotate, [](const Rotate& one) { return std::holds_alternative<XPos>(one.scheme); });
+}
+
+// A causal layer of a scheme on random numbers.
+class Case {
+ public:
+  explicit Case(const SchemeCase& scheme) : layer_(scheme.layer), random_(kSeed), made_(random_) {
+    layer_.mask = {.kind = MaskKind::causal};
+    if (scheme.weights) tables_.weights = scheme.weights(made_);
+    tables_.row_gate = made_.between(0.5, 2.0, {kTokens, kHeads});
+    tables_.log_forget = made_.between(-1.0, 0.0, {kTokens, kHeads});
+    for (std::int32_t n = 0; n < kTokens; ++n) tables_.k_segments.push_back(n / 4);
+    tables_.q_segments = tables_.k_segments;
+    q_ = random_floats(random_, kHeadDim, kHeads);
+    k_ = random_floats(random_, kHeadDim, kKvHeads);
+    v_ = random_floats(random_, layer_.value_dim, kKvHeads);
+    out_.resize(static_cast<std::size_t>(kTokens * kHeads * layer_.value_dim));
+    if (scheme.side > 0) {
+      std::vector<std::int64_t> places;
+      for (std::int64_t n = 0; n < 2 * kTokens; ++n) places.push_back(n * 5 % scheme.side);
+      const PositionWord word{.file = "places", .shape = {2, kTokens}, .values = places};
+      positions_.emplace(word, std::vector<std::string>{"h", "w"}, 1, kTokens, 0);
+    }
+  }
+
+  AttendCall call() const {
+    return {.layer = layer_,
+            .tables = tables_,
+            .q = tensor(q_.data(), {kTokens, kHeads, kHeadDim}),
+            .k = tensor(k_.data(), {kTokens, kKvHeads, kHeadDim}),
+            .v = tensor(v_.data(), {kTokens, kKvHeads, layer_.value_dim}),
+            .q_positions = positions_,
+            .k_positions = positions_};
+  }
+  TensorView out() { return tensor(out_.data(), {kTokens, kHeads, layer_.value_dim}); }
+  void attend_all() {
+    const AttendCall all = call();
+    const QueryInputs inputs(all, {.count = kTokens});
+    attend(layer_,
+           {.out = out(), .q = all.q, .k = all.k, .v = all.v, .weights = tables_.weights, .inputs = inputs.inputs()});
+  }
+  float& at(std::int64_t token, std::int64_t head, std::int64_t channel) {
+    return out_[static_cast<std::size_t>((token * kHeads + head) * layer_.value_dim + channel)];
+  }
+
+ private:
+  LayerPlan layer_;
+  Random random_;
+  Tables made_;
+  LayerTables tables_;
+  std::optional<RowPositions> positions_;
+  std::vector<float> q_, k_, v_, out_;
+};
+
+TEST(AttendErrorTest, WhatAttendMakesOfEverySchemePasses) {
+  ErrorRatio ratio("attend's judge");
+  for (const SchemeCase& scheme : all_schemes()) {
+    if (scheme.batches_only || is_xpos(scheme.layer)) continue;
+    SCOPED_TRACE(scheme.name);
+    Case one(scheme);
+    one.attend_all();
+    const AttendError error = judge(one.call(), one.out());
+    EXPECT_EQ(error.tokens, kTokens);
+    EXPECT_EQ(error.not_finite, 0);
+    ratio.add(error.over_bound, 1.0, scheme.name);
+  }
+  ratio.expect();
+}
+
+TEST(AttendErrorTest, WhatIsALittleWrongDoesNot) {
+  Case one({.name = "plain", .layer = plain_layer()});
+  one.attend_all();
+  const AttendError right = judge(one.call(), one.out());
+  const AttendCall call = one.call();
+  const float was = one.at(4, 1, 3);
+  // Twice what the bound lets pass anywhere near.
+  one.at(4, 1, 3) = was + static_cast<float>(2 * right.bound + 1e-4);
+  const AttendError wrong = judge(call, one.out());
+  EXPECT_GT(wrong.over_bound, 1.0);
+  EXPECT_EQ(wrong.row.token, 4);
+  EXPECT_EQ(wrong.head, 1);
+  EXPECT_EQ(wrong.channel, 3);
+  one.at(4, 1, 3) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(judge(call, one.out()).over_bound, HUGE_VAL);
+}
+
+TEST(AttendErrorTest, XPosHasNoBound) {
+  for (const SchemeCase& scheme : all_schemes()) {
+    if (!is_xpos(scheme.layer)) continue;
+    Case one(scheme);
+    EXPECT_THROW((void)judge(one.call(), one.out()), Failure) << scheme.name;
+  }
+}
+
+}  // namespace
+}  // namespace posenc::tool
