@@ -13,9 +13,7 @@
 namespace posenc::tool {
 namespace {
 
-// Products of the reference, and scores that it gives.
-constexpr std::int64_t kProducts = std::int64_t{1} << 24;
-constexpr std::int64_t kScores = std::int64_t{1} << 22;
+constexpr std::int64_t kScores = std::int64_t{1} << 22;  // that the reference gives, at most
 // ---- the truth ----
 
 // Some queries of a call by the reference.
@@ -26,10 +24,10 @@ struct Truth {
   TensorView view{};         // of out
 };
 
-EveryNth sample_of(const AttendCall& call) {
+EveryNth sample_of(const AttendCall& call, std::int64_t affordable) {
   const std::int64_t scores = std::max<std::int64_t>(1, call.batch() * call.layer.heads * call.keys());
   const std::int64_t products = scores * (call.layer.head_dim + call.layer.value_dim);
-  const std::int64_t most = std::max<std::int64_t>(1, std::min(kProducts / products, kScores / scores));
+  const std::int64_t most = std::max<std::int64_t>(1, std::min(affordable / products, kScores / scores));
   const std::int64_t queries = call.queries();
   const std::int64_t step = (queries + most - 1) / most;
   if (queries == 0) return {};
@@ -47,9 +45,9 @@ void add_largest(const std::vector<double>& scores, std::int64_t keys, std::vect
   }
 }
 
-Truth truth_of(const AttendCall& call) {
+Truth truth_of(const AttendCall& call, std::int64_t products) {
   const LayerPlan& layer = call.layer;
-  Truth out{.which = sample_of(call)};
+  Truth out{.which = sample_of(call, products)};
   const std::int64_t count = out.which.count;
   const std::int64_t rows = call.batch() * layer.heads * count;
   const bool is_batch = call.q.rank == 4;
@@ -101,9 +99,9 @@ double length_of_query(const AttendCall& call, const Row& row, std::int64_t head
 
 }  // namespace
 
-AttendError judge(const AttendCall& call, const ConstTensorView& out) {
+AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64_t products) {
   const AttendBound bound(call);
-  const Truth truth = truth_of(call);
+  const Truth truth = truth_of(call, products);
   const LayerPlan& layer = call.layer;
   AttendError worst{.tokens = call.batch() * truth.which.count};
   for (std::int64_t b = 0; b < call.batch(); ++b) {

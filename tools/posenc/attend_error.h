@@ -21,8 +21,11 @@ struct AttendError {
   std::int64_t not_finite = 0;  // outputs that are not, in the reference either; they are not judged
 };
 
-// Of some queries, evenly, as many as the reference does in about a second. Throws Failure for layers whose bound is
-// not known: those with xPos.
-AttendError judge(const AttendCall& call, const ConstTensorView& out);
+// Products of queries and keys, and of weights and values: what the reference does in about a second.
+inline constexpr std::int64_t kJudgedProducts = std::int64_t{1} << 24;
+
+// Of some queries, evenly: one of each sequence at least, and as many as `products` are enough for. Throws Failure for
+// layers whose bound is not known: those with xPos.
+AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64_t products = kJudgedProducts);
 
 }  // namespace posenc::tool

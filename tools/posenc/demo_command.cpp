@@ -7,6 +7,7 @@
 
 #include "angle_truth.h"
 #include "bench_command.h"
+#include "demo_attention.h"
 #include "demo_rotation.h"
 #include "exit_code.h"
 #include "formatted.h"
@@ -66,7 +67,7 @@ void add_speed(Page& page, const std::vector<Contestant>& contestants) {
 }
 
 std::string demo_json(const std::string& preset, const Accuracy& accuracy, const std::vector<Contestant>& contestants,
-                      const DemoRotation& rotation) {
+                      const DemoRotation& rotation, const DemoAttention& attention) {
   std::vector<std::string> errors;
   for (const WorstError& worst : accuracy.worst) {
     errors.push_back(json_object({{"kernel", json_string(name(worst.isa))},
@@ -90,18 +91,20 @@ std::string demo_json(const std::string& preset, const Accuracy& accuracy, const
                       {"worst_error", json_array(errors)},
                       {"rounds", std::to_string(kRounds)},
                       {"speed", json_array(speeds)},
-                      {"rotation", rotation_json(rotation)}}) +
+                      {"rotation", rotation_json(rotation)},
+                      {"attention", attention_json(attention)}}) +
          "\n";
 }
 
 std::string demo_text(const Plan& plan, const Accuracy& accuracy, const std::vector<Contestant>& contestants,
-                      const DemoRotation& rotation) {
+                      const DemoRotation& rotation, const DemoAttention& attention) {
   Page page(output_wants_colour());
   add_head(page, plan);
   for (const Stack& stack : plan.stacks) add_stack(page, plan, stack);
   add_accuracy(page, accuracy);
   add_speed(page, contestants);
   add_rotation(page, rotation);
+  add_attention(page, attention);
   return page.text();
 }
 
@@ -118,8 +121,10 @@ int run_demo(const DemoArguments& arguments) {
   const std::vector<Contestant> contestants =
       measure_speed(rotations.front(), plan.trained_length.value_or(kTimedPositions));
   const DemoRotation rotation = rotate_for_demo(plan, rotations.front());
-  const int written = write_output(arguments.json ? demo_json(arguments.preset, accuracy, contestants, rotation)
-                                                  : demo_text(plan, accuracy, contestants, rotation));
+  const DemoAttention attention = attend_for_demo(plan, rotations.front());
+  const int written =
+      write_output(arguments.json ? demo_json(arguments.preset, accuracy, contestants, rotation, attention)
+                                  : demo_text(plan, accuracy, contestants, rotation, attention));
   if (written != kOk) return written;
   if (!keeps_promise(accuracy)) {
     write_message(formatted("posenc: an error of a table above the promised {} ulp\n", number(kPromisedUlp)));
@@ -127,6 +132,10 @@ int run_demo(const DemoArguments& arguments) {
   }
   if (!rotation.keeps_bound()) {
     write_message("posenc: an error of the rotation above its bound\n");
+    return kJudged;
+  }
+  if (!attention.keeps_bound()) {
+    write_message("posenc: an error of attention above its bound\n");
     return kJudged;
   }
   return kOk;

@@ -17,39 +17,6 @@ namespace {
 constexpr std::array<DType, 3> kDTypes{DType::f32, DType::f16, DType::bf16};
 constexpr std::int64_t kJudgedValues = std::int64_t{1} << 20;  // of a dtype, in tenths of a second of the reference
 
-const LayerPlan& layer_with(const Plan& plan, const Rope& wanted) {
-  for (const Stack& stack : plan.stacks) {
-    for (const LayerPlan& layer : stack.layers) {
-      for (const Rotate& rotate : layer.rotate) {
-        if (rotate.role != RotateRole::indexer && rope(rotate) == wanted) return layer;
-      }
-    }
-  }
-  return plan.stacks.front().layers.front();  // not reached: the rotation was found in the plan
-}
-
-// Numbers of either sign from 2^-7 to 2, every bit of their significands at random.
-std::vector<std::byte> random_heads(DType dtype, std::int64_t count, std::uint32_t seed) {
-  struct Bits {
-    std::uint32_t one;           // 1.0
-    std::uint32_t exponent_one;  // the lowest bit of the exponent
-  };
-  const Bits bits = dtype == DType::f32    ? Bits{0x3F800000U, 0x00800000U}
-                    : dtype == DType::bf16 ? Bits{0x3F80U, 0x0080U}
-                                           : Bits{0x3C00U, 0x0400U};
-  const auto width = static_cast<std::size_t>(bytes_of(dtype));
-  const std::uint32_t sign = 1U << (8 * width - 1);
-  std::mt19937 random(seed);
-  std::vector<std::byte> out(static_cast<std::size_t>(count) * width);
-  for (std::byte* to = out.data(); to != out.data() + out.size(); to += width) {
-    const auto drawn = static_cast<std::uint32_t>(random());
-    const std::uint32_t x = (bits.one - (drawn >> 29U) * bits.exponent_one) | (drawn & (bits.exponent_one - 1)) |
-                            ((drawn >> 28U & 1U) != 0 ? sign : 0U);
-    std::memcpy(to, &x, width);
-  }
-  return out;
-}
-
 void take_worse(RotationError& worst, const RotationError& other) {
   const std::int64_t values = worst.values + other.values;
   const double ulp = std::max(worst.ulp, other.ulp);
@@ -75,12 +42,44 @@ RotationError judge(const DemoRotation& shape, const Rope& rope, DType dtype) {
   return worst;
 }
 
+}  // namespace
+
+const LayerPlan& layer_with(const Plan& plan, const Rope& wanted) {
+  for (const Stack& stack : plan.stacks) {
+    for (const LayerPlan& layer : stack.layers) {
+      for (const Rotate& rotate : layer.rotate) {
+        if (rotate.role != RotateRole::indexer && rope(rotate) == wanted) return layer;
+      }
+    }
+  }
+  return plan.stacks.front().layers.front();  // not reached: the rotation was found in the plan
+}
+
+std::vector<std::byte> random_heads(DType dtype, std::int64_t count, std::uint32_t seed) {
+  struct Bits {
+    std::uint32_t one;           // 1.0
+    std::uint32_t exponent_one;  // the lowest bit of the exponent
+  };
+  const Bits bits = dtype == DType::f32    ? Bits{0x3F800000U, 0x00800000U}
+                    : dtype == DType::bf16 ? Bits{0x3F80U, 0x0080U}
+                                           : Bits{0x3C00U, 0x0400U};
+  const auto width = static_cast<std::size_t>(bytes_of(dtype));
+  const std::uint32_t sign = 1U << (8 * width - 1);
+  std::mt19937 random(seed);
+  std::vector<std::byte> out(static_cast<std::size_t>(count) * width);
+  for (std::byte* to = out.data(); to != out.data() + out.size(); to += width) {
+    const auto drawn = static_cast<std::uint32_t>(random());
+    const std::uint32_t x = (bits.one - (drawn >> 29U) * bits.exponent_one) | (drawn & (bits.exponent_one - 1)) |
+                            ((drawn >> 28U & 1U) != 0 ? sign : 0U);
+    std::memcpy(to, &x, width);
+  }
+  return out;
+}
+
 std::string spread_text(const bench::Spread& s, double unit, int digits) {
   return formatted("{:.{}f} ({:.{}f} to {:.{}f})", s.median / unit, digits, s.least / unit, digits, s.most / unit,
                    digits);
 }
-
-}  // namespace
 
 bool DemoRotation::keeps_bound() const {
   return std::all_of(dtypes.begin(), dtypes.end(), [](const DemoDType& d) { return d.error.over_bound <= 1.0; });
