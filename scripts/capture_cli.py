@@ -60,7 +60,7 @@ FILES = {
 }
 
 # Tensors of f32 that they turn: name and shape. Their numbers count up from -1 in steps of 2^-12.
-TENSORS = {"q.npy": (6, 32, 128), "k.npy": (6, 8, 128)}
+TENSORS = {"q.npy": (6, 32, 128), "k.npy": (6, 8, 128), "v.npy": (6, 8, 128)}
 
 
 def write_tensor(path, shape):

@@ -27,6 +27,7 @@ class Demo(tool.ToolTest):
                     spread = entry["nanoseconds"]
                     self.assertTrue(0 < spread["min"] <= spread["median"] <= spread["max"], entry)
                 self.assert_rotation(data["rotation"])
+                self.assert_attention(data["attention"])
 
     def assert_rotation(self, rotation):
         self.assertEqual([entry["dtype"] for entry in rotation["dtypes"]], ["f32", "f16", "bf16"])
@@ -42,12 +43,23 @@ class Demo(tool.ToolTest):
             for spread in (entry["seconds"], entry["time_over_rmw"]):
                 self.assertTrue(0 < spread["min"] <= spread["median"] <= spread["max"], entry)
 
+    def assert_attention(self, attention):
+        self.assertEqual([entry["dtype"] for entry in attention["dtypes"]], ["f32", "f16", "bf16"])
+        for entry in attention["dtypes"]:
+            self.assertGreaterEqual(entry["judged_tokens"], 1)
+            self.assertTrue(0 < entry["over_bound"] <= 1, entry)
+            # Half a unit in the last place of values up to 2, and of sums in float.
+            most = {"f32": 2.0**-17, "f16": 2.0**-11, "bf16": 2.0**-8}[entry["dtype"]]
+            self.assertTrue(0 < entry["largest_deviation"] < most, entry)
+            self.assertLess(entry["seconds_per_token"]["median"], entry["reference_seconds_per_token"])
+
     def test_page(self):
         got = posenc("demo", timeout=SECONDS)
         self.assertEqual((got.code, got.err), (0, ""))
         self.assert_page(got.out)
         self.assertEqual(got.out.splitlines()[0], "llama-3.1-8b")
-        for part in ("exact tables", "speed", "rotation: q [256, 32, 128] and k [256, 8, 128]", "time over RMW"):
+        for part in ("exact tables", "speed", "rotation: q [256, 32, 128] and k [256, 8, 128]", "time over RMW",
+                     "attention: q [256, 32, 128], k [256, 8, 128], v [256, 8, 128]"):
             self.assertIn(part, got.out)
 
     def test_no_such_preset(self):
