@@ -1,5 +1,8 @@
 #include "attend_call.h"
 
+#include <cstddef>
+#include <type_traits>
+
 #include "posenc/reference.h"
 
 namespace posenc::tool {
@@ -14,15 +17,26 @@ std::vector<Row> rows_of(std::int64_t batch, const EveryNth& which) {
   return rows;
 }
 
-}  // namespace
-
-ConstTensorView some_tokens(ConstTensorView x, int token_axis, const EveryNth& which) {
+template <typename View>
+View taken(View x, int token_axis, const EveryNth& which) {
   const auto axis = static_cast<std::size_t>(token_axis);
-  x.data = static_cast<const std::byte*>(x.data) + which.first * x.strides[axis] * bytes_of(x.dtype);
+  const std::int64_t skipped = which.first * x.strides[axis] * bytes_of(x.dtype);
+  if constexpr (std::is_same_v<View, TensorView>) {
+    x.data = static_cast<std::byte*>(x.data) + skipped;
+  } else {
+    x.data = static_cast<const std::byte*>(x.data) + skipped;
+  }
   x.shape[axis] = which.count;
   x.strides[axis] *= which.step;
   return x;
 }
+
+}  // namespace
+
+ConstTensorView some_tokens(ConstTensorView x, int token_axis, const EveryNth& which) {
+  return taken(x, token_axis, which);
+}
+TensorView some_tokens(TensorView x, int token_axis, const EveryNth& which) { return taken(x, token_axis, which); }
 
 QueryInputs::QueryInputs(const AttendCall& call, const EveryNth& which) {
   const std::vector<Row> rows = rows_of(call.batch(), which);
@@ -53,10 +67,11 @@ QueryInputs::QueryInputs(const AttendCall& call, const EveryNth& which) {
     }
     inputs_.row_gate = tensor(row_gate_.data(), {std::ssize(rows), gate.shape[1]});
   }
-  if (!call.tables.q_segments.empty()) {
+  inputs_.q_segments = call.tables.q_segments;
+  if (which.count != call.queries() && std::ssize(inputs_.q_segments) == call.batch() * call.queries()) {
     for (const Row& row : rows) {
-      q_segments_.push_back(
-          call.tables.q_segments.at(static_cast<std::size_t>(row.sequence * call.queries() + row.token)));
+      const auto at = static_cast<std::size_t>(row.sequence * call.queries() + row.token);
+      q_segments_.push_back(call.tables.q_segments[at]);
     }
     inputs_.q_segments = q_segments_;
   }

@@ -36,8 +36,9 @@ struct EveryNth {
   std::int64_t step = 1;
   std::int64_t count = 0;
 };
-// Those tokens of a tensor.
+// Those tokens of a tensor, whose axis of tokens is given.
 ConstTensorView some_tokens(ConstTensorView x, int token_axis, const EveryNth& which);
+TensorView some_tokens(TensorView x, int token_axis, const EveryNth& which);
 
 // The inputs of a call for some of its queries.
 class QueryInputs {

@@ -135,21 +135,41 @@ Written lse_for(const HeadsTensor& q) {
   return {DType::f32, shape, q.layout};
 }
 
-AttendWork attend_all(const AttendCall& call, const TensorView& out, const TensorView& lse, const std::string& layer) {
+// Queries of a call. A piece takes a second where keys are very many, and tables of distances are made for each.
+constexpr std::int64_t kPieceQueries = 1024;
+
+AttendWork attend_some(const AttendCall& call, const EveryNth& which, const TensorView& out, const TensorView& lse) {
   AttendWork work;
-  const QueryInputs inputs(call, {.count = call.queries()});
+  const QueryInputs inputs(call, which);
+  const int axis = call.q.rank == 4 ? 2 : 0;
+  attend(call.layer, {.out = some_tokens(out, axis, which),
+                      .q = some_tokens(call.q, axis, which),
+                      .k = call.k,
+                      .v = call.v,
+                      .weights = call.tables.weights,
+                      .inputs = inputs.inputs(),
+                      .lse = lse.empty() ? lse : some_tokens(lse, axis, which),
+                      .work = &work});
+  return work;
+}
+
+AttendWork attend_all(const AttendCall& call, const TensorView& out, const TensorView& lse, const std::string& layer,
+                      Progress& progress) {
+  AttendWork work;
+  std::int64_t done = 0;
   try {
-    attend(call.layer, {.out = out,
-                        .q = call.q,
-                        .k = call.k,
-                        .v = call.v,
-                        .weights = call.tables.weights,
-                        .inputs = inputs.inputs(),
-                        .lse = lse,
-                        .work = &work});
+    do {  // once where there are no queries: what does not fit is said
+      const EveryNth piece{.first = done, .count = std::min(kPieceQueries, call.queries() - done)};
+      const AttendWork of_piece = attend_some(call, piece, out, lse);
+      work.tiles += of_piece.tiles;
+      work.skipped += of_piece.skipped;
+      done += piece.count;
+      progress.show("attending", done, call.queries());
+    } while (done < call.queries());
   } catch (const Error& error) {  // tensors that do not fit each other, tables that do not fit the layer
     throw failure(kMalformed, formatted("{}: {}", layer, error.what()));
   }
+  progress.wipe();
   return work;
 }
 
@@ -196,7 +216,7 @@ int run_attend(const AttendArguments& arguments) {
   Progress progress;
   const Written out = output_for(q, layer.value_dim);
   const std::optional<Written> lse = arguments.lse ? std::optional(lse_for(q)) : std::nullopt;
-  const AttendWork work = attend_all(call, out.heads, lse ? lse->heads : TensorView{}, choice.name);
+  const AttendWork work = attend_all(call, out.heads, lse ? lse->heads : TensorView{}, choice.name, progress);
   std::optional<AttendError> error;
   if (arguments.check) {
     progress.show("checking", 0, 1);
