@@ -108,10 +108,11 @@ std::optional<std::int64_t> length_of(const AttendArguments& arguments, const At
 
 // A tensor to be written, in the order of axes of the queries.
 struct Written {
-  std::vector<std::byte> data;
-  TensorView stored;
-  TensorView heads;  // as attend has it
+  std::vector<std::byte> data{};
+  TensorView stored{};
+  TensorView heads{};  // as attend has it
 
+  Written() = default;  // nothing is
   Written(DType dtype, const std::vector<std::int64_t>& shape, TensorLayout layout) {
     stored = c_view(nullptr, dtype, shape);
     std::int64_t count = bytes_of(dtype);
@@ -215,8 +216,8 @@ int run_attend(const AttendArguments& arguments) {
 
   Progress progress;
   const Written out = output_for(q, layer.value_dim);
-  const std::optional<Written> lse = arguments.lse ? std::optional(lse_for(q)) : std::nullopt;
-  const AttendWork work = attend_all(call, out.heads, lse ? lse->heads : TensorView{}, choice.name, progress);
+  const Written lse = arguments.lse ? lse_for(q) : Written();
+  const AttendWork work = attend_all(call, out.heads, lse.heads, choice.name, progress);
   std::optional<AttendError> error;
   if (arguments.check) {
     progress.show("checking", 0, 1);
@@ -225,7 +226,7 @@ int run_attend(const AttendArguments& arguments) {
     check_error(*error);
   }
   std::vector<NamedTensor> named{{"out", out.stored}};
-  if (lse) named.push_back({"lse", lse->stored});
+  if (arguments.lse) named.push_back({"lse", lse.stored});
   const std::int64_t bytes = write_tensors(arguments.out, named, arguments.force, progress);
   const AttendReport report{.arguments = arguments,
                             .plan = plan,
