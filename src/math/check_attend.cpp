@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "math/layer_axes.h"
+#include "math/parameter_checks.h"
 #include "posenc/error.h"
 #include "posenc/query_scale.h"
 
@@ -35,6 +36,8 @@ void check_layer(const LayerPlan& layer) {
   require(layer.head_dim >= 1, "layer.head_dim", "be at least 1", layer.head_dim);
   require(layer.value_dim >= 1, "layer.value_dim", "be at least 1", layer.value_dim);
   if (!std::isfinite(layer.logit_scale)) refuse("layer.logit_scale", "be finite", fmt::to_string(layer.logit_scale));
+  if (!layer.soft_cap) return;
+  if (const auto problem = check_above_zero("layer.soft_cap.cap", layer.soft_cap->cap)) throw Error("attend", *problem);
 }
 
 // [rows, heads, channels] in the rank's own order of axes.

@@ -136,19 +136,31 @@ void check(const MlpBias&, const Given& given) {
   }
 }
 
-void require_shaw_table(const std::string& field, const ConstTensorView& table, std::int64_t left, std::int64_t right,
-                        std::int64_t heads, std::int64_t channels) {
+// A row for each distance from -right to left.
+void require_shaw_ends(const std::string& field, std::int64_t left, std::int64_t right) {
   require_at_least(field + ".left", static_cast<double>(left), 0);
   require_at_least(field + ".right", static_cast<double>(right), 0);
-  if (table.rank == 3) return require_shape(field + ".table", table, {heads, left + right + 1, channels});
-  require_shape(field + ".table", table, {left + right + 1, channels});
+}
+
+void require_shaw_table(const std::string& field, const ConstTensorView& table, std::int64_t rows, std::int64_t heads,
+                        std::int64_t channels) {
+  if (table.rank == 3) return require_shape(field + ".table", table, {heads, rows, channels});
+  require_shape(field + ".table", table, {rows, channels});
 }
 
 void check(const ShawKeys& scheme, const Given& given) {
+  require_shaw_ends(given.field, scheme.left, scheme.right);
   require_whole_distances(given);
   if (scheme.sinusoidal) return require_none(given);
-  require_shaw_table(given.field, given.as<ShawWeights>().table, scheme.left, scheme.right, given.layer.heads,
+  require_shaw_table(given.field, given.as<ShawWeights>().table, scheme.left + scheme.right + 1, given.layer.heads,
                      given.layer.head_dim);
+}
+
+void check_values(const ShawValues& scheme, const Given& given) {
+  require_shaw_ends(given.field, scheme.left, scheme.right);
+  require_whole_distances(given);
+  require_shaw_table(given.field, given.args.weights.value.table, scheme.left + scheme.right + 1, given.layer.heads,
+                     given.layer.value_dim);
 }
 
 void require_transformer_xl(const Given& given, const TransformerXlWeights& learned, bool content, bool position) {
@@ -184,7 +196,7 @@ void check(const XlNet& scheme, const Given& given) {
 
 void check(const Deberta& scheme, const Given& given) {
   const auto& learned = given.as<DebertaWeights>();
-  deberta_row(scheme, 0);  // throws for numbers that make no buckets
+  deberta_row(scheme, deberta_span(scheme));  // throws for numbers that make no buckets, exact ones and far ones
   const std::int64_t channels = learned.table.rank == 2 ? learned.table.shape[1] : 0;
   const std::int64_t outputs = given.layer.heads * given.layer.head_dim;
   require_shape(given.field + ".table", learned.table, {2 * deberta_span(scheme), channels});
@@ -231,8 +243,7 @@ void check_score_terms(const LayerPlan& layer, const AttendArgs& args, const Cal
     std::visit([&](const auto& scheme) { check(scheme, given); }, layer.score[t]);
   }
   if (const auto* shaw = std::get_if<ShawValues>(&layer.value)) {
-    require_shaw_table("weights.value", args.weights.value.table, shaw->left, shaw->right, layer.heads,
-                       layer.value_dim);
+    check_values(*shaw, {layer, args, rows, kNone, "weights.value"});
   }
 }
 
