@@ -3,8 +3,9 @@
 //   sum_{p=0}^{channels/2 - 1} cos(d / 10000^(2p / channels)) / (8 (head + 1) / heads)
 //
 // which flattens like a logarithm. That is the product of the rows of the sinusoids and the program in the paper's
-// appendix E; its text counts p from 1, which leaves out the fastest cosine. NeMo's code of the same name sums
-// d / 10000^(2p / channels) without the cosine, which is a straight line, and takes channels / 2 from it.
+// appendix E; its text counts p from 1 to channels/2, which has the slowest cosine for the fastest. NeMo's code follows
+// the text, and takes channels / 2 from the sum; its first version, of which there are copies, forgot the cosine, which
+// leaves a straight line.
 #include <fmt/compile.h>
 
 #include <cmath>
