@@ -61,25 +61,33 @@ POSENC_API std::vector<std::int64_t> places(std::span<const std::uint8_t> mask, 
 
 // ---- Learned tables of another size ----
 
-// A table [rows, channels] stretched to new_rows by linear interpolation, as torch's interpolate(mode="linear",
-// align_corners=False): new row n stands at (n + 1/2) rows / new_rows - 1/2, cut off at the first and last row. Rows
-// that stand for no position (padding, an offset's) must be left out before and put back after.
+// Where new row n of N stands among the old rows: at (n + 1/2) rows / (N + scale_offset) - 1/2; with align_corners at
+// n (rows - 1) / (N - 1), the first on the first and the last on the last (Qwen3-VL), without any scale_offset.
+struct RowPlaces {
+  bool align_corners = false;
+  double scale_offset = 0.0;  // 0.1 in Meta's DINOv2, which so samples a little nearer to the first row
+};
+
+// A table [rows, channels] stretched to new_rows by linear interpolation, as torch's interpolate(mode="linear"): places
+// are cut off at the first and last row. Rows that stand for no position (padding, an offset's) must be left out before
+// and put back after. Throws Error for a size below 1, a table of another size, and a scale_offset that is negative,
+// not finite or beside align_corners.
 POSENC_API std::vector<double> grow_table(std::span<const double> table, std::int64_t rows, std::int64_t channels,
-                                          std::int64_t new_rows);
+                                          std::int64_t new_rows, const RowPlaces& places = {});
 
 struct TableGrid {
   std::int64_t height = 0;
   std::int64_t width = 0;
 };
 
-// torch's interpolate(mode="bicubic", align_corners=False), whose two values of `antialias` are two kernels:
+// torch's interpolate(mode="bicubic"), whose two values of `antialias` are two kernels:
 //   plain      a = -0.75, four neighbours, the border's rows repeated
 //   antialias  a = -0.5 (Pillow's), the kernel cut off at the border and made to sum to 1; widened where a grid shrinks
 enum class Bicubic : std::uint8_t { plain, antialias };
 
 // A table [height, width, channels] stretched to another grid (ViT). Rows of class or register tokens are no part of
-// it. Throws Error, as above, for a size below 1 or a table of another size.
+// it. Throws Error as above, and for align_corners with antialias, where torch widens the kernel about other centres.
 POSENC_API std::vector<double> grow_table(std::span<const double> table, TableGrid from, std::int64_t channels,
-                                          TableGrid to, Bicubic kernel);
+                                          TableGrid to, Bicubic kernel, const RowPlaces& places = {});
 
 }  // namespace posenc

@@ -34,6 +34,56 @@ TEST(GrowTable, LinearByHand) {
   EXPECT_EQ(grow_table(Numbers{5, 6, 7, 8}, 4, 1, 4), (Numbers{5, 6, 7, 8}));
 }
 
+// The example of torch's nn.Upsample: [[1, 2], [3, 4]], bilinear with align_corners, prints 1.0000 1.3333 1.6667 2.0000
+// in its first row and 1.6667 2.0000 2.3333 2.6667 in its second. An axis at a time.
+TEST(GrowTable, AlignedCornersAsTorchPrintsThem) {
+  const RowPlaces aligned{.align_corners = true};
+  Numbers wide;
+  for (const Numbers& row : {Numbers{1, 2}, Numbers{3, 4}}) {
+    const Numbers stretched = grow_table(row, 2, 1, 4, aligned);
+    wide.insert(wide.end(), stretched.begin(), stretched.end());
+  }
+  expect_near(grow_table(wide, 2, 4, 4, aligned),
+              {1.0000, 1.3333, 1.6667, 2.0000, 1.6667, 2.0000, 2.3333, 2.6667,  //
+               2.3333, 2.6667, 3.0000, 3.3333, 3.0000, 3.3333, 3.6667, 4.0000},
+              test::printed_decimals(4));
+  EXPECT_EQ(grow_table(Numbers{5, 6}, 2, 1, 1, aligned), Numbers{5});
+}
+
+// 16 rows that are their own number, to 37 with 0.1 added: row 18 stands at (18 + 1/2) 16 / 37.1 - 1/2 =
+// 2960/371 - 185.5/371.
+TEST(GrowTable, DinoSamplesALittleAside) {
+  Numbers line(16);
+  std::iota(line.begin(), line.end(), 0.0);
+  const Numbers got = grow_table(line, 16, 1, 37, {.scale_offset = 0.1});
+  EXPECT_NEAR(got[18], (2960.0 - 185.5) / 371.0, 16 * 8 * test::kDoubleRounding);
+}
+
+// 7 rows with 1 added are the first 7 of 8, the step being the same.
+TEST(GrowTable, AnOffsetHasTheStepOfALargerTable) {
+  const Numbers table = {1, 4, 9, 16};
+  const auto without_last = [](Numbers rows) {
+    rows.pop_back();
+    return rows;
+  };
+  const RowPlaces aside{.scale_offset = 1.0};
+  EXPECT_EQ(grow_table(table, 4, 1, 7, aside), without_last(grow_table(table, 4, 1, 8)));
+  // Along the width there is one row, to stretch to one.
+  for (const Bicubic kernel : {Bicubic::plain, Bicubic::antialias}) {
+    for (const std::int64_t rows : {3, 8}) {  // 3: the antialiased kernel is widened
+      EXPECT_EQ(grow_table(table, {4, 1}, 1, {rows - 1, 1}, kernel, aside),
+                without_last(grow_table(table, {4, 1}, 1, {rows, 1}, kernel)));
+    }
+  }
+}
+
+TEST(GrowTable, BicubicWithAlignedCornersKeepsThem) {
+  const Numbers table = counted(6);
+  const Numbers got = grow_table(table, {2, 3}, 1, {4, 5}, Bicubic::plain, {.align_corners = true});
+  EXPECT_EQ((Numbers{got[0], got[4], got[15], got[19]}), (Numbers{1, 3, 4, 6}));
+  EXPECT_EQ(got[2], 2);
+}
+
 // a = -3/4: W(1/4), W(3/4), W(5/4), W(7/4) are 225, 67, -27, -9 over 256. Columns 0 and 256, and beyond the border
 // again those: at -1/4 the second has W(5/4); at 1/4, W(3/4) and the repeated one's W(7/4), 67 - 9.
 TEST(GrowTable, PlainBicubicByHand) {
@@ -127,6 +177,12 @@ TEST(GrowTable, BadSizes) {
   EXPECT_ERROR(grow_table(table, 0, 2, 4), "[grow_table] rows must be at least 1 but is 0");
   EXPECT_ERROR(grow_table(table, 6, 2, 0), "[grow_table] new_rows must be at least 1 but is 0");
   EXPECT_ERROR(grow_table(table, 6, 0, 4), "[grow_table] channels must be at least 1 but is 0");
+  EXPECT_ERROR(grow_table(table, 6, 2, 4, {.scale_offset = -0.1}),
+               "[grow_table] scale_offset must be a finite number of at least 0 but is -0.1");
+  EXPECT_ERROR(grow_table(table, 6, 2, 4, {.align_corners = true, .scale_offset = 0.1}),
+               "[grow_table] scale_offset must be 0 with align_corners but is 0.1");
+  EXPECT_ERROR(grow_table(table, {3, 2}, 2, {6, 4}, Bicubic::antialias, {.align_corners = true}),
+               "[grow_table] align_corners must be no with antialias but is yes");
   EXPECT_ERROR(grow_table(table, 5, 2, 4), "[grow_table] table must have 10 numbers but is 12 long");
   EXPECT_ERROR(grow_table(table, {3, 2}, 2, {3, -1}, Bicubic::plain),
                "[grow_table] to.width must be at least 1 but is -1");
