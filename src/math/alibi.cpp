@@ -1,5 +1,7 @@
 // ALiBi, arXiv 2108.12409: slopes that fall by powers of two.
 //
+// OLMo takes 2^(-max_bias k / n) for any n (one_ladder), which for a power of two is the same.
+//
 // MPT builds slopes for the next power of two above and takes [1::2] ++ [0::2] of them, cut: the same numbers in the
 // same order. BLOOM and Falcon add slope j, which is the relative form to the softmax, since slope i is the same for a
 // whole row; Falcon's rounding to bfloat16 is not. flash-attention's encoders use |i + keys - queries - j|.
@@ -25,7 +27,8 @@ std::vector<double> alibi_slopes(const Alibi& scheme) {
   if (scheme.heads < 1) {
     throw Error("alibi_slopes", {"heads", "be at least 1", fmt::format(FMT_COMPILE("{}"), scheme.heads)});
   }
-  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(scheme.heads)));
+  const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(scheme.heads)));
+  const std::int64_t power = scheme.one_ladder ? scheme.heads : below;
   std::vector<double> out;
   for (std::int64_t k = 1; k <= power; ++k) out.push_back(slope(scheme.max_bias, k, power));
   for (std::int64_t k = 1; std::ssize(out) < scheme.heads; k += 2) out.push_back(slope(scheme.max_bias, k, 2 * power));

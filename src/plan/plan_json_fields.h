@@ -136,6 +136,7 @@ void fields(auto& v, Is<Alibi> auto& s) {
   v.field("symmetric", s.symmetric);
   v.field("scaled", s.scaled);
   v.field("form", s.form);
+  v.unless("one_ladder", s.one_ladder, false);
 }
 
 void fields(auto& v, Is<T5Bias> auto& s) {

@@ -3,6 +3,7 @@
 #include <fmt/compile.h>
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 #include <utility>
 
@@ -72,7 +73,12 @@ SchemeChoice olmo_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t tr
   const Setting<bool> rope = scope.flag(keys::kRopeFlag);
   const Setting<bool> biased = scope.flag(keys::kAlibi);
   if (rope.value.value_or(false)) return rotation(rope.from);
-  if (biased.value.value_or(false)) return alibi(scope, heads, biased.from);
+  if (biased.value.value_or(false)) {
+    SchemeChoice choice = alibi(scope, heads, biased.from);
+    // alibi_attention_bias: one ladder whatever the number of heads, which for a power of two is the paper's.
+    choice.alibi->one_ladder = !std::has_single_bit(static_cast<std::uint64_t>(heads));
+    return choice;
+  }
   return learned(trained_length, rope.from);
 }
 

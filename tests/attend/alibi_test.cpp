@@ -48,6 +48,16 @@ TEST(Alibi, HasSlopesThatHalve) {
             (std::vector<double>{1.0 / 4, 1.0 / 16, 1.0 / 64, 1.0 / 256, 1.0 / 2, 1.0 / 8}));
 }
 
+// OLMo's alibi_attention_bias: 2^(-8 h / heads), h from 1. 6 heads: 2^-(4/3), 2^-(8/3), 2^-4, ...
+TEST(Alibi, HasOneLadderInOlmo) {
+  const std::vector<double> slopes = alibi_slopes({.heads = 6, .one_ladder = true});
+  ASSERT_EQ(slopes.size(), 6U);
+  for (std::size_t h = 0; h < 6; ++h) EXPECT_EQ(slopes[h], std::exp2(-8.0 * static_cast<double>(h + 1) / 6.0));
+  EXPECT_EQ(slopes[2], 1.0 / 16);
+  EXPECT_EQ(slopes[5], 1.0 / 256);
+  EXPECT_EQ(alibi_slopes({.heads = 8, .one_ladder = true}), alibi_slopes({.heads = 8}));
+}
+
 // Two heads: slopes 1/16 and 1/256. Three queries and keys, a row a query.
 TEST(Alibi, FallsWithTheDistance) {
   const Attended got = biases(layer_with(Alibi{.heads = 2}, 2), 3, 3);

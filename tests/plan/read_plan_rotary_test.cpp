@@ -76,6 +76,9 @@ TEST(ReadPlanRotary, alibi_takes_the_place_of_a_rotation) {
             (Alibi{.heads = 4, .scaled = true, .form = AlibiForm::column_bfloat16}));
   const Plan olmo = plan_of(config("hf_olmo", R"("alibi": true, "alibi_bias_max": 4)"));
   EXPECT_EQ(std::get<Alibi>(layer_of(olmo, 0).score.at(0)), (Alibi{.heads = 4, .max_bias = 4}));
+  const Plan twelve = plan_of(with(config("hf_olmo", R"("alibi": true)"), R"(64, "num_attention_heads": 4)",
+                                   R"(96, "num_attention_heads": 12)"));
+  EXPECT_EQ(std::get<Alibi>(layer_of(twelve, 0).score.at(0)), (Alibi{.heads = 12, .one_ladder = true}));
   EXPECT_EQ(error_of(config("hf_olmo", R"("alibi": true, "alibi_bias_max": 0)")).path, "/alibi_bias_max");
 }
 

@@ -208,9 +208,9 @@ std::string score_text(const ScoreTerm& term) {
   return std::visit(
       Overloaded{
           [](const Alibi& s) {
-            return formatted("ALiBi over {}, largest bias {}{}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
-                             s.symmetric ? ", by |i - j|" : "", form_text(s.form),
-                             s.scaled ? ", multiplied by the scale too" : "");
+            return formatted("ALiBi over {}, largest bias {}{}{}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
+                             s.one_ladder ? ", one ladder of slopes" : "", s.symmetric ? ", by |i - j|" : "",
+                             form_text(s.form), s.scaled ? ", multiplied by the scale too" : "");
           },
           [](const T5Bias& s) {
             return formatted("T5 bias: {} buckets to distance {}, {}, {}{}", s.buckets, s.max_distance,
