@@ -114,6 +114,7 @@ struct T5Bias {
   bool bidirectional = false;
   bool table_per_layer = false;  // UMT5; T5 shares the first layer's table
   bool gated = false;            // times a number that each head makes of the query's hidden state (WavLM)
+  std::int64_t axis = 0;         // the coordinate whose distance counts (LayoutLMv2, UDOP: text, across, down)
   bool operator==(const T5Bias&) const = default;
 };
 

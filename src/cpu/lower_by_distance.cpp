@@ -27,9 +27,10 @@ math::DistanceBias table(const Lowering& lowering, std::int64_t coordinate, Dist
 
 // Row place(d) of a learned table, [places, heads].
 template <typename Place>
-math::DistanceBias gathered(const Lowering& lowering, const ConstTensorView& learned, const Place& place) {
-  const DistanceRange range = trimmed(distances(lowering, 0), place);
-  return table(lowering, 0, range, [&](std::int64_t d) {
+math::DistanceBias gathered(const Lowering& lowering, std::int64_t coordinate, const ConstTensorView& learned,
+                            const Place& place) {
+  const DistanceRange range = trimmed(distances(lowering, coordinate), place);
+  return table(lowering, coordinate, range, [&](std::int64_t d) {
     std::vector<double> heads;
     for (std::int64_t h = 0; h < lowering.layer.heads; ++h) heads.push_back(read(learned, {place(d), h}));
     return heads;
@@ -62,14 +63,14 @@ void lower_term(const Alibi& scheme, const ScoreWeights&, Lowering& lowering) {
 }
 
 void lower_term(const T5Bias& scheme, const ScoreWeights& weights, Lowering& lowering) {
-  math::DistanceBias bias =
-      gathered(lowering, std::get<T5Weights>(weights).table, [&](std::int64_t d) { return t5_bucket(scheme, d); });
+  math::DistanceBias bias = gathered(lowering, scheme.axis, std::get<T5Weights>(weights).table,
+                                     [&](std::int64_t d) { return t5_bucket(scheme, d); });
   if (scheme.gated) bias.row_factor = read_transposed(lowering.inputs.row_gate);
   lowering.out.terms.push_back(std::move(bias));
 }
 
 void lower_term(const ClippedBias& scheme, const ScoreWeights& weights, Lowering& lowering) {
-  lowering.out.terms.push_back(gathered(lowering, std::get<ClippedBiasWeights>(weights).table, [&](std::int64_t d) {
+  lowering.out.terms.push_back(gathered(lowering, 0, std::get<ClippedBiasWeights>(weights).table, [&](std::int64_t d) {
     return std::clamp(d, -scheme.future, scheme.past) + scheme.future;
   }));
 }

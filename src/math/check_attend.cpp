@@ -36,6 +36,11 @@ void check_layer(const LayerPlan& layer) {
   require(layer.head_dim >= 1, "layer.head_dim", "be at least 1", layer.head_dim);
   require(layer.value_dim >= 1, "layer.value_dim", "be at least 1", layer.value_dim);
   if (!std::isfinite(layer.logit_scale)) refuse("layer.logit_scale", "be finite", fmt::to_string(layer.logit_scale));
+  for (const ScoreTerm& term : layer.score) {
+    const auto* t5 = std::get_if<T5Bias>(&term);
+    if (t5 == nullptr || (t5->axis >= 0 && t5->axis < kMaxScoreAxes)) continue;
+    refuse("layer.score.axis", fmt::format("be from 0 to {}", kMaxScoreAxes - 1), fmt::to_string(t5->axis));
+  }
   if (!layer.soft_cap) return;
   if (const auto problem = check_above_zero("layer.soft_cap.cap", layer.soft_cap->cap)) throw Error("attend", *problem);
 }

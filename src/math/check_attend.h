@@ -13,6 +13,9 @@ using reference::AttendArgs;
 // Throws Error for the first thing that does not fit. Of `out`, `lse` and `scores` only the shapes are looked at.
 void check_attend(const LayerPlan& layer, const AttendArgs& args);
 
+// The most coordinates that a score term may count along: no published model has more than four.
+inline constexpr std::int64_t kMaxScoreAxes = 16;
+
 // Of them, the learned tables and the inputs that only one scheme has (check_score_terms.cpp).
 void check_score_terms(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows);
 

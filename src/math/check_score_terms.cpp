@@ -78,7 +78,7 @@ void check(const Alibi& scheme, const Given& given) {
 void check(const T5Bias& scheme, const Given& given) {
   require_shape(given.field + ".table", given.as<T5Weights>().table, {scheme.buckets, given.layer.heads});
   t5_bucket(scheme, 0);  // throws for numbers that make no buckets
-  require_whole_distances(given);
+  require_whole_distances(given, static_cast<std::size_t>(scheme.axis));
   if (!scheme.gated) return;
   require_shape("row_gate", given.args.inputs.row_gate, {given.rows.queries, given.layer.heads});
 }

@@ -13,6 +13,7 @@ std::int64_t axes_of(const LayerPlan& layer) {
   for (const ScoreTerm& term : layer.score) {
     const bool is_grid = std::holds_alternative<GridBias>(term) || std::holds_alternative<DecomposedHw>(term);
     if (is_grid) axes = std::max<std::int64_t>(axes, 2);
+    if (const auto* t5 = std::get_if<T5Bias>(&term)) axes = std::max(axes, t5->axis + 1);
   }
   return axes;
 }

@@ -7,7 +7,8 @@
 
 namespace posenc::math {
 
-// Those of its main rotations; at least two where a score term counts rows and columns.
+// Those of its main rotations; at least two where a score term counts rows and columns, and as
+// many as a term of one axis counts along.
 std::int64_t axes_of(const LayerPlan& layer);
 
 }  // namespace posenc::math

@@ -145,6 +145,7 @@ void fields(auto& v, Is<T5Bias> auto& s) {
   v.field("bidirectional", s.bidirectional);
   v.field("table_per_layer", s.table_per_layer);
   v.field("gated", s.gated);
+  v.unless("axis", s.axis, std::int64_t{0});
 }
 
 void fields(auto& v, Is<ClippedBias> auto& s) {

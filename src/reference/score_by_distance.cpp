@@ -25,7 +25,7 @@ double term(const Alibi& scheme, const ScoreWeights&, const Row& row, std::int64
 
 double term(const T5Bias& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {
   const ConstTensorView& table = std::get<T5Weights>(weights).table;
-  const double bias = element(table, {t5_bucket(scheme, whole_distance(row, j)), row.h});
+  const double bias = element(table, {t5_bucket(scheme, whole_distance(row, j, scheme.axis)), row.h});
   if (!scheme.gated) return bias;
   return bias * element(row.args.inputs.row_gate, {row.sequence.q.first_row + row.i, row.h});
 }

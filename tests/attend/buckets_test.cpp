@@ -91,6 +91,24 @@ TEST(T5Bias, IsGatedByTheQuery) {
   EXPECT_EQ(got.scores.values, (std::vector<double>{0.5, 2, 4, 2, 10, 40, 60, 30}));
 }
 
+// LayoutLMv2: a bias by order and one by where a word begins across the page, each with a table of its own.
+TEST(T5Bias, CountsAlongAnAxis) {
+  const T5Bias by_order{.buckets = 4, .max_distance = 8, .bidirectional = true};
+  T5Bias across = by_order;
+  across.axis = 1;
+  LayerPlan layer = layer_with(by_order);
+  layer.score.emplace_back(across);
+  const Tensor order = tensor_of({4, 1}, {1, 2, 3, 4});
+  const Tensor place = tensor_of({4, 1}, {10, 20, 30, 40});
+  // Two words: the second stands left of the first. [axes, tokens]
+  const std::vector<std::int64_t> positions{0, 1, 700, 20};
+  const std::span<const std::int64_t> given(positions);
+  const Attended got = biases(layer, 2, 2, {.score = {T5Weights{order}, T5Weights{place}}},
+                              {.q_positions = given, .k_positions = given});
+  // Of word 0 word 1 is ahead in the text (4) and behind on the page (20); the other way round 2 and 40.
+  EXPECT_EQ(got.scores.values, (std::vector<double>{11, 4 + 20, 2 + 40, 11}));
+}
+
 // ---- DeBERTa ----
 
 // v1: no buckets, span 4: clamp(d + 4, 0, 7).

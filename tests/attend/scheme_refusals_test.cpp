@@ -84,6 +84,8 @@ TEST(SchemeRefusals, OfTablesByDistance) {
         {"[t5_bucket] buckets must be at least 4 but is 2",
          of(T5Bias{.buckets = 2, .bidirectional = true}, T5Weights{zeros_of({2, kHeads})})},
         {"[t5_bucket] max_distance must be at least 5 but is 4", [](Call& c) { scheme<T5Bias>(c).max_distance = 4; }},
+        {"[attend] layer.score.axis must be from 0 to 15 but is -1", [](Call& c) { scheme<T5Bias>(c).axis = -1; }},
+        {"[attend] layer.score.axis must be from 0 to 15 but is 16", [](Call& c) { scheme<T5Bias>(c).axis = 16; }},
         {"[attend] row_gate must have shape [4, 4] but is left out", [](Call& c) { scheme<T5Bias>(c).gated = true; }},
         not_whole()}},
       {"clipped",

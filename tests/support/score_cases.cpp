@@ -68,6 +68,10 @@ std::vector<SchemeCase> cases_of(Case<T5Bias>) {
       out.push_back(learned<T5Weights>("T5", scheme, [](Tables& tables) { return T5Weights{tables({12, kHeads})}; }));
     }
   }
+  const T5Bias across{.buckets = 12, .max_distance = 20, .bidirectional = true, .axis = 2};
+  out.push_back(learned<T5Weights>("T5, third axis", across, [](Tables& tables) {
+    return T5Weights{tables({12, kHeads})};
+  }));
   return out;
 }
 

@@ -213,10 +213,11 @@ std::string score_text(const ScoreTerm& term) {
                              form_text(s.form), s.scaled ? ", multiplied by the scale too" : "");
           },
           [](const T5Bias& s) {
-            return formatted("T5 bias: {} buckets to distance {}, {}, {}{}", s.buckets, s.max_distance,
+            return formatted("T5 bias: {} buckets to distance {}, {}, {}{}{}", s.buckets, s.max_distance,
                              s.bidirectional ? "both directions" : "past only",
                              s.table_per_layer ? "a table in each layer" : "one table for all layers",
-                             s.gated ? ", gated by the query's hidden state" : "");
+                             s.gated ? ", gated by the query's hidden state" : "",
+                             s.axis > 0 ? formatted(", along coordinate {}", s.axis) : "");
           },
           [](const ClippedBias& s) {
             return formatted("a learned number for each distance, clipped to -{} .. {}", s.past, s.future);
