@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <variant>
 
 namespace posenc::plan {
 namespace {
@@ -83,6 +84,21 @@ ReadRegions read_regions(ConfigScope& scope) {
   read_temperature(scope, *dictionary, out);
   read_sparsity(scope, *dictionary, out);
   return out;
+}
+
+void warn_of_scaled_chunks(ConfigScope& scope, const ReadRegions& regions, const std::vector<LayerPlan>& layers) {
+  if (!std::holds_alternative<DualChunk>(regions.regions)) return;
+  const bool is_scaled = std::ranges::any_of(layers, [](const LayerPlan& layer) {
+    return std::holds_alternative<DualChunk>(layer.regions) &&
+           !std::holds_alternative<std::monostate>(rope(layer.rotate.front()).scaling);
+  });
+  if (!is_scaled) return;
+  scope.reader().warn(
+      "scaled-chunks",
+      fmt::format(FMT_COMPILE("{} stands beside a scaling rule: the plan has both, but vLLM, which alone "
+                              "reads the key, then turns without the rule."),
+                  regions.from),
+      {regions.from});
 }
 
 }  // namespace posenc::plan

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "plan/config_scope.h"
+#include "posenc/plan.h"
 #include "posenc/schemes.h"
 
 namespace posenc::plan {
@@ -17,5 +19,9 @@ struct ReadRegions {
 
 // Of a family whose models have dual_chunk_attention_config; none elsewhere, and where the file has no such key.
 ReadRegions read_regions(ConfigScope& scope);
+
+// Where a layer has both: vLLM's DualChunkRotaryEmbedding turns by the plain frequencies, whatever rule stands beside
+// it.
+void warn_of_scaled_chunks(ConfigScope& scope, const ReadRegions& regions, const std::vector<LayerPlan>& layers);
 
 }  // namespace posenc::plan

@@ -188,6 +188,7 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   add_input(facts, std::move(input), prefix, result);
   result.sources.push_back({fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from});
   fill_layers(scope, dicts, facts, prefix, result);
+  warn_of_scaled_chunks(scope, facts.regions, result.stack.layers);
   dicts.warn_unknown();
   if (dicts.has_unknown_axes()) result.known = false;
   warn_misleading(scope);

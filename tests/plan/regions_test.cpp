@@ -52,6 +52,15 @@ TEST(Regions, layers_that_do_not_turn_have_none) {
   EXPECT_EQ(chunks(plan).chunk, 24);
 }
 
+TEST(Regions, are_odd_beside_a_scaling_rule) {
+  EXPECT_THAT(codes(plan_of(config("qwen2", sizes(32, 8)))), testing::IsEmpty());
+  const Plan plan = plan_of(with(config("qwen2", sizes(32, 8)), R"("max_position_embeddings": 512)",
+                                 R"("max_position_embeddings": 512,
+                                    "rope_scaling": {"rope_type": "linear", "factor": 4.0})"));
+  EXPECT_EQ(chunks(plan).chunk, 24);
+  EXPECT_EQ(codes(plan), std::vector<std::string>{"scaled-chunks"});
+}
+
 TEST(Regions, are_not_missed_where_no_file_has_them) {
   const Plan plan = plan_of(R"({"model_type": "qwen2", "hidden_size": 64, "num_attention_heads": 4,
     "num_key_value_heads": 4, "num_hidden_layers": 1, "max_position_embeddings": 512})");
