@@ -57,7 +57,7 @@ struct MlpBiasWeights {
   std::vector<Linear> layers{};  // the first has 1 input, the last `heads` outputs
 };
 
-// Without a table, rows are sinusoids of the distance (ShawKeys::sinusoidal).
+// Without a table, rows are sinusoids of the distance (ShawKeys::sinusoidal, ShawValues::sinusoidal).
 struct ShawWeights {
   ConstTensorView
       table{};  // [right + left + 1, head_dim], or [heads, right + left + 1, head_dim]; distance -right first

@@ -158,11 +158,12 @@ struct MlpBias {
   bool operator==(const MlpBias&) const = default;
 };
 
-// Shaw et al., arXiv 1803.02155: q_i . E[clip(j - i, -left, right)].
+// Shaw et al., arXiv 1803.02155: q_i . E[clip(j - i, -left, right)]; by_keys: (q_i + k_j) . E[..].
 struct ShawKeys {
   std::int64_t left = 0;
   std::int64_t right = 0;
-  bool sinusoidal = false;  // E is a table of sines of the distance, and not learned
+  bool sinusoidal = false;  // E is a table of sines of the distance, and not learned (NEZHA)
+  bool by_keys = false;     // keys ask too, for the same row (BERT's relative_key_query)
   bool operator==(const ShawKeys&) const = default;
 };
 
@@ -256,6 +257,7 @@ using Regions = std::variant<std::monostate, SelfExtend, ReRope, DualChunk>;
 struct ShawValues {
   std::int64_t left = 0;
   std::int64_t right = 0;
+  bool sinusoidal = false;  // as ShawKeys has it
   bool operator==(const ShawValues&) const = default;
 };
 

@@ -9,6 +9,7 @@
 #include "cpu/lower.h"
 #include "cpu/weight_reader.h"
 #include "posenc/error.h"
+#include "posenc/input.h"
 
 namespace posenc::cpu {
 namespace {
@@ -55,6 +56,17 @@ void require_table(std::int64_t entries, std::int64_t doubles) {
   if (bytes && *bytes <= static_cast<std::uint64_t>(kMaxTableBytes)) return;
   throw Error("lower", {"positions", fmt::format("have distances for a table of at most {} bytes", kMaxTableBytes),
                         bytes ? fmt::format("{} bytes", *bytes) : "more than 2^64 bytes"});
+}
+
+std::vector<double> shaw_sines(std::int64_t count, std::int64_t channels) {
+  require_table(count, channels);
+  std::vector<double> out;
+  out.reserve(index(count * channels));
+  for (std::int64_t place = count - 1; place >= 0; --place) {
+    const std::vector<double> row = input_row(SinusoidalInput{}, channels, static_cast<double>(place));
+    out.insert(out.end(), row.begin(), row.end());
+  }
+  return out;
 }
 
 }  // namespace posenc::cpu

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "cpu/lowering.h"
 
@@ -65,6 +66,10 @@ math::DistancePlaces places(const Lowering& lowering, std::int64_t coordinate, c
   for (std::int64_t d = range.low; d <= range.high; ++d) out.places.push_back(static_cast<std::int32_t>(place(d)));
   return out;
 }
+
+// NEZHA's rows (arXiv 1909.00204) for `count` distances, [count, channels]: sines of a place, which counts from the
+// largest distance on. Throws as require_table does.
+std::vector<double> shaw_sines(std::int64_t count, std::int64_t channels);
 
 // Row clip(d, low, high) - low.
 inline math::DistancePlaces clipped_places(const Lowering& lowering, std::int64_t low, std::int64_t high,

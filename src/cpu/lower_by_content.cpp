@@ -107,6 +107,15 @@ std::int64_t both_directions(Lowering& lowering) {
   return std::ssize(lowering.out.coordinates) - 1;
 }
 
+// The same rows, which keys take head by head.
+math::KeyDistance asked_by_keys(const math::QueryDistance& term, std::int64_t heads) {
+  math::KeyDistance out{.at = term.at, .count = term.count, .vectors = term.vectors};
+  for (std::int64_t h = 1; h < heads && !term.per_head; ++h) {
+    out.vectors.insert(out.vectors.end(), term.vectors.begin(), term.vectors.end());
+  }
+  return out;
+}
+
 math::QueryDistance by_axis(const Lowering& lowering, std::int64_t axis, const ConstTensorView& table) {
   const std::int64_t side = (table.shape[0] - 1) / 2;
   return {.part = math::Part::bias,
@@ -125,13 +134,9 @@ void lower_term(const ShawKeys& scheme, const ScoreWeights& weights, Lowering& l
     term.per_head = learned->table.rank == 3;
     term.vectors = read_all(learned->table);
   } else {
-    // NEZHA's rows go by j - i, and begin with the largest distance.
-    require_table(term.count, lowering.layer.head_dim);
-    for (std::int64_t place = term.count - 1; place >= 0; --place) {
-      const std::vector<double> row = input_row(SinusoidalInput{}, lowering.layer.head_dim, static_cast<double>(place));
-      term.vectors.insert(term.vectors.end(), row.begin(), row.end());
-    }
+    term.vectors = shaw_sines(term.count, lowering.layer.head_dim);
   }
+  if (scheme.by_keys) lowering.out.terms.push_back(asked_by_keys(term, lowering.layer.heads));
   lowering.out.terms.push_back(std::move(term));
 }
 

@@ -9,10 +9,12 @@ void lower_values(std::monostate, Lowering&) {}
 
 void lower_values(const ShawValues& scheme, Lowering& lowering) {
   const ConstTensorView& table = lowering.weights.value.table;
-  lowering.out.values = math::ValueDistance{.at = clipped_places(lowering, -scheme.right, scheme.left),
-                                            .count = scheme.left + scheme.right + 1,
-                                            .per_head = table.rank == 3,
-                                            .vectors = read_all(table)};
+  const std::int64_t count = scheme.left + scheme.right + 1;
+  lowering.out.values =
+      math::ValueDistance{.at = clipped_places(lowering, -scheme.right, scheme.left),
+                          .count = count,
+                          .per_head = table.rank == 3,
+                          .vectors = scheme.sinusoidal ? shaw_sines(count, lowering.layer.value_dim) : read_all(table)};
 }
 
 void lower_values(const RotatedValues& scheme, Lowering& lowering) {

@@ -159,8 +159,10 @@ void check(const ShawKeys& scheme, const Given& given) {
 void check_values(const ShawValues& scheme, const Given& given) {
   require_shaw_ends(given.field, scheme.left, scheme.right);
   require_whole_distances(given);
-  require_shaw_table(given.field, given.args.weights.value.table, scheme.left + scheme.right + 1, given.layer.heads,
-                     given.layer.value_dim);
+  const ConstTensorView& table = given.args.weights.value.table;
+  if (scheme.sinusoidal && !table.empty()) refuse(given.field, "hold nothing", "a table");
+  if (scheme.sinusoidal) return;
+  require_shaw_table(given.field, table, scheme.left + scheme.right + 1, given.layer.heads, given.layer.value_dim);
 }
 
 void require_transformer_xl(const Given& given, const TransformerXlWeights& learned, bool content, bool position) {

@@ -173,6 +173,7 @@ void fields(auto& v, Is<ShawKeys> auto& s) {
   v.field("left", s.left, at_least(0));
   v.field("right", s.right, at_least(0));
   v.field("sinusoidal", s.sinusoidal);
+  v.unless("by_keys", s.by_keys, false);
 }
 
 void fields(auto& v, Is<Distances> auto& s) {
@@ -231,6 +232,7 @@ void fields(auto& v, Is<DualChunk> auto& s) {
 void fields(auto& v, Is<ShawValues> auto& s) {
   v.field("left", s.left, at_least(0));
   v.field("right", s.right, at_least(0));
+  v.unless("sinusoidal", s.sinusoidal, false);
 }
 
 void fields(auto& v, Is<RotatedValues> auto& s) { v.field("inverse_on_output", s.inverse_on_output); }

@@ -61,8 +61,9 @@ double of_key(const TransformerXlWeights& weights, const Row& row, std::int64_t 
 double term(const ShawKeys& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {
   const auto* table = std::get_if<ShawWeights>(&weights);
   const auto distance = static_cast<std::int64_t>(row.distance(j));
-  return dot(row.q,
-             relative_row({scheme.left, scheme.right, scheme.sinusoidal}, table, row.h, distance, row.layer.head_dim));
+  const std::vector<double> r =
+      relative_row({scheme.left, scheme.right, scheme.sinusoidal}, table, row.h, distance, row.layer.head_dim);
+  return dot(row.q, r) + (scheme.by_keys ? dot(row.key(j), r) : 0.0);
 }
 
 // (q_i + v) . W r(i - j) + u . k_j, arXiv 1901.02860, section 3.3: W projects positions and is not that of the keys.

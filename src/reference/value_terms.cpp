@@ -22,8 +22,8 @@ std::vector<double> relative_row(const Clipping& clipping, const ShawWeights* we
 }
 
 std::vector<double> shaw_row(const ShawValues& scheme, const ShawWeights& weights, const Row& row, std::int64_t j) {
-  return relative_row({scheme.left, scheme.right, false}, &weights, row.h, static_cast<std::int64_t>(row.distance(j)),
-                      row.layer.value_dim);
+  return relative_row({scheme.left, scheme.right, scheme.sinusoidal}, &weights, row.h,
+                      static_cast<std::int64_t>(row.distance(j)), row.layer.value_dim);
 }
 
 }  // namespace posenc::reference

@@ -248,6 +248,8 @@ TEST(SchemeRefusals, OfShaw) {
          [](Call& c) { c.weights.value.table = {}; }},
         {"[attend] weights.value.left must be at least 0 but is -1",
          [](Call& c) { c.layer.value = ShawValues{.left = -1, .right = 1}; }},
+        {"[attend] weights.value must hold nothing but is a table",
+         [](Call& c) { std::get<ShawValues>(c.layer.value).sinusoidal = true; }},
         {"[attend] weights.value must have whole distances but is -2.5", stand_between}}},
   });
 }

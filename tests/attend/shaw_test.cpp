@@ -99,6 +99,20 @@ TEST(Shaw, AddsTheRowOfTheKeyThatIsRead) {
   EXPECT_EQ(got.out.values, (std::vector<double>{303, 202, 101}));
 }
 
+// transformers 4's relative_key_query: scores + q_l . E[l - r + max - 1] + k_r . E[l - r + max - 1], then the scale.
+// Rows 10, 20, 30 for l - r of -1, 0, 1; queries 1, 2, keys 4, 8.
+TEST(Shaw, KeysAskTooInBert) {
+  const Tensor q = tensor_of({2, 1, 1}, {1, 2});
+  const Tensor k = tensor_of({2, 1, 1}, {4, 8});
+  const Tensor table = tensor_of({3, 1}, {10, 20, 30});
+  LayerPlan layer = layer_with(ShawKeys{.left = 1, .right = 1, .by_keys = true});
+  layer.logit_scale = 0.5;
+  const Attended got = attended(
+      layer, {.q = q, .k = k, .v = k, .weights = {.score = {ShawWeights{table}}}, .stage = ScoreStage::content});
+  // (4 + 1 20 + 4 20) / 2, (8 + 1 10 + 8 10) / 2; (8 + 2 30 + 4 30) / 2, (16 + 2 20 + 8 20) / 2
+  EXPECT_EQ(got.scores.values, (std::vector<double>{52, 49, 94, 108}));
+}
+
 TEST(Shaw, KeysAreThoseOfTheBatchedForm) {
   Random random(1803);
   for (const auto& [left, right] : kClips) {
@@ -198,6 +212,33 @@ TEST(Shaw, SinusoidsAreNezhas) {
     for (std::int64_t j = 0; j < kKeys; ++j) {
       const auto place = static_cast<double>(positions[static_cast<std::size_t>(i * kKeys + j)]);
       EXPECT_NEAR(got.score(0, i, j), wanted(0, j), sines_score_bound(gains, place, size, kChannels)) << i << " " << j;
+    }
+  }
+}
+
+// NEZHA's values take the rows of its keys: query i reads key j alone and gets v_j and that row.
+TEST(Shaw, SinusoidsOfValuesAreNezhas) {
+  constexpr std::int64_t kChannels = 4;
+  LayerPlan layer = bare_layer(1, 1, kChannels);
+  layer.value = ShawValues{.left = 4, .right = 2, .sinusoidal = true};
+  const Tensor none = zeros({kKeys, 1, 1});
+  const Tensor v = zeros({kKeys, 1, kChannels});
+  for (std::int64_t j = 0; j < kKeys; ++j) {
+    Tensor seen = zeros({1, kKeys});
+    seen.values[static_cast<std::size_t>(j)] = 1;
+    const std::vector<std::int64_t> query{3};
+    const Attended got = attended(layer, {.q = zeros({1, 1, 1}),
+                                          .k = none,
+                                          .v = v,
+                                          .inputs = {.q_positions = std::span<const std::int64_t>(query),
+                                                     .k_positions = PositionRange{},
+                                                     .visible = seen}});
+    const auto place = static_cast<double>(std::clamp<std::int64_t>(j - 3, -4, 2) + 4);
+    for (std::int64_t c = 0; c < kChannels; c += 2) {
+      const double w = std::pow(10000.0, -static_cast<double>(c) / kChannels);
+      const double bound = 2 * sinusoid_error(place, w, kDoubleRounding);  // the reference's, and these
+      EXPECT_NEAR(got.output(0, 0, c), std::sin(place * w), bound) << j;
+      EXPECT_NEAR(got.output(0, 0, c + 1), std::cos(place * w), bound) << j;
     }
   }
 }

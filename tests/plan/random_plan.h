@@ -130,9 +130,9 @@ class RandomPlan {
 
   ScoreTerm score() {
     switch (whole(0, std::variant_size_v<ScoreTerm> - 1)) {
-      case 0: return Alibi{whole(1, 128), number(1, 16), chance(), chance(), any<AlibiForm>()};
-      case 1: return T5Bias{whole(1, 64), whole(1, 999), chance(), chance(), chance()};
-      case 2: return ShawKeys{whole(0, 99), whole(0, 99), chance()};
+      case 0: return Alibi{whole(1, 128), number(1, 16), chance(), chance(), any<AlibiForm>(), chance()};
+      case 1: return T5Bias{whole(1, 64), whole(1, 999), chance(), chance(), chance(), whole(0, 3)};
+      case 2: return ShawKeys{whole(0, 99), whole(0, 99), chance(), chance()};
       case 3: return transformer_xl();
       case 4: return XlNet{whole(-1, 99), chance()};
       case 5: return DecomposedHw{whole(1, 127)};
@@ -165,7 +165,7 @@ class RandomPlan {
 
   ValueScheme value() {
     switch (whole(0, 2)) {
-      case 0: return ShawValues{whole(0, 99), whole(0, 99)};
+      case 0: return ShawValues{whole(0, 99), whole(0, 99), chance()};
       case 1: return RotatedValues{chance()};
       default: return std::monostate{};
     }

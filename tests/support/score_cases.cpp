@@ -130,7 +130,15 @@ std::vector<SchemeCase> cases_of(Case<ShawKeys>) {
                               learned<ShawWeights>("Shaw's keys per head", scheme, [](Tables& tables) {
                                 return ShawWeights{tables({kHeads, 8, kHeadDim})};
                               })};
-  out.push_back({.name = "NEZHA", .layer = with_term(ShawKeys{.left = 5, .right = 2, .sinusoidal = true})});
+  for (const bool per_head : {false, true}) {
+    out.push_back(learned<ShawWeights>(
+        "Shaw's keys, asked by both", ShawKeys{.left = 5, .right = 2, .by_keys = true}, [=](Tables& tables) {
+          return ShawWeights{per_head ? tables({kHeads, 8, kHeadDim}) : tables({8, kHeadDim})};
+        }));
+  }
+  SchemeCase nezha{.name = "NEZHA", .layer = with_term(ShawKeys{.left = 5, .right = 2, .sinusoidal = true})};
+  nezha.layer.value = ShawValues{.left = 5, .right = 2, .sinusoidal = true};
+  out.push_back(std::move(nezha));
   return out;
 }
 

@@ -238,8 +238,8 @@ std::string score_text(const ScoreTerm& term) {
             return formatted("a learned perceptron of the distance{}", s.logarithmic ? "'s logarithm" : "");
           },
           [](const ShawKeys& s) {
-            return formatted("Shaw keys, distances clipped to -{} .. {}{}", s.left, s.right,
-                             s.sinusoidal ? ", rows of sines" : "");
+            return formatted("Shaw keys, distances clipped to -{} .. {}{}{}", s.left, s.right,
+                             s.sinusoidal ? ", rows of sines" : "", s.by_keys ? ", asked by keys too" : "");
           },
           [](const TransformerXl& s) {
             std::string out = "Transformer-XL terms";
@@ -299,16 +299,18 @@ std::string regions_text(const Regions& regions) {
 }
 
 std::string value_text(const ValueScheme& value) {
-  return std::visit(
-      Overloaded{
-          [](std::monostate) { return std::string("nothing"); },
-          [](const ShawValues& v) { return formatted("Shaw values, distances clipped to -{} .. {}", v.left, v.right); },
-          [](const RotatedValues& v) {
-            return std::string(v.inverse_on_output ? "values are turned like keys, outputs turned back"
-                                                   : "values are turned like keys");
-          },
-      },
-      value);
+  return std::visit(Overloaded{
+                        [](std::monostate) { return std::string("nothing"); },
+                        [](const ShawValues& v) {
+                          return formatted("Shaw values, distances clipped to -{} .. {}{}", v.left, v.right,
+                                           v.sinusoidal ? ", rows of sines" : "");
+                        },
+                        [](const RotatedValues& v) {
+                          return std::string(v.inverse_on_output ? "values are turned like keys, outputs turned back"
+                                                                 : "values are turned like keys");
+                        },
+                    },
+                    value);
 }
 
 std::string query_scale_text(const QueryScale& scale) {
