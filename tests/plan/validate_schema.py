@@ -20,6 +20,9 @@ except ImportError:
 # Keys that a plan may lack.
 OPTIONAL = {"attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "short_mscale", "long_mscale",
             "ladder", "offset", "combine"}
+# Those that a scheme states only where it is not as usual: the member that the scheme stands in, its kind, the key.
+UNUSUAL = {("score", "alibi", "one_ladder"), ("score", "t5", "axis"), ("score", "shaw", "by_keys"),
+           ("value", "shaw", "sinusoidal")}
 
 
 def schema_faults(schema, where="#"):
@@ -74,6 +77,8 @@ def mutation_faults(validator, plan, seen):
         for key in list(found):
             if key in OPTIONAL and (is_rule or key == "ladder" or (key == "offset" and is_rotation) or
                                     (key == "combine" and is_row)):
+                continue
+            if shape[0] and (shape[0][-1], found.get("kind"), key) in UNUSUAL:
                 continue
             kept = dict(found)
             del found[key]
