@@ -81,9 +81,7 @@ class Decoder {
     seen_ -= gone;
     for (Layer& layer : layers_) {
       const std::int64_t token = layer.plan.kv_heads * layer.plan.head_dim;  // elements
-      for (Numbers* all : {&layer.k, &layer.v}) {
-        std::copy(all->begin() + (1 + gone) * token, all->end(), all->begin() + token);
-      }
+      for (Numbers* x : {&layer.k, &layer.v}) std::copy(x->begin() + (1 + gone) * token, x->end(), x->begin() + token);
       float* const moved = layer.k.data() + token;
       posenc::rerotate({.k = posenc::tensor(moved, {seen_ - 1, layer.plan.kv_heads, layer.plan.head_dim}),
                         .from_table = &layer.table,
