@@ -15,16 +15,6 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 std::int64_t whole(double distance) { return static_cast<std::int64_t>(distance); }
 
-math::Part part_of(const math::DistanceBias& term) { return term.part; }
-math::Part part_of(const math::LinearDistance&) { return math::Part::bias; }
-math::Part part_of(const math::Knots&) { return math::Part::bias; }
-math::Part part_of(const math::Column&) { return math::Part::bias; }
-math::Part part_of(const math::QueryDistance& term) { return term.part; }
-math::Part part_of(const math::KeyDistance& term) { return term.part; }
-math::Part part_of(const math::KeyVector&) { return math::Part::content; }
-math::Part part_of(const math::Label&) { return math::Part::content; }
-math::Part part_of(const math::Running&) { return math::Part::bias; }
-
 // Element [member, head, i, j] of a tensor that may have fewer axes, or 1 where it serves all.
 double element(const ConstTensorView& x, std::array<std::int64_t, 4> place) {
   ConstTensorView one = x;
@@ -383,17 +373,16 @@ void TileTerms::add(const math::Running&, std::size_t) {}  // sum_gates
 
 struct AddTerm {
   TileTerms& to;
-  math::Part part;
   std::size_t t;
   template <typename Term>
   void operator()(const Term& term) const {
-    if (part_of(term) == part) to.add(term, t);
+    to.add(term, t);
   }
 };
 
 void TileTerms::add_terms(math::Part part) {
   for (std::size_t t = 0; t < call_.lowered.terms.size(); ++t) {
-    std::visit(AddTerm{*this, part, t}, call_.lowered.terms[t]);
+    if (math::part_of(call_.lowered.terms[t]) == part) std::visit(AddTerm{*this, t}, call_.lowered.terms[t]);
   }
 }
 

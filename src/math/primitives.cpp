@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <variant>
 
 namespace posenc::math {
 namespace {
@@ -22,7 +23,21 @@ double reduced(double x, double f) {
 
 Coefficients at_angle(double angle, double size) { return {size * std::cos(angle), size * std::sin(angle)}; }
 
+Part part_of(const DistanceBias& term) { return term.part; }
+Part part_of(const LinearDistance&) { return Part::bias; }
+Part part_of(const Knots&) { return Part::bias; }
+Part part_of(const Column&) { return Part::bias; }
+Part part_of(const QueryDistance& term) { return term.part; }
+Part part_of(const KeyDistance& term) { return term.part; }
+Part part_of(const KeyVector&) { return Part::content; }
+Part part_of(const Label&) { return Part::content; }
+Part part_of(const Running&) { return Part::bias; }
+
 }  // namespace
+
+Part part_of(const Term& term) {
+  return std::visit([](const auto& primitive) { return part_of(primitive); }, term);
+}
 
 Coefficients coefficients(const Rotation& rotation, Side side, std::int64_t pair, double position,
                           double beyond_origin) {

@@ -121,6 +121,9 @@ struct Running {
 using Term =
     std::variant<DistanceBias, LinearDistance, Knots, Column, QueryDistance, KeyDistance, KeyVector, Label, Running>;
 
+// Whether a term is inside the scale.
+Part part_of(const Term& term);
+
 // ---- rotation ----
 
 // The rule of a rotation, from which c and s of any row come: kept so, and not as two numbers per row and pair, because

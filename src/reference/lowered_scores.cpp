@@ -100,7 +100,7 @@ double LoweredScores::sum_of_terms(const Row& row, std::int64_t j, math::Part wa
   const Pair pair{lowered_, row, j, gates_after_};
   double sum = 0.0;
   for (const math::Term& term : lowered_.terms) {
-    if (part(term) != wanted) continue;
+    if (math::part_of(term) != wanted) continue;
     sum += std::visit([&](const auto& primitive) { return value_of(primitive, pair); }, term);
   }
   return sum;

@@ -6,16 +6,6 @@
 namespace posenc::reference {
 namespace {
 
-math::Part part_of(const math::DistanceBias& term) { return term.part; }
-math::Part part_of(const math::LinearDistance&) { return math::Part::bias; }
-math::Part part_of(const math::Knots&) { return math::Part::bias; }
-math::Part part_of(const math::Column&) { return math::Part::bias; }
-math::Part part_of(const math::QueryDistance& term) { return term.part; }
-math::Part part_of(const math::KeyDistance& term) { return term.part; }
-math::Part part_of(const math::KeyVector&) { return math::Part::content; }
-math::Part part_of(const math::Label&) { return math::Part::content; }
-math::Part part_of(const math::Running&) { return math::Part::bias; }
-
 // Row r of [rows, channels].
 std::span<const double> row_of(const std::vector<double>& values, std::int64_t r, std::int64_t channels) {
   return std::span(values).subspan(index(r * channels), index(channels));
@@ -24,10 +14,6 @@ std::span<const double> row_of(const std::vector<double>& values, std::int64_t r
 std::int64_t whole(double distance) { return static_cast<std::int64_t>(distance); }
 
 }  // namespace
-
-math::Part part(const math::Term& term) {
-  return std::visit([](const auto& primitive) { return part_of(primitive); }, term);
-}
 
 std::span<const double> vector_at(const math::DistancePlaces& at, const std::vector<double>& vectors, bool per_head,
                                   std::int64_t count, std::int64_t channels, const Pair& pair) {

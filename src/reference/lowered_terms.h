@@ -23,9 +23,6 @@ struct Pair {
   }
 };
 
-// Whether a primitive is inside the scale.
-math::Part part(const math::Term& term);
-
 double value_of(const math::DistanceBias& term, const Pair& pair);
 double value_of(const math::LinearDistance& term, const Pair& pair);
 double value_of(const math::Knots& term, const Pair& pair);
