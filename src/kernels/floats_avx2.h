@@ -57,6 +57,14 @@ struct Avx2Floats {
     const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
     return _mm256_i32gather_ps(p, _mm256_add_epi32(at, lanes), sizeof(float));
   }
+  // Without its fraction: a of 0 .. 2^31.
+  static Floats whole(Floats a) noexcept { return _mm256_cvtepi32_ps(_mm256_cvttps_epi32(a)); }
+  // p[row[0] step] p[row[1] step + 1] ..., of whole numbers.
+  static Floats gather_rows(const float* p, Floats row, std::int32_t step) noexcept {
+    const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+    const __m256i first = _mm256_mullo_epi32(_mm256_cvttps_epi32(row), _mm256_set1_epi32(step));
+    return _mm256_i32gather_ps(p, _mm256_add_epi32(first, lanes), sizeof(float));
+  }
   // Of each the sum of its lanes: p[0] ... p[3].
   static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
     const Floats all_four = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));

@@ -64,6 +64,14 @@ struct Avx512Floats {
     const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     return _mm512_i32gather_ps(_mm512_add_epi32(_mm512_loadu_si512(index), lanes), p, sizeof(float));
   }
+  // Without its fraction: a of 0 .. 2^31.
+  static Floats whole(Floats a) noexcept { return _mm512_cvtepi32_ps(_mm512_cvttps_epi32(a)); }
+  // p[row[0] step] p[row[1] step + 1] ..., of whole numbers.
+  static Floats gather_rows(const float* p, Floats row, std::int32_t step) noexcept {
+    const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i first = _mm512_mullo_epi32(_mm512_cvttps_epi32(row), _mm512_set1_epi32(step));
+    return _mm512_i32gather_ps(_mm512_add_epi32(first, lanes), p, sizeof(float));
+  }
   // Of each the sum of its lanes: p[0] ... p[3].
   static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
     const __m256 ab = _mm256_hadd_ps(half_sums(a), half_sums(b));

@@ -58,6 +58,14 @@ struct NeonFloats {
     const float whole[kLanes] = {p[index[0]], p[index[1] + 1], p[index[2] + 2], p[index[3] + 3]};
     return load(whole, All{});
   }
+  // Without its fraction: a of 0 .. 2^31.
+  static Floats whole(Floats a) noexcept { return vcvtq_f32_s32(vcvtq_s32_f32(a)); }
+  // p[row[0] step] p[row[1] step + 1] ..., of whole numbers.
+  static Floats gather_rows(const float* p, Floats row, std::int32_t step) noexcept {
+    std::int32_t first[kLanes];
+    vst1q_s32(first, vmulq_n_s32(vcvtq_s32_f32(row), step));
+    return gather_by_lane(p, first);
+  }
   // Of each the sum of its lanes: p[0] ... p[3].
   static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
     vst1q_f32(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));

@@ -51,6 +51,15 @@ struct ScalarFloats {
   static Floats gather_by_lane(const float* p, const std::int32_t* index) noexcept {
     return {{p[index[0]], p[index[1] + 1]}};
   }
+  // Without its fraction: a of 0 .. 2^31.
+  static Floats whole(Floats a) noexcept {
+    return {{static_cast<float>(static_cast<std::int32_t>(a.lane[0])),
+             static_cast<float>(static_cast<std::int32_t>(a.lane[1]))}};
+  }
+  // p[row[0] step] p[row[1] step + 1], of whole numbers.
+  static Floats gather_rows(const float* p, Floats row, std::int32_t step) noexcept {
+    return {{p[static_cast<std::int32_t>(row.lane[0]) * step], p[static_cast<std::int32_t>(row.lane[1]) * step + 1]}};
+  }
   // Of each the sum of its lanes: p[0] ... p[3].
   static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
     p[0] = a.lane[0] + a.lane[1];

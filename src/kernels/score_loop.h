@@ -95,22 +95,17 @@ template <class V>
 void gates(const Gates& x) noexcept {
   using Floats = typename V::Floats;
   const Floats last = V::all(static_cast<float>(x.count - 1));
+  const auto lanes = static_cast<std::int32_t>(x.of.lanes);
   for (std::int64_t m = x.of.keys - 1; m >= 0; --m) {
     for (std::int64_t l = 0; l < x.of.lanes; l += V::kLanes) {
       const Floats gate = sigmoid<V>(V::load(x.of.scores + m * x.of.lanes + l, All{}));
       const Floats carried = V::add(V::load(x.carry + l, All{}), gate);
       V::store(x.carry + l, carried, All{});
-      float place[V::kLanes];
-      std::int32_t row[V::kLanes];
-      V::store(place, V::where_less(carried, last, carried, last), All{});
-      for (std::int64_t i = 0; i < V::kLanes; ++i) {
-        const auto below = static_cast<std::int32_t>(place[i]);
-        row[i] = below * static_cast<std::int32_t>(x.of.lanes);
-        place[i] -= static_cast<float>(below);
-      }
-      const Floats at_below = V::gather_by_lane(x.table + l, row);
-      const Floats step = V::sub(V::gather_by_lane(x.table + x.of.lanes + l, row), at_below);
-      V::store(x.out + m * x.of.lanes + l, V::fma(V::load(place, All{}), step, at_below), All{});
+      const Floats place = V::where_less(carried, last, carried, last);
+      const Floats below = V::whole(place);
+      const Floats at_below = V::gather_rows(x.table + l, below, lanes);
+      const Floats step = V::sub(V::gather_rows(x.table + x.of.lanes + l, below, lanes), at_below);
+      V::store(x.out + m * x.of.lanes + l, V::fma(V::sub(place, below), step, at_below), All{});
     }
   }
 }
