@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <span>
 
 #include "cpu/dispatch.h"
@@ -34,7 +35,19 @@ std::vector<std::byte> in_dtype(std::vector<double>& numbers, DType dtype) {
 
 // What a call views: elements at strides of its own, between bytes that are NaN.
 struct Stored {
+  Stored(std::int64_t size, std::optional<Edge> guard) {
+    if (guard) {
+      guarded = std::make_unique<GuardedMemory>(size, *guard, 0);
+    } else {
+      bytes.resize(static_cast<std::size_t>(size));
+    }
+    view.data = guard ? guarded->data() : bytes.data();
+    std::fill_n(memory(), size, std::byte{0xFF});
+  }
+  std::byte* memory() const { return static_cast<std::byte*>(view.data); }
+
   std::vector<std::byte> bytes{};
+  std::unique_ptr<GuardedMemory> guarded{};
   TensorView view{};
 
   void copy(const std::vector<std::byte>& elements, const Tensor& like, bool is_written) {
@@ -44,7 +57,7 @@ struct Stored {
     for (std::size_t left = elements.size() / size; left-- > 0; ++n) {
       std::int64_t offset = 0;
       for (std::size_t axis = 0; axis < like.shape.size(); ++axis) offset += at[axis] * view.strides[axis];
-      std::byte* const own = bytes.data() + static_cast<std::size_t>(offset) * size;
+      std::byte* const own = memory() + static_cast<std::size_t>(offset) * size;
       const std::byte* const other = elements.data() + n * size;
       if (is_written) {
         std::copy_n(own, size, const_cast<std::byte*>(other));
@@ -56,45 +69,39 @@ struct Stored {
   }
 };
 
-Stored stored(const Tensor& like, const std::vector<std::byte>& elements, DType dtype, std::int64_t padding) {
-  Stored out;
-  out.view = Tensor(like).writable();
-  out.view.dtype = dtype;
+Stored stored(const Tensor& like, const std::vector<std::byte>& elements, DType dtype, const FusedWay& way) {
+  TensorView view = Tensor(like).writable();
+  view.dtype = dtype;
   std::int64_t stride = 1;
   for (std::size_t axis = like.shape.size(); axis-- > 0;) {
-    out.view.strides[axis] = stride;
+    view.strides[axis] = stride;
     stride *= like.shape[axis];
-    if (axis + 1 == like.shape.size()) stride += padding;
+    if (axis + 1 == like.shape.size()) stride += way.padding;
   }
-  out.bytes.assign(static_cast<std::size_t>(stride * bytes_of(dtype)), std::byte{0xFF});
-  out.view.data = out.bytes.data();
+  Stored out(stride * bytes_of(dtype), way.guard);
+  view.data = out.memory();
+  out.view = view;
   out.copy(elements, like, false);
   return out;
 }
 
 // Tokens of packed sequences in blocks, those of the last token first.
-struct Paged {
-  std::vector<std::int32_t> table{};
-  Stored k{};
-  Stored v{};
-};
-
-Stored in_blocks(const Tensor& like, const std::vector<std::byte>& elements, DType dtype, const Paged& pages,
-                 std::int64_t block_size, std::span<const std::int32_t> ends) {
+Stored in_blocks(const Tensor& like, const std::vector<std::byte>& elements, DType dtype,
+                 const std::vector<std::int32_t>& table, const FusedWay& way, std::span<const std::int32_t> ends) {
   const auto row = static_cast<std::size_t>(like.shape[1] * like.shape[2] * bytes_of(dtype));
-  const auto blocks = static_cast<std::int64_t>(pages.table.size());
-  Stored out;
-  out.bytes.assign(static_cast<std::size_t>(blocks * block_size) * row, std::byte{0xFF});
+  const auto blocks = static_cast<std::int64_t>(table.size());
+  const std::int64_t block_size = way.block_size;
+  Stored out(blocks * block_size * static_cast<std::int64_t>(row), way.guard);
   const std::int64_t of_sequence = blocks / (std::ssize(ends) - 1);
   for (std::int64_t s = 0; s + 1 < std::ssize(ends); ++s) {
     const std::int32_t first = ends[static_cast<std::size_t>(s)];
     for (std::int64_t t = 0; t < ends[static_cast<std::size_t>(s + 1)] - first; ++t) {
-      const std::int64_t block = pages.table[static_cast<std::size_t>(s * of_sequence + t / block_size)];
+      const std::int64_t block = table[static_cast<std::size_t>(s * of_sequence + t / block_size)];
       std::copy_n(elements.data() + static_cast<std::size_t>(first + t) * row, row,
-                  out.bytes.data() + static_cast<std::size_t>(block * block_size + t % block_size) * row);
+                  out.memory() + static_cast<std::size_t>(block * block_size + t % block_size) * row);
     }
   }
-  out.view = {.data = out.bytes.data(),
+  out.view = {.data = out.memory(),
               .dtype = dtype,
               .rank = 4,
               .shape = {blocks, block_size, like.shape[1], like.shape[2]},
@@ -117,16 +124,16 @@ SchemeCall::Result FusedCall::by_kernels(Isa isa, const FusedWay& way) {
   const std::size_t rows = call_.q.values.size() / static_cast<std::size_t>(call_.layer.head_dim);
   const std::size_t elements = rows * static_cast<std::size_t>(call_.layer.value_dim);
   std::vector<std::byte> written(elements * static_cast<std::size_t>(bytes_of(dtype_)), std::byte{0xFF});
-  Stored out = stored(like, written, dtype_, way.padding);
+  Stored out = stored(like, written, dtype_, way);
   std::vector<float> lse(rows);
   Tensor lse_like{{}, call_.q.shape};
   lse_like.shape.pop_back();
   TensorView lse_view = lse_like.writable();
   lse_view.data = lse.data();
   lse_view.dtype = DType::f32;
-  const Stored q = stored(call_.q, q_, dtype_, way.padding);
-  Paged pages;
+  const Stored q = stored(call_.q, q_, dtype_, way);
   LayerInputs inputs = call_.inputs;
+  std::vector<std::int32_t> table;
   const std::array<std::int32_t, 2> all_q{0, static_cast<std::int32_t>(call_.sizes.queries)};
   const std::array<std::int32_t, 2> all_k{0, static_cast<std::int32_t>(call_.sizes.keys)};
   if (way.block_size > 0) {
@@ -136,24 +143,25 @@ SchemeCall::Result FusedCall::by_kernels(Isa isa, const FusedWay& way) {
     }
     const auto blocks =
         (std::ssize(inputs.cu_seqlens_k) - 1) * ((call_.sizes.keys + way.block_size - 1) / way.block_size);
-    for (std::int64_t n = blocks; n-- > 0;) pages.table.push_back(static_cast<std::int32_t>(n));
-    pages.k = in_blocks(call_.k, k_, dtype_, pages, way.block_size, inputs.cu_seqlens_k);
-    pages.v = in_blocks(call_.v, v_, dtype_, pages, way.block_size, inputs.cu_seqlens_k);
-  } else {
-    pages.k = stored(call_.k, k_, dtype_, way.padding);
-    pages.v = stored(call_.v, v_, dtype_, way.padding);
+    for (std::int64_t n = blocks; n-- > 0;) table.push_back(static_cast<std::int32_t>(n));
   }
+  const auto of_keys = [&](const Tensor& x, const std::vector<std::byte>& bytes) {
+    return way.block_size > 0 ? in_blocks(x, bytes, dtype_, table, way, inputs.cu_seqlens_k)
+                              : stored(x, bytes, dtype_, way);
+  };
+  const Stored k = of_keys(call_.k, k_);
+  const Stored v = of_keys(call_.v, v_);
   attend(call_.layer, {.out = out.view,
                        .q = q.view,
-                       .k = pages.k.view,
-                       .v = pages.v.view,
-                       .pages = {.block_table = pages.table},
+                       .k = k.view,
+                       .v = v.view,
+                       .pages = {.block_table = table},
                        .weights = call_.weights,
                        .inputs = inputs,
                        .lse = lse_view,
-                       .parallel = {.threads = way.threads},
+                       .parallel = {.threads = way.threads, .executor = way.executor},
                        .isa = isa,
-                       .work = &work});
+                       .work = way.work});
   out.copy(written, like, true);
   return {
       cpu::read_all(tensor(static_cast<const void*>(written.data()), dtype_, {static_cast<std::int64_t>(elements)})),

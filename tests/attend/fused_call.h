@@ -1,10 +1,12 @@
 // A call of attention in floats: by the kernels, and by the reference from the very same numbers.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "attend/scheme_call.h"
 #include "posenc/attend.h"
+#include "support/guarded_memory.h"
 
 namespace posenc::test {
 
@@ -13,6 +15,9 @@ struct FusedWay {
   std::int64_t threads = 1;
   std::int64_t block_size = 0;  // of pages that keys and values lie in, the last first; 0: as they are given
   std::int64_t padding = 0;     // channels between two heads, which are of nobody
+  std::optional<Edge> guard{};  // each tensor begins, or ends, at a page that nobody may touch
+  Executor executor{};
+  AttendWork* work = nullptr;
 };
 
 class FusedCall {
@@ -23,7 +28,6 @@ class FusedCall {
 
   SchemeCall::Result by_kernels(Isa isa, const FusedWay& way = {});
   SchemeCall::Result by_formulas() { return call_.by_formulas(); }
-  AttendWork work{};
 
  private:
   SchemeCall& call_;

@@ -31,22 +31,6 @@ void expect_same(const SchemeCall::Result& is, const SchemeCall::Result& wanted)
 
 Places near_by(const SchemeCase& scheme) { return scheme.side == 0 ? Places::run : Places::scattered; }
 
-// A unit is 3 registers of rows at least, so that there are several; and keys are split beside 5 queries.
-TEST(FusedLayers, AreTheSameWithAnyThreads) {
-  for (const Isa isa : every_isa("fused layers, threads")) {
-    std::uint64_t seed = kSeed;
-    for (const SchemeCase& scheme : all_schemes()) {
-      SCOPED_TRACE(scheme.name);
-      const bool is_decoding = ++seed % 4 == 0 && scheme.side == 0;
-      SchemeCall call(scheme, is_decoding ? causal(5, 1100) : causal(70, 70, 2), near_by(scheme), seed);
-      FusedCall fused(call);
-      const SchemeCall::Result wanted = fused.by_kernels(isa);
-      expect_same(fused.by_kernels(isa), wanted);
-      for (const std::int64_t threads : {2, 3}) expect_same(fused.by_kernels(isa, {.threads = threads}), wanted);
-    }
-  }
-}
-
 TEST(FusedLayers, AreTheSameWhereverTensorsLie) {
   for (const Isa isa : every_isa("fused layers, strides and pages")) {
     std::uint64_t seed = kSeed;
@@ -63,6 +47,28 @@ TEST(FusedLayers, AreTheSameWhereverTensorsLie) {
           expect_same(fused.by_kernels(isa, {.padding = 3}), wanted);
           if (arrangement.batch > 0) continue;
           for (const std::int64_t size : {1, 4, 64}) expect_same(fused.by_kernels(isa, {.block_size = size}), wanted);
+        }
+      }
+    }
+  }
+}
+
+// The last of each tensor stands before a page that must not be touched, or its first after one.
+TEST(FusedLayers, TouchNothingBesideTensors) {
+  for (const Isa isa : every_isa("fused layers, guard pages")) {
+    std::uint64_t seed = kSeed;
+    for (const SchemeCase& scheme : all_schemes()) {
+      SCOPED_TRACE(scheme.name);
+      for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        const bool is_decoding = ++seed % 2 == 0;
+        const std::int64_t batch = scheme.batches_only ? 2 : 0;
+        SchemeCall call(scheme, is_decoding ? causal(3, 67, batch) : causal(33, 33, batch), near_by(scheme), seed);
+        FusedCall fused(call, dtype);
+        const SchemeCall::Result wanted = fused.by_kernels(isa);
+        for (const Edge edge : {Edge::begin, Edge::end}) {
+          expect_same(fused.by_kernels(isa, {.guard = edge}), wanted);
+          if (scheme.batches_only) continue;
+          expect_same(fused.by_kernels(isa, {.block_size = 1, .guard = edge}), wanted);
         }
       }
     }
@@ -183,7 +189,8 @@ TEST(FusedLayers, LeaveOutTilesThatNobodySees) {
                       {.name = one.name, .mask = one.mask, .queries = kTokens, .keys = kTokens, .prefix = kPrefix},
                       Places::by_order, kSeed);
       FusedCall fused(call);
-      fused.by_kernels(isa, {.threads = 2});
+      AttendWork work;
+      fused.by_kernels(isa, {.threads = 2, .work = &work});
       AttendWork wanted;
       for (std::int64_t first = 0; first < kTokens; first += lanes) {
         const std::int64_t last = std::min(first + lanes, kTokens) - 1;
@@ -191,8 +198,8 @@ TEST(FusedLayers, LeaveOutTilesThatNobodySees) {
         wanted.tiles += call.layer.heads * tiles;
         wanted.skipped += call.layer.heads * ((kTokens + kTile - 1) / kTile - tiles);
       }
-      EXPECT_EQ(fused.work.tiles, wanted.tiles);
-      EXPECT_EQ(fused.work.skipped, wanted.skipped);
+      EXPECT_EQ(work.tiles, wanted.tiles);
+      EXPECT_EQ(work.skipped, wanted.skipped);
     }
   }
 }
@@ -217,7 +224,8 @@ TEST(FusedLayers, LeaveOutWhatAlibiLeavesNothing) {
       std::fill_n(call.v.values.begin(), kFirst * kKvHeads * kValueDim, 1.0);
       const SchemeCall::Result wanted = call.by_formulas();
       FusedCall fused(call);
-      const SchemeCall::Result is = fused.by_kernels(isa);
+      AttendWork work;
+      const SchemeCall::Result is = fused.by_kernels(isa, {.work = &work});
       const double farthest = kLong * 0.25;  // the largest slope of 4 heads
       for (std::size_t n = 0; n < is.out.size(); ++n) {
         ratio.add(std::abs(is.out[n] - wanted.out[n]), share_bound(wanted.out[n], farthest, kLong), "ALiBi");
@@ -228,9 +236,10 @@ TEST(FusedLayers, LeaveOutWhatAlibiLeavesNothing) {
                        {.name = "all", .mask = call.layer.mask, .queries = kLong, .keys = kLong}, Places::by_order,
                        kSeed);
       FusedCall all(plain);
-      all.by_kernels(isa);
-      EXPECT_EQ(fused.work.tiles + fused.work.skipped, all.work.tiles + all.work.skipped);
-      EXPECT_LT(fused.work.tiles, all.work.tiles);
+      AttendWork all_work;
+      all.by_kernels(isa, {.work = &all_work});
+      EXPECT_EQ(work.tiles + work.skipped, all_work.tiles + all_work.skipped);
+      EXPECT_LT(work.tiles, all_work.tiles);
     }
     ratio.expect();
   }

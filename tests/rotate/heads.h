@@ -14,7 +14,7 @@
 #include "posenc/reference.h"
 #include "posenc/tensor.h"
 #include "reference/elements.h"
-#include "rotate/guarded_memory.h"
+#include "support/guarded_memory.h"
 
 namespace posenc::test {
 
