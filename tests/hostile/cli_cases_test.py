@@ -54,12 +54,15 @@ def unsafe(error):
     return f"unsafe characters {found} in the message" if found else None
 
 
-def rotate_fault(tool, limit, path):
+def rotate_fault(tool, limit, path, fragment="", *flags):
+    """What is wrong with the refusal of a file's tensor as queries, or None."""
     out = path.parent / "out.npy"
-    got = run(limit, tool, "rotate", "--model", "llama-3.1-8b", "--q", path, "-o", out)
+    got = run(limit, tool, "rotate", "--model", "llama-3.1-8b", "--q", path, "-o", out, *flags)
     error = got.stderr.decode(errors="backslashreplace")
     if got.returncode != MALFORMED or got.stdout or out.exists() or not error.startswith(f"posenc: --q: {path}"):
         return f"rotate: status {got.returncode}: {error}"
+    if fragment not in error:
+        return f"rotate: no {fragment!r} in {error!r}"
     return unsafe(error)
 
 
