@@ -56,4 +56,70 @@ class BenchRotate(tool.ToolTest):
         self.assert_fails(posenc("bench", "rotate", environment={"POSENC_THREADS": "x"}), 2, "POSENC_THREADS")
 
 
+T5 = {"model_type": "t5", "d_model": 64, "d_kv": 16, "num_heads": 4, "num_layers": 2,
+      "relative_attention_num_buckets": 8, "relative_attention_max_distance": 32}
+
+
+class BenchAttend(tool.ToolTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.model = self.folder / "config.json"
+        self.model.write_bytes(small())
+
+    def measured(self, *words):
+        got = posenc("bench", "attend", "--model", self.model, "--json", *words)
+        self.assertEqual((got.code, got.err), (0, ""))
+        return json.loads(got.out)
+
+    def test_measurements(self):
+        data = self.measured("--tokens", "24")
+        facts = {"schema_version": 1, "model": str(self.model), "stack": "decoder", "threads": 1, "clock": "thread"}
+        self.assertEqual({key: data[key] for key in facts}, facts)
+        self.assertGreaterEqual(data["rounds"], 9)
+        [kind] = data["kinds"]
+        facts = {"layers": "decoder layers 0-2", "layer": 0, "heads": 4, "kv_heads": 2, "head_dim": 16, "value_dim": 16}
+        self.assertEqual({key: kind[key] for key in facts}, facts)
+        self.assertEqual([(c["queries"], c["keys"], c["dtype"]) for c in kind["cases"]],
+                         [(24, 24, "f32"), (24, 24, "bf16"), (1, 24, "f32"), (1, 24, "bf16")])
+        for case in kind["cases"]:
+            pairs = 24 * 25 / 2 if case["queries"] > 1 else 24
+            self.assertEqual(case["operations"], pairs * 4 * 2 * (16 + 16))
+            keys_and_values = 24 * 2 * (16 + 16) * DTYPES[case["dtype"]]
+            self.assertTrue(keys_and_values <= case["bytes"] < keys_and_values + 1024, case)
+            for spread in (case["seconds"], case["of_multiply_adds"], case["of_reading"], case["over_no_positions"]):
+                self.assertTrue(0 < spread["min"] <= spread["median"] <= spread["max"], case)
+
+    def test_threads_and_an_instruction_set(self):
+        data = self.measured("--tokens", "24", "--dtype", "f16", "--threads", "2", "--isa", "scalar")
+        self.assertEqual((data["threads"], data["clock"], data["kernel"]), (2, "wall", "scalar"))
+        self.assertEqual({case["dtype"] for case in data["kinds"][0]["cases"]}, {"f16"})
+
+    def test_a_window_counts(self):
+        self.model.write_bytes(small(model_type="mistral", sliding_window=8))
+        case = self.measured("--tokens", "24", "--dtype", "f32")["kinds"][0]["cases"][0]
+        self.assertEqual(case["operations"], (8 * 9 / 2 + 16 * 8) * 4 * 2 * (16 + 16))
+
+    def test_learned_tables_are_drawn(self):
+        self.model.write_text(json.dumps(T5), encoding="utf-8")
+        data = self.measured("--tokens", "24", "--stack", "encoder", "--dtype", "f32")
+        [case] = data["kinds"][0]["cases"]  # an encoder does not decode
+        self.assertEqual(case["operations"], 24 * 24 * 4 * 2 * (16 + 16))
+
+    def test_page(self):
+        got = posenc("bench", "attend", "--model", self.model, "--tokens", "24")
+        self.assertEqual((got.code, got.err), (0, ""))
+        self.assert_page(got.out)
+        for part in ("config.json", "decoder layers 0-2", "q [queries, 4, 16]", "one thread", "over no positions"):
+            self.assertIn(part, got.out)
+        self.assertEqual(sum(line.split()[:2] in (["24", "24"], ["1", "24"]) for line in got.out.splitlines()), 4)
+
+    def test_what_cannot_be_measured(self):
+        self.assert_fails(posenc("bench", "attend", "--layer", "99"), 2, "--layer 99", "decoder 0-31")
+        self.assert_fails(posenc("bench", "attend", "--isa", "sse9"), 2, "--isa", "sse9")
+        self.assert_fails(posenc("bench", "attend", "--threads", "0"), 2, "--threads")
+        self.assert_fails(posenc("bench", "attend", "--tokens", "none"), 2, "--tokens")
+
+
 tool.main()

@@ -12,9 +12,8 @@ USAGE = 2
 
 class Help(tool.ToolTest):
     def test_every_command_explains_itself(self):
-        for command in ([], ["inspect"], ["compare"], ["rotate"], ["bench"], ["bench", "rotate"], ["plot"], *PLOTS,
-                        ["properties"], ["info"],
-                        ["presets"], ["demo"]):
+        for command in ([], ["inspect"], ["compare"], ["rotate"], ["attend"], ["bench"], ["bench", "rotate"],
+                        ["bench", "attend"], ["plot"], *PLOTS, ["properties"], ["info"], ["presets"], ["demo"]):
             with self.subTest(command=command):
                 got = posenc(*command, "--help")
                 self.assertEqual((got.code, got.err), (0, ""))
@@ -56,7 +55,8 @@ class WrongWords(tool.ToolTest):
         self.assert_fails(posenc("frobnicate"), USAGE, "unknown command 'frobnicate' (see")
 
     def test_subjects(self):
-        self.assert_fails(posenc("bench"), USAGE, "bench: a subject is needed: rotate (see posenc bench --help)")
+        self.assert_fails(posenc("bench"), USAGE,
+                          "bench: a subject is needed: rotate or attend (see posenc bench --help)")
         self.assert_fails(posenc("bench", "rotat"), USAGE, "unknown subject 'rotat'; did you mean rotate?")
         self.assert_fails(posenc("bench", "--json"), USAGE, "unknown flag '--json'", "posenc bench --help")
         self.assert_fails(posenc("bench", "rotate", "--jsn"), USAGE, "did you mean --json? (see posenc bench rotate")

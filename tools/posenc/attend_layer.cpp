@@ -45,9 +45,7 @@ std::vector<Kind> kinds_of(const std::vector<const Stack*>& stacks, LayerKind wa
   throw UsageError{formatted("--layer is needed: layers of this model attend differently: {}", join(names, "; "))};
 }
 
-}  // namespace
-
-AttendingLayer choose_attending(const Plan& plan, const AttendingWords& words) {
+std::vector<Kind> asked_kinds(const Plan& plan, const AttendingWords& words) {
   const std::vector<const Stack*> stacks = chosen_stacks(plan, words.stack);
   const bool is_there = std::ranges::any_of(stacks, [&](const Stack* stack) {
     return std::ranges::any_of(stack->layers,
@@ -65,12 +63,28 @@ AttendingLayer choose_attending(const Plan& plan, const AttendingWords& words) {
                                         words.cross ? "cross " : "",
                                         words.cross ? "" : "; for that of a decoder to an encoder, --cross says so"));
   }
-  if (kinds.size() > 1) ask(kinds);
-  const Kind& kind = kinds.front();
+  return kinds;
+}
+
+AttendingLayer named(const Kind& kind, const AttendingWords& words) {
   const std::string blocks = words.layer ? std::to_string(*words.layer) : selection(kind.run);
   const bool many = !words.layer && kind.run.blocks.size() > 1;
   return {kind.stack, &kind.layer(),
           formatted("{} {} {}", printable(kind.stack->name), many ? "layers" : "layer", blocks)};
+}
+
+}  // namespace
+
+std::vector<AttendingLayer> attending_kinds(const Plan& plan, const AttendingWords& words) {
+  std::vector<AttendingLayer> out;
+  for (const Kind& kind : asked_kinds(plan, words)) out.push_back(named(kind, words));
+  return out;
+}
+
+AttendingLayer choose_attending(const Plan& plan, const AttendingWords& words) {
+  const std::vector<Kind> kinds = asked_kinds(plan, words);
+  if (kinds.size() > 1) ask(kinds);
+  return named(kinds.front(), words);
 }
 
 }  // namespace posenc::tool

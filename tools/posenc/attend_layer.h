@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "posenc/plan.h"
 
@@ -21,8 +22,11 @@ struct AttendingLayer {
   std::string name;  // "decoder layer 5"; "decoder layers 0-31" where none was asked for and they attend alike
 };
 
-// Throws UsageError for a stack or a layer that the plan does not have, or that must be said since layers differ;
-// Failure where what is asked for does not attend.
+// Every kind of layer that is asked for: at least one, in the order of the plan. Throws UsageError for a stack or a
+// layer that the plan does not have; Failure where what is asked for does not attend.
+std::vector<AttendingLayer> attending_kinds(const Plan& plan, const AttendingWords& words);
+
+// The one kind. Throws UsageError besides where a stack or a layer must be said since layers differ.
 AttendingLayer choose_attending(const Plan& plan, const AttendingWords& words);
 
 }  // namespace posenc::tool

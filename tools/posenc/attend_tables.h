@@ -20,8 +20,9 @@ struct LayerTables {
   ConstTensorView row_gate{};
   std::vector<std::int32_t> q_segments{};
   std::vector<std::int32_t> k_segments{};
-  std::vector<std::string> names{};  // of what was read
-  std::deque<TensorData> data{};     // what the views are of
+  std::vector<std::string> names{};        // of what was read
+  std::deque<TensorData> data{};           // what the views are of: a file's,
+  std::deque<std::vector<float>> drawn{};  // or drawn ones (drawn_tables.h)
 };
 
 // Throws Failure for a file or a tensor that cannot be had, and for a layer that needs tables without a file;

@@ -1,15 +1,11 @@
-// posenc bench rotate: the rotation of queries and keys against this machine's limits.
+// posenc bench: what is measured on this machine, against its limits.
 #pragma once
 
-#include <string>
-
 #include "command_line.h"
-#include "taking_turns.h"
 
 namespace posenc::tool {
 
-int run_bench_rotate(const BenchRotateArguments& arguments);
-
-std::string spread_json(const bench::Spread& spread);  // {"median": ..., "min": ..., "max": ...}
+int run_bench_rotate(const BenchRotateArguments& arguments);  // the rotation of queries and keys
+int run_bench_attend(const BenchAttendArguments& arguments);  // attention
 
 }  // namespace posenc::tool

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plot/plot_arguments.h"
+#include "posenc/info.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
 
@@ -78,6 +79,18 @@ struct BenchRotateArguments {
   std::optional<std::int64_t> rotation;
   bool json = false;
 };
+struct BenchAttendArguments {
+  std::string model = "llama-3.1-8b";
+  std::optional<std::string> stack;
+  std::optional<std::int64_t> layer;  // left out: one of each kind
+  bool cross = false;
+  std::optional<std::string> weights;
+  std::optional<std::int64_t> tokens;
+  std::optional<DType> dtype;
+  std::int64_t threads = 1;
+  Isa isa = Isa::automatic;
+  bool json = false;
+};
 enum class PropertiesView : std::uint8_t { properties, list, cost, order, four_terms, decay, noise };
 struct PropertiesArguments {
   PropertiesView view = PropertiesView::properties;
@@ -100,9 +113,9 @@ struct Words {
   std::string text;
 };
 
-using Command =
-    std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, PlotArguments,
-                 BenchRotateArguments, PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
+using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, PlotArguments,
+                             BenchRotateArguments, BenchAttendArguments, PropertiesArguments, InfoArguments,
+                             PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

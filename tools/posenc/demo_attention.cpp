@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "bench_command.h"
+#include "bench_words.h"
 #include "demo_rotation.h"
 #include "formatted.h"
 #include "json_text.h"

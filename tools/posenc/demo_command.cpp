@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "angle_truth.h"
-#include "bench_command.h"
+#include "bench_words.h"
 #include "demo_attention.h"
 #include "demo_rotation.h"
 #include "exit_code.h"
@@ -28,10 +28,6 @@ constexpr double kPromisedUlp = 1.0;  // rotary_table.h
 bool keeps_promise(const Accuracy& accuracy) {
   return std::all_of(accuracy.worst.begin(), accuracy.worst.end(),
                      [](const WorstError& worst) { return worst.ulp <= kPromisedUlp; });
-}
-
-std::string spread_text(const bench::Spread& s, int digits) {
-  return formatted("{:.{}f} ({:.{}f} to {:.{}f})", s.median, digits, s.least, digits, s.most, digits);
 }
 
 void add_accuracy(Page& page, const Accuracy& accuracy) {
@@ -56,7 +52,7 @@ void add_speed(Page& page, const std::vector<Contestant>& contestants) {
   std::vector<std::vector<std::string>> rows{{"maker", "ns: median (range)", "times libm: median (range)"}};
   for (const Contestant& c : contestants) {
     const bool is_libm = &c == &contestants.front();
-    rows.push_back({c.name, spread_text(c.nanoseconds, 3), is_libm ? "1" : spread_text(c.over_libm, 1)});
+    rows.push_back({c.name, spread_text(c.nanoseconds, 1.0, 3), is_libm ? "1" : spread_text(c.over_libm, 1.0, 1)});
   }
   page.table(2, rows);
   page.entry(2, "", 2,

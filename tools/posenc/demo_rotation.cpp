@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "bench_command.h"
+#include "bench_words.h"
 #include "formatted.h"
 #include "json_text.h"
 #include "rotate_report.h"
@@ -74,11 +74,6 @@ std::vector<std::byte> random_heads(DType dtype, std::int64_t count, std::uint32
     std::memcpy(to, &x, width);
   }
   return out;
-}
-
-std::string spread_text(const bench::Spread& s, double unit, int digits) {
-  return formatted("{:.{}f} ({:.{}f} to {:.{}f})", s.median / unit, digits, s.least / unit, digits, s.most / unit,
-                   digits);
 }
 
 bool DemoRotation::keeps_bound() const {

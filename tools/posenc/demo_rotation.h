@@ -41,7 +41,6 @@ DemoRotation rotate_for_demo(const Plan& plan, const Rope& rope);
 const LayerPlan& layer_with(const Plan& plan, const Rope& wanted);
 // Numbers of either sign from 2^-7 to 2, every bit of their significands at random.
 std::vector<std::byte> random_heads(DType dtype, std::int64_t count, std::uint32_t seed);
-std::string spread_text(const bench::Spread& spread, double unit, int digits);  // "305 (297 to 341)"
 
 void add_rotation(Page& page, const DemoRotation& rotation);
 std::string rotation_json(const DemoRotation& rotation);

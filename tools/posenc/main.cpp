@@ -28,6 +28,7 @@ int run(const CompareArguments& arguments) { return run_compare(arguments); }
 int run(const RotateArguments& arguments) { return run_rotate(arguments); }
 int run(const AttendArguments& arguments) { return run_attend(arguments); }
 int run(const BenchRotateArguments& arguments) { return run_bench_rotate(arguments); }
+int run(const BenchAttendArguments& arguments) { return run_bench_attend(arguments); }
 int run(const PlotArguments& arguments) { return run_plot(arguments); }
 int run(const PropertiesArguments& arguments) { return run_properties(arguments); }
 int run(const InfoArguments& arguments) { return run_info(arguments); }

@@ -1,11 +1,11 @@
-#include "bench_command.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "bench_command.h"
+#include "bench_words.h"
 #include "exit_code.h"
 #include "failure.h"
 #include "formatted.h"
@@ -78,8 +78,6 @@ double gigabytes_per_second(std::int64_t bytes, const bench::Spread& seconds) {
   return 2e-9 * static_cast<double>(bytes) / seconds.median;
 }
 
-std::string three_digits(double value) { return formatted("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0); }
-
 std::vector<std::string> row_of(const Measured& m) {
   const RotationSpeed& s = m.speed;
   return {std::to_string(m.tokens),
@@ -89,8 +87,7 @@ std::vector<std::string> row_of(const Measured& m) {
           three_digits(gigabytes_per_second(s.bytes, s.copy)),
           three_digits(gigabytes_per_second(s.bytes, s.rotate)),
           formatted("{:.0f} %", 100 / s.over_rmw.median),
-          formatted("{} ({} to {})", three_digits(s.over_rmw.median), three_digits(s.over_rmw.least),
-                    three_digits(s.over_rmw.most))};
+          ratio_text(s.over_rmw)};
 }
 
 void add_table(Page& page, const std::vector<Measured>& all, std::int64_t threads, std::string_view title) {
@@ -108,15 +105,12 @@ std::string for_people(const std::vector<Measured>& all, const Shape& shape, con
                        std::int64_t threads) {
   constexpr std::int64_t kAt = 11;
   Page page(output_wants_colour());
-  const Info machine = info();
   page.line(page.paint(Style::bold, layer));
   page.entry(
       2, "turned", kAt,
       formatted("q [tokens, {0}, {2}] and k [tokens, {1}, {2}], {3} channels of each head, {4}, in place", shape.heads,
                 shape.kv_heads, shape.rope.head_dim, shape.rope.dim, pairing_text(shape.rope.pairing)));
-  page.entry(2, "machine", kAt,
-             formatted("{}; {} kernels, {}", machine.cpu.empty() ? "not named" : printable(machine.cpu),
-                       name(machine.selected), machine.build_type.empty() ? "no build type" : machine.build_type));
+  page.entry(2, "machine", kAt, machine_text(selected_isa()));
   add_table(page, all, 1, "one thread: GB/s, read and written, by its processor time");
   if (threads > 1) add_table(page, all, threads, formatted("{} threads: GB/s, read and written, by the wall", threads));
   page.entry(2, "", 2,
@@ -163,11 +157,6 @@ std::string as_json(const std::vector<Measured>& all, const Shape& shape, const 
 }
 
 }  // namespace
-
-std::string spread_json(const bench::Spread& spread) {
-  return json_object(
-      {{"median", json_number(spread.median)}, {"min", json_number(spread.least)}, {"max", json_number(spread.most)}});
-}
 
 int run_bench_rotate(const BenchRotateArguments& arguments) {
   const std::int64_t threads = default_threads();
