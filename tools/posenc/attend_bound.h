@@ -1,8 +1,12 @@
-// What an output of attention may be off: the bound that docs/attention.md derives.
+// What an output of attention may be off: the bound that docs/attention.md states, and what it assumes.
+//
+// Scores off by e_j move an output, to first order, by sum_j p_j e_j (v_j - o): the weights and the output are the
+// reference's, so only what a key's own score may be off is a bound. All in roundings of a float, u = 2^-24.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "attend_call.h"
@@ -11,35 +15,41 @@ namespace posenc::tool {
 
 // What is known of the keys and values of one head of one sequence.
 struct KeyHead {
-  double longest_key = 0.0;
-  double longest_value = 0.0;
-  std::vector<double> least, most;  // of each channel of the values
+  std::vector<double> lengths;  // |k_j|
+  std::vector<double> places;   // j's first coordinate
+  std::vector<double> values;   // [keys, value_dim]
 };
 KeyHead key_head(const AttendCall& call, std::int64_t sequence, std::int64_t head);
 
-struct QueryHead {
-  double length = 0.0;
-  std::int64_t position = 0;
-  double largest_scores = 0.0;  // the sum of those that the reference gives before and behind the biases, if there are
+// What the reference says of one query and head. [keys], and of out [value_dim].
+struct JudgedRow {
+  double length = 0.0;  // |q_i|
+  double place = 0.0;   // its first coordinate
+  std::span<const double> weights{};
+  std::span<const double> out{};
+  // Scores before and behind the terms; empty of a layer without terms.
+  std::span<const double> content{};
+  std::span<const double> biased{};
 };
 
 class AttendBound {
  public:
-  // Throws Failure for layers with xPos: its decays may make any size of any score.
   explicit AttendBound(const AttendCall& call);
 
-  // Of a score, in logits. Besides a score's own roundings: less the maximum, times log2(e), 2 of at most twice its
-  // size; the exponential is within 3.
-  double score(const QueryHead& query, double longest_key) const;
-  // Of a channel of the output before it is stored: half the range of the values for what the weights are off, by 5 %
-  // more for the second order; sums of `keys` weights and products, rescaled with each tile of 32 keys or more, the
-  // quotient and its product.
-  double output(double score, const KeyHead& head, std::size_t channel) const;
+  // Of each channel of the output, before it is stored.
+  std::vector<double> output(const JudgedRow& row, const KeyHead& keys) const;
 
  private:
+  // Of the score of key j, in roundings.
+  double score(const JudgedRow& row, const KeyHead& keys, std::size_t j, double largest_bias) const;
+  double largest_bias(const JudgedRow& row) const;
+
   const AttendCall& call_;
-  double factor_ = 1.0;     // of both sides' attention factors
-  double roundings_ = 0.0;  // of a score
+  double factor_ = 1.0;     // of the sides that are turned here
+  double product_ = 0.0;    // roundings of q.k
+  double roundings_ = 0.0;  // of the whole score
+  double decay_ = 0.0;      // logarithm of what xPos multiplies by for a key one place ahead of its query, at most
+  double keys_ = 0.0;
 };
 
 // Element (token, head, channel) of a sequence.

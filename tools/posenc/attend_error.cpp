@@ -19,9 +19,11 @@ constexpr std::int64_t kScores = std::int64_t{1} << 22;  // that the reference g
 // Some queries of a call by the reference.
 struct Truth {
   EveryNth which;
-  std::vector<double> out;   // [batch, heads, count, value_dim], or [count, heads, value_dim]
-  std::vector<double> seen;  // [batch, heads, count]: the sum of the largest scores before and behind the biases
-  TensorView view{};         // of out
+  std::vector<double> out;      // [batch, heads, count, value_dim]
+  std::vector<double> weights;  // [batch, heads, count, keys]
+  // Scores, likewise, before and behind the terms; empty of a layer without terms.
+  std::vector<double> content;
+  std::vector<double> biased;
 };
 
 EveryNth sample_of(const AttendCall& call, std::int64_t affordable) {
@@ -34,17 +36,6 @@ EveryNth sample_of(const AttendCall& call, std::int64_t affordable) {
   return {.first = (queries - 1) % step, .step = step, .count = (queries - 1) / step + 1};
 }
 
-// The largest finite scores of each row.
-void add_largest(const std::vector<double>& scores, std::int64_t keys, std::vector<double>& to) {
-  for (std::size_t row = 0; row < to.size(); ++row) {
-    double largest = 0.0;
-    for (const double score : std::span(scores).subspan(row * static_cast<std::size_t>(keys)).first(keys)) {
-      if (std::isfinite(score)) largest = std::max(largest, std::abs(score));
-    }
-    to[row] += largest;
-  }
-}
-
 Truth truth_of(const AttendCall& call, std::int64_t products) {
   const LayerPlan& layer = call.layer;
   Truth out{.which = sample_of(call, products)};
@@ -52,41 +43,27 @@ Truth truth_of(const AttendCall& call, std::int64_t products) {
   const std::int64_t rows = call.batch() * layer.heads * count;
   const bool is_batch = call.q.rank == 4;
   out.out.resize(static_cast<std::size_t>(rows * layer.value_dim));
-  out.seen.resize(static_cast<std::size_t>(rows));
-  if (is_batch) {
-    out.view = tensor(out.out.data(), {call.batch(), layer.heads, count, layer.value_dim});
-  } else {
-    out.view = tensor(out.out.data(), {count, layer.heads, layer.value_dim});
-  }
+  TensorView view = tensor(out.out.data(), {call.batch(), layer.heads, count, layer.value_dim});
+  if (!is_batch) view = transposed(tensor(out.out.data(), {layer.heads, count, layer.value_dim}), 0, 1);
   const QueryInputs inputs(call, out.which);
-  reference::AttendArgs args{.out = out.view,
+  reference::AttendArgs args{.out = view,
                              .q = some_tokens(call.q, is_batch ? 2 : 0, out.which),
                              .k = call.k,
                              .v = call.v,
                              .weights = call.tables.weights,
                              .inputs = inputs.inputs()};
-  if (layer.score.empty()) {
-    reference::attend(layer, args);
-    return out;
-  }
-  std::vector<double> scores(static_cast<std::size_t>(rows * call.keys()));
-  if (is_batch) {
-    args.scores = tensor(scores.data(), {call.batch(), layer.heads, count, call.keys()});
-  } else {
-    args.scores = tensor(scores.data(), {layer.heads, count, call.keys()});
-  }
-  for (const auto stage : {reference::ScoreStage::content, reference::ScoreStage::biased}) {
+  const auto attend = [&](reference::ScoreStage stage, std::vector<double>& scores) {
+    scores.resize(static_cast<std::size_t>(rows * call.keys()));
     args.stage = stage;
+    args.scores = tensor(scores.data(), {call.batch(), layer.heads, count, call.keys()});
+    if (!is_batch) args.scores = tensor(scores.data(), {layer.heads, count, call.keys()});
     reference::attend(layer, args);
-    add_largest(scores, call.keys(), out.seen);
-  }
+  };
+  attend(reference::ScoreStage::weights, out.weights);
+  if (layer.score.empty()) return out;
+  attend(reference::ScoreStage::content, out.content);
+  attend(reference::ScoreStage::biased, out.biased);
   return out;
-}
-
-std::int64_t position_of(const AttendCall& call, const Row& row) {
-  if (!call.q_positions) return call.keys() - call.queries() + row.token;
-  const RowPositions::List list = call.q_positions->of({row});
-  return std::visit([](const auto& x) { return static_cast<std::int64_t>(x.front()); }, list);
 }
 
 double length_of_query(const AttendCall& call, const Row& row, std::int64_t head) {
@@ -95,6 +72,13 @@ double length_of_query(const AttendCall& call, const Row& row, std::int64_t head
     squares += std::pow(head_element(call.q, row.sequence, row.token, head, c), 2);
   }
   return std::sqrt(squares);
+}
+
+// Row n of a head, of numbers [batch, heads, count, width], or nothing of none.
+std::span<const double> row_of(const std::vector<double>& x, std::size_t row, std::int64_t width) {
+  if (x.empty()) return {};
+  const auto w = static_cast<std::size_t>(width);
+  return std::span(x).subspan(row * w, w);
 }
 
 }  // namespace
@@ -109,13 +93,20 @@ AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64
       const KeyHead keys = key_head(call, b, h * layer.kv_heads / layer.heads);
       for (std::int64_t n = 0; n < truth.which.count; ++n) {
         const Row row{b, truth.which.first + n * truth.which.step};
-        const double seen = truth.seen[static_cast<std::size_t>((b * layer.heads + h) * truth.which.count + n)];
-        const QueryHead query{length_of_query(call, row, h), position_of(call, row), seen};
-        const double score = bound.score(query, keys.longest_key);
+        const auto at = static_cast<std::size_t>((b * layer.heads + h) * truth.which.count + n);
+        const JudgedRow judged{.length = length_of_query(call, row, h),
+                               .place = call.q_positions
+                                            ? first_coordinate(*call.q_positions, row)
+                                            : static_cast<double>(call.keys() - call.queries() + row.token),
+                               .weights = row_of(truth.weights, at, call.keys()),
+                               .out = row_of(truth.out, at, layer.value_dim),
+                               .content = row_of(truth.content, at, call.keys()),
+                               .biased = row_of(truth.biased, at, call.keys())};
+        const std::vector<double> bounds = bound.output(judged, keys);
         for (std::int64_t c = 0; c < layer.value_dim; ++c) {
-          const double expected = head_element(truth.view, b, n, h, c);
+          const double expected = judged.out[static_cast<std::size_t>(c)];
           const double error = std::abs(head_element(out, b, row.token, h, c) - expected);
-          double allowed = bound.output(score, keys, static_cast<std::size_t>(c));
+          double allowed = bounds[static_cast<std::size_t>(c)];
           if (!std::isfinite(expected) || !std::isfinite(allowed)) {
             ++worst.not_finite;
             continue;

@@ -24,8 +24,7 @@ struct AttendError {
 // Products of queries and keys, and of weights and values: what the reference does in about a second.
 inline constexpr std::int64_t kJudgedProducts = std::int64_t{1} << 24;
 
-// Of some queries, evenly: one of each sequence at least, and as many as `products` are enough for. Throws Failure for
-// layers whose bound is not known: those with xPos.
+// Of some queries, evenly: one of each sequence at least, and as many as `products` are enough for.
 AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64_t products = kJudgedProducts);
 
 }  // namespace posenc::tool

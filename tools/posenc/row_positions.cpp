@@ -228,6 +228,10 @@ RowPositions::List RowPositions::of(const std::vector<Row>& rows) const {
   return gather(std::get<std::vector<double>>(word_.values));
 }
 
+double first_coordinate(const RowPositions& positions, const Row& row) {
+  return std::visit([](const auto& values) { return static_cast<double>(values.front()); }, positions.of({row}));
+}
+
 Positions view(const RowPositions::List& list) {
   return std::visit([](const auto& values) -> Positions { return std::span(values); }, list);
 }

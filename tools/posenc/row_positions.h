@@ -62,6 +62,9 @@ class RowPositions {
   double most_ = 0.0;
 };
 
+// Along the first axis.
+double first_coordinate(const RowPositions& positions, const Row& row);
+
 // A list as what rotate takes; it must outlive that.
 Positions view(const RowPositions::List& list);
 
