@@ -2,15 +2,14 @@
 //
 // Conventions, for all of this header:
 // - Every function that can fail returns a posenc_status; 0 is success. posenc_last_error() then says why, in one line,
-//   for the calling thread. Outputs are written on success only, tensors included.
+//   for the calling thread. Outputs are written on success only, tensors included, but for POSENC_ENDED.
 // - A handle (posenc_plan, posenc_table) is made by a function that takes its address last, and ended by the _free
 //   function of its name, which takes NULL too. Handles never change: threads may share them.
 // - A struct that may grow begins with its size in bytes: fill it with its INIT macro and set what differs. Members
-// that
-//   are 0 or NULL stand for the default.
+//   that are 0 or NULL stand for the default.
 // - Tensors, strings and arrays belong to the caller and are used during the call only. Strings are UTF-8 and end in 0.
 // - Shapes, strides, pairings, directions and errors are those of the C++ headers: tensor.h, rotate.h, rotary_table.h,
-//   read_plan.h. Sizes are int64_t; strides count elements.
+//   attend.h, read_plan.h. Sizes are int64_t; strides count elements.
 // - Before posenc 1.0 a minor version may change all of this.
 #ifndef POSENC_C_H
 #define POSENC_C_H
@@ -30,7 +29,8 @@ enum {
   POSENC_WRONG_ARGUMENT = 1,  // a shape, a dtype, a position, a parameter
   POSENC_WRONG_FILE = 2,      // a file or bytes: missing, or not what they must be
   POSENC_NO_MEMORY = 3,
-  POSENC_INTERNAL = 4  // a fault of posenc
+  POSENC_INTERNAL = 4,  // a fault of posenc
+  POSENC_ENDED = 5      // the caller's go_on said no: what was to be written holds nothing of use
 };
 
 // Why the last call of this thread failed, or "". Valid until this thread's next call.
@@ -229,6 +229,106 @@ typedef struct posenc_cache_args {
   { .size = sizeof(posenc_cache_args), .epsilon = 1e-6 }
 
 POSENC_API posenc_status posenc_rotate_into_cache(const posenc_cache_args* args);
+
+// ---- Attention ----
+
+// A learned table, by the name that docs/cli.md lists: "table", "hidden.weight", "sinks".
+typedef struct posenc_named_tensor {
+  const char* name;
+  posenc_tensor tensor;
+} posenc_named_tensor;
+
+typedef int32_t posenc_mask_kind;
+enum { POSENC_CAUSAL = 0, POSENC_BIDIRECTIONAL = 1, POSENC_PREFIX = 2, POSENC_SPARSE = 3 };
+
+// Who sees whom: Mask in plan.h.
+typedef struct posenc_mask {
+  size_t size;
+  posenc_mask_kind kind;
+  int32_t has_window;   // 1: visible only where -window_future <= i - j <= window_past
+  int64_t window_past;  // tokens
+  int64_t window_future;
+  int64_t chunk;  // tokens: only keys of the query's own chunk are visible; 0: no chunks
+} posenc_mask;
+#define POSENC_MASK_INIT \
+  { .size = sizeof(posenc_mask) }
+
+// AttendWork in attend.h.
+typedef struct posenc_attend_work {
+  int64_t tiles;
+  int64_t skipped;
+} posenc_attend_work;
+
+// Members are those of AttendArgs in attend.h and of LayerInputs in attention.h, which say shapes and meaning.
+typedef struct posenc_attend_args {
+  size_t size;
+  const posenc_plan* plan;  // with stack and layer: what the layer does, as for posenc_table_of_layer
+  const char* stack;
+  int64_t layer;
+  const posenc_mask* mask;  // NULL: the plan's
+  posenc_tensor out;        // written
+  posenc_tensor lse;        // written
+  posenc_tensor carry;      // read and written
+  posenc_tensor q;
+  posenc_tensor k;
+  posenc_tensor v;
+  const posenc_named_tensor* weights;  // all that the layer has, each once
+  int64_t weights_count;
+  const posenc_positions* q_positions;  // NULL: the order
+  const posenc_positions* k_positions;
+  const int64_t* q_order;  // [rows]
+  int64_t q_order_count;
+  const int64_t* k_order;
+  int64_t k_order_count;
+  const int32_t* cu_seqlens_q;  // [sequences + 1]
+  int64_t cu_seqlens_q_count;
+  const int32_t* cu_seqlens_k;
+  int64_t cu_seqlens_k_count;
+  const int32_t* block_table;  // [sequences, blocks of one]: k and v are paged caches
+  int64_t block_table_count;
+  const int32_t* q_segments;  // [rows]
+  int64_t q_segments_count;
+  const int32_t* k_segments;
+  int64_t k_segments_count;
+  posenc_tensor visible;
+  posenc_tensor bias;
+  posenc_tensor log_forget;
+  posenc_tensor row_gate;
+  int64_t prefix;  // tokens
+  int64_t length;  // of the sequences, for rules that depend on it; 0: as for posenc_table_of_layer
+  int32_t queries_are_turned;
+  int32_t keys_are_turned;
+  posenc_angles angles;
+  int32_t reserved;
+  posenc_attend_work* work;               // written
+  int32_t (*go_on)(void* go_on_context);  // asked every millisecond or so, by one thread at a time; 0 ends the call
+  void* go_on_context;
+  int64_t threads;  // at most so many; 0: all
+  posenc_executor executor;
+} posenc_attend_args;
+#define POSENC_ATTEND_ARGS_INIT \
+  { .size = sizeof(posenc_attend_args) }
+
+POSENC_API posenc_status posenc_attend(const posenc_attend_args* args);
+
+// What posenc_attend made of a part of the keys: merge in attend.h.
+typedef struct posenc_attend_part {
+  posenc_tensor out;
+  posenc_tensor lse;
+} posenc_attend_part;
+
+typedef struct posenc_merge_args {
+  size_t size;
+  posenc_tensor out;  // written; may be that of a part
+  posenc_tensor lse;  // written, without the sinks; may be left out
+  const posenc_attend_part* parts;
+  int64_t parts_count;
+  posenc_tensor sinks;  // [heads], or left out
+} posenc_merge_args;
+#define POSENC_MERGE_ARGS_INIT \
+  { .size = sizeof(posenc_merge_args) }
+
+POSENC_API posenc_status posenc_merge(const posenc_merge_args* args);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
 #include "posenc/grid_positions.h"  // positions of text, images and videos
 #include "posenc/info.h"            // version, instruction sets
 #include "posenc/input.h"           // the input stage: rows, places, tables that grow
+#include "posenc/named_weights.h"   // learned tables by name
 #include "posenc/pairing.h"         // from one pairing to the other
 #include "posenc/parallel.h"        // threads: how many, and whose
 #include "posenc/plan.h"            // Plan: what a model does with positions

@@ -38,6 +38,13 @@ std::vector<const RotaryTable*> tables_of(const char* where, const posenc_table*
   return out;
 }
 
+Angles angles_of(const char* where, const char* name, posenc_angles angles) {
+  if (angles < POSENC_ANGLES_EXACT || angles > POSENC_ANGLES_BFLOAT16) {
+    throw Error(where, {name, "be one of POSENC_ANGLES_...", std::to_string(angles)});
+  }
+  return static_cast<Angles>(angles);
+}
+
 Parallel parallel_of(std::int64_t threads, const posenc_executor& executor) noexcept {
   return {threads, {executor.context, executor.run, executor.threads}};
 }

@@ -9,6 +9,7 @@
 #include "c/handles.h"
 #include "posenc/error.h"
 #include "posenc/parallel.h"
+#include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
 #include "posenc/tensor.h"
 
@@ -31,6 +32,7 @@ std::span<T> list(const char* where, const char* name, T* data, std::int64_t cou
 // Empty, without memory, where there is one table.
 std::vector<const RotaryTable*> tables_of(const char* where, const posenc_table* const* tables, std::int64_t count);
 
+Angles angles_of(const char* where, const char* name, posenc_angles angles);
 Parallel parallel_of(std::int64_t threads, const posenc_executor& executor) noexcept;
 
 }  // namespace posenc::c

@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "c/arguments.h"
 #include "c/handles.h"
 #include "c/status.h"
 
@@ -19,13 +20,10 @@ TableOptions options_of(const char* where, const posenc_table_options* given) {
   TableOptions out;
   if (given == nullptr) return out;
   const posenc_table_options& options = sized(where, "options", given);
-  if (options.angles < POSENC_ANGLES_EXACT || options.angles > POSENC_ANGLES_BFLOAT16) {
-    throw Error(where, {"options->angles", "be one of POSENC_ANGLES_...", std::to_string(options.angles)});
-  }
   out.start = options.start;
   out.count = options.count;
   if (options.length != 0) out.length = options.length;
-  out.angles = static_cast<Angles>(options.angles);
+  out.angles = angles_of(where, "options->angles", options.angles);
   return out;
 }
 

@@ -2,32 +2,10 @@
 #include "posenc/c.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int failures = 0;
-
-static void expect(int holds, const char* what, int line) {
-  if (holds) return;
-  ++failures;
-  fprintf(stderr, "line %d: %s (last error: %s)\n", line, what, posenc_last_error());
-}
-#define EXPECT(condition) expect((condition) != 0, #condition, __LINE__)
-#define EXPECT_ERROR(call, status, text)              \
-  do {                                                \
-    EXPECT((call) == (status));                       \
-    EXPECT(strcmp(posenc_last_error(), (text)) == 0); \
-  } while (0)
-
-static posenc_tensor heads(float* data, int64_t tokens, int64_t heads_count, int64_t head_dim) {
-  const posenc_tensor out = {.data = data,
-                             .dtype = POSENC_F32,
-                             .rank = 3,
-                             .shape = {tokens, heads_count, head_dim},
-                             .strides = {heads_count * head_dim, head_dim, 1}};
-  return out;
-}
+#include "expect.h"
 
 static void plans(void) {
   posenc_plan* plan = NULL;
@@ -205,6 +183,5 @@ int main(void) {
   rotation();
   own_frequencies();
   cache();
-  if (failures == 0) puts("every expectation holds");
-  return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return verdict();
 }
