@@ -136,6 +136,12 @@ class Values(AttendTest):
             for x in PLAIN.head([self.k.at(j, h, c) for c in range(CHANNELS)], j)])))
         self.assert_near(self.attended("--keys-turned", k=cached), self.expected())
 
+    def test_threads_and_instruction_sets(self):
+        whole = self.attended().values
+        for threads in (1, 3):
+            self.assertEqual(self.attended("--threads", threads).values, whole)
+        self.assert_near(self.attended("--isa", "scalar"), self.expected())
+
     def test_masks(self):
         self.assert_near(self.attended("--mask", "none"), self.expected(seen=lambda i, j: True))
         numbers = [int((i + j) % 2 == 0) for i in range(QUERIES) for j in range(KEYS)]
@@ -230,6 +236,10 @@ class Refusals(AttendTest):
         self.refused(2, "--layer is needed", model=self.write_model(SINKS, "sinks.json"))
         self.refused(2, "--layer 7", "--layer", 7)
         self.refused(4, "no cross attention", "--cross")
+
+    def test_what_the_machine_has_not(self):
+        self.refused(2, "--isa: expected one of", "--isa", "sse9")
+        self.refused(2, "--threads: expected a whole number from 1 to 1024", "--threads", "0")
 
     def test_outputs(self):
         self.refused(2, "out and lse are two", "--lse")

@@ -102,6 +102,13 @@ class Values(RotateTest):
         tensor = random_tensor((6, HEADS, CHANNELS))
         self.assert_turned(self.rotated(tensor, "--inverse"), tensor, lambda b, t: t, inverse=True)
 
+    def test_threads_and_instruction_sets(self):
+        tensor = random_tensor((6, HEADS, CHANNELS))
+        whole = self.rotated(tensor).values
+        for words in (["--threads", 1], ["--threads", 3], ["--isa", "scalar"]):
+            with self.subTest(words):
+                self.assertEqual(self.rotated(tensor, *words).values, whole)
+
     def test_there_and_back(self):
         """Each turn adds its error; the first one's is turned back, which makes it sqrt 2 as large at most."""
         for dtype in ("f32", "f16", "bf16"):

@@ -1,7 +1,6 @@
 #include "attend_command.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 #include <variant>
@@ -17,11 +16,10 @@
 #include "failure.h"
 #include "formatted.h"
 #include "head_tensors.h"
-#include "model_argument.h"
+#include "layer_job.h"
+#include "machine_options.h"
 #include "page.h"
 #include "posenc/attend.h"
-#include "posenc/info.h"
-#include "posenc/parallel.h"
 #include "progress.h"
 #include "tensor_output.h"
 
@@ -32,7 +30,7 @@ namespace {
 
 HeadsTensor read_tensor(const AttendArguments& arguments, const std::string& flag, const std::string& text,
                         const HeadsWanted& wanted, const std::string& layer) {
-  return read_heads({flag, text, arguments.bf16}, arguments.layout, wanted, layer);
+  return read_heads({flag, text, arguments.job.bf16}, arguments.job.layout, wanted, layer);
 }
 
 // The axes of the layer's coordinates, by name.
@@ -87,21 +85,9 @@ void place(const AttendArguments& arguments, const std::vector<std::string>& axe
   }
 }
 
-bool depends_on_length(const LayerPlan& layer) {
-  return std::ranges::any_of(layer.rotate, [](const Rotate& one) {
-    const Scaling& rule = rope(one).scaling;
-    return std::holds_alternative<DynamicScaling>(rule) || std::holds_alternative<QwenNtkScaling>(rule) ||
-           std::holds_alternative<LongRopeScaling>(rule);
-  });
-}
-
-// Without --length, as Hugging Face has it: one more than the largest position. Rules that do not ask get none.
-std::optional<std::int64_t> length_of(const AttendArguments& arguments, const AttendCall& call) {
-  if (!depends_on_length(call.layer)) return {};
-  if (arguments.length) return arguments.length;
+double last_position(const AttendCall& call) {
   const double last_key = call.k_positions ? call.k_positions->most() : static_cast<double>(call.keys() - 1);
-  const double last = std::max(last_key, call.q_positions ? call.q_positions->most() : last_key);
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(last)) + 1);
+  return std::max(last_key, call.q_positions ? call.q_positions->most() : last_key);
 }
 
 // ---- the work ----
@@ -139,29 +125,38 @@ Written lse_for(const HeadsTensor& q) {
 // Queries of a call. A piece takes a second where keys are very many, and tables of distances are made for each.
 constexpr std::int64_t kPieceQueries = 1024;
 
-AttendWork attend_some(const AttendCall& call, const EveryNth& which, const TensorView& out, const TensorView& lse) {
+struct Outputs {
+  TensorView out;
+  TensorView lse;  // or nothing
+};
+
+AttendWork attend_some(const AttendCall& call, const EveryNth& which, const Outputs& to, const Parallel& parallel,
+                       Isa isa) {
   AttendWork work;
   const QueryInputs inputs(call, which);
   const int axis = call.q.rank == 4 ? 2 : 0;
-  attend(call.layer, {.out = some_tokens(out, axis, which),
+  attend(call.layer, {.out = some_tokens(to.out, axis, which),
                       .q = some_tokens(call.q, axis, which),
                       .k = call.k,
                       .v = call.v,
                       .weights = call.tables.weights,
                       .inputs = inputs.inputs(),
-                      .lse = lse.empty() ? lse : some_tokens(lse, axis, which),
+                      .lse = to.lse.empty() ? to.lse : some_tokens(to.lse, axis, which),
+                      .parallel = parallel,
+                      .isa = isa,
                       .work = &work});
   return work;
 }
 
-AttendWork attend_all(const AttendCall& call, const TensorView& out, const TensorView& lse, const std::string& layer,
+AttendWork attend_all(const AttendCall& call, const Outputs& to, const LayerJob& job, const std::string& layer,
                       Progress& progress) {
+  const AskedThreads threads(job.threads);
   AttendWork work;
   std::int64_t done = 0;
   try {
     do {  // once where there are no queries: what does not fit is said
       const EveryNth piece{.first = done, .count = std::min(kPieceQueries, call.queries() - done)};
-      const AttendWork of_piece = attend_some(call, piece, out, lse);
+      const AttendWork of_piece = attend_some(call, piece, to, threads.parallel(), job.isa);
       work.tiles += of_piece.tiles;
       work.skipped += of_piece.skipped;
       done += piece.count;
@@ -174,22 +169,12 @@ AttendWork attend_all(const AttendCall& call, const TensorView& out, const Tenso
   return work;
 }
 
-// Throws Failure for an error above its bound: what is wrong is not written.
-void check_error(const AttendError& error) {
-  if (error.over_bound <= 1.0) return;
-  throw failure(kJudged, formatted("--check: sequence {}, token {}, head {}, channel {}: the error is {:.3g} times its "
-                                   "bound; nothing was written",
-                                   error.row.sequence, error.row.token, error.head, error.channel, error.over_bound));
-}
-
 }  // namespace
 
 int run_attend(const AttendArguments& arguments) {
-  (void)selected_isa();  // what the environment asks for and is not there is not the model's fault
-  (void)default_threads();
-  check_output(arguments.out, arguments.force);
-  const Plan plan = plan_of(arguments.model, arguments.length);
-  const AttendingLayer choice = choose_attending(plan, {arguments.stack, arguments.layer, arguments.cross});
+  const LayerJob& job = arguments.job;
+  const Plan plan = begin(job);
+  const AttendingLayer choice = choose_attending(plan, {job.stack, job.layer, arguments.cross});
   LayerPlan layer = *choice.layer;
   const LayerTables tables = read_tables(arguments.weights, layer, choice.name);
   const HeadsTensor q =
@@ -212,22 +197,22 @@ int run_attend(const AttendArguments& arguments) {
     call.visible = mask.view;
   }
   place(arguments, axes_of(layer), call);
-  call.length = length_of(arguments, call);
+  call.length = length_of(job, layer.rotate, last_position(call));
 
   Progress progress;
   const Written out = output_for(q, layer.value_dim);
   const Written lse = arguments.lse ? lse_for(q) : Written();
-  const AttendWork work = attend_all(call, out.heads, lse.heads, choice.name, progress);
+  const AttendWork work = attend_all(call, {out.heads, lse.heads}, job, choice.name, progress);
   std::optional<AttendError> error;
-  if (arguments.check) {
+  if (job.check) {
     progress.show("checking", 0, 1);
     error = judge(call, out.heads);
     progress.wipe();
-    check_error(*error);
+    check_bound(error->over_bound, {error->row, error->head, error->channel}, "");
   }
   std::vector<NamedTensor> named{{"out", out.stored}};
   if (arguments.lse) named.push_back({"lse", lse.stored});
-  const std::int64_t bytes = write_tensors(arguments.out, named, arguments.force, progress);
+  const std::int64_t bytes = write_tensors(job.out, named, job.force, progress);
   const AttendReport report{.arguments = arguments,
                             .plan = plan,
                             .choice = choice,
@@ -238,7 +223,7 @@ int run_attend(const AttendArguments& arguments) {
                             .work = work,
                             .error = error,
                             .bytes_written = bytes};
-  return write_output(arguments.json ? attend_json(report) : attend_text(report));
+  return write_output(job.json ? attend_json(report) : attend_text(report));
 }
 
 }  // namespace posenc::tool

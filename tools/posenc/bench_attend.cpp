@@ -13,6 +13,7 @@
 #include "failure.h"
 #include "formatted.h"
 #include "json_text.h"
+#include "machine_options.h"
 #include "model_argument.h"
 #include "page.h"
 #include "posenc/error.h"
@@ -96,8 +97,7 @@ std::vector<MeasuredLayer> measure_all(std::vector<TimedLayer> layers, const Ben
       arguments.dtype ? std::vector{*arguments.dtype} : std::vector{DType::f32, DType::bf16};
   std::int64_t cases = 0;
   for (const TimedLayer& one : layers) cases += std::ssize(one.sizes) * std::ssize(dtypes);
-  std::optional<ThreadPool> pool;
-  if (arguments.threads > 1) pool.emplace(ThreadPoolOptions{.threads = arguments.threads});
+  const AskedThreads threads(arguments.threads);
   Progress progress;
   std::int64_t done = 0;
   std::vector<MeasuredLayer> out;
@@ -112,7 +112,7 @@ std::vector<MeasuredLayer> measure_all(std::vector<TimedLayer> layers, const Ben
         progress.show("measuring", done++, cases);
         const AttendSpeedCase one_case{layer, tables, size.queries, size.keys, dtype};
         try {
-          measured.all.push_back({size, dtype, measure_attention(one_case, arguments.isa, pool ? &*pool : nullptr)});
+          measured.all.push_back({size, dtype, measure_attention(one_case, arguments.isa, threads.pool())});
         } catch (const Error& error) {  // tables that do not fit the layer; what attend refuses
           throw failure(kMalformed, formatted("{}: {}", name, error.what()));
         }

@@ -31,46 +31,43 @@ struct CompareArguments {
 };
 // The order of a tensor's axes: t tokens, h heads, d channels, b sequences.
 enum class TensorLayout : std::uint8_t { thd, htd, bhtd, bthd };
-struct RotateArguments {
+// What rotate and attend have in common: a layer of a model takes tensors of files.
+struct LayerJob {
   std::string model;
   std::optional<std::string> stack;
   std::optional<std::int64_t> layer;
-  std::optional<std::int64_t> rotation;
   std::optional<std::int64_t> length;
-  std::optional<std::string> q;  // FILE or FILE:TENSOR
-  std::optional<std::string> k;
   std::string out;
   std::optional<TensorLayout> layout;
-  std::string positions = "0";
-  Direction direction = Direction::forward;
-  Angles angles = Angles::exact;
+  std::optional<std::int64_t> threads;  // left out: default_threads()
+  Isa isa = Isa::automatic;
   bool bf16 = false;
   bool force = false;
   bool check = false;
   bool json = false;
 };
+struct RotateArguments {
+  LayerJob job;
+  std::optional<std::int64_t> rotation;
+  std::optional<std::string> q;  // FILE or FILE:TENSOR
+  std::optional<std::string> k;
+  std::string positions = "0";
+  Direction direction = Direction::forward;
+  Angles angles = Angles::exact;
+};
 struct AttendArguments {
-  std::string model;
-  std::optional<std::string> stack;
-  std::optional<std::int64_t> layer;
+  LayerJob job;
   bool cross = false;
-  std::optional<std::int64_t> length;
   std::string q;  // FILE or FILE:TENSOR
   std::string k;
   std::string v;
-  std::string out;
   std::optional<std::string> weights;
-  std::optional<TensorLayout> layout;
   std::optional<std::string> positions;    // of the keys
   std::optional<std::string> q_positions;  // left out: queries are the last of the keys' tokens
   std::optional<std::string> mask;         // instead of the layer's
   bool queries_are_turned = false;
   bool keys_are_turned = false;
   bool lse = false;
-  bool bf16 = false;
-  bool force = false;
-  bool check = false;
-  bool json = false;
 };
 struct BenchRotateArguments {
   std::string model = "llama-3.1-8b";

@@ -7,6 +7,7 @@
 
 #include "command_spec.h"
 #include "posenc/info.h"
+#include "posenc/parallel.h"
 
 namespace posenc::tool {
 
@@ -16,5 +17,19 @@ OptionSpec isa_option();
 std::optional<std::int64_t> threads_given(const Given& given);
 // Throws UsageError for an instruction set that this machine does not have.
 Isa isa_given(const Given& given);
+
+// As many threads as were asked for, as calls take them; the process's own pool where none were.
+class AskedThreads {
+ public:
+  explicit AskedThreads(std::optional<std::int64_t> threads) : threads_(threads.value_or(0)) {
+    if (threads_ > 1) pool_.emplace(ThreadPoolOptions{.threads = threads_});
+  }
+  const ThreadPool* pool() const { return pool_ ? &*pool_ : nullptr; }  // null: at most one was asked for
+  Parallel parallel() const { return pool_ ? Parallel{.executor = pool_->executor()} : Parallel{.threads = threads_}; }
+
+ private:
+  std::int64_t threads_;
+  std::optional<ThreadPool> pool_;
+};
 
 }  // namespace posenc::tool

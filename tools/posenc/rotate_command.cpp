@@ -1,6 +1,5 @@
 #include "rotate_command.h"
 
-#include <cmath>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -8,10 +7,9 @@
 #include "exit_code.h"
 #include "failure.h"
 #include "formatted.h"
-#include "model_argument.h"
+#include "layer_job.h"
+#include "machine_options.h"
 #include "page.h"
-#include "posenc/info.h"
-#include "posenc/parallel.h"
 #include "progress.h"
 #include "rotate_report.h"
 #include "tensor_output.h"
@@ -34,19 +32,6 @@ const Rope& plain_rope(const LayerChoice& choice, const std::string& layer) {
   return rope(*choice.rotate);
 }
 
-bool depends_on_length(const Scaling& scaling) {
-  return std::holds_alternative<DynamicScaling>(scaling) || std::holds_alternative<QwenNtkScaling>(scaling) ||
-         std::holds_alternative<LongRopeScaling>(scaling);
-}
-
-// Without --length, as Hugging Face has it: one more than the largest position. Rules that do not ask get none.
-std::optional<std::int64_t> length_of(const RotateArguments& arguments, const Rope& rope,
-                                      const RowPositions& positions) {
-  if (!depends_on_length(rope.scaling)) return {};
-  if (arguments.length) return arguments.length;
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(positions.most())) + 1);
-}
-
 // An indexer's keys are not said to have so many heads.
 TurnedTensor read_tensor(const RotateArguments& arguments, const char* name, const LayerChoice& choice,
                          const std::string& layer) {
@@ -60,8 +45,8 @@ TurnedTensor read_tensor(const RotateArguments& arguments, const char* name, con
       .kind = queries ? "query head" : "key head",
       .heads = queries ? (main ? choice.layer->heads : choice.rotate->heads) : (main ? choice.layer->kv_heads : 0),
       .channels = rope(*choice.rotate).head_dim};
-  const TensorWord word{formatted("--{}", name), *(queries ? arguments.q : arguments.k), arguments.bf16};
-  return {name, read_heads(word, arguments.layout, wanted, layer)};
+  const TensorWord word{formatted("--{}", name), *(queries ? arguments.q : arguments.k), arguments.job.bf16};
+  return {name, read_heads(word, arguments.job.layout, wanted, layer)};
 }
 
 std::vector<TurnedTensor> read_tensors(const RotateArguments& arguments, const LayerChoice& choice,
@@ -79,7 +64,7 @@ std::vector<TurnedTensor> read_tensors(const RotateArguments& arguments, const L
 std::vector<RowSample> samples_of(const RotateArguments& arguments, const std::vector<TurnedTensor>& tensors,
                                   const TurnedTensors& views) {
   std::vector<RowSample> samples;
-  if (!arguments.check) return samples;
+  if (!arguments.job.check) return samples;
   const std::int64_t values = std::max<std::int64_t>(1, row_values(views.q) + row_values(views.k));
   const std::int64_t most = std::clamp<std::int64_t>(kCheckedValues / values, 1, kCheckedRows);
   const std::vector<Row> rows = spread_rows(batch_of(views), tokens_of(views), most);
@@ -87,26 +72,12 @@ std::vector<RowSample> samples_of(const RotateArguments& arguments, const std::v
   return samples;
 }
 
-// Throws Failure for an error above its bound: what is wrong is not written.
-void check_errors(const std::vector<TurnedTensor>& tensors) {
-  for (const TurnedTensor& t : tensors) {
-    if (!t.error || t.error->over_bound <= 1.0) continue;
-    throw failure(kJudged,
-                  formatted("--check: {}: sequence {}, token {}, head {}, channel {}: the error is {:.3g} times "
-                            "its bound; nothing was written",
-                            t.name, t.error->row.sequence, t.error->row.token, t.error->head, t.error->channel,
-                            t.error->over_bound));
-  }
-}
-
 }  // namespace
 
 int run_rotate(const RotateArguments& arguments) {
-  (void)selected_isa();  // what the environment asks for and is not there is not the model's fault
-  (void)default_threads();
-  check_output(arguments.out, arguments.force);
-  const Plan plan = plan_of(arguments.model, arguments.length);
-  const LayerWords words{arguments.stack, arguments.layer, arguments.rotation};
+  const LayerJob& job = arguments.job;
+  const Plan plan = begin(job);
+  const LayerWords words{job.stack, job.layer, arguments.rotation};
   const LayerChoice choice = choose_layer(plan, words, WhenLayersDiffer::ask);
   const std::string layer = layer_name(choice, words);
   const Rope& rope = plain_rope(choice, layer);
@@ -119,12 +90,14 @@ int run_rotate(const RotateArguments& arguments) {
                                choice.rotate->offset);
   const Turn turn{.rope = rope,
                   .direction = arguments.direction,
-                  .length = length_of(arguments, rope, positions),
+                  .length = length_of(job, {choice.rotate, 1}, positions.most()),
                   .angles = arguments.angles};
   const std::vector<RowSample> samples = samples_of(arguments, tensors, views);
   try {
+    const AskedThreads threads(job.threads);
     turn_rows(views, turn, positions,
-              [&](std::int64_t rows, std::int64_t all) { progress.show("turning rows", rows, all); });
+              [&](std::int64_t rows, std::int64_t all) { progress.show("turning rows", rows, all); },
+              {.parallel = threads.parallel(), .isa = job.isa});
   } catch (const Error& error) {  // a rule or positions whose angles are beyond all tables
     throw failure(kMalformed, formatted("{}: {}", layer, error.what()));
   }
@@ -133,11 +106,13 @@ int run_rotate(const RotateArguments& arguments) {
     tensors[i].error = samples[i].judge(tensors[i].tensor.heads, turn, positions);
   }
   progress.wipe();
-  check_errors(tensors);
+  for (const TurnedTensor& t : tensors) {
+    if (t.error) check_bound(t.error->over_bound, {t.error->row, t.error->head, t.error->channel}, t.name + ": ");
+  }
 
   std::vector<NamedTensor> named;
   for (const TurnedTensor& t : tensors) named.push_back({t.name, t.tensor.stored});
-  const std::int64_t bytes = write_tensors(arguments.out, named, arguments.force, progress);
+  const std::int64_t bytes = write_tensors(job.out, named, job.force, progress);
   const RotateReport report{.arguments = arguments,
                             .plan = plan,
                             .choice = choice,
@@ -147,7 +122,7 @@ int run_rotate(const RotateArguments& arguments) {
                             .bytes_written = bytes,
                             .rows = batch_of(views) * tokens_of(views),
                             .checked_rows = samples.empty() ? 0 : std::ssize(samples.front().rows())};
-  return write_output(arguments.json ? rotate_json(report) : rotate_text(report));
+  return write_output(job.json ? rotate_json(report) : rotate_text(report));
 }
 
 }  // namespace posenc::tool

@@ -1,9 +1,8 @@
 #include "rotate_report.h"
 
-#include <algorithm>
-
 #include "formatted.h"
 #include "json_text.h"
+#include "layer_job.h"
 #include "page.h"
 #include "stage_text.h"
 #include "text.h"
@@ -15,16 +14,14 @@ constexpr std::int64_t kAt = 13;
 
 std::string direction_text(Direction direction) { return direction == Direction::inverse ? "inverse" : "forward"; }
 
-LayerWords words_of(const RotateArguments& arguments) { return {arguments.stack, arguments.layer, arguments.rotation}; }
+LayerWords words_of(const RotateArguments& arguments) {
+  return {arguments.job.stack, arguments.job.layer, arguments.rotation};
+}
 
-// "q [6, 32, 128] and k [6, 8, 128], f32"
-std::string tensors_text(const std::vector<TurnedTensor>& tensors) {
-  std::vector<std::string> parts;
-  for (const TurnedTensor& t : tensors) {
-    const std::string shape = shape_text(shape_of(t.tensor.stored));
-    parts.push_back(formatted("{} {} {}", t.name, shape, name(t.tensor.stored.dtype)));
-  }
-  return join(parts, ", ");
+std::vector<NamedHeads> tensors_of(const RotateReport& report) {
+  std::vector<NamedHeads> out;
+  for (const TurnedTensor& t : report.tensors) out.emplace_back(t.name, &t.tensor);
+  return out;
 }
 
 // "0 to 5"; "6 given, from -3 to 90"
@@ -41,7 +38,7 @@ std::string turn_text(const RotateReport& report) {
   std::string out = formatted("{} angles, {}", name(report.turn.angles), direction_text(report.turn.direction));
   if (!report.turn.length) return out;
   return out + formatted("; as in a sequence of {}{}", count(*report.turn.length, "token"),
-                         report.arguments.length ? "" : " (the last position + 1; --length says otherwise)");
+                         report.arguments.job.length ? "" : " (the last position + 1; --length says otherwise)");
 }
 
 std::string layer_text(const RotateReport& report) {
@@ -49,34 +46,6 @@ std::string layer_text(const RotateReport& report) {
   if (report.choice.rotations == 1) return layer;
   return formatted("{}, rotation {} of {} ({})", layer, report.choice.rotation, report.choice.rotations,
                    name(report.choice.rotate->role));
-}
-
-std::string tensor_json(const TurnedTensor& t) {
-  std::vector<std::string> sizes;
-  for (const std::int64_t size : shape_of(t.tensor.stored)) sizes.push_back(std::to_string(size));
-  return json_object({{"name", json_string(t.name)},
-                      {"file", json_string(t.tensor.source.file)},
-                      {"tensor", t.tensor.source.name.empty() ? "null" : json_string(t.tensor.source.name)},
-                      {"dtype", json_string(name(t.tensor.stored.dtype))},
-                      {"shape", json_array(sizes)},
-                      {"layout", json_string(name(t.tensor.layout))},
-                      {"check", t.error ? error_json(*t.error) : "null"}});
-}
-
-std::vector<Warning> warnings_of(const RotateReport& report) {
-  std::vector<Warning> out;
-  if (!report.plan.known) {
-    out.push_back(
-        {.code = "plan-not-known",
-         .message = "some facts about this model's positions could not be decided; posenc inspect names them"});
-  }
-  for (const TurnedTensor& t : report.tensors) {
-    for (Warning warning : t.tensor.source.warnings) {
-      warning.message = t.tensor.source.file + ": " + warning.message;
-      if (std::find(out.begin(), out.end(), warning) == out.end()) out.push_back(std::move(warning));
-    }
-  }
-  return out;
 }
 
 }  // namespace
@@ -103,8 +72,9 @@ std::string error_json(const RotationError& error) {
 
 std::string rotate_text(const RotateReport& report) {
   Page page(output_wants_colour());
-  page.line(page.paint(Style::bold, printable(report.arguments.out)) + formatted(": {} bytes", report.bytes_written));
-  page.entry(2, "turned", kAt, tensors_text(report.tensors));
+  page.line(page.paint(Style::bold, printable(report.arguments.job.out)) +
+            formatted(": {} bytes", report.bytes_written));
+  page.entry(2, "turned", kAt, tensors_text(tensors_of(report)));
   page.entry(2, "by", kAt, formatted("{}, {}", printable(report.plan.source.name), layer_text(report)));
   page.entry(2, "rotation", kAt, rotate_text(*report.choice.rotate, report.turn.length));
   page.entry(2, "positions", kAt, formatted("{}; {}", positions_text(report), turn_text(report)));
@@ -119,39 +89,31 @@ std::string rotate_text(const RotateReport& report) {
                          count(report.rows, "token"), unjudged));
     label = "";
   }
-  label = "warning";
-  for (const Warning& warning : warnings_of(report)) {
-    page.entry(2, label, kAt, printable(warning.message), Style::warning);
-    label = "";
-  }
+  add_warnings(page, kAt, warnings_of(report.plan, tensors_of(report)));
   return page.text();
 }
 
 std::string rotate_json(const RotateReport& report) {
   std::vector<std::string> tensors;
-  for (const TurnedTensor& t : report.tensors) tensors.push_back(tensor_json(t));
-  std::vector<std::string> warnings;
-  for (const Warning& warning : warnings_of(report)) {
-    warnings.push_back(
-        json_object({{"code", json_string(warning.code)}, {"message", json_string(printable(warning.message))}}));
+  for (const TurnedTensor& t : report.tensors) {
+    JsonMembers members = tensor_members({t.name, &t.tensor});
+    members.emplace_back("check", t.error ? error_json(*t.error) : "null");
+    tensors.push_back(json_object(members));
   }
-  return json_object({{"schema_version", "1"},
-                      {"out", json_string(report.arguments.out)},
-                      {"bytes", std::to_string(report.bytes_written)},
-                      {"model", json_string(report.plan.source.name)},
-                      {"stack", json_string(report.choice.stack->name)},
-                      {"layer", std::to_string(report.choice.layer->index)},
-                      {"rotation", std::to_string(report.choice.rotation)},
-                      {"direction", json_string(direction_text(report.turn.direction))},
-                      {"angles", json_string(name(report.turn.angles))},
-                      {"length", report.turn.length ? std::to_string(*report.turn.length) : "null"},
-                      {"positions", json_object({{"least", json_number(report.positions.least())},
-                                                 {"most", json_number(report.positions.most())}})},
-                      {"tokens", std::to_string(report.rows)},
-                      {"checked_tokens", std::to_string(report.checked_rows)},
-                      {"tensors", json_array(tensors)},
-                      {"warnings", json_array(warnings)}}) +
-         "\n";
+  JsonMembers all =
+      job_members(report.arguments.job, report.plan, *report.choice.stack, *report.choice.layer, report.bytes_written);
+  const JsonMembers own{{"rotation", std::to_string(report.choice.rotation)},
+                        {"direction", json_string(direction_text(report.turn.direction))},
+                        {"angles", json_string(name(report.turn.angles))},
+                        {"length", report.turn.length ? std::to_string(*report.turn.length) : "null"},
+                        {"positions", json_object({{"least", json_number(report.positions.least())},
+                                                   {"most", json_number(report.positions.most())}})},
+                        {"tokens", std::to_string(report.rows)},
+                        {"checked_tokens", std::to_string(report.checked_rows)},
+                        {"tensors", json_array(tensors)},
+                        {"warnings", warnings_json(warnings_of(report.plan, tensors_of(report)))}};
+  all.insert(all.end(), own.begin(), own.end());
+  return json_object(all) + "\n";
 }
 
 }  // namespace posenc::tool

@@ -79,8 +79,8 @@ std::int64_t row_values(const TensorView& x) {
 }
 
 void turn_rows(const TurnedTensors& tensors, const Turn& turn, const RowPositions& positions,
-               const std::function<void(std::int64_t rows, std::int64_t all)>& done) {
-  const RotaryTable table = table_on_demand(turn.rope, {.length = turn.length, .angles = turn.angles});
+               const std::function<void(std::int64_t rows, std::int64_t all)>& done, const TurningWith& with) {
+  const RotaryTable table = table_on_demand(turn.rope, {.length = turn.length, .angles = turn.angles, .isa = with.isa});
   const std::int64_t batch = batch_of(tensors);
   const std::int64_t tokens = tokens_of(tensors);
   std::int64_t turned = 0;
@@ -90,7 +90,9 @@ void turn_rows(const TurnedTensors& tensors, const Turn& turn, const RowPosition
             .k = part_of(tensors.k, piece),
             .positions = view(list),
             .table = &table,
-            .direction = turn.direction});
+            .direction = turn.direction,
+            .parallel = with.parallel,
+            .isa = with.isa});
     turned += piece.sequences * piece.tokens;
     done(turned, batch * tokens);
   }

@@ -6,6 +6,8 @@
 #include <functional>
 #include <optional>
 
+#include "posenc/info.h"
+#include "posenc/parallel.h"
 #include "posenc/tensor.h"
 #include "rotation_error.h"
 #include "row_positions.h"
@@ -23,8 +25,14 @@ std::int64_t tokens_of(const TurnedTensors& tensors);
 // Elements of a token; 0 of no tensor.
 std::int64_t row_values(const TensorView& x);
 
+// What turns them.
+struct TurningWith {
+  Parallel parallel{};
+  Isa isa = Isa::automatic;
+};
+
 // Turns all rows in place; `done` is told after each piece how many rows of how many are.
 void turn_rows(const TurnedTensors& tensors, const Turn& turn, const RowPositions& positions,
-               const std::function<void(std::int64_t rows, std::int64_t all)>& done);
+               const std::function<void(std::int64_t rows, std::int64_t all)>& done, const TurningWith& with = {});
 
 }  // namespace posenc::tool
