@@ -5,6 +5,7 @@
 // usage: bench_attend [PART OF A SHAPE [PART OF A SCHEME]]
 #include "posenc/attend.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "blas_attend.h"
 #include "huge_memory.h"
 #include "multiply_add.h"
 #include "taking_turns.h"
@@ -34,6 +36,7 @@ struct Shape {
   std::int64_t head_dim = 128;
   bool causal = true;
   posenc::DType dtype = posenc::DType::f32;
+  bool irregular = false;  // a position is left out behind every 61 tokens, so that tables by distance are gathered
 };
 
 double operations(const Shape& shape) {
@@ -125,6 +128,37 @@ std::vector<Scheme> schemes(const Shape& s) {
   return out;
 }
 
+posenc::bench::BlasAttend by_blas(const Shape& s, const Tensors& tensors, float* out) {
+  const auto floats = [](const HugeMemory& x) { return reinterpret_cast<const float*>(x.data()); };
+  return {.q = floats(tensors.q),
+          .k = floats(tensors.k),
+          .v = floats(tensors.v),
+          .out = out,
+          .queries = s.queries,
+          .keys = s.keys,
+          .heads = s.heads,
+          .kv_heads = s.kv_heads,
+          .head_dim = s.head_dim,
+          .scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim)),
+          .causal = s.causal};
+}
+
+double largest_difference(const HugeMemory& out, const std::vector<float>& other) {
+  float most = 0.0F;
+  for (std::size_t n = 0; n < other.size(); ++n) {
+    float x = 0.0F;
+    std::memcpy(&x, out.data() + n * sizeof x, sizeof x);
+    most = std::max(most, std::abs(x - other[n]));
+  }
+  return most;
+}
+
+std::vector<std::int64_t> positions(const Shape& s) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t n = 0; n < s.keys; ++n) out.push_back(n + n / 61);
+  return out;
+}
+
 void measure(const Shape& shape, const std::string& scheme_part, int threads) {
   const Tensors tensors(shape);
   const auto tensor_of = [&](const HugeMemory& memory, std::int64_t tokens, std::int64_t heads) {
@@ -140,6 +174,12 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
     const bool is_wanted = threads == 1 && one.name.find(scheme_part) != std::string::npos;
     return one.name != "no positions" && !is_wanted;
   });
+  posenc::LayerInputs inputs;
+  const std::vector<std::int64_t> places = positions(shape);
+  if (shape.irregular) {
+    inputs.k_positions = places;
+    inputs.q_positions = std::span(places).last(static_cast<std::size_t>(shape.queries));
+  }
   for (const Scheme& scheme : list) {
     candidates.push_back({.name = scheme.name, .run = [&] {
                             attend(scheme.layer, {.out = tensor_of(tensors.out, shape.queries, shape.heads),
@@ -147,12 +187,22 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
                                                   .k = tensor_of(tensors.k, shape.keys, shape.kv_heads),
                                                   .v = tensor_of(tensors.v, shape.keys, shape.kv_heads),
                                                   .weights = scheme.weights,
+                                                  .inputs = inputs,
                                                   .parallel = {.threads = threads}});
                           }});
+  }
+  std::vector<float> of_blas(static_cast<std::size_t>(shape.queries * shape.heads * shape.head_dim));
+  if (threads == 1 && shape.queries > 1 && shape.dtype == posenc::DType::f32 &&
+      !posenc::bench::blas_kernels().empty()) {
+    candidates.push_back({.name = "OpenBLAS", .run = [&] { attend_by_blas(by_blas(shape, tensors, of_blas.data())); }});
   }
   posenc::bench::take_turns(candidates, kRounds,
                             threads == 1 ? posenc::bench::thread_seconds : posenc::bench::wall_seconds);
   std::printf("%s, %d thread%s\n", shape.name.c_str(), threads, threads == 1 ? "" : "s");
+  if (candidates.back().name == "OpenBLAS") {
+    candidates[1].run();
+    std::printf("  OpenBLAS differs from attend by at most %.1e\n", largest_difference(tensors.out, of_blas));
+  }
   for (const Candidate& c : candidates) {
     const double own = c.name == "multiply-adds" ? peak_operations : operations(shape);
     std::vector<double> of_peak;
@@ -180,11 +230,25 @@ int main(int argc, char** argv) {
   const std::string part = argc > 1 ? argv[1] : "";
   const std::string scheme = argc > 2 ? argv[2] : "";
   std::printf("instruction set: %s\n", std::string(name(posenc::selected_isa())).c_str());
+  if (const std::string blas(posenc::bench::blas_kernels()); !blas.empty()) {
+    std::printf("OpenBLAS kernels: %s\n", blas.c_str());
+  }
   const std::vector<Shape> shapes{
-      {.name = "prefill 512, f32", .queries = 512, .keys = 512},
-      {.name = "prefill 2048, f32", .queries = 2048, .keys = 2048},
-      {.name = "prefill 4096 of 8 heads, f32", .queries = 4096, .keys = 4096, .heads = 8, .kv_heads = 2},
+      {.name = "prefill 512, f32, causal", .queries = 512, .keys = 512},
+      {.name = "prefill 2048, f32, causal", .queries = 2048, .keys = 2048},
+      {.name = "prefill 4096 of 8 heads, f32, causal", .queries = 4096, .keys = 4096, .heads = 8, .kv_heads = 2},
+      {.name = "prefill 8192 of 4 heads, f32, causal", .queries = 8192, .keys = 8192, .heads = 4, .kv_heads = 1},
+      {.name = "prefill 512, f32, full", .queries = 512, .keys = 512, .causal = false},
       {.name = "prefill 2048, f32, full", .queries = 2048, .keys = 2048, .causal = false},
+      {.name = "prefill 8192 of 4 heads, f32, full",
+       .queries = 8192,
+       .keys = 8192,
+       .heads = 4,
+       .kv_heads = 1,
+       .causal = false},
+      {.name = "prefill 2048, f32, head_dim 64", .queries = 2048, .keys = 2048, .head_dim = 64},
+      {.name = "prefill 2048, f32, head_dim 256", .queries = 2048, .keys = 2048, .head_dim = 256},
+      {.name = "prefill 2048, f32, irregular", .queries = 2048, .keys = 2048, .irregular = true},
       {.name = "prefill 2048, bf16", .queries = 2048, .keys = 2048, .dtype = posenc::DType::bf16},
       {.name = "decode 4096, f32", .queries = 1, .keys = 4096},
       {.name = "decode 4096, bf16", .queries = 1, .keys = 4096, .dtype = posenc::DType::bf16},

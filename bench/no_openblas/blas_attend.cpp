@@ -1,0 +1,8 @@
+#include "blas_attend.h"
+
+namespace posenc::bench {
+
+std::string_view blas_kernels() { return {}; }
+void attend_by_blas(const BlasAttend&) {}
+
+}  // namespace posenc::bench
