@@ -2,6 +2,7 @@
 #pragma once
 
 #include "posenc/attend.h"          // attention, fused
+#include "posenc/attend_linear.h"   // linear attention with rotation
 #include "posenc/cache.h"           // keys and values into a cache: normalised, rotated, converted
 #include "posenc/compare.h"         // what differs between two plans, and what follows
 #include "posenc/error.h"           // Error, FileError, Result

@@ -4,20 +4,16 @@
 //
 // The feature map f comes first and the rotation after it, in the numerator only: rotated features may be negative, so
 // a denominator of them could vanish. There is no logit scale, and the attention factor does not apply: a constant
-// would change the numerator alone. Weights need not lie in [0, 1].
+// would change the numerator alone. Weights need not lie in [0, 1]. In floats: attend_linear.h.
 #pragma once
-
-#include <cstdint>
 
 #include "posenc/attention.h"
 #include "posenc/export.h"
+#include "posenc/feature_map.h"
 #include "posenc/plan.h"
 #include "posenc/tensor.h"
 
 namespace posenc::reference {
-
-// elu_plus_one: exp(x) below 0, x + 1 above (arXiv 2006.16236).
-enum class FeatureMap : std::uint8_t { elu_plus_one, identity, relu };
 
 struct AttendLinearArgs {
   TensorView out{};  // f64; tensors as for attend (reference_attend.h)

@@ -2,20 +2,21 @@
 #include "posenc/attend.h"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
-#include "base/parallel.h"
 #include "cpu/attend_unit.h"
 #include "cpu/check_attend_call.h"
 #include "cpu/dispatch.h"
 #include "cpu/go_on.h"
+#include "cpu/share_out.h"
 #include "cpu/weight_reader.h"
 
 namespace posenc {
 namespace {
 
 using cpu::index;
+using cpu::share_out;
+using cpu::threads_of;
 
 // Keys of one task where queries are few: the cuts follow from the lengths alone, so no result depends on the threads.
 constexpr std::int64_t kSplitKeys = 1024;
@@ -67,24 +68,6 @@ Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
     out.joins.push_back({u, first, std::ssize(out.tasks), kNoState});
   }
   return out;
-}
-
-std::int64_t threads_of(const Parallel& parallel) {
-  if (parallel.threads == 1) return 1;
-  const std::int64_t all = parallel.executor.run == nullptr ? default_threads() : parallel.executor.threads;
-  return std::max<std::int64_t>(parallel.threads == 0 ? all : std::min(all, parallel.threads), 1);
-}
-
-// Calls body(worker, n) for each n below count: whoever is free takes the next.
-template <typename Body>
-void share_out(const Parallel& parallel, std::vector<cpu::AttendWorker>& workers, std::int64_t count,
-               const Body& body) {
-  std::atomic<std::int64_t> next{0};
-  parallel_for(parallel, std::ssize(workers), 1, [&](std::int64_t first, std::int64_t last) noexcept {
-    for (std::int64_t w = first; w < last; ++w) {
-      for (std::int64_t n = next.fetch_add(1); n < count; n = next.fetch_add(1)) body(workers[index(w)], n);
-    }
-  });
 }
 
 }  // namespace

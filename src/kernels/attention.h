@@ -1,4 +1,4 @@
-// What attention asks of the island: steps over one tile of scores.
+// What attention asks of the island: steps over one tile of scores, and what linear attention has instead of a softmax.
 //
 // A tile is [keys][lanes]: a row for each key, a lane for each query of one head. Scores stand as they are in the
 // equation of posenc/reference_attend.h, in natural units. `lanes` is 1 to kLaneRegisters registers of floats.
@@ -140,6 +140,25 @@ struct AddMass {
   float* mass = nullptr;
 };
 
+// x -> f(x), in place: exp(x) below 0 and x + 1 above, max(x, 0), or x.
+enum class Feature : std::uint8_t { elu_plus_one, identity, relu };
+struct Features {
+  Feature of = Feature::identity;
+  float* x = nullptr;  // [count]
+  std::int64_t count = 0;
+};
+
+// Row by row: sum += k[r], totals[r] = q[r] . (before + sum).
+struct RunningTotals {
+  const float* q = nullptr;       // [rows][width]
+  const float* k = nullptr;       // [rows][width]; null: nothing is added
+  const float* before = nullptr;  // [width]
+  float* sum = nullptr;           // [width], read and written
+  float* totals = nullptr;        // [rows]
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+};
+
 struct AttentionKernels {
   std::int64_t register_lanes;  // floats of one register
   void (*product)(const Product& x) noexcept;
@@ -154,6 +173,8 @@ struct AttentionKernels {
   void (*gates)(const Gates& x) noexcept;
   void (*softmax)(const Softmax& x) noexcept;
   void (*add_mass)(const AddMass& x) noexcept;
+  void (*features)(const Features& x) noexcept;
+  void (*running_totals)(const RunningTotals& x) noexcept;
 };
 
 extern const AttentionKernels attention_scalar;

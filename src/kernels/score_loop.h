@@ -5,6 +5,7 @@
 #include "kernels/exponential.h"
 #include "kernels/few_lanes_loop.h"
 #include "kernels/lanes.h"
+#include "kernels/linear_loop.h"
 #include "kernels/product_loop.h"
 
 namespace posenc::kernels {
@@ -161,8 +162,9 @@ void add_mass(const AddMass& x) noexcept {
 
 template <class V>
 constexpr AttentionKernels attention() noexcept {
-  return {V::kLanes,      product<V>,    dots<V>,        weighted<V>, add_rows<V>, add_column<V>, add_gathered<V>,
-          add_bending<V>, cap_scores<V>, mask_scores<V>, gates<V>,    softmax<V>,  add_mass<V>};
+  return {V::kLanes,     product<V>,      dots<V>,        weighted<V>,   add_rows<V>,
+          add_column<V>, add_gathered<V>, add_bending<V>, cap_scores<V>, mask_scores<V>,
+          gates<V>,      softmax<V>,      add_mass<V>,    features<V>,   running_totals<V>};
 }
 
 }  // namespace posenc::kernels

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include <variant>
 
+#include "math/check_linear.h"
 #include "posenc/reference_linear.h"
 #include "reference/check_double.h"
 #include "reference/elements.h"
@@ -41,26 +41,6 @@ std::vector<double> turned(const LayerPlan& layer, const std::optional<std::int6
   return x;
 }
 
-void check(const LayerPlan& layer, const AttendArgs& args) {
-  const bool has_xpos = std::any_of(layer.rotate.begin(), layer.rotate.end(),
-                                    [](const Rotate& one) { return std::holds_alternative<XPos>(one.scheme); });
-  const auto require_none = [](bool none, const char* field) {
-    if (!none) math::refuse(field, "be left out in linear attention", "given");
-  };
-  require_none(layer.score.empty(), "layer.score");
-  require_none(std::holds_alternative<std::monostate>(layer.value), "layer.value");
-  require_none(std::holds_alternative<std::monostate>(layer.query_scale), "layer.query_scale");
-  require_none(std::holds_alternative<std::monostate>(layer.regions), "layer.regions");
-  require_none(!layer.soft_cap, "layer.soft_cap");
-  require_none(!layer.sinks, "layer.sinks");
-  require_none(!has_xpos, "layer.rotate: xPos");
-  require_none(args.inputs.bias.empty(), "bias");
-  require_none(!args.inputs.queries_are_turned && !args.inputs.keys_are_turned, "queries_are_turned, keys_are_turned");
-  LayerPlan attends = layer;
-  if (layer.kind == LayerKind::linear_attention) attends.kind = LayerKind::attention;
-  check_double(attends, args);
-}
-
 // o_i of one head.
 std::vector<double> output(const Row& row, FeatureMap map) {
   const Sequence& s = row.sequence;
@@ -87,7 +67,8 @@ std::vector<double> output(const Row& row, FeatureMap map) {
 
 void attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   const AttendArgs call{.out = args.out, .q = args.q, .k = args.k, .v = args.v, .inputs = args.inputs};
-  check(layer, call);
+  math::refuse_softmax_terms(layer, args.inputs);
+  check_double(math::attending(layer), call);
   for (const Sequence& sequence : sequences_of(layer, call)) {
     for (std::int64_t h = 0; h < layer.heads; ++h) {
       for (std::int64_t i = 0; i < sequence.q.rows(); ++i) {

@@ -2,36 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <span>
 
-#include "cpu/dispatch.h"
-#include "cpu/heads_view.h"
-#include "cpu/weight_reader.h"
+#include "attend/in_dtype.h"
 
 namespace posenc::test {
 namespace {
-
-// The numbers in that dtype; they become what it can hold.
-std::vector<std::byte> in_dtype(std::vector<double>& numbers, DType dtype) {
-  const std::vector<float> floats(numbers.begin(), numbers.end());
-  const auto count = static_cast<std::int64_t>(numbers.size());
-  std::vector<std::byte> out(numbers.size() * static_cast<std::size_t>(bytes_of(dtype)));
-  if (dtype == DType::f32) {
-    std::memcpy(out.data(), floats.data(), out.size());
-  } else {
-    cpu::kernels_for("test", Isa::scalar)
-        .convert({.from_element = kernels::Element::f32,
-                  .to_element = cpu::element_of(dtype),
-                  .rows = 1,
-                  .count = count,
-                  .from = floats.data(),
-                  .to = out.data()});
-  }
-  numbers = cpu::read_all(tensor(static_cast<const void*>(out.data()), dtype, {count}));
-  return out;
-}
 
 // What a call views: elements at strides of its own, between bytes that are NaN.
 struct Stored {

@@ -13,8 +13,6 @@
 namespace posenc::test {
 namespace {
 
-using reference::FeatureMap;
-
 constexpr std::int64_t kTokens = 7;
 constexpr std::int64_t kDim = 6;
 constexpr std::int64_t kValueDim = 3;

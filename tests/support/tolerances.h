@@ -4,16 +4,13 @@
 // ErrorRatio, prints the largest, and fails where it leaves [0.01, 1].
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
+#include <limits>
 #include <numbers>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -21,6 +18,7 @@
 #include "posenc/plan.h"
 #include "posenc/rope.h"
 #include "posenc/tensor.h"
+#include "support/error_ratio.h"
 #include "support/ulp.h"
 
 namespace posenc::test {
@@ -496,32 +494,6 @@ inline double sines_score_bound(std::span<const double> gains, double t, double 
   return out;
 }
 
-// The largest observed / bound of a suite.
-class ErrorRatio {
- public:
-  explicit ErrorRatio(std::string suite) : suite_(std::move(suite)) {}
-
-  void add(double observed, double bound, std::string_view where) {
-    const double ratio = observed == 0 ? 0.0 : observed / bound;
-    if (!(ratio <= largest_)) {  // a NaN too
-      largest_ = ratio;
-      where_ = where;
-    }
-  }
-
-  // Prints the largest ratio and expects it in [least, 1].
-  void expect(double least = 0.01) const {
-    std::printf("[  ratio   ] %s: %.3f at %s\n", suite_.c_str(), largest_, where_.c_str());
-    EXPECT_LE(largest_, 1.0) << suite_ << " at " << where_;
-    EXPECT_GE(largest_, least) << suite_ << ": the bound is too loose to see a mistake";
-  }
-
- private:
-  std::string suite_;
-  std::string where_ = "nowhere";
-  double largest_ = 0.0;
-};
-
 // ---- Linear attention ----
 
 // Two ways to sum the same n d products of a query, a key and a value. Each way, a product carries 3 roundings of its
@@ -530,6 +502,23 @@ class ErrorRatio {
 inline double linear_attention_bound(double products, std::int64_t n, std::int64_t d) {
   const double roundings = static_cast<double>(n * d) + 3 + 2 + 2 * 4 * std::sqrt(2.0) + 1;
   return 2 * roundings * kDoubleRounding * products;
+}
+
+// The roundings of a feature of attend_linear whose exponent is -`below`: 2 of its size, and the exponential's 3
+// (exponential.h).
+inline double feature_in_floats(double below) { return 2 * below + 3; }
+
+// attend_linear against that in double. Features have `features` roundings; q and k are turned in floats; a product
+// goes through the sum of its chunk, of 48 keys at most, that of chunks, that over the channels and, after it, that of
+// the row's own chunk; the quotient is rounded once, and so is what it is made of. `of_total`: as `products`, of the
+// denominator alone: where its roundings may leave less than 98 hundredths of it, anything may come out; else they
+// weigh 1.05 at most.
+inline double linear_in_floats(double products, double of_total, std::int64_t n, std::int64_t d, double features) {
+  const auto keys = static_cast<double>(n);
+  const double sums = summed_in_floats(2 * std::min(keys, 48.0) + keys / 48 + static_cast<double>(d));
+  const double roundings = 2 * features + kTurnedInFloats + sums + 2;
+  if (roundings * kFloatRounding * of_total > 0.02) return std::numeric_limits<double>::infinity();
+  return 1.05 * roundings * kFloatRounding * products;
 }
 
 // ---- Properties, measured (posenc/properties.h) ----

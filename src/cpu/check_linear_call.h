@@ -1,0 +1,13 @@
+// What a call of attend_linear must keep to: what one of attend does, without what only a softmax has; and its state.
+#pragma once
+
+#include "math/call_rows.h"
+#include "posenc/attend.h"
+#include "posenc/attend_linear.h"
+
+namespace posenc::cpu {
+
+// `same`: the call's tensors and inputs, as attend takes them. Throws Error for the first thing that does not fit.
+math::CallSizes check_linear_call(const LayerPlan& layer, const AttendLinearArgs& args, const AttendArgs& same);
+
+}  // namespace posenc::cpu

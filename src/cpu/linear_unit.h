@@ -1,0 +1,79 @@
+// The loop over chunks of linear attention: one key head of one sequence, and the query heads that share it.
+//
+//   for each chunk of rows:
+//     k = f(k), k~ = R k                                                 once for all query heads
+//     for each query head:  q = f(q), q~ = R q
+//       out = (q~ S + keep(q~ k~^T) v) / (q . (z + sum of keep(k)))      keep: keys that the row sees, of its own chunk
+//     S += k~^T v, z += sum of k                                         linear_sums.h
+//
+// Where all keys are seen, S and z have all of them first, and no row has keys of its own chunk.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cpu/attend_call.h"
+#include "cpu/go_on.h"
+#include "cpu/lane_block.h"
+#include "cpu/linear_sums.h"
+#include "posenc/attend_linear.h"
+
+namespace posenc::cpu {
+
+struct LinearUnit {
+  std::int64_t sequence = 0;
+  std::int64_t kv_head = 0;
+};
+
+// A whole number of registers' lanes on every instruction set, and three of the widest.
+inline constexpr std::int64_t kChunkRows = 48;
+
+// Where one thread works.
+class LinearWorker {
+ public:
+  LinearWorker(const AttendCall& call, kernels::Feature feature, const LinearState& state, GoOn& go_on);
+
+  // Writes out and the state; nothing of use once the call is not wanted any more.
+  void attend(const LinearUnit& unit);
+
+ private:
+  // Rows of the unit's queries, and the keys of their chunk: row r sees key m where m + before <= r.
+  struct Chunk {
+    std::int64_t row = 0;
+    std::int64_t rows = 0;
+    std::int64_t before = 0;
+    ChunkKeys keys{};
+  };
+  struct Rows {
+    std::vector<float> plain;   // [kChunkRows][head_dim]: features
+    std::vector<float> turned;  // likewise
+    std::int64_t count = 0;
+  };
+
+  bool is_wanted();
+  void add_keys(const LinearUnit& unit, std::int64_t first, std::int64_t end);
+  ChunkKeys read_keys(const LinearUnit& unit, std::int64_t first, std::int64_t count);
+  void read_rows(const RowsView& x, std::int64_t first, std::int64_t head, math::Side side, Rows& rows);
+  void read_values(std::int64_t first, std::int64_t head, std::int64_t count);
+  void attend_head(const LinearUnit& unit, std::int64_t head, const Chunk& chunk);
+  void sum_totals(const Chunk& chunk);
+  void sum_products(const Chunk& chunk, std::int64_t first, std::int64_t used, std::int64_t lanes);
+  void write(std::int64_t row, std::int64_t head, std::int64_t first, std::int64_t used, std::int64_t lanes);
+
+  const AttendCall& call_;
+  kernels::Feature feature_;
+  const LinearState& state_;
+  GoOn& go_on_;
+  std::int64_t heads_since_asked_ = 0;
+  LinearSums sums_;
+  RowScratch scratch_;
+  Rows keys_, queries_;
+  std::vector<float> values_;         // ChunkKeys::values
+  std::vector<float> lanes_;          // [head_dim][lanes]: some turned queries
+  std::vector<float> scores_;         // [keys][lanes]
+  std::vector<float> out_;            // [value_dim][lanes], not yet divided
+  std::vector<float> totals_;         // [kChunkRows]: what it is divided by
+  std::vector<float> running_, row_;  // [head_dim], [value_dim]
+};
+
+}  // namespace posenc::cpu
