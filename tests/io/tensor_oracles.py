@@ -30,7 +30,7 @@ def modules_or_skip(names):
             missing.append(name)
     if missing:
         print(f"skipped: the comparison with other readers needs the Python package{'s' * (len(missing) > 1)} "
-              f"{', '.join(missing)} (scripts/install_oracles)")
+              f"{', '.join(missing)} (scripts/install_environment)")
         sys.exit(SKIPPED)
 
 

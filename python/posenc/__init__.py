@@ -1,0 +1,23 @@
+"""posenc: the position encodings of transformers, read from the model's own files and computed exactly.
+
+    import posenc
+
+    plan = posenc.read_plan("model/config.json")     # or a GGUF file, a dict, a configuration of transformers, a preset
+    print(plan.describe())
+    rope = plan.stacks[0].layers[0].rotate[0].rope
+    table = posenc.make_table(rope, count=4096)
+    q, k = posenc.rotate(q, k, table=table)          # NumPy, torch, JAX, ml_dtypes: nothing is copied on the way in
+
+The words are those of the C++ library. Schemes are values: frozen, compared with ==, hashable, pickled, and made with
+keyword arguments. Whatever is wrong with an argument is a ValueError (a TypeError for a wrong type), and what is wrong
+with a file a FileError, which is a ValueError too.
+"""
+
+from . import reference
+from ._command import command
+from ._errors import FileError
+from ._posenc import *  # noqa: F403: all that is public there is public here
+from ._posenc import info
+from ._read_plan import read_plan
+
+__version__: str = info()["version"]

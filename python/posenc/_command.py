@@ -1,0 +1,15 @@
+"""Where the command line tool is."""
+
+import importlib.metadata
+
+
+def command() -> str:
+    """The path of the command `posenc` that came with this package. FileNotFoundError where it came with none."""
+    try:
+        files = importlib.metadata.files("posenc") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.stem == "posenc" and file.parent.name in ("bin", "Scripts"):
+            return str(file.locate())
+    raise FileNotFoundError("this package of posenc was not installed by pip, and has no command")

@@ -1,0 +1,212 @@
+#include "arrays.h"
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <string>
+#include <type_traits>
+
+#include "convert.h"
+
+namespace posenc::python {
+namespace {
+
+using Code = nb::dlpack::dtype_code;
+
+bool is(const nb::dlpack::dtype& dtype, Code code, int bits) {
+  return dtype.code == static_cast<std::uint8_t>(code) && dtype.bits == bits && dtype.lanes == 1;
+}
+
+std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
+  if (is(dtype, Code::Float, 32)) return DType::f32;
+  if (is(dtype, Code::Float, 16)) return DType::f16;
+  if (is(dtype, Code::Bfloat, 16)) return DType::bf16;
+  if (is(dtype, Code::Float, 64)) return DType::f64;
+  return std::nullopt;
+}
+
+bool has(nb::handle object, const char* attribute) { return PyObject_HasAttrString(object.ptr(), attribute) == 1; }
+
+std::string dtype_word(nb::handle array) {
+  return has(array, "dtype") ? nb::cast<std::string>(nb::str(array.attr("dtype"))) : "of another kind";
+}
+
+// NumPy's arrays of ml_dtypes.bfloat16, which neither DLPack nor buffers can say, as arrays of their bits.
+nb::object bits_of_bfloat16(nb::handle array) {
+  if (library_of(array) != "numpy" || dtype_word(array) != "bfloat16") return {};
+  return array.attr("view")("uint16");
+}
+
+// What the library itself says against the exchange: "Can't export tensors that require gradient", for one.
+std::string objection(nb::handle array) {
+  if (!has(array, "__dlpack__")) return {};
+  const nb::object capsule = nb::steal(PyObject_CallMethod(array.ptr(), "__dlpack__", nullptr));
+  if (capsule.is_valid()) return {};
+  const nb::python_error error;
+  return ": " + nb::cast<std::string>(nb::str(error.value()));
+}
+
+bool is_array(nb::handle h) { return has(h, "__dlpack__") || PyObject_CheckBuffer(h.ptr()) != 0; }
+
+// JAX's arrays never change, but do not say so to all that ask.
+bool never_changes(nb::handle array) { return library_of(array).starts_with("jax"); }
+
+// Arrays of one element pass for whole numbers too.
+bool is_whole_number(nb::handle h) {
+  return PyLong_Check(h.ptr()) || (PyIndex_Check(h.ptr()) != 0 && !has(h, "__dlpack__"));
+}
+
+template <typename NdArray>
+std::optional<NdArray> imported(nb::handle array) {
+  NdArray memory;
+  if (nb::try_cast(array, memory)) return memory;
+  return std::nullopt;
+}
+
+template <typename NdArray>
+NdArray import_array(nb::handle array, const Place& place) {
+  constexpr bool kIsWritten = !NdArray::ReadOnly;
+  if (!is_array(array)) refuse_type(place, "be an array (with __dlpack__, or a buffer)", array);
+  if (kIsWritten && never_changes(array)) refuse(place, "be an array that can be written", "JAX's");
+  if (auto memory = imported<NdArray>(array)) return *std::move(memory);
+  if (kIsWritten && imported<nb::ndarray<nb::ro>>(array)) refuse(place, "be an array that can be written", "read-only");
+  refuse(place, "be an array that can be exchanged", "refused" + objection(array));
+}
+
+template <typename View, typename NdArray>
+View view_of(const NdArray& memory, DType dtype, const Place& place) {
+  if (memory.device_type() != nb::device::cpu::value) {
+    refuse(place, "be on the CPU", "on DLPack's device type " + std::to_string(memory.device_type()));
+  }
+  if (memory.ndim() < 1 || memory.ndim() > static_cast<std::size_t>(kMaxRank)) {
+    refuse(place, "have rank 1 to 4", std::to_string(memory.ndim()));
+  }
+  View view{.data = memory.data(), .dtype = dtype, .rank = static_cast<int>(memory.ndim())};
+  for (std::size_t axis = 0; axis < memory.ndim(); ++axis) {
+    view.shape[axis] = static_cast<std::int64_t>(memory.shape(axis));
+    view.strides[axis] = memory.stride(axis);
+  }
+  return view;
+}
+
+DType require_dtype(const nb::dlpack::dtype& given, nb::handle array, const Place& place) {
+  if (const auto dtype = dtype_of(given)) return *dtype;
+  refuse(place, "be of float32, float16, bfloat16 or float64", dtype_word(array));
+}
+
+// 1.0 and 0.0 in binary16, for a mask of bool.
+std::vector<std::uint16_t> as_float16(const ConstTensorView& mask) {
+  constexpr std::uint16_t kOne = 0x3C00;
+  const auto* bytes = static_cast<const std::uint8_t*>(mask.data);
+  std::vector<std::uint16_t> numbers;
+  std::array<std::int64_t, kMaxRank> shape{1, 1, 1, 1};
+  std::array<std::int64_t, kMaxRank> strides{};
+  std::copy_n(mask.shape.begin(), mask.rank, shape.end() - mask.rank);
+  std::copy_n(mask.strides.begin(), mask.rank, strides.end() - mask.rank);
+  numbers.reserve(static_cast<std::size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
+  for (std::int64_t a = 0; a < shape[0]; ++a) {
+    for (std::int64_t b = 0; b < shape[1]; ++b) {
+      for (std::int64_t c = 0; c < shape[2]; ++c) {
+        const std::uint8_t* row = bytes + a * strides[0] + b * strides[1] + c * strides[2];
+        for (std::int64_t d = 0; d < shape[3]; ++d) numbers.push_back(row[d * strides[3]] != 0 ? kOne : 0);
+      }
+    }
+  }
+  return numbers;
+}
+
+ConstTensorView contiguous(const void* data, const ConstTensorView& like) {
+  ConstTensorView view{.data = data, .dtype = DType::f16, .rank = like.rank, .shape = like.shape};
+  std::int64_t step = 1;
+  for (int axis = like.rank - 1; axis >= 0; --axis) {
+    view.strides[static_cast<std::size_t>(axis)] = step;
+    step *= like.shape[static_cast<std::size_t>(axis)];
+  }
+  return view;
+}
+
+}  // namespace
+
+std::string library_of(nb::handle array) {
+  const auto module = nb::cast<std::string>(nb::str(array.type().attr("__module__")));
+  return module.substr(0, module.find('.'));
+}
+
+ConstArray::ConstArray(nb::handle array, const Place& place) {
+  if (array.is_none()) return;
+  if (const nb::object bits = bits_of_bfloat16(array); bits.is_valid()) {
+    memory_ = import_array<nb::ndarray<nb::ro>>(bits, place);
+    view_ = view_of<ConstTensorView>(memory_, DType::bf16, place);
+    return;
+  }
+  memory_ = import_array<nb::ndarray<nb::ro>>(array, place);
+  if (is(memory_.dtype(), Code::Bool, 8)) {
+    const auto mask = view_of<ConstTensorView>(memory_, DType::f32, place);
+    mask_ = as_float16(mask);
+    view_ = contiguous(mask_.data(), mask);
+    return;
+  }
+  view_ = view_of<ConstTensorView>(memory_, require_dtype(memory_.dtype(), array, place), place);
+}
+
+Array::Array(nb::handle array, const Place& place) {
+  if (array.is_none()) return;
+  const nb::object bits = bits_of_bfloat16(array);
+  const bool is_bits = bits.is_valid();
+  memory_ = import_array<nb::ndarray<>>(is_bits ? nb::handle(bits) : array, place);
+  view_ = view_of<TensorView>(memory_, is_bits ? DType::bf16 : require_dtype(memory_.dtype(), array, place), place);
+}
+
+template <typename T>
+Numbers<T>::Numbers(nb::handle numbers, const Place& place) {
+  if (numbers.is_none()) return;
+  if (!is_array(numbers)) {
+    own_ = Convert<std::vector<T>>::from_python(numbers, place);
+    span_ = own_;
+    return;
+  }
+  memory_ = import_array<nb::ndarray<nb::ro>>(numbers, place);
+  if (memory_.dtype() != nb::dtype<T>()) {
+    constexpr const char* kWord = std::is_same_v<T, double> ? "float64" : sizeof(T) == 8 ? "int64" : "int32";
+    refuse(place, std::string("be of ") + kWord, dtype_word(numbers));
+  }
+  std::int64_t size = 1;
+  for (std::size_t axis = memory_.ndim(); axis-- > 0; size *= static_cast<std::int64_t>(memory_.shape(axis))) {
+    if (memory_.shape(axis) > 1 && memory_.stride(axis) != size) refuse(place, "have adjacent elements", "strided");
+  }
+  span_ = {static_cast<const T*>(memory_.data()), static_cast<std::size_t>(size)};
+}
+
+template class Numbers<std::int32_t>;
+template class Numbers<std::int64_t>;
+template class Numbers<double>;
+
+template <typename T>
+void PositionsArgument::take(nb::handle positions, const Place& place) {
+  positions_ = numbers_.emplace<Numbers<T>>(positions, place).span();
+}
+
+PositionsArgument::PositionsArgument(nb::handle positions, const Place& place) {
+  if (is_whole_number(positions)) {
+    positions_ = PositionRange{Convert<std::int64_t>::from_python(positions, place)};
+  } else if (is_array(positions)) {
+    const auto memory = import_array<nb::ndarray<nb::ro>>(positions, place);
+    if (memory.dtype() == nb::dtype<std::int64_t>()) {
+      take<std::int64_t>(positions, place);
+    } else if (memory.dtype() == nb::dtype<std::int32_t>()) {
+      take<std::int32_t>(positions, place);
+    } else if (memory.dtype() == nb::dtype<double>()) {
+      take<double>(positions, place);
+    } else {
+      refuse(place, "be of int64, int32 or float64", dtype_word(positions));
+    }
+  } else if (nb::isinstance<nb::iterable>(positions)) {
+    bool are_whole = true;
+    for (const nb::handle position : nb::iter(positions)) are_whole = are_whole && PyIndex_Check(position.ptr()) != 0;
+    are_whole ? take<std::int64_t>(positions, place) : take<double>(positions, place);
+  } else {
+    refuse_type(place, "be a whole number, an array or a list", positions);
+  }
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,98 @@
+// Arrays of other people: NumPy, torch, JAX, ml_dtypes, memoryviews, and whatever else has __dlpack__ or a buffer, on
+// the CPU. What comes in is a view of the caller's memory, what is made is of the caller's library.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "posenc/rotate.h"
+#include "posenc/tensor.h"
+#include "refuse.h"
+
+namespace posenc::python {
+
+// The package that an array's class comes from: "numpy", "torch", "jaxlib", "builtins".
+std::string library_of(nb::handle array);
+
+// An array that is read. None is no tensor: an empty view.
+class ConstArray {
+ public:
+  ConstArray() = default;
+  // TypeError for what is no array; ValueError for one that is not on the CPU, or of another dtype than float32,
+  // float16, bfloat16 and float64, or of rank 0 or above 4.
+  ConstArray(nb::handle array, const Place& place);
+
+  const ConstTensorView& view() const { return view_; }
+
+ private:
+  nb::ndarray<nb::ro> memory_;
+  std::vector<std::uint16_t> mask_;  // a mask of bool, as numbers
+  ConstTensorView view_{};
+};
+
+// An array that is written: ValueError, besides, for one that is read-only.
+class Array {
+ public:
+  Array() = default;
+  Array(nb::handle array, const Place& place);
+
+  const TensorView& view() const { return view_; }
+
+ private:
+  nb::ndarray<> memory_;
+  TensorView view_{};
+};
+
+// Whole numbers, or numbers, that somebody passes as an array or as any iterable of Python's. An array of exactly that
+// type whose elements are adjacent is not copied.
+template <typename T>
+class Numbers {
+ public:
+  Numbers() = default;
+  Numbers(nb::handle numbers, const Place& place);
+
+  std::span<const T> span() const { return span_; }
+
+ private:
+  nb::ndarray<nb::ro> memory_;
+  std::vector<T> own_;
+  std::span<const T> span_;
+};
+extern template class Numbers<std::int32_t>;
+extern template class Numbers<std::int64_t>;
+extern template class Numbers<double>;
+
+// Positions: a whole number, where counting starts; an array of int64, int32 or float64; or an iterable of numbers.
+class PositionsArgument {
+ public:
+  PositionsArgument() = default;
+  PositionsArgument(nb::handle positions, const Place& place);
+
+  const Positions& positions() const { return positions_; }
+
+ private:
+  template <typename T>
+  void take(nb::handle positions, const Place& place);
+
+  std::variant<std::monostate, Numbers<std::int64_t>, Numbers<std::int32_t>, Numbers<double>> numbers_;
+  Positions positions_{};
+};
+
+// A new array of the library of `like`: NumPy's for NumPy's, torch's for torch's, and so on; a memoryview where `like`
+// is of none. Elements follow one another.
+struct NewArray {
+  nb::object object;
+  TensorView view;
+};
+NewArray new_array(nb::handle like, DType dtype, std::span<const std::int64_t> shape);
+NewArray new_array(nb::handle like, DType dtype, std::initializer_list<std::int64_t> shape);
+
+}  // namespace posenc::python

@@ -1,0 +1,94 @@
+#include "attend_arguments.h"
+
+#include <string>
+
+#include "describe_attention.h"
+
+namespace posenc::python {
+namespace {
+
+// The alternative of ScoreWeights that this is.
+template <typename V>
+struct TakeOne;
+template <typename... Ts>
+struct TakeOne<std::variant<std::monostate, Ts...>> {
+  static void take(ScoreWeights& to, nb::handle h, Kept& kept, const Place& place) {
+    if (h.is_none()) return;
+    const bool is_taken = ((nb::isinstance<Held<Ts>>(h) && (kept.take(to.emplace<Ts>(), h, place), true)) || ...);
+    if (!is_taken) refuse_type(place, "be weights of a score term, or None", h);
+  }
+};
+
+}  // namespace
+
+AttendArguments::AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords) {
+  kept_.take(q_, q, {where, "q"});
+  kept_.take(k_, k, {where, "k"});
+  kept_.take(v_, v, {where, "v"});
+  take_weights(where, keywords);
+  kept_.take_members(inputs_, keywords, where);
+}
+
+void AttendArguments::take_weights(const char* where, nb::dict& keywords) {
+  if (const nb::object score = popped(keywords, "score_weights"); !score.is_none()) {
+    for (const nb::handle weights : nb::iter(score)) {
+      TakeOne<ScoreWeights>::take(weights_.score.emplace_back(), weights, kept_, {where, "score_weights"});
+    }
+  }
+  if (const nb::object value = popped(keywords, "value_weights"); !value.is_none()) {
+    kept_.take(weights_.value, value, {where, "value_weights"});
+  }
+  kept_.take(weights_.sinks, popped(keywords, "sinks"), {where, "sinks"});
+}
+
+std::vector<std::int64_t> AttendArguments::lse_shape() const {
+  const auto rank = static_cast<std::size_t>(q_.rank);
+  return {q_.shape.begin(), q_.shape.begin() + static_cast<std::ptrdiff_t>(rank - 1)};
+}
+
+std::vector<std::int64_t> AttendArguments::out_shape(std::int64_t channels) const {
+  std::vector<std::int64_t> shape = lse_shape();
+  shape.push_back(channels);
+  return shape;
+}
+
+nb::object popped(nb::dict& keywords, const char* name) {
+  if (!keywords.contains(name)) return nb::none();
+  nb::object value = keywords[name];
+  PyDict_DelItemString(keywords.ptr(), name);
+  return value;
+}
+
+void require_empty(const nb::dict& keywords, const char* where) {
+  for (const auto [key, given] : keywords) {
+    throw nb::type_error((std::string(where) + "() has no argument '" + nb::cast<std::string>(key) + "'").c_str());
+  }
+}
+
+const char* const kInputsSignature =
+    "score_weights: collections.abc.Sequence[typing.Any] = (), value_weights: ShawWeights | None = None, sinks: "
+    "typing.Any = None, q_positions: typing.Any = None, k_positions: typing.Any = None, q_order: typing.Any = None, "
+    "k_order: typing.Any = None, cu_seqlens_q: typing.Any = None, cu_seqlens_k: typing.Any = None, prefix: int = 0, "
+    "visible: typing.Any = None, bias: typing.Any = None, q_segments: typing.Any = None, k_segments: typing.Any = "
+    "None, log_forget: typing.Any = None, row_gate: typing.Any = None, length: int | None = None, queries_are_turned: "
+    "bool = False, keys_are_turned: bool = False";
+
+const char* const kInputsDoc =
+    "Learned tables:\n"
+    "  score_weights: one for each of layer.score, or None where a term has none. value_weights: of ShawValues.\n"
+    "  sinks: [heads], where layer.sinks.\n"
+    "What changes from call to call; all may be left out but where a scheme or a mask needs them:\n"
+    "  q_positions, k_positions: as positions of rotate; left out: the order.\n"
+    "  q_order, k_order: int64 [rows], where a token stands in its sequence, for masks; left out: keys are counted "
+    "from "
+    "0, and the last query stands with the last key.\n"
+    "  cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1], packed sequences, rank 3 only.\n"
+    "  prefix: tokens at the front that all may see, for the mask 'prefix'.\n"
+    "  visible: not 0, or True: seen, besides the plan's mask; bias: added to the scores; both [queries, keys] up to "
+    "rank 4, axes of 1 broadcast. A mask of bool is copied.\n"
+    "  q_segments, k_segments: int32 [rows], XLNet. log_forget: [key rows, heads], at most 0. row_gate: [query rows, "
+    "heads].\n"
+    "  length: of the sequences, for rules that depend on it.\n"
+    "  queries_are_turned, keys_are_turned: by the rotation of the plan, already.";
+
+}  // namespace posenc::python

@@ -1,0 +1,47 @@
+// What attend and reference.attend have in common: q, k, v, weights, and what changes from call to call.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "arrays.h"
+#include "kept.h"
+#include "posenc/attention.h"
+#include "posenc/plan.h"
+
+namespace posenc::python {
+
+class AttendArguments {
+ public:
+  // Takes the inputs and weights out of `keywords`.
+  AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords);
+
+  const ConstTensorView& q() const { return q_; }
+  const ConstTensorView& k() const { return k_; }
+  const ConstTensorView& v() const { return v_; }
+  const LayerWeights& weights() const { return weights_; }
+  const LayerInputs& inputs() const { return inputs_; }
+
+  // q's shape with other channels: that of the output.
+  std::vector<std::int64_t> out_shape(std::int64_t channels) const;
+  // And without: that of the lse.
+  std::vector<std::int64_t> lse_shape() const;
+
+ private:
+  void take_weights(const char* where, nb::dict& keywords);
+
+  Kept kept_;
+  ConstTensorView q_, k_, v_;
+  LayerWeights weights_;
+  LayerInputs inputs_;
+};
+
+// What is left of `keywords` by this name, or None.
+nb::object popped(nb::dict& keywords, const char* name);
+// TypeError for what is left after all.
+void require_empty(const nb::dict& keywords, const char* where);
+
+// The part of signatures and docs that both share.
+extern const char* const kInputsSignature;
+extern const char* const kInputsDoc;
+
+}  // namespace posenc::python

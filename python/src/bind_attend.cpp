@@ -1,0 +1,153 @@
+// Attention with every scheme, and results over parts of the keys as one.
+#include <thread>
+
+#include "arrays.h"
+#include "attend_arguments.h"
+#include "describe_plan.h"
+#include "module.h"
+#include "posenc/attend.h"
+
+namespace posenc::python {
+namespace {
+
+// Whether to go on: Ctrl-C is seen by the thread that called, as Python's signals are its main thread's.
+class SignalWatch {
+ public:
+  bool operator()() const {
+    if (std::this_thread::get_id() != caller_) return true;
+    const nb::gil_scoped_acquire held;
+    return PyErr_CheckSignals() == 0;
+  }
+
+ private:
+  std::thread::id caller_ = std::this_thread::get_id();
+};
+
+// An array to write: the caller's, or a new one like q.
+struct Written {
+  nb::object object;
+  Array given;
+  TensorView view{};
+
+  Written(nb::handle out, nb::handle like, DType dtype, std::span<const std::int64_t> shape, const Place& place) {
+    if (out.is_none()) {
+      NewArray made = new_array(like, dtype, shape);
+      object = std::move(made.object);
+      view = made.view;
+    } else {
+      given = Array(out, place);
+      object = nb::borrow(out);
+      view = given.view();
+    }
+  }
+};
+
+nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, const nb::kwargs& given) {
+  const char* where = "attend";
+  nb::dict keywords;
+  keywords.update(given);
+  const AttendArguments common(where, q, k, v, keywords);
+  const Numbers<std::int32_t> blocks(popped(keywords, "block_table"), {where, "block_table"});
+  const Array carry(popped(keywords, "carry"), {where, "carry"});
+  const nb::object lse_given = popped(keywords, "lse");
+  const nb::object out_given = popped(keywords, "out");
+  const nb::object angles = popped(keywords, "angles");
+  const nb::object isa = popped(keywords, "isa");
+  const nb::object threads = popped(keywords, "threads");
+  require_empty(keywords, where);
+  if (common.q().rank < 3) refuse({where, "q"}, "have rank 3 or 4", std::to_string(common.q().rank));
+
+  const bool is_asked = PyBool_Check(lse_given.ptr()) != 0;
+  const bool has_lse = is_asked ? lse_given.ptr() == Py_True : !lse_given.is_none();
+  const std::int64_t width = layer.value_dim;
+  const Written out(out_given, q, common.q().dtype, common.out_shape(width), {where, "out"});
+  const nb::object lse_out = is_asked ? nb::none() : lse_given;
+  const std::optional<Written> lse =
+      has_lse ? std::optional<Written>(std::in_place, lse_out, q, DType::f32, common.lse_shape(), Place{where, "lse"})
+              : std::nullopt;
+  AttendArgs args{.out = out.view,
+                  .q = common.q(),
+                  .k = common.k(),
+                  .v = common.v(),
+                  .pages = {.block_table = blocks.span()},
+                  .weights = common.weights(),
+                  .inputs = common.inputs(),
+                  .lse = lse ? lse->view : TensorView{},
+                  .carry = carry.view(),
+                  .go_on = SignalWatch()};
+  if (!angles.is_none()) args.angles = Convert<Angles>::from_python(angles, {where, "angles"});
+  if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
+  if (!threads.is_none()) args.parallel.threads = Convert<std::int64_t>::from_python(threads, {where, "threads"});
+  bool is_done = false;
+  {
+    const nb::gil_scoped_release released;
+    is_done = attend(layer, args);
+  }
+  if (!is_done) throw nb::python_error();
+  if (lse) return nb::make_tuple(out.object, lse->object);
+  return out.object;
+}
+
+nb::object merge_call(nb::handle parts, nb::handle sinks, nb::handle out, nb::handle lse) {
+  const char* where = "merge";
+  std::deque<ConstArray> arrays;
+  std::vector<AttendPart> views;
+  nb::object first;
+  for (const nb::handle part : nb::iter(parts)) {
+    const nb::tuple pair(nb::borrow(part));
+    if (nb::len(pair) != 2) refuse_type({where, "parts"}, "be pairs of out and lse", part);
+    if (!first.is_valid()) first = nb::object(pair[0]);
+    const ConstTensorView part_out = arrays.emplace_back(pair[0], Place{where, "parts"}).view();
+    views.push_back({part_out, arrays.emplace_back(pair[1], Place{where, "parts"}).view()});
+  }
+  if (views.empty()) refuse({where, "parts"}, "be at least one", "none");
+  const auto shape_of = [](const ConstTensorView& x) {
+    return std::vector<std::int64_t>(x.shape.begin(), x.shape.begin() + x.rank);
+  };
+  const Written merged(out, first, views[0].out.dtype, shape_of(views[0].out), {where, "out"});
+  const Written merged_lse(lse, first, DType::f32, shape_of(views[0].lse), {where, "lse"});
+  const ConstArray sink(sinks, {where, "sinks"});
+  const MergeArgs args{.out = merged.view, .lse = merged_lse.view, .parts = views, .sinks = sink.view()};
+  {
+    const nb::gil_scoped_release released;
+    merge(args);
+  }
+  return nb::make_tuple(merged.object, merged_lse.object);
+}
+
+}  // namespace
+
+void bind_attend(nb::module_& m) {
+  const std::string signature = std::string(
+                                    "def attend(layer: LayerPlan, q: typing.Any, k: typing.Any, v: typing.Any, "
+                                    "*, ") +
+                                kInputsSignature +
+                                ", block_table: typing.Any = None, out: typing.Any = None, lse: typing.Any = False, "
+                                "carry: typing.Any = None, angles: " +
+                                Convert<Angles>::type() + " = 'exact', " + how_signature() + ") -> typing.Any";
+  const std::string doc =
+      std::string(
+          "Attention with the schemes of a layer, in one pass over tiles of keys: no matrix of queries times keys ever "
+          "stands in memory.\n\n"
+          "q: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; k, v likewise, with kv_heads and tokens "
+          "of "
+          "their own (v: value_dim channels), or with block_table, int32 [sequences, blocks], paged caches [blocks, "
+          "block_size, kv_heads, channels]. float32, float16 or bfloat16 each, any strides but adjacent channels.\n\n"
+          "Returns the output, like q and of q's library; with lse=True the pair of it and ln of the sum of exp(score) "
+          "without the sink, float32 [tokens, heads] or [batch, heads, tokens]. `out` and `lse` may be arrays to write "
+          "into. carry: read and written where k and v are a part of the keys of a scheme that sums along them.\n\n") +
+      kInputsDoc +
+      "\n\nThe result of a query does not depend on the number of threads. ValueError, before anything is written, for "
+      "what does not fit. The GIL is released; Ctrl-C ends the call, whose output then holds nothing of use.";
+  m.def("attend", &attend_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("keywords"),
+        nb::sig(signature.c_str()), doc.c_str());
+  m.def(
+      "merge", &merge_call, nb::arg("parts"), nb::kw_only(), nb::arg("sinks") = nb::none(), nb::arg("out") = nb::none(),
+      nb::arg("lse") = nb::none(),
+      nb::sig("def merge(parts: collections.abc.Iterable[tuple[typing.Any, typing.Any]], *, sinks: typing.Any = None, "
+              "out: typing.Any = None, lse: typing.Any = None) -> tuple[typing.Any, typing.Any]"),
+      "Results (out, lse) of attend for the same queries over parts of the keys, as that over all of them: out and "
+      "lse. sinks: [heads]; the parts are of a layer without. ValueError for arrays that do not fit each other.");
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,175 @@
+// Queries, keys and caches turned by their positions.
+#include "arrays.h"
+#include "convert.h"
+#include "describe_plan.h"
+#include "module.h"
+#include "posenc/cache.h"
+#include "posenc/pairing.h"
+#include "posenc/rotate.h"
+#include "rotate_arguments.h"
+
+namespace posenc::python {
+namespace {
+
+// Both, or the one that was given.
+nb::object results(const Turned& q, const Turned& k) {
+  if (k.result.is_none()) return q.result;
+  if (q.result.is_none()) return k.result;
+  return nb::make_tuple(q.result, k.result);
+}
+
+struct Outs {
+  nb::object q = nb::none();
+  nb::object k = nb::none();
+};
+
+Outs outs_of(nb::handle out, bool has_q, bool has_k) {
+  if (out.is_none()) return {};
+  if (!has_k) return {nb::borrow(out), nb::none()};
+  if (!has_q) return {nb::none(), nb::borrow(out)};
+  const nb::object first_two = nb::tuple(nb::borrow(out));
+  if (nb::len(first_two) != 2) refuse_type({"rotate", "out"}, "be a pair, for q and k", out);
+  return {first_two[0], first_two[1]};
+}
+
+struct RotateHow {
+  nb::handle table;
+  nb::handle positions;
+  nb::handle direction;
+  nb::handle cu_seqlens;
+  std::int64_t threads;
+  nb::handle isa;
+};
+
+nb::object turn(nb::handle q, nb::handle k, const Outs& outs, const RotateHow& how, nb::handle block_table,
+                nb::handle first) {
+  const Tables tables(how.table, {"rotate", "table"});
+  const PositionsArgument positions(how.positions, {"rotate", "positions"});
+  const Numbers<std::int32_t> cu_seqlens(how.cu_seqlens, {"rotate", "cu_seqlens"});
+  const Numbers<std::int32_t> blocks(block_table, {"rotate", "k_block_table"});
+  const Numbers<std::int32_t> firsts(first, {"rotate", "k_first"});
+  const Turned queries(q, outs.q, {"rotate", "q"}, {"rotate", "out"});
+  const Turned keys(k, outs.k, {"rotate", "k"}, {"rotate", "out"});
+  const RotateArgs args{.q = queries.out,
+                        .k = keys.out,
+                        .q_from = queries.x,
+                        .k_from = keys.x,
+                        .positions = positions.positions(),
+                        .table = tables.one(),
+                        .direction = Convert<Direction>::from_python(how.direction, {"rotate", "direction"}),
+                        .cu_seqlens = cu_seqlens.span(),
+                        .k_pages = {.block_table = blocks.span(), .first = firsts.span()},
+                        .tables = tables.many(),
+                        .parallel = {.threads = how.threads},
+                        .isa = Convert<Isa>::from_python(how.isa, {"rotate", "isa"})};
+  {
+    const nb::gil_scoped_release released;
+    rotate(args);
+  }
+  return results(queries, keys);
+}
+
+void bind_rotate_calls(nb::module_& m) {
+  const std::string shared = "direction: " + Convert<Direction>::type() +
+                                " = 'forward', cu_seqlens: typing.Any = "
+                                "None, ";
+  m.def(
+      "rotate",
+      [](nb::handle q, nb::handle k, nb::handle table, nb::handle positions, nb::handle direction,
+         nb::handle cu_seqlens, nb::handle out, std::int64_t threads, nb::handle isa) {
+        return turn(q, k, outs_of(out, !q.is_none(), !k.is_none()),
+                    {table, positions, direction, cu_seqlens, threads, isa}, nb::none(), nb::none());
+      },
+      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table"),
+      nb::arg("positions") = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
+      nb::arg("out") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic",
+      nb::sig(("def rotate(q: typing.Any = None, k: typing.Any = None, *, table: RotaryTable | "
+               "collections.abc.Sequence[RotaryTable], positions: typing.Any = 0, " +
+               shared + "out: typing.Any = None, " + how_signature() + ") -> typing.Any")
+                  .c_str()),
+      "Queries and keys turned by their positions, RoFormer, arXiv 2104.09864.\n\n"
+      "q, k: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim] of float32, float16 or bfloat16, any "
+      "strides but adjacent channels; one of them may be left out. Returns new arrays of the caller's library, q "
+      "alone, "
+      "k alone or the pair; or writes into `out` (for both, a pair), which may be the input itself.\n\n"
+      "table: a RotaryTable, or one for each sequence. positions: where the first token of each sequence stands; or "
+      "coordinates [axes, rows] of int64, int32 or float64. direction: with attention factor a, 'forward' is a R, "
+      "'inverse' R^T / a, 'transpose' a R^T, the backward pass of 'forward'. cu_seqlens: int32 [sequences + 1], where "
+      "packed sequences begin.\n\n"
+      "ValueError, before anything is written, for what does not fit. The GIL is released.");
+  m.def(
+      "rotate_",
+      [](nb::handle q, nb::handle k, nb::handle table, nb::handle positions, nb::handle direction,
+         nb::handle cu_seqlens, nb::handle block_table, nb::handle first, std::int64_t threads, nb::handle isa) {
+        return turn(q, k, {nb::borrow(q), nb::borrow(k)}, {table, positions, direction, cu_seqlens, threads, isa},
+                    block_table, first);
+      },
+      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table"),
+      nb::arg("positions") = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
+      nb::arg("k_block_table") = nb::none(), nb::arg("k_first") = nb::none(), nb::arg("threads") = 0,
+      nb::arg("isa") = "automatic",
+      nb::sig(("def rotate_(q: typing.Any = None, k: typing.Any = None, *, table: RotaryTable | "
+               "collections.abc.Sequence[RotaryTable], positions: typing.Any = 0, " +
+               shared + "k_block_table: typing.Any = None, k_first: typing.Any = None, " + how_signature() +
+               ") -> typing.Any")
+                  .c_str()),
+      "rotate in place. With k_block_table, int32 [sequences, blocks], k is a paged cache [blocks, block_size, heads, "
+      "head_dim] of the packed sequences, whose rows begin with token k_first[s] (left out: 0).");
+}
+
+void bind_rerotate(nb::module_& m) {
+  m.def(
+      "rerotate",
+      [](nb::handle k, nb::handle from_table, nb::handle from_positions, nb::handle to_table, nb::handle to_positions,
+         nb::handle cu_seqlens, nb::handle layer, nb::handle out, std::int64_t threads, nb::handle isa) {
+        const char* where = "rerotate";
+        const Tables from(from_table, {where, "from_table"});
+        const Tables to(to_table, {where, "to_table"});
+        const PositionsArgument then(from_positions, {where, "from_positions"});
+        const PositionsArgument now(to_positions, {where, "to_positions"});
+        const Numbers<std::int32_t> sequences(cu_seqlens, {where, "cu_seqlens"});
+        const Turned keys(k, out, {where, "k"}, {where, "out"});
+        const LayerPlan* of = layer.is_none() ? nullptr : &Convert<LayerPlan>::from_python(layer, {where, "layer"});
+        const RerotateArgs args{.k = keys.out,
+                                .k_from = keys.x,
+                                .from_table = from.one(),
+                                .from_positions = then.positions(),
+                                .to_table = to.one(),
+                                .to_positions = now.positions(),
+                                .cu_seqlens = sequences.span(),
+                                .from_tables = from.many(),
+                                .to_tables = to.many(),
+                                .layer = of,
+                                .parallel = {.threads = threads},
+                                .isa = Convert<Isa>::from_python(isa, {where, "isa"})};
+        {
+          const nb::gil_scoped_release released;
+          rerotate(args);
+        }
+        return keys.result;
+      },
+      nb::arg("k"), nb::kw_only(), nb::arg("from_table"), nb::arg("from_positions"), nb::arg("to_table"),
+      nb::arg("to_positions"), nb::arg("cu_seqlens") = nb::none(), nb::arg("layer") = nb::none(),
+      nb::arg("out") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic",
+      nb::sig(("def rerotate(k: typing.Any, *, from_table: RotaryTable | collections.abc.Sequence[RotaryTable], "
+               "from_positions: typing.Any, to_table: RotaryTable | collections.abc.Sequence[RotaryTable], "
+               "to_positions: typing.Any, cu_seqlens: typing.Any = None, layer: LayerPlan | None = None, "
+               "out: typing.Any = None, " +
+               how_signature() + ") -> typing.Any")
+                  .c_str()),
+      "Keys that were turned by one position, turned to another: R_to(to) R_from(from)^-1 k.\n\n"
+      "A shift of a cache is the case of one table; a change of base, rule or attention factor that of two. `layer`: "
+      "whose keys they are; ValueError where rerotation_obstacle(layer) says so. Else as rotate.");
+  m.def("rerotation_obstacle", &rerotation_obstacle, nb::arg("layer"),
+        nb::sig("def rerotation_obstacle(layer: LayerPlan) -> str | None"),
+        "Why cached keys of a layer cannot be turned again, or None.");
+}
+
+}  // namespace
+
+void bind_rotate(nb::module_& m) {
+  bind_rotate_calls(m);
+  bind_rerotate(m);
+}
+
+}  // namespace posenc::python

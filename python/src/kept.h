@@ -1,0 +1,85 @@
+// Arguments that the library takes as views, and what has to stay alive while it looks at them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "arrays.h"
+#include "convert.h"
+#include "describe_attention.h"
+#include "described.h"
+#include "posenc/attention.h"
+
+namespace posenc::python {
+
+template <typename T>
+concept IsNumber = std::is_arithmetic_v<T> || std::is_same_v<T, std::optional<std::int64_t>>;
+
+// Learned tables, as a Python class: the struct of views, and the arrays that were given for them.
+template <typename T>
+struct Held;
+
+class Kept {
+ public:
+  void take(ConstTensorView& to, nb::handle h, const Place& place) { to = arrays_.emplace_back(h, place).view(); }
+  void take(std::span<const std::int32_t>& to, nb::handle h, const Place& place) {
+    to = words_.emplace_back(h, place).span();
+  }
+  void take(std::span<const std::int64_t>& to, nb::handle h, const Place& place) {
+    to = longs_.emplace_back(h, place).span();
+  }
+  void take(Positions& to, nb::handle h, const Place& place) { to = positions_.emplace_back(h, place).positions(); }
+  void take(std::optional<Positions>& to, nb::handle h, const Place& place) {
+    if (!h.is_none()) take(to.emplace(), h, place);
+  }
+  template <IsNumber T>
+  void take(T& to, nb::handle h, const Place& place) {
+    to = Convert<T>::from_python(h, place);
+  }
+  template <IsDescribed T>
+  void take(T& to, nb::handle h, const Place& place);
+  void take(std::vector<Linear>& to, nb::handle h, const Place& place) {
+    for (const nb::handle layer : nb::iter(h)) take(to.emplace_back(), layer, place);
+  }
+
+  // Members of `to` that `keywords` names, which are taken out of it.
+  template <typename T>
+  void take_members(T& to, nb::dict& keywords, const char* where) {
+    for_each_member(description(Type<T>{}), [&](const auto& member) {
+      if (!keywords.contains(member.name)) return;
+      const nb::object given = keywords[member.name];
+      PyDict_DelItemString(keywords.ptr(), member.name);
+      take(to.*member.pointer, given, {where, member.name});
+    });
+  }
+
+ private:
+  std::deque<ConstArray> arrays_;
+  std::deque<Numbers<std::int32_t>> words_;
+  std::deque<Numbers<std::int64_t>> longs_;
+  std::deque<PositionsArgument> positions_;
+  std::vector<nb::object> objects_;
+};
+
+template <typename T>
+struct Held {
+  T value{};
+  Kept kept;
+  nb::dict given;
+};
+
+template <IsDescribed T>
+void Kept::take(T& to, nb::handle h, const Place& place) {
+  if (!nb::isinstance<Held<T>>(h)) refuse_type(place, std::string("be ") + description(Type<T>{}).name, h);
+  to = nb::inst_ptr<Held<T>>(h)->value;
+  objects_.push_back(nb::borrow(h));
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,14 @@
+#include "module.h"
+
+NB_MODULE(_posenc, m) {
+  m.doc() = "The position encodings of transformers: the compiled part of posenc.";
+  posenc::python::bind_rope(m);
+  posenc::python::bind_schemes(m);
+  posenc::python::bind_plan(m);
+  posenc::python::bind_read_plan(m);
+  posenc::python::bind_table(m);
+  posenc::python::bind_rotate(m);
+  posenc::python::bind_weights(m);
+  posenc::python::bind_attend(m);
+  posenc::python::bind_reference(m);
+}

@@ -1,0 +1,28 @@
+// The extension module, bound by topic.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+#include "convert.h"
+#include "posenc/parallel.h"
+#include "refuse.h"
+
+namespace posenc::python {
+
+void bind_rope(nb::module_& module);
+void bind_schemes(nb::module_& module);
+void bind_plan(nb::module_& module);
+void bind_read_plan(nb::module_& module);
+void bind_table(nb::module_& module);
+void bind_rotate(nb::module_& module);
+void bind_weights(nb::module_& module);
+void bind_attend(nb::module_& module);
+void bind_reference(nb::module_& module);
+
+// "threads: int = 0, isa: typing.Literal[...] = 'automatic'": how many threads at most, 0 for all of the process's
+// pool, and which kernels.
+inline std::string how_signature() { return "threads: int = 0, isa: " + Convert<Isa>::type() + " = 'automatic'"; }
+
+}  // namespace posenc::python

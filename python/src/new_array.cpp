@@ -1,0 +1,99 @@
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "arrays.h"
+
+namespace posenc::python {
+namespace {
+
+const char* word(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return "float32";
+    case DType::f16: return "float16";
+    case DType::bf16: return "bfloat16";
+    case DType::f64: return "float64";
+  }
+  return "";
+}
+
+nb::dlpack::dtype dlpack_dtype(DType dtype) {
+  const auto code = dtype == DType::bf16 ? nb::dlpack::dtype_code::Bfloat : nb::dlpack::dtype_code::Float;
+  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * bytes_of(dtype)), 1};
+}
+
+nb::tuple python_shape(std::span<const std::int64_t> shape) {
+  nb::list sizes;
+  for (const std::int64_t size : shape) sizes.append(size);
+  return nb::tuple(sizes);
+}
+
+nb::object new_numpy(DType dtype, std::span<const std::int64_t> shape) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  if (dtype != DType::bf16) return numpy.attr("empty")(python_shape(shape), word(dtype));
+  return numpy.attr("empty")(python_shape(shape), nb::module_::import_("ml_dtypes").attr("bfloat16"));
+}
+
+nb::object new_torch(DType dtype, std::span<const std::int64_t> shape) {
+  const nb::module_ torch = nb::module_::import_("torch");
+  using namespace nb::literals;
+  return torch.attr("empty")(python_shape(shape), "dtype"_a = torch.attr(word(dtype)));
+}
+
+// Memory of our own, which lives as long as anybody looks at it.
+struct OwnArray {
+  nb::object owner;
+  void* data;
+  std::vector<std::size_t> shape;
+  DType dtype;
+};
+
+OwnArray own_array(DType dtype, std::span<const std::int64_t> shape) {
+  std::size_t bytes = static_cast<std::size_t>(bytes_of(dtype));
+  for (const std::int64_t size : shape) bytes *= static_cast<std::size_t>(size);
+  auto memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  nb::object owner = nb::capsule(memory.get(), [](void* data) noexcept { delete[] static_cast<std::byte*>(data); });
+  return {std::move(owner), memory.release(), {shape.begin(), shape.end()}, dtype};
+}
+
+template <typename Framework>
+nb::object exported(const OwnArray& own) {
+  const nb::ndarray<Framework> array(own.data, own.shape.size(), own.shape.data(), own.owner, nullptr,
+                                     dlpack_dtype(own.dtype));
+  return nb::cast(array, nb::rv_policy::reference);
+}
+
+TensorView view_of(void* data, DType dtype, std::span<const std::int64_t> shape) {
+  TensorView view{.data = data, .dtype = dtype, .rank = static_cast<int>(shape.size())};
+  std::int64_t step = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0; step *= shape[axis]) {
+    view.shape[axis] = shape[axis];
+    view.strides[axis] = step;
+  }
+  return view;
+}
+
+}  // namespace
+
+NewArray new_array(nb::handle like, DType dtype, std::span<const std::int64_t> shape) {
+  const std::string library = library_of(like);
+  if (library == "numpy" || library == "torch") {
+    const nb::object made = library == "numpy" ? new_numpy(dtype, shape) : new_torch(dtype, shape);
+    const Array array(made, {"new_array", library});
+    return {made, array.view()};
+  }
+  const OwnArray own = own_array(dtype, shape);
+  const TensorView view = view_of(own.data, dtype, shape);
+  if (library == "jax" || library == "jaxlib") return {exported<nb::jax>(own), view};
+  if (PyObject_HasAttrString(like.ptr(), "__array_namespace__") == 1) {
+    const nb::object space = like.attr("__array_namespace__")();
+    return {space.attr("from_dlpack")(exported<nb::array_api>(own)), view};
+  }
+  return {exported<nb::memview>(own), view};
+}
+
+NewArray new_array(nb::handle like, DType dtype, std::initializer_list<std::int64_t> shape) {
+  return new_array(like, dtype, std::span(shape.begin(), shape.size()));
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,33 @@
+#include "refuse.h"
+
+#include "posenc/error.h"
+
+namespace posenc::python {
+namespace {
+
+constexpr std::size_t kLongestShown = 80;  // characters of a repr, which may be that of a whole array
+
+std::string shown(nb::handle value) {
+  const nb::object repr = nb::steal(PyObject_Repr(value.ptr()));
+  if (!repr.is_valid()) {
+    PyErr_Clear();
+    return nb::type_name(value.type()).c_str();
+  }
+  std::string text = nb::cast<std::string>(repr);
+  if (text.size() > kLongestShown) text = std::string("a ") + nb::type_name(value.type()).c_str();
+  return text;
+}
+
+}  // namespace
+
+void refuse(const Place& place, const std::string& must, const std::string& is) {
+  throw Error(place.where, {std::string(place.field), must, is});
+}
+
+void refuse_value(const Place& place, const std::string& must, nb::handle is) { refuse(place, must, shown(is)); }
+
+void refuse_type(const Place& place, const std::string& must, nb::handle is) {
+  throw nb::type_error(Error(place.where, {std::string(place.field), must, shown(is)}).what());
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,31 @@
+#include "rotate_arguments.h"
+
+namespace posenc::python {
+
+Turned::Turned(nb::handle given, nb::handle into, const Place& place, const Place& out_place) {
+  if (given.is_none()) {
+    if (!into.is_none()) refuse_type(out_place, "be None, as there is nothing to turn", into);
+    result = nb::none();
+    return;
+  }
+  if (given.is(into)) {
+    to = Array(given, place);
+    out = to.view();
+    result = nb::borrow(given);
+    return;
+  }
+  from = ConstArray(given, place);
+  x = from.view();
+  if (into.is_none()) {
+    NewArray made = new_array(given, x.dtype, std::span(x.shape).first(static_cast<std::size_t>(x.rank)));
+    result = std::move(made.object);
+    out = made.view;
+    return;
+  }
+  to = Array(into, out_place);
+  out = to.view();
+  result = nb::borrow(into);
+  if (ConstTensorView(out) == x) x = {};
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,96 @@
+// The words of enumerators: Python says "half" where C++ says Pairing::half. They are the names that a plan's JSON and
+// the command line use.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "posenc/compare.h"
+#include "posenc/info.h"
+#include "posenc/plan.h"
+#include "posenc/reference_attend.h"
+#include "posenc/rotary_table.h"
+#include "posenc/rotate.h"
+
+namespace posenc::python {
+
+// What the library itself has no name for.
+constexpr std::string_view name(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::exact: return "exact";
+    case Arithmetic::float32: return "float32";
+  }
+  return {};
+}
+
+constexpr std::string_view name(Angles angles) {
+  switch (angles) {
+    case Angles::exact: return "exact";
+    case Angles::float32: return "float32";
+    case Angles::bfloat16: return "bfloat16";
+  }
+  return {};
+}
+
+constexpr std::string_view name(Direction direction) {
+  switch (direction) {
+    case Direction::forward: return "forward";
+    case Direction::inverse: return "inverse";
+    case Direction::transpose: return "transpose";
+  }
+  return {};
+}
+
+constexpr std::string_view name(reference::ScoreStage stage) {
+  switch (stage) {
+    case reference::ScoreStage::content: return "content";
+    case reference::ScoreStage::biased: return "biased";
+    case reference::ScoreStage::capped: return "capped";
+    case reference::ScoreStage::weights: return "weights";
+  }
+  return {};
+}
+
+// Enumerators count from 0 up to this one.
+template <typename E>
+struct Last;
+template <auto kLast>
+struct LastIs {
+  static constexpr std::size_t kCount = static_cast<std::size_t>(kLast) + 1;
+};
+// clang-format off
+template <> struct Last<Pairing> : LastIs<Pairing::interleaved> {};
+template <> struct Last<Ladder> : LastIs<Ladder::dealt> {};
+template <> struct Last<SinusoidConvention> : LastIs<SinusoidConvention::xlnet> {};
+template <> struct Last<LayerKind> : LastIs<LayerKind::none> {};
+template <> struct Last<RotateRole> : LastIs<RotateRole::before_projection> {};
+template <> struct Last<MaskKind> : LastIs<MaskKind::sparse> {};
+template <> struct Last<SoftCap::Order> : LastIs<SoftCap::Order::before_bias> {};
+template <> struct Last<QkNorm::Kind> : LastIs<QkNorm::Kind::layer> {};
+template <> struct Last<QkNorm::Order> : LastIs<QkNorm::Order::after> {};
+template <> struct Last<QkNorm::Over> : LastIs<QkNorm::Over::all_heads> {};
+template <> struct Last<QkNorm::Of> : LastIs<QkNorm::Of::keys> {};
+template <> struct Last<InputCombine> : LastIs<InputCombine::multiply> {};
+template <> struct Last<AxialCombine> : LastIs<AxialCombine::concatenate> {};
+template <> struct Last<AlibiForm> : LastIs<AlibiForm::column_bfloat16> {};
+template <> struct Last<Kerple::Form> : LastIs<Kerple::Form::power> {};
+template <> struct Last<SourceKind> : LastIs<SourceKind::preset> {};
+template <> struct Last<Arithmetic> : LastIs<Arithmetic::float32> {};
+template <> struct Last<Angles> : LastIs<Angles::bfloat16> {};
+template <> struct Last<Direction> : LastIs<Direction::transpose> {};
+template <> struct Last<reference::ScoreStage> : LastIs<reference::ScoreStage::weights> {};
+template <> struct Last<Isa> : LastIs<Isa::neon> {};
+// clang-format on
+
+// "'half', 'interleaved'"
+template <typename E>
+std::string quoted_words() {
+  std::string words;
+  for (std::size_t i = 0; i < Last<E>::kCount; ++i) {
+    words.append(words.empty() ? "'" : ", '").append(name(static_cast<E>(i))).append("'");
+  }
+  return words;
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,120 @@
+"""Arrays of other libraries: nothing is copied on the way in, and results are of the caller's library."""
+
+import array
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import posenc
+from posenc import _posenc
+
+ROPE = posenc.Rope(pairing="half", head_dim=8, dim=8)
+TABLE = posenc.make_table(ROPE, count=64)
+DTYPES = [np.float32, np.float16, ml_dtypes.bfloat16]
+
+
+def random(shape, dtype=np.float32, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def address(x):
+    return x.__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, np.float64])
+def test_inputs_are_not_copied(dtype):
+    x = random((5, 2, 8), dtype)
+    assert _posenc._address(x) == address(x)
+    part = x[1:, 1:]
+    assert _posenc._address(part) == address(part) != address(x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_are_the_callers(dtype):
+    q = random((5, 2, 8), dtype)
+    turned = posenc.rotate(q, table=TABLE)
+    assert type(turned) is np.ndarray and turned.dtype == q.dtype and turned.shape == q.shape
+    out = np.empty_like(q)
+    assert posenc.rotate(q, table=TABLE, out=out) is out
+    assert np.array_equal(out, turned)
+    before = address(q)
+    assert posenc.rotate_(q, table=TABLE) is q and address(q) == before
+    assert np.array_equal(q, turned)
+
+
+def test_torch_shares_its_memory():
+    torch = pytest.importorskip("torch")
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        q = torch.randn(5, 2, 8, dtype=dtype)
+        assert _posenc._address(q) == q.data_ptr()
+        turned = posenc.rotate(q, table=TABLE)
+        assert isinstance(turned, torch.Tensor) and turned.dtype == dtype
+        pointer = q.data_ptr()
+        assert posenc.rotate_(q, table=TABLE) is q and q.data_ptr() == pointer
+        assert torch.equal(q, turned)
+    with pytest.raises(ValueError, match="(?s)q must be an array that can be exchanged.*require.*grad"):
+        posenc.rotate(torch.randn(5, 2, 8, requires_grad=True), table=TABLE)
+
+
+def test_jax_is_read_and_made_but_never_written():
+    jnp = pytest.importorskip("jax.numpy")
+    q = jnp.asarray(random((5, 2, 8)))
+    turned = posenc.rotate(q, table=TABLE)
+    assert type(turned) is type(q)
+    assert np.array_equal(np.asarray(turned), posenc.rotate(np.asarray(q), table=TABLE))
+    with pytest.raises(ValueError, match="can be written but is JAX's"):
+        posenc.rotate_(q, table=TABLE)
+
+
+def test_memoryviews_do_without_a_library():
+    numbers = random((5, 2, 8))
+    plain = memoryview(array.array("f", numbers.ravel().tolist())).cast("B").cast("f", (5, 2, 8))
+    turned = posenc.rotate(plain, table=TABLE)
+    assert type(turned) is memoryview and turned.shape == (5, 2, 8)
+    assert np.array_equal(np.asarray(turned), posenc.rotate(numbers, table=TABLE))
+
+
+def test_strides_are_followed():
+    x = random((2, 5, 3, 8))  # [batch, tokens, heads, head_dim]
+    view = x.transpose(0, 2, 1, 3)
+    turned = posenc.rotate(view, table=TABLE)
+    assert np.array_equal(turned, posenc.rotate(np.ascontiguousarray(view), table=TABLE))
+    posenc.rotate_(view, table=TABLE)
+    assert np.array_equal(x.transpose(0, 2, 1, 3), turned)
+    backwards = random((5, 2, 8))[::-1]
+    assert np.array_equal(
+        posenc.rotate(backwards, table=TABLE), posenc.rotate(np.ascontiguousarray(backwards), table=TABLE)
+    )
+
+
+def test_read_only_arrays_are_read_and_not_written():
+    q = random((5, 2, 8))
+    q.flags.writeable = False
+    expected = posenc.rotate(q.copy(), table=TABLE)
+    assert np.array_equal(posenc.rotate(q, table=TABLE), expected)
+    for call in (lambda: posenc.rotate_(q, table=TABLE), lambda: posenc.rotate(q.copy(), table=TABLE, out=q)):
+        with pytest.raises(ValueError, match="must be an array that can be written but is read-only"):
+            call()
+
+
+def test_what_is_no_tensor_is_refused():
+    with pytest.raises(TypeError, match=r"\[rotate\] q must be an array"):
+        posenc.rotate([[1.0]], table=TABLE)
+    with pytest.raises(ValueError, match="of float32, float16, bfloat16 or float64 but is int64"):
+        posenc.rotate(np.zeros((5, 2, 8), np.int64), table=TABLE)
+    with pytest.raises(ValueError, match="have rank 1 to 4 but is 5"):
+        posenc.rotate(np.zeros((1, 1, 1, 1, 8), np.float32), table=TABLE)
+    with pytest.raises(ValueError, match=r"\[rotate\] .*strides"):
+        posenc.rotate(random((5, 2, 16))[:, :, ::2], table=TABLE)
+    with pytest.raises(ValueError, match="head_dim"):
+        posenc.rotate(random((5, 2, 6)), table=TABLE)
+
+
+def test_tables_are_seen_without_a_copy():
+    rows = np.asarray(TABLE.rows)
+    assert rows.shape == (64, 2, 4) and rows.dtype == np.float32 and not rows.flags.writeable
+    assert address(rows) == address(np.asarray(TABLE.rows))
+    assert list(TABLE.cos(7)) == rows[7, 0].tolist()
+    held = np.asarray(posenc.make_table(ROPE, count=3).rows)  # the table lives as long as its rows
+    assert np.array_equal(held, rows[:3])

@@ -1,0 +1,119 @@
+"""Tables, and the rotation, against the reference."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import posenc
+
+YARN = posenc.Rope(
+    pairing="interleaved",
+    head_dim=16,
+    dim=12,
+    first_channel=4,
+    scaling=posenc.YarnScaling(factor=4.0, original_max_position_embeddings=32),
+)
+# Two products and a sum in f32, each rounded by 2^-24 of the largest, of coordinates below 8; cos and sin within 1 ulp.
+F32_BOUND = 8 * 4 * 2.0**-24 * 1.2
+
+
+def random(shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_tables_agree_with_cos_sin():
+    table = posenc.make_table(YARN, start=100, count=20)
+    assert (table.start, table.count, table.pairs, table.on_demand) == (100, 20, 6, False)
+    assert table.layout == posenc.RotaryLayout(pairing="interleaved", head_dim=16, first_channel=4, dim=12)
+    assert table.attention_factor == posenc.frequencies(YARN).attention_factor
+    cos, sin = posenc.cos_sin(YARN, np.arange(100, 120))
+    rows = np.asarray(table.rows)
+    assert np.array_equal(rows[:, 0], cos) and np.array_equal(rows[:, 1], sin)
+    given = posenc.table_from_cos_sin(table.layout, cos, sin, start=100)
+    assert np.array_equal(np.asarray(given.rows), rows)
+    own = posenc.make_table(table.layout, posenc.frequencies(YARN), start=100, count=20)
+    assert np.array_equal(np.asarray(own.rows), rows)
+    radians = np.arange(100.0, 120.0)[:, None] * np.array(posenc.frequencies(YARN).inv_freq)
+    angles = posenc.table_from_angles(table.layout, radians, start=100, attention_factor=table.attention_factor)
+    assert np.abs(np.asarray(angles.rows) - rows).max() <= 2.0**-23
+    assert "100 to 119" in repr(table)
+    with pytest.raises(ValueError, match="position"):
+        table.cos(99)
+    with pytest.raises(ValueError, match=r"\[make_table\] .*count"):
+        posenc.make_table(YARN, count=-1)
+    with pytest.raises(ValueError, match="'exact', 'float32', 'bfloat16' but is 'fast'"):
+        posenc.make_table(YARN, count=1, angles="fast")
+
+
+def test_cos_sin_takes_lists_and_is_of_the_positions_library():
+    cos, sin = posenc.cos_sin(YARN, [5, 0, -3])
+    assert type(cos) is memoryview and cos.shape == (3, 6)
+    for positions in (np.array([5, 0, -3]), np.array([5, 0, -3], np.int32), np.array([5.0, 0.0, -3.0])):
+        made = posenc.cos_sin(YARN, positions)
+        assert type(made[0]) is np.ndarray
+        assert np.array_equal(made[0], np.asarray(cos)) and np.array_equal(made[1], np.asarray(sin))
+
+
+@pytest.mark.parametrize("direction", ["forward", "inverse", "transpose"])
+def test_rotation_agrees_with_the_reference(direction):
+    q, k = random((2, 3, 7, 16)), random((2, 1, 7, 16), 2)
+    table = posenc.make_table(YARN, count=20)
+    turned = posenc.rotate(q, k, table=table, positions=11, direction=direction)
+    for x, y in zip((q, k), turned):
+        truth = posenc.reference.rotate(YARN, x, positions=11, direction=direction)
+        assert truth.dtype == np.float64
+        assert 0 < np.abs(y - truth).max() <= F32_BOUND
+    assert np.array_equal(posenc.rotate(k=k, table=table, positions=11, direction=direction), turned[1])
+
+
+def test_positions_of_all_kinds():
+    q = random((4, 2, 16))
+    table = posenc.table_on_demand(YARN)
+    expected = posenc.rotate(q, table=table, positions=[3, 1, 4, 1])
+    for positions in (np.array([3, 1, 4, 1]), np.array([3, 1, 4, 1], np.int32), (3.0, 1.0, 4.0, 1.0)):
+        assert np.array_equal(posenc.rotate(q, table=table, positions=positions), expected)
+    assert np.array_equal(
+        posenc.rotate(q, table=table, positions=np.int64(5)), posenc.rotate(q, table=table, positions=range(5, 9))
+    )
+    with pytest.raises(ValueError, match="positions must be of int64, int32 or float64 but is uint8"):
+        posenc.rotate(q, table=table, positions=np.zeros(4, np.uint8))
+    with pytest.raises(TypeError, match="positions must be a whole number, an array or a list but is None"):
+        posenc.rotate(q, table=table, positions=None)
+    with pytest.raises(TypeError, match="table must be a RotaryTable, or a list of them"):
+        posenc.rotate(q, table=YARN)
+
+
+def test_packed_sequences_have_tables_of_their_own():
+    q = random((5, 2, 16))
+    one, other = posenc.make_table(YARN, count=8), posenc.make_table(YARN.replace(base=500.0), count=8)
+    packed = posenc.rotate(q, table=[one, other], cu_seqlens=[0, 2, 5])
+    assert np.array_equal(packed[:2], posenc.rotate(q[:2], table=one))
+    assert np.array_equal(packed[2:], posenc.rotate(q[2:], table=other))
+
+
+def test_rerotate_shifts_a_cache():
+    k = random((6, 2, 16))
+    table = posenc.make_table(YARN, count=64)
+    cached = posenc.rotate(k, table=table, positions=10)
+    shifted = posenc.rerotate(cached, from_table=table, from_positions=10, to_table=table, to_positions=3)
+    assert np.abs(shifted - posenc.rotate(k, table=table, positions=3)).max() <= 2 * F32_BOUND
+    layer = posenc.preset_plan("llama-3.1-8b").stacks[0].layers[0]
+    assert posenc.rerotation_obstacle(layer) is None
+
+
+def test_threads_may_rotate_at_once():
+    q = random((256, 4, 16))
+    table = posenc.make_table(YARN, count=256)
+    expected = posenc.rotate(q, table=table, threads=1)
+    results = [None] * 4
+
+    def work(i):
+        results[i] = posenc.rotate(q, table=table)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(result, expected) for result in results)

@@ -1,0 +1,112 @@
+"""Schemes and the parts of plans as frozen values."""
+
+import copy
+import inspect
+import pickle
+
+import pytest
+
+import posenc
+from posenc import _posenc
+
+LLAMA = posenc.Rope(
+    pairing="half",
+    head_dim=128,
+    dim=128,
+    base=500000.0,
+    scaling=posenc.Llama3Scaling(factor=8.0, original_max_position_embeddings=8192),
+)
+
+# Every class of values, with what must be given.
+REQUIRED = {
+    "Rope": {"pairing": "interleaved"},
+    "RotaryLayout": {"pairing": "half"},
+    "XPos": {"rope": LLAMA},
+    "Rotate": {"scheme": LLAMA},
+}
+VALUES = sorted(
+    name for name, kind in vars(_posenc).items() if inspect.isclass(kind) and hasattr(kind, "__replace__")
+)
+
+
+def test_every_scheme_is_there():
+    assert len(VALUES) == 56
+    for variant in ("Alibi", "YarnScaling", "DualChunk", "LogNScale", "BinaryInput", "RotatedValues"):
+        assert variant in VALUES
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_value(name):
+    kind = getattr(posenc, name)
+    value = kind(**REQUIRED.get(name, {}))
+    assert value == kind(**REQUIRED.get(name, {}))
+    assert hash(value) == hash(kind(**REQUIRED.get(name, {})))
+    assert eval(repr(value), vars(posenc)) == value
+    assert pickle.loads(pickle.dumps(value)) == value
+    assert copy.copy(value) == value == copy.deepcopy(value)
+    assert value != "something else"
+    assert kind.__doc__
+    with pytest.raises(TypeError, match="has no argument 'no_such_member'"):
+        kind(**REQUIRED.get(name, {}), no_such_member=1)
+    with pytest.raises(AttributeError):
+        value.no_such_member = 1
+
+
+def test_members_are_frozen_and_replaced():
+    with pytest.raises(AttributeError):
+        LLAMA.base = 1.0
+    other = LLAMA.replace(base=10000.0)
+    assert (LLAMA.base, other.base, other.pairs) == (500000.0, 10000.0, 64)
+    assert other != LLAMA and other.replace(base=500000.0) == LLAMA
+    assert {LLAMA: 1}[pickle.loads(pickle.dumps(LLAMA))] == 1
+
+
+def test_repr_leaves_defaults_out():
+    assert repr(posenc.Window(past=4095)) == "Window(past=4095)"
+    assert repr(posenc.Kerple(form="power")) == "Kerple(form='power')"
+    assert repr(posenc.Fire()) == "Fire()"
+    assert repr(LLAMA) == (
+        "Rope(pairing='half', head_dim=128, dim=128, base=500000.0, scaling=Llama3Scaling(factor=8.0, "
+        "original_max_position_embeddings=8192))"
+    )
+
+
+def test_nested_values_outlive_their_owner():
+    axes = posenc.Rope(pairing="half", axes=posenc.AxisMap(names=("h", "w"), of_pair=(0, 1))).axes
+    assert axes.names == ("h", "w") and axes.of_pair == (0, 1)
+
+
+def test_wrong_members_are_refused():
+    with pytest.raises(TypeError, match=r"Rope\(\) misses the argument 'pairing'"):
+        posenc.Rope(head_dim=64)
+    with pytest.raises(ValueError, match=r"\[Rope\] pairing must be one of 'half', 'interleaved' but is 'halves'"):
+        posenc.Rope(pairing="halves")
+    with pytest.raises(TypeError, match=r"\[Rope\] head_dim must be a whole number but is 64.5"):
+        posenc.Rope(pairing="half", head_dim=64.5)
+    with pytest.raises(TypeError, match=r"\[Rope\] base must be a number but is 'large'"):
+        posenc.Rope(pairing="half", base="large")
+    with pytest.raises(TypeError, match=r"\[Rope\] scaling must be a LinearScaling \| .* \| None but is 4.0"):
+        posenc.Rope(pairing="half", scaling=4.0)
+    with pytest.raises(TypeError, match=r"\[Alibi\] symmetric must be True or False but is 1"):
+        posenc.Alibi(symmetric=1)
+    with pytest.raises(ValueError, match=r"\[Alibi\] heads must fit 64 bits"):
+        posenc.Alibi(heads=2**63)
+    with pytest.raises(TypeError):
+        posenc.Window(4095)
+
+
+def test_check_and_frequencies():
+    assert posenc.check(LLAMA) is None
+    assert posenc.check(LLAMA.replace(dim=127)) == "dim must be an even number above 0 but is 127"
+    with pytest.raises(ValueError, match=r"dim must be"):
+        posenc.frequencies(LLAMA.replace(dim=127))
+    plain = posenc.frequencies(LLAMA.replace(scaling=None))
+    assert plain.inv_freq[1] == pytest.approx(500000.0 ** (-2 / 128), rel=1e-15)
+    assert posenc.wavelengths(LLAMA)[0] == pytest.approx(6.283185307179586, rel=1e-15)
+
+
+def test_formulas():
+    assert posenc.alibi_slopes(posenc.Alibi(heads=8)) == tuple(2.0 ** -(h + 1) for h in range(8))
+    assert posenc.t5_bucket(posenc.T5Bias(), 3) == 3
+    assert posenc.query_scale(None, 7) == 1.0
+    assert posenc.standing(posenc.ReRope(window=4), 10, 0) == (4.0, 0.0)
