@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "plan/optional_fields.h"
 #include "plan/plan_json_fields.h"
 #include "plan/plan_names.h"
 #include "posenc/plan.h"
@@ -39,7 +40,7 @@ struct FactDifference {
 // kind of it; else its members are compared.
 std::vector<FactDifference> differing(const Fact& a, const Fact& b);
 
-class FactTree {
+class FactTree : public OptionalFields<FactTree> {
  public:
   template <typename T>
   void field(std::string_view key, const T& what, Range = {}) {
@@ -48,14 +49,6 @@ class FactTree {
   template <typename T>
   void nullable(std::string_view key, const std::optional<T>& what, Range = {}) {
     add(key, what ? fact(*what) : Fact{});
-  }
-  template <typename T>
-  void given(std::string_view key, const std::optional<T>& what, Range = {}) {
-    if (what) field(key, *what);
-  }
-  template <typename T>
-  void unless(std::string_view key, const T& what, const T& usual) {
-    if (what != usual) field(key, what);
   }
   void text(std::string_view key, const std::string& what) { add(key, what.empty() ? Fact{} : fact(what)); }
 

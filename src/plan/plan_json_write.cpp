@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "io/json_writer.h"
+#include "plan/optional_fields.h"
 #include "plan/plan_json.h"
 #include "plan/plan_json_fields.h"
 #include "plan/plan_names.h"
@@ -28,7 +29,7 @@ using plan::fields;
 using plan::Range;
 
 // A visitor of plan_json_fields.h that writes what it is shown.
-class PlanWriter {
+class PlanWriter : public plan::OptionalFields<PlanWriter> {
  public:
   explicit PlanWriter(std::optional<std::int64_t> length) : length_(length) {}
 
@@ -47,14 +48,6 @@ class PlanWriter {
     } else {
       json_.null();
     }
-  }
-  template <typename T>
-  void given(std::string_view key, const std::optional<T>& what, Range = {}) {
-    if (what) field(key, *what);
-  }
-  template <typename T>
-  void unless(std::string_view key, const T& what, const T& usual) {
-    if (what != usual) field(key, what);
   }
   void text(std::string_view key, const std::string& what) {
     json_.key(key);

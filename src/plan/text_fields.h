@@ -15,12 +15,13 @@
 #include <variant>
 #include <vector>
 
+#include "plan/optional_fields.h"
 #include "plan/plan_json_fields.h"
 #include "plan/plan_names.h"
 
 namespace posenc::plan {
 
-class TextFields {
+class TextFields : public OptionalFields<TextFields> {
  public:
   template <typename T>
   void field(std::string_view key, const T& what, Range = {}) {
@@ -36,14 +37,6 @@ class TextFields {
   }
   void text(std::string_view key, const std::string& what) {
     if (!what.empty()) field(key, what);
-  }
-  template <typename T>
-  void given(std::string_view key, const std::optional<T>& what, Range = {}) {
-    if (what) field(key, *what);
-  }
-  template <typename T>
-  void unless(std::string_view key, const T& what, const T& usual) {
-    if (what != usual) field(key, what);
   }
   std::string take() { return std::move(out_); }
 
