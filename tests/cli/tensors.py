@@ -5,6 +5,8 @@ import random
 import struct
 from typing import NamedTuple
 
+import tolerances
+
 
 class Tensor(NamedTuple):
     dtype: str  # f32, f16, bf16
@@ -117,17 +119,10 @@ class Rotation(NamedTuple):
         return out
 
     def bound(self, x, expected, dtype):
-        """docs/rotation.md, for each channel; 1e-3 more for what is left out there, products of two errors."""
+        """What each channel may be off."""
         out = [0.0] * len(x)
         for p in range(self.dim // 2):
             a, b = self.pair(p)
             for own, other in ((a, b), (b, a)):
-                error = 2.0**-24 * (0.501 * (abs(x[own]) + abs(x[other])) + abs(x[other]))
-                error += half_ulp("f32", expected[own]) + (half_ulp(dtype, expected[own]) if dtype != "f32" else 0)
-                out[own] = error * 1.001
+                out[own] = tolerances.turned(dtype, x[own], x[other], expected[own])
         return out
-
-
-def half_ulp(dtype, x):
-    digits, lowest = {"f32": (24, -149), "f16": (11, -24), "bf16": (8, -133)}[dtype]
-    return 0.5 * 2.0 ** max(math.frexp(x)[1] - digits, lowest)

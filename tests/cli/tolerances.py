@@ -1,0 +1,85 @@
+"""Tolerances of the tests in Python, each a formula with its derivation; tests/support/tolerances.h has those in C++."""
+import math
+
+ROUNDING = 2.0**-24  # the largest relative error of one operation in float
+
+
+def half_ulp(dtype, x):
+    """The error of storing a number of that size: half the spacing there, or half of the smallest subnormal."""
+    digits, lowest = {"f32": (24, -149), "f16": (11, -24), "bf16": (8, -133)}[dtype]
+    return 0.5 * 2.0 ** max(math.frexp(x)[1] - digits, lowest)
+
+
+def stored(dtype, x):
+    """What a float near x loses in a tensor of that dtype."""
+    return 0.0 if dtype == "f32" else half_ulp(dtype, x)
+
+
+def turned(dtype, own, other, expected):
+    """One channel of a pair that is turned, own c - other s: docs/rotation.md; 1e-3 more for what is left out there,
+    products of two errors."""
+    error = ROUNDING * (0.501 * (abs(own) + abs(other)) + abs(other))
+    return (error + half_ulp("f32", expected) + stored(dtype, expected)) * 1.001
+
+
+# ---- attention: docs/attention.md ----
+
+TURNED = 4 * math.sqrt(2)  # roundings of a score for each side that is turned in floats
+
+
+def summed(terms):
+    """Roundings of a sum in floats, one after another: summed_in_floats of tests/support/tolerances.h."""
+    return min(terms, 6 * math.sqrt(terms))
+
+
+def score_roundings(channels, terms=0):
+    """Of a score of two heads that turn, and so many terms."""
+    return summed(channels) + 2 + 2 * TURNED + terms
+
+
+def attended(roundings, sizes, weights, values, out):
+    """One channel of an output. Of each key that is seen: the sum of the magnitudes that its score is made of, its
+    weight, its value. What is left of the weights is a sink's, whose value is 0."""
+    most = max(weights)
+
+    def exponent(weight):
+        return 3 * math.log(most / weight) + 3
+
+    moved = sum(w * (roundings * size + exponent(w)) * abs(v - out) for size, w, v in zip(sizes, weights, values))
+    sink = 1 - sum(weights)
+    if sink > len(weights) * 2.0**-52:
+        moved += sink * abs(exponent(sink)) * abs(out)
+    sums = summed(len(weights) * (1 + 1 / 16))
+    met = sum(w * abs(v) for w, v in zip(weights, values))
+    return ROUNDING * (1.05 * moved + sums * met + (sums + 3) * abs(out))
+
+
+def attended_anywhere(roundings, size, keys, largest):
+    """The same where only the largest score and value are known: every key is as far from the output as two can be."""
+    exponent = 3 * 2 * size + 3
+    return ROUNDING * largest * (1.05 * 2 * (roundings * size + exponent) + 2 * summed(keys * (1 + 1 / 16)) + 3)
+
+
+# ---- a language model in floats ----
+
+def logits(layers, width, keys):
+    """Logits of a decoder, of the largest one, six standard deviations: exceeded by chance once in 10^9.
+
+    A sum of n terms of either sign has partial sums that grow as a root, so that n independent roundings of at most u
+    of them have, over the result, a variance below (1 + 2 + ... + n) / n = n / 2 and some, in u^2. On the way to a
+    logit each layer has seven products with matrices of rows up to `width`, attention's two sums (a head's width, the
+    keys) and two norms (a sum, a root, two products); a norm and a product follow. Each block takes its input
+    normalised, so a relative error of the stream goes through without being magnified, and variances add up. What it
+    is compared with was computed in float as well: twice."""
+    in_layer = 7 * width / 2 + width / 2 + keys / 2 + 2 * (width / 2 + 3)
+    last = width / 2 + 3 + width / 2
+    return 2 * 6 * math.sqrt(layers * in_layer + last) * ROUNDING
+
+
+# A mistake must stand out from roundings: as kSpoiledOverBound of tests/support/tolerances.h.
+SPOILT_OVER_BOUND = 100
+
+
+def printed_digits(value, digits):
+    """A number of so many significant digits is off by half a unit of the last."""
+    return 0.5 * 10.0 ** (math.floor(math.log10(abs(value))) + 1 - digits)
