@@ -28,8 +28,7 @@ class Decoder {
     while (!tokens.empty()) {
       if (seen_ == capacity_) shift();
       const auto count = static_cast<std::size_t>(std::min(capacity_ - seen_, std::ssize(tokens)));
-      const Numbers some = logits_of(tokens.first(count));
-      logits.insert(logits.end(), some.begin(), some.end());
+      for (const float logit : logits_of(tokens.first(count))) logits.push_back(logit);
       tokens = tokens.subspan(count);
       seen_ += static_cast<std::int64_t>(count);
     }

@@ -67,6 +67,8 @@ int main(int argc, char** argv) {
       if (!options.contains(argv[i])) throw std::runtime_error(kUsage);
       options[argv[i]] = argv[i + 1];
     }
+    const std::string forms = options["--steps"] + ' ' + options["--cache"] + ' ' + options["--spoil"];
+    if (!std::regex_match(forms, std::regex("\\d{1,9} \\d{1,9} (pairing|keys)?"))) throw std::runtime_error(kUsage);
     run(argv[1], options);
   } catch (const std::exception& error) {
     std::cerr << "decoder: " << error.what() << '\n';

@@ -139,6 +139,8 @@ class ModelOfThisTest(DecoderTest):
             ([], "usage"),
             ([self.file, "--promt", "1"], "usage"),
             ([self.file, "--loss", self.folder / "none"], "usage"),
+            ([self.file, "--prompt", "1", "--steps", "many"], "usage"),
+            ([self.file, "--prompt", "1", "--spoil", "kyes"], "usage"),
             ([self.folder / "none"], "none"),
             ([other, "--prompt", "1"], "not of the Llama family"),
             ([self.file, "--prompt", VOCAB], f"no token {VOCAB}"),
