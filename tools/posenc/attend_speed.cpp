@@ -13,7 +13,7 @@
 #include "huge_memory.h"
 #include "multiply_add.h"
 #include "posenc/attend.h"
-#include "read_through.h"
+#include "read_memory.h"
 #include "timed_numbers.h"
 
 namespace posenc::tool {
@@ -27,6 +27,8 @@ constexpr std::int64_t kSteps = 500'000;  // of multiply-adds on each thread: mi
 // What is timed at once, so that the clock's third of a microsecond does not count; at most so many calls.
 constexpr double kTimedSeconds = 1e-3;
 constexpr double kTimedCalls = 256;
+
+volatile std::uint64_t kept;  // what was read, so that it is
 
 // ---- what the mask shows ----
 
@@ -141,6 +143,8 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   const Heads v(which.keys, layer.kv_heads, layer.value_dim, which.dtype);
   const Heads out(which.queries, layer.heads, layer.value_dim, which.dtype);
   const bool is_turned = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
+  // In a cache they have been turned once; in regions each key turns more than one way.
+  const bool is_cached = which.queries < which.keys && std::holds_alternative<std::monostate>(layer.regions);
   const AttendCall call{.layer = layer,
                         .tables = which.tables,
                         .q = q.view(),
@@ -149,7 +153,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
                         .q_positions = places(layer, which.queries),
                         .k_positions = places(layer, which.keys),
                         .queries_are_turned = is_turned,
-                        .keys_are_turned = is_turned};
+                        .keys_are_turned = is_turned || is_cached};
   const QueryInputs inputs(call, {.count = which.queries});
   const ByteParts parts(pool);
   AttendArgs args{.out = out.view(),
@@ -172,7 +176,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
     for (const Heads* x : {&k, &v}) {
       const auto [data, bytes] = x->bytes(shown.keys);
       const char* const first = data;
-      parts.run(bytes, [&](std::size_t from, std::size_t count) { bench::read_through(first + from, count); });
+      parts.run(bytes, [&](std::size_t from, std::size_t count) { kept = bench::read_memory(first + from, count); });
     }
   };
   double multiplied = 0.0;

@@ -1,5 +1,5 @@
 // How fast a layer attends, against what limits it: the multiply-adds that the machine's cores do at most
-// (bench/multiply_add.h), and the time it takes to read the same keys and values once (bench/read_through.h). And
+// (bench/multiply_add.h), and the time it takes to read the same keys and values once (bench/read_memory.h). And
 // against the same layer without positions, in the same kernel. docs/performance.md says why these.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace posenc::tool {
 
 // q [queries, heads, head_dim] over k [keys, kv_heads, head_dim] and v [keys, kv_heads, value_dim]; the last query
-// stands with the last key.
+// stands with the last key. Where there are more keys than queries they lie in a cache, turned already.
 struct AttendSpeedCase {
   const LayerPlan& layer;
   const LayerTables& tables;

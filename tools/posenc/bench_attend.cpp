@@ -169,8 +169,9 @@ std::string for_people(const std::vector<MeasuredLayer>& layers, const Plan& pla
   page.blank();
   page.entry(2, "", 2,
              formatted("FMA: multiply-adds on registers; reads: a pass over the same keys and values that only reads; "
-                       "the nearer of the two limits is given. Medians (and the least to the most) of {} rounds in "
-                       "which all take turns; a ratio is taken within a round.",
+                       "the nearer of the two limits is given. One query finds its keys turned, in a cache. Medians "
+                       "(and the least to the most) of {} rounds in which all take turns; a ratio is taken within a "
+                       "round.",
                        kAttendRounds));
   return page.text();
 }
