@@ -155,22 +155,36 @@ KeyHead key_head(const AttendCall& call, std::int64_t b, std::int64_t h) {
 }
 
 AttendBound::AttendBound(const AttendCall& call) : call_(call), keys_(static_cast<double>(call.keys())) {
-  const int sides = (call.queries_are_turned ? 0 : 1) + (call.keys_are_turned ? 0 : 1);
-  product_ = summed(static_cast<double>(call.layer.head_dim)) + 2;  // and the scale
+  const auto add = [](ScoreRoundings& to, double roundings) {
+    to.most += roundings;
+    to.squares += roundings;
+  };
+  const auto channels = static_cast<double>(call.layer.head_dim);
+  of_key_ = {.most = summed(channels), .squares = channels};
+  add(of_key_, 1);  // the scale
   for (const Rotate& one : call.layer.rotate) {
     if (one.role != RotateRole::main) continue;
-    factor_ *= std::pow(frequencies(rope(one), call.length).attention_factor, sides);
-    product_ += kTurned * sides;
+    const double factor = frequencies(rope(one), call.length).attention_factor;
+    if (!call.queries_are_turned) {
+      of_query_ += kTurned;
+      factor_ *= factor;
+    }
+    if (!call.keys_are_turned) {
+      of_key_.most += kTurned;
+      of_key_.squares += kTurned * kTurned;
+      factor_ *= factor;
+    }
     if (const auto* xpos = std::get_if<XPos>(&one.scheme)) {
-      product_ += kDecays;
+      add(of_key_, kDecays);
       decay_ = std::log(1.4 / 0.4) / xpos->scale_base;  // its first pair's, 0.4 / 1.4, decays most
     }
   }
-  const auto terms = static_cast<double>(call.layer.score.size());  // a product each, rounded as q.k is, and a sum
-  roundings_ = product_ + terms + (call.layer.soft_cap ? kCapped : 0.0);
+  product_ = of_query_ + of_key_.most;
+  add(of_key_, static_cast<double>(call.layer.score.size()));  // each a product, rounded as q.k is, and a sum
+  if (call.layer.soft_cap) add(of_key_, kCapped);
 }
 
-double AttendBound::score(const JudgedRow& row, const KeyHead& keys, std::size_t j, double largest_bias) const {
+ScoreError AttendBound::score(const JudgedRow& row, const KeyHead& keys, std::size_t j, double largest_bias) const {
   const bool is_scaled = !std::holds_alternative<std::monostate>(call_.layer.query_scale);
   const auto order = std::max<std::int64_t>(static_cast<std::int64_t>(row.place), 0);
   const double tau = is_scaled ? query_scale(call_.layer.query_scale, order) : 1.0;
@@ -190,7 +204,7 @@ double AttendBound::score(const JudgedRow& row, const KeyHead& keys, std::size_t
     more += std::visit([&](const auto& x) { return besides(x, at); }, weights);
   }
   if (!row.biased.empty()) size += std::max(largest_bias, std::abs(row.biased[j] - row.content[j]));
-  return roundings_ * size + more;
+  return {.of_query = of_query_ * size + more, .of_key = of_key_.most * size, .squares = of_key_.squares * size * size};
 }
 
 // Gates that are forgotten add up along the row, so a near key's bias is a difference of far ones' sums.
@@ -224,11 +238,13 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
   };
   const double out_length = length(row.out);
 
-  std::vector<double> moved(width);     // sum_j p_j e_j |v_j - o|
+  std::vector<double> moved(width);     // sum_j p_j e_j |v_j - o|, e_j of the query's own turn
+  std::vector<double> at_most(width);   // the same of what belongs to the key
+  std::vector<double> squares(width);   // of the key's roundings by themselves
   std::vector<double> met(width);       // sum_j p_j |v_j|
   std::vector<double> farthest(width);  // the largest |v_j - o|
   // Less the maximum, times log2(e), which is rounded too, and the exponential (src/kernels/exponential.h).
-  const auto weight_error = [&](double p) { return 3 * std::abs(std::log(most / p)) + 3; };
+  const auto behind = [&](double p) { return std::abs(std::log(most / p)); };
   const double bias = largest_bias(row);
   double seen = 0.0;
   double all = 0.0;
@@ -237,13 +253,17 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
     if (p == 0.0) continue;
     seen += 1;
     all += p;
-    const double move = p * (score(row, keys, j, bias) + weight_error(p));
+    const ScoreError error = score(row, keys, j, bias);
+    const double own = p * (error.of_key + 3 * behind(p) + 3);
+    const double own_squares = p * p * (error.squares + 3 * behind(p) * behind(p) + 3);
     const std::span<const double> v = std::span(keys.values).subspan(j * width, width);
     // A channel may have all of its head.
     const double turned = turns_values ? length(v) * factor_ : 0.0;
     for (std::size_t c = 0; c < width; ++c) {
       const double apart = turns_values ? turned + out_length : std::abs(v[c] - row.out[c]) + added;
-      moved[c] += move * apart;
+      moved[c] += p * error.of_query * apart;
+      at_most[c] += own * apart;
+      squares[c] += own_squares * apart * apart;
       met[c] += p * (turns_values ? turned : std::abs(v[c]) + added);
       farthest[c] = std::max(farthest[c], apart);
     }
@@ -254,7 +274,8 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
   const double sums = summed(seen + 4 * seen / kTile);
   for (std::size_t c = 0; c < width; ++c) {
     const double size = turns_values ? out_length : std::abs(row.out[c]);
-    if (has_sink) moved[c] += sink * weight_error(sink) * size;
+    moved[c] += std::min(at_most[c], 6 * std::sqrt(squares[c]));  // as summed()
+    if (has_sink) moved[c] += sink * (3 * behind(sink) + 3) * size;
     out[c] = 1.05 * moved[c] + (sums + (turns_values ? 2 * kTurned + 2 : 0.0)) * met[c] + (sums + 3) * size +
              (leaves_out ? 0.5 * farthest[c] : 0.0);  // keys of less than 2^-25 of the weight
     out[c] *= kRounding;

@@ -32,6 +32,14 @@ struct JudgedRow {
   std::span<const double> biased{};
 };
 
+// Of a score, in roundings: of the query, which all its scores share; of the key, at most, and the sum of the squares
+// of what that is made of, since roundings of different keys do not all point one way.
+struct ScoreError {
+  double of_query = 0.0;
+  double of_key = 0.0;
+  double squares = 0.0;
+};
+
 class AttendBound {
  public:
   explicit AttendBound(const AttendCall& call);
@@ -40,15 +48,19 @@ class AttendBound {
   std::vector<double> output(const JudgedRow& row, const KeyHead& keys) const;
 
  private:
-  // Of the score of key j, in roundings.
-  double score(const JudgedRow& row, const KeyHead& keys, std::size_t j, double largest_bias) const;
+  ScoreError score(const JudgedRow& row, const KeyHead& keys, std::size_t j, double largest_bias) const;
   double largest_bias(const JudgedRow& row) const;
 
   const AttendCall& call_;
-  double factor_ = 1.0;     // of the sides that are turned here
-  double product_ = 0.0;    // roundings of q.k
-  double roundings_ = 0.0;  // of the whole score
-  double decay_ = 0.0;      // logarithm of what xPos multiplies by for a key one place ahead of its query, at most
+  struct ScoreRoundings {
+    double most = 0.0;
+    double squares = 0.0;
+  };
+  double factor_ = 1.0;  // of the sides that are turned here
+  double of_query_ = 0.0;
+  ScoreRoundings of_key_{};
+  double product_ = 0.0;  // of q.k alone
+  double decay_ = 0.0;    // logarithm of what xPos multiplies by for a key one place ahead of its query, at most
   double keys_ = 0.0;
 };
 
