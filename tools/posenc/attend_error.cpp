@@ -89,8 +89,10 @@ AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64
   const LayerPlan& layer = call.layer;
   AttendError worst{.tokens = call.batch() * truth.which.count};
   for (std::int64_t b = 0; b < call.batch(); ++b) {
+    KeyHead keys;  // of the group that h is in
     for (std::int64_t h = 0; h < layer.heads; ++h) {
-      const KeyHead keys = key_head(call, b, h * layer.kv_heads / layer.heads);
+      const std::int64_t group = layer.heads / layer.kv_heads;
+      if (h % group == 0) keys = key_head(call, b, h / group);
       for (std::int64_t n = 0; n < truth.which.count; ++n) {
         const Row row{b, truth.which.first + n * truth.which.step};
         const auto at = static_cast<std::size_t>((b * layer.heads + h) * truth.which.count + n);
