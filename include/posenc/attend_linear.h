@@ -4,7 +4,8 @@
 //   o_i = (R_i f(q_i))^T S_i / f(q_i)^T z_i        S_i = sum_j R_j f(k_j) v_j^T,  z_i = sum_j f(k_j)    over visible j
 //
 // The equation is that of reference_linear.h, the slow truth; docs/schemes/linear-attention.md says why the denominator
-// does not turn. Keys enter S and z in chunks of 48; within its own chunk a causal query meets them one by one.
+// does not turn. Keys enter S and z in chunks of 48; within its own chunk a causal query meets them one by one. Up to 4
+// tokens beside a state are taken one by one.
 //
 // Products and sums are in f32, whatever the dtypes of the tensors; each element of the output is rounded once. The
 // result of a query does not depend on the number of threads, which share the key heads, nor on rows after it in a

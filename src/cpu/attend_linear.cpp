@@ -1,4 +1,5 @@
-// Which key heads of which sequences there are, and who does them. The loop over chunks: cpu/linear_unit.h.
+// Which key heads of which sequences there are, and who does them: in chunks, cpu/linear_unit.h, or a few rows one by
+// one, cpu/linear_step.h.
 #include "posenc/attend_linear.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "cpu/check_linear_call.h"
 #include "cpu/dispatch.h"
 #include "cpu/go_on.h"
+#include "cpu/linear_step.h"
 #include "cpu/linear_unit.h"
 #include "cpu/share_out.h"
 #include "math/check_linear.h"
@@ -31,6 +33,17 @@ void leave_out_factors(cpu::AttendCall& call) {
   }
 }
 
+// Key heads of all sequences among workers, as many as there are threads.
+template <typename Worker, typename Make>
+void share_heads(const cpu::AttendCall& call, const Make& make) {
+  const std::int64_t heads = call.layer.kv_heads;
+  const std::int64_t units = std::ssize(call.rows.sequences) * heads;
+  std::vector<Worker> workers;
+  for (std::int64_t w = std::min(cpu::threads_of(call.args.parallel), units); w > 0; --w) workers.push_back(make());
+  cpu::share_out(call.args.parallel, workers, units,
+                 [heads](Worker& worker, std::int64_t n) noexcept { worker.attend(n / heads, n % heads); });
+}
+
 }  // namespace
 
 bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
@@ -45,17 +58,13 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   const math::CallSizes sizes = cpu::check_linear_call(attending, args, same);
   cpu::AttendCall call = cpu::attend_call(attending, same, sizes, cpu::kernels_for("attend_linear", args.isa));
   leave_out_factors(call);
-  cpu::GoOn go_on(args.go_on);
-  const std::int64_t units = std::ssize(call.rows.sequences) * layer.kv_heads;
-  const std::int64_t threads = std::min(cpu::threads_of(args.parallel), units);
-  std::vector<cpu::LinearWorker> workers;
-  workers.reserve(cpu::index(threads));
-  for (std::int64_t w = 0; w < threads; ++w) {
-    workers.emplace_back(call, feature_of(args.feature_map), args.state, go_on);
+  const kernels::Feature feature = feature_of(args.feature_map);
+  if (takes_steps(call, args.state)) {
+    share_heads<cpu::LinearStepper>(call, [&] { return cpu::LinearStepper(call, feature, args.state); });
+    return true;
   }
-  cpu::share_out(args.parallel, workers, units, [&](cpu::LinearWorker& worker, std::int64_t n) noexcept {
-    worker.attend({.sequence = n / layer.kv_heads, .kv_head = n % layer.kv_heads});
-  });
+  cpu::GoOn go_on(args.go_on);
+  share_heads<cpu::LinearWorker>(call, [&] { return cpu::LinearWorker(call, feature, args.state, go_on); });
   return go_on.answer();
 }
 

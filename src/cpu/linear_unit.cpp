@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/linear_division.h"
 #include "cpu/row_floats.h"
 #include "cpu/weight_reader.h"
 
@@ -17,12 +18,13 @@ std::int64_t round_up(std::int64_t count, std::int64_t to) { return (count + to 
 }  // namespace
 
 LinearWorker::LinearWorker(const AttendCall& call, kernels::Feature feature, const LinearState& state, GoOn& go_on)
-    : call_(call), feature_(feature), state_(state), go_on_(go_on), sums_(call), scratch_(row_scratch(call)) {
+    : call_(call),
+      state_(state),
+      go_on_(go_on),
+      sums_(call),
+      keys_(call, feature, kChunkRows),
+      queries_(call, feature, kChunkRows) {
   const std::int64_t channels = call.layer.head_dim;
-  for (Rows* const rows : {&keys_, &queries_}) {
-    rows->plain.resize(index(kChunkRows * channels));
-    rows->turned.resize(index(kChunkRows * channels));
-  }
   values_.resize(index(kChunkRows * sums_.lanes()));
   lanes_.resize(index(channels * call.max_lanes));
   scores_.resize(index(kChunkRows * call.max_lanes));
@@ -40,11 +42,12 @@ bool LinearWorker::is_wanted() {
 
 // The queries' first keys, where there are more keys than queries, are those of all rows; where there are fewer, the
 // first rows have none.
-void LinearWorker::attend(const LinearUnit& unit) {
-  const math::SequenceRows& s = call_.rows.sequences[index(unit.sequence)];
+void LinearWorker::attend(std::int64_t sequence, std::int64_t kv_head) {
+  const math::SequenceRows& s = call_.rows.sequences[index(sequence)];
+  const Unit unit{s, kv_head};
   const bool is_causal = call_.layer.mask.kind == MaskKind::causal;
   const std::int64_t apart = s.k_count - s.q_count;
-  sums_.begin(state_, unit.sequence, unit.kv_head);
+  sums_.begin(state_, sequence, kv_head);
   add_keys(unit, 0, is_causal ? std::max<std::int64_t>(apart, 0) : s.k_count);
   for (std::int64_t row = 0; row < s.q_count; row += kChunkRows) {
     Chunk chunk{.row = row, .rows = std::min(kChunkRows, s.q_count - row)};
@@ -55,48 +58,25 @@ void LinearWorker::attend(const LinearUnit& unit) {
     }
     for (std::int64_t g = 0; g < call_.group; ++g) {
       if (!is_wanted()) return;
-      attend_head(unit, unit.kv_head * call_.group + g, chunk);
+      attend_head(unit, kv_head * call_.group + g, chunk);
     }
     if (chunk.keys.count > 0) sums_.add(chunk.keys);
   }
-  sums_.end(state_, unit.sequence, unit.kv_head);
+  sums_.end(state_, sequence, kv_head);
 }
 
-void LinearWorker::add_keys(const LinearUnit& unit, std::int64_t first, std::int64_t end) {
+void LinearWorker::add_keys(const Unit& unit, std::int64_t first, std::int64_t end) {
   for (; first < end; first += kChunkRows) {
     if (!is_wanted()) return;
     sums_.add(read_keys(unit, first, std::min(kChunkRows, end - first)));
   }
 }
 
-ChunkKeys LinearWorker::read_keys(const LinearUnit& unit, std::int64_t first, std::int64_t count) {
-  const std::int64_t row = call_.rows.sequences[index(unit.sequence)].k_first + first;
-  keys_.count = count;
-  read_rows(call_.k, row, unit.kv_head, math::Side::key, keys_);
+ChunkKeys LinearWorker::read_keys(const Unit& unit, std::int64_t first, std::int64_t count) {
+  const std::int64_t row = unit.rows.k_first + first;
+  keys_.read(math::Side::key, row, unit.kv_head, count);
   read_values(row, unit.kv_head, count);
-  const std::vector<float>& turned = call_.rotations.empty() ? keys_.plain : keys_.turned;
-  return {.count = count, .plain = keys_.plain.data(), .turned = turned.data(), .values = values_.data()};
-}
-
-// Features of a head's rows from `first` on, and the same turned by where they stand.
-void LinearWorker::read_rows(const RowsView& x, std::int64_t first, std::int64_t head, math::Side side, Rows& rows) {
-  const std::int64_t channels = call_.layer.head_dim;
-  for (std::int64_t r = 0; r < rows.count; ++r) {
-    read_floats(call_.kernels, x.element, x.at(first + r, head), channels, rows.plain.data() + r * channels);
-  }
-  call_.attention.features({.of = feature_, .x = rows.plain.data(), .count = rows.count * channels});
-  if (call_.rotations.empty()) return;
-  std::copy_n(rows.plain.data(), rows.count * channels, rows.turned.data());
-  for (const CallRotation& rotation : call_.rotations) {
-    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
-      const math::Coordinate& at = call_.lowered.coordinates[axis];
-      const std::vector<double>& all = side == math::Side::query ? at.q : at.k;
-      std::copy_n(all.begin() + first, rows.count,
-                  scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
-    }
-    turn_rows(call_, rotation, true, side, rows.count, scratch_.positions.data(), nullptr, Turn::forward,
-              rows.turned.data(), scratch_);
-  }
+  return {.count = count, .plain = keys_.plain(), .turned = keys_.turned(), .values = values_.data()};
 }
 
 void LinearWorker::read_values(std::int64_t first, std::int64_t head, std::int64_t count) {
@@ -110,10 +90,9 @@ void LinearWorker::read_values(std::int64_t first, std::int64_t head, std::int64
   }
 }
 
-void LinearWorker::attend_head(const LinearUnit& unit, std::int64_t head, const Chunk& chunk) {
-  const std::int64_t row = call_.rows.sequences[index(unit.sequence)].q_first + chunk.row;
-  queries_.count = chunk.rows;
-  read_rows(call_.q, row, head, math::Side::query, queries_);
+void LinearWorker::attend_head(const Unit& unit, std::int64_t head, const Chunk& chunk) {
+  const std::int64_t row = unit.rows.q_first + chunk.row;
+  queries_.read(math::Side::query, row, head, chunk.rows);
   sum_totals(chunk);
   for (std::int64_t first = 0; first < chunk.rows; first += call_.max_lanes) {
     const std::int64_t used = std::min(call_.max_lanes, chunk.rows - first);
@@ -128,7 +107,7 @@ void LinearWorker::sum_totals(const Chunk& chunk) {
   const std::int64_t channels = call_.layer.head_dim;
   const std::int64_t none = chunk.keys.count == 0 ? chunk.rows : std::min(chunk.before, chunk.rows);
   std::ranges::fill(running_, 0.0F);
-  kernels::RunningTotals of{.q = queries_.plain.data(),
+  kernels::RunningTotals of{.q = queries_.plain(),
                             .before = sums_.totals(),
                             .sum = running_.data(),
                             .totals = totals_.data(),
@@ -145,10 +124,9 @@ void LinearWorker::sum_totals(const Chunk& chunk) {
 // Rows first ... first + used - 1 of the chunk as lanes; those up to `lanes` are 0.
 void LinearWorker::sum_products(const Chunk& chunk, std::int64_t first, std::int64_t used, std::int64_t lanes) {
   const std::int64_t channels = call_.layer.head_dim;
-  const std::vector<float>& turned = call_.rotations.empty() ? queries_.plain : queries_.turned;
   for (std::int64_t c = 0; c < channels; ++c) {
     float* const to = lanes_.data() + c * lanes;
-    for (std::int64_t l = 0; l < used; ++l) to[l] = turned[index((first + l) * channels + c)];
+    for (std::int64_t l = 0; l < used; ++l) to[l] = queries_.turned()[(first + l) * channels + c];
     std::fill(to + used, to + lanes, 0.0F);
   }
   const std::int64_t seen = std::clamp<std::int64_t>(first + used - chunk.before, 0, chunk.keys.count);
@@ -189,11 +167,7 @@ void LinearWorker::write(std::int64_t row, std::int64_t head, std::int64_t first
   const std::int64_t width = call_.layer.value_dim;
   const RowsView out = rows_view(call_.args.out);
   for (std::int64_t l = 0; l < used; ++l) {
-    const auto total = static_cast<double>(totals_[index(first + l)]);
-    const double by = total == 0.0 ? 0.0 : 1.0 / total;  // of a small total more than a float holds
-    for (std::int64_t c = 0; c < width; ++c) {
-      row_[index(c)] = static_cast<float>(static_cast<double>(out_[index(c * lanes + l)]) * by);
-    }
+    divide(out_.data() + l, lanes, width, totals_[index(first + l)], row_.data());
     write_floats(call_.kernels, row_.data(), width, out.element, const_cast<void*>(out.at(row + first + l, head)));
   }
 }

@@ -14,16 +14,11 @@
 
 #include "cpu/attend_call.h"
 #include "cpu/go_on.h"
-#include "cpu/lane_block.h"
+#include "cpu/linear_rows.h"
 #include "cpu/linear_sums.h"
 #include "posenc/attend_linear.h"
 
 namespace posenc::cpu {
-
-struct LinearUnit {
-  std::int64_t sequence = 0;
-  std::int64_t kv_head = 0;
-};
 
 // A whole number of registers' lanes on every instruction set, and three of the widest.
 inline constexpr std::int64_t kChunkRows = 48;
@@ -34,9 +29,13 @@ class LinearWorker {
   LinearWorker(const AttendCall& call, kernels::Feature feature, const LinearState& state, GoOn& go_on);
 
   // Writes out and the state; nothing of use once the call is not wanted any more.
-  void attend(const LinearUnit& unit);
+  void attend(std::int64_t sequence, std::int64_t kv_head);
 
  private:
+  struct Unit {
+    const math::SequenceRows& rows;
+    std::int64_t kv_head;
+  };
   // Rows of the unit's queries, and the keys of their chunk: row r sees key m where m + before <= r.
   struct Chunk {
     std::int64_t row = 0;
@@ -44,30 +43,22 @@ class LinearWorker {
     std::int64_t before = 0;
     ChunkKeys keys{};
   };
-  struct Rows {
-    std::vector<float> plain;   // [kChunkRows][head_dim]: features
-    std::vector<float> turned;  // likewise
-    std::int64_t count = 0;
-  };
 
   bool is_wanted();
-  void add_keys(const LinearUnit& unit, std::int64_t first, std::int64_t end);
-  ChunkKeys read_keys(const LinearUnit& unit, std::int64_t first, std::int64_t count);
-  void read_rows(const RowsView& x, std::int64_t first, std::int64_t head, math::Side side, Rows& rows);
+  void add_keys(const Unit& unit, std::int64_t first, std::int64_t end);
+  ChunkKeys read_keys(const Unit& unit, std::int64_t first, std::int64_t count);
   void read_values(std::int64_t first, std::int64_t head, std::int64_t count);
-  void attend_head(const LinearUnit& unit, std::int64_t head, const Chunk& chunk);
+  void attend_head(const Unit& unit, std::int64_t head, const Chunk& chunk);
   void sum_totals(const Chunk& chunk);
   void sum_products(const Chunk& chunk, std::int64_t first, std::int64_t used, std::int64_t lanes);
   void write(std::int64_t row, std::int64_t head, std::int64_t first, std::int64_t used, std::int64_t lanes);
 
   const AttendCall& call_;
-  kernels::Feature feature_;
   const LinearState& state_;
   GoOn& go_on_;
   std::int64_t heads_since_asked_ = 0;
   LinearSums sums_;
-  RowScratch scratch_;
-  Rows keys_, queries_;
+  LinearRows keys_, queries_;
   std::vector<float> values_;         // ChunkKeys::values
   std::vector<float> lanes_;          // [head_dim][lanes]: some turned queries
   std::vector<float> scores_;         // [keys][lanes]

@@ -124,17 +124,21 @@ std::vector<double> LinearCall::numbers(const std::vector<std::byte>& out) const
   return cpu::read_all(tensor(static_cast<const void*>(out.data()), dtype_, {count}));
 }
 
-LinearNumbers LinearCall::no_state() const {
+LinearNumbers LinearCall::no_state(std::int64_t padding) const {
   const std::int64_t sequences = rows.ends_k.empty() ? batch() : std::ssize(rows.ends_k) - 1;
   const std::int64_t rows_of_state = sequences * layer.kv_heads * layer.head_dim;
-  return {.products = std::vector<float>(index(rows_of_state * layer.value_dim)),
-          .totals = std::vector<float>(index(rows_of_state))};
+  return {.products = std::vector<float>(index(rows_of_state * (layer.value_dim + padding))),
+          .totals = std::vector<float>(index(rows_of_state)),
+          .padding = padding};
 }
 
 LinearState LinearCall::view(LinearNumbers& state) const {
   const std::int64_t sequences = rows.ends_k.empty() ? batch() : std::ssize(rows.ends_k) - 1;
-  return {.products = tensor(state.products.data(), {sequences, layer.kv_heads, layer.head_dim, layer.value_dim}),
-          .totals = tensor(state.totals.data(), {sequences, layer.kv_heads, layer.head_dim})};
+  const std::int64_t row = layer.value_dim + state.padding;
+  LinearState out{.products = tensor(state.products.data(), {sequences, layer.kv_heads, layer.head_dim, row}),
+                  .totals = tensor(state.totals.data(), {sequences, layer.kv_heads, layer.head_dim})};
+  out.products.shape[3] = layer.value_dim;
+  return out;
 }
 
 std::vector<double> LinearCall::by_kernels(Isa isa, std::int64_t threads, LinearNumbers* state) const {
@@ -176,7 +180,7 @@ bool LinearCall::until(const std::function<bool()>& go_on, std::int64_t threads)
   return attend_linear(layer, args);
 }
 
-std::vector<double> LinearCall::bounds(const std::vector<double>& outputs) const {
+std::vector<double> LinearCall::bounds(const std::vector<double>& outputs, bool one_by_one) const {
   const auto features = [&](const Tensor& x, std::int64_t t, std::int64_t head) {
     std::vector<double> out;
     const std::size_t first = place(x, t, head);
@@ -218,7 +222,8 @@ std::vector<double> LinearCall::bounds(const std::vector<double>& outputs) const
         const std::size_t n = place(like, i, h) + c;
         const double products = total == 0.0 ? 0.0 : (sized[c] + std::abs(outputs[n]) * sizes) / std::abs(total);
         const double of_total = total == 0.0 ? 0.0 : sizes / std::abs(total);
-        const double error = linear_in_floats(products, of_total, seen, layer.head_dim, rounded);
+        const double error =
+            linear_in_floats(products, of_total, linear_additions(seen, one_by_one), layer.head_dim, rounded);
         out[n] = stored_error(dtype_, outputs[n], error);
       }
     }

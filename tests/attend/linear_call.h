@@ -30,6 +30,7 @@ LayerPlan linear_layer(std::int64_t value_dim, Pairing pairing = Pairing::half);
 struct LinearNumbers {
   std::vector<float> products{};
   std::vector<float> totals{};
+  std::int64_t padding = 0;  // floats between two rows of products
 };
 
 class LinearCall {
@@ -45,8 +46,9 @@ class LinearCall {
   std::vector<double> part(Isa isa, std::int64_t first, std::int64_t count, LinearNumbers& state) const;
   // Whether it came to its end.
   bool until(const std::function<bool()>& go_on, std::int64_t threads) const;
-  std::vector<double> bounds(const std::vector<double>& outputs) const;
-  LinearNumbers no_state() const;
+  // Of the whole call, or of tokens one by one.
+  std::vector<double> bounds(const std::vector<double>& outputs, bool one_by_one = false) const;
+  LinearNumbers no_state(std::int64_t padding = 0) const;
 
   LayerPlan layer;
   LinearRows rows;

@@ -508,14 +508,20 @@ inline double linear_attention_bound(double products, std::int64_t n, std::int64
 // (exponential.h).
 inline double feature_in_floats(double below) { return 2 * below + 3; }
 
-// attend_linear against that in double. Features have `features` roundings; q and k are turned in floats; a product
-// goes through the sum of its chunk, of 48 keys at most, that of chunks, that over the channels and, after it, that of
-// the row's own chunk; the quotient is rounded once, and so is what it is made of. `of_total`: as `products`, of the
-// denominator alone: where its roundings may leave less than 98 hundredths of it, anything may come out; else they
-// weigh 1.05 at most.
-inline double linear_in_floats(double products, double of_total, std::int64_t n, std::int64_t d, double features) {
+// Additions that a sum over n keys has one after another: those of its chunk, of 48 keys at most, and of chunks; then
+// those of the row's own chunk. Or, of keys that are added to a state one by one, all.
+inline double linear_additions(std::int64_t n, bool one_by_one) {
   const auto keys = static_cast<double>(n);
-  const double sums = summed_in_floats(2 * std::min(keys, 48.0) + keys / 48 + static_cast<double>(d));
+  const double of_chunks = 2 * std::min(keys, 48.0) + keys / 48;
+  return one_by_one ? std::max(of_chunks, keys) : of_chunks;
+}
+
+// attend_linear against that in double, of d channels. Features have `features` roundings; q and k are turned in
+// floats; a product goes through `additions` and the sum over the channels; the quotient is rounded once, and so is
+// what it is made of. `of_total`: as `products`, of the denominator alone: where its roundings may leave less than 98
+// hundredths of it, anything may come out; else they weigh 1.05 at most.
+inline double linear_in_floats(double products, double of_total, double additions, std::int64_t d, double features) {
+  const double sums = summed_in_floats(additions + static_cast<double>(d));
   const double roundings = 2 * features + kTurnedInFloats + sums + 2;
   if (roundings * kFloatRounding * of_total > 0.02) return std::numeric_limits<double>::infinity();
   return 1.05 * roundings * kFloatRounding * products;
