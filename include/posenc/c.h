@@ -9,7 +9,7 @@
 //   that are 0 or NULL stand for the default.
 // - Tensors, strings and arrays belong to the caller and are used during the call only. Strings are UTF-8 and end in 0.
 // - Shapes, strides, pairings, directions and errors are those of the C++ headers: tensor.h, rotate.h, rotary_table.h,
-//   attend.h, read_plan.h. Sizes are int64_t; strides count elements.
+//   attend.h, attend_linear.h, read_plan.h. Sizes are int64_t; strides count elements.
 // - Before posenc 1.0 a minor version may change all of this.
 #ifndef POSENC_C_H
 #define POSENC_C_H
@@ -329,6 +329,43 @@ typedef struct posenc_merge_args {
   { .size = sizeof(posenc_merge_args) }
 
 POSENC_API posenc_status posenc_merge(const posenc_merge_args* args);
+
+// ---- Linear attention ----
+
+typedef int32_t posenc_feature_map;
+enum { POSENC_ELU_PLUS_ONE = 0, POSENC_IDENTITY = 1, POSENC_RELU = 2 };
+
+// Members are those of AttendLinearArgs in attend_linear.h, which says shapes and meaning.
+typedef struct posenc_attend_linear_args {
+  size_t size;
+  const posenc_plan* plan;  // with stack and layer, and mask: as for posenc_attend
+  const char* stack;
+  int64_t layer;
+  const posenc_mask* mask;
+  posenc_tensor out;  // written
+  posenc_tensor q;
+  posenc_tensor k;
+  posenc_tensor v;
+  posenc_tensor products;               // read and written: the state
+  posenc_tensor totals;                 // read and written
+  const posenc_positions* q_positions;  // NULL: the order
+  const posenc_positions* k_positions;
+  const int32_t* cu_seqlens_q;  // [sequences + 1]
+  int64_t cu_seqlens_q_count;
+  const int32_t* cu_seqlens_k;
+  int64_t cu_seqlens_k_count;
+  int64_t length;  // of the sequences, for rules that depend on it; 0: as for posenc_table_of_layer
+  posenc_feature_map feature_map;
+  posenc_angles angles;
+  int32_t (*go_on)(void* go_on_context);  // as for posenc_attend
+  void* go_on_context;
+  int64_t threads;  // at most so many; 0: all
+  posenc_executor executor;
+} posenc_attend_linear_args;
+#define POSENC_ATTEND_LINEAR_ARGS_INIT \
+  { .size = sizeof(posenc_attend_linear_args) }
+
+POSENC_API posenc_status posenc_attend_linear(const posenc_attend_linear_args* args);
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,11 @@ Positions positions_of(const char* where, const char* name, const posenc_positio
       where, {std::string(name) + ".type", "be POSENC_COUNTED, _INT64, _INT32 or _DOUBLE", std::to_string(given.type)});
 }
 
+std::optional<Positions> positions_if(const char* where, const char* name, const posenc_positions* given) {
+  if (given == nullptr) return {};
+  return positions_of(where, name, *given);
+}
+
 const RotaryTable* table_of(const posenc_table* table) noexcept { return table == nullptr ? nullptr : &table->table; }
 
 std::vector<const RotaryTable*> tables_of(const char* where, const posenc_table* const* tables, std::int64_t count) {
@@ -43,6 +48,11 @@ Angles angles_of(const char* where, const char* name, posenc_angles angles) {
     throw Error(where, {name, "be one of POSENC_ANGLES_...", std::to_string(angles)});
   }
   return static_cast<Angles>(angles);
+}
+
+std::function<bool()> go_on_of(std::int32_t (*go_on)(void*), void* context) {
+  if (go_on == nullptr) return {};
+  return [go_on, context] { return go_on(context) != 0; };
 }
 
 Parallel parallel_of(std::int64_t threads, const posenc_executor& executor) noexcept {

@@ -2,6 +2,8 @@
 // that stands for nothing, NULL with a count.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +19,7 @@ namespace posenc::c {
 
 TensorView view(const char* where, const char* name, const posenc_tensor& given);
 Positions positions_of(const char* where, const char* name, const posenc_positions& given);
+std::optional<Positions> positions_if(const char* where, const char* name, const posenc_positions* given);
 const RotaryTable* table_of(const posenc_table* table) noexcept;
 
 // An array of C, NULL with count 0 when it is left out.
@@ -33,6 +36,7 @@ std::span<T> list(const char* where, const char* name, T* data, std::int64_t cou
 std::vector<const RotaryTable*> tables_of(const char* where, const posenc_table* const* tables, std::int64_t count);
 
 Angles angles_of(const char* where, const char* name, posenc_angles angles);
+std::function<bool()> go_on_of(std::int32_t (*go_on)(void*), void* context);
 Parallel parallel_of(std::int64_t threads, const posenc_executor& executor) noexcept;
 
 }  // namespace posenc::c

@@ -1,12 +1,10 @@
 #include "posenc/attend.h"
 
-#include <functional>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "c/arguments.h"
+#include "c/masked_layer.h"
 #include "c/status.h"
 #include "posenc/named_weights.h"
 
@@ -15,24 +13,6 @@ namespace {
 
 constexpr const char* kAttend = "posenc_attend";
 constexpr const char* kMerge = "posenc_merge";
-
-MaskKind kind_of(posenc_mask_kind kind) {
-  switch (kind) {
-    case POSENC_CAUSAL: return MaskKind::causal;
-    case POSENC_BIDIRECTIONAL: return MaskKind::bidirectional;
-    case POSENC_PREFIX: return MaskKind::prefix;
-    case POSENC_SPARSE: return MaskKind::sparse;
-    default: break;
-  }
-  throw Error(kAttend, {"mask->kind", "be POSENC_CAUSAL, _BIDIRECTIONAL, _PREFIX or _SPARSE", std::to_string(kind)});
-}
-
-Mask mask_of(const posenc_mask& given) {
-  Mask out{.kind = kind_of(given.kind), .window = {}, .chunk = {}, .detail = {}};
-  if (given.has_window != 0) out.window = Window{.past = given.window_past, .future = given.window_future};
-  if (given.chunk != 0) out.chunk = given.chunk;
-  return out;
-}
 
 std::vector<NamedWeight> weights_of(const posenc_attend_args& given) {
   std::vector<NamedWeight> out;
@@ -43,14 +23,9 @@ std::vector<NamedWeight> weights_of(const posenc_attend_args& given) {
   return out;
 }
 
-std::optional<Positions> positions_if(const char* name, const posenc_positions* given) {
-  if (given == nullptr) return {};
-  return positions_of(kAttend, name, *given);
-}
-
 LayerInputs inputs_of(const posenc_attend_args& given) {
-  LayerInputs out{.q_positions = positions_if("q_positions", given.q_positions),
-                  .k_positions = positions_if("k_positions", given.k_positions),
+  LayerInputs out{.q_positions = positions_if(kAttend, "q_positions", given.q_positions),
+                  .k_positions = positions_if(kAttend, "k_positions", given.k_positions),
                   .q_order = list(kAttend, "q_order", given.q_order, given.q_order_count),
                   .k_order = list(kAttend, "k_order", given.k_order, given.k_order_count),
                   .cu_seqlens_q = list(kAttend, "cu_seqlens_q", given.cu_seqlens_q, given.cu_seqlens_q_count),
@@ -68,20 +43,6 @@ LayerInputs inputs_of(const posenc_attend_args& given) {
   return out;
 }
 
-std::function<bool()> go_on_of(const posenc_attend_args& given) {
-  if (given.go_on == nullptr) return {};
-  return [&given] { return given.go_on(given.go_on_context) != 0; };
-}
-
-// Of the layer as it is, or with another mask, which `changed` then holds.
-const LayerPlan& masked_layer(const posenc_attend_args& given, LayerPlan& changed) {
-  const LayerPlan& layer = layer_of(kAttend, required(kAttend, "plan", given.plan), given.stack, given.layer);
-  if (given.mask == nullptr) return layer;
-  changed = layer;
-  changed.mask = mask_of(sized(kAttend, "mask", given.mask));
-  return changed;
-}
-
 }  // namespace
 }  // namespace posenc::c
 
@@ -91,7 +52,7 @@ posenc_status posenc_attend(const posenc_attend_args* args) {
   return c::guarded([&]() -> posenc_status {
     const posenc_attend_args& given = c::sized(c::kAttend, "args", args);
     posenc::LayerPlan changed;
-    const posenc::LayerPlan& layer = c::masked_layer(given, changed);
+    const posenc::LayerPlan& layer = c::masked_layer(c::kAttend, given, changed);
     posenc::AttendWork work;
     const bool is_done =
         attend(layer, {.out = c::view(c::kAttend, "out", given.out),
@@ -106,7 +67,7 @@ posenc_status posenc_attend(const posenc_attend_args* args) {
                        .angles = c::angles_of(c::kAttend, "angles", given.angles),
                        .parallel = c::parallel_of(given.threads, given.executor),
                        .work = &work,
-                       .go_on = c::go_on_of(given)});
+                       .go_on = c::go_on_of(given.go_on, given.go_on_context)});
     if (!is_done) return c::keep(POSENC_ENDED, "[posenc_attend] go_on ended the call");
     if (given.work != nullptr) *given.work = {.tiles = work.tiles, .skipped = work.skipped};
     return POSENC_OK;

@@ -1,5 +1,7 @@
 #include "attend/linear_call.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 #include <utility>

@@ -232,6 +232,72 @@ static void ended(void) {
   posenc_plan_free(plan);
 }
 
+// Linear attention of all tokens, and of one after another beside a state, against the recurrence in double: the layer
+// turns q and k, of features that are max(x, 0).
+static void linear(void) {
+  enum { kState = kHeads * kDim * kDim };
+  posenc_plan* const plan = plan_of(kLlama);
+  const posenc_attend_args same = call_of(plan);
+  posenc_attend_linear_args args = POSENC_ATTEND_LINEAR_ARGS_INIT;
+  args.plan = plan;
+  args.q = same.q;
+  args.k = same.k;
+  args.v = same.v;
+  args.out = same.out;
+  args.feature_map = POSENC_RELU;
+  EXPECT(posenc_attend_linear(&args) == POSENC_OK);
+
+  static float step_out[kCount], products[kState], totals[kHeads * kDim];
+  args.products = (posenc_tensor){.data = products,
+                                  .dtype = POSENC_F32,
+                                  .rank = 4,
+                                  .shape = {1, kHeads, kDim, kDim},
+                                  .strides = {kState, kDim * kDim, kDim, 1}};
+  args.totals = heads(totals, 1, kHeads, kDim);
+  EXPECT_ERROR(posenc_attend_linear(&args), POSENC_WRONG_ARGUMENT,
+               "[attend] q_positions must be given with a state, which does not say where its tokens stood, but is "
+               "left out");
+  for (int64_t t = 0; t < kTokens; ++t) {
+    const posenc_positions at = {.type = POSENC_COUNTED, .start = t};
+    args.q_positions = args.k_positions = &at;
+    args.q = heads(q + t * kHeads * kDim, 1, kHeads, kDim);
+    args.k = heads(k + t * kHeads * kDim, 1, kHeads, kDim);
+    args.v = heads(v + t * kHeads * kDim, 1, kHeads, kDim);
+    args.out = heads(step_out + t * kHeads * kDim, 1, kHeads, kDim);
+    EXPECT(posenc_attend_linear(&args) == POSENC_OK);
+  }
+  args.feature_map = 3;
+  EXPECT_ERROR(posenc_attend_linear(&args), POSENC_WRONG_ARGUMENT,
+               "[posenc_attend_linear] feature_map must be POSENC_ELU_PLUS_ONE, _IDENTITY or _RELU but is 3");
+  args.size = 1;
+  EXPECT(posenc_attend_linear(&args) == POSENC_WRONG_ARGUMENT);
+
+  static float plain_q[kCount], plain_k[kCount];
+  for (int i = 0; i < kCount; ++i) {
+    plain_q[i] = q[i] = fmaxf(q[i], 0.0F);
+    plain_k[i] = k[i] = fmaxf(k[i], 0.0F);
+  }
+  turn(plan, 0, q);
+  turn(plan, 0, k);
+  for (int h = 0; h < kHeads; ++h) {
+    for (int i = 0; i < kTokens; ++i) {
+      const int row = (i * kHeads + h) * kDim;
+      double total = 0;
+      for (int j = 0; j <= i; ++j) total += dot(plain_q + row, plain_k + (j * kHeads + h) * kDim);
+      for (int c = 0; c < kDim; ++c) {
+        double sum = 0;
+        for (int j = 0; j <= i; ++j) {
+          const int key = (j * kHeads + h) * kDim;
+          sum += dot(q + row, k + key) * (double)v[key + c];
+        }
+        EXPECT(fabs((double)out[row + c] - sum / total) <= kBound);
+        EXPECT(fabs((double)step_out[row + c] - sum / total) <= kBound);
+      }
+    }
+  }
+  posenc_plan_free(plan);
+}
+
 static void refused(void) {
   posenc_plan* const plan = plan_of(kLlama);
   posenc_attend_args args = call_of(plan);
@@ -272,5 +338,6 @@ int main(void) {
   learned_table();
   merged();
   ended();
+  linear();
   return verdict();
 }

@@ -1,0 +1,57 @@
+#include "posenc/attend_linear.h"
+
+#include <string>
+
+#include "c/arguments.h"
+#include "c/masked_layer.h"
+#include "c/status.h"
+
+namespace posenc::c {
+namespace {
+
+constexpr const char* kWhere = "posenc_attend_linear";
+
+FeatureMap feature_map_of(posenc_feature_map map) {
+  switch (map) {
+    case POSENC_ELU_PLUS_ONE: return FeatureMap::elu_plus_one;
+    case POSENC_IDENTITY: return FeatureMap::identity;
+    case POSENC_RELU: return FeatureMap::relu;
+    default: break;
+  }
+  throw Error(kWhere, {"feature_map", "be POSENC_ELU_PLUS_ONE, _IDENTITY or _RELU", std::to_string(map)});
+}
+
+LayerInputs inputs_of(const posenc_attend_linear_args& given) {
+  LayerInputs out{.q_positions = positions_if(kWhere, "q_positions", given.q_positions),
+                  .k_positions = positions_if(kWhere, "k_positions", given.k_positions),
+                  .cu_seqlens_q = list(kWhere, "cu_seqlens_q", given.cu_seqlens_q, given.cu_seqlens_q_count),
+                  .cu_seqlens_k = list(kWhere, "cu_seqlens_k", given.cu_seqlens_k, given.cu_seqlens_k_count)};
+  if (given.length != 0) out.length = given.length;
+  return out;
+}
+
+}  // namespace
+}  // namespace posenc::c
+
+namespace c = posenc::c;
+
+posenc_status posenc_attend_linear(const posenc_attend_linear_args* args) {
+  return c::guarded([&]() -> posenc_status {
+    const posenc_attend_linear_args& given = c::sized(c::kWhere, "args", args);
+    posenc::LayerPlan changed;
+    const bool is_done = attend_linear(c::masked_layer(c::kWhere, given, changed),
+                                       {.out = c::view(c::kWhere, "out", given.out),
+                                        .q = c::view(c::kWhere, "q", given.q),
+                                        .k = c::view(c::kWhere, "k", given.k),
+                                        .v = c::view(c::kWhere, "v", given.v),
+                                        .inputs = c::inputs_of(given),
+                                        .feature_map = c::feature_map_of(given.feature_map),
+                                        .state = {.products = c::view(c::kWhere, "products", given.products),
+                                                  .totals = c::view(c::kWhere, "totals", given.totals)},
+                                        .angles = c::angles_of(c::kWhere, "angles", given.angles),
+                                        .parallel = c::parallel_of(given.threads, given.executor),
+                                        .go_on = c::go_on_of(given.go_on, given.go_on_context)});
+    if (!is_done) return c::keep(POSENC_ENDED, "[posenc_attend_linear] go_on ended the call");
+    return POSENC_OK;
+  });
+}

@@ -1,0 +1,30 @@
+#include "c/masked_layer.h"
+
+#include <string>
+
+#include "posenc/error.h"
+
+namespace posenc::c {
+namespace {
+
+MaskKind kind_of(const char* where, posenc_mask_kind kind) {
+  switch (kind) {
+    case POSENC_CAUSAL: return MaskKind::causal;
+    case POSENC_BIDIRECTIONAL: return MaskKind::bidirectional;
+    case POSENC_PREFIX: return MaskKind::prefix;
+    case POSENC_SPARSE: return MaskKind::sparse;
+    default: break;
+  }
+  throw Error(where, {"mask->kind", "be POSENC_CAUSAL, _BIDIRECTIONAL, _PREFIX or _SPARSE", std::to_string(kind)});
+}
+
+}  // namespace
+
+Mask mask_of(const char* where, const posenc_mask& given) {
+  Mask out{.kind = kind_of(where, given.kind), .window = {}, .chunk = {}, .detail = {}};
+  if (given.has_window != 0) out.window = Window{.past = given.window_past, .future = given.window_future};
+  if (given.chunk != 0) out.chunk = given.chunk;
+  return out;
+}
+
+}  // namespace posenc::c

@@ -1,0 +1,22 @@
+// The layer of a call of attention: as the plan has it, or with another mask.
+#pragma once
+
+#include "c/handles.h"
+#include "c/status.h"
+#include "posenc/plan.h"
+
+namespace posenc::c {
+
+Mask mask_of(const char* where, const posenc_mask& given);
+
+// Of args with plan, stack, layer and mask. Where there is a mask, `changed` holds the layer.
+template <typename Args>
+const LayerPlan& masked_layer(const char* where, const Args& args, LayerPlan& changed) {
+  const LayerPlan& layer = layer_of(where, required(where, "plan", args.plan), args.stack, args.layer);
+  if (args.mask == nullptr) return layer;
+  changed = layer;
+  changed.mask = mask_of(where, sized(where, "mask", args.mask));
+  return changed;
+}
+
+}  // namespace posenc::c
