@@ -5,11 +5,11 @@
 
 namespace posenc::cpu {
 
-// out[c] = sums[c step] / total, or 0 where the total is. In double: of a small total the inverse may be more than a
-// float holds.
-inline void divide(const float* sums, std::int64_t step, std::int64_t count, float total, float* out) {
+// out[c] = sums[c] / total, or 0 where the total is. In double: of a small total the inverse may be more than a float
+// holds.
+inline void divide(const float* sums, std::int64_t count, float total, float* out) {
   const double by = total == 0.0F ? 0.0 : 1.0 / static_cast<double>(total);
-  for (std::int64_t c = 0; c < count; ++c) out[c] = static_cast<float>(static_cast<double>(sums[c * step]) * by);
+  for (std::int64_t c = 0; c < count; ++c) out[c] = static_cast<float>(static_cast<double>(sums[c]) * by);
 }
 
 }  // namespace posenc::cpu

@@ -98,7 +98,7 @@ void LinearStepper::attend_row(std::int64_t row, std::int64_t kv_head) {
   const RowsView out = rows_view(call_.args.out);
   for (std::int64_t g = 0; g < call_.group; ++g) {
     float* const own = out_.data() + g * width;
-    divide(own, 1, width, denominators_[index(g)], own);
+    divide(own, width, denominators_[index(g)], own);
     write_floats(call_.kernels, own, width, out.element, const_cast<void*>(out.at(row, kv_head * call_.group + g)));
   }
 }

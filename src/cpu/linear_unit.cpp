@@ -26,9 +26,9 @@ LinearWorker::LinearWorker(const AttendCall& call, kernels::Feature feature, con
       queries_(call, feature, kChunkRows) {
   const std::int64_t channels = call.layer.head_dim;
   values_.resize(index(kChunkRows * sums_.lanes()));
-  lanes_.resize(index(channels * call.max_lanes));
-  scores_.resize(index(kChunkRows * call.max_lanes));
-  out_.resize(index(call.layer.value_dim * call.max_lanes));
+  key_lanes_.resize(index(kChunkRows * channels));
+  scores_.resize(index(kMeetingRows * call.max_lanes));
+  out_.resize(index(kChunkRows * sums_.lanes()));
   totals_.resize(index(kChunkRows));
   running_.resize(index(channels));
   row_.resize(index(call.layer.value_dim));
@@ -55,6 +55,7 @@ void LinearWorker::attend(std::int64_t sequence, std::int64_t kv_head) {
       const std::int64_t first = std::max<std::int64_t>(row + apart, 0);
       chunk.before = first - (row + apart);
       chunk.keys = read_keys(unit, first, std::max<std::int64_t>(chunk.rows - chunk.before, 0));
+      put_keys_in_lanes(chunk.keys);
     }
     for (std::int64_t g = 0; g < call_.group; ++g) {
       if (!is_wanted()) return;
@@ -90,16 +91,25 @@ void LinearWorker::read_values(std::int64_t first, std::int64_t head, std::int64
   }
 }
 
+void LinearWorker::put_keys_in_lanes(const ChunkKeys& keys) {
+  const std::int64_t channels = call_.layer.head_dim;
+  for (std::int64_t key = 0; key < keys.count; key += call_.max_lanes) {
+    const std::int64_t used = std::min(call_.max_lanes, keys.count - key);
+    const std::int64_t lanes = round_up(used, call_.attention.register_lanes);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      float* const to = key_lanes_.data() + key * channels + c * lanes;
+      for (std::int64_t l = 0; l < used; ++l) to[l] = keys.turned[(key + l) * channels + c];
+      std::fill(to + used, to + lanes, 0.0F);
+    }
+  }
+}
+
 void LinearWorker::attend_head(const Unit& unit, std::int64_t head, const Chunk& chunk) {
   const std::int64_t row = unit.rows.q_first + chunk.row;
   queries_.read(math::Side::query, row, head, chunk.rows);
   sum_totals(chunk);
-  for (std::int64_t first = 0; first < chunk.rows; first += call_.max_lanes) {
-    const std::int64_t used = std::min(call_.max_lanes, chunk.rows - first);
-    const std::int64_t lanes = round_up(used, call_.attention.register_lanes);
-    sum_products(chunk, first, used, lanes);
-    write(row, head, first, used, lanes);
-  }
+  sum_products(chunk);
+  write(row, head, chunk.rows);
 }
 
 // Rows before the first key have no more than what came before the chunk.
@@ -121,54 +131,68 @@ void LinearWorker::sum_totals(const Chunk& chunk) {
   call_.attention.running_totals(of);
 }
 
-// Rows first ... first + used - 1 of the chunk as lanes; those up to `lanes` are 0.
-void LinearWorker::sum_products(const Chunk& chunk, std::int64_t first, std::int64_t used, std::int64_t lanes) {
+void LinearWorker::sum_products(const Chunk& chunk) {
   const std::int64_t channels = call_.layer.head_dim;
-  for (std::int64_t c = 0; c < channels; ++c) {
-    float* const to = lanes_.data() + c * lanes;
-    for (std::int64_t l = 0; l < used; ++l) to[l] = queries_.turned()[(first + l) * channels + c];
-    std::fill(to + used, to + lanes, 0.0F);
+  for (const ValueColumn& column : sums_.columns()) {
+    call_.attention.product({.a = queries_.turned(),
+                             .a_row = channels,
+                             .a_step = 1,
+                             .b = sums_.products(column),
+                             .c = out_of(column),
+                             .rows = chunk.rows,
+                             .depth = channels,
+                             .lanes = column.lanes});
   }
-  const std::int64_t seen = std::clamp<std::int64_t>(first + used - chunk.before, 0, chunk.keys.count);
-  call_.attention.product({.a = chunk.keys.turned,
+  for (std::int64_t first = 0; first < chunk.rows; first += kMeetingRows) {
+    const std::int64_t rows = std::min(kMeetingRows, chunk.rows - first);
+    const std::int64_t seen = std::clamp<std::int64_t>(first + rows - chunk.before, 0, chunk.keys.count);
+    for (std::int64_t key = 0; key < seen; key += call_.max_lanes) {
+      add_own_keys(chunk, first, rows, key, std::min(call_.max_lanes, seen - key));
+    }
+  }
+}
+
+// Of some rows, with `count` keys of their own chunk, which are lanes of the scores.
+void LinearWorker::add_own_keys(const Chunk& chunk, std::int64_t first, std::int64_t rows, std::int64_t key,
+                                std::int64_t count) {
+  const std::int64_t channels = call_.layer.head_dim;
+  const std::int64_t lanes =
+      round_up(std::min(call_.max_lanes, chunk.keys.count - key), call_.attention.register_lanes);
+  call_.attention.product({.a = queries_.turned() + first * channels,
                            .a_row = channels,
                            .a_step = 1,
-                           .b = lanes_.data(),
+                           .b = key_lanes_.data() + key * channels,
                            .c = scores_.data(),
-                           .rows = seen,
+                           .rows = rows,
                            .depth = channels,
                            .lanes = lanes});
-  for (std::int64_t m = 0; m < seen; ++m) {  // rows before a key do not see it
-    std::fill_n(scores_.data() + m * lanes, std::clamp<std::int64_t>(m + chunk.before - first, 0, lanes), 0.0F);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t sees = std::clamp<std::int64_t>(first + r - chunk.before - key + 1, 0, count);
+    std::fill_n(scores_.data() + r * lanes + sees, count - sees, 0.0F);
   }
   std::array<float, kMaxLanes> ones;
   ones.fill(1.0F);
   for (const ValueColumn& column : sums_.columns()) {
-    kernels::Product product{.a = sums_.products(column),
-                             .a_row = 1,
-                             .a_step = column.lanes,
-                             .b = lanes_.data(),
-                             .c = out_.data() + column.channel * lanes,
-                             .rows = column.used,
-                             .depth = channels,
-                             .lanes = lanes};
-    call_.attention.product(product);
-    if (seen == 0) continue;
-    product.a = chunk.keys.values + column.place * chunk.keys.count;
-    product.b = scores_.data();
-    product.scale = ones.data();
-    product.depth = seen;
-    call_.attention.product(product);
+    call_.attention.product({.a = scores_.data(),
+                             .a_row = lanes,
+                             .a_step = 1,
+                             .b = chunk.keys.values + column.place * chunk.keys.count + key * column.lanes,
+                             .c = out_of(column) + first * column.lanes,
+                             .scale = ones.data(),
+                             .rows = rows,
+                             .depth = count,
+                             .lanes = column.lanes});
   }
 }
 
-void LinearWorker::write(std::int64_t row, std::int64_t head, std::int64_t first, std::int64_t used,
-                         std::int64_t lanes) {
-  const std::int64_t width = call_.layer.value_dim;
+void LinearWorker::write(std::int64_t row, std::int64_t head, std::int64_t rows) {
   const RowsView out = rows_view(call_.args.out);
-  for (std::int64_t l = 0; l < used; ++l) {
-    divide(out_.data() + l, lanes, width, totals_[index(first + l)], row_.data());
-    write_floats(call_.kernels, row_.data(), width, out.element, const_cast<void*>(out.at(row + first + l, head)));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (const ValueColumn& column : sums_.columns()) {
+      divide(out_of(column) + r * column.lanes, column.used, totals_[index(r)], row_.data() + column.channel);
+    }
+    write_floats(call_.kernels, row_.data(), call_.layer.value_dim, out.element,
+                 const_cast<void*>(out.at(row + r, head)));
   }
 }
 

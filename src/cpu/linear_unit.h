@@ -23,6 +23,9 @@ namespace posenc::cpu {
 // A whole number of registers' lanes on every instruction set, and three of the widest.
 inline constexpr std::int64_t kChunkRows = 48;
 
+// Rows of a chunk that meet its keys together: those after the last of them are left out.
+inline constexpr std::int64_t kMeetingRows = 16;
+
 // Where one thread works.
 class LinearWorker {
  public:
@@ -48,10 +51,13 @@ class LinearWorker {
   void add_keys(const Unit& unit, std::int64_t first, std::int64_t end);
   ChunkKeys read_keys(const Unit& unit, std::int64_t first, std::int64_t count);
   void read_values(std::int64_t first, std::int64_t head, std::int64_t count);
+  void put_keys_in_lanes(const ChunkKeys& keys);
   void attend_head(const Unit& unit, std::int64_t head, const Chunk& chunk);
   void sum_totals(const Chunk& chunk);
-  void sum_products(const Chunk& chunk, std::int64_t first, std::int64_t used, std::int64_t lanes);
-  void write(std::int64_t row, std::int64_t head, std::int64_t first, std::int64_t used, std::int64_t lanes);
+  void sum_products(const Chunk& chunk);
+  void add_own_keys(const Chunk& chunk, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t count);
+  void write(std::int64_t row, std::int64_t head, std::int64_t rows);
+  float* out_of(const ValueColumn& column) { return out_.data() + column.place * kChunkRows; }
 
   const AttendCall& call_;
   const LinearState& state_;
@@ -60,9 +66,9 @@ class LinearWorker {
   LinearSums sums_;
   LinearRows keys_, queries_;
   std::vector<float> values_;         // ChunkKeys::values
-  std::vector<float> lanes_;          // [head_dim][lanes]: some turned queries
-  std::vector<float> scores_;         // [keys][lanes]
-  std::vector<float> out_;            // [value_dim][lanes], not yet divided
+  std::vector<float> key_lanes_;      // turned keys, as many as a product has lanes: [head_dim][lanes], and the next
+  std::vector<float> scores_;         // [kMeetingRows][lanes]
+  std::vector<float> out_;            // [columns][kChunkRows][lanes], not yet divided
   std::vector<float> totals_;         // [kChunkRows]: what it is divided by
   std::vector<float> running_, row_;  // [head_dim], [value_dim]
 };
