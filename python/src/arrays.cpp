@@ -28,7 +28,7 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
 bool has(nb::handle object, const char* attribute) { return PyObject_HasAttrString(object.ptr(), attribute) == 1; }
 
 std::string dtype_word(nb::handle array) {
-  return has(array, "dtype") ? nb::cast<std::string>(nb::str(array.attr("dtype"))) : "of another kind";
+  return has(array, "dtype") ? text_of(array.attr("dtype")) : "of another kind";
 }
 
 // NumPy's arrays of ml_dtypes.bfloat16, which neither DLPack nor buffers can say, as arrays of their bits.
@@ -43,7 +43,7 @@ std::string objection(nb::handle array) {
   const nb::object capsule = nb::steal(PyObject_CallMethod(array.ptr(), "__dlpack__", nullptr));
   if (capsule.is_valid()) return {};
   const nb::python_error error;
-  return ": " + nb::cast<std::string>(nb::str(error.value()));
+  return ": " + text_of(error.value());
 }
 
 bool is_array(nb::handle h) { return has(h, "__dlpack__") || PyObject_CheckBuffer(h.ptr()) != 0; }
@@ -128,7 +128,7 @@ ConstTensorView contiguous(const void* data, const ConstTensorView& like) {
 }  // namespace
 
 std::string library_of(nb::handle array) {
-  const auto module = nb::cast<std::string>(nb::str(array.type().attr("__module__")));
+  const auto module = text_of(array.type().attr("__module__"));
   return module.substr(0, module.find('.'));
 }
 

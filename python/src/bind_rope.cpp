@@ -1,4 +1,6 @@
 // The rotation as a value, its frequencies, and what maps coordinates to pairs.
+#include <nanobind/stl/optional.h>
+
 #include "describe_rope.h"
 #include "module.h"
 #include "posenc/wavelength.h"

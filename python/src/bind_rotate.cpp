@@ -1,4 +1,6 @@
 // Queries, keys and caches turned by their positions.
+#include <nanobind/stl/optional.h>
+
 #include "arrays.h"
 #include "convert.h"
 #include "describe_plan.h"

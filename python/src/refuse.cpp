@@ -1,5 +1,7 @@
 #include "refuse.h"
 
+#include <nanobind/stl/string.h>
+
 #include "posenc/error.h"
 
 namespace posenc::python {
@@ -19,6 +21,12 @@ std::string shown(nb::handle value) {
 }
 
 }  // namespace
+
+std::string text_of(nb::handle value) {
+  const nb::object text = nb::steal(PyObject_Str(value.ptr()));
+  if (!text.is_valid()) throw nb::python_error();
+  return nb::cast<std::string>(text);
+}
 
 void refuse(const Place& place, const std::string& must, const std::string& is) {
   throw Error(place.where, {std::string(place.field), must, is});

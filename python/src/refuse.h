@@ -17,6 +17,9 @@ struct Place {
   std::string_view field;
 };
 
+// str(value)
+std::string text_of(nb::handle value);
+
 // ValueError: "[where] field must MUST but is IS".
 [[noreturn]] void refuse(const Place& place, const std::string& must, const std::string& is);
 // The same for an object, shown by its repr. TypeError where it is not of a type that could do.

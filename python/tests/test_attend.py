@@ -79,7 +79,7 @@ def test_outputs_are_the_callers():
 
 def test_what_does_not_fit_is_refused():
     q, k, v = tensors()
-    with pytest.raises(ValueError, match=r"\[attend\] .*head"):
+    with pytest.raises(ValueError, match=r"\[attend\] q must have shape \[9, 4, 16\] but is \[9, 3, 16\]"):
         posenc.attend(layer(), q[:, :3], k, v)
     with pytest.raises(TypeError, match=r"attend\(\) has no argument 'mask'"):
         posenc.attend(layer(), q, k, v, mask=None)

@@ -78,8 +78,8 @@ def test_positions_of_all_kinds():
     )
     with pytest.raises(ValueError, match="positions must be of int64, int32 or float64 but is uint8"):
         posenc.rotate(q, table=table, positions=np.zeros(4, np.uint8))
-    with pytest.raises(TypeError, match="positions must be a whole number, an array or a list but is None"):
-        posenc.rotate(q, table=table, positions=None)
+    with pytest.raises(TypeError, match="positions must be a whole number, an array or a list but is 1.5"):
+        posenc.rotate(q, table=table, positions=1.5)
     with pytest.raises(TypeError, match="table must be a RotaryTable, or a list of them"):
         posenc.rotate(q, table=YARN)
 
