@@ -76,9 +76,9 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
 }  // namespace
 
 void bind_reference(nb::module_& m) {
-  m.def("_reference_rotate", &rotate_call, nb::arg("rope"), nb::arg("x"), nb::kw_only(), nb::arg("positions") = 0,
-        nb::arg("direction") = "forward", nb::arg("length") = nb::none(), nb::arg("angles") = "exact",
-        nb::arg("cu_seqlens") = nb::none(),
+  m.def("_reference_rotate", &rotate_call, nb::arg("rope"), nb::arg("x"), nb::kw_only(),
+        nb::arg("positions").none() = 0, nb::arg("direction") = "forward", nb::arg("length") = nb::none(),
+        nb::arg("angles") = "exact", nb::arg("cu_seqlens") = nb::none(),
         nb::sig(("def _reference_rotate(rope: Rope, x: typing.Any, *, positions: typing.Any = 0, direction: " +
                  Convert<Direction>::type() + " = 'forward', length: int | None = None, angles: " +
                  Convert<Angles>::type() + " = 'exact', cu_seqlens: typing.Any = None) -> typing.Any")

@@ -5,8 +5,6 @@
 #include "convert.h"
 #include "describe_plan.h"
 #include "module.h"
-#include "posenc/cache.h"
-#include "posenc/pairing.h"
 #include "posenc/rotate.h"
 #include "rotate_arguments.h"
 
@@ -73,8 +71,8 @@ nb::object turn(nb::handle q, nb::handle k, const Outs& outs, const RotateHow& h
 
 void bind_rotate_calls(nb::module_& m) {
   const std::string shared = "direction: " + Convert<Direction>::type() +
-                                " = 'forward', cu_seqlens: typing.Any = "
-                                "None, ";
+                             " = 'forward', cu_seqlens: typing.Any = "
+                             "None, ";
   m.def(
       "rotate",
       [](nb::handle q, nb::handle k, nb::handle table, nb::handle positions, nb::handle direction,
@@ -82,8 +80,8 @@ void bind_rotate_calls(nb::module_& m) {
         return turn(q, k, outs_of(out, !q.is_none(), !k.is_none()),
                     {table, positions, direction, cu_seqlens, threads, isa}, nb::none(), nb::none());
       },
-      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table"),
-      nb::arg("positions") = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
+      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table").none(),
+      nb::arg("positions").none() = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
       nb::arg("out") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic",
       nb::sig(("def rotate(q: typing.Any = None, k: typing.Any = None, *, table: RotaryTable | "
                "collections.abc.Sequence[RotaryTable], positions: typing.Any = 0, " +
@@ -106,8 +104,8 @@ void bind_rotate_calls(nb::module_& m) {
         return turn(q, k, {nb::borrow(q), nb::borrow(k)}, {table, positions, direction, cu_seqlens, threads, isa},
                     block_table, first);
       },
-      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table"),
-      nb::arg("positions") = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
+      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table").none(),
+      nb::arg("positions").none() = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
       nb::arg("k_block_table") = nb::none(), nb::arg("k_first") = nb::none(), nb::arg("threads") = 0,
       nb::arg("isa") = "automatic",
       nb::sig(("def rotate_(q: typing.Any = None, k: typing.Any = None, *, table: RotaryTable | "
@@ -150,9 +148,9 @@ void bind_rerotate(nb::module_& m) {
         }
         return keys.result;
       },
-      nb::arg("k"), nb::kw_only(), nb::arg("from_table"), nb::arg("from_positions"), nb::arg("to_table"),
-      nb::arg("to_positions"), nb::arg("cu_seqlens") = nb::none(), nb::arg("layer") = nb::none(),
-      nb::arg("out") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic",
+      nb::arg("k"), nb::kw_only(), nb::arg("from_table").none(), nb::arg("from_positions").none(),
+      nb::arg("to_table").none(), nb::arg("to_positions").none(), nb::arg("cu_seqlens") = nb::none(),
+      nb::arg("layer") = nb::none(), nb::arg("out") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic",
       nb::sig(("def rerotate(k: typing.Any, *, from_table: RotaryTable | collections.abc.Sequence[RotaryTable], "
                "from_positions: typing.Any, to_table: RotaryTable | collections.abc.Sequence[RotaryTable], "
                "to_positions: typing.Any, cu_seqlens: typing.Any = None, layer: LayerPlan | None = None, "

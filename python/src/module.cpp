@@ -8,6 +8,8 @@ NB_MODULE(_posenc, m) {
   posenc::python::bind_read_plan(m);
   posenc::python::bind_table(m);
   posenc::python::bind_rotate(m);
+  posenc::python::bind_cache(m);
+  posenc::python::bind_compare(m);
   posenc::python::bind_weights(m);
   posenc::python::bind_attend(m);
   posenc::python::bind_reference(m);

@@ -17,6 +17,8 @@ void bind_plan(nb::module_& module);
 void bind_read_plan(nb::module_& module);
 void bind_table(nb::module_& module);
 void bind_rotate(nb::module_& module);
+void bind_cache(nb::module_& module);
+void bind_compare(nb::module_& module);
 void bind_weights(nb::module_& module);
 void bind_attend(nb::module_& module);
 void bind_reference(nb::module_& module);

@@ -43,30 +43,6 @@ def test_results_are_the_callers(dtype):
     assert np.array_equal(q, turned)
 
 
-def test_torch_shares_its_memory():
-    torch = pytest.importorskip("torch")
-    for dtype in (torch.float32, torch.float16, torch.bfloat16):
-        q = torch.randn(5, 2, 8, dtype=dtype)
-        assert _posenc._address(q) == q.data_ptr()
-        turned = posenc.rotate(q, table=TABLE)
-        assert isinstance(turned, torch.Tensor) and turned.dtype == dtype
-        pointer = q.data_ptr()
-        assert posenc.rotate_(q, table=TABLE) is q and q.data_ptr() == pointer
-        assert torch.equal(q, turned)
-    with pytest.raises(ValueError, match="(?s)q must be an array that can be exchanged.*require.*grad"):
-        posenc.rotate(torch.randn(5, 2, 8, requires_grad=True), table=TABLE)
-
-
-def test_jax_is_read_and_made_but_never_written():
-    jnp = pytest.importorskip("jax.numpy")
-    q = jnp.asarray(random((5, 2, 8)))
-    turned = posenc.rotate(q, table=TABLE)
-    assert type(turned) is type(q)
-    assert np.array_equal(np.asarray(turned), posenc.rotate(np.asarray(q), table=TABLE))
-    with pytest.raises(ValueError, match="can be written but is JAX's"):
-        posenc.rotate_(q, table=TABLE)
-
-
 def test_memoryviews_do_without_a_library():
     numbers = random((5, 2, 8))
     plain = memoryview(array.array("f", numbers.ravel().tolist())).cast("B").cast("f", (5, 2, 8))

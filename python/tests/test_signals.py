@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -12,10 +11,10 @@ import posenc
 
 
 def test_interrupt_ends_attention():
-    plan = posenc.LayerPlan(heads=16, kv_heads=16, head_dim=64, value_dim=64, mask=posenc.Mask(kind="bidirectional"))
-    x = np.zeros((16384, 16, 64), np.float32)  # some seconds at least, on any machine
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    began = time.monotonic()
+    plan = posenc.LayerPlan(heads=8, kv_heads=8, head_dim=64, value_dim=64, mask=posenc.Mask(kind="bidirectional"))
+    x = np.zeros((16384, 8, 64), np.float32)  # some seconds at least on one thread of any machine
+    out = np.full_like(x, np.nan)
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        posenc.attend(plan, x, x, x, threads=1)
-    assert time.monotonic() - began < 2.0
+        posenc.attend(plan, x, x, x, threads=1, out=out)
+    assert np.isnan(out[-1]).all()  # the last rows were not begun

@@ -86,6 +86,7 @@ bool attend(const LayerPlan& layer, const AttendArgs& args) {
   for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(call, far, go_on);
   std::vector<float> states(index(all.states));
   share_out(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
+    if (go_on.is_stopped()) return;
     const Pass& task = all.tasks[index(n)];
     worker.begin(all.units[task.unit]);
     worker.pass_over(all.units[task.unit], task.first, task.end);
@@ -93,6 +94,7 @@ bool attend(const LayerPlan& layer, const AttendArgs& args) {
     worker.save(states.data() + task.state);
   });
   share_out(args.parallel, workers, std::ssize(all.joins), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
+    if (go_on.is_stopped()) return;
     const Pass& join = all.joins[index(n)];
     worker.begin(all.units[join.unit]);
     for (std::int64_t part = join.first; part < join.end; ++part) {

@@ -28,6 +28,9 @@ class GoOn {
     return !is_stopped_;
   }
 
+  // Whether it has been answered no, for work that is not begun yet: nobody is asked.
+  bool is_stopped() const noexcept { return is_stopped_.load(std::memory_order_relaxed); }
+
   // What the caller's function has answered, or thrown. Once the threads are done.
   bool answer() const {
     if (thrown_) std::rethrow_exception(thrown_);

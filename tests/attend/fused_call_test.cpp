@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -218,9 +219,11 @@ TEST(AttendCall, StopsWhenItIsToldTo) {
     AttendWork some;
     call.args.work = &some;
     asked = 0;
+    call.out.back() = std::numeric_limits<float>::quiet_NaN();
     call.args.go_on = [&] { return ++asked < 2; };
     EXPECT_FALSE(attend(call.layer, call.args));
     EXPECT_EQ(asked, 2);
+    EXPECT_TRUE(std::isnan(call.out.back())) << "no more rows are begun";
     call.args.go_on = []() -> bool { throw std::runtime_error("interrupted"); };
     EXPECT_THROW(attend(call.layer, call.args), std::runtime_error);
   }

@@ -37,7 +37,7 @@ root = pathlib.Path(sys.argv[1]).resolve()
 ours = {}
 for entry in json.loads(pathlib.Path(sys.argv[2]).read_text()):
     path = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
-    if path.is_relative_to(root):
+    if path.is_relative_to(root) and "site-packages" not in path.parts:  # a package's own sources are not ours
         ours[str(path.relative_to(root))] = shlex.split(entry["command"])
 if ours.pop(CONTROL, None) is None:
     sys.exit(f"{CONTROL} is not compiled: is this the right compile_commands.json?")

@@ -1,0 +1,116 @@
+// Keys and values on their way into a cache, and weights for the other pairing.
+#include "arrays.h"
+#include "convert.h"
+#include "describe_plan.h"
+#include "module.h"
+#include "posenc/cache.h"
+#include "posenc/pairing.h"
+#include "rotate_arguments.h"
+
+namespace posenc::python {
+namespace {
+
+// What the model's weights give the norm of a plan.
+struct NormArgument {
+  ConstArray weight;
+  ConstArray bias;
+  std::optional<KeyNorm> norm;
+
+  NormArgument(nb::handle scheme, double epsilon, nb::handle weights, nb::handle biases, bool plus_one)
+      : weight(weights, {"rotate_into_cache", "norm_weight"}), bias(biases, {"rotate_into_cache", "norm_bias"}) {
+    if (scheme.is_none()) return;
+    norm = KeyNorm{.scheme = Convert<QkNorm>::from_python(scheme, {"rotate_into_cache", "norm"}),
+                   .epsilon = epsilon,
+                   .weight = weight.view(),
+                   .bias = bias.view(),
+                   .weight_plus_one = plus_one};
+  }
+};
+
+void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cache, nb::handle slots, nb::handle table,
+                nb::handle positions, const NormArgument& norm, nb::handle cu_seqlens, std::int64_t threads,
+                nb::handle isa) {
+  const char* where = "rotate_into_cache";
+  const ConstArray keys(k, {where, "k"});
+  const ConstArray values(v, {where, "v"});
+  const Array key_cache(k_cache, {where, "k_cache"});
+  const Array value_cache(v_cache, {where, "v_cache"});
+  const Numbers<std::int64_t> rows(slots, {where, "slots"});
+  const Numbers<std::int32_t> sequences(cu_seqlens, {where, "cu_seqlens"});
+  const PositionsArgument places(positions, {where, "positions"});
+  const std::optional<Tables> tables =
+      table.is_none() ? std::nullopt : std::optional<Tables>(std::in_place, table, Place{where, "table"});
+  CacheArgs args{.k = keys.view(), .v = values.view(), .positions = places.positions()};
+  if (tables) args.table = tables->one();
+  if (tables) args.tables = tables->many();
+  args.norm = norm.norm;
+  args.k_cache = key_cache.view();
+  args.v_cache = value_cache.view();
+  args.slots = rows.span();
+  args.cu_seqlens = sequences.span();
+  args.parallel.threads = threads;
+  args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
+  const nb::gil_scoped_release released;
+  rotate_into_cache(args);
+}
+
+}  // namespace
+
+void bind_cache(nb::module_& m) {
+  const std::string signature =
+      "def rotate_into_cache(k: typing.Any, v: typing.Any = None, *, k_cache: typing.Any, v_cache: typing.Any = None, "
+      "slots: typing.Any, table: RotaryTable | collections.abc.Sequence[RotaryTable] | None = None, positions: "
+      "typing.Any = 0, norm: QkNorm | None = None, norm_epsilon: float = 1e-6, norm_weight: typing.Any = None, "
+      "norm_bias: typing.Any = None, weight_plus_one: bool = False, cu_seqlens: typing.Any = None, " +
+      how_signature() + ") -> None";
+  m.def(
+      "rotate_into_cache",
+      [](nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cache, nb::handle slots, nb::handle table,
+         nb::handle positions, nb::handle norm, double epsilon, nb::handle weight, nb::handle bias, bool plus_one,
+         nb::handle cu_seqlens, std::int64_t threads, nb::handle isa) {
+        cache_call(k, v, k_cache, v_cache, slots, table, positions, {norm, epsilon, weight, bias, plus_one}, cu_seqlens,
+                   threads, isa);
+      },
+      nb::arg("k"), nb::arg("v").none() = nb::none(), nb::kw_only(), nb::arg("k_cache"),
+      nb::arg("v_cache") = nb::none(), nb::arg("slots").none(), nb::arg("table") = nb::none(),
+      nb::arg("positions").none() = 0, nb::arg("norm") = nb::none(), nb::arg("norm_epsilon") = 1e-6,
+      nb::arg("norm_weight") = nb::none(), nb::arg("norm_bias") = nb::none(), nb::arg("weight_plus_one") = false,
+      nb::arg("cu_seqlens") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic",
+      nb::sig(signature.c_str()),
+      "Keys normalised, turned, converted and stored, with values, in one pass over memory.\n\n"
+      "k: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; v likewise, with heads and channels of its "
+      "own. k_cache, v_cache: written, [rows, heads, head_dim], or paged [blocks, block_size, heads, head_dim]. slots: "
+      "int64, the row for each token, in paged caches block * block_size + place; -1: not stored. Without a table keys "
+      "are not turned. norm: layer.qk_norm, with norm_weight [head_dim] or [heads * head_dim] if and only if it is "
+      "weighted. Each tensor is float32, float16 or bfloat16 of its own. ValueError, before anything is written, for "
+      "what does not fit.");
+  m.def(
+      "pairing_order",
+      [](const RotaryLayout& layout, nb::handle to) {
+        const auto pairing = Convert<Pairing>::from_python(to, {"pairing_order", "to"});
+        return Convert<std::vector<std::int64_t>>::to_python(pairing_order(layout, pairing), {});
+      },
+      nb::arg("layout"), nb::arg("to"),
+      nb::sig("def pairing_order(layout: RotaryLayout, to: typing.Literal['half', 'interleaved']) -> tuple[int, ...]"),
+      "[head_dim]: channel c of the result is channel order[c] of what it is made from. layout: of the source.");
+  m.def(
+      "permute_pairing",
+      [](nb::handle x, const RotaryLayout& layout, nb::handle to) {
+        const Array rows(x, {"permute_pairing", "x"});
+        const PermuteArgs args{
+            .x = rows.view(), .layout = layout, .to = Convert<Pairing>::from_python(to, {"permute_pairing", "to"})};
+        {
+          const nb::gil_scoped_release released;
+          permute_pairing(args);
+        }
+        return nb::borrow(x);
+      },
+      nb::arg("x"), nb::arg("layout"), nb::arg("to"),
+      nb::sig("def permute_pairing(x: typing.Any, layout: RotaryLayout, to: typing.Literal['half', 'interleaved']) -> "
+              "typing.Any"),
+      "Rows of a q or k projection [heads * head_dim, ...], their bias or norm weights, for the other pairing, in "
+      "place; "
+      "returns x. layout: of what x is now. Bit by bit: there and back is the identity.");
+}
+
+}  // namespace posenc::python

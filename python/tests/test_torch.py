@@ -1,0 +1,26 @@
+"""Tensors of torch share their memory."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import posenc
+from posenc import _posenc
+
+TABLE = posenc.make_table(posenc.Rope(pairing="half", head_dim=8, dim=8), count=64)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_memory_is_shared(dtype):
+    q = torch.randn(5, 2, 8, dtype=dtype)
+    pointer = q.data_ptr()
+    assert _posenc._address(q) == pointer
+    turned = posenc.rotate(q, table=TABLE)
+    assert isinstance(turned, torch.Tensor) and turned.dtype == dtype
+    assert posenc.rotate_(q, table=TABLE) is q and q.data_ptr() == pointer
+    assert torch.equal(q, turned)
+
+
+def test_gradients_are_not_lost_silently():
+    with pytest.raises(ValueError, match="(?s)q must be an array that can be exchanged.*grad"):
+        posenc.rotate(torch.randn(5, 2, 8, requires_grad=True), table=TABLE)

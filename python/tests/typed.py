@@ -1,0 +1,30 @@
+"""What a type checker must accept, and, where a line says so, must not. test_types.py has it read."""
+
+import pickle
+
+import posenc
+
+plan: posenc.Plan = posenc.read_plan("model/config.json", length=4096)
+layer: posenc.LayerPlan = plan.stacks[0].layers[0]
+rope: posenc.Rope = layer.rotate[0].rope.replace(base=10000.0)
+scaling = posenc.YarnScaling(factor=4.0, original_max_position_embeddings=4096)
+other = posenc.Rope(pairing="half", head_dim=128, dim=128, scaling=scaling)
+numbers: tuple[float, ...] = posenc.frequencies(other, arithmetic="float32").inv_freq
+table: posenc.RotaryTable = posenc.make_table(rope, start=0, count=4096)
+first: float = table.cos(0)[0]
+turned = posenc.rotate(table.rows, table=table, positions=[1, 2, 3])
+text: str = plan.describe() + plan.to_json()
+try:
+    posenc.read_plan(b"{}")
+except posenc.FileError as error:
+    kind: str = error.kind
+    line: int | None = error.line
+assert pickle.loads(pickle.dumps(rope)) == rope
+
+posenc.Rope(head_dim=128)  # wrong: no pairing
+posenc.Rope(pairing="halves")  # wrong: no such pairing
+posenc.Window(4095)  # wrong: by position
+rope.base = 1.0  # wrong: frozen
+posenc.make_table(rope, count="many")  # wrong: a word for a number
+posenc.rotate(turned)  # wrong: no table
+plan.stacks[0].layer  # wrong: no such member
