@@ -13,11 +13,11 @@ keyword arguments. Whatever is wrong with an argument is a ValueError (a TypeErr
 with a file a FileError, which is a ValueError too.
 """
 
-from . import reference
-from ._command import command
-from ._errors import FileError
+from . import reference as reference
+from ._command import command as command
+from ._errors import FileError as FileError
 from ._posenc import *  # noqa: F403: all that is public there is public here
-from ._posenc import info
-from ._read_plan import read_plan
+from ._posenc import info as info
+from ._read_plan import read_plan as read_plan
 
 __version__: str = info()["version"]

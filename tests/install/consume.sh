@@ -4,6 +4,7 @@
 #   consume.sh install BUILD PREFIX
 #   consume.sh cmake SOURCE BUILD [-D...]
 #   consume.sh pkg_config PREFIX BUILD static|shared COMPILER SOURCE     (reads CXXFLAGS)
+#   consume.sh pip PYTHON SOURCE WORK CONSUMER [arguments of pip]
 set -eu
 
 install_tree() {  # BUILD PREFIX
@@ -35,6 +36,24 @@ consume_by_pkg_config() {  # PREFIX BUILD KIND COMPILER SOURCE
   LD_LIBRARY_PATH=$library_dir "$2/consumer"
 }
 
+# A wheel, made by what PYTHON has, goes into a virtual environment that has nothing else.
+consume_by_pip() {  # PYTHON SOURCE WORK CONSUMER [arguments of pip]
+  python=$1
+  source=$2
+  work=$3
+  consumer=$4
+  shift 4
+  rm -rf "$work/wheel" "$work/venv"
+  CMAKE_BUILD_PARALLEL_LEVEL=$("$jobs") "$python" -m pip wheel "$source" --wheel-dir "$work/wheel" \
+    --no-build-isolation --no-deps --no-index -C build-dir="$work/build" "$@"
+  "$python" -m venv "$work/venv"
+  "$work/venv/bin/python3" -m pip install --no-index "$work"/wheel/posenc-*.whl
+  cd "$work"
+  "$work/venv/bin/posenc" info >"$work/command.txt"
+  "$work/venv/bin/python3" -m posenc info | cmp - "$work/command.txt"
+  "$work/venv/bin/python3" "$consumer"
+}
+
 jobs=$(dirname "$0")/../../scripts/build_jobs
 verb=$1
 shift
@@ -42,5 +61,6 @@ case $verb in
   install) install_tree "$@" ;;
   cmake) consume_by_cmake "$@" ;;
   pkg_config) consume_by_pkg_config "$@" ;;
+  pip) consume_by_pip "$@" ;;
   *) exit 2 ;;
 esac
