@@ -23,8 +23,8 @@ LAYERS = {
     "src/properties": {"std", "public", "properties", "cpu", "math", "base", "fmt"},
     "src/c": {"std", "public", "c"},
     "tools/posenc": {"std", "public", "tools", "fmt", "CLI", "fcntl.h", "signal.h", "sys/stat.h", "unistd.h",
-                     "huge_memory.h", "multiply_add.h", "read_memory.h", "taking_turns.h",
-                     "xor_in_place.h"},  # of bench: what `posenc bench` measures with
+                     # of bench: what `posenc bench` measures with
+                     "huge_memory.h", "multiply_add.h", "read_memory.h", "taking_turns.h", "xor_in_place.h"},
     "python": {"std", "public", "python", "nanobind"},
     "examples": {"std", "public", "examples"},
     "bench": None,  # everything
