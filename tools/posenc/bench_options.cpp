@@ -81,10 +81,10 @@ CommandSpec bench_attend_spec() {
                   {.names = "--json", .description = "The measurements as JSON"}},
       .footer =
           "The limits are the multiply-adds that the cores do without touching memory\n"
-              "(FMA), and one pass that only reads the same keys and values. They, attend and\n"
-              "the layer without positions take turns in one process (docs/performance.md). It\n"
-              "takes some seconds for each kind of layer.\n\n"
-              "Examples:\n"
+          "(FMA), and one pass that only reads the same keys and values. They, attend and\n"
+          "the layer without positions take turns in one process (docs/performance.md). It\n"
+          "takes some seconds for each kind of layer.\n\n"
+          "Examples:\n"
           "  posenc bench attend\n"
           "  posenc bench attend --model gemma-3-4b --tokens 2048 --dtype bf16\n"
           "  posenc bench attend --model llama-3.1-8b --threads 2 --isa avx2\n\n",
