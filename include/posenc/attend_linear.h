@@ -8,8 +8,8 @@
 // tokens beside a state are taken one by one.
 //
 // Products and sums are in f32, whatever the dtypes of the tensors; each element of the output is rounded once. The
-// result of a query does not depend on the number of threads, which share the key heads, nor on rows after it in a
-// causal layer.
+// result of a query does not depend on the number of threads, which share the key heads, nor in a causal layer on what
+// rows after it hold.
 //
 // Thread safety: calls that write to different tensors may run at the same time.
 #pragma once
