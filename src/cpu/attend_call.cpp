@@ -157,6 +157,11 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
                               .pairs = std::ssize(rule.inv_freq)});
     check_positions(call.rotations.back(), call.lowered);
   }
+  const auto is_relative = [](const CallRotation& rotation) {
+    return rotation.rule->turns_queries && rotation.rule->turns_keys && rotation.rule->decay.empty();
+  };
+  call.turns_by_steps = !call.rotations.empty() && call.lowered.regions.regions.empty() &&
+                        args.angles == Angles::exact && std::ranges::all_of(call.rotations, is_relative);
   for (const math::Term& term : call.lowered.terms) {
     call.vectors.emplace_back();
     std::visit(NeedsOfTerm{call}, term);

@@ -18,6 +18,9 @@ inline constexpr std::int64_t kTileKeys = 64;
 // A lane's channels of a rotation and its axes are known when the call begins; its angles are not.
 inline constexpr std::int64_t kMaxLanes = 48;  // kernels::kLaneRegisters of the widest registers
 
+// The least multiple of `of` that is at least n.
+inline std::int64_t whole(std::int64_t n, std::int64_t of) { return (n + of - 1) / of * of; }
+
 // Elements of one dtype at [row][head][channel]; strides in elements, that of channels is 1.
 struct RowsView {
   const char* data = nullptr;
@@ -64,6 +67,7 @@ struct AttendCall {
   std::int64_t max_lanes = 0;  // kernels::kLaneRegisters registers
   bool takes_raw_queries = false;
   bool takes_raw_keys = false;
+  bool turns_by_steps = false;  // a tile's keys may turn by their steps from its first: FewProducts
   bool runs_backwards = false;  // a term is summed from the last key to the first
 
   std::int64_t rotated_width() const;  // cos and sin of a row, of the widest rotation

@@ -17,9 +17,6 @@ namespace {
 // Lanes whose state stays in the second cache while a tile passes.
 constexpr std::int64_t kBlocks = 8;
 
-// Keys of a tile beside few queries: what is used and what comes next, of all heads, are in the second cache together.
-constexpr std::int64_t kFewKeys = 32;
-
 // Some 10 to 20 us each.
 constexpr std::int64_t kTilesUntilAsked = 64;
 
@@ -28,18 +25,29 @@ bool mixes_heads(const AttendCall& call, std::int64_t rows) {
   return call.group > 1 && rows < call.attention.register_lanes;
 }
 
+// Lanes of a key head where products run along the channels, and how many key heads make a block: one where a term
+// multiplies its own vectors with the keys of a head, or where a block of one head can have its terms by distance.
+// Without lanes: the unit has too many.
+struct FewLayout {
+  std::int64_t each = 0;
+  std::int64_t kv_heads = 0;
+};
+FewLayout few_layout(const AttendCall& call, const AttendUnit& unit) {
+  const std::int64_t lanes = unit.rows * call.group;
+  if (!are_few(call, lanes)) return {};
+  const std::int64_t each = whole(lanes, kernels::kFewLanes);
+  const bool is_alone = call.takes_raw_keys || (call.group == 1 && !call.lowered.terms.empty());
+  const std::int64_t most = is_alone ? 1 : std::max<std::int64_t>(call.max_lanes / each, 1);
+  const std::int64_t blocks = (unit.kv_heads + most - 1) / most;
+  return {each, (unit.kv_heads + blocks - 1) / blocks};
+}
+
 std::int64_t rows_of_unit(const AttendCall& call) {
   return call.max_lanes * std::max<std::int64_t>(1, kBlocks / call.group);
 }
 
 float exp_of_difference(float a, float b) {
   return a == -std::numeric_limits<float>::infinity() ? 0.0F : std::exp(a - b);
-}
-
-std::array<float, kMaxLanes> ones() {
-  std::array<float, kMaxLanes> out;
-  out.fill(1.0F);
-  return out;
 }
 
 // Pairs of channels of q times exp(decay (origin of the lanes - origin of the keys)).
@@ -80,6 +88,7 @@ AttendWorker::AttendWorker(const AttendCall& call, const FarTiles& far, GoOn& go
       scratch_(row_scratch(call)),
       terms_(term_scratch(call)),
       tile_(call),
+      few_(call),
       scores_(index(kTileKeys * call.max_lanes)) {
   if (call.lowered.regions.regions.size() > 1) of_region_.resize(scores_.size());
   if (call.runs_backwards) of_gates_.resize(scores_.size());
@@ -87,16 +96,38 @@ AttendWorker::AttendWorker(const AttendCall& call, const FarTiles& far, GoOn& go
   if (std::ranges::any_of(call.rotations, decays)) decayed_.resize(index(call.layer.head_dim * call.max_lanes));
 }
 
+LaneBlock& AttendWorker::next_block() {
+  if (used_ == blocks_.size()) blocks_.emplace_back();
+  return blocks_[used_++];
+}
+
+void AttendWorker::begin_few(const AttendUnit& unit) {
+  const FewLayout layout = few_layout(call_, unit);
+  const std::int64_t own = unit.rows * call_.group;
+  const std::int64_t first = call_.rows.sequences[unit.sequence].q_first + unit.first_row;
+  std::array<Lane, kMaxLanes> lanes;
+  const std::int64_t end = unit.kv_head + unit.kv_heads;
+  for (std::int64_t head = unit.kv_head; head < end; head += layout.kv_heads) {
+    const std::int64_t heads = std::min(layout.kv_heads, end - head);
+    const std::int64_t count = heads == 1 ? own : heads * layout.each;
+    for (std::int64_t l = 0; l < count; ++l) {
+      const std::int64_t of_head = std::min(l % layout.each, own - 1);
+      lanes[index(l)] = {first + of_head % unit.rows, (head + l / layout.each) * call_.group + of_head / unit.rows};
+    }
+    const bool one_head = call_.group == 1 && heads == 1;
+    posenc::cpu::begin(call_, std::span(lanes).first(index(count)), heads, one_head, scratch_, next_block());
+  }
+}
+
 void AttendWorker::begin(const AttendUnit& unit) {
+  used_ = 0;
+  if (few_layout(call_, unit).each > 0) return begin_few(unit);
   std::array<Lane, kMaxLanes> lanes;
   std::int64_t count = 0;
-  used_ = 0;
-  ends_.clear();
   const bool mixed = mixes_heads(call_, unit.rows);
   const auto close = [&] {
     if (count == 0) return;
-    if (used_ == blocks_.size()) blocks_.emplace_back();
-    posenc::cpu::begin(call_, std::span(lanes).first(index(count)), !mixed, scratch_, blocks_[used_++]);
+    posenc::cpu::begin(call_, std::span(lanes).first(index(count)), 1, !mixed, scratch_, next_block());
     count = 0;
   };
   const std::int64_t first = call_.rows.sequences[unit.sequence].q_first + unit.first_row;
@@ -109,49 +140,27 @@ void AttendWorker::begin(const AttendUnit& unit) {
       if (!mixed) close();
     }
     close();
-    ends_.push_back(used_);
   }
 }
 
-std::span<LaneBlock> AttendWorker::blocks_of(std::int64_t head) {
-  const std::size_t first = head == 0 ? 0 : ends_[index(head - 1)];
-  return std::span(blocks_).subspan(first, ends_[index(head)] - first);
-}
-
-// What is fetched beside a head of a tile, in the order in which it lies in memory: its share of the next tile of all
-// heads where they lie together, or its own next tile. Null: neither lies in one piece.
-const void* AttendWorker::ahead(const AttendUnit& unit, std::int64_t head, std::int64_t next, std::int64_t channels,
-                                const RowsView& x) const {
-  if (next + kFewKeys > call_.rows.sequences[unit.sequence].k_count) return nullptr;
-  if (x.row_stride == channels) return call_.key(unit.sequence, next, unit.kv_head + head, x);
-  const bool lie_together =
-      unit.kv_heads == call_.layer.kv_heads && x.head_stride == channels && x.row_stride == unit.kv_heads * channels;
-  if (!lie_together) return nullptr;
-  return static_cast<const char*>(call_.key(unit.sequence, next, 0, x)) + head * kFewKeys * channels * x.bytes;
-}
-
 void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::int64_t end) {
-  const bool is_few = call_.rows.sequences[unit.sequence].q_count <= kFewQueries;
-  const std::int64_t size = is_few ? kFewKeys : kTileKeys;
-  const std::int64_t tiles = (end - first + size - 1) / size;
+  const std::int64_t tiles = (end - first + kTileKeys - 1) / kTileKeys;
   const bool is_backwards = call_.runs_backwards || far_.are_sought();
   for (std::int64_t n = 0; n < tiles; ++n) {
-    const std::int64_t at = first + (is_backwards ? tiles - 1 - n : n) * size;
-    for (std::int64_t head = 0; head < unit.kv_heads; ++head) {
-      tile_.place(unit.sequence, unit.kv_head + head, at, std::min(size, end - at));
-      keys_ahead_ = ahead(unit, head, at + size, call_.layer.head_dim, call_.k);
-      values_ahead_ = ahead(unit, head, at + size, call_.layer.value_dim, call_.v);
-      for (LaneBlock& block : blocks_of(head)) {
-        const Orders keys = tile_.orders();
-        const bool is_hidden = keys.low > block.most.high || keys.high < block.least.low;
-        if (is_hidden || far_.is_far(block, unit.sequence, unit.kv_head + head, at)) {
-          ++work.skipped;
-          continue;
-        }
-        ++work.tiles;
-        ++tiles_since_asked_;
-        attend_tile(block);
+    const std::int64_t at = first + (is_backwards ? tiles - 1 - n : n) * kTileKeys;
+    std::int64_t placed = -1;
+    for (LaneBlock& block : std::span(blocks_).first(used_)) {
+      if (block.kv_head != placed) tile_.place(unit.sequence, block.kv_head, at, std::min(kTileKeys, end - at));
+      placed = block.kv_head;
+      const Orders keys = tile_.orders();
+      const bool is_hidden = keys.low > block.most.high || keys.high < block.least.low;
+      if (is_hidden || far_.is_far(block, unit.sequence, block.kv_head, at)) {
+        ++work.skipped;
+        continue;
       }
+      ++work.tiles;
+      ++tiles_since_asked_;
+      attend_tile(block);
     }
     if (tiles_since_asked_ < kTilesUntilAsked) continue;
     tiles_since_asked_ = 0;
@@ -173,26 +182,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
       decay_queries(call_, block, along.q[index(block.lane[0].row)] - along.k[index(tile_.row(0))], decayed_.data());
       q = decayed_.data();
     }
-    if (block.few) {
-      kernels::FewLanes few{.b = q, .depth = channels, .lanes = block.lanes, .used = block.used};
-      const auto multiply = [&](const void* rows, std::int64_t first, std::int64_t count) {
-        few.a = rows;
-        few.c = to + first * block.lanes;
-        few.rows = count;
-        kernels.dots(few);
-      };
-      if (call_.rotations.empty()) {
-        few.element = call_.k.element;
-        few.a_row = call_.k.row_stride;
-        few.ahead = keys_ahead_;
-        few.ahead_bytes = channels * call_.k.bytes;
-        tile_.for_given(call_.k, [&](const GivenRows& rows) { multiply(rows.data, rows.first, rows.count); });
-        return;
-      }
-      const FloatRows keys = tile_.keys(region);
-      few.a_row = keys.stride;
-      return multiply(keys.data, 0, tile_.count());
-    }
+    if (block.few) return few_.multiply_keys(block, tile_, region, q, to);
     const FloatRows keys = tile_.keys(region);
     kernels.product({.a = keys.data,
                      .a_row = keys.stride,
@@ -236,29 +226,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
     for (std::size_t n = 0; n < block.mass.size(); ++n) block.mass[n] *= rescale[n % index(block.lanes)];
     terms.add_mass(*by_distance);
   }
-  if (block.few) {
-    kernels::FewLanes few{.out = block.out.data(), .scale = rescale.data(), .lanes = block.lanes, .used = block.used};
-    few.depth = width;
-    const std::array<float, kMaxLanes> same = ones();
-    const auto add = [&](const void* rows, std::int64_t first, std::int64_t count) {
-      few.a = rows;
-      few.p = scores_.data() + first * block.lanes;
-      few.rows = count;
-      kernels.weighted(few);
-      few.scale = same.data();
-    };
-    if (!std::holds_alternative<math::ValueRotation>(call_.lowered.values)) {
-      few.element = call_.v.element;
-      few.a_row = call_.v.row_stride;
-      few.ahead = values_ahead_;
-      few.ahead_bytes = width * call_.v.bytes;
-      tile_.for_given(call_.v, [&](const GivenRows& rows) { add(rows.data, rows.first, rows.count); });
-      return;
-    }
-    const FloatRows values = tile_.values();
-    few.a_row = values.stride;
-    return add(values.data, 0, tile_.count());
-  }
+  if (block.few) return few_.add_values(block, tile_, scores_.data(), rescale.data());
   const FloatRows values = tile_.values();
   kernels.product({.a = values.data,
                    .a_row = 1,
@@ -276,9 +244,15 @@ std::int64_t state_size(const AttendCall& call, const AttendUnit& unit) {
   const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values);
   const std::int64_t rows = 2 + call.layer.value_dim + (values == nullptr ? 0 : values->count + 1);
   const std::int64_t wide = call.attention.register_lanes;
-  const auto whole = [wide](std::int64_t lanes) { return (lanes + wide - 1) / wide * wide; };
+  if (const FewLayout few = few_layout(call, unit); few.each > 0) {
+    std::int64_t lanes = 0;
+    for (std::int64_t head = 0; head < unit.kv_heads; head += few.kv_heads) {
+      lanes += whole(std::min(few.kv_heads, unit.kv_heads - head) * few.each, wide);
+    }
+    return lanes * rows;
+  }
   const bool mixed = mixes_heads(call, unit.rows);
-  const std::int64_t lanes = mixed ? whole(unit.rows * call.group) : whole(unit.rows) * call.group;
+  const std::int64_t lanes = mixed ? whole(unit.rows * call.group, wide) : whole(unit.rows, wide) * call.group;
   return unit.kv_heads * lanes * rows;
 }
 

@@ -14,6 +14,7 @@
 
 #include "cpu/attend_call.h"
 #include "cpu/far_tiles.h"
+#include "cpu/few_products.h"
 #include "cpu/go_on.h"
 #include "cpu/key_tile.h"
 #include "cpu/lane_block.h"
@@ -58,9 +59,8 @@ class AttendWorker {
 
  private:
   void attend_tile(LaneBlock& block);
-  std::span<LaneBlock> blocks_of(std::int64_t head);  // the head's, of the unit's
-  const void* ahead(const AttendUnit& unit, std::int64_t head, std::int64_t next, std::int64_t channels,
-                    const RowsView& x) const;
+  void begin_few(const AttendUnit& unit);
+  LaneBlock& next_block();
 
   const AttendCall& call_;
   const FarTiles& far_;
@@ -69,11 +69,9 @@ class AttendWorker {
   RowScratch scratch_;
   TermScratch terms_;
   KeyTile tile_;
+  FewProducts few_;
   std::vector<LaneBlock> blocks_;
-  std::vector<std::size_t> ends_;  // of each head's blocks
   std::size_t used_ = 0;
-  const void* keys_ahead_ = nullptr;  // what is fetched beside a head of a tile: its part of the next tile
-  const void* values_ahead_ = nullptr;
   std::vector<float> scores_, of_region_, of_gates_, decayed_;
 };
 

@@ -9,13 +9,9 @@ namespace posenc::cpu {
 
 KeyTile::KeyTile(const AttendCall& call)
     : call_(call),
-      scratch_(row_scratch(call)),
-      raw_(index(kTileKeys * call.layer.head_dim)),
-      values_(index(kTileKeys * call.layer.value_dim)),
       turned_(std::max<std::size_t>(call.lowered.regions.regions.size(), 1)),
       turned_rows_(turned_.size()) {
-  if (call.rotations.empty()) return;
-  for (std::vector<float>& rows : turned_) rows.resize(raw_.size());
+  if (!call.rotations.empty()) scratch_ = row_scratch(call);
 }
 
 void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count) {
@@ -46,10 +42,21 @@ GivenRows KeyTile::given(const RowsView& x, std::int64_t first) const {
           is_paged ? std::min(left, x.tokens - (first_ + first) % x.tokens) : left};
 }
 
+const void* KeyTile::beyond(const RowsView& x, std::int64_t m, std::int64_t count) const {
+  if (first_ + m + count > call_.rows.sequences[sequence_].k_count) return nullptr;
+  return call_.key(sequence_, first_ + m, kv_head_, x);
+}
+
+const double* KeyTile::positions(std::size_t axis, std::size_t region) const {
+  const std::vector<math::Region>& regions = call_.lowered.regions.regions;
+  return (regions.empty() ? call_.lowered.coordinates[axis].k : regions[region].k_positions).data() + first_row_;
+}
+
 FloatRows KeyTile::read(const RowsView& x, std::int64_t channels, std::vector<float>& into, bool must_copy) {
   const bool is_float = x.element == kernels::Element::f32;
   const GivenRows all = given(x, 0);
   if (is_float && all.count == count_ && !must_copy) return {static_cast<const float*>(all.data), x.row_stride};
+  into.resize(index(kTileKeys * channels));  // of the first tile that needs it
   for_given(x, [&](const GivenRows& rows) {
     float* const to = into.data() + rows.first * channels;
     if (is_float) {
@@ -75,21 +82,23 @@ FloatRows KeyTile::raw() {
   return raw_rows_;
 }
 
+std::array<double, kTileKeys> KeyTile::beyond_first() const {
+  std::array<double, kTileKeys> out{};
+  const std::vector<double>& along = call_.lowered.coordinates.front().k;
+  for (std::int64_t m = 0; m < count_; ++m) out[index(m)] = along[index(row(m))] - along[index(first_row_)];
+  return out;
+}
+
 FloatRows KeyTile::keys(std::size_t region) {
   if (call_.rotations.empty()) return raw();
   FloatRows& out = turned_rows_[region];
   if (out.data != nullptr) return out;
   std::vector<float>& rows = turned_[region];
   out = read(call_.k, call_.layer.head_dim, rows, true);
-  const std::vector<math::Region>& regions = call_.lowered.regions.regions;
-  std::array<double, kTileKeys> beyond{};
-  const std::vector<double>& along = call_.lowered.coordinates.front().k;
-  for (std::int64_t m = 0; m < count_; ++m) beyond[index(m)] = along[index(row(m))] - along[index(first_row_)];
+  const std::array<double, kTileKeys> beyond = beyond_first();
   for (const CallRotation& rotation : call_.rotations) {
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
-      const std::vector<double>& own = call_.lowered.coordinates[axis].k;
-      const std::vector<double>& at = regions.empty() ? own : regions[region].k_positions;
-      std::copy_n(at.begin() + first_row_, count_,
+      std::copy_n(positions(axis, region), count_,
                   scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
     }
     turn_rows(call_, rotation, rotation.rule->turns_keys, math::Side::key, count_, scratch_.positions.data(),

@@ -46,6 +46,15 @@ class KeyTile {
       m += rows.count;
     }
   }
+  // Rows m .. m + count - 1 counted from the tile's first, which are beyond it: where they begin, or null where the
+  // sequence ends before.
+  const void* beyond(const RowsView& x, std::int64_t m, std::int64_t count) const;
+  // Where the keys stand on an axis, in a region or on their own.
+  const double* positions(std::size_t axis, std::size_t region) const;
+
+  // How far the keys stand beyond the first: the origin of decays.
+  std::array<double, kTileKeys> beyond_first() const;
+
   FloatRows raw();                     // keys as given
   FloatRows keys(std::size_t region);  // turned, as they stand there
   FloatRows values();

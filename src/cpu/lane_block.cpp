@@ -145,12 +145,15 @@ struct BeginTerm {
   void operator()(const math::Running&) const {}
 };
 
-void place_lanes(const AttendCall& call, std::span<const Lane> lanes, bool one_head, LaneBlock& block) {
-  const std::int64_t wide = call.attention.register_lanes;
+void place_lanes(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
+                 LaneBlock& block) {
+  block.kv_head = lanes[0].head / call.group;
+  block.kv_heads = kv_heads;
   block.used = std::ssize(lanes);
-  block.lanes = (block.used + wide - 1) / wide * wide;
+  block.lanes = whole(block.used, call.attention.register_lanes);
+  block.each = whole(block.used / kv_heads, kernels::kFewLanes);
   block.one_head = one_head;
-  block.few = block.used <= wide / 2 && block.lanes >= kernels::kFewLanes;
+  block.few = are_few(call, block.used / kv_heads);
   block.least = {kMost, kMost};
   block.most = {kLeast, kLeast};
   for (std::int64_t l = 0; l < block.lanes; ++l) {
@@ -188,6 +191,11 @@ Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order)
   return out;
 }
 
+bool are_few(const AttendCall& call, std::int64_t lanes) {
+  const std::int64_t wide = call.attention.register_lanes;
+  return lanes <= wide / 2 && wide >= kernels::kFewLanes;
+}
+
 bool LaneBlock::is_run(const math::Coordinate& at) const {
   if (!one_head) return false;
   for (std::int64_t l = 1; l < used; ++l) {
@@ -206,13 +214,12 @@ RowScratch row_scratch(const AttendCall& call) {
   return out;
 }
 
-void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
-               const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch) {
+void write_angles(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
+                  const double* positions, const double* beyond, RowScratch& scratch, float* cos_sin) {
   const math::Rotation& rule = *rotation.rule;
   const bool decays = beyond != nullptr && !rule.decay.empty();
-  if (!turns && !decays) return;
   const std::int64_t width = 2 * rotation.pairs;
-  float* const cos = scratch.cos_sin.data();
+  float* const cos = cos_sin;
   float* const sin = cos + rotation.pairs;
   if (turns) {
     std::vector<double>& at = scratch.positions;
@@ -223,7 +230,6 @@ void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns,
     rotation.angles.write(call.kernels, positions, kTileKeys, count, cos, sin, width);
   }
   for (std::int64_t n = 0; n < count; ++n) {
-    scratch.cos[index(n)] = cos + n * width;
     if (!turns) {
       std::fill_n(cos + n * width, rotation.pairs, 1.0F);
       std::fill_n(sin + n * width, rotation.pairs, 0.0F);
@@ -236,6 +242,14 @@ void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns,
       sin[n * width + p] *= decay;
     }
   }
+}
+
+void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
+               const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch) {
+  const math::Rotation& rule = *rotation.rule;
+  if (!turns && (beyond == nullptr || rule.decay.empty())) return;
+  write_angles(call, rotation, turns, side, count, positions, beyond, scratch, scratch.cos_sin.data());
+  for (std::int64_t n = 0; n < count; ++n) scratch.cos[index(n)] = scratch.cos_sin.data() + n * 2 * rotation.pairs;
   const auto back = static_cast<float>(1.0 / (rule.factor * rule.factor));  // cos and sin have the factor in them
   kernels::RotateRows turned{.rows = count,
                              .heads = 1,
@@ -252,8 +266,9 @@ void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns,
   call.kernels.rotate(turned);
 }
 
-void begin(const AttendCall& call, std::span<const Lane> lanes, bool one_head, RowScratch& scratch, LaneBlock& block) {
-  place_lanes(call, lanes, one_head, block);
+void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
+           RowScratch& scratch, LaneBlock& block) {
+  place_lanes(call, lanes, kv_heads, one_head, block);
   const std::int64_t channels = call.layer.head_dim;
   const std::size_t columns = index(channels * block.lanes);
   block.of_term.assign(call.lowered.terms.size(), {});
@@ -270,6 +285,10 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, bool one_head, R
   block.q.resize(columns * std::max<std::size_t>(regions.size(), 1));
   for (std::size_t r = 0; r < std::max<std::size_t>(regions.size(), 1); ++r) {
     if (r > 0) read_queries(call, block, scratch);
+    if (r == 0 && block.few && call.turns_by_steps) {
+      block.unturned.resize(columns);
+      put_queries(block, scratch.rows.data(), channels, block.unturned.data());
+    }
     turn_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
     if (r == 0) measure_queries(block, scratch.rows.data(), channels);
     put_queries(block, scratch.rows.data(), channels, block.q.data() + r * columns);

@@ -1,4 +1,5 @@
 // Lanes of a tile: queries of heads that share a key head, as columns, with what one pass over the keys keeps of them.
+// Where the lanes of a key head are few, those of several key heads stand beside each other.
 #pragma once
 
 #include <array>
@@ -22,10 +23,13 @@ struct Orders {
 Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order);
 
 struct LaneBlock {
+  std::int64_t kv_head = 0;  // the first
+  std::int64_t kv_heads = 1;
   std::int64_t used = 0;   // lanes with a query; the others repeat the last
   std::int64_t lanes = 0;  // a multiple of a register's
+  std::int64_t each = 0;   // few: lanes of a key head, of which the last may repeat the one before
   bool one_head = false;   // rows go up by one then
-  bool few = false;        // of so few lanes that products run along the channels (kernels::FewLanes)
+  bool few = false;        // so few lanes a key head that products run along the channels (kernels::FewLanes)
   std::array<Lane, kMaxLanes> lane;
   std::array<Orders, kMaxLanes> sees;
   Orders least;  // the least of low and of high
@@ -33,6 +37,7 @@ struct LaneBlock {
   std::array<float, kMaxLanes> row_scale;
   std::array<double, kMaxLanes> shift;  // what Column leaves out of the scores: lse has it back
   std::vector<float> q;                 // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
+  std::vector<float> unturned;          // [lanes][head_dim], times row_scale, where they turn with each tile
   std::vector<float> raw;               // [head_dim][lanes], as given
   std::vector<std::vector<float>> of_term;
   std::vector<float> out;               // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
@@ -64,12 +69,20 @@ RowScratch row_scratch(const AttendCall& call);
 // Where rows stand whose angles are wanted: position(axis, n).
 enum class Turn : std::uint8_t { forward, inverse };
 
-// Turns `count` rows of floats, head_dim apart, in place. `beyond` has for each row how far it stands beyond the origin
-// of decays, or is null: no decay.
+// cos and sin of `count` rows: [count][2 pairs]. `beyond` has for each row how far it stands beyond the origin of
+// decays, or is null: no decay.
+void write_angles(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
+                  const double* positions, const double* beyond, RowScratch& scratch, float* cos_sin);
+
+// Turns `count` rows of floats, head_dim apart, in place.
 void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
                const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch);
 
-// The queries of the lanes, and nothing seen yet.
-void begin(const AttendCall& call, std::span<const Lane> lanes, bool one_head, RowScratch& scratch, LaneBlock& block);
+// Whether products run along the channels beside so many lanes of a key head.
+bool are_few(const AttendCall& call, std::int64_t lanes);
+
+// The queries of the lanes, as many of each key head, and nothing seen yet.
+void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
+           RowScratch& scratch, LaneBlock& block);
 
 }  // namespace posenc::cpu

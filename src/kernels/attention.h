@@ -26,29 +26,35 @@ struct Product {
   std::int64_t lanes = 0;
 };
 
-// The two products where lanes are few, with channels in the registers instead: elements of keys and values are read
-// as they lie, of any dtype.
+// The two products where the lanes of a key head are few, with channels in the registers instead: elements of keys and
+// values are read as they lie, of any dtype, each once for all lanes of its head. For l of head h, that is h each to
+// h each + each - 1:
 //
-//   c[r][l] = sum_k a[r a_row + k] b[l depth + k]                     for l below `used`, rounded up to kFewLanes
-//   out[l][k] = scale[l] out[l][k] + sum_r a[r a_row + k] p[r][l]     likewise
+//   c[r][l] = sum_k a[r a_row + h a_head + k] b[l depth + k]
+//   out[l][k] = scale[l] out[l][k] + sum_r a[r a_row + h a_head + k] p[r][l]
 constexpr std::int64_t kFewLanes = 4;
+constexpr std::int64_t kFewRows = 8;  // of all heads, before the next rows of any
 struct FewLanes {
   Element element = Element::f32;
   const void* a = nullptr;
   std::int64_t a_row = 0;
-  const float* b = nullptr;      // dots: [used, rounded up][depth]
+  std::int64_t a_head = 0;
+  const float* b = nullptr;      // dots: [heads each][depth]
   float* c = nullptr;            // dots: [rows][lanes]
   const float* p = nullptr;      // weighted: [rows][lanes]
-  float* out = nullptr;          // weighted: [used, rounded up][depth]
-  const float* scale = nullptr;  // weighted: [lanes]
+  float* out = nullptr;          // weighted: [heads each][depth]
+  const float* scale = nullptr;  // weighted: [lanes], or null: 1
   std::int64_t rows = 0;
   std::int64_t depth = 0;
   std::int64_t lanes = 0;
-  std::int64_t used = 0;
-  // Beside row r so many bytes from ahead + r ahead_bytes on are brought into the second cache. Null: the row itself,
-  // some rows further on, into the first.
+  std::int64_t heads = 1;
+  std::int64_t each = 0;  // a multiple of kFewLanes
+  // What is brought into the second cache meanwhile, or null: beside row n kFewRows + r of head h as many bytes from
+  // ahead + n ahead_next + r ahead_row + h ahead_head on.
   const void* ahead = nullptr;
-  std::int64_t ahead_bytes = 0;
+  std::int64_t ahead_next = 0;
+  std::int64_t ahead_head = 0;
+  std::int64_t ahead_row = 0;
 };
 
 // Scores that a step changes.

@@ -72,12 +72,30 @@ struct Avx512Floats {
     const __m512i first = _mm512_mullo_epi32(_mm512_cvttps_epi32(row), _mm512_set1_epi32(step));
     return _mm512_i32gather_ps(_mm512_add_epi32(first, lanes), p, sizeof(float));
   }
-  // Of each the sum of its lanes: p[0] ... p[3].
-  static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
-    const __m256 ab = _mm256_hadd_ps(half_sums(a), half_sums(b));
-    const __m256 cd = _mm256_hadd_ps(half_sums(c), half_sums(d));
-    const __m256 all_four = _mm256_hadd_ps(ab, cd);
-    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(all_four), _mm256_extractf128_ps(all_four, 1)));
+  // Of each the sum of its lanes: p[0] ... p[3] of the first row, the next row `step` floats further on. Lanes are
+  // added as halves, halves of these, neighbours and neighbours of these: of 16 registers all at once, each step two
+  // permutes for two registers.
+  static void store_sums(float* p, std::int64_t step, const Floats (&of)[4][4]) noexcept {
+    Floats quarters[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      quarters[i] = quarter_sums(half_sums(of[0][i], of[1][i]), half_sums(of[2][i], of[3][i]));
+    }
+    const Floats sums =
+        pair_sums(pair_sums(quarters[0], quarters[1]), pair_sums(quarters[2], quarters[3]));  // a row in each quarter
+    _mm_storeu_ps(p, _mm512_castps512_ps128(sums));
+    _mm_storeu_ps(p + step, _mm512_extractf32x4_ps(sums, 1));
+    _mm_storeu_ps(p + 2 * step, _mm512_extractf32x4_ps(sums, 2));
+    _mm_storeu_ps(p + 3 * step, _mm512_extractf32x4_ps(sums, 3));
+  }
+  static void store_sums(float* p, std::int64_t, const Floats (&of)[1][4]) noexcept {
+    __m128 quarters[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(of[0][i]), _mm512_extractf32x8_ps(of[0][i], 1));
+      quarters[i] = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    }
+    _mm_storeu_ps(p, _mm_hadd_ps(_mm_hadd_ps(quarters[0], quarters[1]), _mm_hadd_ps(quarters[2], quarters[3])));
   }
 
   static Floats load(const float* p, All) noexcept { return _mm512_loadu_ps(p); }
@@ -165,8 +183,17 @@ struct Avx512Floats {
   }
 
  private:
-  static __m256 half_sums(Floats a) noexcept {
-    return _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  // Of a its halves added, of b likewise: 8 lanes each.
+  static Floats half_sums(Floats a, Floats b) noexcept {
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
+  }
+  // Quarters 0 and 1, 2 and 3 of a added, of b likewise: 4 lanes each.
+  static Floats quarter_sums(Floats a, Floats b) noexcept {
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
+  }
+  // In each quarter: a0 + a1, a2 + a3, b0 + b1, b2 + b3.
+  static Floats pair_sums(Floats a, Floats b) noexcept {
+    return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
   }
   static constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
   static constexpr int kUpper = -0x10000;  // the upper half of a lane

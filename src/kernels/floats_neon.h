@@ -66,9 +66,13 @@ struct NeonFloats {
     vst1q_s32(first, vmulq_n_s32(vcvtq_s32_f32(row), step));
     return gather_by_lane(p, first);
   }
-  // Of each the sum of its lanes: p[0] ... p[3].
-  static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
-    vst1q_f32(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
+  // Of each the sum of its lanes: p[0] ... p[3] of the first row, the next row `step` floats further on.
+  template <int kRows>
+  static void store_sums(float* p, std::int64_t step, const Floats (&of)[kRows][4]) noexcept {
+    for (const Floats(&row)[4] : of) {
+      vst1q_f32(p, vpaddq_f32(vpaddq_f32(row[0], row[1]), vpaddq_f32(row[2], row[3])));
+      p += step;
+    }
   }
 
   static Floats load(const float* p, All) noexcept { return vld1q_f32(p); }

@@ -60,12 +60,13 @@ struct ScalarFloats {
   static Floats gather_rows(const float* p, Floats row, std::int32_t step) noexcept {
     return {{p[static_cast<std::int32_t>(row.lane[0]) * step], p[static_cast<std::int32_t>(row.lane[1]) * step + 1]}};
   }
-  // Of each the sum of its lanes: p[0] ... p[3].
-  static void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) noexcept {
-    p[0] = a.lane[0] + a.lane[1];
-    p[1] = b.lane[0] + b.lane[1];
-    p[2] = c.lane[0] + c.lane[1];
-    p[3] = d.lane[0] + d.lane[1];
+  // Of each the sum of its lanes: p[0] ... p[3] of the first row, the next row `step` floats further on.
+  template <int kRows>
+  static void store_sums(float* p, std::int64_t step, const Floats (&of)[kRows][4]) noexcept {
+    for (const Floats(&row)[4] : of) {
+      for (int i = 0; i < 4; ++i) p[i] = row[i].lane[0] + row[i].lane[1];
+      p += step;
+    }
   }
 
   static Floats load(const float* p, All) noexcept { return {{p[0], p[1]}}; }

@@ -1,0 +1,235 @@
+#include "cpu/few_products.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <variant>
+
+#include "cpu/weight_reader.h"
+
+namespace posenc::cpu {
+namespace {
+
+using kernels::kFewRows;
+
+// Rows are fetched so many before their use: 64 KiB of 8 heads of 128 floats. From memory half as many were slower; 2
+// and 4 times as many were within the spread of these.
+constexpr std::int64_t kRowsAhead = 2 * kFewRows;
+
+// Rows that are turned at a time: of 8 heads of 128 channels, 16 KiB.
+constexpr std::int64_t kTurnedRows = 4;
+
+// Without the memory of the rows.
+kernels::RotateRows rows_to_turn(const CallRotation& rotation, const float* const* cos, std::int64_t rows) {
+  return {.rows = rows,
+          .heads = 1,
+          .pairs = rotation.pairs,
+          .partner = rotation.rule->pairing == Pairing::half ? rotation.rule->dim / 2 : 0,
+          .cos = cos,
+          .sin_offset = rotation.pairs};
+}
+
+}  // namespace
+
+FewProducts::FewProducts(const AttendCall& call) : call_(call), cos_(index(std::max(kTileKeys, kMaxLanes))) {
+  if (call.rotations.empty()) return;
+  scratch_ = row_scratch(call);
+  queries_.resize(index(kMaxLanes * call.layer.head_dim));
+  rows_.resize(index(kTurnedRows * call.layer.kv_heads * std::max(call.layer.head_dim, call.layer.value_dim)));
+  std::array<double, kTileKeys> steps{};
+  for (std::int64_t m = 0; m < kTileKeys; ++m) steps[index(m)] = static_cast<double>(m);
+  for (const CallRotation& rotation : call.rotations) {
+    const std::size_t size = index(kTileKeys * 2 * rotation.pairs);
+    const bool turns = rotation.rule->turns_keys || !rotation.rule->decay.empty();
+    keys_turn_ |= turns;
+    of_keys_.emplace_back(turns ? size : 0);
+    if (std::holds_alternative<math::ValueRotation>(call.lowered.values)) of_values_.emplace_back(size);
+    if (!call.turns_by_steps) continue;
+    steps_.emplace_back(size);
+    float* const cos = steps_.back().data();  // all axes read the same steps
+    rotation.angles.write(call.kernels, steps.data(), 0, kTileKeys, cos, cos + rotation.pairs, 2 * rotation.pairs);
+  }
+}
+
+bool FewProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) const {
+  if (!call_.turns_by_steps) return false;
+  for (const math::Coordinate& at : call_.lowered.coordinates) {
+    if (!tile.is_run(at)) return false;
+    for (std::int64_t l = 0; l < block.each; ++l) {
+      const double apart = std::abs(at.q[index(block.lane[index(l)].row)] - at.k[index(tile.row(0))]);
+      for (const CallRotation& rotation : call_.rotations) {
+        if (apart > rotation.angles.largest_position()) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// The queries turned by their distance from the tile's first key.
+const float* FewProducts::queries_from(const LaneBlock& block, const KeyTile& tile) {
+  const std::int64_t channels = call_.layer.head_dim;
+  std::copy_n(block.unturned.begin(), channels * block.lanes, queries_.begin());
+  const auto by_row = [](const Lane& a, const Lane& b) { return a.row < b.row; };
+  const auto [least, most] = std::minmax_element(block.lane.begin(), block.lane.begin() + block.lanes, by_row);
+  const std::int64_t first_row = least->row;
+  const std::int64_t rows = most->row - first_row + 1;
+  for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
+    const CallRotation& rotation = call_.rotations[r];
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      const math::Coordinate& at = call_.lowered.coordinates[axis];
+      for (std::int64_t row = 0; row < rows; ++row) {
+        scratch_.positions[axis * kTileKeys + index(row)] = at.q[index(first_row + row)] - at.k[index(tile.row(0))];
+      }
+    }
+    float* const cos = scratch_.cos_sin.data();
+    const std::int64_t width = 2 * rotation.pairs;
+    rotation.angles.write(call_.kernels, scratch_.positions.data(), kTileKeys, rows, cos, cos + rotation.pairs, width);
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      cos_[index(l)] = cos + (block.lane[index(l)].row - first_row) * width;
+    }
+    kernels::RotateRows turned = rows_to_turn(rotation, cos_.data(), block.lanes);
+    turned.from = turned.to = queries_.data() + rotation.rule->first_channel;
+    turned.from_row = turned.to_row = channels;
+    call_.kernels.rotate(turned);
+  }
+  return queries_.data();
+}
+
+void FewProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
+  const std::array<double, kTileKeys> beyond = tile.beyond_first();
+  for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
+    if (of_keys_[r].empty()) continue;
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      std::copy_n(tile.positions(axis, region), tile.count(), scratch_.positions.data() + index(kTileKeys) * axis);
+    }
+    write_angles(call_, call_.rotations[r], call_.rotations[r].rule->turns_keys, math::Side::key, tile.count(),
+                 scratch_.positions.data(), beyond.data(), scratch_, of_keys_[r].data());
+  }
+}
+
+// Values turn as they stand, in no region and without decay.
+void FewProducts::write_value_angles(const KeyTile& tile) {
+  for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      const double* const at = call_.lowered.coordinates[axis].k.data() + tile.row(0);
+      std::copy_n(at, tile.count(), scratch_.positions.data() + index(kTileKeys) * axis);
+    }
+    write_angles(call_, call_.rotations[r], true, math::Side::key, tile.count(), scratch_.positions.data(), nullptr,
+                 scratch_, of_values_[r].data());
+  }
+}
+
+// kTurnedRows rows of all heads, or fewer, as floats that are turned: rows first .. of the tables.
+void FewProducts::turn(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles,
+                       kernels::FewLanes& turned) {
+  const std::int64_t channels = given.depth;
+  turned.element = kernels::Element::f32;
+  turned.a = rows_.data();
+  turned.a_row = given.heads * channels;
+  turned.a_head = channels;
+  const bool is_float = given.element == kernels::Element::f32;
+  const bool all_turn = is_float && call_.rotations.size() == 1 && 2 * call_.rotations[0].pairs == channels;
+  if (!all_turn) {
+    const bool lie_together = given.a_head == channels;
+    for (std::int64_t h = 0; h < (lie_together ? 1 : given.heads); ++h) {
+      const std::int64_t count = lie_together ? given.heads * channels : channels;
+      if (is_float) {
+        for (std::int64_t r = 0; r < given.rows; ++r) {
+          std::copy_n(static_cast<const float*>(given.a) + r * given.a_row + h * given.a_head, count,
+                      rows_.data() + r * turned.a_row + h * channels);
+        }
+        continue;
+      }
+      call_.kernels.convert({.from_element = given.element,
+                             .to_element = kernels::Element::f32,
+                             .rows = given.rows,
+                             .count = count,
+                             .from = static_cast<const char*>(given.a) + 2 * h * given.a_head,
+                             .from_row = given.a_row,
+                             .to = rows_.data() + h * channels,
+                             .to_row = turned.a_row});
+    }
+  }
+  for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
+    if (angles[r].empty()) continue;
+    const CallRotation& rotation = call_.rotations[r];
+    for (std::int64_t m = 0; m < given.rows; ++m) cos_[index(m)] = angles[r].data() + (first + m) * 2 * rotation.pairs;
+    kernels::RotateRows rows = rows_to_turn(rotation, cos_.data(), given.rows);
+    rows.heads = given.heads;
+    rows.to = rows_.data() + rotation.rule->first_channel;
+    rows.to_row = turned.a_row;
+    rows.to_head = channels;
+    rows.from = all_turn ? given.a : rows.to;
+    rows.from_row = all_turn ? given.a_row : rows.to_row;
+    rows.from_head = all_turn ? given.a_head : rows.to_head;
+    call_.kernels.rotate(rows);
+  }
+}
+
+// Fetched beside them are, where the heads of a token lie together, the tokens kRowsAhead further on in the order of
+// memory, else each head's own rows; of pages, those of the next.
+template <typename Use>
+void FewProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
+                           const AngleTables* angles, const Use& use) {
+  const bool lie_together =
+      block.kv_heads == call_.layer.kv_heads && x.head_stride == channels && x.row_stride == block.kv_heads * channels;
+  kernels::FewLanes given{.element = x.element,
+                          .a_row = x.row_stride,
+                          .a_head = x.head_stride,
+                          .depth = channels,
+                          .lanes = block.lanes,
+                          .heads = block.kv_heads,
+                          .each = block.each,
+                          .ahead_next = kFewRows * x.row_stride * x.bytes,
+                          .ahead_head = (lie_together ? kFewRows * channels : x.head_stride) * x.bytes,
+                          .ahead_row = (lie_together ? channels : x.row_stride) * x.bytes};
+  tile.for_given(x, [&](const GivenRows& rows) {
+    const bool is_page = !call_.args.pages.block_table.empty();
+    const void* const ahead = tile.beyond(x, rows.first + (is_page ? rows.count : kRowsAhead), rows.count);
+    const std::int64_t at_a_time = angles == nullptr ? rows.count : kTurnedRows;
+    given.ahead = nullptr;
+    for (std::int64_t r = 0; r < rows.count; r += at_a_time) {
+      given.a = static_cast<const char*>(rows.data) + r * x.row_stride * x.bytes;
+      given.rows = std::min(at_a_time, rows.count - r);
+      if (ahead != nullptr) {
+        given.ahead =
+            static_cast<const char*>(ahead) + r / kFewRows * given.ahead_next + r % kFewRows * given.ahead_row;
+      }
+      kernels::FewLanes own = given;
+      if (angles != nullptr) turn(given, rows.first + r, *angles, own);
+      use(own, rows.first + r);
+    }
+  });
+}
+
+void FewProducts::multiply_keys(const LaneBlock& block, const KeyTile& tile, std::size_t region, const float* q,
+                                float* scores) {
+  const AngleTables* angles = nullptr;
+  if (turns_by_steps(block, tile)) {
+    q = queries_from(block, tile);
+    angles = &steps_;
+  } else if (keys_turn_) {
+    write_key_angles(tile, region);
+    angles = &of_keys_;
+  }
+  for_rows(block, tile, call_.k, call_.layer.head_dim, angles, [&](kernels::FewLanes& product, std::int64_t first) {
+    product.b = q;
+    product.c = scores + first * block.lanes;
+    call_.attention.dots(product);
+  });
+}
+
+void FewProducts::add_values(LaneBlock& block, const KeyTile& tile, const float* p, const float* rescale) {
+  if (!of_values_.empty()) write_value_angles(tile);
+  const float* scale = rescale;
+  for_rows(block, tile, call_.v, call_.layer.value_dim, of_values_.empty() ? nullptr : &of_values_,
+           [&](kernels::FewLanes& product, std::int64_t first) {
+             product.p = p + first * block.lanes;
+             product.out = block.out.data();
+             product.scale = scale;
+             call_.attention.weighted(product);
+             scale = nullptr;
+           });
+}
+
+}  // namespace posenc::cpu
