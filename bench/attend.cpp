@@ -1,6 +1,6 @@
-// Attention against what limits it: the fraction of the machine's multiply-adds (register only, same process), and the
-// time over that of the same kernel without positions. Operations are counted exactly: of a causal layer the lower
-// triangle, its diagonal included.
+// Attention against what limits it: the fraction of the machine's multiply-adds (register only, same process), beside
+// one query also the speed over that of reading the keys and values, and the time over that of the same kernel without
+// positions. Operations are counted exactly: of a causal layer the lower triangle, its diagonal included.
 //
 // usage: bench_attend [PART OF A SHAPE [PART OF A SCHEME]]
 #include "posenc/attend.h"
@@ -13,9 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "blas_attend.h"
 #include "huge_memory.h"
 #include "multiply_add.h"
+#include "read_memory.h"
 #include "taking_turns.h"
 
 namespace {
@@ -74,6 +76,22 @@ struct Tensors {
   }
   HugeMemory q, k, v, out;
 };
+
+double key_bytes(const Shape& s) {
+  return 2.0 * static_cast<double>(s.keys * s.kv_heads * s.head_dim * bytes_of(s.dtype));
+}
+
+// Keys, then values, each thread its part of both.
+void read_keys(const Shape& s, const Tensors& tensors, int threads) {
+  constexpr std::int64_t kChunk = 4096;
+  const std::int64_t chunks = static_cast<std::int64_t>(key_bytes(s)) / 2 / kChunk;
+  posenc::parallel_for({.threads = threads}, chunks, 1, [&](std::int64_t first, std::int64_t last) noexcept {
+    for (const HugeMemory* const memory : {&tensors.k, &tensors.v}) {
+      [[maybe_unused]] const volatile std::uint64_t read = posenc::bench::read_memory(
+          memory->data() + first * kChunk, static_cast<std::size_t>((last - first) * kChunk));
+    }
+  });
+}
 
 struct Scheme {
   std::string name;
@@ -169,6 +187,9 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
   double peak_operations = 0;
   std::vector<Candidate> candidates{
       {.name = "multiply-adds", .run = [&] { peak_operations = posenc::bench::multiply_add(isa, kSteps); }}};
+  const bool is_decoding = shape.queries == 1;
+  if (is_decoding) candidates.push_back({.name = "reading", .run = [&] { read_keys(shape, tensors, threads); }});
+  const std::size_t plain_at = candidates.size();
   std::vector<Scheme> list = schemes(shape);
   std::erase_if(list, [&](const Scheme& one) {
     const bool is_wanted = threads == 1 && one.name.find(scheme_part) != std::string::npos;
@@ -208,16 +229,26 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
     std::vector<double> of_peak;
     std::vector<double> over_plain;
     std::vector<double> rates;
+    std::vector<double> of_reading;
     for (std::size_t i = 0; i < c.seconds.size(); ++i) {
       of_peak.push_back(own / c.seconds[i] / (peak_operations / candidates[0].seconds[i]));
-      over_plain.push_back(c.seconds[i] / candidates[1].seconds[i]);
+      over_plain.push_back(c.seconds[i] / candidates[plain_at].seconds[i]);
+      if (is_decoding) of_reading.push_back(candidates[1].seconds[i] / c.seconds[i]);
       rates.push_back(own / c.seconds[i] * 1e-9);
     }
-    const Spread peak = spread(of_peak);
+    std::printf("  %-18s %8.3f ms", c.name.c_str(), spread(c.seconds).median * 1e3);
+    if (c.name != "reading") {
+      const Spread peak = spread(of_peak);
+      std::printf(" %7.1f Gflop/s   %.3f [%.3f, %.3f] of multiply-adds", spread(rates).median, peak.median, peak.least,
+                  peak.most);
+    }
+    if (is_decoding && &c != candidates.data()) {
+      const Spread reading = spread(of_reading);
+      std::printf("   %5.1f GB/s %.3f [%.3f, %.3f] of reading", key_bytes(shape) / spread(c.seconds).median * 1e-9,
+                  reading.median, reading.least, reading.most);
+    }
     const Spread plain = spread(over_plain);
-    std::printf("  %-18s %8.2f ms %7.1f Gflop/s   %.3f [%.3f, %.3f] of multiply-adds", c.name.c_str(),
-                spread(c.seconds).median * 1e3, spread(rates).median, peak.median, peak.least, peak.most);
-    if (&c - candidates.data() > 1)
+    if (&c - candidates.data() > static_cast<std::ptrdiff_t>(plain_at))
       std::printf("   %.2f [%.2f, %.2f] x no positions", plain.median, plain.least, plain.most);
     std::printf("\n");
     std::fflush(stdout);
@@ -233,7 +264,7 @@ int main(int argc, char** argv) {
   if (const std::string blas(posenc::bench::blas_kernels()); !blas.empty()) {
     std::printf("OpenBLAS kernels: %s\n", blas.c_str());
   }
-  const std::vector<Shape> shapes{
+  std::vector<Shape> shapes{
       {.name = "prefill 512, f32, causal", .queries = 512, .keys = 512},
       {.name = "prefill 2048, f32, causal", .queries = 2048, .keys = 2048},
       {.name = "prefill 4096 of 8 heads, f32, causal", .queries = 4096, .keys = 4096, .heads = 8, .kv_heads = 2},
@@ -250,10 +281,13 @@ int main(int argc, char** argv) {
       {.name = "prefill 2048, f32, head_dim 256", .queries = 2048, .keys = 2048, .head_dim = 256},
       {.name = "prefill 2048, f32, irregular", .queries = 2048, .keys = 2048, .irregular = true},
       {.name = "prefill 2048, bf16", .queries = 2048, .keys = 2048, .dtype = posenc::DType::bf16},
-      {.name = "decode 4096, f32", .queries = 1, .keys = 4096},
-      {.name = "decode 4096, bf16", .queries = 1, .keys = 4096, .dtype = posenc::DType::bf16},
-      {.name = "decode 32768, bf16", .queries = 1, .keys = 32768, .dtype = posenc::DType::bf16},
   };
+  for (const std::int64_t keys : {4096, 32768, 131072}) {
+    for (const posenc::DType dtype : {posenc::DType::f32, posenc::DType::bf16, posenc::DType::f16}) {
+      const std::string name = "decode " + std::to_string(keys) + ", " + std::string(posenc::name(dtype));
+      shapes.push_back({.name = name, .queries = 1, .keys = keys, .dtype = dtype});
+    }
+  }
   for (const Shape& shape : shapes) {
     if (shape.name.find(part) == std::string::npos) continue;
     for (const int threads : {1, 2}) measure(shape, scheme, threads);
