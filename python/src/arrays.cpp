@@ -51,6 +51,11 @@ bool is_array(nb::handle h) { return has(h, "__dlpack__") || PyObject_CheckBuffe
 // JAX's arrays never change, but do not say so to all that ask.
 bool never_changes(nb::handle array) { return library_of(array).starts_with("jax"); }
 
+// Results have no gradient, and torch says nothing against a read by its older functions.
+bool has_gradient(nb::handle array) {
+  return library_of(array) == "torch" && nb::cast<bool>(array.attr("requires_grad"));
+}
+
 // Arrays of one element pass for whole numbers too.
 bool is_whole_number(nb::handle h) {
   return PyLong_Check(h.ptr()) || (PyIndex_Check(h.ptr()) != 0 && !has(h, "__dlpack__"));
@@ -67,6 +72,7 @@ template <typename NdArray>
 NdArray import_array(nb::handle array, const Place& place) {
   constexpr bool kIsWritten = !NdArray::ReadOnly;
   if (!is_array(array)) refuse_type(place, "be an array (with __dlpack__, or a buffer)", array);
+  if (has_gradient(array)) refuse(place, "be detached from its gradient", "a tensor that requires one");
   if (kIsWritten && never_changes(array)) refuse(place, "be an array that can be written", "JAX's");
   if (auto memory = imported<NdArray>(array)) return *std::move(memory);
   if (kIsWritten && imported<nb::ndarray<nb::ro>>(array)) refuse(place, "be an array that can be written", "read-only");
