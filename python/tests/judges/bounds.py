@@ -1,0 +1,33 @@
+"""How far two right answers in float32 can be apart. Every tolerance of the tests beside is one of these."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+HALF_UNIT = 2.0**-24
+
+
+def turned(largest: float) -> float:
+    """Two rotations of numbers up to `largest`: of each, two products of at most that, their sum (at most sqrt(2) of
+    it), and cos and sin that are off by one unit in the last place, which is 2^-24 of at most 1, or two roundings."""
+    return 2 * (2 + 1.5 + 2 * 2) * largest * HALF_UNIT
+
+
+def gradient(largest_entry: float, step: float, largest_y: float) -> float:
+    """A difference quotient of what is linear in x against its matrix: there is no error of the quotient but the
+    roundings of the results, of size `largest_y`, over the step, and those of the entry itself."""
+    return turned(largest_y) / step + turned(largest_entry)
+
+
+def attended(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: float = 0.0) -> float:
+    """Two softmaxes of scale q.k + b, |b| <= bias, and their products with v, in any order of their sums.
+
+    A sum of n terms in any order is within n 2^-24 of the sum of their magnitudes; that of a score is at most the
+    product of the lengths; the bias, its product and its sum round thrice. A weight is a quotient of exponentials, of
+    2 roundings and twice the scores' error each; a sum over the keys then adds a rounding a key, twice: of weights, and
+    of weights times values. All of it happens twice.
+    """
+    lengths = abs(scale) * float(q.norm(dim=-1).max()) * float(k.norm(dim=-1).max())
+    score = ((q.shape[-1] + 2) * lengths + 3 * (lengths + bias)) * HALF_UNIT
+    keys = k.shape[-2]
+    return 2 * float(v.abs().max()) * (2 * score + (2 * 2 + 2 * keys) * HALF_UNIT)
