@@ -1,0 +1,201 @@
+"""posenc in transformers: attention of the name "posenc", and the rotation of a model replaced, and put back.
+
+    import posenc.transformers
+
+    model = AutoModelForCausalLM.from_pretrained(path, attn_implementation="posenc")
+
+    with posenc.transformers.use(model) as changed:                      # by the plan of model.config
+        print(changed)                                                   # which modules are posenc's now
+        model(input_ids)
+    longer = lambda rope: rope.replace(scaling=posenc.YarnScaling(factor=4.0, original_max_position_embeddings=4096))
+    with posenc.transformers.use(model, scheme=longer):                  # an experiment on the context in two lines
+        model.generate(...)
+
+Importing this module registers the attention and, under the same name, its mask: without one transformers drops masks
+silently. All of it is for inference on the CPU: there is no backward pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.masking_utils import sdpa_mask
+
+from . import _posenc
+from ._attention_modules import attention_layers, replaced_methods, score_weights
+from ._read_plan import read_plan
+from ._rotary_modules import Rotary, angle_buffers, apply_functions, rotary_modules
+
+__all__ = ["Changed", "attention", "mask", "use"]
+
+# The plan's layer of an attention module, while use() holds.
+_LAYER = "_posenc_layer"
+
+
+def attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    position_bias: Tensor | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """posenc.attend as transformers calls attention: q [batch, heads, tokens, channels]; returns tokens before heads.
+
+    Within use() the scale, the cap, the biases and the sinks are those of the plan, and what transformers says of them
+    is not looked at. NotImplementedError where dropout is asked for.
+    """
+    if dropout:
+        raise NotImplementedError("[attention] dropout must be 0: posenc has inference only")
+    given = getattr(module, _LAYER, None)
+    sizes = {"heads": query.shape[1], "kv_heads": key.shape[1], "head_dim": query.shape[-1], "value_dim": value.shape[-1]}
+    if given is None:
+        layer = _posenc.LayerPlan(
+            **sizes,
+            logit_scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
+            soft_cap=None if softcap is None else _posenc.SoftCap(cap=softcap, order="before_bias"),
+            sinks=s_aux is not None,
+            mask=_posenc.Mask(kind="bidirectional"),
+        )
+        weights: dict[str, Any] = {"bias": None if position_bias is None else position_bias.detach()}
+    else:
+        layer = given.layer.replace(**sizes)
+        weights = {"score_weights": given.weights}
+        if given.masks == "plan":
+            attention_mask = None
+        else:
+            layer = layer.replace(mask=_posenc.Mask(kind="bidirectional"))
+    if layer.sinks and s_aux is not None:
+        weights["sinks"] = s_aux.detach()
+    out = _posenc.attend(
+        layer, query.detach(), key.detach(), value.detach(), visible=_visible(attention_mask), **weights
+    )
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _visible(mask: Tensor | None) -> Tensor | None:
+    # Models that make their masks themselves add about the lowest number of the dtype where a key is not seen; BLOOM
+    # and Falcon may have added their biases to the rest.
+    if mask is None or not mask.dtype.is_floating_point:
+        return mask
+    return mask > torch.finfo(mask.dtype).min / 2
+
+
+def mask(*args: Any, **kwargs: Any) -> Tensor | None:
+    """The mask of "posenc": True where a key is seen, [batch, 1, queries, keys]; never left out for being causal."""
+    kwargs["allow_is_causal_skip"] = False
+    return sdpa_mask(*args, **kwargs)
+
+
+AttentionInterface.register("posenc", attention)
+AttentionMaskInterface.register("posenc", mask)
+
+
+@dataclasses.dataclass(frozen=True)
+class Changed:
+    """What use() replaced: names of modules of the model, and of functions."""
+
+    rotary: tuple[str, ...]
+    attention: tuple[str, ...]
+    functions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = {"rotary": self.rotary, "attention": self.attention, "functions": self.functions}
+        return "\n".join(f"{what}: {', '.join(names) or 'none'}" for what, names in parts.items())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Layer:
+    layer: _posenc.LayerPlan
+    weights: Any  # score_weights of attend
+    masks: str
+
+
+def _main_rope(layer: _posenc.LayerPlan) -> _posenc.Rope | None:
+    return next((rotate.rope for rotate in layer.rotate if rotate.role == "main"), None)
+
+
+def _ropes(model: nn.Module, plan: _posenc.Plan) -> dict[str | None, _posenc.Rope]:
+    """By layer type where the configuration has such; else the one that all layers share, under None."""
+    config = model.config.get_text_config()
+    types = getattr(config, "layer_types", None) or []
+    ropes: dict[str | None, _posenc.Rope] = {}
+    for stack in plan.stacks:
+        for layer in stack.layers:
+            rope = _main_rope(layer)
+            if rope is not None:
+                ropes.setdefault(None, rope)
+                if layer.index < len(types):
+                    ropes.setdefault(types[layer.index], rope)
+    return ropes
+
+
+@contextlib.contextmanager
+def use(
+    model: PreTrainedModel,
+    *,
+    plan: _posenc.Plan | None = None,
+    scheme: _posenc.Rope | Callable[[_posenc.Rope], _posenc.Rope] | None = None,
+    angles: str = "exact",
+    length: int | None = None,
+    masks: str = "model",
+) -> Iterator[Changed]:
+    """Within it, positions of the model are posenc's: rotary modules, what turns by them, and attention.
+
+    plan: by which; read_plan(model.config). scheme: a Rope for all layers, or what makes another of the plan's. angles:
+    'exact', or 'float32' as transformers computes them. length: that rules of length are asked for; left out: the
+    largest position + 1 of each forward pass, as transformers does. masks: 'model', those that transformers makes, or
+    'plan', which knows nothing of padding.
+
+    Afterwards all is as before, whatever happened. The functions that turn belong to the model's file: two models of
+    one family can be in use at once, in one thread.
+    """
+    plan = read_plan(model.config) if plan is None else plan
+    change = (lambda rope: scheme) if isinstance(scheme, _posenc.Rope) else (scheme or (lambda rope: rope))
+    ropes = {kind: change(rope) for kind, rope in _ropes(model, plan).items()}
+    with contextlib.ExitStack() as undo:
+        turned = []
+        if ropes:
+            for name, module in list(rotary_modules(model)):
+                parent = model.get_submodule(name.rpartition(".")[0])
+                _set(undo, parent, name.rpartition(".")[2], Rotary(module, ropes, angles, length))
+                turned.append(name)
+            for name, module, buffer, table in list(angle_buffers(model, ropes, angles)):
+                _set(undo, module, buffer, table)
+                turned.append(f"{name}.{buffer}")
+        functions = []
+        for file, name, stand_in in list(apply_functions(model, ropes)):
+            _set(undo, file, name, stand_in)
+            functions.append(f"{file.__name__}.{name}")
+        attending = []
+        for name, module, layer in attention_layers(model, plan):
+            _set(undo, module, _LAYER, _Layer(layer, score_weights(model, name, module, layer), masks))
+            for method, stand_in in replaced_methods(module, attention):
+                _set(undo, module, method, stand_in)
+            attending.append(name)
+        before = model.config._attn_implementation
+        model.set_attn_implementation("posenc")
+        undo.callback(model.set_attn_implementation, before)
+        yield Changed(tuple(turned), tuple(attending), tuple(functions))
+
+
+_ABSENT = object()
+
+
+def _set(undo: contextlib.ExitStack, owner: Any, name: str, value: Any) -> None:
+    before = vars(owner).get(name, _ABSENT)
+    for kept in (owner._modules, owner._buffers) if isinstance(owner, nn.Module) else ():
+        before = kept.get(name, before)
+    undo.callback(delattr, owner, name) if before is _ABSENT else undo.callback(setattr, owner, name, before)
+    setattr(owner, name, value)
