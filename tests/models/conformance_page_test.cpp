@@ -19,8 +19,10 @@ TEST(ConformancePage, SaysWhatIsRun) {
   POSENC_NEED_DATA(kCheckpointFolder);
   std::ifstream file(std::filesystem::path(POSENC_SOURCE_DIR) / "docs/conformance.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(without_measurements(page), without_measurements(conformance_page(page_rows())))
-      << "print it again: write_conformance > docs/conformance.md";
+  // What comes after is printed by python/tests/judges/write_conformance.py.
+  const std::string ours = page.substr(0, page.find("\n## Families of transformers"));
+  EXPECT_EQ(without_measurements(ours), without_measurements(conformance_page(page_rows())))
+      << "print it again: write_conformance, and put it in place of that part";
 }
 
 // Whatever has published numbers is run, or it is said why it is not.

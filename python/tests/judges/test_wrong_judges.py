@@ -1,0 +1,44 @@
+"""Where a judge is wrong: that it is, and that posenc follows the formula (or what checkpoints were trained with)."""
+
+import torch
+
+import posenc
+import posenc.transformers
+import roundings
+import verdicts
+from families import FAMILIES
+
+FALCON = next(family for family in FAMILIES if family.title == "falcon, alibi")
+
+
+def test_falcon_eager_adds_alibi_twice():
+    """transformers 5.23, modeling_falcon.py: FalconModel adds ALiBi to the mask, for SDPA, and the eager attention adds
+    it again. Checkpoints were trained with one; a plan with both is what the eager code computes.
+    """
+    model, inputs = FALCON.model(), FALCON.inputs()
+    bound = verdicts.judge(FALCON).bound
+    once = verdicts.logits(model, inputs)
+    model.set_attn_implementation("eager")
+    eager = verdicts.logits(model, inputs)
+    assert roundings.rms(eager - once) > roundings.SPOILED_OVER_BOUND * bound
+    plan = posenc.read_plan(FALCON.config())
+    twice = verdicts._with_layers(plan, lambda layer: layer.replace(score=layer.score + layer.score))
+    with posenc.transformers.use(model, plan=twice, masks="plan"):
+        assert roundings.rms(verdicts.logits(model, inputs) - eager) <= bound
+
+
+def test_falcon_by_the_formula():
+    """(q.k + slope_h j) / sqrt(d), slopes 2^(-8 h / heads), in double, one layer: what SDPA's path computes too."""
+    plan = posenc.read_plan(FALCON.config())
+    layer = plan.stacks[0].layers[0]
+    tokens, width = 7, layer.head_dim
+    q, k, v = (torch.randn(tokens, layer.heads, width, generator=torch.Generator().manual_seed(s)) for s in (1, 2, 3))
+    layer = layer.replace(kv_heads=layer.heads)
+    slopes = torch.tensor([2.0 ** (-8 * (h + 1) / layer.heads) for h in range(layer.heads)], dtype=torch.float64)
+    places = torch.arange(tokens, dtype=torch.float64)
+    # slopes and products are rounded to bfloat16: of 4 heads and 7 tokens all of them are whole in it.
+    scores = (torch.einsum("ihc,jhc->hij", q.double(), k.double()) + slopes[:, None, None] * places) / width**0.5
+    scores = scores.masked_fill(places[:, None] < places[None], -torch.inf)
+    expected = torch.einsum("hij,jhc->ihc", scores.softmax(-1), v.double())
+    given = posenc.reference.attend(layer, q, k, v)
+    assert float((torch.as_tensor(given) - expected).abs().max()) <= 64 * 2.0**-53 * float(v.abs().max())
