@@ -1,5 +1,7 @@
 """Where a judge is wrong: that it is, and that posenc follows the formula (or what checkpoints were trained with)."""
 
+import dataclasses
+
 import torch
 
 import posenc
@@ -18,7 +20,7 @@ def test_falcon_eager_adds_alibi_twice():
     model, inputs = FALCON.model(), FALCON.inputs()
     bound = verdicts.judge(FALCON).bound
     once = verdicts.logits(model, inputs)
-    model.set_attn_implementation("eager")
+    model = dataclasses.replace(FALCON, own="eager").model()
     eager = verdicts.logits(model, inputs)
     assert roundings.rms(eager - once) > roundings.SPOILED_OVER_BOUND * bound
     plan = posenc.read_plan(FALCON.config())
@@ -42,3 +44,17 @@ def test_falcon_by_the_formula():
     expected = torch.einsum("hij,jhc->ihc", scores.softmax(-1), v.double())
     given = posenc.reference.attend(layer, q, k, v)
     assert float((torch.as_tensor(given) - expected).abs().max()) <= 64 * 2.0**-53 * float(v.abs().max())
+
+
+def test_dynamic_ntk_remembers_a_longer_text():
+    """transformers 5.23, dynamic_rope_update: a module that has seen a longer text goes back for texts shorter than the
+    trained length only, and not for one of just that length. posenc's frequencies depend on nothing but the length.
+    """
+    family = next(family for family in FAMILIES if family.title == "llama, dynamic, long")
+    (module,) = (module for _, module in posenc.transformers.rotary_modules(family.model()))
+    trained = family.config().max_position_embeddings
+    at_first = module(torch.zeros(1), torch.arange(trained)[None])[0]
+    module(torch.zeros(1), torch.arange(3 * trained)[None])
+    assert not torch.equal(module(torch.zeros(1), torch.arange(trained)[None])[0], at_first)
+    module(torch.zeros(1), torch.arange(trained - 1)[None])
+    assert torch.equal(module(torch.zeros(1), torch.arange(trained)[None])[0], at_first)
