@@ -81,8 +81,10 @@ def _t5_table(model: nn.Module, name: str) -> Tensor:
     """A layer's own, or that of the first layer of its stack."""
     stack = name.split(".block.")[0]
     own = getattr(model.get_submodule(name), "relative_attention_bias", None)
-    tables = (m.relative_attention_bias for m in model.get_submodule(stack).modules() if hasattr(m, "relative_attention_bias"))
-    return (own if own is not None else next(tables)).weight.detach()
+    if own is None:
+        own = next(m for m in model.get_submodule(stack).modules() if hasattr(m, "relative_attention_bias"))
+        own = own.relative_attention_bias
+    return own.weight.detach()
 
 
 # ---- modules without the registry ----
@@ -100,13 +102,17 @@ def _gptj(module: Any, attention: Attention, query: Tensor, key: Tensor, value: 
     return out.transpose(1, 2), None
 
 
-def _bloom(module: Any, attention: Attention, hidden: Tensor, residual: Tensor, alibi: Any, attention_mask: Any, **_: Any) -> Any:
+def _bloom(
+    module: Any, attention: Attention, hidden: Tensor, residual: Tensor, alibi: Any, attention_mask: Any, **_: Any
+) -> Any:
     q, k, v = module._reshape(module.query_key_value(hidden))
     out, _ = attention(module, q, k, v, attention_mask)
     return module.dense(out.flatten(2)) + residual, None
 
 
-def _mpt(module: Any, attention: Attention, hidden: Tensor, position_bias: Any, attention_mask: Any = None, **_: Any) -> Any:
+def _mpt(
+    module: Any, attention: Attention, hidden: Tensor, position_bias: Any, attention_mask: Any = None, **_: Any
+) -> Any:
     parts = module.Wqkv(hidden)
     if module.clip_qkv:
         parts = parts.clamp(-module.clip_qkv, module.clip_qkv)

@@ -52,7 +52,7 @@ class Table:
 
 
 class Layer:
-    """A LayerPlan and its learned tables, for graphs: `score_weights`, `value_weights` and `sinks` as attend has them."""
+    """A LayerPlan and its learned tables, for graphs: score_weights, value_weights and sinks as attend has them."""
 
     def __init__(self, layer: _posenc.LayerPlan, **weights: Any) -> None:
         self.layer = layer
@@ -213,7 +213,9 @@ def score_mod(
     of = plan.stacks[stack].layers[layer] if isinstance(plan, _posenc.Plan) else plan
     known = _OF_DISTANCE + _OF_QUERY_TOO
     for term in of.score:
-        if not isinstance(term, known) or getattr(term, "gated", False) or getattr(term, "form", "") == "column_bfloat16":
+        # Gated by hidden states (WavLM); rounded column by column (Falcon).
+        is_more = getattr(term, "gated", False) or getattr(term, "form", "") == "column_bfloat16"
+        if is_more or not isinstance(term, known):
             raise ValueError(f"[score_mod] the score must depend on places alone but has {term!r}")
     if of.regions is not None:
         raise ValueError(f"[score_mod] the score must depend on places alone but has {of.regions!r}")

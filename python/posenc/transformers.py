@@ -59,7 +59,8 @@ def attention(
     if dropout:
         raise NotImplementedError("[attention] dropout must be 0: posenc has inference only")
     given = getattr(module, _LAYER, None)
-    sizes = {"heads": query.shape[1], "kv_heads": key.shape[1], "head_dim": query.shape[-1], "value_dim": value.shape[-1]}
+    sizes = {"heads": query.shape[1], "kv_heads": key.shape[1]}
+    sizes |= {"head_dim": query.shape[-1], "value_dim": value.shape[-1]}
     if given is None:
         layer = _posenc.LayerPlan(
             **sizes,
@@ -126,7 +127,7 @@ def _main_rope(layer: _posenc.LayerPlan) -> _posenc.Rope | None:
     return next((rotate.rope for rotate in layer.rotate if rotate.role == "main"), None)
 
 
-def _ropes(model: nn.Module, plan: _posenc.Plan) -> dict[str | None, _posenc.Rope]:
+def ropes_by_layer_type(model: nn.Module, plan: _posenc.Plan) -> dict[str | None, _posenc.Rope]:
     """By layer type where the configuration has such; else the one that all layers share, under None."""
     config = model.config.get_text_config()
     types = getattr(config, "layer_types", None) or []
@@ -163,7 +164,7 @@ def use(
     """
     plan = read_plan(model.config) if plan is None else plan
     change = (lambda rope: scheme) if isinstance(scheme, _posenc.Rope) else (scheme or (lambda rope: rope))
-    ropes = {kind: change(rope) for kind, rope in _ropes(model, plan).items()}
+    ropes = {kind: change(rope) for kind, rope in ropes_by_layer_type(model, plan).items()}
     with contextlib.ExitStack() as undo:
         turned = []
         if ropes:

@@ -52,6 +52,15 @@ MLA = {
     "qk_head_dim": 12,
 }
 BOTH_KINDS = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 4}
+DEBERTA = {
+    "relative_attention": True,
+    "position_buckets": 4,
+    "max_relative_positions": 16,
+    "pos_att_type": ["c2p", "p2c"],
+    "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
+    "position_biased_input": False,
+}
 GPT = {"n_embd": 48, "n_layer": 2, "n_head": 4, "n_positions": 64}
 T5 = {"d_model": 48, "d_kv": 12, "d_ff": 40, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
 
@@ -63,6 +72,9 @@ def rope(kind: str, **numbers: Any) -> dict[str, Any]:
 YARN = rope("yarn", factor=4.0, original_max_position_embeddings=16)
 LLAMA3 = rope(
     "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64
+)
+YARN_OF_DEEPSEEK = rope(
+    "yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=0.7
 )
 DYNAMIC_SHORT = rope("dynamic", factor=2.0)
 DYNAMIC_LONG = {**rope("dynamic", factor=2.0), "max_position_embeddings": 8}
@@ -191,10 +203,14 @@ FAMILIES = [
     family("gpt_oss", EXPERTS, BOTH_KINDS, YARN),
     family("deepseek_v2", MLA),
     family("deepseek_v3", MLA),
-    family("deepseek_v3", MLA, rope("yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=0.7), name="deepseek_v3, yarn"),
+    family("deepseek_v3", MLA, YARN_OF_DEEPSEEK, name="deepseek_v3, yarn"),
     family("glm4_moe_lite", MLA),
     family("youtu", MLA),
-    family("llama4_text", EXPERTS, {"attention_chunk_size": 4, "no_rope_layers": [1, 0], "floor_scale": 4, "intermediate_size_mlp": 24}),
+    family(
+        "llama4_text",
+        EXPERTS,
+        {"attention_chunk_size": 4, "no_rope_layers": [1, 0], "floor_scale": 4, "intermediate_size_mlp": 24},
+    ),
     family("jais2"),
     family("solar_open", EXPERTS),
     family("afmoe", EXPERTS, BOTH_KINDS),
@@ -204,7 +220,12 @@ FAMILIES = [
     family("esm", {"position_embedding_type": "rotary", "mask_token_id": 4}, head="AutoModelForMaskedLM"),
     family("nomic_bert", head="AutoModelForMaskedLM"),
     family("falcon", {"head_dim": None, "new_decoder_architecture": True, "num_kv_heads": 2}),
-    family("falcon", {"head_dim": None, "alibi": True, "new_decoder_architecture": False, "multi_query": False}, name="falcon, alibi", own="sdpa"),  # eager is wrong: test_wrong_judges.py
+    family(
+        "falcon",
+        {"head_dim": None, "alibi": True, "new_decoder_architecture": False, "multi_query": False},
+        name="falcon, alibi",
+        own="sdpa",  # eager is wrong: test_wrong_judges.py
+    ),
     family("gptj", GPT, {"rotary_dim": 6}),
     family("codegen", GPT, {"rotary_dim": 6, "n_head": 4}),
     family("bloom", {"n_layer": 2, "n_head": 4}),
@@ -212,9 +233,15 @@ FAMILIES = [
     family("t5", T5, head="AutoModelForSeq2SeqLM"),
     family("mt5", T5, head="AutoModelForSeq2SeqLM"),
     family("umt5", T5, head="AutoModelForSeq2SeqLM"),
-    family("switch_transformers", T5, EXPERTS, {"num_decoder_layers": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1}, head="AutoModelForSeq2SeqLM"),
+    family(
+        "switch_transformers",
+        T5,
+        EXPERTS,
+        {"num_decoder_layers": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1},
+        head="AutoModelForSeq2SeqLM",
+    ),
     family("pop2piano", T5, head="Pop2PianoForConditionalGeneration"),
     family("longt5", T5, {"encoder_attention_type": "local", "local_radius": 3}, head="AutoModelForSeq2SeqLM"),
-    family("deberta-v2", {"relative_attention": True, "position_buckets": 4, "max_relative_positions": 16, "pos_att_type": ["c2p", "p2c"], "share_att_key": True, "norm_rel_ebd": "layer_norm", "position_biased_input": False}, head="AutoModelForMaskedLM"),
+    family("deberta-v2", DEBERTA, head="AutoModelForMaskedLM"),
     family("xlnet", {"max_position_embeddings": None, "d_model": 48, "n_layer": 2, "n_head": 4, "d_inner": 40}),
 ]

@@ -2,8 +2,8 @@
 
 The model runs in float64, and the result of every operation is moved by up to half a unit in the last place of
 float32, at random: by u 2^-24 |y|, u even in [-1, 1]. A product of matrices rounds each of its n partial sums. Of terms
-of any sign and of size t, the k-th is about sqrt(k) t, so that their roundings add up to sqrt(sum k) t 2^-24 / sqrt(3) =
-n t 2^-24 / sqrt(6): of the size of u 2^-24 |a| |b|, for n t is the product of the lengths of row and column. Sums in
+of any sign and of size t, the k-th is about sqrt(k) t, so that their roundings add up to sqrt(sum k) t 2^-24 / sqrt(3)
+= n t 2^-24 / sqrt(6): of the size of u 2^-24 |a| |b|, for n t is the product of the lengths of row and column. Sums in
 another order round less. What only moves numbers, or picks them, rounds nothing.
 
 The bound is on the root mean square of the difference of two runs in float32, the model's own and posenc's. Each is one

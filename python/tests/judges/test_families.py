@@ -63,11 +63,11 @@ def frequency_units(rope):
 
 @pytest.mark.parametrize("title", [family.title for family in FAMILIES])
 def test_frequencies_are_the_models_own(title):
-    """On both sides of every threshold of a rule that asks for the length, and for every kind of layer. Each length asks
-    a module that has seen no other (test_wrong_judges.py has why)."""
+    """On both sides of every threshold of a rule that asks for the length, and for every kind of layer. Each length
+    asks a module that has seen no other (test_wrong_judges.py has why)."""
     family = BY_TITLE[title]
     model, plan = family.model(), posenc.read_plan(family.config())
-    ropes = posenc.transformers._ropes(model, plan)
+    ropes = posenc.transformers.ropes_by_layer_type(model, plan)
     modules = list(posenc.transformers.rotary_modules(model))
     if not modules or not ropes:
         pytest.skip("the model has no rotary module, or does not use it")
@@ -88,7 +88,7 @@ def test_cos_and_sin_of_the_same_frequencies(title):
     """angles='float32' is what transformers computes, to a unit in the last place of 1."""
     family = BY_TITLE[title]
     model, plan = family.model(), posenc.read_plan(family.config())
-    ropes = posenc.transformers._ropes(model, plan)
+    ropes = posenc.transformers.ropes_by_layer_type(model, plan)
     places = torch.arange(64)[None]
     for _, module in posenc.transformers.rotary_modules(model):
         for kind in [kind for kind in ropes if hasattr(module, f"{kind}_inv_freq")] or [None]:
@@ -127,7 +127,11 @@ def test_another_scheme_is_that_models():
     model, inputs = small_llama()
     extended = BY_TITLE["llama, yarn"].model()
     scaling = posenc.YarnScaling(factor=4.0, original_max_position_embeddings=16)
-    with posenc.transformers.use(model, scheme=lambda rope: rope.replace(base=1000.0, scaling=scaling), angles="float32"):
+
+    def yarn(rope):
+        return rope.replace(base=1000.0, scaling=scaling)
+
+    with posenc.transformers.use(model, scheme=yarn, angles="float32"):
         given = verdicts.logits(model, inputs)
     assert roundings.rms(given - verdicts.logits(extended, inputs)) <= judged("llama, yarn").bound
 

@@ -24,7 +24,7 @@ def test_falcon_eager_adds_alibi_twice():
     eager = verdicts.logits(model, inputs)
     assert roundings.rms(eager - once) > roundings.SPOILED_OVER_BOUND * bound
     plan = posenc.read_plan(FALCON.config())
-    twice = verdicts._with_layers(plan, lambda layer: layer.replace(score=layer.score + layer.score))
+    twice = verdicts.with_layers(plan, lambda layer: layer.replace(score=layer.score + layer.score))
     with posenc.transformers.use(model, plan=twice, masks="plan"):
         assert roundings.rms(verdicts.logits(model, inputs) - eager) <= bound
 

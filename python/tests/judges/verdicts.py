@@ -32,7 +32,7 @@ def _main(layer: posenc.LayerPlan) -> posenc.Rope | None:
     return next((rotate.rope for rotate in layer.rotate if rotate.role == "main"), None)
 
 
-def _with_layers(plan: posenc.Plan, change: Callable[[posenc.LayerPlan], posenc.LayerPlan]) -> posenc.Plan:
+def with_layers(plan: posenc.Plan, change: Callable[[posenc.LayerPlan], posenc.LayerPlan]) -> posenc.Plan:
     return plan.replace(
         stacks=tuple(stack.replace(layers=tuple(change(layer) for layer in stack.layers)) for stack in plan.stacks)
     )
@@ -42,7 +42,7 @@ def _with_ropes(plan: posenc.Plan, change: Callable[[posenc.Rope], posenc.Rope])
     def turned(rotate: posenc.Rotate) -> posenc.Rotate:
         return rotate.replace(scheme=change(rotate.rope))
 
-    return _with_layers(plan, lambda layer: layer.replace(rotate=tuple(turned(rotate) for rotate in layer.rotate)))
+    return with_layers(plan, lambda layer: layer.replace(rotate=tuple(turned(rotate) for rotate in layer.rotate)))
 
 
 def swapped(rope: posenc.Rope) -> posenc.Rope:
@@ -73,14 +73,13 @@ def spoils(plan: posenc.Plan) -> Iterator[Spoil]:
 
 
 def _with_terms(plan: posenc.Plan, change: Callable[[Any], Any]) -> posenc.Plan:
-    return _with_layers(plan, lambda layer: layer.replace(score=tuple(change(term) for term in layer.score)))
+    return with_layers(plan, lambda layer: layer.replace(score=tuple(change(term) for term in layer.score)))
 
 
 @contextlib.contextmanager
 def rows_moved(model: torch.nn.Module, by: int) -> Iterator[None]:
-    tables = [
-        value for name, value in model.named_parameters() if "relative_attention_bias" in name or "rel_embeddings" in name
-    ]
+    names = ("relative_attention_bias", "rel_embeddings")
+    tables = [value for name, value in model.named_parameters() if any(of in name for of in names)]
 
     def move(rows: int) -> None:
         for table in tables:

@@ -10,7 +10,7 @@ import transformers
 
 import roundings
 import verdicts
-from families import FAMILIES
+from families import BATCH, FAMILIES, TOKENS
 
 HEADING = "## Families of transformers"
 
@@ -20,7 +20,7 @@ def _text() -> str:
 
 A tiny model of each family, of transformers {transformers.__version__}'s own class with random weights, runs by its own
 eager attention and rotation, and by posenc's (`posenc.transformers.use`, the plan that `read_plan` makes of its
-configuration, its masks too). Both run in float32, on {FAMILIES[0].inputs()["input_ids"].numel()} tokens of 2 sequences.
+configuration, its masks too). Both run in float32, on {BATCH} sequences of {TOKENS} tokens.
 
 - *difference* is the root of the mean square over all logits.
 - *bound* is what roundings of float32 can explain: {roundings.DRAWS} runs of the model's own code in float64 in which the
