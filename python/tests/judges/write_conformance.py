@@ -23,10 +23,12 @@ eager attention and rotation, and by posenc's (`posenc.transformers.use`, the pl
 configuration, its masks too). Both run in float32, on {BATCH} sequences of {TOKENS} tokens.
 
 - *difference* is the root of the mean square over all logits.
-- *bound* is what roundings of float32 can explain: {roundings.DRAWS} runs of the model's own code in float64 in which the
-  result of every step is moved by up to half a unit of float32 (`python/tests/judges/roundings.py` has the derivation).
-- *least mistake* is the smallest difference that one thing spoiled makes; {roundings.SPOILED_OVER_BOUND} bounds are asked
-  for. Spoiled are, with a rotation, the pairing, the base, and where keys alone stand; else slopes, or rows of tables.
+- *bound* is what roundings of float32 can explain: {roundings.DRAWS} runs of the model's own code in float64, in
+  which the result of every step is moved by up to half a unit of float32 (`python/tests/judges/roundings.py` has the
+  derivation).
+- *least mistake* is the smallest difference that one thing spoiled makes; {roundings.SPOILED_OVER_BOUND} bounds are
+  asked for. Spoiled are, with a rotation, the pairing, the base, and where keys alone stand; else slopes, or rows of
+  tables.
 
 `falcon, alibi` is judged by SDPA: the eager code adds ALiBi twice (`test_wrong_judges.py`). This section is printed by
 `write_conformance.py` of that folder.
