@@ -3,13 +3,17 @@
 // positions. Operations are counted exactly: of a causal layer the lower triangle, its diagonal included.
 //
 // usage: bench_attend [PART OF A SHAPE [PART OF A SCHEME]]
+//        bench_attend memory [PART OF A SCHEME]              what a call on 131072 tokens takes beside its tensors
 #include "posenc/attend.h"
+
+#include <malloc.h>  // malloc_trim: glibc
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -38,7 +42,8 @@ struct Shape {
   std::int64_t head_dim = 128;
   bool causal = true;
   posenc::DType dtype = posenc::DType::f32;
-  bool irregular = false;  // a position is left out behind every 61 tokens, so that tables by distance are gathered
+  bool irregular = false;   // a position is left out behind every 61 tokens, so that tables by distance are gathered
+  std::int64_t window = 0;  // keys that a query sees; 0: all
 };
 
 double operations(const Shape& shape) {
@@ -97,17 +102,19 @@ struct Scheme {
   std::string name;
   posenc::LayerPlan layer;
   posenc::LayerWeights weights{};
+  posenc::LayerInputs inputs{};
 };
 
 posenc::LayerPlan plain(const Shape& s) {
   posenc::LayerPlan layer{.heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim, .value_dim = s.head_dim};
   layer.logit_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
   layer.mask.kind = s.causal ? posenc::MaskKind::causal : posenc::MaskKind::bidirectional;
+  if (s.window > 0) layer.mask.window = posenc::Window{.past = s.window};
   return layer;
 }
 
-// Learned tables of small numbers, kept as long as the process.
-posenc::ConstTensorView table(std::initializer_list<std::int64_t> shape, float scale = 0.1F) {
+// Learned tables of numbers within `scale` of the middle, kept as long as the process.
+posenc::ConstTensorView table(std::initializer_list<std::int64_t> shape, float scale = 0.1F, float middle = 0.0F) {
   static std::deque<std::vector<float>> kept;
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
@@ -115,23 +122,30 @@ posenc::ConstTensorView table(std::initializer_list<std::int64_t> shape, float s
   std::uint32_t state = 7;
   for (float& x : values) {
     state = state * 1664525U + 1013904223U;
-    x = scale * static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-31F;
+    x = middle + scale * static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-31F;
   }
   return posenc::tensor(values.data(), shape);
 }
 
 std::vector<Scheme> schemes(const Shape& s) {
-  std::vector<Scheme> out{{"no positions", plain(s), {}}};
+  std::vector<Scheme> out{{"no positions", plain(s)}};
   const auto add = [&](const char* name, const posenc::ScoreTerm& term, posenc::ScoreWeights weights) {
-    out.push_back({name, plain(s), {.score = {std::move(weights)}}});
+    out.push_back({.name = name, .layer = plain(s), .weights = {.score = {std::move(weights)}}});
     out.back().layer.score = {term};
   };
   const posenc::Rope rope{.pairing = posenc::Pairing::half, .head_dim = s.head_dim, .dim = s.head_dim, .base = 5e5};
-  out.push_back({"rotation on load", plain(s), {}});
+  out.push_back({.name = "rotation on load", .layer = plain(s)});
   out.back().layer.rotate = {posenc::Rotate{.scheme = rope}};
   add("ALiBi", posenc::Alibi{.heads = s.heads}, {});
   add("T5", posenc::T5Bias{.buckets = 32, .max_distance = 128, .bidirectional = false},
       posenc::T5Weights{.table = table({32, s.heads})});
+  add("learned bias", posenc::ClippedBias{.past = s.keys - 1},
+      posenc::ClippedBiasWeights{.table = table({s.keys, s.heads})});
+  add("KERPLE", posenc::Kerple{},
+      posenc::KerpleWeights{.r1 = table({s.heads}, 0.4F, 0.5F), .r2 = table({s.heads}, 0.4F, 0.5F)});
+  add("Sandwich", posenc::Sandwich{.heads = s.heads}, {});
+  add("FoX", posenc::ForgetGate{}, {});
+  out.back().inputs.log_forget = table({s.keys, s.heads}, 0.05F, -0.05F);
   const auto linear = [&](std::int64_t outputs, std::int64_t inputs) {
     return posenc::Linear{.weight = table({outputs, inputs}, 1.0F), .bias = table({outputs}, 1.0F)};
   };
@@ -143,6 +157,11 @@ std::vector<Scheme> schemes(const Shape& s) {
       posenc::TransformerXlWeights{.projection = table({s.heads * s.head_dim, 64}),
                                    .content_bias = table({s.heads, s.head_dim}),
                                    .position_bias = table({s.heads, s.head_dim})});
+  const std::int64_t width = s.heads * s.head_dim;
+  add("DeBERTa", posenc::Deberta{.buckets = 256, .max_distance = 512},
+      posenc::DebertaWeights{.table = table({512, width}),
+                             .keys = {.weight = table({width, width}), .bias = table({width})},
+                             .queries = {.weight = table({width, width}), .bias = table({width})}});
   return out;
 }
 
@@ -177,11 +196,48 @@ std::vector<std::int64_t> positions(const Shape& s) {
   return out;
 }
 
-void measure(const Shape& shape, const std::string& scheme_part, int threads) {
-  const Tensors tensors(shape);
+void run(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int threads) {
   const auto tensor_of = [&](const HugeMemory& memory, std::int64_t tokens, std::int64_t heads) {
     return posenc::tensor(static_cast<void*>(memory.data()), shape.dtype, {tokens, heads, shape.head_dim});
   };
+  attend(scheme.layer, {.out = tensor_of(tensors.out, shape.queries, shape.heads),
+                        .q = tensor_of(tensors.q, shape.queries, shape.heads),
+                        .k = tensor_of(tensors.k, shape.keys, shape.kv_heads),
+                        .v = tensor_of(tensors.v, shape.keys, shape.kv_heads),
+                        .weights = scheme.weights,
+                        .inputs = scheme.inputs,
+                        .parallel = {.threads = threads}});
+}
+
+// A number of Linux's account of the process, in KiB.
+std::int64_t held(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::int64_t number = 0;
+    if (word == field + ":" && status >> number) return number;
+  }
+  return 0;
+}
+
+// How much more memory the process holds while a call runs than before it, at the most; with 2 threads.
+void measure_memory(const Shape& shape, const std::string& scheme_part) {
+  const Tensors tensors(shape);
+  const std::vector<Scheme> list = schemes(shape);
+  run(list.front(), shape, tensors, 2);  // touches what is written, starts the threads
+  std::printf("%s\n", shape.name.c_str());
+  for (const Scheme& scheme : list) {
+    if (scheme.name.find(scheme_part) == std::string::npos) continue;
+    malloc_trim(0);
+    std::ofstream("/proc/self/clear_refs") << 5;  // forgets the highest
+    const std::int64_t before = held("VmRSS");
+    run(scheme, shape, tensors, 2);
+    std::printf("  %-18s %6.1f MiB\n", scheme.name.c_str(), static_cast<double>(held("VmHWM") - before) / 1024);
+    std::fflush(stdout);
+  }
+}
+
+void measure(const Shape& shape, const std::string& scheme_part, int threads) {
+  const Tensors tensors(shape);
   const posenc::Isa isa = posenc::selected_isa();
   constexpr std::int64_t kSteps = 2'000'000;
   double peak_operations = 0;
@@ -195,22 +251,13 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
     const bool is_wanted = threads == 1 && one.name.find(scheme_part) != std::string::npos;
     return one.name != "no positions" && !is_wanted;
   });
-  posenc::LayerInputs inputs;
   const std::vector<std::int64_t> places = positions(shape);
-  if (shape.irregular) {
-    inputs.k_positions = places;
-    inputs.q_positions = std::span(places).last(static_cast<std::size_t>(shape.queries));
-  }
-  for (const Scheme& scheme : list) {
-    candidates.push_back({.name = scheme.name, .run = [&] {
-                            attend(scheme.layer, {.out = tensor_of(tensors.out, shape.queries, shape.heads),
-                                                  .q = tensor_of(tensors.q, shape.queries, shape.heads),
-                                                  .k = tensor_of(tensors.k, shape.keys, shape.kv_heads),
-                                                  .v = tensor_of(tensors.v, shape.keys, shape.kv_heads),
-                                                  .weights = scheme.weights,
-                                                  .inputs = inputs,
-                                                  .parallel = {.threads = threads}});
-                          }});
+  for (Scheme& scheme : list) {
+    if (shape.irregular) {
+      scheme.inputs.k_positions = places;
+      scheme.inputs.q_positions = std::span(places).last(static_cast<std::size_t>(shape.queries));
+    }
+    candidates.push_back({.name = scheme.name, .run = [&] { run(scheme, shape, tensors, threads); }});
   }
   std::vector<float> of_blas(static_cast<std::size_t>(shape.queries * shape.heads * shape.head_dim));
   if (threads == 1 && shape.queries > 1 && shape.dtype == posenc::DType::f32 &&
@@ -261,6 +308,24 @@ int main(int argc, char** argv) {
   const std::string part = argc > 1 ? argv[1] : "";
   const std::string scheme = argc > 2 ? argv[2] : "";
   std::printf("instruction set: %s\n", std::string(name(posenc::selected_isa())).c_str());
+  if (part == "memory") {
+    constexpr std::int64_t kTokens = 131072;
+    measure_memory({.name = "4 queries on 131072 keys, 32 heads of 128, bf16",
+                    .queries = 4,
+                    .keys = kTokens,
+                    .dtype = posenc::DType::bf16},
+                   scheme);
+    measure_memory({.name = "131072 queries, 8 heads of 64, a window of 128, bf16",
+                    .queries = kTokens,
+                    .keys = kTokens,
+                    .heads = 8,
+                    .kv_heads = 2,
+                    .head_dim = 64,
+                    .dtype = posenc::DType::bf16,
+                    .window = 128},
+                   scheme);
+    return 0;
+  }
   if (const std::string blas(posenc::bench::blas_kernels()); !blas.empty()) {
     std::printf("OpenBLAS kernels: %s\n", blas.c_str());
   }

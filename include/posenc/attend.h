@@ -10,6 +10,7 @@
 // Thread safety: calls that write to different tensors may run at the same time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -60,6 +61,11 @@ struct AttendArgs {
   Parallel parallel{};
   Isa isa = Isa::automatic;
   AttendWork* work = nullptr;  // written, where it is given
+  // Where threads work: at least attend_scratch_bytes(), which need not be aligned. Left out: the heap, once a thread.
+  // Before the pass a call takes from the heap, too: some numbers for each token, lists of what there is to do, floats
+  // of the scheme's tables or for each distance that occurs, and beside few queries what each 1024 keys have added up
+  // to, value_dim + 2 floats a query and head. The pass takes nothing.
+  std::span<std::byte> scratch{};
   // Asked every millisecond or so, by one thread at a time: no ends the call early.
   std::function<bool()> go_on{};
 };
@@ -70,6 +76,10 @@ struct AttendArgs {
 //
 // False where go_on said no: out, lse and carry then hold nothing of use.
 POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
+
+// How many bytes of AttendArgs::scratch the call needs, with the threads that args.parallel allows: what a thread needs
+// follows from the widths of a head and of the scheme's vectors, not from the lengths. Throws as attend does.
+POSENC_API std::int64_t attend_scratch_bytes(const LayerPlan& layer, const AttendArgs& args);
 
 // What attend made of a part of the keys.
 struct AttendPart {

@@ -1,15 +1,20 @@
 // Which queries and keys make a task, and who does it. The loop over tiles: cpu/attend_unit.h.
 #include "posenc/attend.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <memory_resource>
 #include <vector>
 
+#include "cpu/arena.h"
 #include "cpu/attend_unit.h"
 #include "cpu/check_attend_call.h"
 #include "cpu/dispatch.h"
 #include "cpu/go_on.h"
 #include "cpu/share_out.h"
 #include "cpu/weight_reader.h"
+#include "posenc/error.h"
 
 namespace posenc {
 namespace {
@@ -70,7 +75,37 @@ Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
   return out;
 }
 
+std::int64_t workers_of(const AttendArgs& args, const Passes& all) {
+  return std::min<std::int64_t>(threads_of(args.parallel), std::ssize(all.tasks));
+}
+
+std::int64_t scratch_bytes(const cpu::AttendCall& call, const AttendArgs& args, const Passes& all) {
+  if (all.tasks.empty()) return 0;
+  cpu::ArenaSize size;
+  const std::function<bool()> nobody;
+  cpu::GoOn go_on(nobody);
+  const cpu::FarTiles none;
+  const cpu::AttendWorker worker(call, all.units, none, go_on, &size);
+  return workers_of(args, all) * size.bytes() + cpu::kArenaAlignment;
+}
+
+std::vector<cpu::AttendWorker> make_workers(const cpu::AttendCall& call, const AttendArgs& args, const Passes& all,
+                                            const cpu::FarTiles& far, cpu::GoOn& go_on,
+                                            std::pmr::memory_resource* memory) {
+  std::vector<cpu::AttendWorker> out;
+  const std::int64_t count = workers_of(args, all);
+  out.reserve(index(count));
+  for (std::int64_t w = 0; w < count; ++w) out.emplace_back(call, all.units, far, go_on, memory);
+  return out;
+}
+
 }  // namespace
+
+std::int64_t attend_scratch_bytes(const LayerPlan& layer, const AttendArgs& args) {
+  const math::CallSizes sizes = cpu::check_attend_call(layer, args);
+  const cpu::AttendCall call = cpu::attend_call(layer, args, sizes, cpu::kernels_for("attend", args.isa));
+  return scratch_bytes(call, args, passes_of(call, threads_of(args.parallel)));
+}
 
 bool attend(const LayerPlan& layer, const AttendArgs& args) {
   const math::CallSizes sizes = cpu::check_attend_call(layer, args);
@@ -80,10 +115,15 @@ bool attend(const LayerPlan& layer, const AttendArgs& args) {
   if (all.tasks.empty()) return true;
   const cpu::FarTiles far(call);
   cpu::GoOn go_on(args.go_on);
+  cpu::Arena arena(args.scratch);
   std::vector<cpu::AttendWorker> workers;
-  const std::int64_t threads = std::min<std::int64_t>(threads_of(args.parallel), std::ssize(all.tasks));
-  workers.reserve(index(threads));
-  for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(call, far, go_on);
+  try {
+    workers =
+        make_workers(call, args, all, far, go_on, args.scratch.empty() ? std::pmr::new_delete_resource() : &arena);
+  } catch (const cpu::ArenaIsFull&) {
+    throw Error("attend", {"scratch", fmt::format("have at least {} bytes", scratch_bytes(call, args, all)),
+                           fmt::to_string(args.scratch.size())});
+  }
   std::vector<float> states(index(all.states));
   share_out(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
     if (go_on.is_stopped()) return;

@@ -4,33 +4,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <variant>
 
 #include "cpu/heads_view.h"
 #include "cpu/lower.h"
+#include "cpu/place_vectors.h"
 #include "cpu/weight_reader.h"
 #include "posenc/error.h"
 
 namespace posenc::cpu {
 namespace {
 
-std::vector<float> floats(const std::vector<double>& x) { return {x.begin(), x.end()}; }
+// Numbers of a table by distance, 32 MiB of them: what a call keeps beside its rows stays below 64 MiB.
+constexpr double kMostProjected = 1 << 23;
 
-// [heads][count][channels] as [heads][groups][channels][places of a group], zeros beyond the last place.
-TermVectors grouped(const math::KeyDistance& term, std::int64_t heads, std::int64_t channels, std::int64_t group) {
-  TermVectors out;
-  out.groups = (term.count + group - 1) / group;
-  out.columns.resize(index(heads * out.groups * channels * group));
-  for (std::int64_t h = 0; h < heads; ++h) {
-    for (std::int64_t place = 0; place < term.count; ++place) {
-      const double* const from = term.vectors.data() + (h * term.count + place) * channels;
-      float* const to = out.columns.data() + (h * out.groups + place / group) * channels * group + place % group;
-      for (std::int64_t c = 0; c < channels; ++c) to[c * group] = static_cast<float>(from[c]);
-    }
-  }
-  return out;
-}
+std::vector<float> floats(const std::vector<double>& x) { return {x.begin(), x.end()}; }
 
 // What positions may be for the angles of a rotation.
 void check_positions(const CallRotation& rotation, const math::Lowered& lowered) {
@@ -55,12 +45,23 @@ void check_positions(const CallRotation& rotation, const math::Lowered& lowered)
 struct NeedsOfTerm {
   AttendCall& call;
   void operator()(const math::QueryDistance& term) const {
-    call.takes_raw_queries |= term.given.empty();
-    call.vectors.back().rows = floats(term.vectors);
+    call.takes_raw_queries |= term.given_places.empty();
+    call.vectors.back().rows = vectors_of(term.vectors);
+    if (!term.given_places.empty()) call.vectors.back().given = vectors_of(term.given);
+  }
+  void operator()(const math::SineDistance& term) const {
+    call.takes_raw_queries = true;
+    TermVectors& own = call.vectors.back();
+    own.sines.emplace(term);
+    own.weight = own.sines->arranged(term.projection);
+    own.added = floats(term.added);
+    if (projects_distances(term)) project_distances(term, own);
   }
   void operator()(const math::KeyDistance& term) const {
     call.takes_raw_keys = true;
-    call.vectors.back() = grouped(term, call.layer.heads, call.layer.head_dim, call.max_lanes);
+    TermVectors& own = call.vectors.back();
+    own.rows = vectors_of(term.vectors);
+    group(term, own);
   }
   void operator()(const math::KeyVector& term) const {
     if (!call.rotations.empty()) call.takes_raw_keys = true;
@@ -76,6 +77,69 @@ struct NeedsOfTerm {
   void operator()(const math::LinearDistance&) const {}
   void operator()(const math::Knots&) const {}
   void operator()(const math::Column&) const {}
+
+ private:
+  // [heads][count][channels] as [heads][groups][channels][places of a group], zeros beyond the last place.
+  void group(const math::KeyDistance& term, TermVectors& own) const {
+    const std::int64_t count = term.vectors.count;
+    const std::int64_t channels = call.layer.head_dim;
+    const std::int64_t wide = call.max_lanes;
+    const std::int64_t heads = term.vectors.per_head ? call.layer.heads : 1;
+    own.groups = (count + wide - 1) / wide;
+    own.columns.resize(index(heads * own.groups * channels * wide));
+    for (std::int64_t h = 0; h < heads; ++h) {
+      for (std::int64_t place = 0; place < count; ++place) {
+        const float* const from = own.rows.data() + (h * count + place) * channels;
+        float* const to = own.columns.data() + (h * own.groups + place / wide) * channels * wide + place % wide;
+        for (std::int64_t c = 0; c < channels; ++c) to[c * wide] = from[c];
+      }
+    }
+    own.rows.resize(own.rows.size() + index((kernels::kFewLanes - 1) * channels));
+  }
+
+  std::vector<float> vectors_of(const math::PlaceVectors& vectors) const {
+    return floats_of(vectors, call.layer.heads, call.layer.head_dim, call.attention);
+  }
+
+  // Either way a score costs a product, of `width` numbers where queries are projected, of a head's channels where
+  // distances are; and every query, or every distance, a product with a head's weights.
+  bool projects_distances(const math::SineDistance& term) const {
+    const auto width = static_cast<double>(call.vectors.back().sines->width());
+    const auto channels = static_cast<double>(call.layer.head_dim);
+    const auto count = static_cast<double>(term.high - term.low + 1);
+    if (static_cast<double>(call.layer.heads) * count * channels > kMostProjected) return false;
+    double scores = 0.0;
+    double queries = 0.0;
+    for (const math::SequenceRows& s : call.rows.sequences) {
+      queries += static_cast<double>(s.q_count);
+      scores += static_cast<double>(s.q_count) * static_cast<double>(s.k_count);
+    }
+    return count * channels * width + scores * channels < queries * channels * width + scores * width;
+  }
+
+  void project_distances(const math::SineDistance& term, TermVectors& own) const {
+    const std::int64_t count = term.high - term.low + 1;
+    const std::int64_t channels = call.layer.head_dim;
+    own.rows.resize(index(call.layer.heads * count * channels));
+    std::vector<float> sines(index(SineRows::kRows * own.sines->width()));
+    std::vector<double> distances;
+    for (std::int64_t first = term.low; first <= term.high; first += std::ssize(distances)) {
+      distances.clear();
+      for (std::int64_t d = first; d <= term.high && std::ssize(distances) < SineRows::kRows; ++d) {
+        distances.push_back(static_cast<double>(math::sine_place(term, d).value_or(0)));
+      }
+      own.sines->write(call.kernels, distances, sines.data());
+      project(
+          call.attention,
+          {.heads = call.layer.heads, .channels = channels, .width = own.sines->width(), .weight = own.weight.data()},
+          sines.data(), std::ssize(distances), own.rows.data() + (first - term.low) * channels, count * channels);
+    }
+    // What lies beyond either end is as the end: nothing, where only some distances have a row.
+    const std::int64_t beyond = term.rows ? 1 : 0;
+    own.at = {.coordinate = term.coordinate, .low = term.low - beyond, .places = {}};
+    own.at.places.resize(index(count + 2 * beyond), -1);
+    std::iota(own.at.places.begin() + beyond, own.at.places.end() - beyond, 0);
+  }
 };
 
 // Gates are summed by falling order, so no two keys of a sequence may have one.

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cpu/angle_rows.h"
+#include "cpu/sine_rows.h"
 #include "kernels/kernels.h"
 #include "math/call_rows.h"
 #include "math/primitives.h"
@@ -47,9 +49,15 @@ struct CallRotation {
 
 // Vectors of a term as floats, for products over the channels.
 struct TermVectors {
-  std::vector<float> rows;     // [heads or 1][count][channels]
-  std::vector<float> columns;  // KeyDistance: [heads][groups][channels][group_places], for products with keys
+  std::vector<float> rows;     // [heads or 1][count][channels]; KeyDistance: and kFewLanes - 1 more
+  std::vector<float> columns;  // KeyDistance: [heads or 1][groups][channels][group_places], for products with keys
   std::int64_t groups = 0;
+  std::vector<float> given;  // QueryDistance: [heads or 1][count][channels]
+  // SineDistance, whose queries are projected, or whose distances are: then `rows` has them.
+  std::optional<SineRule> sines;
+  std::vector<float> weight;  // [heads * channels][width of sines]
+  std::vector<float> added;   // v: [heads][channels], or empty
+  math::DistancePlaces at;    // of `rows`
 };
 
 struct AttendCall {

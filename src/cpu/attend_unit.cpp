@@ -46,6 +46,15 @@ std::int64_t rows_of_unit(const AttendCall& call) {
   return call.max_lanes * std::max<std::int64_t>(1, kBlocks / call.group);
 }
 
+std::int64_t blocks_of_unit(const AttendCall& call, const AttendUnit& unit) {
+  const FewLayout few = few_layout(call, unit);
+  if (few.each > 0) return (unit.kv_heads + few.kv_heads - 1) / few.kv_heads;
+  const auto blocks = [&](std::int64_t lanes) { return (lanes + call.max_lanes - 1) / call.max_lanes; };
+  const std::int64_t of_head =
+      mixes_heads(call, unit.rows) ? blocks(unit.rows * call.group) : blocks(unit.rows) * call.group;
+  return unit.kv_heads * of_head;
+}
+
 float exp_of_difference(float a, float b) {
   return a == -std::numeric_limits<float>::infinity() ? 0.0F : std::exp(a - b);
 }
@@ -81,24 +90,34 @@ std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_he
   return out;
 }
 
-AttendWorker::AttendWorker(const AttendCall& call, const FarTiles& far, GoOn& go_on)
+AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> units, const FarTiles& far, GoOn& go_on,
+                           std::pmr::memory_resource* memory)
     : call_(call),
       far_(far),
       go_on_(go_on),
-      scratch_(row_scratch(call)),
-      terms_(term_scratch(call)),
-      tile_(call),
-      few_(call),
-      scores_(index(kTileKeys * call.max_lanes)) {
+      scratch_(call, memory),
+      terms_(call, memory),
+      tile_(call, memory),
+      few_(call, memory),
+      blocks_(memory),
+      scores_(index(kTileKeys * call.max_lanes), memory),
+      of_region_(memory),
+      of_gates_(memory),
+      decayed_(memory) {
+  std::int64_t blocks = 0;
+  for (const AttendUnit& unit : units) blocks = std::max(blocks, blocks_of_unit(call, unit));
+  blocks_.reserve(index(blocks));
+  for (std::int64_t n = 0; n < blocks; ++n) blocks_.emplace_back(call, memory);
   if (call.lowered.regions.regions.size() > 1) of_region_.resize(scores_.size());
   if (call.runs_backwards) of_gates_.resize(scores_.size());
   const auto decays = [](const CallRotation& rotation) { return !rotation.rule->decay.empty(); };
   if (std::ranges::any_of(call.rotations, decays)) decayed_.resize(index(call.layer.head_dim * call.max_lanes));
 }
 
-LaneBlock& AttendWorker::next_block() {
-  if (used_ == blocks_.size()) blocks_.emplace_back();
-  return blocks_[used_++];
+void AttendWorker::begin_block(std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head) {
+  LaneBlock& block = blocks_[used_++];
+  posenc::cpu::begin(call_, lanes, kv_heads, one_head, scratch_, block);
+  if (far_.are_sought()) far_.measure(block);
 }
 
 void AttendWorker::begin_few(const AttendUnit& unit) {
@@ -115,7 +134,7 @@ void AttendWorker::begin_few(const AttendUnit& unit) {
       lanes[index(l)] = {first + of_head % unit.rows, (head + l / layout.each) * call_.group + of_head / unit.rows};
     }
     const bool one_head = call_.group == 1 && heads == 1;
-    posenc::cpu::begin(call_, std::span(lanes).first(index(count)), heads, one_head, scratch_, next_block());
+    begin_block(std::span(lanes).first(index(count)), heads, one_head);
   }
 }
 
@@ -127,7 +146,7 @@ void AttendWorker::begin(const AttendUnit& unit) {
   const bool mixed = mixes_heads(call_, unit.rows);
   const auto close = [&] {
     if (count == 0) return;
-    posenc::cpu::begin(call_, std::span(lanes).first(index(count)), 1, !mixed, scratch_, next_block());
+    begin_block(std::span(lanes).first(index(count)), 1, !mixed);
     count = 0;
   };
   const std::int64_t first = call_.rows.sequences[unit.sequence].q_first + unit.first_row;
@@ -160,6 +179,7 @@ void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::in
       }
       ++work.tiles;
       ++tiles_since_asked_;
+      tile_.show_up_to(block.most.high);
       attend_tile(block);
     }
     if (tiles_since_asked_ < kTilesUntilAsked) continue;
@@ -280,7 +300,7 @@ void AttendWorker::join(const float* from) {
       block.max[at] = most;
       block.sum[at] = block.sum[at] * own[at] + sum[l] * others[at];
     }
-    for (std::vector<float>* const state : {&block.out, &block.mass}) {
+    for (LaneBlock::Floats* const state : {&block.out, &block.mass}) {
       const bool by_lane = block.few && state == &block.out;
       for (std::size_t n = 0; n < state->size(); ++n) {
         const std::size_t l = by_lane ? n / index(call_.layer.value_dim) : n % index(block.lanes);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -43,7 +44,9 @@ std::int64_t state_size(const AttendCall& call, const AttendUnit& unit);
 // Where one thread works.
 class AttendWorker {
  public:
-  AttendWorker(const AttendCall& call, const FarTiles& far, GoOn& go_on);
+  // Takes from `memory` all that it needs for any of the units.
+  AttendWorker(const AttendCall& call, std::span<const AttendUnit> units, const FarTiles& far, GoOn& go_on,
+               std::pmr::memory_resource* memory);
 
   void begin(const AttendUnit& unit);
   // Keys first .. end - 1 of the sequence; nothing, or a part of it, once the call is not wanted any more.
@@ -60,7 +63,7 @@ class AttendWorker {
  private:
   void attend_tile(LaneBlock& block);
   void begin_few(const AttendUnit& unit);
-  LaneBlock& next_block();
+  void begin_block(std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head);
 
   const AttendCall& call_;
   const FarTiles& far_;
@@ -70,9 +73,9 @@ class AttendWorker {
   TermScratch terms_;
   KeyTile tile_;
   FewProducts few_;
-  std::vector<LaneBlock> blocks_;
+  std::pmr::vector<LaneBlock> blocks_;
   std::size_t used_ = 0;
-  std::vector<float> scores_, of_region_, of_gates_, decayed_;
+  std::pmr::vector<float> scores_, of_region_, of_gates_, decayed_;
 };
 
 }  // namespace posenc::cpu

@@ -30,6 +30,30 @@ Extent extent(std::span<const double> rows, double base) {
   return out;
 }
 
+// Where positions are the orders, or all of them as far beyond, masks hide distances: a table needs no entries for
+// them.
+DistanceRange visible(const Lowering& lowering, const math::SequenceRows& s, std::span<const double> q,
+                      std::span<const double> k, DistanceRange all) {
+  const auto beyond_order = [](std::span<const double> rows, const std::vector<std::int64_t>& orders,
+                               std::int64_t first, double by) {
+    for (std::size_t t = 0; t < rows.size(); ++t) {
+      if (rows[t] != static_cast<double>(orders[index(first) + t]) + by) return false;
+    }
+    return true;
+  };
+  const double by = q.front() - static_cast<double>(lowering.rows.q_order[index(s.q_first)]);
+  if (!beyond_order(q, lowering.rows.q_order, s.q_first, by)) return all;
+  if (!beyond_order(k, lowering.rows.k_order, s.k_first, by)) return all;
+  const Mask& mask = lowering.layer.mask;
+  std::int64_t low = mask.kind == MaskKind::causal ? 0 : all.low;
+  std::int64_t high = all.high;
+  if (mask.window) {
+    low = std::max(low, -mask.window->future);
+    high = std::min(high, mask.window->past);
+  }
+  return {std::clamp(low, all.low, all.high), std::clamp(high, all.low, all.high)};
+}
+
 }  // namespace
 
 DistanceRange distances(const Lowering& lowering, std::int64_t coordinate) {
@@ -42,8 +66,9 @@ DistanceRange distances(const Lowering& lowering, std::int64_t coordinate) {
     const std::span k = std::span(at.k).subspan(index(s.k_first), index(s.k_count));
     const Extent queries = extent(q, k.front());
     const Extent keys = extent(k, k.front());
-    const DistanceRange here{static_cast<std::int64_t>(queries.least - keys.largest),
-                             static_cast<std::int64_t>(queries.largest - keys.least)};
+    const DistanceRange here = visible(lowering, s, q, k,
+                                       {static_cast<std::int64_t>(queries.least - keys.largest),
+                                        static_cast<std::int64_t>(queries.largest - keys.least)});
     out = occurs ? DistanceRange{std::min(out.low, here.low), std::max(out.high, here.high)} : here;
     occurs = true;
   }

@@ -16,7 +16,7 @@ struct DistanceRange {
   std::int64_t count() const { return high - low + 1; }
 };
 
-// From the least to the largest, whichever of them occur. Throws Error where one is not whole.
+// From the least to the largest that a query may see, whichever of them occur. Throws Error where one is not whole.
 DistanceRange distances(const Lowering& lowering, std::int64_t coordinate);
 
 // Throws Error for a term whose tables, so many doubles for each entry, would pass kMaxTableBytes.

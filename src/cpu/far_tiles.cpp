@@ -1,6 +1,7 @@
 #include "cpu/far_tiles.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <variant>
@@ -34,10 +35,10 @@ float longest_row(const FloatRows& rows, std::int64_t count, std::int64_t channe
 
 }  // namespace
 
-FarTiles::FarTiles(const AttendCall& call) : call_(call), bias_(only_bias(call)) {
+FarTiles::FarTiles(const AttendCall& call) : call_(&call), bias_(only_bias(call)) {
   if (bias_ == nullptr) return;
   const math::Coordinate& along = call.lowered.coordinates[index(bias_->coordinate)];
-  KeyTile keys(call);
+  KeyTile keys(call, std::pmr::get_default_resource());
   for (std::size_t s = 0; s < call.rows.sequences.size(); ++s) {
     const math::SequenceRows& rows = call.rows.sequences[s];
     first_tile_.push_back(tiles_.size());
@@ -55,13 +56,26 @@ FarTiles::FarTiles(const AttendCall& call) : call_(call), bias_(only_bias(call))
   first_tile_.push_back(tiles_.size());
 }
 
+void FarTiles::measure(LaneBlock& block) const {
+  std::array<double, kMaxLanes> squares{};
+  for (std::int64_t c = 0; c < call_->layer.head_dim; ++c) {
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const auto q = static_cast<double>(block.q[block.place(c, l, call_->layer.head_dim)]);
+      squares[index(l)] += q * q;
+    }
+  }
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    block.length[index(l)] = static_cast<float>(std::sqrt(squares[index(l)]) * (1 + 0x1p-20));
+  }
+}
+
 bool FarTiles::is_far(const LaneBlock& block, std::size_t sequence, std::int64_t kv_head, std::int64_t first) const {
   if (bias_ == nullptr || first_tile_[sequence] == first_tile_[sequence + 1]) return false;
   const std::int64_t t = first / kTileKeys;
-  const Tile& tile = tiles_[first_tile_[sequence] + index(t * call_.layer.kv_heads + kv_head)];
+  const Tile& tile = tiles_[first_tile_[sequence] + index(t * call_->layer.kv_heads + kv_head)];
   const double nothing =
       25 * std::log(2.0) + std::log(static_cast<double>(kTileKeys)) + 2 * std::log(static_cast<double>(t + 2));
-  const math::Coordinate& along = call_.lowered.coordinates[index(bias_->coordinate)];
+  const math::Coordinate& along = call_->lowered.coordinates[index(bias_->coordinate)];
   for (std::int64_t l = 0; l < block.used; ++l) {
     const std::size_t lane = index(l);
     const double q = along.q[index(block.lane[lane].row)];

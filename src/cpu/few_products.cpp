@@ -31,9 +31,17 @@ kernels::RotateRows rows_to_turn(const CallRotation& rotation, const float* cons
 
 }  // namespace
 
-FewProducts::FewProducts(const AttendCall& call) : call_(call), cos_(index(std::max(kTileKeys, kMaxLanes))) {
+FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memory)
+    : call_(call),
+      scratch_(call, memory),
+      steps_(memory),
+      of_keys_(memory),
+      of_values_(memory),
+      cos_(index(std::max(kTileKeys, kMaxLanes)), memory),
+      queries_(memory),
+      rows_(memory) {
   if (call.rotations.empty()) return;
-  scratch_ = row_scratch(call);
+  for (AngleTables* tables : {&steps_, &of_keys_, &of_values_}) tables->reserve(call.rotations.size());
   queries_.resize(index(kMaxLanes * call.layer.head_dim));
   rows_.resize(index(kTurnedRows * call.layer.kv_heads * std::max(call.layer.head_dim, call.layer.value_dim)));
   std::array<double, kTileKeys> steps{};

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "cpu/attend_call.h"
@@ -21,7 +22,7 @@ namespace posenc::cpu {
 
 class FewProducts {
  public:
-  explicit FewProducts(const AttendCall& call);
+  FewProducts(const AttendCall& call, std::pmr::memory_resource* memory);
 
   // scores[m][l] = q[l] k[m]. `q` are the queries of the region.
   void multiply_keys(const LaneBlock& block, const KeyTile& tile, std::size_t region, const float* q, float* scores);
@@ -30,7 +31,7 @@ class FewProducts {
 
  private:
   // cos and sin of each rotation: [kTileKeys][2 pairs], or nothing where it does not turn these rows.
-  using AngleTables = std::vector<std::vector<float>>;
+  using AngleTables = std::pmr::vector<std::pmr::vector<float>>;
 
   bool turns_by_steps(const LaneBlock& block, const KeyTile& tile) const;
   const float* queries_from(const LaneBlock& block, const KeyTile& tile);
@@ -46,9 +47,9 @@ class FewProducts {
   RowScratch scratch_;
   AngleTables steps_, of_keys_, of_values_;
   bool keys_turn_ = false;
-  std::vector<const float*> cos_;  // of rows that turn together
-  std::vector<float> queries_;     // [lanes][head_dim]
-  std::vector<float> rows_;        // [kTurnedRows][key heads][channels]
+  std::pmr::vector<const float*> cos_;  // of rows that turn together
+  std::pmr::vector<float> queries_;     // [lanes][head_dim]
+  std::pmr::vector<float> rows_;        // [kTurnedRows][key heads][channels]
 };
 
 }  // namespace posenc::cpu

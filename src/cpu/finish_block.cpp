@@ -5,6 +5,7 @@
 #include <limits>
 #include <variant>
 
+#include "cpu/lane_rows.h"
 #include "cpu/query_numbers.h"
 #include "cpu/row_floats.h"
 #include "cpu/weight_reader.h"
@@ -12,10 +13,9 @@
 namespace posenc::cpu {
 namespace {
 
-// What has been summed for one lane, with the vectors of its places: [value_dim].
-void take_sums(const AttendCall& call, const LaneBlock& block, std::int64_t l, float* row) {
+// To what has been summed for one lane, the vectors of its places: [value_dim].
+void add_places(const AttendCall& call, const LaneBlock& block, std::int64_t l, float* row) {
   const std::int64_t width = call.layer.value_dim;
-  for (std::int64_t c = 0; c < width; ++c) row[c] = block.out[block.place(c, l, width)];
   const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values);
   if (values == nullptr) return;
   const std::int64_t first = (values->per_head ? block.lane[index(l)].head * values->count : 0) * width;
@@ -44,8 +44,8 @@ float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
   const Lane& lane = block.lane[index(l)];
   for (const math::Term& term : call.lowered.terms) {
     const auto* column = std::get_if<math::Column>(&term);
-    if (column == nullptr || !column->past_only) continue;
-    const double own = column->rows[index(lane.head * call.lowered.q_rows + lane.row)];
+    if (column == nullptr || !column->is_of_past()) continue;
+    const double own = column->of_row(lane.head, lane.row, call.lowered.k_rows);
     return static_cast<float>(static_cast<double>(block.came_along[index(l)]) + own);
   }
   return block.carry[index(l)];
@@ -55,18 +55,24 @@ float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
 
 void finish_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
   const RowsView out = rows_view(call.args.out);
-  float* const row = scratch.rows.data();
+  const std::int64_t width = call.layer.value_dim;
+  if (block.few) {
+    std::copy_n(block.out.begin(), block.used * width, scratch.rows.begin());
+  } else {
+    rows_of_lanes(block.out.data(), block.lanes, width, scratch.rows.data());
+  }
   for (std::int64_t l = 0; l < block.used; ++l) {
+    float* const row = scratch.rows.data() + l * width;
     const Lane& lane = block.lane[index(l)];
     const auto max = static_cast<double>(block.max[index(l)]);
     const auto sum = static_cast<double>(block.sum[index(l)]);
     double total = sum;
     if (call.layer.sinks && sum > 0.0) total += std::exp(read(call.args.weights.sinks, {lane.head}) - max);
-    take_sums(call, block, l, row);
+    add_places(call, block, l, row);
     const auto by = static_cast<float>(sum > 0.0 ? 1.0 / total : 0.0);
-    for (std::int64_t c = 0; c < call.layer.value_dim; ++c) row[c] *= by;
+    for (std::int64_t c = 0; c < width; ++c) row[c] *= by;
     turn_back(call, lane, row, scratch);
-    write_floats(call.kernels, row, call.layer.value_dim, out.element, const_cast<void*>(out.at(lane.row, lane.head)));
+    write_floats(call.kernels, row, width, out.element, const_cast<void*>(out.at(lane.row, lane.head)));
     if (!call.args.lse.empty()) {
       const double lse =
           sum > 0.0 ? max + std::log(sum) + block.shift[index(l)] : -std::numeric_limits<double>::infinity();

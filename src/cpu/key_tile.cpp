@@ -7,11 +7,20 @@
 
 namespace posenc::cpu {
 
-KeyTile::KeyTile(const AttendCall& call)
+// Keys are shown by so many: rows that a product takes at a time.
+constexpr std::int64_t kStep = 8;
+
+KeyTile::KeyTile(const AttendCall& call, std::pmr::memory_resource* memory)
     : call_(call),
-      turned_(std::max<std::size_t>(call.lowered.regions.regions.size(), 1)),
-      turned_rows_(turned_.size()) {
-  if (!call.rotations.empty()) scratch_ = row_scratch(call);
+      scratch_(call, memory),
+      raw_(memory),
+      values_(memory),
+      turned_(std::max<std::size_t>(call.lowered.regions.regions.size(), 1), memory),
+      turned_rows_(turned_.size(), memory) {
+  raw_.reserve(index(kTileKeys * call.layer.head_dim));
+  values_.reserve(index(kTileKeys * call.layer.value_dim));
+  if (call.rotations.empty()) return;
+  for (std::pmr::vector<float>& rows : turned_) rows.reserve(raw_.capacity());
 }
 
 void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count) {
@@ -19,25 +28,33 @@ void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t fir
   kv_head_ = kv_head;
   first_ = first;
   first_row_ = call_.rows.sequences[sequence].k_first + first;
-  count_ = count;
+  count_ = shown_ = count;
+  ascends_ = true;
   orders_ = {order(0), order(0)};
   for (std::int64_t m = 1; m < count; ++m) {
+    ascends_ = ascends_ && order(m - 1) <= order(m);
     orders_ = {std::min(orders_.low, order(m)), std::max(orders_.high, order(m))};
   }
   raw_rows_ = value_rows_ = {};
   std::ranges::fill(turned_rows_, FloatRows{});
 }
 
+void KeyTile::show_up_to(std::int64_t last) {
+  shown_ = count_;
+  if (!ascends_) return;
+  while (shown_ > kStep && order(shown_ - kStep) > last) shown_ -= kStep;
+}
+
 bool KeyTile::is_run(const math::Coordinate& at) const {
-  for (std::int64_t m = 1; m < count_; ++m) {
+  for (std::int64_t m = 1; m < shown_; ++m) {
     if (at.k[index(row(m))] != at.k[index(row(0))] + static_cast<double>(m)) return false;
   }
   return true;
 }
 
-GivenRows KeyTile::given(const RowsView& x, std::int64_t first) const {
+GivenRows KeyTile::given(const RowsView& x, std::int64_t first, std::int64_t end) const {
   const bool is_paged = !call_.args.pages.block_table.empty();
-  const std::int64_t left = count_ - first;
+  const std::int64_t left = end - first;
   return {call_.key(sequence_, first_ + first, kv_head_, x), first,
           is_paged ? std::min(left, x.tokens - (first_ + first) % x.tokens) : left};
 }
@@ -52,12 +69,12 @@ const double* KeyTile::positions(std::size_t axis, std::size_t region) const {
   return (regions.empty() ? call_.lowered.coordinates[axis].k : regions[region].k_positions).data() + first_row_;
 }
 
-FloatRows KeyTile::read(const RowsView& x, std::int64_t channels, std::vector<float>& into, bool must_copy) {
+FloatRows KeyTile::read(const RowsView& x, std::int64_t channels, std::pmr::vector<float>& into, bool must_copy) {
   const bool is_float = x.element == kernels::Element::f32;
-  const GivenRows all = given(x, 0);
+  const GivenRows all = given(x, 0, count_);
   if (is_float && all.count == count_ && !must_copy) return {static_cast<const float*>(all.data), x.row_stride};
-  into.resize(index(kTileKeys * channels));  // of the first tile that needs it
-  for_given(x, [&](const GivenRows& rows) {
+  into.resize(index(kTileKeys * channels));  // touched by the first tile that needs it
+  for_given(x, count_, [&](const GivenRows& rows) {
     float* const to = into.data() + rows.first * channels;
     if (is_float) {
       for (std::int64_t n = 0; n < rows.count; ++n) {
@@ -93,7 +110,7 @@ FloatRows KeyTile::keys(std::size_t region) {
   if (call_.rotations.empty()) return raw();
   FloatRows& out = turned_rows_[region];
   if (out.data != nullptr) return out;
-  std::vector<float>& rows = turned_[region];
+  std::pmr::vector<float>& rows = turned_[region];
   out = read(call_.k, call_.layer.head_dim, rows, true);
   const std::array<double, kTileKeys> beyond = beyond_first();
   for (const CallRotation& rotation : call_.rotations) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "cpu/attend_call.h"
@@ -25,12 +26,16 @@ struct GivenRows {
 
 class KeyTile {
  public:
-  explicit KeyTile(const AttendCall& call);
+  KeyTile(const AttendCall& call, std::pmr::memory_resource* memory);
 
   // Keys first .. first + count - 1 of the sequence. Nothing is read yet but their orders.
   void place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count);
 
-  std::int64_t count() const { return count_; }
+  // The first keys alone, up to the last whose order is at most `last`, where orders ascend: those beyond are hidden
+  // from whoever asks.
+  void show_up_to(std::int64_t last);
+
+  std::int64_t count() const { return shown_; }
   std::int64_t row(std::int64_t m) const { return first_row_ + m; }  // of the call's key rows
   Orders orders() const { return orders_; }                          // the least and the greatest
   std::int64_t order(std::int64_t m) const { return call_.rows.k_order[static_cast<std::size_t>(row(m))]; }
@@ -40,11 +45,7 @@ class KeyTile {
   // Calls use(GivenRows) for rows that lie together: all of the tile, or those of one page.
   template <typename Use>
   void for_given(const RowsView& x, const Use& use) const {
-    for (std::int64_t m = 0; m < count_;) {
-      const GivenRows rows = given(x, m);
-      use(rows);
-      m += rows.count;
-    }
+    for_given(x, shown_, use);
   }
   // Rows m .. m + count - 1 counted from the tile's first, which are beyond it: where they begin, or null where the
   // sequence ends before.
@@ -60,8 +61,16 @@ class KeyTile {
   FloatRows values();
 
  private:
-  GivenRows given(const RowsView& x, std::int64_t first) const;
-  FloatRows read(const RowsView& x, std::int64_t channels, std::vector<float>& into, bool must_copy);
+  template <typename Use>
+  void for_given(const RowsView& x, std::int64_t count, const Use& use) const {
+    for (std::int64_t m = 0; m < count;) {
+      const GivenRows rows = given(x, m, count);
+      use(rows);
+      m += rows.count;
+    }
+  }
+  GivenRows given(const RowsView& x, std::int64_t first, std::int64_t end) const;
+  FloatRows read(const RowsView& x, std::int64_t channels, std::pmr::vector<float>& into, bool must_copy);
 
   const AttendCall& call_;
   std::size_t sequence_ = 0;
@@ -69,12 +78,14 @@ class KeyTile {
   std::int64_t first_ = 0;
   std::int64_t first_row_ = 0;
   std::int64_t count_ = 0;
+  std::int64_t shown_ = 0;
+  bool ascends_ = false;  // orders from key to key
   Orders orders_{};
   RowScratch scratch_;
-  std::vector<float> raw_, values_;
-  std::vector<std::vector<float>> turned_;  // of each region
+  std::pmr::vector<float> raw_, values_;
+  std::pmr::vector<std::pmr::vector<float>> turned_;  // of each region
   FloatRows raw_rows_, value_rows_;
-  std::vector<FloatRows> turned_rows_;
+  std::pmr::vector<FloatRows> turned_rows_;
 };
 
 }  // namespace posenc::cpu

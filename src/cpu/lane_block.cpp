@@ -5,6 +5,7 @@
 #include <limits>
 #include <variant>
 
+#include "cpu/lane_rows.h"
 #include "cpu/query_numbers.h"
 #include "cpu/row_floats.h"
 #include "cpu/weight_reader.h"
@@ -22,18 +23,24 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
   return out;
 }
 
-// [lanes][channels] as [channels][lanes].
-void put_columns(const LaneBlock& block, const float* rows, std::int64_t channels, float* to) {
+// Turned queries, as products want them.
+void put_queries(const LaneBlock& block, std::int64_t channels, float* rows, float* to) {
   for (std::int64_t l = 0; l < block.lanes; ++l) {
-    for (std::int64_t c = 0; c < channels; ++c) to[c * block.lanes + l] = rows[l * channels + c];
+    const float by = block.row_scale[index(l)];
+    for (std::int64_t c = 0; c < channels; ++c) rows[l * channels + c] *= by;
+  }
+  if (block.few) {
+    std::copy_n(rows, block.lanes * channels, to);
+  } else {
+    columns_of_lanes(rows, block.lanes, channels, to);
   }
 }
 
-// Turned queries, as products want them.
-void put_queries(const LaneBlock& block, const float* rows, std::int64_t channels, float* to) {
+void keep_unturned(std::int64_t channels, const float* rows, LaneBlock& block) {
+  block.unturned.resize(index(channels * block.lanes));
   for (std::int64_t l = 0; l < block.lanes; ++l) {
     const float by = block.row_scale[index(l)];
-    for (std::int64_t c = 0; c < channels; ++c) to[block.place(c, l, channels)] = rows[l * channels + c] * by;
+    for (std::int64_t c = 0; c < channels; ++c) block.unturned[index(l * channels + c)] = by * rows[l * channels + c];
   }
 }
 
@@ -76,31 +83,58 @@ void add_key_vectors(const AttendCall& call, const LaneBlock& block, float* rows
   }
 }
 
-// Of turned queries, times row_scale, as the kernels have them.
-void measure_queries(LaneBlock& block, const float* rows, std::int64_t channels) {
-  for (std::int64_t l = 0; l < block.lanes; ++l) {
-    double squares = 0.0;
-    for (std::int64_t c = 0; c < channels; ++c) squares += std::pow(static_cast<double>(rows[l * channels + c]), 2);
-    const double by = std::abs(static_cast<double>(block.row_scale[index(l)]));
-    block.length[index(l)] = static_cast<float>(std::sqrt(squares) * by * (1 + 0x1p-20));
-  }
-}
-
 // What a term knows of the lanes before it meets a key.
 struct BeginTerm {
   const AttendCall& call;
   LaneBlock& block;
-  const float* raw;  // [lanes][head_dim]
-  std::vector<float>& own;
+  const TermVectors& vectors;
+  RowScratch& scratch;  // rows: [lanes][head_dim], as given
+  std::pmr::vector<float>& own;
 
   void operator()(const math::QueryDistance& term) const {
-    if (term.given.empty()) return;
+    if (term.given_places.empty()) return;
     const std::int64_t channels = call.layer.head_dim;
     own.resize(index(channels * block.lanes));
     for (std::int64_t l = 0; l < block.lanes; ++l) {
       const Lane& lane = block.lane[index(l)];
-      const double* const from = term.given.data() + (lane.head * call.lowered.q_rows + lane.row) * channels;
-      for (std::int64_t c = 0; c < channels; ++c) own[index(c * block.lanes + l)] = static_cast<float>(from[c]);
+      const std::int64_t place = lane.head * term.given.count + term.given_places[index(lane.row)];
+      const float* const from = vectors.given.data() + place * channels;
+      for (std::int64_t c = 0; c < channels; ++c) own[index(c * block.lanes + l)] = from[c];
+    }
+  }
+  // q + v as columns, where distances were projected; else W_h^T (q + v).
+  void operator()(const math::SineDistance&) const {
+    const std::int64_t channels = call.layer.head_dim;
+    std::pmr::vector<float>& columns = vectors.rows.empty() ? scratch.columns : own;
+    columns.resize(index(channels * block.lanes));
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const float* const v =
+          vectors.added.empty() ? nullptr : vectors.added.data() + block.lane[index(l)].head * channels;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        columns[index(c * block.lanes + l)] = scratch.rows[index(l * channels + c)] + (v == nullptr ? 0.0F : v[c]);
+      }
+    }
+    if (!vectors.rows.empty()) return;
+    const std::int64_t width = vectors.sines->width();
+    own.resize(index(width * block.lanes));
+    scratch.products.resize(own.size());
+    for (std::int64_t first = 0; first < block.lanes;) {
+      const std::int64_t head = block.lane[index(first)].head;
+      std::int64_t end = first + 1;
+      while (end < block.lanes && block.lane[index(end)].head == head) ++end;
+      float* const products = end - first == block.lanes ? own.data() : scratch.products.data();
+      call.attention.product({.a = vectors.weight.data() + head * channels * width,
+                              .a_row = 1,
+                              .a_step = width,
+                              .b = columns.data(),
+                              .c = products,
+                              .rows = width,
+                              .depth = channels,
+                              .lanes = block.lanes});
+      for (std::int64_t w = 0; w < width && products != own.data(); ++w) {
+        std::copy_n(products + w * block.lanes + first, end - first, own.begin() + w * block.lanes + first);
+      }
+      first = end;
     }
   }
   // [2][lanes]: where the labels are the same, and where not.
@@ -112,7 +146,7 @@ struct BeginTerm {
         const std::int64_t place = 2 * block.lane[index(l)].head + differ;
         double y = term.constants[index(place)];
         for (std::int64_t c = 0; c < channels; ++c) {
-          y += static_cast<double>(raw[l * channels + c]) * term.vectors[index(place * channels + c)];
+          y += static_cast<double>(scratch.rows[index(l * channels + c)]) * term.vectors[index(place * channels + c)];
         }
         own[index(differ * block.lanes + l)] = static_cast<float>(y);
       }
@@ -122,7 +156,7 @@ struct BeginTerm {
   // key which the row may see.
   void operator()(const math::Column& term) const {
     const bool is_capped = call.layer.soft_cap && call.layer.soft_cap->order == SoftCap::Order::after_bias;
-    if (!term.rows.empty() || is_capped) return;
+    if (term.is_of_past() || is_capped) return;
     for (std::int64_t l = 0; l < block.used; ++l) {
       const Lane& lane = block.lane[index(l)];
       block.shift[index(l)] += column_at(term, lane);
@@ -204,14 +238,57 @@ bool LaneBlock::is_run(const math::Coordinate& at) const {
   return true;
 }
 
-RowScratch row_scratch(const AttendCall& call) {
-  const std::int64_t channels = std::max(call.layer.head_dim, call.layer.value_dim);
-  RowScratch out;
-  out.rows.resize(index(kTileKeys * channels));
-  out.cos_sin.resize(index(kTileKeys * call.rotated_width()));
-  out.cos.resize(index(kTileKeys));
-  out.positions.resize(index(kTileKeys) * call.lowered.coordinates.size());
-  return out;
+RowScratch::RowScratch(const AttendCall& call, std::pmr::memory_resource* memory)
+    : rows(index(kTileKeys * std::max(call.layer.head_dim, call.layer.value_dim)), memory),
+      cos_sin(index(kTileKeys * call.rotated_width()), memory),
+      cos(index(kTileKeys), memory),
+      positions(index(kTileKeys) * call.lowered.coordinates.size(), memory),
+      columns(memory),
+      products(memory) {
+  std::int64_t width = 0;
+  for (const TermVectors& vectors : call.vectors) {
+    if (vectors.sines && vectors.rows.empty()) width = std::max(width, vectors.sines->width());
+  }
+  if (width == 0) return;
+  columns.resize(index(call.layer.head_dim * call.max_lanes));
+  products.resize(index(width * call.max_lanes));
+}
+
+std::int64_t floats_of_term(const AttendCall& call, std::size_t t) {
+  struct Of {
+    const AttendCall& call;
+    const TermVectors& vectors;
+    std::int64_t lanes(std::int64_t rows) const { return rows * call.max_lanes; }
+    std::int64_t operator()(const math::QueryDistance& term) const {
+      return term.given_places.empty() ? 0 : lanes(call.layer.head_dim);
+    }
+    std::int64_t operator()(const math::SineDistance&) const {
+      return lanes(vectors.rows.empty() ? vectors.sines->width() : call.layer.head_dim);
+    }
+    std::int64_t operator()(const math::Label&) const { return lanes(2); }
+    std::int64_t operator()(const math::Running& term) const { return lanes(term.count + 1); }
+    std::int64_t operator()(const math::Column&) const { return 0; }
+    std::int64_t operator()(const math::DistanceBias&) const { return 0; }
+    std::int64_t operator()(const math::LinearDistance&) const { return 0; }
+    std::int64_t operator()(const math::Knots&) const { return 0; }
+    std::int64_t operator()(const math::KeyDistance&) const { return 0; }
+    std::int64_t operator()(const math::KeyVector&) const { return 0; }
+  };
+  return std::visit(Of{call, call.vectors[t]}, call.lowered.terms[t]);
+}
+
+LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
+    : q(memory), unturned(memory), raw(memory), of_term(memory), out(memory), mass(memory) {
+  const std::int64_t columns = call.layer.head_dim * call.max_lanes;
+  q.reserve(index(columns) * std::max<std::size_t>(call.lowered.regions.regions.size(), 1));
+  if (call.turns_by_steps) unturned.reserve(index(columns));
+  if (call.takes_raw_queries) raw.reserve(index(columns));
+  of_term.resize(call.lowered.terms.size());
+  for (std::size_t t = 0; t < of_term.size(); ++t) of_term[t].reserve(index(floats_of_term(call, t)));
+  out.reserve(index(call.layer.value_dim * call.max_lanes));
+  if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {
+    mass.reserve(index((values->count + 1) * call.max_lanes));
+  }
 }
 
 void write_angles(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
@@ -222,7 +299,7 @@ void write_angles(const AttendCall& call, const CallRotation& rotation, bool tur
   float* const cos = cos_sin;
   float* const sin = cos + rotation.pairs;
   if (turns) {
-    std::vector<double>& at = scratch.positions;
+    std::pmr::vector<double>& at = scratch.positions;
     if (rule.offset != 0.0) {
       for (std::size_t n = 0; n < at.size(); ++n) at[n] = positions[n] + rule.offset;
       positions = at.data();
@@ -271,27 +348,23 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_
   place_lanes(call, lanes, kv_heads, one_head, block);
   const std::int64_t channels = call.layer.head_dim;
   const std::size_t columns = index(channels * block.lanes);
-  block.of_term.assign(call.lowered.terms.size(), {});
+  for (LaneBlock::Floats& own : block.of_term) own.clear();
   read_queries(call, block, scratch);
   if (call.takes_raw_queries) {
     block.raw.resize(columns);
-    put_columns(block, scratch.rows.data(), channels, block.raw.data());
+    columns_of_lanes(scratch.rows.data(), block.lanes, channels, block.raw.data());
   }
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
-    std::visit(BeginTerm{call, block, scratch.rows.data(), block.of_term[t]}, call.lowered.terms[t]);
+    std::visit(BeginTerm{call, block, call.vectors[t], scratch, block.of_term[t]}, call.lowered.terms[t]);
   }
   add_key_vectors(call, block, scratch.rows.data());
   const std::vector<math::Region>& regions = call.lowered.regions.regions;
   block.q.resize(columns * std::max<std::size_t>(regions.size(), 1));
   for (std::size_t r = 0; r < std::max<std::size_t>(regions.size(), 1); ++r) {
     if (r > 0) read_queries(call, block, scratch);
-    if (r == 0 && block.few && call.turns_by_steps) {
-      block.unturned.resize(columns);
-      put_queries(block, scratch.rows.data(), channels, block.unturned.data());
-    }
+    if (r == 0 && block.few && call.turns_by_steps) keep_unturned(channels, scratch.rows.data(), block);
     turn_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
-    if (r == 0) measure_queries(block, scratch.rows.data(), channels);
-    put_queries(block, scratch.rows.data(), channels, block.q.data() + r * columns);
+    put_queries(block, channels, scratch.rows.data(), block.q.data() + r * columns);
   }
   block.out.assign(index(call.layer.value_dim * block.lanes), 0.0F);
   if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "cpu/attend_call.h"
@@ -22,7 +23,15 @@ struct Orders {
 };
 Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order);
 
+// What a term keeps of the lanes of a block, in floats: at most so many.
+std::int64_t floats_of_term(const AttendCall& call, std::size_t t);
+
 struct LaneBlock {
+  using Floats = std::pmr::vector<float>;
+
+  // With memory for any lanes of the call.
+  LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory);
+
   std::int64_t kv_head = 0;  // the first
   std::int64_t kv_heads = 1;
   std::int64_t used = 0;   // lanes with a query; the others repeat the last
@@ -36,13 +45,13 @@ struct LaneBlock {
   Orders most;   // the greatest of both
   std::array<float, kMaxLanes> row_scale;
   std::array<double, kMaxLanes> shift;  // what Column leaves out of the scores: lse has it back
-  std::vector<float> q;                 // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
-  std::vector<float> unturned;          // [lanes][head_dim], times row_scale, where they turn with each tile
-  std::vector<float> raw;               // [head_dim][lanes], as given
-  std::vector<std::vector<float>> of_term;
-  std::vector<float> out;               // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
-  std::vector<float> mass;              // ValueDistance: [count + 1][lanes]
-  std::array<float, kMaxLanes> length;  // of q, at least
+  Floats q;                             // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
+  Floats unturned;                      // [lanes][head_dim], times row_scale, where they turn with each tile
+  Floats raw;                           // [head_dim][lanes], as given
+  std::pmr::vector<Floats> of_term;
+  Floats out;                           // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
+  Floats mass;                          // ValueDistance: [count + 1][lanes]
+  std::array<float, kMaxLanes> length;  // of q, at least, where FarTiles asks
   std::array<float, kMaxLanes> max;
   std::array<float, kMaxLanes> sum;
   std::array<float, kMaxLanes> carry;       // gates of the keys seen, and of those after them
@@ -59,12 +68,15 @@ struct LaneBlock {
 
 // Memory that is reused from block to block.
 struct RowScratch {
-  std::vector<float> rows;     // [kTileKeys][channels]
-  std::vector<float> cos_sin;  // [kTileKeys][2 pairs]
-  std::vector<const float*> cos;
-  std::vector<double> positions;  // [axes][kTileKeys]
+  RowScratch(const AttendCall& call, std::pmr::memory_resource* memory);
+
+  std::pmr::vector<float> rows;     // [kTileKeys][channels]
+  std::pmr::vector<float> cos_sin;  // [kTileKeys][2 pairs]
+  std::pmr::vector<const float*> cos;
+  std::pmr::vector<double> positions;  // [axes][kTileKeys]
+  std::pmr::vector<float> columns;     // of queries that are projected: [head_dim][lanes]
+  std::pmr::vector<float> products;    // [width][lanes]
 };
-RowScratch row_scratch(const AttendCall& call);
 
 // Where rows stand whose angles are wanted: position(axis, n).
 enum class Turn : std::uint8_t { forward, inverse };

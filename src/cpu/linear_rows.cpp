@@ -1,6 +1,7 @@
 #include "cpu/linear_rows.h"
 
 #include <algorithm>
+#include <memory_resource>
 
 #include "cpu/row_floats.h"
 #include "cpu/weight_reader.h"
@@ -8,12 +9,11 @@
 namespace posenc::cpu {
 
 LinearRows::LinearRows(const AttendCall& call, kernels::Feature feature, std::int64_t most)
-    : call_(call), feature_(feature), plain_(index(most * call.layer.head_dim)) {
-  if (call.rotations.empty()) return;
-  turned_.resize(plain_.size());
-  scratch_.cos_sin.resize(index(most * call.rotated_width()));
-  scratch_.cos.resize(index(most));
-  scratch_.positions.resize(index(kTileKeys) * call.lowered.coordinates.size());
+    : call_(call),
+      feature_(feature),
+      scratch_(call, std::pmr::new_delete_resource()),
+      plain_(index(most * call.layer.head_dim)) {
+  if (!call.rotations.empty()) turned_.resize(plain_.size());
 }
 
 void LinearRows::read(math::Side side, std::int64_t first, std::int64_t head, std::int64_t count) {

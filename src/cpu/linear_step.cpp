@@ -9,9 +9,7 @@
 namespace posenc::cpu {
 namespace {
 
-std::int64_t few_lanes(std::int64_t heads) {
-  return (heads + kernels::kFewLanes - 1) / kernels::kFewLanes * kernels::kFewLanes;
-}
+std::int64_t few_lanes(std::int64_t heads) { return whole(heads, kernels::kFewLanes); }
 
 }  // namespace
 
@@ -28,7 +26,6 @@ LinearStepper::LinearStepper(const AttendCall& call, kernels::Feature feature, c
       keys_(call, feature, kFewRows),
       query_(call, feature, 1),
       values_(index(kFewRows * call.layer.value_dim)),
-      ones_(index(std::max(call.layer.head_dim, few_lanes(call.group))), 1.0F),
       lanes_(index(call.layer.head_dim * few_lanes(call.group))),
       out_(index(few_lanes(call.group) * call.layer.value_dim)),
       denominators_(index(call.group)),
@@ -62,11 +59,10 @@ void LinearStepper::add_key(std::int64_t key) {
                             .a_row = call_.layer.value_dim,
                             .p = keys_.turned() + key * channels,
                             .out = products_,
-                            .scale = ones_.data(),
                             .rows = 1,
                             .depth = call_.layer.value_dim,
                             .lanes = channels,
-                            .used = channels});
+                            .each = channels});
   for (std::int64_t c = 0; c < channels; ++c) totals_[c] += keys_.plain()[key * channels + c];
 }
 
@@ -90,11 +86,10 @@ void LinearStepper::attend_row(std::int64_t row, std::int64_t kv_head) {
                             .a_row = width,
                             .p = lanes_.data(),
                             .out = out_.data(),
-                            .scale = ones_.data(),
                             .rows = channels,
                             .depth = width,
                             .lanes = lanes,
-                            .used = lanes});
+                            .each = lanes});
   const RowsView out = rows_view(call_.args.out);
   for (std::int64_t g = 0; g < call_.group; ++g) {
     float* const own = out_.data() + g * width;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "cpu/lowering.h"
@@ -26,12 +27,12 @@ void lower_term(const ContextualPosition& scheme, const ScoreWeights& weights, L
       math::Running{.count = scheme.positions, .vectors = read_all(std::get<CopeWeights>(weights).table)});
 }
 
-// P(o): the sum over keys whose order is at most o. Of query and key, P(order of i) - P(order of j).
+// P(o): the sum over keys whose order is at most o. Of query and key, P(order of i) - P(order of j); P is the same for
+// the query and the last key that it may see.
 void lower_term(const ForgetGate&, const ScoreWeights&, Lowering& lowering) {
   const math::CallRows& rows = lowering.rows;
-  math::Column out{.rows = std::vector<double>(index(lowering.layer.heads * rows.queries)),
-                   .columns = std::vector<double>(index(lowering.layer.heads * rows.keys)),
-                   .past_only = true};
+  math::Column out{.columns = std::vector<double>(index(lowering.layer.heads * rows.keys)),
+                   .last_keys = std::vector<std::int32_t>(index(rows.queries), -1)};
   for (const math::SequenceRows& s : rows.sequences) {
     std::vector<std::int64_t> keys(index(s.k_count));
     std::vector<std::int64_t> queries(index(s.q_count));
@@ -48,7 +49,8 @@ void lower_term(const ForgetGate&, const ScoreWeights&, Lowering& lowering) {
         const bool is_query_first =
             query != queries.end() && (next == keys.end() || rows.q_order[index(*query)] < rows.k_order[index(*next)]);
         if (is_query_first) {
-          out.rows[index(h * rows.queries + *query++)] = sum;
+          if (next != keys.begin()) out.last_keys[index(*query)] = static_cast<std::int32_t>(*std::prev(next));
+          ++query;
           continue;
         }
         const std::int64_t order = rows.k_order[index(*next)];

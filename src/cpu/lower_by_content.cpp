@@ -5,7 +5,8 @@
 #include "cpu/distances.h"
 #include "cpu/lowering.h"
 #include "cpu/weight_reader.h"
-#include "posenc/input.h"
+#include "math/sinusoid.h"
+#include "posenc/error.h"
 #include "posenc/scores.h"
 
 namespace posenc::cpu {
@@ -17,78 +18,20 @@ double dot(const double* a, const double* b, std::int64_t channels) {
   return sum;
 }
 
-// W r + b for each r, as [heads, rows, head_dim]: W has the outputs of all heads.
-template <typename RowOf>
-std::vector<double> projected(const LayerPlan& layer, const Linear& linear, std::int64_t rows, const RowOf& row_of) {
-  std::vector<double> out(index(layer.heads * rows * layer.head_dim));
-  const Projection projection(linear);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::vector<double> all = projection.of(row_of(row));
-    for (std::int64_t h = 0; h < layer.heads; ++h) {
-      std::copy_n(all.begin() + h * layer.head_dim, layer.head_dim, out.begin() + (h * rows + row) * layer.head_dim);
-    }
-  }
-  return out;
-}
-
-// (q + v).r of a distance is q.r, and v.r, which is a table by distance.
-math::DistanceBias times_vector(const Lowering& lowering, const math::QueryDistance& term,
-                                const std::vector<double>& v) {
-  const std::int64_t channels = lowering.layer.head_dim;
-  const std::int64_t count = std::ssize(term.at.places);
-  math::DistanceBias out{
-      .part = math::Part::content, .coordinate = term.at.coordinate, .low = term.at.low, .count = count};
-  out.values.reserve(index(lowering.layer.heads * count));
-  for (std::int64_t h = 0; h < lowering.layer.heads; ++h) {
-    for (const std::int32_t place : term.at.places) {
-      const double* r = term.vectors.data() + (h * term.count + std::max(place, 0)) * channels;
-      out.values.push_back(place < 0 ? 0.0 : dot(v.data() + h * channels, r, channels));
-    }
-  }
-  return out;
-}
-
-// Distances at which there is a row, and how far they count.
-struct Rows {
-  std::int64_t clamp_length;  // -1: distances are not clamped
-  std::optional<Distances> distances;
-};
-
-// One vector for each distance that occurs. Beyond the rows that there are, nothing: one place more at either end.
-math::DistancePlaces places_of(const Lowering& lowering, const Rows& rows, std::int64_t coordinate) {
-  DistanceRange range = distances(lowering, coordinate);
-  if (rows.distances) {
-    range.low = std::clamp(range.low, rows.distances->low - 1, rows.distances->high + 1);
-    range.high = std::clamp(range.high, rows.distances->low - 1, rows.distances->high + 1);
-  } else if (rows.clamp_length >= 0) {
-    range.low = std::clamp(range.low, -rows.clamp_length, rows.clamp_length);
-    range.high = std::clamp(range.high, -rows.clamp_length, rows.clamp_length);
-  }
-  require_table(range.count(), 1);
-  math::DistancePlaces out{.coordinate = coordinate, .low = range.low, .places = {}};
-  out.places.reserve(index(range.count()));
-  for (std::int64_t d = range.low; d <= range.high; ++d) {
-    const bool has_row = !rows.distances || (d >= rows.distances->low && d <= rows.distances->high);
-    out.places.push_back(has_row ? static_cast<std::int32_t>(d - range.low) : -1);
-  }
-  return out;
-}
-
-void lower_transformer_xl(SinusoidConvention convention, const TransformerXlWeights& weights, const Rows& rows,
-                          std::int64_t coordinate, Lowering& lowering) {
-  const LayerPlan& layer = lowering.layer;
-  math::QueryDistance term{.at = places_of(lowering, rows, coordinate), .per_head = true};
-  term.count = std::ssize(term.at.places);
-  require_table(term.count, layer.heads * layer.head_dim);
-  const auto sines = [&](std::int64_t place) {
-    std::int64_t d = term.at.low + place;
-    if (rows.clamp_length >= 0) d = std::clamp(d, -rows.clamp_length, rows.clamp_length);
-    return input_row(SinusoidalInput{.convention = convention}, weights.projection.shape[1], static_cast<double>(d));
-  };
-  term.vectors = projected(layer, {.weight = weights.projection}, term.count, sines);
-  if (!weights.position_bias.empty()) {
-    lowering.out.terms.push_back(times_vector(lowering, term, read_all(weights.position_bias)));
-  }
+void lower_transformer_xl(SinusoidConvention convention, const TransformerXlWeights& weights, math::SineDistance term,
+                          Lowering& lowering) {
+  const DistanceRange occurring = distances(lowering, term.coordinate);
+  const DistanceRange kept = term.rows                ? DistanceRange{term.rows->low, term.rows->high}
+                             : term.clamp_length >= 0 ? DistanceRange{-term.clamp_length, term.clamp_length}
+                                                      : occurring;
+  term.low = std::clamp(occurring.low, kept.low, kept.high);
+  term.high = std::clamp(occurring.high, kept.low, kept.high);
+  term.projection = weights.projection;
+  const std::int64_t width = weights.projection.shape[1];
+  if (auto problem = math::check_sinusoid_channels(convention, width)) throw Error("lower", *problem);
+  term.channels.reserve(index(width));
+  for (std::int64_t c = 0; c < width; ++c) term.channels.push_back(math::sinusoid(convention, width, c));
+  term.added = read_all(weights.position_bias);
   lowering.out.terms.push_back(std::move(term));
   if (!weights.content_bias.empty()) {
     lowering.out.terms.push_back(math::KeyVector{.vectors = read_all(weights.content_bias)});
@@ -107,48 +50,45 @@ std::int64_t both_directions(Lowering& lowering) {
   return std::ssize(lowering.out.coordinates) - 1;
 }
 
-// The same rows, which keys take head by head.
-math::KeyDistance asked_by_keys(const math::QueryDistance& term, std::int64_t heads) {
-  math::KeyDistance out{.at = term.at, .count = term.count, .vectors = term.vectors};
-  for (std::int64_t h = 1; h < heads && !term.per_head; ++h) {
-    out.vectors.insert(out.vectors.end(), term.vectors.begin(), term.vectors.end());
-  }
-  return out;
-}
-
 math::QueryDistance by_axis(const Lowering& lowering, std::int64_t axis, const ConstTensorView& table) {
   const std::int64_t side = (table.shape[0] - 1) / 2;
   return {.part = math::Part::bias,
           .at = clipped_places(lowering, -side, side, axis),
-          .count = table.shape[0],
-          .vectors = read_all(table),
-          .given = {}};
+          .vectors = {.count = table.shape[0], .values = read_all(table)},
+          .given_places = {}};
 }
 
 }  // namespace
 
 void lower_term(const ShawKeys& scheme, const ScoreWeights& weights, Lowering& lowering) {
   math::QueryDistance term{.at = clipped_places(lowering, -scheme.right, scheme.left),
-                           .count = scheme.left + scheme.right + 1};
+                           .vectors = {.count = scheme.left + scheme.right + 1, .values = {}},
+                           .given_places = {}};
   if (const auto* learned = std::get_if<ShawWeights>(&weights); learned != nullptr && !scheme.sinusoidal) {
-    term.per_head = learned->table.rank == 3;
-    term.vectors = read_all(learned->table);
+    term.vectors.per_head = learned->table.rank == 3;
+    term.vectors.values = read_all(learned->table);
   } else {
-    term.vectors = shaw_sines(term.count, lowering.layer.head_dim);
+    term.vectors.values = shaw_sines(term.vectors.count, lowering.layer.head_dim);
   }
-  if (scheme.by_keys) lowering.out.terms.push_back(asked_by_keys(term, lowering.layer.heads));
+  if (scheme.by_keys) lowering.out.terms.push_back(math::KeyDistance{.at = term.at, .vectors = term.vectors});
   lowering.out.terms.push_back(std::move(term));
 }
 
 void lower_term(const TransformerXl& scheme, const ScoreWeights& weights, Lowering& lowering) {
   lower_transformer_xl(scheme.sinusoid, std::get<TransformerXlWeights>(weights),
-                       {scheme.clamp_length, scheme.distances}, 0, lowering);
+                       {.rows = scheme.distances, .clamp_length = scheme.clamp_length, .channels = {}, .added = {}},
+                       lowering);
 }
 
 void lower_term(const XlNet& scheme, const ScoreWeights& weights, Lowering& lowering) {
   const auto& learned = std::get<XlNetWeights>(weights);
-  lower_transformer_xl(SinusoidConvention::xlnet, learned.positions, {scheme.clamp_length, {}},
-                       scheme.bidirectional_data ? both_directions(lowering) : 0, lowering);
+  lower_transformer_xl(SinusoidConvention::xlnet, learned.positions,
+                       {.coordinate = scheme.bidirectional_data ? both_directions(lowering) : 0,
+                        .rows = {},
+                        .clamp_length = scheme.clamp_length,
+                        .channels = {},
+                        .added = {}},
+                       lowering);
   if (learned.segments.empty()) return;
   const std::int64_t channels = lowering.layer.head_dim;
   const std::vector<double> segments = read_all(learned.segments);   // [2, heads, head_dim]
@@ -169,42 +109,25 @@ void lower_term(const XlNet& scheme, const ScoreWeights& weights, Lowering& lowe
 
 void lower_term(const Deberta& scheme, const ScoreWeights& weights, Lowering& lowering) {
   const auto& learned = std::get<DebertaWeights>(weights);
-  const LayerPlan& layer = lowering.layer;
   const std::int64_t span = deberta_span(scheme);
   const std::int64_t count = 2 * span;
-  const auto embedding = [&](std::int64_t place) {
-    std::vector<double> out(index(learned.table.shape[1]));
-    for (std::size_t c = 0; c < out.size(); ++c) out[c] = read(learned.table, {place, static_cast<std::int64_t>(c)});
-    return out;
+  const auto projected = [&](const Linear& by) {
+    return math::PlaceVectors{.count = count, .per_head = true, .values = {}, .rows = learned.table, .projection = by};
   };
-  require_table(count, layer.heads * layer.head_dim);
-  std::vector<double> keys;
-  std::vector<double> queries;
-  if (scheme.content_to_position || scheme.position_to_position) {
-    keys = projected(layer, learned.keys, count, embedding);
-  }
-  if (scheme.position_to_content || scheme.position_to_position) {
-    queries = projected(layer, learned.queries, count, embedding);
-  }
   const math::DistancePlaces at = places(lowering, 0, [&](std::int64_t d) { return deberta_row(scheme, d); });
   if (scheme.position_to_position) {
-    math::QueryDistance term{.at = at, .count = count, .per_head = true, .vectors = keys, .given = {}};
-    term.given.reserve(index(layer.heads * lowering.rows.queries * layer.head_dim));
-    for (std::int64_t h = 0; h < layer.heads; ++h) {
-      for (const std::int64_t order : lowering.rows.q_order) {
-        const std::int64_t place = std::clamp<std::int64_t>(span + order, 0, count - 1);
-        const auto row = queries.begin() + (h * count + place) * layer.head_dim;
-        term.given.insert(term.given.end(), row, row + layer.head_dim);
-      }
+    math::QueryDistance term{
+        .at = at, .vectors = projected(learned.keys), .given = projected(learned.queries), .given_places = {}};
+    for (const std::int64_t order : lowering.rows.q_order) {
+      term.given_places.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(span + order, 0, count - 1)));
     }
     lowering.out.terms.push_back(std::move(term));
   }
   if (scheme.content_to_position) {
-    lowering.out.terms.push_back(
-        math::QueryDistance{.at = at, .count = count, .per_head = true, .vectors = std::move(keys), .given = {}});
+    lowering.out.terms.push_back(math::QueryDistance{.at = at, .vectors = projected(learned.keys), .given_places = {}});
   }
   if (scheme.position_to_content) {
-    lowering.out.terms.push_back(math::KeyDistance{.at = at, .count = count, .vectors = std::move(queries)});
+    lowering.out.terms.push_back(math::KeyDistance{.at = at, .vectors = projected(learned.queries)});
   }
 }
 

@@ -54,7 +54,7 @@ std::vector<double> columns_of(const Alibi& scheme, const Lowering& lowering) {
 // 2^31 with a slope of 1/2 it is off by 1e-7.
 void lower_term(const Alibi& scheme, const ScoreWeights&, Lowering& lowering) {
   if (scheme.form != AlibiForm::relative) {
-    lowering.out.terms.push_back(math::Column{.rows = {}, .columns = columns_of(scheme, lowering)});
+    lowering.out.terms.push_back(math::Column{.columns = columns_of(scheme, lowering), .last_keys = {}});
     return;
   }
   std::vector<double> slopes = alibi_slopes(scheme);

@@ -34,18 +34,38 @@ std::int64_t segment_of(const math::Knots& term, double x) {
 
 }  // namespace
 
-TermScratch term_scratch(const AttendCall& call) {
-  const std::int64_t tile = kTileKeys * call.max_lanes;
+TermScratch::TermScratch(const AttendCall& call, std::pmr::memory_resource* memory)
+    : run(index(kTileKeys + call.max_lanes), memory),
+      places(index(kTileKeys * call.max_lanes), memory),
+      each(index(kTileKeys * call.max_lanes), memory),
+      edges(memory),
+      bends(memory),
+      band(memory),
+      band_of_head(memory),
+      sines(memory),
+      distances(memory) {
   // A row of zeros stands behind the band: of lanes, or of places for each key.
-  const std::int64_t band =
-      std::max((kBandPlaces + 1) * call.max_lanes, (kBandPlaces / call.max_lanes + 2) * kTileKeys * call.max_lanes);
-  TermScratch out;
-  out.run.resize(index(kTileKeys + call.max_lanes));
-  out.places.resize(index(tile));
-  out.each.resize(index(tile));
-  out.band.resize(index(band));
-  out.band_of_head.resize(index(band));
-  return out;
+  std::int64_t of_places = 0;
+  sines.reserve(call.vectors.size());
+  for (std::size_t t = 0; t < call.vectors.size(); ++t) {
+    const TermVectors& vectors = call.vectors[t];
+    const math::Term& term = call.lowered.terms[t];
+    std::optional<SineRows>& own = sines.emplace_back();
+    if (vectors.sines && vectors.rows.empty()) {
+      own.emplace(*vectors.sines, memory);
+      distances.reserve(index(kTileKeys * call.max_lanes));
+      of_places = std::max(of_places, SineRows::kRows + 1);
+    } else if (std::holds_alternative<math::QueryDistance>(term) || vectors.sines) {
+      of_places = std::max(of_places, kBandPlaces + 1);
+      band_of_head.resize(index((kBandPlaces + 1) * call.max_lanes));
+    } else if (std::holds_alternative<math::KeyDistance>(term)) {
+      of_places = std::max(of_places, (std::max<std::int64_t>(kBandPlaces / call.max_lanes, 1) + 1) * kTileKeys);
+    } else if (const auto* knots = std::get_if<math::Knots>(&term)) {
+      edges.reserve(knots->edges.size());
+      bends.reserve(knots->edges.size());
+    }
+  }
+  band.resize(index(of_places * call.max_lanes));
 }
 
 TileTerms::TileTerms(const AttendCall& call, TermScratch& scratch, LaneBlock& block, KeyTile& tile, float* scores)
@@ -172,18 +192,17 @@ void TileTerms::add(const math::Column& term, std::size_t) {
   std::array<double, kMaxLanes> of_row{};
   for (std::int64_t l = 0; l < block_.used; ++l) {
     const Lane& lane = block_.lane[index(l)];
-    of_row[index(l)] =
-        term.rows.empty() ? -block_.shift[index(l)] : term.rows[index(lane.head * call_.lowered.q_rows + lane.row)];
-    if (term.past_only) of_row[index(l)] += static_cast<double>(block_.came_along[index(l)]);
+    of_row[index(l)] = term.is_of_past() ? term.of_row(lane.head, lane.row, rows) : -block_.shift[index(l)];
+    if (term.is_of_past()) of_row[index(l)] += static_cast<double>(block_.came_along[index(l)]);
   }
   const bool is_past = std::all_of(block_.lane.begin(), block_.lane.begin() + block_.used, [&](const Lane& lane) {
     return tile_.orders().high <= call_.rows.q_order[index(lane.row)];
   });
-  if (!block_.one_head || (term.past_only && !is_past)) {
+  if (!block_.one_head || (term.is_of_past() && !is_past)) {
     add_each(
         [&](std::int64_t l, std::int64_t m) {
           const Lane& lane = block_.lane[index(l)];
-          if (term.past_only && tile_.order(m) > call_.rows.q_order[index(lane.row)]) return 0.0;
+          if (term.is_of_past() && tile_.order(m) > call_.rows.q_order[index(lane.row)]) return 0.0;
           return of_row[index(l)] + term.columns[index(lane.head * rows + tile_.row(m))];
         },
         nullptr);
@@ -196,15 +215,10 @@ void TileTerms::add(const math::Column& term, std::size_t) {
   call_.attention.add_column({.to = scores(), .column = scratch_.run.data(), .row = row.data()});
 }
 
-std::int64_t TileTerms::place(const math::DistancePlaces& at, std::int64_t lane, std::int64_t m) const {
-  return at.places[index(math::entry_of(at.low, std::ssize(at.places), whole(distance(at.coordinate, lane, m))))];
-}
-
-// Of the distances between the ends of lanes and keys.
-TileTerms::PlaceRange TileTerms::places(const math::DistancePlaces& at) const {
+TileTerms::PlaceRange TileTerms::distances(std::int64_t coordinate) const {
   double least = std::numeric_limits<double>::infinity();
   double most = -least;
-  const math::Coordinate& along = call_.lowered.coordinates[index(at.coordinate)];
+  const math::Coordinate& along = call_.lowered.coordinates[index(coordinate)];
   for (std::int64_t l = 0; l < block_.used; ++l) {
     least = std::min(least, along.q[index(block_.lane[index(l)].row)]);
     most = std::max(most, along.q[index(block_.lane[index(l)].row)]);
@@ -215,60 +229,55 @@ TileTerms::PlaceRange TileTerms::places(const math::DistancePlaces& at) const {
     first = std::min(first, along.k[index(tile_.row(m))]);
     last = std::max(last, along.k[index(tile_.row(m))]);
   }
+  return {whole(least - last), whole(most - first)};
+}
+
+TileTerms::PlaceRange TileTerms::places(const math::DistancePlaces& at) const {
+  const PlaceRange range = distances(at.coordinate);
   const std::int64_t count = std::ssize(at.places);
   PlaceRange out{std::numeric_limits<std::int64_t>::max(), -1};
-  const std::int64_t end = math::entry_of(at.low, count, whole(most - first));
-  for (std::int64_t entry = math::entry_of(at.low, count, whole(least - last)); entry <= end; ++entry) {
+  const std::int64_t end = math::entry_of(at.low, count, range.high);
+  for (std::int64_t entry = math::entry_of(at.low, count, range.low); entry <= end; ++entry) {
     const std::int64_t own = at.places[index(entry)];
-    if (own < 0) continue;
-    out = {std::min(out.low, own), std::max(out.high, own)};
+    if (own < 0) {
+      out.is_partial = true;
+      continue;
+    }
+    out.low = std::min(out.low, own);
+    out.high = std::max(out.high, own);
   }
   return out;
 }
 
-template <typename Offset>
-std::int64_t TileTerms::fill_places(const math::DistancePlaces& at, const Offset& offset, const std::int32_t*& first) {
-  std::int32_t* const to = scratch_.places.data();
-  if (is_run(at.coordinate)) {
-    const std::int64_t last = tile_.count() - 1;
-    const std::int64_t low = whole(distance(at.coordinate, 0, last));
-    for (std::int64_t n = 0; n < last + block_.lanes; ++n) {
-      to[n] = offset(at.places[index(math::entry_of(at.low, std::ssize(at.places), low + n))], block_.head());
-    }
-    first = to + last;
-    return -1;
-  }
-  for (std::int64_t m = 0; m < tile_.count(); ++m) {
-    for (std::int64_t l = 0; l < block_.lanes; ++l) {
-      to[m * block_.lanes + l] = offset(place(at, l, m), block_.lane[index(l)].head);
-    }
-  }
-  first = to;
-  return block_.lanes;
+void TileTerms::add(const math::QueryDistance& term, std::size_t t) {
+  add_products({.at = term.at,
+                .vectors = call_.vectors[t].rows.data(),
+                .count = term.vectors.count,
+                .per_head = term.vectors.per_head,
+                .rows = term.given_places.empty() ? block_.raw.data() : block_.of_term[t].data(),
+                .part = term.part});
 }
 
-// Products of the rows with a band of places, and of them each lane its own.
-void TileTerms::add(const math::QueryDistance& term, std::size_t t) {
+// A band of places at a time.
+void TileTerms::add_products(const PlaceProducts& x) {
   const std::int64_t channels = call_.layer.head_dim;
   const std::int64_t lanes = block_.lanes;
-  const float* const rows = term.given.empty() ? block_.raw.data() : block_.of_term[t].data();
-  const PlaceRange all = places(term.at);
+  const PlaceRange all = places(x.at);
   for (std::int64_t low = all.low; low <= all.high; low += kBandPlaces) {
     const std::int64_t count = std::min(kBandPlaces, all.high - low + 1);
     const auto multiply = [&](std::int64_t head, float* to) {
-      call_.attention.product(
-          {.a = call_.vectors[t].rows.data() + ((term.per_head ? head * term.count : 0) + low) * channels,
-           .a_row = channels,
-           .a_step = 1,
-           .b = rows,
-           .c = to,
-           .rows = count,
-           .depth = channels,
-           .lanes = lanes});
+      call_.attention.product({.a = x.vectors + ((x.per_head ? head * x.count : 0) + low) * channels,
+                               .a_row = channels,
+                               .a_step = 1,
+                               .b = x.rows,
+                               .c = to,
+                               .rows = count,
+                               .depth = channels,
+                               .lanes = lanes});
     };
     float* const band = scratch_.band.data();
     multiply(block_.head(), band);
-    for (std::int64_t l = 1; l < block_.used && term.per_head && !block_.one_head; ++l) {
+    for (std::int64_t l = 1; l < block_.used && x.per_head && !block_.one_head; ++l) {
       const std::int64_t head = block_.lane[index(l)].head;
       if (head == block_.lane[index(l - 1)].head) continue;  // lanes of a head are together
       multiply(head, scratch_.band_of_head.data());
@@ -278,22 +287,36 @@ void TileTerms::add(const math::QueryDistance& term, std::size_t t) {
         }
       }
     }
+    if (all.is_one()) {
+      call_.attention.add_rows({.to = scores(), .added = band, .step = 0, .factor = factor(x.part)});
+      return;
+    }
     std::fill_n(band + count * lanes, lanes, 0.0F);
-    const std::int32_t* first = nullptr;
-    const std::int64_t step = fill_places(
-        term.at,
-        [&](std::int64_t place, std::int64_t) {
-          const bool is_here = place >= low && place < low + count;
-          return static_cast<std::int32_t>((is_here ? place - low : count) * lanes);
-        },
-        first);
-    call_.attention.add_gathered({.to = scores(),
-                                  .table = band,
-                                  .index = first,
-                                  .index_step = step,
-                                  .of_lane = true,
-                                  .factor = factor(term.part)});
+    gather(band, x.at.coordinate, x.part, [&](std::int64_t d) {
+      const std::int64_t place = place_of(x.at, d);
+      const bool is_here = place >= low && place < low + count;
+      return static_cast<std::int32_t>((is_here ? place - low : count) * lanes);
+    });
   }
+}
+
+// Far away, all of a tile may have one place: a number for each key.
+void TileTerms::add_place_of_keys(const math::KeyDistance& term, std::size_t t, std::int64_t place) {
+  const TermVectors& own = call_.vectors[t];
+  const std::int64_t channels = call_.layer.head_dim;
+  const std::int64_t row = (term.vectors.per_head ? block_.head() * term.vectors.count : 0) + place;
+  const FloatRows raw = tile_.raw();
+  constexpr std::int64_t kWide = kernels::kFewLanes;
+  call_.attention.dots({.a = raw.data,
+                        .a_row = raw.stride,
+                        .b = own.rows.data() + row * channels,
+                        .c = scratch_.band.data(),
+                        .rows = tile_.count(),
+                        .depth = channels,
+                        .lanes = kWide,
+                        .each = kWide});
+  for (std::int64_t m = 0; m < tile_.count(); ++m) scratch_.run[index(m)] = scratch_.band[index(m * kWide)];
+  call_.attention.add_column({.to = scores(), .column = scratch_.run.data(), .factor = factor(term.part)});
 }
 
 // The same the other way round: products of the keys with groups of places.
@@ -308,6 +331,7 @@ void TileTerms::add(const math::KeyDistance& term, std::size_t t) {
   for (std::int64_t l = 0; l < block_.used; ++l) {
     const std::int64_t head = block_.lane[index(l)].head;
     if (l > 0 && head == block_.lane[index(l - 1)].head) continue;
+    if (all.is_one() && block_.one_head) return add_place_of_keys(term, t, all.low);
     for (std::int64_t low = all.low / group; low <= all.high / group; low += at_a_time) {
       const std::int64_t count = std::min(at_a_time, all.high / group - low + 1);
       float* const band = scratch_.band.data();
@@ -316,7 +340,8 @@ void TileTerms::add(const math::KeyDistance& term, std::size_t t) {
             {.a = raw.data,
              .a_row = raw.stride,
              .a_step = 1,
-             .b = call_.vectors[t].columns.data() + (head * call_.vectors[t].groups + low + g) * channels * group,
+             .b = call_.vectors[t].columns.data() +
+                  ((term.vectors.per_head ? head * call_.vectors[t].groups : 0) + low + g) * channels * group,
              .c = band + g * keys * group,
              .rows = keys,
              .depth = channels,
@@ -325,8 +350,9 @@ void TileTerms::add(const math::KeyDistance& term, std::size_t t) {
       std::fill_n(band + count * keys * group, keys * group, 0.0F);
       const std::int32_t* first = nullptr;
       const std::int64_t step = fill_places(
-          term.at,
-          [&](std::int64_t place, std::int64_t own_head) {
+          term.at.coordinate,
+          [&](std::int64_t d, std::int64_t own_head) {
+            const std::int64_t place = place_of(term.at, d);
             const std::int64_t g = place / group - low;
             const bool is_here = own_head == head && place >= 0 && g >= 0 && g < count;
             return static_cast<std::int32_t>(is_here ? g * keys * group + place % group : count * keys * group);
@@ -360,7 +386,7 @@ void TileTerms::add(const math::KeyVector&, std::size_t t) {
 }
 
 void TileTerms::add(const math::Label& term, std::size_t t) {
-  const std::vector<float>& own = block_.of_term[t];
+  const LaneBlock::Floats& own = block_.of_term[t];
   add_each(
       [&](std::int64_t l, std::int64_t m) {
         const bool differ = term.q_labels[index(block_.lane[index(l)].row)] != term.k_labels[index(tile_.row(m))];
@@ -442,7 +468,7 @@ void TileTerms::sum_gates(float* out) {
   for (std::size_t t = 0; t < call_.lowered.terms.size(); ++t) {
     const auto* term = std::get_if<math::Running>(&call_.lowered.terms[t]);
     if (term == nullptr) continue;
-    std::vector<float>& table = block_.of_term[t];
+    LaneBlock::Floats& table = block_.of_term[t];
     if (table.empty()) {
       table.resize(index((term->count + 1) * block_.lanes));
       call_.attention.product({.a = call_.vectors[t].rows.data(),
@@ -463,8 +489,9 @@ void TileTerms::sum_gates(float* out) {
 void TileTerms::add_mass(const math::ValueDistance& values) {
   const std::int32_t* first = nullptr;
   const std::int64_t step = fill_places(
-      values.at,
-      [&](std::int64_t place, std::int64_t) {
+      values.at.coordinate,
+      [&](std::int64_t d, std::int64_t) {
+        const std::int64_t place = place_of(values.at, d);
         return static_cast<std::int32_t>((place < 0 ? values.count : place) * block_.lanes);
       },
       first);

@@ -3,12 +3,15 @@
 
 #include <array>
 #include <cstdint>
+#include <memory_resource>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cpu/attend_call.h"
 #include "cpu/key_tile.h"
 #include "cpu/lane_block.h"
+#include "cpu/sine_rows.h"
 
 namespace posenc::cpu {
 
@@ -17,15 +20,18 @@ inline constexpr std::int64_t kBandPlaces = 128;
 
 // Memory of one thread for what terms make of one tile.
 struct TermScratch {
-  std::vector<float> run;            // by distance: [keys + lanes]
-  std::vector<std::int32_t> places;  // likewise, or [keys][lanes]
-  std::vector<float> each;           // [keys][lanes]
-  std::vector<float> edges;          // of a function that bends
-  std::vector<float> bends;
-  std::vector<float> band;  // products with rows of a table
-  std::vector<float> band_of_head;
+  TermScratch(const AttendCall& call, std::pmr::memory_resource* memory);
+
+  std::pmr::vector<float> run;            // by distance: [keys + lanes]
+  std::pmr::vector<std::int32_t> places;  // likewise, or [keys][lanes]
+  std::pmr::vector<float> each;           // [keys][lanes]
+  std::pmr::vector<float> edges;          // of a function that bends
+  std::pmr::vector<float> bends;
+  std::pmr::vector<float> band;  // products with rows of a table
+  std::pmr::vector<float> band_of_head;
+  std::pmr::vector<std::optional<SineRows>> sines;  // of each term
+  std::pmr::vector<std::int64_t> distances;         // that occur in the tile, where they are no run
 };
-TermScratch term_scratch(const AttendCall& call);
 
 class TileTerms {
  public:
@@ -51,6 +57,7 @@ class TileTerms {
   void add(const math::Column& term, std::size_t t);
   void add(const math::QueryDistance& term, std::size_t t);
   void add(const math::KeyDistance& term, std::size_t t);
+  void add(const math::SineDistance& term, std::size_t t);
   void add(const math::KeyVector& term, std::size_t t);
   void add(const math::Label& term, std::size_t t);
   void add(const math::Running& term, std::size_t t);
@@ -75,13 +82,33 @@ class TileTerms {
   void add_each(const Value& value, const float* factor);
   struct PlaceRange {
     std::int64_t low;
-    std::int64_t high;  // below low: none
+    std::int64_t high;        // below low: none
+    bool is_partial = false;  // some distances have none
+
+    bool is_one() const { return low == high && !is_partial; }
   };
+  PlaceRange distances(std::int64_t coordinate) const;  // between the ends of lanes and keys
   PlaceRange places(const math::DistancePlaces& at) const;
-  std::int64_t place(const math::DistancePlaces& at, std::int64_t lane, std::int64_t m) const;
-  // offset(place, lane's head) for each lane and key; returns the step from key to key.
+  // offset(distance, lane's head) for each lane and key; returns the step from key to key.
   template <typename Offset>
-  std::int64_t fill_places(const math::DistancePlaces& at, const Offset& offset, const std::int32_t*& first);
+  std::int64_t fill_places(std::int64_t coordinate, const Offset& offset, const std::int32_t*& first);
+  // s += factor * band[offset(distance)]
+  template <typename Offset>
+  void gather(const float* band, std::int64_t coordinate, math::Part part, const Offset& offset);
+  // Products of rows, one for each lane, with the vectors of places, and of them each lane its own.
+  struct PlaceProducts {
+    const math::DistancePlaces& at;
+    const float* vectors;  // [heads or 1][count][channels]
+    std::int64_t count;
+    bool per_head;
+    const float* rows;  // [channels][lanes]
+    math::Part part;
+  };
+  void add_products(const PlaceProducts& x);
+  void add_place_of_keys(const math::KeyDistance& term, std::size_t t, std::int64_t place);
+  void add_run_of_sines(const math::SineDistance& term, std::size_t t, PlaceRange range);
+  void add_any_sines(const math::SineDistance& term, std::size_t t);
+  void multiply_sines(std::size_t t, const float* sines, std::int64_t count, float* to);
   // Of a matrix that the caller gives: member of the batch, head, query, key.
   std::array<std::int64_t, 4> place_in_matrix(std::int64_t lane, std::int64_t m) const;
   kernels::Scores scores() const { return {scores_, tile_.count(), block_.lanes}; }
@@ -93,5 +120,41 @@ class TileTerms {
   KeyTile& tile_;
   float* scores_;
 };
+
+template <typename Offset>
+std::int64_t TileTerms::fill_places(std::int64_t coordinate, const Offset& offset, const std::int32_t*& first) {
+  const auto whole = [&](std::int64_t l, std::int64_t m) {
+    return static_cast<std::int64_t>(distance(coordinate, l, m));
+  };
+  std::int32_t* const to = scratch_.places.data();
+  if (is_run(coordinate)) {
+    const std::int64_t last = tile_.count() - 1;
+    const std::int64_t low = whole(0, last);
+    for (std::int64_t n = 0; n < last + block_.lanes; ++n) to[n] = offset(low + n, block_.head());
+    first = to + last;
+    return -1;
+  }
+  for (std::int64_t m = 0; m < tile_.count(); ++m) {
+    for (std::int64_t l = 0; l < block_.lanes; ++l) {
+      to[m * block_.lanes + l] = offset(whole(l, m), block_.lane[static_cast<std::size_t>(l)].head);
+    }
+  }
+  first = to;
+  return block_.lanes;
+}
+
+template <typename Offset>
+void TileTerms::gather(const float* band, std::int64_t coordinate, math::Part part, const Offset& offset) {
+  const std::int32_t* first = nullptr;
+  const std::int64_t step = fill_places(
+      coordinate, [&](std::int64_t d, std::int64_t) { return offset(d); }, first);
+  call_.attention.add_gathered(
+      {.to = scores(), .table = band, .index = first, .index_step = step, .of_lane = true, .factor = factor(part)});
+}
+
+// Of a table by distance; -1: none.
+inline std::int64_t place_of(const math::DistancePlaces& at, std::int64_t d) {
+  return at.places[static_cast<std::size_t>(math::entry_of(at.low, std::ssize(at.places), d))];
+}
 
 }  // namespace posenc::cpu

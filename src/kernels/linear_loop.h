@@ -37,7 +37,7 @@ void features(const Features& x) noexcept {
 template <class V, int kRows>
 void totals_of_rows(const RunningTotals& x, std::int64_t r) noexcept {
   using Floats = typename V::Floats;
-  Floats totals[4] = {V::all(0.0F), V::all(0.0F), V::all(0.0F), V::all(0.0F)};
+  Floats totals[1][4] = {{V::all(0.0F), V::all(0.0F), V::all(0.0F), V::all(0.0F)}};
   const auto step = [&](std::int64_t c, auto count) noexcept {
     const Floats before = V::load(x.before + c, count);
     Floats sum = V::load(x.sum + c, count);
@@ -45,7 +45,7 @@ void totals_of_rows(const RunningTotals& x, std::int64_t r) noexcept {
     for (int row = 0; row < kRows; ++row) {
       const std::int64_t at = (r + row) * x.width + c;
       if (x.k != nullptr) sum = V::add(sum, V::load(x.k + at, count));
-      totals[row] = V::fma(V::load(x.q + at, count), V::add(before, sum), totals[row]);
+      totals[0][row] = V::fma(V::load(x.q + at, count), V::add(before, sum), totals[0][row]);
     }
     V::store(x.sum + c, sum, count);
   };
@@ -53,7 +53,7 @@ void totals_of_rows(const RunningTotals& x, std::int64_t r) noexcept {
   for (; c + V::kLanes <= x.width; c += V::kLanes) step(c, All{});
   if (c < x.width) step(c, Some{x.width - c});
   float sums[4];
-  V::store_sums(sums, totals[0], totals[1], totals[2], totals[3]);
+  V::store_sums(sums, 0, totals);
   for (int row = 0; row < kRows; ++row) x.totals[r + row] = sums[row];
 }
 

@@ -44,9 +44,47 @@ void add_column(const AddColumn& x) noexcept {
   });
 }
 
+// Lane l of row r becomes that of row r + l, by blending rows that are 1, 2, 4 ... apart: a gather takes an access for
+// each lane. Rows are those that `index` names, of one register of lanes.
+template <class V>
+struct Skew {
+  using Floats = typename V::Floats;
+  static constexpr std::int64_t kKeys = 64;
+  Floats rows[kKeys + V::kLanes];
+
+  void load(const float* table, const std::int32_t* index, std::int64_t count) noexcept {
+    for (std::int64_t r = 0; r < count; ++r) rows[r] = V::load(table + index[r], All{});
+    float numbers[V::kLanes];
+    for (std::int64_t apart = 1; apart < V::kLanes; apart *= 2) {
+      for (std::int64_t l = 0; l < V::kLanes; ++l) numbers[l] = static_cast<float>(l & apart);
+      const Floats moves = V::load(numbers, All{});
+      for (std::int64_t r = 0; r + apart < count; ++r) {
+        rows[r] = V::where_less(V::all(0.0F), moves, rows[r + apart], rows[r]);
+      }
+    }
+  }
+};
+
+// index[l - m], lane l of the table: of one register of lanes, rows of the table one further for each lane.
+template <class V>
+void add_skewed(const AddGathered& x) noexcept {
+  for (std::int64_t l = 0; l < x.to.lanes; l += V::kLanes) {
+    for (std::int64_t end = x.to.keys; end > 0; end -= Skew<V>::kKeys) {
+      const std::int64_t keys = end < Skew<V>::kKeys ? end : Skew<V>::kKeys;
+      Skew<V> skew;
+      skew.load(x.table + l, x.index - (end - 1) + l, keys + V::kLanes - 1);
+      for (std::int64_t r = 0; r < keys; ++r) {
+        float* const s = x.to.scores + (end - 1 - r) * x.to.lanes + l;
+        V::store(s, added<V>(V::load(s, All{}), skew.rows[r], x.factor, l), All{});
+      }
+    }
+  }
+}
+
 template <class V>
 void add_gathered(const AddGathered& x) noexcept {
   using Floats = typename V::Floats;
+  if (x.of_lane && x.index_step == -1 && x.table_step == 0) return add_skewed<V>(x);
   change_scores<V>(x.to, [&x](Floats s, std::int64_t m, std::int64_t l) noexcept {
     const float* const table = x.table + m * x.table_step;
     const std::int32_t* const index = x.index + m * x.index_step + l;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "math/layer_axes.h"
@@ -35,6 +36,10 @@ void check_layer(const LayerPlan& layer) {
   require(layer.kv_heads >= 1 && layer.heads % layer.kv_heads == 0, "layer.kv_heads", "divide heads", layer.kv_heads);
   require(layer.head_dim >= 1, "layer.head_dim", "be at least 1", layer.head_dim);
   require(layer.value_dim >= 1, "layer.value_dim", "be at least 1", layer.value_dim);
+  for (const auto& [field, is] : {std::pair{"layer.heads", layer.heads}, std::pair{"layer.head_dim", layer.head_dim},
+                                  std::pair{"layer.value_dim", layer.value_dim}}) {
+    require(is <= kMostOfAxis, field, "be at most 1073741824", is);
+  }
   if (!std::isfinite(layer.logit_scale)) refuse("layer.logit_scale", "be finite", fmt::to_string(layer.logit_scale));
   for (const ScoreTerm& term : layer.score) {
     const auto* t5 = std::get_if<T5Bias>(&term);

@@ -16,6 +16,9 @@ void check_attend(const LayerPlan& layer, const AttendArgs& args);
 // The most coordinates that a score term may count along: no published model has more than four.
 inline constexpr std::int64_t kMaxScoreAxes = 16;
 
+// The most rows, heads or channels that anything may have: a place in a table is a number of 32 bits.
+inline constexpr std::int64_t kMostOfAxis = std::int64_t{1} << 30;
+
 // Of them, the learned tables and the inputs that only one scheme has (check_score_terms.cpp).
 void check_score_terms(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows);
 

@@ -39,6 +39,17 @@ void require_at_least(const std::string& field, double is, double least) {
   if (!(is >= least)) refuse(field, fmt::format("be at least {}", least), fmt::to_string(is));
 }
 
+// Numbers that shapes are computed from: tables of so many rows exist nowhere, and no sum or product of two passes
+// 2^63.
+void require_at_most_of_axis(const std::string& field, std::int64_t is) {
+  if (is > kMostOfAxis) refuse(field, fmt::format("be at most {}", kMostOfAxis), fmt::to_string(is));
+}
+
+void require_rows(const std::string& field, std::int64_t is, std::int64_t least) {
+  require_at_least(field, static_cast<double>(is), static_cast<double>(least));
+  require_at_most_of_axis(field, is);
+}
+
 void require_linear(const std::string& field, const Linear& linear, std::int64_t outputs, std::int64_t inputs) {
   require_shape(field + ".weight", linear.weight, {outputs, inputs});
   if (!linear.bias.empty()) require_shape(field + ".bias", linear.bias, {outputs});
@@ -84,16 +95,16 @@ void check(const T5Bias& scheme, const Given& given) {
 }
 
 void check(const ClippedBias& scheme, const Given& given) {
-  require_at_least(given.field + ".past", static_cast<double>(scheme.past), 0);
-  require_at_least(given.field + ".future", static_cast<double>(scheme.future), 0);
+  require_rows(given.field + ".past", scheme.past, 0);
+  require_rows(given.field + ".future", scheme.future, 0);
   require_shape(given.field + ".table", given.as<ClippedBiasWeights>().table,
                 {scheme.past + scheme.future + 1, given.layer.heads});
   require_whole_distances(given);
 }
 
 void check(const GridBias& scheme, const Given& given) {
-  require_at_least(given.field + ".rows", static_cast<double>(scheme.rows), 1);
-  require_at_least(given.field + ".columns", static_cast<double>(scheme.columns), 1);
+  require_rows(given.field + ".rows", scheme.rows, 1);
+  require_rows(given.field + ".columns", scheme.columns, 1);
   require_shape(given.field + ".table", given.as<GridBiasWeights>().table,
                 {(2 * scheme.rows - 1) * (2 * scheme.columns - 1), given.layer.heads});
   require_whole_distances(given, 0, static_cast<double>(scheme.rows - 1));
@@ -138,8 +149,8 @@ void check(const MlpBias&, const Given& given) {
 
 // A row for each distance from -right to left.
 void require_shaw_ends(const std::string& field, std::int64_t left, std::int64_t right) {
-  require_at_least(field + ".left", static_cast<double>(left), 0);
-  require_at_least(field + ".right", static_cast<double>(right), 0);
+  require_rows(field + ".left", left, 0);
+  require_rows(field + ".right", right, 0);
 }
 
 void require_shaw_table(const std::string& field, const ConstTensorView& table, std::int64_t rows, std::int64_t heads,
@@ -198,6 +209,7 @@ void check(const XlNet& scheme, const Given& given) {
 
 void check(const Deberta& scheme, const Given& given) {
   const auto& learned = given.as<DebertaWeights>();
+  require_at_most_of_axis(given.field + (scheme.buckets > 0 ? ".buckets" : ".max_distance"), deberta_span(scheme));
   deberta_row(scheme, deberta_span(scheme));  // throws for numbers that make no buckets, exact ones and far ones
   const std::int64_t channels = learned.table.rank == 2 ? learned.table.shape[1] : 0;
   const std::int64_t outputs = given.layer.heads * given.layer.head_dim;

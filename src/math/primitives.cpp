@@ -29,6 +29,7 @@ Part part_of(const Knots&) { return Part::bias; }
 Part part_of(const Column&) { return Part::bias; }
 Part part_of(const QueryDistance& term) { return term.part; }
 Part part_of(const KeyDistance& term) { return term.part; }
+Part part_of(const SineDistance&) { return Part::content; }
 Part part_of(const KeyVector&) { return Part::content; }
 Part part_of(const Label&) { return Part::content; }
 Part part_of(const Running&) { return Part::bias; }
@@ -52,6 +53,16 @@ Coefficients coefficients(const Rotation& rotation, Side side, std::int64_t pair
 Coefficients value_coefficients(const Rotation& rotation, std::int64_t pair, double position, bool inverse) {
   const double angle = reduced(position + rotation.offset, rotation.inv_freq[static_cast<std::size_t>(pair)]);
   return inverse ? at_angle(-angle, 1.0 / rotation.factor) : at_angle(angle, rotation.factor);
+}
+
+std::optional<std::int64_t> sine_place(const SineDistance& term, std::int64_t d) {
+  if (term.rows && (d < term.rows->low || d > term.rows->high)) return {};
+  return term.clamp_length < 0 ? d : std::clamp(d, -term.clamp_length, term.clamp_length);
+}
+
+double Column::of_row(std::int64_t head, std::int64_t q_row, std::int64_t k_rows) const {
+  const std::int64_t last = is_of_past() ? last_keys[static_cast<std::size_t>(q_row)] : -1;
+  return last < 0 ? 0.0 : -columns[static_cast<std::size_t>(head * k_rows + last)];
 }
 
 std::int64_t entry_of(std::int64_t low, std::int64_t count, std::int64_t d) {

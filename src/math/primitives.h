@@ -14,10 +14,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
+#include "math/sinusoid.h"
+#include "posenc/attention.h"
 #include "posenc/rope.h"
+#include "posenc/tensor.h"
 
 namespace posenc::math {
 
@@ -37,6 +41,16 @@ struct DistancePlaces {
   std::int64_t coordinate = 0;  // distances along it are whole
   std::int64_t low = 0;
   std::vector<std::int32_t> places;  // -1: nothing
+};
+
+// A vector for each place: the same for all heads, one for each, or W x + b of rows that all heads share. Who needs the
+// numbers projects: for all places and heads, in double, that takes longer than attention does.
+struct PlaceVectors {
+  std::int64_t count = 0;
+  bool per_head = false;
+  std::vector<double> values;  // [heads or 1, count, channels]; empty: projected
+  ConstTensorView rows{};      // [count, width], the caller's
+  Linear projection{};         // [heads * channels, width], the caller's
 };
 
 // ---- score terms ----
@@ -70,32 +84,51 @@ struct Knots {
   std::vector<double> slopes;      // [heads, s + 1]
 };
 
-// rows[h][i] + columns[h][j]. The part of the row cancels in the softmax, but not in its logarithm, nor under a cap. In
-// float, columns of one tile are taken less the tile's first.
+// columns[h][j] - columns[h][last key of i]. The part of the row cancels in the softmax, but not in its logarithm, nor
+// under a cap. In float, columns of one tile are taken less the tile's first.
 struct Column {
-  std::vector<double> rows;     // [heads, query rows], or empty: 0
   std::vector<double> columns;  // [heads, key rows]
-  // Sums along the row: 0 for keys whose order is above the query's. rows[h][i] is what all keys up to the query give.
-  bool past_only = false;
+  // Sums along the row, of keys up to the query: the last of them, -1 where there is none, for each query row; keys
+  // whose order is above the query's give 0. Empty: columns alone.
+  std::vector<std::int32_t> last_keys;
+
+  bool is_of_past() const { return !last_keys.empty(); }
+  // What the row has beside the column of the key.
+  double of_row(std::int64_t head, std::int64_t q_row, std::int64_t k_rows) const;
 };
 
-// row_i . E[place of d]: row_i is q_i as given, before any rotation, or a row that comes with the primitive.
+// row_i . E[place of d]: row_i is q_i as given, before any rotation, or G[given_place_i].
 struct QueryDistance {
   Part part = Part::content;
   DistancePlaces at;
-  std::int64_t count = 0;       // vectors
-  bool per_head = false;        // or one table for all
-  std::vector<double> vectors;  // [heads or 1, count, head_dim]
-  std::vector<double> given;    // [heads, query rows, head_dim], or empty: q
+  PlaceVectors vectors;                    // E
+  PlaceVectors given{};                    // G
+  std::vector<std::int32_t> given_places;  // [query rows], or empty: q
 };
 
 // k_j . F[place of d], k_j as given.
 struct KeyDistance {
   Part part = Part::content;
   DistancePlaces at;
-  std::int64_t count = 0;
-  std::vector<double> vectors;  // [heads, count, head_dim]
+  PlaceVectors vectors;  // F
 };
+
+// (q_i + v_h) . W_h s(d), q_i as given, s(d) the sines and cosines of a distance: a content term. Nothing is kept for
+// each distance: sines are made faster than memory would hand them out, and a kernel may project queries instead, since
+// this is W_h^T (q_i + v_h) . s(d).
+struct SineDistance {
+  std::int64_t coordinate = 0;     // distances along it are whole
+  std::int64_t low = 0;            // what occurs, clamped
+  std::int64_t high = 0;           //
+  std::optional<Distances> rows;   // at others nothing
+  std::int64_t clamp_length = -1;  // not below 0: s(d) of distances further apart is that of the farthest
+  std::vector<Sinusoid> channels;  // [width]: s
+  ConstTensorView projection{};    // W: [heads * head_dim, width], the caller's
+  std::vector<double> added;       // v: [heads, head_dim], or empty
+};
+
+// The distance whose sines stand for d, or none.
+std::optional<std::int64_t> sine_place(const SineDistance& term, std::int64_t d);
 
 // u_h . k_j, k_j as given: a content term. Where keys do not turn, a kernel adds u to q; else it is a column.
 struct KeyVector {
@@ -118,8 +151,8 @@ struct Running {
   std::vector<double> vectors;  // [count, head_dim]
 };
 
-using Term =
-    std::variant<DistanceBias, LinearDistance, Knots, Column, QueryDistance, KeyDistance, KeyVector, Label, Running>;
+using Term = std::variant<DistanceBias, LinearDistance, Knots, Column, QueryDistance, KeyDistance, SineDistance,
+                          KeyVector, Label, Running>;
 
 // Whether a term is inside the scale.
 Part part_of(const Term& term);

@@ -77,14 +77,26 @@ class Counter {
   }
   // A row's products with the vectors of the distances that it meets, each once; the sum.
   void operator()(const math::QueryDistance& term) {
-    vectors(q_rows_ * std::min(static_cast<double>(term.count), k_rows_), head_dim_);
+    const auto count = static_cast<double>(term.vectors.count);
+    vectors(q_rows_ * std::min(count, k_rows_), head_dim_);
     cost_.additions += scores_;
-    cost_.bytes += kBytes * size_of(term.vectors, term.given);
+    cost_.bytes += kBytes * numbers_of(term.vectors);
+    if (!term.given_places.empty()) cost_.bytes += kBytes * numbers_of(term.given);
   }
   void operator()(const math::KeyDistance& term) {
-    vectors(k_rows_ * std::min(static_cast<double>(term.count), q_rows_), head_dim_);
+    vectors(k_rows_ * std::min(static_cast<double>(term.vectors.count), q_rows_), head_dim_);
     cost_.additions += scores_;
-    cost_.bytes += kBytes * size_of(term.vectors);
+    cost_.bytes += kBytes * numbers_of(term.vectors);
+  }
+  // With the vector of each distance, projected once; v's product with it is a bias by distance.
+  void operator()(const math::SineDistance& term) {
+    const auto count = static_cast<double>(term.high - term.low + 1);
+    vectors(q_rows_ * std::min(count, k_rows_), head_dim_);
+    cost_.additions += scores_;
+    cost_.bytes += kBytes * heads_ * count * head_dim_;
+    if (term.added.empty()) return;
+    cost_.additions += scores_;
+    cost_.bytes += kBytes * heads_ * count;
   }
   // Added to the queries, where keys do not turn.
   void operator()(const math::KeyVector& term) {
@@ -122,6 +134,9 @@ class Counter {
     if (rotation.factor != 1.0) return size_of(rotation.inv_freq);
     const auto still = std::count(rotation.inv_freq.begin(), rotation.inv_freq.end(), 0.0);
     return size_of(rotation.inv_freq) - static_cast<double>(still);
+  }
+  double numbers_of(const math::PlaceVectors& vectors) const {
+    return static_cast<double>(vectors.count) * head_dim_ * (vectors.per_head ? heads_ : 1.0);
   }
   void turn(double pairs) {
     cost_.additions += 2 * pairs;

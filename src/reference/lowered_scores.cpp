@@ -45,7 +45,7 @@ const math::Region* region_of(const math::RegionList& list, const Pair& pair) {
 void add_value(std::monostate, const Pair&, std::vector<double>&) {}
 
 void add_value(const math::ValueDistance& term, const Pair& pair, std::vector<double>& v) {
-  const std::span row = vector_at(term.at, term.vectors, term.per_head, term.count, std::ssize(v), pair);
+  const std::span row = vector_at(term, pair);
   for (std::size_t c = 0; c < row.size(); ++c) v[c] += row[c];
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "posenc/reference.h"
+
 namespace posenc::reference {
 namespace {
 
@@ -13,14 +15,40 @@ std::span<const double> row_of(const std::vector<double>& values, std::int64_t r
 
 std::int64_t whole(double distance) { return static_cast<std::int64_t>(distance); }
 
+// Outputs first .. first + count - 1 of W x + b.
+std::vector<double> projected(const Linear& linear, std::span<const double> x, std::int64_t first, std::int64_t count) {
+  std::vector<double> out(index(count));
+  for (std::int64_t o = 0; o < count; ++o) {
+    double& sum = out[index(o)];
+    sum = linear.bias.empty() ? 0.0 : element(linear.bias, {first + o});
+    for (std::int64_t c = 0; c < std::ssize(x); ++c) sum += element(linear.weight, {first + o, c}) * x[index(c)];
+  }
+  return out;
+}
+
+// Vector `place` of the pair's head.
+std::vector<double> vector_of(const math::PlaceVectors& vectors, std::int64_t place, const Pair& pair) {
+  const std::int64_t channels = pair.lowered.head_dim;
+  if (!vectors.values.empty()) {
+    const std::span own = row_of(vectors.values, (vectors.per_head ? pair.row.h * vectors.count : 0) + place, channels);
+    return {own.begin(), own.end()};
+  }
+  std::vector<double> x(index(vectors.rows.shape[1]));
+  for (std::size_t c = 0; c < x.size(); ++c) x[c] = element(vectors.rows, {place, static_cast<std::int64_t>(c)});
+  return projected(vectors.projection, x, pair.row.h * channels, channels);
+}
+
+// Of the pair's distance; -1: none.
+std::int64_t place_of(const math::DistancePlaces& at, const Pair& pair) {
+  return at.places[index(math::entry_of(at.low, std::ssize(at.places), whole(pair.distance(at.coordinate))))];
+}
+
 }  // namespace
 
-std::span<const double> vector_at(const math::DistancePlaces& at, const std::vector<double>& vectors, bool per_head,
-                                  std::int64_t count, std::int64_t channels, const Pair& pair) {
-  const std::int64_t entry = math::entry_of(at.low, std::ssize(at.places), whole(pair.distance(at.coordinate)));
-  const std::int64_t place = at.places[index(entry)];
+std::span<const double> vector_at(const math::ValueDistance& values, const Pair& pair) {
+  const std::int64_t place = place_of(values.at, pair);
   if (place < 0) return {};
-  return row_of(vectors, (per_head ? pair.row.h * count : 0) + place, channels);
+  return row_of(values.vectors, (values.per_head ? pair.row.h * values.count : 0) + place, pair.lowered.value_dim);
 }
 
 double value_of(const math::DistanceBias& term, const Pair& pair) {
@@ -45,22 +73,39 @@ double value_of(const math::Knots& term, const Pair& pair) {
 
 double value_of(const math::Column& term, const Pair& pair) {
   const Row& row = pair.row;
-  if (term.past_only && row.sequence.k.order[index(pair.j)] > row.sequence.q.order[index(row.i)]) return 0.0;
-  const double of_row = term.rows.empty() ? 0.0 : term.rows[index(row.h * pair.lowered.q_rows + pair.q_row())];
-  return of_row + term.columns[index(row.h * pair.lowered.k_rows + pair.k_row())];
+  if (term.is_of_past() && row.sequence.k.order[index(pair.j)] > row.sequence.q.order[index(row.i)]) return 0.0;
+  return term.of_row(row.h, pair.q_row(), pair.lowered.k_rows) +
+         term.columns[index(row.h * pair.lowered.k_rows + pair.k_row())];
 }
 
 double value_of(const math::QueryDistance& term, const Pair& pair) {
-  const std::int64_t channels = pair.lowered.head_dim;
-  const std::span e = vector_at(term.at, term.vectors, term.per_head, term.count, channels, pair);
-  if (e.empty()) return 0.0;
-  if (term.given.empty()) return dot(pair.row.q, e);
-  return dot(row_of(term.given, pair.row.h * pair.lowered.q_rows + pair.q_row(), channels), e);
+  const std::int64_t place = place_of(term.at, pair);
+  if (place < 0) return 0.0;
+  const std::vector<double> e = vector_of(term.vectors, place, pair);
+  if (term.given_places.empty()) return dot(pair.row.q, e);
+  return dot(vector_of(term.given, term.given_places[index(pair.q_row())], pair), e);
 }
 
 double value_of(const math::KeyDistance& term, const Pair& pair) {
-  const std::span f = vector_at(term.at, term.vectors, true, term.count, pair.lowered.head_dim, pair);
-  return f.empty() ? 0.0 : dot(pair.row.key(pair.j), f);
+  const std::int64_t place = place_of(term.at, pair);
+  return place < 0 ? 0.0 : dot(pair.row.key(pair.j), vector_of(term.vectors, place, pair));
+}
+
+double value_of(const math::SineDistance& term, const Pair& pair) {
+  const std::optional<std::int64_t> d = math::sine_place(term, whole(pair.distance(term.coordinate)));
+  if (!d) return 0.0;
+  std::vector<double> s;
+  for (const math::Sinusoid& channel : term.channels) {
+    const double angle = static_cast<double>(*d) * channel.inv_freq;
+    using Wave = math::Sinusoid::Wave;
+    s.push_back(channel.wave == Wave::sine ? std::sin(angle) : channel.wave == Wave::cosine ? std::cos(angle) : 0.0);
+  }
+  const std::int64_t channels = pair.lowered.head_dim;
+  std::vector<double> q = pair.row.q;
+  for (std::int64_t c = 0; c < channels && !term.added.empty(); ++c) {
+    q[index(c)] += term.added[index(pair.row.h * channels + c)];
+  }
+  return dot(q, projected({.weight = term.projection}, s, pair.row.h * channels, channels));
 }
 
 double value_of(const math::KeyVector& term, const Pair& pair) {

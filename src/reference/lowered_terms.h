@@ -29,12 +29,12 @@ double value_of(const math::Knots& term, const Pair& pair);
 double value_of(const math::Column& term, const Pair& pair);
 double value_of(const math::QueryDistance& term, const Pair& pair);
 double value_of(const math::KeyDistance& term, const Pair& pair);
+double value_of(const math::SineDistance& term, const Pair& pair);
 double value_of(const math::KeyVector& term, const Pair& pair);
 double value_of(const math::Label& term, const Pair& pair);
 double value_of(const math::Running& term, const Pair& pair);
 
-// Vector `place` of head h of [heads or 1, count, channels], or nothing where there is no such place.
-std::span<const double> vector_at(const math::DistancePlaces& at, const std::vector<double>& vectors, bool per_head,
-                                  std::int64_t count, std::int64_t channels, const Pair& pair);
+// What a term adds to the value, [value_dim], or nothing where the distance has no place.
+std::span<const double> vector_at(const math::ValueDistance& values, const Pair& pair);
 
 }  // namespace posenc::reference

@@ -128,17 +128,22 @@ SchemeCall::Result FusedCall::by_kernels(Isa isa, const FusedWay& way) {
   };
   const Stored k = of_keys(call_.k, k_);
   const Stored v = of_keys(call_.v, v_);
-  attend(call_.layer, {.out = out.view,
-                       .q = q.view,
-                       .k = k.view,
-                       .v = v.view,
-                       .pages = {.block_table = table},
-                       .weights = call_.weights,
-                       .inputs = inputs,
-                       .lse = lse_view,
-                       .parallel = {.threads = way.threads, .executor = way.executor},
-                       .isa = isa,
-                       .work = way.work});
+  AttendArgs args{.out = out.view,
+                  .q = q.view,
+                  .k = k.view,
+                  .v = v.view,
+                  .pages = {.block_table = table},
+                  .weights = call_.weights,
+                  .inputs = inputs,
+                  .lse = lse_view,
+                  .parallel = {.threads = way.threads, .executor = way.executor},
+                  .isa = isa,
+                  .work = way.work};
+  if (way.spare_scratch) {
+    scratch.resize(static_cast<std::size_t>(attend_scratch_bytes(call_.layer, args) + *way.spare_scratch));
+    args.scratch = scratch;
+  }
+  attend(call_.layer, args);
   out.copy(written, like, true);
   return {
       cpu::read_all(tensor(static_cast<const void*>(written.data()), dtype_, {static_cast<std::int64_t>(elements)})),

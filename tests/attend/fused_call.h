@@ -15,6 +15,8 @@ struct FusedWay {
   std::int64_t threads = 1;
   std::int64_t block_size = 0;  // of pages that keys and values lie in, the last first; 0: as they are given
   std::int64_t padding = 0;     // channels between two heads, which are of nobody
+  // Bytes of scratch beside what the call says that it needs; none: it takes its own.
+  std::optional<std::int64_t> spare_scratch{};
   std::optional<Edge> guard{};  // each tensor begins, or ends, at a page that nobody may touch
   Executor executor{};
   AttendWork* work = nullptr;
@@ -28,6 +30,7 @@ class FusedCall {
 
   SchemeCall::Result by_kernels(Isa isa, const FusedWay& way = {});
   SchemeCall::Result by_formulas() { return call_.by_formulas(); }
+  std::vector<std::byte> scratch{};  // of the last call that was given some
 
  private:
   SchemeCall& call_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <variant>
 
+#include "cpu/weight_reader.h"
 #include "support/tolerances.h"
 
 namespace posenc::test {
@@ -18,6 +19,15 @@ struct Lengths {
   double distance;  // the largest
 };
 
+// As W_h x + b_h, whose numbers add up to at most |W_h| |x| + |b_h|.
+double longest_of(const math::PlaceVectors& x, const Lengths& at) {
+  if (!x.values.empty()) return longest(x.values, at.channels);
+  const std::int64_t width = x.rows.shape[1];
+  const double product =
+      longest(cpu::read_all(x.projection.weight), at.channels * width) * longest(cpu::read_all(x.rows), width);
+  return product + (x.projection.bias.empty() ? 0.0 : longest(cpu::read_all(x.projection.bias), at.channels));
+}
+
 double size_of(const math::DistanceBias& x, const Lengths&) {
   return largest(x.values) * (x.row_factor.empty() ? 1.0 : largest(x.row_factor));
 }
@@ -25,11 +35,17 @@ double size_of(const math::LinearDistance& x, const Lengths& at) { return larges
 double size_of(const math::Knots& x, const Lengths&) {
   return largest(x.intercepts) + largest(x.slopes) * largest(x.numerators) * largest(x.row_factor);
 }
-double size_of(const math::Column& x, const Lengths&) { return largest(x.rows) + largest(x.columns); }
+double size_of(const math::Column& x, const Lengths&) { return (x.is_of_past() ? 2 : 1) * largest(x.columns); }
 double size_of(const math::QueryDistance& x, const Lengths& at) {
-  return longest(x.vectors, at.channels) * (x.given.empty() ? at.q : longest(x.given, at.channels));
+  return longest_of(x.vectors, at) * (x.given_places.empty() ? at.q : longest_of(x.given, at));
 }
-double size_of(const math::KeyDistance& x, const Lengths& at) { return longest(x.vectors, at.channels) * at.k; }
+double size_of(const math::KeyDistance& x, const Lengths& at) { return longest_of(x.vectors, at) * at.k; }
+// A matrix makes no vector longer than by the root of its squares' sum; a sine and its cosine have length 1.
+double size_of(const math::SineDistance& x, const Lengths& at) {
+  const std::int64_t width = x.projection.shape[1];
+  const double q = at.q + (x.added.empty() ? 0.0 : longest(x.added, at.channels));
+  return q * longest(cpu::read_all(x.projection), at.channels * width) * std::sqrt(static_cast<double>(width + 1) / 2);
+}
 double size_of(const math::KeyVector& x, const Lengths& at) { return longest(x.vectors, at.channels) * at.k; }
 double size_of(const math::Label& x, const Lengths& at) {
   return longest(x.vectors, at.channels) * at.q + largest(x.constants);
@@ -40,13 +56,7 @@ double size_of(const math::Running& x, const Lengths& at) {
   return longest(x.vectors, at.channels) * at.q * (2.0 + at.keys * (1.0 + at.content / 4));
 }
 
-bool is_content(const math::Term& term) {
-  if (std::holds_alternative<math::KeyVector>(term) || std::holds_alternative<math::Label>(term)) return true;
-  if (const auto* bias = std::get_if<math::DistanceBias>(&term)) return bias->part == math::Part::content;
-  if (const auto* query = std::get_if<math::QueryDistance>(&term)) return query->part == math::Part::content;
-  if (const auto* key = std::get_if<math::KeyDistance>(&term)) return key->part == math::Part::content;
-  return false;
-}
+bool is_content(const math::Term& term) { return math::part_of(term) == math::Part::content; }
 
 double largest_distance(const math::Coordinate& at) {
   double out = 0.0;

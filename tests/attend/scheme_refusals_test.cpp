@@ -18,6 +18,8 @@ namespace {
 using Call = SpoiltCall;
 
 constexpr std::int64_t kAll = kHeads * kHeadDim;  // channels of all heads
+// With which sums and products of shapes would wrap.
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 // A layer with that term.
 std::function<void(Call&)> of(const ScoreTerm& term, const ScoreWeights& weights = {}) {
@@ -95,6 +97,10 @@ TEST(SchemeRefusals, OfTablesByDistance) {
          [](Call& c) { scheme<ClippedBias>(c).past = -1; }},
         {"[attend] weights.score[0].future must be at least 0 but is -2",
          [](Call& c) { scheme<ClippedBias>(c).future = -2; }},
+        {"[attend] weights.score[0].past must be at most 1073741824 but is 9223372036854775807",
+         [](Call& c) { scheme<ClippedBias>(c).past = kMost; }},
+        {"[attend] weights.score[0].future must be at most 1073741824 but is 9223372036854775807",
+         [](Call& c) { scheme<ClippedBias>(c).future = kMost; }},
         {"[attend] weights.score[0].table must have shape [5, 4] but is [4, 4]",
          [](Call& c) { scheme<ClippedBias>(c).past = 3; }},
         not_whole()}},
@@ -190,6 +196,10 @@ TEST(SchemeRefusals, OfTablesOverImages) {
         {"[attend] weights.score[0].rows must be at least 1 but is 0", [](Call& c) { scheme<GridBias>(c).rows = 0; }},
         {"[attend] weights.score[0].columns must be at least 1 but is -4",
          [](Call& c) { scheme<GridBias>(c).columns = -4; }},
+        {"[attend] weights.score[0].rows must be at most 1073741824 but is 9223372036854775807",
+         [](Call& c) { scheme<GridBias>(c).rows = kMost; }},
+        {"[attend] weights.score[0].columns must be at most 1073741824 but is 9223372036854775807",
+         [](Call& c) { scheme<GridBias>(c).columns = kMost; }},
         {"[attend] weights.score[0].table must have shape [21, 4] but is [7, 4]",
          [](Call& c) { scheme<GridBias>(c).rows = 2; }},
         {"[attend] weights.score[0] must have distances of at most 3 but is -4", stand_outside},
@@ -222,6 +232,10 @@ TEST(SchemeRefusals, OfShaw) {
         {"[attend] weights.score[0].left must be at least 0 but is -1", [](Call& c) { scheme<ShawKeys>(c).left = -1; }},
         {"[attend] weights.score[0].right must be at least 0 but is -1",
          [](Call& c) { scheme<ShawKeys>(c).right = -1; }},
+        {"[attend] weights.score[0].left must be at most 1073741824 but is 9223372036854775807",
+         [](Call& c) { scheme<ShawKeys>(c).left = kMost; }},
+        {"[attend] weights.score[0].right must be at most 1073741824 but is 9223372036854775807",
+         [](Call& c) { scheme<ShawKeys>(c).right = kMost; }},
         {"[attend] weights.score[0].table must have shape [4, 8] but is [3, 8]",
          [](Call& c) {
            weights<ShawWeights>(c).table = zeros_of({3, kHeadDim});
@@ -248,6 +262,8 @@ TEST(SchemeRefusals, OfShaw) {
          [](Call& c) { c.weights.value.table = {}; }},
         {"[attend] weights.value.left must be at least 0 but is -1",
          [](Call& c) { c.layer.value = ShawValues{.left = -1, .right = 1}; }},
+        {"[attend] weights.value.left must be at most 1073741824 but is 9223372036854775807",
+         [](Call& c) { c.layer.value = ShawValues{.left = kMost, .right = 1}; }},
         {"[attend] weights.value must hold nothing but is a table",
          [](Call& c) { std::get<ShawValues>(c.layer.value).sinusoidal = true; }},
         {"[attend] weights.value must have whole distances but is -2.5", stand_between}}},
@@ -307,6 +323,10 @@ TEST(SchemeRefusals, OfDeberta) {
         {"[deberta_row] max_distance must be at least 1 but is 0", of(Deberta{}, learned)},
         {"[deberta_row] buckets must be at least 2 but is 1",
          of(Deberta{.buckets = 1, .max_distance = 16}, DebertaWeights{zeros_of({2, 3}), projection, projection})},
+        {"[attend] weights.score[0].max_distance must be at most 1073741824 but is 9223372036854775807",
+         of(Deberta{.max_distance = kMost}, learned)},
+        {"[attend] weights.score[0].buckets must be at most 1073741824 but is 9223372036854775807",
+         of(Deberta{.buckets = kMost, .max_distance = kMost}, learned)},
         {"[deberta_row] max_distance must be at least 6 but is 5",
          [](Call& c) { scheme<Deberta>(c).max_distance = 5; }},
         {"[attend] weights.score[0].table must have shape [16, 3] but is [8, 3]",

@@ -10,9 +10,12 @@ class HeapProbe {
   HeapProbe();
   // Bytes, at the highest since the probe was made, above what was held when it was made. Of the whole process.
   std::int64_t peak_growth() const;
+  // How often memory was taken since.
+  std::int64_t allocations() const;
 
  private:
   std::int64_t before_;
+  std::int64_t allocations_before_;
 };
 
 // What reading a JSON text may take (issue: 64 bytes per byte and 1 MiB).

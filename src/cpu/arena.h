@@ -1,0 +1,60 @@
+// Memory of a call's threads, taken from one piece and given back with it: nothing is allocated once a call is on its
+// way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <new>
+#include <span>
+
+namespace posenc::cpu {
+
+inline constexpr std::int64_t kArenaAlignment = 64;  // a line of the caches, so that no two threads share one
+
+inline std::int64_t whole_lines(std::int64_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
+struct ArenaIsFull : std::bad_alloc {};
+
+// What is taken stays taken.
+class Arena final : public std::pmr::memory_resource {
+ public:
+  explicit Arena(std::span<std::byte> memory) : free_(memory) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t) override {
+    void* first = free_.data();
+    std::size_t left = free_.size();
+    const auto size = static_cast<std::size_t>(whole_lines(static_cast<std::int64_t>(bytes)));
+    if (std::align(kArenaAlignment, size, first, left) == nullptr) throw ArenaIsFull();
+    free_ = {static_cast<std::byte*>(first) + size, left - size};
+    return first;
+  }
+  void do_deallocate(void*, std::size_t, std::size_t) override {}
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  std::span<std::byte> free_;
+};
+
+// Of how many lines an arena must have room for what is taken here, which comes from the heap.
+class ArenaSize final : public std::pmr::memory_resource {
+ public:
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    bytes_ += whole_lines(static_cast<std::int64_t>(bytes));
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace posenc::cpu
