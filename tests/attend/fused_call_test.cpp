@@ -219,11 +219,11 @@ TEST(AttendCall, StopsWhenItIsToldTo) {
     AttendWork some;
     call.args.work = &some;
     asked = 0;
-    call.out.back() = std::numeric_limits<float>::quiet_NaN();
+    call.out.front() = std::numeric_limits<float>::quiet_NaN();  // of the rows that are begun last
     call.args.go_on = [&] { return ++asked < 2; };
     EXPECT_FALSE(attend(call.layer, call.args));
     EXPECT_EQ(asked, 2);
-    EXPECT_TRUE(std::isnan(call.out.back())) << "no more rows are begun";
+    EXPECT_TRUE(std::isnan(call.out.front())) << "rows are begun all the same";
     call.args.go_on = []() -> bool { throw std::runtime_error("interrupted"); };
     EXPECT_THROW(attend(call.layer, call.args), std::runtime_error);
   }
