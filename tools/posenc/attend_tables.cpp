@@ -1,6 +1,7 @@
 #include "attend_tables.h"
 
 #include <cstring>
+#include <functional>
 #include <utility>
 #include <variant>
 
@@ -10,7 +11,8 @@
 #include "file_error_text.h"
 #include "formatted.h"
 #include "nearest.h"
-#include "posenc/reference.h"
+#include "posenc/error.h"
+#include "posenc/named_weights.h"
 #include "text.h"
 
 namespace posenc::tool {
@@ -28,25 +30,12 @@ class Finder {
     file_.emplace(std::move(opened).value());
   }
 
-  // Of a layer with several score terms, those of term n are called "n.table".
+  // Of a layer with several score terms, the inputs of term n are called "n.row_gate".
   void begin_term(std::size_t n, std::size_t terms) { prefix_ = terms > 1 ? formatted("{}.", n) : ""; }
-  void end_terms() { prefix_.clear(); }
 
-  ConstTensorView operator()(const std::string& name) {
-    const TensorData* data = read(prefix_ + name, true);
+  ConstTensorView operator()(const std::string& name, bool is_needed) {
+    const TensorData* data = read(prefix_ + name, is_needed);
     return data == nullptr ? ConstTensorView{} : view_of(prefix_ + name, *data);
-  }
-  ConstTensorView if_any(const std::string& name) {
-    const TensorData* data = read(prefix_ + name, false);
-    return data == nullptr ? ConstTensorView{} : view_of(prefix_ + name, *data);
-  }
-  Linear linear(const std::string& name) { return {(*this)(name + ".weight"), if_any(name + ".bias")}; }
-  Linear linear_if_any(const std::string& name) { return {if_any(name + ".weight"), if_any(name + ".bias")}; }
-  double number(const std::string& name) {
-    const ConstTensorView x = (*this)(name);
-    if (x.empty()) return 1.0;
-    if (x.rank != 1 || x.shape[0] != 1) throw about(formatted("{}: expected one number", printable(name)));
-    return reference::element(x, {0});
   }
   std::vector<std::int32_t> whole_numbers(const std::string& name) {
     const TensorData* data = read(prefix_ + name, false);
@@ -100,58 +89,31 @@ class Finder {
   std::vector<std::string> missing_;
 };
 
-// ---- what each scheme has ----
+// ---- what comes with each token ----
 
-ScoreWeights tables_of(const Alibi&, Finder&, LayerTables&) { return {}; }
-ScoreWeights tables_of(const Sandwich&, Finder&, LayerTables&) { return {}; }
-ScoreWeights tables_of(const T5Bias& scheme, Finder& find, LayerTables& to) {
-  if (scheme.gated) to.row_gate = find("row_gate");
-  return T5Weights{find("table")};
-}
-ScoreWeights tables_of(const ClippedBias&, Finder& find, LayerTables&) { return ClippedBiasWeights{find("table")}; }
-ScoreWeights tables_of(const GridBias&, Finder& find, LayerTables&) { return GridBiasWeights{find("table")}; }
-ScoreWeights tables_of(const Kerple&, Finder& find, LayerTables&) { return KerpleWeights{find("r1"), find("r2")}; }
-ScoreWeights tables_of(const Fire&, Finder& find, LayerTables&) {
-  return FireWeights{find.number("c"), find.number("threshold"), find.linear("hidden"), find.linear("out")};
-}
-ScoreWeights tables_of(const MlpBias&, Finder& find, LayerTables&) {
-  MlpBiasWeights out{{find.linear("layers.0")}};
-  for (Linear next = find.linear_if_any("layers.1"); !next.weight.empty();
-       next = find.linear_if_any(formatted("layers.{}", out.layers.size()))) {
-    out.layers.push_back(next);
+// A scheme's inputs of a call, by the names that its tables have too.
+struct InputsOf {
+  Finder& find;
+  LayerTables& to;
+
+  void operator()(const T5Bias& scheme) const {
+    if (scheme.gated) to.row_gate = find("row_gate", true);
   }
-  return out;
-}
-ScoreWeights tables_of(const ShawKeys& scheme, Finder& find, LayerTables&) {
-  if (scheme.sinusoidal) return ShawWeights{};
-  return ShawWeights{find("table")};
-}
-ScoreWeights tables_of(const TransformerXl& scheme, Finder& find, LayerTables&) {
-  TransformerXlWeights out{.projection = find("projection")};
-  if (scheme.content_bias) out.content_bias = find("content_bias");
-  if (scheme.position_bias) out.position_bias = find("position_bias");
-  return out;
-}
-ScoreWeights tables_of(const XlNet&, Finder& find, LayerTables& to) {
-  to.q_segments = find.whole_numbers("q_segments");
-  to.k_segments = find.whole_numbers("k_segments");
-  return XlNetWeights{.positions = {find("projection"), find("content_bias"), find("position_bias")},
-                      .segment_bias = find.if_any("segment_bias"),
-                      .segments = find.if_any("segments")};
-}
-ScoreWeights tables_of(const Deberta& scheme, Finder& find, LayerTables&) {
-  DebertaWeights out{.table = find("table")};
-  if (scheme.content_to_position || scheme.position_to_position) out.keys = find.linear("keys");
-  if (scheme.position_to_content || scheme.position_to_position) out.queries = find.linear("queries");
-  return out;
-}
-ScoreWeights tables_of(const DecomposedHw&, Finder& find, LayerTables&) {
-  return DecomposedHwWeights{find("rows"), find("columns")};
-}
-ScoreWeights tables_of(const ContextualPosition&, Finder& find, LayerTables&) { return CopeWeights{find("table")}; }
-ScoreWeights tables_of(const ForgetGate&, Finder& find, LayerTables& to) {
-  to.log_forget = find("log_forget");
-  return {};
+  void operator()(const XlNet&) const {
+    to.q_segments = find.whole_numbers("q_segments");
+    to.k_segments = find.whole_numbers("k_segments");
+  }
+  void operator()(const ForgetGate&) const { to.log_forget = find("log_forget", true); }
+  template <typename Scheme>
+  void operator()(const Scheme&) const {}
+};
+
+LayerWeights weights_of(const LayerPlan& layer, Finder& find) {
+  try {
+    return named_weights(layer, std::ref(find));
+  } catch (const Error& error) {  // a tensor that is to be one number
+    throw about(error.what());
+  }
 }
 
 }  // namespace
@@ -159,14 +121,11 @@ ScoreWeights tables_of(const ForgetGate&, Finder& find, LayerTables& to) {
 LayerTables read_tables(const std::optional<std::string>& file, const LayerPlan& layer, const std::string& layer_name) {
   LayerTables out;
   Finder find(file, out);
+  out.weights = weights_of(layer, find);
   for (std::size_t n = 0; n < layer.score.size(); ++n) {
     find.begin_term(n, layer.score.size());
-    out.weights.score.push_back(
-        std::visit([&](const auto& scheme) { return tables_of(scheme, find, out); }, layer.score[n]));
+    std::visit(InputsOf{find, out}, layer.score[n]);
   }
-  find.end_terms();
-  if (std::holds_alternative<ShawValues>(layer.value)) out.weights.value = {find("value_table")};
-  if (layer.sinks) out.weights.sinks = find("sinks");
   if (!find.missing().empty()) {
     throw about(formatted("{} has learned tables: a file is needed with {}", layer_name, join(find.missing(), ", ")));
   }
