@@ -10,7 +10,6 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <concepts>
 #include <cstdint>

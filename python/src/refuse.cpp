@@ -1,7 +1,5 @@
 #include "refuse.h"
 
-#include <nanobind/stl/string.h>
-
 #include "posenc/error.h"
 
 namespace posenc::python {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>  // wherever nanobind is: a file without it would make another caster of the same name
 
 #include <string>
 #include <string_view>

@@ -97,7 +97,7 @@ static void rotated_and_causal(void) {
   args.work = &work;
   args.threads = 1;
   EXPECT(posenc_attend(&args) == POSENC_OK);
-  EXPECT(work.tiles >= kHeads);
+  EXPECT(work.tiles > 0);
   turn(plan, 9, q);
   turn(plan, 9, k);
   for (int h = 0; h < kHeads; ++h) {
