@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cpu/check_rotate.h"
+#include "cpu/plain_call.h"
 #include "huge_memory.h"
 #include "posenc/info.h"
 #include "taking_turns.h"
@@ -173,19 +174,25 @@ void run(benchmark::State& state, const Case& c) {
 }
 
 // What the library asks of the arguments of a call on one token.
-void run_check(benchmark::State& state) {
-  const Case c{.name = "", .tokens = 1};
-  std::vector<float> q(static_cast<std::size_t>(c.heads * c.head_dim));
+// What is looked at before a call of `tokens` is turned: where that is little, a glance (cpu/plain_call.h).
+void run_check(benchmark::State& state, std::int64_t tokens, bool with_k) {
+  const Case c{.name = "", .tokens = tokens};
+  std::vector<float> q(static_cast<std::size_t>(tokens * c.heads * c.head_dim));
   std::vector<float> k = q;
-  const std::vector<std::int64_t> positions{kFirst};
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(tokens));
+  std::iota(positions.begin(), positions.end(), kFirst);
   const posenc::RotaryTable table = table_of(c);
   const posenc::RotateArgs args{.q = view(q.data(), c),
-                                .k = view(k.data(), c),
+                                .k = with_k ? view(k.data(), c) : posenc::TensorView{},
                                 .positions = std::span(positions),
                                 .table = &table,
                                 .parallel = {.threads = 1}};
-  for (auto _ : state) benchmark::DoNotOptimize(posenc::cpu::check_rotate("rotate", args));
-  state.SetLabel("goal 10 ns");
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(&args);
+    if (posenc::cpu::is_small_and_plain(args)) continue;
+    benchmark::DoNotOptimize(posenc::cpu::check_rotate("rotate", args));
+  }
+  if (tokens == 1) state.SetLabel("goal 10 ns");
 }
 
 // ---- The cases. ----
@@ -278,7 +285,12 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::AddCustomContext("processor", posenc::info().cpu);
   benchmark::AddCustomContext("instruction set", std::string(name(posenc::selected_isa())));
-  benchmark::RegisterBenchmark("check/1", run_check);
+  for (const std::int64_t tokens : {1, 512}) {
+    for (const bool with_k : {false, true}) {
+      const std::string name = "check/" + std::to_string(tokens) + (with_k ? "/q,k" : "/q");
+      benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { run_check(state, tokens, with_k); });
+    }
+  }
   for (const Case& c : cases()) {
     benchmark::RegisterBenchmark(c.name.c_str(), [c](benchmark::State& state) { run(state, c); })
         ->UseManualTime()

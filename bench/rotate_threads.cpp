@@ -1,6 +1,7 @@
-// The rotation on two threads against one: how much faster, and that it is never slower. The second thread spins all the
-// time, as one of an engine does between two of its calls (spin, parallel.h): one that is woken runs for milliseconds on
-// the core of who woke it, so what would be measured is the scheduler. Time is the wall's: needs two idle cores.
+// The rotation on two threads against one: how much faster, and that it is never slower. The second thread spins all
+// the time, as one of an engine does between two of its calls (spin, parallel.h): one that is woken runs for
+// milliseconds on the core of who woke it, so what would be measured is the scheduler. Time is the wall's: needs two
+// idle cores.
 #include <chrono>
 #include <cstdio>
 #include <string>

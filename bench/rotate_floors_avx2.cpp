@@ -1,0 +1,8 @@
+#include "kernels/floats_avx2.h"
+#include "rotate_floors_loop.h"
+
+namespace posenc::bench {
+
+RotateFloors rotate_floors_avx2() { return floors<Avx2Floats>(); }
+
+}  // namespace posenc::bench
