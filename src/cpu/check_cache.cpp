@@ -10,6 +10,7 @@
 
 #include "base/parallel.h"
 #include "cpu/check_slots.h"
+#include "cpu/plain_cache_call.h"
 #include "cpu/tensor_memory.h"
 #include "posenc/error.h"
 
@@ -190,7 +191,13 @@ class Check {
 
 CacheCall check_cache(std::string_view where, const CacheArgs& args) {
   CacheCall call;
-  Check(where, args, call).run();
+  if (!is_plain(args)) {
+    Check(where, args, call).run();
+    return call;
+  }
+  check_parallel(where, args.parallel);
+  plain_cache_call(args, call);
+  if (args.norm) check_norm(where, *args.norm, call.k_cache.heads, call.head_dim);
   return call;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "posenc/error.h"
+#include "rotate/expect_same_call.h"
 #include "rotate/expect_turned.h"
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
@@ -28,29 +29,6 @@ struct AnyWay {
     args.tables = table;
   }
 };
-
-void expect_same(const cpu::HeadsView& a, const cpu::HeadsView& b) {
-  EXPECT_EQ(a.from, b.from);
-  EXPECT_EQ(a.to, b.to);
-  EXPECT_EQ(a.heads, b.heads);
-  EXPECT_EQ(a.block_size, b.block_size);
-  if (a.from == nullptr) return;
-  EXPECT_EQ(a.element, b.element);
-  EXPECT_EQ(a.element_bytes, b.element_bytes);
-  EXPECT_EQ(a.from_strides.row, b.from_strides.row);
-  EXPECT_EQ(a.from_strides.head, b.from_strides.head);
-  EXPECT_EQ(a.to_strides.row, b.to_strides.row);
-  EXPECT_EQ(a.to_strides.head, b.to_strides.head);
-}
-
-void expect_same(const cpu::RotateCall& a, const cpu::RotateCall& b) {
-  for (std::size_t i = 0; i < a.tensors.size(); ++i) expect_same(a.tensors[i], b.tensors[i]);
-  EXPECT_EQ(a.batch, b.batch);
-  EXPECT_EQ(a.rows, b.rows);
-  EXPECT_EQ(a.sequences, b.sequences);
-  EXPECT_EQ(a.shared_positions, b.shared_positions);
-  EXPECT_EQ(a.axis_stride, b.axis_stride);
-}
 
 class PlainCall : public testing::Test {
  protected:
