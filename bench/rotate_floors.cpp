@@ -1,5 +1,6 @@
-// The parts of a rotation against RMW (xor_in_place.h), which takes turns with them: 16 KiB that stay in the first
-// cache, 256 KiB that stay in the second. A goal below what a part takes by itself is out of reach on this machine.
+// The parts of a rotation against RMW (xor_in_place.h), which takes turns with them, on bytes that stay in the first
+// cache, in the second, in the third and in none. A goal below what a part takes by itself is out of reach on this
+// machine, by this order of loads and stores.
 //
 // usage: bench_rotate_floors
 #include "rotate_floors.h"
@@ -39,7 +40,7 @@ using posenc::kernels::Element;
 
 constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kHeadDim = 128;
-constexpr int kRounds = 101;
+constexpr int kRounds = 61;
 constexpr std::int64_t kTimedLines = std::int64_t{1} << 16;
 
 // Rows of heads in place, all turned by 0.
@@ -81,7 +82,7 @@ void measure(const posenc::bench::RotateFloors& floors, Element element, std::in
   // Zeros: exact in every format, and no conversion is faster or slower for them.
   const Rows rows(memory, bytes, element);
   const std::int64_t lines = bytes / 64;
-  const int calls = static_cast<int>(kTimedLines / lines);
+  const int calls = static_cast<int>(std::max<std::int64_t>(1, kTimedLines / lines));
   std::vector<Candidate> candidates{
       {.name = "the formula, on registers", .run = [&] { floors.turn(element, lines); }, .calls = calls},
       {.name = "loads, conversions, stores", .run = [&] { floors.pass(rows.all); }, .calls = calls},
@@ -101,7 +102,8 @@ int main() {
     if (floors.rotate == nullptr) continue;
     for (const auto& [element, name] :
          {std::pair{Element::f32, "f32"}, {Element::f16, "f16"}, {Element::bf16, "bf16"}}) {
-      for (const std::int64_t bytes : {std::int64_t{16} << 10, std::int64_t{256} << 10}) {
+      for (const std::int64_t bytes :
+           {std::int64_t{16} << 10, std::int64_t{256} << 10, std::int64_t{8} << 20, std::int64_t{64} << 20}) {
         std::printf("%s, %s, half, %d KiB\n", isa_name, name, static_cast<int>(bytes >> 10));
         measure(floors, element, bytes);
       }
