@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -70,11 +71,15 @@ struct Rows {
   posenc::kernels::RotateRows all;
 };
 
-void print(const Candidate& c, const Candidate& rmw, std::int64_t lines) {
-  const Spread time = spread(c.seconds);
-  const Spread ratio = ratios(c, rmw);
-  std::printf("  %-34s %6.2f ns a line   %5.2f [%.2f, %.2f] x RMW\n", c.name.c_str(),
-              time.median * 1e9 / static_cast<double>(lines), ratio.median, ratio.least, ratio.most);
+// Each over the last.
+void print(const std::vector<Candidate>& candidates, std::int64_t lines) {
+  for (const Candidate& c : candidates) {
+    const Spread time = spread(c.seconds);
+    const Spread ratio = ratios(c, candidates.back());
+    std::printf("  %-34s %6.2f ns a line   %5.2f [%.2f, %.2f] x %s\n", c.name.c_str(),
+                time.median * 1e9 / static_cast<double>(lines), ratio.median, ratio.least, ratio.most,
+                candidates.back().name.c_str());
+  }
 }
 
 void measure(const posenc::bench::RotateFloors& floors, Element element, std::int64_t bytes) {
@@ -91,7 +96,23 @@ void measure(const posenc::bench::RotateFloors& floors, Element element, std::in
        .run = [&] { posenc::bench::xor_in_place(memory.data(), static_cast<std::size_t>(bytes)); },
        .calls = calls}};
   take_turns(candidates, kRounds);
-  for (const Candidate& c : candidates) print(c, candidates.back(), lines);
+  print(candidates, lines);
+}
+
+void measure_out_of_place(const posenc::bench::RotateFloors& floors, Element element, std::int64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  const posenc::bench::HugeMemory from(size);
+  const posenc::bench::HugeMemory to(size, 17 * 64);  // loads and stores 4 KiB apart would wait for each other
+  Rows rows(from, bytes, element);
+  rows.all.to = to.data();
+  const std::int64_t lines = bytes / 64;
+  const int calls = static_cast<int>(std::max<std::int64_t>(1, kTimedLines / lines));
+  std::vector<Candidate> candidates{
+      {.name = "loads, conversions, stores", .run = [&] { floors.pass(rows.all); }, .calls = calls},
+      {.name = "the kernel", .run = [&] { floors.rotate(rows.all); }, .calls = calls},
+      {.name = "memcpy", .run = [&] { std::memcpy(to.data(), from.data(), size); }, .calls = calls}};
+  take_turns(candidates, kRounds);
+  print(candidates, lines);
 }
 
 }  // namespace
@@ -107,6 +128,8 @@ int main() {
         std::printf("%s, %s, half, %d KiB\n", isa_name, name, static_cast<int>(bytes >> 10));
         measure(floors, element, bytes);
       }
+      std::printf("%s, %s, half, 8 MiB, out of place\n", isa_name, name);
+      measure_out_of_place(floors, element, std::int64_t{8} << 20);
     }
   }
 }
