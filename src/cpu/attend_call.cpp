@@ -42,36 +42,23 @@ void check_positions(const CallRotation& rotation, const math::Lowered& lowered)
   }
 }
 
+// What a call does for a term besides the vectors that follow from its weights.
 struct NeedsOfTerm {
   AttendCall& call;
-  void operator()(const math::QueryDistance& term) const {
-    call.takes_raw_queries |= term.given_places.empty();
-    call.vectors.back().rows = vectors_of(term.vectors);
-    if (!term.given_places.empty()) call.vectors.back().given = vectors_of(term.given);
-  }
+  const TermVectors& vectors;
+  ProjectedDistances& projected;
+
+  void operator()(const math::QueryDistance& term) const { call.takes_raw_queries |= term.given_places.empty(); }
   void operator()(const math::SineDistance& term) const {
     call.takes_raw_queries = true;
-    TermVectors& own = call.vectors.back();
-    own.sines.emplace(term);
-    own.weight = own.sines->arranged(term.projection);
-    own.added = floats(term.added);
-    if (projects_distances(term)) project_distances(term, own);
+    if (projects_distances(term)) project_distances(term);
   }
-  void operator()(const math::KeyDistance& term) const {
-    call.takes_raw_keys = true;
-    TermVectors& own = call.vectors.back();
-    own.rows = vectors_of(term.vectors);
-    group(term, own);
-  }
-  void operator()(const math::KeyVector& term) const {
-    if (!call.rotations.empty()) call.takes_raw_keys = true;
-    call.vectors.back().rows = floats(term.vectors);
-  }
+  void operator()(const math::KeyDistance&) const { call.takes_raw_keys = true; }
+  void operator()(const math::KeyVector&) const { call.takes_raw_keys |= !call.rotations.empty(); }
   void operator()(const math::Label&) const { call.takes_raw_queries = true; }
-  void operator()(const math::Running& term) const {
+  void operator()(const math::Running&) const {
     call.takes_raw_queries = true;
     call.runs_backwards = true;
-    call.vectors.back().rows = floats(term.vectors);
   }
   void operator()(const math::DistanceBias&) const {}
   void operator()(const math::LinearDistance&) const {}
@@ -79,32 +66,10 @@ struct NeedsOfTerm {
   void operator()(const math::Column&) const {}
 
  private:
-  // [heads][count][channels] as [heads][groups][channels][places of a group], zeros beyond the last place.
-  void group(const math::KeyDistance& term, TermVectors& own) const {
-    const std::int64_t count = term.vectors.count;
-    const std::int64_t channels = call.layer.head_dim;
-    const std::int64_t wide = call.max_lanes;
-    const std::int64_t heads = term.vectors.per_head ? call.layer.heads : 1;
-    own.groups = (count + wide - 1) / wide;
-    own.columns.resize(index(heads * own.groups * channels * wide));
-    for (std::int64_t h = 0; h < heads; ++h) {
-      for (std::int64_t place = 0; place < count; ++place) {
-        const float* const from = own.rows.data() + (h * count + place) * channels;
-        float* const to = own.columns.data() + (h * own.groups + place / wide) * channels * wide + place % wide;
-        for (std::int64_t c = 0; c < channels; ++c) to[c * wide] = from[c];
-      }
-    }
-    own.rows.resize(own.rows.size() + index((kernels::kFewLanes - 1) * channels));
-  }
-
-  std::vector<float> vectors_of(const math::PlaceVectors& vectors) const {
-    return floats_of(vectors, call.layer.heads, call.layer.head_dim, call.attention);
-  }
-
   // Either way a score costs a product, of `width` numbers where queries are projected, of a head's channels where
   // distances are; and every query, or every distance, a product with a head's weights.
   bool projects_distances(const math::SineDistance& term) const {
-    const auto width = static_cast<double>(call.vectors.back().sines->width());
+    const auto width = static_cast<double>(vectors.sines->width());
     const auto channels = static_cast<double>(call.layer.head_dim);
     const auto count = static_cast<double>(term.high - term.low + 1);
     if (static_cast<double>(call.layer.heads) * count * channels > kMostProjected) return false;
@@ -117,28 +82,29 @@ struct NeedsOfTerm {
     return count * channels * width + scores * channels < queries * channels * width + scores * width;
   }
 
-  void project_distances(const math::SineDistance& term, TermVectors& own) const {
+  void project_distances(const math::SineDistance& term) const {
     const std::int64_t count = term.high - term.low + 1;
     const std::int64_t channels = call.layer.head_dim;
-    own.rows.resize(index(call.layer.heads * count * channels));
-    std::vector<float> sines(index(SineRows::kRows * own.sines->width()));
+    const SineRule& sine = *vectors.sines;
+    projected.rows.resize(index(call.layer.heads * count * channels));
+    std::vector<float> sines(index(SineRows::kRows * sine.width()));
     std::vector<double> distances;
     for (std::int64_t first = term.low; first <= term.high; first += std::ssize(distances)) {
       distances.clear();
       for (std::int64_t d = first; d <= term.high && std::ssize(distances) < SineRows::kRows; ++d) {
         distances.push_back(static_cast<double>(math::sine_place(term, d).value_or(0)));
       }
-      own.sines->write(call.kernels, distances, sines.data());
-      project(
-          call.attention,
-          {.heads = call.layer.heads, .channels = channels, .width = own.sines->width(), .weight = own.weight.data()},
-          sines.data(), std::ssize(distances), own.rows.data() + (first - term.low) * channels, count * channels);
+      sine.write(call.kernels, distances, sines.data());
+      project(call.attention, call.args.parallel,
+              {.heads = call.layer.heads, .channels = channels, .width = sine.width(), .weight = vectors.weight.data()},
+              sines.data(), std::ssize(distances), projected.rows.data() + (first - term.low) * channels,
+              count * channels);
     }
     // What lies beyond either end is as the end: nothing, where only some distances have a row.
     const std::int64_t beyond = term.rows ? 1 : 0;
-    own.at = {.coordinate = term.coordinate, .low = term.low - beyond, .places = {}};
-    own.at.places.resize(index(count + 2 * beyond), -1);
-    std::iota(own.at.places.begin() + beyond, own.at.places.end() - beyond, 0);
+    projected.at = {.coordinate = term.coordinate, .low = term.low - beyond, .places = {}};
+    projected.at.places.resize(index(count + 2 * beyond), -1);
+    std::iota(projected.at.places.begin() + beyond, projected.at.places.end() - beyond, 0);
   }
 };
 
@@ -202,7 +168,7 @@ const void* AttendCall::key(std::size_t sequence, std::int64_t token, std::int64
 }
 
 AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const math::CallSizes& sizes,
-                       const kernels::KernelTable& kernels) {
+                       const kernels::KernelTable& kernels, std::span<const TermVectors> kept) {
   AttendCall call{.layer = layer,
                   .args = args,
                   .kernels = kernels,
@@ -226,9 +192,14 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
   };
   call.turns_by_steps = !call.rotations.empty() && call.lowered.regions.regions.empty() &&
                         args.angles == Angles::exact && std::ranges::all_of(call.rotations, is_relative);
-  for (const math::Term& term : call.lowered.terms) {
-    call.vectors.emplace_back();
-    std::visit(NeedsOfTerm{call}, term);
+  const TermMaker make{layer.heads, layer.head_dim, call.attention, args.parallel};
+  call.projected.resize(call.lowered.terms.size());
+  call.own_vectors.resize(call.lowered.terms.size());
+  call.kept_vectors = kept;
+  for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    const math::Term& term = call.lowered.terms[t];
+    if (!call.is_kept(t)) call.own_vectors[t] = make(term);
+    std::visit(NeedsOfTerm{call, call.vectors(t), call.projected[t]}, term);
   }
   if (call.runs_backwards) check_orders(call.rows);
   if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {

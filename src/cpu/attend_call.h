@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cpu/angle_rows.h"
-#include "cpu/sine_rows.h"
+#include "cpu/term_vectors.h"
 #include "kernels/kernels.h"
 #include "math/call_rows.h"
 #include "math/primitives.h"
@@ -47,17 +47,10 @@ struct CallRotation {
   std::int64_t pairs;
 };
 
-// Vectors of a term as floats, for products over the channels.
-struct TermVectors {
-  std::vector<float> rows;     // [heads or 1][count][channels]; KeyDistance: and kFewLanes - 1 more
-  std::vector<float> columns;  // KeyDistance: [heads or 1][groups][channels][group_places], for products with keys
-  std::int64_t groups = 0;
-  std::vector<float> given;  // QueryDistance: [heads or 1][count][channels]
-  // SineDistance, whose queries are projected, or whose distances are: then `rows` has them.
-  std::optional<SineRule> sines;
-  std::vector<float> weight;  // [heads * channels][width of sines]
-  std::vector<float> added;   // v: [heads][channels], or empty
-  math::DistancePlaces at;    // of `rows`
+// SineDistance where not its queries are projected, but the distances that occur.
+struct ProjectedDistances {
+  std::vector<float> rows;  // [heads][count][channels]; empty: queries are
+  math::DistancePlaces at;
 };
 
 struct AttendCall {
@@ -68,8 +61,10 @@ struct AttendCall {
   math::CallRows rows;
   math::Lowered lowered;
   std::vector<CallRotation> rotations;
-  std::vector<TermVectors> vectors;  // of each term
-  std::vector<float> value_vectors;  // ValueDistance: [heads or 1][count][value_dim]
+  std::vector<ProjectedDistances> projected;  // of each term
+  std::vector<TermVectors> own_vectors;       // of each term: nothing where they are kept
+  std::span<const TermVectors> kept_vectors;  // of each term that a prepared layer keeps them of, or of none
+  std::vector<float> value_vectors;           // ValueDistance: [heads or 1][count][value_dim]
   RowsView q, k, v;
   std::int64_t group = 1;      // heads that share a key head
   std::int64_t max_lanes = 0;  // kernels::kLaneRegisters registers
@@ -78,12 +73,16 @@ struct AttendCall {
   bool turns_by_steps = false;  // a tile's keys may turn by their steps from its first: FewProducts
   bool runs_backwards = false;  // a term is summed from the last key to the first
 
+  const TermVectors& vectors(std::size_t t) const { return is_kept(t) ? kept_vectors[t] : own_vectors[t]; }
+  bool is_kept(std::size_t t) const { return t < kept_vectors.size() && covers(kept_vectors[t], lowered.terms[t]); }
+  // SineDistance
+  bool projects_queries(std::size_t t) const { return vectors(t).sines && projected[t].rows.empty(); }
   std::int64_t rotated_width() const;  // cos and sin of a row, of the widest rotation
   const void* key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const;
 };
 
-// The arguments have been checked.
+// The arguments have been checked. What is kept was made of the same layer and weights, for the same kernels.
 AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const math::CallSizes& sizes,
-                       const kernels::KernelTable& kernels);
+                       const kernels::KernelTable& kernels, std::span<const TermVectors> kept = {});
 
 }  // namespace posenc::cpu

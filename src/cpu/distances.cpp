@@ -75,16 +75,16 @@ DistanceRange distances(const Lowering& lowering, std::int64_t coordinate) {
   return out;
 }
 
-void require_table(std::int64_t entries, std::int64_t doubles) {
-  const auto count = checked_multiply(static_cast<std::uint64_t>(entries), static_cast<std::uint64_t>(doubles));
-  const auto bytes = count ? checked_multiply(*count, sizeof(double)) : count;
+void require_table(std::int64_t entries, std::int64_t numbers, std::int64_t bytes_of_number) {
+  const auto count = checked_multiply(static_cast<std::uint64_t>(entries), static_cast<std::uint64_t>(numbers));
+  const auto bytes = count ? checked_multiply(*count, static_cast<std::uint64_t>(bytes_of_number)) : count;
   if (bytes && *bytes <= static_cast<std::uint64_t>(kMaxTableBytes)) return;
   throw Error("lower", {"positions", fmt::format("have distances for a table of at most {} bytes", kMaxTableBytes),
                         bytes ? fmt::format("{} bytes", *bytes) : "more than 2^64 bytes"});
 }
 
 std::vector<double> shaw_sines(std::int64_t count, std::int64_t channels) {
-  require_table(count, channels);
+  require_table(count, channels, sizeof(double));
   std::vector<double> out;
   out.reserve(index(count * channels));
   for (std::int64_t place = count - 1; place >= 0; --place) {

@@ -19,8 +19,8 @@ struct DistanceRange {
 // From the least to the largest that a query may see, whichever of them occur. Throws Error where one is not whole.
 DistanceRange distances(const Lowering& lowering, std::int64_t coordinate);
 
-// Throws Error for a term whose tables, so many doubles for each entry, would pass kMaxTableBytes.
-void require_table(std::int64_t entries, std::int64_t doubles);
+// Throws Error for a term whose tables, of so many numbers for each entry, would pass kMaxTableBytes.
+void require_table(std::int64_t entries, std::int64_t numbers, std::int64_t bytes_of_number);
 
 // Of an ascending list of distances, the first for which `holds`: it does not up to there, and does from there on.
 template <typename Predicate>
@@ -60,7 +60,7 @@ DistanceRange trimmed(DistanceRange range, const Place& place) {
 template <typename Place>
 math::DistancePlaces places(const Lowering& lowering, std::int64_t coordinate, const Place& place) {
   const DistanceRange range = trimmed(distances(lowering, coordinate), place);
-  require_table(range.count(), 1);
+  require_table(range.count(), 1, sizeof(std::int32_t));
   math::DistancePlaces out{.coordinate = coordinate, .low = range.low, .places = {}};
   out.places.reserve(static_cast<std::size_t>(range.count()));
   for (std::int64_t d = range.low; d <= range.high; ++d) out.places.push_back(static_cast<std::int32_t>(place(d)));

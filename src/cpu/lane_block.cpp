@@ -77,7 +77,7 @@ void add_key_vectors(const AttendCall& call, const LaneBlock& block, float* rows
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
     if (!std::holds_alternative<math::KeyVector>(call.lowered.terms[t])) continue;
     for (std::int64_t l = 0; l < block.lanes; ++l) {
-      const float* const u = call.vectors[t].rows.data() + block.lane[index(l)].head * call.layer.head_dim;
+      const float* const u = call.vectors(t).rows.data() + block.lane[index(l)].head * call.layer.head_dim;
       for (std::int64_t c = 0; c < call.layer.head_dim; ++c) rows[l * call.layer.head_dim + c] += u[c];
     }
   }
@@ -88,7 +88,8 @@ struct BeginTerm {
   const AttendCall& call;
   LaneBlock& block;
   const TermVectors& vectors;
-  RowScratch& scratch;  // rows: [lanes][head_dim], as given
+  bool projects_queries;  // SineDistance
+  RowScratch& scratch;    // rows: [lanes][head_dim], as given
   std::pmr::vector<float>& own;
 
   void operator()(const math::QueryDistance& term) const {
@@ -105,7 +106,7 @@ struct BeginTerm {
   // q + v as columns, where distances were projected; else W_h^T (q + v).
   void operator()(const math::SineDistance&) const {
     const std::int64_t channels = call.layer.head_dim;
-    std::pmr::vector<float>& columns = vectors.rows.empty() ? scratch.columns : own;
+    std::pmr::vector<float>& columns = projects_queries ? scratch.columns : own;
     columns.resize(index(channels * block.lanes));
     for (std::int64_t l = 0; l < block.lanes; ++l) {
       const float* const v =
@@ -114,7 +115,7 @@ struct BeginTerm {
         columns[index(c * block.lanes + l)] = scratch.rows[index(l * channels + c)] + (v == nullptr ? 0.0F : v[c]);
       }
     }
-    if (!vectors.rows.empty()) return;
+    if (!projects_queries) return;
     const std::int64_t width = vectors.sines->width();
     own.resize(index(width * block.lanes));
     scratch.products.resize(own.size());
@@ -246,8 +247,8 @@ RowScratch::RowScratch(const AttendCall& call, std::pmr::memory_resource* memory
       columns(memory),
       products(memory) {
   std::int64_t width = 0;
-  for (const TermVectors& vectors : call.vectors) {
-    if (vectors.sines && vectors.rows.empty()) width = std::max(width, vectors.sines->width());
+  for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    if (call.projects_queries(t)) width = std::max(width, call.vectors(t).sines->width());
   }
   if (width == 0) return;
   columns.resize(index(call.layer.head_dim * call.max_lanes));
@@ -257,13 +258,13 @@ RowScratch::RowScratch(const AttendCall& call, std::pmr::memory_resource* memory
 std::int64_t floats_of_term(const AttendCall& call, std::size_t t) {
   struct Of {
     const AttendCall& call;
-    const TermVectors& vectors;
+    std::size_t t;
     std::int64_t lanes(std::int64_t rows) const { return rows * call.max_lanes; }
     std::int64_t operator()(const math::QueryDistance& term) const {
       return term.given_places.empty() ? 0 : lanes(call.layer.head_dim);
     }
     std::int64_t operator()(const math::SineDistance&) const {
-      return lanes(vectors.rows.empty() ? vectors.sines->width() : call.layer.head_dim);
+      return lanes(call.projects_queries(t) ? call.vectors(t).sines->width() : call.layer.head_dim);
     }
     std::int64_t operator()(const math::Label&) const { return lanes(2); }
     std::int64_t operator()(const math::Running& term) const { return lanes(term.count + 1); }
@@ -274,7 +275,7 @@ std::int64_t floats_of_term(const AttendCall& call, std::size_t t) {
     std::int64_t operator()(const math::KeyDistance&) const { return 0; }
     std::int64_t operator()(const math::KeyVector&) const { return 0; }
   };
-  return std::visit(Of{call, call.vectors[t]}, call.lowered.terms[t]);
+  return std::visit(Of{call, t}, call.lowered.terms[t]);
 }
 
 LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
@@ -355,7 +356,8 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_
     columns_of_lanes(scratch.rows.data(), block.lanes, channels, block.raw.data());
   }
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
-    std::visit(BeginTerm{call, block, call.vectors[t], scratch, block.of_term[t]}, call.lowered.terms[t]);
+    std::visit(BeginTerm{call, block, call.vectors(t), call.projects_queries(t), scratch, block.of_term[t]},
+               call.lowered.terms[t]);
   }
   add_key_vectors(call, block, scratch.rows.data());
   const std::vector<math::Region>& regions = call.lowered.regions.regions;

@@ -1,39 +1,34 @@
-// Biases of the distance: tables by distance, a slope where no table is needed, and FIRE's knots.
+// Biases of the distance: numbers by distance, or a slope where they are a line.
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "cpu/distances.h"
 #include "cpu/lowering.h"
 #include "cpu/weight_reader.h"
+#include "math/sandwich.h"
 #include "posenc/scores.h"
 
 namespace posenc::cpu {
 namespace {
 
-// of(d) gives the numbers of all heads.
+// of(d, heads) writes the numbers of all heads.
 template <typename OfDistance>
-math::DistanceBias table(const Lowering& lowering, std::int64_t coordinate, DistanceRange range, const OfDistance& of) {
-  require_table(range.count(), lowering.layer.heads);
-  math::DistanceBias out{.coordinate = coordinate, .low = range.low, .count = range.count()};
-  out.values.resize(index(range.count() * lowering.layer.heads));
-  for (std::int64_t d = range.low; d <= range.high; ++d) {
-    const std::vector<double> heads = of(d);
-    for (std::int64_t h = 0; h < lowering.layer.heads; ++h) {
-      out.values[index(h * range.count() + d - range.low)] = heads[index(h)];
-    }
-  }
-  return out;
+math::DistanceBias bias(const Lowering& lowering, std::int64_t coordinate, DistanceRange range, OfDistance of) {
+  require_table(range.count(), lowering.layer.heads, sizeof(float));
+  return {.coordinate = coordinate, .low = range.low, .count = range.count(), .of = std::move(of)};
 }
 
 // Row place(d) of a learned table, [places, heads].
 template <typename Place>
 math::DistanceBias gathered(const Lowering& lowering, std::int64_t coordinate, const ConstTensorView& learned,
-                            const Place& place) {
+                            Place place) {
   const DistanceRange range = trimmed(distances(lowering, coordinate), place);
-  return table(lowering, coordinate, range, [&](std::int64_t d) {
-    std::vector<double> heads;
-    for (std::int64_t h = 0; h < lowering.layer.heads; ++h) heads.push_back(read(learned, {place(d), h}));
-    return heads;
+  return bias(lowering, coordinate, range, [learned, place](std::int64_t d, std::span<double> heads) {
+    const std::int64_t row = place(d);
+    for (std::size_t h = 0; h < heads.size(); ++h) heads[h] = read(learned, {row, static_cast<std::int64_t>(h)});
   });
 }
 
@@ -63,16 +58,15 @@ void lower_term(const Alibi& scheme, const ScoreWeights&, Lowering& lowering) {
 }
 
 void lower_term(const T5Bias& scheme, const ScoreWeights& weights, Lowering& lowering) {
-  math::DistanceBias bias = gathered(lowering, scheme.axis, std::get<T5Weights>(weights).table,
-                                     [&](std::int64_t d) { return t5_bucket(scheme, d); });
-  if (scheme.gated) bias.row_factor = read_transposed(lowering.inputs.row_gate);
-  lowering.out.terms.push_back(std::move(bias));
+  math::DistanceBias term = gathered(lowering, scheme.axis, std::get<T5Weights>(weights).table,
+                                     [scheme](std::int64_t d) { return t5_bucket(scheme, d); });
+  if (scheme.gated) term.row_factor = read_transposed(lowering.inputs.row_gate);
+  lowering.out.terms.push_back(std::move(term));
 }
 
 void lower_term(const ClippedBias& scheme, const ScoreWeights& weights, Lowering& lowering) {
-  lowering.out.terms.push_back(gathered(lowering, 0, std::get<ClippedBiasWeights>(weights).table, [&](std::int64_t d) {
-    return std::clamp(d, -scheme.future, scheme.past) + scheme.future;
-  }));
+  const auto place = [scheme](std::int64_t d) { return std::clamp(d, -scheme.future, scheme.past) + scheme.future; };
+  lowering.out.terms.push_back(gathered(lowering, 0, std::get<ClippedBiasWeights>(weights).table, place));
 }
 
 // The row of the table is linear in both differences, so it is the distance of two cell numbers, row (2 columns - 1) +
@@ -90,39 +84,39 @@ void lower_term(const GridBias& scheme, const ScoreWeights& weights, Lowering& l
   lowering.out.coordinates.push_back(std::move(numbers));
   const std::int64_t middle = grid_row(scheme, 0, 0);
   const ConstTensorView& learned = std::get<GridBiasWeights>(weights).table;
-  lowering.out.terms.push_back(math::DistanceBias{.coordinate = std::ssize(lowering.out.coordinates) - 1,
-                                                  .low = -middle,
-                                                  .count = learned.shape[0],
-                                                  .values = read_transposed(learned),
-                                                  .row_factor = {}});
+  const DistanceRange range{-middle, learned.shape[0] - 1 - middle};
+  lowering.out.terms.push_back(bias(lowering, std::ssize(lowering.out.coordinates) - 1, range,
+                                    [learned, middle](std::int64_t d, std::span<double> heads) {
+                                      for (std::size_t h = 0; h < heads.size(); ++h) {
+                                        heads[h] = read(learned, {d + middle, static_cast<std::int64_t>(h)});
+                                      }
+                                    }));
 }
 
 void lower_term(const Kerple& scheme, const ScoreWeights& weights, Lowering& lowering) {
-  const std::vector<double> r1 = read_all(std::get<KerpleWeights>(weights).r1);
-  const std::vector<double> r2 = read_all(std::get<KerpleWeights>(weights).r2);
-  lowering.out.terms.push_back(table(lowering, 0, distances(lowering, 0), [&](std::int64_t d) {
-    std::vector<double> heads(r1.size());
+  const auto of = [scheme, r1 = read_all(std::get<KerpleWeights>(weights).r1),
+                   r2 = read_all(std::get<KerpleWeights>(weights).r2)](std::int64_t d, std::span<double> heads) {
     for (std::size_t h = 0; h < heads.size(); ++h) {
       heads[h] = kerple_bias(scheme, r1[h], r2[h], static_cast<double>(d));
     }
-    return heads;
-  }));
+  };
+  lowering.out.terms.push_back(bias(lowering, 0, distances(lowering, 0), of));
 }
 
-// Heads differ by a factor: head h has 1 / (h + 1) of what head 0 has.
 void lower_term(const Sandwich& scheme, const ScoreWeights&, Lowering& lowering) {
-  lowering.out.terms.push_back(table(lowering, 0, distances(lowering, 0), [&](std::int64_t d) {
-    const double first = sandwich_bias(scheme, 0, static_cast<double>(d));
-    std::vector<double> heads;
-    for (std::int64_t h = 0; h < scheme.heads; ++h) heads.push_back(first / static_cast<double>(h + 1));
-    return heads;
-  }));
+  const auto of = [scheme, inv_freq = math::sandwich_inv_freq(scheme)](std::int64_t d, std::span<double> heads) {
+    const double sum = math::sandwich_sum(inv_freq, static_cast<double>(d));
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+      heads[h] = sum * math::sandwich_factor(scheme, static_cast<std::int64_t>(h));
+    }
+  };
+  lowering.out.terms.push_back(bias(lowering, 0, distances(lowering, 0), of));
 }
 
 void lower_term(const MlpBias& scheme, const ScoreWeights& weights, Lowering& lowering) {
   const std::vector<Linear>& given = std::get<MlpBiasWeights>(weights).layers;
-  const std::vector<Projection> layers(given.begin(), given.end());
-  lowering.out.terms.push_back(table(lowering, 0, distances(lowering, 0), [&](std::int64_t d) {
+  const auto of = [scheme, layers = std::vector<Projection>(given.begin(), given.end())](std::int64_t d,
+                                                                                         std::span<double> heads) {
     std::vector<double> x{mlp_input(scheme, static_cast<double>(d))};
     for (std::size_t layer = 0; layer < layers.size(); ++layer) {
       if (layer > 0) {
@@ -130,8 +124,9 @@ void lower_term(const MlpBias& scheme, const ScoreWeights& weights, Lowering& lo
       }
       x = layers[layer].of(x);
     }
-    return x;
-  }));
+    std::ranges::copy(x, heads.begin());
+  };
+  lowering.out.terms.push_back(bias(lowering, 0, distances(lowering, 0), of));
 }
 
 }  // namespace posenc::cpu

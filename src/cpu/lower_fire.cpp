@@ -41,7 +41,7 @@ bool is_on(const Unit& unit, double low, double high) {
 void lower_term(const Fire&, const ScoreWeights& weights, Lowering& lowering) {
   const auto& learned = std::get<FireWeights>(weights);
   const DistanceRange range = distances(lowering, 0);
-  require_table(range.count(), 1);
+  require_table(range.count(), 1, sizeof(double));
   math::Knots out{.low = range.low};
   out.numerators.reserve(index(range.count()));
   for (std::int64_t d = range.low; d <= range.high; ++d) {

@@ -7,6 +7,7 @@
 
 #include "kernels/attention.h"
 #include "math/primitives.h"
+#include "posenc/parallel.h"
 #include "posenc/tensor.h"
 
 namespace posenc::cpu {
@@ -20,14 +21,14 @@ struct HeadProjection {
   const float* bias = nullptr;    // [heads * channels], or null
 };
 // out: [heads], head_stride apart, of [count, channels].
-void project(const kernels::AttentionKernels& kernels, const HeadProjection& by, const float* rows, std::int64_t count,
-             float* out, std::int64_t head_stride);
+void project(const kernels::AttentionKernels& kernels, const Parallel& parallel, const HeadProjection& by,
+             const float* rows, std::int64_t count, float* out, std::int64_t head_stride);
 
 // All elements, the last axis fastest. Nothing of an empty view.
 std::vector<float> floats_of(const ConstTensorView& view);
 
 // [heads or 1, count, channels]
 std::vector<float> floats_of(const math::PlaceVectors& vectors, std::int64_t heads, std::int64_t channels,
-                             const kernels::AttentionKernels& kernels);
+                             const kernels::AttentionKernels& kernels, const Parallel& parallel);
 
 }  // namespace posenc::cpu

@@ -8,7 +8,7 @@
 namespace posenc::cpu {
 
 void TileTerms::multiply_sines(std::size_t t, const float* sines, std::int64_t count, float* to) {
-  const std::int64_t width = call_.vectors[t].sines->width();
+  const std::int64_t width = call_.vectors(t).sines->width();
   call_.attention.product({.a = sines,
                            .a_row = width,
                            .a_step = 1,
@@ -20,7 +20,7 @@ void TileTerms::multiply_sines(std::size_t t, const float* sines, std::int64_t c
 }
 
 void TileTerms::add(const math::SineDistance& term, std::size_t t) {
-  const TermVectors& own = call_.vectors[t];
+  const ProjectedDistances& own = call_.projected[t];
   if (!own.rows.empty()) {
     return add_products({.at = own.at,
                          .vectors = own.rows.data(),

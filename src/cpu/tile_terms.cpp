@@ -46,12 +46,12 @@ TermScratch::TermScratch(const AttendCall& call, std::pmr::memory_resource* memo
       distances(memory) {
   // A row of zeros stands behind the band: of lanes, or of places for each key.
   std::int64_t of_places = 0;
-  sines.reserve(call.vectors.size());
-  for (std::size_t t = 0; t < call.vectors.size(); ++t) {
-    const TermVectors& vectors = call.vectors[t];
+  sines.reserve(call.lowered.terms.size());
+  for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    const TermVectors& vectors = call.vectors(t);
     const math::Term& term = call.lowered.terms[t];
     std::optional<SineRows>& own = sines.emplace_back();
-    if (vectors.sines && vectors.rows.empty()) {
+    if (call.projects_queries(t)) {
       own.emplace(*vectors.sines, memory);
       distances.reserve(index(kTileKeys * call.max_lanes));
       of_places = std::max(of_places, SineRows::kRows + 1);
@@ -117,7 +117,7 @@ void TileTerms::add_each(const Value& value, const float* factor) {
   add(each(value), factor);
 }
 
-void TileTerms::add(const math::DistanceBias& term, std::size_t) {
+void TileTerms::add(const math::DistanceBias& term, std::size_t t) {
   std::array<float, kMaxLanes> by{};
   const float* used = factor(term.part);
   if (!term.row_factor.empty()) {
@@ -128,11 +128,8 @@ void TileTerms::add(const math::DistanceBias& term, std::size_t) {
     }
     used = by.data();
   }
-  add(by_distance(term.coordinate,
-                  [&](std::int64_t head, double d) {
-                    return term.values[index(head * term.count + math::entry_of(term.low, term.count, whole(d)))];
-                  }),
-      used);
+  const BiasTable& table = call_.vectors(t).bias;
+  add(by_distance(term.coordinate, [&](std::int64_t head, double d) { return table.at(head, whole(d)); }), used);
 }
 
 void TileTerms::add(const math::LinearDistance& term, std::size_t) {
@@ -251,7 +248,7 @@ TileTerms::PlaceRange TileTerms::places(const math::DistancePlaces& at) const {
 
 void TileTerms::add(const math::QueryDistance& term, std::size_t t) {
   add_products({.at = term.at,
-                .vectors = call_.vectors[t].rows.data(),
+                .vectors = call_.vectors(t).rows.data(),
                 .count = term.vectors.count,
                 .per_head = term.vectors.per_head,
                 .rows = term.given_places.empty() ? block_.raw.data() : block_.of_term[t].data(),
@@ -302,7 +299,7 @@ void TileTerms::add_products(const PlaceProducts& x) {
 
 // Far away, all of a tile may have one place: a number for each key.
 void TileTerms::add_place_of_keys(const math::KeyDistance& term, std::size_t t, std::int64_t place) {
-  const TermVectors& own = call_.vectors[t];
+  const TermVectors& own = call_.vectors(t);
   const std::int64_t channels = call_.layer.head_dim;
   const std::int64_t row = (term.vectors.per_head ? block_.head() * term.vectors.count : 0) + place;
   const FloatRows raw = tile_.raw();
@@ -340,8 +337,8 @@ void TileTerms::add(const math::KeyDistance& term, std::size_t t) {
             {.a = raw.data,
              .a_row = raw.stride,
              .a_step = 1,
-             .b = call_.vectors[t].columns.data() +
-                  ((term.vectors.per_head ? head * call_.vectors[t].groups : 0) + low + g) * channels * group,
+             .b = call_.vectors(t).columns.data() +
+                  ((term.vectors.per_head ? head * call_.vectors(t).groups : 0) + low + g) * channels * group,
              .c = band + g * keys * group,
              .rows = keys,
              .depth = channels,
@@ -375,7 +372,7 @@ void TileTerms::add(const math::KeyVector&, std::size_t t) {
   const FloatRows raw = tile_.raw();
   add_each(
       [&](std::int64_t l, std::int64_t m) {
-        const float* const u = call_.vectors[t].rows.data() + block_.lane[index(l)].head * call_.layer.head_dim;
+        const float* const u = call_.vectors(t).rows.data() + block_.lane[index(l)].head * call_.layer.head_dim;
         double sum = 0.0;
         for (std::int64_t c = 0; c < call_.layer.head_dim; ++c) {
           sum += static_cast<double>(u[c]) * static_cast<double>(raw.data[m * raw.stride + c]);
@@ -471,7 +468,7 @@ void TileTerms::sum_gates(float* out) {
     LaneBlock::Floats& table = block_.of_term[t];
     if (table.empty()) {
       table.resize(index((term->count + 1) * block_.lanes));
-      call_.attention.product({.a = call_.vectors[t].rows.data(),
+      call_.attention.product({.a = call_.vectors(t).rows.data(),
                                .a_row = channels,
                                .a_step = 1,
                                .b = block_.raw.data(),

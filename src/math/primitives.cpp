@@ -65,6 +65,18 @@ double Column::of_row(std::int64_t head, std::int64_t q_row, std::int64_t k_rows
   return last < 0 ? 0.0 : -columns[static_cast<std::size_t>(head * k_rows + last)];
 }
 
+std::vector<double> table_of(const DistanceBias& term, std::int64_t heads) {
+  std::vector<double> out(static_cast<std::size_t>(heads * term.count));
+  std::vector<double> here(static_cast<std::size_t>(heads));
+  for (std::int64_t entry = 0; entry < term.count; ++entry) {
+    term.of(term.low + entry, here);
+    for (std::int64_t h = 0; h < heads; ++h) {
+      out[static_cast<std::size_t>(h * term.count + entry)] = here[static_cast<std::size_t>(h)];
+    }
+  }
+  return out;
+}
+
 std::int64_t entry_of(std::int64_t low, std::int64_t count, std::int64_t d) {
   return std::clamp<std::int64_t>(d - low, 0, count - 1);
 }

@@ -14,7 +14,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -55,14 +57,15 @@ struct PlaceVectors {
 
 // ---- score terms ----
 
-// b[h][d], times a number of the row.
+// b[h][d], times a number of the row. Its numbers are made by who needs them, of the type and for the distances that
+// are needed: for many heads and tokens they are most of what a call holds.
 struct DistanceBias {
   Part part = Part::bias;
   std::int64_t coordinate = 0;  // distances along it are whole
   std::int64_t low = 0;         // the first entry's distance; beyond either end: as the end
   std::int64_t count = 0;
-  std::vector<double> values;      // [heads, count]
-  std::vector<double> row_factor;  // [heads, query rows], or empty: 1
+  std::function<void(std::int64_t d, std::span<double> heads)> of{};  // b of all heads; views the caller's weights
+  std::vector<double> row_factor{};                                   // [heads, query rows], or empty: 1
 };
 
 // slope_h d, or slope_h |d|: needs no table, and takes distances that are not whole, or as far as 2^53.
@@ -237,6 +240,9 @@ struct Lowered {
   std::vector<Term> terms;
   ValuePart values;
 };
+
+// All entries of a bias, [heads, count].
+std::vector<double> table_of(const DistanceBias& term, std::int64_t heads);
 
 // Entry d of a table that begins with `low` and has `count` entries.
 std::int64_t entry_of(std::int64_t low, std::int64_t count, std::int64_t d);

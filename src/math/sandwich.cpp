@@ -6,6 +6,8 @@
 // appendix E; its text counts p from 1 to channels/2, which has the slowest cosine for the fastest. NeMo's code follows
 // the text, and takes channels / 2 from the sum; its first version, of which there are copies, forgot the cosine, which
 // leaves a straight line.
+#include "math/sandwich.h"
+
 #include <fmt/compile.h>
 
 #include <cmath>
@@ -14,18 +16,35 @@
 #include "posenc/scores.h"
 
 namespace posenc {
+namespace math {
+
+std::vector<double> sandwich_inv_freq(const Sandwich& scheme) {
+  const auto channels = static_cast<double>(scheme.channels);
+  std::vector<double> out;
+  for (std::int64_t p = 0; p < scheme.channels / 2; ++p) {
+    out.push_back(std::pow(10000.0, -2.0 * static_cast<double>(p) / channels));
+  }
+  return out;
+}
+
+double sandwich_sum(std::span<const double> inv_freq, double distance) {
+  double sum = 0.0;
+  for (const double f : inv_freq) sum += std::cos(distance * f);
+  return sum;
+}
+
+double sandwich_factor(const Sandwich& scheme, std::int64_t head) {
+  return static_cast<double>(scheme.heads) / (8.0 * static_cast<double>(head + 1));
+}
+
+}  // namespace math
 
 double sandwich_bias(const Sandwich& scheme, std::int64_t head, double distance) {
   if (head < 0 || head >= scheme.heads) {
     throw Error("sandwich_bias", {"head", fmt::format(FMT_COMPILE("lie from 0 to below {}"), scheme.heads),
                                   fmt::format(FMT_COMPILE("{}"), head)});
   }
-  const auto channels = static_cast<double>(scheme.channels);
-  double sum = 0.0;
-  for (std::int64_t p = 0; p < scheme.channels / 2; ++p) {
-    sum += std::cos(distance * std::pow(10000.0, -2.0 * static_cast<double>(p) / channels));
-  }
-  return sum * static_cast<double>(scheme.heads) / (8.0 * static_cast<double>(head + 1));
+  return math::sandwich_sum(math::sandwich_inv_freq(scheme), distance) * math::sandwich_factor(scheme, head);
 }
 
 }  // namespace posenc

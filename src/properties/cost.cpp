@@ -56,7 +56,7 @@ class Counter {
   void operator()(const math::DistanceBias& term) {
     cost_.additions += scores_;
     if (!term.row_factor.empty()) cost_.products += scores_;
-    cost_.bytes += kBytes * size_of(term.values, term.row_factor);
+    cost_.bytes += kBytes * (heads_ * static_cast<double>(term.count) + size_of(term.row_factor));
   }
   // The distance, its product with the slope, the sum.
   void operator()(const math::LinearDistance& term) {

@@ -53,7 +53,9 @@ std::span<const double> vector_at(const math::ValueDistance& values, const Pair&
 
 double value_of(const math::DistanceBias& term, const Pair& pair) {
   const std::int64_t entry = math::entry_of(term.low, term.count, whole(pair.distance(term.coordinate)));
-  const double b = term.values[index(pair.row.h * term.count + entry)];
+  std::vector<double> heads(index(pair.lowered.heads));
+  term.of(term.low + entry, heads);
+  const double b = heads[index(pair.row.h)];
   return term.row_factor.empty() ? b : b * term.row_factor[index(pair.row.h * pair.lowered.q_rows + pair.q_row())];
 }
 

@@ -11,6 +11,7 @@ namespace posenc::test {
 namespace {
 
 struct Lengths {
+  std::int64_t heads;
   std::int64_t channels;  // of a head
   double q;
   double k;
@@ -28,8 +29,8 @@ double longest_of(const math::PlaceVectors& x, const Lengths& at) {
   return product + (x.projection.bias.empty() ? 0.0 : longest(cpu::read_all(x.projection.bias), at.channels));
 }
 
-double size_of(const math::DistanceBias& x, const Lengths&) {
-  return largest(x.values) * (x.row_factor.empty() ? 1.0 : largest(x.row_factor));
+double size_of(const math::DistanceBias& x, const Lengths& at) {
+  return largest(math::table_of(x, at.heads)) * (x.row_factor.empty() ? 1.0 : largest(x.row_factor));
 }
 double size_of(const math::LinearDistance& x, const Lengths& at) { return largest(x.slopes) * at.distance; }
 double size_of(const math::Knots& x, const Lengths&) {
@@ -109,7 +110,8 @@ LoweredSizes::LoweredSizes(const math::Lowered& lowered, const SchemeCall& call,
 
 ScoreSize LoweredSizes::score(std::size_t q_row) const {
   const auto channels = static_cast<std::size_t>(call_.layer.head_dim);
-  Lengths at{.channels = call_.layer.head_dim,
+  Lengths at{.heads = call_.layer.heads,
+             .channels = call_.layer.head_dim,
              .q = longest(std::span(call_.q.values).subspan(q_row * channels, channels), call_.layer.head_dim),
              .k = seen_[call_.group_of(q_row)].longest_key,
              .keys = static_cast<double>(call_.sizes.keys),

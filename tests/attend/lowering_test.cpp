@@ -121,7 +121,7 @@ TEST(Lowering, RefusesWhatATableCannotHold) {
   const std::vector<std::int64_t> far_apart{0, std::int64_t{1} << 40, 0, 0};
   call.inputs.q_positions = call.inputs.k_positions = std::span<const std::int64_t>(far_apart);
   EXPECT_ERROR(lowered(call),
-               "[lower] positions must have distances for a table of at most 1073741824 bytes but is 70368744177696 "
+               "[lower] positions must have distances for a table of at most 1073741824 bytes but is 35184372088848 "
                "bytes");
 }
 

@@ -112,7 +112,7 @@ TEST(SchemeRefusals, OfTablesByDistance) {
         {"[attend] weights.score[0].r2 must have shape [4] but is [2]",
          [](Call& c) { weights<KerpleWeights>(c).r2 = zeros_of({2}); }},
         not_whole_for_a_table(),
-        {"[lower] positions must have distances for a table of at most 1073741824 bytes but is 35184372088960 bytes",
+        {"[lower] positions must have distances for a table of at most 1073741824 bytes but is 17592186044480 bytes",
          stand_far_apart, RefusedBy::kernels}}},
   });
 }
