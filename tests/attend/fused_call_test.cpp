@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::int64_t kTokens = 5;
 constexpr float kUntouched = -7.0F;
+constexpr std::int64_t kTooMany = (std::int64_t{1} << 30) + 1;
 
 // A call that is right, [tokens, heads, channels] of floats.
 struct RightCall {
@@ -113,6 +114,15 @@ const std::vector<Refused>& refused() {
          c.layer = with_rotation(half_rope());
          c.args.inputs.q_positions = std::span<const double>(far_positions);
        }},
+      {"[attend] layer.heads must be at most 1073741824 but is 1073741825",
+       [](RightCall& c) {
+         c.layer.heads = kTooMany;
+         c.layer.kv_heads = 1;
+       }},
+      {"[attend] layer.head_dim must be at most 1073741824 but is 1073741825",
+       [](RightCall& c) { c.layer.head_dim = kTooMany; }},
+      {"[attend] layer.value_dim must be at most 1073741824 but is 1073741825",
+       [](RightCall& c) { c.layer.value_dim = kTooMany; }},
       {"[attend] parallel.threads must be at least 0 but is -1", [](RightCall& c) { c.args.parallel.threads = -1; }},
       {"[attend] carry must belong to one scheme that sums along the keys but is of 0",
        [](RightCall& c) { c.args.carry = c.args.lse; }},
