@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -39,6 +40,33 @@ void check_positions(const CallRotation& rotation, const math::Lowered& lowered)
   for (const math::Region& region : lowered.regions.regions) {
     check(region.q_positions);
     check(region.k_positions);
+  }
+}
+
+// The decay of a pair is a factor of the queries, one of the keys and one between their origins (Rotation::decay): over
+// rows that share an origin none may leave the floats. e^80 leaves a number 3 of their 38 decades, and 2^-150, what a
+// query that faded is off by at most, stays below e^-23 when its key has grown.
+constexpr double kMostDecay = 80.0;
+
+void check_decays(const CallRotation& rotation, const AttendCall& call) {
+  double steepest = 0.0;
+  for (const double decay : rotation.rule->decay) steepest = std::max(steepest, std::abs(decay));
+  const auto check = [&](const std::vector<double>& rows, std::int64_t first, std::int64_t count,
+                         std::int64_t of_origin) {
+    for (std::int64_t n = 0; n < count; n += of_origin) {
+      const auto [low, high] =
+          std::ranges::minmax(std::span(rows).subspan(index(first + n), index(std::min(of_origin, count - n))));
+      if ((high - low) * steepest <= kMostDecay) continue;
+      throw Error("attend", {"positions",
+                             fmt::format("spread by at most {} within {} tokens, for xPos' decay in floats",
+                                         std::floor(kMostDecay / steepest), of_origin),
+                             fmt::format("{}", high - low)});
+    }
+  };
+  const math::Coordinate& along = call.lowered.coordinates.front();
+  for (const math::SequenceRows& s : call.rows.sequences) {
+    check(along.k, s.k_first, s.k_count, kTileKeys);
+    check(along.q, s.q_first, s.q_count, call.max_lanes);
   }
 }
 
@@ -186,6 +214,7 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
                               .angles = AngleRule(rule.inv_freq, rule.axis_of_pair, rule.factor, args.angles),
                               .pairs = std::ssize(rule.inv_freq)});
     check_positions(call.rotations.back(), call.lowered);
+    check_decays(call.rotations.back(), call);
   }
   const auto is_relative = [](const CallRotation& rotation) {
     return rotation.rule->turns_queries && rotation.rule->turns_keys && rotation.rule->decay.empty();

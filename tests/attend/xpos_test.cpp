@@ -1,14 +1,19 @@
 // xPos, arXiv 2212.10554: by hand, as torchscale scales both sides from the middle of a call, and with cached keys.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
 
 #include "attend/attending.h"
+#include "attend/fused_call.h"
+#include "attend/lowered_size.h"
 #include "attend/matrix.h"
 #include "posenc/reference.h"
+#include "support/every_isa.h"
 #include "support/ropes.h"
+#include "support/throws.h"
 #include "support/tolerances.h"
 
 namespace posenc::test {
@@ -135,6 +140,50 @@ TEST(XPos, DependsOnTheDistanceAlone) {
       EXPECT_NEAR(there.score(0, i, j), here.score(0, i, j), bound(head_of(in.q, 0), i, head_of(in.k, 0), j));
     }
   }
+}
+
+// Eight tokens that stand apart, each with the keys before it.
+struct Apart {
+  static constexpr std::int64_t kCount = 8;
+  std::vector<double> positions{};
+  SchemeCall call;
+  FusedCall fused{call};
+
+  explicit Apart(double by)
+      : call(cases_of(Case<XPos>{}).front(),
+             {.name = "causal", .mask = {.kind = MaskKind::causal}, .queries = kCount, .keys = kCount},
+             Places::by_order, 2212) {
+    for (std::int64_t t = 0; t < kCount; ++t) positions.push_back(by * static_cast<double>(t));
+    call.inputs.q_positions = call.inputs.k_positions = std::span<const double>(positions);
+  }
+};
+
+// A scale_base of 512 halves the fastest pair every 283 tokens: over these, what has faded is e^-79 of what has not,
+// and a factor of its own would be 1e34.
+TEST(XPos, HoldsInFloatsWhereTokensStandFarApart) {
+  Apart far(4600);
+  const SchemeCall::Result wanted = far.call.by_formulas();
+  const double size =
+      far.call.layer.logit_scale * longest(far.call.q.values, kHeadDim) * longest(far.call.k.values, kHeadDim);
+  constexpr double kDecay = 6;  // roundings: docs/attention.md
+  const double score = fused_score(size, static_cast<double>(kHeadDim) + kTurnedInFloats + kDecay);
+  const double values = largest(far.call.v.values);
+  const double bound = fused_output(score, values, static_cast<double>(Apart::kCount), values, 0);
+  for (const Isa isa : every_isa("xPos far apart")) {
+    const SchemeCall::Result is = far.fused.by_kernels(isa);
+    for (std::size_t n = 0; n < is.out.size(); ++n) EXPECT_NEAR(is.out[n], wanted.out[n], bound);
+  }
+}
+
+TEST(XPos, RefusesInFloatsWhatLeavesThem) {
+  Apart farther(5000);
+  EXPECT_ERROR(
+      farther.fused.by_kernels(Isa::scalar),
+      "[attend] positions must spread by at most 32695 within 64 tokens, for xPos' decay in floats but is 35000");
+  farther.call.inputs.k_positions = PositionRange{};
+  EXPECT_ERROR(
+      farther.fused.by_kernels(Isa::scalar),
+      "[attend] positions must spread by at most 32695 within 24 tokens, for xPos' decay in floats but is 35000");
 }
 
 }  // namespace
