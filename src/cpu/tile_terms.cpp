@@ -95,10 +95,7 @@ TileTerms::Strip TileTerms::each(const Value& value) {
 
 template <typename Value>
 TileTerms::Strip TileTerms::by_distance(std::int64_t coordinate, const Value& value) {
-  if (!is_run(coordinate)) {
-    return each(
-        [&](std::int64_t l, std::int64_t m) { return value(block_.lane[index(l)].head, distance(coordinate, l, m)); });
-  }
+  if (!is_run(coordinate)) return by_lanes(coordinate, value);
   const std::int64_t last = tile_.count() - 1;
   const double first = distance(coordinate, 0, last);
   const std::span all = std::span(scratch_.run).first(index(last + block_.lanes));
@@ -106,6 +103,25 @@ TileTerms::Strip TileTerms::by_distance(std::int64_t coordinate, const Value& va
     all[n] = static_cast<float>(value(block_.head(), first + static_cast<double>(n)));
   }
   return {all, all.data() + last, -1};
+}
+
+// Lanes of several heads, or in any order. Where keys are a run, each lane's distances are: they are not looked up.
+template <typename Value>
+TileTerms::Strip TileTerms::by_lanes(std::int64_t coordinate, const Value& value) {
+  if (!tile_.is_run(call_.lowered.coordinates[index(coordinate)])) {
+    return each(
+        [&](std::int64_t l, std::int64_t m) { return value(block_.lane[index(l)].head, distance(coordinate, l, m)); });
+  }
+  const std::span all = std::span(scratch_.each).first(index(tile_.count() * block_.lanes));
+  for (std::int64_t l = 0; l < block_.lanes; ++l) {
+    const std::int64_t head = block_.lane[index(l)].head;
+    const double first = distance(coordinate, l, 0);
+    float* to = all.data() + l;
+    for (std::int64_t m = 0; m < tile_.count(); ++m, to += block_.lanes) {
+      *to = static_cast<float>(value(head, first - static_cast<double>(m)));
+    }
+  }
+  return {all, all.data(), block_.lanes};
 }
 
 void TileTerms::add(const Strip& strip, const float* factor) {

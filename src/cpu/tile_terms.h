@@ -76,6 +76,8 @@ class TileTerms {
   // value(head, distance): asked for once a distance where rows are runs.
   template <typename Value>
   Strip by_distance(std::int64_t coordinate, const Value& value);
+  template <typename Value>
+  Strip by_lanes(std::int64_t coordinate, const Value& value);
   // s += factor * strip
   void add(const Strip& strip, const float* factor);
   template <typename Value>
