@@ -3,13 +3,14 @@
 // Conventions, for all of this header:
 // - Every function that can fail returns a posenc_status; 0 is success. posenc_last_error() then says why, in one line,
 //   for the calling thread. Outputs are written on success only, tensors included, but for POSENC_ENDED.
-// - A handle (posenc_plan, posenc_table) is made by a function that takes its address last, and ended by the _free
-//   function of its name, which takes NULL too. Handles never change: threads may share them.
+// - A handle (posenc_plan, posenc_table, posenc_prepared_layer) is made by a function that takes its address last, and
+//   ended by the _free function of its name, which takes NULL too. Handles never change: threads may share them.
 // - A struct that may grow begins with its size in bytes: fill it with its INIT macro and set what differs. Members
 //   that are 0 or NULL stand for the default.
-// - Tensors, strings and arrays belong to the caller and are used during the call only. Strings are UTF-8 and end in 0.
+// - Tensors, strings and arrays belong to the caller and are used during the call only; a prepared layer's weights, as
+//   long as it is. Strings are UTF-8 and end in 0.
 // - Shapes, strides, pairings, directions and errors are those of the C++ headers: tensor.h, rotate.h, rotary_table.h,
-//   attend.h, attend_linear.h, read_plan.h. Sizes are int64_t; strides count elements.
+//   attend.h, prepared_layer.h, attend_linear.h, read_plan.h. Sizes are int64_t; strides count elements.
 // - Before posenc 1.0 a minor version may change all of this.
 #ifndef POSENC_C_H
 #define POSENC_C_H
@@ -253,6 +254,27 @@ typedef struct posenc_mask {
 #define POSENC_MASK_INIT \
   { .size = sizeof(posenc_mask) }
 
+// A layer whose weights are worked on once, for many calls of posenc_attend: prepared_layer.h.
+typedef struct posenc_prepared_layer posenc_prepared_layer;
+
+typedef struct posenc_prepare_layer_args {
+  size_t size;
+  const posenc_plan* plan;  // with stack and layer, and mask: as for posenc_attend; not used any more after the call
+  const char* stack;
+  int64_t layer;
+  const posenc_mask* mask;
+  const posenc_named_tensor* weights;  // as for posenc_attend; their memory must stay until the handle is freed
+  int64_t weights_count;
+  int64_t max_distance;  // biases are kept of distances up to here; 0: as PrepareOptions has it
+  int64_t threads;       // at most so many; 0: all
+  posenc_executor executor;
+} posenc_prepare_layer_args;
+#define POSENC_PREPARE_LAYER_ARGS_INIT \
+  { .size = sizeof(posenc_prepare_layer_args) }
+
+POSENC_API posenc_status posenc_prepare_layer(const posenc_prepare_layer_args* args, posenc_prepared_layer** prepared);
+POSENC_API void posenc_prepared_layer_free(posenc_prepared_layer* prepared);
+
 // AttendWork in attend.h.
 typedef struct posenc_attend_work {
   int64_t tiles;
@@ -305,6 +327,7 @@ typedef struct posenc_attend_args {
   void* go_on_context;
   int64_t threads;  // at most so many; 0: all
   posenc_executor executor;
+  const posenc_prepared_layer* prepared;  // instead of plan, stack, layer, mask and weights, which are left out
 } posenc_attend_args;
 #define POSENC_ATTEND_ARGS_INIT \
   { .size = sizeof(posenc_attend_args) }

@@ -13,6 +13,7 @@
 #include "posenc/pairing.h"         // from one pairing to the other
 #include "posenc/parallel.h"        // threads: how many, and whose
 #include "posenc/plan.h"            // Plan: what a model does with positions
+#include "posenc/prepared_layer.h"  // a layer whose weights are worked on once
 #include "posenc/properties.h"      // what encodings are good for, measured
 #include "posenc/query_scale.h"     // scales of queries by position
 #include "posenc/read_plan.h"       // from a model's files to its plan

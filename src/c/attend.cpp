@@ -12,15 +12,18 @@ namespace posenc::c {
 namespace {
 
 constexpr const char* kAttend = "posenc_attend";
+constexpr const char* kPrepare = "posenc_prepare_layer";
 constexpr const char* kMerge = "posenc_merge";
 
-std::vector<NamedWeight> weights_of(const posenc_attend_args& given) {
+// Of args with weights and their count.
+template <typename Args>
+LayerWeights weights_of(const char* where, const Args& given, const LayerPlan& layer) {
   std::vector<NamedWeight> out;
-  for (const posenc_named_tensor& one : list(kAttend, "weights", given.weights, given.weights_count)) {
-    const std::string_view name = &required(kAttend, "weights' name", one.name);
-    out.push_back({name, view(kAttend, "weights' tensor", one.tensor)});
+  for (const posenc_named_tensor& one : list(where, "weights", given.weights, given.weights_count)) {
+    const std::string_view name = &required(where, "weights' name", one.name);
+    out.push_back({name, view(where, "weights' tensor", one.tensor)});
   }
-  return out;
+  return named_weights(layer, out);
 }
 
 LayerInputs inputs_of(const posenc_attend_args& given) {
@@ -43,32 +46,70 @@ LayerInputs inputs_of(const posenc_attend_args& given) {
   return out;
 }
 
+// All but the weights.
+AttendArgs args_of(const posenc_attend_args& given, AttendWork& work) {
+  return {.out = view(kAttend, "out", given.out),
+          .q = view(kAttend, "q", given.q),
+          .k = view(kAttend, "k", given.k),
+          .v = view(kAttend, "v", given.v),
+          .pages = {list(kAttend, "block_table", given.block_table, given.block_table_count)},
+          .inputs = inputs_of(given),
+          .lse = view(kAttend, "lse", given.lse),
+          .carry = view(kAttend, "carry", given.carry),
+          .angles = angles_of(kAttend, "angles", given.angles),
+          .parallel = parallel_of(given.threads, given.executor),
+          .work = &work,
+          .go_on = go_on_of(given.go_on, given.go_on_context)};
+}
+
+// What a prepared layer has already: given again, it might be another's.
+void require_no_layer(const posenc_attend_args& given) {
+  const auto require_none = [](const char* field, bool is_given) {
+    if (is_given) throw Error(kAttend, {field, "be left out, since the prepared layer has its own", "given"});
+  };
+  require_none("plan", given.plan != nullptr);
+  require_none("stack", given.stack != nullptr);
+  require_none("layer", given.layer != 0);
+  require_none("mask", given.mask != nullptr);
+  require_none("weights", given.weights_count != 0);
+}
+
+bool attended(const posenc_attend_args& given, AttendWork& work) {
+  AttendArgs args = args_of(given, work);
+  if (given.prepared != nullptr) {
+    require_no_layer(given);
+    return attend(given.prepared->layer, args);
+  }
+  LayerPlan changed;
+  const LayerPlan& layer = masked_layer(kAttend, given, changed);
+  args.weights = weights_of(kAttend, given, layer);
+  return attend(layer, args);
+}
+
 }  // namespace
 }  // namespace posenc::c
 
 namespace c = posenc::c;
 
+posenc_status posenc_prepare_layer(const posenc_prepare_layer_args* args, posenc_prepared_layer** prepared) {
+  return c::guarded([&] {
+    const posenc_prepare_layer_args& given = c::sized(c::kPrepare, "args", args);
+    posenc_prepared_layer*& to = c::required(c::kPrepare, "prepared", prepared);
+    posenc::LayerPlan changed;
+    const posenc::LayerPlan& layer = c::masked_layer(c::kPrepare, given, changed);
+    posenc::PrepareOptions options{.parallel = c::parallel_of(given.threads, given.executor)};
+    if (given.max_distance != 0) options.max_distance = given.max_distance;
+    to = new posenc_prepared_layer{prepare_layer(layer, c::weights_of(c::kPrepare, given, layer), options)};
+  });
+}
+
+void posenc_prepared_layer_free(posenc_prepared_layer* prepared) { delete prepared; }
+
 posenc_status posenc_attend(const posenc_attend_args* args) {
   return c::guarded([&]() -> posenc_status {
     const posenc_attend_args& given = c::sized(c::kAttend, "args", args);
-    posenc::LayerPlan changed;
-    const posenc::LayerPlan& layer = c::masked_layer(c::kAttend, given, changed);
     posenc::AttendWork work;
-    const bool is_done =
-        attend(layer, {.out = c::view(c::kAttend, "out", given.out),
-                       .q = c::view(c::kAttend, "q", given.q),
-                       .k = c::view(c::kAttend, "k", given.k),
-                       .v = c::view(c::kAttend, "v", given.v),
-                       .pages = {c::list(c::kAttend, "block_table", given.block_table, given.block_table_count)},
-                       .weights = named_weights(layer, c::weights_of(given)),
-                       .inputs = c::inputs_of(given),
-                       .lse = c::view(c::kAttend, "lse", given.lse),
-                       .carry = c::view(c::kAttend, "carry", given.carry),
-                       .angles = c::angles_of(c::kAttend, "angles", given.angles),
-                       .parallel = c::parallel_of(given.threads, given.executor),
-                       .work = &work,
-                       .go_on = c::go_on_of(given.go_on, given.go_on_context)});
-    if (!is_done) return c::keep(POSENC_ENDED, "[posenc_attend] go_on ended the call");
+    if (!c::attended(given, work)) return c::keep(POSENC_ENDED, "[posenc_attend] go_on ended the call");
     if (given.work != nullptr) *given.work = {.tiles = work.tiles, .skipped = work.skipped};
     return POSENC_OK;
   });

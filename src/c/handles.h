@@ -3,6 +3,7 @@
 
 #include "posenc/c.h"
 #include "posenc/plan.h"
+#include "posenc/prepared_layer.h"
 #include "posenc/rotary_table.h"
 
 struct posenc_plan {
@@ -11,6 +12,10 @@ struct posenc_plan {
 
 struct posenc_table {
   posenc::RotaryTable table;
+};
+
+struct posenc_prepared_layer {
+  posenc::PreparedLayer layer;
 };
 
 namespace posenc::c {

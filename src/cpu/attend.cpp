@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <memory_resource>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "cpu/arena.h"
@@ -12,9 +14,11 @@
 #include "cpu/check_attend_call.h"
 #include "cpu/dispatch.h"
 #include "cpu/go_on.h"
+#include "cpu/kept_layer.h"
 #include "cpu/share_out.h"
 #include "cpu/weight_reader.h"
 #include "posenc/error.h"
+#include "posenc/prepared_layer.h"
 
 namespace posenc {
 namespace {
@@ -99,17 +103,20 @@ std::vector<cpu::AttendWorker> make_workers(const cpu::AttendCall& call, const A
   return out;
 }
 
-}  // namespace
+using KeptTerms = std::span<const cpu::TermVectors>;
 
-std::int64_t attend_scratch_bytes(const LayerPlan& layer, const AttendArgs& args) {
+cpu::AttendCall checked_call(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   const math::CallSizes sizes = cpu::check_attend_call(layer, args);
-  const cpu::AttendCall call = cpu::attend_call(layer, args, sizes, cpu::kernels_for("attend", args.isa));
+  return cpu::attend_call(layer, args, sizes, cpu::kernels_for("attend", args.isa), kept);
+}
+
+std::int64_t scratch_bytes(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
+  const cpu::AttendCall call = checked_call(layer, args, kept);
   return scratch_bytes(call, args, passes_of(call, threads_of(args.parallel)));
 }
 
-bool attend(const LayerPlan& layer, const AttendArgs& args) {
-  const math::CallSizes sizes = cpu::check_attend_call(layer, args);
-  const cpu::AttendCall call = cpu::attend_call(layer, args, sizes, cpu::kernels_for("attend", args.isa));
+bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
+  const cpu::AttendCall call = checked_call(layer, args, kept);
   const Passes all = passes_of(call, threads_of(args.parallel));
   if (args.work != nullptr) *args.work = {};
   if (all.tasks.empty()) return true;
@@ -149,6 +156,40 @@ bool attend(const LayerPlan& layer, const AttendArgs& args) {
     args.work->skipped += worker.work.skipped;
   }
   return true;
+}
+
+// The arguments with the layer's own weights and instruction set.
+AttendArgs with_kept(const cpu::KeptLayer& kept, const AttendArgs& args) {
+  const LayerWeights& given = args.weights;
+  if (!given.score.empty() || !given.value.table.empty() || !given.sinks.empty()) {
+    throw Error("attend", {"weights", "be left out, since the prepared layer has them", "given"});
+  }
+  if (args.isa != Isa::automatic && args.isa != kept.isa) {
+    throw Error("attend",
+                {"isa", fmt::format("be that of the prepared layer, {}", name(kept.isa)), std::string(name(args.isa))});
+  }
+  AttendArgs out = args;
+  out.weights = kept.weights;
+  out.isa = kept.isa;
+  return out;
+}
+
+}  // namespace
+
+std::int64_t attend_scratch_bytes(const LayerPlan& layer, const AttendArgs& args) {
+  return scratch_bytes(layer, args, {});
+}
+
+std::int64_t attend_scratch_bytes(const PreparedLayer& prepared, const AttendArgs& args) {
+  const cpu::KeptLayer& kept = prepared.kept();
+  return scratch_bytes(kept.layer, with_kept(kept, args), kept.terms);
+}
+
+bool attend(const LayerPlan& layer, const AttendArgs& args) { return attend(layer, args, {}); }
+
+bool attend(const PreparedLayer& prepared, const AttendArgs& args) {
+  const cpu::KeptLayer& kept = prepared.kept();
+  return attend(kept.layer, with_kept(kept, args), kept.terms);
 }
 
 }  // namespace posenc

@@ -44,7 +44,12 @@ DistanceRange visible(const Lowering& lowering, const math::SequenceRows& s, std
   const double by = q.front() - static_cast<double>(lowering.rows.q_order[index(s.q_first)]);
   if (!beyond_order(q, lowering.rows.q_order, s.q_first, by)) return all;
   if (!beyond_order(k, lowering.rows.k_order, s.k_first, by)) return all;
-  const Mask& mask = lowering.layer.mask;
+  return seen_by(lowering.layer.mask, all);
+}
+
+}  // namespace
+
+DistanceRange seen_by(const Mask& mask, DistanceRange all) {
   std::int64_t low = mask.kind == MaskKind::causal ? 0 : all.low;
   std::int64_t high = all.high;
   if (mask.window) {
@@ -54,9 +59,8 @@ DistanceRange visible(const Lowering& lowering, const math::SequenceRows& s, std
   return {std::clamp(low, all.low, all.high), std::clamp(high, all.low, all.high)};
 }
 
-}  // namespace
-
 DistanceRange distances(const Lowering& lowering, std::int64_t coordinate) {
+  if (lowering.within) return *lowering.within;
   const math::Coordinate& at = lowering.out.coordinates[index(coordinate)];
   bool occurs = false;
   DistanceRange out{0, 0};

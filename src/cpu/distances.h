@@ -9,15 +9,11 @@
 
 namespace posenc::cpu {
 
-struct DistanceRange {
-  std::int64_t low;
-  std::int64_t high;
-
-  std::int64_t count() const { return high - low + 1; }
-};
-
 // From the least to the largest that a query may see, whichever of them occur. Throws Error where one is not whole.
 DistanceRange distances(const Lowering& lowering, std::int64_t coordinate);
+
+// Of those distances, the ones that a mask lets a query see where positions are the orders.
+DistanceRange seen_by(const Mask& mask, DistanceRange all);
 
 // Throws Error for a term whose tables, of so many numbers for each entry, would pass kMaxTableBytes.
 void require_table(std::int64_t entries, std::int64_t numbers, std::int64_t bytes_of_number);

@@ -19,11 +19,19 @@ std::vector<double> row_scale(const LayerPlan& layer, const std::vector<double>&
   return out;
 }
 
+void lower_score(Lowering& lowering) {
+  static const ScoreWeights kNone;
+  const std::vector<ScoreWeights>& all = lowering.weights.score;
+  for (std::size_t t = 0; t < lowering.layer.score.size(); ++t) {
+    const ScoreWeights& given = all.empty() ? kNone : all[t];
+    std::visit([&](const auto& scheme) { lower_term(scheme, given, lowering); }, lowering.layer.score[t]);
+  }
+}
+
 }  // namespace
 
 math::Lowered lower(const LayerPlan& layer, const LayerWeights& weights, const LayerInputs& inputs,
                     const math::CallSizes& sizes) {
-  static const ScoreWeights kNone;
   Lowering lowering{.layer = layer,
                     .weights = weights,
                     .inputs = inputs,
@@ -37,12 +45,24 @@ math::Lowered lower(const LayerPlan& layer, const LayerWeights& weights, const L
   out.row_scale = row_scale(layer, out.coordinates.front().q);
   lower_rotations(lowering);
   std::visit([&](const auto& scheme) { lower_regions(scheme, lowering); }, layer.regions);
-  for (std::size_t t = 0; t < layer.score.size(); ++t) {
-    const ScoreWeights& given = weights.score.empty() ? kNone : weights.score[t];
-    std::visit([&](const auto& scheme) { lower_term(scheme, given, lowering); }, layer.score[t]);
-  }
+  lower_score(lowering);
   std::visit([&](const auto& scheme) { lower_values(scheme, lowering); }, layer.value);
   return std::move(out);
+}
+
+std::vector<math::Term> lower_terms(const LayerPlan& layer, const LayerWeights& weights, DistanceRange within) {
+  const LayerInputs inputs;
+  const math::CallSizes sizes;
+  Lowering lowering{.layer = layer,
+                    .weights = weights,
+                    .inputs = inputs,
+                    .sizes = sizes,
+                    .rows = math::call_rows(layer, inputs, sizes),
+                    .out = {.heads = layer.heads, .head_dim = layer.head_dim, .value_dim = layer.value_dim},
+                    .within = within};
+  lowering.out.coordinates = std::move(lowering.rows.axes);
+  lower_score(lowering);
+  return std::move(lowering.out.terms);
 }
 
 }  // namespace posenc::cpu

@@ -9,6 +9,8 @@
 // reference::attend_lowered gives from the primitives what reference::attend gives by the formulas.
 #pragma once
 
+#include <vector>
+
 #include "math/call_rows.h"
 #include "math/primitives.h"
 #include "posenc/attention.h"
@@ -26,5 +28,15 @@ inline constexpr std::int64_t kMaxTableBytes = std::int64_t{1} << 30;
 // What it allocates grows with the rows and the distances that occur, never with their product.
 math::Lowered lower(const LayerPlan& layer, const LayerWeights& weights, const LayerInputs& inputs,
                     const math::CallSizes& sizes);
+
+struct DistanceRange {
+  std::int64_t low;
+  std::int64_t high;
+
+  std::int64_t count() const { return high - low + 1; }
+};
+
+// The same terms, in the same order, without a row: of distances in that range, where a call has those that occur.
+std::vector<math::Term> lower_terms(const LayerPlan& layer, const LayerWeights& weights, DistanceRange within);
 
 }  // namespace posenc::cpu

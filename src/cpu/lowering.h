@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 
+#include "cpu/lower.h"
 #include "math/call_rows.h"
 #include "math/primitives.h"
 #include "posenc/attention.h"
@@ -19,6 +21,7 @@ struct Lowering {
   const math::CallSizes& sizes;
   math::CallRows rows;
   math::Lowered out;
+  std::optional<DistanceRange> within{};  // instead of the distances that occur
 };
 
 void lower_rotations(Lowering& lowering);

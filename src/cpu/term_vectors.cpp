@@ -16,7 +16,7 @@ struct MakeVectors {
   TermVectors operator()(const math::QueryDistance& term) const {
     TermVectors out;
     out.rows = projected(term.vectors);
-    if (!term.given_places.empty()) out.given = projected(term.given);
+    if (term.given.count > 0) out.given = projected(term.given);
     return out;
   }
   TermVectors operator()(const math::KeyDistance& term) const {

@@ -29,27 +29,6 @@ void require(bool holds, const char* field, const char* must, std::int64_t is) {
 
 std::int64_t rows_of(const ConstTensorView& x) { return x.rank == 4 ? x.shape[0] * x.shape[2] : x.shape[0]; }
 
-void check_layer(const LayerPlan& layer) {
-  const bool attends = layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;
-  if (!attends) refuse("layer.kind", "be attention or cross_attention", "another");
-  require(layer.heads >= 1, "layer.heads", "be at least 1", layer.heads);
-  require(layer.kv_heads >= 1 && layer.heads % layer.kv_heads == 0, "layer.kv_heads", "divide heads", layer.kv_heads);
-  require(layer.head_dim >= 1, "layer.head_dim", "be at least 1", layer.head_dim);
-  require(layer.value_dim >= 1, "layer.value_dim", "be at least 1", layer.value_dim);
-  for (const auto& [field, is] : {std::pair{"layer.heads", layer.heads}, std::pair{"layer.head_dim", layer.head_dim},
-                                  std::pair{"layer.value_dim", layer.value_dim}}) {
-    require(is <= kMostOfAxis, field, "be at most 1073741824", is);
-  }
-  if (!std::isfinite(layer.logit_scale)) refuse("layer.logit_scale", "be finite", fmt::to_string(layer.logit_scale));
-  for (const ScoreTerm& term : layer.score) {
-    const auto* t5 = std::get_if<T5Bias>(&term);
-    if (t5 == nullptr || (t5->axis >= 0 && t5->axis < kMaxScoreAxes)) continue;
-    refuse("layer.score.axis", fmt::format("be from 0 to {}", kMaxScoreAxes - 1), fmt::to_string(t5->axis));
-  }
-  if (!layer.soft_cap) return;
-  if (const auto problem = check_above_zero("layer.soft_cap.cap", layer.soft_cap->cap)) throw Error("attend", *problem);
-}
-
 // [rows, heads, channels] in the rank's own order of axes.
 void require_heads(const char* field, const ConstTensorView& x, std::int64_t heads, std::int64_t channels) {
   if (x.rank != 3 && x.rank != 4) refuse(field, "have rank 3 or 4", fmt::to_string(x.rank));
@@ -169,7 +148,6 @@ void check_mask(const LayerPlan& layer, const AttendArgs& args) {
   }
   require(!layer.mask.chunk || *layer.mask.chunk >= 1, "layer.mask.chunk", "be at least 1",
           layer.mask.chunk.value_or(0));
-  if (layer.sinks) require_shape("sinks", args.weights.sinks, {layer.heads});
 }
 
 void check_regions(const Regions& regions) {
@@ -242,6 +220,32 @@ CallSizes sizes_of(const AttendArgs& args) {
           .keys = is_batch ? args.k.shape[2] : args.k.shape[0]};
 }
 
+void check_layer(const LayerPlan& layer) {
+  const bool attends = layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;
+  if (!attends) refuse("layer.kind", "be attention or cross_attention", "another");
+  require(layer.heads >= 1, "layer.heads", "be at least 1", layer.heads);
+  require(layer.kv_heads >= 1 && layer.heads % layer.kv_heads == 0, "layer.kv_heads", "divide heads", layer.kv_heads);
+  require(layer.head_dim >= 1, "layer.head_dim", "be at least 1", layer.head_dim);
+  require(layer.value_dim >= 1, "layer.value_dim", "be at least 1", layer.value_dim);
+  for (const auto& [field, is] : {std::pair{"layer.heads", layer.heads}, std::pair{"layer.head_dim", layer.head_dim},
+                                  std::pair{"layer.value_dim", layer.value_dim}}) {
+    require(is <= kMostOfAxis, field, "be at most 1073741824", is);
+  }
+  if (!std::isfinite(layer.logit_scale)) refuse("layer.logit_scale", "be finite", fmt::to_string(layer.logit_scale));
+  for (const ScoreTerm& term : layer.score) {
+    const auto* t5 = std::get_if<T5Bias>(&term);
+    if (t5 == nullptr || (t5->axis >= 0 && t5->axis < kMaxScoreAxes)) continue;
+    refuse("layer.score.axis", fmt::format("be from 0 to {}", kMaxScoreAxes - 1), fmt::to_string(t5->axis));
+  }
+  if (!layer.soft_cap) return;
+  if (const auto problem = check_above_zero("layer.soft_cap.cap", layer.soft_cap->cap)) throw Error("attend", *problem);
+}
+
+void check_weights(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows) {
+  if (layer.sinks) require_shape("sinks", args.weights.sinks, {layer.heads});
+  check_score_terms(layer, args, rows);
+}
+
 void check_attend(const LayerPlan& layer, const AttendArgs& args) {
   check_layer(layer);
   check_tensors(layer, args);
@@ -250,7 +254,7 @@ void check_attend(const LayerPlan& layer, const AttendArgs& args) {
   check_query_scale(layer, rows);
   check_mask(layer, args);
   check_rotations(layer, args);
-  check_score_terms(layer, args, rows);
+  check_weights(layer, args, rows);
 }
 
 }  // namespace posenc::math

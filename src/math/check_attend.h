@@ -13,6 +13,10 @@ using reference::AttendArgs;
 // Throws Error for the first thing that does not fit. Of `out`, `lse` and `scores` only the shapes are looked at.
 void check_attend(const LayerPlan& layer, const AttendArgs& args);
 
+// Of the layer alone; and of it and its weights, where the tensors of a call have been checked.
+void check_layer(const LayerPlan& layer);
+void check_weights(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows);
+
 // The most coordinates that a score term may count along: no published model has more than four.
 inline constexpr std::int64_t kMaxScoreAxes = 16;
 

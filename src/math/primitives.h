@@ -105,7 +105,7 @@ struct QueryDistance {
   Part part = Part::content;
   DistancePlaces at;
   PlaceVectors vectors;                    // E
-  PlaceVectors given{};                    // G
+  PlaceVectors given{};                    // G: of no places where q is multiplied
   std::vector<std::int32_t> given_places;  // [query rows], or empty: q
 };
 

@@ -139,11 +139,19 @@ SchemeCall::Result FusedCall::by_kernels(Isa isa, const FusedWay& way) {
                   .parallel = {.threads = way.threads, .executor = way.executor},
                   .isa = isa,
                   .work = way.work};
-  if (way.spare_scratch) {
-    scratch.resize(static_cast<std::size_t>(attend_scratch_bytes(call_.layer, args) + *way.spare_scratch));
-    args.scratch = scratch;
+  const auto with_layer = [&](const auto& layer) {
+    if (way.spare_scratch) {
+      scratch.resize(static_cast<std::size_t>(attend_scratch_bytes(layer, args) + *way.spare_scratch));
+      args.scratch = scratch;
+    }
+    attend(layer, args);
+  };
+  if (way.prepared == nullptr) {
+    with_layer(call_.layer);
+  } else {
+    args.weights = {};
+    with_layer(*way.prepared);
   }
-  attend(call_.layer, args);
   out.copy(written, like, true);
   return {
       cpu::read_all(tensor(static_cast<const void*>(written.data()), dtype_, {static_cast<std::int64_t>(elements)})),

@@ -6,6 +6,7 @@
 
 #include "attend/scheme_call.h"
 #include "posenc/attend.h"
+#include "posenc/prepared_layer.h"
 #include "support/guarded_memory.h"
 
 namespace posenc::test {
@@ -20,6 +21,7 @@ struct FusedWay {
   std::optional<Edge> guard{};  // each tensor begins, or ends, at a page that nobody may touch
   Executor executor{};
   AttendWork* work = nullptr;
+  const PreparedLayer* prepared = nullptr;  // of the call's layer and weights
 };
 
 class FusedCall {

@@ -72,6 +72,25 @@ TEST(AttendThreads, MayBeTheCallers) {
   }
 }
 
+// A layer that is prepared is shared by calls at the same time, and by their threads.
+TEST(AttendThreads, MayShareAPreparedLayer) {
+  const std::vector<SchemeCase> all = all_schemes();
+  for (std::size_t n = 1; n < all.size(); n += 3) {
+    SCOPED_TRACE(all[n].name);
+    SchemeCall call(all[n], divided(all[n], n), near_by(all[n]), kSeed + n);
+    FusedCall fused(call);
+    const SchemeCall::Result wanted = fused.by_kernels(Isa::automatic);
+    const PreparedLayer prepared = prepare_layer(call.layer, call.weights, {.parallel = {.threads = 2}});
+    std::vector<SchemeCall::Result> results(2);
+    std::vector<std::thread> callers;
+    for (SchemeCall::Result& result : results) {
+      callers.emplace_back([&] { result = fused.by_kernels(Isa::automatic, {.threads = 2, .prepared = &prepared}); });
+    }
+    for (std::thread& caller : callers) caller.join();
+    for (const SchemeCall::Result& result : results) expect_same(result, wanted);
+  }
+}
+
 // Calls at the same time share a layer, its weights, their inputs and the process's threads.
 TEST(AttendThreads, MayCallAtTheSameTime) {
   constexpr int kCallers = 3;

@@ -165,6 +165,52 @@ static void learned_table(void) {
   posenc_plan_free(plan);
 }
 
+// The same bits by a layer that is prepared once, after its plan is gone.
+static void prepared_layer(void) {
+  posenc_plan* const plan = plan_of(kT5);
+  posenc_attend_args args = call_of(plan);
+  static float table[kBuckets * kHeads];
+  fill(table, kBuckets * kHeads, 4);
+  const posenc_named_tensor weight = {
+      .name = "table",
+      .tensor = {.data = table, .dtype = POSENC_F32, .rank = 2, .shape = {kBuckets, kHeads}, .strides = {kHeads, 1}}};
+  posenc_prepare_layer_args layer = POSENC_PREPARE_LAYER_ARGS_INIT;
+  args.plan = layer.plan = plan;
+  args.stack = layer.stack = "encoder";
+  posenc_prepared_layer* prepared = NULL;
+  EXPECT_ERROR(posenc_prepare_layer(&layer, &prepared), POSENC_WRONG_ARGUMENT,
+               "[named_weights] weights[\"table\"] must be given but is left out");
+  args.weights = layer.weights = &weight;
+  args.weights_count = layer.weights_count = 1;
+  layer.max_distance = -2;
+  EXPECT_ERROR(posenc_prepare_layer(&layer, &prepared), POSENC_WRONG_ARGUMENT,
+               "[prepare_layer] max_distance must be from 0 to 67108863, for tables of 1 GiB but is -2");
+  EXPECT(prepared == NULL);
+  layer.max_distance = 0;
+  EXPECT_ERROR(posenc_prepare_layer(&layer, NULL), POSENC_WRONG_ARGUMENT,
+               "[posenc_prepare_layer] prepared must be given but is NULL");
+  EXPECT(posenc_prepare_layer(&layer, &prepared) == POSENC_OK);
+  EXPECT(posenc_attend(&args) == POSENC_OK);
+  static float wanted[kCount];
+  memcpy(wanted, out, sizeof wanted);
+  memset(out, 0, sizeof out);
+
+  args.prepared = prepared;
+  EXPECT_ERROR(posenc_attend(&args), POSENC_WRONG_ARGUMENT,
+               "[posenc_attend] plan must be left out, since the prepared layer has its own but is given");
+  args.plan = NULL;
+  args.stack = NULL;
+  EXPECT_ERROR(posenc_attend(&args), POSENC_WRONG_ARGUMENT,
+               "[posenc_attend] weights must be left out, since the prepared layer has its own but is given");
+  args.weights = NULL;
+  args.weights_count = 0;
+  posenc_plan_free(plan);
+  EXPECT(posenc_attend(&args) == POSENC_OK);
+  EXPECT(memcmp(out, wanted, sizeof out) == 0);
+  posenc_prepared_layer_free(prepared);
+  posenc_prepared_layer_free(NULL);
+}
+
 // The first three keys and the last two, apart and merged.
 static void merged(void) {
   posenc_plan* const plan = plan_of(kLlama);
@@ -344,6 +390,7 @@ int main(void) {
   refused();
   rotated_and_causal();
   learned_table();
+  prepared_layer();
   merged();
   ended();
   linear();
