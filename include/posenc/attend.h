@@ -4,8 +4,9 @@
 // The equation is that of reference_attend.h, which is the slow truth; a layer's schemes are lowered to a few
 // primitives (docs/architecture.md), and what computes them is src/kernels/score_loop.h.
 //
-// Products and sums are in f32, whatever the dtypes of the tensors; each element of the output is rounded once. The
-// result of a query does not depend on the number of threads, nor on queries that come after it in a causal layer.
+// Products and sums are in f32, whatever the dtypes of the tensors, unless the caller allows products of bfloat16; each
+// element of the output is rounded once. The result of a query does not depend on the number of threads, nor on queries
+// that come after it in a causal layer.
 //
 // Thread safety: calls that write to different tensors may run at the same time.
 #pragma once
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 
 #include "posenc/attention.h"
 #include "posenc/export.h"
@@ -41,6 +43,13 @@ struct AttendPages {
       block_table{};  // [sequences, blocks of one sequence]; -1: a hole, where no token may be
 };
 
+// What may be multiplied with each other: numbers as they are in the tensors, turned and scaled in f32; or these, and
+// the softmax's weights, rounded to bfloat16 first, where that is faster and the machine can (docs/attention.md says
+// what it costs). Products of bfloat16 that are exact, of queries and keys that lie so and do not turn on load, need no
+// leave.
+enum class Products : std::uint8_t { f32, bf16 };
+POSENC_API std::string_view name(Products products) noexcept;
+
 // Tensors may have any strides, but the channels of q, k, v and out are adjacent. Each has its own dtype, f32, f16 or
 // bf16.
 struct AttendArgs {
@@ -58,13 +67,14 @@ struct AttendArgs {
   // out: none come after.
   TensorView carry{};  // read and written
   Angles angles = Angles::exact;
+  Products products = Products::f32;
   Parallel parallel{};
   Isa isa = Isa::automatic;
   AttendWork* work = nullptr;  // written, where it is given
   // Where threads work: at least attend_scratch_bytes(), which need not be aligned. Left out: the heap, once a thread.
   // Before the pass a call takes from the heap, too: some numbers for each token, lists of what there is to do, floats
   // of the scheme's tables or for each distance that occurs, and beside few queries what each 1024 keys have added up
-  // to, value_dim + 2 floats a query and head. The pass takes nothing.
+  // to, value_dim + 3 floats a query and head. The pass takes nothing.
   std::span<std::byte> scratch{};
   // Asked every millisecond or so, by one thread at a time: no ends the call early.
   std::function<bool()> go_on{};

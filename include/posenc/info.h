@@ -2,6 +2,9 @@
 //
 // The instruction set is chosen once, by feature bits: the best that the machine has, or the one that the environment
 // variable POSENC_ISA names. A name that is unknown or not supported here makes the first use throw Error.
+//
+// avx512_bf16 and amx are avx512 with products of bfloat16 for attention. The tiles of amx are the operating system's to
+// grant: it is asked once, on first use, and does not where a thread has a signal stack too small for them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +16,7 @@
 
 namespace posenc {
 
-enum class Isa : std::uint8_t { automatic, scalar, avx2, avx512, neon };
+enum class Isa : std::uint8_t { automatic, scalar, avx2, avx512, neon, avx512_bf16, amx };
 
 POSENC_API std::string_view name(Isa isa) noexcept;
 

@@ -176,6 +176,14 @@ AttendArgs with_kept(const cpu::KeptLayer& kept, const AttendArgs& args) {
 
 }  // namespace
 
+std::string_view name(Products products) noexcept {
+  switch (products) {
+    case Products::f32: return "f32";
+    case Products::bf16: return "bf16";
+  }
+  return "unknown";
+}
+
 std::int64_t attend_scratch_bytes(const LayerPlan& layer, const AttendArgs& args) {
   return scratch_bytes(layer, args, {});
 }

@@ -180,6 +180,22 @@ RowsView pages_view(const ConstTensorView& x) {
           .head_stride = x.strides[2]};
 }
 
+// Queries and keys that are in bfloat16 and neither turned nor added to have exact products there; all else is rounded
+// first, which the caller must have allowed. A layer that multiplies a tile more than once, or lets it decay, or has
+// values by distance, has floats.
+void choose_products(AttendCall& call) {
+  const kernels::PairKernels* const pairs = call.kernels.pairs;
+  if (pairs == nullptr) return;
+  const bool may_round = call.args.products == Products::bf16;
+  const auto is_added = [](const math::Term& term) { return std::holds_alternative<math::KeyVector>(term); };
+  const bool is_exact = call.q.element == kernels::Element::bf16 && call.k.element == kernels::Element::bf16 &&
+                        call.rotations.empty() && std::ranges::none_of(call.lowered.terms, is_added);
+  const auto decays = [](const CallRotation& rotation) { return !rotation.rule->decay.empty(); };
+  const bool is_one = call.lowered.regions.regions.size() <= 1 && std::ranges::none_of(call.rotations, decays);
+  if (is_one && (is_exact || may_round)) call.score_pairs = pairs;
+  if (may_round && !std::holds_alternative<math::ValueDistance>(call.lowered.values)) call.value_pairs = pairs;
+}
+
 }  // namespace
 
 std::int64_t AttendCall::rotated_width() const {
@@ -230,6 +246,7 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
     if (!call.is_kept(t)) call.own_vectors[t] = make(term);
     std::visit(NeedsOfTerm{call, call.vectors(t), call.projected[t]}, term);
   }
+  choose_products(call);
   if (call.runs_backwards) check_orders(call.rows);
   if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {
     call.value_vectors = floats(values->vectors);

@@ -71,6 +71,9 @@ struct AttendCall {
   bool takes_raw_queries = false;
   bool takes_raw_keys = false;
   bool turns_by_steps = false;  // a tile's keys may turn by their steps from its first: FewProducts
+  // Of the products that are multiplied in bfloat16, in blocks whose lanes are not few; null: in floats.
+  const kernels::PairKernels* score_pairs = nullptr;
+  const kernels::PairKernels* value_pairs = nullptr;
   bool runs_backwards = false;  // a term is summed from the last key to the first
 
   const TermVectors& vectors(std::size_t t) const { return is_kept(t) ? kept_vectors[t] : own_vectors[t]; }

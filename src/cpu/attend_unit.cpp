@@ -99,6 +99,7 @@ AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> u
       terms_(call, memory),
       tile_(call, memory),
       few_(call, memory),
+      pairs_(call, memory),
       blocks_(memory),
       scores_(index(kTileKeys * call.max_lanes), memory),
       of_region_(memory),
@@ -203,6 +204,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
       q = decayed_.data();
     }
     if (block.few) return few_.multiply_keys(block, tile_, region, q, to);
+    if (call_.score_pairs != nullptr) return pairs_.multiply_keys(block, tile_, to);
     const FloatRows keys = tile_.keys(region);
     kernels.product({.a = keys.data,
                      .a_row = keys.stride,
@@ -247,6 +249,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
     terms.add_mass(*by_distance);
   }
   if (block.few) return few_.add_values(block, tile_, scores_.data(), rescale.data());
+  if (call_.value_pairs != nullptr) return pairs_.add_values(block, tile_, scores_.data(), rescale.data());
   const FloatRows values = tile_.values();
   kernels.product({.a = values.data,
                    .a_row = 1,
@@ -259,10 +262,10 @@ void AttendWorker::attend_tile(LaneBlock& block) {
                    .lanes = block.lanes});
 }
 
-// A block's max, sum and out, one after another; then mass.
+// A block's max, sum, divisor and out, one after another; then mass.
 std::int64_t state_size(const AttendCall& call, const AttendUnit& unit) {
   const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values);
-  const std::int64_t rows = 2 + call.layer.value_dim + (values == nullptr ? 0 : values->count + 1);
+  const std::int64_t rows = 3 + call.layer.value_dim + (values == nullptr ? 0 : values->count + 1);
   const std::int64_t wide = call.attention.register_lanes;
   if (const FewLayout few = few_layout(call, unit); few.each > 0) {
     std::int64_t lanes = 0;
@@ -280,6 +283,7 @@ void AttendWorker::save(float* to) const {
   for (const LaneBlock& block : std::span(blocks_).first(used_)) {
     to = std::copy_n(block.max.begin(), block.lanes, to);
     to = std::copy_n(block.sum.begin(), block.lanes, to);
+    to = std::copy_n(block.divisor.begin(), block.lanes, to);
     to = std::copy(block.out.begin(), block.out.end(), to);
     to = std::copy(block.mass.begin(), block.mass.end(), to);
   }
@@ -289,7 +293,8 @@ void AttendWorker::join(const float* from) {
   for (LaneBlock& block : std::span(blocks_).first(used_)) {
     const float* const max = from;
     const float* const sum = from + block.lanes;
-    from += 2 * block.lanes;
+    const float* const divisor = sum + block.lanes;
+    from += 3 * block.lanes;
     std::array<float, kMaxLanes> own{};
     std::array<float, kMaxLanes> others{};
     for (std::int64_t l = 0; l < block.lanes; ++l) {
@@ -299,6 +304,7 @@ void AttendWorker::join(const float* from) {
       others[at] = exp_of_difference(max[l], most);
       block.max[at] = most;
       block.sum[at] = block.sum[at] * own[at] + sum[l] * others[at];
+      block.divisor[at] = block.divisor[at] * own[at] + divisor[l] * others[at];
     }
     for (LaneBlock::Floats* const state : {&block.out, &block.mass}) {
       const bool by_lane = block.few && state == &block.out;

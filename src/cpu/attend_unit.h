@@ -19,6 +19,7 @@
 #include "cpu/go_on.h"
 #include "cpu/key_tile.h"
 #include "cpu/lane_block.h"
+#include "cpu/pair_products.h"
 #include "cpu/tile_terms.h"
 
 namespace posenc::cpu {
@@ -73,6 +74,7 @@ class AttendWorker {
   TermScratch terms_;
   KeyTile tile_;
   FewProducts few_;
+  PairProducts pairs_;
   std::pmr::vector<LaneBlock> blocks_;
   std::size_t used_ = 0;
   std::pmr::vector<float> scores_, of_region_, of_gates_, decayed_;

@@ -53,6 +53,8 @@ std::string_view name(Isa isa) noexcept {
     case Isa::avx2: return "avx2";
     case Isa::avx512: return "avx512";
     case Isa::neon: return "neon";
+    case Isa::avx512_bf16: return "avx512_bf16";
+    case Isa::amx: return "amx";
   }
   return "unknown";
 }

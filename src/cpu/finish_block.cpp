@@ -66,7 +66,8 @@ void finish_block(const AttendCall& call, const LaneBlock& block, RowScratch& sc
     const Lane& lane = block.lane[index(l)];
     const auto max = static_cast<double>(block.max[index(l)]);
     const auto sum = static_cast<double>(block.sum[index(l)]);
-    double total = sum;
+    const bool rounds_weights = call.value_pairs != nullptr && !block.few;
+    double total = rounds_weights ? static_cast<double>(block.divisor[index(l)]) : sum;
     if (call.layer.sinks && sum > 0.0) total += std::exp(read(call.args.weights.sinks, {lane.head}) - max);
     add_places(call, block, l, row);
     const auto by = static_cast<float>(sum > 0.0 ? 1.0 / total : 0.0);

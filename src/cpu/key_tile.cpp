@@ -16,9 +16,13 @@ KeyTile::KeyTile(const AttendCall& call, std::pmr::memory_resource* memory)
       raw_(memory),
       values_(memory),
       turned_(std::max<std::size_t>(call.lowered.regions.regions.size(), 1), memory),
-      turned_rows_(turned_.size(), memory) {
+      turned_rows_(turned_.size(), memory),
+      rounded_keys_(memory),
+      value_columns_(memory) {
   raw_.reserve(index(kTileKeys * call.layer.head_dim));
   values_.reserve(index(kTileKeys * call.layer.value_dim));
+  if (call.score_pairs != nullptr) rounded_keys_.reserve(index(kTileKeys * whole(call.layer.head_dim, 2)));
+  if (call.value_pairs != nullptr) value_columns_.reserve(index(kTileKeys * call.layer.value_dim));
   if (call.rotations.empty()) return;
   for (std::pmr::vector<float>& rows : turned_) rows.reserve(raw_.capacity());
 }
@@ -36,6 +40,7 @@ void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t fir
     orders_ = {std::min(orders_.low, order(m)), std::max(orders_.high, order(m))};
   }
   raw_rows_ = value_rows_ = {};
+  key_pairs_ = value_pairs_ = {};
   std::ranges::fill(turned_rows_, FloatRows{});
 }
 
@@ -138,6 +143,49 @@ FloatRows KeyTile::values() {
               values_.data(), scratch_);
   }
   return value_rows_;
+}
+
+PairedRows KeyTile::paired_keys() {
+  if (key_pairs_.data != nullptr) return key_pairs_;
+  const std::int64_t channels = call_.layer.head_dim;
+  const GivenRows all = given(call_.k, 0, count_);
+  const bool are_pairs = call_.k.element == kernels::Element::bf16 && call_.rotations.empty() && channels % 2 == 0;
+  if (are_pairs && all.count == count_) {
+    key_pairs_ = {static_cast<const std::uint16_t*>(all.data), call_.k.row_stride};
+    return key_pairs_;
+  }
+  const FloatRows floats = keys(0);
+  key_pairs_.stride = whole(channels, 2);
+  rounded_keys_.resize(index(kTileKeys * key_pairs_.stride));
+  call_.kernels.convert({.from_element = kernels::Element::f32,
+                         .to_element = kernels::Element::bf16,
+                         .rows = count_,
+                         .count = channels,
+                         .from = floats.data,
+                         .from_row = floats.stride,
+                         .to = rounded_keys_.data(),
+                         .to_row = key_pairs_.stride});
+  key_pairs_.data = rounded_keys_.data();
+  return key_pairs_;
+}
+
+PairedRows KeyTile::paired_values() {
+  if (value_pairs_.data != nullptr) return value_pairs_;
+  kernels::PairColumns columns{.element = call_.v.element, .x_row = call_.v.row_stride};
+  const GivenRows all = given(call_.v, 0, count_);
+  if (all.count == count_ && !std::holds_alternative<math::ValueRotation>(call_.lowered.values)) {
+    columns.x = all.data;
+  } else {
+    const FloatRows floats = values();
+    columns = {.element = kernels::Element::f32, .x = floats.data, .x_row = floats.stride};
+  }
+  value_columns_.resize(index(kTileKeys * call_.layer.value_dim));
+  columns.rows = count_;
+  columns.width = call_.layer.value_dim;
+  columns.to = value_columns_.data();
+  call_.value_pairs->columns(columns);
+  value_pairs_ = {value_columns_.data(), kTileKeys};
+  return value_pairs_;
 }
 
 }  // namespace posenc::cpu

@@ -17,6 +17,12 @@ struct FloatRows {
   std::int64_t stride = 0;
 };
 
+// Rows of bfloat16, for products in pairs; in the caller's tensor where nothing had to be done to them.
+struct PairedRows {
+  const std::uint16_t* data = nullptr;
+  std::int64_t stride = 0;
+};
+
 // Rows as they lie in the caller's tensor.
 struct GivenRows {
   const void* data;
@@ -59,6 +65,8 @@ class KeyTile {
   FloatRows raw();                     // keys as given
   FloatRows keys(std::size_t region);  // turned, as they stand there
   FloatRows values();
+  PairedRows paired_keys();    // of the first region, turned; an odd channel has a zero beside it
+  PairedRows paired_values();  // [value_dim][keys, and zeros]
 
  private:
   template <typename Use>
@@ -86,6 +94,8 @@ class KeyTile {
   std::pmr::vector<std::pmr::vector<float>> turned_;  // of each region
   FloatRows raw_rows_, value_rows_;
   std::pmr::vector<FloatRows> turned_rows_;
+  std::pmr::vector<std::uint16_t> rounded_keys_, value_columns_;
+  PairedRows key_pairs_, value_pairs_;
 };
 
 }  // namespace posenc::cpu

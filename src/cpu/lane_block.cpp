@@ -24,15 +24,22 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
 }
 
 // Turned queries, as products want them.
-void put_queries(const LaneBlock& block, std::int64_t channels, float* rows, float* to) {
-  for (std::int64_t l = 0; l < block.lanes; ++l) {
-    const float by = block.row_scale[index(l)];
-    for (std::int64_t c = 0; c < channels; ++c) rows[l * channels + c] *= by;
-  }
+void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, float* to) {
+  const std::int64_t channels = call.layer.head_dim;
   if (block.few) {
-    std::copy_n(rows, block.lanes * channels, to);
-  } else {
-    columns_of_lanes(rows, block.lanes, channels, to);
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const float by = block.row_scale[index(l)];
+      for (std::int64_t c = 0; c < channels; ++c) to[l * channels + c] = by * rows[l * channels + c];
+    }
+    return;
+  }
+  columns_of_lanes(rows, block.lanes, channels, to);
+  if (call.score_pairs != nullptr) {
+    block.pairs.resize(index(whole(channels, 2 * kernels::kPairRows) / 2 * block.lanes));
+    call.score_pairs->rows({.x = to, .rows = channels, .lanes = block.lanes, .to = block.pairs.data()});
+  }
+  for (std::int64_t c = 0; c < channels; ++c) {
+    for (std::int64_t l = 0; l < block.lanes; ++l) to[c * block.lanes + l] *= block.row_scale[index(l)];
   }
 }
 
@@ -202,6 +209,7 @@ void place_lanes(const AttendCall& call, std::span<const Lane> lanes, std::int64
     block.shift[at] = 0.0;
     block.max[at] = -std::numeric_limits<float>::infinity();
     block.sum[at] = 0.0F;
+    block.divisor[at] = 0.0F;
     const TensorView& carry = call.args.carry;
     block.came_along[at] = carry.empty() ? 0.0F : number_of(carry, block.lane[at].row, block.lane[at].head);
     block.carry[at] = block.came_along[at];
@@ -279,9 +287,12 @@ std::int64_t floats_of_term(const AttendCall& call, std::size_t t) {
 }
 
 LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
-    : q(memory), unturned(memory), raw(memory), of_term(memory), out(memory), mass(memory) {
+    : q(memory), pairs(memory), unturned(memory), raw(memory), of_term(memory), out(memory), mass(memory) {
   const std::int64_t columns = call.layer.head_dim * call.max_lanes;
   q.reserve(index(columns) * std::max<std::size_t>(call.lowered.regions.regions.size(), 1));
+  if (call.score_pairs != nullptr) {
+    pairs.reserve(index(whole(call.layer.head_dim, 2 * kernels::kPairRows) / 2 * call.max_lanes));
+  }
   if (call.turns_by_steps) unturned.reserve(index(columns));
   if (call.takes_raw_queries) raw.reserve(index(columns));
   of_term.resize(call.lowered.terms.size());
@@ -366,7 +377,7 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_
     if (r > 0) read_queries(call, block, scratch);
     if (r == 0 && block.few && call.turns_by_steps) keep_unturned(channels, scratch.rows.data(), block);
     turn_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
-    put_queries(block, channels, scratch.rows.data(), block.q.data() + r * columns);
+    put_queries(call, scratch.rows.data(), block, block.q.data() + r * columns);
   }
   block.out.assign(index(call.layer.value_dim * block.lanes), 0.0F);
   if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {

@@ -44,16 +44,18 @@ struct LaneBlock {
   Orders least;  // the least of low and of high
   Orders most;   // the greatest of both
   std::array<float, kMaxLanes> row_scale;
-  std::array<double, kMaxLanes> shift;  // what Column leaves out of the scores: lse has it back
-  Floats q;                             // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
-  Floats unturned;                      // [lanes][head_dim], times row_scale, where they turn with each tile
-  Floats raw;                           // [head_dim][lanes], as given
+  std::array<double, kMaxLanes> shift;    // what Column leaves out of the scores: lse has it back
+  Floats q;                               // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
+  std::pmr::vector<std::uint32_t> pairs;  // q in bfloat16 without row_scale, as kernels::PairProduct takes it
+  Floats unturned;                        // [lanes][head_dim], times row_scale, where they turn with each tile
+  Floats raw;                             // [head_dim][lanes], as given
   std::pmr::vector<Floats> of_term;
   Floats out;                           // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
   Floats mass;                          // ValueDistance: [count + 1][lanes]
   std::array<float, kMaxLanes> length;  // of q, at least, where FarTiles asks
   std::array<float, kMaxLanes> max;
   std::array<float, kMaxLanes> sum;
+  std::array<float, kMaxLanes> divisor;     // the sum of weights in bfloat16, where values were multiplied with those
   std::array<float, kMaxLanes> carry;       // gates of the keys seen, and of those after them
   std::array<float, kMaxLanes> came_along;  // with the call, of keys after its own
 

@@ -160,6 +160,9 @@ struct Avx512Floats {
     _mm512_mask_storeu_epi16(p, first_32(some), narrowed(even, odd));
   }
 
+  // What store_bf16 of both stores.
+  static __m512i pairs_of_bf16(Floats even, Floats odd) noexcept { return narrowed(even, odd); }
+
   // a, where it is a NaN one of bfloat16, quiet: with a lower half of 0 it stays a NaN whatever half is added.
   static Floats bf16_nan(Floats a) noexcept {
     const __mmask16 nans = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/pairs.h"
 
 namespace posenc::kernels {
 
@@ -95,7 +96,8 @@ struct KernelTable {
   void (*convert)(const ConvertRows& rows) noexcept;
   void (*normalise)(const NormRows& rows) noexcept;
   const AttentionKernels* attention;
-  bool fetches_ahead = false;  // lines asked for ahead come sooner here than by the processor's own foresight
+  const PairKernels* pairs = nullptr;  // null: there are no products of bfloat16
+  bool fetches_ahead = false;          // lines asked for ahead come sooner here than by the processor's own foresight
 };
 
 void angles_scalar(const AngleRows& rows) noexcept;

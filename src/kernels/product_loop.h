@@ -1,4 +1,4 @@
-// c = scale c + a b, written once over a vector of floats V: lanes of b and c in registers, elements of a spread.
+// c = scale c + a b, written once over what is multiplied: lanes of b and c in registers, elements of a spread.
 //
 // Each element of c is one sum over k, in order, whatever the number of rows and of lanes beside it.
 #pragma once
@@ -8,9 +8,23 @@
 
 namespace posenc::kernels {
 
+// Factors are floats, one of a beside one of b.
+template <class Vector>
+struct FloatFactors {
+  using V = Vector;
+  static constexpr std::int64_t kDepth = 1;
+  static typename V::Floats spread(const float* a) noexcept { return V::all(*a); }
+  static typename V::Floats load(const float* b) noexcept { return V::load(b, All{}); }
+  static typename V::Floats multiply_add(typename V::Floats a, typename V::Floats b, typename V::Floats c) noexcept {
+    return V::fma(a, b, c);
+  }
+  static typename V::Floats finished(const Product&, std::int64_t, typename V::Floats sum) noexcept { return sum; }
+};
+
 // kRows rows from the first of a and c on.
-template <class V, int kRows, int kRegisters>
-void product_rows(const Product& x, const float* a, float* c) noexcept {
+template <class Factors, int kRows, int kRegisters, class X, class Element>
+void product_rows(const X& x, const Element* a, float* c) noexcept {
+  using V = typename Factors::V;
   using Floats = typename V::Floats;
   Floats sums[kRows][kRegisters];
 #pragma GCC unroll 8
@@ -22,16 +36,16 @@ void product_rows(const Product& x, const float* a, float* c) noexcept {
                                                V::load(x.scale + j * V::kLanes, All{}));
     }
   }
-  const float* b = x.b;
-  for (std::int64_t k = 0; k < x.depth; ++k) {
-    Floats of_b[kRegisters];
+  auto* b = x.b;
+  for (std::int64_t k = 0; k < x.depth; k += Factors::kDepth) {
+    decltype(Factors::load(b)) of_b[kRegisters];
 #pragma GCC unroll 3
-    for (int j = 0; j < kRegisters; ++j) of_b[j] = V::load(b + j * V::kLanes, All{});
+    for (int j = 0; j < kRegisters; ++j) of_b[j] = Factors::load(b + j * V::kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const Floats of_a = V::all(a[r * x.a_row]);
+      const auto of_a = Factors::spread(a + r * x.a_row);
 #pragma GCC unroll 3
-      for (int j = 0; j < kRegisters; ++j) sums[r][j] = V::fma(of_a, of_b[j], sums[r][j]);
+      for (int j = 0; j < kRegisters; ++j) sums[r][j] = Factors::multiply_add(of_a, of_b[j], sums[r][j]);
     }
     a += x.a_step;
     b += x.lanes;
@@ -39,16 +53,19 @@ void product_rows(const Product& x, const float* a, float* c) noexcept {
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 3
-    for (int j = 0; j < kRegisters; ++j) V::store(c + r * x.lanes + j * V::kLanes, sums[r][j], All{});
+    for (int j = 0; j < kRegisters; ++j) {
+      V::store(c + r * x.lanes + j * V::kLanes, Factors::finished(x, j * V::kLanes, sums[r][j]), All{});
+    }
   }
 }
 
-template <class V, int kRegisters>
-void product_lanes(const Product& x) noexcept {
+template <class Factors, int kRegisters, class X>
+void product_lanes(const X& x) noexcept {
+  using V = typename Factors::V;
   std::int64_t r = 0;
   const auto rows = [&]<int kRows>() noexcept {
     for (; r + kRows <= x.rows; r += kRows) {
-      product_rows<V, kRows, kRegisters>(x, x.a + r * x.a_row, x.c + r * x.lanes);
+      product_rows<Factors, kRows, kRegisters>(x, x.a + r * x.a_row, x.c + r * x.lanes);
     }
   };
   rows.template operator()<V::kProductRows>();
@@ -57,13 +74,18 @@ void product_lanes(const Product& x) noexcept {
   rows.template operator()<1>();
 }
 
+template <class Factors, class X>
+void product_of(const X& x) noexcept {
+  switch (x.lanes / Factors::V::kLanes) {
+    case 1: return product_lanes<Factors, 1>(x);
+    case 2: return product_lanes<Factors, 2>(x);
+    default: return product_lanes<Factors, 3>(x);
+  }
+}
+
 template <class V>
 void product(const Product& x) noexcept {
-  switch (x.lanes / V::kLanes) {
-    case 1: return product_lanes<V, 1>(x);
-    case 2: return product_lanes<V, 2>(x);
-    default: return product_lanes<V, 3>(x);
-  }
+  product_of<FloatFactors<V>>(x);
 }
 
 }  // namespace posenc::kernels

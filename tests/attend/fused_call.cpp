@@ -88,9 +88,10 @@ Stored in_blocks(const Tensor& like, const std::vector<std::byte>& elements, DTy
 
 }  // namespace
 
-FusedCall::FusedCall(SchemeCall& call, DType dtype)
+FusedCall::FusedCall(SchemeCall& call, DType dtype, Products products)
     : call_(call),
       dtype_(dtype),
+      products_(products),
       q_(in_dtype(call.q.values, dtype)),
       k_(in_dtype(call.k.values, dtype)),
       v_(in_dtype(call.v.values, dtype)) {}
@@ -136,6 +137,7 @@ SchemeCall::Result FusedCall::by_kernels(Isa isa, const FusedWay& way) {
                   .weights = call_.weights,
                   .inputs = inputs,
                   .lse = lse_view,
+                  .products = products_,
                   .parallel = {.threads = way.threads, .executor = way.executor},
                   .isa = isa,
                   .work = way.work};

@@ -26,7 +26,7 @@ struct FusedWay {
 
 class FusedCall {
  public:
-  explicit FusedCall(SchemeCall& call, DType dtype = DType::f32);
+  explicit FusedCall(SchemeCall& call, DType dtype = DType::f32, Products products = Products::f32);
   FusedCall(const FusedCall&) = delete;
   FusedCall& operator=(const FusedCall&) = delete;
 
@@ -37,6 +37,7 @@ class FusedCall {
  private:
   SchemeCall& call_;
   DType dtype_;
+  Products products_;
   std::vector<std::byte> q_, k_, v_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "attend/lowered_size.h"
 #include "cpu/lower.h"
+#include "support/pair_tolerances.h"
 
 namespace posenc::test {
 namespace {
@@ -20,9 +21,20 @@ bool sums_gates(const LayerPlan& layer) {
                              [](const ScoreTerm& term) { return std::holds_alternative<ContextualPosition>(term); });
 }
 
+// Queries or keys were not in bfloat16, or are not any more when they are multiplied.
+bool rounds_scores(const math::Lowered& lowered, DType dtype) {
+  const auto is_added = [](const math::Term& term) { return std::holds_alternative<math::KeyVector>(term); };
+  return dtype != DType::bf16 || !lowered.rotations.empty() || std::ranges::any_of(lowered.terms, is_added);
+}
+
+bool rounds_values(const math::Lowered& lowered, DType dtype) {
+  return dtype != DType::bf16 || std::holds_alternative<math::ValueRotation>(lowered.values);
+}
+
 }  // namespace
 
-SchemeCall::Result fused_bounds(const SchemeCall& call, const SchemeCall::Result& wanted, DType dtype) {
+SchemeCall::Result fused_bounds(const SchemeCall& call, const SchemeCall::Result& wanted, DType dtype,
+                                Products products) {
   const math::Lowered lowered = cpu::lower(call.layer, call.weights, call.inputs, call.sizes);
   const auto keys = static_cast<double>(call.sizes.keys);
   const auto width = static_cast<std::size_t>(call.layer.value_dim);
@@ -31,18 +43,23 @@ SchemeCall::Result fused_bounds(const SchemeCall& call, const SchemeCall::Result
   for (std::size_t row = 0; row < wanted.lse.size(); ++row) {
     const ScoreSize size = sizes.score(row);
     const double score = fused_score(size.size, size.roundings);
-    bounds.lse.push_back(fused_lse(score, keys, wanted.lse[row]));
+    const bool rounds = products == Products::bf16;
+    const double rounded = paired_score(size.size, rounds && rounds_scores(lowered, dtype));
+    bounds.lse.push_back(fused_lse(score + rounded, keys, wanted.lse[row]));
     for (std::size_t c = 0; c < width; ++c) {
       const Values values = sizes.values(row, c);
-      const double bound = fused_output(score, values.half_range, keys, values.largest, values.error);
+      double bound = fused_output(score, values.half_range, keys, values.largest, values.error);
+      if (rounds) {
+        bound += paired_output(rounded, values.half_range, rounds_values(lowered, dtype) ? values.largest : 0.0);
+      }
       bounds.out.push_back(stored_error(dtype, wanted.out[row * width + c], bound));
     }
   }
   return bounds;
 }
 
-FusedComparison::FusedComparison(const std::string& suite) {
-  for (const Isa isa : every_isa(suite)) {
+FusedComparison::FusedComparison(const std::string& suite, Products products) : products_(products) {
+  for (const Isa isa : products == Products::f32 ? every_isa(suite) : isas_with_pairs(suite)) {
     const std::string own = suite + ", " + std::string(name(isa));
     isas_.push_back({isa, ErrorRatio(own), ErrorRatio(own + ", lse")});
   }
@@ -56,9 +73,9 @@ void FusedComparison::compare(const SchemeCase& scheme, const Arrangement& arran
                             std::string(name(dtype)) + ", seed " + std::to_string(kSeed + calls_);
   SCOPED_TRACE(where);
   SchemeCall call(scheme, arrangement, places, kSeed + calls_++);
-  FusedCall fused(call, dtype);
+  FusedCall fused(call, dtype, products_);
   const SchemeCall::Result wanted = call.by_formulas();
-  const SchemeCall::Result bounds = fused_bounds(call, wanted, dtype);
+  const SchemeCall::Result bounds = fused_bounds(call, wanted, dtype, products_);
   for (OfIsa& own : isas_) {
     const SchemeCall::Result is = fused.by_kernels(own.isa);
     for (std::size_t n = 0; n < is.out.size(); ++n) {

@@ -13,12 +13,14 @@
 namespace posenc::test {
 
 // Bounds of each output and lse of a call.
-SchemeCall::Result fused_bounds(const SchemeCall& call, const SchemeCall::Result& wanted, DType dtype);
+SchemeCall::Result fused_bounds(const SchemeCall& call, const SchemeCall::Result& wanted, DType dtype,
+                                Products products = Products::f32);
 
-// Calls that the reference answers once, and attend on every instruction set.
+// Calls that the reference answers once, and attend on every instruction set; of products of bfloat16, on those that
+// have them.
 class FusedComparison {
  public:
-  explicit FusedComparison(const std::string& suite);
+  explicit FusedComparison(const std::string& suite, Products products = Products::f32);
 
   void compare(const SchemeCase& scheme, const Arrangement& arrangement, Places places, DType dtype = DType::f32);
   // Ratios of all calls, to be expected; and how many calls there were.
@@ -30,6 +32,7 @@ class FusedComparison {
     ErrorRatio out;
     ErrorRatio lse;
   };
+  Products products_;
   std::vector<OfIsa> isas_;
   std::uint64_t calls_ = 0;
 };

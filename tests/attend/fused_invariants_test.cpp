@@ -29,6 +29,9 @@ void expect_same(const SchemeCall::Result& is, const SchemeCall::Result& wanted)
   EXPECT_EQ(is.lse, wanted.lse);
 }
 
+// Products of floats and, where there are any, of bfloat16 by turns.
+Products turns_at(std::uint64_t turn) { return turn % 2 == 0 ? Products::f32 : Products::bf16; }
+
 Places near_by(const SchemeCase& scheme) { return scheme.side == 0 ? Places::run : Places::scattered; }
 
 TEST(FusedLayers, AreTheSameWhereverTensorsLie) {
@@ -42,7 +45,7 @@ TEST(FusedLayers, AreTheSameWhereverTensorsLie) {
         for (const DType dtype : {DType::f32, DType::bf16}) {
           SCOPED_TRACE(arrangement.name);
           SchemeCall call(scheme, arrangement, Places::by_order, seed);
-          FusedCall fused(call, dtype);
+          FusedCall fused(call, dtype, turns_at(seed));
           const SchemeCall::Result wanted = fused.by_kernels(isa);
           expect_same(fused.by_kernels(isa, {.padding = 3}), wanted);
           if (arrangement.batch > 0) continue;
@@ -63,7 +66,7 @@ TEST(FusedLayers, TouchNothingBesideTensors) {
         const bool is_decoding = ++seed % 2 == 0;
         const std::int64_t batch = scheme.batches_only ? 2 : 0;
         SchemeCall call(scheme, is_decoding ? causal(3, 67, batch) : causal(33, 33, batch), near_by(scheme), seed);
-        FusedCall fused(call, dtype);
+        FusedCall fused(call, dtype, turns_at(seed / 2));
         const SchemeCall::Result wanted = fused.by_kernels(isa);
         for (const Edge edge : {Edge::begin, Edge::end}) {
           expect_same(fused.by_kernels(isa, {.guard = edge}), wanted);
@@ -176,12 +179,22 @@ std::vector<Counted> counted() {
   };
 }
 
+// Floats of a register.
+std::int64_t lanes_of(Isa isa) {
+  switch (isa) {
+    case Isa::scalar: return 2;
+    case Isa::neon: return 4;
+    case Isa::avx2: return 8;
+    default: return 16;
+  }
+}
+
 // Blocks are of 3 registers of queries of one head, tiles of 64 keys; a tile is computed where a block's first query
 // to its last see any of it together.
 TEST(FusedLayers, LeaveOutTilesThatNobodySees) {
   constexpr std::int64_t kTile = 64;
   for (const Isa isa : every_isa("fused layers, tiles")) {
-    const std::int64_t lanes = 3 * (isa == Isa::avx512 ? 16 : isa == Isa::avx2 ? 8 : isa == Isa::neon ? 4 : 2);
+    const std::int64_t lanes = 3 * lanes_of(isa);
     for (const Counted& one : counted()) {
       SCOPED_TRACE(one.name);
       const SchemeCase plain{.name = "plain", .layer = plain_layer()};

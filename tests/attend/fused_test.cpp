@@ -70,15 +70,29 @@ TEST(Fused, TakesEveryDtype) {
   }
 }
 
+// Each scheme under a few masks, each mask with many schemes.
+TEST(Fused, HoldsInProductsOfBfloat16) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    FusedComparison paired("fused layers by products of bf16, in " + std::string(name(dtype)), Products::bf16);
+    std::size_t turn = 0;
+    for (const SchemeCase& scheme : all_schemes()) {
+      for (const Arrangement& arrangement : arrangements()) {
+        if (turn++ % 3 == 0) paired.compare(scheme, arrangement, kNear[turn % kNear.size()], dtype);
+      }
+    }
+    EXPECT_GT(paired.expect(), 150U);
+  }
+}
+
 // Heads of any width, with values of another: those of every model, and those that no register divides.
-TEST(Fused, TakesEveryWidth) {
-  struct Widths {
-    std::int64_t key;
-    std::int64_t value;
-  };
-  constexpr std::array kWidths{Widths{16, 16},   Widths{17, 5},    Widths{40, 72},   Widths{64, 64},  Widths{96, 33},
-                               Widths{128, 128}, Widths{192, 128}, Widths{256, 256}, Widths{576, 512}};
-  FusedComparison wide("fused heads of every width");
+struct Widths {
+  std::int64_t key;
+  std::int64_t value;
+};
+constexpr std::array kWidths{Widths{16, 16},   Widths{17, 5},    Widths{40, 72},   Widths{64, 64},  Widths{96, 33},
+                             Widths{128, 128}, Widths{192, 128}, Widths{256, 256}, Widths{576, 512}};
+
+void compare_widths(FusedComparison& wide) {
   for (const auto& [key, value] : kWidths) {
     for (const bool turns : {false, true}) {
       SchemeCase scheme{.name = std::to_string(key) + "/" + std::to_string(value), .layer = plain_layer()};
@@ -92,6 +106,17 @@ TEST(Fused, TakesEveryWidth) {
       }
     }
   }
+}
+
+TEST(Fused, TakesEveryWidth) {
+  FusedComparison wide("fused heads of every width");
+  compare_widths(wide);
+  EXPECT_EQ(wide.expect(), 2 * 2 * kWidths.size());
+}
+
+TEST(Fused, TakesEveryWidthInProductsOfBfloat16) {
+  FusedComparison wide("fused heads of every width by products of bf16", Products::bf16);
+  compare_widths(wide);
   EXPECT_EQ(wide.expect(), 2 * 2 * kWidths.size());
 }
 

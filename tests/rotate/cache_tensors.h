@@ -65,7 +65,9 @@ inline void set(const TensorView& view, std::int64_t offset, double x) {
 // Floats in a register, on which the bounds of sums depend.
 inline double lanes_of(Isa isa) {
   switch (isa) {
-    case Isa::avx512: return 16;
+    case Isa::avx512:
+    case Isa::avx512_bf16:
+    case Isa::amx: return 16;
     case Isa::avx2: return 8;
     case Isa::neon: return 4;
     case Isa::automatic:

@@ -23,4 +23,14 @@ inline std::vector<Isa> every_isa(const std::string& suite) {
   return isas;
 }
 
+// Those of them that have products of bfloat16, which may be none.
+inline std::vector<Isa> isas_with_pairs(const std::string& suite) {
+  std::vector<Isa> isas = supported_isas();
+  std::erase_if(isas, [](Isa isa) { return isa != Isa::avx512_bf16 && isa != Isa::amx; });
+  std::string names;
+  for (const Isa isa : isas) names += " " + std::string(name(isa));
+  std::printf("[  isas    ] %s:%s\n", suite.c_str(), isas.empty() ? " none here" : names.c_str());
+  return isas;
+}
+
 }  // namespace posenc::test

@@ -11,6 +11,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "cpu/x86/tile_permission.h"
+
 namespace posenc::cpu {
 namespace {
 
@@ -117,17 +119,28 @@ std::vector<std::string> processor_features() {
 
 std::vector<IsaKernels> runnable_kernels() {
   const std::vector<std::string> features = processor_features();
-  kernels::KernelTable best{kernels::angles_scalar,    kernels::rotate_scalar,     kernels::convert_scalar,
-                            kernels::normalise_scalar, &kernels::attention_scalar, fetches_ahead()};
+  kernels::KernelTable best{kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar,
+                            kernels::normalise_scalar, &kernels::attention_scalar};
+  best.fetches_ahead = fetches_ahead();
   std::vector<IsaKernels> out{{Isa::scalar, best}};
   if (!all_in({"avx2", "fma", "f16c"}, features)) return out;
   best = {kernels::angles_avx2,    kernels::rotate_avx2,     kernels::convert_avx2,
-          kernels::normalise_avx2, &kernels::attention_avx2, best.fetches_ahead};
+          kernels::normalise_avx2, &kernels::attention_avx2, nullptr,
+          best.fetches_ahead};
   out.push_back({Isa::avx2, best});
   if (!all_in({"avx512f", "avx512dq", "avx512bw", "avx512vl"}, features)) return out;
   best = {kernels::angles_avx512,    kernels::rotate_avx512,     kernels::convert_avx512,
-          kernels::normalise_avx512, &kernels::attention_avx512, best.fetches_ahead};
+          kernels::normalise_avx512, &kernels::attention_avx512, nullptr,
+          best.fetches_ahead};
   out.push_back({Isa::avx512, best});
+  if (all_in({"avx512_bf16"}, features)) {
+    best.pairs = &kernels::pairs_avx512;
+    out.push_back({Isa::avx512_bf16, best});
+  }
+  if (all_in({"amx_tile", "amx_bf16"}, features) && tiles_are_granted()) {
+    best.pairs = &kernels::pairs_amx;
+    out.push_back({Isa::amx, best});
+  }
   return out;
 }
 
