@@ -19,7 +19,7 @@ TEST(ConformancePage, SaysWhatIsRun) {
   POSENC_NEED_DATA(kCheckpointFolder);
   std::ifstream file(std::filesystem::path(POSENC_SOURCE_DIR) / "docs/conformance.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
-  // What comes after is printed by python/tests/judges/write_conformance.py.
+  // What comes after is printed by python -m posenc.conformance.
   const std::string ours = page.substr(0, page.find("\n## Families of transformers"));
   EXPECT_EQ(without_measurements(ours), without_measurements(conformance_page(page_rows())))
       << "print it again: write_conformance, and put it in place of that part";

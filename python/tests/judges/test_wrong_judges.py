@@ -6,9 +6,8 @@ import torch
 
 import posenc
 import posenc.transformers
-import roundings
-import verdicts
-from families import FAMILIES
+from posenc.conformance import roundings, verdicts
+from posenc.conformance.families import FAMILIES
 
 FALCON = next(family for family in FAMILIES if family.title == "falcon, alibi")
 

@@ -95,6 +95,10 @@ class Family:
     def title(self) -> str:
         return self.name or self.model_type
 
+    def is_known(self) -> bool:
+        """By the transformers that is installed."""
+        return self.model_type in transformers.CONFIG_MAPPING
+
     def config(self) -> Any:
         keys = {**SMALL, **self.keys}
         return transformers.AutoConfig.for_model(

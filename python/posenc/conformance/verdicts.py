@@ -12,10 +12,10 @@ from torch import Tensor
 
 import posenc
 import posenc.transformers
-from posenc import _rotary_modules
 
-import roundings
-from families import Family
+from .. import _rotary_modules
+from . import roundings
+from .families import Family
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +24,17 @@ class Verdict:
     plan: posenc.Plan
     changed: posenc.transformers.Changed
     difference: float  # rms over all logits, as the bound
+    largest: float  # of any logit
     bound: float
     spoiled: dict[str, float]  # by what was spoiled, in bounds
+
+    @property
+    def agreed(self) -> bool:
+        return self.difference <= self.bound
+
+    @property
+    def least_mistake(self) -> tuple[str, float]:
+        return min(self.spoiled.items(), key=lambda item: item[1])
 
 
 def _main(layer: posenc.LayerPlan) -> posenc.Rope | None:
@@ -143,6 +152,7 @@ def judge(family: Family) -> Verdict:
         plan,
         changed,
         roundings.rms(turned - own),
+        float((turned - own).abs().max()),
         limit,
         {what: roundings.rms(of - own) / limit for what, of in spoiled.items()},
     )

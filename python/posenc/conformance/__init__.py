@@ -1,0 +1,7 @@
+"""Models of the installed transformers, run by their own code and by posenc: do they agree, and would a mistake be seen?
+
+    python -m posenc.conformance                                      # a row a family; half a minute
+    python -m posenc.conformance --family llama --family bloom --json
+
+It needs torch and transformers. docs/conformance.md says what the columns are.
+"""

@@ -1,0 +1,88 @@
+"""What came of each family, as rows of Markdown or as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+import torch
+import transformers
+
+import posenc
+
+from . import verdicts
+from .families import FAMILIES, Family
+from .roundings import SPOILED_OVER_BOUND
+
+HEAD = """\
+| family | agreed | difference | bound | largest difference | least mistake |
+| --- | --- | --- | --- | --- | --- |"""
+
+
+def chosen(names: list[str] | None) -> list[Family]:
+    """By title or model type; all where nothing is named. ValueError for a name that is neither."""
+    if not names:
+        return FAMILIES
+    for name in names:
+        if not any(name in (family.title, family.model_type) for family in FAMILIES):
+            raise ValueError(f"there is no family {name!r}; there are {', '.join(of.title for of in FAMILIES)}")
+    return [family for family in FAMILIES if {family.title, family.model_type} & set(names)]
+
+
+def row(verdict: verdicts.Verdict) -> str:
+    what, least = verdict.least_mistake
+    return (
+        f"| `{verdict.family.title}` | {'yes' if verdict.agreed else 'NO'} "
+        f"| {verdict.difference:.1e} | {verdict.bound:.1e} | {verdict.largest / verdict.bound:.2f} bounds "
+        f"| {what}: {least:.0e} bounds |"
+    )
+
+
+def _fields(verdict: verdicts.Verdict) -> dict[str, object]:
+    return {
+        "family": verdict.family.title,
+        "model_type": verdict.family.model_type,
+        "agreed": verdict.agreed,
+        "difference": verdict.difference,
+        "bound": verdict.bound,
+        "largest_difference": verdict.largest,
+        "mistakes_in_bounds": verdict.spoiled,
+    }
+
+
+def counted(families: list[Family]) -> str:
+    types = {family.model_type for family in families}
+    return f"{len(families)} models of {len(types)} families of transformers {transformers.__version__}."
+
+
+def _judged(families: list[Family]) -> Iterator[verdicts.Verdict]:
+    for family in families:
+        if family.is_known():
+            yield verdicts.judge(family)
+        else:
+            print(f"transformers {transformers.__version__} has no {family.model_type}", file=sys.stderr)
+
+
+def write(names: list[str] | None, *, as_json: bool) -> int:
+    """Prints; returns the status."""
+    try:
+        families = chosen(names)
+    except ValueError as error:
+        print(f"posenc.conformance: {error}", file=sys.stderr)
+        return 2
+    transformers.logging.set_verbosity_error()
+    seen = []
+    if not as_json:
+        print(HEAD)
+    for verdict in _judged(families):
+        seen.append(verdict)
+        if not as_json:
+            print(row(verdict), flush=True)
+    if as_json:
+        versions = {"posenc": posenc.__version__, "torch": torch.__version__, "transformers": transformers.__version__}
+        print(json.dumps({**versions, "families": [_fields(verdict) for verdict in seen]}, indent=2))
+    else:
+        print(f"\n{counted([verdict.family for verdict in seen])}")
+    good = all(verdict.agreed and verdict.least_mistake[1] > SPOILED_OVER_BOUND for verdict in seen)
+    return 0 if good else 1

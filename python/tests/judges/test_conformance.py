@@ -1,0 +1,55 @@
+"""python -m posenc.conformance, and the page that has what it prints."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+
+import pytest
+
+from posenc.conformance import __main__ as command
+from posenc.conformance import table, verdicts
+from posenc.conformance.families import FAMILIES
+
+PAGE = pathlib.Path(os.environ["POSENC_SOURCE_DIR"]) / "docs/conformance.md"
+ROW = re.compile(
+    r"^\| `(.*?)` \| (yes|NO) \| \S+ \| \S+ \| [0-9.]+ bounds \| [a-z ]+: \de\+\d\d bounds \|$", re.MULTILINE
+)
+
+
+def test_the_page_has_a_row_for_every_model():
+    """And none else; its numbers are those of some machine."""
+    section = PAGE.read_text().partition("## Families of transformers")[2]
+    assert ROW.findall(section) == [(family.title, "yes") for family in FAMILIES]
+    assert table.HEAD in section and section.endswith(f"\n\n{table.counted(FAMILIES)}\n")
+
+
+def test_a_table(capsys):
+    assert command.main(["--family", "llama, yarn", "--family", "bloom"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == table.HEAD.splitlines()
+    assert [ROW.match(line)[1] for line in lines[2:4]] == ["llama, yarn", "bloom"]
+    assert lines[4:] == ["", table.counted(table.chosen(["llama, yarn", "bloom"]))]
+
+
+def test_json(capsys):
+    assert command.main(["--json", "--family", "bloom"]) == 0
+    (bloom,) = json.loads(capsys.readouterr().out)["families"]
+    assert bloom["family"] == bloom["model_type"] == "bloom" and bloom["agreed"] is True
+    assert 0 < bloom["difference"] < bloom["bound"] and bloom["difference"] < bloom["largest_difference"]
+    assert set(bloom["mistakes_in_bounds"]) == {"slopes changed"}
+
+
+@pytest.mark.parametrize("what", ["difference", "mistake"])
+def test_the_status_says_that_something_is_wrong(monkeypatch, capsys, what):
+    (llama,) = (verdicts.judge(family) for family in FAMILIES if family.title == "llama")
+    wrong = {"difference": 2 * llama.bound} if what == "difference" else {"spoiled": {"nothing": 99.0}}
+    monkeypatch.setattr(verdicts, "judge", lambda family: dataclasses.replace(llama, **wrong))
+    assert command.main(["--family", "mistral"]) == 1
+    assert ("| NO |" in capsys.readouterr().out) == (what == "difference")
+
+
+def test_an_unknown_family_is_named(capsys):
+    assert command.main(["--family", "lama"]) == 2
+    assert "there is no family 'lama'; there are llama, " in capsys.readouterr().err
