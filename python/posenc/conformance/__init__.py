@@ -1,4 +1,4 @@
-"""Models of the installed transformers, run by their own code and by posenc: do they agree, and would a mistake be seen?
+"""Models of the installed transformers, run by their own code and by posenc: do they agree, is a mistake seen?
 
     python -m posenc.conformance                                      # a row a family; half a minute
     python -m posenc.conformance --family llama --family bloom --json

@@ -10,16 +10,15 @@ import sys
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m posenc.conformance",
-        description="Runs a small model of each family of transformers by its own code and by posenc, and prints how far "
-        "they are apart. The status is 1 where a family disagrees, or where a mistake would not be seen.",
+        description="Runs a small model of each family of transformers by its own code and by posenc, and prints how "
+        "far they are apart. The status is 1 where a family disagrees, or where a mistake would not be seen.",
     )
     parser.add_argument("--family", action="append", metavar="NAME", help="only this one; may be repeated")
     parser.add_argument("--json", action="store_true", help="JSON in place of a Markdown table")
     given = parser.parse_args(arguments)
     missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"posenc.conformance: needs torch and transformers, but {' and '.join(missing)} cannot be imported",
-              file=sys.stderr)  # fmt: skip
+        print(f"posenc.conformance: {' and '.join(missing)} cannot be imported, but must be", file=sys.stderr)
         return 2
     from . import table  # which imports both
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
 HALF_UNIT = 2.0**-24
 
 
+# A rotation of numbers up to 1, in half units: two products of at most that, their sum (at most sqrt(2)), and cos and sin
+# that are off by one unit in the last place, which is 2^-24 of at most 1, or two roundings.
+TURNED = 2 + 1.5 + 2 * 2
+
+
 def turned(largest: float) -> float:
-    """Two rotations of numbers up to `largest`: of each, two products of at most that, their sum (at most sqrt(2) of
-    it), and cos and sin that are off by one unit in the last place, which is 2^-24 of at most 1, or two roundings."""
-    return 2 * (2 + 1.5 + 2 * 2) * largest * HALF_UNIT
+    """Two rotations of numbers up to `largest`."""
+    return 2 * TURNED * largest * HALF_UNIT
 
 
 def gradient(largest_entry: float, step: float, largest_y: float) -> float:
@@ -19,15 +25,20 @@ def gradient(largest_entry: float, step: float, largest_y: float) -> float:
     return turned(largest_y) / step + turned(largest_entry)
 
 
-def attended(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: float = 0.0) -> float:
-    """Two softmaxes of scale q.k + b, |b| <= bias, and their products with v, in any order of their sums.
+def attended(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: float = 0.0, factor: float | None = None) -> float:
+    """Two softmaxes of scale q.k + b, |b| <= bias, and their products with v, in any order of their sums. factor: q and
+    k are turned, by a rotation of this attention factor.
 
     A sum of n terms in any order is within n 2^-24 of the sum of their magnitudes; that of a score is at most the
     product of the lengths; the bias, its product and its sum round thrice. A weight is a quotient of exponentials, of
     2 roundings and twice the scores' error each; a sum over the keys then adds a rounding a key, twice: of weights, and
     of weights times values. All of it happens twice.
+
+    A rotation moves both channels of a pair by at most TURNED half units of its length, hence a vector by sqrt(2) as
+    many of its own; there are two vectors.
     """
-    lengths = abs(scale) * float(q.norm(dim=-1).max()) * float(k.norm(dim=-1).max())
-    score = ((q.shape[-1] + 2) * lengths + 3 * (lengths + bias)) * HALF_UNIT
+    lengths = abs(scale) * float(q.norm(dim=-1).max()) * float(k.norm(dim=-1).max()) * (factor or 1.0) ** 2
+    rotations = 0.0 if factor is None else 2 * math.sqrt(2) * TURNED
+    score = ((q.shape[-1] + 2 + rotations) * lengths + 3 * (lengths + bias)) * HALF_UNIT
     keys = k.shape[-2]
     return 2 * float(v.abs().max()) * (2 * score + (2 * 2 + 2 * keys) * HALF_UNIT)

@@ -1,4 +1,4 @@
-"""transformers as the judge of read_plan's facts: frequencies, attention factors, cos and sin, and the pairing, of every
+"""transformers as the judge of read_plan's facts: frequencies, attention factors, cos and sin, and the pairing, of each
 family that turns, against its own modules and functions."""
 
 import copy
@@ -147,7 +147,8 @@ def test_cos_and_sin_of_the_same_frequencies(title):
 def test_tables_of_attention_modules(title):
     """GPT-J and CodeGen keep sin and cos side by side, made as a rotary module makes them."""
     (rope,) = {main_rope(layer) for layer in turning_layers(title)}
-    tables = [module.embed_positions for module in BY_TITLE[title].model().modules() if hasattr(module, "embed_positions")]
+    modules = BY_TITLE[title].model().modules()
+    tables = [module.embed_positions for module in modules if hasattr(module, "embed_positions")]
     assert tables
     for table in tables:
         cos, sin = posenc.cos_sin(rope, torch.arange(table.shape[0]), angles="float32")

@@ -1,38 +1,19 @@
-"""onnxruntime as the judge: RotaryEmbedding and Attention of ONNX's opset 23; and torch's SDPA with biases added."""
+"""onnxruntime as the judge: RotaryEmbedding and Attention of ONNX's opset 23, the rotations of its own; and torch's SDPA
+with biases added."""
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 import torch
-from onnx import TensorProto, helper
 
 import bounds
 import posenc
+from one_node import MICROSOFT, run
 
 TOKENS, HEADS, KV_HEADS, WIDTH = 7, 4, 2, 8
 
 
 def random(*shape, seed=1):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-def run(operator, inputs, **attributes):
-    """One node, through onnxruntime."""
-    kinds = {torch.float32: TensorProto.FLOAT, torch.int64: TensorProto.INT64}
-    names = [name if x is not None else "" for name, x in inputs.items()]
-    given = {name: x for name, x in inputs.items() if x is not None}
-    node = helper.make_node(operator, names, ["y"], **attributes)
-    graph = helper.make_graph(
-        [node],
-        "one",
-        [helper.make_tensor_value_info(name, kinds[x.dtype], list(x.shape)) for name, x in given.items()],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["a", "b", "c", "d"])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
-    onnx.checker.check_model(model)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return torch.from_numpy(session.run(None, {name: x.numpy() for name, x in given.items()})[0].copy())
 
 
 ROPES = {
@@ -78,6 +59,48 @@ def test_rotary_embedding(kind, with_ids):
     bound = bounds.turned(float(x.abs().max()) * table.attention_factor)
     assert float((ours - judged(is_interleaved)).abs().max()) <= bound
     assert float((ours - judged(1 - is_interleaved)).abs().max()) > 100 * bound
+
+
+def rows_of(rope):
+    """cos and sin, as onnxruntime's own operators take them: [positions, pairs]."""
+    return [torch.as_tensor(x) for x in posenc.cos_sin(rope, torch.arange(32))]
+
+
+@pytest.mark.parametrize("kind", ["half", "interleaved", "yarn"])
+def test_rotary_embedding_of_microsoft(kind):
+    rope = ROPES[kind]
+    x, places, (cos, sin) = random(2, HEADS, TOKENS, WIDTH), torch.arange(TOKENS).repeat(2, 1) + 2, rows_of(rope)
+    ours = posenc.rotate(x, table=posenc.make_table(rope, count=32), positions=places.reshape(1, -1))
+
+    def judged(ids, interleaved):
+        inputs = {"x": x, "ids": ids, "cos": cos, "sin": sin}
+        return run("RotaryEmbedding", inputs, domain=MICROSOFT, interleaved=interleaved)
+
+    is_interleaved = int(rope.pairing == "interleaved")
+    bound = bounds.turned(float(x.abs().max()) * posenc.frequencies(rope).attention_factor)
+    assert float((ours - judged(places, is_interleaved)).abs().max()) <= bound
+    assert float((ours - judged(places, 1 - is_interleaved)).abs().max()) > 100 * bound
+    assert float((ours - judged(places + 1, is_interleaved)).abs().max()) > 100 * bound
+
+
+SECTIONS = [2, 1, 1]
+AXES = {0: posenc.chunked_axes(["t", "h", "w"], SECTIONS), 1: posenc.interleaved_axes(SECTIONS)}
+
+
+@pytest.mark.parametrize("layout", AXES, ids=["Qwen2-VL", "Qwen3-VL"])
+def test_rotary_embedding_of_three_axes(layout):
+    rope = ROPES["half"].replace(axes=AXES[layout])
+    x = random(2, HEADS, TOKENS, WIDTH)
+    places = torch.randint(0, 32, (3, 2, TOKENS), generator=torch.Generator().manual_seed(2))
+    ours = posenc.rotate(x, table=posenc.make_table(rope, count=32), positions=places.flatten(1))
+
+    def judged(layout):
+        inputs = dict(zip(("x", "ids", "cos", "sin"), (x, places, *rows_of(ROPES["half"]))))
+        return run("MRotaryEmbedding", inputs, domain=MICROSOFT, mrope_section=SECTIONS, mrope_layout=layout)
+
+    bound = bounds.turned(float(x.abs().max()))
+    assert float((ours - judged(layout)).abs().max()) <= bound
+    assert float((ours - judged(1 - layout)).abs().max()) > 100 * bound
 
 
 def layer_with(*terms, **others):
