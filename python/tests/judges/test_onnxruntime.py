@@ -1,5 +1,5 @@
-"""onnxruntime as the judge: RotaryEmbedding and Attention of ONNX's opset 23, the rotations of its own; and torch's SDPA
-with biases added."""
+"""onnxruntime as the judge: RotaryEmbedding and Attention of ONNX's opset 23, rotations of its own; and torch's SDPA with
+biases added."""
 
 import numpy as np
 import pytest

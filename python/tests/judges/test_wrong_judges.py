@@ -3,7 +3,9 @@
 import dataclasses
 
 import torch
+from rotary_embedding_torch import RotaryEmbedding
 
+import bounds
 import posenc
 import posenc.transformers
 from posenc.conformance import roundings, verdicts
@@ -42,7 +44,7 @@ def test_falcon_by_the_formula():
     scores = scores.masked_fill(places[:, None] < places[None], -torch.inf)
     expected = torch.einsum("hij,jhc->ihc", scores.softmax(-1), v.double())
     given = posenc.reference.attend(layer, q, k, v)
-    assert float((torch.as_tensor(given) - expected).abs().max()) <= 64 * 2.0**-53 * float(v.abs().max())
+    assert float((torch.as_tensor(given) - expected).abs().max()) <= bounds.in_double(float(v.abs().max()), 2 * width)
 
 
 def test_dynamic_ntk_remembers_a_longer_text():
@@ -57,3 +59,41 @@ def test_dynamic_ntk_remembers_a_longer_text():
     assert not torch.equal(module(torch.zeros(1), torch.arange(trained)[None])[0], at_first)
     module(torch.zeros(1), torch.arange(trained - 1)[None])
     assert torch.equal(module(torch.zeros(1), torch.arange(trained)[None])[0], at_first)
+
+
+def test_xpos_beside_a_cache():
+    """rotary-embedding-torch 0.9.1, rotate_queries_with_cached_keys (its issue 27): the scales of queries are centred
+    at half of their number, those of keys at half of theirs, so that of fewer queries a score has
+    zeta^((i - j + (keys - queries) / 2) / s). In posenc, and in the formula, they are those of the whole text.
+    """
+    tokens, queries, width, scale = 11, 3, 16, 0.25
+    q, k, v = (torch.randn(1, 2, tokens, width, generator=torch.Generator().manual_seed(s)) for s in (1, 2, 3))
+    last = q[:, :, -queries:].contiguous()
+    rope = posenc.Rope(pairing="interleaved", head_dim=width, dim=width)
+    sizes = {"heads": 2, "kv_heads": 2, "head_dim": width, "value_dim": width, "logit_scale": scale}
+    layer = posenc.LayerPlan(**sizes, rotate=[posenc.Rotate(scheme=posenc.XPos(rope=rope, scale_base=16.0))])
+    ours = posenc.attend(layer, last, k, v)
+
+    def judged(of):
+        judge = RotaryEmbedding(width, use_xpos=True, xpos_scale_base=16)
+        turned = judge.rotate_queries_with_cached_keys(of, k)
+        seen = torch.ones(of.shape[2], tokens, dtype=torch.bool).tril(tokens - of.shape[2])
+        out = torch.nn.functional.scaled_dot_product_attention(*turned, v, attn_mask=seen, scale=scale)
+        return out[:, :, -queries:]
+
+    angle = bounds.float_angle(tokens) + 3 * bounds.HALF_UNIT
+    bound = bounds.attended(q, k, v, scale, factor=1.0, angle=2 * angle)
+    assert float((judged(q) - ours).abs().max()) <= bound
+    assert float((judged(last) - ours).abs().max()) > 100 * bound
+
+    # The formula, pairs as complex numbers: q_i conj(k_j) zeta^((i - j) / s) e^(i (i - j) inv_freq).
+    pairs = torch.arange(width // 2, dtype=torch.float64)
+    apart = torch.arange(tokens - queries, tokens)[:, None, None] - torch.arange(tokens)[:, None]
+    zeta = (2 * pairs + 0.4 * width) / (1.4 * width)
+    turns = torch.polar(zeta ** (apart / 16), apart * 10000.0 ** (-2 * pairs / width))
+    q_pairs, k_pairs = (torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous()) for x in (last, k))
+    formula = scale * torch.einsum("bhip,bhjp,ijp->bhij", q_pairs, k_pairs.conj(), turns).real
+    _, scores = posenc.reference.attend(layer, last, k, v, scores="content")
+    seen = torch.isfinite(torch.as_tensor(scores))
+    largest = scale * float(last.norm(dim=-1).max() * k.norm(dim=-1).max())
+    assert float((torch.as_tensor(scores) - formula)[seen].abs().max()) <= bounds.in_double(largest, width)
