@@ -1,27 +1,34 @@
 """The code in docs/python.md and in the README's section does what it says."""
 
-import os
-import pathlib
-import re
-
+import page_blocks
 import pytest
-
-ROOT = pathlib.Path(os.environ.get("POSENC_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
-
-
-def blocks(page):
-    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("page, least", [("README.md", 1), ("docs/python.md", 8)])
-def test_code_runs(page, least, tmp_path, monkeypatch, capsys):
-    code = blocks(page)
-    assert len(code) >= least
+def test_code_runs(page, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # One after another, as a reader types them. What a line prints stands behind it: "print(x)  # 3".
-    names = {}
-    for block in code:
-        exec(block, names)
-        expected = re.findall(r"^print\(.*\)  # (.*)$", block, re.MULTILINE)
-        printed = capsys.readouterr().out.splitlines()
-        assert printed[: len(expected)] == expected
+    assert page_blocks.run_page(page) >= least
+
+
+SAID = "```python\nprint(2)  # {}\n```\n"
+SHOWN = "```python\nfor i in range(2):\n    print(i)\n```\n\n```text\n{}\n```\n"
+
+
+@pytest.mark.parametrize("page", [SAID.format("2"), SHOWN.format("0\n1"), SAID.format("2") + SHOWN.format("0\n1")])
+def test_what_is_printed_passes(page):
+    assert page_blocks.run_text(page) == page.count("```python")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        SAID.format("3"),
+        SHOWN.format("0\n2"),
+        SHOWN.format("0"),
+        "```python\nprint(2)\n```\n",  # printed, and not said
+        "```python\nprint(2)  # 2\n",  # no end
+    ],
+)
+def test_what_is_not_printed_fails(page):
+    with pytest.raises(AssertionError):
+        page_blocks.run_text(page)
