@@ -4,7 +4,9 @@
 #include <array>
 #include <concepts>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "convert.h"
 
@@ -33,7 +35,7 @@ std::string dtype_word(nb::handle array) {
 
 // NumPy's arrays of ml_dtypes.bfloat16, which neither DLPack nor buffers can say, as arrays of their bits.
 nb::object bits_of_bfloat16(nb::handle array) {
-  if (library_of(array) != "numpy" || dtype_word(array) != "bfloat16") return {};
+  if (library_of(array) != Library::numpy || dtype_word(array) != "bfloat16") return {};
   return array.attr("view")("uint16");
 }
 
@@ -48,12 +50,11 @@ std::string objection(nb::handle array) {
 
 bool is_array(nb::handle h) { return has(h, "__dlpack__") || PyObject_CheckBuffer(h.ptr()) != 0; }
 
-// JAX's arrays never change, but do not say so to all that ask.
-bool never_changes(nb::handle array) { return library_of(array).starts_with("jax"); }
-
 // Results have no gradient, and torch says nothing against a read by its older functions.
 bool has_gradient(nb::handle array) {
-  return library_of(array) == "torch" && nb::cast<bool>(array.attr("requires_grad"));
+  const nb::object answer = nb::steal(PyObject_GetAttrString(array.ptr(), "requires_grad"));
+  if (!answer.is_valid()) PyErr_Clear();
+  return answer.ptr() == Py_True;
 }
 
 // Arrays of one element pass for whole numbers too.
@@ -69,14 +70,34 @@ std::optional<NdArray> imported(nb::handle array) {
 }
 
 template <typename NdArray>
-NdArray import_array(nb::handle array, const Place& place) {
-  constexpr bool kIsWritten = !NdArray::ReadOnly;
+struct Import {
+  NdArray memory;
+  bool is_bits = false;  // of bfloat16
+};
+
+template <typename NdArray>
+[[noreturn]] void refuse_array(nb::handle array, const Place& place) {
   if (!is_array(array)) refuse_type(place, "be an array (with __dlpack__, or a buffer)", array);
-  if (has_gradient(array)) refuse(place, "be detached from its gradient", "a tensor that requires one");
-  if (kIsWritten && never_changes(array)) refuse(place, "be an array that can be written", "JAX's");
-  if (auto memory = imported<NdArray>(array)) return *std::move(memory);
-  if (kIsWritten && imported<nb::ndarray<nb::ro>>(array)) refuse(place, "be an array that can be written", "read-only");
+  if (!NdArray::ReadOnly && imported<nb::ndarray<nb::ro>>(array)) {
+    refuse(place, "be an array that can be written", "read-only");
+  }
   refuse(place, "be an array that can be exchanged", "refused" + objection(array));
+}
+
+// What is rare is asked after the exchange has failed: a call on one token takes no longer than these questions.
+template <typename NdArray>
+Import<NdArray> import_array(nb::handle array, const Place& place) {
+  const Library library = library_of(array);
+  if (library == Library::torch && has_gradient(array)) {
+    refuse(place, "be detached from its gradient", "a tensor that requires one");
+  }
+  // Its arrays never change, but do not say so to all that ask.
+  if (library == Library::jax && !NdArray::ReadOnly) refuse(place, "be an array that can be written", "JAX's");
+  if (auto memory = imported<NdArray>(array)) return {*std::move(memory)};
+  if (const nb::object bits = bits_of_bfloat16(array); bits.is_valid()) {
+    if (auto memory = imported<NdArray>(bits)) return {*std::move(memory), true};
+  }
+  refuse_array<NdArray>(array, place);
 }
 
 template <typename View, typename NdArray>
@@ -95,8 +116,10 @@ View view_of(const NdArray& memory, DType dtype, const Place& place) {
   return view;
 }
 
-DType require_dtype(const nb::dlpack::dtype& given, nb::handle array, const Place& place) {
-  if (const auto dtype = dtype_of(given)) return *dtype;
+template <typename NdArray>
+DType require_dtype(const Import<NdArray>& given, nb::handle array, const Place& place) {
+  if (given.is_bits) return DType::bf16;
+  if (const auto dtype = dtype_of(given.memory.dtype())) return *dtype;
   refuse(place, "be of float32, float16, bfloat16 or float64", dtype_word(array));
 }
 
@@ -133,45 +156,54 @@ ConstTensorView contiguous(const void* data, const ConstTensorView& like) {
 
 }  // namespace
 
-std::string library_of(nb::handle array) {
-  const auto module = text_of(array.type().attr("__module__"));
-  return module.substr(0, module.find('.'));
+Library library_of(nb::handle array) {
+  const nb::object module = array.type().attr("__module__");
+  Py_ssize_t size = 0;
+  const char* word = PyUnicode_AsUTF8AndSize(module.ptr(), &size);
+  if (word == nullptr) {
+    PyErr_Clear();
+    return Library::other;
+  }
+  const std::string_view package = std::string_view(word, static_cast<std::size_t>(size));
+  const std::string_view root = package.substr(0, package.find('.'));
+  if (root == "numpy") return Library::numpy;
+  if (root == "torch") return Library::torch;
+  return root == "jax" || root == "jaxlib" ? Library::jax : Library::other;
 }
 
 ConstArray::ConstArray(nb::handle array, const Place& place) {
   if (array.is_none()) return;
-  if (const nb::object bits = bits_of_bfloat16(array); bits.is_valid()) {
-    memory_ = import_array<nb::ndarray<nb::ro>>(bits, place);
-    view_ = view_of<ConstTensorView>(memory_, DType::bf16, place);
-    return;
-  }
-  memory_ = import_array<nb::ndarray<nb::ro>>(array, place);
-  if (is(memory_.dtype(), Code::Bool, 8)) {
-    const auto mask = view_of<ConstTensorView>(memory_, DType::f32, place);
+  auto given = import_array<nb::ndarray<nb::ro>>(array, place);
+  if (is(given.memory.dtype(), Code::Bool, 8)) {
+    const auto mask = view_of<ConstTensorView>(given.memory, DType::f32, place);
     mask_ = as_float16(mask);
     view_ = contiguous(mask_.data(), mask);
     return;
   }
-  view_ = view_of<ConstTensorView>(memory_, require_dtype(memory_.dtype(), array, place), place);
+  view_ = view_of<ConstTensorView>(given.memory, require_dtype(given, array, place), place);
+  memory_ = std::move(given.memory);
 }
 
 Array::Array(nb::handle array, const Place& place) {
   if (array.is_none()) return;
-  const nb::object bits = bits_of_bfloat16(array);
-  const bool is_bits = bits.is_valid();
-  memory_ = import_array<nb::ndarray<>>(is_bits ? nb::handle(bits) : array, place);
-  view_ = view_of<TensorView>(memory_, is_bits ? DType::bf16 : require_dtype(memory_.dtype(), array, place), place);
+  auto given = import_array<nb::ndarray<>>(array, place);
+  view_ = view_of<TensorView>(given.memory, require_dtype(given, array, place), place);
+  memory_ = std::move(given.memory);
 }
 
 template <typename T>
 Numbers<T>::Numbers(nb::handle numbers, const Place& place) {
   if (numbers.is_none()) return;
-  if (!is_array(numbers)) {
-    own_ = Convert<std::vector<T>>::from_python(numbers, place);
-    span_ = own_;
+  if (is_array(numbers)) {
+    *this = Numbers(import_array<nb::ndarray<nb::ro>>(numbers, place).memory, numbers, place);
     return;
   }
-  memory_ = import_array<nb::ndarray<nb::ro>>(numbers, place);
+  own_ = Convert<std::vector<T>>::from_python(numbers, place);
+  span_ = own_;
+}
+
+template <typename T>
+Numbers<T>::Numbers(nb::ndarray<nb::ro> memory, nb::handle numbers, const Place& place) : memory_(std::move(memory)) {
   if (memory_.dtype() != nb::dtype<T>()) {
     constexpr const char* kWord = std::is_same_v<T, double> ? "float64" : sizeof(T) == 8 ? "int64" : "int32";
     refuse(place, std::string("be of ") + kWord, dtype_word(numbers));
@@ -187,22 +219,22 @@ template class Numbers<std::int32_t>;
 template class Numbers<std::int64_t>;
 template class Numbers<double>;
 
-template <typename T>
-void PositionsArgument::take(nb::handle positions, const Place& place) {
-  positions_ = numbers_.emplace<Numbers<T>>(positions, place).span();
+template <typename T, typename... Seen>
+void PositionsArgument::take(Seen&&... seen) {
+  positions_ = numbers_.emplace<Numbers<T>>(std::forward<Seen>(seen)...).span();
 }
 
 PositionsArgument::PositionsArgument(nb::handle positions, const Place& place) {
   if (is_whole_number(positions)) {
     positions_ = PositionRange{Convert<std::int64_t>::from_python(positions, place)};
   } else if (is_array(positions)) {
-    const auto memory = import_array<nb::ndarray<nb::ro>>(positions, place);
+    const auto memory = import_array<nb::ndarray<nb::ro>>(positions, place).memory;
     if (memory.dtype() == nb::dtype<std::int64_t>()) {
-      take<std::int64_t>(positions, place);
+      take<std::int64_t>(memory, positions, place);
     } else if (memory.dtype() == nb::dtype<std::int32_t>()) {
-      take<std::int32_t>(positions, place);
+      take<std::int32_t>(memory, positions, place);
     } else if (memory.dtype() == nb::dtype<double>()) {
-      take<double>(positions, place);
+      take<double>(memory, positions, place);
     } else {
       refuse(place, "be of int64, int32 or float64", dtype_word(positions));
     }

@@ -19,8 +19,9 @@
 
 namespace posenc::python {
 
-// The package that an array's class comes from: "numpy", "torch", "jaxlib", "builtins".
-std::string library_of(nb::handle array);
+// The package that an array's class comes from.
+enum class Library { numpy, torch, jax, other };
+Library library_of(nb::handle array);
 
 // An array that is read. None is no tensor: an empty view.
 class ConstArray {
@@ -58,6 +59,8 @@ class Numbers {
  public:
   Numbers() = default;
   Numbers(nb::handle numbers, const Place& place);
+  // `numbers`, which is an array, seen already.
+  Numbers(nb::ndarray<nb::ro> memory, nb::handle numbers, const Place& place);
 
   std::span<const T> span() const { return span_; }
 
@@ -79,8 +82,8 @@ class PositionsArgument {
   const Positions& positions() const { return positions_; }
 
  private:
-  template <typename T>
-  void take(nb::handle positions, const Place& place);
+  template <typename T, typename... Seen>
+  void take(Seen&&... seen);
 
   std::variant<std::monostate, Numbers<std::int64_t>, Numbers<std::int32_t>, Numbers<double>> numbers_;
   Positions positions_{};
