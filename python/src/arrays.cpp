@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convert.h"
+#include "torch_exchange.h"
 
 namespace posenc::python {
 namespace {
@@ -50,9 +51,8 @@ std::string objection(nb::handle array) {
 
 bool is_array(nb::handle h) { return has(h, "__dlpack__") || PyObject_CheckBuffer(h.ptr()) != 0; }
 
-// Results have no gradient, and torch says nothing against a read by its older functions.
-bool has_gradient(nb::handle array) {
-  const nb::object answer = nb::steal(PyObject_GetAttrString(array.ptr(), "requires_grad"));
+bool answers_true(nb::handle object, const char* attribute) {
+  const nb::object answer = nb::steal(PyObject_GetAttrString(object.ptr(), attribute));
   if (!answer.is_valid()) PyErr_Clear();
   return answer.ptr() == Py_True;
 }
@@ -60,6 +60,13 @@ bool has_gradient(nb::handle array) {
 // Arrays of one element pass for whole numbers too.
 bool is_whole_number(nb::handle h) {
   return PyLong_Check(h.ptr()) || (PyIndex_Check(h.ptr()) != 0 && !has(h, "__dlpack__"));
+}
+
+// What lies in memory are the numbers' negatives, which no exchange says: z.conj().imag.
+bool is_negated(nb::handle array) {
+  const nb::object answer = nb::steal(PyObject_CallMethod(array.ptr(), "is_neg", nullptr));
+  if (!answer.is_valid()) PyErr_Clear();
+  return answer.ptr() == Py_True;
 }
 
 template <typename NdArray>
@@ -88,12 +95,17 @@ template <typename NdArray>
 template <typename NdArray>
 Import<NdArray> import_array(nb::handle array, const Place& place) {
   const Library library = library_of(array);
-  if (library == Library::torch && has_gradient(array)) {
+  // Results have no gradient, and torch says nothing against a read by its other functions.
+  if (library == Library::torch && answers_true(array, "requires_grad")) {
     refuse(place, "be detached from its gradient", "a tensor that requires one");
+  }
+  if (library == Library::torch && is_negated(array)) {
+    refuse(place, "hold its own numbers (resolve_neg() makes it)", "a view that negates others");
   }
   // Its arrays never change, but do not say so to all that ask.
   if (library == Library::jax && !NdArray::ReadOnly) refuse(place, "be an array that can be written", "JAX's");
-  if (auto memory = imported<NdArray>(array)) return {*std::move(memory)};
+  const nb::object capsule = library == Library::torch ? torch_capsule(array) : nb::object();
+  if (auto memory = imported<NdArray>(capsule.is_valid() ? nb::handle(capsule) : array)) return {*std::move(memory)};
   if (const nb::object bits = bits_of_bfloat16(array); bits.is_valid()) {
     if (auto memory = imported<NdArray>(bits)) return {*std::move(memory), true};
   }

@@ -23,6 +23,10 @@ namespace posenc::python {
 enum class Library { numpy, torch, jax, other };
 Library library_of(nb::handle array);
 
+// A module that is imported already, as an array of it is there: a look instead of an import, which asks for locks and
+// takes a microsecond.
+nb::object loaded(const char* name);
+
 // An array that is read. None is no tensor: an empty view.
 class ConstArray {
  public:

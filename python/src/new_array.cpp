@@ -38,15 +38,6 @@ TensorView view_of(void* data, DType dtype, std::span<const std::int64_t> shape)
   return view;
 }
 
-// A module that the caller has imported already, as an array of it is there: a look instead of an import, which asks
-// for locks and takes a microsecond.
-nb::object loaded(const char* name) {
-  const nb::object module = nb::steal(PyImport_GetModule(nb::str(name).ptr()));
-  if (module.is_valid()) return module;
-  PyErr_Clear();
-  return nb::module_::import_(name);
-}
-
 NewArray new_numpy(DType dtype, std::span<const std::int64_t> shape) {
   const nb::object of = loaded(dtype == DType::bf16 ? "ml_dtypes" : "numpy").attr(word(dtype));
   nb::object made = loaded("numpy").attr("empty")(python_shape(shape), of);
@@ -87,6 +78,13 @@ nb::object exported(const OwnArray& own) {
 }
 
 }  // namespace
+
+nb::object loaded(const char* name) {
+  const nb::object module = nb::steal(PyImport_GetModule(nb::str(name).ptr()));
+  if (module.is_valid()) return module;
+  PyErr_Clear();
+  return nb::module_::import_(name);
+}
 
 NewArray new_array(nb::handle like, DType dtype, std::span<const std::int64_t> shape) {
   const Library library = library_of(like);

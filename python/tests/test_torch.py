@@ -24,3 +24,13 @@ def test_memory_is_shared(dtype):
 def test_gradients_are_not_lost_silently():
     with pytest.raises(ValueError, match="q must be detached from its gradient"):
         posenc.rotate(torch.randn(5, 2, 8, requires_grad=True), table=TABLE)
+
+
+def test_a_view_that_negates_is_refused():
+    # What lies in its memory is 1, and 2 without the sign that it stands for.
+    x = torch.complex(torch.ones(1, 1, 8), 2 * torch.ones(1, 1, 8)).conj().imag
+    assert x.is_neg()
+    x = x.as_strided((1, 1, 8), (8, 8, 1))
+    with pytest.raises(ValueError, match="resolve_neg"):
+        posenc.rotate(x, table=TABLE)
+    assert posenc.rotate(x.resolve_neg(), table=TABLE).flatten()[0] == -2
