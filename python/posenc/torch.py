@@ -67,12 +67,10 @@ class Layer:
 
 @torch.library.custom_op("posenc::rotate", mutates_args=(), device_types="cpu")
 def _rotate(x: Tensor, positions: Tensor | None, start: int, table: int, direction: str) -> Tensor:
-    out = torch.empty_like(x, memory_format=torch.contiguous_format)
     places = start if positions is None else positions
     # A gradient may be one number, expanded: channels of a head must be adjacent.
     x = x.detach() if x.stride(-1) == 1 else x.detach().contiguous()
-    _posenc.rotate(x, table=_of_number(table), positions=places, direction=direction, out=out)
-    return out
+    return _posenc.rotate(x, table=_of_number(table), positions=places, direction=direction)
 
 
 @_rotate.register_fake
