@@ -15,6 +15,7 @@ PAGES = {
     "docs/coming-from/rotary-embedding-torch.md": 4,
     "docs/coming-from/transformers.md": 5,
     "docs/coming-from/vllm.md": 4,
+    "docs/tutorial-python.md": 7,
 }
 
 
