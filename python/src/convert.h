@@ -93,6 +93,13 @@ struct Convert<std::string> {
   }
 };
 
+// Of the library, which keeps it: never taken.
+template <>
+struct Convert<std::string_view> {
+  static std::string type() { return "str"; }
+  static nb::object to_python(std::string_view value, nb::handle) { return nb::str(value.data(), value.size()); }
+};
+
 template <IsWord T>
 struct Convert<T> {
   static std::string type() { return "typing.Literal[" + quoted_words<T>() + "]"; }

@@ -19,6 +19,7 @@ void bind_table(nb::module_& module);
 void bind_rotate(nb::module_& module);
 void bind_cache(nb::module_& module);
 void bind_compare(nb::module_& module);
+void bind_properties(nb::module_& module);
 void bind_weights(nb::module_& module);
 void bind_attend(nb::module_& module);
 void bind_reference(nb::module_& module);
