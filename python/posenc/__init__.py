@@ -15,6 +15,9 @@ with a file a FileError, which is a ValueError too.
 
 from . import properties as properties
 from . import reference as reference
+from ._arrays import ArrayLike as ArrayLike
+from ._arrays import IndicesLike as IndicesLike
+from ._arrays import PositionsLike as PositionsLike
 from ._command import command as command
 from ._errors import FileError as FileError
 from ._posenc import *  # noqa: F403: all that is public there is public here

@@ -66,12 +66,14 @@ void require_empty(const nb::dict& keywords, const char* where) {
 }
 
 const char* const kInputsSignature =
-    "score_weights: collections.abc.Sequence[typing.Any] = (), value_weights: ShawWeights | None = None, sinks: "
-    "typing.Any = None, q_positions: typing.Any = None, k_positions: typing.Any = None, q_order: typing.Any = None, "
-    "k_order: typing.Any = None, cu_seqlens_q: typing.Any = None, cu_seqlens_k: typing.Any = None, prefix: int = 0, "
-    "visible: typing.Any = None, bias: typing.Any = None, q_segments: typing.Any = None, k_segments: typing.Any = "
-    "None, log_forget: typing.Any = None, row_gate: typing.Any = None, length: int | None = None, queries_are_turned: "
-    "bool = False, keys_are_turned: bool = False";
+    "score_weights: collections.abc.Iterable[typing.Any] = (), value_weights: ShawWeights | None = None, "
+    "sinks: ArrayLike | None = None, q_positions: PositionsLike | None = None, "
+    "k_positions: PositionsLike | None = None, q_order: IndicesLike | None = None, "
+    "k_order: IndicesLike | None = None, cu_seqlens_q: IndicesLike | None = None, "
+    "cu_seqlens_k: IndicesLike | None = None, prefix: int = 0, visible: ArrayLike | None = None, "
+    "bias: ArrayLike | None = None, q_segments: IndicesLike | None = None, k_segments: IndicesLike | None = None, "
+    "log_forget: ArrayLike | None = None, row_gate: ArrayLike | None = None, length: int | None = None, "
+    "queries_are_turned: bool = False, keys_are_turned: bool = False";
 
 const char* const kInputsDoc =
     "Learned tables:\n"

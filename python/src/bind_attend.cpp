@@ -6,6 +6,7 @@
 #include "describe_plan.h"
 #include "module.h"
 #include "posenc/attend.h"
+#include "signature.h"
 
 namespace posenc::python {
 namespace {
@@ -118,13 +119,12 @@ nb::object merge_call(nb::handle parts, nb::handle sinks, nb::handle out, nb::ha
 }  // namespace
 
 void bind_attend(nb::module_& m) {
-  const std::string signature = std::string(
-                                    "def attend(layer: LayerPlan, q: typing.Any, k: typing.Any, v: typing.Any, "
-                                    "*, ") +
-                                kInputsSignature +
-                                ", block_table: typing.Any = None, out: typing.Any = None, lse: typing.Any = False, "
-                                "carry: typing.Any = None, angles: " +
-                                Convert<Angles>::type() + " = 'exact', " + how_signature() + ") -> typing.Any";
+  const auto signature = [](const std::string& array, const std::string& lse, const std::string& result) {
+    return "def attend(layer: LayerPlan, q: " + array + ", k: ArrayLike, v: ArrayLike, *, " + kInputsSignature +
+           ", block_table: IndicesLike | None = None, out: " + array + " | None = None, lse: " + lse +
+           ", carry: ArrayLike | None = None, angles: " + Convert<Angles>::type() + " = 'exact', " + how_signature() +
+           ") -> " + result;
+  };
   const std::string doc =
       std::string(
           "Attention with the schemes of a layer, in one pass over tiles of keys: no matrix of queries times keys ever "
@@ -139,15 +139,18 @@ void bind_attend(nb::module_& m) {
       kInputsDoc +
       "\n\nThe result of a query does not depend on the number of threads. ValueError, before anything is written, for "
       "what does not fit. The GIL is released; Ctrl-C ends the call, whose output then holds nothing of use.";
-  m.def("attend", &attend_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("keywords"),
-        nb::sig(signature.c_str()), doc.c_str());
-  m.def(
-      "merge", &merge_call, nb::arg("parts"), nb::kw_only(), nb::arg("sinks") = nb::none(), nb::arg("out") = nb::none(),
-      nb::arg("lse") = nb::none(),
-      nb::sig("def merge(parts: collections.abc.Iterable[tuple[typing.Any, typing.Any]], *, sinks: typing.Any = None, "
-              "out: typing.Any = None, lse: typing.Any = None) -> tuple[typing.Any, typing.Any]"),
+  def(m,
+      {signature("ArrayT", "typing.Literal[False] = False", "ArrayT"),
+       signature("ArrayT", "typing.Literal[True] | ArrayLike", "tuple[ArrayT, typing.Any]"),
+       signature("ArrayLike", "bool | ArrayLike = False", "typing.Any")},
+      doc.c_str(), &attend_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("keywords"));
+  def(m,
+      {"def merge(parts: collections.abc.Iterable[tuple[ArrayT, ArrayLike]], *, sinks: ArrayLike | None = None, "
+       "out: ArrayT | None = None, lse: ArrayLike | None = None) -> tuple[ArrayT, typing.Any]"},
       "Results (out, lse) of attend for the same queries over parts of the keys, as that over all of them: out and "
-      "lse. sinks: [heads]; the parts are of a layer without. ValueError for arrays that do not fit each other.");
+      "lse. sinks: [heads]; the parts are of a layer without. ValueError for arrays that do not fit each other.",
+      &merge_call, nb::arg("parts"), nb::kw_only(), nb::arg("sinks") = nb::none(), nb::arg("out") = nb::none(),
+      nb::arg("lse") = nb::none());
 }
 
 }  // namespace posenc::python

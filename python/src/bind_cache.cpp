@@ -6,6 +6,7 @@
 #include "posenc/cache.h"
 #include "posenc/pairing.h"
 #include "rotate_arguments.h"
+#include "signature.h"
 
 namespace posenc::python {
 namespace {
@@ -54,14 +55,26 @@ void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cac
   rotate_into_cache(args);
 }
 
+nb::object permute_call(nb::handle x, const RotaryLayout& layout, nb::handle to) {
+  const Array rows(x, {"permute_pairing", "x"});
+  const PermuteArgs args{
+      .x = rows.view(), .layout = layout, .to = Convert<Pairing>::from_python(to, {"permute_pairing", "to"})};
+  {
+    const nb::gil_scoped_release released;
+    permute_pairing(args);
+  }
+  return nb::borrow(x);
+}
+
 }  // namespace
 
 void bind_cache(nb::module_& m) {
   const std::string signature =
-      "def rotate_into_cache(k: typing.Any, v: typing.Any = None, *, k_cache: typing.Any, v_cache: typing.Any = None, "
-      "slots: typing.Any, table: RotaryTable | collections.abc.Sequence[RotaryTable] | None = None, positions: "
-      "typing.Any = 0, norm: QkNorm | None = None, norm_epsilon: float = 1e-6, norm_weight: typing.Any = None, "
-      "norm_bias: typing.Any = None, weight_plus_one: bool = False, cu_seqlens: typing.Any = None, " +
+      "def rotate_into_cache(k: ArrayLike, v: ArrayLike | None = None, *, k_cache: ArrayLike, "
+      "v_cache: ArrayLike | None = None, slots: IndicesLike, "
+      "table: RotaryTable | collections.abc.Sequence[RotaryTable] | None = None, positions: PositionsLike = 0, "
+      "norm: QkNorm | None = None, norm_epsilon: float = 1e-6, norm_weight: ArrayLike | None = None, "
+      "norm_bias: ArrayLike | None = None, weight_plus_one: bool = False, cu_seqlens: IndicesLike | None = None, " +
       how_signature() + ") -> None";
   m.def(
       "rotate_into_cache",
@@ -76,7 +89,7 @@ void bind_cache(nb::module_& m) {
       nb::arg("positions").none() = 0, nb::arg("norm") = nb::none(), nb::arg("norm_epsilon") = 1e-6,
       nb::arg("norm_weight") = nb::none(), nb::arg("norm_bias") = nb::none(), nb::arg("weight_plus_one") = false,
       nb::arg("cu_seqlens") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic",
-      nb::sig(signature.c_str()),
+      nb::sig(with_array_types(signature).c_str()),
       "Keys normalised, turned, converted and stored, with values, in one pass over memory.\n\n"
       "k: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; v likewise, with heads and channels of its "
       "own. k_cache, v_cache: written, [rows, heads, head_dim], or paged [blocks, block_size, heads, head_dim]. slots: "
@@ -93,24 +106,13 @@ void bind_cache(nb::module_& m) {
       nb::arg("layout"), nb::arg("to"),
       nb::sig("def pairing_order(layout: RotaryLayout, to: typing.Literal['half', 'interleaved']) -> tuple[int, ...]"),
       "[head_dim]: channel c of the result is channel order[c] of what it is made from. layout: of the source.");
-  m.def(
-      "permute_pairing",
-      [](nb::handle x, const RotaryLayout& layout, nb::handle to) {
-        const Array rows(x, {"permute_pairing", "x"});
-        const PermuteArgs args{
-            .x = rows.view(), .layout = layout, .to = Convert<Pairing>::from_python(to, {"permute_pairing", "to"})};
-        {
-          const nb::gil_scoped_release released;
-          permute_pairing(args);
-        }
-        return nb::borrow(x);
-      },
-      nb::arg("x"), nb::arg("layout"), nb::arg("to"),
-      nb::sig("def permute_pairing(x: typing.Any, layout: RotaryLayout, to: typing.Literal['half', 'interleaved']) -> "
-              "typing.Any"),
+  def(m,
+      {"def permute_pairing(x: ArrayT, layout: RotaryLayout, to: typing.Literal['half', 'interleaved']) -> ArrayT",
+       "def permute_pairing(x: ArrayLike, layout: RotaryLayout, to: typing.Literal['half', 'interleaved']) -> "
+       "typing.Any"},
       "Rows of a q or k projection [heads * head_dim, ...], their bias or norm weights, for the other pairing, in "
-      "place; "
-      "returns x. layout: of what x is now. Bit by bit: there and back is the identity.");
+      "place; returns x. layout: of what x is now. Bit by bit: there and back is the identity.",
+      &permute_call, nb::arg("x"), nb::arg("layout"), nb::arg("to"));
 }
 
 }  // namespace posenc::python

@@ -5,6 +5,7 @@
 #include "module.h"
 #include "posenc/reference.h"
 #include "posenc/reference_attend.h"
+#include "signature.h"
 
 namespace posenc::python {
 namespace {
@@ -79,14 +80,16 @@ void bind_reference(nb::module_& m) {
   m.def("_reference_rotate", &rotate_call, nb::arg("rope"), nb::arg("x"), nb::kw_only(),
         nb::arg("positions").none() = 0, nb::arg("direction") = "forward", nb::arg("length") = nb::none(),
         nb::arg("angles") = "exact", nb::arg("cu_seqlens") = nb::none(),
-        nb::sig(("def _reference_rotate(rope: Rope, x: typing.Any, *, positions: typing.Any = 0, direction: " +
-                 Convert<Direction>::type() + " = 'forward', length: int | None = None, angles: " +
-                 Convert<Angles>::type() + " = 'exact', cu_seqlens: typing.Any = None) -> typing.Any")
+        nb::sig(with_array_types("def _reference_rotate(rope: Rope, x: ArrayLike, *, positions: PositionsLike = 0, "
+                                 "direction: " +
+                                 Convert<Direction>::type() +
+                                 " = 'forward', length: int | None = None, angles: " + Convert<Angles>::type() +
+                                 " = 'exact', cu_seqlens: IndicesLike | None = None) -> typing.Any")
                     .c_str()),
         "rotate without its tables and kernels: float64, the shape of x, which may be of any dtype. ValueError for an "
         "array or positions that do not fit.");
   const std::string signature =
-      std::string("def _reference_attend(layer: LayerPlan, q: typing.Any, k: typing.Any, v: typing.Any, *, ") +
+      std::string("def _reference_attend(layer: LayerPlan, q: ArrayLike, k: ArrayLike, v: ArrayLike, *, ") +
       kInputsSignature + ", lse: bool = False, scores: " + Convert<reference::ScoreStage>::type() +
       " | None = None) -> typing.Any";
   const std::string doc =
@@ -102,7 +105,7 @@ void bind_reference(nb::module_& m) {
           "queries, keys] or [batch, heads, queries, keys]: x is 'content', y 'biased', z 'capped', p 'weights'.\n\n") +
       kInputsDoc;
   m.def("_reference_attend", &attend_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"),
-        nb::arg("keywords"), nb::sig(signature.c_str()), doc.c_str());
+        nb::arg("keywords"), nb::sig(with_array_types(signature).c_str()), doc.c_str());
 }
 
 }  // namespace posenc::python

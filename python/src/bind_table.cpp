@@ -5,6 +5,7 @@
 #include "describe_rope.h"
 #include "module.h"
 #include "posenc/rotary_table.h"
+#include "signature.h"
 
 namespace posenc::python {
 namespace {
@@ -141,8 +142,9 @@ void bind_given_tables(nb::module_& m) {
       },
       nb::arg("layout"), nb::arg("cos"), nb::arg("sin"), nb::kw_only(), nb::arg("start") = 0,
       nb::arg("attention_factor") = 1.0,
-      nb::sig("def table_from_cos_sin(layout: RotaryLayout, cos: typing.Any, sin: typing.Any, *, start: int = 0, "
-              "attention_factor: float = 1.0) -> RotaryTable"),
+      nb::sig(with_array_types("def table_from_cos_sin(layout: RotaryLayout, cos: ArrayLike, sin: ArrayLike, *, "
+                               "start: int = 0, attention_factor: float = 1.0) -> RotaryTable")
+                  .c_str()),
       "From given values, both float32 [count, pairs], taken as they are.");
   m.def(
       "table_from_angles",
@@ -153,9 +155,9 @@ void bind_given_tables(nb::module_& m) {
       },
       nb::arg("layout"), nb::arg("radians"), nb::kw_only(), nb::arg("start") = 0, nb::arg("attention_factor") = 1.0,
       nb::arg("isa") = "automatic",
-      nb::sig(("def table_from_angles(layout: RotaryLayout, radians: typing.Any, *, start: int = 0, attention_factor: "
-               "float = 1.0, isa: " +
-               Convert<Isa>::type() + " = 'automatic') -> RotaryTable")
+      nb::sig(with_array_types("def table_from_angles(layout: RotaryLayout, radians: PositionsLike, *, "
+                               "start: int = 0, attention_factor: float = 1.0, isa: " +
+                               Convert<Isa>::type() + " = 'automatic') -> RotaryTable")
                   .c_str()),
       "From given angles, float64 [count, pairs], |angle| <= 2^53: exact cos and sin, times the factor, rounded once.");
 }
@@ -203,8 +205,8 @@ void bind_table(nb::module_& m) {
       },
       nb::arg("rope"), nb::arg("positions"), nb::kw_only(), nb::arg("length") = nb::none(), nb::arg("angles") = "exact",
       nb::arg("isa") = "automatic",
-      nb::sig(("def cos_sin(rope: Rope, positions: typing.Any, *, length: int | None = None, " + options_signature() +
-               ") -> tuple[typing.Any, typing.Any]")
+      nb::sig(with_array_types("def cos_sin(rope: Rope, positions: PositionsLike, *, length: int | None = None, " +
+                               options_signature() + ") -> tuple[typing.Any, typing.Any]")
                   .c_str()),
       "cos and sin, both float32 [n, pairs], of arbitrary positions [n] or [axes, n], without a table. They are arrays "
       "of the library that positions are of; memoryviews for a list.");

@@ -3,9 +3,19 @@
 #include "describe_attention.h"
 #include "kept.h"
 #include "module.h"
+#include "signature.h"
 
 namespace posenc::python {
 namespace {
+
+// What a member takes.
+std::string taken(Type<ConstTensorView>) { return "ArrayLike | None"; }
+std::string taken(Type<double>) { return Convert<double>::taken(); }
+std::string taken(Type<std::vector<Linear>>) { return "collections.abc.Iterable[Linear]"; }
+template <IsDescribed T>
+std::string taken(Type<T>) {
+  return description(Type<T>{}).name;
+}
 
 template <typename T>
 void bind_held(nb::module_& m) {
@@ -13,7 +23,11 @@ void bind_held(nb::module_& m) {
   nb::class_<Held<T>> bound(m, described.name, nb::is_final(), described.doc);
   std::string arguments;
   for_each_member(described, [&]<typename M>(const Member<T, M>& member) {
-    arguments.append(arguments.empty() ? ", *, " : ", ").append(member.name).append(": typing.Any = ...");
+    arguments.append(arguments.empty() ? ", *, " : ", ")
+        .append(member.name)
+        .append(": ")
+        .append(taken(Type<M>{}))
+        .append(" = ...");
     bound.def_prop_ro(
         member.name,
         [name = member.name](const Held<T>& self) -> nb::object {
@@ -35,7 +49,7 @@ void bind_held(nb::module_& m) {
           throw nb::type_error(message.c_str());
         }
       },
-      nb::sig(("def __init__(self" + arguments + ") -> None").c_str()));
+      nb::sig(with_array_types("def __init__(self" + arguments + ") -> None").c_str()));
 }
 
 template <typename V>

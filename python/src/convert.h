@@ -102,7 +102,7 @@ struct Convert<std::string_view> {
 
 template <IsWord T>
 struct Convert<T> {
-  static std::string type() { return "typing.Literal[" + quoted_words<T>() + "]"; }
+  static std::string type() { return "typing.Literal[" + in_signature(quoted_words<T>()) + "]"; }
   static std::string taken() { return type(); }
   static nb::object to_python(T value, nb::handle) {
     const std::string_view word = name(value);

@@ -105,7 +105,9 @@ std::string signature(const std::string& function) {
   for_each_member(described, [&]<typename M>(const Member<T, M>& member) {
     arguments.append(arguments.empty() ? ", *, " : ", ").append(member.name).append(": ").append(Convert<M>::taken());
     if (is_new && IsRequired<M>::value) return;
-    arguments.append(" = ").append(is_new ? nb::cast<std::string>(nb::repr(usual.attr(member.name))) : "...");
+    const nb::object value = usual.attr(member.name);
+    const std::string shown = nb::cast<std::string>(nb::repr(value));
+    arguments.append(" = ").append(!is_new ? "..." : nb::isinstance<nb::str>(value) ? in_signature(shown) : shown);
   });
   return "def " + function + "(self" + arguments + ") -> " + (is_new ? "None" : described.name);
 }

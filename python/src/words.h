@@ -97,4 +97,13 @@ std::string quoted_words() {
   return words;
 }
 
+// Words as signatures have them. What makes the stubs (nanobind 3.1) takes a name, a dot and a name for a module's,
+// within quotes too: 'config.json' would have it import config.
+inline std::string in_signature(std::string words) {
+  for (std::size_t dot = words.find('.'); dot != std::string::npos; dot = words.find('.', dot)) {
+    words.replace(dot, 1, "\\x2e");
+  }
+  return words;
+}
+
 }  // namespace posenc::python

@@ -2,7 +2,16 @@
 
 import pickle
 
+from typing_extensions import assert_type
+
 import posenc
+
+
+class Tensor:
+    """An array of some library."""
+
+    def __dlpack__(self) -> object: ...
+
 
 plan: posenc.Plan = posenc.read_plan("model/config.json", length=4096)
 layer: posenc.LayerPlan = plan.stacks[0].layers[0]
@@ -13,6 +22,17 @@ numbers: tuple[float, ...] = posenc.frequencies(other, arithmetic="float32").inv
 table: posenc.RotaryTable = posenc.make_table(rope, start=0, count=4096)
 first: float = table.cos(0)[0]
 turned = posenc.rotate(table.rows, table=table, positions=[1, 2, 3])
+q, k = Tensor(), Tensor()
+assert_type(turned, memoryview)
+assert_type(posenc.rotate(q, table=table, positions=q), Tensor)
+assert_type(posenc.rotate(q, table.rows, table=[table], positions=7), tuple[Tensor, memoryview])
+assert_type(posenc.rotate(k=k, table=table, out=k), Tensor)
+assert_type(posenc.rotate_(q, k, table=table), tuple[Tensor, Tensor])
+assert_type(posenc.rerotate(k, from_table=table, from_positions=0, to_table=table, to_positions=[9]), Tensor)
+assert_type(posenc.attend(layer, q, k, k), Tensor)
+assert_type(posenc.attend(layer, q, k, k, lse=True, visible=q)[0], Tensor)
+assert_type(posenc.merge([posenc.attend(layer, q, k, k, lse=True)])[0], Tensor)
+assert_type(posenc.permute_pairing(q, posenc.layout(rope), "half"), Tensor)
 text: str = plan.describe() + plan.to_json()
 try:
     posenc.read_plan(b"{}")
@@ -27,4 +47,6 @@ posenc.Window(4095)  # wrong: by position
 rope.base = 1.0  # wrong: frozen
 posenc.make_table(rope, count="many")  # wrong: a word for a number
 posenc.rotate(turned)  # wrong: no table
+posenc.rotate([[1.0]], table=table)  # wrong: a list for an array
+posenc.attend(layer, q, k, 1.0)  # wrong: a number for an array
 plan.stacks[0].layer  # wrong: no such member
