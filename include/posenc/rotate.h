@@ -39,8 +39,8 @@ using Positions =
     std::variant<PositionRange, std::span<const std::int64_t>, std::span<const std::int32_t>, std::span<const double>>;
 
 // Where the rows of packed sequences stand in a paged cache, a tensor of [blocks, block_size, heads, head_dim]: row r
-// of sequence s is token first[s] + r of that sequence, and token n stands in block block_table[s][n / block_size] at
-// n % block_size.
+// of sequence s is token first[s] + r of that sequence, where a PositionRange counts on, and token n stands in block
+// block_table[s][n / block_size] at n % block_size.
 struct Pages {
   std::span<const std::int32_t> block_table{};  // [sequences, blocks of one sequence]; -1: a hole, where no row may be
   std::span<const std::int32_t> first{};        // [sequences]; left out: all 0

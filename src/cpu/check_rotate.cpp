@@ -266,15 +266,20 @@ class Check {
     return alike && args_.tables.empty() ? std::min<std::int64_t>(call_.sequences, 1) : call_.sequences;
   }
 
+  // Of a position and a number of tokens; what overflows is beyond every table.
+  static std::int64_t sum(std::int64_t start, std::int64_t tokens) {
+    std::int64_t out = 0;
+    return __builtin_add_overflow(start, tokens, &out) ? std::numeric_limits<std::int64_t>::max() : out;
+  }
+
   void check_range(PositionRange range) const {
     const std::int64_t sequences = unlike_sequences(args_.cu_seqlens.empty());
     for (std::int64_t s = 0; s < sequences; ++s) {
       const std::int64_t count = sequence(args_, call_, s).count;
       if (count == 0) continue;
-      std::int64_t last = 0;
-      if (__builtin_add_overflow(range.start, count - 1, &last)) last = std::numeric_limits<std::int64_t>::max();
-      check_position(served(table_of(args_, s)), range.start, -1);
-      check_position(served(table_of(args_, s)), last, -1);
+      const std::int64_t before = first_token(args_.k_pages, s);
+      check_position(served(table_of(args_, s)), sum(range.start, before), -1);
+      check_position(served(table_of(args_, s)), sum(range.start, before + count - 1), -1);
     }
   }
 

@@ -70,8 +70,9 @@ void RotateBlock::fill(std::int64_t sequence_index, std::int64_t first, std::int
   std::visit(
       [&](const auto& given) {
         if constexpr (std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
+          const std::int64_t start = given.start + first_token(args_.k_pages, sequence_index) + first;
           fill_from(
-              table, [&](std::int64_t, std::int64_t t) { return given.start + first + t; }, count);
+              table, [&](std::int64_t, std::int64_t t) { return start + t; }, count);
         } else {
           const std::int64_t before = call_.shared_positions ? 0 : sequence(args_, call_, sequence_index).first;
           const auto* const from = given.data() + before + first;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "posenc/rotate.h"
@@ -28,7 +29,21 @@ struct Cache {
   std::vector<std::int32_t> first{2, 5, 0};
   std::vector<std::int32_t> block_table{8, 3, 5, -1, -1, 9, 0, 4, -1};  // [3, 3]
   Pages pages() const { return {block_table, first}; }
+
+  // Of each row, where token 0 of each sequence stands at `start`.
+  std::vector<std::int64_t> positions(std::int64_t start) const {
+    std::vector<std::int64_t> out;
+    for (std::size_t s = 0; s < first.size(); ++s) {
+      for (std::int32_t row = bounds[s]; row < bounds[s + 1]; ++row) out.push_back(start + first[s] + row - bounds[s]);
+    }
+    return out;
+  }
 };
+
+// Counted in a cache, which knows its tokens; else as a list.
+Positions standing(const Pages& pages, std::int64_t start, const std::vector<std::int64_t>& listed) {
+  return pages.block_table.empty() ? Positions(listed) : Positions(PositionRange{start});
+}
 
 enum class Order : std::uint8_t { tokens_then_heads, heads_then_tokens };
 
@@ -98,10 +113,11 @@ TEST(RotatePages, EqualContiguousKeys) {
   const Rope rope = partial_rope();
   const RotaryTable table = make_table(rope, {.count = 100});
   const Cache cache;
+  const std::vector<std::int64_t> listed = cache.positions(30);
   std::mt19937_64 random(kSeed + 1);
   expect_as_packed([&](const TensorView& k, const Pages& pages, DType, Isa isa) {
     rotate({.k = k,
-            .positions = PositionRange{30},
+            .positions = standing(pages, 30, listed),
             .table = &table,
             .cu_seqlens = cache.bounds,
             .k_pages = pages,
@@ -111,12 +127,12 @@ TEST(RotatePages, EqualContiguousKeys) {
   expect_as_packed([&](const TensorView& k, const Pages& pages, DType dtype, Isa isa) {
     Heads q(laid_out(Layout::gaps, dtype, {1, cache.bounds.back(), 5, kDim}), random);
     const std::vector<std::byte> before = q.memory();
-    rotate({.q = q.view(), .positions = PositionRange{30}, .table = &table, .cu_seqlens = cache.bounds, .isa = isa});
+    rotate({.q = q.view(), .positions = listed, .table = &table, .cu_seqlens = cache.bounds, .isa = isa});
     const std::vector<std::byte> alone = q.memory();
     q.restore(before);
     rotate({.q = q.view(),
             .k = k,
-            .positions = PositionRange{30},
+            .positions = standing(pages, 30, listed),
             .table = &table,
             .cu_seqlens = cache.bounds,
             .k_pages = pages,
@@ -130,16 +146,40 @@ TEST(RotatePages, AreTurnedAgainAsContiguousKeysAre) {
   const RotaryTable from = make_table(rope, {.count = 100});
   const RotaryTable to = table_on_demand(rope);
   const Cache cache;
+  const std::vector<std::int64_t> listed_from = cache.positions(30);
+  const std::vector<std::int64_t> listed_to = cache.positions(2);
   expect_as_packed([&](const TensorView& k, const Pages& pages, DType, Isa isa) {
     rerotate({.k = k,
               .from_table = &from,
-              .from_positions = PositionRange{30},
+              .from_positions = standing(pages, 30, listed_from),
               .to_table = &to,
-              .to_positions = PositionRange{2},
+              .to_positions = standing(pages, 2, listed_to),
               .cu_seqlens = cache.bounds,
               .k_pages = pages,
               .isa = isa});
   });
+}
+
+// A token stands where its place in its sequence says, whichever rows the call has: as if all were there.
+TEST(RotatePages, TokensOfAPartStandWhereTheyStandInTheWhole) {
+  const RotaryTable table = make_table(partial_rope(), {.count = 100});
+  std::mt19937_64 random(kSeed + 5);
+  Heads cache(cache_view(DType::f32, Order::tokens_then_heads), random);
+  const std::vector<std::byte> before = cache.memory();
+  const std::vector<std::int32_t> blocks{8, 3, 5};
+  const std::vector<std::int32_t> whole{0, 11};
+  rotate({.k = cache.view(), .table = &table, .cu_seqlens = whole, .k_pages = {.block_table = blocks}});
+  const std::vector<std::byte> expected = cache.memory();
+  cache.restore(before);
+  for (const auto& [first, count] : {std::pair<std::int32_t, std::int32_t>{0, 6}, {6, 4}, {10, 1}}) {
+    const std::vector<std::int32_t> firsts{first};
+    const std::vector<std::int32_t> bounds{0, count};
+    rotate({.k = cache.view(),
+            .table = &table,
+            .cu_seqlens = bounds,
+            .k_pages = {.block_table = blocks, .first = firsts}});
+  }
+  EXPECT_TRUE(cache.memory() == expected);
 }
 
 TEST(RotatePages, WithoutSequencesAreLeftAlone) {
@@ -249,6 +289,24 @@ TEST_F(BadPages, BlocksOfNoTokens) {
   expect_error("cu_seqlens[1] must leave sequence 0 within its 3 blocks of 0 tokens but is 7, for 9 tokens");
 }
 
+TEST(RotatePagesErrors, ATokenBeyondTheTable) {
+  std::mt19937_64 random(kSeed + 6);
+  const Cache cache;  // the first sequence's last token is its ninth
+  const RotaryTable table = make_table(partial_rope(), {.count = 8});
+  Heads k(cache_view(DType::f32, Order::tokens_then_heads), random);
+  const std::vector<std::byte> before = k.memory();
+  EXPECT_ERROR(rotate({.k = k.view(), .table = &table, .cu_seqlens = cache.bounds, .k_pages = cache.pages()}),
+               "[rotate] positions must lie from 0 to 7, which its table serves, but is 8");
+  EXPECT_ERROR(rerotate({.k = k.view(),
+                         .from_table = &table,
+                         .from_positions = PositionRange{-1},
+                         .to_table = &table,
+                         .cu_seqlens = cache.bounds,
+                         .k_pages = cache.pages()}),
+               "[rerotate] from_positions must lie from 0 to 7, which its table serves, but is -1");
+  EXPECT_TRUE(k.memory() == before);
+}
+
 TEST(RotatePagesErrors, RowsOfQueriesAreThoseOfTheSequences) {
   std::mt19937_64 random(kSeed + 4);
   const Cache cache;
@@ -257,8 +315,7 @@ TEST(RotatePagesErrors, RowsOfQueriesAreThoseOfTheSequences) {
   Heads q(laid_out(Layout::thd, DType::f32, {1, 13, 3, kDim}), random);
   Heads batch(laid_out(Layout::bhtd, DType::f32, {3, 4, 3, kDim}), random);
   const std::vector<std::byte> before = k.memory();
-  RotateArgs args{
-      .q = q.view(), .k = k.view(), .table = &table, .cu_seqlens = cache.bounds, .k_pages = cache.pages()};
+  RotateArgs args{.q = q.view(), .k = k.view(), .table = &table, .cu_seqlens = cache.bounds, .k_pages = cache.pages()};
   EXPECT_ERROR(rotate(args), "[rotate] cu_seqlens[3] must be the number of tokens, 13, but is 12");
   args.q = batch.view();
   EXPECT_ERROR(rotate(args), "[rotate] q.rank must be 3, packed as the rows of k are, but is 4");
