@@ -6,13 +6,14 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "base/parallel.h"
 #include "cpu/plain_call.h"
+#include "cpu/scratch.h"
 #include "cpu/table_access.h"
 #include "posenc/error.h"
 
@@ -180,33 +181,30 @@ class Check {
       refuse("k_pages.first", fmt::format("have one entry for each of {} sequences", call_.sequences),
              fmt::format("{} long", first.size()));
     }
-    const std::int64_t blocks = args_.k.shape[0];
+    for (std::int64_t s = 0; s < call_.sequences; ++s) check_room(s);
+    std::int64_t count = 0;
+    for_places([&](const Place& place, std::int64_t s) {
+      ++count;
+      if (place.block >= 0 && place.block < args_.k.shape[0]) return;
+      refuse(fmt::format("k_pages.block_table[{}]", place.entry),
+             fmt::format("name one of the {} blocks, since sequence {} has rows there,", args_.k.shape[0], s),
+             place.block == -1 ? "-1, a hole" : fmt::to_string(place.block));
+    });
+    if (count > 1) check_no_repeats(count);
+  }
+
+  std::int64_t blocks_of_sequence() const { return std::ssize(args_.k_pages.block_table) / call_.sequences; }
+
+  // That the tokens of a sequence lie within its blocks.
+  void check_room(std::int64_t s) const {
+    const std::int64_t begin = first_token(args_.k_pages, s);
+    if (begin < 0) refuse(fmt::format("k_pages.first[{}]", s), "be at least 0", fmt::to_string(begin));
+    const std::int64_t end = begin + sequence(args_, call_, s).count;
     const std::int64_t block_size = args_.k.shape[1];
-    const std::int64_t per_sequence = std::ssize(block_table) / call_.sequences;
-    std::vector<Place> places;
-    for (std::int64_t s = 0; s < call_.sequences; ++s) {
-      const std::int64_t begin = first_token(args_.k_pages, s);
-      if (begin < 0) refuse(fmt::format("k_pages.first[{}]", s), "be at least 0", fmt::to_string(begin));
-      const std::int64_t end = begin + sequence(args_, call_, s).count;
-      if (end == begin) continue;
-      if (block_size == 0 || (end - 1) / block_size >= per_sequence) {
-        refuse(fmt::format("cu_seqlens[{}]", s + 1),
-               fmt::format("leave sequence {} within its {} blocks of {} tokens", s, per_sequence, block_size),
-               fmt::format("{}, for {} tokens", args_.cu_seqlens[static_cast<std::size_t>(s + 1)], end));
-      }
-      for (std::int64_t n = begin / block_size; n <= (end - 1) / block_size; ++n) {
-        const std::int64_t block = block_of(args_.k_pages, call_.sequences, s, n);
-        const std::int64_t entry = s * per_sequence + n;
-        if (block < 0 || block >= blocks) {
-          refuse(fmt::format("k_pages.block_table[{}]", entry),
-                 fmt::format("name one of the {} blocks, since sequence {} has rows there,", blocks, s),
-                 block == -1 ? "-1, a hole" : fmt::to_string(block));
-        }
-        places.push_back({block, std::max(begin - n * block_size, std::int64_t{0}),
-                          std::min(end - n * block_size, block_size), entry});
-      }
-    }
-    check_no_repeats(std::move(places));
+    if (end == begin || (block_size > 0 && (end - 1) / block_size < blocks_of_sequence())) return;
+    refuse(fmt::format("cu_seqlens[{}]", s + 1),
+           fmt::format("leave sequence {} within its {} blocks of {} tokens", s, blocks_of_sequence(), block_size),
+           fmt::format("{}, for {} tokens", args_.cu_seqlens[static_cast<std::size_t>(s + 1)], end));
   }
 
   // Rows from .. to - 1 of a block, which an entry of the block table names.
@@ -217,13 +215,35 @@ class Check {
     std::int64_t entry;
   };
 
-  void check_no_repeats(std::vector<Place> places) const {
-    std::ranges::sort(places, [](const Place& a, const Place& b) {
+  // Calls visit(place, sequence) for each block of each sequence, as far as it has rows there.
+  template <typename Visit>
+  void for_places(const Visit& visit) const {
+    const std::int64_t block_size = args_.k.shape[1];
+    for (std::int64_t s = 0; s < call_.sequences; ++s) {
+      const std::int64_t begin = first_token(args_.k_pages, s);
+      const std::int64_t end = begin + sequence(args_, call_, s).count;
+      if (end == begin) continue;
+      for (std::int64_t n = begin / block_size; n <= (end - 1) / block_size; ++n) {
+        visit(Place{block_of(args_.k_pages, call_.sequences, s, n), std::max(begin - n * block_size, std::int64_t{0}),
+                    std::min(end - n * block_size, block_size), s * blocks_of_sequence() + n},
+              s);
+      }
+    }
+  }
+
+  // Takes memory from the heap above this: a batch of single tokens, or 4096 tokens in blocks of 16, do not pass it.
+  static constexpr std::int64_t kSmallPlaces = 256;
+
+  void check_no_repeats(std::int64_t count) const {
+    Scratch<Place, kSmallPlaces> places(count);
+    Place* end = places.data();
+    for_places([&](const Place& place, std::int64_t) { *end++ = place; });
+    std::sort(places.data(), end, [](const Place& a, const Place& b) {
       return std::tuple(a.block, a.from, a.entry) < std::tuple(b.block, b.from, b.entry);
     });
-    for (std::size_t i = 1; i < places.size(); ++i) {
-      const Place& a = places[i - 1];
-      const Place& b = places[i];
+    for (const Place* next = places.data() + 1; next < end; ++next) {
+      const Place& a = next[-1];
+      const Place& b = *next;
       if (a.block != b.block || a.to <= b.from) continue;
       refuse(fmt::format("k_pages.block_table[{}]", std::max(a.entry, b.entry)),
              fmt::format("name other rows than entry {} does", std::min(a.entry, b.entry)),
