@@ -7,6 +7,8 @@
 
 #include "expect.h"
 
+static const double kRounding = 0x1p-24;  // the largest relative error of one operation in f32
+
 static void plans(void) {
   posenc_plan* plan = NULL;
   EXPECT_ERROR(posenc_plan_preset("llama-3.1-8", &plan), POSENC_WRONG_ARGUMENT, posenc_last_error());
@@ -70,10 +72,14 @@ static void rotation(void) {
       for (int p = 0; p < kDim / 2; ++p) {
         const float* const x = first + (t * kHeads + h) * kDim;
         const float* const y = k + (t * kHeads + h) * kDim;
-        const float c = cosines[t * kDim / 2 + p];
-        const float s = sines[t * kDim / 2 + p];
-        EXPECT(fabsf(y[p] - (x[p] * c - x[p + kDim / 2] * s)) <= 2e-6F);
-        EXPECT(fabsf(y[p + kDim / 2] - (x[p + kDim / 2] * c + x[p] * s)) <= 2e-6F);
+        const double a = x[p];
+        const double b = x[p + kDim / 2];
+        const double c = cosines[t * kDim / 2 + p];
+        const double s = sines[t * kDim / 2 + p];
+        // A product is rounded, and the fused sum; the products here are exact.
+        const double bound = kRounding * (fabs(a) + fabs(b) + hypot(a, b));
+        EXPECT(fabs(y[p] - (a * c - b * s)) <= bound);
+        EXPECT(fabs(y[p + kDim / 2] - (b * c + a * s)) <= bound);
       }
     }
   }
@@ -93,7 +99,10 @@ static void rotation(void) {
   args.positions.start = 12;
   args.direction = POSENC_INVERSE;
   EXPECT(posenc_rotate(&args) == POSENC_OK);
-  for (int i = 0; i < kCount; ++i) EXPECT(fabsf(k[i] - first[i]) <= 1e-5F);
+  // Three turns of pairs up to (8, 8): each is off by a rounding of c and s, of a product and of the sum, and turns
+  // what was off before, which makes that sqrt 2 as large at most.
+  const double turned_back = 3 * sqrt(2) * kRounding * (16 + 8 + 8 * sqrt(2));
+  for (int i = 0; i < kCount; ++i) EXPECT(fabs((double)k[i] - (double)first[i]) <= turned_back);
 
   args.direction = 7;
   EXPECT_ERROR(posenc_rotate(&args), POSENC_WRONG_ARGUMENT,
@@ -160,12 +169,15 @@ static void cache(void) {
   args.norm = POSENC_L2_NORM;
   args.epsilon = 0.0;
   EXPECT(posenc_rotate_into_cache(&args) == POSENC_OK);
+  // Of pairs of length 1: half a rounding of each of c and s, times 1.4; one of a product, one of the sum; one of the
+  // norm's product, turned along, times 1.4.
+  const double stored = 4.2 * kRounding;
   const float* const first = k_cache + 3 * kDim;  // (3, 4) / 5 turned by 6 radians
-  EXPECT(fabs(first[0] - (0.6 * cos(6.0) - 0.8 * sin(6.0))) <= 4e-7);
-  EXPECT(fabs(first[2] - (0.8 * cos(6.0) + 0.6 * sin(6.0))) <= 4e-7);
+  EXPECT(fabs(first[0] - (0.6 * cos(6.0) - 0.8 * sin(6.0))) <= stored);
+  EXPECT(fabs(first[2] - (0.8 * cos(6.0) + 0.6 * sin(6.0))) <= stored);
   EXPECT(first[1] == 0.0F && first[3] == 0.0F);
   const float* const second = k_cache + kDim;  // (5, 12) / 13 turned by 7 half radians
-  EXPECT(fabs(second[1] - (5 * cos(3.5) - 12 * sin(3.5)) / 13) <= 4e-7);
+  EXPECT(fabs(second[1] - (5 * cos(3.5) - 12 * sin(3.5)) / 13) <= stored);
   EXPECT(memcmp(v_cache + 3 * kDim, v, kDim * sizeof *v) == 0);
   EXPECT(memcmp(v_cache + kDim, v + kDim, kDim * sizeof *v) == 0);
   args.norm = 9;
