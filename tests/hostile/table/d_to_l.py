@@ -10,6 +10,16 @@ SHARDS = "tests/io/tensor_shards_test.cpp"
 INSPECT = "tests/cli/inspect_test.py"
 ROTATE = "tests/cli/rotate_errors_test.py"
 INTERRUPT = "tests/cli/rotate_interrupt_test.py"
+ATTEND = "tests/attend/attend_test.cpp"
+MASKS = "tests/attend/masks_test.cpp"
+ATTEND_REFUSES = "tests/attend/refusals_test.cpp"
+FUSED = "tests/attend/fused_invariants_test.cpp"
+PLOT = "tests/cli/plot_test.py"
+C_CALLS = "tests/c/c_calls_test.c"
+C_TEST = "tests/c/c_test.c"
+ARRAYS = "python/tests/test_arrays.py"
+VALUES = "python/tests/test_values.py"
+TORCH = "python/tests/judges/test_torch_operators.py"
 
 IDS = {
     "D1": ["header length", Elsewhere(TENSORS, "D1_")],
@@ -84,7 +94,7 @@ IDS = {
     "H19": ["dtypes that differ, or are none",
         Elsewhere(BAD, "AnotherDtypeToRead"),
         Elsewhere(BAD, "ADtypeThatIsNone")],
-    "H20": ["a view larger than its buffer", NotYet("for the C interface, whose callers can state a size")],
+    "H20": ["a view larger than its buffer", NotYet("a tensor does not say how large its buffer is, nor in C")],
     "I1": ["negative positions", Elsewhere("tests/rotate/positions_test.cpp", "AreExactFarOut")],
     "I2": ["positions beyond the table",
         Elsewhere(BAD, "CountedPositionsBeyondTheTable"),
@@ -104,7 +114,12 @@ IDS = {
     "I11-I12": ["subnormals flushed, or another rounding, by the caller",
         NotYet("calls run in the mode that the caller has set (docs/rotation.md)")],
     "I13": ["beyond the largest f16", Elsewhere("tests/rotate/values_test.cpp", "BecomeInfiniteWhereTheFormatEnds")],
-    "I14-I17": ["scores", NotYet("for attention")],
+    "I14": ["a query that sees no key",
+        Elsewhere(ATTEND, "GivesZeroWhereNothingIsSeen"),
+        Elsewhere(FUSED, "GiveNothingWhereNothingIsSeen")],
+    "I15": ["a bias of minus infinity", Elsewhere(MASKS, "OfABiasThatIsMinusInfinity")],
+    "I16": ["a soft cap of 0", Elsewhere(ATTEND_REFUSES, "layer.soft_cap.cap must be a finite number above 0")],
+    "I17": ["a scale that is not finite", Elsewhere(ATTEND_REFUSES, "layer.logit_scale must be finite")],
     "I18": ["threads, and any chunking", Elsewhere("tests/rotate/threads_test.cpp", "RotateThreads")],
     "J1": ["many threads on one table", Elsewhere("tests/rotate/threads_test.cpp", "RotateThreads")],
     "J2-J4": ["growth and destruction of shared state", NotYet("tables do not grow")],
@@ -124,17 +139,43 @@ IDS = {
     "K2": ["numbers of the command line", Elsewhere(USAGE, "test_length")],
     "K3": ["locales", Elsewhere(INSPECT, "test_a_locale_changes_nothing")],
     "K4": ["control characters in names", Elsewhere(INSPECT, "test_text_of_a_file_cannot_reach_the_terminal")],
-    "K5": ["HTML and SVG", NotYet("no such output")],
+    "K5": ["words of files in SVG",
+        Elsewhere(PLOT, "test_any_words"),
+        Elsewhere(PLOT, "test_nothing_from_outside")],
     "K6": ["NaN in JSON output", Elsewhere("tests/io/json_writer_test.cpp", "quiet_NaN()")],
     "K7": ["standard output closed or full", Elsewhere(STREAMS, "test_a_full_disk"), Elsewhere(STREAMS, "test_closed")],
     "K8": ["no terminal, NO_COLOR", Elsewhere(STREAMS, "test_no_colour"), Elsewhere(INTERRUPT, "test_nothing_in_a_pipe")],
     "K9": ["narrow terminals", Elsewhere(STREAMS, "test_a_narrow_terminal")],
     "K10": ["--output that is there", Elsewhere(ROTATE, "test_what_is_there_stays")],
-    "K11": ["plots", NotYet("no such command")],
+    "K11": ["plots of nothing, and small ones",
+        Elsewhere("tests/cli/plot_errors_test.py", "test_nothing_to_draw"),
+        Elsewhere(PLOT, "test_small")],
     "K12": ["- as input", Elsewhere("tests/cli/broken_input_test.py", "test_from_a_pipe")],
     "K13": ["many files at once", NotYet("a command takes one file")],
     "K14": ["a flag twice", Elsewhere(USAGE, "test_twice"), Elsewhere(USAGE, "test_flags_that_exclude_each_other")],
     "K15": ["a bad environment variable", Elsewhere(USAGE, "test_an_instruction_set_that_is_none")],
     "K16": ["help without an environment", Elsewhere(USAGE, "test_without_an_environment")],
-    "L1-L18": ["bindings", NotYet("no bindings")],
+    "L1": ["arrays that are no tensors, or read-only",
+        Elsewhere(ARRAYS, "test_what_is_no_tensor_is_refused"),
+        Elsewhere(ARRAYS, "test_read_only_arrays_are_read_and_not_written")],
+    "L2": ["no NumPy", Elsewhere("python/tests/test_bare.py", "test_no_library_is_needed")],
+    "L3": ["tensors of torch that want a gradient",
+        Elsewhere("python/tests/test_torch.py", "test_gradients_are_not_lost_silently")],
+    "L4": ["torch.compile",
+        Elsewhere(TORCH, "test_operators_are_as_pytorch_wants_them"),
+        Elsewhere(TORCH, "test_compiled")],
+    "L5": ["gradients", Elsewhere(TORCH, "test_gradients"), Elsewhere(TORCH, "test_backward_is_the_transpose")],
+    "L6-L8": ["capsules of DLPack", NotYet("nanobind takes them and gives them back")],
+    "L9": ["an owner that is gone before its parts",
+        Elsewhere(VALUES, "test_nested_values_outlive_their_owner"),
+        Elsewhere(ARRAYS, "test_tables_are_seen_without_a_copy")],
+    "L10-L11": ["a foreign __dlpack__ that fails, interpreters side by side", NotYet("nanobind sees to it")],
+    "L12": ["several threads at once", Elsewhere("python/tests/test_rotate.py", "test_threads_may_rotate_at_once")],
+    "L13": ["a plan and a table as the interpreter ends",
+        Elsewhere("python/tests/test_bare.py", "table=posenc.make_table")],
+    "L14": ["values pickled", Elsewhere(VALUES, "pickle.loads(pickle.dumps(")],
+    "L15": ["handles that are NULL", Elsewhere(C_CALLS, "handles_that_are_none")],
+    "L16": ["too little room for a text", Elsewhere(C_TEST, "size_t room = size - 1;")],
+    "L17": ["another header than the library's", Elsewhere(C_CALLS, "structs_of_another_size")],
+    "L18": ["an exception on its way to C", Elsewhere(C_TEST, "posenc_rotate(NULL) == POSENC_WRONG_ARGUMENT")],
 }
