@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "posenc/rotary_table.h"
+#include "support/every_isa.h"
 #include "support/real.h"
 #include "support/ropes.h"
 #include "support/throws.h"
@@ -42,7 +43,7 @@ TEST(CosSin, EqualsTableRowsBitForBit) {
   const Positions positions{299, 0, 7, 7, 255, 256, 1, 298};
   const std::vector<std::int32_t> narrow(positions.begin(), positions.end());
   const std::vector<double> real(positions.begin(), positions.end());
-  for (const Isa isa : supported_isas()) {
+  for (const Isa isa : every_isa("cos_sin and tables")) {
     for (const Angles angles : {Angles::exact, Angles::float32, Angles::bfloat16}) {
       TableOptions options = options_of(angles, isa);
       const CosSin found = cos_sin(rope, positions, options);
@@ -85,7 +86,7 @@ TEST(CosSin, AxesAreLookupsOfTheirOwn) {
   Positions all = t;
   all.insert(all.end(), h.begin(), h.end());
   all.insert(all.end(), w.begin(), w.end());
-  for (const Isa isa : supported_isas()) {
+  for (const Isa isa : every_isa("axes of cos_sin")) {
     for (const Angles angles : {Angles::exact, Angles::float32, Angles::bfloat16}) {
       const TableOptions options = options_of(angles, isa);
       const CosSin found = cos_sin(rope, all, options);

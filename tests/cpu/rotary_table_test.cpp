@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "support/every_isa.h"
 #include "support/real.h"
 #include "support/ropes.h"
 #include "support/throws.h"
@@ -42,7 +43,7 @@ TEST(RotaryTable, CosineTimesFactorOnEveryIsa) {
   const Frequencies f = frequencies(rope);
   ASSERT_GT(f.attention_factor, 1.3);
   AngleOracle oracle;
-  for (const Isa isa : supported_isas()) {
+  for (const Isa isa : every_isa("attention factors of tables")) {
     TableOptions options = range(160'000, 300);
     options.isa = isa;
     const RotaryTable table = make_table(rope, options);
@@ -189,7 +190,7 @@ TEST(TableFromAngles, RoundsOnce) {
   radians[5] = std::acos(0.0);  // as near to a zero of cos as a double comes there
   const RotaryLayout eleven = layout(plain_rope(22));
   AngleOracle oracle;
-  for (const Isa isa : supported_isas()) {
+  for (const Isa isa : every_isa("tables of angles")) {
     const RotaryTable table = table_from_angles(eleven, radians, -2, 1.0, isa);
     ASSERT_EQ(table.count(), 5);
     for (std::size_t i = 0; i < radians.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "posenc/info.h"
 #include "reference/elements.h"
 #include "rotate/cache_tensors.h"
+#include "support/every_isa.h"
 
 namespace posenc::test {
 namespace {
@@ -68,7 +69,7 @@ void expect_nearest(const Owned& from, const Owned& to, Isa isa) {
 }
 
 TEST(Convert, EveryNumberOf16Bits) {
-  for (const Isa isa : supported_isas()) {
+  for (const Isa isa : every_isa("numbers of 16 bits")) {
     for (const DType from : {DType::f16, DType::bf16}) {
       const Owned x = of_bits(from, all_bits());
       for (const DType to : {DType::f32, from == DType::f16 ? DType::bf16 : DType::f16}) {
@@ -80,6 +81,7 @@ TEST(Convert, EveryNumberOf16Bits) {
 
 // Midpoints between neighbours, those neighbours, and the floats beside all of them.
 TEST(Convert, FloatsAreRoundedToNearest) {
+  const std::vector<Isa> isas = every_isa("rounded floats");
   for (const DType to : {DType::f16, DType::bf16}) {
     std::vector<float> floats{INFINITY, -INFINITY, NAN};
     Owned one = owned(to, {1, 1, 1});
@@ -102,13 +104,14 @@ TEST(Convert, FloatsAreRoundedToNearest) {
     std::vector<std::uint32_t> bits(floats.size());
     std::memcpy(bits.data(), floats.data(), 4 * floats.size());
     const Owned x = of_bits(DType::f32, bits);
-    for (const Isa isa : supported_isas()) expect_nearest(x, stored(x, to, isa), isa);
+    for (const Isa isa : isas) expect_nearest(x, stored(x, to, isa), isa);
   }
 }
 
 TEST(Convert, OneDtypeKeepsItsBits) {
   const Owned x = of_bits(DType::f16, all_bits());
-  for (const Isa isa : supported_isas()) EXPECT_EQ(stored(x, DType::f16, isa).memory, x.memory) << name(isa);
+  for (const Isa isa : every_isa("bits that are kept"))
+    EXPECT_EQ(stored(x, DType::f16, isa).memory, x.memory) << name(isa);
 }
 
 }  // namespace

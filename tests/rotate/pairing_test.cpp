@@ -9,10 +9,13 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "posenc/cache.h"
+#include "posenc/rotate.h"
 #include "rotate/cache_tensors.h"
+#include "support/every_isa.h"
 #include "support/ropes.h"
 #include "support/throws.h"
 #include "support/tolerances.h"
@@ -147,6 +150,52 @@ TEST(PermutePairing, Errors) {
                "[pairing_order] to must be half or interleaved but is 7");
 }
 
+// Latent attention (DeepSeek), whose last channels of a query turn, and of the keys' one projection those behind the
+// latent: rows that do not turn stay, and every channel of every head is the same number in its new place.
+TEST(PermutePairing, LatentAttention) {
+  constexpr std::int64_t kTokens = 3;
+  constexpr std::int64_t kIn = 6;
+  std::mt19937_64 random(5);
+  std::uniform_int_distribution<int> small(-9, 9);  // sums of their products are floats
+  const RotaryLayout query{.pairing = Pairing::interleaved, .head_dim = 20, .first_channel = 12, .dim = 8};
+  const RotaryLayout keys{.pairing = Pairing::interleaved, .head_dim = 18, .first_channel = 10, .dim = 8};
+  const std::vector<Isa> isas = every_isa("latent attention");
+  for (const auto& [layout, heads] : {std::pair(query, std::int64_t{2}), {keys, 1}}) {
+    const std::int64_t rows = heads * layout.head_dim;
+    std::vector<float> weight(static_cast<std::size_t>(rows * kIn));
+    std::vector<float> x(kTokens * kIn);
+    for (float& w : weight) w = static_cast<float>(small(random));
+    for (float& value : x) value = static_cast<float>(small(random));
+    const auto turned = [&, head_dim = layout.head_dim](const RotaryLayout& by, Isa isa) {
+      std::vector<float> y(static_cast<std::size_t>(kTokens * rows));
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const std::size_t token = i / static_cast<std::size_t>(rows);
+        const std::size_t row = i % static_cast<std::size_t>(rows);
+        for (std::size_t c = 0; c < kIn; ++c) y[i] += weight[row * kIn + c] * x[token * kIn + c];
+      }
+      const RotaryTable table = make_table(by, {.inv_freq = {1.0, 0.5, 0.25, 0.125}}, {.count = kTokens});
+      rotate({.q = tensor(y.data(), {kTokens, rows / head_dim, head_dim}), .table = &table, .isa = isa});
+      return y;
+    };
+    const std::vector<std::int64_t> order = pairing_order(layout, Pairing::half);
+    const std::vector<float> before = weight;
+    RotaryLayout other = layout;
+    other.pairing = Pairing::half;
+    for (const Isa isa : isas) {
+      const std::vector<float> expected = turned(layout, isa);
+      permute_pairing({.x = tensor(weight.data(), {rows, kIn}), .layout = layout, .to = Pairing::half});
+      EXPECT_NE(weight, before);
+      const std::vector<float> now = turned(other, isa);
+      for (std::size_t i = 0; i < now.size(); ++i) {
+        const std::size_t channel = i % static_cast<std::size_t>(layout.head_dim);
+        EXPECT_EQ(now[i], expected[i - channel + static_cast<std::size_t>(order[channel])]) << name(isa) << ", " << i;
+      }
+      permute_pairing({.x = tensor(weight.data(), {rows, kIn}), .layout = other, .to = Pairing::interleaved});
+      EXPECT_EQ(weight, before);
+    }
+  }
+}
+
 // A layer: projections with biases, norms of keys and queries, a rotation.
 struct Layer {
   Rope rope;
@@ -246,7 +295,7 @@ TEST(PermutePairing, TheModelDoesNotNotice) {
   rope.first_channel = 8;
   const std::int64_t rows = heads * rope.head_dim;
   ErrorRatio ratio("scores after permute_pairing");
-  for (const Isa isa : supported_isas()) {
+  for (const Isa isa : every_isa("the other pairing")) {
     for (const Pairing from : {Pairing::half, Pairing::interleaved}) {
       const Pairing to = from == Pairing::half ? Pairing::interleaved : Pairing::half;
       for (const std::int64_t normed : {rope.head_dim, rows}) {
