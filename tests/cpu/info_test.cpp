@@ -52,7 +52,9 @@ TEST(Isa, FollowsTheFeatures) {
             offers(Isa::avx2) && has("avx512f") && has("avx512dq") && has("avx512vl") && has("avx512bw"));
   EXPECT_EQ(offers(Isa::neon), has("asimd"));
   EXPECT_EQ(offers(Isa::avx512_bf16), offers(Isa::avx512) && has("avx512_bf16"));
-  if (offers(Isa::amx)) EXPECT_TRUE(offers(Isa::avx512) && has("amx_tile") && has("amx_bf16"));  // and it was granted
+  if (offers(Isa::amx)) {  // and it was granted
+    EXPECT_TRUE(offers(Isa::avx512) && has("amx_tile") && has("amx_bf16"));
+  }
 }
 
 TEST(ChooseIsa, ByName) {
