@@ -78,7 +78,8 @@ typedef struct posenc_table_options {
   { .size = sizeof(posenc_table_options) }
 
 // The rotation of queries and keys in one layer of a plan: `stack` by its name, NULL for the first; `layer` counts from
-// 0 within it. POSENC_WRONG_ARGUMENT when that layer does not rotate.
+// 0 within it. POSENC_WRONG_ARGUMENT when that layer does not rotate. Of xPos it is the rotation alone, as keys are
+// cached: the decay is posenc_attend's to apply.
 POSENC_API posenc_status posenc_table_of_layer(const posenc_plan* plan, const char* stack, int64_t layer,
                                                const posenc_table_options* options, posenc_table** table);
 
