@@ -3,15 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "attend/fused_call.h"
+#include "cpu/attend_call.h"
+#include "cpu/dispatch.h"
+#include "cpu/kept_layer.h"
 #include "support/all_schemes.h"
 #include "support/every_isa.h"
-#include "support/heap_probe.h"
 #include "support/throws.h"
 
 namespace posenc::test {
@@ -48,8 +53,8 @@ TEST(PreparedLayer, GivesTheSameBitsForEveryScheme) {
         SchemeCall call(scheme, arrangement, places_of(scheme), ++seed);
         FusedCall fused(call);
         const SchemeCall::Result wanted = fused.by_kernels(isa);
-        // No distance but 0, fewer than occur, more.
-        for (const std::int64_t max_distance : {0, 5, 200}) {
+        // Fewer distances than occur, and more.
+        for (const std::int64_t max_distance : {5, 200}) {
           const PreparedLayer prepared =
               prepare_layer(call.layer, call.weights, {.max_distance = max_distance, .isa = isa});
           const SchemeCall::Result is = fused.by_kernels(isa, {.spare_scratch = 0, .prepared = &prepared});
@@ -80,34 +85,43 @@ TEST(PreparedLayer, ServesCallsThatDiffer) {
   }
 }
 
-// What is kept is not made by calls: they take less memory by what it has.
+// Floats of two tokens that stand `apart`, and what they are in a call.
+struct TwoTokens {
+  std::vector<float> x = std::vector<float>(2 * kHeads * std::max(kHeadDim, kValueDim), 0.5F);
+  std::vector<float> out = std::vector<float>(x.size());
+  std::vector<std::int64_t> positions;
+  AttendArgs args;
+
+  explicit TwoTokens(std::int64_t apart = 1) : positions{0, apart} {
+    args = {.out = tensor(out.data(), {2, kHeads, kValueDim}),
+            .q = tensor(static_cast<const float*>(x.data()), {2, kHeads, kHeadDim}),
+            .k = tensor(static_cast<const float*>(x.data()), {2, kKvHeads, kHeadDim}),
+            .v = tensor(static_cast<const float*>(x.data()), {2, kKvHeads, kValueDim})};
+    args.inputs.q_positions = args.inputs.k_positions = std::span<const std::int64_t>(positions);
+  }
+};
+
+// What is kept is not made again, where it reaches as far as the call does.
 TEST(PreparedLayer, SparesItsCalls) {
-  constexpr std::int64_t kKeys = 2000;
-  SchemeCall call(named("KERPLE"), {.name = "causal", .mask = {.kind = MaskKind::causal}, .queries = 1, .keys = kKeys},
-                  Places::run, kSeed);
-  FusedCall fused(call);
-  const auto growth = [&](const PreparedLayer* prepared) {
-    const HeapProbe probe;
-    fused.by_kernels(Isa::automatic, {.prepared = prepared});
-    return probe.peak_growth();
-  };
-  constexpr std::int64_t kTable = 4 * kHeads * kKeys;
-  const PreparedLayer enough = prepare_layer(call.layer, call.weights, {.max_distance = kKeys - 1});
-  const PreparedLayer too_few = prepare_layer(call.layer, call.weights, {.max_distance = kKeys - 2});
-  EXPECT_EQ(enough.bytes(), kTable);
-  const std::int64_t without = growth(nullptr);
-  EXPECT_LE(growth(&enough), without - kTable);
-  EXPECT_GE(growth(&too_few), without);
+  SchemeCall of(named("KERPLE"),
+                {.name = "both ways", .mask = {.kind = MaskKind::bidirectional}, .queries = 2, .keys = 2},
+                Places::by_order, kSeed);
+  const PreparedLayer prepared = prepare_layer(of.layer, of.weights, {.max_distance = 100});
+  EXPECT_EQ(prepared.bytes(), 4 * kHeads * 201);
+  const kernels::KernelTable& kernels = cpu::kernels_for("test", Isa::automatic);
+  for (const std::int64_t apart : {1, 100, 101}) {
+    TwoTokens tokens(apart);
+    tokens.args.weights = of.weights;
+    const cpu::AttendCall call =
+        cpu::attend_call(of.layer, tokens.args, {.queries = 2, .keys = 2}, kernels, prepared.kept().terms);
+    EXPECT_EQ(call.own_vectors[0].bias.values.empty(), apart <= 100);
+  }
 }
 
 TEST(PreparedLayer, RefusesWhatItWasNotMadeOf) {
   SchemeCall call(named("KERPLE"), {.name = "causal", .queries = 2, .keys = 2}, Places::by_order, kSeed);
-  const std::vector<float> x(2 * kHeads * std::max(kHeadDim, kValueDim), 0.5F);
-  std::vector<float> out(x.size());
-  AttendArgs args{.out = tensor(out.data(), {2, kHeads, kValueDim}),
-                  .q = tensor(x.data(), {2, kHeads, kHeadDim}),
-                  .k = tensor(x.data(), {2, kKvHeads, kHeadDim}),
-                  .v = tensor(x.data(), {2, kKvHeads, kValueDim})};
+  TwoTokens tokens;
+  AttendArgs& args = tokens.args;
   PreparedLayer prepared = prepare_layer(call.layer, call.weights, {.isa = Isa::scalar});
   EXPECT_EQ(prepared.isa(), Isa::scalar);
   EXPECT_EQ(prepared.layer(), call.layer);

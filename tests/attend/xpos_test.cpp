@@ -175,15 +175,16 @@ TEST(XPos, HoldsInFloatsWhereTokensStandFarApart) {
   }
 }
 
+// Keys of a tile, and queries of a block, of which a register of two floats has 6.
 TEST(XPos, RefusesInFloatsWhatLeavesThem) {
-  Apart farther(5000);
-  EXPECT_ERROR(
-      farther.fused.by_kernels(Isa::scalar),
-      "[attend] positions must spread by at most 32695 within 64 tokens, for xPos' decay in floats but is 35000");
+  Apart farther(20000);
+  EXPECT_ERROR(farther.fused.by_kernels(Isa::scalar),
+               "[attend] positions must spread by at most 32695 within 64 tokens, for xPos' decay in floats but is "
+               "140000");
   farther.call.inputs.k_positions = PositionRange{};
-  EXPECT_ERROR(
-      farther.fused.by_kernels(Isa::scalar),
-      "[attend] positions must spread by at most 32695 within 24 tokens, for xPos' decay in floats but is 35000");
+  EXPECT_ERROR(farther.fused.by_kernels(Isa::scalar),
+               "[attend] positions must spread by at most 32695 within 6 tokens, for xPos' decay in floats but is "
+               "100000");
 }
 
 }  // namespace
