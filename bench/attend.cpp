@@ -47,6 +47,7 @@ struct Shape {
   posenc::DType dtype = posenc::DType::f32;
   bool irregular = false;   // a position is left out behind every 61 tokens, so that tables by distance are gathered
   std::int64_t window = 0;  // keys that a query sees; 0: all
+  posenc::Products products = posenc::Products::f32;
 };
 
 double operations(const Shape& shape) {
@@ -226,6 +227,7 @@ void run(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int t
                                 .v = tensor_of(tensors.v, shape.keys, shape.kv_heads),
                                 .weights = scheme.weights,
                                 .inputs = scheme.inputs,
+                                .products = shape.products,
                                 .parallel = {.threads = threads}};
   if (scheme.kept == nullptr) {
     attend(scheme.layer, args);
@@ -266,8 +268,9 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
   const posenc::Isa isa = posenc::selected_isa();
   constexpr std::int64_t kSteps = 2'000'000;
   double peak_operations = 0;
-  std::vector<Candidate> candidates{
-      {.name = "multiply-adds", .run = [&] { peak_operations = posenc::bench::multiply_add(isa, kSteps); }}};
+  std::vector<Candidate> candidates{{.name = "multiply-adds", .run = [&] {
+                                       peak_operations = posenc::bench::multiply_add(isa, kSteps, shape.products);
+                                     }}};
   const bool is_decoding = shape.queries == 1;
   if (is_decoding) candidates.push_back({.name = "reading", .run = [&] { read_keys(shape, tensors, threads); }});
   const std::size_t plain_at = candidates.size();
@@ -371,8 +374,20 @@ int main(int argc, char** argv) {
       {.name = "prefill 2048, f32, head_dim 64", .queries = 2048, .keys = 2048, .head_dim = 64},
       {.name = "prefill 2048, f32, head_dim 256", .queries = 2048, .keys = 2048, .head_dim = 256},
       {.name = "prefill 2048, f32, irregular", .queries = 2048, .keys = 2048, .irregular = true},
-      {.name = "prefill 2048, bf16", .queries = 2048, .keys = 2048, .dtype = posenc::DType::bf16},
   };
+  for (const posenc::Products products : {posenc::Products::f32, posenc::Products::bf16}) {
+    const std::string name = ", bf16, products of " + std::string(posenc::name(products));
+    constexpr posenc::DType kStored = posenc::DType::bf16;
+    shapes.push_back(
+        {.name = "prefill 512" + name, .queries = 512, .keys = 512, .dtype = kStored, .products = products});
+    shapes.push_back({.name = "prefill 4096 of 8 heads" + name,
+                      .queries = 4096,
+                      .keys = 4096,
+                      .heads = 8,
+                      .kv_heads = 2,
+                      .dtype = kStored,
+                      .products = products});
+  }
   for (const std::int64_t keys : {4096, 32768, 131072}) {
     for (const posenc::DType dtype : {posenc::DType::f32, posenc::DType::bf16, posenc::DType::f16}) {
       const std::string name = "decode " + std::to_string(keys) + ", " + std::string(posenc::name(dtype));

@@ -27,6 +27,37 @@ template <class Type>
 }
 
 #if defined(__x86_64__)
+// The compiler knows no register of tiles, and so the instructions of both are written out: 12 chains, and the 4 tiles
+// of sums that leave room for a and b.
+__attribute__((target("avx512f,avx512bf16"), noinline)) void run_avx512_bf16(std::int64_t steps, float* out) {
+  using Type = Vector<16>::Type;
+  Type sums[kChains] = {};
+  const Type a = Type{} + 0.5F;  // of pairs the second is 0.5 and the first 0
+  for (std::int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 12
+    for (Type& sum : sums) asm volatile("vdpbf16ps %1, %1, %0" : "+v"(sum) : "v"(a));
+  }
+  for (int chain = 1; chain < kChains; ++chain) sums[0] += sums[chain];
+  *out = sums[0][0];
+}
+
+constexpr std::int64_t kTileOperations = std::int64_t{4} * 2 * 16 * 16 * 32;
+void run_amx(std::int64_t steps) {
+  struct alignas(64) {
+    std::uint8_t palette = 1;
+    std::uint8_t rest[15] = {};
+    std::uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } const whole;
+  asm volatile("ldtilecfg %0" : : "m"(whole));
+  for (std::int64_t step = 0; step < steps; ++step) {
+    asm volatile(
+        "tdpbf16ps %tmm6, %tmm4, %tmm0\n\ttdpbf16ps %tmm7, %tmm4, %tmm1\n\t"
+        "tdpbf16ps %tmm6, %tmm5, %tmm2\n\ttdpbf16ps %tmm7, %tmm5, %tmm3");
+  }
+  asm volatile("tilerelease");
+}
+
 __attribute__((target("avx512f"), optimize("fp-contract=fast"), noinline)) void run_avx512(std::int64_t steps,
                                                                                            float* out) {
   run<Vector<16>::Type>(steps, out);
@@ -41,11 +72,18 @@ volatile float kept;
 
 }  // namespace
 
-double multiply_add(Isa isa, std::int64_t steps) {
+double multiply_add(Isa isa, std::int64_t steps, [[maybe_unused]] Products products) {
   float out = 0.0F;
   std::int64_t floats = 4;
 #if defined(__x86_64__)
-  if (isa == Isa::avx512) {
+  if (products == Products::bf16 && isa == Isa::amx) {
+    run_amx(steps);
+    return static_cast<double>(kTileOperations * steps);
+  }
+  if (products == Products::bf16 && isa == Isa::avx512_bf16) {
+    floats = 32;
+    run_avx512_bf16(steps, &out);
+  } else if (isa == Isa::avx512 || isa == Isa::avx512_bf16 || isa == Isa::amx) {
     floats = 16;
     run_avx512(steps, &out);
   } else if (isa == Isa::avx2) {

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 
+#include "posenc/attend.h"
 #include "posenc/info.h"
 
 namespace posenc::bench {
 
-// `steps` times a fixed number of instructions on registers of that instruction set. Returns the floating-point
-// operations, two for each multiply-add.
-double multiply_add(Isa isa, std::int64_t steps);
+// `steps` times a fixed number of instructions on registers of that instruction set; of products of bfloat16, where it
+// has them. Returns the floating-point operations, two for each multiply-add.
+double multiply_add(Isa isa, std::int64_t steps, Products products = Products::f32);
 
 }  // namespace posenc::bench

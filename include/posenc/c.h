@@ -282,6 +282,10 @@ typedef struct posenc_attend_work {
   int64_t skipped;
 } posenc_attend_work;
 
+// What may be multiplied: floats, or these rounded to bfloat16 first, where that is faster (docs/attention.md).
+typedef int32_t posenc_products;
+enum { POSENC_PRODUCTS_F32 = 0, POSENC_PRODUCTS_BF16 = 1 };
+
 // Members are those of AttendArgs in attend.h and of LayerInputs in attention.h, which say shapes and meaning.
 typedef struct posenc_attend_args {
   size_t size;
@@ -322,7 +326,7 @@ typedef struct posenc_attend_args {
   int32_t queries_are_turned;
   int32_t keys_are_turned;
   posenc_angles angles;
-  int32_t reserved;
+  posenc_products products;
   posenc_attend_work* work;               // written
   int32_t (*go_on)(void* go_on_context);  // asked every millisecond or so, by one thread at a time; 0 ends the call
   void* go_on_context;

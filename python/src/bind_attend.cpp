@@ -53,6 +53,7 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
   const nb::object lse_given = popped(keywords, "lse");
   const nb::object out_given = popped(keywords, "out");
   const nb::object angles = popped(keywords, "angles");
+  const nb::object products = popped(keywords, "products");
   const nb::object isa = popped(keywords, "isa");
   const nb::object threads = popped(keywords, "threads");
   require_empty(keywords, where);
@@ -77,6 +78,7 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
                   .carry = carry.view(),
                   .go_on = SignalWatch()};
   if (!angles.is_none()) args.angles = Convert<Angles>::from_python(angles, {where, "angles"});
+  if (!products.is_none()) args.products = Convert<Products>::from_python(products, {where, "products"});
   if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
   if (!threads.is_none()) args.parallel.threads = Convert<std::int64_t>::from_python(threads, {where, "threads"});
   bool is_done = false;
@@ -122,8 +124,8 @@ void bind_attend(nb::module_& m) {
   const auto signature = [](const std::string& array, const std::string& lse, const std::string& result) {
     return "def attend(layer: LayerPlan, q: " + array + ", k: ArrayLike, v: ArrayLike, *, " + kInputsSignature +
            ", block_table: IndicesLike | None = None, out: " + array + " | None = None, lse: " + lse +
-           ", carry: ArrayLike | None = None, angles: " + Convert<Angles>::type() + " = 'exact', " + how_signature() +
-           ") -> " + result;
+           ", carry: ArrayLike | None = None, angles: " + Convert<Angles>::type() +
+           " = 'exact', products: " + Convert<Products>::type() + " = 'f32', " + how_signature() + ") -> " + result;
   };
   const std::string doc =
       std::string(
@@ -135,7 +137,9 @@ void bind_attend(nb::module_& m) {
           "block_size, kv_heads, channels]. float32, float16 or bfloat16 each, any strides but adjacent channels.\n\n"
           "Returns the output, like q and of q's library; with lse=True the pair of it and ln of the sum of exp(score) "
           "without the sink, float32 [tokens, heads] or [batch, heads, tokens]. `out` and `lse` may be arrays to write "
-          "into. carry: read and written where k and v are a part of the keys of a scheme that sums along them.\n\n") +
+          "into. carry: read and written where k and v are a part of the keys of a scheme that sums along them. "
+          "products='bf16' "
+          "allows numbers to be rounded to bfloat16 before they are multiplied, where that is faster.\n\n") +
       kInputsDoc +
       "\n\nThe result of a query does not depend on the number of threads. ValueError, before anything is written, for "
       "what does not fit. The GIL is released; Ctrl-C ends the call, whose output then holds nothing of use.";

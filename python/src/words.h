@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "posenc/attend.h"
 #include "posenc/compare.h"
 #include "posenc/info.h"
 #include "posenc/plan.h"
@@ -84,7 +85,8 @@ template <> struct Last<Arithmetic> : LastIs<Arithmetic::float32> {};
 template <> struct Last<Angles> : LastIs<Angles::bfloat16> {};
 template <> struct Last<Direction> : LastIs<Direction::transpose> {};
 template <> struct Last<reference::ScoreStage> : LastIs<reference::ScoreStage::weights> {};
-template <> struct Last<Isa> : LastIs<Isa::neon> {};
+template <> struct Last<Isa> : LastIs<Isa::amx> {};
+template <> struct Last<Products> : LastIs<Products::bf16> {};
 // clang-format on
 
 // "'half', 'interleaved'"

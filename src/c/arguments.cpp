@@ -50,6 +50,13 @@ Angles angles_of(const char* where, const char* name, posenc_angles angles) {
   return static_cast<Angles>(angles);
 }
 
+Products products_of(const char* where, const char* name, posenc_products products) {
+  if (products < POSENC_PRODUCTS_F32 || products > POSENC_PRODUCTS_BF16) {
+    throw Error(where, {name, "be one of POSENC_PRODUCTS_...", std::to_string(products)});
+  }
+  return static_cast<Products>(products);
+}
+
 std::function<bool()> go_on_of(std::int32_t (*go_on)(void*), void* context) {
   if (go_on == nullptr) return {};
   return [go_on, context] { return go_on(context) != 0; };

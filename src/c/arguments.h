@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "c/handles.h"
+#include "posenc/attend.h"
 #include "posenc/error.h"
 #include "posenc/parallel.h"
 #include "posenc/rotary_table.h"
@@ -36,6 +37,7 @@ std::span<T> list(const char* where, const char* name, T* data, std::int64_t cou
 std::vector<const RotaryTable*> tables_of(const char* where, const posenc_table* const* tables, std::int64_t count);
 
 Angles angles_of(const char* where, const char* name, posenc_angles angles);
+Products products_of(const char* where, const char* name, posenc_products products);
 std::function<bool()> go_on_of(std::int32_t (*go_on)(void*), void* context);
 Parallel parallel_of(std::int64_t threads, const posenc_executor& executor) noexcept;
 

@@ -57,6 +57,7 @@ AttendArgs args_of(const posenc_attend_args& given, AttendWork& work) {
           .lse = view(kAttend, "lse", given.lse),
           .carry = view(kAttend, "carry", given.carry),
           .angles = angles_of(kAttend, "angles", given.angles),
+          .products = products_of(kAttend, "products", given.products),
           .parallel = parallel_of(given.threads, given.executor),
           .work = &work,
           .go_on = go_on_of(given.go_on, given.go_on_context)};
