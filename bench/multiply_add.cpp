@@ -1,5 +1,9 @@
 #include "multiply_add.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace posenc::bench {
 namespace {
 
@@ -27,20 +31,22 @@ template <class Type>
 }
 
 #if defined(__x86_64__)
-// The compiler knows no register of tiles, and so the instructions of both are written out: 12 chains, and the 4 tiles
-// of sums that leave room for a and b.
 __attribute__((target("avx512f,avx512bf16"), noinline)) void run_avx512_bf16(std::int64_t steps, float* out) {
-  using Type = Vector<16>::Type;
-  Type sums[kChains] = {};
-  const Type a = Type{} + 0.5F;  // of pairs the second is 0.5 and the first 0
+  __m512 sums[kChains] = {};
+  for (__m512& sum : sums) asm volatile("" : "+v"(sum));
+  __m512i pairs = _mm512_set1_epi32(0x3F003F00);  // 0.5 and 0.5
   for (std::int64_t step = 0; step < steps; ++step) {
+    asm volatile("" : "+v"(pairs));
+    const auto a = reinterpret_cast<__m512bh>(pairs);
 #pragma GCC unroll 12
-    for (Type& sum : sums) asm volatile("vdpbf16ps %1, %1, %0" : "+v"(sum) : "v"(a));
+    for (int chain = 0; chain < kChains; ++chain) sums[chain] = _mm512_dpbf16_ps(sums[chain], a, a);
   }
-  for (int chain = 1; chain < kChains; ++chain) sums[0] += sums[chain];
-  *out = sums[0][0];
+  for (int chain = 1; chain < kChains; ++chain) sums[0] = _mm512_add_ps(sums[0], sums[chain]);
+  *out = _mm512_cvtss_f32(sums[0]);
 }
 
+// The compiler knows no register of tiles, so its instructions are written out: 4 tiles of sums, which leaves room for
+// two of a and two of b.
 constexpr std::int64_t kTileOperations = std::int64_t{4} * 2 * 16 * 16 * 32;
 void run_amx(std::int64_t steps) {
   struct alignas(64) {
