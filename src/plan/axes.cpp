@@ -18,8 +18,14 @@ AxisMap axis_map(AxisLayout layout, const std::vector<std::int64_t>& sections) {
   return layout == AxisLayout::interleaved ? interleaved_axes(sections) : chunked_axes({"t", "h", "w"}, sections);
 }
 
+// Dealt out, h has pairs 1, 4, 7 .. and w 2, 5, 8 .., so that not every sum of the right size finds room.
+std::int64_t most_of_axis(AxisLayout layout, std::size_t axis, std::int64_t pairs) {
+  if (layout == AxisLayout::chunked || axis == 0) return kMaxHeadDim;
+  return (pairs - static_cast<std::int64_t>(axis) + 2) / 3;
+}
+
 // Three counts that add up to the pairs; nothing after an error.
-std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, std::int64_t pairs) {
+std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, AxisLayout layout, std::int64_t pairs) {
   const auto entries = keys.reader().list(place);
   if (!entries) return {};
   if (entries->size() != 3) {
@@ -28,7 +34,8 @@ std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, std
   }
   std::vector<std::int64_t> sections;
   for (const io::JsonValue& entry : *entries) {
-    const auto count = keys.reader().integer(Place{entry, entry.pointer()}, {0, kMaxHeadDim});
+    const std::int64_t most = most_of_axis(layout, sections.size(), pairs);
+    const auto count = keys.reader().integer(Place{entry, entry.pointer()}, {0, most});
     if (!count) return {};
     sections.push_back(*count);
   }
@@ -71,7 +78,7 @@ AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
   const auto place = keys.find(kSections);
   if (place) {
     keys.note("axis_of_pair", *place);
-    const std::vector<std::int64_t> sections = given_sections(keys, *place, dim / 2);
+    const std::vector<std::int64_t> sections = given_sections(keys, *place, rule->layout, dim / 2);
     return sections.empty() ? AxisMap{} : axis_map(rule->layout, sections);
   }
   const std::vector<std::int64_t> sections(rule->sections.begin(), rule->sections.end());

@@ -32,6 +32,8 @@ constexpr std::string_view kDeberta[] = {"deberta"}, kDebertaClass[] = {"Deberta
 constexpr std::string_view kDebertaV2[] = {"deberta-v2"}, kDebertaV2Class[] = {"DebertaV2"};
 constexpr std::string_view kEsm[] = {"esm"}, kEsmClass[] = {"Esm"};
 constexpr std::string_view kModernbert[] = {"modernbert"}, kModernbertClass[] = {"ModernBert"};
+constexpr std::string_view kModernbertDecoder[] = {"modernbert-decoder"},
+                           kModernbertDecoderClass[] = {"ModernBertDecoder"};
 constexpr std::string_view kNomicBert[] = {"nomic_bert"}, kNomicBertClass[] = {"NomicBert"};
 constexpr std::string_view kXlnet[] = {"xlnet"}, kXlnetClass[] = {"XLNet"};
 constexpr std::string_view kReformer[] = {"reformer"}, kReformerClass[] = {"Reformer"};
@@ -131,6 +133,7 @@ constexpr StackRule kEsmStack{.name = "encoder",
                               .cross = CrossAttention::by_flag,
                               .own_keys = kPlainHeads};
 constexpr StackRule kModernbertStack{.name = "encoder", .mask = kModernbertMask, .own_keys = kModernbertKeys};
+constexpr StackRule kModernbertDecoderStack{.mask = {.window_spans_both = true}, .own_keys = kModernbertKeys};
 constexpr StackRule kNomicStack{.name = "encoder", .mask = kCausalIfSaid, .input = kTable, .own_keys = kNomicKeys};
 constexpr StackRule kXlnetStack{
     .name = "encoder", .mask = kXlnetMask, .score = {.kind = ScoreKind::xlnet}, .own_keys = kXlnetKeys};
@@ -184,6 +187,9 @@ constexpr Family kFamilies[] = {
      .scales = false, .scheme = Scheme::rotation_or_input},
     {.name = "modernbert", .model_types = kModernbert, .class_stems = kModernbertClass, .pairing = kHalf,
      .main = kModernbertStack, .ropes_per_type = true, .flat_rope_for_all_types = true,
+     .windows = Windows::but_each_nth, .misleading_keys = kNoTypeChoice},
+    {.name = "modernbert-decoder", .model_types = kModernbertDecoder, .class_stems = kModernbertDecoderClass,
+     .pairing = kHalf, .main = kModernbertDecoderStack, .ropes_per_type = true, .flat_rope_for_all_types = true,
      .windows = Windows::but_each_nth, .misleading_keys = kNoTypeChoice},
     {.name = "nomic_bert", .model_types = kNomicBert, .class_stems = kNomicBertClass, .pairing = kHalf,
      .own_names = kNomicNames, .main = kNomicStack, .reads_interleave = true,

@@ -11,6 +11,7 @@ constexpr std::string_view kDeepseekV32[] = {"deepseek_v32"}, kDeepseekV32Class[
 constexpr std::string_view kDeepseekV4[] = {"deepseek_v4"}, kDeepseekV4Class[] = {"DeepseekV4"};
 constexpr std::string_view kGlmMoeDsa[] = {"glm_moe_dsa"}, kGlmMoeDsaClass[] = {"GlmMoeDsa"};
 constexpr std::string_view kKimiLinear[] = {"kimi_linear"}, kKimiLinearClass[] = {"KimiLinear"};
+constexpr std::string_view kLongcat[] = {"longcat_flash"}, kLongcatClass[] = {"LongcatFlash"};
 constexpr std::string_view kMinicpm3[] = {"minicpm3"}, kMinicpm3Class[] = {"MiniCPM3"};
 constexpr std::string_view kMinimaxM3[] = {"minimax_m3", "minimax_m3_vl_text"},
                            kMinimaxM3Class[] = {"MiniMaxM3", "MiniMaxM3VLText"};
@@ -42,6 +43,10 @@ constexpr AxesRule kQwen3Axes{.layout = AxisLayout::interleaved, .sections = {24
 constexpr AxesRule kQwen35Axes{.layout = AxisLayout::interleaved, .sections = {11, 11, 10}};
 constexpr AxesRule kGlmAxes{.layout = AxisLayout::chunked, .sections = {8, 12, 12}};
 
+constexpr std::string_view kNumLayers[] = {"num_layers"};
+constexpr OwnKey kLongcatKeys[] = {{&keys::kLayers, kNumLayers}, {&keys::kHeadDim}};
+constexpr StackRule kLongcatStack{.own_keys = kLongcatKeys};
+
 // clang-format off
 constexpr Family kFamilies[] = {
     // ---- latent attention, indexers, keys made of several tokens ----
@@ -56,6 +61,8 @@ constexpr Family kFamilies[] = {
      .misleading_keys = kNoPartialFactor},
     {.name = "kimi_linear", .model_types = kKimiLinear, .class_stems = kKimiLinearClass, .pairing = kInterleaved,
      .latent = true, .scales = false, .kinds = Kinds::numbered, .turning = Turning::no_layer},
+    {.name = "longcat_flash", .model_types = kLongcat, .class_stems = kLongcatClass, .pairing = kInterleaved,
+     .main = kLongcatStack, .latent = true, .two_attentions = true, .misleading_keys = kNoPartialFactor},
     {.name = "minicpm3", .model_types = kMinicpm3, .class_stems = kMinicpm3Class, .pairing = kHalf,
      .latent = true, .misleading_keys = kNoPartialFactor},
     {.name = "minimax_m3", .model_types = kMinimaxM3, .class_stems = kMinimaxM3Class, .pairing = kHalf,

@@ -10,6 +10,8 @@ constexpr std::string_view kApertus[] = {"apertus"}, kApertusClass[] = {"Apertus
 constexpr std::string_view kArcee[] = {"arcee"}, kArceeClass[] = {"Arcee"};
 constexpr std::string_view kAria[] = {"aria_text"}, kAriaClass[] = {"AriaText"};
 constexpr std::string_view kBitnet[] = {"bitnet"}, kBitnetClass[] = {"BitNet", "Bitnet"};
+constexpr std::string_view kDiffllama[] = {"diffllama"}, kDiffllamaClass[] = {"DiffLlama"};
+constexpr std::string_view kDoge[] = {"doge"}, kDogeClass[] = {"Doge"};
 constexpr std::string_view kErnie[] = {"ernie4_5", "ernie4_5_moe"}, kErnieClass[] = {"Ernie4_5", "Ernie4_5_Moe"};
 constexpr std::string_view kFlexOlmo[] = {"flex_olmo"}, kFlexOlmoClass[] = {"FlexOlmo"};
 constexpr std::string_view kGlm4MoeLite[] = {"glm4_moe_lite"}, kGlm4MoeLiteClass[] = {"Glm4MoeLite"};
@@ -22,6 +24,7 @@ constexpr std::string_view kHyperclovax[] = {"hyperclovax"}, kHyperclovaxClass[]
 constexpr std::string_view kJais2[] = {"jais2"}, kJais2Class[] = {"Jais2"};
 constexpr std::string_view kJetmoe[] = {"jetmoe"}, kJetmoeClass[] = {"JetMoe"};
 constexpr std::string_view kMistral4[] = {"mistral4"}, kMistral4Class[] = {"Mistral4"};
+constexpr std::string_view kNanochat[] = {"nanochat"}, kNanochatClass[] = {"NanoChat"};
 constexpr std::string_view kNemotron[] = {"nemotron"}, kNemotronClass[] = {"Nemotron"};
 constexpr std::string_view kNeoxJapanese[] = {"gpt_neox_japanese"}, kNeoxJapaneseClass[] = {"GPTNeoXJapanese"};
 constexpr std::string_view kPersimmon[] = {"persimmon"}, kPersimmonClass[] = {"Persimmon"};
@@ -63,6 +66,13 @@ constexpr Family kFamilies[] = {
      .misleading_keys = kNoPartialFactor},
     {.name = "bitnet", .model_types = kBitnet, .class_stems = kBitnetClass, .pairing = kHalf,
      .misleading_keys = kNoPartialFactor},
+    // Two softmaxes of the same scores, apart by a learned factor (arXiv 2410.05258): positions are Llama's.
+    {.name = "diffllama", .model_types = kDiffllama, .class_stems = kDiffllamaClass, .pairing = kHalf,
+     .misleading_keys = kNoPartialFactor},
+    {.name = "doge", .model_types = kDoge, .class_stems = kDogeClass, .pairing = kHalf,
+     .windows = Windows::every_layer, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = kNoPartialFactor,
+     .undecided = "a number made of each value is added to its key's scores, and the keys with the largest are kept; a "
+                  "plan cannot hold that"},
     {.name = "ernie4_5", .model_types = kErnie, .class_stems = kErnieClass, .pairing = kInterleaved,
      .misleading_keys = kNoPartialFactor},
     {.name = "flex_olmo", .model_types = kFlexOlmo, .class_stems = kFlexOlmoClass, .pairing = kHalf,
@@ -79,6 +89,11 @@ constexpr Family kFamilies[] = {
      .scale = Scale::multiplier_or_dim, .misleading_keys = kNoPartialFactor},
     {.name = "jais2", .model_types = kJais2, .class_stems = kJais2Class, .pairing = kHalf,
      .misleading_keys = kNoPartialFactor},
+    // rotate_half is (b, -a): angles of the other sign, so that scores see j - i where others see i - j.
+    {.name = "nanochat", .model_types = kNanochat, .class_stems = kNanochatClass, .pairing = kHalf,
+     .qk_norm = QkNormRule{QkNorm{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after, .weighted = false}},
+     .misleading_keys = kNoPartialFactor,
+     .undecided = "queries and keys turn backwards; a plan cannot hold that"},
     {.name = "jetmoe", .model_types = kJetmoe, .class_stems = kJetmoeClass, .pairing = kHalf,
      .misleading_keys = kNoPartialFactor},
     {.name = "seed_oss", .model_types = kSeedOss, .class_stems = kSeedOssClass, .pairing = kHalf,

@@ -226,6 +226,7 @@ struct Family {
   bool rotates_values = false;  // values turn like keys, and the output is turned back
 
   Kinds kinds = Kinds::attention;
+  bool two_attentions = false;  // a block has two, each counted as a layer, as its cache counts them (LongCat)
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
 
   Scheme scheme = Scheme::rotation;

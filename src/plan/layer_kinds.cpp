@@ -259,7 +259,12 @@ Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
       return {std::min(static_cast<std::int64_t>(types->value.size()), kMaxLayers), types->from};
     }
   }
-  if (!letters) return scope.required_integer(keys::kLayers, {1, most_blocks(scope)});
+  if (!letters) {
+    const std::int64_t times = scope.family().two_attentions ? 2 : 1;
+    Sourced<std::int64_t> blocks = scope.required_integer(keys::kLayers, {1, most_blocks(scope) / times});
+    blocks.value *= times;
+    return blocks;
+  }
   const std::string_view text = scope.reader().string(*letters).value_or(std::string_view{});
   const auto count = static_cast<std::int64_t>(text.size());
   if (count < 1 || count > kMaxLayers) {

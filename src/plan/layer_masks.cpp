@@ -15,7 +15,7 @@ namespace {
 // How a window of `width` tokens lies around a token.
 struct WindowRule {
   MaskKind kind = MaskKind::causal;
-  bool halved = false;  // the width counts both sides
+  bool halved = false;  // the width counts both sides, of which a causal mask leaves one
 };
 
 enum class BothWays : std::uint8_t { none, images, all };
@@ -46,6 +46,7 @@ std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, st
         from.starts_with('/') ? std::vector{from} : std::vector<std::string>{});
     return {};
   }
+  if (rule.halved && rule.kind == MaskKind::causal) return Window{std::max<std::int64_t>(width / 2 - 1, 0), 0};
   if (rule.halved) return Window{width / 2, width / 2};
   if (rule.kind == MaskKind::bidirectional || rule.kind == MaskKind::sparse) return Window{width, width};
   return Window{width - 1, 0};

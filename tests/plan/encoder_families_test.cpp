@@ -236,6 +236,17 @@ TEST(EncoderFamilies, modernbert_has_two_bases_and_a_window_to_both_sides) {
   EXPECT_EQ(std::get<LinearScaling>(rope_of(scaled, 1).scaling).factor, 2);
 }
 
+TEST(EncoderFamilies, modernbert_s_decoder_sees_the_half_behind) {
+  const Plan plan = plan_of(with(kModernbert, R"("modernbert")", R"("modernbert-decoder")"));
+  EXPECT_EQ(plan.stacks.at(0).name, "decoder");
+  for (std::size_t i = 0; i < 5; ++i) {
+    const bool full = i % 2 == 0;
+    EXPECT_EQ(rope_of(plan, i).base, full ? 80000 : 5000) << i;
+    EXPECT_EQ(layer_of(plan, i).mask.kind, MaskKind::causal) << i;
+    EXPECT_EQ(layer_of(plan, i).mask.window, full ? std::nullopt : std::optional(Window{31, 0})) << i;
+  }
+}
+
 TEST(EncoderFamilies, nomic_bert_has_xpos_by_key) {
   const Plan plan = plan_of(kNomic);
   const Rotate rotate = layer_of(plan, 0).rotate.at(0);

@@ -50,6 +50,7 @@ constexpr Kin kDecoders[] = {
     {"arcee", kDecoder, "", kPlain},
     {"aria_text", kDecoder, "", kPlain},
     {"bitnet", kDecoder, "", kPlain},
+    {"diffllama", kDecoder, R"(, "head_dim": 64)", kPlain},
     {"ernie4_5", kDecoder, R"(, "head_dim": 64)", kNeighbours},
     {"ernie4_5_moe", kDecoder, "", kNeighbours},
     {"flex_olmo", kDecoder, "", "decoder: 0-3 4/2x64 half 64 @20000 s0.125 rms-all causal"},
@@ -73,6 +74,10 @@ constexpr Kin kDecoders[] = {
     {"persimmon", kDecoder, R"(, "qk_layernorm": true)", "decoder: 0-3 4/4x64 half 32 @20000 s0.125 layer causal"},
     {"glm4_moe_lite", kLatent, "", "decoder: 0-1 4/4x64:32 interleaved 48+16 @20000 s0.125 causal"},
     {"youtu", kLatent, R"(, "rope_interleave": false)", "decoder: 0-1 4/4x64:32 half 48+16 @20000 s0.125 causal"},
+    {"longcat_flash",
+     R"("hidden_size": 256, "num_attention_heads": 4, "num_layers": 2, "max_position_embeddings": 4096,
+        "rope_theta": 20000, "qk_nope_head_dim": 48, "qk_rope_head_dim": 16, "v_head_dim": 32)",
+     "", "decoder: 0-3 4/4x64:32 interleaved 48+16 @20000 s0.125 causal"},
     {"mistral4", kLatent,
      R"(, "rope_parameters": {"rope_type": "default", "rope_theta": 20000, "llama_4_scaling_beta": 0.1,
         "original_max_position_embeddings": 1024})",
@@ -320,6 +325,17 @@ TEST(KinFamilies, small_hybrids_have_still_a_layer_that_attends) {
   const Plan plan = plan_of(R"({"model_type": "olmo_hybrid", "hidden_size": 64, "num_attention_heads": 4,
     "num_hidden_layers": 2, "max_position_embeddings": 128, "rope_theta": 20000})");
   EXPECT_EQ(summary(plan), "decoder: 0 linear; 1 4/4x16 half 16 @20000 s0.25 rms-all causal");
+}
+
+TEST(KinFamilies, what_a_plan_cannot_hold_is_named) {
+  const Plan backwards = plan_of(config({"nanochat", kDecoder, "", ""}));
+  EXPECT_EQ(summary(backwards), "decoder: 0-3 4/2x64 half 64 @20000 s0.125 rms-after causal");
+  const Plan chosen = plan_of(config({"doge", kDecoder, R"(, "sliding_window": 32)", ""}));
+  EXPECT_EQ(summary(chosen), "decoder: 0-3 4/2x64 half 64 @20000 s0.125 rms causal w31,0");
+  for (const Plan& plan : {backwards, chosen}) {
+    EXPECT_FALSE(plan.known);
+    EXPECT_EQ(codes(plan), std::vector<std::string>{"undecided"});
+  }
 }
 
 TEST(KinFamilies, roformer_s_turned_values_are_not_known) {

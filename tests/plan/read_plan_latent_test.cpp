@@ -297,6 +297,14 @@ TEST(ReadPlanLatent, blocks_have_heads_of_their_own) {
 
 // ---- what is odd ----
 
+TEST(ReadPlanLatent, axes_that_are_dealt_out_must_find_room) {
+  const FileError error = error_of(R"({"model_type": "qwen3_vl_text", "hidden_size": 48, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "num_hidden_layers": 1, "max_position_embeddings": 64, "head_dim": 12,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1000, "mrope_section": [2, 3, 1]}})");
+  EXPECT_EQ(error.kind, ErrorKind::out_of_range);
+  EXPECT_EQ(error.path, "/rope_parameters/mrope_section/1");
+}
+
 TEST(ReadPlanLatent, the_layout_of_axes_is_the_classs_own) {
   const std::string text =
       with(family_config("qwen3_vl"), R"("mrope_interleaved": true)", R"("mrope_interleaved": false)");
