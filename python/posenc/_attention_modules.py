@@ -1,11 +1,12 @@
 """Which modules of a model of transformers attend, by which layer of its plan; and those that know no registry.
 
-Most modules look their attention up by name. GPT-J, CodeGen, Falcon, BLOOM, MPT and DeBERTa do not: a method of theirs
-is replaced by one that projects as theirs does and attends by the plan.
+Most modules look their attention up by name. GPT-J, GPT-Neo, CodeGen, Falcon, BLOOM, MPT, MPNet, RoFormer, XLNet and
+both DeBERTas do not: a method of theirs is replaced by one that projects as theirs does and attends by the plan.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,7 +25,9 @@ def attention_layers(model: nn.Module, plan: _posenc.Plan) -> Iterator[tuple[str
         of_stack = modules if len(plan.stacks) == 1 else [at for at in modules if f"{stack.name}." in at[0]]
         layers = [layer for layer in stack.layers if layer.kind in ("attention", "cross_attention")]
         if len(of_stack) == len(layers):
-            yield from ((name, module, _as_called(module, layer)) for (name, module), layer in zip(of_stack, layers))
+            for (name, module), layer in zip(of_stack, layers):
+                if _can_be_replaced(module):
+                    yield name, module, _as_called(module, layer)
 
 
 def _attends(module: nn.Module) -> bool:
@@ -32,14 +35,29 @@ def _attends(module: nn.Module) -> bool:
     return of in _OTHER_NAMES or (of.endswith("Attention") and not any(_attends(child) for child in module.children()))
 
 
+def _can_be_replaced(module: nn.Module) -> bool:
+    """Whether it looks attention up by name, or has a method that stands below; LongT5's local attention does neither."""
+    forward = inspect.unwrap(type(module).forward)
+    return type(module).__name__ in _METHODS or "ALL_ATTENTION_FUNCTIONS" in forward.__code__.co_names
+
+
 _OTHER_NAMES = ("EsmSelfAttention",)
 _SCALE_QUERIES_THEMSELVES = ("EsmSelfAttention",)
+_LEFT_TO_TURN = ("RoFormerSelfAttention",)
 
 
 def _as_called(module: nn.Module, layer: _posenc.LayerPlan) -> _posenc.LayerPlan:
-    """The layer of queries as the module gives them: turned, and by some scaled."""
-    scale = 1.0 if type(module).__name__ in _SCALE_QUERIES_THEMSELVES else layer.logit_scale
-    return layer.replace(rotate=(), query_scale=None, logit_scale=scale)
+    """The layer of queries as the module gives them: turned, where it does not leave that to attention, and by some
+    scaled."""
+    name = type(module).__name__
+    scale = 1.0 if name in _SCALE_QUERIES_THEMSELVES else layer.logit_scale
+    rotate = layer.rotate if name in _LEFT_TO_TURN else ()
+    return layer.replace(rotate=rotate, query_scale=None, logit_scale=scale)
+
+
+def masks_itself(module: nn.Module) -> bool:
+    """Whether the module adds a window of its own to the mask that it is given."""
+    return type(module).__name__ == "GPTNeoSelfAttention"
 
 
 # ---- learned tables ----
@@ -56,8 +74,8 @@ def _weights(model: nn.Module, name: str, module: nn.Module, term: Any) -> Any:
     if isinstance(term, _posenc.Deberta):
         encoder = next(m for m in model.modules() if hasattr(m, "get_rel_embedding"))
         shared = term.shared_projection
-        keys = module.key_proj if shared else getattr(module, "pos_key_proj", None)
-        queries = module.query_proj if shared else getattr(module, "pos_query_proj", None)
+        keys = module.key_proj if shared else _either(module, "pos_key_proj", "pos_proj")
+        queries = module.query_proj if shared else _either(module, "pos_query_proj", "pos_q_proj")
         return _posenc.DebertaWeights(
             table=encoder.get_rel_embedding().detach().contiguous(), keys=_linear(keys), queries=_linear(queries)
         )
@@ -71,6 +89,11 @@ def _weights(model: nn.Module, name: str, module: nn.Module, term: Any) -> Any:
     return None
 
 
+def _either(module: nn.Module, *names: str) -> nn.Module | None:
+    """What DeBERTa v2 calls by the first name, and DeBERTa by the second."""
+    return next((getattr(module, name) for name in names if hasattr(module, name)), None)
+
+
 def _linear(module: nn.Module | None) -> Any:
     if module is None:
         return _posenc.Linear()
@@ -78,12 +101,12 @@ def _linear(module: nn.Module | None) -> Any:
 
 
 def _t5_table(model: nn.Module, name: str) -> Tensor:
-    """A layer's own, or that of the first layer of its stack."""
-    stack = name.split(".block.")[0]
+    """A layer's own, or the one of its stack: T5's first layer has it, or the stack itself (MPNet)."""
     own = getattr(model.get_submodule(name), "relative_attention_bias", None)
-    if own is None:
-        own = next(m for m in model.get_submodule(stack).modules() if hasattr(m, "relative_attention_bias"))
-        own = own.relative_attention_bias
+    while own is None:
+        name = name.rpartition(".")[0]
+        holders = (m for m in model.get_submodule(name).modules() if hasattr(m, "relative_attention_bias"))
+        own = next((holder.relative_attention_bias for holder in holders), None)
     return own.weight.detach()
 
 
@@ -129,10 +152,42 @@ def _falcon(module: Any, attention: Attention, hidden: Tensor, alibi: Any, atten
     return module.dense(out.flatten(2)), None
 
 
+def _by_heads(heads: int, hidden: Tensor, *projections: nn.Module) -> Iterator[Tensor]:
+    return (project(hidden).unflatten(-1, (heads, -1)).transpose(1, 2) for project in projections)
+
+
+def _deberta_heads(module: Any, hidden: Tensor) -> Iterator[Tensor]:
+    heads = module.num_attention_heads
+    if not hasattr(module, "in_proj"):
+        return _by_heads(heads, hidden, module.query_proj, module.key_proj, module.value_proj)
+    # DeBERTa's first version: q, k and v of a head side by side; q and v have biases.
+    (packed,) = _by_heads(heads, hidden, module.in_proj)
+    biases = (module.q_bias, None, module.v_bias)
+    return (
+        x if bias is None else x + bias.view(heads, 1, -1) for x, bias in zip(packed.chunk(3, dim=-1), biases)
+    )
+
+
 def _deberta(module: Any, attention: Attention, hidden: Tensor, attention_mask: Any, *_: Any, **__: Any) -> Any:
-    projected = (project(hidden) for project in (module.query_proj, module.key_proj, module.value_proj))
-    q, k, v = (x.unflatten(-1, (module.num_attention_heads, -1)).transpose(1, 2) for x in projected)
-    out, _ = attention(module, q, k, v, attention_mask.bool())
+    out, _ = attention(module, *_deberta_heads(module, hidden), attention_mask.bool())
+    return out.flatten(2), None
+
+
+def _mpnet(
+    module: Any, attention: Attention, hidden: Tensor, attention_mask: Any = None, *_: Any, **__: Any
+) -> Any:
+    qkv = _by_heads(module.num_attention_heads, hidden, module.q, module.k, module.v)
+    out, _ = attention(module, *qkv, attention_mask)
+    return (module.o(out.flatten(2)),)
+
+
+def _roformer(
+    module: Any, attention: Attention, hidden: Tensor, attention_mask: Any = None, *_: Any, **given: Any
+) -> Any:
+    if given.get("encoder_hidden_states") is not None or given.get("past_key_values") is not None:
+        raise NotImplementedError("[use] RoFormer must be called without another sequence and without a cache")
+    qkv = _by_heads(module.num_attention_heads, hidden, module.query, module.key, module.value)
+    out, _ = attention(module, *qkv, attention_mask)
     return out.flatten(2), None
 
 
@@ -150,10 +205,14 @@ def _function_of(module: nn.Module, name: str) -> Callable[..., Any]:
 
 _METHODS: dict[str, tuple[str, Callable[..., Any]]] = {
     "GPTJAttention": ("_attn", _gptj),
+    "GPTNeoSelfAttention": ("_attn", _gptj),
+    "GPTNeoXJapaneseAttention": ("_attn", _gptj),
     "CodeGenAttention": ("_attn", _gptj),
     "BloomAttention": ("forward", _bloom),
     "MptAttention": ("forward", _mpt),
     "FalconAttention": ("forward", _falcon),
+    "MPNetSelfAttention": ("forward", _mpnet),
+    "RoFormerSelfAttention": ("forward", _roformer),
     "XLNetRelativeAttention": ("rel_attn_core", _xlnet),
     "DisentangledSelfAttention": ("forward", _deberta),
 }

@@ -28,7 +28,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.masking_utils import sdpa_mask
 
 from . import _posenc
-from ._attention_modules import attention_layers, replaced_methods, score_weights
+from ._attention_modules import attention_layers, masks_itself, replaced_methods, score_weights
 from ._read_plan import read_plan
 from ._rotary_modules import Rotary, angle_buffers, apply_functions, rotary_modules
 
@@ -72,10 +72,10 @@ def attention(
         weights: dict[str, Any] = {"bias": None if position_bias is None else position_bias.detach()}
     else:
         layer = given.layer.replace(**sizes)
-        weights = {"score_weights": given.weights}
+        weights = {"score_weights": given.weights, "angles": given.angles}
         if given.masks == "plan":
             attention_mask = None
-        else:
+        elif not masks_itself(module):
             layer = layer.replace(mask=_posenc.Mask(kind="bidirectional"))
     if layer.sinks and s_aux is not None:
         weights["sinks"] = s_aux.detach()
@@ -121,6 +121,7 @@ class _Layer:
     layer: _posenc.LayerPlan
     weights: Any  # score_weights of attend
     masks: str
+    angles: str  # of a rotation that is left to attention
 
 
 def _main_rope(layer: _posenc.LayerPlan) -> _posenc.Rope | None:
@@ -181,7 +182,8 @@ def use(
             functions.append(f"{file.__name__}.{name}")
         attending = []
         for name, module, layer in attention_layers(model, plan):
-            _set(undo, module, _LAYER, _Layer(layer, score_weights(model, name, module, layer), masks))
+            layer = layer.replace(rotate=tuple(of.replace(scheme=change(of.rope)) for of in layer.rotate))
+            _set(undo, module, _LAYER, _Layer(layer, score_weights(model, name, module, layer), masks, angles))
             for method, stand_in in replaced_methods(module, attention):
                 _set(undo, module, method, stand_in)
             attending.append(name)

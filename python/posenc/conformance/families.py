@@ -62,6 +62,7 @@ DEBERTA = {
     "position_biased_input": False,
 }
 GPT = {"n_embd": 48, "n_layer": 2, "n_head": 4, "n_positions": 64}
+MPT = {"d_model": 48, "n_layers": 2, "n_heads": 4, "max_seq_len": 64, "expansion_ratio": 1}
 T5 = {"d_model": 48, "d_kv": 12, "d_ff": 40, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
 
 
@@ -73,6 +74,8 @@ YARN = rope("yarn", factor=4.0, original_max_position_embeddings=16)
 LLAMA3 = rope(
     "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64
 )
+# Llama 4 Scout's: no pair is between the two, where a form that clamps would divide by zero.
+ONE_THRESHOLD = {**LLAMA3["rope_parameters"], "low_freq_factor": 1.0, "high_freq_factor": 1.0}
 YARN_OF_DEEPSEEK = rope(
     "yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=0.7
 )
@@ -83,6 +86,11 @@ LONGROPE_SHORT = rope("longrope", original_max_position_embeddings=32, factor=2.
 LONGROPE_LONG = rope("longrope", original_max_position_embeddings=8, factor=8.0, **LONG_FACTORS)
 
 
+CHUNKS_OF_AXES = rope("default", mrope_section=[1, 3, 2])
+AXES_IN_TURN = rope("default", mrope_section=[3, 2, 1])
+LONGCAT_EXPERTS = {"moe_topk": 2, "zero_expert_num": 2, "expert_ffn_hidden_size": 24, "ffn_hidden_size": 24}
+
+
 @dataclasses.dataclass(frozen=True)
 class Family:
     model_type: str
@@ -90,6 +98,7 @@ class Family:
     name: str = ""
     head: str = "AutoModelForCausalLM"
     own: str = "eager"  # the attention that judges
+    axes: int = 0  # of its positions, where it is given such as an image would have
 
     @property
     def title(self) -> str:
@@ -118,6 +127,8 @@ class Family:
     def inputs(self) -> dict[str, torch.Tensor]:
         torch.manual_seed(2)
         ids = torch.randint(3, VOCABULARY, (BATCH, TOKENS))
+        if self.axes:
+            return {"input_ids": ids, "position_ids": torch.randint(0, TOKENS, (self.axes, BATCH, TOKENS))}
         if self.config().is_encoder_decoder:
             return {"input_ids": ids, "decoder_input_ids": ids.flip(0)}
         return {"input_ids": ids}
@@ -128,6 +139,8 @@ def spread(model: torch.nn.Module) -> None:
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for parameter in model.parameters():
+            if not parameter.requires_grad:  # a table of sines
+                continue
             noise = torch.randn(parameter.shape, generator=generator)
             if parameter.dim() >= 2:
                 fan_in = parameter.shape[-1]
@@ -136,7 +149,7 @@ def spread(model: torch.nn.Module) -> None:
                 parameter.add_(0.1 * noise)
 
 
-def family(model_type: str, *kinds: dict[str, Any], **others: str) -> Family:
+def family(model_type: str, *kinds: dict[str, Any], **others: Any) -> Family:
     keys: dict[str, Any] = {}
     for kind in kinds:
         keys |= kind
@@ -146,6 +159,7 @@ def family(model_type: str, *kinds: dict[str, Any], **others: str) -> Family:
 FAMILIES = [
     family("llama"),
     family("llama", LLAMA3, name="llama, llama3"),
+    family("llama", {"rope_parameters": ONE_THRESHOLD}, name="llama, llama3, one threshold"),
     family("llama", rope("linear", factor=4.0), name="llama, linear"),
     family("llama", DYNAMIC_SHORT, name="llama, dynamic, short"),
     family("llama", DYNAMIC_LONG, name="llama, dynamic, long"),
@@ -215,11 +229,14 @@ FAMILIES = [
         EXPERTS,
         {"attention_chunk_size": 4, "no_rope_layers": [1, 0], "floor_scale": 4, "intermediate_size_mlp": 24},
     ),
+    family("diffllama", {"num_key_value_heads": 4}),
+    family("longcat_flash", MLA, rope("default"), {"num_layers": 1, "num_hidden_layers": None, **LONGCAT_EXPERTS}),
     family("jais2"),
     family("solar_open", EXPERTS),
     family("afmoe", EXPERTS, BOTH_KINDS),
     family("cwm", BOTH_KINDS),
     family("modernbert", {"global_attn_every_n_layers": 2, "local_attention": 6}, head="AutoModelForMaskedLM"),
+    family("modernbert-decoder", {"layer_types": BOTH_KINDS["layer_types"], "local_attention": 8}),
     family("eurobert", head="AutoModelForMaskedLM"),
     family("esm", {"position_embedding_type": "rotary", "mask_token_id": 4}, head="AutoModelForMaskedLM"),
     family("nomic_bert", head="AutoModelForMaskedLM"),
@@ -232,8 +249,20 @@ FAMILIES = [
     ),
     family("gptj", GPT, {"rotary_dim": 6}),
     family("codegen", GPT, {"rotary_dim": 6, "n_head": 4}),
+    family(
+        "gpt_neo",
+        {"num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]], "window_size": 4},
+    ),
+    family("roformer", {"embedding_size": 48}, head="AutoModelForMaskedLM"),
+    family("qwen2_vl_text", CHUNKS_OF_AXES, axes=3, head="Qwen2VLTextModel"),
+    family("qwen2_5_vl_text", CHUNKS_OF_AXES, axes=3, head="Qwen2_5_VLTextModel"),
+    family("qwen3_vl_text", AXES_IN_TURN, axes=3, head="Qwen3VLTextModel"),
+    family("glm4v_text", CHUNKS_OF_AXES, axes=3, head="Glm4vTextModel"),
     family("bloom", {"n_layer": 2, "n_head": 4}),
-    family("mpt", {"d_model": 48, "n_layers": 2, "n_heads": 4, "max_seq_len": 64, "expansion_ratio": 1}),
+    # Of 3 heads: the slopes of 2, and the first of 4.
+    family("bloom", {"n_layer": 2, "n_head": 3, "num_attention_heads": 3}, name="bloom, 3 heads"),
+    family("mpt", MPT, {"n_heads": 3, "num_attention_heads": 3, "head_dim": None}, name="mpt, 3 heads"),
+    family("mpt", MPT),
     family("t5", T5, head="AutoModelForSeq2SeqLM"),
     family("mt5", T5, head="AutoModelForSeq2SeqLM"),
     family("umt5", T5, head="AutoModelForSeq2SeqLM"),
@@ -246,6 +275,8 @@ FAMILIES = [
     ),
     family("pop2piano", T5, head="Pop2PianoForConditionalGeneration"),
     family("longt5", T5, {"encoder_attention_type": "local", "local_radius": 3}, head="AutoModelForSeq2SeqLM"),
+    family("mpnet", head="AutoModelForMaskedLM"),
+    family("deberta", DEBERTA, {"max_relative_positions": 6}, head="AutoModelForMaskedLM"),
     family("deberta-v2", DEBERTA, head="AutoModelForMaskedLM"),
     family("xlnet", {"max_position_embeddings": None, "d_model": 48, "n_layer": 2, "n_head": 4, "d_inner": 40}),
 ]

@@ -15,7 +15,10 @@ import posenc.transformers
 
 from .. import _rotary_modules
 from . import roundings
-from .families import Family
+from .families import TOKENS, Family
+
+
+ATTENDING = ("attention", "cross_attention")  # kinds of layers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,12 +61,24 @@ def swapped(rope: posenc.Rope) -> posenc.Rope:
     return rope.replace(pairing="interleaved" if rope.pairing == "half" else "half")
 
 
+def exchanged(rope: posenc.Rope) -> posenc.Rope:
+    return rope.replace(axes=rope.axes.replace(of_pair=rope.axes.of_pair[::-1]))
+
+
+def widened(layer: posenc.LayerPlan) -> posenc.LayerPlan:
+    if layer.mask.window is None:
+        return layer
+    longer = layer.mask.window.replace(past=layer.mask.window.past + 1)
+    return layer.replace(mask=layer.mask.replace(window=longer))
+
+
 @dataclasses.dataclass(frozen=True)
 class Spoil:
     what: str
     plan: posenc.Plan
     keys: int = 0  # how much further they stand
     rows: int = 0  # how far the rows of learned tables are moved
+    windows: bool = False  # whether it is seen only where posenc attends
 
 
 def spoils(plan: posenc.Plan) -> Iterator[Spoil]:
@@ -72,6 +87,10 @@ def spoils(plan: posenc.Plan) -> Iterator[Spoil]:
         yield Spoil("pairing swapped", _with_ropes(plan, swapped))
         yield Spoil("base doubled", _with_ropes(plan, lambda rope: rope.replace(base=2 * rope.base)))
         yield Spoil("keys one further", plan, keys=1)
+    if any(_main(layer) is not None and len(_main(layer).axes.names) > 1 for layer in layers):
+        yield Spoil("axes exchanged", _with_ropes(plan, exchanged))
+    if any(layer.mask.window is not None and layer.mask.window.past < TOKENS - 2 for layer in layers):
+        yield Spoil("window one longer", with_layers(plan, widened), windows=True)
     terms = {type(term) for layer in layers for term in layer.score}
     if posenc.Alibi in terms:
         yield Spoil("slopes changed", _with_terms(plan, lambda term: term.replace(max_bias=term.max_bias / 2)))
@@ -128,7 +147,7 @@ def keys_shifted(by: int) -> Iterator[Shifted]:
 
 def logits(model: torch.nn.Module, inputs: dict[str, Tensor]) -> Tensor:
     with torch.no_grad():
-        return model(**inputs).logits
+        return model(**inputs)[0]  # or hidden states, of a class that ends there
 
 
 def judge(family: Family) -> Verdict:
@@ -142,9 +161,14 @@ def judge(family: Family) -> Verdict:
                 return logits(model, inputs), changed, shifted.any
 
     turned, changed, _ = ours(Spoil("nothing", plan))
-    # GPT-J has one function for queries and keys alike, which cannot tell them apart.
-    runs = {spoil.what: (ours(spoil), spoil) for spoil in spoils(plan)}
-    spoiled = {what: run[0] for what, (run, spoil) in runs.items() if run[2] or not spoil.keys}
+    layers = [layer for stack in plan.stacks for layer in stack.layers if layer.kind in ATTENDING]
+    spoiled = {}
+    for spoil in spoils(plan):
+        wrong, _, shifted = ours(spoil)
+        # GPT-J has one function for queries and keys alike, which cannot tell them apart; LongT5's windows are in modules
+        # that posenc leaves as they are.
+        if (shifted or not spoil.keys) and (not spoil.windows or len(changed.attention) == len(layers)):
+            spoiled[spoil.what] = wrong
     model.double()
     limit = roundings.bound(lambda: logits(model, inputs))
     return Verdict(

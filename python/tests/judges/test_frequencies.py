@@ -34,7 +34,7 @@ def turning_layers(title):
 
 TURNING = [title for title in BY_TITLE if turning_layers(title)]
 FAR = 4096  # where angles of float32 are not the exact ones
-KEEP_A_TABLE = ("gptj", "codegen")  # in each attention module, and have no rotary module
+KEEP_A_TABLE = ("gptj", "codegen", "roformer")  # of sines and cosines, and have no rotary module
 
 
 def ropes_by_kind(title, module):
@@ -79,6 +79,11 @@ def frequency_units(rope):
         return 1
     exponent = rope.dim / (rope.dim - 2)
     return 1 + ((rope.scaling.factor + 1) * exponent + 3) * (1 - 2 / rope.dim)
+
+
+def places_of(rope, length):
+    """Of a text: the same on all axes."""
+    return torch.arange(length).repeat(len(rope.axes.names), 1)
 
 
 def asked(module, kind, length):
@@ -135,7 +140,7 @@ def test_cos_and_sin_of_the_same_frequencies(title):
         given_ours(module, rope, length)
         own = numbers_a_pair(asked(module, kind, length), rope)
         units = 1 if frequencies_of(module, kind)[1] == 1 else 2
-        places = torch.arange(length)
+        places = places_of(rope, length)
         ours = posenc.cos_sin(rope, places, length=length, angles="float32")
         exact = posenc.cos_sin(rope, places, length=length)
         for theirs, rows, others in zip(own, ours, exact):
@@ -145,13 +150,15 @@ def test_cos_and_sin_of_the_same_frequencies(title):
 
 @pytest.mark.parametrize("title", [title for title in TURNING if title in KEEP_A_TABLE])
 def test_tables_of_attention_modules(title):
-    """GPT-J and CodeGen keep sin and cos side by side, made as a rotary module makes them."""
+    """GPT-J and CodeGen keep sin and cos side by side, made as a rotary module makes them; RoFormer's are exact."""
     (rope,) = {main_rope(layer) for layer in turning_layers(title)}
     modules = BY_TITLE[title].model().modules()
     tables = [module.embed_positions for module in modules if hasattr(module, "embed_positions")]
     assert tables
     for table in tables:
-        cos, sin = posenc.cos_sin(rope, torch.arange(table.shape[0]), angles="float32")
+        table = getattr(table, "weight", table)
+        angles = "exact" if title == "roformer" else "float32"
+        cos, sin = posenc.cos_sin(rope, torch.arange(table.shape[0]), angles=angles)
         assert units_apart(table, torch.cat([torch.as_tensor(sin), torch.as_tensor(cos)], -1)) <= 1
 
 
@@ -167,7 +174,7 @@ class Call:
 def calls(title, monkeypatch):
     """What the model turns in one forward pass of its own code, in its order."""
     model, seen = BY_TITLE[title].model(), []
-    names = set(_rotary_modules._QUERIES + _rotary_modules._KEYS)
+    names = {*_rotary_modules._QUERIES, *_rotary_modules._KEYS, "query_layer", "key_layer"}
 
     def watched(original):
         signature = inspect.signature(original)
@@ -183,25 +190,29 @@ def calls(title, monkeypatch):
 
     for file, name, _ in posenc.transformers.apply_functions(model, {}):
         monkeypatch.setattr(file, name, watched(getattr(file, name)))
+    for owner in {type(module) for module in model.modules()}:  # RoFormer's is one of its class
+        for name in filter(_rotary_modules._APPLY.match, vars(owner)):
+            monkeypatch.setattr(owner, name, staticmethod(watched(getattr(owner, name))))
     verdicts.logits(model, BY_TITLE[title].inputs())
     return seen
 
 
-def turned_by(rope, call):
+def turned_by(rope, call, places):
     """[batch, heads, tokens, channels], and what the model made of it."""
     axis = 2 if call.before.shape[2] == TOKENS else 1
     before, after = (x if axis == 2 else x.transpose(1, 2) for x in (call.before, call.after))
-    cos, sin = posenc.cos_sin(rope, torch.arange(TOKENS), length=TOKENS, angles="float32")
+    cos, sin = posenc.cos_sin(rope, places, length=TOKENS, angles="float32")
     width = before.shape[-1]  # some give the part of a head that turns alone
     first = 0 if width == rope.dim else rope.first_channel
     layout = posenc.RotaryLayout(pairing=rope.pairing, head_dim=width, first_channel=first, dim=rope.dim)
     table = posenc.table_from_cos_sin(layout, cos, sin)
-    return posenc.rotate(before.contiguous(), table=table), after
+    rows = torch.arange(before.shape[0] * TOKENS)[None] % cos.shape[0]
+    return posenc.rotate(before.contiguous(), table=table, positions=rows), after
 
 
-def apart(rope, call):
+def apart(rope, call, places):
     """Over the bound. DeepSeek V3's function also moves neighbours into halves, of queries and keys alike."""
-    ours, theirs = turned_by(rope, call)
+    ours, theirs = turned_by(rope, call, places)
     bound = bounds.turned(float(call.before.abs().max()) * posenc.frequencies(rope, length=TOKENS).attention_factor)
     in_halves = torch.cat((ours[..., ::2], ours[..., 1::2]), -1)
     return min(float((x - theirs).abs().max()) for x in (ours, in_halves)) / bound
@@ -211,7 +222,10 @@ def apart(rope, call):
 def test_every_layer_pairs_as_the_model_does(title, monkeypatch):
     seen, layers = calls(title, monkeypatch), turning_layers(title)
     assert seen and len(seen) == 2 * len(layers)
+    given = BY_TITLE[title].inputs().get("position_ids")
     for i, layer in enumerate(layers):
+        rope = main_rope(layer)
+        places = places_of(rope, TOKENS) if given is None else given.flatten(1)
         for call in seen[2 * i : 2 * i + 2]:
-            assert apart(main_rope(layer), call) <= 1
-            assert apart(verdicts.swapped(main_rope(layer)), call) > 100
+            assert apart(rope, call, places) <= 1
+            assert apart(verdicts.swapped(rope), call, places) > 100

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pytest
 import torch
 from rotary_embedding_torch import RotaryEmbedding
 
@@ -59,6 +60,18 @@ def test_dynamic_ntk_remembers_a_longer_text():
     assert not torch.equal(module(torch.zeros(1), torch.arange(trained)[None])[0], at_first)
     module(torch.zeros(1), torch.arange(trained - 1)[None])
     assert torch.equal(module(torch.zeros(1), torch.arange(trained)[None])[0], at_first)
+
+
+def test_mpnet_counts_32_buckets_whatever_its_configuration_says():
+    """transformers 5.23, MPNetEncoder.compute_position_bias: num_buckets is an argument that nobody gives, so that a
+    table with fewer rows is asked for some that it does not have. posenc's rows are those of the table.
+    """
+    mpnet = next(family for family in FAMILIES if family.title == "mpnet")
+    fewer = dataclasses.replace(mpnet, keys={**mpnet.keys, "relative_attention_num_buckets": 8})
+    with pytest.raises(IndexError):
+        verdicts.logits(fewer.model(), fewer.inputs())
+    (term,) = posenc.read_plan(fewer.config()).stacks[0].layers[0].score
+    assert max(posenc.t5_bucket(term, distance) for distance in range(-300, 300)) == 7
 
 
 def test_xpos_beside_a_cache():
