@@ -74,6 +74,7 @@ constexpr OwnKey kTargetKeys[] = {{&keys::kLayers, kDecoderLayers},
                                   {&keys::kLength, kTargetLength}};
 constexpr OwnKey kT5EncoderKeys[] = {{&keys::kLayers, kT5EncoderLayers}, {&keys::kKvHeads}};
 constexpr OwnKey kT5DecoderKeys[] = {{&keys::kLayers, kT5DecoderLayers, kT5EncoderLayers}, {&keys::kKvHeads}};
+constexpr OwnKey kMptKeys[] = {{&keys::kHeadDim}};
 constexpr OwnKey kGptNeoKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, key_names::kWindowSize}};
 
 // ---- what is added, and what is seen ----
@@ -135,7 +136,7 @@ constexpr StackRule kSpeechEncoder{
 constexpr StackRule kSpeechDecoder{.input = kPaddedSines, .cross = kEach, .own_keys = kTargetKeys};
 
 constexpr StackRule kBloomStack{.score = kAlibiColumn, .own_keys = kPlainHeads};
-constexpr StackRule kMptStack{.mask = kPrefixIfSaid, .input = kTableIfSaid, .score = kAlibiTerm};
+constexpr StackRule kMptStack{.mask = kPrefixIfSaid, .input = kTableIfSaid, .score = kAlibiTerm, .own_keys = kMptKeys};
 constexpr StackRule kGpt2Stack{.input = kTable, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
 constexpr StackRule kGptNeoStack{.input = kTable, .own_keys = kGptNeoKeys};
 constexpr StackRule kOptStack{.input = kTableFrom2, .own_keys = kPlainHeads};

@@ -46,6 +46,12 @@ TEST(LearnedFamilies, mpt_reads_its_attention_dictionary) {
 }
 
 // learned_pos_emb is true by default and means nothing beside ALiBi.
+TEST(LearnedFamilies, mpt_s_heads_divide_its_width_whatever_head_dim_says) {
+  const Plan plan = plan_of(with(kMpt, R"("n_heads")", R"("head_dim": 12, "n_heads")"));
+  EXPECT_EQ(layer_of(plan, 0).head_dim, 16);
+  EXPECT_EQ(plan.ignored_keys, std::vector<std::string>{"/head_dim"});
+}
+
 TEST(LearnedFamilies, mpt_without_alibi_has_a_table) {
   const Plan plan = plan_of(with(kMpt, R"("alibi": true)", R"("alibi": false)"));
   EXPECT_EQ(input_of<LearnedInput>(plan).positions, 128);

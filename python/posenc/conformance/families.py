@@ -261,7 +261,7 @@ FAMILIES = [
     family("bloom", {"n_layer": 2, "n_head": 4}),
     # Of 3 heads: the slopes of 2, and the first of 4.
     family("bloom", {"n_layer": 2, "n_head": 3, "num_attention_heads": 3}, name="bloom, 3 heads"),
-    family("mpt", MPT, {"n_heads": 3, "num_attention_heads": 3, "head_dim": None}, name="mpt, 3 heads"),
+    family("mpt", MPT, {"n_heads": 3, "num_attention_heads": 3}, name="mpt, 3 heads"),
     family("mpt", MPT),
     family("t5", T5, head="AutoModelForSeq2SeqLM"),
     family("mt5", T5, head="AutoModelForSeq2SeqLM"),
