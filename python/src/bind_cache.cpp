@@ -111,7 +111,8 @@ void bind_cache(nb::module_& m) {
        "def permute_pairing(x: ArrayLike, layout: RotaryLayout, to: typing.Literal['half', 'interleaved']) -> "
        "typing.Any"},
       "Rows of a q or k projection [heads * head_dim, ...], their bias or norm weights, for the other pairing, in "
-      "place; returns x. layout: of what x is now. Bit by bit: there and back is the identity.",
+      "place; returns x. layout: of what x is now. Bit by bit: there and back is the identity. "
+      "ValueError for rows that are no whole heads.",
       &permute_call, nb::arg("x"), nb::arg("layout"), nb::arg("to"));
 }
 

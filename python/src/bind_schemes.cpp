@@ -38,7 +38,8 @@ void bind_schemes(nb::module_& m) {
   m.def(
       "alibi_slopes",
       [](const Alibi& scheme) { return Convert<std::vector<double>>::to_python(alibi_slopes(scheme), {}); },
-      nb::arg("scheme"), nb::sig("def alibi_slopes(scheme: Alibi) -> tuple[float, ...]"), "[heads]");
+      nb::arg("scheme"), nb::sig("def alibi_slopes(scheme: Alibi) -> tuple[float, ...]"),
+      "What each head takes off a score for each token of distance, [heads].");
   m.def("t5_bucket", &t5_bucket, nb::arg("scheme"), nb::arg("distance"),
         "The row of the table, from 0 to buckets - 1, for a distance i - j.");
   m.def("deberta_row", &deberta_row, nb::arg("scheme"), nb::arg("distance"),

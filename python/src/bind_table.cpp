@@ -145,7 +145,8 @@ void bind_given_tables(nb::module_& m) {
       nb::sig(with_array_types("def table_from_cos_sin(layout: RotaryLayout, cos: ArrayLike, sin: ArrayLike, *, "
                                "start: int = 0, attention_factor: float = 1.0) -> RotaryTable")
                   .c_str()),
-      "From given values, both float32 [count, pairs], taken as they are.");
+      "From given values, both float32 [count, pairs], taken as they are. ValueError for shapes that do not fit the "
+      "layout.");
   m.def(
       "table_from_angles",
       [](const RotaryLayout& layout, nb::handle radians, std::int64_t start, double factor, nb::handle isa) {
@@ -159,7 +160,8 @@ void bind_given_tables(nb::module_& m) {
                                "start: int = 0, attention_factor: float = 1.0, isa: " +
                                Convert<Isa>::type() + " = 'automatic') -> RotaryTable")
                   .c_str()),
-      "From given angles, float64 [count, pairs], |angle| <= 2^53: exact cos and sin, times the factor, rounded once.");
+      "From given angles in radians, float64 [count, pairs], |angle| <= 2^53: exact cos and sin, times the factor, "
+      "rounded once. ValueError for others.");
 }
 
 nb::tuple cos_sin_of(const Rope& rope, nb::handle positions, const TableOptions& options) {

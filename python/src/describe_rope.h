@@ -65,12 +65,12 @@ constexpr auto description(Type<LongRopeScaling>) {
 
 constexpr auto description(Type<Llama3Scaling>) {
   using T = Llama3Scaling;
-  return described_as<T>(
-      "Llama3Scaling",
-      "Llama 3.1: pairs that turn often stay, pairs that turn rarely are divided by factor, smooth between.",
-      member("factor", &T::factor), member("low_freq_factor", &T::low_freq_factor),
-      member("high_freq_factor", &T::high_freq_factor),
-      member("original_max_position_embeddings", &T::original_max_position_embeddings, "Tokens."));
+  return described_as<T>("Llama3Scaling",
+                         "Llama 3.1, arXiv 2407.21783: pairs that turn often stay, pairs that turn rarely are divided "
+                         "by factor, smooth between.",
+                         member("factor", &T::factor), member("low_freq_factor", &T::low_freq_factor),
+                         member("high_freq_factor", &T::high_freq_factor),
+                         member("original_max_position_embeddings", &T::original_max_position_embeddings, "Tokens."));
 }
 
 constexpr auto description(Type<ProportionalScaling>) {

@@ -37,10 +37,10 @@ constexpr auto description(Type<AxialInput>) {
 
 constexpr auto description(Type<TileInput>) {
   using T = TileInput;
-  return described_as<T>("TileInput", "Mllama: learned, gated, by the aspect ratio of an image cut into tiles.",
-                         member("rows", &T::rows, "Aspect ratios, and one for none."),
-                         member("tiles", &T::tiles, "At most, of an image."),
-                         member("positions", &T::positions, "Patches of a tile; 0: one row a tile."));
+  return described_as<T>(
+      "TileInput", "Mllama: learned, times tanh(gate), by the aspect ratio of an image cut into tiles.",
+      member("rows", &T::rows, "Aspect ratios, and one for none."), member("tiles", &T::tiles, "At most, of an image."),
+      member("positions", &T::positions, "Patches of a tile; 0: one row a tile."));
 }
 
 constexpr auto description(Type<ConvolutionInput>) {
@@ -208,8 +208,9 @@ constexpr auto description(Type<ShawValues>) {
 
 constexpr auto description(Type<RotatedValues>) {
   using T = RotatedValues;
-  return described_as<T>("RotatedValues", "Values are turned like keys.",
-                         member("inverse_on_output", &T::inverse_on_output, "The output is turned back."));
+  return described_as<T>(
+      "RotatedValues", "Values are turned like keys: R_j v_j is read, and (DeepSeek V4) R_i^-1 turns the output back.",
+      member("inverse_on_output", &T::inverse_on_output, "The output is turned back."));
 }
 
 // ---- query scale ----
