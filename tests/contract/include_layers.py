@@ -26,7 +26,7 @@ LAYERS = {
     "tools/posenc": {"std", "public", "tools", "fmt", "CLI", "fcntl.h", "signal.h", "sys/stat.h", "unistd.h",
                      # of bench: what `posenc bench` measures with
                      "huge_memory.h", "multiply_add.h", "read_memory.h", "taking_turns.h", "xor_in_place.h"},
-    "python": {"std", "public", "python", "nanobind"},
+    "python": {"std", "public", "python", "nanobind", "sys/mman.h"},
     "examples": {"std", "public", "examples"},
     "bench": None,  # everything
 }
