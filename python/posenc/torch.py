@@ -70,7 +70,8 @@ def _rotate(x: Tensor, positions: Tensor | None, start: int, table: int, directi
     places = start if positions is None else positions
     # A gradient may be one number, expanded: channels of a head must be adjacent.
     x = x.detach() if x.stride(-1) == 1 else x.detach().contiguous()
-    return _posenc.rotate(x, table=_of_number(table), positions=places, direction=direction)
+    turned: Tensor = _posenc.rotate(x, table=_of_number(table), positions=places, direction=direction)
+    return turned
 
 
 @_rotate.register_fake
