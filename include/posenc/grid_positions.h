@@ -34,12 +34,14 @@ enum class GridRule : std::uint8_t { qwen2_vl, qwen2_5_vl, qwen3_vl, glm4v };
 
 struct TextTokens {
   std::int64_t tokens = 0;
+  bool operator==(const TextTokens&) const = default;
 };
 
 // Sizes are in patches, as in image_grid_thw: before spatial_merge_size of them become one token.
 struct ImageGrid {
   std::int64_t height = 0;
   std::int64_t width = 0;
+  bool operator==(const ImageGrid&) const = default;
 };
 
 struct VideoGrid {
@@ -49,6 +51,7 @@ struct VideoGrid {
   double second_per_grid = 1.0;  // qwen2_5_vl: seconds from frame to frame, temporal_patch_size / fps
   // qwen3_vl, glm4v: tokens of text before each frame (timestamp and markers). [frames]; empty: none anywhere
   std::vector<std::int64_t> text_before{};
+  bool operator==(const VideoGrid&) const = default;
 };
 
 using GridItem = std::variant<TextTokens, ImageGrid, VideoGrid>;

@@ -13,6 +13,7 @@ keyword arguments. Whatever is wrong with an argument is a ValueError (a TypeErr
 with a file a FileError, which is a ValueError too.
 """
 
+from . import plot as plot
 from . import properties as properties
 from . import reference as reference
 from ._arrays import ArrayLike as ArrayLike

@@ -1,47 +1,15 @@
 // Attention with every scheme, and results over parts of the keys as one.
-#include <thread>
-
 #include "arrays.h"
 #include "attend_arguments.h"
 #include "describe_plan.h"
 #include "module.h"
 #include "posenc/attend.h"
+#include "signal_watch.h"
 #include "signature.h"
+#include "written.h"
 
 namespace posenc::python {
 namespace {
-
-// Whether to go on: Ctrl-C is seen by the thread that called, as Python's signals are its main thread's.
-class SignalWatch {
- public:
-  bool operator()() const {
-    if (std::this_thread::get_id() != caller_) return true;
-    const nb::gil_scoped_acquire held;
-    return PyErr_CheckSignals() == 0;
-  }
-
- private:
-  std::thread::id caller_ = std::this_thread::get_id();
-};
-
-// An array to write: the caller's, or a new one like q.
-struct Written {
-  nb::object object;
-  Array given;
-  TensorView view{};
-
-  Written(nb::handle out, nb::handle like, DType dtype, std::span<const std::int64_t> shape, const Place& place) {
-    if (out.is_none()) {
-      NewArray made = new_array(like, dtype, shape);
-      object = std::move(made.object);
-      view = made.view;
-    } else {
-      given = Array(out, place);
-      object = nb::borrow(out);
-      view = given.view();
-    }
-  }
-};
 
 nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, const nb::kwargs& given) {
   const char* where = "attend";
@@ -81,12 +49,7 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
   if (!products.is_none()) args.products = Convert<Products>::from_python(products, {where, "products"});
   if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
   if (!threads.is_none()) args.parallel.threads = Convert<std::int64_t>::from_python(threads, {where, "threads"});
-  bool is_done = false;
-  {
-    const nb::gil_scoped_release released;
-    is_done = attend(layer, args);
-  }
-  if (!is_done) throw nb::python_error();
+  finish([&] { return attend(layer, args); });
   if (lse) return nb::make_tuple(out.object, lse->object);
   return out.object;
 }

@@ -3,6 +3,7 @@
 #include "convert.h"
 #include "describe_plan.h"
 #include "module.h"
+#include "norm_argument.h"
 #include "posenc/cache.h"
 #include "posenc/pairing.h"
 #include "rotate_arguments.h"
@@ -10,23 +11,6 @@
 
 namespace posenc::python {
 namespace {
-
-// What the model's weights give the norm of a plan.
-struct NormArgument {
-  ConstArray weight;
-  ConstArray bias;
-  std::optional<KeyNorm> norm;
-
-  NormArgument(nb::handle scheme, double epsilon, nb::handle weights, nb::handle biases, bool plus_one)
-      : weight(weights, {"rotate_into_cache", "norm_weight"}), bias(biases, {"rotate_into_cache", "norm_bias"}) {
-    if (scheme.is_none()) return;
-    norm = KeyNorm{.scheme = Convert<QkNorm>::from_python(scheme, {"rotate_into_cache", "norm"}),
-                   .epsilon = epsilon,
-                   .weight = weight.view(),
-                   .bias = bias.view(),
-                   .weight_plus_one = plus_one};
-  }
-};
 
 void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cache, nb::handle slots, nb::handle table,
                 nb::handle positions, const NormArgument& norm, nb::handle cu_seqlens, std::int64_t threads,
@@ -81,8 +65,8 @@ void bind_cache(nb::module_& m) {
       [](nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cache, nb::handle slots, nb::handle table,
          nb::handle positions, nb::handle norm, double epsilon, nb::handle weight, nb::handle bias, bool plus_one,
          nb::handle cu_seqlens, std::int64_t threads, nb::handle isa) {
-        cache_call(k, v, k_cache, v_cache, slots, table, positions, {norm, epsilon, weight, bias, plus_one}, cu_seqlens,
-                   threads, isa);
+        cache_call(k, v, k_cache, v_cache, slots, table, positions,
+                   {norm, epsilon, weight, bias, plus_one, "rotate_into_cache"}, cu_seqlens, threads, isa);
       },
       nb::arg("k"), nb::arg("v").none() = nb::none(), nb::kw_only(), nb::arg("k_cache"),
       nb::arg("v_cache") = nb::none(), nb::arg("slots").none(), nb::arg("table") = nb::none(),

@@ -7,7 +7,9 @@
 namespace posenc::python {
 
 void bind_compare(nb::module_& m) {
-  bind_value<LayerRun>(m);
+  bind_value<LayerRun>(m).def(
+      "selection", [](const LayerRun& run) { return selection(run); },
+      "The blocks, shortly: '0-4, 6-10' or '5, 11, ..., 59 (every 6th)'.");
   bind_value<ComparedLayers>(m);
   bind_value<ComparedValue>(m);
   bind_value<Difference>(m);

@@ -69,6 +69,17 @@ void bind_read_plan(nb::module_& m) {
   m.def("info", &info_dict, nb::sig("def info() -> dict[str, typing.Any]"),
         "What this build of posenc is, and what the machine lets it use: version, compiler, build_type, cpu, "
         "cpu_features, isas, selected.");
+  m.def(
+      "supported_isas", [] { return Convert<std::vector<Isa>>::to_python(supported_isas(), {}); },
+      nb::sig(("def supported_isas() -> " + Convert<std::vector<Isa>>::type()).c_str()),
+      "What kernels of this build can run on this machine, worst first.");
+  m.def(
+      "selected_isa", [] { return Convert<Isa>::to_python(selected_isa(), {}); },
+      nb::sig(("def selected_isa() -> " + Convert<Isa>::type()).c_str()),
+      "What isa='automatic' stands for. ValueError when POSENC_ISA names something else than one of supported_isas().");
+  m.def("default_threads", &default_threads,
+        "How many threads the process's own pool has: what threads=0 stands for. ValueError while POSENC_THREADS means "
+        "nothing.");
 }
 
 }  // namespace posenc::python

@@ -2,7 +2,9 @@
 #include <nanobind/stl/optional.h>
 
 #include "describe_rope.h"
+#include "fact_type.h"
 #include "module.h"
+#include "posenc/plan.h"
 #include "posenc/wavelength.h"
 #include "value_type.h"
 
@@ -49,6 +51,33 @@ void bind_axes(nb::module_& m) {
       "2-D and 3-D vision: equal blocks of pairs, one per axis.");
 }
 
+void bind_wavelengths(nb::module_& m) {
+  bind_fact<Wavelengths>(m);
+  bind_fact<AngleError>(m);
+  m.def(
+      "wavelengths",
+      [](const Rope& rope, std::int64_t trained_length, nb::handle length) {
+        return wavelengths(rope, trained_length, length_of(length, "wavelengths"));
+      },
+      nb::arg("rope"), nb::arg("trained_length"), nb::kw_only(), nb::arg("length") = nb::none(),
+      nb::sig("def wavelengths(rope: Rope, trained_length: int, *, length: int | None = None) -> Wavelengths"),
+      "What a rotation's wavelengths say about a trained length, in tokens. `length`: of the sequence, for rules that "
+      "depend on it. ValueError for what check() finds, and for a trained_length below 1.");
+  m.def(
+      "angle_error",
+      [](const Rope& rope, nb::handle angles, std::int64_t end, std::int64_t count, nb::handle length) {
+        const auto of = Convert<Angles>::from_python(angles, {"angle_error", "angles"});
+        return angle_error(rope, of, end, count, length_of(length, "angle_error"));
+      },
+      nb::arg("rope"), nb::arg("angles"), nb::arg("end"), nb::kw_only(), nb::arg("count") = 64,
+      nb::arg("length") = nb::none(),
+      nb::sig(("def angle_error(rope: Rope, angles: " + Convert<Angles>::type() +
+               ", end: int, *, count: int = 64, length: int | None = None) -> AngleError")
+                  .c_str()),
+      "The largest difference between tables in `angles` and the exact ones, over cos and sin of all pairs and the "
+      "last `count` positions before `end`.");
+}
+
 }  // namespace
 
 void bind_rope(nb::module_& m) {
@@ -91,15 +120,15 @@ void bind_rope(nb::module_& m) {
       },
       nb::arg("scaling").none(), nb::sig("def softmax_multiplier(scaling: YarnScaling | None) -> float"),
       "DeepSeek: YaRN's g(factor, mscale_all_dim)^2, by which such models multiply the softmax scale; else 1.");
+  m.def("layout", &layout, nb::arg("rope"), "Which channels a table of this rotation turns, by which coordinate.");
   m.def(
-      "wavelengths",
-      [](const Rope& rope, nb::handle length) {
-        const Wavelengths found = wavelengths(rope, 1, length_of(length, "wavelengths"));
-        return Convert<std::vector<double>>::to_python(found.wavelength, {});
+      "describe",
+      [](nb::handle scaling) {
+        return describe(Convert<Scaling>::from_python(scaling, {"describe", "scaling"}));
       },
-      nb::arg("rope"), nb::kw_only(), nb::arg("length") = nb::none(),
-      nb::sig("def wavelengths(rope: Rope, *, length: int | None = None) -> tuple[float, ...]"),
-      "[dim / 2]: 2 pi / inv_freq, positions per turn; infinite for a pair that does not turn.");
+      nb::arg("scaling").none(), nb::sig(("def describe(scaling: " + Convert<Scaling>::type() + ") -> str").c_str()),
+      "A rule and its numbers under their JSON names: 'yarn, factor 40, ...'; no rule is 'none'.");
+  bind_wavelengths(m);
 }
 
 }  // namespace posenc::python

@@ -8,6 +8,31 @@
 
 namespace posenc::python {
 
+namespace {
+
+// The score stage's formulas, one number at a time. distance: i - j.
+void bind_formulas(nb::module_& m) {
+  m.def("alibi_bias", &alibi_bias, nb::arg("scheme"), nb::arg("slope"), nb::arg("i"), nb::arg("j"),
+        "What is added for a query at i and a key at j; `slope` is the head's.");
+  m.def("t5_bucket", &t5_bucket, nb::arg("scheme"), nb::arg("distance"),
+        "The row of the table, from 0 to buckets - 1, for a distance i - j.");
+  m.def("deberta_row", &deberta_row, nb::arg("scheme"), nb::arg("distance"),
+        "The row of the table of relative embeddings, from 0 to 2 span - 1, for a distance i - j.");
+  m.def("deberta_span", &deberta_span, nb::arg("scheme"), "`buckets`, or max_distance where there are none.");
+  m.def("kerple_bias", &kerple_bias, nb::arg("scheme"), nb::arg("r1"), nb::arg("r2"), nb::arg("distance"),
+        "-r1 ln(1 + r2 |d|), or -r1 |d|^r2.");
+  m.def("fire_input", &fire_input, nb::arg("c"), nb::arg("threshold"), nb::arg("distance"), nb::arg("i"),
+        "psi(d) / psi(max(threshold, i)), psi(x) = ln(c x + 1): what FIRE's perceptron is asked about.");
+  m.def("sandwich_bias", &sandwich_bias, nb::arg("scheme"), nb::arg("head"), nb::arg("distance"),
+        "For head h, from 0.");
+  m.def("mlp_input", &mlp_input, nb::arg("scheme"), nb::arg("distance"),
+        "What a perceptron of the distance is asked about.");
+  m.def("grid_row", &grid_row, nb::arg("scheme"), nb::arg("row_difference"), nb::arg("column_difference"),
+        "The row of a table over a window: (di + rows - 1) (2 columns - 1) + dj + columns - 1.");
+}
+
+}  // namespace
+
 void bind_schemes(nb::module_& m) {
   Alternatives<InputScheme>::bind(m);
   bind_value<Distances>(m);
@@ -40,10 +65,7 @@ void bind_schemes(nb::module_& m) {
       [](const Alibi& scheme) { return Convert<std::vector<double>>::to_python(alibi_slopes(scheme), {}); },
       nb::arg("scheme"), nb::sig("def alibi_slopes(scheme: Alibi) -> tuple[float, ...]"),
       "What each head takes off a score for each token of distance, [heads].");
-  m.def("t5_bucket", &t5_bucket, nb::arg("scheme"), nb::arg("distance"),
-        "The row of the table, from 0 to buckets - 1, for a distance i - j.");
-  m.def("deberta_row", &deberta_row, nb::arg("scheme"), nb::arg("distance"),
-        "The row of the table of relative embeddings, from 0 to 2 span - 1, for a distance i - j.");
+  bind_formulas(m);
 }
 
 }  // namespace posenc::python

@@ -4,6 +4,7 @@
 #include "described.h"
 #include "posenc/rope.h"
 #include "posenc/rotary_table.h"
+#include "posenc/wavelength.h"
 
 namespace posenc::python {
 
@@ -128,6 +129,22 @@ constexpr auto description(Type<Frequencies>) {
   return described_as<T>("Frequencies", "What a rotation turns by.",
                          member("inv_freq", &T::inv_freq, "[dim / 2], radians per position."),
                          member("attention_factor", &T::attention_factor, "Multiplies cos and sin."));
+}
+
+constexpr auto description(Type<Wavelengths>) {
+  using T = Wavelengths;
+  return described_as<T>(
+      "Wavelengths", "2 pi / inv_freq, positions per turn, against a trained length.",
+      member("wavelength", &T::wavelength, "[dim / 2]; infinite for a pair that does not turn."),
+      member("incomplete_pairs", &T::incomplete_pairs, "That never complete a turn within the trained length."),
+      member("critical_dim", &T::critical_dim, "2 * the number of pairs that do (arXiv 2310.05209)."));
+}
+
+constexpr auto description(Type<AngleError>) {
+  using T = AngleError;
+  return described_as<T>("AngleError", "How far a table is off, and where.",
+                         member("largest", &T::largest, "Of |difference| of cos or sin."),
+                         member("position", &T::position), member("pair", &T::pair));
 }
 
 constexpr auto description(Type<RotaryLayout>) {

@@ -20,7 +20,8 @@
 namespace posenc::python {
 
 template <typename T>
-concept IsNumber = std::is_arithmetic_v<T> || std::is_same_v<T, std::optional<std::int64_t>>;
+concept IsNumber = std::is_arithmetic_v<T> || std::is_same_v<T, std::optional<std::int64_t>> ||
+    std::is_same_v<T, std::optional<double>>;
 
 // Learned tables, as a Python class: the struct of views, and the arrays that were given for them.
 template <typename T>

@@ -12,6 +12,12 @@ NB_MODULE(_posenc, m) {
   posenc::python::bind_compare(m);
   posenc::python::bind_properties(m);
   posenc::python::bind_weights(m);
+  posenc::python::bind_input(m);
   posenc::python::bind_attend(m);
+  posenc::python::bind_linear(m);
+  posenc::python::bind_named_weights(m);
+  posenc::python::bind_tensor_file(m);
   posenc::python::bind_reference(m);
+  posenc::python::bind_reference_forms(m);
+  posenc::python::bind_research(m);
 }

@@ -8,11 +8,15 @@
 
 #include "posenc/attend.h"
 #include "posenc/compare.h"
+#include "posenc/feature_map.h"
+#include "posenc/grid_positions.h"
 #include "posenc/info.h"
+#include "posenc/input.h"
 #include "posenc/plan.h"
 #include "posenc/reference_attend.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
+#include "posenc/tensor_file.h"
 
 namespace posenc::python {
 
@@ -53,6 +57,41 @@ constexpr std::string_view name(reference::ScoreStage stage) {
   return {};
 }
 
+constexpr std::string_view name(FeatureMap map) {
+  switch (map) {
+    case FeatureMap::elu_plus_one: return "elu_plus_one";
+    case FeatureMap::identity: return "identity";
+    case FeatureMap::relu: return "relu";
+  }
+  return {};
+}
+
+constexpr std::string_view name(GridRule rule) {
+  switch (rule) {
+    case GridRule::qwen2_vl: return "qwen2_vl";
+    case GridRule::qwen2_5_vl: return "qwen2_5_vl";
+    case GridRule::qwen3_vl: return "qwen3_vl";
+    case GridRule::glm4v: return "glm4v";
+  }
+  return {};
+}
+
+constexpr std::string_view name(Bicubic kernel) {
+  switch (kernel) {
+    case Bicubic::plain: return "plain";
+    case Bicubic::antialias: return "antialias";
+  }
+  return {};
+}
+
+constexpr std::string_view name(DataAccess access) {
+  switch (access) {
+    case DataAccess::read: return "read";
+    case DataAccess::map: return "map";
+  }
+  return {};
+}
+
 // Enumerators count from 0 up to this one.
 template <typename E>
 struct Last;
@@ -87,6 +126,10 @@ template <> struct Last<Direction> : LastIs<Direction::transpose> {};
 template <> struct Last<reference::ScoreStage> : LastIs<reference::ScoreStage::weights> {};
 template <> struct Last<Isa> : LastIs<Isa::amx> {};
 template <> struct Last<Products> : LastIs<Products::bf16> {};
+template <> struct Last<FeatureMap> : LastIs<FeatureMap::relu> {};
+template <> struct Last<GridRule> : LastIs<GridRule::glm4v> {};
+template <> struct Last<Bicubic> : LastIs<Bicubic::antialias> {};
+template <> struct Last<DataAccess> : LastIs<DataAccess::map> {};
 // clang-format on
 
 // "'half', 'interleaved'"

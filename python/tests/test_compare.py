@@ -30,4 +30,4 @@ def test_compare():
 
 def test_layer_runs():
     runs = posenc.layer_runs(posenc.preset_plan("llama-3.1-8b").stacks[0])
-    assert len(runs) == 1 and runs[0].blocks == tuple(range(32))
+    assert len(runs) == 1 and runs[0].blocks == tuple(range(32)) and runs[0].selection() == "0-31"

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import math
 import pickle
 
 import pytest
@@ -101,11 +102,27 @@ def test_check_and_frequencies():
         posenc.frequencies(LLAMA.replace(dim=127))
     plain = posenc.frequencies(LLAMA.replace(scaling=None))
     assert plain.inv_freq[1] == pytest.approx(500000.0 ** (-2 / 128), rel=1e-15)
-    assert posenc.wavelengths(LLAMA)[0] == pytest.approx(6.283185307179586, rel=1e-15)
+    found = posenc.wavelengths(LLAMA, 131072)
+    assert found.wavelength[0] == pytest.approx(6.283185307179586, rel=1e-15)
+    assert (found.incomplete_pairs, found.critical_dim) == (25, 78)  # as `posenc inspect llama-3.1-8b` says
+    assert posenc.angle_error(LLAMA, "exact", 131072).largest == 0.0
+    assert posenc.angle_error(LLAMA, "float32", 131072).largest == pytest.approx(0.009, rel=0.05)
+    assert posenc.layout(LLAMA) == posenc.RotaryLayout(pairing="half", head_dim=128, dim=128)
+    assert posenc.describe(LLAMA.scaling).startswith("llama3, factor 8,") and posenc.describe(None) == "none"
 
 
 def test_formulas():
     assert posenc.alibi_slopes(posenc.Alibi(heads=8)) == tuple(2.0 ** -(h + 1) for h in range(8))
     assert posenc.t5_bucket(posenc.T5Bias(), 3) == 3
+    assert posenc.alibi_bias(posenc.Alibi(heads=8), 0.5, 7, 3) == -2.0
+    assert posenc.deberta_span(posenc.Deberta(buckets=256)) == 256
+    assert posenc.kerple_bias(posenc.Kerple(form="power"), 2.0, 1.0, 3.0) == -6.0
+    assert posenc.fire_input(1.0, 4.0, 3.0, 3.0) == pytest.approx(math.log(4) / math.log(5), rel=1e-15)
+    assert posenc.grid_row(posenc.GridBias(rows=2, columns=3), 1, -2) == 2 * 5 + 0
     assert posenc.query_scale(None, 7) == 1.0
     assert posenc.standing(posenc.ReRope(window=4), 10, 0) == (4.0, 0.0)
+
+
+def test_what_this_machine_can():
+    assert posenc.supported_isas()[0] == "scalar" and posenc.selected_isa() in posenc.supported_isas()
+    assert posenc.info()["selected"] == posenc.selected_isa() and posenc.default_threads() >= 1

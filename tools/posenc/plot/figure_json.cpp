@@ -1,5 +1,7 @@
 #include "plot/figure_json.h"
 
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,8 @@ std::string strings(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) out.push_back(json_string(text));
   return json_array(out);
 }
+
+std::string number_or_null(std::optional<double> value) { return value ? json_number(*value) : "null"; }
 
 // ---- heat maps ----
 
@@ -42,15 +46,29 @@ Members members(const HeatMaps& heat) {
   return {{"row", axis_json(heat.row)},
           {"column", axis_json(heat.column)},
           {"value", json_string(heat.value)},
+          {"least", number_or_null(heat.least)},
+          {"square", heat.square ? "true" : "false"},
           {"null", json_string(heat.nothing)},
           {"maps", json_array(maps)}};
 }
 
 // ---- curves ----
 
+std::string_view name(CurveStyle style) {
+  switch (style) {
+    case CurveStyle::line: return "line";
+    case CurveStyle::dashes: return "dashes";
+    case CurveStyle::steps: return "steps";
+    case CurveStyle::dots: return "dots";
+  }
+  return {};
+}
+
 std::string axis_json(const Scale& scale) {
-  return json_object(
-      {{"label", json_string(scale.label)}, {"spacing", json_string(scale.logarithmic ? "logarithmic" : "linear")}});
+  return json_object({{"label", json_string(scale.label)},
+                      {"spacing", json_string(scale.logarithmic ? "logarithmic" : "linear")},
+                      {"least", number_or_null(scale.least)},
+                      {"most", number_or_null(scale.most)}});
 }
 
 Members members(const Curves& curves) {
@@ -58,7 +76,9 @@ Members members(const Curves& curves) {
   for (const Curve& curve : curves.curves) {
     std::vector<std::string> points;
     for (const Point& point : curve.points) points.push_back(json_array({json_number(point.x), json_number(point.y)}));
-    all.push_back(json_object({{"name", json_string(curve.name)}, {"points", json_array(points)}}));
+    all.push_back(json_object({{"name", json_string(curve.name)},
+                               {"style", json_string(name(curve.style))},
+                               {"points", json_array(points)}}));
   }
   std::vector<std::string> marks;
   for (const Mark& mark : curves.marks) {
@@ -68,6 +88,7 @@ Members members(const Curves& curves) {
   return {{"x", axis_json(curves.x)},
           {"y", axis_json(curves.y)},
           {"curves", json_array(all)},
+          {"ordered", curves.ordered ? "true" : "false"},
           {"marks", json_array(marks)}};
 }
 

@@ -1,0 +1,76 @@
+"""The input stage, and the positions of images and videos."""
+
+import numpy as np
+import pytest
+
+import posenc
+
+
+def test_rows():
+    row = posenc.input_row(posenc.SinusoidalInput(), 8, 3)
+    assert len(row) == 8 and row == posenc.input_row(posenc.SinusoidalInput(), 8, 3.0)
+    assert posenc.input_row(posenc.BinaryInput(), 4, 5) in ((1.0, 0.0, 1.0, 0.0), (0.0, 1.0, 0.0, 1.0))
+    assert posenc.input_row(posenc.IntegerInput(normalised=True), 2, 3, length=4) == (0.75, 0.75)
+    with pytest.raises(ValueError, match="length"):
+        posenc.input_row(posenc.IntegerInput(normalised=True), 2, 3)
+    with pytest.raises(TypeError, match=r"\[input_row\] scheme must be a SinusoidalInput"):
+        posenc.input_row(posenc.LearnedInput(), 4, 0)
+
+
+def test_places():
+    mask = [0, 0, 1, 1, 0, 1]
+    assert posenc.places(mask) == (-1, -1, 0, 1, -1, 2)
+    assert posenc.places(np.array(mask, bool), past=10, masked=0) == (0, 0, 10, 11, 0, 12)
+    with pytest.raises(ValueError, match="past"):
+        posenc.places(mask, past=-1)
+
+
+def test_tables_grow():
+    table = np.arange(8, dtype=np.float32).reshape(4, 2)
+    grown = posenc.grow_table(table, 7, align_corners=True)
+    assert grown.dtype == np.float64 and np.allclose(grown[:, 0], np.linspace(0, 6, 7), rtol=0, atol=2.0**-50)
+    assert np.array_equal(posenc.grow_table(table, 4), table)
+    grid = np.random.default_rng(1).standard_normal((3, 4, 2)).astype(np.float16)
+    assert np.array_equal(posenc.grow_table(grid, (3, 4), kernel="plain"), grid)
+    assert posenc.grow_table(grid, (5, 6), kernel="antialias").shape == (5, 6, 2)
+    with pytest.raises(TypeError):
+        posenc.grow_table(grid, (5, 6))  # which kernel is the model's to say
+    with pytest.raises(ValueError, match="rank 2 but is 3"):
+        posenc.grow_table(grid, 5)
+
+
+def test_what_is_added():
+    x = np.random.default_rng(2).standard_normal((3, 8)).astype(np.float32)
+    sines = np.array([posenc.input_row(posenc.SinusoidalInput(), 8, place) for place in (5, 6, 7)])
+    added = posenc.reference.add_input(posenc.SinusoidalInput(), x, positions=5)
+    assert added.dtype == np.float64 and np.array_equal(added, x + sines)
+    table, types = np.eye(10, 8), np.full((2, 8), 0.5)
+    weights = posenc.LearnedInputWeights(positions=table, token_types=types)
+    scheme = posenc.LearnedInput(positions=10, offset=2, token_types=2)
+    added = posenc.reference.add_input(scheme, x, weights=weights, positions=[0, 4, 1], token_types=[0, 1, 1])
+    assert np.array_equal(added, x + table[[2, 6, 3]] + 0.5)
+    assert weights.positions is table
+    with pytest.raises(ValueError, match="positions"):
+        posenc.reference.add_input(scheme, x, weights=weights, positions=8, token_types=[0, 1, 1])
+    with pytest.raises(TypeError, match="weights must be LearnedInputWeights"):
+        posenc.reference.add_input(scheme, x, weights=posenc.SinusoidalInputWeights(scale=2.0))
+    with pytest.raises(TypeError, match="nothing is learned"):
+        posenc.reference.add_input(posenc.IntegerInput(), x, weights=weights)
+
+
+def test_text_and_images():
+    items = [posenc.TextTokens(tokens=2), posenc.ImageGrid(height=4, width=6), posenc.TextTokens(tokens=1)]
+    ids = posenc.grid_positions(items, rule="qwen2_vl")
+    assert (ids.tokens, ids.next_position, ids.decode_delta) == (9, 6, -3)
+    t, h, w = np.asarray(ids.positions)
+    assert t.tolist() == [0, 1, *[2] * 6, 5]
+    assert h.tolist() == [0, 1, 2, 2, 2, 3, 3, 3, 5] and w.tolist() == [0, 1, 2, 3, 4, 2, 3, 4, 5]
+    axes = posenc.chunked_axes(["t", "h", "w"], [1, 1, 2])
+    rope = posenc.Rope(pairing="half", head_dim=8, dim=8, axes=axes)
+    q = np.ones((9, 1, 8), np.float32)
+    turned = posenc.rotate(q, table=posenc.table_on_demand(rope), positions=ids.positions)
+    assert np.array_equal(turned, posenc.rotate(q, table=posenc.table_on_demand(rope), positions=np.array([t, h, w])))
+    with pytest.raises(TypeError, match="items must be a TextTokens"):
+        posenc.grid_positions([7], rule="qwen2_vl")
+    with pytest.raises(ValueError, match="'qwen2_vl', 'qwen2_5_vl', 'qwen3_vl', 'glm4v'"):
+        posenc.grid_positions(items, rule="qwen")

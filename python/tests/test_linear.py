@@ -1,0 +1,71 @@
+"""Linear attention with rotation, against its formula; and learned tables by name."""
+
+import numpy as np
+import pytest
+
+import posenc
+
+ROPE = posenc.Rope(pairing="half", head_dim=16, dim=16)
+LAYER = posenc.LayerPlan(
+    heads=4, kv_heads=2, head_dim=16, value_dim=16, logit_scale=0.25, rotate=(posenc.Rotate(scheme=ROPE),)
+)
+# Sums of 12 features and 16 products of numbers below 5 in f32, divided by a sum of terms above 0.
+BOUND = 5 * 64 * 2.0**-24
+
+
+def tensors(tokens=12):
+    random = np.random.default_rng(3)
+    return [random.standard_normal((tokens, heads, 16)).astype(np.float32) for heads in (4, 2, 2)]
+
+
+@pytest.mark.parametrize("feature_map", ["elu_plus_one", "relu"])
+def test_agrees_with_the_reference(feature_map):
+    q, k, v = tensors()
+    out = posenc.attend_linear(LAYER, q, k, v, feature_map=feature_map)
+    truth = posenc.reference.attend_linear(LAYER, q, k, v, feature_map=feature_map)
+    assert out.dtype == np.float32 and truth.dtype == np.float64
+    assert 0 < np.abs(out - truth).max() <= BOUND
+
+
+def test_a_state_goes_from_call_to_call():
+    q, k, v = tensors()
+    whole = posenc.attend_linear(LAYER, q, k, v)
+    state = posenc.LinearState(products=np.zeros((1, 2, 16, 16), np.float32), totals=np.zeros((1, 2, 16), np.float32))
+    for a, b in ((0, 7), (7, 12)):
+        places = np.arange(a, b)
+        part = posenc.attend_linear(
+            LAYER, q[a:b], k[a:b], v[a:b], state=state, q_positions=places, k_positions=places
+        )
+        assert np.abs(part - whole[a:b]).max() <= BOUND
+    assert state.totals.any() and state.products.shape == (1, 2, 16, 16)
+    with pytest.raises(TypeError, match="state must be a LinearState"):
+        posenc.attend_linear(LAYER, q, k, v, state=(1, 2))
+    with pytest.raises(ValueError, match="linear attention"):
+        posenc.attend_linear(LAYER.replace(score=(posenc.Alibi(heads=4),)), q, k, v)
+
+
+def test_tables_by_name():
+    q, k, v = tensors()
+    plan = LAYER.replace(rotate=(), score=(posenc.T5Bias(), posenc.Fire()), sinks=True)
+    random = np.random.default_rng(5)
+    given = {
+        "0.table": random.standard_normal((32, 4)).astype(np.float32),
+        "1.c": np.array([0.5], np.float32),
+        "1.threshold": np.array([2.0], np.float32),
+        "1.hidden.weight": random.standard_normal((3, 1)).astype(np.float32),
+        "1.hidden.bias": random.standard_normal(3).astype(np.float32),
+        "1.out.weight": random.standard_normal((4, 3)).astype(np.float32),
+        "1.out.bias": random.standard_normal(4).astype(np.float32),
+        "sinks": np.ones(4, np.float32),
+    }
+    keywords = posenc.named_weights(plan, given)
+    t5, fire = keywords["score_weights"]
+    assert t5.table is given["0.table"] and fire.hidden.bias is given["1.hidden.bias"] and fire.c == 0.5
+    assert keywords["sinks"] is given["sinks"] and keywords["value_weights"] is None
+    out = posenc.attend(plan, q, k, v, **keywords)
+    truth = posenc.reference.attend(plan, q, k, v, **keywords)
+    assert np.abs(out - truth).max() <= BOUND
+    with pytest.raises(ValueError, match="sinks"):
+        posenc.named_weights(plan, {name: x for name, x in given.items() if name != "sinks"})
+    with pytest.raises(ValueError, match="rows"):
+        posenc.named_weights(plan, {**given, "rows": given["sinks"]})
