@@ -26,7 +26,9 @@ void check_weights(const LayerPlan& layer, const LayerWeights& weights) {
   const auto nothing = [](std::initializer_list<std::int64_t> shape) {
     return tensor(static_cast<const float*>(nullptr), shape);
   };
-  reference::AttendArgs args{.q = nothing({2, layer.heads, 0, layer.head_dim}), .weights = weights};
+  reference::AttendArgs args;
+  args.q = nothing({2, layer.heads, 0, layer.head_dim});
+  args.weights = weights;
   args.inputs.log_forget = nothing({0, layer.heads});
   args.inputs.row_gate = nothing({0, layer.heads});
   math::check_weights(layer, args, math::call_rows(layer, args.inputs, {.batch = 2}));
