@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,10 +67,13 @@ struct RotateArgs {
 
   Parallel parallel{};  // a call on few bytes stays on its thread
   Isa isa = Isa::automatic;
+  // Asked for every 16 MiB that a thread has done, by one thread at a time: no ends the call early.
+  std::function<bool()> go_on{};
 };
 
-// Throws Error, before anything is written, for a tensor, a position or a table that does not fit.
-POSENC_API void rotate(const RotateArgs& args);
+// Throws Error, before anything is written, for a tensor, a position or a table that does not fit. False where go_on
+// said no: some rows are turned then, and others are not.
+POSENC_API bool rotate(const RotateArgs& args);
 
 // cos and sin, both [rows, pairs], that rotate would use for these positions of one sequence: rows of the table, or
 // made from its rule.
@@ -92,11 +96,12 @@ struct RerotateArgs {
   const LayerPlan* layer = nullptr;  // whose keys they are: then refused where rerotation_obstacle() says so
   Parallel parallel{};
   Isa isa = Isa::automatic;
+  std::function<bool()> go_on{};  // as in RotateArgs
 };
 
 // c and s of both rotations are combined in double and rounded to float once; each element is rounded to its dtype once
-// per call. The error after n shifts: docs/rotation.md. Throws Error as rotate does.
-POSENC_API void rerotate(const RerotateArgs& args);
+// per call. The error after n shifts: docs/rotation.md. Throws Error, and answers, as rotate does.
+POSENC_API bool rerotate(const RerotateArgs& args);
 
 // Why cached keys of a layer cannot be turned again, or nothing: "a norm with weights follows the rotation", for one.
 POSENC_API std::optional<std::string> rerotation_obstacle(const LayerPlan& layer);

@@ -247,9 +247,9 @@ def _title(figure: Mapping[str, Any]) -> str:
 def _with_title(axes: list[Any], figure: Mapping[str, Any]) -> Any:
     """Above the one axes, or above all."""
     if len(axes) == 1:
-        axes[0].set_title(_title(figure))
+        axes[0].set_title(_title(figure), fontsize="medium", wrap=True)
         return axes[0]
-    axes[0].figure.suptitle(_title(figure))
+    axes[0].figure.suptitle(_title(figure), fontsize="medium", wrap=True)
     return axes
 
 

@@ -7,6 +7,7 @@
 #include "posenc/cache.h"
 #include "posenc/pairing.h"
 #include "rotate_arguments.h"
+#include "signal_watch.h"
 #include "signature.h"
 
 namespace posenc::python {
@@ -35,8 +36,8 @@ void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cac
   args.cu_seqlens = sequences.span();
   args.parallel.threads = threads;
   args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
-  const nb::gil_scoped_release released;
-  rotate_into_cache(args);
+  args.go_on = SignalWatch();
+  finish([&] { return rotate_into_cache(args); });
 }
 
 nb::object permute_call(nb::handle x, const RotaryLayout& layout, nb::handle to) {

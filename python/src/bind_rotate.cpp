@@ -7,6 +7,7 @@
 #include "module.h"
 #include "posenc/rotate.h"
 #include "rotate_arguments.h"
+#include "signal_watch.h"
 #include "signature.h"
 
 namespace posenc::python {
@@ -62,11 +63,9 @@ nb::object turn(nb::handle q, nb::handle k, const Outs& outs, const RotateHow& h
                         .k_pages = {.block_table = blocks.span(), .first = firsts.span()},
                         .tables = tables.many(),
                         .parallel = {.threads = how.threads},
-                        .isa = Convert<Isa>::from_python(how.isa, {"rotate", "isa"})};
-  {
-    const nb::gil_scoped_release released;
-    rotate(args);
-  }
+                        .isa = Convert<Isa>::from_python(how.isa, {"rotate", "isa"}),
+                        .go_on = SignalWatch()};
+  finish([&] { return rotate(args); });
   return results(queries, keys);
 }
 
@@ -148,11 +147,9 @@ nb::object turn_again(nb::handle k, nb::handle from_table, nb::handle from_posit
                           .to_tables = to.many(),
                           .layer = of,
                           .parallel = {.threads = threads},
-                          .isa = Convert<Isa>::from_python(isa, {where, "isa"})};
-  {
-    const nb::gil_scoped_release released;
-    rerotate(args);
-  }
+                          .isa = Convert<Isa>::from_python(isa, {where, "isa"}),
+                          .go_on = SignalWatch()};
+  finish([&] { return rerotate(args); });
   return keys.result;
 }
 

@@ -18,3 +18,36 @@ def test_interrupt_ends_attention():
     with pytest.raises(KeyboardInterrupt):
         posenc.attend(plan, x, x, x, threads=1, out=out)
     assert np.isnan(out).any()  # some rows were not begun
+
+
+TOKENS = 4096
+TABLE = posenc.make_table(posenc.Rope(pairing="half", head_dim=256, dim=256), count=TOKENS + 1)
+HOW = {"threads": 1}
+CALLS = {
+    "rotate": lambda x, out: posenc.rotate(x, table=TABLE, positions=1, out=out, **HOW),
+    "rotate_": lambda x, out: posenc.rotate_(out, table=TABLE, positions=1, **HOW),
+    "rerotate": lambda x, out: posenc.rerotate(
+        out, from_table=TABLE, from_positions=0, to_table=TABLE, to_positions=1, out=out, **HOW
+    ),
+    "rotate_into_cache": lambda x, out: posenc.rotate_into_cache(
+        x, k_cache=out, slots=range(TOKENS), table=TABLE, positions=1, **HOW
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_interrupt_ends_rotations(name):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    out = np.ones((TOKENS, 32, 256), np.float32)  # 128 MiB, which no core turns within two milliseconds
+    x = out.copy()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.002)
+            CALLS[name](x, out)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert (out[-1] == 1).all()  # the last rows were not begun

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -42,6 +43,28 @@ class GoOn {
   std::mutex asking_;
   std::atomic<bool> is_stopped_ = false;
   std::exception_ptr thrown_;
+};
+
+// What one thread does in steps that are too short to ask after each.
+class PacedGoOn {
+ public:
+  explicit PacedGoOn(GoOn& go_on) : go_on_(go_on) {}
+
+  // Whether to do a step that writes so many bytes.
+  bool operator()(std::int64_t bytes) noexcept {
+    if (go_on_.is_stopped()) return false;
+    done_ += bytes;
+    if (done_ < kBytesBetween) return true;
+    done_ = 0;
+    return go_on_();
+  }
+
+ private:
+  // A thread turns 8 GB a second or more (docs/performance.md): 2 milliseconds at most.
+  static constexpr std::int64_t kBytesBetween = 16LL << 20;
+
+  GoOn& go_on_;
+  std::int64_t done_ = 0;
 };
 
 }  // namespace posenc::cpu

@@ -9,6 +9,7 @@
 
 #include "cpu/check_rotate.h"
 #include "cpu/dispatch.h"
+#include "cpu/go_on.h"
 #include "cpu/rotate_block.h"
 #include "cpu/rotate_tensor.h"
 #include "cpu/row_runs.h"
@@ -58,7 +59,7 @@ void combine(const float* from, const float* to, std::int64_t pairs, double scal
 
 }  // namespace
 
-void rerotate(const RerotateArgs& args) {
+bool rerotate(const RerotateArgs& args) {
   if (args.layer != nullptr) {
     if (const auto obstacle = rerotation_obstacle(*args.layer)) {
       throw Error(kWhere, {"layer", "allow its cached keys to be turned again", "of the kind where " + *obstacle});
@@ -75,18 +76,22 @@ void rerotate(const RerotateArgs& args) {
     throw Error(kWhere, {"to_table", "have the attention factor of from_table, since a norm follows the rotation,",
                          "of another"});
   }
-  if (call.nothing()) return;
+  if (call.nothing()) return true;
 
   const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
   const cpu::TensorRotation tensors(to, call, kernels);
   const std::int64_t pairs = cpu::table_of(to, 0).pairs();
+  const std::int64_t bytes_of_row = cpu::bytes_of_row(call, tensors.bytes());
+  cpu::GoOn go_on(args.go_on);
   const auto turn = [&](std::int64_t begin, std::int64_t end) {
+    cpu::PacedGoOn may(go_on);
     cpu::RotateBlock from_block(from, from_call, kernels);
     cpu::RotateBlock to_block(to, call, kernels);
     cpu::Scratch<float, cpu::RotateBlock::kValues> rows(2 * pairs * to_block.rows());
     std::array<const float*, cpu::RotateBlock::kRows> cos;
     for (std::int64_t t = 0; t < to_block.rows(); ++t) cos[static_cast<std::size_t>(t)] = rows.data() + 2 * pairs * t;
     cpu::for_runs(to, call, begin, end, to_block.rows(), [&](std::int64_t s, std::int64_t first, std::int64_t count) {
+      if (!may(count * bytes_of_row)) return;
       const double a = cpu::table_of(from, s).attention_factor();
       from_block.fill(s, first, count);
       to_block.fill(s, first, count);
@@ -97,6 +102,7 @@ void rerotate(const RerotateArgs& args) {
     });
   };
   cpu::for_parts(to, call, tensors.bytes(), cpu::RotateBlock::allocates(to), turn);
+  return go_on.answer();
 }
 
 std::optional<std::string> rerotation_obstacle(const LayerPlan& layer) {

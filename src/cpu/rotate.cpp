@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "cpu/check_rotate.h"
 #include "cpu/dispatch.h"
+#include "cpu/go_on.h"
 #include "cpu/plain_call.h"
 #include "cpu/rotate_block.h"
 #include "cpu/rotate_tensor.h"
@@ -24,14 +25,18 @@ cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
 }
 
 // Apart from rotate, so that a small call does not make room for what this one needs.
-[[gnu::noinline]] void rotate_any(std::string_view where, const RotateArgs& args) {
+[[gnu::noinline]] bool rotate_any(std::string_view where, const RotateArgs& args) {
   const cpu::RotateCall call = cpu::check_rotate(where, args);
-  if (call.nothing()) return;
+  if (call.nothing()) return true;
   const kernels::KernelTable& kernels = cpu::kernels_for(where, args.isa);
   const cpu::TensorRotation tensors(args, call, kernels);
+  const std::int64_t bytes_of_row = cpu::bytes_of_row(call, tensors.bytes());
+  cpu::GoOn go_on(args.go_on);
   const auto turn = [&](std::int64_t begin, std::int64_t end) {
     cpu::RotateBlock block(args, call, kernels);
+    cpu::PacedGoOn may(go_on);
     cpu::for_runs(args, call, begin, end, block.rows(), [&](std::int64_t s, std::int64_t first, std::int64_t count) {
+      if (!may(count * bytes_of_row)) return;
       cpu::RowAngles angles = scaled(args.direction, cpu::table_of(args, s));
       angles.cos = block.cos();
       block.fill(s, first, count);
@@ -39,17 +44,19 @@ cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
     });
   };
   cpu::for_parts(args, call, tensors.bytes(), cpu::RotateBlock::allocates(args), turn);
+  return go_on.answer();
 }
 
 }  // namespace
 
-void rotate(const RotateArgs& args) {
+bool rotate(const RotateArgs& args) {
   constexpr const char* kWhere = "rotate";
   if (cpu::is_small_and_plain(args)) {
     check_parallel(kWhere, args.parallel);
-    return cpu::turn_small(args, cpu::kernels_for(kWhere, args.isa));
+    cpu::turn_small(args, cpu::kernels_for(kWhere, args.isa));
+    return true;
   }
-  rotate_any(kWhere, args);
+  return rotate_any(kWhere, args);
 }
 
 void cos_sin_into(const RotaryTable& table, const Positions& positions, std::span<float> cos, std::span<float> sin) {

@@ -32,12 +32,18 @@ void for_runs(const RotateArgs& args, const RotateCall& call, std::int64_t begin
   }
 }
 
+// What the call writes for a row.
+inline std::int64_t bytes_of_row(const RotateCall& call, std::int64_t bytes) {
+  return bytes / std::max<std::int64_t>(1, call.batch * call.rows);
+}
+
 // Calls body(begin, end) for parts of all rows, on the threads that the caller allows, or for all rows here.
 template <typename Body>
 void for_parts(const RotateArgs& args, const RotateCall& call, std::int64_t bytes, bool here, const Body& body) {
   const std::int64_t rows = call.batch * call.rows;
   if (here || bytes < 2 * kBytesOfAThread) return body(std::int64_t{0}, rows);
-  const std::int64_t grain = std::max<std::int64_t>(1, kBytesOfAThread / std::max<std::int64_t>(1, bytes / rows));
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kBytesOfAThread / std::max<std::int64_t>(1, bytes_of_row(call, bytes)));
   parallel_for(args.parallel, rows, grain, [&](std::int64_t begin, std::int64_t end) noexcept { body(begin, end); });
 }
 

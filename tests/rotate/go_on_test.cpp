@@ -1,0 +1,98 @@
+// Long calls ask whether they are still wanted: after the first 16 MiB, of 20.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "posenc/cache.h"
+#include "posenc/rotate.h"
+
+namespace posenc::test {
+namespace {
+
+constexpr std::int64_t kTokens = 640;
+constexpr std::int64_t kHeads = 32;
+constexpr std::int64_t kHeadDim = 256;
+constexpr std::int64_t kRow = kHeads * kHeadDim;
+
+const Rope kRope{.pairing = Pairing::half, .head_dim = kHeadDim, .dim = kHeadDim};
+
+// A tensor of ones.
+struct Ones {
+  std::vector<float> numbers = std::vector<float>(static_cast<std::size_t>(kTokens * kRow), 1.0F);
+
+  TensorView view() { return tensor(numbers.data(), {kTokens, kHeads, kHeadDim}); }
+  // Whether a token is no longer what it was.
+  bool is_done(std::int64_t token, float before = 1.0F) const {
+    return numbers[static_cast<std::size_t>(token * kRow)] != before;
+  }
+};
+
+// call(go_on) under answers of each kind.
+template <typename Call>
+void expect_ends(const Call& call) {
+  std::int64_t asked = 0;
+  EXPECT_TRUE(call([&] {
+    ++asked;
+    return true;
+  }));
+  EXPECT_EQ(asked, 1);
+  EXPECT_FALSE(call([] { return false; }));
+  EXPECT_THROW(call([]() -> bool { throw std::runtime_error("enough"); }), std::runtime_error);
+}
+
+TEST(GoOn, EndsARotation) {
+  const RotaryTable table = make_table(kRope, {.start = 1, .count = kTokens});
+  Ones x;
+  expect_ends([&](const std::function<bool()>& go_on) {
+    return rotate(
+        {.k = x.view(), .positions = PositionRange{1}, .table = &table, .parallel = {.threads = 1}, .go_on = go_on});
+  });
+  Ones stopped;
+  EXPECT_FALSE(rotate(
+      {.k = stopped.view(), .positions = PositionRange{1}, .table = &table, .parallel = {.threads = 1}, .go_on = [] {
+         return false;
+       }}));
+  EXPECT_TRUE(stopped.is_done(0));
+  EXPECT_FALSE(stopped.is_done(kTokens - 1));
+}
+
+TEST(GoOn, EndsARerotation) {
+  const RotaryTable table = make_table(kRope, {.count = kTokens + 1});
+  Ones x;
+  expect_ends([&](const std::function<bool()>& go_on) {
+    return rerotate({.k = x.view(),
+                     .from_table = &table,
+                     .from_positions = PositionRange{0},
+                     .to_table = &table,
+                     .to_positions = PositionRange{1},
+                     .parallel = {.threads = 1},
+                     .go_on = go_on});
+  });
+}
+
+TEST(GoOn, EndsAWayIntoACache) {
+  const RotaryTable table = make_table(kRope, {.count = kTokens});
+  std::vector<std::int64_t> slots(kTokens);
+  std::iota(slots.begin(), slots.end(), std::int64_t{0});
+  Ones k;
+  for (const RotaryTable* turning : {&table, static_cast<const RotaryTable*>(nullptr)}) {
+    Ones cache;
+    expect_ends([&](const std::function<bool()>& go_on) {
+      cache.numbers.assign(cache.numbers.size(), 0.0F);
+      return rotate_into_cache({.k = k.view(),
+                                .table = turning,
+                                .k_cache = cache.view(),
+                                .slots = slots,
+                                .parallel = {.threads = 1},
+                                .go_on = go_on});
+    });
+    EXPECT_TRUE(cache.is_done(0, 0.0F));
+    EXPECT_FALSE(cache.is_done(kTokens - 1, 0.0F));
+  }
+}
+
+}  // namespace
+}  // namespace posenc::test
