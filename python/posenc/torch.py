@@ -147,6 +147,15 @@ def _(
     return q.new_empty((*q.shape[:-1], value_dim))
 
 
+def _no_backward(ctx: Any, grad: Tensor) -> None:
+    raise NotImplementedError(
+        "[attend] has no backward pass: call it under torch.no_grad(), or train with torch's own attention and score_mod"
+    )
+
+
+_attend.register_autograd(_no_backward)
+
+
 def attend(
     layer: Layer, q: Tensor, k: Tensor, v: Tensor, *, visible: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:

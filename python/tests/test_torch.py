@@ -34,3 +34,11 @@ def test_a_view_that_negates_is_refused():
     with pytest.raises(ValueError, match="resolve_neg"):
         posenc.rotate(x, table=TABLE)
     assert posenc.rotate(x.resolve_neg(), table=TABLE).flatten()[0] == -2
+
+
+def test_attention_says_that_it_has_no_backward_pass():
+    posenc_torch = pytest.importorskip("posenc.torch")
+    layer = posenc_torch.Layer(posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8))
+    q = torch.randn(1, 2, 3, 8, requires_grad=True)
+    with pytest.raises(NotImplementedError, match=r"\[attend\] has no backward pass: .* score_mod"):
+        posenc_torch.attend(layer, q, q, q).sum().backward()
