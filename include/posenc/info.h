@@ -3,8 +3,10 @@
 // The instruction set is chosen once, by feature bits: the best that the machine has, or the one that the environment
 // variable POSENC_ISA names. A name that is unknown or not supported here makes the first use throw Error.
 //
-// avx512_bf16 and amx are avx512 with products of bfloat16 for attention. The tiles of amx are the operating system's to
-// grant: it is asked once, on first use, and does not where a thread has a signal stack too small for them.
+// avx512_bf16 and amx are avx512 with products of bfloat16 for attention. The first is the best on AMD's processors; on
+// others, where it is slower, and amx, which has not run on a machine yet, are for those who name them. Amx is there
+// only where POSENC_ISA names it. Its tiles are the operating system's to grant: it is asked once, on first use, and
+// does not where a thread has a signal stack too small for them.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <string_view>
@@ -84,13 +85,19 @@ bool all_in(std::initializer_list<std::string_view> wanted, const std::vector<st
       wanted, [&](std::string_view name) { return std::ranges::find(features, name) != features.end(); });
 }
 
-// AMD's processors see a rotation's lines coming: asking for them too made it up to a third slower, from the third
-// cache and from memory, where Intel's gain a sixth (docs/performance.md). A hypervisor hides models, but hardly ever
-// this.
-bool fetches_ahead() {
+// What differs by vendor. AMD's processors see a rotation's lines coming: asking for them too made it up to a third
+// slower, from the third cache and from memory, where Intel's gain a sixth; and VDPBF16PS does twice the multiply-adds
+// of f32 on AMD's, half on Intel's (docs/performance.md). A hypervisor hides models, but hardly ever this.
+bool is_amd() {
   const Registers r = cpuid(0, 0);                                  // the vendor, in ebx, edx, ecx
   constexpr Registers kAmd{0, 0x68747541, 0x444D4163, 0x69746E65};  // "AuthenticAMD"
-  return !std::equal(r.begin() + 1, r.end(), kAmd.begin() + 1);
+  return std::equal(r.begin() + 1, r.end(), kAmd.begin() + 1);
+}
+
+// Tiles are offered to those who name them: no machine that has them has run their kernel yet.
+bool are_tiles_wanted() {
+  const char* const wanted = std::getenv("POSENC_ISA");
+  return wanted != nullptr && name(Isa::amx) == wanted;
 }
 
 }  // namespace
@@ -121,7 +128,7 @@ std::vector<IsaKernels> runnable_kernels() {
   const std::vector<std::string> features = processor_features();
   kernels::KernelTable best{kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar,
                             kernels::normalise_scalar, &kernels::attention_scalar};
-  best.fetches_ahead = fetches_ahead();
+  best.fetches_ahead = !is_amd();
   std::vector<IsaKernels> out{{Isa::scalar, best}};
   if (!all_in({"avx2", "fma", "f16c"}, features)) return out;
   best = {kernels::angles_avx2,    kernels::rotate_avx2,     kernels::convert_avx2,
@@ -135,9 +142,9 @@ std::vector<IsaKernels> runnable_kernels() {
   out.push_back({Isa::avx512, best});
   if (all_in({"avx512_bf16"}, features)) {
     best.pairs = &kernels::pairs_avx512;
-    out.push_back({Isa::avx512_bf16, best});
+    out.insert(is_amd() ? out.end() : out.end() - 1, {Isa::avx512_bf16, best});
   }
-  if (all_in({"amx_tile", "amx_bf16"}, features) && tiles_are_granted()) {
+  if (are_tiles_wanted() && all_in({"amx_tile", "amx_bf16"}, features) && tiles_are_granted()) {
     best.pairs = &kernels::pairs_amx;
     out.push_back({Isa::amx, best});
   }
