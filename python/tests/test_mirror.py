@@ -30,6 +30,9 @@ EXCEPTIONS = {
     **dict.fromkeys(
         "AttendWork Executor Parallel ThreadPool ThreadPoolOptions attend_scratch_bytes cos_sin_into".split(), ENGINES
     ),
+    **dict.fromkeys(
+        "PrepareOptions PreparedLayer prepare_layer".split(), "not yet: it would have to keep the arrays of its weights"
+    ),
     "CosSin": "cos_sin gives a pair",
     "Standing": "standing gives a pair",
     "Info": "info gives a dict",
