@@ -150,7 +150,8 @@ void bind_linear(nb::module_& m) {
                                  "visible: ArrayLike | None = None" +
                                  map_signature() + ") -> typing.Any")
                     .c_str()),
-        "Linear attention by its formula; float64. Shapes as in attend_linear.");
+        "Linear attention by its formula; float64. q: [tokens, heads, head_dim] and all else as in attend_linear. "
+        "ValueError for what does not fit.");
 }
 
 }  // namespace posenc::python

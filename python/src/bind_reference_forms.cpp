@@ -43,13 +43,19 @@ nb::object normalise_call(nb::handle x, const NormArgument& norm) {
 void bind_reference_forms(nb::module_& m) {
   bind_form(m, "_reference_rotate_matrix", &reference::rotate_matrix,
             "R x with the block-diagonal matrix R written out, RoFormer, arXiv 2104.09864, (15), (34).\n\n"
-            "x: one head [head_dim]; angles: radians [dim / 2]. Channels outside the rotated part are copied.");
+            "x: one head [head_dim]; angles: radians [dim / 2]. Channels outside the rotated part are copied. "
+            "ValueError for sizes that do not fit.");
   bind_form(m, "_reference_rotate_complex", &reference::rotate_complex,
-            "(x_a + i x_b) e^(i t), Meta's form. As rotate_matrix.");
-  bind_form(m, "_reference_rotate_pairwise", &reference::rotate_pairwise,
-            "(a cos t - b sin t, a sin t + b cos t) for each pair, GPT-J's form. As rotate_matrix.");
-  bind_form(m, "_reference_rotate_half", &reference::rotate_half,
-            "x * cos + rotate_half(x) * sin, Hugging Face's form. As rotate_matrix.");
+            "(x_a + i x_b) e^(i t), Meta's form. x: [head_dim], angles: radians [dim / 2], ValueError as for "
+            "rotate_matrix.");
+  bind_form(
+      m, "_reference_rotate_pairwise", &reference::rotate_pairwise,
+      "(a cos t - b sin t, a sin t + b cos t) for each pair, GPT-J's form. x: [head_dim], angles: radians [dim / 2], "
+      "ValueError as for rotate_matrix.");
+  bind_form(
+      m, "_reference_rotate_half", &reference::rotate_half,
+      "x * cos + rotate_half(x) * sin, Hugging Face's form. x: [head_dim], angles: radians [dim / 2], ValueError as "
+      "for rotate_matrix.");
   m.def(
       "_reference_rotation_matrix",
       [](const RotaryLayout& layout, nb::handle angles) {
@@ -72,7 +78,8 @@ void bind_reference_forms(nb::module_& m) {
                                "norm_weight: ArrayLike | None = None, norm_bias: ArrayLike | None = None, "
                                "weight_plus_one: bool = False) -> typing.Any")
                   .c_str()),
-      "The norm of keys that rotate_into_cache puts beside the rotation; float64, the shape of x.");
+      "The norm of keys that rotate_into_cache puts beside the rotation; float64, the shape of x, "
+      "[tokens, heads, head_dim]. ValueError for a norm or weights that do not fit.");
 }
 
 }  // namespace posenc::python

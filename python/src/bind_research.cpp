@@ -32,7 +32,8 @@ void bind_pope(nb::module_& m) {
       nb::sig(with_array_types("def _reference_pope_score(q: PositionsLike, k: PositionsLike, i: float, j: float, *, "
                                "base: float = 10000.0, delta: PositionsLike | None = None) -> float")
                   .c_str()),
-      "PoPE, arXiv 2509.10534: sum_c softplus(q_c) softplus(k_c) cos((j - i) w_c + delta_c), w_c = base^(-c/d).");
+      "PoPE, arXiv 2509.10534: sum_c softplus(q_c) softplus(k_c) cos((j - i) w_c + delta_c), w_c = base^(-c/d). "
+      "q, k: [d]; delta: [d], or none. ValueError for sizes that do not fit.");
 }
 
 const char* const kFopeSignature =
@@ -51,7 +52,8 @@ void bind_fope(nb::module_& m) {
       nb::sig(with_array_types(std::string("def _reference_fope(x: PositionsLike, n: float, *, ") + kFopeSignature +
                                ") -> tuple[float, ...]")
                   .c_str()),
-      "FoPE, arXiv 2412.17739: a head [d], halves paired, at position n. inv_freq: [kept]; mixes: [kept, kept].");
+      "FoPE, arXiv 2412.17739: a head [d], halves paired, at position n. inv_freq: [kept]; mixes: [kept, kept]. "
+      "ValueError for sizes that do not fit.");
   m.def(
       "_reference_fope_score",
       [](nb::handle q, nb::handle k, double i, double j, nb::handle inv_freq, nb::handle cos_mix, nb::handle sin_mix,
@@ -65,7 +67,7 @@ void bind_fope(nb::module_& m) {
                                            "j: float, *, ") +
                                kFopeSignature + ") -> float")
                   .c_str()),
-      "fope(q, i) . fope(k, j).");
+      "fope(q, i) . fope(k, j), of heads q and k, both [d]. ValueError for sizes that do not fit.");
 }
 
 // Planes (a, b, w), and the vectors they look at.
@@ -95,7 +97,7 @@ void bind_grape(nb::module_& m) {
       nb::sig(with_array_types("def _reference_grape(" + first + "x: PositionsLike, n: float) -> tuple[float, ...]")
                   .c_str()),
       "GRAPE, arXiv 2512.07805: exp(n sum_p w_p L_p) x, L = a b^T - b a^T, of planes (a, b, w) that are orthogonal to "
-      "each other.");
+      "each other. x, a, b: [d]; w in radians per position. ValueError for sizes that do not fit.");
   m.def(
       "_reference_grape_score",
       [](nb::handle planes, nb::handle q, nb::handle k, double i, double j) {
@@ -105,7 +107,7 @@ void bind_grape(nb::module_& m) {
       nb::sig(with_array_types("def _reference_grape_score(" + first +
                                "q: PositionsLike, k: PositionsLike, i: float, j: float) -> float")
                   .c_str()),
-      "grape(q, i) . grape(k, j).");
+      "grape(q, i) . grape(k, j), of heads q and k, both [d]. ValueError for sizes that do not fit.");
   m.def(
       "_reference_grape_bias",
       [](nb::handle q, nb::handle k, double i, double j, double rate, nb::handle query_gate, nb::handle key_gate) {
@@ -118,7 +120,8 @@ void bind_grape(nb::module_& m) {
                                "rate: float = 1.0, query_gate: PositionsLike | None = None, "
                                "key_gate: PositionsLike | None = None) -> float")
                   .c_str()),
-      "GRAPE's additive form, (4.6) and (4.7): what is added to the scaled product; without gates it is ALiBi.");
+      "GRAPE's additive form, (4.6) and (4.7): what is added to the scaled product; without gates it is "
+      "ALiBi. q, k and gates: [d]. ValueError for sizes that do not fit.");
 }
 
 void bind_others(nb::module_& m) {
@@ -132,7 +135,7 @@ void bind_others(nb::module_& m) {
                                "betas: PositionsLike) -> float")
                   .c_str()),
       "PaTH, arXiv 2505.16381: k . H_(j+1) ... H_i q, H_l = I - beta_l w_l w_l^T. w: [steps, d], of tokens j + 1 to "
-      "i.");
+      "i; betas: [steps]; q, k: [d]. ValueError for sizes that do not fit.");
   m.def(
       "_reference_relative_logit",
       [](nb::handle q, nb::handle k, nb::handle r, std::int64_t i, std::int64_t j, nb::handle profiles,
@@ -148,7 +151,8 @@ void bind_others(nb::module_& m) {
                                "i: int, j: int, *, profiles: PositionsLike, n_floor: int | None = None, "
                                "alpha: float = 0.1) -> float")
                   .c_str()),
-      "Relative logits of the content (Inkling): tau_i (q . k / d + r . P[:, i - j]), with the logit scale.");
+      "Relative logits of the content (Inkling): tau_i (q . k / d + r . P[:, i - j]), with the logit scale. "
+      "q, k: [d]; r: [rows of the profiles]; profiles: [rows, extent]. ValueError for sizes that do not fit.");
 }
 
 }  // namespace

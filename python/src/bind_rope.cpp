@@ -61,8 +61,10 @@ void bind_wavelengths(nb::module_& m) {
       },
       nb::arg("rope"), nb::arg("trained_length"), nb::kw_only(), nb::arg("length") = nb::none(),
       nb::sig("def wavelengths(rope: Rope, trained_length: int, *, length: int | None = None) -> Wavelengths"),
-      "What a rotation's wavelengths say about a trained length, in tokens. `length`: of the sequence, for rules that "
-      "depend on it. ValueError for what check() finds, and for a trained_length below 1.");
+      "A rotation's wavelengths, in positions per turn, and what they say about a trained length, in tokens. `length`: "
+      "of "
+      "the sequence, for rules that depend on it. ValueError for what check() finds, and for a trained_length below "
+      "1.");
   m.def(
       "angle_error",
       [](const Rope& rope, nb::handle angles, std::int64_t end, std::int64_t count, nb::handle length) {
