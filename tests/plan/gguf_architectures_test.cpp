@@ -12,7 +12,7 @@ namespace posenc::test {
 namespace {
 
 std::string page() {
-  std::ifstream file(std::string(POSENC_SOURCE_DIR) + "/docs/gguf.md");
+  std::ifstream file(POSENC_SOURCE_DIR "/docs/gguf.md");
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
