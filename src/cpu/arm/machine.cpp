@@ -44,7 +44,7 @@ std::vector<IsaKernels> runnable_kernels() {
   if (has(kFeatures.front())) {
     out.push_back({Isa::neon,
                    {kernels::angles_neon, kernels::rotate_neon, kernels::convert_neon, kernels::normalise_neon,
-                    &kernels::attention_neon, true}});
+                    &kernels::attention_neon, nullptr, true}});
   }
   return out;
 }
