@@ -19,8 +19,12 @@ BANNED = re.compile("|".join([
     "syslog", "__fprintf_chk", "__vfprintf_chk",
     "_ZSt4cout", "_ZSt4cerr", "_ZSt4clog", "_ZSt3cin", "_ZNSt8ios_base4InitC1Ev",
 ]))
-# What leaves no symbol, or one that compilers use too. An empty asm has no instruction: it only keeps a value in place.
-WORDS = re.compile(r"std::terminate|std::abort|__builtin_trap|__builtin_abort|\basm\b(?! volatile\(\"\" : )")
+# What leaves no symbol, or one that compilers use too. An empty asm has no instruction: it only keeps a value in place;
+# those of AMX fill, multiply and empty its tiles.
+WORDS = re.compile(
+    r"std::terminate|std::abort|__builtin_trap|__builtin_abort|"
+    r'\basm\b(?! volatile\("(" : |ldtilecfg |tdpbf16ps |tilezero |tileloadd |tilestored |tilerelease"))'
+)
 
 BAD = {
     "std::cout": "#include <iostream>\nvoid f() { std::cout << 1; }",
