@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 #include <string_view>
 
+#include "cpu/x86/offered_isas.h"
 #include "cpu/x86/tile_permission.h"
 
 namespace posenc::cpu {
@@ -80,14 +80,9 @@ bool has(const Feature& feature, std::uint64_t saved) {
   return ((word >> feature.bit) & 1U) != 0 && (saved & feature.saved) == feature.saved;
 }
 
-bool all_in(std::initializer_list<std::string_view> wanted, const std::vector<std::string>& features) {
-  return std::ranges::all_of(
-      wanted, [&](std::string_view name) { return std::ranges::find(features, name) != features.end(); });
-}
-
-// What differs by vendor. AMD's processors see a rotation's lines coming: asking for them too made it up to a third
-// slower, from the third cache and from memory, where Intel's gain a sixth; and VDPBF16PS does twice the multiply-adds
-// of f32 on AMD's, half on Intel's (docs/performance.md). A hypervisor hides models, but hardly ever this.
+// What differs by vendor: the order of instruction sets (offered_isas.h), and fetching ahead. AMD's processors see a
+// rotation's lines coming: asking for them too made it up to a third slower, from the third cache and from memory,
+// where Intel's gain a sixth (docs/performance.md). A hypervisor hides models, but hardly ever this.
 bool is_amd() {
   const Registers r = cpuid(0, 0);                                  // the vendor, in ebx, edx, ecx
   constexpr Registers kAmd{0, 0x68747541, 0x444D4163, 0x69746E65};  // "AuthenticAMD"
@@ -98,6 +93,22 @@ bool is_amd() {
 bool are_tiles_wanted() {
   const char* const wanted = std::getenv("POSENC_ISA");
   return wanted != nullptr && name(Isa::amx) == wanted;
+}
+
+kernels::KernelTable kernels_of(Isa isa) {
+  if (isa == Isa::scalar) {
+    return {kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar, kernels::normalise_scalar,
+            &kernels::attention_scalar};
+  }
+  if (isa == Isa::avx2) {
+    return {kernels::angles_avx2, kernels::rotate_avx2, kernels::convert_avx2, kernels::normalise_avx2,
+            &kernels::attention_avx2};
+  }
+  kernels::KernelTable table{kernels::angles_avx512, kernels::rotate_avx512, kernels::convert_avx512,
+                             kernels::normalise_avx512, &kernels::attention_avx512};
+  if (isa == Isa::avx512_bf16) table.pairs = &kernels::pairs_avx512;
+  if (isa == Isa::amx) table.pairs = &kernels::pairs_amx;
+  return table;
 }
 
 }  // namespace
@@ -125,28 +136,12 @@ std::vector<std::string> processor_features() {
 }
 
 std::vector<IsaKernels> runnable_kernels() {
-  const std::vector<std::string> features = processor_features();
-  kernels::KernelTable best{kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar,
-                            kernels::normalise_scalar, &kernels::attention_scalar};
-  best.fetches_ahead = !is_amd();
-  std::vector<IsaKernels> out{{Isa::scalar, best}};
-  if (!all_in({"avx2", "fma", "f16c"}, features)) return out;
-  best = {kernels::angles_avx2,    kernels::rotate_avx2,     kernels::convert_avx2,
-          kernels::normalise_avx2, &kernels::attention_avx2, nullptr,
-          best.fetches_ahead};
-  out.push_back({Isa::avx2, best});
-  if (!all_in({"avx512f", "avx512dq", "avx512bw", "avx512vl"}, features)) return out;
-  best = {kernels::angles_avx512,    kernels::rotate_avx512,     kernels::convert_avx512,
-          kernels::normalise_avx512, &kernels::attention_avx512, nullptr,
-          best.fetches_ahead};
-  out.push_back({Isa::avx512, best});
-  if (all_in({"avx512_bf16"}, features)) {
-    best.pairs = &kernels::pairs_avx512;
-    out.insert(is_amd() ? out.end() : out.end() - 1, {Isa::avx512_bf16, best});
-  }
-  if (are_tiles_wanted() && all_in({"amx_tile", "amx_bf16"}, features) && tiles_are_granted()) {
-    best.pairs = &kernels::pairs_amx;
-    out.push_back({Isa::amx, best});
+  const bool amd = is_amd();
+  std::vector<IsaKernels> out;
+  for (const Isa isa : offered_isas({processor_features(), amd, are_tiles_wanted() && tiles_are_granted()})) {
+    kernels::KernelTable table = kernels_of(isa);
+    table.fetches_ahead = !amd;
+    out.push_back({isa, table});
   }
   return out;
 }
