@@ -76,7 +76,7 @@ def logits(layers, width, keys):
     return 2 * 6 * math.sqrt(layers * in_layer + last) * ROUNDING
 
 
-# A mistake must stand out from roundings: as kSpoiledOverBound of tests/support/tolerances.h.
+# A mistake must stand out from roundings: as kSpoiledOverBound of tests/support/model_tolerances.h.
 SPOILT_OVER_BOUND = 100
 
 

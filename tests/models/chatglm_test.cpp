@@ -18,12 +18,14 @@
 #include <utility>
 #include <vector>
 
+#include "models/arithmetic.h"
 #include "models/conformance.h"
 #include "models/network.h"
 #include "posenc/read_plan.h"
+#include "support/error_ratio.h"
 #include "support/every_isa.h"
+#include "support/model_tolerances.h"
 #include "support/test_data.h"
-#include "support/tolerances.h"
 
 namespace posenc::test {
 namespace {
@@ -177,12 +179,12 @@ void expect_published(const std::string& name, const Glm& glm, const Places& pla
   for (const Answer& answer : glm.answers) theirs.insert(theirs.end(), answer.hidden.begin(), answer.hidden.end());
   const Numbers ours = run({}, places);
   Roundings floats{.norms = 24, .sums = 24, .angles = 24, .scores = 24, .softmax = 24};
-  double square = 0;
-  for (std::uint64_t draw = 0; draw < kLogitDraws; ++draw) {
+  std::vector<Numbers> errors;
+  for (std::uint64_t draw = 0; draw < kRoundingDraws; ++draw) {
     floats.seed = draw;
-    square += std::pow(rms_difference(run({.roundings = floats}, places), ours), 2);
+    errors.push_back(sum(run({.roundings = floats}, places), ours, -1.0));
   }
-  const double bound = kLogitsOverRoundings * std::sqrt(square / kLogitDraws);
+  const double bound = rms_bound(errors);
   ErrorRatio ratio("hidden states of " + name);
   ratio.add(rms_difference(ours, theirs), bound, "reference");
   for (const Isa isa : every_isa(name)) {

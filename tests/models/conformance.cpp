@@ -7,9 +7,10 @@
 #include <span>
 #include <utility>
 
+#include "models/arithmetic.h"
 #include "models/network.h"
 #include "models/spoils.h"
-#include "support/tolerances.h"
+#include "support/model_tolerances.h"
 
 namespace posenc::test {
 namespace {
@@ -74,12 +75,12 @@ double rms_difference(const Numbers& a, const Numbers& b) {
 
 double rounding_bound(const Published& published, Roundings arithmetic) {
   const Numbers exact = answers(published, published.model);
-  double square = 0;
-  for (std::uint64_t draw = 0; draw < kLogitDraws; ++draw) {
+  std::vector<Numbers> errors;
+  for (std::uint64_t draw = 0; draw < kRoundingDraws; ++draw) {
     arithmetic.seed = 1000 * draw;
-    square += std::pow(rms_difference(answers(published, published.model, {.roundings = arithmetic}), exact), 2);
+    errors.push_back(sum(answers(published, published.model, {.roundings = arithmetic}), exact, -1.0));
   }
-  return kLogitsOverRoundings * std::sqrt(square / kLogitDraws);
+  return rms_bound(errors);
 }
 
 Conformance conformance(const Checkpoint& checkpoint, const Published& published) {

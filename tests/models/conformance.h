@@ -17,7 +17,7 @@ Numbers published_answers(const Published& published);
 // The root of the mean squared difference.
 double rms_difference(const Numbers& a, const Numbers& b);
 
-// kLogitsOverRoundings times what the roundings of one run in such arithmetic make of ours.
+// How far the roundings of a run in such arithmetic may take its numbers from ours (model_tolerances.h).
 double rounding_bound(const Published& published, Roundings arithmetic);
 
 // The largest difference among runs, and what roundings allow it.

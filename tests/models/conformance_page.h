@@ -21,6 +21,9 @@ std::vector<PageRow> page_rows();
 
 std::string conformance_page(const std::vector<PageRow>& rows);
 
+// The end of a page, which `python -m posenc.conformance` prints; empty where there is none.
+std::string section_of_families(const std::string& page);
+
 // A page without the cells that depend on the machine: rows of its table end before what was measured.
 std::string without_measurements(const std::string& page);
 

@@ -9,9 +9,10 @@
 #include <string>
 
 #include "models/spoils.h"
+#include "support/error_ratio.h"
 #include "support/every_isa.h"
+#include "support/model_tolerances.h"
 #include "support/test_data.h"
-#include "support/tolerances.h"
 
 namespace posenc::test {
 namespace {

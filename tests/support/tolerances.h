@@ -195,19 +195,6 @@ inline double table_sum_bound(const Rope& rope, double n, double sum_of_magnitud
          static_cast<double>(rope.dim / 2) * std::sqrt(2.0) * std::numbers::pi * n * float_frequency_bound(rope);
 }
 
-// ---- Published models ----
-
-// Logits that somebody published against a forward pass in double, as the root mean square over all of them. Both runs
-// round, in ways that are known, in an order that is not: the publisher's roundings are one more draw of those that a
-// run makes at random (models/rounding.h). The mean square of logits that hang on k roundings of about equal weight
-// goes as chi^2_k / k; each of these models has hundreds, and were only 10 of them felt, more than 4 times the expected
-// square would come once in 10^5. Hence twice the root; 8 draws give that to 8 percent in the same case.
-inline constexpr double kLogitsOverRoundings = 2;
-inline constexpr std::uint64_t kLogitDraws = 8;
-
-// A mistake must stand out from roundings: it is seen when it takes the logits a hundred times as far.
-inline constexpr double kSpoiledOverBound = 100;
-
 // ---- The rotation of tensors (docs/rotation.md) ----
 
 // The error of rounding a number of magnitude `y` to the nearest of a dtype: half the spacing there, or half of the
