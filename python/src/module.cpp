@@ -1,7 +1,12 @@
 #include "module.h"
 
+#include <cstdlib>
+
 NB_MODULE(_posenc, m) {
   m.doc() = "The position encodings of transformers: the compiled part of posenc.";
+  // Objects that outlive the interpreter are no fault of a user: a plan that some other library still holds at exit, or
+  // one in a cycle. Who works on this module may ask for nanobind's list of them.
+  nanobind::set_leak_warnings(std::getenv("POSENC_LEAK_WARNINGS") != nullptr);
   posenc::python::bind_rope(m);
   posenc::python::bind_schemes(m);
   posenc::python::bind_plan(m);
