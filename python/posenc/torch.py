@@ -52,11 +52,14 @@ class Table:
 
 
 class Layer:
-    """A LayerPlan and its learned tables, for graphs: score_weights, value_weights and sinks as attend has them."""
+    """A LayerPlan and its learned tables, for graphs: score_weights, value_weights and sinks as attend has them.
 
-    def __init__(self, layer: _posenc.LayerPlan, **weights: Any) -> None:
+    Or a PreparedLayer, which has its tables.
+    """
+
+    def __init__(self, layer: _posenc.LayerPlan | _posenc.PreparedLayer, **weights: Any) -> None:
         self.layer = layer
-        self.value_dim = layer.value_dim
+        self.value_dim = (layer.layer if isinstance(layer, _posenc.PreparedLayer) else layer).value_dim
         self.number = _numbered(self, (layer, weights))
 
 

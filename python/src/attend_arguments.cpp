@@ -21,24 +21,22 @@ struct TakeOne<std::variant<std::monostate, Ts...>> {
 
 }  // namespace
 
-AttendArguments::AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords) {
-  kept_.take(q_, q, {where, "q"});
-  kept_.take(k_, k, {where, "k"});
-  kept_.take(v_, v, {where, "v"});
-  take_weights(where, keywords);
-  kept_.take_members(inputs_, keywords, where);
-}
-
-void AttendArguments::take_weights(const char* where, nb::dict& keywords) {
-  if (const nb::object score = popped(keywords, "score_weights"); !score.is_none()) {
+WeightArguments::WeightArguments(const char* where, nb::handle score, nb::handle value, nb::handle sinks) {
+  if (!score.is_none()) {
     for (const nb::handle weights : nb::iter(score)) {
       TakeOne<ScoreWeights>::take(weights_.score.emplace_back(), weights, kept_, {where, "score_weights"});
     }
   }
-  if (const nb::object value = popped(keywords, "value_weights"); !value.is_none()) {
-    kept_.take(weights_.value, value, {where, "value_weights"});
-  }
-  kept_.take(weights_.sinks, popped(keywords, "sinks"), {where, "sinks"});
+  if (!value.is_none()) kept_.take(weights_.value, value, {where, "value_weights"});
+  kept_.take(weights_.sinks, sinks, {where, "sinks"});
+}
+
+AttendArguments::AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords)
+    : weights_(where, popped(keywords, "score_weights"), popped(keywords, "value_weights"), popped(keywords, "sinks")) {
+  kept_.take(q_, q, {where, "q"});
+  kept_.take(k_, k, {where, "k"});
+  kept_.take(v_, v, {where, "v"});
+  kept_.take_members(inputs_, keywords, where);
 }
 
 std::vector<std::int64_t> AttendArguments::lse_shape() const {
@@ -65,9 +63,17 @@ void require_empty(const nb::dict& keywords, const char* where) {
   }
 }
 
-const char* const kInputsSignature =
+const char* const kWeightsSignature =
     "score_weights: collections.abc.Iterable[typing.Any] = (), value_weights: ShawWeights | None = None, "
-    "sinks: ArrayLike | None = None, q_positions: PositionsLike | None = None, "
+    "sinks: ArrayLike | None = None, ";
+
+const char* const kWeightsDoc =
+    "Learned tables:\n"
+    "  score_weights: one for each of layer.score, or None where a term has none. value_weights: of ShawValues.\n"
+    "  sinks: [heads], where layer.sinks.\n";
+
+const char* const kInputsSignature =
+    "q_positions: PositionsLike | None = None, "
     "k_positions: PositionsLike | None = None, q_order: IndicesLike | None = None, "
     "k_order: IndicesLike | None = None, cu_seqlens_q: IndicesLike | None = None, "
     "cu_seqlens_k: IndicesLike | None = None, prefix: int = 0, visible: ArrayLike | None = None, "
@@ -76,9 +82,6 @@ const char* const kInputsSignature =
     "queries_are_turned: bool = False, keys_are_turned: bool = False";
 
 const char* const kInputsDoc =
-    "Learned tables:\n"
-    "  score_weights: one for each of layer.score, or None where a term has none. value_weights: of ShawValues.\n"
-    "  sinks: [heads], where layer.sinks.\n"
     "What changes from call to call; all may be left out but where a scheme or a mask needs them:\n"
     "  q_positions, k_positions: as positions of rotate; left out: the order.\n"
     "  q_order, k_order: int64 [rows], where a token stands in its sequence, for masks; left out: keys are counted "

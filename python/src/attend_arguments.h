@@ -1,4 +1,4 @@
-// What attend and reference.attend have in common: q, k, v, weights, and what changes from call to call.
+// What attend, prepare_layer and reference.attend have in common: q, k, v, weights, and what changes from call to call.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,6 +10,19 @@
 
 namespace posenc::python {
 
+// Learned tables, and the arrays that they are in.
+class WeightArguments {
+ public:
+  // score_weights, value_weights and sinks, each of them or None.
+  WeightArguments(const char* where, nb::handle score, nb::handle value, nb::handle sinks);
+
+  const LayerWeights& weights() const { return weights_; }
+
+ private:
+  Kept kept_;
+  LayerWeights weights_;
+};
+
 class AttendArguments {
  public:
   // Takes the inputs and weights out of `keywords`.
@@ -18,7 +31,7 @@ class AttendArguments {
   const ConstTensorView& q() const { return q_; }
   const ConstTensorView& k() const { return k_; }
   const ConstTensorView& v() const { return v_; }
-  const LayerWeights& weights() const { return weights_; }
+  const LayerWeights& weights() const { return weights_.weights(); }
   const LayerInputs& inputs() const { return inputs_; }
 
   // q's shape with other channels: that of the output.
@@ -27,11 +40,9 @@ class AttendArguments {
   std::vector<std::int64_t> lse_shape() const;
 
  private:
-  void take_weights(const char* where, nb::dict& keywords);
-
   Kept kept_;
   ConstTensorView q_, k_, v_;
-  LayerWeights weights_;
+  WeightArguments weights_;
   LayerInputs inputs_;
 };
 
@@ -40,7 +51,9 @@ nb::object popped(nb::dict& keywords, const char* name);
 // TypeError for what is left after all.
 void require_empty(const nb::dict& keywords, const char* where);
 
-// The part of signatures and docs that both share.
+// The parts of signatures and docs that they share: of learned tables, and of what changes from call to call.
+extern const char* const kWeightsSignature;
+extern const char* const kWeightsDoc;
 extern const char* const kInputsSignature;
 extern const char* const kInputsDoc;
 

@@ -4,6 +4,7 @@
 #include "describe_plan.h"
 #include "module.h"
 #include "posenc/attend.h"
+#include "prepared.h"
 #include "signal_watch.h"
 #include "signature.h"
 #include "written.h"
@@ -11,8 +12,13 @@
 namespace posenc::python {
 namespace {
 
-nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, const nb::kwargs& given) {
+nb::object attend_call(nb::handle layer, nb::handle q, nb::handle k, nb::handle v, const nb::kwargs& given) {
   const char* where = "attend";
+  const PreparedLayer* prepared = prepared_layer(layer);
+  if (prepared == nullptr && !nb::isinstance<LayerPlan>(layer)) {
+    refuse_type({where, "layer"}, "be a LayerPlan or a PreparedLayer", layer);
+  }
+  const LayerPlan& plan = prepared != nullptr ? prepared->layer() : *nb::inst_ptr<LayerPlan>(layer);
   nb::dict keywords;
   keywords.update(given);
   const AttendArguments common(where, q, k, v, keywords);
@@ -29,8 +35,7 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
 
   const bool is_asked = PyBool_Check(lse_given.ptr()) != 0;
   const bool has_lse = is_asked ? lse_given.ptr() == Py_True : !lse_given.is_none();
-  const std::int64_t width = layer.value_dim;
-  const Written out(out_given, q, common.q().dtype, common.out_shape(width), {where, "out"});
+  const Written out(out_given, q, common.q().dtype, common.out_shape(plan.value_dim), {where, "out"});
   const nb::object lse_out = is_asked ? nb::none() : lse_given;
   const std::optional<Written> lse =
       has_lse ? std::optional<Written>(std::in_place, lse_out, q, DType::f32, common.lse_shape(), Place{where, "lse"})
@@ -49,7 +54,7 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
   if (!products.is_none()) args.products = Convert<Products>::from_python(products, {where, "products"});
   if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
   if (!threads.is_none()) args.parallel.threads = Convert<std::int64_t>::from_python(threads, {where, "threads"});
-  finish([&] { return attend(layer, args); });
+  finish([&] { return prepared != nullptr ? attend(*prepared, args) : attend(plan, args); });
   if (lse) return nb::make_tuple(out.object, lse->object);
   return out.object;
 }
@@ -85,9 +90,9 @@ nb::object merge_call(nb::handle parts, nb::handle sinks, nb::handle out, nb::ha
 
 void bind_attend(nb::module_& m) {
   const auto signature = [](const std::string& array, const std::string& lse, const std::string& result) {
-    return "def attend(layer: LayerPlan, q: " + array + ", k: ArrayLike, v: ArrayLike, *, " + kInputsSignature +
-           ", block_table: IndicesLike | None = None, out: " + array + " | None = None, lse: " + lse +
-           ", carry: ArrayLike | None = None, angles: " + Convert<Angles>::type() +
+    return "def attend(layer: LayerPlan | PreparedLayer, q: " + array + ", k: ArrayLike, v: ArrayLike, *, " +
+           kWeightsSignature + kInputsSignature + ", block_table: IndicesLike | None = None, out: " + array +
+           " | None = None, lse: " + lse + ", carry: ArrayLike | None = None, angles: " + Convert<Angles>::type() +
            " = 'exact', products: " + Convert<Products>::type() + " = 'f32', " + how_signature() + ") -> " + result;
   };
   const std::string doc =
@@ -102,8 +107,9 @@ void bind_attend(nb::module_& m) {
           "without the sink, float32 [tokens, heads] or [batch, heads, tokens]. `out` and `lse` may be arrays to write "
           "into. carry: read and written where k and v are a part of the keys of a scheme that sums along them. "
           "products='bf16' "
-          "allows numbers to be rounded to bfloat16 before they are multiplied, where that is faster.\n\n") +
-      kInputsDoc +
+          "allows numbers to be rounded to bfloat16 before they are multiplied, where that is faster.\n\n"
+          "layer: a PreparedLayer gives the same bits, and has the learned tables: these are left out then.\n\n") +
+      kWeightsDoc + kInputsDoc +
       "\n\nThe result of a query does not depend on the number of threads. ValueError, before anything is written, for "
       "what does not fit. The GIL is released; Ctrl-C ends the call, whose output then holds nothing of use.";
   def(m,

@@ -90,7 +90,7 @@ void bind_reference(nb::module_& m) {
         "array or positions that do not fit.");
   const std::string signature =
       std::string("def _reference_attend(layer: LayerPlan, q: ArrayLike, k: ArrayLike, v: ArrayLike, *, ") +
-      kInputsSignature + ", lse: bool = False, scores: " + Convert<reference::ScoreStage>::type() +
+      kWeightsSignature + kInputsSignature + ", lse: bool = False, scores: " + Convert<reference::ScoreStage>::type() +
       " | None = None) -> typing.Any";
   const std::string doc =
       std::string(
@@ -103,7 +103,7 @@ void bind_reference(nb::module_& m) {
           "Returns o; with lse=True and scores=STAGE a tuple of o, then ln of the sum of exp(z), then the scores "
           "[heads, "
           "queries, keys] or [batch, heads, queries, keys]: x is 'content', y 'biased', z 'capped', p 'weights'.\n\n") +
-      kInputsDoc;
+      kWeightsDoc + kInputsDoc;
   m.def("_reference_attend", &attend_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"),
         nb::arg("keywords"), nb::sig(with_array_types(signature).c_str()), doc.c_str());
 }

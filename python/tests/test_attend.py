@@ -1,5 +1,8 @@
 """Attention with the schemes of a layer, against the reference."""
 
+import gc
+import sys
+
 import numpy as np
 import pytest
 
@@ -42,6 +45,68 @@ def test_attention_agrees_with_the_reference(name):
     assert np.abs(out - truth).max() <= BOUND
     assert np.abs(lse - truth_lse).max() <= BOUND
     assert np.array_equal(posenc.attend(plan, q, k, v, threads=1, **inputs), out)
+
+
+WEIGHTS = ("score_weights", "value_weights", "sinks")
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_prepared_layer_gives_the_same_bits(name):
+    plan, given = LAYERS[name]
+    weights = {key: value for key, value in given.items() if key in WEIGHTS}
+    inputs = {key: value for key, value in given.items() if key not in WEIGHTS}
+    prepared = posenc.prepare_layer(plan, **weights)
+    assert prepared.layer == plan and prepared.isa != "automatic"
+    for tokens, keys in ((9, 9), (1, 9), (9, 40)):
+        if "bias" in inputs and (tokens, keys) != (9, 9):
+            continue
+        q, k, v = tensors(tokens, keys)
+        out, lse = posenc.attend(prepared, q, k, v, lse=True, **inputs)
+        direct, direct_lse = posenc.attend(plan, q, k, v, lse=True, **given)
+        assert np.array_equal(out, direct) and np.array_equal(lse, direct_lse)
+
+
+def test_a_prepared_layer_keeps_its_tables():
+    plan = LAYERS["t5"][0]
+    q, k, v = tensors()
+    table = TABLE.copy()
+    wanted = posenc.attend(plan, q, k, v, score_weights=[posenc.T5Weights(table=table)])
+    prepared = posenc.prepare_layer(plan, score_weights=(posenc.T5Weights(table=t) for t in [table]))
+    assert prepared.score_weights[0].table is table
+    assert prepared.value_weights is None and prepared.sinks is None
+    assert prepared.bytes >= table.nbytes
+    before = sys.getrefcount(table)
+    del prepared
+    assert sys.getrefcount(table) < before
+    prepared = posenc.prepare_layer(plan, score_weights=[posenc.T5Weights(table=table.copy())])
+    gc.collect()
+    assert np.array_equal(posenc.attend(prepared, q, k, v), wanted)
+
+
+def test_biases_of_fewer_distances_are_kept():
+    plan = layer(score=(posenc.Kerple(),))
+    weights = [posenc.KerpleWeights(r1=np.full(4, 0.5, np.float32), r2=np.ones(4, np.float32))]
+    few, many = (posenc.prepare_layer(plan, score_weights=weights, max_distance=n) for n in (3, 100))
+    assert few.bytes < many.bytes
+    q, k, v = tensors()
+    assert np.array_equal(posenc.attend(few, q, k, v), posenc.attend(many, q, k, v))
+    with pytest.raises(ValueError, match=r"\[prepare_layer\] max_distance must be from 0 to"):
+        posenc.prepare_layer(plan, score_weights=weights, max_distance=-1)
+
+
+def test_what_a_prepared_layer_has_is_not_given_again():
+    plan, given = LAYERS["t5"]
+    prepared = posenc.prepare_layer(plan, **given)
+    q, k, v = tensors()
+    with pytest.raises(ValueError, match="weights"):
+        posenc.attend(prepared, q, k, v, **given)
+    other = "scalar" if prepared.isa != "scalar" else "automatic"
+    with pytest.raises(ValueError, match="isa"):
+        posenc.attend(prepared, q, k, v, isa=other)
+    with pytest.raises(ValueError, match=r"weights.score\[0\] must hold"):
+        posenc.prepare_layer(plan)
+    with pytest.raises(TypeError, match=r"\[attend\] layer must be a LayerPlan or a PreparedLayer but is"):
+        posenc.attend(given, q, k, v)
 
 
 def test_masks_of_bool_and_packed_sequences():

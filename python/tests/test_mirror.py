@@ -21,17 +21,14 @@ EXCEPTIONS = {
         (
             "AttendArgs AttendLinearArgs AttendPages AttendPart CacheArgs CompareOptions CostSizes"
             " DecayOptions Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
-            " NamedTensor NamedWeight Pages PermuteArgs Pope ReadOptions RelativeLogits RerotateArgs RotateArgs"
-            " RowPlaces TableGrid TableOptions TensorFileOptions WriteOptions"
+            " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareOptions ReadOptions RelativeLogits RerotateArgs"
+            " RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions WriteOptions"
         ).split(),
         ARGUMENTS,
     ),
     **dict.fromkeys("BasicTensorView tensor transposed element dtype_of bits_of".split(), ARRAYS),
     **dict.fromkeys(
         "AttendWork Executor Parallel ThreadPool ThreadPoolOptions attend_scratch_bytes cos_sin_into".split(), ENGINES
-    ),
-    **dict.fromkeys(
-        "PrepareOptions PreparedLayer prepare_layer".split(), "not yet: it would have to keep the arrays of its weights"
     ),
     "CosSin": "cos_sin gives a pair",
     "Standing": "standing gives a pair",

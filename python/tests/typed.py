@@ -31,6 +31,8 @@ assert_type(posenc.rotate_(q, k, table=table), tuple[Tensor, Tensor])
 assert_type(posenc.rerotate(k, from_table=table, from_positions=0, to_table=table, to_positions=[9]), Tensor)
 assert_type(posenc.attend(layer, q, k, k), Tensor)
 assert_type(posenc.attend(layer, q, k, k, lse=True, visible=q)[0], Tensor)
+prepared: posenc.PreparedLayer = posenc.prepare_layer(layer, score_weights=[posenc.T5Weights(table=q)])
+assert_type(posenc.attend(prepared, q, k, k), Tensor)
 assert_type(posenc.merge([posenc.attend(layer, q, k, k, lse=True)])[0], Tensor)
 assert_type(posenc.permute_pairing(q, posenc.layout(rope), "half"), Tensor)
 text: str = plan.describe() + plan.to_json()
@@ -48,5 +50,6 @@ rope.base = 1.0  # wrong: frozen
 posenc.make_table(rope, count="many")  # wrong: a word for a number
 posenc.rotate(turned)  # wrong: no table
 posenc.rotate([[1.0]], table=table)  # wrong: a list for an array
+posenc.prepare_layer(prepared)  # wrong: it is prepared already
 posenc.attend(layer, q, k, 1.0)  # wrong: a number for an array
 plan.stacks[0].layer  # wrong: no such member

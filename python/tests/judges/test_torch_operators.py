@@ -103,6 +103,16 @@ def layer_with(*terms, **others):
     return posenc.LayerPlan(**sizes, logit_scale=0.3, score=terms, **others)
 
 
+def test_a_prepared_layer_may_be_given():
+    weights = [posenc.T5Weights(table=random(32, HEADS, seed=7))]
+    layer = layer_with(posenc.T5Bias())
+    q, k, v = (random(1, HEADS, TOKENS, 8, seed=seed) for seed in (1, 2, 3))
+    prepared = posenc.torch.Layer(posenc.prepare_layer(layer, score_weights=weights))
+    graph = torch.compile(lambda q: posenc.torch.attend(prepared, q, k, v), backend="aot_eager", fullgraph=True)
+    given = posenc.torch.attend(posenc.torch.Layer(layer, score_weights=weights), q, k, v)
+    assert torch.equal(posenc.torch.attend(prepared, q, k, v), given) and torch.equal(graph(q), given)
+
+
 def linear(outputs, inputs, seed):
     return posenc.Linear(weight=random(outputs, inputs, seed=seed), bias=random(outputs, seed=seed + 1))
 
