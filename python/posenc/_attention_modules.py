@@ -6,6 +6,7 @@ both DeBERTas do not: a method of theirs is replaced by one that projects as the
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -63,34 +64,68 @@ def masks_itself(module: nn.Module) -> bool:
 # ---- learned tables ----
 
 
-def score_weights(model: nn.Module, name: str, module: nn.Module, layer: _posenc.LayerPlan) -> tuple[Any, ...]:
-    """What attend needs besides the layer, from the parameters of the model."""
-    return tuple(_weights(model, name, module, term) for term in layer.score)
+@dataclasses.dataclass(frozen=True)
+class Learned:
+    """What attend needs besides the layer: made of these parameters of the model, by a function for each term."""
+
+    parameters: tuple[Tensor, ...]
+    terms: tuple[Callable[[], Any], ...]
+
+    def make(self) -> tuple[Any, ...]:
+        """score_weights of attend, of what the parameters hold now."""
+        return tuple(term() for term in self.terms)
+
+    def versions(self) -> tuple[tuple[int, int], ...] | None:
+        """What is another as soon as a parameter is, or is written into; None where torch does not count that.
+
+        Writing through `parameter.data` is not counted.
+        """
+        if any(of.is_inference() for of in self.parameters):
+            return None
+        return tuple((of.data_ptr(), of._version) for of in self.parameters)
 
 
-def _weights(model: nn.Module, name: str, module: nn.Module, term: Any) -> Any:
+def learned(model: nn.Module, name: str, module: nn.Module, layer: _posenc.LayerPlan) -> Learned:
+    of_terms = [_learned(model, name, module, term) for term in layer.score]
+    return Learned(
+        tuple(of for parameters, _ in of_terms for of in parameters), tuple(make for _, make in of_terms)
+    )
+
+
+def _learned(model: nn.Module, name: str, module: Any, term: Any) -> tuple[list[Tensor], Callable[[], Any]]:
     if isinstance(term, _posenc.T5Bias):
-        return _posenc.T5Weights(table=_t5_table(model, name))
+        table = _t5_table(model, name)
+        return [table], lambda: _posenc.T5Weights(table=table.detach())
     if isinstance(term, _posenc.Deberta):
-        encoder = next(m for m in model.modules() if hasattr(m, "get_rel_embedding"))
-        shared = term.shared_projection
-        keys = module.key_proj if shared else _either(module, "pos_key_proj", "pos_proj")
-        queries = module.query_proj if shared else _either(module, "pos_query_proj", "pos_q_proj")
-        return _posenc.DebertaWeights(
-            table=encoder.get_rel_embedding().detach().contiguous(), keys=_linear(keys), queries=_linear(queries)
-        )
+        return _deberta_weights(model, module, term)
     if isinstance(term, _posenc.XlNet):
-        positions = _posenc.TransformerXlWeights(
-            projection=module.r.detach().flatten(1).T.contiguous(),
-            content_bias=module.r_w_bias.detach(),
-            position_bias=module.r_r_bias.detach(),
-        )
-        return _posenc.XlNetWeights(positions=positions)
-    return None
+        return [module.r, module.r_w_bias, module.r_r_bias], lambda: _xlnet_weights(module)
+    return [], lambda: None
+
+
+def _deberta_weights(model: nn.Module, module: Any, term: Any) -> tuple[list[Tensor], Callable[[], Any]]:
+    encoder: Any = next(m for m in model.modules() if hasattr(m, "get_rel_embedding"))
+    shared = term.shared_projection
+    keys = module.key_proj if shared else _either(module, "pos_key_proj", "pos_proj")
+    queries = module.query_proj if shared else _either(module, "pos_query_proj", "pos_q_proj")
+    holders = (encoder.rel_embeddings, _either(encoder, "LayerNorm"), keys, queries)
+    parameters = [of for holder in holders if holder is not None for of in holder.parameters()]
+    return parameters, lambda: _posenc.DebertaWeights(
+        table=encoder.get_rel_embedding().detach().contiguous(), keys=_linear(keys), queries=_linear(queries)
+    )
+
+
+def _xlnet_weights(module: Any) -> Any:
+    positions = _posenc.TransformerXlWeights(
+        projection=module.r.detach().flatten(1).T.contiguous(),
+        content_bias=module.r_w_bias.detach(),
+        position_bias=module.r_r_bias.detach(),
+    )
+    return _posenc.XlNetWeights(positions=positions)
 
 
 def _either(module: nn.Module, *names: str) -> nn.Module | None:
-    """What DeBERTa v2 calls by the first name, and DeBERTa by the second."""
+    """What DeBERTa v2 calls by the first name, and DeBERTa by the second; None where there is neither."""
     return next((getattr(module, name) for name in names if hasattr(module, name)), None)
 
 
@@ -107,7 +142,7 @@ def _t5_table(model: nn.Module, name: str) -> Tensor:
         name = name.rpartition(".")[0]
         holders = (m for m in model.get_submodule(name).modules() if hasattr(m, "relative_attention_bias"))
         own = next((holder.relative_attention_bias for holder in holders), None)
-    return own.weight.detach()
+    return own.weight
 
 
 # ---- modules without the registry ----

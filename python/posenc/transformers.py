@@ -28,7 +28,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.masking_utils import sdpa_mask
 
 from . import _posenc
-from ._attention_modules import attention_layers, masks_itself, replaced_methods, score_weights
+from ._attention_modules import Learned, attention_layers, learned, masks_itself, replaced_methods
 from ._read_plan import read_plan
 from ._rotary_modules import Rotary, angle_buffers, apply_functions, rotary_modules
 
@@ -71,13 +71,11 @@ def attention(
         )
         weights: dict[str, Any] = {"bias": None if position_bias is None else position_bias.detach()}
     else:
-        layer = given.layer.replace(**sizes)
-        weights = {"score_weights": given.weights, "angles": given.angles}
+        layer, score_weights = given.of_call(sizes, drops_mask=given.masks != "plan" and not masks_itself(module))
+        weights = {"score_weights": score_weights, "angles": given.angles}
         if given.masks == "plan":
             attention_mask = None
-        elif not masks_itself(module):
-            layer = layer.replace(mask=_posenc.Mask(kind="bidirectional"))
-    if layer.sinks and s_aux is not None:
+    if s_aux is not None and not isinstance(layer, _posenc.PreparedLayer) and layer.sinks:
         weights["sinks"] = s_aux.detach()
     out = _posenc.attend(
         layer, query.detach(), key.detach(), value.detach(), visible=_visible(attention_mask), **weights
@@ -116,12 +114,38 @@ class Changed:
         return "\n".join(f"{what}: {', '.join(names) or 'none'}" for what, names in parts.items())
 
 
-@dataclasses.dataclass(frozen=True)
 class _Layer:
-    layer: _posenc.LayerPlan
-    weights: Any  # score_weights of attend
-    masks: str
-    angles: str  # of a rotation that is left to attention
+    """The plan's layer of an attention module, its learned tables worked on once for all calls alike."""
+
+    def __init__(self, layer: _posenc.LayerPlan, weights: Learned, masks: str, angles: str) -> None:
+        self.layer = layer
+        self.weights = weights
+        self.masks = masks
+        self.angles = angles  # of a rotation that is left to attention
+        self._last: tuple[Any, ...] = (None, None)  # one object, as threads may call at the same time
+
+    def of_call(
+        self, sizes: dict[str, int], drops_mask: bool
+    ) -> tuple[_posenc.LayerPlan | _posenc.PreparedLayer, tuple[Any, ...]]:
+        """layer and score_weights of attend; again those of the last call, unless sizes or parameters are others."""
+        versions = self.weights.versions()
+        like = (sizes, drops_mask, versions)
+        seen, made, *_ = self._last
+        if versions is None or seen != like:
+            made = self._made(sizes, drops_mask, versions is not None)
+            # What the parameters hold is kept, so that nothing else can come to lie where it does.
+            self._last = (like, made, [of.detach() for of in self.weights.parameters])
+        return made
+
+    def _made(self, sizes: dict[str, int], drops_mask: bool, is_counted: bool) -> tuple[Any, tuple[Any, ...]]:
+        layer = self.layer.replace(**sizes)
+        if drops_mask:
+            layer = layer.replace(mask=_posenc.Mask(kind="bidirectional"))
+        weights = self.weights.make()
+        # Sinks come with each call.
+        if not self.weights.parameters or not is_counted or layer.sinks:
+            return layer, weights
+        return _posenc.prepare_layer(layer, score_weights=weights), ()
 
 
 def _main_rope(layer: _posenc.LayerPlan) -> _posenc.Rope | None:
@@ -160,6 +184,9 @@ def use(
     largest position + 1 of each forward pass, as transformers does. masks: 'model', those that transformers makes, or
     'plan', which knows nothing of padding.
 
+    Learned tables of scores are worked on once, and again when their parameters change by what torch counts: not by
+    writing through `parameter.data`.
+
     Afterwards all is as before, whatever happened. The functions that turn belong to the model's file: two models of
     one family can be in use at once, in one thread.
     """
@@ -183,7 +210,7 @@ def use(
         attending = []
         for name, module, layer in attention_layers(model, plan):
             layer = layer.replace(rotate=tuple(of.replace(scheme=change(of.rope)) for of in layer.rotate))
-            _set(undo, module, _LAYER, _Layer(layer, score_weights(model, name, module, layer), masks, angles))
+            _set(undo, module, _LAYER, _Layer(layer, learned(model, name, module, layer), masks, angles))
             for method, stand_in in replaced_methods(module, attention):
                 _set(undo, module, method, stand_in)
             attending.append(name)

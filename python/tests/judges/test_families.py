@@ -69,6 +69,35 @@ def test_another_scheme_is_that_models():
     assert roundings.rms(given - verdicts.logits(extended, inputs)) <= judged("llama, yarn").bound
 
 
+@pytest.mark.parametrize(
+    "title, table", [("t5", "relative_attention_bias"), ("deberta-v2", "rel_embeddings"), ("xlnet", "r_w_bias")]
+)
+@pytest.mark.parametrize("change", ["in place", "another"])
+def test_learned_tables_are_worked_on_once_until_they_change(monkeypatch, title, table, change):
+    """As often as it is seen by the calls of prepare_layer, and by what a model computes after its own table changed."""
+    prepare, made = posenc.prepare_layer, []
+    monkeypatch.setattr(
+        posenc._posenc, "prepare_layer", lambda layer, **given: made.append(layer) or prepare(layer, **given)
+    )
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+    with posenc.transformers.use(model, angles="float32"):
+        before = verdicts.logits(model, inputs)
+        assert len(made) == sum(bool(layer.score) for stack in judged(title).plan.stacks for layer in stack.layers)
+        first = len(made)
+        assert torch.equal(verdicts.logits(model, inputs), before) and len(made) == first
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if table in name and change == "in place":
+                    parameter.copy_(parameter.flip(0))
+                elif table in name:
+                    parameter.data = parameter.flip(0)
+        after = verdicts.logits(model, inputs)
+        assert len(made) > first
+    own = verdicts.logits(model, inputs)
+    assert roundings.rms(after - own) <= judged(title).bound
+    assert roundings.rms(before - own) > roundings.SPOILED_OVER_BOUND * judged(title).bound
+
+
 @pytest.mark.parametrize("title", ["llama", "mistral", "gemma2", "gpt_oss", "t5", "llama4_text"])
 def test_the_name_alone_attends_under_padding(title):
     """attn_implementation='posenc', with no use(): masks arrive, and so do scales, caps, sinks and biases."""
