@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "arrays.h"
@@ -73,6 +74,9 @@ NewArray new_torch(DType dtype, std::span<const std::int64_t> shape) {
   return {std::move(made), view_of(data, dtype, shape)};
 }
 
+// JAX takes memory as it is from this alignment on, and copies other: XLA's kMinAlign.
+constexpr std::align_val_t kAlignment{64};
+
 // Memory of our own, which lives as long as anybody looks at it.
 struct OwnArray {
   nb::object owner;
@@ -83,9 +87,10 @@ struct OwnArray {
 
 OwnArray own_array(DType dtype, std::span<const std::int64_t> shape) {
   const std::size_t bytes = bytes_in(dtype, shape);
-  auto memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  const auto free = [](void* data) noexcept { operator delete(data, kAlignment); };
+  std::unique_ptr<void, decltype(free)> memory(operator new(bytes, kAlignment), free);
   ask_for_huge_pages(memory.get(), bytes);
-  nb::object owner = nb::capsule(memory.get(), [](void* data) noexcept { delete[] static_cast<std::byte*>(data); });
+  nb::object owner = nb::capsule(memory.get(), free);
   return {std::move(owner), memory.release(), {shape.begin(), shape.end()}, dtype};
 }
 
@@ -94,6 +99,12 @@ nb::object exported(const OwnArray& own) {
   const nb::ndarray<Framework> array(own.data, own.shape.size(), own.shape.data(), own.owner, nullptr,
                                      dlpack_dtype(own.dtype));
   return nb::cast(array, nb::rv_policy::reference);
+}
+
+// `made` of `own`, which is written only now: a copy would have what lay there before.
+nb::object not_copied(nb::object made, const OwnArray& own) {
+  if (own.shape.empty() || ConstArray(made, {"new_array", "array"}).view().data == own.data) return made;
+  refuse({"new_array", "the array's library"}, "take memory as it is", "one that copies");
 }
 
 }  // namespace
@@ -111,10 +122,10 @@ NewArray new_array(nb::handle like, DType dtype, std::span<const std::int64_t> s
   if (library == Library::numpy) return new_numpy(dtype, shape);
   const OwnArray own = own_array(dtype, shape);
   const TensorView view = view_of(own.data, dtype, shape);
-  if (library == Library::jax) return {exported<nb::jax>(own), view};
+  if (library == Library::jax) return {not_copied(exported<nb::jax>(own), own), view};
   if (PyObject_HasAttrString(like.ptr(), "__array_namespace__") == 1) {
     const nb::object space = like.attr("__array_namespace__")();
-    return {space.attr("from_dlpack")(exported<nb::array_api>(own)), view};
+    return {not_copied(space.attr("from_dlpack")(exported<nb::array_api>(own)), own), view};
   }
   return {exported<nb::memview>(own), view};
 }
