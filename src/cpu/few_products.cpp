@@ -11,10 +11,11 @@ namespace posenc::cpu {
 namespace {
 
 using kernels::kFewRows;
+using kernels::kLineBytes;
 
-// Rows are fetched so many before their use: 64 KiB of 8 heads of 128 floats. From memory half as many were slower; 2
-// and 4 times as many were within the spread of these.
-constexpr std::int64_t kRowsAhead = 2 * kFewRows;
+// How far ahead of what is multiplied memory is fetched, in the order of the products. Half as many were slower, twice
+// to 8 times as many within the spread of these.
+constexpr std::int64_t kBytesAhead = 16 << 10;
 
 // Rows that are turned at a time: of 8 heads of 128 channels, 16 KiB.
 constexpr std::int64_t kTurnedRows = 4;
@@ -136,6 +137,7 @@ void FewProducts::turn(const kernels::FewLanes& given, std::int64_t first, const
   turned.a_row = given.heads * channels;
   turned.a_head = channels;
   const bool is_float = given.element == kernels::Element::f32;
+  if (!is_float) turned.ahead_line /= 2;  // floats have twice as many lines
   const bool all_turn = is_float && call_.rotations.size() == 1 && 2 * call_.rotations[0].pairs == channels;
   if (!all_turn) {
     const bool lie_together = given.a_head == channels;
@@ -174,38 +176,42 @@ void FewProducts::turn(const kernels::FewLanes& given, std::int64_t first, const
   }
 }
 
-// Fetched beside them are, where the heads of a token lie together, the tokens kRowsAhead further on in the order of
-// memory, else each head's own rows; of pages, those of the next.
+// Fetched beside them are the rows that come next: where rows of a head lie together, or the heads of a row, line by
+// line in the order of memory, else each row's own lines.
 template <typename Use>
 void FewProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
                            const AngleTables* angles, const Use& use) {
-  const bool lie_together =
-      block.kv_heads == call_.layer.kv_heads && x.head_stride == channels && x.row_stride == block.kv_heads * channels;
-  kernels::FewLanes given{.element = x.element,
-                          .a_row = x.row_stride,
-                          .a_head = x.head_stride,
-                          .depth = channels,
-                          .lanes = block.lanes,
-                          .heads = block.kv_heads,
-                          .each = block.each,
-                          .ahead_next = kFewRows * x.row_stride * x.bytes,
-                          .ahead_head = (lie_together ? kFewRows * channels : x.head_stride) * x.bytes,
-                          .ahead_row = (lie_together ? channels : x.row_stride) * x.bytes};
+  const std::int64_t bytes = channels * x.bytes;  // of a row of a head
+  const bool heads_lie_together = x.head_stride == channels && x.row_stride == block.kv_heads * channels;
+  const bool is_dense = heads_lie_together || x.row_stride == channels;
+  const kernels::FewLanes given{.element = x.element,
+                                .a_row = x.row_stride,
+                                .a_head = x.head_stride,
+                                .depth = channels,
+                                .lanes = block.lanes,
+                                .heads = block.kv_heads,
+                                .each = block.each,
+                                .ahead_next = kFewRows * x.row_stride * x.bytes,
+                                .ahead_head = heads_lie_together ? kFewRows * bytes : x.head_stride * x.bytes,
+                                .ahead_row = is_dense ? kLineBytes : x.row_stride * x.bytes,
+                                .ahead_line = is_dense ? kFewRows * kLineBytes : kLineBytes};
+  const std::int64_t rows_ahead =
+      whole((kBytesAhead + block.kv_heads * bytes - 1) / (block.kv_heads * bytes), kFewRows);
   tile.for_given(x, [&](const GivenRows& rows) {
-    const bool is_page = !call_.args.pages.block_table.empty();
-    const void* const ahead = tile.beyond(x, rows.first + (is_page ? rows.count : kRowsAhead), rows.count);
-    const std::int64_t at_a_time = angles == nullptr ? rows.count : kTurnedRows;
-    given.ahead = nullptr;
-    for (std::int64_t r = 0; r < rows.count; r += at_a_time) {
-      given.a = static_cast<const char*>(rows.data) + r * x.row_stride * x.bytes;
-      given.rows = std::min(at_a_time, rows.count - r);
-      if (ahead != nullptr) {
-        given.ahead =
-            static_cast<const char*>(ahead) + r / kFewRows * given.ahead_next + r % kFewRows * given.ahead_row;
-      }
+    std::int64_t r = 0;
+    while (r < rows.count) {
+      const GivenRows ahead = tile.from(x, rows.first + r + rows_ahead);
       kernels::FewLanes own = given;
-      if (angles != nullptr) turn(given, rows.first + r, *angles, own);
-      use(own, rows.first + r);
+      own.a = static_cast<const char*>(rows.data) + r * x.row_stride * x.bytes;
+      own.rows = std::min(angles == nullptr ? kTileKeys : kTurnedRows, rows.count - r);
+      if (ahead.count >= kFewRows) {  // whole groups of rows, so that none is cut where what lies ahead is
+        own.ahead = ahead.data;
+        own.rows = std::min(own.rows, ahead.count / kFewRows * kFewRows);
+      }
+      const std::int64_t first = rows.first + r;
+      r += own.rows;
+      if (angles != nullptr) turn(kernels::FewLanes(own), first, *angles, own);
+      use(own, first);
     }
   });
 }

@@ -58,15 +58,11 @@ bool KeyTile::is_run(const math::Coordinate& at) const {
 }
 
 GivenRows KeyTile::given(const RowsView& x, std::int64_t first, std::int64_t end) const {
-  const bool is_paged = !call_.args.pages.block_table.empty();
   const std::int64_t left = end - first;
+  if (left <= 0) return {nullptr, first, 0};
+  const bool is_paged = !call_.args.pages.block_table.empty();
   return {call_.key(sequence_, first_ + first, kv_head_, x), first,
           is_paged ? std::min(left, x.tokens - (first_ + first) % x.tokens) : left};
-}
-
-const void* KeyTile::beyond(const RowsView& x, std::int64_t m, std::int64_t count) const {
-  if (first_ + m + count > call_.rows.sequences[sequence_].k_count) return nullptr;
-  return call_.key(sequence_, first_ + m, kv_head_, x);
 }
 
 const double* KeyTile::positions(std::size_t axis, std::size_t region) const {

@@ -53,9 +53,9 @@ class KeyTile {
   void for_given(const RowsView& x, const Use& use) const {
     for_given(x, shown_, use);
   }
-  // Rows m .. m + count - 1 counted from the tile's first, which are beyond it: where they begin, or null where the
-  // sequence ends before.
-  const void* beyond(const RowsView& x, std::int64_t m, std::int64_t count) const;
+  // Rows from m on, counted from the tile's first and perhaps beyond it: those that lie together, none where the
+  // sequence has ended.
+  GivenRows from(const RowsView& x, std::int64_t m) const { return given(x, m, sequence_end()); }
   // Where the keys stand on an axis, in a region or on their own.
   const double* positions(std::size_t axis, std::size_t region) const;
 
@@ -78,6 +78,8 @@ class KeyTile {
     }
   }
   GivenRows given(const RowsView& x, std::int64_t first, std::int64_t end) const;
+  // Counted from the tile's first row.
+  std::int64_t sequence_end() const { return call_.rows.sequences[sequence_].k_count - first_; }
   FloatRows read(const RowsView& x, std::int64_t channels, std::pmr::vector<float>& into, bool must_copy);
 
   const AttendCall& call_;

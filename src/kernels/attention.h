@@ -33,7 +33,8 @@ struct Product {
 //   c[r][l] = sum_k a[r a_row + h a_head + k] b[l depth + k]
 //   out[l][k] = scale[l] out[l][k] + sum_r a[r a_row + h a_head + k] p[r][l]
 constexpr std::int64_t kFewLanes = 4;
-constexpr std::int64_t kFewRows = 8;  // of all heads, before the next rows of any
+constexpr std::int64_t kFewRows = 4;  // of all heads, before the next rows of any
+constexpr std::int64_t kLineBytes = 64;
 struct FewLanes {
   Element element = Element::f32;
   const void* a = nullptr;
@@ -49,12 +50,13 @@ struct FewLanes {
   std::int64_t lanes = 0;
   std::int64_t heads = 1;
   std::int64_t each = 0;  // a multiple of kFewLanes
-  // What is brought into the second cache meanwhile, or null: beside row n kFewRows + r of head h as many bytes from
-  // ahead + n ahead_next + r ahead_row + h ahead_head on.
+  // What is brought into the second cache meanwhile, or null: beside line i of row n kFewRows + r of head h the line at
+  // ahead + n ahead_next + h ahead_head + r ahead_row + i ahead_line, in bytes.
   const void* ahead = nullptr;
   std::int64_t ahead_next = 0;
   std::int64_t ahead_head = 0;
   std::int64_t ahead_row = 0;
+  std::int64_t ahead_line = 0;
 };
 
 // Scores that a step changes.
