@@ -10,6 +10,7 @@
 
 #include "posenc/attend.h"
 #include "support/all_schemes.h"
+#include "support/every_isa.h"
 #include "support/tolerances.h"
 
 namespace posenc::tool {
@@ -48,21 +49,28 @@ class Case {
     }
   }
 
-  AttendCall call() const {
+  AttendCall call(Products products = Products::f32) const {
     return {.layer = layer_,
             .tables = tables_,
             .q = tensor(q_.data(), {kTokens, kHeads, kHeadDim}),
             .k = tensor(k_.data(), {kTokens, kKvHeads, kHeadDim}),
             .v = tensor(v_.data(), {kTokens, kKvHeads, layer_.value_dim}),
             .q_positions = positions_,
-            .k_positions = positions_};
+            .k_positions = positions_,
+            .products = products};
   }
   TensorView out() { return tensor(out_.data(), {kTokens, kHeads, layer_.value_dim}); }
-  void attend_all() {
-    const AttendCall all = call();
+  void attend_all(Products products = Products::f32, Isa isa = Isa::automatic) {
+    const AttendCall all = call(products);
     const QueryInputs inputs(all, {.count = kTokens});
-    attend(layer_,
-           {.out = out(), .q = all.q, .k = all.k, .v = all.v, .weights = tables_.weights, .inputs = inputs.inputs()});
+    attend(layer_, {.out = out(),
+                    .q = all.q,
+                    .k = all.k,
+                    .v = all.v,
+                    .weights = tables_.weights,
+                    .inputs = inputs.inputs(),
+                    .products = products,
+                    .isa = isa});
   }
   float& at(std::int64_t token, std::int64_t head, std::int64_t channel) {
     return out_[static_cast<std::size_t>((token * kHeads + head) * layer_.value_dim + channel)];
@@ -90,6 +98,24 @@ TEST(AttendErrorTest, WhatAttendMakesOfEverySchemePasses) {
     ratio.add(error.over_bound, 1.0, scheme.name);
   }
   ratio.expect();
+}
+
+// Rounding to bfloat16 passes where it is allowed, and there alone.
+TEST(AttendErrorTest, ProductsOfBfloat16PassWhereTheyAreAllowed) {
+  for (const Isa isa : isas_with_pairs("attend's judge")) {
+    ErrorRatio ratio("attend's judge of products of bfloat16, " + std::string(name(isa)));
+    for (const SchemeCase& scheme : all_schemes()) {
+      if (scheme.batches_only) continue;
+      SCOPED_TRACE(scheme.name);
+      Case one(scheme);
+      one.attend_all(Products::bf16, isa);
+      ratio.add(judge(one.call(Products::bf16), one.out()).over_bound, 1.0, scheme.name);
+    }
+    ratio.expect();
+    Case plain({.name = "plain", .layer = plain_layer()});
+    plain.attend_all(Products::bf16, isa);
+    EXPECT_GT(judge(plain.call(), plain.out()).over_bound, 1.0);
+  }
 }
 
 TEST(AttendErrorTest, WhatIsALittleWrongDoesNot) {

@@ -147,6 +147,25 @@ class Values(AttendTest):
             self.assertEqual(self.attended("--threads", threads).values, whole)
         self.assert_near(self.attended("--isa", "scalar"), self.expected())
 
+    def test_products_of_bfloat16(self):
+        isas = json.loads(posenc("info", "--json").out)["kernels"]
+        for isa in isas:
+            with self.subTest(isa):
+                # Of 16 queries: beside fewer there are none.
+                given = {flag: random_tensor((16, *getattr(self, flag).shape[1:]), seed=8) for flag in "qkv"}
+                reports, outs = [], []
+                for products in ("f32", "bf16"):
+                    words = self.words("--products", products, "--isa", isa, "--json", "--check", "--force", **given)
+                    got = posenc(*words)
+                    self.assertEqual((got.code, got.err), (0, ""))
+                    reports.append(json.loads(got.out))
+                    outs.append(read_npy(self.folder / "out.npy").values)
+                has_them = isa in ("avx512_bf16", "amx")
+                self.assertEqual([report["products"] for report in reports], ["f32", "bf16" if has_them else "f32"])
+                self.assertEqual(outs[0] != outs[1], has_them)
+                page = posenc(*self.words("--products", "bf16", "--isa", isa, "--force", **given)).out
+                self.assertRegex(page, r"products +of bfloat16" if has_them else r"products +of floats")
+
     def test_masks(self):
         self.assert_near(self.attended("--mask", "none"), self.expected(seen=lambda i, j: True))
         numbers = [int((i + j) % 2 == 0) for i in range(QUERIES) for j in range(KEYS)]

@@ -95,6 +95,13 @@ class BenchAttend(tool.ToolTest):
         data = self.measured("--tokens", "24", "--dtype", "f16", "--threads", "2", "--isa", "scalar")
         self.assertEqual((data["threads"], data["clock"], data["kernel"]), (2, "wall", "scalar"))
         self.assertEqual({case["dtype"] for case in data["kinds"][0]["cases"]}, {"f16"})
+        self.assertEqual(data["products"], "f32")
+
+    def test_products_of_bfloat16(self):
+        words = ("--tokens", "24", "--dtype", "bf16", "--products", "bf16")
+        data = self.measured(*words)
+        self.assertEqual(data["products"], "bf16" if data["kernel"] in ("avx512_bf16", "amx") else "f32")
+        self.assertEqual(self.measured(*words, "--isa", "scalar")["products"], "f32")
 
     def test_a_window_counts(self):
         self.model.write_bytes(small(model_type="mistral", sliding_window=8))
@@ -119,6 +126,7 @@ class BenchAttend(tool.ToolTest):
         self.assert_fails(posenc("bench", "attend", "--layer", "99"), 2, "--layer 99", "decoder 0-31")
         self.assert_fails(posenc("bench", "attend", "--isa", "sse9"), 2, "--isa", "sse9")
         self.assert_fails(posenc("bench", "attend", "--threads", "0"), 2, "--threads")
+        self.assert_fails(posenc("bench", "attend", "--products", "f64"), 2, "--products", "f32, bf16", "f64")
         self.assert_fails(posenc("bench", "attend", "--tokens", "none"), 2, "--tokens")
 
 

@@ -22,6 +22,7 @@ constexpr double kDecays = 6;
 // is off by 6 roundings; the product 1 (src/kernels/exponential.h).
 constexpr double kCapped = 10;
 constexpr double kTile = 64;  // keys
+constexpr double kPaired = 0x1p-8;  // half a unit of bfloat16's 8 bits, relatively
 
 // The roundings of a sum of so many terms in floats, one after another: at most one of each partial sum. Of many they
 // do not all point one way: with independent ones of mean zero, 6 sqrt(n) are exceeded with a probability below
@@ -204,7 +205,10 @@ ScoreError AttendBound::score(const JudgedRow& row, const KeyHead& keys, std::si
     more += std::visit([&](const auto& x) { return besides(x, at); }, weights);
   }
   if (!row.biased.empty()) size += std::max(largest_bias, std::abs(row.biased[j] - row.content[j]));
-  return {.of_query = of_query_ * size + more, .of_key = of_key_.most * size, .squares = of_key_.squares * size * size};
+  return {.of_query = of_query_ * size + more,
+          .of_key = of_key_.most * size,
+          .squares = of_key_.squares * size * size,
+          .size = size};
 }
 
 // Gates that are forgotten add up along the row, so a near key's bias is a difference of far ones' sums.
@@ -216,6 +220,22 @@ double AttendBound::largest_bias(const JudgedRow& row) const {
     if (std::isfinite(row.biased[j])) out = std::max(out, std::abs(row.biased[j] - row.content[j]));
   }
   return out;
+}
+
+// Queries and keys that lie in bfloat16, neither turned here nor added to, have exact products.
+double AttendBound::paired_score(double size) const {
+  const bool turns = !call_.layer.rotate.empty() && !(call_.queries_are_turned && call_.keys_are_turned);
+  const bool is_exact =
+      call_.q.dtype == DType::bf16 && call_.k.dtype == DType::bf16 && !turns && call_.layer.score.empty();
+  return call_.products == Products::f32 || is_exact ? 0.0 : (2 * kPaired + kPaired * kPaired) * size;
+}
+
+// Of weights p_j that are multiplied with exp(x_j), |x_j| <= x, and with any c, the mean of values moves by
+// sum p_j (exp(x_j) - c) (v_j - o) / sum p_j exp(x_j); at most sinh(x) exp(x) sum p_j |v_j - o| with c = cosh(x).
+double AttendBound::paired_output(double score, double spread, double met) const {
+  if (call_.products == Products::f32) return 0.0;
+  const bool is_exact = call_.v.dtype == DType::bf16 && !std::holds_alternative<RotatedValues>(call_.layer.value);
+  return std::expm1(2 * (score + kPaired)) / 2 * spread + (is_exact ? 0.0 : kPaired * met);
 }
 
 std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& keys) const {
@@ -242,7 +262,9 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
   std::vector<double> at_most(width);   // the same of what belongs to the key
   std::vector<double> squares(width);   // of the key's roundings by themselves
   std::vector<double> met(width);       // sum_j p_j |v_j|
+  std::vector<double> spread(width);    // sum_j p_j |v_j - o|
   std::vector<double> farthest(width);  // the largest |v_j - o|
+  double paired = 0.0;                  // of a score, at most
   // Less the maximum, times log2(e), which is rounded too, and the exponential (src/kernels/exponential.h).
   const auto behind = [&](double p) { return std::abs(std::log(most / p)); };
   const double bias = largest_bias(row);
@@ -254,6 +276,7 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
     seen += 1;
     all += p;
     const ScoreError error = score(row, keys, j, bias);
+    paired = std::max(paired, paired_score(error.size));
     const double own = p * (error.of_key + 3 * behind(p) + 3);
     const double own_squares = p * p * (error.squares + 3 * behind(p) * behind(p) + 3);
     const std::span<const double> v = std::span(keys.values).subspan(j * width, width);
@@ -265,6 +288,7 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
       at_most[c] += own * apart;
       squares[c] += own_squares * apart * apart;
       met[c] += p * (turns_values ? turned : std::abs(v[c]) + added);
+      spread[c] += p * apart;
       farthest[c] = std::max(farthest[c], apart);
     }
   }
@@ -276,9 +300,10 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
     const double size = turns_values ? out_length : std::abs(row.out[c]);
     moved[c] += std::min(at_most[c], 6 * std::sqrt(squares[c]));  // as summed()
     if (has_sink) moved[c] += sink * (3 * behind(sink) + 3) * size;
+    if (has_sink) spread[c] += sink * size;
     out[c] = 1.05 * moved[c] + (sums + (turns_values ? 2 * kTurned + 2 : 0.0)) * met[c] + (sums + 3) * size +
              (leaves_out ? 0.5 * farthest[c] : 0.0);  // keys of less than 2^-25 of the weight
-    out[c] *= kRounding;
+    out[c] = out[c] * kRounding + paired_output(paired, spread[c], met[c]);
   }
   return out;
 }

@@ -1,7 +1,8 @@
 // What an output of attention may be off: the bound that docs/attention.md states, and what it assumes.
 //
 // Scores off by e_j move an output, to first order, by sum_j p_j e_j (v_j - o): the weights and the output are the
-// reference's, so only what a key's own score may be off is a bound. All in roundings of a float, u = 2^-24.
+// reference's, so only what a key's own score may be off is a bound. All in roundings of a float, u = 2^-24. Rounding
+// to bfloat16, where the call may have such products, is no longer of first order: its part is exact, and by itself.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,7 @@ struct ScoreError {
   double of_query = 0.0;
   double of_key = 0.0;
   double squares = 0.0;
+  double size = 0.0;  // the magnitudes that the score adds up
 };
 
 class AttendBound {
@@ -50,6 +52,10 @@ class AttendBound {
  private:
   ScoreError score(const JudgedRow& row, const KeyHead& keys, std::size_t j, double largest_bias) const;
   double largest_bias(const JudgedRow& row) const;
+  // What rounding to bfloat16 adds: to a score whose terms have magnitudes that add up to `size`; to an output whose
+  // scores that moves by so much at most, of `spread`, sum_j p_j |v_j - o|, and `met`, sum_j p_j |v_j|.
+  double paired_score(double size) const;
+  double paired_output(double score, double spread, double met) const;
 
   const AttendCall& call_;
   struct ScoreRoundings {

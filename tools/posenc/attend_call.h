@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attend_tables.h"
+#include "posenc/attend.h"
 #include "posenc/plan.h"
 #include "posenc/tensor.h"
 #include "row_positions.h"
@@ -24,6 +25,7 @@ struct AttendCall {
   std::optional<std::int64_t> length{};
   bool queries_are_turned = false;
   bool keys_are_turned = false;
+  Products products = Products::f32;  // allowed, on an instruction set that has them
 
   std::int64_t batch() const { return q.rank == 4 ? q.shape[0] : 1; }
   std::int64_t queries() const { return q.shape[q.rank == 4 ? 2 : 0]; }

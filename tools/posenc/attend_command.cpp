@@ -142,6 +142,7 @@ AttendWork attend_some(const AttendCall& call, const EveryNth& which, const Outp
                       .weights = call.tables.weights,
                       .inputs = inputs.inputs(),
                       .lse = to.lse.empty() ? to.lse : some_tokens(to.lse, axis, which),
+                      .products = call.products,
                       .parallel = parallel,
                       .isa = isa,
                       .work = &work});
@@ -189,7 +190,8 @@ int run_attend(const AttendArguments& arguments) {
                   .k = k.heads,
                   .v = v.heads,
                   .queries_are_turned = arguments.queries_are_turned,
-                  .keys_are_turned = arguments.keys_are_turned};
+                  .keys_are_turned = arguments.keys_are_turned,
+                  .products = products_on(job.isa, arguments.products)};
   MaskWord mask;
   if (arguments.mask) {
     mask = read_mask(*arguments.mask, call.queries(), call.keys());

@@ -1,5 +1,6 @@
 #include "command_spec.h"
 #include "job_options.h"
+#include "machine_options.h"
 
 namespace posenc::tool {
 namespace {
@@ -16,7 +17,8 @@ Command read(const Given& given) {
                          .mask = given.text("--mask"),
                          .queries_are_turned = given.has("--queries-turned"),
                          .keys_are_turned = given.has("--keys-turned"),
-                         .lse = given.has("--lse")};
+                         .lse = given.has("--lse"),
+                         .products = products_given(given)};
 }
 
 }  // namespace
@@ -55,6 +57,7 @@ CommandSpec attend_spec() {
                {.names = "--queries-turned", .description = "Queries have been turned already"},
                {.names = "--keys-turned", .description = "Keys have been turned already, as those of a cache"},
                {.names = "--lse", .description = "OUT also holds lse, the logarithm of the sum of exp(score)"},
+               products_option(),
                {.names = "--cross", .description = "The layer's attention to an encoder, not that to itself"}}),
           .footer =
               "Exit code 1: with --check, an error above its bound (docs/attention.md).\n\n"

@@ -78,6 +78,11 @@ std::string attend_text(const AttendReport& report) {
   page.entry(2, "work", kAt,
              formatted("{} of scores; {} more left out, which the mask hides", count(report.work.tiles, "tile"),
                        report.work.skipped));
+  if (report.arguments.products == Products::bf16) {
+    page.entry(2, "products", kAt,
+               call.products == Products::bf16 ? "of bfloat16, where they are faster"
+                                               : "of floats: this instruction set has none of bfloat16");
+  }
   if (report.error) {
     const std::int64_t all = call.batch() * call.queries();
     page.entry(2, "check", kAt,
@@ -103,6 +108,7 @@ std::string attend_json(const AttendReport& report) {
                         {"tables", json_array(tables)},
                         {"tiles", std::to_string(report.work.tiles)},
                         {"tiles_skipped", std::to_string(report.work.skipped)},
+                        {"products", json_string(name(report.call.products))},
                         {"check", report.error ? error_json(*report.error) : "null"},
                         {"warnings", warnings_json(warnings_of(report.plan, tensors_of(report)))}};
   all.insert(all.end(), own.begin(), own.end());

@@ -162,6 +162,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
                   .v = call.v,
                   .weights = which.tables.weights,
                   .inputs = inputs.inputs(),
+                  .products = which.products,
                   .parallel = parts.parallel(),
                   .isa = isa};
   const LayerPlan plain = without_positions(layer);
@@ -183,7 +184,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   const auto multiply = [&] {
     const auto blocks = static_cast<std::size_t>(parts.threads()) * kBlockBytes;  // one a thread
     parts.run(blocks, [&](std::size_t from, std::size_t) {
-      const double done = bench::multiply_add(isa == Isa::automatic ? selected_isa() : isa, kSteps);
+      const double done = bench::multiply_add(isa == Isa::automatic ? selected_isa() : isa, kSteps, which.products);
       if (from == 0) multiplied = done;
     });
   };

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "attend_tables.h"
+#include "posenc/attend.h"
 #include "posenc/info.h"
 #include "posenc/parallel.h"
 #include "posenc/plan.h"
@@ -22,6 +23,7 @@ struct AttendSpeedCase {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
   DType dtype = DType::f32;
+  Products products = Products::f32;  // allowed
 };
 
 struct AttendSpeed {

@@ -110,7 +110,7 @@ std::vector<MeasuredLayer> measure_all(std::vector<TimedLayer> layers, const Ben
       draw_inputs(layer, size.queries, size.keys, tables);
       for (const DType dtype : dtypes) {
         progress.show("measuring", done++, cases);
-        const AttendSpeedCase one_case{layer, tables, size.queries, size.keys, dtype};
+        const AttendSpeedCase one_case{layer, tables, size.queries, size.keys, dtype, arguments.products};
         try {
           measured.all.push_back({size, dtype, measure_attention(one_case, arguments.isa, threads.pool())});
         } catch (const Error& error) {  // tables that do not fit the layer; what attend refuses
@@ -125,6 +125,8 @@ std::vector<MeasuredLayer> measure_all(std::vector<TimedLayer> layers, const Ben
 Isa isa_of(const BenchAttendArguments& arguments) {
   return arguments.isa == Isa::automatic ? selected_isa() : arguments.isa;
 }
+
+Products products_of(const BenchAttendArguments& arguments) { return products_on(arguments.isa, arguments.products); }
 
 // ---- for people ----
 
@@ -165,6 +167,7 @@ std::string for_people(const std::vector<MeasuredLayer>& layers, const Plan& pla
   page.entry(
       2, "time", kAt,
       arguments.threads == 1 ? "one thread's processor time" : formatted("{} threads, by the wall", arguments.threads));
+  if (products_of(arguments) == Products::bf16) page.entry(2, "products", kAt, "of bfloat16, where they are faster");
   for (const MeasuredLayer& layer : layers) add_layer(page, layer);
   page.blank();
   page.entry(2, "", 2,
@@ -213,6 +216,7 @@ std::string as_json(const std::vector<MeasuredLayer>& layers, const Plan& plan, 
                       {"stack", json_string(layers.front().timed.choice.stack->name)},
                       {"cpu", json_string(machine.cpu)},
                       {"kernel", json_string(name(isa_of(arguments)))},
+                      {"products", json_string(name(products_of(arguments)))},
                       {"build_type", json_string(machine.build_type)},
                       {"threads", std::to_string(arguments.threads)},
                       {"clock", json_string(arguments.threads == 1 ? "thread" : "wall")},

@@ -48,6 +48,7 @@ Command read_attend(const Given& given) {
                            .tokens = given.whole("--tokens", 1, kLargestTimed),
                            .threads = threads_given(given).value_or(1),
                            .isa = isa_given(given),
+                           .products = products_given(given),
                            .json = given.has("--json")};
   if (const auto dtype = given.choice("--dtype", {"f32", "f16", "bf16"})) {
     out.dtype = std::array{DType::f32, DType::f16, DType::bf16}[*dtype];
@@ -76,6 +77,7 @@ CommandSpec bench_attend_spec() {
                    .description = "The layer's learned tables, by name; drawn at random when left out"},
                   threads_option("1 when left out, whose processor time counts; of more it is the wall's clock"),
                   isa_option(),
+                  products_option(),
                   {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
                   {.names = "--cross", .description = "The layers' attention to an encoder, not that to itself"},
                   {.names = "--json", .description = "The measurements as JSON"}},

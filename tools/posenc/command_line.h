@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plot/plot_arguments.h"
+#include "posenc/attend.h"
 #include "posenc/info.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
@@ -68,6 +69,7 @@ struct AttendArguments {
   bool queries_are_turned = false;
   bool keys_are_turned = false;
   bool lse = false;
+  Products products = Products::f32;
 };
 struct BenchRotateArguments {
   std::string model = "llama-3.1-8b";
@@ -86,6 +88,7 @@ struct BenchAttendArguments {
   std::optional<DType> dtype;
   std::int64_t threads = 1;
   Isa isa = Isa::automatic;
+  Products products = Products::f32;
   bool json = false;
 };
 enum class PropertiesView : std::uint8_t { properties, list, cost, order, four_terms, decay, noise };

@@ -31,12 +31,29 @@ OptionSpec isa_option() {
               "best, when left out"};
 }
 
+OptionSpec products_option() {
+  return {.names = "--products",
+          .value = "P",
+          .description =
+              "What may be multiplied: f32, numbers as they are; or bf16, rounded to it first where the "
+              "machine multiplies that faster (docs/attention.md). f32 when left out"};
+}
+
 std::optional<std::int64_t> threads_given(const Given& given) { return given.whole("--threads", 1, kMostThreads); }
 
 Isa isa_given(const Given& given) {
   const std::vector<Isa> isas = supported_isas();
   const auto chosen = given.choice("--isa", names_of(isas));
   return chosen ? isas[*chosen] : Isa::automatic;
+}
+
+Products products_given(const Given& given) {
+  return given.choice("--products", {"f32", "bf16"}).value_or(0) == 0 ? Products::f32 : Products::bf16;
+}
+
+Products products_on(Isa isa, Products allowed) {
+  const Isa used = isa == Isa::automatic ? selected_isa() : isa;
+  return used == Isa::avx512_bf16 || used == Isa::amx ? allowed : Products::f32;
 }
 
 }  // namespace posenc::tool

@@ -1,4 +1,4 @@
-// --threads and --isa: what of the machine a command may use.
+// --threads, --isa and --products: what of the machine a command may use.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "command_spec.h"
+#include "posenc/attend.h"
 #include "posenc/info.h"
 #include "posenc/parallel.h"
 
@@ -13,10 +14,15 @@ namespace posenc::tool {
 
 OptionSpec threads_option(const std::string& left_out);  // what holds without it
 OptionSpec isa_option();
+OptionSpec products_option();
 
 std::optional<std::int64_t> threads_given(const Given& given);
 // Throws UsageError for an instruction set that this machine does not have.
 Isa isa_given(const Given& given);
+Products products_given(const Given& given);
+
+// What was allowed, or floats where the instruction set has no products of bfloat16.
+Products products_on(Isa isa, Products allowed);
 
 // As many threads as were asked for, as calls take them; the process's own pool where none were.
 class AskedThreads {
