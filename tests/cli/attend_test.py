@@ -241,10 +241,27 @@ class Refusals(AttendTest):
         self.assertFalse((self.folder / given.get("out", "out.npy")).exists())
 
     def test_tensors_that_do_not_fit(self):
-        self.refused(4, "expected 4 query heads of 16 channels", q=self.k)
-        self.refused(4, "expected 2 value heads of 16 channels", v=self.q)
-        self.refused(4, "v.shape must have the tokens of k", v=random_tensor((KEYS + 1, KEY_HEADS, CHANNELS)))
+        self.refused(4, f"--q: {self.folder}/q.npy: expected 4 query heads of 16 channels", q=self.k)
+        self.refused(4, f"--v: {self.folder}/v.npy: expected 2 value heads of 16 channels", v=self.q)
+        self.refused(4, "--v: decoder layers 0-2: [attend] v.shape must have the tokens of k", v=random_tensor((KEYS + 1, KEY_HEADS, CHANNELS)))
         self.refused(2, "--q-positions is needed", "--positions", "0", q=random_tensor((KEYS + 1, HEADS, CHANNELS)))
+
+    def test_errors_name_the_flag(self):
+        none = self.folder / "none.npy"
+        for flag in ("--q", "--k", "--v", "--positions", "--q-positions", "--mask", "--weights"):
+            got = posenc(*self.words(), flag, none)
+            if flag in ("--q", "--k", "--v"):
+                line = self.words()
+                line[line.index(flag) + 1] = none
+                got = posenc(*line)
+            self.assertEqual(got.code, 3, got)
+            self.assertIn(f"posenc: {flag}: {none}: ", got.err)
+        for flag in ("--positions", "--q-positions"):
+            self.refused(2, f"posenc: {flag}: expected a start", flag, "1,,2")
+            self.refused(2, f"posenc: {flag}: ", flag, "1,2")  # as many as there are tokens
+            floats = write_npy(self.folder / "halves.npy", random_tensor((KEYS,), "f16"))
+            self.refused(4, f"posenc: {flag}: {floats}: f16 holds few", flag, floats)
+        self.refused(3, f"posenc: -o: {self.folder}/none/out.npy: there is no folder", out="none/out.npy")
 
     def test_masks_that_do_not_fit(self):
         floats = write_numbers(self.folder / "floats.npy", "f", (QUERIES, KEYS), [0.0] * QUERIES * KEYS)

@@ -78,7 +78,8 @@ void place(const AttendArguments& arguments, const std::vector<std::string>& axe
     call.k_positions.emplace(read_positions(*arguments.positions), axes, call.batch(), call.keys(), 0);
   }
   if (arguments.q_positions) {
-    call.q_positions.emplace(read_positions(*arguments.q_positions), axes, call.batch(), call.queries(), 0);
+    call.q_positions.emplace(read_positions(*arguments.q_positions, "--q-positions"), axes, call.batch(),
+                             call.queries(), 0);
   } else if (call.k_positions) {
     call.q_positions.emplace(end_of(call.k_positions->word(), call.keys(), call.queries()), axes, call.batch(),
                              call.queries(), 0);
@@ -149,6 +150,12 @@ AttendWork attend_some(const AttendCall& call, const EveryNth& which, const Outp
   return work;
 }
 
+// "--v: " where v does not fit the others, or nothing.
+std::string flag_of(const Problem& problem) {
+  const std::string tensor = problem.field.substr(0, problem.field.find('.'));
+  return tensor == "q" || tensor == "k" || tensor == "v" ? formatted("--{}: ", tensor) : "";
+}
+
 AttendWork attend_all(const AttendCall& call, const Outputs& to, const LayerJob& job, const std::string& layer,
                       Progress& progress) {
   const AskedThreads threads(job.threads);
@@ -164,7 +171,7 @@ AttendWork attend_all(const AttendCall& call, const Outputs& to, const LayerJob&
       progress.show("attending", done, call.queries());
     } while (done < call.queries());
   } catch (const Error& error) {  // tensors that do not fit each other, tables that do not fit the layer
-    throw failure(kMalformed, formatted("{}: {}", layer, error.what()));
+    throw failure(kMalformed, formatted("{}{}: {}", flag_of(error.problem()), layer, error.what()));
   }
   progress.wipe();
   return work;

@@ -18,7 +18,7 @@
 namespace posenc::tool {
 namespace {
 
-Failure about(const std::string& what) { return failure(kMalformed, "--weights: " + what); }
+Failure about(const std::string& what, int exit_code = kMalformed) { return failure(exit_code, "--weights: " + what); }
 
 // Finds tensors by name. A name that nobody gave a file for is remembered: it is what the message asks for.
 class Finder {
@@ -26,7 +26,7 @@ class Finder {
   Finder(const std::optional<std::string>& path, LayerTables& to) : path_(path.value_or("")), to_(to) {
     if (!path) return;
     Result<TensorFile> opened = open_tensor_file(path_);
-    if (!opened) throw Failure{file_error_text(opened.error()), exit_code_of(opened.error())};
+    if (!opened) throw about(opened.error().message(), exit_code_of(opened.error()));
     file_.emplace(std::move(opened).value());
   }
 
@@ -62,7 +62,7 @@ class Finder {
       return nullptr;
     }
     Result<TensorData> data = file_->read(name);
-    if (!data) throw Failure{file_error_text(data.error()), exit_code_of(data.error())};
+    if (!data) throw about(data.error().message(), exit_code_of(data.error()));
     to_.names.push_back(name);
     return &to_.data.emplace_back(std::move(data).value());
   }

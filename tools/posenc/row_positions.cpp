@@ -21,9 +21,9 @@ constexpr std::int64_t kFarthest = 1LL << 53;  // rotary_table.h
 
 // ---- words ----
 
-[[noreturn]] void refuse_word(const std::string& text, std::string_view why) {
-  throw UsageError{formatted("--positions: expected a start such as 0, a list such as 5,0,9, or a file, got '{}' ({})",
-                             printable(shorten(text, 60)), why)};
+[[noreturn]] void refuse_word(const PositionWord& word, std::string_view why) {
+  throw UsageError{formatted("{}: expected a start such as 0, a list such as 5,0,9, or a file, got '{}' ({})",
+                             word.flag, printable(shorten(word.text, 60)), why)};
 }
 
 // Whether it can be nothing but numbers: a file called 7 is meant by ./7.
@@ -49,15 +49,14 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
-PositionWord from_numbers(const std::string& text) {
-  PositionWord word{.text = text};
+void read_numbers(PositionWord& word) {
   std::vector<std::int64_t> whole;
   std::vector<double> real;
-  for (const std::string_view part : split(text)) {
+  for (const std::string_view part : split(word.text)) {
     if (const auto n = parsed<std::int64_t>(part)) whole.push_back(*n);
     const auto x = parsed<double>(part);
     if (!x || !std::isfinite(*x)) {
-      refuse_word(text, part.empty() ? "a number is missing" : formatted("'{}' is no number", part));
+      refuse_word(word, part.empty() ? "a number is missing" : formatted("'{}' is no number", part));
     }
     real.push_back(*x);
   }
@@ -69,7 +68,6 @@ PositionWord from_numbers(const std::string& text) {
   } else {
     word.values = std::move(real);
   }
-  return word;
 }
 
 // ---- files ----
@@ -99,11 +97,12 @@ std::vector<std::int64_t> bounded(const std::vector<std::uint64_t>& values) {
   return out;
 }
 
-PositionWord from_file(const std::string& text) {
-  const TensorWord asked{.flag = "--positions", .text = text};
+void read_file(PositionWord& word) {
+  const TensorWord asked{.flag = word.flag, .text = word.text};
   const TensorArgument tensor = read_tensor_argument(asked);
   const TensorData& data = tensor.data;
-  PositionWord word{.text = text, .file = tensor.file, .shape = {data.shape().begin(), data.shape().end()}};
+  word.file = tensor.file;
+  word.shape.assign(data.shape().begin(), data.shape().end());
   switch (data.type()) {
     case ElementType::i64: word.values = elements<std::int64_t, std::int64_t>(data); break;
     case ElementType::i32: word.values = elements<std::int64_t, std::int32_t>(data); break;
@@ -121,14 +120,19 @@ PositionWord from_file(const std::string& text) {
              formatted("{} holds few whole numbers; positions are i64, i32, f64 or f32", name(data.type())));
     default: refuse(asked, tensor, formatted("positions are i64, i32, f64 or f32, not {}", name(data.type())));
   }
-  return word;
 }
 
 }  // namespace
 
-PositionWord read_positions(const std::string& text) {
-  if (text.empty()) refuse_word(text, "empty");
-  return is_numbers(text) ? from_numbers(text) : from_file(text);
+PositionWord read_positions(const std::string& text, const std::string& flag) {
+  PositionWord word{.text = text, .flag = flag};
+  if (text.empty()) refuse_word(word, "empty");
+  if (is_numbers(text)) {
+    read_numbers(word);
+  } else {
+    read_file(word);
+  }
+  return word;
 }
 
 // ---- rows ----
@@ -141,8 +145,8 @@ RowPositions::RowPositions(PositionWord word, std::vector<std::string> axes, std
 }
 
 void RowPositions::refuse(const std::string& what) const {
-  if (word_.file.empty()) throw UsageError{"--positions: " + what};
-  throw failure(kMalformed, formatted("--positions: {}: {}", printable(word_.file), what));
+  if (word_.file.empty()) throw UsageError{formatted("{}: {}", word_.flag, what)};
+  throw failure(kMalformed, formatted("{}: {}: {}", word_.flag, printable(word_.file), what));
 }
 
 // A list of one axis may leave the axis out, and one of the command line has no shape. Of several axes, [tokens, axes]

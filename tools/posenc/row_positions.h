@@ -20,6 +20,7 @@ struct Row {
 // The word: START (counted from there), a list 5,0,9, or FILE[:NAME] of a tensor of integers or floats.
 struct PositionWord {
   std::string text;
+  std::string flag = "--positions";  // which gave it, for errors
   std::string file;                 // empty: from the command line
   std::vector<std::int64_t> shape;  // of a list
   std::variant<std::int64_t, std::vector<std::int64_t>, std::vector<double>> values = std::int64_t{0};
@@ -28,7 +29,7 @@ struct PositionWord {
 };
 
 // Throws UsageError for words that are no positions, Failure for a file that has none.
-PositionWord read_positions(const std::string& text);
+PositionWord read_positions(const std::string& text, const std::string& flag = "--positions");
 
 class RowPositions {
  public:

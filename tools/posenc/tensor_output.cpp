@@ -27,11 +27,11 @@ void check_output(const std::string& out, bool force) {
   std::error_code failed;
   const auto type = std::filesystem::symlink_status(path, failed).type();
   if (type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none && !force) {
-    throw failure(kFile, formatted("{}: is there already; --force replaces it", printable(out)));
+    throw failure(kFile, formatted("-o: {}: is there already; --force replaces it", printable(out)));
   }
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (!std::filesystem::is_directory(folder, failed)) {
-    throw failure(kFile, formatted("{}: there is no folder {}", printable(out), printable(folder.native())));
+    throw failure(kFile, formatted("-o: {}: there is no folder {}", printable(out), printable(folder.native())));
   }
 }
 
@@ -47,7 +47,7 @@ std::int64_t write_tensors(const std::string& out, std::span<const NamedTensor> 
   const Result<std::int64_t> written = out.ends_with(".npy") ? write_npy(out, tensors.front().tensor, options)
                                                              : write_safetensors(out, tensors, {}, options);
   progress.wipe();
-  if (!written) throw Failure{file_error_text(written.error()), exit_code_of(written.error())};
+  if (!written) throw failure(exit_code_of(written.error()), "-o: " + written.error().message());
   return *written;
 }
 
