@@ -2,12 +2,14 @@
 // cache, in the second, in the third and in none. A goal below what a part takes by itself is out of reach on this
 // machine, by this order of loads and stores.
 //
-// usage: bench_rotate_floors
+// usage: bench_rotate_floors [orders]     orders: those of loads and stores alone
 #include "rotate_floors.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -76,18 +78,21 @@ void print(const std::vector<Candidate>& candidates, std::int64_t lines) {
   for (const Candidate& c : candidates) {
     const Spread time = spread(c.seconds);
     const Spread ratio = ratios(c, candidates.back());
-    std::printf("  %-34s %6.2f ns a line   %5.2f [%.2f, %.2f] x %s\n", c.name.c_str(),
+    std::printf("  %-43s %6.2f ns a line   %5.2f [%.2f, %.2f] x %s\n", c.name.c_str(),
                 time.median * 1e9 / static_cast<double>(lines), ratio.median, ratio.least, ratio.most,
                 candidates.back().name.c_str());
   }
 }
+
+// Calls that together take long enough for the clock.
+int calls_of(std::int64_t lines) { return static_cast<int>(std::max<std::int64_t>(1, kTimedLines / lines)); }
 
 void measure(const posenc::bench::RotateFloors& floors, Element element, std::int64_t bytes) {
   const posenc::bench::HugeMemory memory(static_cast<std::size_t>(bytes));
   // Zeros: exact in every format, and no conversion is faster or slower for them.
   const Rows rows(memory, bytes, element);
   const std::int64_t lines = bytes / 64;
-  const int calls = static_cast<int>(std::max<std::int64_t>(1, kTimedLines / lines));
+  const int calls = calls_of(lines);
   std::vector<Candidate> candidates{
       {.name = "the formula, on registers", .run = [&] { floors.turn(element, lines); }, .calls = calls},
       {.name = "loads, conversions, stores", .run = [&] { floors.pass(rows.all); }, .calls = calls},
@@ -99,15 +104,19 @@ void measure(const posenc::bench::RotateFloors& floors, Element element, std::in
   print(candidates, lines);
 }
 
+// Loads and stores 4 KiB apart would wait for each other.
+constexpr std::size_t kApart = 17 * 64;
+
 void measure_out_of_place(const posenc::bench::RotateFloors& floors, Element element, std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
   const posenc::bench::HugeMemory from(size);
-  const posenc::bench::HugeMemory to(size, 17 * 64);  // loads and stores 4 KiB apart would wait for each other
+  const posenc::bench::HugeMemory to(size, kApart);
   Rows rows(from, bytes, element);
   rows.all.to = to.data();
   const std::int64_t lines = bytes / 64;
-  const int calls = static_cast<int>(std::max<std::int64_t>(1, kTimedLines / lines));
+  const int calls = calls_of(lines);
   std::vector<Candidate> candidates{
+      {.name = "the formula, on registers", .run = [&] { floors.turn(element, lines); }, .calls = calls},
       {.name = "loads, conversions, stores", .run = [&] { floors.pass(rows.all); }, .calls = calls},
       {.name = "the kernel", .run = [&] { floors.rotate(rows.all); }, .calls = calls},
       {.name = "memcpy", .run = [&] { std::memcpy(to.data(), from.data(), size); }, .calls = calls}};
@@ -115,12 +124,54 @@ void measure_out_of_place(const posenc::bench::RotateFloors& floors, Element ele
   print(candidates, lines);
 }
 
+// Orders of loads and stores, f32, each by itself and with the formula; in place over RMW, out of place over memcpy.
+// Each has passed over the same bytes just before.
+void measure_orders(const posenc::bench::RotateFloors& floors, const posenc::bench::Orders& orders, std::int64_t bytes,
+                    bool in_place) {
+  const auto size = static_cast<std::size_t>(bytes);
+  const posenc::bench::HugeMemory from(size);
+  const posenc::bench::HugeMemory to(in_place ? 0 : size, kApart);
+  Rows rows(from, bytes, Element::f32);
+  if (!in_place) rows.all.to = to.data();
+  std::vector<Candidate> candidates;
+  const auto add = [&](std::string name, const std::function<void()>& run) {
+    candidates.push_back({.name = std::move(name), .run = run, .calls = calls_of(bytes / 64), .before = run});
+  };
+  for (const posenc::bench::Order& order : orders) {
+    add(order.name, [&rows, pass = order.pass] { pass(rows.all); });
+    add(order.name + std::string(", formula"), [&rows, turn = order.turn] { turn(rows.all); });
+  }
+  add("the kernel", [&] { floors.rotate(rows.all); });
+  if (in_place) {
+    add("RMW", [&] { posenc::bench::xor_in_place(from.data(), size); });
+  } else {
+    add("memcpy", [&] { std::memcpy(to.data(), from.data(), size); });
+  }
+  take_turns(candidates, kRounds);
+  print(candidates, bytes / 64);
+}
+
+void measure_all_orders(const posenc::bench::RotateFloors& floors, const char* isa) {
+  constexpr std::int64_t kSecondCache = std::int64_t{256} << 10;
+  constexpr std::int64_t kThirdCache = std::int64_t{8} << 20;
+  std::printf("%s, f32, half, orders of loads and stores, 256 KiB\n", isa);
+  measure_orders(floors, floors.orders, kSecondCache, true);
+  std::printf("%s, f32, half, orders of loads and stores, 8 MiB\n", isa);
+  measure_orders(floors, floors.orders, kThirdCache, true);
+  std::printf("%s, f32, half, orders of loads and stores, 8 MiB, out of place\n", isa);
+  measure_orders(floors, floors.orders, kThirdCache, false);
+  measure_orders(floors, floors.past_caches, kThirdCache, false);  // apart: the others would find nothing in the caches
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const bool orders_alone = argc > 1 && std::strcmp(argv[1], "orders") == 0;
   for (const auto& [isa, isa_name] : {std::pair{posenc::Isa::avx2, "avx2"}, {posenc::Isa::avx512, "avx512"}}) {
     const posenc::bench::RotateFloors floors = posenc::bench::rotate_floors(isa);
     if (floors.rotate == nullptr) continue;
+    if (!floors.orders.empty()) measure_all_orders(floors, isa_name);
+    if (orders_alone) continue;
     for (const auto& [element, name] :
          {std::pair{Element::f32, "f32"}, {Element::f16, "f16"}, {Element::bf16, "bf16"}}) {
       for (const std::int64_t bytes :

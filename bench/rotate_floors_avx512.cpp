@@ -1,8 +1,14 @@
 #include "kernels/floats_avx512.h"
 #include "rotate_floors_loop.h"
+#include "rotate_orders_loop.h"
 
 namespace posenc::bench {
 
-RotateFloors rotate_floors_avx512() { return floors<Avx512Floats>(); }
+RotateFloors rotate_floors_avx512() {
+  RotateFloors out = floors<Avx512Floats>();
+  out.orders = orders<Avx512Floats>();
+  out.past_caches = orders_past_caches<Avx512Floats>();
+  return out;
+}
 
 }  // namespace posenc::bench

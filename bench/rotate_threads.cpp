@@ -1,15 +1,19 @@
 // The rotation on two threads against one: how much faster, and that it is never slower. The second thread spins all
 // the time, as one of an engine does between two of its calls (spin, parallel.h): one that is woken runs for
 // milliseconds on the core of who woke it, so what would be measured is the scheduler. Time is the wall's: needs two
-// idle cores.
+// idle cores. What two cores and their memory give at most is what RMW (xor_in_place.h) gains there, which takes turns
+// with them: each thread passes over the half that it would turn.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "huge_memory.h"
 #include "posenc/rotate.h"
 #include "taking_turns.h"
+#include "xor_in_place.h"
 
 namespace {
 
@@ -21,6 +25,18 @@ constexpr int kRounds = 31;
 constexpr std::chrono::minutes kSpin(10);
 constexpr std::int64_t kTimedBytes = std::int64_t{4} << 20U;
 
+// The halves of some memory, one for each of two tasks.
+struct Halves {
+  char* memory;
+  std::size_t bytes;
+};
+
+void xor_half(void* data, std::int64_t index) {
+  const Halves& halves = *static_cast<const Halves*>(data);
+  const std::size_t half = halves.bytes / 2;
+  posenc::bench::xor_in_place(halves.memory + static_cast<std::size_t>(index) * half, half);
+}
+
 void measure(std::int64_t tokens, posenc::DType dtype, const posenc::ThreadPool& pool) {
   const std::int64_t bytes = tokens * kHeads * kHeadDim * bytes_of(dtype);
   const posenc::bench::HugeMemory memory(static_cast<std::size_t>(bytes));
@@ -30,19 +46,28 @@ void measure(std::int64_t tokens, posenc::DType dtype, const posenc::ThreadPool&
                                .table = &table,
                                .parallel = {.threads = 1}};
   posenc::RotateArgs two = one;
-  two.parallel = {.executor = pool.executor()};
+  const posenc::Executor executor = pool.executor();
+  two.parallel = {.executor = executor};
   const int calls = static_cast<int>(std::max<std::int64_t>(1, kTimedBytes / bytes));
-  const auto candidate = [&](const char* name, const posenc::RotateArgs& args) {
-    const auto run = [args] { rotate(args); };
+  const auto candidate = [&](const char* name, const std::function<void()>& run) {
     const auto warm = [run] {
       for (int i = 0; i < 3; ++i) run();
     };
     return Candidate{.name = name, .run = run, .calls = calls, .before = warm};
   };
-  std::vector<Candidate> candidates{candidate("one thread", one), candidate("two threads", two)};
-  posenc::bench::take_turns(candidates, kRounds, posenc::bench::wall_seconds);
+  Halves halves{memory.data(), static_cast<std::size_t>(bytes)};
+  std::vector<Candidate> turned{candidate("one thread", [one] { rotate(one); }),
+                                candidate("two threads", [two] { rotate(two); })};
+  std::vector<Candidate> passed{
+      candidate("RMW, one thread", [&] { posenc::bench::xor_in_place(halves.memory, halves.bytes); }),
+      candidate("RMW, two threads", [&] { executor.run(executor.context, 2, xor_half, &halves); })};
+  for (int round = 0; round < kRounds; ++round) {
+    posenc::bench::take_turns(turned, 1, posenc::bench::wall_seconds);
+    posenc::bench::take_turns(passed, 1, posenc::bench::wall_seconds);
+  }
   std::printf("%lld tokens, %s\n", static_cast<long long>(tokens), std::string(name(dtype)).c_str());
-  posenc::bench::print(candidates, static_cast<double>(tokens), "token");
+  posenc::bench::print(turned, static_cast<double>(tokens), "token");
+  posenc::bench::print(passed, static_cast<double>(tokens), "token");
 }
 
 }  // namespace
