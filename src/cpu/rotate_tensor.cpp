@@ -64,25 +64,14 @@ void TensorRotation::turn_pages(const HeadsView& x, std::int64_t s, std::int64_t
 
 void TensorRotation::turn_rows(const HeadsView& x, const kernels::RotateRows& rows) const {
   if (x.to != x.from) copy_kept(x, rows);
-  if (rows.rows > 1 && std::abs(rows.from_head) > std::abs(rows.from_row)) return turn_by_head(x, rows);
   kernels::RotateRows ahead = rows;
-  // The rows after these are next, so what is fetched beyond them is used.
-  if (fetch_) ahead.fetch_end = moved(rows.from, rows.rows * rows.from_row * x.element_bytes);
-  kernels_.rotate(ahead);
-}
-
-// A head's rows are nearer to each other than a row's heads: one head after another.
-void TensorRotation::turn_by_head(const HeadsView& x, kernels::RotateRows rows) const {
-  const std::int64_t heads = rows.heads;
-  rows.heads = 1;
-  for (std::int64_t h = 0; h < heads; ++h) {
-    if (fetch_) {
-      rows.fetch_end = moved(rows.from, rows.rows * rows.from_row * x.element_bytes - kernels::kFetchAheadBytes);
-    }
-    kernels_.rotate(rows);
-    rows.from = moved(rows.from, rows.from_head * x.element_bytes);
-    rows.to = moved(rows.to, rows.to_head * x.element_bytes);
+  if (fetch_) {
+    // The rows after these are next, so what is fetched beyond them is used: but not where heads are outside.
+    const bool is_used = std::abs(rows.from_head) <= std::abs(rows.from_row);
+    const std::int64_t unused = is_used ? 0 : kernels::kFetchAheadBytes;
+    ahead.fetch_end = moved(rows.from, rows.rows * rows.from_row * x.element_bytes - unused);
   }
+  kernels_.rotate(ahead);
 }
 
 // Channels before and after those that turn.

@@ -59,7 +59,6 @@ class TensorRotation {
                    const RowAngles& angles) const;
   void turn_pages(const HeadsView& x, std::int64_t sequence, std::int64_t first, kernels::RotateRows rows) const;
   void turn_rows(const HeadsView& x, const kernels::RotateRows& rows) const;
-  void turn_by_head(const HeadsView& x, kernels::RotateRows rows) const;
   void copy_kept(const HeadsView& x, const kernels::RotateRows& rows) const;
 
   const RotateArgs& args_;

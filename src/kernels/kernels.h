@@ -55,7 +55,7 @@ struct RotateRows {
   void* to = nullptr;
   std::int64_t to_row = 0;
   std::int64_t to_head = 0;
-  // While `from` is below this, the lines kFetchAheadBytes after it are fetched. Null where that does not help.
+  // While `from` is below this, lines kFetchAheadBytes on are fetched. Heads outside: of the first. Null: never.
   const void* fetch_end = nullptr;
 };
 

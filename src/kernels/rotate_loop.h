@@ -3,8 +3,10 @@
 //   (a, b) -> (a c - b s, b c + a s)      each one fused multiply-add over one rounded product
 //
 // Rows outside, heads inside: cos and sin of a row are loaded, scaled and put into the order of the lanes once, and
-// stay in registers while all heads pass. A group of steps of a head is read whole before it is written, in the order
-// of addresses: touched as a0 b0 a1 b1 ..., a half layout in DRAM ran at 0.7 of the speed.
+// stay in registers while all heads pass. Where a head's rows are nearer in memory than a row's heads, heads are
+// outside, and cos and sin of some rows, made likewise once, stay in the first cache. A group of steps of a head is
+// read whole before it is written, in the order of addresses: touched as a0 b0 a1 b1 ..., a half layout in DRAM ran at
+// 0.7 of the speed.
 //
 // An element type says how a run of elements becomes one or two registers of floats, and back. A step takes a run of
 // each of its parts: Half has two parts, the a and the b of its pairs; Interleaved has one, a b a b ....
@@ -12,7 +14,8 @@
 // An element type whose quick store may be inexact keeps a Doubt while a group is stored, and such a group is stored
 // again. A branch for each store cost bfloat16 a tenth of its speed in the second cache.
 //
-// Loops over registers are unrolled by pragma: at -O2, GCC 12 would keep them in memory.
+// Loops over registers are unrolled by pragma, and what they call is inlined (flatten): at -O2, GCC 12 would keep them
+// in memory.
 #pragma once
 
 #include <cstddef>
@@ -192,15 +195,10 @@ void for_each_run(std::int64_t partner, F f) noexcept {
   }
 }
 
-// Pairs first .. first + kSteps * kPairs of every head of one row; fewer where Count is Some, and then kSteps is 1.
+// cos and sin of kSteps steps of a row, as Step::turn_parts wants them.
 template <class V, class Step, int kSteps, class Count>
-void turn_heads(const RotateRows& r, std::int64_t row, std::int64_t first, Count count) noexcept {
-  using E = typename Step::Element;
-  using Type = typename E::Type;
-  using Run = typename E::Run;
-  const auto elements = scaled<3 - Step::kParts>(count);
-
-  typename Step::Angles angles[kSteps];
+void load_angles(const RotateRows& r, std::int64_t row, std::int64_t first, Count count,
+                 typename Step::Angles* angles) noexcept {
 #pragma GCC unroll 8
   for (int i = 0; i < kSteps; ++i) {
     const float* const cos = r.cos[row] + first + i * Step::kPairs;
@@ -208,48 +206,111 @@ void turn_heads(const RotateRows& r, std::int64_t row, std::int64_t first, Count
     scale<V>(angles[i].c, r.cos_scale);
     scale<V>(angles[i].s, r.sin_scale);
   }
+}
+
+// Loaded once each: a product with what is in memory would load it each time it is used.
+template <class V, class Step>
+typename Step::Angles in_registers(typename Step::Angles angles) noexcept {
+  for (auto& x : angles.c.x) x = V::keep(x);
+  for (auto& x : angles.s.x) x = V::keep(x);
+  return angles;
+}
+
+// A group of one head of one row. Lines are fetched ahead where `from` is below fetch_end.
+template <class V, class Step, int kSteps, class Count>
+[[gnu::always_inline]] inline void turn_group(const typename Step::Element::Type* from,
+                                              typename Step::Element::Type* to, std::int64_t partner,
+                                              const typename Step::Angles* angles, Count count,
+                                              const void* fetch_end) noexcept {
+  using E = typename Step::Element;
+  const auto elements = scaled<3 - Step::kParts>(count);
+  if (from < fetch_end) {
+    for_each_run<Step, kSteps>(partner, [from](int, int, std::int64_t offset) {
+      V::fetch(from + offset + kFetchAheadBytes / sizeof(typename E::Type));
+    });
+  }
+  typename E::Run x[kSteps][Step::kParts];
+  for_each_run<Step, kSteps>(partner, [&x, from, elements](int part, int i, std::int64_t offset) {
+    x[i][part] = E::load(from + offset, elements);
+  });
+#pragma GCC unroll 8
+  for (int i = 0; i < kSteps; ++i) Step::turn_parts(x[i], angles[i]);
+  typename E::Doubt doubt;
+  for_each_run<Step, kSteps>(partner, [&x, &doubt, to, elements](int part, int i, std::int64_t offset) {
+    E::store(to + offset, x[i][part], elements, doubt);
+  });
+  if (doubt.is_open()) {
+    for_each_run<Step, kSteps>(partner, [&x, to, elements](int part, int i, std::int64_t offset) {
+      E::store(to + offset, x[i][part], elements);
+    });
+  }
+}
+
+struct OneRow {
+  std::int64_t row;
+};
+
+// Pairs first .. first + kSteps * kPairs of every head of one row; fewer where Count is Some, and then kSteps is 1.
+template <class V, class Step, int kSteps, class Count>
+[[gnu::flatten]] void turn_heads(const RotateRows& r, OneRow of, std::int64_t first, Count count) noexcept {
+  using Type = typename Step::Element::Type;
+  typename Step::Angles angles[kSteps];
+  load_angles<V, Step, kSteps>(r, of.row, first, count, angles);
 
   const std::int64_t channel = first * (3 - Step::kParts);
-  const Type* from = static_cast<const Type*>(r.from) + row * r.from_row + channel;
-  Type* to = static_cast<Type*>(r.to) + row * r.to_row + channel;
+  const Type* from = static_cast<const Type*>(r.from) + of.row * r.from_row + channel;
+  Type* to = static_cast<Type*>(r.to) + of.row * r.to_row + channel;
   // Copies: as far as the compiler knows, a store to the tensor may change what r holds.
   const std::int64_t partner = r.partner;
   const std::int64_t from_head = r.from_head;
   const std::int64_t to_head = r.to_head;
   const void* const fetch_end = r.fetch_end;
   for (std::int64_t h = r.heads; h > 0; --h, from += from_head, to += to_head) {
-    if (from < fetch_end) {
-      for_each_run<Step, kSteps>(partner, [from](int, int, std::int64_t offset) {
-        V::fetch(from + offset + kFetchAheadBytes / sizeof(Type));
-      });
-    }
-    Run x[kSteps][Step::kParts];
-    for_each_run<Step, kSteps>(partner, [&x, from, elements](int part, int i, std::int64_t offset) {
-      x[i][part] = E::load(from + offset, elements);
-    });
+    turn_group<V, Step, kSteps>(from, to, partner, angles, count, fetch_end);
+  }
+}
+
+// Whose cos and sin stay in the first cache while all heads pass: 16 KiB at most.
+struct SomeRows {
+  static constexpr std::int64_t kMost = 16;
+  std::int64_t row;
+  std::int64_t count;
+};
+
+// The same of some rows, head by head.
+template <class V, class Step, int kSteps, class Count>
+[[gnu::flatten]] void turn_heads(const RotateRows& r, SomeRows of, std::int64_t first, Count count) noexcept {
+  using Type = typename Step::Element::Type;
+  typename Step::Angles kept[SomeRows::kMost][kSteps];
+  for (std::int64_t t = 0; t < of.count; ++t) load_angles<V, Step, kSteps>(r, of.row + t, first, count, kept[t]);
+
+  const std::int64_t channel = first * (3 - Step::kParts);
+  const std::int64_t partner = r.partner;
+  const std::int64_t from_row = r.from_row;
+  const std::int64_t to_row = r.to_row;
+  const auto* fetch_end = static_cast<const Type*>(r.fetch_end);
+  for (std::int64_t h = 0; h < r.heads; ++h) {
+    const Type* from = static_cast<const Type*>(r.from) + h * r.from_head + of.row * from_row + channel;
+    Type* to = static_cast<Type*>(r.to) + h * r.to_head + of.row * to_row + channel;
+    for (std::int64_t t = 0; t < of.count; ++t, from += from_row, to += to_row) {
+      typename Step::Angles angles[kSteps];
 #pragma GCC unroll 8
-    for (int i = 0; i < kSteps; ++i) Step::turn_parts(x[i], angles[i]);
-    typename E::Doubt doubt;
-    for_each_run<Step, kSteps>(partner, [&x, &doubt, to, elements](int part, int i, std::int64_t offset) {
-      E::store(to + offset, x[i][part], elements, doubt);
-    });
-    if (doubt.is_open()) {
-      for_each_run<Step, kSteps>(partner, [&x, to, elements](int part, int i, std::int64_t offset) {
-        E::store(to + offset, x[i][part], elements);
-      });
+      for (int i = 0; i < kSteps; ++i) angles[i] = in_registers<V, Step>(kept[t][i]);
+      turn_group<V, Step, kSteps>(from, to, partner, angles, count, fetch_end);
     }
+    if (fetch_end != nullptr) fetch_end += r.from_head;
   }
 }
 
 // As many whole groups of kSteps as there are, then smaller ones, then the rest of a step.
-template <class V, class Step, int kSteps>
-void turn_row(const RotateRows& r, std::int64_t row, std::int64_t first) noexcept {
+template <class V, class Step, int kSteps, class Rows>
+void turn_groups(const RotateRows& r, Rows of, std::int64_t first) noexcept {
   constexpr std::int64_t kGroup = kSteps * Step::kPairs;
-  for (; first + kGroup <= r.pairs; first += kGroup) turn_heads<V, Step, kSteps>(r, row, first, All{});
+  for (; first + kGroup <= r.pairs; first += kGroup) turn_heads<V, Step, kSteps>(r, of, first, All{});
   if constexpr (kSteps > 1) {
-    turn_row<V, Step, kSteps / 2>(r, row, first);
+    turn_groups<V, Step, kSteps / 2>(r, of, first);
   } else if (first < r.pairs) {
-    turn_heads<V, Step, 1>(r, row, first, Some{r.pairs - first});
+    turn_heads<V, Step, 1>(r, of, first, Some{r.pairs - first});
   }
 }
 
@@ -259,7 +320,15 @@ void turn_rows(const RotateRows& r) noexcept {
   constexpr std::size_t kStepBytes = sizeof(typename Step::Angles) + Step::kParts * sizeof(typename Step::Element::Run);
   constexpr std::size_t kFit = V::kRegisters * sizeof(typename V::Floats) / kStepBytes;
   constexpr int kSteps = kFit >= 8 ? 8 : kFit >= 4 ? 4 : kFit >= 2 ? 2 : 1;
-  for (std::int64_t row = 0; row < r.rows; ++row) turn_row<V, Step, kSteps>(r, row, 0);
+  const auto distance = [](std::int64_t stride) { return stride < 0 ? -stride : stride; };
+  if (r.rows > 1 && distance(r.from_head) > distance(r.from_row)) {
+    for (std::int64_t row = 0; row < r.rows; row += SomeRows::kMost) {
+      const std::int64_t left = r.rows - row;
+      turn_groups<V, Step, kSteps>(r, SomeRows{row, left < SomeRows::kMost ? left : SomeRows::kMost}, 0);
+    }
+    return;
+  }
+  for (std::int64_t row = 0; row < r.rows; ++row) turn_groups<V, Step, kSteps>(r, OneRow{row}, 0);
 }
 
 template <class V, class E>

@@ -95,6 +95,34 @@ TEST(RotateRows, AreTheSameInEveryLayoutAndBesideOtherTensors) {
   suite.expect_ran();
 }
 
+// Where a head's rows are nearer than a row's heads, the kernel turns head by head, some rows at a time: more rows than
+// it keeps angles of, and more pairs.
+TEST(RotateRows, AreTheSameHeadByHead) {
+  Suite suite("head by head");
+  std::mt19937_64 random(kSeed + 5);
+  for (const Sizes& sizes : {Sizes{1, 150, 3, 40}, {1, 4, 2, 2040}}) {
+    for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
+      const Rope rope{.pairing = pairing, .head_dim = sizes.head_dim, .first_channel = 2, .dim = sizes.head_dim - 4};
+      const RotaryTable table = make_table(rope, {.count = 200});
+      for (const DType dtype : kDTypes) {
+        for (const Isa isa : supported_isas()) {
+          Heads by_row(laid_out(Layout::thd, dtype, sizes), random);
+          Heads by_head(laid_out(Layout::htd, dtype, sizes), random);
+          const std::vector<std::uint32_t> elements = bits_of(by_row.view());
+          for_elements(by_head.view(),
+                       [&](std::int64_t offset, std::size_t i) { set_bits(by_head.view(), offset, elements[i]); });
+          for (Heads* const x : {&by_row, &by_head}) {
+            rotate({.k = x->view(), .positions = PositionRange{11}, .table = &table, .isa = isa});
+          }
+          EXPECT_EQ(bits_of(by_head.view()), bits_of(by_row.view())) << sizes.head_dim << ", " << name(isa);
+          suite.ran(isa);
+        }
+      }
+    }
+  }
+  suite.expect_ran();
+}
+
 // Rows further apart than 2^31 elements, in memory of which a few pages exist.
 TEST(RotateRows, AreTheSameFarApart) {
   std::mt19937_64 random(kSeed + 4);
