@@ -21,6 +21,7 @@ constexpr std::string_view kHunyuan[] = {"hunyuan_v1_dense", "hunyuan_v1_moe"};
 constexpr std::string_view kHunyuanClass[] = {"HunYuanDenseV1", "HunYuanMoEV1"};
 constexpr std::string_view kHyV3[] = {"hy_v3"}, kHyV3Class[] = {"HYV3"};
 constexpr std::string_view kHyperclovax[] = {"hyperclovax"}, kHyperclovaxClass[] = {"HyperCLOVAX"};
+constexpr std::string_view kIquestcoder[] = {"iquestcoder"}, kIquestcoderClass[] = {"IQuestCoder"};
 constexpr std::string_view kJais2[] = {"jais2"}, kJais2Class[] = {"Jais2"};
 constexpr std::string_view kJetmoe[] = {"jetmoe"}, kJetmoeClass[] = {"JetMoe"};
 constexpr std::string_view kMistral4[] = {"mistral4"}, kMistral4Class[] = {"Mistral4"};
@@ -87,6 +88,9 @@ constexpr Family kFamilies[] = {
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = kNoPartialFactor},
     {.name = "hyperclovax", .model_types = kHyperclovax, .class_stems = kHyperclovaxClass, .pairing = kHalf,
      .scale = Scale::multiplier_or_dim, .misleading_keys = kNoPartialFactor},
+    // Llama's class runs its files; clip_qkv and windows are refused there.
+    {.name = "iquestcoder", .model_types = kIquestcoder, .class_stems = kIquestcoderClass, .pairing = kHalf,
+     .misleading_keys = kNoPartialFactor},
     {.name = "jais2", .model_types = kJais2, .class_stems = kJais2Class, .pairing = kHalf,
      .misleading_keys = kNoPartialFactor},
     // rotate_half is (b, -a): angles of the other sign, so that scores see j - i where others see i - j.

@@ -19,7 +19,7 @@ constexpr std::string_view kGraniteSwa[] = {"granite_swa", "granitemoe_swa"};
 constexpr std::string_view kGraniteSwaClass[] = {"GraniteSWA", "GraniteMoeSWA"};
 constexpr std::string_view kJamba[] = {"jamba"}, kJambaClass[] = {"Jamba"};
 constexpr std::string_view kKolibri[] = {"kolibri1"}, kKolibriClass[] = {"Kolibri1"};
-constexpr std::string_view kLfm2[] = {"lfm2"}, kLfm2Class[] = {"Lfm2"};
+constexpr std::string_view kLfm2[] = {"lfm2", "lfm2_moe"}, kLfm2Class[] = {"Lfm2", "Lfm2Moe"};
 constexpr std::string_view kMellum[] = {"mellum"}, kMellumClass[] = {"Mellum"};
 constexpr std::string_view kMinimax[] = {"minimax"}, kMinimaxClass[] = {"MiniMax"};
 constexpr std::string_view kMinistral[] = {"ministral"}, kMinistralClass[] = {"Ministral"};

@@ -216,6 +216,8 @@ FAMILIES = [
     family("dots1", EXPERTS, {"n_shared_experts": 1}),
     family("jetmoe", EXPERTS, {"kv_channels": 12}),
     family("lfm2", {"layer_types": ["full_attention"] * 2}),
+    family("lfm2_moe", EXPERTS, {"layer_types": ["full_attention"] * 2, "num_dense_layers": 1}),
+    family("iquestcoder"),
     family("minimax", EXPERTS, {"layer_types": ["full_attention"] * 2}),
     family("minimax_m2", EXPERTS, {"rotary_dim": 6}),
     family("gpt_oss", EXPERTS, BOTH_KINDS, YARN),
