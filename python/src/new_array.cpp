@@ -74,7 +74,7 @@ NewArray new_torch(DType dtype, std::span<const std::int64_t> shape) {
   return {std::move(made), view_of(data, dtype, shape)};
 }
 
-// JAX takes memory as it is from this alignment on, and copies other: XLA's kMinAlign.
+// JAX takes memory that lies so as it is, and copies other (jaxlib 0.10, on the CPU).
 constexpr std::align_val_t kAlignment{64};
 
 // Memory of our own, which lives as long as anybody looks at it.
