@@ -39,21 +39,20 @@ struct AngleBound {
 
 // Exact: 0.501 ulp of a float below the attention factor a, up to 2^31, or 2^20 for what is not whole; beyond that
 // 6e-8 a (docs/angles.md). In the model's float steps cos and sin are two roundings of one number, neighbours at most,
-// and so are their products with a, and what bfloat16 makes of those.
+// and so are their products with a. Of bfloat16's this is what holds before they are rounded to it (BfloatTurns).
 double table_error(double a, Angles angles, const RowPositions& positions) {
   const double farthest = std::max(std::abs(positions.least()), std::abs(positions.most()));
   switch (angles) {
     case Angles::exact:
       return farthest <= (positions.whole() ? 0x1p31 : 0x1p20) ? 0.501 * ulp_below(DType::f32, a) : 6e-8 * a;
-    case Angles::float32: return a * 0x1p-24 + (a == 1.0 ? 0.0 : ulp_below(DType::f32, a));
-    case Angles::bfloat16: return table_error(a, Angles::float32, positions) + ulp_below(DType::bf16, a);
+    case Angles::float32:
+    case Angles::bfloat16: return a * 0x1p-24 + (a == 1.0 ? 0.0 : ulp_below(DType::f32, a));
   }
   return 0.0;
 }
 
 // The inverse multiplies by 1 / a^2 in float: that is rounded, and so is the product.
-AngleBound angle_bound(double a, const Turn& turn, const RowPositions& positions) {
-  const double error = table_error(a, turn.angles, positions);
+AngleBound angle_bound(double a, double error, const Turn& turn) {
   if (turn.direction != Direction::inverse) return {a + error, error};
   return {1 / a + error / (a * a), a == 1.0 ? error : error / (a * a) + 0x1p-23 / a};
 }
@@ -66,6 +65,38 @@ double bound_of(DType dtype, double x, double partner, double result, const Angl
   const double before = (by_angles + product) * (1 + 0x1p-20);
   const double sum = before + 0.5 * ulp(DType::f32, std::abs(result) + before);
   return dtype == DType::f32 ? sum : sum + 0.5 * ulp(dtype, std::abs(result) + sum);
+}
+
+// How far a number that is `error` from x, at most, can be from x when both are rounded to bfloat16: hardly ever at
+// all.
+double error_in_bfloat16(double x, double error) {
+  const auto rounded = [](double y) { return std::nearbyint(y / ulp(DType::bf16, y)) * ulp(DType::bf16, y); };
+  return std::max(rounded(x + error) - rounded(x), rounded(x) - rounded(x - error));
+}
+
+// What rounding to bfloat16 makes of the error of a pair's cos and sin, of the channels that turn: [rows, head_dim].
+std::vector<double> errors_in_bfloat16(const Turn& turn, const std::vector<std::int64_t>& partners,
+                                       const Positions& positions, std::int64_t rows, double error) {
+  const std::int64_t width = turn.rope.head_dim;
+  std::vector<double> x(static_cast<std::size_t>(rows * width));  // 1 and 0 in each pair: they turn to cos and sin
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::int64_t c = static_cast<std::int64_t>(i) % width;
+    x[i] = c < partners[static_cast<std::size_t>(c)] ? 1.0 : 0.0;
+  }
+  std::vector<double> out(x.size());
+  reference::rotate(turn.rope, {.out = tensor(out.data(), {rows, 1, width}),
+                                .x = tensor(static_cast<const double*>(x.data()), {rows, 1, width}),
+                                .positions = positions,
+                                .length = turn.length,
+                                .angles = Angles::float32});
+  std::vector<double> of_pair(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t c = i % static_cast<std::size_t>(width);
+    if (partners[c] < 0) continue;
+    const std::size_t other = i - c + static_cast<std::size_t>(partners[c]);
+    of_pair[i] = std::max(error_in_bfloat16(out[i], error), error_in_bfloat16(out[other], error));
+  }
+  return of_pair;
 }
 
 // For each channel the other one of its pair; -1 where it does not turn.
@@ -86,12 +117,13 @@ bool are_same(double a, double b) { return a == b || (std::isnan(a) && std::isna
 // What holds for every head.
 struct Judge {
   DType dtype;
-  AngleBound angles;
+  std::vector<AngleBound> angles;  // [head_dim], of the row
   std::vector<std::int64_t> partners;
 };
 
 struct Value {
   double before, partner, expected, got;
+  AngleBound angles;
 };
 
 // Error in ulps and over the bound.
@@ -104,13 +136,12 @@ struct Judged {
 Judged judged(const Judge& judge, const Value& v) {
   const double error = std::abs(v.got - v.expected);
   if (!std::isfinite(error)) {
-    const bool beyond = (std::abs(v.before) + std::abs(v.partner)) * judge.angles.size >= largest(judge.dtype);
+    const bool beyond = (std::abs(v.before) + std::abs(v.partner)) * v.angles.size >= largest(judge.dtype);
     const bool right = beyond && std::isinf(v.got) && std::signbit(v.got) == std::signbit(v.expected);
     return right ? Judged{0.0, 0.0} : Judged{};
   }
-  const double length = std::hypot(v.before, v.partner) * judge.angles.size;
-  return {error / ulp(judge.dtype, length),
-          error / bound_of(judge.dtype, v.before, v.partner, v.expected, judge.angles)};
+  const double length = std::hypot(v.before, v.partner) * v.angles.size;
+  return {error / ulp(judge.dtype, length), error / bound_of(judge.dtype, v.before, v.partner, v.expected, v.angles)};
 }
 
 // One head before and after, and what it must be. [head_dim]
@@ -135,7 +166,7 @@ void judge_head(const Judge& judge, const HeadValues& head, const Row& row, std:
     }
     const auto other = static_cast<std::size_t>(judge.partners[c]);
     if (std::isfinite(head.before[c]) && std::isfinite(head.before[other])) {
-      add(judged(judge, {head.before[c], head.before[other], head.expected[c], head.got[c]}), c);
+      add(judged(judge, {head.before[c], head.before[other], head.expected[c], head.got[c], judge.angles[c]}), c);
     } else {
       worst.not_finite += c < other ? 1 : 0;
     }
@@ -188,9 +219,18 @@ RotationError RowSample::judge(const ConstTensorView& turned, const Turn& turn, 
                                 .angles = turn.angles});
   const Arithmetic arithmetic = turn.angles == Angles::exact ? Arithmetic::exact : Arithmetic::float32;
   const double factor = frequencies(turn.rope, turn.length, arithmetic).attention_factor;
-  const Judge judge{dtype_, angle_bound(factor, turn, positions), partners_of(turn.rope)};
+  const double error = table_error(factor, turn.angles, positions);
+  const auto width = static_cast<std::size_t>(head_dim_);
+  Judge judge{dtype_, std::vector(width, angle_bound(factor, error, turn)), partners_of(turn.rope)};
+  std::vector<double> rounded;
+  if (turn.angles == Angles::bfloat16) {
+    rounded = errors_in_bfloat16(turn, judge.partners, view(list), std::ssize(rows_), error);
+  }
   auto expected = truth.cbegin();
   for (std::size_t r = 0; r < rows_.size(); ++r) {
+    for (std::size_t c = 0; c < width && !rounded.empty(); ++c) {
+      judge.angles[c] = angle_bound(factor, rounded[r * width + c], turn);
+    }
     for (std::int64_t h = 0; h < heads_; ++h, expected += head_dim_) {
       HeadValues head{.expected = {expected, expected + head_dim_}};
       for (std::int64_t c = 0; c < head_dim_; ++c) {
