@@ -15,9 +15,9 @@ endfunction()
 option(POSENC_PRECOMPILE "Read headers that most files of a target share once, a quarter of a build from nothing" OFF)
 mark_as_advanced(POSENC_PRECOMPILE)
 
-# posenc_precompile(TARGET HEADERS...): where it is wanted, and no ccache does better.
+# posenc_precompile(TARGET ...): as target_precompile_headers, where it is wanted and no ccache does better.
 function(posenc_precompile target)
   if(POSENC_PRECOMPILE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
+    target_precompile_headers(${target} ${ARGN})
   endif()
 endfunction()
