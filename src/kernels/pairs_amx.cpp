@@ -1,5 +1,5 @@
-// AMX: TDPBF16PS multiplies a tile of 16 x 32 with one of 32 x 16. No machine that has it has run this file yet; the
-// loop is tested on a model of the tiles (tests/kernels/tile_model.h), to the bit.
+// AMX: TDPBF16PS multiplies a tile of 16 x 32 with one of 32 x 16. This file has run on an emulated processor alone
+// (CONTRIBUTING.md says how), with the bits of the model of tiles that tests have (tests/kernels/tile_model.h).
 //
 // The instructions are written out: GCC 12's intrinsics for loads and stores do not say that they touch memory, so that
 // the compiler may move ordinary stores past them.

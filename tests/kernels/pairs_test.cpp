@@ -211,6 +211,22 @@ TEST(Pairs, AreTheModelWhereNothingRounds) {
   }
 }
 
+// Tiles of the machine sum in the manual's order, whatever rounds.
+TEST(Pairs, OfTilesAreTheModelToTheBit) {
+  std::vector<cpu::IsaKernels> isas = cpu::runnable_kernels();
+  std::erase_if(isas, [](const cpu::IsaKernels& isa) { return isa.isa != Isa::amx; });
+  if (isas.empty()) GTEST_SKIP() << "this machine has no AMX";
+  for (const Shape& shape : shapes()) {
+    for (const Edge edge : {Edge::begin, Edge::end}) {
+      Operands is(shape, edge);
+      Operands wanted(shape, edge);
+      isas.front().table.pairs->product(is.product());
+      kernels::tile_product<TileModel>(wanted.product());
+      EXPECT_TRUE(std::equal(is.c(), is.c() + shape.rows * shape.lanes, wanted.c())) << shape.name();
+    }
+  }
+}
+
 // 2^-126 is the least that counts, of what is multiplied and of what is summed.
 TEST(Pairs, CountDenormalNumbersAsZero) {
   constexpr std::uint16_t kDenormal = 0x007F;
