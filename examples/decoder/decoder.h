@@ -52,6 +52,8 @@ class Decoder {
     const Numbers k = norm(at + "k_norm", linear(at + "k_proj", x));
     const Numbers v = linear(at + "v_proj", x);
     const std::int64_t tokens = std::ssize(q) / (plan.heads * plan.head_dim);
+    const bool fits = std::ssize(k) == tokens * plan.kv_heads * plan.head_dim && k.size() == v.size();
+    if (!fits) throw std::runtime_error(at + "q_proj, k_proj and v_proj do not have the heads that the plan has");
     const auto heads = [&](auto& numbers, std::int64_t rows, std::int64_t count) {
       return posenc::tensor(numbers.data(), {rows, count, plan.head_dim});
     };
@@ -115,14 +117,14 @@ class Decoder {
   }
 
   Numbers linear(const std::string& name, const Numbers& x) const {
-    const Weight* weight = model_.find(name + ".weight");
+    const Weight* w = model_.find(name + ".weight");
     const Weight* bias = model_.find(name + ".bias");
-    if (weight == nullptr) throw std::runtime_error("the model has no " + name);
+    if (w == nullptr || x.size() % w->columns != 0) throw std::runtime_error("the model has no fitting " + name);
     Numbers y;
-    for (std::size_t at = 0; at < x.size(); at += weight->columns) {
-      for (std::size_t o = 0; o < weight->values.size() / weight->columns; ++o) {
-        const float* row = &weight->values[o * weight->columns];
-        y.push_back(std::inner_product(row, row + weight->columns, &x[at], bias == nullptr ? 0.0F : bias->values[o]));
+    for (std::size_t at = 0; at < x.size(); at += w->columns) {
+      for (std::size_t o = 0; o < w->values.size() / w->columns; ++o) {
+        const float* row = &w->values[o * w->columns];
+        y.push_back(std::inner_product(row, row + w->columns, &x[at], bias == nullptr ? 0.0F : bias->values.at(o)));
       }
     }
     return y;
@@ -132,6 +134,7 @@ class Decoder {
   Numbers norm(const std::string& name, Numbers x) const {
     const Weight* weight = model_.find(name + ".weight");
     if (weight == nullptr) return x;
+    if (x.size() % weight->columns != 0) throw std::runtime_error("the model has no fitting " + name);
     for (float* row = x.data(); row != x.data() + x.size(); row += weight->columns) {
       const double squares = std::inner_product(row, row + weight->columns, row, 0.0);
       const double scale = 1 / std::sqrt(squares / static_cast<double>(weight->columns) + model_.epsilon);

@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     for (const char* name : {"--tokenizer", "--prompt", "--rope", "--spoil", "--loss", "--logits"}) options[name];
     if (argc < 2 || argc % 2 != 0) throw std::runtime_error(kUsage);
     for (int i = 2; i < argc; i += 2) {
-      if (!options.contains(argv[i])) throw std::runtime_error(kUsage);
+      if (!options.contains(argv[i])) throw std::runtime_error(std::string("no option ") + argv[i] + "\n" + kUsage);
       options[argv[i]] = argv[i + 1];
     }
     const std::string forms = options["--steps"] + ' ' + options["--cache"] + ' ' + options["--spoil"];

@@ -92,21 +92,23 @@ inline std::string renamed(std::string name) {
 
 inline Weight floats_of(const posenc::TensorData& data) {
   posenc::ConstTensorView all = data.view();
+  Weight weight{.columns = static_cast<std::size_t>(std::max<std::int64_t>(all.shape.at(all.rank - 1), 1))};
   all = posenc::tensor(all.data, all.dtype, {std::ssize(data.bytes()) / posenc::bytes_of(all.dtype)});
-  Weight weight{.columns = static_cast<std::size_t>(data.shape().back())};
-  for (std::int64_t i = 0; i < all.shape[0]; ++i) {
+  for (std::int64_t i = 0; i < all.shape[0]; ++i)
     weight.values.push_back(static_cast<float>(posenc::reference::element(all, {i})));
-  }
   return weight;
 }
 
 // `path`: a checkpoint of llama2.c, or a folder with config.json and safetensors. `length`: of the longest sequence,
 // for rules that ask for it.
 inline Model read_model(const std::filesystem::path& path, std::int64_t length) {
-  const bool is_folder = std::filesystem::is_directory(path);
+  const bool is_folder = is_directory(path);
+  const std::filesystem::path index = path / "model.safetensors.index.json";
+  const std::filesystem::path whole = is_folder ? path / "model.safetensors" : path;
+  const posenc::TensorFile tensors = value_of(posenc::open_tensor_file(exists(index) ? index : whole));
   std::ifstream file(path / "config.json");
   const std::string config = is_folder ? std::string(std::istreambuf_iterator(file), {}) : config_of_header(path);
-  Model model{.plan = plan_of(config, path, length)};
+  Model model{.plan = plan_of(config, is_folder ? path / "config.json" : path, length)};
   if (!model.plan.known || !std::regex_match(model.plan.model_type, std::regex("llama|mistral|qwen2|qwen3"))) {
     throw std::runtime_error(path.string() + ": not of the Llama family, but '" + model.plan.model_type + "'");
   }
@@ -114,12 +116,7 @@ inline Model read_model(const std::filesystem::path& path, std::int64_t length) 
   if (!is_folder) swap_pairing(model.plan);
   const std::regex epsilon(R"("rms_norm_eps":\s*([0-9.eE+-]+))");  // it has nothing to do with positions
   if (std::smatch is; std::regex_search(config, is, epsilon)) model.epsilon = std::stod(is[1]);
-  const std::filesystem::path index = path / "model.safetensors.index.json";
-  const posenc::TensorFile tensors = value_of(posenc::open_tensor_file(!is_folder      ? path
-                                                                       : exists(index) ? index
-                                                                                       : path / "model.safetensors"));
-  for (const posenc::TensorEntry& entry : tensors.tensors()) {
+  for (const posenc::TensorEntry& entry : tensors.tensors())
     model.weights[renamed(entry.name)] = floats_of(value_of(tensors.read(entry.name)));
-  }
   return model;
 }

@@ -19,13 +19,13 @@ class Tokenizer {
   // The file: an int32; then of each token its score, f32, the length of its piece of text, int32, and the piece.
   explicit Tokenizer(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    file.ignore(4);
+    if (!path.empty() && !file.ignore(4)) throw std::runtime_error(path + ": cannot be read");
     float score = 0;
     std::int32_t length = 0;
     const auto read = [&](auto& to) { return !!file.read(reinterpret_cast<char*>(&to), sizeof to); };
     while (read(score) && read(length)) {
       std::string& piece = pieces_.emplace_back(static_cast<std::uint16_t>(length), '\0');
-      file.read(piece.data(), std::ssize(piece));
+      if (!file.read(piece.data(), std::ssize(piece))) throw std::runtime_error(path + ": ends within a token");
       tokens_.try_emplace(piece, score, static_cast<std::int32_t>(pieces_.size() - 1));
     }
   }

@@ -135,13 +135,47 @@ class ModelOfThisTest(DecoderTest):
 
     def test_refuses(self):
         other = self.model.write_folder(self.folder / "other", model_type="gpt_neox")
+        cut, short, header = (self.folder / name for name in ("cut", "short.bin", "header.bin"))
+        cut.write_bytes(struct.pack("<ifi", 1, 0.0, 5) + b"abc")
+        short.write_bytes(self.file.read_bytes()[:-1000])
+        header.write_bytes(self.file.read_bytes()[:20])
+        without_config = self.model.write_folder(self.folder / "without_config")
+        (without_config / "config.json").unlink()
+        without_weights = self.model.write_folder(self.folder / "without_weights")
+        (without_weights / "model.safetensors").unlink()
+        other_heads = self.model.write_folder(self.folder / "other_heads", num_key_value_heads=2)
+        broken = TinyLlama()
+        for name in broken.weights:
+            if name.endswith("gate_proj"):
+                broken.weights[name] = [row[:-3] for row in broken.weights[name]]
+        narrow = broken.write_folder(self.folder / "narrow")
+        norm = self.model.write_folder(self.folder / "norm")
+        wide = {"model.layers.0.input_layernorm.weight": tensors.Tensor("f32", (5,), [1.0] * 5)}
+        tensors.write_safetensors(norm / "odd.safetensors", wide)
+        files = {f"model.{name}.weight": "model.safetensors" for name in self.model.weights}
+        files |= dict.fromkeys(wide, "odd.safetensors")
+        (norm / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+        broken = TinyLlama()
+        del broken.weights["layers.1.mlp.down_proj"]
+        lacking = broken.write_folder(self.folder / "lacking")
         for arguments, complaint in [
             ([], "usage"),
-            ([self.file, "--promt", "1"], "usage"),
+            ([self.file, "--promt", "1"], "no option --promt"),
+            ([self.file, "--prompt"], "usage"),
             ([self.file, "--loss", self.folder / "none"], "usage"),
             ([self.file, "--prompt", "1", "--steps", "many"], "usage"),
             ([self.file, "--prompt", "1", "--spoil", "kyes"], "usage"),
             ([self.folder / "none"], "none"),
+            ([self.file, "--tokenizer", self.folder / "none"], "none: cannot be read"),
+            ([self.file, "--tokenizer", cut], "cut: ends within a token"),
+            ([short, "--prompt", "1"], "short.bin"),
+            ([header, "--prompt", "1"], "header.bin"),
+            ([without_config, "--prompt", "1"], "config.json"),
+            ([without_weights, "--prompt", "1"], "model.safetensors"),
+            ([other_heads, "--prompt", "1"], "do not have the heads that the plan has"),
+            ([narrow, "--prompt", "1"], "no fitting layers.0.mlp.gate_proj"),
+            ([norm, "--prompt", "1"], "no fitting layers.0.input_layernorm"),
+            ([lacking, "--prompt", "1"], "no fitting layers.1.mlp.down_proj"),
             ([other, "--prompt", "1"], "not of the Llama family"),
             ([self.file, "--prompt", VOCAB], f"no token {VOCAB}"),
             ([self.file, "--prompt", "-1"], "no token -1"),
