@@ -30,6 +30,7 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, nargs="+", default=[512, 2048, 4096], help="(default: %(default)s)")
     parser.add_argument("--keys", type=int, default=32768, help="in the cache when decoding (default: %(default)s)")
     parser.add_argument("--keep-memory", action="store_true", help="no call gets pages that were not touched before")
+    parser.add_argument("--uncompiled", action="store_true", help="without what torch.compile would compile")
     parser.add_argument("--json", metavar="FILE", help="every round too")
     parser.add_argument("--list", action="store_true", help="names of cases, and nothing else")
     return parser.parse_args(words)
@@ -69,7 +70,7 @@ def main(words: list[str]) -> None:
         taking_turns.keep_memory()
     done = []
     for case in chosen:
-        candidates = case.make()
+        candidates = [one for one in case.make() if not (given.uncompiled and one.is_compiled)]
         taking_turns.take_turns(candidates, given.rounds)
         for candidate in candidates:
             taking_turns.measure_peak(candidate)

@@ -3,6 +3,7 @@
 Four query heads a key head, 128 channels, as transformers holds them: [1, heads, tokens, 128]. `prefill` is causal over
 as many queries as keys; `decode` is one query, which sees all keys. SDPA gets a bias as a matrix that was made
 beforehand, with the causal mask in it; FlexAttention gets a function of the distance and a block mask.
+`limits` says what a ratio over SDPA is made of.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ def _flex(kind: str, q: Tensor, k: Tensor, v: Tensor) -> Candidate:
     if queries > 1:
         seen = create_block_mask(lambda b, h, i, j: i >= j, None, None, queries, keys, device="cpu")
     return Candidate(
-        "FlexAttention, compiled", lambda: call(q, k, v, score_mod=mod, block_mask=seen, enable_gqa=True)
+        "FlexAttention, compiled",
+        lambda: call(q, k, v, score_mod=mod, block_mask=seen, enable_gqa=True),
+        is_compiled=True,
     )
 
 
@@ -107,7 +110,7 @@ def _rotated_sdpa(q: Tensor, k: Tensor, v: Tensor) -> list[Candidate]:
         turned_q, turned_k = turn(q, k, cos, sin)
         return scaled_dot_product_attention(turned_q, turned_k, v, is_causal=True, enable_gqa=True)
 
-    return [Candidate("transformers' rotation compiled, SDPA", call)]
+    return [Candidate("transformers' rotation compiled, SDPA", call, is_compiled=True)]
 
 
 def _onnxruntime(kind: str, q: Tensor, k: Tensor, v: Tensor, threads: int) -> Candidate:
@@ -163,10 +166,41 @@ def _make(kind: str, dtype: torch.dtype, queries: int, keys: int, threads: int) 
     return candidates
 
 
+def _limits(tokens: int, threads: int) -> list[Candidate]:
+    """What a ratio over SDPA is made of: the triangle against the square, and what a bias costs each of them."""
+    q, k, v = (projected(tokens, of, torch.float32, seed) for of, seed in ((HEADS, 1), (KV_HEADS, 2), (KV_HEADS, 4)))
+    causal, _ = layer_of("none", HEADS)
+    square = causal.replace(mask=posenc.Mask(kind="bidirectional"))
+    out = torch.empty_like(q)
+
+    def ours(name: str, layer: posenc.LayerPlan | posenc.PreparedLayer, **given: object) -> Candidate:
+        return Candidate(
+            name, lambda: posenc.attend(layer, q, k, v, threads=threads, **given), is_floor=layer is not causal
+        )
+
+    t5, tables = layer_of("t5", HEADS)
+    candidates = [
+        ours("posenc", causal),
+        ours("posenc into out", causal, out=out),
+        ours("posenc, the square", square),
+        ours("posenc, ALiBi", layer_of("alibi", HEADS)[0]),
+        ours("posenc, T5", t5, score_weights=tables),
+        ours("posenc, T5, prepared", posenc.prepare_layer(t5, score_weights=tables)),
+        *_sdpa("none", q, k, v),
+        Candidate(
+            "SDPA, the square", lambda: scaled_dot_product_attention(q, k, v, enable_gqa=True), is_floor=True
+        ),
+    ]
+    candidates[0].is_ours = True
+    for kind, name in (("alibi", "SDPA, ALiBi's matrix"), ("t5", "SDPA, T5's matrix")):
+        candidates += [Candidate(name, of.run, is_floor=True) for of in _sdpa(kind, q, k, v)]
+    return candidates
+
+
 def cases(lengths: list[int], cached: int, threads: int) -> list[Case]:
     """Prefills of these lengths, and one query on `cached` keys, whose rotation an engine does not do again."""
     sizes = [("prefill", tokens, tokens) for tokens in lengths] + [("decode", 1, cached)]
-    return [
+    against_peers = [
         Case(
             f"{stage}/{kind}/{name}/{keys}",
             lambda kind=kind, dtype=dtype, sizes=(queries, keys): _make(kind, dtype, *sizes, threads),
@@ -176,3 +210,5 @@ def cases(lengths: list[int], cached: int, threads: int) -> list[Case]:
         for name, dtype in DTYPES.items()
         if not (kind == "rotation" and stage == "decode")
     ]
+    limits = [Case(f"limits/{tokens}", lambda tokens=tokens: _limits(tokens, threads)) for tokens in lengths]
+    return against_peers + limits

@@ -53,7 +53,7 @@ def _operators() -> list[Candidate]:
         Candidate("posenc.rotate_", lambda: posenc.rotate_(raw_x, table=raw, positions=3), is_ours=True),
         Candidate("posenc.torch.rotate_", lambda: posenc.torch.rotate_(own_x, table, positions=3)),
         Candidate("posenc.torch.rotate", lambda: posenc.torch.rotate(x, table, positions=3)),
-        Candidate("posenc.torch.rotate, compiled", lambda: compiled(x)),
+        Candidate("posenc.torch.rotate, compiled", lambda: compiled(x), is_compiled=True),
         Candidate("an operator that does nothing", lambda: nothing(x, None, 3, table.number, "forward"), is_floor=True),
         Candidate("torch.neg", lambda: torch.neg(x), is_floor=True),
     ]

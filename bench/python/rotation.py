@@ -49,7 +49,7 @@ def _make(dtype: torch.dtype, tokens: int, threads: int) -> list[Candidate]:
             "posenc in place", lambda: posenc.rotate_(q_own, k_own, table=table, threads=threads)[0], is_ours=True
         ),
         Candidate("transformers, eager", lambda: apply_rotary_pos_emb(q, k, cos, sin)[0]),
-        Candidate("transformers, compiled", lambda: compiled(q, k, cos, sin)[0]),
+        Candidate("transformers, compiled", lambda: compiled(q, k, cos, sin)[0], is_compiled=True),
     ]
     if dtype == torch.float32:  # its CPU kernels know no bfloat16
         candidates.append(_onnxruntime(q, k, rows, threads))

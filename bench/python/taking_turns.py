@@ -24,6 +24,7 @@ class Candidate:
     run: Callable[[], Any]
     is_ours: bool = False
     is_floor: bool = False  # computes something else, or nothing: the least that can be asked for
+    is_compiled: bool = False  # by torch.compile, when it is first run
     for_memory: Callable[[], Any] | None = None  # the same call by a library that otherwise keeps what it took
     seconds: list[float] = dataclasses.field(default_factory=list)  # of one call, [rounds]
     peak: int = 0  # bytes
