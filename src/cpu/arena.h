@@ -39,6 +39,18 @@ class Arena final : public std::pmr::memory_resource {
   std::span<std::byte> free_;
 };
 
+// The heap, in whole lines as well: a register that is loaded or stored lies in one.
+class HeapLines final : public std::pmr::memory_resource {
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t) override {
+    return std::pmr::new_delete_resource()->allocate(bytes, kArenaAlignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t) override {
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, kArenaAlignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
 // Of how many lines an arena must have room for what is taken here, which comes from the heap.
 class ArenaSize final : public std::pmr::memory_resource {
  public:

@@ -123,10 +123,12 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   const cpu::FarTiles far(call);
   cpu::GoOn go_on(args.go_on);
   cpu::Arena arena(args.scratch);
+  cpu::HeapLines heap;
   std::vector<cpu::AttendWorker> workers;
   try {
-    workers =
-        make_workers(call, args, all, far, go_on, args.scratch.empty() ? std::pmr::new_delete_resource() : &arena);
+    std::pmr::memory_resource* memory = &arena;
+    if (args.scratch.empty()) memory = &heap;
+    workers = make_workers(call, args, all, far, go_on, memory);
   } catch (const cpu::ArenaIsFull&) {
     throw Error("attend", {"scratch", fmt::format("have at least {} bytes", scratch_bytes(call, args, all)),
                            fmt::to_string(args.scratch.size())});

@@ -181,8 +181,8 @@ RowsView pages_view(const ConstTensorView& x) {
 }
 
 // Queries and keys that are in bfloat16 and neither turned nor added to have exact products there; all else is rounded
-// first, which the caller must have allowed. A layer that multiplies a tile more than once, or lets it decay, or has
-// values by distance, has floats.
+// first, which the caller must have allowed, and beside few queries is as slow as floats are. A layer that multiplies a
+// tile more than once, or lets it decay, or has values by distance, has floats.
 void choose_products(AttendCall& call) {
   const kernels::PairKernels* const pairs = call.kernels.pairs;
   if (pairs == nullptr) return;
@@ -193,6 +193,7 @@ void choose_products(AttendCall& call) {
   const auto decays = [](const CallRotation& rotation) { return !rotation.rule->decay.empty(); };
   const bool is_one = call.lowered.regions.regions.size() <= 1 && std::ranges::none_of(call.rotations, decays);
   if (is_one && (is_exact || may_round)) call.score_pairs = pairs;
+  if (is_one && is_exact && pairs->dots != nullptr) call.few_pairs = pairs;
   if (may_round && !std::holds_alternative<math::ValueDistance>(call.lowered.values)) call.value_pairs = pairs;
 }
 

@@ -74,6 +74,7 @@ struct AttendCall {
   // Of the products that are multiplied in bfloat16, in blocks whose lanes are not few; null: in floats.
   const kernels::PairKernels* score_pairs = nullptr;
   const kernels::PairKernels* value_pairs = nullptr;
+  const kernels::PairKernels* few_pairs = nullptr;  // the same of scores in blocks whose lanes are few
   bool runs_backwards = false;  // a term is summed from the last key to the first
 
   const TermVectors& vectors(std::size_t t) const { return is_kept(t) ? kept_vectors[t] : own_vectors[t]; }

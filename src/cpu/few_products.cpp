@@ -227,8 +227,11 @@ void FewProducts::multiply_keys(const LaneBlock& block, const KeyTile& tile, std
     angles = &of_keys_;
   }
   for_rows(block, tile, call_.k, call_.layer.head_dim, angles, [&](kernels::FewLanes& product, std::int64_t first) {
-    product.b = q;
     product.c = scores + first * block.lanes;
+    if (call_.few_pairs != nullptr) {
+      return call_.few_pairs->dots({product, block.few_pairs.data(), block.row_scale.data()});
+    }
+    product.b = q;
     call_.attention.dots(product);
   });
 }

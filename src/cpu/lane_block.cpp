@@ -31,6 +31,16 @@ void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, fl
       const float by = block.row_scale[index(l)];
       for (std::int64_t c = 0; c < channels; ++c) to[l * channels + c] = by * rows[l * channels + c];
     }
+    if (call.few_pairs == nullptr) return;
+    block.few_pairs.resize(index(block.lanes * channels));
+    call.kernels.convert({.from_element = kernels::Element::f32,
+                          .to_element = kernels::Element::bf16,
+                          .rows = block.lanes,
+                          .count = channels,
+                          .from = rows,
+                          .from_row = channels,
+                          .to = block.few_pairs.data(),
+                          .to_row = channels});
     return;
   }
   columns_of_lanes(rows, block.lanes, channels, to);
@@ -287,12 +297,20 @@ std::int64_t floats_of_term(const AttendCall& call, std::size_t t) {
 }
 
 LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
-    : q(memory), pairs(memory), unturned(memory), raw(memory), of_term(memory), out(memory), mass(memory) {
+    : q(memory),
+      pairs(memory),
+      few_pairs(memory),
+      unturned(memory),
+      raw(memory),
+      of_term(memory),
+      out(memory),
+      mass(memory) {
   const std::int64_t columns = call.layer.head_dim * call.max_lanes;
   q.reserve(index(columns) * std::max<std::size_t>(call.lowered.regions.regions.size(), 1));
   if (call.score_pairs != nullptr) {
     pairs.reserve(index(whole(call.layer.head_dim, 2 * kernels::kPairRows) / 2 * call.max_lanes));
   }
+  if (call.few_pairs != nullptr) few_pairs.reserve(index(columns));
   if (call.turns_by_steps) unturned.reserve(index(columns));
   if (call.takes_raw_queries) raw.reserve(index(columns));
   of_term.resize(call.lowered.terms.size());

@@ -47,6 +47,7 @@ struct LaneBlock {
   std::array<double, kMaxLanes> shift;    // what Column leaves out of the scores: lse has it back
   Floats q;                               // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
   std::pmr::vector<std::uint32_t> pairs;  // q in bfloat16 without row_scale, as kernels::PairProduct takes it
+  std::pmr::vector<std::uint16_t> few_pairs;  // the same as kernels::FewPairs takes it: [lanes][head_dim]
   Floats unturned;                        // [lanes][head_dim], times row_scale, where they turn with each tile
   Floats raw;                             // [head_dim][lanes], as given
   std::pmr::vector<Floats> of_term;

@@ -36,17 +36,18 @@ Fetched fetched(const FewLanes& x, std::int64_t r, std::int64_t h) noexcept {
 
 // step(k, count) for registers of channels from k on. Beside each line of kRows rows another is fetched: in groups of
 // 64 they would fill the processor's queue of misses, and loads would wait for it.
-template <class V, Element kElement, int kRows, class Step>
+template <class Factors, int kRows, class Step>
 void for_channels(std::int64_t depth, Fetched ahead, const Step& step) noexcept {
-  constexpr std::int64_t kLine = kLineBytes / kBytesOf<kElement>;
+  constexpr std::int64_t kLine = kLineBytes / kBytesOf<Factors::kElement>;
+  constexpr std::int64_t kLanes = Factors::kLanes;
   std::int64_t k = 0;
   for (; k + kLine <= depth; k += kLine, ahead.at += ahead.line) {
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) V::fetch_for_later(ahead.at + r * ahead.row);
+    for (int r = 0; r < kRows; ++r) Factors::V::fetch_for_later(ahead.at + r * ahead.row);
 #pragma GCC unroll 8
-    for (std::int64_t j = 0; j < kLine; j += V::kLanes) step(k + j, All{});
+    for (std::int64_t j = 0; j < kLine; j += kLanes) step(k + j, All{});
   }
-  for (; k + V::kLanes <= depth; k += V::kLanes) step(k, All{});
+  for (; k + kLanes <= depth; k += kLanes) step(k, All{});
   if (k < depth) step(k, Some{depth - k});
 }
 
@@ -65,28 +66,50 @@ void for_rows_and_lanes(const FewLanes& x, const Use& use) noexcept {
   }
 }
 
-template <class V, Element kElement>
-void dots_of(const FewLanes& x) noexcept {
-  using Floats = typename V::Floats;
+// What dots multiply: floats, of elements of any type.
+template <class Vector, Element kType>
+struct FewFloats {
+  using V = Vector;
+  using B = const float*;
+  static constexpr Element kElement = kType;
+  static constexpr std::int64_t kLanes = V::kLanes;  // elements of a register
+  template <class Count>
+  static typename V::Floats load_a(const void* a, std::int64_t i, Count count) noexcept {
+    return load_as_floats<V, kElement>(a, i, count);
+  }
+  template <class Count>
+  static typename V::Floats load_b(B b, Count count) noexcept {
+    return V::load(b, count);
+  }
+  static typename V::Floats multiply_add(typename V::Floats a, typename V::Floats b, typename V::Floats c) noexcept {
+    return V::fma(a, b, c);
+  }
+};
+
+template <class Factors>
+void dots_of(const FewLanes& x, typename Factors::B of_lanes) noexcept {
+  using V = typename Factors::V;
   for_rows_and_lanes<V>(x, [&]<int kRows>(std::int64_t row, std::int64_t h, std::int64_t l) noexcept {
-    const char* const a = row_of<V, kElement>(x, row, h);
-    const std::int64_t step = x.a_row * kBytesOf<kElement>;
+    const char* const a = row_of<V, Factors::kElement>(x, row, h);
+    const std::int64_t step = x.a_row * kBytesOf<Factors::kElement>;
     const std::int64_t depth = x.depth;
-    const float* const b = x.b + l * depth;
-    Floats sums[kRows][kFewLanes];
+    const auto b = of_lanes + l * depth;
+    typename V::Floats sums[kRows][kFewLanes];
     for (auto& of_row : sums) {
-      for (Floats& sum : of_row) sum = V::all(0.0F);
+      for (typename V::Floats& sum : of_row) sum = V::all(0.0F);
     }
-    const Fetched ahead = fetched<V, kElement>(x, row, h);
-    for_channels<V, kElement, kRows>(depth, ahead, [&](std::int64_t k, auto count) noexcept {
-      Floats of_b[kFewLanes];
+    const Fetched ahead = fetched<V, Factors::kElement>(x, row, h);
+    for_channels<Factors, kRows>(depth, ahead, [&](std::int64_t k, auto count) noexcept {
+      decltype(Factors::load_b(b, count)) of_b[kFewLanes];
 #pragma GCC unroll 4
-      for (int lane = 0; lane < kFewLanes; ++lane) of_b[lane] = V::load(b + lane * depth + k, count);
+      for (int lane = 0; lane < kFewLanes; ++lane) of_b[lane] = Factors::load_b(b + lane * depth + k, count);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
-        const Floats of_a = load_as_floats<V, kElement>(a + r * step, k, count);
+        const auto of_a = Factors::load_a(a + r * step, k, count);
 #pragma GCC unroll 4
-        for (int lane = 0; lane < kFewLanes; ++lane) sums[r][lane] = V::fma(of_a, of_b[lane], sums[r][lane]);
+        for (int lane = 0; lane < kFewLanes; ++lane) {
+          sums[r][lane] = Factors::multiply_add(of_a, of_b[lane], sums[r][lane]);
+        }
       }
     });
     V::store_sums(x.c + row * x.lanes + l, x.lanes, sums);
@@ -124,7 +147,7 @@ void weighted_of(const FewLanes& x) noexcept {
       for (int lane = 0; lane < kFewLanes; ++lane) weights[r][lane] = V::all(x.p[(row + r) * x.lanes + l + lane]);
     }
     const Fetched ahead = fetched<V, kElement>(x, row, h);
-    for_channels<V, kElement, kRows>(depth, ahead, [&](std::int64_t k, auto count) noexcept {
+    for_channels<FewFloats<V, kElement>, kRows>(depth, ahead, [&](std::int64_t k, auto count) noexcept {
       Floats sums[kFewLanes];
 #pragma GCC unroll 4
       for (int lane = 0; lane < kFewLanes; ++lane) sums[lane] = V::load(out + lane * depth + k, count);
@@ -143,9 +166,9 @@ void weighted_of(const FewLanes& x) noexcept {
 template <class V>
 void dots(const FewLanes& x) noexcept {
   switch (x.element) {
-    case Element::f32: return dots_of<V, Element::f32>(x);
-    case Element::f16: return dots_of<V, Element::f16>(x);
-    case Element::bf16: return dots_of<V, Element::bf16>(x);
+    case Element::f32: return dots_of<FewFloats<V, Element::f32>>(x, x.b);
+    case Element::f16: return dots_of<FewFloats<V, Element::f16>>(x, x.b);
+    case Element::bf16: return dots_of<FewFloats<V, Element::bf16>>(x, x.b);
   }
 }
 

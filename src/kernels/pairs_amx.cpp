@@ -52,6 +52,7 @@ void product(const PairProduct& x) noexcept { tile_product<AmxTiles>(x); }
 
 }  // namespace
 
-constinit const PairKernels pairs_amx = {product, pair_rows, pair_columns};
+// Tiles have no use for few lanes, and on the processors that have them VDPBF16PS is no faster than floats.
+constinit const PairKernels pairs_amx = {product, pair_rows, pair_columns, nullptr};
 
 }  // namespace posenc::kernels

@@ -1,5 +1,6 @@
 // AVX512_BF16: VDPBF16PS multiplies 32 pairs. On Zen 4 it does twice the multiply-adds of f32 in the same time; there
 // are processors where it does half of them, but those have AMX (docs/performance.md).
+#include "kernels/few_lanes_loop.h"
 #include "kernels/pair_rows_avx512.h"
 #include "kernels/product_loop.h"
 
@@ -23,8 +24,36 @@ struct PairFactors {
 
 void product(const PairProduct& x) noexcept { product_of<PairFactors>(x); }
 
+// Channels 2 n and 2 n + 1 of both are a pair as they lie.
+struct FewPairFactors {
+  using V = Avx512Floats;
+  using B = const std::uint16_t*;
+  static constexpr Element kElement = Element::bf16;
+  static constexpr std::int64_t kLanes = 2 * V::kLanes;
+  static __m512bh load_b(B b, All) noexcept { return reinterpret_cast<__m512bh>(_mm512_loadu_si512(b)); }
+  static __m512bh load_b(B b, Some some) noexcept {
+    const __mmask32 first = (__mmask32{1} << static_cast<unsigned>(some.n)) - 1U;  // n < kLanes
+    return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(first, b));
+  }
+  template <class Count>
+  static __m512bh load_a(const void* a, std::int64_t i, Count count) noexcept {
+    return load_b(static_cast<B>(a) + i, count);
+  }
+  static __m512 multiply_add(__m512bh a, __m512bh b, __m512 c) noexcept { return _mm512_dpbf16_ps(c, a, b); }
+};
+
+void few_dots(const FewPairs& x) noexcept {
+  dots_of<FewPairFactors>(x.of, x.b);
+  for (std::int64_t l = 0; l < x.of.lanes; l += V::kLanes) {
+    const V::Floats by = V::load(x.by + l, All{});
+    for (float* c = x.of.c + l; c < x.of.c + x.of.rows * x.of.lanes; c += x.of.lanes) {
+      V::store(c, V::mul(V::load(c, All{}), by), All{});
+    }
+  }
+}
+
 }  // namespace
 
-constinit const PairKernels pairs_avx512 = {product, pair_rows, pair_columns};
+constinit const PairKernels pairs_avx512 = {product, pair_rows, pair_columns, few_dots};
 
 }  // namespace posenc::kernels

@@ -143,6 +143,14 @@ TEST(Tiles, TouchNoMoreThanTheirConfigurationSays) {
   EXPECT_THROW((model.multiply_add<0, 6, 4>()), std::logic_error);
 }
 
+std::vector<float> numbers(std::int64_t count) {
+  std::mt19937 random(kSeed);
+  std::uniform_real_distribution<float> number(-1.0F, 1.0F);
+  std::vector<float> out(static_cast<std::size_t>(count));
+  for (float& x : out) x = number(random);
+  return out;
+}
+
 // The kernels of `isa`, where it has products of bfloat16.
 std::vector<cpu::IsaKernels> isas_with_pairs() {
   std::vector<cpu::IsaKernels> out = cpu::runnable_kernels();
@@ -180,6 +188,65 @@ TEST(Pairs, AreProductsOnEveryInstructionSet) {
         for (std::size_t n = 0; n < wanted.size(); ++n) {
           ratio.add(std::abs(x.c()[n] - wanted[n]), paired_product(sizes[n], static_cast<double>(shape.depth)),
                     shape.name());
+        }
+      }
+    }
+    ratio.expect();
+  }
+}
+
+// Keys between pages that nobody may touch, NaN between the rows, and channels that are no whole pair or register.
+TEST(Pairs, AreDotsOfFewLanes) {
+  constexpr std::int64_t kHeads = 2;
+  constexpr std::int64_t kEach = 2 * kernels::kFewLanes;
+  constexpr std::int64_t kLanes = kHeads * kEach;
+  std::mt19937 random(kSeed);
+  std::uniform_real_distribution<float> number(-1.0F, 1.0F);
+  for (const cpu::IsaKernels& isa : isas_with_pairs()) {
+    if (isa.table.pairs->dots == nullptr) continue;
+    ErrorRatio ratio("dots of bfloat16, " + std::string(name(isa.isa)));
+    for (const std::int64_t rows : {1, 3, 4, 9}) {
+      for (const std::int64_t depth : {1, 31, 32, 33, 80, 128}) {
+        for (const Edge edge : {Edge::begin, Edge::end}) {
+          const std::string shape = std::to_string(rows) + " x " + std::to_string(depth);
+          const std::int64_t a_row = kHeads * depth + 3;
+          GuardedMemory keys((rows * a_row - 3) * 2, edge, 0);
+          GuardedMemory queries(kLanes * depth * 2, edge, 0);
+          auto* const a = reinterpret_cast<std::uint16_t*>(keys.data());
+          auto* const b = reinterpret_cast<std::uint16_t*>(queries.data());
+          std::fill_n(keys.data(), keys.end() - keys.data(), std::byte{0xFF});
+          for (std::int64_t n = 0; n < kLanes * depth; ++n) b[n] = bf16(number(random));
+          for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t k = 0; k < kHeads * depth; ++k) a[r * a_row + k] = bf16(number(random));
+          }
+          const std::vector<float> by = numbers(kLanes);
+          std::vector<float> c(static_cast<std::size_t>(rows * kLanes), std::numeric_limits<float>::quiet_NaN());
+          isa.table.pairs->dots({.of = {.element = kernels::Element::bf16,
+                                        .a = a,
+                                        .a_row = a_row,
+                                        .a_head = depth,
+                                        .c = c.data(),
+                                        .rows = rows,
+                                        .depth = depth,
+                                        .lanes = kLanes,
+                                        .heads = kHeads,
+                                        .each = kEach},
+                                 .b = b,
+                                 .by = by.data()});
+          for (std::int64_t n = 0; n < rows * kLanes; ++n) {
+            const std::int64_t l = n % kLanes;
+            double sum = 0.0;
+            double size = 0.0;
+            for (std::int64_t k = 0; k < depth; ++k) {
+              const std::uint16_t key = a[n / kLanes * a_row + l / kEach * depth + k];
+              const double product = static_cast<double>(float_of_bf16(key)) * float_of_bf16(b[l * depth + k]);
+              sum += product;
+              size += std::abs(product);
+            }
+            const double factor = by[static_cast<std::size_t>(l)];
+            ratio.add(std::abs(c[static_cast<std::size_t>(n)] - sum * factor),
+                      paired_product(size * std::abs(factor), static_cast<double>(depth)), shape);
+          }
         }
       }
     }
@@ -261,14 +328,6 @@ TEST(Pairs, CountDenormalNumbersAsZero) {
 std::uint16_t nearest_bf16(float x) {
   return static_cast<std::uint16_t>(
       (std::bit_cast<std::uint32_t>(x) + 0x7FFFU + (std::bit_cast<std::uint32_t>(x) >> 16U & 1U)) >> 16U);
-}
-
-std::vector<float> numbers(std::int64_t count) {
-  std::mt19937 random(kSeed);
-  std::uniform_real_distribution<float> number(-1.0F, 1.0F);
-  std::vector<float> out(static_cast<std::size_t>(count));
-  for (float& x : out) x = number(random);
-  return out;
 }
 
 TEST(Pairs, AreMadeOfRows) {
