@@ -17,8 +17,10 @@ using kernels::kLineBytes;
 // to 8 times as many within the spread of these.
 constexpr std::int64_t kBytesAhead = 16 << 10;
 
-// Rows that are turned at a time: of 8 heads of 128 channels, 16 KiB.
+// Rows and heads that are turned at a time: of 128 channels, 8 KiB of floats, which stay in the first cache beside the
+// queries until they are multiplied.
 constexpr std::int64_t kTurnedRows = 4;
+constexpr std::int64_t kTurnedHeads = 4;
 
 // Without the memory of the rows.
 kernels::RotateRows rows_to_turn(const CallRotation& rotation, const float* const* cos, std::int64_t rows) {
@@ -44,7 +46,7 @@ FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memo
   if (call.rotations.empty()) return;
   for (AngleTables* tables : {&steps_, &of_keys_, &of_values_}) tables->reserve(call.rotations.size());
   queries_.resize(index(kMaxLanes * call.layer.head_dim));
-  rows_.resize(index(kTurnedRows * call.layer.kv_heads * std::max(call.layer.head_dim, call.layer.value_dim)));
+  rows_.resize(index(kTurnedRows * kTurnedHeads * std::max(call.layer.head_dim, call.layer.value_dim)));
   std::array<double, kTileKeys> steps{};
   for (std::int64_t m = 0; m < kTileKeys; ++m) steps[index(m)] = static_cast<double>(m);
   for (const CallRotation& rotation : call.rotations) {
@@ -210,8 +212,18 @@ void FewProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const Ro
       }
       const std::int64_t first = rows.first + r;
       r += own.rows;
-      if (angles != nullptr) turn(kernels::FewLanes(own), first, *angles, own);
-      use(own, first);
+      if (angles == nullptr) {
+        use(own, first, 0);
+        continue;
+      }
+      for (std::int64_t h = 0; h < block.kv_heads; h += kTurnedHeads) {
+        kernels::FewLanes heads = own;
+        heads.heads = std::min(kTurnedHeads, block.kv_heads - h);
+        heads.a = static_cast<const char*>(own.a) + h * x.head_stride * x.bytes;
+        if (own.ahead != nullptr) heads.ahead = static_cast<const char*>(own.ahead) + h * own.ahead_head;
+        turn(kernels::FewLanes(heads), first, *angles, heads);
+        use(heads, first, h * block.each);
+      }
     }
   });
 }
@@ -226,27 +238,28 @@ void FewProducts::multiply_keys(const LaneBlock& block, const KeyTile& tile, std
     write_key_angles(tile, region);
     angles = &of_keys_;
   }
-  for_rows(block, tile, call_.k, call_.layer.head_dim, angles, [&](kernels::FewLanes& product, std::int64_t first) {
-    product.c = scores + first * block.lanes;
+  const std::int64_t channels = call_.layer.head_dim;
+  const auto multiply = [&](kernels::FewLanes& product, std::int64_t first, std::int64_t lane) {
+    product.c = scores + first * block.lanes + lane;
     if (call_.few_pairs != nullptr) {
       return call_.few_pairs->dots({product, block.few_pairs.data(), block.row_scale.data()});
     }
-    product.b = q;
+    product.b = q + lane * channels;
     call_.attention.dots(product);
-  });
+  };
+  for_rows(block, tile, call_.k, channels, angles, multiply);
 }
 
 void FewProducts::add_values(LaneBlock& block, const KeyTile& tile, const float* p, const float* rescale) {
   if (!of_values_.empty()) write_value_angles(tile);
-  const float* scale = rescale;
-  for_rows(block, tile, call_.v, call_.layer.value_dim, of_values_.empty() ? nullptr : &of_values_,
-           [&](kernels::FewLanes& product, std::int64_t first) {
-             product.p = p + first * block.lanes;
-             product.out = block.out.data();
-             product.scale = scale;
-             call_.attention.weighted(product);
-             scale = nullptr;
-           });
+  const std::int64_t channels = call_.layer.value_dim;
+  const auto add = [&](kernels::FewLanes& product, std::int64_t first, std::int64_t lane) {
+    product.p = p + first * block.lanes + lane;
+    product.out = block.out.data() + lane * channels;
+    if (first == 0) product.scale = rescale + lane;
+    call_.attention.weighted(product);
+  };
+  for_rows(block, tile, call_.v, channels, of_values_.empty() ? nullptr : &of_values_, add);
 }
 
 }  // namespace posenc::cpu

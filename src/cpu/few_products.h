@@ -37,7 +37,8 @@ class FewProducts {
   const float* queries_from(const LaneBlock& block, const KeyTile& tile);
   void write_key_angles(const KeyTile& tile, std::size_t region);
   void write_value_angles(const KeyTile& tile);
-  // use(product, first): some rows of the tile for all heads of the block. Null: they do not turn.
+  // use(product, first, lane): some rows of the tile, from `first` on, for all heads of the block, or those whose lanes
+  // begin there. Null: they do not turn.
   template <typename Use>
   void for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
                 const AngleTables* angles, const Use& use);
@@ -49,7 +50,7 @@ class FewProducts {
   bool keys_turn_ = false;
   std::pmr::vector<const float*> cos_;  // of rows that turn together
   std::pmr::vector<float> queries_;     // [lanes][head_dim]
-  std::pmr::vector<float> rows_;        // [kTurnedRows][key heads][channels]
+  std::pmr::vector<float> rows_;        // [kTurnedRows][kTurnedHeads][channels]
 };
 
 }  // namespace posenc::cpu
