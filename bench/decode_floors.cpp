@@ -1,0 +1,167 @@
+// What one query's pass over keys and values costs where memory costs nothing, against reading them: 32 heads on 8 key
+// heads of 128 channels, by the kernels of attend (kernels/few_lanes_loop.h), which take turns with their parts. Where
+// a part takes longer than reading by itself, no order of reading can reach the speed of reading.
+//
+// usage: bench_decode_floors [KEYS]          4096 unless told, a multiple of 64
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cpu/dispatch.h"
+#include "huge_memory.h"
+#include "kernels/kernels.h"
+#include "multiply_add.h"
+#include "read_memory.h"
+#include "taking_turns.h"
+
+namespace {
+
+using posenc::Products;
+using posenc::bench::Candidate;
+using posenc::bench::HugeMemory;
+using posenc::kernels::Element;
+using posenc::kernels::FewLanes;
+
+constexpr int kRounds = 31;
+constexpr std::int64_t kHeads = 32;
+constexpr std::int64_t kKeyHeads = 8;
+constexpr std::int64_t kHeadDim = 128;
+constexpr std::int64_t kTile = 64;
+constexpr std::int64_t kBytesAhead = 16 << 10;  // as cpu/few_products.cpp has it
+
+class Pass {
+ public:
+  Pass(const posenc::kernels::KernelTable& kernels, Element element, std::int64_t keys)
+      : kernels_(kernels),
+        element_(element),
+        keys_(keys),
+        bytes_(element == Element::f32 ? 4 : 2),
+        k_(size(keys)),
+        v_(size(keys)),
+        own_(std::size_t{1} << 20U) {}
+
+  bool has_pairs() const {
+    return element_ == Element::bf16 && kernels_.pairs != nullptr && kernels_.pairs->dots != nullptr;
+  }
+
+  // Keys and values of zeros, whole or, where `stays`, the same row again and again.
+  void multiply(bool stays, bool with_scores) const {
+    for (std::int64_t key = 0; key < keys_; key += kTile) {
+      const FewLanes keys = tile(k_.data(), key, stays);
+      if (has_pairs()) {
+        kernels_.pairs->dots({.of = keys, .b = reinterpret_cast<const std::uint16_t*>(q()), .by = scale()});
+      } else {
+        kernels_.attention->dots(keys);
+      }
+      if (with_scores) softmax();
+      kernels_.attention->weighted(tile(v_.data(), key, stays));
+    }
+  }
+
+  void exponentials() const {
+    for (std::int64_t key = 0; key < keys_; key += kTile) softmax();
+  }
+
+  void read() const {
+    for (const HugeMemory* const memory : {&k_, &v_}) {
+      [[maybe_unused]] const volatile std::uint64_t read = posenc::bench::read_memory(memory->data(), size(keys_));
+    }
+  }
+
+  // On registers alone: VDPBF16PS has two for one of floats.
+  void multiply_registers() const {
+    const auto of_product = 2.0 * static_cast<double>(keys_ * kHeads * kHeadDim);
+    run_registers(has_pairs() ? Products::bf16 : Products::f32, of_product);
+    run_registers(Products::f32, of_product);
+  }
+
+ private:
+  std::size_t size(std::int64_t keys) const { return static_cast<std::size_t>(keys * kKeyHeads * kHeadDim * bytes_); }
+
+  // Parts of memory that stay in the first cache, some lines apart.
+  float* part(int n) const { return reinterpret_cast<float*>(own_.data()) + n * (kHeads * kHeadDim + 16); }
+  float* q() const { return part(0); }
+  float* out() const { return part(1); }
+  float* scores() const { return part(2); }
+  float* scale() const { return part(3); }
+  float* max() const { return part(3) + kHeads; }
+  float* sum() const { return part(3) + 2 * kHeads; }
+
+  FewLanes tile(const char* data, std::int64_t key, bool stays) const {
+    const std::int64_t row = kKeyHeads * kHeadDim;
+    FewLanes out{.element = element_,
+                 .a = data + (stays ? 0 : key * row * bytes_),
+                 .a_row = stays ? 0 : row,
+                 .a_head = kHeadDim,
+                 .b = q(),
+                 .c = scores(),
+                 .p = scores(),
+                 .out = this->out(),
+                 .rows = kTile,
+                 .depth = kHeadDim,
+                 .lanes = kHeads,
+                 .heads = kKeyHeads,
+                 .each = kHeads / kKeyHeads};
+    if (stays || key + kTile >= keys_) return out;
+    out.ahead = static_cast<const char*>(out.a) + kBytesAhead;
+    out.ahead_next = posenc::kernels::kFewRows * row * bytes_;
+    out.ahead_head = posenc::kernels::kFewRows * kHeadDim * bytes_;
+    out.ahead_row = posenc::kernels::kLineBytes;
+    out.ahead_line = posenc::kernels::kFewRows * posenc::kernels::kLineBytes;
+    return out;
+  }
+
+  void softmax() const {
+    kernels_.attention->softmax({.of = {scores(), kTile, kHeads}, .max = max(), .sum = sum(), .rescale = scale()});
+    std::fill_n(sum(), kHeads, 0.0F);  // of ones, which would grow without end
+  }
+
+  static void run_registers(Products products, double operations) {
+    const double of_step = posenc::bench::multiply_add(posenc::selected_isa(), 1, products);
+    posenc::bench::multiply_add(posenc::selected_isa(), static_cast<std::int64_t>(operations / of_step), products);
+  }
+
+  const posenc::kernels::KernelTable& kernels_;
+  Element element_;
+  std::int64_t keys_;
+  std::int64_t bytes_;  // of an element
+  HugeMemory k_, v_, own_;
+};
+
+void measure(const posenc::kernels::KernelTable& kernels, Element element, const std::string& name, std::int64_t keys) {
+  const Pass pass(kernels, element, keys);
+  std::vector<Candidate> candidates{{.name = "multiply-adds on registers", .run = [&] { pass.multiply_registers(); }},
+                                    {.name = "the products, one row in L1", .run = [&] { pass.multiply(true, false); }},
+                                    {.name = "softmax", .run = [&] { pass.exponentials(); }},
+                                    {.name = "all of it, one row in L1", .run = [&] { pass.multiply(true, true); }},
+                                    {.name = "all of it, from memory", .run = [&] { pass.multiply(false, true); }},
+                                    {.name = "reading", .run = [&] { pass.read(); }}};
+  take_turns(candidates, kRounds);
+  std::printf("%s, %d keys%s\n", name.c_str(), static_cast<int>(keys),
+              pass.has_pairs() ? ", queries and keys in pairs" : "");
+  for (const Candidate& c : candidates) {
+    const posenc::bench::Spread time = posenc::bench::spread(c.seconds);
+    const posenc::bench::Spread of_reading = ratios(candidates.back(), c);
+    std::printf("  %-28s %8.3f ms [%.3f, %.3f]   %.2f [%.2f, %.2f] of reading\n", c.name.c_str(), time.median * 1e3,
+                time.least * 1e3, time.most * 1e3, of_reading.median, of_reading.least, of_reading.most);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::int64_t keys = argc > 1 ? std::atoll(argv[1]) : 4096;
+  if (keys <= 0 || keys % kTile != 0) {
+    std::fprintf(stderr, "usage: bench_decode_floors [KEYS], a multiple of %d\n", static_cast<int>(kTile));
+    return 2;
+  }
+  const posenc::kernels::KernelTable& kernels = posenc::cpu::kernels_for("bench_decode_floors", posenc::Isa::automatic);
+  std::printf("instruction set: %s\n", std::string(name(posenc::selected_isa())).c_str());
+  for (const auto& [element, name] : {std::pair{Element::f32, "f32"}, {Element::f16, "f16"}, {Element::bf16, "bf16"}}) {
+    measure(kernels, element, name, keys);
+  }
+}
