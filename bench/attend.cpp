@@ -9,12 +9,14 @@
 #include <malloc.h>  // malloc_trim: glibc
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,7 @@
 #include "blas_attend.h"
 #include "huge_memory.h"
 #include "multiply_add.h"
+#include "posenc/parallel.h"
 #include "posenc/prepared_layer.h"
 #include "read_memory.h"
 #include "taking_turns.h"
@@ -217,18 +220,23 @@ std::vector<std::int64_t> positions(const Shape& s) {
   return out;
 }
 
-void run(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int threads) {
+posenc::AttendArgs args_of(const Scheme& scheme, const Shape& shape, const Tensors& tensors,
+                           const posenc::Parallel& parallel) {
   const auto tensor_of = [&](const HugeMemory& memory, std::int64_t tokens, std::int64_t heads) {
     return posenc::tensor(static_cast<void*>(memory.data()), shape.dtype, {tokens, heads, shape.head_dim});
   };
-  const posenc::AttendArgs args{.out = tensor_of(tensors.out, shape.queries, shape.heads),
-                                .q = tensor_of(tensors.q, shape.queries, shape.heads),
-                                .k = tensor_of(tensors.k, shape.keys, shape.kv_heads),
-                                .v = tensor_of(tensors.v, shape.keys, shape.kv_heads),
-                                .weights = scheme.weights,
-                                .inputs = scheme.inputs,
-                                .products = shape.products,
-                                .parallel = {.threads = threads}};
+  return {.out = tensor_of(tensors.out, shape.queries, shape.heads),
+          .q = tensor_of(tensors.q, shape.queries, shape.heads),
+          .k = tensor_of(tensors.k, shape.keys, shape.kv_heads),
+          .v = tensor_of(tensors.v, shape.keys, shape.kv_heads),
+          .weights = scheme.weights,
+          .inputs = scheme.inputs,
+          .products = shape.products,
+          .parallel = parallel};
+}
+
+void run(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int threads) {
+  const posenc::AttendArgs args = args_of(scheme, shape, tensors, {.threads = threads});
   if (scheme.kept == nullptr) {
     attend(scheme.layer, args);
   } else {
@@ -263,6 +271,35 @@ void measure_memory(const Shape& shape, const std::string& scheme_part) {
   }
 }
 
+// Calls without positions in a row, as a decoder makes them: with memory of their own, with scratch that is given, and
+// with threads beside it that do not sleep between the calls.
+class CallsInARow {
+ public:
+  CallsInARow(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int threads)
+      : layer_(scheme.layer),
+        pool_({.threads = threads, .spin = std::chrono::milliseconds(50)}),
+        own_(args_of(scheme, shape, tensors, {.threads = threads})),
+        given_(own_),
+        awake_(own_),
+        scratch_(static_cast<std::size_t>(attend_scratch_bytes(layer_, own_))) {
+    given_.scratch = awake_.scratch = scratch_;
+    awake_.parallel = {.threads = threads, .executor = pool_.executor()};
+  }
+
+  void add_to(std::vector<Candidate>& candidates) const {
+    constexpr int kCalls = 32;
+    candidates.push_back({.name = "calls in a row", .run = [this] { attend(layer_, own_); }, .calls = kCalls});
+    candidates.push_back({.name = "with scratch", .run = [this] { attend(layer_, given_); }, .calls = kCalls});
+    candidates.push_back({.name = "and spinning", .run = [this] { attend(layer_, awake_); }, .calls = kCalls});
+  }
+
+ private:
+  posenc::LayerPlan layer_;
+  posenc::ThreadPool pool_;
+  posenc::AttendArgs own_, given_, awake_;
+  std::vector<std::byte> scratch_;
+};
+
 void measure(const Shape& shape, const std::string& scheme_part, int threads) {
   const Tensors tensors(shape);
   const posenc::Isa isa = posenc::selected_isa();
@@ -288,6 +325,8 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
     }
     candidates.push_back({.name = scheme.name, .run = [&] { run(scheme, shape, tensors, threads); }});
   }
+  std::optional<CallsInARow> calls;
+  if (is_decoding && !shape.irregular) calls.emplace(list.front(), shape, tensors, threads).add_to(candidates);
   std::vector<float> of_blas(static_cast<std::size_t>(shape.queries * shape.heads * shape.head_dim));
   if (threads == 1 && shape.queries > 1 && shape.dtype == posenc::DType::f32 &&
       !posenc::bench::blas_kernels().empty()) {
