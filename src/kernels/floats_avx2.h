@@ -13,7 +13,15 @@ struct Avx2Floats {
   using Floats = __m256;
   using All = posenc::kernels::All;
   using Some = posenc::kernels::Some;
-  using Bf16Doubt = posenc::kernels::Sure;
+
+  // Whether an element lay halfway between two of bfloat16, as in floats_avx512.h.
+  struct Bf16Doubt {
+    __m256i least = _mm256_set1_epi32(-1);  // of the lower halves, after half was added: 0 is a tie
+    bool is_open() const noexcept {
+      return __builtin_expect(_mm256_movemask_epi8(_mm256_cmpeq_epi16(least, _mm256_setzero_si256())), 0) != 0;
+    }
+  };
+
   static constexpr std::int64_t kLanes = 8;
   static constexpr std::size_t kRegisters = 16;  // cos and sin beyond them are operands in memory, which costs nothing
   static constexpr int kProductRows = 4;         // at a time: with 3 registers of lanes, 12 sums
@@ -138,6 +146,15 @@ struct Avx2Floats {
     const __m256i low = _mm256_srli_epi32(rounded(even), 16);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_blend_epi16(low, rounded(odd), 0xAA));
   }
+  // The same for all but ties, which go away from 0, and for NaNs of bf16_nan.
+  static void store_bf16(std::uint16_t* p, Floats even, Floats odd, All, Bf16Doubt& doubt) noexcept {
+    const __m256i half = _mm256_set1_epi32(0x8000);
+    const __m256i low = _mm256_add_epi32(_mm256_castps_si256(even), half);
+    const __m256i high = _mm256_add_epi32(_mm256_castps_si256(odd), half);
+    const __m256i lower = _mm256_blend_epi16(low, _mm256_slli_epi32(high, 16), 0xAA);
+    doubt.least = _mm256_min_epu16(doubt.least, lower);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_blend_epi16(_mm256_srli_epi32(low, 16), high, 0xAA));
+  }
   static void store_bf16(std::uint16_t* p, Floats even, Floats odd, Some some) noexcept {
     std::uint16_t whole[2 * kLanes];
     store_bf16(whole, even, odd, All{});
@@ -151,7 +168,12 @@ struct Avx2Floats {
     return a;
   }
 
-  static Floats bf16_nan(Floats a) noexcept { return a; }  // any will do
+  // a, where it is a NaN one of bfloat16, quiet: with a lower half of 0 it stays a NaN whatever half is added.
+  static Floats bf16_nan(Floats a) noexcept {
+    const __m256i upper = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(kUpper));
+    const __m256i nan = _mm256_or_si256(upper, _mm256_set1_epi32(0x400000));
+    return _mm256_blendv_ps(a, _mm256_castsi256_ps(nan), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+  }
 
   [[gnu::always_inline]] static void fetch(const void* p) noexcept {
     _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);

@@ -149,12 +149,10 @@ struct Avx512Floats {
   // be permuted, and its zeros looked at, since it makes them of denormals too; 1.88 of a pass of XOR where this
   // is 1.65.
   static void store_bf16(std::uint16_t* p, Floats even, Floats odd, All, Bf16Doubt& doubt) noexcept {
-    const __m512i half = _mm512_set1_epi32(0x8000);
-    const __m512i low = _mm512_add_epi32(_mm512_castps_si512(even), half);
-    const __m512i high = _mm512_add_epi32(_mm512_castps_si512(odd), half);
-    doubt.others = _mm512_mask_test_epi32_mask(doubt.others, low, _mm512_set1_epi32(0xFFFF));
-    doubt.others = _mm512_mask_test_epi32_mask(doubt.others, high, _mm512_set1_epi32(0xFFFF));
-    _mm512_storeu_si512(p, packed(low, high));
+    _mm512_storeu_si512(p, narrowed(even, odd, doubt));
+  }
+  static void store_bf16(std::uint16_t* p, Floats even, Floats odd, Some some, Bf16Doubt& doubt) noexcept {
+    _mm512_mask_storeu_epi16(p, first_32(some), narrowed(even, odd, doubt));  // the zeros behind are no ties
   }
   static void store_bf16(std::uint16_t* p, Floats even, Floats odd, Some some) noexcept {
     _mm512_mask_storeu_epi16(p, first_32(some), narrowed(even, odd));
@@ -207,6 +205,15 @@ struct Avx512Floats {
 
   // even and odd as bfloat16, nearest, ties to even; a NaN stays one and becomes quiet.
   static __m512i narrowed(Floats even, Floats odd) noexcept { return packed(rounded(even), rounded(odd)); }
+  // The same but for ties.
+  static __m512i narrowed(Floats even, Floats odd, Bf16Doubt& doubt) noexcept {
+    const __m512i half = _mm512_set1_epi32(0x8000);
+    const __m512i low = _mm512_add_epi32(_mm512_castps_si512(even), half);
+    const __m512i high = _mm512_add_epi32(_mm512_castps_si512(odd), half);
+    doubt.others = _mm512_mask_test_epi32_mask(doubt.others, low, _mm512_set1_epi32(0xFFFF));
+    doubt.others = _mm512_mask_test_epi32_mask(doubt.others, high, _mm512_set1_epi32(0xFFFF));
+    return packed(low, high);
+  }
   // The upper halves of the lanes, those of `low` in the lower.
   static __m512i packed(__m512i low, __m512i high) noexcept {
     constexpr int kFirstOrBothOthers = 0xF8;
