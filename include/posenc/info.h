@@ -4,9 +4,9 @@
 // variable POSENC_ISA names. A name that is unknown or not supported here makes the first use throw Error.
 //
 // avx512_bf16 and amx are avx512 with products of bfloat16 for attention. The first is the best on AMD's processors; on
-// others, where it is slower, and amx, which has not run on a machine yet, are for those who name them. Amx is there
-// only where POSENC_ISA names it. Its tiles are the operating system's to grant: it is asked once, on first use, and
-// does not where a thread has a signal stack too small for them.
+// others, where it is slower, it is for those who name it. Amx is the best wherever it is there. Its tiles are the
+// operating system's to grant: it is asked once, on first use, unless POSENC_ISA names another set. It refuses where a
+// thread has a signal stack too small for them, and once it has granted them it refuses such stacks.
 #pragma once
 
 #include <cstdint>

@@ -89,10 +89,11 @@ bool is_amd() {
   return std::equal(r.begin() + 1, r.end(), kAmd.begin() + 1);
 }
 
-// Tiles are offered to those who name them: no machine that has them has run their kernel yet.
+// Whoever names another set is left alone: once tiles are granted, a process can have no small signal stack any more.
 bool are_tiles_wanted() {
-  const char* const wanted = std::getenv("POSENC_ISA");
-  return wanted != nullptr && name(Isa::amx) == wanted;
+  const char* const given = std::getenv("POSENC_ISA");
+  const std::string_view wanted = given == nullptr ? "" : given;
+  return wanted.empty() || wanted == name(Isa::automatic) || wanted == name(Isa::amx);
 }
 
 kernels::KernelTable kernels_of(Isa isa) {
@@ -137,8 +138,10 @@ std::vector<std::string> processor_features() {
 
 std::vector<IsaKernels> runnable_kernels() {
   const bool amd = is_amd();
+  std::vector<Isa> isas = offered_isas({processor_features(), amd, are_tiles_wanted()});
+  if (isas.back() == Isa::amx && !tiles_are_granted()) isas.pop_back();  // nobody else is asked
   std::vector<IsaKernels> out;
-  for (const Isa isa : offered_isas({processor_features(), amd, are_tiles_wanted() && tiles_are_granted()})) {
+  for (const Isa isa : isas) {
     kernels::KernelTable table = kernels_of(isa);
     table.fetches_ahead = !amd;
     out.push_back({isa, table});

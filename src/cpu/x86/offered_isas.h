@@ -11,7 +11,7 @@ namespace posenc::cpu {
 struct Processor {
   std::vector<std::string> features;  // names of processor_features()
   bool is_amd = false;
-  bool has_tiles = false;  // wanted, and granted by the operating system
+  bool has_tiles = false;  // wanted, and not refused by the operating system
 };
 
 // Worst first. The order is the vendor's: VDPBF16PS does twice the multiply-adds of f32 on AMD's processors, so
