@@ -49,6 +49,7 @@ struct Shape {
   bool causal = true;
   posenc::DType dtype = posenc::DType::f32;
   bool irregular = false;   // a position is left out behind every 61 tokens, so that tables by distance are gathered
+  bool spread = false;      // queries stand from the first key to the last, not beside the last
   std::int64_t window = 0;  // keys that a query sees; 0: all
   posenc::Products products = posenc::Products::f32;
 };
@@ -147,8 +148,9 @@ std::vector<Scheme> schemes(const Shape& s) {
   add("ALiBi", posenc::Alibi{.heads = s.heads}, {});
   add("T5", posenc::T5Bias{.buckets = 32, .max_distance = 128, .bidirectional = false},
       posenc::T5Weights{.table = table({32, s.heads})});
-  add("learned bias", posenc::ClippedBias{.past = s.keys - 1},
-      posenc::ClippedBiasWeights{.table = table({s.keys, s.heads})});
+  const std::int64_t after = s.causal ? 0 : s.keys - 1;
+  add("learned bias", posenc::ClippedBias{.past = s.keys - 1, .future = after},
+      posenc::ClippedBiasWeights{.table = table({s.keys + after, s.heads})});
   add("KERPLE", posenc::Kerple{},
       posenc::KerpleWeights{.r1 = table({s.heads}, 0.4F, 0.5F), .r2 = table({s.heads}, 0.4F, 0.5F)});
   add("Sandwich", posenc::Sandwich{.heads = s.heads}, {});
@@ -216,7 +218,7 @@ double largest_difference(const HugeMemory& out, const std::vector<float>& other
 
 std::vector<std::int64_t> positions(const Shape& s) {
   std::vector<std::int64_t> out;
-  for (std::int64_t n = 0; n < s.keys; ++n) out.push_back(n + n / 61);
+  for (std::int64_t n = 0; n < s.keys; ++n) out.push_back(s.irregular ? n + n / 61 : n);
   return out;
 }
 
@@ -257,11 +259,18 @@ std::int64_t held(const std::string& field) {
 // How much more memory the process holds while a call runs than before it, at the most; with 2 threads.
 void measure_memory(const Shape& shape, const std::string& scheme_part) {
   const Tensors tensors(shape);
-  const std::vector<Scheme> list = schemes(shape);
+  std::vector<Scheme> list = schemes(shape);
   run(list.front(), shape, tensors, 2);  // touches what is written, starts the threads
   std::printf("%s\n", shape.name.c_str());
-  for (const Scheme& scheme : list) {
+  const std::vector<std::int64_t> of_keys = positions(shape);
+  std::vector<std::int64_t> of_queries;
+  for (std::int64_t n = 0; n < shape.queries; ++n) of_queries.push_back(n * (shape.keys - 1) / (shape.queries - 1));
+  for (Scheme& scheme : list) {
     if (scheme.name.find(scheme_part) == std::string::npos) continue;
+    if (shape.spread) {
+      scheme.inputs.k_positions = of_keys;
+      scheme.inputs.q_positions = of_queries;
+    }
     malloc_trim(0);
     std::ofstream("/proc/self/clear_refs") << 5;  // forgets the highest
     const std::int64_t before = held("VmRSS");
@@ -382,6 +391,13 @@ int main(int argc, char** argv) {
                     .queries = 4,
                     .keys = kTokens,
                     .dtype = posenc::DType::bf16},
+                   scheme);
+    measure_memory({.name = "4 queries among 131072 keys, both ways, 32 heads of 128, bf16",
+                    .queries = 4,
+                    .keys = kTokens,
+                    .causal = false,
+                    .dtype = posenc::DType::bf16,
+                    .spread = true},
                    scheme);
     measure_memory({.name = "131072 queries, 8 heads of 64, a window of 128, bf16",
                     .queries = kTokens,
