@@ -22,7 +22,7 @@ struct MakeVectors {
   TermVectors operator()(const math::KeyDistance& term) const {
     TermVectors out;
     out.rows = projected(term.vectors);
-    group(term, out);
+    put_into_columns(term, out);
     return out;
   }
   TermVectors operator()(const math::SineDistance& term) const {
@@ -61,22 +61,25 @@ struct MakeVectors {
   std::vector<float> projected(const math::PlaceVectors& vectors) const {
     return floats_of(vectors, maker.heads, maker.head_dim, maker.kernels, maker.parallel);
   }
-  // [heads][count][channels] as [heads][groups][channels][places of a group], zeros beyond the last place.
-  void group(const math::KeyDistance& term, TermVectors& own) const {
+  // [heads][count][channels] as [heads][channels][columns_row], zeros beyond the last place. A register that begins with
+  // any place ends within the row. Rows are an odd number of lines apart, so that a place's channels spread over all
+  // sets of a cache.
+  void put_into_columns(const math::KeyDistance& term, TermVectors& own) const {
+    constexpr std::int64_t kLine = 16;  // floats of 64 bytes
     const std::int64_t count = term.vectors.count;
     const std::int64_t channels = maker.head_dim;
-    const std::int64_t wide = kernels::kLaneRegisters * maker.kernels.register_lanes;
     const std::int64_t heads = term.vectors.per_head ? maker.heads : 1;
-    own.groups = (count + wide - 1) / wide;
-    own.columns.resize(index(heads * own.groups * channels * wide));
+    own.rows.resize(own.rows.size() + index((kernels::kFewLanes - 1) * channels));
+    const std::int64_t lines = (count + maker.kernels.register_lanes - 1 + kLine - 1) / kLine;
+    own.columns_row = (lines + (lines + 1) % 2) * kLine;
+    own.columns.resize(index(heads * channels * own.columns_row));
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t place = 0; place < count; ++place) {
         const float* const from = own.rows.data() + (h * count + place) * channels;
-        float* const to = own.columns.data() + (h * own.groups + place / wide) * channels * wide + place % wide;
-        for (std::int64_t c = 0; c < channels; ++c) to[c * wide] = from[c];
+        float* const to = own.columns.data() + h * channels * own.columns_row + place;
+        for (std::int64_t c = 0; c < channels; ++c) to[c * own.columns_row] = from[c];
       }
     }
-    own.rows.resize(own.rows.size() + index((kernels::kFewLanes - 1) * channels));
   }
 };
 

@@ -26,8 +26,8 @@ struct BiasTable {
 
 struct TermVectors {
   std::vector<float> rows;     // [heads or 1][count][channels]; KeyDistance: and kFewLanes - 1 more
-  std::vector<float> columns;  // KeyDistance: [heads or 1][groups][channels][group_places], for products with keys
-  std::int64_t groups = 0;
+  std::vector<float> columns;  // KeyDistance: [heads or 1][channels][columns_row], for products with keys
+  std::int64_t columns_row = 0;
   std::vector<float> given;       // QueryDistance: [heads or 1][count][channels]
   std::optional<SineRule> sines;  // SineDistance
   std::vector<float> weight;      // [heads * channels][width of sines]

@@ -29,7 +29,7 @@ void TileTerms::add(const math::SineDistance& term, std::size_t t) {
                          .rows = block_.of_term[t].data(),
                          .part = math::Part::content});
   }
-  const PlaceRange range = distances(term.coordinate);
+  const PlaceRange range = distances(term.coordinate, whole_tile());
   if (range.high - range.low < SineRows::kRows) return add_run_of_sines(term, t, range);
   add_any_sines(term, t);
 }

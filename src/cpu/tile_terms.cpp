@@ -44,8 +44,9 @@ TermScratch::TermScratch(const AttendCall& call, std::pmr::memory_resource* memo
       band_of_head(memory),
       sines(memory),
       distances(memory) {
-  // A row of zeros stands behind the band: of lanes, or of places for each key.
-  std::int64_t of_places = 0;
+  // Rows of lanes, behind the last of them zeros; of places for each of some keys, and as many zeros.
+  std::int64_t of_lanes = 0;
+  std::int64_t of_keys = 0;
   sines.reserve(call.lowered.terms.size());
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
     const TermVectors& vectors = call.vectors(t);
@@ -54,18 +55,18 @@ TermScratch::TermScratch(const AttendCall& call, std::pmr::memory_resource* memo
     if (call.projects_queries(t)) {
       own.emplace(*vectors.sines, memory);
       distances.reserve(index(kTileKeys * call.max_lanes));
-      of_places = std::max(of_places, SineRows::kRows + 1);
+      of_lanes = std::max(of_lanes, SineRows::kRows + 1);
     } else if (std::holds_alternative<math::QueryDistance>(term) || vectors.sines) {
-      of_places = std::max(of_places, kBandPlaces + 1);
+      of_lanes = std::max(of_lanes, kBandPlaces + 1);
       band_of_head.resize(index((kBandPlaces + 1) * call.max_lanes));
     } else if (std::holds_alternative<math::KeyDistance>(term)) {
-      of_places = std::max(of_places, (std::max<std::int64_t>(kBandPlaces / call.max_lanes, 1) + 1) * kTileKeys);
+      of_keys = std::max(2 * kBandPlaces * call.attention.register_lanes, kTileKeys * kernels::kFewLanes);
     } else if (const auto* knots = std::get_if<math::Knots>(&term)) {
       edges.reserve(knots->edges.size());
       bends.reserve(knots->edges.size());
     }
   }
-  band.resize(index(of_places * call.max_lanes));
+  band.resize(index(std::max(of_lanes * call.max_lanes, of_keys)));
 }
 
 TileTerms::TileTerms(const AttendCall& call, TermScratch& scratch, LaneBlock& block, KeyTile& tile, float* scores)
@@ -228,160 +229,6 @@ void TileTerms::add(const math::Column& term, std::size_t) {
   call_.attention.add_column({.to = scores(), .column = scratch_.run.data(), .row = row.data()});
 }
 
-TileTerms::PlaceRange TileTerms::distances(std::int64_t coordinate) const {
-  double least = std::numeric_limits<double>::infinity();
-  double most = -least;
-  const math::Coordinate& along = call_.lowered.coordinates[index(coordinate)];
-  for (std::int64_t l = 0; l < block_.used; ++l) {
-    least = std::min(least, along.q[index(block_.lane[index(l)].row)]);
-    most = std::max(most, along.q[index(block_.lane[index(l)].row)]);
-  }
-  double first = std::numeric_limits<double>::infinity();
-  double last = -first;
-  for (std::int64_t m = 0; m < tile_.count(); ++m) {
-    first = std::min(first, along.k[index(tile_.row(m))]);
-    last = std::max(last, along.k[index(tile_.row(m))]);
-  }
-  return {whole(least - last), whole(most - first)};
-}
-
-TileTerms::PlaceRange TileTerms::places(const math::DistancePlaces& at) const {
-  const PlaceRange range = distances(at.coordinate);
-  const std::int64_t count = std::ssize(at.places);
-  PlaceRange out{std::numeric_limits<std::int64_t>::max(), -1};
-  const std::int64_t end = math::entry_of(at.low, count, range.high);
-  for (std::int64_t entry = math::entry_of(at.low, count, range.low); entry <= end; ++entry) {
-    const std::int64_t own = at.places[index(entry)];
-    if (own < 0) {
-      out.is_partial = true;
-      continue;
-    }
-    out.low = std::min(out.low, own);
-    out.high = std::max(out.high, own);
-  }
-  return out;
-}
-
-void TileTerms::add(const math::QueryDistance& term, std::size_t t) {
-  add_products({.at = term.at,
-                .vectors = call_.vectors(t).rows.data(),
-                .count = term.vectors.count,
-                .per_head = term.vectors.per_head,
-                .rows = term.given_places.empty() ? block_.raw.data() : block_.of_term[t].data(),
-                .part = term.part});
-}
-
-// A band of places at a time.
-void TileTerms::add_products(const PlaceProducts& x) {
-  const std::int64_t channels = call_.layer.head_dim;
-  const std::int64_t lanes = block_.lanes;
-  const PlaceRange all = places(x.at);
-  for (std::int64_t low = all.low; low <= all.high; low += kBandPlaces) {
-    const std::int64_t count = std::min(kBandPlaces, all.high - low + 1);
-    const auto multiply = [&](std::int64_t head, float* to) {
-      call_.attention.product({.a = x.vectors + ((x.per_head ? head * x.count : 0) + low) * channels,
-                               .a_row = channels,
-                               .a_step = 1,
-                               .b = x.rows,
-                               .c = to,
-                               .rows = count,
-                               .depth = channels,
-                               .lanes = lanes});
-    };
-    float* const band = scratch_.band.data();
-    multiply(block_.head(), band);
-    for (std::int64_t l = 1; l < block_.used && x.per_head && !block_.one_head; ++l) {
-      const std::int64_t head = block_.lane[index(l)].head;
-      if (head == block_.lane[index(l - 1)].head) continue;  // lanes of a head are together
-      multiply(head, scratch_.band_of_head.data());
-      for (std::int64_t n = 0; n < count; ++n) {
-        for (std::int64_t own = l; own < block_.used && block_.lane[index(own)].head == head; ++own) {
-          band[n * lanes + own] = scratch_.band_of_head[index(n * lanes + own)];
-        }
-      }
-    }
-    if (all.is_one()) {
-      call_.attention.add_rows({.to = scores(), .added = band, .step = 0, .factor = factor(x.part)});
-      return;
-    }
-    std::fill_n(band + count * lanes, lanes, 0.0F);
-    gather(band, x.at.coordinate, x.part, [&](std::int64_t d) {
-      const std::int64_t place = place_of(x.at, d);
-      const bool is_here = place >= low && place < low + count;
-      return static_cast<std::int32_t>((is_here ? place - low : count) * lanes);
-    });
-  }
-}
-
-// Far away, all of a tile may have one place: a number for each key.
-void TileTerms::add_place_of_keys(const math::KeyDistance& term, std::size_t t, std::int64_t place) {
-  const TermVectors& own = call_.vectors(t);
-  const std::int64_t channels = call_.layer.head_dim;
-  const std::int64_t row = (term.vectors.per_head ? block_.head() * term.vectors.count : 0) + place;
-  const FloatRows raw = tile_.raw();
-  constexpr std::int64_t kWide = kernels::kFewLanes;
-  call_.attention.dots({.a = raw.data,
-                        .a_row = raw.stride,
-                        .b = own.rows.data() + row * channels,
-                        .c = scratch_.band.data(),
-                        .rows = tile_.count(),
-                        .depth = channels,
-                        .lanes = kWide,
-                        .each = kWide});
-  for (std::int64_t m = 0; m < tile_.count(); ++m) scratch_.run[index(m)] = scratch_.band[index(m * kWide)];
-  call_.attention.add_column({.to = scores(), .column = scratch_.run.data(), .factor = factor(term.part)});
-}
-
-// The same the other way round: products of the keys with groups of places.
-void TileTerms::add(const math::KeyDistance& term, std::size_t t) {
-  const std::int64_t channels = call_.layer.head_dim;
-  const std::int64_t group = call_.max_lanes;
-  const std::int64_t keys = tile_.count();
-  const FloatRows raw = tile_.raw();
-  const PlaceRange all = places(term.at);
-  if (all.high < all.low) return;
-  const std::int64_t at_a_time = std::max<std::int64_t>(kBandPlaces / group, 1);
-  for (std::int64_t l = 0; l < block_.used; ++l) {
-    const std::int64_t head = block_.lane[index(l)].head;
-    if (l > 0 && head == block_.lane[index(l - 1)].head) continue;
-    if (all.is_one() && block_.one_head) return add_place_of_keys(term, t, all.low);
-    for (std::int64_t low = all.low / group; low <= all.high / group; low += at_a_time) {
-      const std::int64_t count = std::min(at_a_time, all.high / group - low + 1);
-      float* const band = scratch_.band.data();
-      for (std::int64_t g = 0; g < count; ++g) {
-        call_.attention.product(
-            {.a = raw.data,
-             .a_row = raw.stride,
-             .a_step = 1,
-             .b = call_.vectors(t).columns.data() +
-                  ((term.vectors.per_head ? head * call_.vectors(t).groups : 0) + low + g) * channels * group,
-             .c = band + g * keys * group,
-             .rows = keys,
-             .depth = channels,
-             .lanes = group});
-      }
-      std::fill_n(band + count * keys * group, keys * group, 0.0F);
-      const std::int32_t* first = nullptr;
-      const std::int64_t step = fill_places(
-          term.at.coordinate,
-          [&](std::int64_t d, std::int64_t own_head) {
-            const std::int64_t place = place_of(term.at, d);
-            const std::int64_t g = place / group - low;
-            const bool is_here = own_head == head && place >= 0 && g >= 0 && g < count;
-            return static_cast<std::int32_t>(is_here ? g * keys * group + place % group : count * keys * group);
-          },
-          first);
-      call_.attention.add_gathered({.to = scores(),
-                                    .table = band,
-                                    .table_step = group,
-                                    .index = first,
-                                    .index_step = step,
-                                    .factor = factor(term.part)});
-    }
-    if (block_.one_head) return;
-  }
-}
-
 // Where keys do not turn, u is in the queries already.
 void TileTerms::add(const math::KeyVector&, std::size_t t) {
   if (call_.rotations.empty()) return;
@@ -497,18 +344,6 @@ void TileTerms::sum_gates(float* out) {
     call_.attention.gates(
         {.of = scores(), .carry = block_.carry.data(), .table = table.data(), .count = term->count, .out = out});
   }
-}
-
-void TileTerms::add_mass(const math::ValueDistance& values) {
-  const std::int32_t* first = nullptr;
-  const std::int64_t step = fill_places(
-      values.at.coordinate,
-      [&](std::int64_t d, std::int64_t) {
-        const std::int64_t place = place_of(values.at, d);
-        return static_cast<std::int32_t>((place < 0 ? values.count : place) * block_.lanes);
-      },
-      first);
-  call_.attention.add_mass({.of = scores(), .index = first, .index_step = step, .mass = block_.mass.data()});
 }
 
 }  // namespace posenc::cpu

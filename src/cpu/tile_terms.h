@@ -89,11 +89,20 @@ class TileTerms {
 
     bool is_one() const { return low == high && !is_partial; }
   };
-  PlaceRange distances(std::int64_t coordinate) const;  // between the ends of lanes and keys
-  PlaceRange places(const math::DistancePlaces& at) const;
-  // offset(distance, lane's head) for each lane and key; returns the step from key to key.
+  // Some lanes of the tile and some of its keys.
+  struct Patch {
+    std::int64_t first_lane;
+    std::int64_t lanes;
+    std::int64_t first_key;
+    std::int64_t keys;
+  };
+  Patch whole_tile() const { return {0, block_.lanes, 0, tile_.count()}; }
+  PlaceRange distances(std::int64_t coordinate, const Patch& patch) const;  // between the ends of lanes and keys
+  PlaceRange places(const math::DistancePlaces& at, const Patch& patch) const;
+  // offset(distance, lane's head) for each lane and some keys; returns the step from key to key.
   template <typename Offset>
-  std::int64_t fill_places(std::int64_t coordinate, const Offset& offset, const std::int32_t*& first);
+  std::int64_t fill_places(std::int64_t coordinate, std::int64_t first_key, std::int64_t keys, const Offset& offset,
+                           const std::int32_t*& first);
   // s += factor * band[offset(distance)]
   template <typename Offset>
   void gather(const float* band, std::int64_t coordinate, math::Part part, const Offset& offset);
@@ -107,6 +116,8 @@ class TileTerms {
     math::Part part;
   };
   void add_products(const PlaceProducts& x);
+  void multiply_places(const PlaceProducts& x, std::int64_t head, const PlaceRange& some, float* to) const;
+  void add_some_keys(const math::KeyDistance& term, std::size_t t, const Patch& patch);
   void add_place_of_keys(const math::KeyDistance& term, std::size_t t, std::int64_t place);
   void add_run_of_sines(const math::SineDistance& term, std::size_t t, PlaceRange range);
   void add_any_sines(const math::SineDistance& term, std::size_t t);
@@ -124,19 +135,20 @@ class TileTerms {
 };
 
 template <typename Offset>
-std::int64_t TileTerms::fill_places(std::int64_t coordinate, const Offset& offset, const std::int32_t*& first) {
+std::int64_t TileTerms::fill_places(std::int64_t coordinate, std::int64_t first_key, std::int64_t keys,
+                                    const Offset& offset, const std::int32_t*& first) {
   const auto whole = [&](std::int64_t l, std::int64_t m) {
-    return static_cast<std::int64_t>(distance(coordinate, l, m));
+    return static_cast<std::int64_t>(distance(coordinate, l, first_key + m));
   };
   std::int32_t* const to = scratch_.places.data();
   if (is_run(coordinate)) {
-    const std::int64_t last = tile_.count() - 1;
+    const std::int64_t last = keys - 1;
     const std::int64_t low = whole(0, last);
     for (std::int64_t n = 0; n < last + block_.lanes; ++n) to[n] = offset(low + n, block_.head());
     first = to + last;
     return -1;
   }
-  for (std::int64_t m = 0; m < tile_.count(); ++m) {
+  for (std::int64_t m = 0; m < keys; ++m) {
     for (std::int64_t l = 0; l < block_.lanes; ++l) {
       to[m * block_.lanes + l] = offset(whole(l, m), block_.lane[static_cast<std::size_t>(l)].head);
     }
@@ -149,7 +161,7 @@ template <typename Offset>
 void TileTerms::gather(const float* band, std::int64_t coordinate, math::Part part, const Offset& offset) {
   const std::int32_t* first = nullptr;
   const std::int64_t step = fill_places(
-      coordinate, [&](std::int64_t d, std::int64_t) { return offset(d); }, first);
+      coordinate, 0, tile_.count(), [&](std::int64_t d, std::int64_t) { return offset(d); }, first);
   call_.attention.add_gathered(
       {.to = scores(), .table = band, .index = first, .index_step = step, .of_lane = true, .factor = factor(part)});
 }

@@ -24,6 +24,8 @@ struct Product {
   std::int64_t rows = 0;
   std::int64_t depth = 0;
   std::int64_t lanes = 0;
+  std::int64_t b_row = 0;  // from a row of b to the next; 0: lanes
+  std::int64_t c_row = 0;  // likewise
 };
 
 // The two products where the lanes of a key head are few, with channels in the registers instead: elements of keys and

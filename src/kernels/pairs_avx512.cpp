@@ -20,6 +20,8 @@ struct PairFactors {
   static __m512 finished(const PairProduct& x, std::int64_t lane, __m512 sum) noexcept {
     return x.by == nullptr ? sum : _mm512_mul_ps(sum, _mm512_loadu_ps(x.by + lane));
   }
+  static std::int64_t b_row(const PairProduct& x) noexcept { return x.lanes; }
+  static std::int64_t c_row(const PairProduct& x) noexcept { return x.lanes; }
 };
 
 void product(const PairProduct& x) noexcept { product_of<PairFactors>(x); }

@@ -19,6 +19,8 @@ struct FloatFactors {
     return V::fma(a, b, c);
   }
   static typename V::Floats finished(const Product&, std::int64_t, typename V::Floats sum) noexcept { return sum; }
+  static std::int64_t b_row(const Product& x) noexcept { return x.b_row == 0 ? x.lanes : x.b_row; }
+  static std::int64_t c_row(const Product& x) noexcept { return x.c_row == 0 ? x.lanes : x.c_row; }
 };
 
 // kRows rows from the first of a and c on.
@@ -26,13 +28,15 @@ template <class Factors, int kRows, int kRegisters, class X, class Element>
 void product_rows(const X& x, const Element* a, float* c) noexcept {
   using V = typename Factors::V;
   using Floats = typename V::Floats;
+  const std::int64_t b_row = Factors::b_row(x);
+  const std::int64_t c_row = Factors::c_row(x);
   Floats sums[kRows][kRegisters];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 3
     for (int j = 0; j < kRegisters; ++j) {
       sums[r][j] = x.scale == nullptr ? V::all(0.0F)
-                                      : V::mul(V::load(c + r * x.lanes + j * V::kLanes, All{}),
+                                      : V::mul(V::load(c + r * c_row + j * V::kLanes, All{}),
                                                V::load(x.scale + j * V::kLanes, All{}));
     }
   }
@@ -48,13 +52,13 @@ void product_rows(const X& x, const Element* a, float* c) noexcept {
       for (int j = 0; j < kRegisters; ++j) sums[r][j] = Factors::multiply_add(of_a, of_b[j], sums[r][j]);
     }
     a += x.a_step;
-    b += x.lanes;
+    b += b_row;
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 3
     for (int j = 0; j < kRegisters; ++j) {
-      V::store(c + r * x.lanes + j * V::kLanes, Factors::finished(x, j * V::kLanes, sums[r][j]), All{});
+      V::store(c + r * c_row + j * V::kLanes, Factors::finished(x, j * V::kLanes, sums[r][j]), All{});
     }
   }
 }
@@ -65,7 +69,7 @@ void product_lanes(const X& x) noexcept {
   std::int64_t r = 0;
   const auto rows = [&]<int kRows>() noexcept {
     for (; r + kRows <= x.rows; r += kRows) {
-      product_rows<Factors, kRows, kRegisters>(x, x.a + r * x.a_row, x.c + r * x.lanes);
+      product_rows<Factors, kRows, kRegisters>(x, x.a + r * x.a_row, x.c + r * Factors::c_row(x));
     }
   };
   rows.template operator()<V::kProductRows>();

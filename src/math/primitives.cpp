@@ -77,8 +77,4 @@ std::vector<double> table_of(const DistanceBias& term, std::int64_t heads) {
   return out;
 }
 
-std::int64_t entry_of(std::int64_t low, std::int64_t count, std::int64_t d) {
-  return std::clamp<std::int64_t>(d - low, 0, count - 1);
-}
-
 }  // namespace posenc::math

@@ -13,6 +13,7 @@
 // fastest. h is a head, d a distance: coordinate of the query less that of the key.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -245,6 +246,8 @@ struct Lowered {
 std::vector<double> table_of(const DistanceBias& term, std::int64_t heads);
 
 // Entry d of a table that begins with `low` and has `count` entries.
-std::int64_t entry_of(std::int64_t low, std::int64_t count, std::int64_t d);
+inline std::int64_t entry_of(std::int64_t low, std::int64_t count, std::int64_t d) {
+  return std::clamp<std::int64_t>(d - low, 0, count - 1);
+}
 
 }  // namespace posenc::math
