@@ -17,6 +17,7 @@ KeyTile::KeyTile(const AttendCall& call, std::pmr::memory_resource* memory)
       values_(memory),
       turned_(std::max<std::size_t>(call.lowered.regions.regions.size(), 1), memory),
       turned_rows_(turned_.size(), memory),
+      runs_(call.lowered.coordinates.size(), memory),
       rounded_keys_(memory),
       value_columns_(memory) {
   raw_.reserve(index(kTileKeys * call.layer.head_dim));
@@ -42,6 +43,7 @@ void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t fir
   raw_rows_ = value_rows_ = {};
   key_pairs_ = value_pairs_ = {};
   std::ranges::fill(turned_rows_, FloatRows{});
+  std::ranges::fill(runs_, std::int8_t{-1});
 }
 
 void KeyTile::show_up_to(std::int64_t last) {
@@ -50,11 +52,19 @@ void KeyTile::show_up_to(std::int64_t last) {
   while (shown_ > kStep && order(shown_ - kStep) > last) shown_ -= kStep;
 }
 
-bool KeyTile::is_run(const math::Coordinate& at) const {
-  for (std::int64_t m = 1; m < shown_; ++m) {
+bool KeyTile::is_run(const math::Coordinate& at) const { return is_run(at, shown_); }
+
+bool KeyTile::is_run(const math::Coordinate& at, std::int64_t keys) const {
+  for (std::int64_t m = 1; m < keys; ++m) {
     if (at.k[index(row(m))] != at.k[index(row(0))] + static_cast<double>(m)) return false;
   }
   return true;
+}
+
+bool KeyTile::is_run(std::int64_t coordinate) {
+  std::int8_t& known = runs_[index(coordinate)];
+  if (known < 0) known = is_run(call_.lowered.coordinates[index(coordinate)], count_) ? 1 : 0;
+  return known == 1;
 }
 
 GivenRows KeyTile::given(const RowsView& x, std::int64_t first, std::int64_t end) const {

@@ -47,6 +47,8 @@ class KeyTile {
   std::int64_t order(std::int64_t m) const { return call_.rows.k_order[static_cast<std::size_t>(row(m))]; }
   // The coordinates go up by 1.
   bool is_run(const math::Coordinate& at) const;
+  // The same of all keys, hidden or not, along a coordinate of the call: looked at once a tile.
+  bool is_run(std::int64_t coordinate);
 
   // Calls use(GivenRows) for rows that lie together: all of the tile, or those of one page.
   template <typename Use>
@@ -69,6 +71,7 @@ class KeyTile {
   PairedRows paired_values();  // [value_dim][keys, and zeros]
 
  private:
+  bool is_run(const math::Coordinate& at, std::int64_t keys) const;
   template <typename Use>
   void for_given(const RowsView& x, std::int64_t count, const Use& use) const {
     for (std::int64_t m = 0; m < count;) {
@@ -96,6 +99,7 @@ class KeyTile {
   std::pmr::vector<std::pmr::vector<float>> turned_;  // of each region
   FloatRows raw_rows_, value_rows_;
   std::pmr::vector<FloatRows> turned_rows_;
+  std::pmr::vector<std::int8_t> runs_;  // of each coordinate: 0 or 1; -1: not looked at yet
   std::pmr::vector<std::uint16_t> rounded_keys_, value_columns_;
   PairedRows key_pairs_, value_pairs_;
 };

@@ -23,6 +23,13 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
   return out;
 }
 
+bool go_up(const math::Coordinate& at, const LaneBlock& block) {
+  for (std::int64_t l = 1; l < block.used; ++l) {
+    if (at.q[index(block.lane[index(l)].row)] != at.q[index(block.lane[0].row)] + static_cast<double>(l)) return false;
+  }
+  return true;
+}
+
 // Turned queries, as products want them.
 void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, float* to) {
   const std::int64_t channels = call.layer.head_dim;
@@ -249,14 +256,6 @@ bool are_few(const AttendCall& call, std::int64_t lanes) {
   return lanes <= wide / 2 && wide >= kernels::kFewLanes;
 }
 
-bool LaneBlock::is_run(const math::Coordinate& at) const {
-  if (!one_head) return false;
-  for (std::int64_t l = 1; l < used; ++l) {
-    if (at.q[index(lane[index(l)].row)] != at.q[index(lane[0].row)] + static_cast<double>(l)) return false;
-  }
-  return true;
-}
-
 RowScratch::RowScratch(const AttendCall& call, std::pmr::memory_resource* memory)
     : rows(index(kTileKeys * std::max(call.layer.head_dim, call.layer.value_dim)), memory),
       cos_sin(index(kTileKeys * call.rotated_width()), memory),
@@ -297,7 +296,8 @@ std::int64_t floats_of_term(const AttendCall& call, std::size_t t) {
 }
 
 LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
-    : q(memory),
+    : runs(call.lowered.coordinates.size(), memory),
+      q(memory),
       pairs(memory),
       few_pairs(memory),
       unturned(memory),
@@ -376,6 +376,9 @@ void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns,
 void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
            RowScratch& scratch, LaneBlock& block) {
   place_lanes(call, lanes, kv_heads, one_head, block);
+  for (std::size_t n = 0; n < block.runs.size(); ++n) {
+    block.runs[n] = one_head && go_up(call.lowered.coordinates[n], block) ? 1 : 0;
+  }
   const std::int64_t channels = call.layer.head_dim;
   const std::size_t columns = index(channels * block.lanes);
   for (LaneBlock::Floats& own : block.of_term) own.clear();

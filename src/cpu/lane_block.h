@@ -38,6 +38,7 @@ struct LaneBlock {
   std::int64_t lanes = 0;  // a multiple of a register's
   std::int64_t each = 0;   // few: lanes of a key head, of which the last may repeat the one before
   bool one_head = false;   // rows go up by one then
+  std::pmr::vector<std::int8_t> runs;  // of each coordinate: is_run
   bool few = false;        // so few lanes a key head that products run along the channels (kernels::FewLanes)
   std::array<Lane, kMaxLanes> lane;
   std::array<Orders, kMaxLanes> sees;
@@ -65,8 +66,8 @@ struct LaneBlock {
     return static_cast<std::size_t>(few ? lane_number * channels + channel : channel * lanes + lane_number);
   }
   std::int64_t head() const { return lane[0].head; }
-  // The coordinates of the lanes go up by 1.
-  bool is_run(const math::Coordinate& at) const;
+  // The lanes are of one head, and their places along the coordinate go up by 1.
+  bool is_run(std::int64_t coordinate) const { return runs[static_cast<std::size_t>(coordinate)] == 1; }
 };
 
 // Memory that is reused from block to block.

@@ -61,15 +61,14 @@ struct MakeVectors {
   std::vector<float> projected(const math::PlaceVectors& vectors) const {
     return floats_of(vectors, maker.heads, maker.head_dim, maker.kernels, maker.parallel);
   }
-  // [heads][count][channels] as [heads][channels][columns_row], zeros beyond the last place. A register that begins with
-  // any place ends within the row. Rows are an odd number of lines apart, so that a place's channels spread over all
-  // sets of a cache.
+  // [heads][count][channels] as [heads][channels][columns_row], zeros beyond the last place. A register that begins
+  // with any place ends within the row. Rows are an odd number of lines apart, so that a place's channels spread over
+  // all sets of a cache.
   void put_into_columns(const math::KeyDistance& term, TermVectors& own) const {
     constexpr std::int64_t kLine = 16;  // floats of 64 bytes
     const std::int64_t count = term.vectors.count;
     const std::int64_t channels = maker.head_dim;
     const std::int64_t heads = term.vectors.per_head ? maker.heads : 1;
-    own.rows.resize(own.rows.size() + index((kernels::kFewLanes - 1) * channels));
     const std::int64_t lines = (count + maker.kernels.register_lanes - 1 + kLine - 1) / kLine;
     own.columns_row = (lines + (lines + 1) % 2) * kLine;
     own.columns.resize(index(heads * channels * own.columns_row));

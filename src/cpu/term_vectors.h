@@ -25,7 +25,7 @@ struct BiasTable {
 };
 
 struct TermVectors {
-  std::vector<float> rows;     // [heads or 1][count][channels]; KeyDistance: and kFewLanes - 1 more
+  std::vector<float> rows;     // [heads or 1][count][channels]
   std::vector<float> columns;  // KeyDistance: [heads or 1][channels][columns_row], for products with keys
   std::int64_t columns_row = 0;
   std::vector<float> given;       // QueryDistance: [heads or 1][count][channels]

@@ -19,6 +19,12 @@ bool is_run_of_places(std::span<const std::int32_t> places) {
 }  // namespace
 
 TileTerms::PlaceRange TileTerms::distances(std::int64_t coordinate, const Patch& patch) const {
+  if (is_run(coordinate)) {
+    const std::int64_t last_lane = std::min(patch.first_lane + patch.lanes, block_.used) - 1;
+    const double first = distance(coordinate, std::min(patch.first_lane, last_lane), patch.first_key + patch.keys - 1);
+    return {static_cast<std::int64_t>(first),
+            static_cast<std::int64_t>(distance(coordinate, last_lane, patch.first_key))};
+  }
   double least = std::numeric_limits<double>::infinity();
   double most = -least;
   const math::Coordinate& along = call_.lowered.coordinates[index(coordinate)];
@@ -64,8 +70,8 @@ void TileTerms::add(const math::QueryDistance& term, std::size_t t) {
                 .part = term.part});
 }
 
-// to[place][lane]. The lanes of one register meet fewer places than all: where positions go up by one, 16 of them and 64
-// keys have 79 distances, 48 have 111. What they do not meet is left as it was.
+// to[place][lane]. The lanes of one register meet fewer places than all: where positions go up by one, 16 of them and
+// 64 keys have 79 distances, 48 have 111. What they do not meet is left as it was.
 void TileTerms::multiply_places(const PlaceProducts& x, std::int64_t head, const PlaceRange& some, float* to) const {
   const std::int64_t channels = call_.layer.head_dim;
   const auto multiply = [&](std::int64_t first_lane, std::int64_t lanes, std::int64_t low, std::int64_t count) {
@@ -124,22 +130,34 @@ void TileTerms::add_products(const PlaceProducts& x) {
 
 // ---- keys ----
 
-// Far away, all of a tile may have one place: a number for each key.
+// Far away, all of a tile may have one place: a number for each key, the same for all blocks of a head. Those of a few
+// heads are made at once.
 void TileTerms::add_place_of_keys(const math::KeyDistance& term, std::size_t t, std::int64_t place) {
-  const TermVectors& own = call_.vectors(t);
-  const std::int64_t channels = call_.layer.head_dim;
-  const std::int64_t row = (term.vectors.per_head ? block_.head() * term.vectors.count : 0) + place;
-  const FloatRows raw = tile_.raw();
   constexpr std::int64_t kWide = kernels::kFewLanes;
-  call_.attention.dots({.a = raw.data,
-                        .a_row = raw.stride,
-                        .b = own.rows.data() + row * channels,
-                        .c = scratch_.band.data(),
-                        .rows = tile_.count(),
-                        .depth = channels,
-                        .lanes = kWide,
-                        .each = kWide});
-  for (std::int64_t m = 0; m < tile_.count(); ++m) scratch_.run[index(m)] = scratch_.band[index(m * kWide)];
+  const std::int64_t channels = call_.layer.head_dim;
+  const std::int64_t group_end = (block_.kv_head + 1) * call_.group;
+  const std::int64_t of_group = block_.head() % call_.group;
+  KeysOfPlace& made = scratch_.keys_of_place;
+  const KeysOfPlace::Of wanted{t, place, block_.head() - of_group % kWide, tile_.row(0), tile_.count()};
+  if (made.of != wanted) {
+    made.of = wanted;
+    for (std::int64_t n = 0; n < kWide; ++n) {
+      const std::int64_t head = std::min(wanted.first_head + n, group_end - 1);
+      const std::int64_t row = (term.vectors.per_head ? head * term.vectors.count : 0) + place;
+      std::copy_n(call_.vectors(t).rows.data() + row * channels, channels, made.vectors.begin() + n * channels);
+    }
+    const FloatRows raw = tile_.raw();
+    call_.attention.dots({.a = raw.data,
+                          .a_row = raw.stride,
+                          .b = made.vectors.data(),
+                          .c = made.products.data(),
+                          .rows = tile_.count(),
+                          .depth = channels,
+                          .lanes = kWide,
+                          .each = kWide});
+  }
+  const float* from = made.products.data() + (block_.head() - wanted.first_head);
+  for (std::int64_t m = 0; m < tile_.count(); ++m, from += kWide) scratch_.run[index(m)] = *from;
   call_.attention.add_column({.to = scores(), .column = scratch_.run.data(), .factor = factor(term.part)});
 }
 
@@ -197,8 +215,7 @@ void TileTerms::add_some_keys(const math::KeyDistance& term, std::size_t t, cons
         },
         first);
     if (step == -1 && is_run_of_places(std::span(first - (patch.keys - 1), first + block_.lanes))) {
-      call_.attention.add_rows(
-          {.to = of_keys, .added = band + *first, .step = width - 1, .factor = factor(term.part)});
+      call_.attention.add_rows({.to = of_keys, .added = band + *first, .step = width - 1, .factor = factor(term.part)});
     } else {
       call_.attention.add_gathered({.to = of_keys,
                                     .table = band,

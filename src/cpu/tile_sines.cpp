@@ -54,7 +54,7 @@ void TileTerms::add_run_of_sines(const math::SineDistance& term, std::size_t t, 
   const bool is_one_row = std::all_of(block_.lane.begin(), block_.lane.begin() + block_.used,
                                       [&](const Lane& lane) { return lane.row == block_.lane[0].row; });
   const bool is_whole = count == range.high - range.low + 1;
-  if (is_one_row && is_whole && tile_.is_run(call_.lowered.coordinates[index(term.coordinate)])) {
+  if (is_one_row && is_whole && tile_.is_run(term.coordinate)) {
     call_.attention.add_rows({.to = scores(),
                               .added = band + (tile_.count() - 1) * lanes,
                               .step = -lanes,

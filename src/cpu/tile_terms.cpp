@@ -42,6 +42,7 @@ TermScratch::TermScratch(const AttendCall& call, std::pmr::memory_resource* memo
       bends(memory),
       band(memory),
       band_of_head(memory),
+      keys_of_place{.vectors = std::pmr::vector<float>(memory), .products = std::pmr::vector<float>(memory)},
       sines(memory),
       distances(memory) {
   // Rows of lanes, behind the last of them zeros; of places for each of some keys, and as many zeros.
@@ -60,7 +61,9 @@ TermScratch::TermScratch(const AttendCall& call, std::pmr::memory_resource* memo
       of_lanes = std::max(of_lanes, kBandPlaces + 1);
       band_of_head.resize(index((kBandPlaces + 1) * call.max_lanes));
     } else if (std::holds_alternative<math::KeyDistance>(term)) {
-      of_keys = std::max(2 * kBandPlaces * call.attention.register_lanes, kTileKeys * kernels::kFewLanes);
+      of_keys = 2 * kBandPlaces * call.attention.register_lanes;
+      keys_of_place.vectors.resize(index(kernels::kFewLanes * call.layer.head_dim));
+      keys_of_place.products.resize(index(kTileKeys * kernels::kFewLanes));
     } else if (const auto* knots = std::get_if<math::Knots>(&term)) {
       edges.reserve(knots->edges.size());
       bends.reserve(knots->edges.size());
@@ -72,10 +75,7 @@ TermScratch::TermScratch(const AttendCall& call, std::pmr::memory_resource* memo
 TileTerms::TileTerms(const AttendCall& call, TermScratch& scratch, LaneBlock& block, KeyTile& tile, float* scores)
     : call_(call), scratch_(scratch), block_(block), tile_(tile), scores_(scores) {}
 
-bool TileTerms::is_run(std::int64_t coordinate) const {
-  const math::Coordinate& at = call_.lowered.coordinates[index(coordinate)];
-  return block_.is_run(at) && tile_.is_run(at);
-}
+bool TileTerms::is_run(std::int64_t coordinate) const { return block_.is_run(coordinate) && tile_.is_run(coordinate); }
 
 double TileTerms::distance(std::int64_t coordinate, std::int64_t lane, std::int64_t m) const {
   const math::Coordinate& at = call_.lowered.coordinates[index(coordinate)];
@@ -109,7 +109,7 @@ TileTerms::Strip TileTerms::by_distance(std::int64_t coordinate, const Value& va
 // Lanes of several heads, or in any order. Where keys are a run, each lane's distances are: they are not looked up.
 template <typename Value>
 TileTerms::Strip TileTerms::by_lanes(std::int64_t coordinate, const Value& value) {
-  if (!tile_.is_run(call_.lowered.coordinates[index(coordinate)])) {
+  if (!tile_.is_run(coordinate)) {
     return each(
         [&](std::int64_t l, std::int64_t m) { return value(block_.lane[index(l)].head, distance(coordinate, l, m)); });
   }
@@ -146,6 +146,14 @@ void TileTerms::add(const math::DistanceBias& term, std::size_t t) {
     used = by.data();
   }
   const BiasTable& table = call_.vectors(t).bias;
+  if (is_run(term.coordinate)) {
+    const std::int64_t last = tile_.count() - 1;
+    const std::int64_t first = whole(distance(term.coordinate, 0, last)) - table.low;
+    if (first >= 0 && first + last + block_.lanes <= table.count) {
+      const float* const run = table.values.data() + block_.head() * table.count + first;
+      return add({std::span(run, index(last + block_.lanes)), run + last, -1}, used);
+    }
+  }
   add(by_distance(term.coordinate, [&](std::int64_t head, double d) { return table.at(head, whole(d)); }), used);
 }
 

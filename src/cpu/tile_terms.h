@@ -18,6 +18,21 @@ namespace posenc::cpu {
 // Places of a table that are multiplied with a tile at a time.
 inline constexpr std::int64_t kBandPlaces = 128;
 
+// Products of a tile's keys with the vectors of one place of kFewLanes heads, made last: KeyDistance.
+struct KeysOfPlace {
+  struct Of {
+    std::size_t term = 0;
+    std::int64_t place = -1;
+    std::int64_t first_head = 0;
+    std::int64_t first_row = 0;  // the tile
+    std::int64_t keys = 0;
+    bool operator==(const Of&) const = default;
+  };
+  Of of{};
+  std::pmr::vector<float> vectors;   // [heads][channels]
+  std::pmr::vector<float> products;  // [keys][heads]
+};
+
 // Memory of one thread for what terms make of one tile.
 struct TermScratch {
   TermScratch(const AttendCall& call, std::pmr::memory_resource* memory);
@@ -29,6 +44,7 @@ struct TermScratch {
   std::pmr::vector<float> bends;
   std::pmr::vector<float> band;  // products with rows of a table
   std::pmr::vector<float> band_of_head;
+  KeysOfPlace keys_of_place;
   std::pmr::vector<std::optional<SineRows>> sines;  // of each term
   std::pmr::vector<std::int64_t> distances;         // that occur in the tile, where they are no run
 };

@@ -35,9 +35,9 @@ void product_rows(const X& x, const Element* a, float* c) noexcept {
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 3
     for (int j = 0; j < kRegisters; ++j) {
-      sums[r][j] = x.scale == nullptr ? V::all(0.0F)
-                                      : V::mul(V::load(c + r * c_row + j * V::kLanes, All{}),
-                                               V::load(x.scale + j * V::kLanes, All{}));
+      sums[r][j] = x.scale == nullptr
+                       ? V::all(0.0F)
+                       : V::mul(V::load(c + r * c_row + j * V::kLanes, All{}), V::load(x.scale + j * V::kLanes, All{}));
     }
   }
   auto* b = x.b;
