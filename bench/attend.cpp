@@ -289,10 +289,12 @@ class CallsInARow {
         pool_({.threads = threads, .spin = std::chrono::milliseconds(50)}),
         own_(args_of(scheme, shape, tensors, {.threads = threads})),
         given_(own_),
-        awake_(own_),
-        scratch_(static_cast<std::size_t>(attend_scratch_bytes(layer_, own_))) {
-    given_.scratch = awake_.scratch = scratch_;
+        awake_(own_) {
     awake_.parallel = {.threads = threads, .executor = pool_.executor()};
+    // Pinned to one core, the process's pool has one thread, the other as many as it was given.
+    scratch_.resize(static_cast<std::size_t>(
+        std::max(attend_scratch_bytes(layer_, own_), attend_scratch_bytes(layer_, awake_))));
+    given_.scratch = awake_.scratch = scratch_;
   }
 
   void add_to(std::vector<Candidate>& candidates) const {
