@@ -20,8 +20,11 @@ def main(arguments: list[str] | None = None) -> int:
     if missing:
         print(f"posenc.conformance: {' and '.join(missing)} cannot be imported, but must be", file=sys.stderr)
         return 2
-    from . import table  # which imports both
+    import torch
 
+    from . import table
+
+    torch.set_num_threads(1)  # more wait for one another longer than such models take
     return table.write(given.family, as_json=given.json)
 
 

@@ -141,7 +141,8 @@ def spread(model: torch.nn.Module) -> None:
         for parameter in model.parameters():
             if not parameter.requires_grad:  # a table of sines
                 continue
-            noise = torch.randn(parameter.shape, generator=generator)
+            # In float64, whose logarithm and cosine are those of no instruction set; rounded after.
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
             if parameter.dim() >= 2:
                 fan_in = parameter.shape[-1]
                 parameter.copy_(noise * 1.5 / fan_in**0.5)

@@ -1,4 +1,8 @@
-"""What came of each family, as rows of Markdown or as JSON."""
+"""What came of each family, as rows of Markdown or as JSON.
+
+Two runs in float32 differ by what a processor, a number of threads and two libraries make of roundings. JSON has what
+they differ by; a row says below which step of bounds that is, so that whoever prints it has the same row.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,12 @@ from .families import FAMILIES, Family
 from .roundings import SPOILED_OVER_BOUND
 
 HEAD = """\
-| family | agreed | difference | bound | largest difference | least mistake |
+| family | agreed | bound | difference, in bounds | largest difference, in bounds | least mistake, in bounds |
 | --- | --- | --- | --- | --- | --- |"""
+
+# Above what is seen as far as a difference by chance may go: roots of mean squares to 0.25, single logits to 1.6.
+STEPS = (0.5, 1.0)
+STEPS_OF_LARGEST = (4.0, 8.0)
 
 
 def chosen(names: list[str] | None) -> list[Family]:
@@ -30,12 +38,17 @@ def chosen(names: list[str] | None) -> list[Family]:
     return [family for family in FAMILIES if {family.title, family.model_type} & set(names)]
 
 
+def _below(x: float, steps: tuple[float, ...]) -> str:
+    """Or x itself, where it is beyond all steps."""
+    return next((f"below {step:g}" for step in steps if x <= step), f"{x:.2g}")
+
+
 def row(verdict: verdicts.Verdict) -> str:
     what, least = verdict.least_mistake
     return (
-        f"| `{verdict.family.title}` | {'yes' if verdict.agreed else 'NO'} "
-        f"| {verdict.difference:.1e} | {verdict.bound:.1e} | {verdict.largest / verdict.bound:.2f} bounds "
-        f"| {what}: {least:.0e} bounds |"
+        f"| `{verdict.family.title}` | {'yes' if verdict.agreed else 'NO'} | {verdict.bound:.1e} "
+        f"| {_below(verdict.difference / verdict.bound, STEPS)} "
+        f"| {_below(verdict.largest / verdict.bound, STEPS_OF_LARGEST)} | {what}: {least:.0e} |"
     )
 
 

@@ -1,6 +1,8 @@
 """transformers as the judge: whole models of its families, run by its own code and by posenc."""
 
 import functools
+import os
+import pathlib
 
 import pytest
 import torch
@@ -8,9 +10,10 @@ import transformers
 
 import posenc
 import posenc.transformers
-from posenc.conformance import roundings, verdicts
+from posenc.conformance import roundings, table, verdicts
 from posenc.conformance.families import BATCH, FAMILIES, TOKENS, VOCABULARY
 
+PAGE = pathlib.Path(os.environ["POSENC_SOURCE_DIR"]) / "docs/conformance.md"
 BY_TITLE = {family.title: family for family in FAMILIES}
 
 
@@ -31,6 +34,32 @@ def test_logits_agree_and_spoiled_ones_do_not(title):
     assert verdict.changed.attention or verdict.changed.rotary
     assert verdict.agreed, (verdict.difference, verdict.bound)
     assert verdict.least_mistake[1] > roundings.SPOILED_OVER_BOUND, verdict.spoiled
+
+
+@pytest.mark.parametrize("title", BY_TITLE)
+def test_the_page_has_the_row_that_is_printed(title):
+    """On any processor, with any number of threads: what depends on them is not in it."""
+    assert table.row(judged(title)) in PAGE.read_text().splitlines()
+
+
+def test_a_bound_knows_no_order():
+    """Moves follow from what is moved. Some models work through a set of strings, whose order is another each time."""
+    x, y = (torch.arange(1.0, 7.0, dtype=torch.float64).view(2, 3) / n for n in (7, 11))
+    orders = (lambda: torch.cat([x.sin(), y.sin()]), lambda: torch.cat([y.sin(), x.sin()]).roll(2, 0))
+    first, second = (roundings.bound(run) for run in orders)
+    assert first == second > 0
+    moved = []
+    for run in orders:
+        with roundings.Moved(0):
+            moved.append(run())
+    assert torch.equal(*moved) and not torch.equal(moved[0], orders[0]())
+
+
+def test_nothing_of_an_experiment_is_in_float32():
+    with roundings.Doubles():
+        x = torch.ones(2)
+        made = [x, torch.arange(3, dtype=torch.float32), x.float(), x.softmax(0, torch.float32)]
+    assert all(one.dtype == torch.float64 for one in made) and torch.ones(1).dtype == torch.float32
 
 
 # ---- use() and the registry ----
@@ -117,7 +146,8 @@ def test_the_name_alone_attends_under_padding(title):
 def test_generation_uses_the_cache(title):
     family = BY_TITLE[title]
     model = family.model()
-    prompt = {"input_ids": torch.arange(3, 10)[None], "max_new_tokens": 6, "do_sample": False, "use_cache": True}
+    prompt = {"input_ids": torch.arange(3, 10)[None], "do_sample": False, "use_cache": True}
+    prompt |= {"min_new_tokens": 6, "max_new_tokens": 6}
     own = model.generate(**prompt)
     with posenc.transformers.use(model):
         assert torch.equal(model.generate(**prompt), own)
