@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -215,9 +216,24 @@ def use(
                 _set(undo, module, method, stand_in)
             attending.append(name)
         before = model.config._attn_implementation
-        model.set_attn_implementation("posenc")
-        undo.callback(model.set_attn_implementation, before)
+        _look_attention_up_by(model, "posenc")
+        undo.callback(_look_attention_up_by, model, before)
         yield Changed(tuple(turned), tuple(attending), tuple(functions))
+
+
+def _look_attention_up_by(model: PreTrainedModel, name: str) -> None:
+    """Without a warning for modules that look nothing up: a method of theirs was replaced, or Changed does not name
+    them."""
+    logger = logging.getLogger("transformers.modeling_utils")
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return "does not support setting its attention implementation" not in record.getMessage()
+
+    logger.addFilter(is_other)
+    try:
+        model.set_attn_implementation(name)
+    finally:
+        logger.removeFilter(is_other)
 
 
 _ABSENT = object()

@@ -1,6 +1,7 @@
 """transformers as the judge: whole models of its families, run by its own code and by posenc."""
 
 import functools
+import logging
 import os
 import pathlib
 
@@ -82,6 +83,21 @@ def test_use_is_undone_whatever_happens():
             raise KeyError
     assert dict(model.named_modules()) == modules and model.config._attn_implementation == "eager"
     assert torch.equal(verdicts.logits(model, inputs), before)
+
+
+@pytest.mark.parametrize("title", ["deberta", "deberta-v2", "gptj", "llama"])
+def test_use_says_nothing_of_modules_that_it_replaced(title):
+    model, seen = BY_TITLE[title].model(), []
+    handler = logging.Handler()
+    handler.emit = lambda record: seen.append(record.getMessage())
+    transformers.logging.add_handler(handler)
+    try:
+        with posenc.transformers.use(model) as changed:
+            assert changed.attention
+        transformers.logging.get_logger("transformers.modeling_utils").warning("still heard")
+    finally:
+        transformers.logging.remove_handler(handler)
+    assert seen == ["still heard"]
 
 
 def test_another_scheme_is_that_models():
