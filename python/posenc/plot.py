@@ -94,8 +94,7 @@ def encoding(
 
     scheme: "sinusoidal", "integer", "binary", "learned". table: a file of a learned table, FILE or FILE:TENSOR.
     """
-    words = dict(scheme=scheme, table=table, stack=stack, positions=positions, start=start, channels=channels)
-    return draw(numbers("encoding", model, **words, products=products), ax)
+    return _drawn("encoding", **locals())
 
 
 def bias(
@@ -114,21 +113,20 @@ def bias(
 
     scheme: "alibi,heads=8", "t5", "kerple", ... both_ways: keys in the future too.
     """
-    words = dict(scheme=scheme, stack=stack, layer=layer, head=head, tokens=tokens)
-    return draw(numbers("bias", model, **words, both_ways=both_ways, curves=curves), ax)
+    return _drawn("bias", **locals())
 
 
 def distance(*, scheme: str | None = None, tokens: int | None = None, ax: Any = None) -> Any:
     """How far the rotation has a key from a query. scheme: "self_extend", "rerope", "dual_chunk", "none"."""
-    return draw(numbers("distance", scheme=scheme, tokens=tokens), ax)
+    return _drawn("distance", **locals())
 
 
 def attention(
     *, scheme: str | None = None, words: str | Sequence[str] | None = None, both_ways: bool = False, ax: Any = None
 ) -> Any:
     """Weights over a few words, without a scheme and with it: two maps. words: 2 to 20."""
-    text = words if words is None or isinstance(words, str) else " ".join(words)
-    return draw(numbers("attention", scheme=scheme, words=text, both_ways=both_ways), ax)
+    words = words if words is None or isinstance(words, str) else " ".join(words)
+    return _drawn("attention", **locals())
 
 
 def wavelengths(
@@ -143,8 +141,7 @@ def wavelengths(
     ax: Any = None,
 ) -> Any:
     """Positions per turn of each pair, against the trained length. scheme: "rope,base=500000,dim=128"."""
-    words = dict(scheme=scheme, stack=stack, layer=layer, rotation=rotation, length=length, trained=trained)
-    return draw(numbers("wavelengths", model, **words), ax)
+    return _drawn("wavelengths", **locals())
 
 
 def scaling(
@@ -161,8 +158,7 @@ def scaling(
     ax: Any = None,
 ) -> Any:
     """What a rule leaves of each frequency. rules: "linear", "ntk", "yarn", "llama3", beside a scheme."""
-    whose = dict(scheme=scheme, stack=stack, layer=layer, rotation=rotation, length=length)
-    return draw(numbers("scaling", model, **whose, rules=rules, factor=factor, original_length=original_length), ax)
+    return _drawn("scaling", **locals())
 
 
 def rotation(
@@ -180,18 +176,17 @@ def rotation(
     ax: Any = None,
 ) -> Any:
     """Pairs of channels in the plane, turned to several positions: a dial a pair."""
-    whose = dict(scheme=scheme, stack=stack, layer=layer, rotation=rotation, length=length)
-    return draw(numbers("rotation", model, **whose, pairs=pairs, positions=positions, start=start, step=step), ax)
+    return _drawn("rotation", **locals())
 
 
 def decay(*, base: float | None = None, channels: int | None = None, tokens: int | None = None, ax: Any = None) -> Any:
     """The curves with which it is argued that scores of a rotation fall with distance."""
-    return draw(numbers("decay", base=base, channels=channels, tokens=tokens), ax)
+    return _drawn("decay", **locals())
 
 
 def coordinates(*, rule: str | None = None, items: str | Sequence[str] | None = None, ax: Any = None) -> Any:
     """t, h and w of tokens of text, images and videos. items: "text=3", "image=4x6", "video=3x4x4"."""
-    return draw(numbers("coordinates", rule=rule, items=items), ax)
+    return _drawn("coordinates", **locals())
 
 
 def query_scale(
@@ -203,7 +198,11 @@ def query_scale(
     ax: Any = None,
 ) -> Any:
     """What queries are multiplied by, by position: one of each kind, or a model's."""
-    return draw(numbers("query-scale", model, stack=stack, layer=layer, tokens=tokens), ax)
+    return _drawn("query-scale", **locals())
+
+
+def _drawn(kind: str, model: Model | None = None, *, ax: Any, **words: Any) -> Any:
+    return draw(numbers(kind, model, **words), ax)
 
 
 # ---- drawing ----
