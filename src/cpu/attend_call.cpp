@@ -205,6 +205,13 @@ std::int64_t AttendCall::rotated_width() const {
   return most;
 }
 
+std::int64_t AttendCall::place_beside_turned(std::int64_t channel) const {
+  const math::Rotation& rule = *in_few_dots->rule;
+  const std::int64_t c = channel - rule.first_channel;
+  if (rule.pairing == Pairing::half || c < 0 || c >= rule.dim) return channel;
+  return rule.first_channel + c % 2 * in_few_dots->pairs + c / 2;
+}
+
 const void* AttendCall::key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const {
   if (args.pages.block_table.empty()) return x.at(rows.sequences[sequence].k_first + token, head);
   const std::size_t blocks = args.pages.block_table.size() / rows.sequences.size();
@@ -238,6 +245,9 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
   };
   call.turns_by_steps = !call.rotations.empty() && call.lowered.regions.regions.empty() &&
                         args.angles == Angles::exact && std::ranges::all_of(call.rotations, is_relative);
+  if (call.rotations.size() == 1 && (call.rotations[0].rule->turns_keys || !call.rotations[0].rule->decay.empty())) {
+    call.in_few_dots = call.rotations.data();
+  }
   const TermMaker make{layer.heads, layer.head_dim, call.attention, args.parallel};
   call.projected.resize(call.lowered.terms.size());
   call.own_vectors.resize(call.lowered.terms.size());

@@ -71,17 +71,21 @@ struct AttendCall {
   bool takes_raw_queries = false;
   bool takes_raw_keys = false;
   bool turns_by_steps = false;  // a tile's keys may turn by their steps from its first: FewProducts
+  // The only rotation, if it turns keys: where lanes are few, products turn by it what they read (kernels::FewTurn).
+  const CallRotation* in_few_dots = nullptr;
   // Of the products that are multiplied in bfloat16, in blocks whose lanes are not few; null: in floats.
   const kernels::PairKernels* score_pairs = nullptr;
   const kernels::PairKernels* value_pairs = nullptr;
   const kernels::PairKernels* few_pairs = nullptr;  // the same of scores in blocks whose lanes are few
-  bool runs_backwards = false;  // a term is summed from the last key to the first
+  bool runs_backwards = false;                      // a term is summed from the last key to the first
 
   const TermVectors& vectors(std::size_t t) const { return is_kept(t) ? kept_vectors[t] : own_vectors[t]; }
   bool is_kept(std::size_t t) const { return t < kept_vectors.size() && covers(kept_vectors[t], lowered.terms[t]); }
   // SineDistance
   bool projects_queries(std::size_t t) const { return vectors(t).sines && projected[t].rows.empty(); }
   std::int64_t rotated_width() const;  // cos and sin of a row, of the widest rotation
+  // Where a query's channel stands beside keys that are turned in_few_dots.
+  std::int64_t place_beside_turned(std::int64_t channel) const;
   const void* key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const;
 };
 

@@ -46,7 +46,9 @@ FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memo
   if (call.rotations.empty()) return;
   for (AngleTables* tables : {&steps_, &of_keys_, &of_values_}) tables->reserve(call.rotations.size());
   queries_.resize(index(kMaxLanes * call.layer.head_dim));
-  rows_.resize(index(kTurnedRows * kTurnedHeads * std::max(call.layer.head_dim, call.layer.value_dim)));
+  if (call.in_few_dots == nullptr || std::holds_alternative<math::ValueRotation>(call.lowered.values)) {
+    rows_.resize(index(kTurnedRows * kTurnedHeads * std::max(call.layer.head_dim, call.layer.value_dim)));
+  }
   std::array<double, kTileKeys> steps{};
   for (std::int64_t m = 0; m < kTileKeys; ++m) steps[index(m)] = static_cast<double>(m);
   for (const CallRotation& rotation : call.rotations) {
@@ -99,9 +101,20 @@ const float* FewProducts::queries_from(const LaneBlock& block, const KeyTile& ti
       cos_[index(l)] = cos + (block.lane[index(l)].row - first_row) * width;
     }
     kernels::RotateRows turned = rows_to_turn(rotation, cos_.data(), block.lanes);
+    if (call_.in_few_dots != nullptr) turned.partner = rotation.pairs;
     turned.from = turned.to = queries_.data() + rotation.rule->first_channel;
     turned.from_row = turned.to_row = channels;
     call_.kernels.rotate(turned);
+  }
+  return queries_.data();
+}
+
+const float* FewProducts::beside_turned(const LaneBlock& block, const float* q) {
+  if (call_.in_few_dots->rule->pairing == Pairing::half) return q;
+  const std::int64_t channels = call_.layer.head_dim;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::int64_t place = call_.place_beside_turned(c);
+    for (std::int64_t l = 0; l < block.lanes; ++l) queries_[index(l * channels + place)] = q[l * channels + c];
   }
   return queries_.data();
 }
@@ -238,6 +251,14 @@ void FewProducts::multiply_keys(const LaneBlock& block, const KeyTile& tile, std
     write_key_angles(tile, region);
     angles = &of_keys_;
   }
+  kernels::FewTurn turn;
+  if (call_.in_few_dots != nullptr) {
+    const std::int64_t pairs = call_.in_few_dots->pairs;
+    const math::Rotation& rule = *call_.in_few_dots->rule;
+    turn = {(*angles)[0].data(), 2 * pairs, rule.first_channel, pairs, rule.pairing == Pairing::interleaved};
+    if (angles == &of_keys_) q = beside_turned(block, q);
+    angles = nullptr;
+  }
   const std::int64_t channels = call_.layer.head_dim;
   const auto multiply = [&](kernels::FewLanes& product, std::int64_t first, std::int64_t lane) {
     product.c = scores + first * block.lanes + lane;
@@ -245,6 +266,8 @@ void FewProducts::multiply_keys(const LaneBlock& block, const KeyTile& tile, std
       return call_.few_pairs->dots({product, block.few_pairs.data(), block.row_scale.data()});
     }
     product.b = q + lane * channels;
+    product.turn = turn;
+    if (turn.cos != nullptr) product.turn.cos += first * turn.row;
     call_.attention.dots(product);
   };
   for_rows(block, tile, call_.k, channels, angles, multiply);

@@ -1,5 +1,6 @@
 // The two products of a tile where the lanes of a key head are few: a token's keys and values are read once for all
-// lanes of all key heads of a block, as they lie in the caller's tensor, or some rows of all heads turned at a time.
+// lanes of all key heads of a block, as they lie in the caller's tensor. Keys turn while they are multiplied, in
+// registers; keys of several rotations, and values, some rows of some heads at a time, in the first cache.
 //
 // Angles of a tile are made once for all its heads. Where its positions j go up by one from j0, they need not be made
 // at all: what counts is the distance,
@@ -35,6 +36,7 @@ class FewProducts {
 
   bool turns_by_steps(const LaneBlock& block, const KeyTile& tile) const;
   const float* queries_from(const LaneBlock& block, const KeyTile& tile);
+  const float* beside_turned(const LaneBlock& block, const float* q);
   void write_key_angles(const KeyTile& tile, std::size_t region);
   void write_value_angles(const KeyTile& tile);
   // use(product, first, lane): some rows of the tile, from `first` on, for all heads of the block, or those whose lanes
@@ -49,7 +51,7 @@ class FewProducts {
   AngleTables steps_, of_keys_, of_values_;
   bool keys_turn_ = false;
   std::pmr::vector<const float*> cos_;  // of rows that turn together
-  std::pmr::vector<float> queries_;     // [lanes][head_dim]
+  std::pmr::vector<float> queries_;     // [lanes][head_dim], beside what dots turn
   std::pmr::vector<float> rows_;        // [kTurnedRows][kTurnedHeads][channels]
 };
 

@@ -60,11 +60,14 @@ void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, fl
   }
 }
 
-void keep_unturned(std::int64_t channels, const float* rows, LaneBlock& block) {
+void keep_unturned(const AttendCall& call, const float* rows, LaneBlock& block) {
+  const std::int64_t channels = call.layer.head_dim;
   block.unturned.resize(index(channels * block.lanes));
-  for (std::int64_t l = 0; l < block.lanes; ++l) {
-    const float by = block.row_scale[index(l)];
-    for (std::int64_t c = 0; c < channels; ++c) block.unturned[index(l * channels + c)] = by * rows[l * channels + c];
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::int64_t place = call.in_few_dots == nullptr ? c : call.place_beside_turned(c);
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      block.unturned[index(l * channels + place)] = block.row_scale[index(l)] * rows[l * channels + c];
+    }
   }
 }
 
@@ -396,7 +399,7 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_
   block.q.resize(columns * std::max<std::size_t>(regions.size(), 1));
   for (std::size_t r = 0; r < std::max<std::size_t>(regions.size(), 1); ++r) {
     if (r > 0) read_queries(call, block, scratch);
-    if (r == 0 && block.few && call.turns_by_steps) keep_unturned(channels, scratch.rows.data(), block);
+    if (r == 0 && block.few && call.turns_by_steps) keep_unturned(call, scratch.rows.data(), block);
     turn_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
     put_queries(call, scratch.rows.data(), block, block.q.data() + r * columns);
   }

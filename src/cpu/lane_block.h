@@ -34,12 +34,12 @@ struct LaneBlock {
 
   std::int64_t kv_head = 0;  // the first
   std::int64_t kv_heads = 1;
-  std::int64_t used = 0;   // lanes with a query; the others repeat the last
-  std::int64_t lanes = 0;  // a multiple of a register's
-  std::int64_t each = 0;   // few: lanes of a key head, of which the last may repeat the one before
-  bool one_head = false;   // rows go up by one then
+  std::int64_t used = 0;               // lanes with a query; the others repeat the last
+  std::int64_t lanes = 0;              // a multiple of a register's
+  std::int64_t each = 0;               // few: lanes of a key head, of which the last may repeat the one before
+  bool one_head = false;               // rows go up by one then
   std::pmr::vector<std::int8_t> runs;  // of each coordinate: is_run
-  bool few = false;        // so few lanes a key head that products run along the channels (kernels::FewLanes)
+  bool few = false;  // so few lanes a key head that products run along the channels (kernels::FewLanes)
   std::array<Lane, kMaxLanes> lane;
   std::array<Orders, kMaxLanes> sees;
   Orders least;  // the least of low and of high
@@ -49,8 +49,8 @@ struct LaneBlock {
   Floats q;                               // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
   std::pmr::vector<std::uint32_t> pairs;  // q in bfloat16 without row_scale, as kernels::PairProduct takes it
   std::pmr::vector<std::uint16_t> few_pairs;  // the same as kernels::FewPairs takes it: [lanes][head_dim]
-  Floats unturned;                        // [lanes][head_dim], times row_scale, where they turn with each tile
-  Floats raw;                             // [head_dim][lanes], as given
+  Floats unturned;  // [lanes][head_dim], times row_scale, where they turn with each tile, beside what dots turn
+  Floats raw;       // [head_dim][lanes], as given
   std::pmr::vector<Floats> of_term;
   Floats out;                           // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
   Floats mass;                          // ValueDistance: [count + 1][lanes]

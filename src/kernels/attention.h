@@ -34,6 +34,16 @@ struct Product {
 //
 //   c[r][l] = sum_k a[r a_row + h a_head + k] b[l depth + k]
 //   out[l][k] = scale[l] out[l][k] + sum_r a[r a_row + h a_head + k] p[r][l]
+//
+// In dots of floats, `pairs` pairs of the channels of a from `first` on may be turned in registers on their way, as
+// RotateRows has it. There b has a half layout, whatever a has: all first channels of the pairs, then all second ones.
+struct FewTurn {
+  const float* cos = nullptr;  // row r at cos + r row: [pairs], then their sin; null: nothing turns
+  std::int64_t row = 0;
+  std::int64_t first = 0;
+  std::int64_t pairs = 0;
+  bool interleaved = false;
+};
 constexpr std::int64_t kFewLanes = 4;
 constexpr std::int64_t kFewRows = 4;  // of all heads, before the next rows of any
 constexpr std::int64_t kLineBytes = 64;
@@ -44,6 +54,7 @@ struct FewLanes {
   std::int64_t a_head = 0;
   const float* b = nullptr;      // dots: [heads each][depth]
   float* c = nullptr;            // dots: [rows][lanes]
+  FewTurn turn{};                // dots
   const float* p = nullptr;      // weighted: [rows][lanes]
   float* out = nullptr;          // weighted: [heads each][depth]
   const float* scale = nullptr;  // weighted: [lanes], or null: 1

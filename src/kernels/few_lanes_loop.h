@@ -8,6 +8,7 @@
 #include "kernels/attention.h"
 #include "kernels/lanes.h"
 #include "kernels/load_floats.h"
+#include "kernels/turn.h"
 
 namespace posenc::kernels {
 
@@ -34,21 +35,45 @@ Fetched fetched(const FewLanes& x, std::int64_t r, std::int64_t h) noexcept {
   return {group + r % kFewRows * x.ahead_row, x.ahead_row, x.ahead_line};
 }
 
-// step(k, count) for registers of channels from k on. Beside each line of kRows rows another is fetched: in groups of
-// 64 they would fill the processor's queue of misses, and loads would wait for it.
+// One line beside each of kRows rows. In groups of 64 they would fill the processor's queue of misses, and loads would
+// wait for it.
+template <class V, int kRows>
+void fetch_lines(Fetched& ahead) noexcept {
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) V::fetch_for_later(ahead.at + r * ahead.row);
+  ahead.at += ahead.line;
+}
+
+// step(k, count) for registers of channels from `first` on.
 template <class Factors, int kRows, class Step>
-void for_channels(std::int64_t depth, Fetched ahead, const Step& step) noexcept {
+void for_channels(std::int64_t first, std::int64_t end, Fetched& ahead, const Step& step) noexcept {
   constexpr std::int64_t kLine = kLineBytes / kBytesOf<Factors::kElement>;
   constexpr std::int64_t kLanes = Factors::kLanes;
-  std::int64_t k = 0;
-  for (; k + kLine <= depth; k += kLine, ahead.at += ahead.line) {
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) Factors::V::fetch_for_later(ahead.at + r * ahead.row);
+  std::int64_t k = first;
+  for (; k + kLine <= end; k += kLine) {
+    fetch_lines<typename Factors::V, kRows>(ahead);
 #pragma GCC unroll 8
     for (std::int64_t j = 0; j < kLine; j += kLanes) step(k + j, All{});
   }
-  for (; k + kLanes <= depth; k += kLanes) step(k, All{});
-  if (k < depth) step(k, Some{depth - k});
+  for (; k + kLanes <= end; k += kLanes) step(k, All{});
+  if (k < end) step(k, Some{end - k});
+}
+
+// step(p, count) for registers of pairs, each two registers of channels.
+template <class Factors, int kRows, class Step>
+void for_pairs(std::int64_t pairs, Fetched& ahead, const Step& step) noexcept {
+  constexpr std::int64_t kLine = kLineBytes / kBytesOf<Factors::kElement> / 2;
+  constexpr std::int64_t kLanes = Factors::kLanes;
+  constexpr std::int64_t kGroup = kLanes < kLine ? kLine : kLanes;
+  std::int64_t p = 0;
+  for (; p + kGroup <= pairs; p += kGroup) {
+#pragma GCC unroll 2
+    for (std::int64_t j = 0; j < kGroup; j += kLine) fetch_lines<typename Factors::V, kRows>(ahead);
+#pragma GCC unroll 8
+    for (std::int64_t j = 0; j < kGroup; j += kLanes) step(p + j, All{});
+  }
+  for (; p + kLanes <= pairs; p += kLanes) step(p, All{});
+  if (p < pairs) step(p, Some{pairs - p});
 }
 
 // use<kRows>(r, h, l): rows r .. of head h beside kFewLanes lanes from l on.
@@ -86,8 +111,31 @@ struct FewFloats {
   }
 };
 
-template <class Factors>
-void dots_of(const FewLanes& x, typename Factors::B of_lanes) noexcept {
+// Which of the channels turn: none, or those of FewTurn, whose pairs lie so.
+enum class Turning : std::uint8_t { none, half, interleaved };
+
+// The first and the second channels of pairs p .. of FewTurn, of the row of a head at `a`.
+template <class V, Element kElement, Turning kTurning, class Count>
+void load_pairs(const void* a, const FewTurn& turn, std::int64_t p, Count count, typename V::Floats& first,
+                typename V::Floats& second) noexcept {
+  if constexpr (kTurning == Turning::half) {
+    first = load_as_floats<V, kElement>(a, turn.first + p, count);
+    second = load_as_floats<V, kElement>(a, turn.first + turn.pairs + p, count);
+  } else if constexpr (kElement == Element::bf16) {
+    V::load_bf16(static_cast<const std::uint16_t*>(a) + turn.first + 2 * p, first, second, scaled<2>(count));
+  } else {
+    const std::int64_t i = turn.first + 2 * p;
+    const auto channels = scaled<2>(count);
+    V::deal(load_as_floats<V, kElement>(a, i, first_part<V>(channels)),
+            load_as_floats<V, kElement>(a, i + V::kLanes, second_part<V>(channels)), first, second);
+  }
+}
+
+// What turns does so in registers. Keys that were turned before, written as floats and read again, cost 1.2 to 1.8 times
+// no turning from memory where this costs 1.0 to 1.4 (docs/performance.md). Flattened, since a step that is called from
+// several places is a function otherwise, and its sums are in memory.
+template <class Factors, Turning kTurning>
+[[gnu::flatten]] void dots_of(const FewLanes& x, typename Factors::B of_lanes) noexcept {
   using V = typename Factors::V;
   for_rows_and_lanes<V>(x, [&]<int kRows>(std::int64_t row, std::int64_t h, std::int64_t l) noexcept {
     const char* const a = row_of<V, Factors::kElement>(x, row, h);
@@ -98,8 +146,8 @@ void dots_of(const FewLanes& x, typename Factors::B of_lanes) noexcept {
     for (auto& of_row : sums) {
       for (typename V::Floats& sum : of_row) sum = V::all(0.0F);
     }
-    const Fetched ahead = fetched<V, Factors::kElement>(x, row, h);
-    for_channels<Factors, kRows>(depth, ahead, [&](std::int64_t k, auto count) noexcept {
+    Fetched ahead = fetched<V, Factors::kElement>(x, row, h);
+    const auto as_they_lie = [&](std::int64_t k, auto count) noexcept {
       decltype(Factors::load_b(b, count)) of_b[kFewLanes];
 #pragma GCC unroll 4
       for (int lane = 0; lane < kFewLanes; ++lane) of_b[lane] = Factors::load_b(b + lane * depth + k, count);
@@ -111,7 +159,35 @@ void dots_of(const FewLanes& x, typename Factors::B of_lanes) noexcept {
           sums[r][lane] = Factors::multiply_add(of_a, of_b[lane], sums[r][lane]);
         }
       }
-    });
+    };
+    if constexpr (kTurning == Turning::none) {
+      for_channels<Factors, kRows>(0, depth, ahead, as_they_lie);
+    } else {
+      const FewTurn of = x.turn;
+      const float* const cos = of.cos + row * of.row;
+      for_channels<Factors, kRows>(0, of.first, ahead, as_they_lie);
+      for_pairs<Factors, kRows>(of.pairs, ahead, [&](std::int64_t p, auto count) noexcept {
+        typename V::Floats of_b[kFewLanes][2];
+#pragma GCC unroll 4
+        for (int lane = 0; lane < kFewLanes; ++lane) {
+          of_b[lane][0] = V::load(b + lane * depth + of.first + p, count);
+          of_b[lane][1] = V::load(b + lane * depth + of.first + of.pairs + p, count);
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) {
+          typename V::Floats first;
+          typename V::Floats second;
+          load_pairs<V, Factors::kElement, kTurning>(a + r * step, of, p, count, first, second);
+          turn<V>(first, second, V::load(cos + r * of.row + p, count), V::load(cos + r * of.row + of.pairs + p, count));
+#pragma GCC unroll 4
+          for (int lane = 0; lane < kFewLanes; ++lane) {
+            sums[r][lane] = V::fma(first, of_b[lane][0], sums[r][lane]);
+            sums[r][lane] = V::fma(second, of_b[lane][1], sums[r][lane]);
+          }
+        }
+      });
+      for_channels<Factors, kRows>(of.first + 2 * of.pairs, depth, ahead, as_they_lie);
+    }
     V::store_sums(x.c + row * x.lanes + l, x.lanes, sums);
   });
 }
@@ -146,8 +222,8 @@ void weighted_of(const FewLanes& x) noexcept {
 #pragma GCC unroll 4
       for (int lane = 0; lane < kFewLanes; ++lane) weights[r][lane] = V::all(x.p[(row + r) * x.lanes + l + lane]);
     }
-    const Fetched ahead = fetched<V, kElement>(x, row, h);
-    for_channels<FewFloats<V, kElement>, kRows>(depth, ahead, [&](std::int64_t k, auto count) noexcept {
+    Fetched ahead = fetched<V, kElement>(x, row, h);
+    for_channels<FewFloats<V, kElement>, kRows>(0, depth, ahead, [&](std::int64_t k, auto count) noexcept {
       Floats sums[kFewLanes];
 #pragma GCC unroll 4
       for (int lane = 0; lane < kFewLanes; ++lane) sums[lane] = V::load(out + lane * depth + k, count);
@@ -163,12 +239,19 @@ void weighted_of(const FewLanes& x) noexcept {
   });
 }
 
+template <class Factors>
+void dots_of_floats(const FewLanes& x) noexcept {
+  if (x.turn.cos == nullptr) return dots_of<Factors, Turning::none>(x, x.b);
+  if (x.turn.interleaved) return dots_of<Factors, Turning::interleaved>(x, x.b);
+  dots_of<Factors, Turning::half>(x, x.b);
+}
+
 template <class V>
 void dots(const FewLanes& x) noexcept {
   switch (x.element) {
-    case Element::f32: return dots_of<FewFloats<V, Element::f32>>(x, x.b);
-    case Element::f16: return dots_of<FewFloats<V, Element::f16>>(x, x.b);
-    case Element::bf16: return dots_of<FewFloats<V, Element::bf16>>(x, x.b);
+    case Element::f32: return dots_of_floats<FewFloats<V, Element::f32>>(x);
+    case Element::f16: return dots_of_floats<FewFloats<V, Element::f16>>(x);
+    case Element::bf16: return dots_of_floats<FewFloats<V, Element::bf16>>(x);
   }
 }
 

@@ -83,14 +83,18 @@ struct ScalarFloats {
   }
 
   static Floats load_f16(const std::uint16_t* p, All) noexcept { return {{from_f16(p[0]), from_f16(p[1])}}; }
-  static Floats load_f16(const std::uint16_t* p, Some) noexcept { return {{from_f16(p[0]), 0.0F}}; }
+  static Floats load_f16(const std::uint16_t* p, Some some) noexcept {
+    return {{some.n > 0 ? from_f16(p[0]) : 0.0F, some.n > 1 ? from_f16(p[1]) : 0.0F}};
+  }
   static void store_f16(std::uint16_t* p, Floats a, All) noexcept { store_f16(p, a, Some{2}); }
   static void store_f16(std::uint16_t* p, Floats a, Some some) noexcept {
     for (std::int64_t i = 0; i < some.n; ++i) p[i] = to_f16(a.lane[i]);
   }
 
   static Floats load_bf16(const std::uint16_t* p, All) noexcept { return {{from_bf16(p[0]), from_bf16(p[1])}}; }
-  static Floats load_bf16(const std::uint16_t* p, Some) noexcept { return {{from_bf16(p[0]), 0.0F}}; }
+  static Floats load_bf16(const std::uint16_t* p, Some some) noexcept {
+    return {{some.n > 0 ? from_bf16(p[0]) : 0.0F, some.n > 1 ? from_bf16(p[1]) : 0.0F}};
+  }
   static void store_bf16(std::uint16_t* p, Floats a, All) noexcept { store_bf16(p, a, Some{2}); }
   static void store_bf16(std::uint16_t* p, Floats a, Some some) noexcept {
     for (std::int64_t i = 0; i < some.n; ++i) p[i] = to_bf16(a.lane[i]);

@@ -1,6 +1,6 @@
 // The rotation kernel, written once over a vector of floats V and compiled once per instruction set.
 //
-//   (a, b) -> (a c - b s, b c + a s)      each one fused multiply-add over one rounded product
+//   (a, b) -> (a c - b s, b c + a s)      kernels/turn.h
 //
 // Rows outside, heads inside: cos and sin of a row are loaded, scaled and put into the order of the lanes once, and
 // stay in registers while all heads pass. Where a head's rows are nearer in memory than a row's heads, heads are
@@ -22,6 +22,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/lanes.h"
+#include "kernels/turn.h"
 
 namespace posenc::kernels {
 
@@ -108,14 +109,6 @@ struct Bf16 {
 };
 
 // ---- Steps: kPairs pairs. A count is one of pairs. ----
-
-// The formula, a and b in registers of their own.
-template <class V>
-void turn(typename V::Floats& a, typename V::Floats& b, typename V::Floats c, typename V::Floats s) noexcept {
-  const typename V::Floats turned = V::fms(a, c, V::mul(b, s));
-  b = V::fma(b, c, V::mul(a, s));
-  a = turned;
-}
 
 template <class V, class E>
 struct Half {

@@ -369,6 +369,12 @@ inline const double kTurnedInFloats = 2 * (2 + 2) * std::sqrt(2.0);
 // 2 exp(-6^2 / 2) = 3e-8 (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, theorem 2.4).
 inline double summed_in_floats(double terms) { return std::min(terms, 6 * std::sqrt(terms)); }
 
+// A sum of `depth` products of floats with keys that are turned in floats, whose products with queries, cos and sin
+// have magnitudes that add up to `size`: a channel has one of its two products rounded, and itself.
+inline double turned_dot_in_floats(double size, double depth) {
+  return (summed_in_floats(depth) + 2) * size * kFloatRounding;
+}
+
 // A score made of numbers whose magnitudes add up to `size`, and the exponent that its weight has: less the maximum,
 // times log2(e), 2 roundings of at most twice the size. The exponential of that is within 3 roundings (exponential.h).
 inline double fused_score(double size, double roundings) { return ((roundings + 2 * 2) * size + 3) * kFloatRounding; }

@@ -1,0 +1,14 @@
+// The turn of a pair, a and b in registers of their own: (a, b) -> (a c - b s, b c + a s), each one fused multiply-add
+// over one rounded product.
+#pragma once
+
+namespace posenc::kernels {
+
+template <class V>
+void turn(typename V::Floats& a, typename V::Floats& b, typename V::Floats c, typename V::Floats s) noexcept {
+  const typename V::Floats turned = V::fms(a, c, V::mul(b, s));
+  b = V::fma(b, c, V::mul(a, s));
+  a = turned;
+}
+
+}  // namespace posenc::kernels
