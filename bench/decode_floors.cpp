@@ -33,6 +33,12 @@ constexpr std::int64_t kHeadDim = 128;
 constexpr std::int64_t kTile = 64;
 constexpr std::int64_t kBytesAhead = 16 << 10;  // as cpu/few_products.cpp has it
 
+struct Way {
+  bool stays = false;  // the same row again and again
+  bool has_scores = true;
+  bool turns = false;  // keys, in a half layout
+};
+
 class Pass {
  public:
   Pass(const posenc::kernels::KernelTable& kernels, Element element, std::int64_t keys)
@@ -48,17 +54,18 @@ class Pass {
     return element_ == Element::bf16 && kernels_.pairs != nullptr && kernels_.pairs->dots != nullptr;
   }
 
-  // Keys and values of zeros, whole or, where `stays`, the same row again and again.
-  void multiply(bool stays, bool with_scores) const {
+  // Keys and values of zeros.
+  void multiply(const Way& way) const {
     for (std::int64_t key = 0; key < keys_; key += kTile) {
-      const FewLanes keys = tile(k_.data(), key, stays);
-      if (has_pairs()) {
+      FewLanes keys = tile(k_.data(), key, way);
+      if (way.turns) keys.turn = {.cos = angles(), .row = kHeadDim, .pairs = kHeadDim / 2};
+      if (has_pairs() && !way.turns) {
         kernels_.pairs->dots({.of = keys, .b = reinterpret_cast<const std::uint16_t*>(q()), .by = scale()});
       } else {
         kernels_.attention->dots(keys);
       }
-      if (with_scores) softmax();
-      kernels_.attention->weighted(tile(v_.data(), key, stays));
+      if (way.has_scores) softmax();
+      kernels_.attention->weighted(tile(v_.data(), key, way));
     }
   }
 
@@ -90,12 +97,13 @@ class Pass {
   float* scale() const { return part(3); }
   float* max() const { return part(3) + kHeads; }
   float* sum() const { return part(3) + 2 * kHeads; }
+  float* angles() const { return part(4); }  // [kTile][kHeadDim]
 
-  FewLanes tile(const char* data, std::int64_t key, bool stays) const {
+  FewLanes tile(const char* data, std::int64_t key, const Way& way) const {
     const std::int64_t row = kKeyHeads * kHeadDim;
     FewLanes out{.element = element_,
-                 .a = data + (stays ? 0 : key * row * bytes_),
-                 .a_row = stays ? 0 : row,
+                 .a = data + (way.stays ? 0 : key * row * bytes_),
+                 .a_row = way.stays ? 0 : row,
                  .a_head = kHeadDim,
                  .b = q(),
                  .c = scores(),
@@ -106,7 +114,7 @@ class Pass {
                  .lanes = kHeads,
                  .heads = kKeyHeads,
                  .each = kHeads / kKeyHeads};
-    if (stays || key + kTile >= keys_) return out;
+    if (way.stays || key + kTile >= keys_) return out;
     out.ahead = static_cast<const char*>(out.a) + kBytesAhead;
     out.ahead_next = posenc::kernels::kFewRows * row * bytes_;
     out.ahead_head = posenc::kernels::kFewRows * kHeadDim * bytes_;
@@ -134,12 +142,17 @@ class Pass {
 
 void measure(const posenc::kernels::KernelTable& kernels, Element element, const std::string& name, std::int64_t keys) {
   const Pass pass(kernels, element, keys);
-  std::vector<Candidate> candidates{{.name = "multiply-adds on registers", .run = [&] { pass.multiply_registers(); }},
-                                    {.name = "the products, one row in L1", .run = [&] { pass.multiply(true, false); }},
-                                    {.name = "softmax", .run = [&] { pass.exponentials(); }},
-                                    {.name = "all of it, one row in L1", .run = [&] { pass.multiply(true, true); }},
-                                    {.name = "all of it, from memory", .run = [&] { pass.multiply(false, true); }},
-                                    {.name = "reading", .run = [&] { pass.read(); }}};
+  std::vector<Candidate> candidates{{.name = "multiply-adds on registers", .run = [&] { pass.multiply_registers(); }}};
+  candidates.push_back({.name = "softmax", .run = [&] { pass.exponentials(); }});
+  const auto add = [&](const char* of, const Way& way) {
+    candidates.push_back({.name = of, .run = [&pass, way] { pass.multiply(way); }});
+  };
+  add("the products, one row in L1", {.stays = true, .has_scores = false});
+  add("all of it, one row in L1", {.stays = true});
+  add("the same, keys turned", {.stays = true, .turns = true});
+  add("all of it, from memory", {});
+  add("the same, keys turned", {.turns = true});
+  candidates.push_back({.name = "reading", .run = [&] { pass.read(); }});
   take_turns(candidates, kRounds);
   std::printf("%s, %d keys%s\n", name.c_str(), static_cast<int>(keys),
               pass.has_pairs() ? ", queries and keys in pairs" : "");

@@ -37,10 +37,16 @@ Fetched fetched(const FewLanes& x, std::int64_t r, std::int64_t h) noexcept {
 
 // One line beside each of kRows rows. In groups of 64 they would fill the processor's queue of misses, and loads would
 // wait for it.
-template <class V, int kRows>
+//
+// A processor that waits for many lines leaves out what else it is asked for, and the load that comes for it later
+// waits instead. So where little is computed beside a line, it is asked for kAsks times in a row.
+template <class V, int kRows, int kAsks>
 void fetch_lines(Fetched& ahead) noexcept {
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) V::fetch_for_later(ahead.at + r * ahead.row);
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int n = 0; n < kAsks; ++n) V::fetch_for_later(ahead.at + r * ahead.row);
+  }
   ahead.at += ahead.line;
 }
 
@@ -51,7 +57,7 @@ void for_channels(std::int64_t first, std::int64_t end, Fetched& ahead, const St
   constexpr std::int64_t kLanes = Factors::kLanes;
   std::int64_t k = first;
   for (; k + kLine <= end; k += kLine) {
-    fetch_lines<typename Factors::V, kRows>(ahead);
+    fetch_lines<typename Factors::V, kRows, Factors::kAsks>(ahead);
 #pragma GCC unroll 8
     for (std::int64_t j = 0; j < kLine; j += kLanes) step(k + j, All{});
   }
@@ -68,7 +74,7 @@ void for_pairs(std::int64_t pairs, Fetched& ahead, const Step& step) noexcept {
   std::int64_t p = 0;
   for (; p + kGroup <= pairs; p += kGroup) {
 #pragma GCC unroll 2
-    for (std::int64_t j = 0; j < kGroup; j += kLine) fetch_lines<typename Factors::V, kRows>(ahead);
+    for (std::int64_t j = 0; j < kGroup; j += kLine) fetch_lines<typename Factors::V, kRows, 1>(ahead);
 #pragma GCC unroll 8
     for (std::int64_t j = 0; j < kGroup; j += kLanes) step(p + j, All{});
   }
@@ -98,6 +104,7 @@ struct FewFloats {
   using B = const float*;
   static constexpr Element kElement = kType;
   static constexpr std::int64_t kLanes = V::kLanes;  // elements of a register
+  static constexpr int kAsks = kType == Element::f32 ? 3 : 1;
   template <class Count>
   static typename V::Floats load_a(const void* a, std::int64_t i, Count count) noexcept {
     return load_as_floats<V, kElement>(a, i, count);
@@ -131,9 +138,9 @@ void load_pairs(const void* a, const FewTurn& turn, std::int64_t p, Count count,
   }
 }
 
-// What turns does so in registers. Keys that were turned before, written as floats and read again, cost 1.2 to 1.8 times
-// no turning from memory where this costs 1.0 to 1.4 (docs/performance.md). Flattened, since a step that is called from
-// several places is a function otherwise, and its sums are in memory.
+// What turns does so in registers. Keys that were turned before, written as floats and read again, cost 1.2 to 1.8
+// times no turning from memory where this costs 1.0 to 1.4 (docs/performance.md). Flattened, since a step that is
+// called from several places is a function otherwise, and its sums are in memory.
 template <class Factors, Turning kTurning>
 [[gnu::flatten]] void dots_of(const FewLanes& x, typename Factors::B of_lanes) noexcept {
   using V = typename Factors::V;
