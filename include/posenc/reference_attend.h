@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "posenc/attention.h"
 #include "posenc/export.h"
@@ -36,9 +37,11 @@ struct AttendArgs {
   // bias is in, in `weights` 0. So have, in every stage, keys of other packed sequences.
   TensorView scores{};  // f64 [heads, queries, keys] or [batch, heads, queries, keys]; may be left out
   ScoreStage stage = ScoreStage::weights;
+  std::function<bool()> go_on{};  // asked before each row of a head: no ends the call early
 };
 
 // Throws Error for a tensor, a weight or an input that does not fit the layer, or that it needs and is left out.
-POSENC_API void attend(const LayerPlan& layer, const AttendArgs& args);
+// False where go_on said no: some rows are written then, others are not.
+POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
 
 }  // namespace posenc::reference

@@ -7,6 +7,8 @@
 // would change the numerator alone. Weights need not lie in [0, 1]. In floats: attend_linear.h.
 #pragma once
 
+#include <functional>
+
 #include "posenc/attention.h"
 #include "posenc/export.h"
 #include "posenc/feature_map.h"
@@ -22,11 +24,13 @@ struct AttendLinearArgs {
   ConstTensorView v{};
   LayerInputs inputs{};  // positions, order, packed sequences, visible
   FeatureMap feature_map = FeatureMap::elu_plus_one;
+  std::function<bool()> go_on{};  // as in AttendArgs
 };
 
 // Of the layer: its main rotations, mask and sizes. Where the denominator is 0, as for a query that sees nothing, the
 // output is 0. Throws Error for what does not fit, and for a layer with what linear attention has no place for: score
 // and value terms, a query scale, regions, a soft cap, sinks, xPos, or q and k that are turned already.
-POSENC_API void attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
+// False where go_on said no: some rows are written then, others are not.
+POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
 
 }  // namespace posenc::reference

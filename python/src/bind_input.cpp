@@ -73,13 +73,20 @@ nb::object as_array(nb::handle like, const std::vector<double>& numbers, std::in
   return made.object;
 }
 
+template <typename Grow>
+std::vector<double> grow(Grow call) {
+  const nb::gil_scoped_release released;
+  return call();
+}
+
 nb::object grow_rows(nb::handle table, std::int64_t new_rows, bool align_corners, double scale_offset) {
   const ConstArray old(table, {"grow_table", "table"});
   const ConstTensorView& view = old.view();
   if (view.rank != 2) refuse({"grow_table", "table"}, "have rank 2", std::to_string(view.rank));
   const std::int64_t channels = view.shape[1];
   const RowPlaces places{.align_corners = align_corners, .scale_offset = scale_offset};
-  return as_array(table, grow_table(doubles_of(view), view.shape[0], channels, new_rows, places), {new_rows, channels});
+  const auto grown = grow([&] { return grow_table(doubles_of(view), view.shape[0], channels, new_rows, places); });
+  return as_array(table, grown, {new_rows, channels});
 }
 
 nb::object grow_grid(nb::handle table, const nb::tuple& to, nb::handle kernel, bool align_corners,
@@ -92,8 +99,10 @@ nb::object grow_grid(nb::handle table, const nb::tuple& to, nb::handle kernel, b
   const TableGrid grid{.height = Convert<std::int64_t>::from_python(to[0], {where, "to"}),
                        .width = Convert<std::int64_t>::from_python(to[1], {where, "to"})};
   const RowPlaces places{.align_corners = align_corners, .scale_offset = scale_offset};
-  const std::vector<double> grown = grow_table(doubles_of(view), {view.shape[0], view.shape[1]}, view.shape[2], grid,
-                                               Convert<Bicubic>::from_python(kernel, {where, "kernel"}), places);
+  const auto by = Convert<Bicubic>::from_python(kernel, {where, "kernel"});
+  const auto grown = grow([&] {
+    return grow_table(doubles_of(view), {view.shape[0], view.shape[1]}, view.shape[2], grid, by, places);
+  });
   return as_array(table, grown, {grid.height, grid.width, view.shape[2]});
 }
 

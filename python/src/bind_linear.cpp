@@ -102,11 +102,9 @@ nb::object reference_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb
                                          .k = common.k.view(),
                                          .v = common.v.view(),
                                          .inputs = common.inputs,
-                                         .feature_map = common.feature_map};
-  {
-    const nb::gil_scoped_release released;
-    reference::attend_linear(layer, args);
-  }
+                                         .feature_map = common.feature_map,
+                                         .go_on = SignalWatch()};
+  finish([&] { return reference::attend_linear(layer, args); });
   return out.object;
 }
 

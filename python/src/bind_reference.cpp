@@ -5,6 +5,7 @@
 #include "module.h"
 #include "posenc/reference.h"
 #include "posenc/reference_attend.h"
+#include "signal_watch.h"
 #include "signature.h"
 
 namespace posenc::python {
@@ -25,11 +26,9 @@ nb::object rotate_call(const Rope& rope, nb::handle x, nb::handle positions, nb:
       .direction = Convert<Direction>::from_python(direction, {where, "direction"}),
       .length = Convert<std::optional<std::int64_t>>::from_python(length, {where, "length"}),
       .angles = Convert<Angles>::from_python(angles, {where, "angles"}),
-      .cu_seqlens = sequences.span()};
-  {
-    const nb::gil_scoped_release released;
-    reference::rotate(rope, args);
-  }
+      .cu_seqlens = sequences.span(),
+      .go_on = SignalWatch()};
+  finish([&] { return reference::rotate(rope, args); });
   return out.object;
 }
 
@@ -49,7 +48,7 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
   if (common.q().rank < 3 || common.k().rank < 3) refuse({where, "q, k"}, "have rank 3 or 4", "less");
 
   const bool has_lse = !lse_given.is_none() && Convert<bool>::from_python(lse_given, {where, "lse"});
-  reference::AttendArgs args{.q = common.q(), .k = common.k(), .v = common.v()};
+  reference::AttendArgs args{.q = common.q(), .k = common.k(), .v = common.v(), .go_on = SignalWatch()};
   args.weights = common.weights();
   args.inputs = common.inputs();
   const NewArray out = new_array(q, DType::f64, common.out_shape(layer.value_dim));
@@ -67,10 +66,7 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
     args.scores = scores.view;
     results.append(scores.object);
   }
-  {
-    const nb::gil_scoped_release released;
-    reference::attend(layer, args);
-  }
+  finish([&] { return reference::attend(layer, args); });
   return nb::len(results) == 1 ? nb::object(results[0]) : nb::object(nb::tuple(results));
 }
 

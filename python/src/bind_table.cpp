@@ -138,7 +138,10 @@ void bind_given_tables(nb::module_& m) {
         const Place sin_place{"table_from_cos_sin", "sin"};
         const ConstArray cosines(cos, cos_place);
         const ConstArray sines(sin, sin_place);
-        return table_from_cos_sin(layout, floats_of(cosines, cos_place), floats_of(sines, sin_place), start, factor);
+        const std::span<const float> all_cos = floats_of(cosines, cos_place);
+        const std::span<const float> all_sin = floats_of(sines, sin_place);
+        const nb::gil_scoped_release released;
+        return table_from_cos_sin(layout, all_cos, all_sin, start, factor);
       },
       nb::arg("layout"), nb::arg("cos"), nb::arg("sin"), nb::kw_only(), nb::arg("start") = 0,
       nb::arg("attention_factor") = 1.0,
@@ -151,8 +154,9 @@ void bind_given_tables(nb::module_& m) {
       "table_from_angles",
       [](const RotaryLayout& layout, nb::handle radians, std::int64_t start, double factor, nb::handle isa) {
         const Numbers<double> angles(radians, {"table_from_angles", "radians"});
-        return table_from_angles(layout, angles.span(), start, factor,
-                                 Convert<Isa>::from_python(isa, {"table_from_angles", "isa"}));
+        const auto by = Convert<Isa>::from_python(isa, {"table_from_angles", "isa"});
+        const nb::gil_scoped_release released;
+        return table_from_angles(layout, angles.span(), start, factor, by);
       },
       nb::arg("layout"), nb::arg("radians"), nb::kw_only(), nb::arg("start") = 0, nb::arg("attention_factor") = 1.0,
       nb::arg("isa") = "automatic",

@@ -150,7 +150,7 @@ using Progress = std::function<bool(std::int64_t)>;
 
 // Asked while a file is written: Ctrl-C, then the caller's own function of the bytes so far.
 Progress going_on(nb::handle progress) {
-  return [watch = SignalWatch(), progress](std::int64_t bytes) {
+  return [watch = SignalWatch(), progress](std::int64_t bytes) mutable {
     if (!watch()) return false;
     const nb::gil_scoped_acquire held;
     if (!progress.is_none()) progress(bytes);

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -51,3 +52,21 @@ def test_interrupt_ends_rotations(name):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert (out[-1] == 1).all()  # the last rows were not begun
+
+
+SIZES = {"heads": 8, "kv_heads": 8, "head_dim": 64, "value_dim": 64}
+REFERENCE = {
+    "attend": lambda x: posenc.reference.attend(posenc.LayerPlan(**SIZES), x, x, x),
+    "attend_linear": lambda x: posenc.reference.attend_linear(posenc.LayerPlan(**SIZES), x, x, x),
+    "rotate": lambda x: posenc.reference.rotate(posenc.Rope(pairing="half", head_dim=64, dim=64), x),
+}
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_interrupt_ends_the_reference(name):
+    x = np.zeros((262144 if name == "rotate" else 4096, 8, 64), np.float16)
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    before = time.process_time()
+    with pytest.raises(KeyboardInterrupt):
+        REFERENCE[name](x)
+    assert time.process_time() - before < 1  # the whole call takes several seconds, or minutes

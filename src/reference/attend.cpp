@@ -138,23 +138,25 @@ void fill_scores(const AttendArgs& args) {
 
 }  // namespace
 
-void attend_by(Scores& scores, const LayerPlan& layer, const AttendArgs& args) {
+bool attend_by(Scores& scores, const LayerPlan& layer, const AttendArgs& args) {
   fill_scores(args);
   for (const Sequence& sequence : sequences_of(layer, args)) {
     scores.begin(sequence);
     for (std::int64_t h = 0; h < layer.heads; ++h) {
       for (std::int64_t i = 0; i < sequence.q.rows(); ++i) {
+        if (args.go_on && !args.go_on()) return false;
         Row row{.layer = layer, .args = args, .sequence = sequence, .h = h, .i = i};
         attend_row(scores, args, row);
       }
     }
   }
+  return true;
 }
 
-void attend(const LayerPlan& layer, const AttendArgs& args) {
+bool attend(const LayerPlan& layer, const AttendArgs& args) {
   check_double(layer, args);
   FormulaScores scores(layer, args);
-  attend_by(scores, layer, args);
+  return attend_by(scores, layer, args);
 }
 
 }  // namespace posenc::reference

@@ -65,13 +65,14 @@ std::vector<double> output(const Row& row, FeatureMap map) {
 
 }  // namespace
 
-void attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
+bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   const AttendArgs call{.out = args.out, .q = args.q, .k = args.k, .v = args.v, .inputs = args.inputs};
   math::refuse_softmax_terms(layer, args.inputs);
   check_double(math::attending(layer), call);
   for (const Sequence& sequence : sequences_of(layer, call)) {
     for (std::int64_t h = 0; h < layer.heads; ++h) {
       for (std::int64_t i = 0; i < sequence.q.rows(); ++i) {
+        if (args.go_on && !args.go_on()) return false;
         const Row row{.layer = layer, .args = call, .sequence = sequence, .h = h, .i = i};
         const std::vector<double> out = output(row, args.feature_map);
         const std::int64_t to = offset_of(args.out, sequence.batch, args.q.rank == 4 ? i : sequence.q.first_row + i, h);
@@ -82,6 +83,7 @@ void attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
       }
     }
   }
+  return true;
 }
 
 }  // namespace posenc::reference

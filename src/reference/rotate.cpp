@@ -80,7 +80,7 @@ double position_of(const RotateArgs& args, const Sizes& sizes, std::int64_t axes
 
 }  // namespace
 
-void rotate(const Rope& rope, const RotateArgs& args) {
+bool rotate(const Rope& rope, const RotateArgs& args) {
   const auto arithmetic = args.angles == Angles::exact ? Arithmetic::exact : Arithmetic::float32;
   const Frequencies of_rope = frequencies(rope, args.length, arithmetic);
   check(rope, args);
@@ -91,6 +91,7 @@ void rotate(const Rope& rope, const RotateArgs& args) {
   std::vector<double> head(static_cast<std::size_t>(rope.head_dim));
   for (std::int64_t b = 0; b < sizes.batch; ++b) {
     for (std::int64_t t = 0; t < sizes.tokens; ++t) {
+      if (args.go_on && !args.go_on()) return false;
       const auto coordinate = [&](std::int64_t axis) { return position_of(args, sizes, axes, axis, b, t); };
       for (std::int64_t h = 0; h < sizes.heads; ++h) {
         const std::int64_t from = offset_of(args.x, b, t, h);
@@ -105,6 +106,7 @@ void rotate(const Rope& rope, const RotateArgs& args) {
       }
     }
   }
+  return true;
 }
 
 }  // namespace posenc::reference

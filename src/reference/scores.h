@@ -28,6 +28,6 @@ class Scores {
   virtual std::vector<double> finished(const Row& row, std::vector<double> out) = 0;
 };
 
-void attend_by(Scores& scores, const LayerPlan& layer, const AttendArgs& args);
+bool attend_by(Scores& scores, const LayerPlan& layer, const AttendArgs& args);
 
 }  // namespace posenc::reference

@@ -1,14 +1,19 @@
 // reference::attend on numbers that a reader can check by hand.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "posenc/reference_attend.h"
+#include "posenc/reference_linear.h"
 #include "support/random_tensor.h"
 #include "support/throws.h"
 
 namespace posenc::test {
 namespace {
+
+using testing::ElementsAre;
+using testing::Ne;
 
 // One head of one channel: scores are q k.
 LayerPlan one_channel() { return {.heads = 1, .kv_heads = 1, .head_dim = 1, .value_dim = 1}; }
@@ -42,6 +47,22 @@ TEST(Attend, GivesZeroWhereNothingIsSeen) {
       {.out = out.writable(), .q = q, .k = k, .v = k, .inputs = {.q_order = before}, .lse = lse.writable()});
   EXPECT_EQ(out.values[0], 0.0);
   EXPECT_EQ(lse.values[0], -HUGE_VAL);
+}
+
+TEST(Attend, EndsWhenItIsTold) {
+  const Tensor x = column({1.0, 2.0, 3.0});
+  int asked = 0;
+  const auto two_rows = [&] { return ++asked <= 2; };
+  Tensor out = column({7.0, 7.0, 7.0});
+  EXPECT_FALSE(reference::attend(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .go_on = two_rows}));
+  EXPECT_THAT(out.values, ElementsAre(1.0, Ne(7.0), 7.0));
+  asked = 0;
+  out = column({7.0, 7.0, 7.0});
+  EXPECT_FALSE(
+      reference::attend_linear(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .go_on = two_rows}));
+  EXPECT_THAT(out.values, ElementsAre(1.0, Ne(7.0), 7.0));
+  EXPECT_TRUE(reference::attend(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x}));
+  EXPECT_TRUE(reference::attend_linear(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The rotation of whole tensors against the block-diagonal matrix, head by head; calls of it that do not fit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
@@ -95,6 +96,24 @@ TEST(ReferenceTensors, ThatDoNotFitAreRefused) {
   args.out.dtype = DType::f32;
   EXPECT_ERROR(reference::rotate(rope, args), "[reference::rotate] out.dtype must be f64 but is f32");
   EXPECT_EQ(x, before);
+}
+
+TEST(ReferenceTensors, AreLeftWhereTheCallIsTold) {
+  const std::vector<double> x = random_elements();
+  const auto turned_for = [&](int tokens) {
+    std::vector<double> out(x.size(), 7.0);
+    const bool is_done = reference::rotate(two_axes(Pairing::half), {.out = tensor(out.data(), {kTokens, kHeads, kDim}),
+                                                                     .x = tensor(x.data(), {kTokens, kHeads, kDim}),
+                                                                     .go_on = [&] { return tokens-- > 0; }});
+    EXPECT_EQ(is_done, tokens >= 0);
+    return out;
+  };
+  const std::vector<double> whole = turned_for(kTokens);
+  EXPECT_EQ(std::count(whole.begin(), whole.end(), 7.0), 0);
+  const std::vector<double> part = turned_for(2);
+  const auto end = part.begin() + 2 * kHeads * kDim;
+  EXPECT_TRUE(std::equal(part.begin(), end, whole.begin()));
+  EXPECT_EQ(std::count(end, part.end(), 7.0), (kTokens - 2) * kHeads * kDim);
 }
 
 }  // namespace
