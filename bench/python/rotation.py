@@ -2,7 +2,7 @@
 
 Queries and keys are what a projection leaves: [1, tokens, heads, 128] seen as [1, heads, tokens, 128]. cos and sin are
 made beforehand on all sides. Every candidate makes new arrays, as apply_rotary_pos_emb does; "in place" is what an
-engine would call.
+engine would call. A copy into memory that is there is the least that a call which is not in place can take.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def _make(dtype: torch.dtype, tokens: int, threads: int) -> list[Candidate]:
     cos, sin = (torch.cat((rows[:, i], rows[:, i]), -1)[None].to(dtype) for i in (0, 1))
     # In place of copies: turning once more changes nothing of what a turn takes.
     q_own, k_own = q.clone(), k.clone()
+    copies = torch.empty_like(q), torch.empty_like(k)
     compiled = torch.compile(apply_rotary_pos_emb, dynamic=False)
     candidates = [
         Candidate("posenc", lambda: posenc.rotate(q, k, table=table, threads=threads)[0], is_ours=True),
@@ -49,6 +50,7 @@ def _make(dtype: torch.dtype, tokens: int, threads: int) -> list[Candidate]:
             "posenc in place", lambda: posenc.rotate_(q_own, k_own, table=table, threads=threads)[0], is_ours=True
         ),
         Candidate("transformers, eager", lambda: apply_rotary_pos_emb(q, k, cos, sin)[0]),
+        Candidate("a copy of both", lambda: (copies[0].copy_(q), copies[1].copy_(k)), is_floor=True),
         Candidate("transformers, compiled", lambda: compiled(q, k, cos, sin)[0], is_compiled=True),
     ]
     if dtype == torch.float32:  # its CPU kernels know no bfloat16

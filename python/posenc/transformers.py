@@ -78,10 +78,10 @@ def attention(
             attention_mask = None
     if s_aux is not None and not isinstance(layer, _posenc.PreparedLayer) and layer.sinks:
         weights["sinks"] = s_aux.detach()
-    out = _posenc.attend(
-        layer, query.detach(), key.detach(), value.detach(), visible=_visible(attention_mask), **weights
-    )
-    return out.transpose(1, 2).contiguous(), None
+    out = query.new_empty((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))  # as it is asked for
+    weights |= {"visible": _visible(attention_mask), "out": out.transpose(1, 2)}
+    _posenc.attend(layer, query.detach(), key.detach(), value.detach(), **weights)
+    return out, None
 
 
 def _visible(mask: Tensor | None) -> Tensor | None:

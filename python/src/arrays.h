@@ -102,4 +102,9 @@ struct NewArray {
 NewArray new_array(nb::handle like, DType dtype, std::span<const std::int64_t> shape);
 NewArray new_array(nb::handle like, DType dtype, std::initializer_list<std::int64_t> shape);
 
+// One of x's dtype and shape, whose axes lie in memory in the order of x's, as results of NumPy and torch do: queries
+// and keys seen as [batch, heads, tokens, head_dim] mostly lie token by token. `x` is the view of `like`. JAX and
+// memoryviews know but one order.
+NewArray new_array_like(nb::handle like, const ConstTensorView& x);
+
 }  // namespace posenc::python

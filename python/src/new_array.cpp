@@ -1,6 +1,8 @@
 #include <sys/mman.h>  // madvise: Linux
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
@@ -64,6 +66,14 @@ NewArray new_numpy(DType dtype, std::span<const std::int64_t> shape) {
   return {std::move(made), array.view()};
 }
 
+// Like x in dtype, shape and strides, which are dense.
+NewArray new_torch_like(nb::handle like, const ConstTensorView& x) {
+  nb::object made = loaded("torch").attr("empty_like")(like);
+  void* data = PyLong_AsVoidPtr(nb::object(made.attr("data_ptr")()).ptr());
+  ask_for_huge_pages(data, bytes_in(x.dtype, std::span(x.shape).first(static_cast<std::size_t>(x.rank))));
+  return {std::move(made), {.data = data, .dtype = x.dtype, .rank = x.rank, .shape = x.shape, .strides = x.strides}};
+}
+
 NewArray new_torch(DType dtype, std::span<const std::int64_t> shape) {
   const nb::object torch = loaded("torch");
   using namespace nb::literals;
@@ -72,6 +82,47 @@ NewArray new_torch(DType dtype, std::span<const std::int64_t> shape) {
   void* data = PyLong_AsVoidPtr(nb::object(made.attr("data_ptr")()).ptr());
   ask_for_huge_pages(data, bytes_in(dtype, shape));
   return {std::move(made), view_of(data, dtype, shape)};
+}
+
+// ---- axes in the order of another array's memory ----
+
+using Axes = std::vector<std::size_t>;
+
+// Axes of more than one element from the slowest to the fastest; as they are numbered where that is no order that an
+// array could have: an axis that is repeated without being stored, channels that are not adjacent.
+Axes memory_order(const ConstTensorView& x) {
+  Axes order;
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(x.rank); ++axis) {
+    if (x.shape[axis] > 1) order.push_back(axis);
+  }
+  Axes sorted = order;
+  const auto step = [&](std::size_t axis) { return std::abs(x.strides[axis]); };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) { return step(a) > step(b); });
+  const bool is_order = !sorted.empty() && sorted.back() == order.back() && step(sorted.back()) > 0;
+  return is_order ? sorted : order;
+}
+
+bool is_dense(const ConstTensorView& x, const Axes& order) {
+  std::int64_t step = 1;
+  for (std::size_t i = order.size(); i-- > 0; step *= x.shape[order[i]]) {
+    if (x.strides[order[i]] != step) return false;
+  }
+  return true;
+}
+
+// Of axes in memory's order, seen in the order that they are numbered in.
+NewArray seen_in_order(const NewArray& made, const Axes& in_memory, const char* transpose) {
+  nb::list at;  // where in memory's order each axis is
+  NewArray seen{{}, made.view};
+  for (std::size_t axis = 0; axis < in_memory.size(); ++axis) {
+    const auto place =
+        static_cast<std::size_t>(std::find(in_memory.begin(), in_memory.end(), axis) - in_memory.begin());
+    at.append(place);
+    seen.view.shape[axis] = made.view.shape[place];
+    seen.view.strides[axis] = made.view.strides[place];
+  }
+  seen.object = made.object.attr(transpose)(nb::tuple(at));
+  return seen;
 }
 
 // JAX takes memory that lies so as it is, and copies other (jaxlib 0.10, on the CPU).
@@ -132,6 +183,22 @@ NewArray new_array(nb::handle like, DType dtype, std::span<const std::int64_t> s
 
 NewArray new_array(nb::handle like, DType dtype, std::initializer_list<std::int64_t> shape) {
   return new_array(like, dtype, std::span(shape.begin(), shape.size()));
+}
+
+NewArray new_array_like(nb::handle like, const ConstTensorView& x) {
+  const auto shape = std::span(x.shape).first(static_cast<std::size_t>(x.rank));
+  const Library library = library_of(like);
+  if (library != Library::torch && library != Library::numpy) return new_array(like, x.dtype, shape);
+  Axes order = memory_order(x);
+  if (library == Library::torch && is_dense(x, order)) return new_torch_like(like, x);
+  if (std::is_sorted(order.begin(), order.end())) return new_array(like, x.dtype, shape);
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {  // axes of one element may lie anywhere
+    if (shape[axis] <= 1) order.insert(order.begin(), axis);
+  }
+  std::vector<std::int64_t> sizes;
+  for (const std::size_t axis : order) sizes.push_back(shape[axis]);
+  const NewArray made = new_array(like, x.dtype, std::span<const std::int64_t>(sizes));
+  return seen_in_order(made, order, library == Library::torch ? "permute" : "transpose");
 }
 
 }  // namespace posenc::python

@@ -17,7 +17,7 @@ Turned::Turned(nb::handle given, nb::handle into, const Place& place, const Plac
   from = ConstArray(given, place);
   x = from.view();
   if (into.is_none()) {
-    NewArray made = new_array(given, x.dtype, std::span(x.shape).first(static_cast<std::size_t>(x.rank)));
+    NewArray made = new_array_like(given, x);
     result = std::move(made.object);
     out = made.view;
     return;

@@ -64,6 +64,39 @@ def test_strides_are_followed():
     )
 
 
+# Shapes as [batch, heads, tokens, channels], of which other axes lie next to one another in memory.
+ORDERS = {
+    "token by token": lambda x: x.transpose(0, 2, 1, 3),
+    "tokens before sequences": lambda x: x.transpose(1, 0, 2, 3),
+    "a part of each token": lambda x: x[:, :, 1:].transpose(0, 2, 1, 3),
+    "backwards": lambda x: x[:, ::-1].transpose(0, 2, 1, 3),
+    "one sequence": lambda x: x[:1].transpose(0, 2, 1, 3),
+    "one token": lambda x: x[:, :1].transpose(0, 2, 1, 3),
+}
+
+
+def by_step(x):
+    """Axes of more than one element, the slowest first."""
+    return sorted((axis for axis in range(x.ndim) if x.shape[axis] > 1), key=lambda axis: -abs(x.strides[axis]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_results_lie_as_what_was_turned(order, dtype):
+    view = ORDERS[order](random((2, 5, 3, 8), dtype))
+    turned = posenc.rotate(view, table=TABLE)
+    assert turned.shape == view.shape and turned.dtype == view.dtype and by_step(turned) == by_step(view)
+    assert turned.size * turned.itemsize == np.ptp(np.lib.array_utils.byte_bounds(turned))  # without gaps
+    assert np.array_equal(turned, posenc.rotate(np.ascontiguousarray(view), table=TABLE))
+
+
+def test_a_repeated_array_is_turned_into_a_whole_one():
+    one = random((1, 3, 5, 8))
+    turned = posenc.rotate(np.broadcast_to(one, (2, 3, 5, 8)), table=TABLE)
+    assert turned.flags.c_contiguous
+    assert np.array_equal(turned, np.repeat(posenc.rotate(one, table=TABLE), 2, 0))
+
+
 def test_read_only_arrays_are_read_and_not_written():
     q = random((5, 2, 8))
     q.flags.writeable = False

@@ -21,6 +21,17 @@ def test_memory_is_shared(dtype):
     assert torch.equal(q, turned)
 
 
+def test_results_lie_as_torch_has_them():
+    fused = torch.randn(2, 5, 3, 24)
+    views = [fused, fused.transpose(1, 2), fused[..., 8:16].transpose(1, 2), fused[:1, ..., :8].transpose(1, 2)]
+    for q in (view[..., :8] for view in views):
+        turned = posenc.rotate(q, table=TABLE)
+        assert turned.stride() == torch.empty_like(q).stride()
+        assert torch.equal(turned, posenc.rotate(q.contiguous(), table=TABLE))
+    dense = torch.randn(2, 5, 3, 8).transpose(1, 2)
+    assert posenc.rotate(dense, table=TABLE).stride() == dense.stride()
+
+
 def test_gradients_are_not_lost_silently():
     with pytest.raises(ValueError, match="q must be detached from its gradient"):
         posenc.rotate(torch.randn(5, 2, 8, requires_grad=True), table=TABLE)

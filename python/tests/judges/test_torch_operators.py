@@ -64,6 +64,9 @@ def test_operators_are_as_pytorch_wants_them():
         torch.library.opcheck(
             torch.ops.posenc.rotate_.default, (x.clone(), *arguments[1:]), test_utils=checks
         )
+    for view in (x.transpose(1, 2), random(1, 4, 2, 30)[..., 10:20].transpose(1, 2), x[:, :1].expand(1, 2, 4, 10)):
+        arguments = (view.detach().requires_grad_(), None, 3, table.number, "forward")
+        torch.library.opcheck(torch.ops.posenc.rotate.default, arguments, test_utils=checks)
     torch.library.opcheck(
         torch.ops.posenc.attend.default, (q, q, q, None, None, layer.number, 8), test_utils=checks
     )
