@@ -125,14 +125,17 @@ enum class Turning : std::uint8_t { none, half, interleaved };
 template <class V, Element kElement, Turning kTurning, class Count>
 void load_pairs(const void* a, const FewTurn& turn, std::int64_t p, Count count, typename V::Floats& first,
                 typename V::Floats& second) noexcept {
+  [[maybe_unused]] const std::int64_t i = turn.first + 2 * p;  // where pairs are interleaved
+  [[maybe_unused]] const auto channels = scaled<2>(count);
   if constexpr (kTurning == Turning::half) {
     first = load_as_floats<V, kElement>(a, turn.first + p, count);
     second = load_as_floats<V, kElement>(a, turn.first + turn.pairs + p, count);
   } else if constexpr (kElement == Element::bf16) {
-    V::load_bf16(static_cast<const std::uint16_t*>(a) + turn.first + 2 * p, first, second, scaled<2>(count));
+    V::load_bf16(static_cast<const std::uint16_t*>(a) + i, first, second, channels);
+  } else if constexpr (kElement == Element::f16 &&
+                       requires { V::load_f16(static_cast<const std::uint16_t*>(a), first, second, channels); }) {
+    V::load_f16(static_cast<const std::uint16_t*>(a) + i, first, second, channels);
   } else {
-    const std::int64_t i = turn.first + 2 * p;
-    const auto channels = scaled<2>(count);
     V::deal(load_as_floats<V, kElement>(a, i, first_part<V>(channels)),
             load_as_floats<V, kElement>(a, i + V::kLanes, second_part<V>(channels)), first, second);
   }

@@ -114,6 +114,15 @@ struct Avx512Floats {
   static Floats load_f16(const std::uint16_t* p, Some some) noexcept {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_16(some), p));
   }
+  // 32 of binary16, dealt to even and odd: as words, which takes one permutation where floats take two.
+  template <class Count>
+  static void load_f16(const std::uint16_t* p, Floats& even, Floats& odd, Count count) noexcept {
+    const __m512i order = _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1,  //
+                                           30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    const __m512i dealt = _mm512_permutexvar_epi16(order, load_words(p, count));
+    even = _mm512_cvtph_ps(_mm512_castsi512_si256(dealt));
+    odd = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(dealt, 1));
+  }
   static void store_f16(std::uint16_t* p, Floats a, All) noexcept {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a, kNearest));
   }
@@ -198,6 +207,11 @@ struct Avx512Floats {
   }
   static constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
   static constexpr int kUpper = -0x10000;  // the upper half of a lane
+
+  static __m512i load_words(const std::uint16_t* p, All) noexcept { return _mm512_loadu_si512(p); }
+  static __m512i load_words(const std::uint16_t* p, Some some) noexcept {
+    return _mm512_maskz_loadu_epi16(first_32(some), p);
+  }
 
   static __mmask32 first_32(Some some) noexcept {
     return some.n >= 32 ? ~__mmask32{0} : (__mmask32{1} << static_cast<unsigned>(some.n)) - 1U;
