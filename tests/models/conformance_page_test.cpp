@@ -17,7 +17,7 @@ namespace {
 
 TEST(ConformancePage, SaysWhatIsRun) {
   POSENC_NEED_DATA(kCheckpointFolder);
-  std::ifstream file(std::filesystem::path(POSENC_SOURCE_DIR) / "docs/conformance.md");
+  std::ifstream file(source_folder() / "docs/conformance.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::string others = section_of_families(page);
   EXPECT_FALSE(others.empty()) << "print it again: python -m posenc.conformance";

@@ -23,7 +23,7 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::filesystem::path source(std::string_view path) { return std::filesystem::path(POSENC_SOURCE_DIR) / path; }
+std::filesystem::path source(std::string_view path) { return source_folder() / path; }
 
 // Names of left-out groups -> how often they stand there.
 std::map<std::string, int> left_out_names() {

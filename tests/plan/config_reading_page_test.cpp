@@ -9,6 +9,7 @@
 
 #include "plan/config_keys.h"
 #include "plan/family_tables.h"
+#include "support/test_data.h"
 
 namespace posenc::test {
 namespace {
@@ -18,7 +19,7 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string page() { return read_file(std::filesystem::path(POSENC_SOURCE_DIR) / "docs/config-reading.md"); }
+std::string page() { return read_file(source_folder() / "docs/config-reading.md"); }
 
 bool names(const std::string& page, std::string_view name) {
   return page.find("`" + std::string(name) + "`") != std::string::npos;
@@ -86,7 +87,7 @@ TEST(ConfigReadingPage, names_every_key) {
 TEST(ConfigReadingPage, names_every_warning_code) {
   const std::string text = page();
   std::size_t found = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(POSENC_SOURCE_DIR) / "src/plan")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() / "src/plan")) {
     const std::string source = read_file(entry.path());
     for (std::size_t at = 0; (at = source.find("warn(", at)) != std::string::npos; ++at) {
       const std::size_t open = source.find_first_not_of(" \n", at + 5);

@@ -272,7 +272,7 @@ void compare_other_stacks(const FactRow& facts, const std::vector<JsonValue>& st
 
 // Rows of both tables; where a name stands in both, families.tsv has the whole truth.
 std::vector<FactRow> rows() {
-  const std::filesystem::path folder = std::filesystem::path(POSENC_SOURCE_DIR) / "tests/facts";
+  const std::filesystem::path folder = source_folder() / "tests/facts";
   std::vector<FactRow> all = read_facts(folder / "families.tsv");
   std::set<std::string> names;
   for (const FactRow& row : all) names.insert(row.at("name"));

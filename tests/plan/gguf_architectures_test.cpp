@@ -7,12 +7,13 @@
 
 #include "plan/gguf_architecture.h"
 #include "plan/gguf_reading.h"
+#include "support/test_data.h"
 
 namespace posenc::test {
 namespace {
 
 std::string page() {
-  std::ifstream file(POSENC_SOURCE_DIR "/docs/gguf.md");
+  std::ifstream file(source_folder() / "docs/gguf.md");
   std::stringstream text;
   text << file.rdbuf();
   return text.str();

@@ -1,4 +1,4 @@
-// The one place that knows where test data from outside is found.
+// The one place that knows where the checkout is, and where test data from outside is found.
 //
 // POSENC_TEST_DATA, or ../shared/data beside the checkout. Tests that need it call POSENC_NEED_DATA("configs/x.json")
 // and are skipped by name where it is absent.
@@ -6,17 +6,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 namespace posenc::test {
 
-inline std::filesystem::path test_data() {
-  const char* given = std::getenv("POSENC_TEST_DATA");
-  return given != nullptr && *given != '\0' ? std::filesystem::path(given)
-                                            : std::filesystem::path(POSENC_SOURCE_DIR) / "../shared/data";
-}
+// Of this checkout, for tests of its pages.
+std::filesystem::path source_folder();
+
+std::filesystem::path test_data();
 
 }  // namespace posenc::test
 
