@@ -1,14 +1,13 @@
 #include "posenc/error.h"
 
-#include <fmt/compile.h>
-
 #include "base/escape.h"
+#include "base/formatted.h"
 
 namespace posenc {
 
 Error::Error(std::string_view where, const Problem& problem)
-    : std::invalid_argument(fmt::format(FMT_COMPILE("[{}] {}{}must {} but is {}"), where, problem.field,
-                                        problem.field.empty() ? "" : " ", problem.must, problem.is)),
+    : std::invalid_argument(formatted("[{}] {}{}must {} but is {}", where, problem.field,
+                                      problem.field.empty() ? "" : " ", problem.must, problem.is)),
       problem_(problem) {}
 
 std::string_view name(ErrorKind kind) noexcept {
@@ -65,13 +64,13 @@ std::string FileError::message() const {
     if (!out.empty()) out += separator;
     out += part;
   };
-  if (line >= 0) append(":", fmt::format(FMT_COMPILE("{}"), line));
-  if (line >= 0 && column >= 0) append(":", fmt::format(FMT_COMPILE("{}"), column));
-  if (line < 0 && offset >= 0) append(": ", fmt::format(FMT_COMPILE("byte {}"), offset));
+  if (line >= 0) append(":", formatted("{}", line));
+  if (line >= 0 && column >= 0) append(":", formatted("{}", column));
+  if (line < 0 && offset >= 0) append(": ", formatted("byte {}", offset));
   if (!path.empty()) append(": ", escape(path));
-  if (!expected.empty()) append(": ", fmt::format(FMT_COMPILE("expected {}"), escape(expected)));
-  if (!got.empty()) append(expected.empty() ? ": " : ", ", fmt::format(FMT_COMPILE("got {}"), escape(got)));
-  if (!detail.empty()) append(" ", fmt::format(FMT_COMPILE("({})"), escape(detail)));
+  if (!expected.empty()) append(": ", formatted("expected {}", escape(expected)));
+  if (!got.empty()) append(expected.empty() ? ": " : ", ", formatted("got {}", escape(got)));
+  if (!detail.empty()) append(" ", formatted("({})", escape(detail)));
   return out;
 }
 

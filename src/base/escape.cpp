@@ -1,9 +1,8 @@
 #include "base/escape.h"
 
-#include <fmt/compile.h>
-
 #include <cstddef>
 
+#include "base/formatted.h"
 #include "base/utf8.h"
 
 namespace posenc {
@@ -16,7 +15,7 @@ std::string escape(std::string_view text) {
     const std::size_t taken = point.length == 0 ? 1 : point.length;
     if (point.length == 0 || steers_a_terminal(point.value)) {
       for (const char c : text.substr(0, taken)) {
-        out += fmt::format(FMT_COMPILE("\\x{:02x}"), static_cast<unsigned char>(c));
+        out += formatted("\\x{:02x}", static_cast<unsigned char>(c));
       }
     } else {
       out += text.substr(0, taken);

@@ -1,7 +1,5 @@
 #include "base/parallel.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -10,6 +8,7 @@
 
 #include "base/cores.h"
 #include "base/escape.h"
+#include "base/formatted.h"
 #include "base/pool.h"
 #include "posenc/error.h"
 
@@ -29,7 +28,7 @@ const AtExit at_exit;
 
 thread_local bool in_a_body = false;
 
-std::string text(std::int64_t number) { return fmt::format(FMT_COMPILE("{}"), number); }
+std::string text(std::int64_t number) { return formatted("{}", number); }
 
 // What POSENC_THREADS says; without it the cores there are.
 std::int64_t threads_to_be_had() {

@@ -1,12 +1,10 @@
 #include "posenc/tensor.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/formatted.h"
 #include "posenc/error.h"
 
 namespace posenc {
@@ -15,15 +13,14 @@ namespace {
 template <typename Pointer>
 BasicTensorView<Pointer> contiguous(Pointer data, DType dtype, std::initializer_list<std::int64_t> shape) {
   if (shape.size() > kMaxRank) {
-    throw Error("tensor", {"shape", fmt::format(FMT_COMPILE("have at most {} axes"), kMaxRank),
-                           fmt::format(FMT_COMPILE("{} long"), shape.size())});
+    throw Error("tensor", {"shape", formatted("have at most {} axes", kMaxRank), formatted("{} long", shape.size())});
   }
   BasicTensorView<Pointer> out{data, dtype, static_cast<int>(shape.size()), {}, {}};
   std::int64_t stride = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     const std::int64_t size = shape.begin()[axis];
     if (size < 0) {
-      throw Error("tensor", {fmt::format(FMT_COMPILE("shape[{}]"), axis), "be at least 0", fmt::to_string(size)});
+      throw Error("tensor", {formatted("shape[{}]", axis), "be at least 0", formatted("{}", size)});
     }
     out.shape[axis] = size;
     out.strides[axis] = stride;
@@ -39,8 +36,8 @@ template <typename Pointer>
 BasicTensorView<Pointer> exchanged(BasicTensorView<Pointer> view, int axis, int other) {
   for (const int wanted : {axis, other}) {
     if (wanted < 0 || wanted >= view.rank) {
-      throw Error("transposed", {"axis", fmt::format(FMT_COMPILE("be at least 0 and below the rank, {},"), view.rank),
-                                 fmt::to_string(wanted)});
+      throw Error("transposed",
+                  {"axis", formatted("be at least 0 and below the rank, {},", view.rank), formatted("{}", wanted)});
     }
   }
   const auto a = static_cast<std::size_t>(axis);

@@ -1,8 +1,7 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/rotary_table.h"
 #include "posenc/wavelength.h"
@@ -11,8 +10,8 @@ namespace posenc {
 
 AngleError angle_error(const Rope& rope, Angles angles, std::int64_t end, std::int64_t count,
                        std::optional<std::int64_t> length) {
-  if (end < 1) throw Error("angle_error", {"end", "be at least 1", fmt::to_string(end)});
-  if (count < 1) throw Error("angle_error", {"count", "be at least 1", fmt::to_string(count)});
+  if (end < 1) throw Error("angle_error", {"end", "be at least 1", formatted("{}", end)});
+  if (count < 1) throw Error("angle_error", {"count", "be at least 1", formatted("{}", count)});
   TableOptions options{.length = length};
   options.count = std::min(count, end);
   options.start = end - options.count;

@@ -1,14 +1,13 @@
 // Which queries and keys make a task, and who does it. The loop over tiles: cpu/attend_unit.h.
 #include "posenc/attend.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory_resource>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/formatted.h"
 #include "cpu/arena.h"
 #include "cpu/attend_unit.h"
 #include "cpu/check_attend_call.h"
@@ -130,8 +129,8 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
     if (args.scratch.empty()) memory = &heap;
     workers = make_workers(call, args, all, far, go_on, memory);
   } catch (const cpu::ArenaIsFull&) {
-    throw Error("attend", {"scratch", fmt::format("have at least {} bytes", scratch_bytes(call, args, all)),
-                           fmt::to_string(args.scratch.size())});
+    throw Error("attend", {"scratch", formatted("have at least {} bytes", scratch_bytes(call, args, all)),
+                           formatted("{}", args.scratch.size())});
   }
   std::vector<float> states(index(all.states));
   share_out(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
@@ -168,7 +167,7 @@ AttendArgs with_kept(const cpu::KeptLayer& kept, const AttendArgs& args) {
   }
   if (args.isa != Isa::automatic && args.isa != kept.isa) {
     throw Error("attend",
-                {"isa", fmt::format("be that of the prepared layer, {}", name(kept.isa)), std::string(name(args.isa))});
+                {"isa", formatted("be that of the prepared layer, {}", name(kept.isa)), std::string(name(args.isa))});
   }
   AttendArgs out = args;
   out.weights = kept.weights;

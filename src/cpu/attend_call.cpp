@@ -1,7 +1,5 @@
 #include "cpu/attend_call.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include "base/formatted.h"
 #include "cpu/heads_view.h"
 #include "cpu/lower.h"
 #include "cpu/place_vectors.h"
@@ -29,8 +28,8 @@ void check_positions(const CallRotation& rotation, const math::Lowered& lowered)
   const auto check = [&](const std::vector<double>& rows) {
     for (const double x : rows) {
       if (std::abs(x + rotation.rule->offset) <= largest) continue;
-      throw Error("attend", {"positions", fmt::format("be at most {} either way, for angles below 2^53", largest),
-                             fmt::format("{}", x)});
+      throw Error("attend", {"positions", formatted("be at most {} either way, for angles below 2^53", largest),
+                             formatted("{}", x)});
     }
   };
   for (const math::Coordinate& at : lowered.coordinates) {
@@ -58,9 +57,9 @@ void check_decays(const CallRotation& rotation, const AttendCall& call) {
           std::ranges::minmax(std::span(rows).subspan(index(first + n), index(std::min(of_origin, count - n))));
       if ((high - low) * steepest <= kMostDecay) continue;
       throw Error("attend", {"positions",
-                             fmt::format("spread by at most {} within {} tokens, for xPos' decay in floats",
-                                         std::floor(kMostDecay / steepest), of_origin),
-                             fmt::format("{}", high - low)});
+                             formatted("spread by at most {} within {} tokens, for xPos' decay in floats",
+                                       std::floor(kMostDecay / steepest), of_origin),
+                             formatted("{}", high - low)});
     }
   };
   const math::Coordinate& along = call.lowered.coordinates.front();
@@ -144,7 +143,7 @@ void check_orders(const math::CallRows& rows) {
       const std::int64_t own = rows.k_order[index(s.k_first + t)];
       if (own > before) continue;
       throw Error("attend", {"k_order", "ascend from key to key, since gates are summed along it",
-                             fmt::format("{} after {}", own, before)});
+                             formatted("{} after {}", own, before)});
     }
   }
 }

@@ -1,7 +1,5 @@
 #include "cpu/check_attend_call.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <span>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/formatted.h"
 #include "base/parallel.h"
 #include "cpu/heads_view.h"
 #include "cpu/tensor_memory.h"
@@ -21,13 +20,13 @@ constexpr std::string_view kWhere = "attend";
 constexpr std::int64_t kMaxOrder = std::int64_t{1} << 53U;
 
 void check_heads_tensor(const char* field, const ConstTensorView& x) {
-  if (x.dtype == DType::f64) math::refuse(fmt::format("{}.dtype", field), "be f32, f16 or bf16", "f64");
+  if (x.dtype == DType::f64) math::refuse(formatted("{}.dtype", field), "be f32, f16 or bf16", "f64");
   const auto last = static_cast<std::size_t>(x.rank - 1);
   if (x.rank > 0 && x.shape[last] > 1 && x.strides[last] != 1) {
-    math::refuse(fmt::format("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
-                 fmt::to_string(x.strides[last]));
+    math::refuse(formatted("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
+                 formatted("{}", x.strides[last]));
   }
-  if (!is_aligned(x)) math::refuse(fmt::format("{}.data", field), "be aligned to its elements", "between two");
+  if (!is_aligned(x)) math::refuse(formatted("{}.data", field), "be aligned to its elements", "between two");
 }
 
 bool has_elements(const ConstTensorView& x) {
@@ -42,7 +41,7 @@ bool sums_along_keys(const ScoreTerm& term) {
 void check_carry(const LayerPlan& layer, const AttendArgs& args) {
   if (args.carry.empty()) return;
   const std::int64_t sums = std::ranges::count_if(layer.score, sums_along_keys);
-  if (sums != 1) math::refuse("carry", "belong to one scheme that sums along the keys", fmt::format("of {}", sums));
+  if (sums != 1) math::refuse("carry", "belong to one scheme that sums along the keys", formatted("of {}", sums));
   const ConstTensorView& q = args.q;
   if (q.rank == 4) math::require_shape("carry", args.carry, {q.shape[0], layer.heads, q.shape[2]});
   if (q.rank == 3) math::require_shape("carry", args.carry, {q.shape[0], layer.heads});
@@ -50,8 +49,8 @@ void check_carry(const LayerPlan& layer, const AttendArgs& args) {
 
 void check_floats(const char* field, const TensorView& x) {
   if (x.empty()) return;
-  if (x.dtype != DType::f32) math::refuse(fmt::format("{}.dtype", field), "be f32", std::string(name(x.dtype)));
-  if (!is_aligned(x)) math::refuse(fmt::format("{}.data", field), "be aligned to its elements", "between two");
+  if (x.dtype != DType::f32) math::refuse(formatted("{}.dtype", field), "be f32", std::string(name(x.dtype)));
+  if (!is_aligned(x)) math::refuse(formatted("{}.data", field), "be aligned to its elements", "between two");
 }
 
 // Nothing that is written is read, or written twice.
@@ -62,7 +61,7 @@ void check_memory(const AttendArgs& args) {
     check_places(kWhere, field, own);
     for (const auto& [name, read] : {std::pair{"q", args.q}, {"k", args.k}, {"v", args.v}}) {
       if (!has_elements(read) || are_disjoint(own, memory_of(kWhere, name, read))) continue;
-      math::refuse(field, fmt::format("not share memory with {}", name), "memory of both");
+      math::refuse(field, formatted("not share memory with {}", name), "memory of both");
     }
   };
   const std::array written{std::pair{"out", args.out}, std::pair{"lse", args.lse}, std::pair{"carry", args.carry}};
@@ -72,7 +71,7 @@ void check_memory(const AttendArgs& args) {
     for (const auto& [other, before] : std::span(written).first(n)) {
       if (!has_elements(own) || !has_elements(before)) continue;
       if (are_disjoint(memory_of(kWhere, field, own), memory_of(kWhere, other, before))) continue;
-      math::refuse(field, fmt::format("not share memory with {}", other), "memory of both");
+      math::refuse(field, formatted("not share memory with {}", other), "memory of both");
     }
   }
 }
@@ -80,10 +79,10 @@ void check_memory(const AttendArgs& args) {
 // A cache as the tensor of all its sequences' tokens that the other checks know: with no memory of its own.
 ConstTensorView tokens_of_pages(const char* field, const ConstTensorView& x, std::int64_t tokens) {
   if (x.rank != 4) {
-    math::refuse(field, "have rank 4, [blocks, block_size, heads, channels]", fmt::to_string(x.rank));
+    math::refuse(field, "have rank 4, [blocks, block_size, heads, channels]", formatted("{}", x.rank));
   }
   if (x.shape[0] < 1 || x.shape[1] < 1) {
-    math::refuse(field, "have a block, and a token in it", fmt::format("of {} blocks of {}", x.shape[0], x.shape[1]));
+    math::refuse(field, "have a block, and a token in it", formatted("of {} blocks of {}", x.shape[0], x.shape[1]));
   }
   return {.data = x.data,
           .dtype = x.dtype,
@@ -97,25 +96,25 @@ void check_table(const AttendArgs& args) {
   const std::span<const std::int32_t> ends = args.inputs.cu_seqlens_k;
   const auto sequences = static_cast<std::int64_t>(ends.size()) - 1;
   if (args.k.shape[1] != args.v.shape[1] || args.k.shape[0] != args.v.shape[0]) {
-    math::refuse("v", "have the blocks of k", fmt::format("{} blocks of {}", args.v.shape[0], args.v.shape[1]));
+    math::refuse("v", "have the blocks of k", formatted("{} blocks of {}", args.v.shape[0], args.v.shape[1]));
   }
   if (std::ssize(table) % sequences != 0) {
-    math::refuse("pages.block_table", fmt::format("have a row for each of {} sequences", sequences),
-                 fmt::format("{} long", table.size()));
+    math::refuse("pages.block_table", formatted("have a row for each of {} sequences", sequences),
+                 formatted("{} long", table.size()));
   }
   const std::int64_t blocks = std::ssize(table) / sequences;
   for (std::int64_t s = 0; s < sequences; ++s) {
     const std::int64_t tokens = ends[static_cast<std::size_t>(s + 1)] - ends[static_cast<std::size_t>(s)];
     const std::int64_t needed = (tokens + args.k.shape[1] - 1) / args.k.shape[1];
     if (needed > blocks) {
-      math::refuse("pages.block_table", fmt::format("have {} blocks for sequence {}", needed, s),
-                   fmt::to_string(blocks));
+      math::refuse("pages.block_table", formatted("have {} blocks for sequence {}", needed, s),
+                   formatted("{}", blocks));
     }
     for (std::int64_t b = 0; b < needed; ++b) {
       const std::int32_t block = table[static_cast<std::size_t>(s * blocks + b)];
       if (block >= 0 && block < args.k.shape[0]) continue;
-      math::refuse(fmt::format("pages.block_table[{}][{}]", s, b), fmt::format("be from 0 to {}", args.k.shape[0] - 1),
-                   fmt::to_string(block));
+      math::refuse(formatted("pages.block_table[{}][{}]", s, b), formatted("be from 0 to {}", args.k.shape[0] - 1),
+                   formatted("{}", block));
     }
   }
 }
@@ -123,7 +122,7 @@ void check_table(const AttendArgs& args) {
 void check_orders(const char* field, std::span<const std::int64_t> orders) {
   for (const std::int64_t order : orders) {
     if (order >= -kMaxOrder && order <= kMaxOrder) continue;
-    math::refuse(field, "be at most 2^53 either way", fmt::to_string(order));
+    math::refuse(field, "be at most 2^53 either way", formatted("{}", order));
   }
 }
 

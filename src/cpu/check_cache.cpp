@@ -1,13 +1,12 @@
 #include "cpu/check_cache.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "base/parallel.h"
 #include "cpu/check_slots.h"
 #include "cpu/plain_cache_call.h"
@@ -37,7 +36,7 @@ class Check {
     call_.turns = args_.table != nullptr || !args_.tables.empty();
     if (args_.k.empty()) refuse("k", "be given", "left out");
     if (args_.v.empty() != args_.v_cache.empty()) {
-      refuse(args_.v.empty() ? "v" : "v_cache", fmt::format("be given where {} is", args_.v.empty() ? "v_cache" : "v"),
+      refuse(args_.v.empty() ? "v" : "v_cache", formatted("be given where {} is", args_.v.empty() ? "v_cache" : "v"),
              "left out");
     }
     check_keys();
@@ -86,11 +85,11 @@ class Check {
   void check_values() {
     const ConstTensorView& k = args_.k;
     const ConstTensorView& v = args_.v;
-    if (v.rank != k.rank) refuse("v.rank", fmt::format("be that of k, {},", k.rank), fmt::to_string(v.rank));
+    if (v.rank != k.rank) refuse("v.rank", formatted("be that of k, {},", k.rank), formatted("{}", v.rank));
     for (const std::size_t axis : {std::size_t{0}, token_axis(k)}) {
       if (v.shape[axis] == k.shape[axis]) continue;
-      refuse(fmt::format("v.shape[{}]", axis), fmt::format("be that of k, {},", k.shape[axis]),
-             fmt::to_string(v.shape[axis]));
+      refuse(formatted("v.shape[{}]", axis), formatted("be that of k, {},", k.shape[axis]),
+             formatted("{}", v.shape[axis]));
     }
     call_.value_dim = last_size(v);
     call_.v = check_heads({where_, "v"}, as_written(v), {where_, ""}, {}, call_.value_dim, Axes::heads_then_tokens,
@@ -102,16 +101,16 @@ class Check {
                             const ConstTensorView& from, HeadsMemory& memory) const {
     if (cache.empty()) refuse(name, "be given", "left out");
     if (cache.rank != 3 && cache.rank != 4) {
-      refuse(fmt::format("{}.rank", name),
-             "be 3, [rows, heads, head_dim], or 4, [blocks, block_size, heads, head_dim],", fmt::to_string(cache.rank));
+      refuse(formatted("{}.rank", name), "be 3, [rows, heads, head_dim], or 4, [blocks, block_size, heads, head_dim],",
+             formatted("{}", cache.rank));
     }
     const auto heads = static_cast<std::size_t>(cache.rank - 2);
     const std::array<std::int64_t, 2> wanted{from.shape[1], last_size(from)};
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (cache.shape[heads + i] == wanted[i]) continue;
-      refuse(fmt::format("{}.shape[{}]", name, heads + i),
-             fmt::format("be the {} of {}, {},", i == 0 ? "heads" : "channels", from_name, wanted[i]),
-             fmt::to_string(cache.shape[heads + i]));
+      refuse(formatted("{}.shape[{}]", name, heads + i),
+             formatted("be the {} of {}, {},", i == 0 ? "heads" : "channels", from_name, wanted[i]),
+             formatted("{}", cache.shape[heads + i]));
     }
     HeadsView out = check_heads({where_, name}, cache, {where_, ""}, {}, wanted[1],
                                 cache.rank == 4 ? Axes::tokens_then_heads : Axes::heads_then_tokens, memory);
@@ -122,12 +121,11 @@ class Check {
   void check_same_rows() const {
     const TensorView& k = args_.k_cache;
     const TensorView& v = args_.v_cache;
-    if (v.rank != k.rank)
-      refuse("v_cache.rank", fmt::format("be that of k_cache, {},", k.rank), fmt::to_string(v.rank));
+    if (v.rank != k.rank) refuse("v_cache.rank", formatted("be that of k_cache, {},", k.rank), formatted("{}", v.rank));
     for (std::size_t axis = 0; axis < static_cast<std::size_t>(k.rank - 2); ++axis) {
       if (v.shape[axis] == k.shape[axis]) continue;
-      refuse(fmt::format("v_cache.shape[{}]", axis), fmt::format("be that of k_cache, {},", k.shape[axis]),
-             fmt::to_string(v.shape[axis]));
+      refuse(formatted("v_cache.shape[{}]", axis), formatted("be that of k_cache, {},", k.shape[axis]),
+             formatted("{}", v.shape[axis]));
     }
   }
 
@@ -166,7 +164,7 @@ class Check {
                            read("norm.bias", norm.bias)};
     for (const Named* cache : {&k_cache, &v_cache}) {
       for (const Named& x : reads) {
-        if (meet(*cache, x)) refuse(cache->name, fmt::format("share no element with {}", x.name), "overlapping");
+        if (meet(*cache, x)) refuse(cache->name, formatted("share no element with {}", x.name), "overlapping");
       }
     }
   }

@@ -1,13 +1,12 @@
 #include "cpu/check_linear_call.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/formatted.h"
 #include "cpu/check_attend_call.h"
 #include "cpu/heads_view.h"
 #include "cpu/tensor_memory.h"
@@ -39,7 +38,7 @@ void check_sum(const std::string& field, const TensorView& x) {
   if (x.dtype != DType::f32) math::refuse(field + ".dtype", "be f32", std::string(name(x.dtype)));
   const auto last = static_cast<std::size_t>(x.rank - 1);
   if (x.shape[last] > 1 && x.strides[last] != 1) {
-    math::refuse(fmt::format("{}.strides[{}]", field, last), "be 1", fmt::to_string(x.strides[last]));
+    math::refuse(formatted("{}.strides[{}]", field, last), "be 1", formatted("{}", x.strides[last]));
   }
   if (!is_aligned(x)) math::refuse(field + ".data", "be aligned to its elements", "between two");
 }
@@ -65,7 +64,7 @@ void check_memory(const AttendLinearArgs& args) {
     check_places(kWhere, written.name, own);
     for (const Named& other : all) {
       if (!has_elements(other.view) || are_disjoint(own, memory_of(kWhere, other.name, other.view))) continue;
-      math::refuse(written.name, fmt::format("not share memory with {}", other.name), "memory of both");
+      math::refuse(written.name, formatted("not share memory with {}", other.name), "memory of both");
     }
   };
   check(products, others);

@@ -1,9 +1,8 @@
-#include <fmt/format.h>
-
 #include <cmath>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "cpu/check_cache.h"
 #include "posenc/error.h"
 
@@ -18,7 +17,7 @@ class Check {
   void run() const {
     const auto& [scheme, epsilon, weight, bias, weight_plus_one] = norm_;
     if (!std::isfinite(epsilon) || epsilon < 0) {
-      refuse("norm.epsilon", "be finite and at least 0", fmt::to_string(epsilon));
+      refuse("norm.epsilon", "be finite and at least 0", formatted("{}", epsilon));
     }
     if (weight.empty() && scheme.weighted) refuse("norm.weight", "be given where norm.scheme is weighted", "left out");
     if (!weight.empty() && !scheme.weighted) {
@@ -55,23 +54,23 @@ class Check {
 
   void check_numbers(const char* name, const ConstTensorView& x) const {
     if (x.empty()) return;
-    if (x.rank > 2) refuse(fmt::format("{}.rank", name), "be 1 or 2", fmt::to_string(x.rank));
-    if (x.dtype == DType::f64) refuse(fmt::format("{}.dtype", name), "be f32, f16 or bf16", "f64");
+    if (x.rank > 2) refuse(formatted("{}.rank", name), "be 1 or 2", formatted("{}", x.rank));
+    if (x.dtype == DType::f64) refuse(formatted("{}.dtype", name), "be f32, f16 or bf16", "f64");
     if (!has_a_size(x)) {
       const bool of_one_head = norm_.scheme.over == QkNorm::Over::head;
-      refuse(fmt::format("{}.shape", name),
-             fmt::format("be {}{} heads of {}", of_one_head ? fmt::format("{} or ", head_dim_) : std::string(), heads_,
-                         head_dim_),
-             x.rank == 1 ? fmt::to_string(x.shape[0]) : fmt::format("[{}, {}]", x.shape[0], x.shape[1]));
+      refuse(formatted("{}.shape", name),
+             formatted("be {}{} heads of {}", of_one_head ? formatted("{} or ", head_dim_) : std::string(), heads_,
+                       head_dim_),
+             x.rank == 1 ? formatted("{}", x.shape[0]) : formatted("[{}, {}]", x.shape[0], x.shape[1]));
     }
     if (x.strides[static_cast<std::size_t>(x.rank - 1)] != 1 || (x.rank == 2 && x.strides[0] != x.shape[1])) {
-      refuse(fmt::format("{}.strides", name), "leave elements adjacent", "otherwise");
+      refuse(formatted("{}.strides", name), "leave elements adjacent", "otherwise");
     }
     if (size_of(x) == 0) return;
-    if (x.data == nullptr) refuse(fmt::format("{}.data", name), "point to the elements", "null");
+    if (x.data == nullptr) refuse(formatted("{}.data", name), "point to the elements", "null");
     const auto bytes = static_cast<std::uintptr_t>(bytes_of(x.dtype));
     if (reinterpret_cast<std::uintptr_t>(x.data) % bytes != 0) {
-      refuse(fmt::format("{}.data", name), fmt::format("be aligned to its elements, {} bytes,", bytes), "between two");
+      refuse(formatted("{}.data", name), formatted("be aligned to its elements, {} bytes,", bytes), "between two");
     }
   }
 

@@ -1,7 +1,5 @@
 #include "cpu/check_rotate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/formatted.h"
 #include "base/parallel.h"
 #include "cpu/plain_call.h"
 #include "cpu/scratch.h"
@@ -56,16 +55,16 @@ class Check {
 
   void check_tables() const {
     if (args_.tables.empty()) {
-      if (args_.table == nullptr) refuse(fmt::format("{}table", side_), "be given", "null");
+      if (args_.table == nullptr) refuse(formatted("{}table", side_), "be given", "null");
       return;
     }
     if (args_.table != nullptr) {
-      refuse(fmt::format("{}table", side_), fmt::format("be left out where {}tables are given", side_), "given");
+      refuse(formatted("{}table", side_), formatted("be left out where {}tables are given", side_), "given");
     }
     for (std::size_t s = 0; s < args_.tables.size(); ++s) {
-      if (args_.tables[s] == nullptr) refuse(fmt::format("{}tables[{}]", side_, s), "be given", "null");
+      if (args_.tables[s] == nullptr) refuse(formatted("{}tables[{}]", side_, s), "be given", "null");
       if (args_.tables[s]->layout() == args_.tables[0]->layout()) continue;
-      refuse(fmt::format("{}tables[{}]", side_, s), "turn the same channels as the first", "of another layout");
+      refuse(formatted("{}tables[{}]", side_, s), "turn the same channels as the first", "of another layout");
     }
   }
 
@@ -110,11 +109,11 @@ class Check {
   void check_same_tokens() const {
     const TensorView& q = args_.q;
     const TensorView& k = args_.k;
-    if (q.rank != k.rank) refuse("k.rank", fmt::format("be that of q, {},", q.rank), fmt::to_string(k.rank));
+    if (q.rank != k.rank) refuse("k.rank", formatted("be that of q, {},", q.rank), formatted("{}", k.rank));
     for (const std::size_t axis : {std::size_t{0}, std::size_t{2}}) {
       if (q.shape[axis] == k.shape[axis] || (q.rank == 3 && axis == 2)) continue;
-      refuse(fmt::format("k.shape[{}]", axis), fmt::format("be that of q, {},", q.shape[axis]),
-             fmt::to_string(k.shape[axis]));
+      refuse(formatted("k.shape[{}]", axis), formatted("be that of q, {},", q.shape[axis]),
+             formatted("{}", k.shape[axis]));
     }
   }
 
@@ -138,34 +137,34 @@ class Check {
       for (std::size_t s = 0; s < bounds.size(); ++s) {
         const std::int32_t least = s == 0 ? 0 : bounds[s - 1];
         if (bounds[s] >= least && (s > 0 || bounds[s] == 0)) continue;
-        refuse(fmt::format("cu_seqlens[{}]", s),
-               s == 0 ? "be 0" : fmt::format("be at least {}, the one before,", least), fmt::to_string(bounds[s]));
+        refuse(formatted("cu_seqlens[{}]", s), s == 0 ? "be 0" : formatted("be at least {}, the one before,", least),
+               formatted("{}", bounds[s]));
       }
       if (!counted) {
         call_.batch = 1;
         call_.rows = bounds.back();
       } else if (bounds.back() != call_.rows) {
-        refuse(fmt::format("cu_seqlens[{}]", bounds.size() - 1),
-               fmt::format("be the number of tokens, {},", call_.rows), fmt::to_string(bounds.back()));
+        refuse(formatted("cu_seqlens[{}]", bounds.size() - 1), formatted("be the number of tokens, {},", call_.rows),
+               formatted("{}", bounds.back()));
       }
       call_.sequences = std::ssize(bounds) - 1;
     }
     if (!args_.tables.empty() && std::ssize(args_.tables) != call_.sequences) {
-      refuse(fmt::format("{}tables", side_), fmt::format("have one table for each of {} sequences", call_.sequences),
-             fmt::format("{} long", args_.tables.size()));
+      refuse(formatted("{}tables", side_), formatted("have one table for each of {} sequences", call_.sequences),
+             formatted("{} long", args_.tables.size()));
     }
   }
 
   void check_direction() const {
     if (args_.direction > Direction::transpose) {
-      refuse("direction", "be forward, inverse or transpose", fmt::to_string(static_cast<int>(args_.direction)));
+      refuse("direction", "be forward, inverse or transpose", formatted("{}", static_cast<int>(args_.direction)));
     }
     if (args_.direction != Direction::inverse) return;
     for (std::int64_t s = 0; s < std::max<std::int64_t>(1, std::ssize(args_.tables)); ++s) {
       const double a = table_of(args_, s).attention_factor();
       if (std::isfinite(static_cast<float>(1 / (a * a)))) continue;
-      refuse(args_.tables.empty() ? fmt::format("{}table", side_) : fmt::format("{}tables[{}]", side_, s),
-             "have an attention factor whose square can be divided by", fmt::to_string(a));
+      refuse(args_.tables.empty() ? formatted("{}table", side_) : formatted("{}tables[{}]", side_, s),
+             "have an attention factor whose square can be divided by", formatted("{}", a));
     }
   }
 
@@ -174,21 +173,21 @@ class Check {
     const auto [block_table, first] = args_.k_pages;
     if (call_.sequences == 0) return;
     if (std::ssize(block_table) % call_.sequences != 0) {
-      refuse("k_pages.block_table", fmt::format("have as many blocks for each of {} sequences", call_.sequences),
-             fmt::format("{} long", block_table.size()));
+      refuse("k_pages.block_table", formatted("have as many blocks for each of {} sequences", call_.sequences),
+             formatted("{} long", block_table.size()));
     }
     if (!first.empty() && std::ssize(first) != call_.sequences) {
-      refuse("k_pages.first", fmt::format("have one entry for each of {} sequences", call_.sequences),
-             fmt::format("{} long", first.size()));
+      refuse("k_pages.first", formatted("have one entry for each of {} sequences", call_.sequences),
+             formatted("{} long", first.size()));
     }
     for (std::int64_t s = 0; s < call_.sequences; ++s) check_room(s);
     std::int64_t count = 0;
     for_places([&](const Place& place, std::int64_t s) {
       ++count;
       if (place.block >= 0 && place.block < args_.k.shape[0]) return;
-      refuse(fmt::format("k_pages.block_table[{}]", place.entry),
-             fmt::format("name one of the {} blocks, since sequence {} has rows there,", args_.k.shape[0], s),
-             place.block == -1 ? "-1, a hole" : fmt::to_string(place.block));
+      refuse(formatted("k_pages.block_table[{}]", place.entry),
+             formatted("name one of the {} blocks, since sequence {} has rows there,", args_.k.shape[0], s),
+             place.block == -1 ? "-1, a hole" : formatted("{}", place.block));
     });
     if (count > 1) check_no_repeats(count);
   }
@@ -198,13 +197,13 @@ class Check {
   // That the tokens of a sequence lie within its blocks.
   void check_room(std::int64_t s) const {
     const std::int64_t begin = first_token(args_.k_pages, s);
-    if (begin < 0) refuse(fmt::format("k_pages.first[{}]", s), "be at least 0", fmt::to_string(begin));
+    if (begin < 0) refuse(formatted("k_pages.first[{}]", s), "be at least 0", formatted("{}", begin));
     const std::int64_t end = begin + sequence(args_, call_, s).count;
     const std::int64_t block_size = args_.k.shape[1];
     if (end == begin || (block_size > 0 && (end - 1) / block_size < blocks_of_sequence())) return;
-    refuse(fmt::format("cu_seqlens[{}]", s + 1),
-           fmt::format("leave sequence {} within its {} blocks of {} tokens", s, blocks_of_sequence(), block_size),
-           fmt::format("{}, for {} tokens", args_.cu_seqlens[static_cast<std::size_t>(s + 1)], end));
+    refuse(formatted("cu_seqlens[{}]", s + 1),
+           formatted("leave sequence {} within its {} blocks of {} tokens", s, blocks_of_sequence(), block_size),
+           formatted("{}, for {} tokens", args_.cu_seqlens[static_cast<std::size_t>(s + 1)], end));
   }
 
   // Rows from .. to - 1 of a block, which an entry of the block table names.
@@ -245,9 +244,9 @@ class Check {
       const Place& a = next[-1];
       const Place& b = *next;
       if (a.block != b.block || a.to <= b.from) continue;
-      refuse(fmt::format("k_pages.block_table[{}]", std::max(a.entry, b.entry)),
-             fmt::format("name other rows than entry {} does", std::min(a.entry, b.entry)),
-             fmt::format("{} again", b.block));
+      refuse(formatted("k_pages.block_table[{}]", std::max(a.entry, b.entry)),
+             formatted("name other rows than entry {} does", std::min(a.entry, b.entry)),
+             formatted("{} again", b.block));
     }
   }
 
@@ -262,11 +261,11 @@ class Check {
         if (static_cast<Position>(x) == position) return;  // 2^53 + 1 is 2^53 as a double
       }
     }
-    if (range.last < range.first) refuse(fmt::format("{}table", side_), "hold a position", "empty");
-    refuse(index < 0 ? fmt::format("{}positions", side_) : fmt::format("{}positions[{}]", side_, index),
-           fmt::format("{}lie from {} to {}, which its table serves,",
-                       kMayBeFraction && range.whole ? "be whole and " : "", range.first, range.last),
-           fmt::to_string(position));
+    if (range.last < range.first) refuse(formatted("{}table", side_), "hold a position", "empty");
+    refuse(index < 0 ? formatted("{}positions", side_) : formatted("{}positions[{}]", side_, index),
+           formatted("{}lie from {} to {}, which its table serves,",
+                     kMayBeFraction && range.whole ? "be whole and " : "", range.first, range.last),
+           formatted("{}", position));
   }
 
   void check_positions() {
@@ -308,9 +307,9 @@ class Check {
     const std::int64_t all = call_.batch * call_.rows;
     call_.shared_positions = call_.batch > 1 && std::ssize(given) == axes() * call_.rows;
     if (!call_.shared_positions && std::ssize(given) != axes() * all) {
-      refuse(fmt::format("{}positions", side_),
-             fmt::format("have one entry for each of {} axes and {} tokens, {},", axes(), all, axes() * all),
-             fmt::format("{} long", given.size()));
+      refuse(formatted("{}positions", side_),
+             formatted("have one entry for each of {} axes and {} tokens, {},", axes(), all, axes() * all),
+             formatted("{} long", given.size()));
     }
     call_.axis_stride = call_.shared_positions ? call_.rows : all;
     if (all == 0) return;

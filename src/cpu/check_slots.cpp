@@ -1,11 +1,10 @@
 #include "cpu/check_slots.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "cpu/scratch.h"
 #include "posenc/error.h"
 
@@ -39,22 +38,22 @@ void for_slot_runs(std::span<const std::int64_t> slots, const Add& add) {
 
 [[noreturn]] [[gnu::cold]] void refuse_repeat(std::string_view where, const Run& a, const Run& b) {
   const std::int64_t in_a = a.index + (b.first - a.first);
-  throw Error(where, {fmt::format("slots[{}]", std::max(in_a, b.index)),
-                      fmt::format("be another row than slots[{}]", std::min(in_a, b.index)), fmt::to_string(b.first)});
+  throw Error(where, {formatted("slots[{}]", std::max(in_a, b.index)),
+                      formatted("be another row than slots[{}]", std::min(in_a, b.index)), formatted("{}", b.first)});
 }
 
 }  // namespace
 
 void check_slots(std::string_view where, std::span<const std::int64_t> slots, std::int64_t tokens, std::int64_t rows) {
   if (std::ssize(slots) != tokens) {
-    throw Error(where, {"slots", fmt::format("have one entry for each of {} tokens", tokens),
-                        fmt::format("{} long", slots.size())});
+    throw Error(where, {"slots", formatted("have one entry for each of {} tokens", tokens),
+                        formatted("{} long", slots.size())});
   }
   for (std::int64_t i = 0; i < tokens; ++i) {
     const std::int64_t slot = slots[static_cast<std::size_t>(i)];
     if (slot >= -1 && slot < rows) continue;
-    throw Error(where, {fmt::format("slots[{}]", i), fmt::format("be -1 or one of the {} rows of the cache", rows),
-                        fmt::to_string(slot)});
+    throw Error(where, {formatted("slots[{}]", i), formatted("be -1 or one of the {} rows of the cache", rows),
+                        formatted("{}", slot)});
   }
 
   std::int64_t runs = 0;

@@ -1,11 +1,10 @@
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/formatted.h"
 #include "cpu/angle_rows.h"
 #include "cpu/check_table.h"
 #include "cpu/dispatch.h"
@@ -23,7 +22,7 @@ double largest_position(std::string_view where, std::span<const Position> positi
     if constexpr (sizeof(Position) == 8) {  // int32 is always within
       constexpr auto kLimit = static_cast<Position>(cpu::kLargest);
       if (!(position >= -kLimit && position <= kLimit)) {
-        throw Error(where, {"positions", "lie within -2^53 .. 2^53", fmt::to_string(position)});
+        throw Error(where, {"positions", "lie within -2^53 .. 2^53", formatted("{}", position)});
       }
     }
     largest = std::max(largest, std::abs(static_cast<double>(position)));
@@ -46,8 +45,8 @@ Request checked(std::string_view where, const Rope& rope, std::span<const Positi
   const Frequencies found = frequencies(rope, options.length, arithmetic);
   const std::int64_t axes = std::ssize(rope.axes.names);
   if (std::ssize(positions) % axes != 0) {
-    throw Error(where, {"positions.size()", fmt::format(FMT_COMPILE("be a multiple of {} axes"), axes),
-                        fmt::to_string(positions.size())});
+    throw Error(where,
+                {"positions.size()", formatted("be a multiple of {} axes", axes), formatted("{}", positions.size())});
   }
   cpu::check_frequencies(where, found, rope.pairs());
   cpu::check_angles(where, largest_position(where, positions), found);
@@ -92,9 +91,8 @@ void make_into(const Rope& rope, std::span<const Position> positions, std::span<
   const auto values = static_cast<std::size_t>(request.rows * rope.pairs());
   for (const auto& [name, given] : {std::pair{"cos.size()", cos.size()}, std::pair{"sin.size()", sin.size()}}) {
     if (given == values) continue;
-    throw Error(kWhere,
-                {name, fmt::format(FMT_COMPILE("be {} ({} rows of {} pairs)"), values, request.rows, rope.pairs()),
-                 fmt::to_string(given)});
+    throw Error(kWhere, {name, formatted("be {} ({} rows of {} pairs)", values, request.rows, rope.pairs()),
+                         formatted("{}", given)});
   }
   write(request, positions, rope.pairs(), cos.data(), sin.data());
 }

@@ -1,11 +1,10 @@
 #include "cpu/distances.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <span>
 
 #include "base/checked.h"
+#include "base/formatted.h"
 #include "cpu/lower.h"
 #include "cpu/weight_reader.h"
 #include "posenc/error.h"
@@ -25,7 +24,7 @@ Extent extent(std::span<const double> rows, double base) {
   for (const double x : rows) {
     out = {std::min(out.least, x), std::max(out.largest, x)};
     if (x - base == std::floor(x - base)) continue;
-    throw Error("lower", {"positions", "have whole distances, for a table of them", fmt::format("{} and {}", base, x)});
+    throw Error("lower", {"positions", "have whole distances, for a table of them", formatted("{} and {}", base, x)});
   }
   return out;
 }
@@ -83,8 +82,8 @@ void require_table(std::int64_t entries, std::int64_t numbers, std::int64_t byte
   const auto count = checked_multiply(static_cast<std::uint64_t>(entries), static_cast<std::uint64_t>(numbers));
   const auto bytes = count ? checked_multiply(*count, static_cast<std::uint64_t>(bytes_of_number)) : count;
   if (bytes && *bytes <= static_cast<std::uint64_t>(kMaxTableBytes)) return;
-  throw Error("lower", {"positions", fmt::format("have distances for a table of at most {} bytes", kMaxTableBytes),
-                        bytes ? fmt::format("{} bytes", *bytes) : "more than 2^64 bytes"});
+  throw Error("lower", {"positions", formatted("have distances for a table of at most {} bytes", kMaxTableBytes),
+                        bytes ? formatted("{} bytes", *bytes) : "more than 2^64 bytes"});
 }
 
 std::vector<double> shaw_sines(std::int64_t count, std::int64_t channels) {

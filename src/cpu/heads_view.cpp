@@ -1,25 +1,24 @@
 #include "cpu/heads_view.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 
 namespace posenc::cpu {
 namespace {
 
 [[noreturn]] [[gnu::cold]] void refuse(TensorName name, std::string_view member, std::string must, std::string is) {
-  throw Error(name.where, {fmt::format("{}{}", name.name, member), std::move(must), std::move(is)});
+  throw Error(name.where, {formatted("{}{}", name.name, member), std::move(must), std::move(is)});
 }
 
 std::string shape_text(const ConstTensorView& view) {
   std::string out;
   for (std::size_t axis = 0; axis < static_cast<std::size_t>(view.rank); ++axis) {
-    out += fmt::format("{}{}", axis == 0 ? "[" : ", ", view.shape[axis]);
+    out += formatted("{}{}", axis == 0 ? "[" : ", ", view.shape[axis]);
   }
   return out + "]";
 }
@@ -35,27 +34,27 @@ void check_shape(TensorName name, const ConstTensorView& view, std::int64_t head
     refuse(name, ".rank",
            axes == Axes::tokens_then_heads ? "be 4, [blocks, block_size, heads, head_dim]"
                                            : "be 3, [tokens, heads, head_dim], or 4, [batch, heads, tokens, head_dim]",
-           fmt::to_string(view.rank));
+           formatted("{}", view.rank));
   }
   const auto last = static_cast<std::size_t>(view.rank - 1);
   for (std::size_t axis = 0; axis <= last; ++axis) {
     if (view.shape[axis] >= 0) continue;
-    refuse(name, fmt::format(".shape[{}]", axis), "be at least 0", fmt::to_string(view.shape[axis]));
+    refuse(name, formatted(".shape[{}]", axis), "be at least 0", formatted("{}", view.shape[axis]));
   }
   if (view.shape[last] != head_dim) {
-    refuse(name, fmt::format(".shape[{}]", last), fmt::format("be the head_dim of the table, {},", head_dim),
-           fmt::to_string(view.shape[last]));
+    refuse(name, formatted(".shape[{}]", last), formatted("be the head_dim of the table, {},", head_dim),
+           formatted("{}", view.shape[last]));
   }
   if (view.strides[last] != 1 && head_dim > 1) {
-    refuse(name, fmt::format(".strides[{}]", last), "be 1, since channels of a head are adjacent,",
-           fmt::to_string(view.strides[last]));
+    refuse(name, formatted(".strides[{}]", last), "be 1, since channels of a head are adjacent,",
+           formatted("{}", view.strides[last]));
   }
 }
 
 void check_data(TensorName name, const ConstTensorView& view) {
   if (view.data == nullptr) refuse(name, ".data", "point to the elements", "null");
   if (is_aligned(view)) return;
-  refuse(name, ".data", fmt::format("be aligned to its elements, {} bytes,", bytes_of(view.dtype)), "between two");
+  refuse(name, ".data", formatted("be aligned to its elements, {} bytes,", bytes_of(view.dtype)), "between two");
 }
 
 bool has_elements(const ConstTensorView& view) {
@@ -89,7 +88,7 @@ bool same_places(const ConstTensorView& a, const ConstTensorView& b) {
 HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
                       std::int64_t head_dim, Axes axes, HeadsMemory& memory) {
   if (to.empty()) {
-    if (!from.empty()) refuse(to_name, "", fmt::format("be given where {} is", from_name.name), "left out");
+    if (!from.empty()) refuse(to_name, "", formatted("be given where {} is", from_name.name), "left out");
     return {};
   }
   check_shape(to_name, to, head_dim, axes);
@@ -100,10 +99,10 @@ HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_
   if (!from.empty()) {
     check_shape(from_name, from, head_dim, axes);
     if (!same_shape(from, to)) {
-      refuse(from_name, ".shape", fmt::format("be that of {}, {},", to_name.name, shape_text(to)), shape_text(from));
+      refuse(from_name, ".shape", formatted("be that of {}, {},", to_name.name, shape_text(to)), shape_text(from));
     }
     if (from.dtype != to.dtype) {
-      refuse(from_name, ".dtype", fmt::format("be that of {}, {},", to_name.name, posenc::name(to.dtype)),
+      refuse(from_name, ".dtype", formatted("be that of {}, {},", to_name.name, posenc::name(to.dtype)),
              std::string(posenc::name(from.dtype)));
     }
   }
@@ -122,7 +121,7 @@ HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_
   if (same_places(source, to)) return out;
   memory.read = memory_of(from_name.where, from_name.name, from);
   if (!are_disjoint(memory.written, memory.read)) {
-    refuse(from_name, "", fmt::format("be {} itself or share no element with it", to_name.name), "overlapping");
+    refuse(from_name, "", formatted("be {} itself or share no element with it", to_name.name), "overlapping");
   }
   return out;
 }

@@ -1,7 +1,6 @@
 #include "posenc/info.h"
 
-#include <fmt/compile.h>
-
+#include "base/formatted.h"
 #include "cpu/machine.h"
 #include "posenc/version.h"
 
@@ -9,7 +8,7 @@ namespace posenc {
 
 Info info() {
   return {
-      .version = fmt::format(FMT_COMPILE("{}.{}.{}"), POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
+      .version = formatted("{}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
       .compiler = POSENC_COMPILER,
       .build_type = POSENC_BUILD_TYPE,
       .cpu = cpu::processor_name(),

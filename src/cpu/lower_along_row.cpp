@@ -1,12 +1,11 @@
 // Sums along the row. Forget gates need no walk: the sum between two tokens is the difference of two sums from the
 // start of the sequence, in double.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <numeric>
 
+#include "base/formatted.h"
 #include "cpu/lowering.h"
 #include "cpu/weight_reader.h"
 #include "posenc/error.h"
@@ -17,7 +16,7 @@ namespace {
 double log_forget(const Lowering& lowering, std::int64_t row, std::int64_t h) {
   const double f = read(lowering.inputs.log_forget, {row, h});
   if (std::isfinite(f)) return f;
-  throw Error("lower", {"log_forget", "be finite, for sums from the start of the sequence", fmt::to_string(f)});
+  throw Error("lower", {"log_forget", "be finite, for sums from the start of the sequence", formatted("{}", f)});
 }
 
 }  // namespace

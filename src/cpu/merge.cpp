@@ -1,11 +1,10 @@
 // Results over parts of the keys, weighed by their shares of all weight.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "base/formatted.h"
 #include "cpu/attend_call.h"
 #include "cpu/dispatch.h"
 #include "cpu/heads_view.h"
@@ -31,13 +30,12 @@ std::int64_t elements_of(const TensorView& out) { return rows_of(out) * out.shap
 
 void check_shape(const std::string& field, const ConstTensorView& x, std::span<const std::int64_t> shape) {
   if (x.rank != std::ssize(shape)) {
-    refuse(field, fmt::format("have rank {}", shape.size()), x.empty() ? "left out" : fmt::to_string(x.rank));
+    refuse(field, formatted("have rank {}", shape.size()), x.empty() ? "left out" : formatted("{}", x.rank));
   }
   bool has_elements = true;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (x.shape[axis] != shape[axis]) {
-      refuse(fmt::format("{}.shape[{}]", field, axis), fmt::format("be {}", shape[axis]),
-             fmt::to_string(x.shape[axis]));
+      refuse(formatted("{}.shape[{}]", field, axis), formatted("be {}", shape[axis]), formatted("{}", x.shape[axis]));
     }
     has_elements &= shape[axis] > 0;
   }
@@ -50,8 +48,8 @@ void check_heads(const std::string& field, const ConstTensorView& x, std::span<c
   if (x.dtype == DType::f64) refuse(field + ".dtype", "be f32, f16 or bf16", "f64");
   const std::size_t last = shape.size() - 1;
   if (shape[last] > 1 && x.strides[last] != 1) {
-    refuse(fmt::format("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
-           fmt::to_string(x.strides[last]));
+    refuse(formatted("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
+           formatted("{}", x.strides[last]));
   }
 }
 
@@ -66,12 +64,12 @@ void check_memory(const std::string& field, const TensorView& written, const std
   const bool is_same = read.data == written.data && read.dtype == written.dtype && read.strides == written.strides;
   if (is_same) return;
   if (cpu::are_disjoint(cpu::memory_of(kWhere, field, written), cpu::memory_of(kWhere, name, read))) return;
-  refuse(field, fmt::format("not share memory with {}, unless they are the same", name), "memory of both");
+  refuse(field, formatted("not share memory with {}, unless they are the same", name), "memory of both");
 }
 
 void check(const MergeArgs& args) {
   const TensorView& out = args.out;
-  if (out.rank != 3 && out.rank != 4) refuse("out", "have rank 3 or 4", fmt::to_string(out.rank));
+  if (out.rank != 3 && out.rank != 4) refuse("out", "have rank 3 or 4", formatted("{}", out.rank));
   const std::span<const std::int64_t> shape(out.shape.data(), static_cast<std::size_t>(out.rank));
   if (std::ranges::any_of(shape, [](std::int64_t size) { return size < 0; })) {
     refuse("out.shape", "have no negative size", "one that has");
@@ -80,8 +78,8 @@ void check(const MergeArgs& args) {
   check_heads("out", out, shape);
   if (args.parts.empty()) refuse("parts", "have at least 1", "0");
   for (std::size_t p = 0; p < args.parts.size(); ++p) {
-    check_heads(fmt::format("parts[{}].out", p), args.parts[p].out, shape);
-    check_numbers(fmt::format("parts[{}].lse", p), args.parts[p].lse, numbers);
+    check_heads(formatted("parts[{}].out", p), args.parts[p].out, shape);
+    check_numbers(formatted("parts[{}].lse", p), args.parts[p].lse, numbers);
   }
   if (!args.lse.empty()) check_numbers("lse", args.lse, numbers);
   if (!args.sinks.empty()) check_shape("sinks", args.sinks, shape.subspan(1, 1));
@@ -92,11 +90,11 @@ void check(const MergeArgs& args) {
     check_memory("lse", args.lse, "out", out);
   }
   for (std::size_t p = 0; p < args.parts.size(); ++p) {
-    check_memory("out", out, fmt::format("parts[{}].out", p), args.parts[p].out);
-    check_memory("out", out, fmt::format("parts[{}].lse", p), args.parts[p].lse);
+    check_memory("out", out, formatted("parts[{}].out", p), args.parts[p].out);
+    check_memory("out", out, formatted("parts[{}].lse", p), args.parts[p].lse);
     if (args.lse.empty()) continue;
-    check_memory("lse", args.lse, fmt::format("parts[{}].out", p), args.parts[p].out);
-    check_memory("lse", args.lse, fmt::format("parts[{}].lse", p), args.parts[p].lse);
+    check_memory("lse", args.lse, formatted("parts[{}].out", p), args.parts[p].out);
+    check_memory("lse", args.lse, formatted("parts[{}].lse", p), args.parts[p].lse);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/formatted.h"
 #include "cpu/weight_reader.h"
 #include "posenc/error.h"
 
@@ -28,8 +29,8 @@ struct TablesOfTerm {
     const ConstTensorView x = table(name);
     if (x.empty()) return 1.0;
     if (x.rank != 1 || x.shape[0] != 1) {
-      throw Error(kWhere, {fmt::format("weights[\"{}{}\"]", prefix, name), "be one number, of shape [1],",
-                           fmt::format("of rank {}", x.rank)});
+      throw Error(kWhere, {formatted("weights[\"{}{}\"]", prefix, name), "be one number, of shape [1],",
+                           formatted("of rank {}", x.rank)});
     }
     return cpu::read(x, {0});
   }
@@ -48,7 +49,7 @@ struct TablesOfTerm {
   ScoreWeights operator()(const MlpBias&) const {
     MlpBiasWeights out{{linear("layers.0")}};
     for (Linear next = linear_if_any("layers.1"); !next.weight.empty();
-         next = linear_if_any(fmt::format("layers.{}", out.layers.size()))) {
+         next = linear_if_any(formatted("layers.{}", out.layers.size()))) {
       out.layers.push_back(next);
     }
     return out;
@@ -76,14 +77,14 @@ struct TablesOfTerm {
   ScoreWeights operator()(const DecomposedHw&) const { return DecomposedHwWeights{table("rows"), table("columns")}; }
 };
 
-std::string quoted(std::string_view name) { return fmt::format("weights[\"{}\"]", name); }
+std::string quoted(std::string_view name) { return formatted("weights[\"{}\"]", name); }
 
 }  // namespace
 
 LayerWeights named_weights(const LayerPlan& layer, const FindWeight& find) {
   LayerWeights out;
   for (std::size_t n = 0; n < layer.score.size(); ++n) {
-    const TablesOfTerm tables{find, layer.score.size() > 1 ? fmt::format("{}.", n) : ""};
+    const TablesOfTerm tables{find, layer.score.size() > 1 ? formatted("{}.", n) : ""};
     out.score.push_back(std::visit(tables, layer.score[n]));
   }
   const auto* values = std::get_if<ShawValues>(&layer.value);
@@ -108,7 +109,7 @@ LayerWeights named_weights(const LayerPlan& layer, std::span<const NamedWeight> 
     if (std::ranges::find(asked, one.name) != asked.end()) continue;
     throw Error(kWhere, {quoted(one.name),
                          asked.empty() ? "be left out of a layer without tables"
-                                       : fmt::format("be a table of the layer: {}", fmt::join(asked, ", ")),
+                                       : formatted("be a table of the layer: {}", fmt::join(asked, ", ")),
                          asked.empty() ? "given" : "none"});
   }
   return out;

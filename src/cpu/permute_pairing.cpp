@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -7,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "cpu/check_table.h"
 #include "cpu/tensor_memory.h"
 #include "math/rotation.h"
@@ -20,7 +19,7 @@ constexpr std::int64_t kTileBytes = 16 * 1024;  // half of a small first cache: 
 
 void check_pairing(const char* where, Pairing to) {
   if (to == Pairing::half || to == Pairing::interleaved) return;
-  throw Error(where, {"to", "be half or interleaved", fmt::to_string(static_cast<int>(to))});
+  throw Error(where, {"to", "be half or interleaved", formatted("{}", static_cast<int>(to))});
 }
 
 void check(const char* where, const PermuteArgs& args) {
@@ -31,13 +30,13 @@ void check(const char* where, const PermuteArgs& args) {
   cpu::check_layout(where, args.layout);
   check_pairing(where, args.to);
   if (x.rank < 1 || x.rank > kMaxRank)
-    refuse("x.rank", fmt::format("be from 1 to {}", kMaxRank), fmt::to_string(x.rank));
+    refuse("x.rank", formatted("be from 1 to {}", kMaxRank), formatted("{}", x.rank));
   for (std::size_t axis = 0; axis < static_cast<std::size_t>(x.rank); ++axis) {
-    if (x.shape[axis] < 0) refuse(fmt::format("x.shape[{}]", axis), "be at least 0", fmt::to_string(x.shape[axis]));
+    if (x.shape[axis] < 0) refuse(formatted("x.shape[{}]", axis), "be at least 0", formatted("{}", x.shape[axis]));
   }
   if (x.shape[0] % args.layout.head_dim != 0) {
-    refuse("x.shape[0]", fmt::format("be a multiple of head_dim, {},", args.layout.head_dim),
-           fmt::to_string(x.shape[0]));
+    refuse("x.shape[0]", formatted("be a multiple of head_dim, {},", args.layout.head_dim),
+           formatted("{}", x.shape[0]));
   }
 }
 
@@ -50,7 +49,7 @@ void check_data(const char* where, const TensorView& x) {
   if (x.data == nullptr) throw Error(where, {"x.data", "point to the elements", "null"});
   const auto bytes = static_cast<std::uintptr_t>(bytes_of(x.dtype));
   if (reinterpret_cast<std::uintptr_t>(x.data) % bytes != 0) {
-    throw Error(where, {"x.data", fmt::format("be aligned to its elements, {} bytes,", bytes), "between two"});
+    throw Error(where, {"x.data", formatted("be aligned to its elements, {} bytes,", bytes), "between two"});
   }
   cpu::check_places(where, "x", cpu::memory_of(where, "x", x));
 }

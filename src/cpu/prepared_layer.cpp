@@ -1,11 +1,10 @@
 #include "posenc/prepared_layer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "base/parallel.h"
 #include "cpu/dispatch.h"
 #include "cpu/distances.h"
@@ -39,8 +38,8 @@ void check_distance(const LayerPlan& layer, std::int64_t max_distance) {
   const std::int64_t bytes = std::max<std::int64_t>(layer.heads * 4, 8);
   const std::int64_t most = (cpu::kMaxTableBytes / bytes - 1) / 2;
   if (max_distance >= 0 && max_distance <= most) return;
-  throw Error(kWhere, {"max_distance", fmt::format("be from 0 to {}, for tables of 1 GiB", most),
-                       fmt::to_string(max_distance)});
+  throw Error(kWhere,
+              {"max_distance", formatted("be from 0 to {}, for tables of 1 GiB", most), formatted("{}", max_distance)});
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 //
 //   c = (C_to C_from + S_to S_from) / a_from^2      = a_to / a_from cos(to - from)
 //   s = (S_to C_from - C_to S_from) / a_from^2
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,11 @@
 #include "posenc/rotary_table.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
+#include "base/formatted.h"
 #include "cpu/angle_rows.h"
 #include "cpu/check_table.h"
 #include "cpu/dispatch.h"
@@ -52,8 +51,8 @@ std::int64_t given_rows(std::string_view where, const char* name, std::size_t va
                         std::int64_t start) {
   const auto pairs = static_cast<std::size_t>(layout.pairs());
   if (values % pairs != 0) {
-    throw Error(where, {fmt::format(FMT_COMPILE("{}.size()"), name),
-                        fmt::format(FMT_COMPILE("be a multiple of {} pairs"), pairs), fmt::to_string(values)});
+    throw Error(where,
+                {formatted("{}.size()", name), formatted("be a multiple of {} pairs", pairs), formatted("{}", values)});
   }
   const auto rows = static_cast<std::int64_t>(values / pairs);
   cpu::check_range(where, start, rows);
@@ -88,9 +87,8 @@ RotaryTable::~RotaryTable() = default;
 
 std::span<const float> RotaryTable::cos(std::int64_t position) const {
   if (position < start_ || position - start_ >= count_) {
-    throw Error("RotaryTable",
-                {"position", fmt::format(FMT_COMPILE("be at least {} and below {}"), start_, start_ + count_),
-                 fmt::to_string(position)});
+    throw Error("RotaryTable", {"position", formatted("be at least {} and below {}", start_, start_ + count_),
+                                formatted("{}", position)});
   }
   const auto pairs = static_cast<std::size_t>(layout_.pairs());
   return std::span(rows_).subspan(static_cast<std::size_t>(position - start_) * 2 * pairs, pairs);
@@ -128,8 +126,7 @@ RotaryTable table_from_cos_sin(const RotaryLayout& layout, std::span<const float
   cpu::check_factor(kWhere, attention_factor);
   const std::int64_t count = given_rows(kWhere, "cos", cos.size(), layout, start);
   if (sin.size() != cos.size()) {
-    throw Error(kWhere,
-                {"sin.size()", fmt::format(FMT_COMPILE("be cos.size(), {},"), cos.size()), fmt::to_string(sin.size())});
+    throw Error(kWhere, {"sin.size()", formatted("be cos.size(), {},", cos.size()), formatted("{}", sin.size())});
   }
   std::vector<float> rows;
   rows.reserve(2 * cos.size());
@@ -151,7 +148,7 @@ RotaryTable table_from_angles(const RotaryLayout& layout, std::span<const double
   const std::int64_t count = given_rows(kWhere, "radians", radians.size(), layout, start);
   const auto wrong = std::ranges::find_if_not(radians, [](double x) { return std::abs(x) <= cpu::kLargest; });
   if (wrong != radians.end()) {
-    throw Error(kWhere, {"radians", "be finite and at most 2^53", fmt::to_string(*wrong)});
+    throw Error(kWhere, {"radians", "be finite and at most 2^53", formatted("{}", *wrong)});
   }
   // Each pair's angle is a coordinate of its own, turned with frequency 1.
   const kernels::KernelTable& table = cpu::kernels_for(kWhere, isa);

@@ -1,9 +1,8 @@
 #include "posenc/rotate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/formatted.h"
 #include "base/parallel.h"
 #include "cpu/check_rotate.h"
 #include "cpu/dispatch.h"
@@ -63,10 +62,10 @@ void cos_sin_into(const RotaryTable& table, const Positions& positions, std::spa
   constexpr const char* kWhere = "cos_sin_into";
   const std::int64_t pairs = table.pairs();
   if (std::ssize(cos) % pairs != 0) {
-    throw Error(kWhere, {"cos.size()", fmt::format("be a multiple of {} pairs", pairs), fmt::to_string(cos.size())});
+    throw Error(kWhere, {"cos.size()", formatted("be a multiple of {} pairs", pairs), formatted("{}", cos.size())});
   }
   if (sin.size() != cos.size()) {
-    throw Error(kWhere, {"sin.size()", fmt::format("be cos.size(), {},", cos.size()), fmt::to_string(sin.size())});
+    throw Error(kWhere, {"sin.size()", formatted("be cos.size(), {},", cos.size()), formatted("{}", sin.size())});
   }
   // A tensor of that many tokens without heads.
   const std::int64_t rows = std::ssize(cos) / pairs;

@@ -1,9 +1,8 @@
 #include "cpu/tensor_memory.h"
 
-#include <fmt/format.h>
-
 #include <limits>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 
 namespace posenc::cpu {
@@ -77,7 +76,7 @@ Memory memory_of(std::string_view where, std::string_view name, const ConstTenso
     out.axes[static_cast<std::size_t>(at)] = {view.shape[axis], magnitude};
   }
   if (!fits || __builtin_mul_overflow(span, out.element_bytes, &out.bytes)) {
-    throw Error(where, {fmt::format("{}.strides", name), "reach less than 2^63 bytes", "larger"});
+    throw Error(where, {formatted("{}.strides", name), "reach less than 2^63 bytes", "larger"});
   }
   out.lowest =
       reinterpret_cast<std::uintptr_t>(view.data) + static_cast<std::uintptr_t>(lowest * out.element_bytes);
@@ -88,8 +87,8 @@ void check_places(std::string_view where, std::string_view name, const Memory& m
   const int i = meeting_axis(memory);
   if (i < 0) return;
   const Extent& axis = memory.axes[static_cast<std::size_t>(i)];
-  throw Error(where, {fmt::format("{}.strides", name), "give every element a place of its own",
-                      fmt::format("{} parts of {} elements, {} apart", axis.size, reach(memory, i), axis.stride)});
+  throw Error(where, {formatted("{}.strides", name), "give every element a place of its own",
+                      formatted("{} parts of {} elements, {} apart", axis.size, reach(memory, i), axis.stride)});
 }
 
 bool are_disjoint(const Memory& a, const Memory& b) {

@@ -1,13 +1,12 @@
 #include "io/byte_cursor.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/formatted.h"
 
 namespace posenc::io {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{1} << 16;
 
 std::string bytes_for(std::uint64_t count, std::string_view what) {
-  return fmt::format(FMT_COMPILE("{} byte{} for {}"), count, count == 1 ? "" : "s", what);
+  return formatted("{} byte{} for {}", count, count == 1 ? "" : "s", what);
 }
 
 }  // namespace
@@ -49,8 +48,8 @@ void ByteCursor::fail(ErrorKind kind, std::uint64_t offset, std::string path, st
 }
 
 void ByteCursor::fail_truncated(std::uint64_t begin, std::uint64_t wanted, std::uint64_t have, std::string_view what) {
-  fail(ErrorKind::truncated, begin, {}, bytes_for(wanted, what), fmt::format(FMT_COMPILE("{}"), have),
-       size_ ? fmt::format(FMT_COMPILE("the file ends at byte {}"), *size_) : "the stream ends there");
+  fail(ErrorKind::truncated, begin, {}, bytes_for(wanted, what), formatted("{}", have),
+       size_ ? formatted("the file ends at byte {}", *size_) : "the stream ends there");
 }
 
 // Whether `count` bytes from here on are within the limit and, where the size is known, within the source.
@@ -63,8 +62,8 @@ bool ByteCursor::want(std::uint64_t count, std::string_view what) {
   }
   const std::optional<std::uint64_t> end = checked_add(position(), count);
   if (end && *end <= limit_) return true;
-  fail(ErrorKind::limit, position(), {}, fmt::format(FMT_COMPILE("a header of at most {} bytes"), limit_),
-       fmt::format(FMT_COMPILE("{} more"), bytes_for(count, what)));
+  fail(ErrorKind::limit, position(), {}, formatted("a header of at most {} bytes", limit_),
+       formatted("{} more", bytes_for(count, what)));
   return false;
 }
 
@@ -85,8 +84,8 @@ bool ByteCursor::refill() {
     }
     if (got == 0) {
       if (size_) {
-        fail(ErrorKind::io_read, window_begin_, {}, fmt::format(FMT_COMPILE("{} bytes"), *size_),
-             fmt::format(FMT_COMPILE("{}: the file shrank while it was read"), window_begin_));
+        fail(ErrorKind::io_read, window_begin_, {}, formatted("{} bytes", *size_),
+             formatted("{}: the file shrank while it was read", window_begin_));
       }
       return false;
     }

@@ -1,11 +1,11 @@
 #include "io/byte_source.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "base/formatted.h"
 
 namespace posenc::io {
 
@@ -42,8 +42,8 @@ std::optional<FileError> ByteSource::read(std::uint64_t offset, std::span<std::b
     error.file = name_;
     error.offset = static_cast<std::int64_t>(offset + have);
     error.path = what;
-    error.expected = fmt::format(FMT_COMPILE("{} bytes"), to.size());
-    error.got = got < 0 ? errno_text(errno) : fmt::format(FMT_COMPILE("{}: the file shrank since it was opened"), have);
+    error.expected = formatted("{} bytes", to.size());
+    error.got = got < 0 ? errno_text(errno) : formatted("{}: the file shrank since it was opened", have);
     return error;
   }
   return {};

@@ -1,13 +1,12 @@
 #include "io/gguf.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/formatted.h"
 #include "base/utf8.h"
 #include "io/gguf_parts.h"
 #include "io/gguf_types.h"
@@ -30,8 +29,7 @@ void read_version(GgufReading& reading) {
   reading.header.version = other_way ? swapped(stored) : stored;
   cursor.set_big_endian(other_way);
   if (cursor.failed() || (reading.header.version >= 1 && reading.header.version <= kLastVersion)) return;
-  cursor.fail(ErrorKind::unsupported_version, kMagic.size(), {}, "GGUF version 1, 2 or 3",
-              fmt::format(FMT_COMPILE("{}"), stored));
+  cursor.fail(ErrorKind::unsupported_version, kMagic.size(), {}, "GGUF version 1, 2 or 3", formatted("{}", stored));
 }
 
 // A count beyond what the rest of the file could hold at `least` bytes an entry is refused before any entry is read.
@@ -41,11 +39,11 @@ std::uint64_t read_count(GgufReading& reading, std::string_view what, std::uint6
   const std::uint64_t count = reading.length(what);
   const std::uint64_t bound = std::min(most, cursor.remaining().value_or(UINT64_MAX) / least);
   if (!cursor.failed() && count > bound) {
-    cursor.fail(ErrorKind::count_too_large, offset, {}, fmt::format(FMT_COMPILE("at most {} for {}"), bound, what),
-                fmt::format(FMT_COMPILE("{}"), count),
-                bound == most ? "a stated limit"
-                              : fmt::format(FMT_COMPILE("each takes {} bytes or more, and {} are left"), least,
-                                            cursor.remaining().value_or(0)));
+    cursor.fail(ErrorKind::count_too_large, offset, {}, formatted("at most {} for {}", bound, what),
+                formatted("{}", count),
+                bound == most
+                    ? "a stated limit"
+                    : formatted("each takes {} bytes or more, and {} are left", least, cursor.remaining().value_or(0)));
   }
   return count;
 }
@@ -119,21 +117,20 @@ Result<std::vector<double>> read_gguf_tensor(ByteCursor& cursor, const GgufHeade
   if (!half && tensor.type != kGgmlF32) {
     cursor.fail(ErrorKind::type, tensor.at, tensor.name, "numbers of type F32 or F16", ggml_type_name(tensor.type));
   } else if (tensor.elements > kMaxGgufFactors) {
-    cursor.fail(ErrorKind::limit, tensor.at, tensor.name,
-                fmt::format(FMT_COMPILE("at most {} numbers"), kMaxGgufFactors),
-                fmt::format(FMT_COMPILE("{}"), tensor.elements));
+    cursor.fail(ErrorKind::limit, tensor.at, tensor.name, formatted("at most {} numbers", kMaxGgufFactors),
+                formatted("{}", tensor.elements));
   }
   // The table was checked: the sum fits.
   const std::optional<std::uint64_t> begin = checked_add(header.data_offset, tensor.offset);
-  const std::string what = fmt::format(FMT_COMPILE("the numbers of tensor '{}'"), tensor.name);
+  const std::string what = formatted("the numbers of tensor '{}'", tensor.name);
   cursor.seek(begin.value_or(UINT64_MAX), what);
   std::vector<double> numbers;
   for (std::uint64_t i = 0; i < tensor.elements && !cursor.failed(); ++i) {
     const std::uint64_t at = cursor.position();
     const double number = half ? from_half(cursor.u16(what)) : double{std::bit_cast<float>(cursor.u32(what))};
     if (!cursor.failed() && !std::isfinite(number)) {
-      cursor.fail(ErrorKind::not_finite, at, tensor.name, "a finite number", fmt::format(FMT_COMPILE("{}"), number),
-                  fmt::format(FMT_COMPILE("number {} of {}"), i, tensor.elements));
+      cursor.fail(ErrorKind::not_finite, at, tensor.name, "a finite number", formatted("{}", number),
+                  formatted("number {} of {}", i, tensor.elements));
     }
     numbers.push_back(number);
   }

@@ -1,5 +1,4 @@
 // A GGUF file's table of tensors, as a list; the header's checks are gguf.cpp's.
-#include <fmt/compile.h>
 
 #include <array>
 #include <utility>

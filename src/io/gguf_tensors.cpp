@@ -1,10 +1,9 @@
 // The table of tensors: names, shapes, types, offsets, and whether they fit together.
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/formatted.h"
 #include "io/gguf_names.h"
 #include "io/gguf_parts.h"
 #include "io/gguf_types.h"
@@ -23,7 +22,7 @@ class TensorReader {
     if (cursor_.failed()) return;
     if (const auto twice = names_.repeated()) {
       return cursor_.fail(ErrorKind::bad_tensor, twice->second, {}, "each tensor once", "a name that stands twice",
-                          fmt::format(FMT_COMPILE("first at byte {}"), twice->first));
+                          formatted("first at byte {}", twice->first));
     }
     find_data();
   }
@@ -49,13 +48,12 @@ class TensorReader {
 
   std::string read_name() {
     const std::uint64_t offset = cursor_.position();
-    const std::uint64_t length = reading_.length(fmt::format(FMT_COMPILE("the length of the name of tensor {} of {}"),
-                                                             index_ + 1, reading_.header.tensor_count));
+    const std::uint64_t length = reading_.length(
+        formatted("the length of the name of tensor {} of {}", index_ + 1, reading_.header.tensor_count));
     if (cursor_.failed()) return {};
     if (length > kMaxGgufTensorNameBytes) {
       cursor_.fail(ErrorKind::bad_tensor, offset, {},
-                   fmt::format(FMT_COMPILE("a tensor's name of at most {} bytes"), kMaxGgufTensorNameBytes),
-                   fmt::format(FMT_COMPILE("{}"), length));
+                   formatted("a tensor's name of at most {} bytes", kMaxGgufTensorNameBytes), formatted("{}", length));
       return {};
     }
     std::string name = cursor_.text(static_cast<std::size_t>(length), "the name of a tensor");
@@ -76,7 +74,7 @@ class TensorReader {
     if (cursor_.failed()) return;
     if (tensor.dims > tensor.shape.size()) {
       return cursor_.fail(ErrorKind::bad_tensor, offset, tensor.name, "at most 4 dimensions",
-                          fmt::format(FMT_COMPILE("{}"), tensor.dims));
+                          formatted("{}", tensor.dims));
     }
     std::optional<std::uint64_t> product = 1;  // of the dimensions, 0 taken for 1: a zero hides no absurd other
     tensor.elements = 1;
@@ -85,13 +83,12 @@ class TensorReader {
       const std::uint64_t dim = reading_.length(tensor.name);
       tensor.shape[i] = dim;
       if (dim > INT64_MAX) {
-        cursor_.fail(ErrorKind::out_of_range, at, tensor.name, "a dimension from 0 to 2^63 - 1",
-                     fmt::format(FMT_COMPILE("{}"), dim));
+        cursor_.fail(ErrorKind::out_of_range, at, tensor.name, "a dimension from 0 to 2^63 - 1", formatted("{}", dim));
       }
       product = checked_multiply(product.value_or(0), std::max<std::uint64_t>(dim, 1));
       if (!product || *product > INT64_MAX) {
         cursor_.fail(ErrorKind::overflow, at, tensor.name, "a shape of less than 2^63 elements",
-                     fmt::format(FMT_COMPILE("a dimension of {} more"), dim));
+                     formatted("a dimension of {} more", dim));
       }
       tensor.elements = dim == 0 ? 0 : tensor.elements * dim;  // at most product: fits
     }
@@ -102,36 +99,32 @@ class TensorReader {
     const std::optional<GgmlType> type = ggml_type(tensor.type);
     if (!type) return {};
     if (tensor.shape[0] % type->block != 0) {
-      cursor_.fail(
-          ErrorKind::block_size, tensor.at, tensor.name,
-          fmt::format(FMT_COMPILE("rows of a multiple of {} numbers, the block of {}"), type->block, type->name),
-          fmt::format(FMT_COMPILE("{}"), tensor.shape[0]));
+      cursor_.fail(ErrorKind::block_size, tensor.at, tensor.name,
+                   formatted("rows of a multiple of {} numbers, the block of {}", type->block, type->name),
+                   formatted("{}", tensor.shape[0]));
       return {};
     }
     const std::optional<std::uint64_t> bytes = checked_multiply(tensor.elements / type->block, type->bytes);
     if (bytes && *bytes <= INT64_MAX) return bytes;
     cursor_.fail(ErrorKind::overflow, tensor.at, tensor.name, "a tensor of less than 2^63 bytes",
-                 fmt::format(FMT_COMPILE("{} numbers of {}"), tensor.elements, type->name));
+                 formatted("{} numbers of {}", tensor.elements, type->name));
     return {};
   }
 
   // ggml's rule: tensors follow one another in the table's order, each padded to the alignment.
   void check_offset(const GgufTensor& tensor, std::uint64_t at, const std::optional<std::uint64_t>& bytes) {
     const auto wrong = [&](std::string expected) {
-      cursor_.fail(ErrorKind::bad_offset, at, tensor.name, std::move(expected),
-                   fmt::format(FMT_COMPILE("{}"), tensor.offset));
+      cursor_.fail(ErrorKind::bad_offset, at, tensor.name, std::move(expected), formatted("{}", tensor.offset));
     };
     const std::uint64_t alignment = reading_.header.alignment;
-    if (next_ && tensor.offset != *next_)
-      return wrong(fmt::format(FMT_COMPILE("offset {}, where the one before ends"), *next_));
-    if (tensor.offset % alignment != 0)
-      return wrong(fmt::format(FMT_COMPILE("a multiple of the alignment {}"), alignment));
-    if (tensor.offset < end_) return wrong(fmt::format(FMT_COMPILE("an offset of {} or more"), end_));
+    if (next_ && tensor.offset != *next_) return wrong(formatted("offset {}, where the one before ends", *next_));
+    if (tensor.offset % alignment != 0) return wrong(formatted("a multiple of the alignment {}", alignment));
+    if (tensor.offset < end_) return wrong(formatted("an offset of {} or more", end_));
     const std::optional<std::uint64_t> end = checked_add(tensor.offset, bytes.value_or(0));
     next_ = end ? checked_pad(*end, alignment) : end;
     if (!next_ || *next_ > INT64_MAX) {
       return cursor_.fail(ErrorKind::overflow, at, tensor.name, "tensors of less than 2^63 bytes in all",
-                          fmt::format(FMT_COMPILE("{} bytes from offset {} on"), bytes.value_or(0), tensor.offset));
+                          formatted("{} bytes from offset {} on", bytes.value_or(0), tensor.offset));
     }
     end_ = *end;
     if (!bytes) next_.reset();
@@ -147,15 +140,15 @@ class TensorReader {
     }
     reading_.header.data_offset = *begin;
     if (end_ == 0 || *end <= cursor_.size().value_or(UINT64_MAX)) return;
-    cursor_.fail(ErrorKind::truncated, *begin, {}, fmt::format(FMT_COMPILE("a file of {} bytes"), *end),
-                 fmt::format(FMT_COMPILE("{}"), *cursor_.size()), "the header is whole, the weights are not");
+    cursor_.fail(ErrorKind::truncated, *begin, {}, formatted("a file of {} bytes", *end),
+                 formatted("{}", *cursor_.size()), "the header is whole, the weights are not");
   }
 
   void keep(GgufTensor tensor) {
     const std::size_t most = reading_.keep.most_tensors;
     if (reading_.header.tensors.size() == most) {
-      return cursor_.fail(ErrorKind::limit, tensor.at, tensor.name,
-                          fmt::format(FMT_COMPILE("at most {} tensors of that kind"), most), "more");
+      return cursor_.fail(ErrorKind::limit, tensor.at, tensor.name, formatted("at most {} tensors of that kind", most),
+                          "more");
     }
     reading_.header.tensors.push_back(std::move(tensor));
   }

@@ -1,8 +1,8 @@
 #include "io/gguf_types.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
+
+#include "base/formatted.h"
 
 namespace posenc::io {
 namespace {
@@ -59,7 +59,7 @@ std::optional<GgmlType> ggml_type(std::uint32_t number) noexcept {
 
 std::string ggml_type_name(std::uint32_t number) {
   const std::optional<GgmlType> type = ggml_type(number);
-  return type ? std::string(type->name) : fmt::format(FMT_COMPILE("unknown({})"), number);
+  return type ? std::string(type->name) : formatted("unknown({})", number);
 }
 
 }  // namespace posenc::io

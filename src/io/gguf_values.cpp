@@ -1,11 +1,10 @@
 // The metadata: keys and values.
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/formatted.h"
 #include "io/gguf_names.h"
 #include "io/gguf_parts.h"
 #include "io/gguf_types.h"
@@ -25,7 +24,7 @@ class ValueReader {
     if (cursor_.failed()) return;
     if (const auto twice = names_.repeated()) {
       cursor_.fail(ErrorKind::duplicate_key, twice->second, {}, "each key once", "a key that stands twice",
-                   fmt::format(FMT_COMPILE("first at byte {}"), twice->first));
+                   formatted("first at byte {}", twice->first));
     }
   }
 
@@ -54,11 +53,11 @@ class ValueReader {
   std::string read_key() {
     const std::uint64_t offset = cursor_.position();
     const std::uint64_t length =
-        reading_.length(fmt::format(FMT_COMPILE("the length of key {} of {}"), index_ + 1, reading_.header.key_count));
+        reading_.length(formatted("the length of key {} of {}", index_ + 1, reading_.header.key_count));
     if (cursor_.failed()) return {};
     if (length == 0 || length > kMaxGgufKeyBytes) {
-      cursor_.fail(ErrorKind::bad_key, offset, {}, fmt::format(FMT_COMPILE("a key of 1 to {} bytes"), kMaxGgufKeyBytes),
-                   fmt::format(FMT_COMPILE("{}"), length));
+      cursor_.fail(ErrorKind::bad_key, offset, {}, formatted("a key of 1 to {} bytes", kMaxGgufKeyBytes),
+                   formatted("{}", length));
       return {};
     }
     std::string key = cursor_.text(static_cast<std::size_t>(length), "a key");
@@ -78,7 +77,7 @@ class ValueReader {
     const std::uint32_t number = cursor_.u32(what);
     const std::optional<GgufType> type = gguf_type(number);
     if (type || cursor_.failed()) return type.value_or(GgufType::u8);
-    cursor_.fail(ErrorKind::bad_type, offset, key, "a type from 0 to 12", fmt::format(FMT_COMPILE("{}"), number));
+    cursor_.fail(ErrorKind::bad_type, offset, key, "a type from 0 to 12", formatted("{}", number));
     return GgufType::u8;
   }
 
@@ -163,8 +162,7 @@ class ValueReader {
     const auto alignment = static_cast<std::uint64_t>(value.numbers.front().integer.value_or(0));
     if (!std::has_single_bit(alignment) || alignment > kMaxGgufAlignment) {
       return cursor_.fail(ErrorKind::bad_alignment, value.offset, value.key,
-                          fmt::format(FMT_COMPILE("a power of two from 1 to {}"), kMaxGgufAlignment),
-                          fmt::format(FMT_COMPILE("{}"), alignment));
+                          formatted("a power of two from 1 to {}", kMaxGgufAlignment), formatted("{}", alignment));
     }
     reading_.header.alignment = alignment;
   }
@@ -172,7 +170,7 @@ class ValueReader {
   void keep(GgufValue value) {
     if (reading_.header.values.size() == kMaxGgufKept) {
       return cursor_.fail(ErrorKind::limit, value.offset, value.key,
-                          fmt::format(FMT_COMPILE("at most {} keys of a model"), kMaxGgufKept), "more");
+                          formatted("at most {} keys of a model", kMaxGgufKept), "more");
     }
     if (value.key == kArchitecture && !value.text.empty()) model_ = value.text + ".";
     reading_.header.values.push_back(std::move(value));

@@ -1,11 +1,10 @@
 #include "io/json.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/json_number.h"
 #include "io/json_tree.h"
 
@@ -16,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxShownValue = 60;
 
 std::string plural(std::uint32_t count, std::string_view one) {
-  return fmt::format(FMT_COMPILE("{} {}{}"), count, one, count == 1 ? "" : "s");
+  return formatted("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -123,7 +122,7 @@ FileError JsonValue::duplicate_error(std::uint32_t first_key, std::uint32_t seco
   FileError out = tree_->error_at(ErrorKind::json_duplicate_key, tree_->nodes[second_key].offset);
   out.path = tree_->pointer(second_key + 1, kMaxShownPointer);
   out.expected = "the key once";
-  out.got = fmt::format(FMT_COMPILE("it on lines {} and {}"), first_line, out.line);
+  out.got = formatted("it on lines {} and {}", first_line, out.line);
   return out;
 }
 
@@ -133,9 +132,9 @@ std::string JsonValue::description() const {
     case JsonKind::null: return "null";
     case JsonKind::boolean: return node.truth ? "true" : "false";
     case JsonKind::number: return shorten(text(), kMaxShownValue);
-    case JsonKind::string: return fmt::format(FMT_COMPILE("\"{}\""), shorten(text(), kMaxShownValue));
-    case JsonKind::array: return fmt::format(FMT_COMPILE("an array of {}"), plural(node.members, "value"));
-    case JsonKind::object: return fmt::format(FMT_COMPILE("an object of {}"), plural(node.members, "member"));
+    case JsonKind::string: return formatted("\"{}\"", shorten(text(), kMaxShownValue));
+    case JsonKind::array: return formatted("an array of {}", plural(node.members, "value"));
+    case JsonKind::object: return formatted("an object of {}", plural(node.members, "member"));
   }
   return {};
 }

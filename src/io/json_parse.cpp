@@ -1,12 +1,11 @@
 // RapidJSON's events -> the tree. The grammar of structure, strings and UTF-8 is RapidJSON's (iterative: no recursion
 // on what nests); numbers, depth, sizes, lone low surrogates, duplicate keys and what follows a NUL byte are checked
 // here.
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/json.h"
 #include "io/json_stream.h"
 #include "io/json_syntax.h"
@@ -149,7 +148,7 @@ bool TreeBuilder::set_string(std::string_view decoded) {
 bool TreeBuilder::open(JsonKind kind) {
   if (open_.size() == static_cast<std::size_t>(kMaxJsonDepth)) {
     error_ = tree_.error_at(ErrorKind::json_depth, in_.Tell());
-    error_->expected = fmt::format(FMT_COMPILE("at most {} arrays and objects inside each other"), kMaxJsonDepth);
+    error_->expected = formatted("at most {} arrays and objects inside each other", kMaxJsonDepth);
     error_->got = "one more";
     return false;
   }
@@ -222,8 +221,7 @@ FileError refused(std::string_view name, ErrorKind kind, std::string expected, s
 std::optional<FileError> refuse(std::string_view text, std::string_view name) {
   if (text.empty()) return refused(name, ErrorKind::empty, "JSON", "no bytes");
   if (text.size() > static_cast<std::size_t>(kMaxJsonBytes)) {
-    return refused(name, ErrorKind::limit, fmt::format(FMT_COMPILE("at most {} bytes"), kMaxJsonBytes),
-                   fmt::format(FMT_COMPILE("{}"), text.size()));
+    return refused(name, ErrorKind::limit, formatted("at most {} bytes", kMaxJsonBytes), formatted("{}", text.size()));
   }
   if (const auto encoding = wide_encoding(text)) {
     FileError error = refused(name, ErrorKind::json_encoding, "UTF-8", std::string(*encoding));

@@ -1,11 +1,10 @@
 #include "io/json_syntax.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
 
+#include "base/formatted.h"
 #include "base/utf8.h"
 
 namespace posenc::io {
@@ -19,7 +18,7 @@ constexpr std::string_view kDelimiters = " \t\r\n,:{}[]\"";
 std::string token_at(std::string_view text, std::size_t offset) {
   if (offset >= text.size()) return "the end of the text";
   const std::string_view rest = text.substr(offset);
-  if (kDelimiters.find(rest.front()) != std::string_view::npos) return fmt::format(FMT_COMPILE("'{}'"), rest.front());
+  if (kDelimiters.find(rest.front()) != std::string_view::npos) return formatted("'{}'", rest.front());
   return shorten(rest.substr(0, rest.find_first_of(kDelimiters)), kMaxShownToken);
 }
 
@@ -86,7 +85,7 @@ ErrorKind kind_of(rapidjson::ParseErrorCode code) {
 std::string hexadecimal(std::string_view bytes) {
   std::string out = bytes.size() == 1 ? "byte" : "bytes";
   for (const char c : bytes) {
-    out += fmt::format(FMT_COMPILE(" {:02x}"), static_cast<unsigned char>(c));
+    out += formatted(" {:02x}", static_cast<unsigned char>(c));
   }
   return out;
 }

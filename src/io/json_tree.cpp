@@ -1,8 +1,8 @@
 #include "io/json_tree.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
+
+#include "base/formatted.h"
 
 namespace posenc::io {
 
@@ -38,7 +38,7 @@ std::string JsonTree::pointer(std::uint32_t node, std::size_t limit) const {
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     out += '/';
     if (!is_member(*step)) {
-      out += fmt::format(FMT_COMPILE("{}"), nodes[*step].ordinal);
+      out += formatted("{}", nodes[*step].ordinal);
       continue;
     }
     for (const char c : key_of(*step)) {
@@ -78,7 +78,7 @@ std::string shorten(std::string_view text, std::size_t limit) {
   std::size_t cut = limit;
   // Not within a character.
   while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;
-  return fmt::format(FMT_COMPILE("{}... ({} bytes)"), text.substr(0, cut), text.size());
+  return formatted("{}... ({} bytes)", text.substr(0, cut), text.size());
 }
 
 }  // namespace posenc::io

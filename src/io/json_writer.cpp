@@ -1,11 +1,9 @@
 #include "io/json_writer.h"
 
-#include <fmt/compile.h>
-
 #include <cmath>
-#include <iterator>
 #include <utility>
 
+#include "base/formatted.h"
 #include "base/utf8.h"
 #include "posenc/error.h"
 
@@ -14,9 +12,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-void append_code_unit(std::string& out, std::uint32_t unit) {
-  fmt::format_to(std::back_inserter(out), FMT_COMPILE("\\u{:04x}"), unit);
-}
+void append_code_unit(std::string& out, std::uint32_t unit) { out += formatted("\\u{:04x}", unit); }
 
 void append_character(std::string& out, std::uint32_t code, std::string_view bytes) {
   switch (code) {
@@ -47,7 +43,7 @@ void require(bool rule, const char* field, const char* must, const char* is) {
 // exponent only below 1e-4 and from 1e16 on: 500000, where to_chars says 5e+05.
 void JsonWriter::value(double number) {
   if (std::isfinite(number)) {
-    scalar(fmt::format(FMT_COMPILE("{}"), number));
+    scalar(formatted("{}", number));
   } else {
     null();
   }
@@ -59,8 +55,8 @@ void JsonWriter::value(std::string_view text) {
   done_ = open_.empty();
 }
 
-void JsonWriter::whole(std::int64_t number) { scalar(fmt::format(FMT_COMPILE("{}"), number)); }
-void JsonWriter::whole(std::uint64_t number) { scalar(fmt::format(FMT_COMPILE("{}"), number)); }
+void JsonWriter::whole(std::int64_t number) { scalar(formatted("{}", number)); }
+void JsonWriter::whole(std::uint64_t number) { scalar(formatted("{}", number)); }
 
 void JsonWriter::key(std::string_view name) {
   require(!open_.empty() && open_.back().bracket == '{', "key", "stand in an object", "outside of one");

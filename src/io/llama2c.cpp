@@ -10,12 +10,11 @@
 // may cross the end of a row. An element is its int8 times the scale of its group.
 //
 // A version 0 file has no magic: it is taken for one only where the sizes that its header says give the file's own.
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/formatted.h"
 #include "io/tensor_list.h"
 
 namespace posenc::io {
@@ -46,7 +45,7 @@ class SizesReader {
       sizes_.version = cursor_.u32("the version");
       if (!cursor_.failed() && (sizes_.version == 0 || sizes_.version > kLatestVersion)) {
         cursor_.fail(ErrorKind::unsupported_version, 4, {}, "llama2.c's version 0, 1 or 2",
-                     fmt::format(FMT_COMPILE("{}"), sizes_.version));
+                     formatted("{}", sizes_.version));
       }
       sizes_.dim = read_size("dim");
     } else {
@@ -68,7 +67,7 @@ class SizesReader {
  private:
   std::int64_t checked(std::int32_t size, std::uint64_t at, std::string_view what) {
     if (!cursor_.failed() && size <= 0) {
-      cursor_.fail(ErrorKind::out_of_range, at, std::string(what), "1 or more", fmt::format(FMT_COMPILE("{}"), size));
+      cursor_.fail(ErrorKind::out_of_range, at, std::string(what), "1 or more", formatted("{}", size));
     }
     return size;
   }
@@ -83,17 +82,16 @@ class SizesReader {
     sizes_.vocab = vocab < 0 ? -vocab : vocab;
     if (vocab > 0 || (vocab < 0 && sizes_.version == 0)) return;
     cursor_.fail(ErrorKind::out_of_range, at, "vocab_size", sizes_.version == 0 ? "any number but 0" : "1 or more",
-                 fmt::format(FMT_COMPILE("{}"), vocab));
+                 formatted("{}", vocab));
   }
   void check_division() {
     const auto wrong = [&](std::string_view field, std::string expected, std::int64_t is) {
-      cursor_.fail(ErrorKind::not_divisible, 0, std::string(field), std::move(expected),
-                   fmt::format(FMT_COMPILE("{}"), is));
+      cursor_.fail(ErrorKind::not_divisible, 0, std::string(field), std::move(expected), formatted("{}", is));
     };
     if (sizes_.dim % (2 * sizes_.heads) != 0) {
-      wrong("dim", fmt::format(FMT_COMPILE("an even multiple of the {} heads"), sizes_.heads), sizes_.dim);
+      wrong("dim", formatted("an even multiple of the {} heads", sizes_.heads), sizes_.dim);
     } else if (sizes_.heads % sizes_.kv_heads != 0) {
-      wrong("n_kv_heads", fmt::format(FMT_COMPILE("a divisor of the {} heads"), sizes_.heads), sizes_.kv_heads);
+      wrong("n_kv_heads", formatted("a divisor of the {} heads", sizes_.heads), sizes_.kv_heads);
     }
   }
 
@@ -154,8 +152,8 @@ void check_groups(ByteCursor& cursor, const std::vector<Part>& parts, std::int64
   const auto uneven = std::ranges::find_if(parts, is_uneven);
   if (uneven == parts.end()) return;
   cursor.fail(ErrorKind::not_divisible, 0, "group_size",
-              fmt::format(FMT_COMPILE("a divisor of the {} elements of {}"), elements_of(*uneven), uneven->name),
-              fmt::format(FMT_COMPILE("{}"), group));
+              formatted("a divisor of the {} elements of {}", elements_of(*uneven), uneven->name),
+              formatted("{}", group));
 }
 
 // Of the whole file; nothing beyond 64 bits.
@@ -181,8 +179,7 @@ void check_size(ByteCursor& cursor, const Sizes& sizes, const std::vector<Part>&
   }
   if (*wanted == have) return;
   cursor.fail(have < *wanted ? ErrorKind::truncated : ErrorKind::trailing_bytes, have < *wanted ? have : *wanted, {},
-              fmt::format(FMT_COMPILE("{} bytes, as the header's sizes say"), *wanted),
-              fmt::format(FMT_COMPILE("{}"), have));
+              formatted("{} bytes, as the header's sizes say", *wanted), formatted("{}", have));
 }
 
 }  // namespace
@@ -198,15 +195,15 @@ Result<TensorList> list_llama2c(ByteCursor& cursor) {
   }
   check_size(cursor, sizes, parts);
   if (!cursor.failed() && static_cast<std::uint64_t>(sizes.layers) * parts.size() > kMaxTensors) {
-    cursor.fail(ErrorKind::count_too_large, 0, "n_layers", fmt::format(FMT_COMPILE("at most {} tensors"), kMaxTensors),
-                fmt::format(FMT_COMPILE("{} layers"), sizes.layers));
+    cursor.fail(ErrorKind::count_too_large, 0, "n_layers", formatted("at most {} tensors", kMaxTensors),
+                formatted("{} layers", sizes.layers));
   }
   if (cursor.failed()) return cursor.error();
   TensorList list;
   auto offset = static_cast<std::int64_t>(sizes.data_at);
   for (const Part& part : parts) {
     for (std::int64_t layer = 0; layer < (part.per_layer ? sizes.layers : 1); ++layer) {
-      TensorEntry entry{.name = part.per_layer ? fmt::format(FMT_COMPILE("layers.{}.{}"), layer, part.name) : part.name,
+      TensorEntry entry{.name = part.per_layer ? formatted("layers.{}.{}", layer, part.name) : part.name,
                         .type = part.type,
                         .type_name = part.type == ElementType::i8 ? "int8" : "float32",
                         .shape = part.shape,

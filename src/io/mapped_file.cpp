@@ -1,12 +1,12 @@
 #include "io/mapped_file.h"
 
-#include <fmt/compile.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/read_all.h"
 
 namespace posenc::io {
@@ -24,8 +24,8 @@ Result<MappedFile> MappedFile::map(const RegularFile& file) {
   const Result<std::int64_t> size = file.size_now();
   if (!size) return size.error();
   if (*size != file.size()) {
-    error.expected = fmt::format(FMT_COMPILE("{} bytes"), file.size());
-    error.got = fmt::format(FMT_COMPILE("{}: the file changed since it was opened"), *size);
+    error.expected = formatted("{} bytes", file.size());
+    error.got = formatted("{}: the file changed since it was opened", *size);
     return error;
   }
   const auto length = static_cast<std::size_t>(*size);

@@ -1,10 +1,9 @@
 // A .npy file's one tensor.
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/npy_header.h"
 #include "io/tensor_list.h"
 
@@ -82,7 +81,7 @@ Result<TensorList> list_npy(ByteCursor& cursor, bool raw16_is_bf16) {
   cursor.skip(static_cast<std::uint64_t>(*bytes), "the elements");
   if (cursor.failed()) return cursor.error();
   if (const std::uint64_t behind = cursor.remaining().value_or(0); behind > 0) {
-    list.warn("trailing-bytes", "", fmt::format(FMT_COMPILE("{} bytes follow the array's last element."), behind));
+    list.warn("trailing-bytes", "", formatted("{} bytes follow the array's last element.", behind));
   }
   list.tensors.push_back(std::move(entry));
   return list;

@@ -1,12 +1,11 @@
 #include "io/npy_header.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/formatted.h"
 #include "io/tensor_list.h"
 
 namespace posenc::io {
@@ -58,7 +57,7 @@ class DictReader {
   }
   void expect(char c) {
     skip_space();
-    if (!take(c)) fail(fmt::format(FMT_COMPILE("'{}'"), c));
+    if (!take(c)) fail(formatted("'{}'", c));
   }
   std::uint64_t offset() const { return begin_ + at_; }
 
@@ -132,8 +131,7 @@ class DictReader {
       comma = take(',');
       if (!comma && header_.shape.size() == 1 && !failed()) return fail("a comma: (3) is no tuple");
       if (header_.shape.size() > kMaxAxes) {
-        return cursor_.fail(ErrorKind::limit, header_.shape_at, key_,
-                            fmt::format(FMT_COMPILE("at most {} axes"), kMaxAxes), "more");
+        return cursor_.fail(ErrorKind::limit, header_.shape_at, key_, formatted("at most {} axes", kMaxAxes), "more");
       }
     }
   }
@@ -181,14 +179,13 @@ NpyHeader read_npy_header(ByteCursor& cursor) {
   const std::uint8_t minor = cursor.u8("the version");
   if (!cursor.failed() && (major < 1 || major > 3 || minor != 0)) {
     cursor.fail(ErrorKind::unsupported_version, kMagic.size(), {}, ".npy version 1.0, 2.0 or 3.0",
-                fmt::format(FMT_COMPILE("{}.{}"), major, minor));
+                formatted("{}.{}", major, minor));
   }
   const std::uint64_t length_at = cursor.position();
   const std::uint64_t length = major == 1 ? cursor.u16("the header's length") : cursor.u32("the header's length");
   if (!cursor.failed() && length > kMaxNpyHeaderBytes) {
-    cursor.fail(ErrorKind::limit, length_at, {},
-                fmt::format(FMT_COMPILE("a header of at most {} bytes"), kMaxNpyHeaderBytes),
-                fmt::format(FMT_COMPILE("{}"), length));
+    cursor.fail(ErrorKind::limit, length_at, {}, formatted("a header of at most {} bytes", kMaxNpyHeaderBytes),
+                formatted("{}", length));
   }
   const std::uint64_t begin = cursor.position();
   if (cursor.failed()) return {};

@@ -1,7 +1,6 @@
 // Writes .npy, version 1.0. The data begins at a multiple of 64 bytes, as NumPy has it.
-#include <fmt/compile.h>
-
 #include "base/checked.h"
+#include "base/formatted.h"
 #include "io/write_tensor.h"
 #include "posenc/tensor_file.h"
 
@@ -25,9 +24,9 @@ std::string_view descr(DType dtype) {
 std::string header_of(const ConstTensorView& tensor) {
   std::string header(kMagic);
   header.resize(kLengthAt + 2, '\0');
-  header += fmt::format(FMT_COMPILE("{{'descr': '{}', 'fortran_order': False, 'shape': ("), descr(tensor.dtype));
+  header += formatted("{{'descr': '{}', 'fortran_order': False, 'shape': (", descr(tensor.dtype));
   for (int axis = 0; axis < tensor.rank; ++axis) {
-    header += fmt::format(FMT_COMPILE("{}{}"), axis == 0 ? "" : " ", tensor.shape[static_cast<std::size_t>(axis)]);
+    header += formatted("{}{}", axis == 0 ? "" : " ", tensor.shape[static_cast<std::size_t>(axis)]);
     if (axis == 0 || axis + 1 < tensor.rank) header += ',';
   }
   header += "), }";

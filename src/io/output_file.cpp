@@ -1,7 +1,6 @@
 #include "io/output_file.h"
 
 #include <fcntl.h>
-#include <fmt/compile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/read_all.h"
 
 namespace posenc::io {
@@ -62,7 +62,7 @@ void OutputFile::check_target() {
 // O_EXCL follows no link and opens nothing that stood there.
 void OutputFile::open_temporary() {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string name = fmt::format(FMT_COMPILE("{}/.posenc-{}-{}.tmp"), folder_, ::getpid(), ++last_number);
+    std::string name = formatted("{}/.posenc-{}-{}.tmp", folder_, ::getpid(), ++last_number);
     descriptor_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ >= 0) {
       temporary_ = std::move(name);

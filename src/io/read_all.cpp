@@ -1,12 +1,12 @@
 #include "io/read_all.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "base/formatted.h"
 
 namespace posenc::io {
 namespace {
@@ -47,12 +47,12 @@ Result<std::string> read_all(const ReadSome& read_some, std::int64_t size, std::
     if (count == 0) break;
     have += static_cast<std::size_t>(count);
     if (have > cap) {
-      return failure(ErrorKind::limit, cap, fmt::format(FMT_COMPILE("at most {} bytes"), max_bytes), "more");
+      return failure(ErrorKind::limit, cap, formatted("at most {} bytes", max_bytes), "more");
     }
   }
   if (have < promised) {
-    return failure(ErrorKind::io_read, have, fmt::format(FMT_COMPILE("{} bytes"), promised),
-                   fmt::format(FMT_COMPILE("{}: the file shrank while it was read"), have));
+    return failure(ErrorKind::io_read, have, formatted("{} bytes", promised),
+                   formatted("{}: the file shrank while it was read", have));
   }
   out.resize(have);
   return out;

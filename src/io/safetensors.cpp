@@ -9,12 +9,11 @@
 // is not known here is listed, and only reading it is an error.
 #include "io/safetensors.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/formatted.h"
 #include "io/json.h"
 #include "io/tensor_list.h"
 
@@ -39,7 +38,7 @@ class HeaderReader {
     } else if (root.kind() != JsonKind::object) {
       fail(root.error(ErrorKind::type, "an object"));
     } else if (static_cast<std::uint64_t>(root.size()) > kMaxTensors) {
-      fail(root.error(ErrorKind::count_too_large, fmt::format(FMT_COMPILE("at most {} tensors"), kMaxTensors)));
+      fail(root.error(ErrorKind::count_too_large, formatted("at most {} tensors", kMaxTensors)));
     } else {
       if (root.offset() > 0) list_.warn("leading-space", "", "The header does not begin with '{'.");
       read_members(root);
@@ -86,7 +85,7 @@ class HeaderReader {
   std::optional<JsonValue> field(const JsonValue& tensor, std::string_view key) {
     const auto found = valid(tensor.find(key));
     if (found && !*found) {
-      fail(tensor.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("the field {}"), key)));
+      fail(tensor.error(ErrorKind::missing_key, formatted("the field {}", key)));
     }
     return found.value_or(std::nullopt);
   }
@@ -108,7 +107,7 @@ class HeaderReader {
     entry.type = safetensors_type(*type_name);
     entry.shape = read_sizes(*shape, "an array of sizes");
     if (!cursor_.failed() && entry.shape.size() > kMaxAxes) {
-      fail(shape->error(ErrorKind::limit, fmt::format(FMT_COMPILE("at most {} axes"), kMaxAxes)));
+      fail(shape->error(ErrorKind::limit, formatted("at most {} axes", kMaxAxes)));
     }
     if (!cursor_.failed()) read_place(entry, *shape, *offsets);
     if (!cursor_.failed()) list_.tensors.push_back(std::move(entry));
@@ -132,12 +131,12 @@ class HeaderReader {
     if (!bits) return fail(shape.error(ErrorKind::overflow, "a tensor of less than 2^61 bytes"));
     if (*bits % 8 != 0) {
       return fail(shape.error(ErrorKind::block_size, "elements that fill whole bytes",
-                              fmt::format(FMT_COMPILE("{} elements of {}"), *elements, entry.type_name)));
+                              formatted("{} elements of {}", *elements, entry.type_name)));
     }
     if (static_cast<std::uint64_t>(entry.bytes) != *bits / 8) {
-      FileError error = offsets.error(ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("{} bytes"), *bits / 8),
-                                      fmt::format(FMT_COMPILE("{} elements of {}"), *elements, entry.type_name));
-      error.got = fmt::format(FMT_COMPILE("{}"), entry.bytes);
+      FileError error = offsets.error(ErrorKind::length_mismatch, formatted("{} bytes", *bits / 8),
+                                      formatted("{} elements of {}", *elements, entry.type_name));
+      error.got = formatted("{}", entry.bytes);
       fail(std::move(error));
     }
   }
@@ -172,9 +171,9 @@ class HeaderReader {
     for (TensorEntry& entry : list_.tensors) {
       if (entry.offset != end) {
         const Result<std::optional<JsonValue>> at = root.find(entry.name);
-        FileError error = (*at)->error(ErrorKind::bad_offset, fmt::format(FMT_COMPILE("data from offset {} on"), end),
+        FileError error = (*at)->error(ErrorKind::bad_offset, formatted("data from offset {} on", end),
                                        entry.offset < end ? "it overlaps the tensor before" : "a gap before it");
-        error.got = fmt::format(FMT_COMPILE("{}"), entry.offset);
+        error.got = formatted("{}", entry.offset);
         return fail(std::move(error));
       }
       end += entry.bytes;  // the second offset: fits
@@ -182,7 +181,7 @@ class HeaderReader {
     cursor_.skip(static_cast<std::uint64_t>(end), "the data");
     if (const std::uint64_t behind = cursor_.remaining().value_or(0); !cursor_.failed() && behind > 0) {
       cursor_.fail(ErrorKind::trailing_bytes, cursor_.position(), {}, "the end of the file behind the last tensor",
-                   fmt::format(FMT_COMPILE("{} more bytes"), behind));
+                   formatted("{} more bytes", behind));
     }
     if (cursor_.failed()) return;
     for (TensorEntry& entry : list_.tensors) entry.offset += static_cast<std::int64_t>(data_at_);
@@ -199,11 +198,11 @@ std::string read_header(ByteCursor& cursor) {
   const std::uint64_t length = cursor.u64("the header's length");
   if (cursor.failed()) return {};
   const auto wrong = [&](ErrorKind kind, std::string expected) {
-    cursor.fail(kind, 0, {}, std::move(expected), fmt::format(FMT_COMPILE("{}"), length));
+    cursor.fail(kind, 0, {}, std::move(expected), formatted("{}", length));
   };
   if (length < kLeastHeaderBytes) wrong(ErrorKind::out_of_range, "a header of 2 bytes or more");
   if (length > static_cast<std::uint64_t>(kMaxJsonBytes)) {
-    wrong(ErrorKind::limit, fmt::format(FMT_COMPILE("a header of at most {} bytes"), kMaxJsonBytes));
+    wrong(ErrorKind::limit, formatted("a header of at most {} bytes", kMaxJsonBytes));
   }
   if (cursor.failed()) return {};
   return cursor.text(static_cast<std::size_t>(length), "the header");

@@ -1,6 +1,5 @@
 // Writes safetensors: the reference's order (types of the widest alignment first, then names), its compact JSON, its
 // padding of the header to 8 bytes, so that the same tensors give the same bytes as there.
-#include <fmt/compile.h>
 
 #include <algorithm>
 #include <vector>

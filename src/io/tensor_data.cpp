@@ -1,12 +1,11 @@
 // The elements of one tensor: brought into memory, in the machine's byte order, or looked at where they lie.
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/open_tensor_file.h"
 #include "posenc/tensor_file.h"
 
@@ -44,8 +43,7 @@ BasicTensorView<Pointer> view_of(Pointer data, ElementType type, std::span<const
   const std::optional<DType> dtype = dtype_of(type);
   if (!dtype) throw Error("TensorData", {"type", "be f64, f32, f16 or bf16", std::string(name(type))});
   if (shape.size() > kMaxRank) {
-    throw Error("TensorData", {"rank", fmt::format(FMT_COMPILE("be at most {}"), kMaxRank),
-                               fmt::format(FMT_COMPILE("{}"), shape.size())});
+    throw Error("TensorData", {"rank", formatted("be at most {}", kMaxRank), formatted("{}", shape.size())});
   }
   BasicTensorView<Pointer> view{data, *dtype, std::max(static_cast<int>(shape.size()), 1), {1}, {1}};
   std::ranges::copy(shape, view.shape.begin());
@@ -67,8 +65,8 @@ TensorView TensorData::mutable_view() {
 Result<TensorData> TensorFile::read(std::int64_t index) const {
   const std::vector<TensorEntry>& tensors = file_->list.tensors;
   if (index < 0 || static_cast<std::uint64_t>(index) >= tensors.size()) {
-    throw Error("TensorFile::read", {"index", fmt::format(FMT_COMPILE("be at least 0 and below {}"), tensors.size()),
-                                     fmt::format(FMT_COMPILE("{}"), index)});
+    throw Error("TensorFile::read",
+                {"index", formatted("be at least 0 and below {}", tensors.size()), formatted("{}", index)});
   }
   const TensorEntry& entry = tensors[static_cast<std::size_t>(index)];
   if (entry.type == ElementType::other) {
@@ -90,8 +88,7 @@ Result<TensorData> TensorFile::read(std::int64_t index) const {
   try {
     memory = std::make_unique_for_overwrite<TensorData::Line[]>((size - 1) / sizeof(TensorData::Line) + 1);
   } catch (const std::bad_alloc&) {
-    return file_->error(ErrorKind::limit, entry, "a tensor that memory can hold",
-                        fmt::format(FMT_COMPILE("{} bytes"), size));
+    return file_->error(ErrorKind::limit, entry, "a tensor that memory can hold", formatted("{} bytes", size));
   }
   const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(memory.get()), size);
   if (auto error = source.read(static_cast<std::uint64_t>(entry.offset), bytes, entry.name)) {

@@ -1,11 +1,10 @@
 #include "posenc/tensor_file.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/open_tensor_file.h"
 #include "io/tensor_shards.h"
 
@@ -84,7 +83,7 @@ Result<TensorData> TensorFile::read(std::string_view name) const {
   error.file = file_->name;
   error.path = name.substr(0, kMaxShownName);
   error.expected = "a tensor of that name";
-  error.got = fmt::format(FMT_COMPILE("none among {}"), file_->list.tensors.size());
+  error.got = formatted("none among {}", file_->list.tensors.size());
   return error;
 }
 
@@ -119,7 +118,7 @@ Result<TensorData> read_tensor(const std::filesystem::path& path, std::string_vi
   error.file = path.native();
   error.expected = "the name of a tensor";
   error.got = "none";
-  error.detail = fmt::format(FMT_COMPILE("the file has {} tensors"), file->tensors().size());
+  error.detail = formatted("the file has {} tensors", file->tensors().size());
   return error;
 }
 

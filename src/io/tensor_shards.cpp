@@ -1,12 +1,11 @@
 #include "io/tensor_shards.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/json.h"
 #include "io/text_file.h"
 
@@ -27,7 +26,7 @@ Result<JsonValue> weight_map_of(const JsonDocument& document) {
   if (value.kind() != JsonKind::object) return value.error(ErrorKind::type, "an object of file names");
   if (value.size() == 0) return value.error(ErrorKind::empty, "a tensor at least");
   if (static_cast<std::uint64_t>(value.size()) > kMaxTensors) {
-    return value.error(ErrorKind::count_too_large, fmt::format(FMT_COMPILE("at most {} tensors"), kMaxTensors));
+    return value.error(ErrorKind::count_too_large, formatted("at most {} tensors", kMaxTensors));
   }
   return value;
 }
@@ -42,7 +41,7 @@ Result<std::set<std::string>> shards_of(const JsonValue& weight_map) {
     if (!is_plain_name(*name)) return item.error(ErrorKind::bad_path, "the name of a file beside the index");
     out.emplace(*name);
     if (out.size() > kMaxShards) {
-      return item.error(ErrorKind::count_too_large, fmt::format(FMT_COMPILE("at most {} files"), kMaxShards));
+      return item.error(ErrorKind::count_too_large, formatted("at most {} files", kMaxShards));
     }
   }
   return out;

@@ -1,7 +1,6 @@
 #include "io/text_file.h"
 
-#include <fmt/compile.h>
-
+#include "base/formatted.h"
 #include "io/read_all.h"
 
 namespace posenc::io {
@@ -10,8 +9,8 @@ Result<std::string> read_text_file(const RegularFile& file, std::int64_t max_byt
   FileError error;
   if (file.size() > max_bytes) {
     error.kind = ErrorKind::limit;
-    error.expected = fmt::format(FMT_COMPILE("at most {} bytes"), max_bytes);
-    error.got = fmt::format(FMT_COMPILE("{}"), file.size());
+    error.expected = formatted("at most {} bytes", max_bytes);
+    error.got = formatted("{}", file.size());
   } else {
     const auto read_some = [&](char* to, std::size_t count) { return file.read(to, count); };
     Result<std::string> text = read_all(read_some, file.size(), max_bytes);

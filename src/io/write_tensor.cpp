@@ -1,7 +1,5 @@
 #include "io/write_tensor.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/formatted.h"
 #include "io/tensor_list.h"
 
 namespace posenc::io {
@@ -73,10 +72,10 @@ std::int64_t checked_bytes(std::string_view where, const ConstTensorView& tensor
     throw Error(where, {std::move(field), std::move(must), std::move(is)});
   };
   if (tensor.rank < 1 || tensor.rank > kMaxRank) {
-    fail("rank", fmt::format(FMT_COMPILE("be from 1 to {}"), kMaxRank), fmt::format(FMT_COMPILE("{}"), tensor.rank));
+    fail("rank", formatted("be from 1 to {}", kMaxRank), formatted("{}", tensor.rank));
   }
   for (const std::int64_t size : shape_of(tensor)) {
-    if (size < 0) fail("shape", "have no negative size", fmt::format(FMT_COMPILE("{}"), size));
+    if (size < 0) fail("shape", "have no negative size", formatted("{}", size));
   }
   const std::optional<std::int64_t> elements = element_count(shape_of(tensor));
   if (!elements || *elements > INT64_MAX / 8) fail("shape", "have less than 2^60 elements", "larger");

@@ -5,11 +5,10 @@
 // MPT builds slopes for the next power of two above and takes [1::2] ++ [0::2] of them, cut: the same numbers in the
 // same order. BLOOM and Falcon add slope j, which is the relative form to the softmax, since slope i is the same for a
 // whole row; Falcon's rounding to bfloat16 is not. flash-attention's encoders use |i + keys - queries - j|.
-#include <fmt/compile.h>
-
 #include <bit>
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/bfloat16.h"
 #include "posenc/error.h"
 #include "posenc/scores.h"
@@ -25,7 +24,7 @@ double slope(double max_bias, std::int64_t k, std::int64_t heads) {
 
 std::vector<double> alibi_slopes(const Alibi& scheme) {
   if (scheme.heads < 1) {
-    throw Error("alibi_slopes", {"heads", "be at least 1", fmt::format(FMT_COMPILE("{}"), scheme.heads)});
+    throw Error("alibi_slopes", {"heads", "be at least 1", formatted("{}", scheme.heads)});
   }
   const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(scheme.heads)));
   const std::int64_t power = scheme.one_ladder ? scheme.heads : below;

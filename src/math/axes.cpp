@@ -4,11 +4,10 @@
 // models deal the pairs out instead. `mrope_interleaved` in a config chooses between the two, and says nothing about
 // Pairing. Sections count pairs; Hugging Face's Qwen2-VL doubles them, because its cos and sin are repeated over both
 // halves of the head.
-#include <fmt/compile.h>
-
 #include <cstddef>
 #include <numeric>
 
+#include "base/formatted.h"
 #include "math/layout.h"
 
 namespace posenc {
@@ -17,17 +16,16 @@ namespace {
 // Every section counts at least 0 pairs, and all of them fit in a head.
 void require_sections(std::string_view where, const std::vector<std::int64_t>& sections, std::size_t axes) {
   if (sections.size() != axes) {
-    throw Error(where, {"sections", fmt::format(FMT_COMPILE("have one count for each of {} axes"), axes),
-                        fmt::format(FMT_COMPILE("{} long"), sections.size())});
+    throw Error(where, {"sections", formatted("have one count for each of {} axes", axes),
+                        formatted("{} long", sections.size())});
   }
   constexpr std::int64_t kMaxPairs = math::kMaxHeadDim / 2;
   std::int64_t pairs = 0;
   for (std::size_t a = 0; a < axes; ++a) {
     if (sections[a] < 0 || sections[a] > kMaxPairs - pairs) {
-      throw Error(where,
-                  {fmt::format(FMT_COMPILE("sections[{}]"), a),
-                   fmt::format(FMT_COMPILE("count at least 0 pairs, and all sections together at most {},"), kMaxPairs),
-                   fmt::format(FMT_COMPILE("{}"), sections[a])});
+      throw Error(where, {formatted("sections[{}]", a),
+                          formatted("count at least 0 pairs, and all sections together at most {},", kMaxPairs),
+                          formatted("{}", sections[a])});
     }
     pairs += sections[a];
   }
@@ -58,9 +56,8 @@ AxisMap interleaved_axes(const std::vector<std::int64_t>& sections_thw) {
       const auto pair = static_cast<std::size_t>(3 * i) + a;
       if (pair >= of_pair.size()) {
         throw Error("interleaved_axes",
-                    {fmt::format(FMT_COMPILE("sections[{}]"), a),
-                     fmt::format(FMT_COMPILE("find room in every third of {} pairs"), of_pair.size()),
-                     fmt::format(FMT_COMPILE("{}"), sections_thw[a])});
+                    {formatted("sections[{}]", a), formatted("find room in every third of {} pairs", of_pair.size()),
+                     formatted("{}", sections_thw[a])});
       }
       of_pair[pair] = static_cast<std::int32_t>(a);
     }
@@ -72,7 +69,7 @@ AxisMap alternating_axes(const std::vector<std::int64_t>& sections_hwt) {
   require_sections("alternating_axes", sections_hwt, 3);
   if (sections_hwt[0] != sections_hwt[1]) {
     throw Error("alternating_axes", {"sections", "give h and w as many pairs, since they alternate,",
-                                     fmt::format(FMT_COMPILE("{} and {}"), sections_hwt[0], sections_hwt[1])});
+                                     formatted("{} and {}", sections_hwt[0], sections_hwt[1])});
   }
   std::vector<std::int32_t> of_pair(pairs_of(sections_hwt), 0);
   const auto spatial = static_cast<std::size_t>(2 * sections_hwt[0]);
@@ -84,8 +81,8 @@ AxisMap axial_axes(std::vector<std::string> names, std::int64_t pairs) {
   const auto axes = static_cast<std::int64_t>(names.size());
   if (axes == 0) throw Error("axial_axes", {"names", "name at least one axis", "empty"});
   if (pairs < 1 || pairs % axes != 0) {
-    throw Error("axial_axes", {"pairs", fmt::format(FMT_COMPILE("be a positive multiple of the {} axes"), axes),
-                               fmt::format(FMT_COMPILE("{}"), pairs)});
+    throw Error("axial_axes",
+                {"pairs", formatted("be a positive multiple of the {} axes", axes), formatted("{}", pairs)});
   }
   const std::vector<std::int64_t> sections(names.size(), pairs / axes);
   require_sections("axial_axes", sections, names.size());

@@ -3,10 +3,9 @@
 //
 // No model does it; it is the step between integers and sinusoids, whose channels change at geometric rates too, but
 // smoothly: here a step from 2^k - 1 to 2^k changes k + 1 channels at once. Courses also write the lowest bit first.
-#include <fmt/compile.h>
-
 #include <algorithm>
 
+#include "base/formatted.h"
 #include "math/parameter_checks.h"
 #include "posenc/input.h"
 
@@ -23,9 +22,8 @@ std::vector<double> input_row(const BinaryInput& scheme, std::int64_t channels, 
   const bool overflows = __builtin_add_overflow(place, scheme.offset, &number);
   const std::int64_t last = channels < kPlaceBits ? (std::int64_t{1} << channels) - 1 : INT64_MAX;
   if (overflows || number < 0 || number > last) {
-    throw Error("input_row",
-                {"place + offset", fmt::format(FMT_COMPILE("lie from 0 to {}, the last of {} bits,"), last, channels),
-                 overflows ? "beyond 2^63" : fmt::format(FMT_COMPILE("{}"), number)});
+    throw Error("input_row", {"place + offset", formatted("lie from 0 to {}, the last of {} bits,", last, channels),
+                              overflows ? "beyond 2^63" : formatted("{}", number)});
   }
   std::vector<double> row(static_cast<std::size_t>(channels), 0.0);
   for (std::int64_t bit = 0; bit < std::min(channels, kPlaceBits); ++bit) {

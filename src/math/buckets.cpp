@@ -3,11 +3,10 @@
 // Both take a logarithm in float and cut it to a whole number, T5 downwards, DeBERTa upwards, so an edge can fall on
 // the other side in double, as Microsoft's own code has it, or where a library's logarithm is an ulp off. For published
 // settings all agree; of T5's buckets to distances below 2000, torch's are others in 6 of a million.
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/scores.h"
 
@@ -16,7 +15,7 @@ namespace {
 
 void require_at_least(std::string_view where, const char* field, std::int64_t is, std::int64_t least) {
   if (is >= least) return;
-  throw Error(where, {field, fmt::format(FMT_COMPILE("be at least {}"), least), fmt::format(FMT_COMPILE("{}"), is)});
+  throw Error(where, {field, formatted("be at least {}", least), formatted("{}", is)});
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 #include "math/check_attend.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
+#include "base/formatted.h"
 #include "math/layer_axes.h"
 #include "math/parameter_checks.h"
 #include "posenc/error.h"
@@ -18,20 +17,20 @@ namespace {
 std::string text(const ConstTensorView& x) {
   std::string out = "[";
   for (int axis = 0; axis < x.rank; ++axis) {
-    out += fmt::format("{}{}", axis == 0 ? "" : ", ", x.shape[static_cast<std::size_t>(axis)]);
+    out += formatted("{}{}", axis == 0 ? "" : ", ", x.shape[static_cast<std::size_t>(axis)]);
   }
   return out + "]";
 }
 
 void require(bool holds, const char* field, const char* must, std::int64_t is) {
-  if (!holds) refuse(field, must, fmt::to_string(is));
+  if (!holds) refuse(field, must, formatted("{}", is));
 }
 
 std::int64_t rows_of(const ConstTensorView& x) { return x.rank == 4 ? x.shape[0] * x.shape[2] : x.shape[0]; }
 
 // [rows, heads, channels] in the rank's own order of axes.
 void require_heads(const char* field, const ConstTensorView& x, std::int64_t heads, std::int64_t channels) {
-  if (x.rank != 3 && x.rank != 4) refuse(field, "have rank 3 or 4", fmt::to_string(x.rank));
+  if (x.rank != 3 && x.rank != 4) refuse(field, "have rank 3 or 4", formatted("{}", x.rank));
   if (x.rank == 3) return require_shape(field, x, {x.shape[0], heads, channels});
   require_shape(field, x, {x.shape[0], heads, x.shape[2], channels});
 }
@@ -81,11 +80,11 @@ void check_positions(const char* field, const std::optional<Positions>& position
           const std::int64_t all = axes * rows_of(x);
           const bool serves_all = x.rank == 4 && std::ssize(given) == axes * x.shape[2];
           if (std::ssize(given) != all && !serves_all) {
-            refuse(field, fmt::format("have {} entries", all), fmt::to_string(given.size()));
+            refuse(field, formatted("have {} entries", all), formatted("{}", given.size()));
           }
           for (const auto position : given) {
             if (std::abs(static_cast<double>(position)) <= 0x1p53) continue;
-            refuse(field, "be at most 2^53 either way", fmt::to_string(position));
+            refuse(field, "be at most 2^53 either way", formatted("{}", position));
           }
         }
       },
@@ -98,15 +97,15 @@ void check_broadcast(const char* field, const ConstTensorView& x, const AttendAr
   const std::array<std::int64_t, 4> largest{is_batch ? args.q.shape[0] : 1, heads,
                                             is_batch ? args.q.shape[2] : args.q.shape[0],
                                             is_batch ? args.k.shape[2] : args.k.shape[0]};
-  if (x.rank < 2) refuse(field, "have rank 2 to 4", fmt::to_string(x.rank));
+  if (x.rank < 2) refuse(field, "have rank 2 to 4", formatted("{}", x.rank));
   for (int axis = 0; axis < x.rank; ++axis) {
     const std::int64_t size = x.shape[static_cast<std::size_t>(axis)];
     const std::int64_t full = largest[static_cast<std::size_t>(axis + 4 - x.rank)];
     if (size != 1 && size != full) {
-      refuse(field, fmt::format("have 1 or {} along axis {}", full, axis), fmt::to_string(size));
+      refuse(field, formatted("have 1 or {} along axis {}", full, axis), formatted("{}", size));
     }
   }
-  if (x.data == nullptr) refuse(fmt::format("{}.data", field), "point to the elements", "null");
+  if (x.data == nullptr) refuse(formatted("{}.data", field), "point to the elements", "null");
 }
 
 void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
@@ -114,7 +113,7 @@ void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
   const std::int64_t queries = rows_of(args.q);
   const std::int64_t keys = rows_of(args.k);
   if (in.cu_seqlens_q.size() != in.cu_seqlens_k.size()) {
-    refuse("cu_seqlens_k", "be as long as cu_seqlens_q", fmt::format("{} long", in.cu_seqlens_k.size()));
+    refuse("cu_seqlens_k", "be as long as cu_seqlens_q", formatted("{} long", in.cu_seqlens_k.size()));
   }
   if (!in.cu_seqlens_q.empty() && args.q.rank != 3) refuse("cu_seqlens_q", "be left out for rank 4", "given");
   check_cu_seqlens("cu_seqlens_q", in.cu_seqlens_q, queries);
@@ -124,7 +123,7 @@ void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
   check_positions("k_positions", in.k_positions, args.k, axes);
   const auto require_rows = [](const char* field, std::size_t given, std::int64_t rows) {
     if (given != 0 && static_cast<std::int64_t>(given) != rows) {
-      refuse(field, fmt::format("have one entry for each of {} rows", rows), fmt::format("{} long", given));
+      refuse(field, formatted("have one entry for each of {} rows", rows), formatted("{} long", given));
     }
   };
   require_rows("q_order", in.q_order.size(), queries);
@@ -153,7 +152,7 @@ void check_mask(const LayerPlan& layer, const AttendArgs& args) {
 void check_regions(const Regions& regions) {
   const auto at_least = [](const char* field, double is, double least) {
     if (!(is >= least))
-      refuse(fmt::format("layer.regions.{}", field), fmt::format("be at least {}", least), fmt::to_string(is));
+      refuse(formatted("layer.regions.{}", field), formatted("be at least {}", least), formatted("{}", is));
   };
   if (const auto* extend = std::get_if<SelfExtend>(&regions)) {
     at_least("group", static_cast<double>(extend->group), 1);
@@ -206,7 +205,7 @@ void require_shape(const std::string& field, const ConstTensorView& x, std::init
   for (int axis = 0; axis < wanted.rank; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     if (x.rank != wanted.rank || x.shape[a] != wanted.shape[a] || x.shape[a] < 0) {
-      refuse(field, fmt::format("have shape {}", text(wanted)), x.empty() ? "left out" : text(x));
+      refuse(field, formatted("have shape {}", text(wanted)), x.empty() ? "left out" : text(x));
     }
     has_elements &= x.shape[a] > 0;
   }
@@ -231,11 +230,11 @@ void check_layer(const LayerPlan& layer) {
                                   std::pair{"layer.value_dim", layer.value_dim}}) {
     require(is <= kMostOfAxis, field, "be at most 1073741824", is);
   }
-  if (!std::isfinite(layer.logit_scale)) refuse("layer.logit_scale", "be finite", fmt::to_string(layer.logit_scale));
+  if (!std::isfinite(layer.logit_scale)) refuse("layer.logit_scale", "be finite", formatted("{}", layer.logit_scale));
   for (const ScoreTerm& term : layer.score) {
     const auto* t5 = std::get_if<T5Bias>(&term);
     if (t5 == nullptr || (t5->axis >= 0 && t5->axis < kMaxScoreAxes)) continue;
-    refuse("layer.score.axis", fmt::format("be from 0 to {}", kMaxScoreAxes - 1), fmt::to_string(t5->axis));
+    refuse("layer.score.axis", formatted("be from 0 to {}", kMaxScoreAxes - 1), formatted("{}", t5->axis));
   }
   if (!layer.soft_cap) return;
   if (const auto problem = check_above_zero("layer.soft_cap.cap", layer.soft_cap->cap)) throw Error("attend", *problem);

@@ -1,12 +1,11 @@
 // Learned tables against the schemes that read them, and the distances that must have a row.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <span>
 #include <string>
 #include <variant>
 
+#include "base/formatted.h"
 #include "math/check_attend.h"
 #include "posenc/error.h"
 #include "posenc/scores.h"
@@ -36,13 +35,13 @@ void require_none(const Given& given) {
 }
 
 void require_at_least(const std::string& field, double is, double least) {
-  if (!(is >= least)) refuse(field, fmt::format("be at least {}", least), fmt::to_string(is));
+  if (!(is >= least)) refuse(field, formatted("be at least {}", least), formatted("{}", is));
 }
 
 // Numbers that shapes are computed from: tables of so many rows exist nowhere, and no sum or product of two passes
 // 2^63.
 void require_at_most_of_axis(const std::string& field, std::int64_t is) {
-  if (is > kMostOfAxis) refuse(field, fmt::format("be at most {}", kMostOfAxis), fmt::to_string(is));
+  if (is > kMostOfAxis) refuse(field, formatted("be at most {}", kMostOfAxis), formatted("{}", is));
 }
 
 void require_rows(const std::string& field, std::int64_t is, std::int64_t least) {
@@ -59,9 +58,9 @@ void require_linear(const std::string& field, const Linear& linear, std::int64_t
 // the first key of a sequence, and of the ends.
 void require_whole_distances(const Given& given, std::size_t axis = 0, double largest = HUGE_VAL) {
   const auto require_whole = [&](double distance) {
-    if (distance != std::floor(distance)) refuse(given.field, "have whole distances", fmt::to_string(distance));
+    if (distance != std::floor(distance)) refuse(given.field, "have whole distances", formatted("{}", distance));
     if (std::abs(distance) > largest) {
-      refuse(given.field, fmt::format("have distances of at most {}", largest), fmt::to_string(distance));
+      refuse(given.field, formatted("have distances of at most {}", largest), formatted("{}", distance));
     }
   };
   const Coordinate& at = given.rows.axes[axis];
@@ -82,7 +81,7 @@ void require_whole_distances(const Given& given, std::size_t axis = 0, double la
 void check(const Alibi& scheme, const Given& given) {
   require_none(given);
   if (scheme.heads != given.layer.heads) {
-    refuse(given.field, fmt::format("have slopes for {} heads", given.layer.heads), fmt::to_string(scheme.heads));
+    refuse(given.field, formatted("have slopes for {} heads", given.layer.heads), formatted("{}", scheme.heads));
   }
 }
 
@@ -129,7 +128,7 @@ void check(const Fire&, const Given& given) {
 void check(const Sandwich& scheme, const Given& given) {
   require_none(given);
   if (scheme.heads != given.layer.heads) {
-    refuse(given.field, fmt::format("be of {} heads", given.layer.heads), fmt::to_string(scheme.heads));
+    refuse(given.field, formatted("be of {} heads", given.layer.heads), formatted("{}", scheme.heads));
   }
   require_at_least(given.field + ".channels", static_cast<double>(scheme.channels), 2);
 }
@@ -142,7 +141,7 @@ void check(const MlpBias&, const Given& given) {
     const Linear& one = learned.layers[layer];
     const bool is_last = layer + 1 == learned.layers.size();
     const std::int64_t outputs = is_last ? given.layer.heads : one.weight.shape[0];
-    require_linear(fmt::format("{}.layers[{}]", given.field, layer), one, outputs, inputs);
+    require_linear(formatted("{}.layers[{}]", given.field, layer), one, outputs, inputs);
     inputs = outputs;
   }
 }
@@ -225,7 +224,7 @@ void check(const Deberta& scheme, const Given& given) {
 
 void check(const DecomposedHw& scheme, const Given& given) {
   const auto& learned = given.as<DecomposedHwWeights>();
-  if (scheme.rows % 2 != 1) refuse(given.field + ".rows", "be odd, 2 side - 1", fmt::to_string(scheme.rows));
+  if (scheme.rows % 2 != 1) refuse(given.field + ".rows", "be odd, 2 side - 1", formatted("{}", scheme.rows));
   require_shape(given.field + ".rows", learned.rows, {scheme.rows, given.layer.head_dim});
   require_shape(given.field + ".columns", learned.columns, {scheme.rows, given.layer.head_dim});
   for (const std::size_t axis : {0U, 1U}) {
@@ -249,11 +248,11 @@ void check_score_terms(const LayerPlan& layer, const AttendArgs& args, const Cal
   static const ScoreWeights kNone;
   const std::vector<ScoreWeights>& all = args.weights.score;
   if (!all.empty() && all.size() != layer.score.size()) {
-    refuse("weights.score", fmt::format("have an entry for each of {} terms", layer.score.size()),
-           fmt::format("{} long", all.size()));
+    refuse("weights.score", formatted("have an entry for each of {} terms", layer.score.size()),
+           formatted("{} long", all.size()));
   }
   for (std::size_t t = 0; t < layer.score.size(); ++t) {
-    const Given given{layer, args, rows, all.empty() ? kNone : all[t], fmt::format("weights.score[{}]", t)};
+    const Given given{layer, args, rows, all.empty() ? kNone : all[t], formatted("weights.score[{}]", t)};
     std::visit([&](const auto& scheme) { check(scheme, given); }, layer.score[t]);
   }
   if (const auto* shaw = std::get_if<ShawValues>(&layer.value)) {

@@ -1,8 +1,7 @@
 // Biases that are a formula of the distance: KERPLE, FIRE, Sandwich; and the rows of a window's table.
-#include <fmt/compile.h>
-
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/fire.h"
 #include "posenc/error.h"
 #include "posenc/scores.h"
@@ -33,8 +32,7 @@ double mlp_input(const MlpBias& scheme, double distance) {
 std::int64_t grid_row(const GridBias& scheme, std::int64_t row_difference, std::int64_t column_difference) {
   const auto require = [](const char* field, std::int64_t is, std::int64_t below) {
     if (std::abs(is) < below) return;
-    throw Error("grid_row", {field, fmt::format(FMT_COMPILE("be less than {} either way"), below),
-                             fmt::format(FMT_COMPILE("{}"), is)});
+    throw Error("grid_row", {field, formatted("be less than {} either way", below), formatted("{}", is)});
   };
   require("row_difference", row_difference, scheme.rows);
   require("column_difference", column_difference, scheme.columns);

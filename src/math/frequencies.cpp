@@ -1,9 +1,8 @@
 // A scheme's frequencies: check, scale, and check what came out.
-#include <fmt/compile.h>
-
 #include <cmath>
 #include <cstddef>
 
+#include "base/formatted.h"
 #include "math/layout.h"
 #include "math/parameter_checks.h"
 #include "math/scaling_rules.h"
@@ -18,7 +17,7 @@ std::optional<Problem> check_parameters(const Rope& rope) {
   if (auto problem = math::check_layout(layout)) return problem;
   // 0 divides, a negative base is a complex frequency, and below 1 the ladder would climb.
   if (!std::isfinite(rope.base) || rope.base < 1) {
-    return Problem{"base", "be a finite number of at least 1", fmt::format(FMT_COMPILE("{}"), rope.base)};
+    return Problem{"base", "be a finite number of at least 1", formatted("{}", rope.base)};
   }
   switch (rope.ladder) {
     case Ladder::shared: break;
@@ -26,9 +25,7 @@ std::optional<Problem> check_parameters(const Rope& rope) {
     case Ladder::dealt:
       if (auto problem = math::check_shares(layout, rope.ladder == Ladder::per_axis)) return problem;
       break;
-    default:
-      return Problem{"ladder", "be shared, per_axis or dealt",
-                     fmt::format(FMT_COMPILE("{}"), static_cast<int>(rope.ladder))};
+    default: return Problem{"ladder", "be shared, per_axis or dealt", formatted("{}", static_cast<int>(rope.ladder))};
   }
   return std::visit([&](const auto& rule) { return math::check_rule(rope, rule); }, rope.scaling);
 }
@@ -54,9 +51,8 @@ std::optional<Problem> check_values(const Rope& rope, const Frequencies& frequen
   for (std::size_t p = 0; p < turning; ++p) {
     const double value = frequencies.inv_freq[p];
     if (std::isfinite(value) && value > 0) continue;
-    return Problem{
-        fmt::format(FMT_COMPILE("inv_freq[{}]"), p), "come out finite and above 0",
-        fmt::format(FMT_COMPILE("{} in {} arithmetic with base {} and dim {}"), value, in, rope.base, rope.dim)};
+    return Problem{formatted("inv_freq[{}]", p), "come out finite and above 0",
+                   formatted("{} in {} arithmetic with base {} and dim {}", value, in, rope.base, rope.dim)};
   }
   return math::check_not_negative("attention_factor", frequencies.attention_factor);
 }

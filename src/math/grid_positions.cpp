@@ -18,12 +18,11 @@
 //   differ for long videos only; this follows the paper and Qwen's own code.
 #include "posenc/grid_positions.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
 
+#include "base/formatted.h"
 #include "math/parameter_checks.h"
 
 namespace posenc {
@@ -38,10 +37,10 @@ void require(bool holds, std::string field, std::string must, std::string is) {
 
 void require_seconds(double number, std::string field) {
   require(number >= 0 && number <= static_cast<double>(kMax), std::move(field), "be from 0 to 2^31",
-          fmt::format(FMT_COMPILE("{}"), number));
+          formatted("{}", number));
 }
 
-std::string text(std::int64_t number) { return fmt::format(FMT_COMPILE("{}"), number); }
+std::string text(std::int64_t number) { return formatted("{}", number); }
 
 class Sequence {
  public:
@@ -87,7 +86,7 @@ class Sequence {
   std::int64_t tokens_along(std::int64_t patches, const std::string& field) const {
     const std::int64_t merge = settings_.spatial_merge_size;
     require(patches >= 1 && patches % merge == 0, field,
-            fmt::format(FMT_COMPILE("be a positive multiple of spatial_merge_size, {},"), merge), text(patches));
+            formatted("be a positive multiple of spatial_merge_size, {},", merge), text(patches));
     return patches / merge;
   }
 
@@ -104,12 +103,11 @@ class Sequence {
 
   void add_frames(const VideoGrid& video, const Grid& grid, const std::string& item) {
     require(video.text_before.empty() || std::ssize(video.text_before) == video.frames, item + ".text_before",
-            fmt::format(FMT_COMPILE("have one count for each of {} frames, or none,"), video.frames),
+            formatted("have one count for each of {} frames, or none,", video.frames),
             text(std::ssize(video.text_before)) + " long");
     for (std::int64_t t = 0; t < video.frames; ++t) {
       if (!video.text_before.empty()) {
-        add_text(video.text_before[static_cast<std::size_t>(t)],
-                 fmt::format(FMT_COMPILE("{}.text_before[{}]"), item, t));
+        add_text(video.text_before[static_cast<std::size_t>(t)], formatted("{}.text_before[{}]", item, t));
       }
       add_grid({1, grid.height, grid.width}, {}, item);
     }
@@ -159,7 +157,7 @@ GridPositions grid_positions(const GridSettings& settings, std::span<const GridI
           text(static_cast<std::int64_t>(settings.rule.get())));
   Sequence sequence(settings);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const std::string item = fmt::format(FMT_COMPILE("items[{}]"), i);
+    const std::string item = formatted("items[{}]", i);
     std::visit([&](const auto& one) { sequence.add(one, item); }, items[i]);
   }
   return sequence.take();

@@ -3,10 +3,9 @@
 // No model does it; it is where courses begin. The place grows beyond the embedding, whose numbers are about 1; i/n
 // does not, but its steps depend on the length, so that the distance of two tokens is told differently in every
 // sequence. Courses count from 1 (offset 1), where i/n ends at 1, or from 0.
-#include <fmt/compile.h>
-
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/parameter_checks.h"
 #include "posenc/input.h"
 
@@ -16,7 +15,7 @@ std::vector<double> input_row(const IntegerInput& scheme, std::int64_t channels,
                               std::optional<std::int64_t> length) {
   auto problem = math::check_channels(channels);
   if (!problem && !std::isfinite(place)) {
-    problem = Problem{"place", "be a finite number", fmt::format(FMT_COMPILE("{}"), place)};
+    problem = Problem{"place", "be a finite number", formatted("{}", place)};
   }
   if (!problem && scheme.normalised && !length) {
     problem = Problem{"length", "be given to a normalised encoding", "left out"};

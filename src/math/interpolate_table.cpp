@@ -15,11 +15,10 @@
 // antialias. Meta's DINOv2 passes the scale (N + 0.1)/rows instead of a size: torch then samples by that scale's
 // inverse. Qwen3-VL is bilinear with align_corners=True: the linear form, once along each axis. SigLIP 2 is bilinear
 // with antialias, which is not here.
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/parameter_checks.h"
 #include "posenc/input.h"
 
@@ -121,22 +120,20 @@ std::int64_t elements(std::string_view field, TableGrid grid, std::int64_t chann
   if (grid.height > kMaxElements || grid.width > kMaxElements / grid.height ||
       channels > kMaxElements / (grid.height * grid.width)) {
     throw Error("grow_table", {std::string(field), "make a table of at most 2^31 numbers",
-                               fmt::format(FMT_COMPILE("{} x {} rows of {}"), grid.height, grid.width, channels)});
+                               formatted("{} x {} rows of {}", grid.height, grid.width, channels)});
   }
   return grid.height * grid.width * channels;
 }
 
 void require_table(std::span<const double> table, std::int64_t count) {
   if (std::ssize(table) == count) return;
-  throw Error("grow_table", {"table", fmt::format(FMT_COMPILE("have {} numbers"), count),
-                             fmt::format(FMT_COMPILE("{} long"), table.size())});
+  throw Error("grow_table", {"table", formatted("have {} numbers", count), formatted("{} long", table.size())});
 }
 
 void require_places(const RowPlaces& places) {
   if (auto problem = math::check_not_negative("scale_offset", places.scale_offset)) throw Error("grow_table", *problem);
   if (!places.align_corners || places.scale_offset == 0) return;
-  throw Error("grow_table",
-              {"scale_offset", "be 0 with align_corners", fmt::format(FMT_COMPILE("{}"), places.scale_offset)});
+  throw Error("grow_table", {"scale_offset", "be 0 with align_corners", formatted("{}", places.scale_offset)});
 }
 
 }  // namespace

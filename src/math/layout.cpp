@@ -1,10 +1,9 @@
 #include "math/layout.h"
 
-#include <fmt/compile.h>
-
 #include <cstddef>
 #include <variant>
 
+#include "base/formatted.h"
 #include "posenc/plan.h"
 
 namespace posenc {
@@ -22,25 +21,21 @@ namespace {
 std::optional<Problem> check_channels(const RotaryLayout& layout) {
   const auto& [pairing, head_dim, first_channel, dim, axes] = layout;
   if (pairing.get() != Pairing::half && pairing.get() != Pairing::interleaved) {
-    return Problem{"pairing", "be half or interleaved",
-                   fmt::format(FMT_COMPILE("{}"), static_cast<int>(pairing.get()))};
+    return Problem{"pairing", "be half or interleaved", formatted("{}", static_cast<int>(pairing.get()))};
   }
   if (head_dim < 1 || head_dim > kMaxHeadDim) {
-    return Problem{"head_dim", fmt::format(FMT_COMPILE("lie from 1 to {}"), kMaxHeadDim),
-                   fmt::format(FMT_COMPILE("{}"), head_dim)};
+    return Problem{"head_dim", formatted("lie from 1 to {}", kMaxHeadDim), formatted("{}", head_dim)};
   }
   if (dim < 2 || dim % 2 != 0) {
-    return Problem{"dim", "be even and at least 2, since channels turn in pairs,", fmt::format(FMT_COMPILE("{}"), dim)};
+    return Problem{"dim", "be even and at least 2, since channels turn in pairs,", formatted("{}", dim)};
   }
   if (dim > head_dim) {
-    return Problem{"dim", fmt::format(FMT_COMPILE("be at most head_dim, {},"), head_dim),
-                   fmt::format(FMT_COMPILE("{}"), dim)};
+    return Problem{"dim", formatted("be at most head_dim, {},", head_dim), formatted("{}", dim)};
   }
   if (first_channel < 0 || first_channel > head_dim - dim) {
-    return Problem{
-        "first_channel",
-        fmt::format(FMT_COMPILE("lie from 0 to head_dim - dim = {} - {} = {}"), head_dim, dim, head_dim - dim),
-        fmt::format(FMT_COMPILE("{}"), first_channel)};
+    return Problem{"first_channel",
+                   formatted("lie from 0 to head_dim - dim = {} - {} = {}", head_dim, dim, head_dim - dim),
+                   formatted("{}", first_channel)};
   }
   return {};
 }
@@ -50,17 +45,15 @@ std::optional<Problem> check_axes(const RotaryLayout& layout) {
   if (axes.names.empty()) return Problem{"axes.names", "name at least one axis", "empty"};
   if (axes.of_pair.empty()) return {};
   if (axes.of_pair.size() != static_cast<std::size_t>(layout.pairs())) {
-    return Problem{
-        "axes.of_pair",
-        fmt::format(FMT_COMPILE("name an axis for each pair, dim / 2 = {} / 2 = {},"), layout.dim, layout.pairs()),
-        fmt::format(FMT_COMPILE("{} long"), axes.of_pair.size())};
+    return Problem{"axes.of_pair",
+                   formatted("name an axis for each pair, dim / 2 = {} / 2 = {},", layout.dim, layout.pairs()),
+                   formatted("{} long", axes.of_pair.size())};
   }
   for (std::size_t p = 0; p < axes.of_pair.size(); ++p) {
     if (axes.of_pair[p] >= 0 && static_cast<std::size_t>(axes.of_pair[p]) < axes.names.size()) continue;
-    return Problem{
-        fmt::format(FMT_COMPILE("axes.of_pair[{}]"), p),
-        fmt::format(FMT_COMPILE("be one of the {} axes, 0 to {},"), axes.names.size(), axes.names.size() - 1),
-        fmt::format(FMT_COMPILE("{}"), axes.of_pair[p])};
+    return Problem{formatted("axes.of_pair[{}]", p),
+                   formatted("be one of the {} axes, 0 to {},", axes.names.size(), axes.names.size() - 1),
+                   formatted("{}", axes.of_pair[p])};
   }
   return {};
 }
@@ -75,8 +68,8 @@ std::optional<Problem> check_layout(const RotaryLayout& layout) {
 std::optional<Problem> check_shares(const RotaryLayout& layout, bool may_alternate) {
   const auto axes = static_cast<std::int64_t>(layout.axes.names.size());
   if (layout.pairs() % axes != 0) {
-    return Problem{"dim", fmt::format(FMT_COMPILE("divide evenly among {} axes: a multiple of {}"), axes, 2 * axes),
-                   fmt::format(FMT_COMPILE("{}"), layout.dim)};
+    return Problem{"dim", formatted("divide evenly among {} axes: a multiple of {}", axes, 2 * axes),
+                   formatted("{}", layout.dim)};
   }
   const std::int64_t block = layout.pairs() / axes;
   const auto axis_of = [&](std::int64_t p) -> std::int64_t {
@@ -86,11 +79,10 @@ std::optional<Problem> check_shares(const RotaryLayout& layout, bool may_alterna
   for (std::int64_t p = 0; p < layout.pairs(); ++p) {
     const std::int64_t wanted = alternates ? p % axes : p / block;
     if (axis_of(p) == wanted) continue;
-    return Problem{fmt::format(FMT_COMPILE("axes.of_pair[{}]"), p),
-                   alternates
-                       ? fmt::format(FMT_COMPILE("be {}, as axes alternate"), wanted)
-                       : fmt::format(FMT_COMPILE("be {} for a ladder over axial blocks of {} pairs"), wanted, block),
-                   fmt::format(FMT_COMPILE("{}"), axis_of(p))};
+    return Problem{formatted("axes.of_pair[{}]", p),
+                   alternates ? formatted("be {}, as axes alternate", wanted)
+                              : formatted("be {} for a ladder over axial blocks of {} pairs", wanted, block),
+                   formatted("{}", axis_of(p))};
   }
   return {};
 }

@@ -8,10 +8,9 @@
 // Llama 4 Scout ships low_freq_factor == high_freq_factor. Then nothing lies between, and the piecewise order above is
 // defined where FlashInfer's clamp form divides by zero; a wavelength that equals the one bound stays as it is (Hugging
 // Face: NaN). llama.cpp stores the divisors in the GGUF as `rope_freqs.weight`: factor_list.cpp.
-#include <fmt/compile.h>
-
 #include <numbers>
 
+#include "base/formatted.h"
 #include "math/default_ladder.h"
 #include "math/parameter_checks.h"
 #include "math/real.h"
@@ -46,9 +45,8 @@ std::optional<Problem> check_rule(const Rope&, const Llama3Scaling& rule) {
   if (auto problem = check_above_zero("low_freq_factor", rule.low_freq_factor)) return problem;
   if (auto problem = check_above_zero("high_freq_factor", rule.high_freq_factor)) return problem;
   if (rule.high_freq_factor < rule.low_freq_factor) {
-    return Problem{"high_freq_factor",
-                   fmt::format(FMT_COMPILE("be at least low_freq_factor, {},"), rule.low_freq_factor),
-                   fmt::format(FMT_COMPILE("{}"), rule.high_freq_factor)};
+    return Problem{"high_freq_factor", formatted("be at least low_freq_factor, {},", rule.low_freq_factor),
+                   formatted("{}", rule.high_freq_factor)};
   }
   return check_at_least("original_max_position_embeddings", rule.original_max_position_embeddings, 1);
 }

@@ -13,10 +13,9 @@
 // multiplies by its mscales and never by attention_factor, so they win here too; but it asks for its frequencies
 // without a length and so keeps the short list beyond L, beside long_mscale: this takes the long list there.
 // Divisors below 1 occur.
-#include <fmt/compile.h>
-
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/default_ladder.h"
 #include "math/parameter_checks.h"
 #include "math/real.h"
@@ -50,7 +49,7 @@ std::optional<Problem> check_rule(const Rope& rope, const LongRopeScaling& rule)
   if (auto problem = check_divisors(rope, "long_factor", rule.long_factor)) return problem;
   if (rule.original_max_position_embeddings < 2) {
     return Problem{"original_max_position_embeddings", "be at least 2 for LongRoPE, which divides by its logarithm,",
-                   fmt::format(FMT_COMPILE("{}"), rule.original_max_position_embeddings)};
+                   formatted("{}", rule.original_max_position_embeddings)};
   }
   if (auto problem = check_above_zero("factor", rule.factor)) return problem;
   if (auto problem = check_not_negative("attention_factor", rule.attention_factor)) return problem;

@@ -7,10 +7,9 @@
 // factor^(2/dim).
 #include "math/ntk.h"
 
-#include <fmt/compile.h>
-
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/default_ladder.h"
 #include "math/parameter_checks.h"
 #include "math/scaling_rules.h"
@@ -24,7 +23,7 @@ double ntk_base(const Rope& rope, double stretch) {
 
 std::optional<Problem> check_ntk(const Rope& rope, std::string_view rule) {
   if (rope.dim == 2) {
-    return Problem{"dim", fmt::format(FMT_COMPILE("be above 2 for {}, which divides by dim - 2,"), rule), "2"};
+    return Problem{"dim", formatted("be above 2 for {}, which divides by dim - 2,", rule), "2"};
   }
   return check_shared_ladder(rope, rule);
 }
@@ -40,8 +39,8 @@ std::optional<Problem> check_rule(const Rope& rope, const NtkScaling& rule) {
   const double base = ntk_base(rope, rule.alpha);
   if (std::isfinite(base) && base >= 1) return {};
   return Problem{"alpha", "leave the base finite and at least 1",
-                 fmt::format(FMT_COMPILE("{}: base * alpha^(dim/(dim-2)) = {} * {}^({}/{}) = {}"), rule.alpha,
-                             rope.base, rule.alpha, rope.dim, rope.dim - 2, base)};
+                 formatted("{}: base * alpha^(dim/(dim-2)) = {} * {}^({}/{}) = {}", rule.alpha, rope.base, rule.alpha,
+                           rope.dim, rope.dim - 2, base)};
 }
 
 template Scaled<double> scale(const Rope&, const NtkScaling&, Length);

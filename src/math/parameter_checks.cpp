@@ -1,20 +1,20 @@
 #include "math/parameter_checks.h"
 
-#include <fmt/compile.h>
-
 #include <cmath>
 #include <cstddef>
+
+#include "base/formatted.h"
 
 namespace posenc::math {
 
 std::optional<Problem> check_above_zero(std::string_view field, double value) {
   if (std::isfinite(value) && value > 0) return {};
-  return Problem{std::string(field), "be a finite number above 0", fmt::format(FMT_COMPILE("{}"), value)};
+  return Problem{std::string(field), "be a finite number above 0", formatted("{}", value)};
 }
 
 std::optional<Problem> check_not_negative(std::string_view field, double value) {
   if (std::isfinite(value) && value >= 0) return {};
-  return Problem{std::string(field), "be a finite number of at least 0", fmt::format(FMT_COMPILE("{}"), value)};
+  return Problem{std::string(field), "be a finite number of at least 0", formatted("{}", value)};
 }
 
 std::optional<Problem> check_not_negative(std::string_view field, const std::optional<double>& value) {
@@ -23,34 +23,30 @@ std::optional<Problem> check_not_negative(std::string_view field, const std::opt
 
 std::optional<Problem> check_at_least(std::string_view field, std::int64_t value, std::int64_t least) {
   if (value >= least) return {};
-  return Problem{std::string(field), fmt::format(FMT_COMPILE("be at least {}"), least),
-                 fmt::format(FMT_COMPILE("{}"), value)};
+  return Problem{std::string(field), formatted("be at least {}", least), formatted("{}", value)};
 }
 
 std::optional<Problem> check_channels(std::int64_t channels) {
   constexpr std::int64_t kMaxChannels = std::int64_t{1} << 24;
   if (channels >= 1 && channels <= kMaxChannels) return {};
-  return Problem{"channels", fmt::format(FMT_COMPILE("be from 1 to {}"), kMaxChannels),
-                 fmt::format(FMT_COMPILE("{}"), channels)};
+  return Problem{"channels", formatted("be from 1 to {}", kMaxChannels), formatted("{}", channels)};
 }
 
 std::optional<Problem> check_divisors(const Rope& rope, std::string_view field, const std::vector<double>& divisors) {
   if (divisors.size() != static_cast<std::size_t>(rope.pairs())) {
-    return Problem{
-        std::string(field),
-        fmt::format(FMT_COMPILE("have one number for each pair, dim / 2 = {} / 2 = {},"), rope.dim, rope.pairs()),
-        fmt::format(FMT_COMPILE("{} numbers long"), divisors.size())};
+    return Problem{std::string(field),
+                   formatted("have one number for each pair, dim / 2 = {} / 2 = {},", rope.dim, rope.pairs()),
+                   formatted("{} numbers long", divisors.size())};
   }
   for (std::size_t p = 0; p < divisors.size(); ++p) {
-    if (auto problem = check_above_zero(fmt::format(FMT_COMPILE("{}[{}]"), field, p), divisors[p])) return problem;
+    if (auto problem = check_above_zero(formatted("{}[{}]", field, p), divisors[p])) return problem;
   }
   return {};
 }
 
 std::optional<Problem> check_shared_ladder(const Rope& rope, std::string_view rule) {
   if (rope.ladder == Ladder::shared) return {};
-  return Problem{"ladder",
-                 fmt::format(FMT_COMPILE("be shared, as {} is defined over one ladder of frequencies,"), rule),
+  return Problem{"ladder", formatted("be shared, as {} is defined over one ladder of frequencies,", rule),
                  rope.ladder == Ladder::per_axis ? "per_axis" : "dealt"};
 }
 

@@ -5,10 +5,9 @@
 //
 // It is not partial rotation, with which it is often confused: there dim shrinks, and with it the exponents and, for
 // Pairing::half, the distance of the two channels. Here dim is the whole head; anything else is refused.
-#include <fmt/compile.h>
-
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/default_ladder.h"
 #include "math/parameter_checks.h"
 #include "math/real.h"
@@ -33,12 +32,11 @@ Scaled<Real> scale(const Rope& rope, const ProportionalScaling& rule, Length) {
 std::optional<Problem> check_rule(const Rope& rope, const ProportionalScaling& rule) {
   if (auto problem = check_shared_ladder(rope, "proportional scaling")) return problem;
   if (rope.dim != rope.head_dim) {
-    return Problem{"dim", fmt::format(FMT_COMPILE("be head_dim, {}, for proportional scaling"), rope.head_dim),
-                   fmt::format(FMT_COMPILE("{}"), rope.dim)};
+    return Problem{"dim", formatted("be head_dim, {}, for proportional scaling", rope.head_dim),
+                   formatted("{}", rope.dim)};
   }
   if (!(rule.partial_rotary_factor >= 0 && rule.partial_rotary_factor <= 1)) {
-    return Problem{"partial_rotary_factor", "lie from 0 to 1",
-                   fmt::format(FMT_COMPILE("{}"), rule.partial_rotary_factor)};
+    return Problem{"partial_rotary_factor", "lie from 0 to 1", formatted("{}", rule.partial_rotary_factor)};
   }
   return check_above_zero("factor", rule.factor);
 }

@@ -10,11 +10,10 @@
 // to serve more than 32768 tokens. Qwen's own code makes a table of 32767 entries; llama.cpp leaves log-n out.
 #include "posenc/query_scale.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/parameter_checks.h"
 
 namespace posenc {
@@ -26,7 +25,7 @@ void require(std::optional<Problem> problem) {
 
 void require_finite(std::string_view field, double value) {
   if (std::isfinite(value)) return;
-  throw Error("query_scale", {std::string(field), "be a finite number", fmt::format(FMT_COMPILE("{}"), value)});
+  throw Error("query_scale", {std::string(field), "be a finite number", formatted("{}", value)});
 }
 
 double scale(std::monostate, double) { return 1.0; }

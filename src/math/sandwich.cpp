@@ -8,10 +8,9 @@
 // leaves a straight line.
 #include "math/sandwich.h"
 
-#include <fmt/compile.h>
-
 #include <cmath>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/scores.h"
 
@@ -41,8 +40,7 @@ double sandwich_factor(const Sandwich& scheme, std::int64_t head) {
 
 double sandwich_bias(const Sandwich& scheme, std::int64_t head, double distance) {
   if (head < 0 || head >= scheme.heads) {
-    throw Error("sandwich_bias", {"head", fmt::format(FMT_COMPILE("lie from 0 to below {}"), scheme.heads),
-                                  fmt::format(FMT_COMPILE("{}"), head)});
+    throw Error("sandwich_bias", {"head", formatted("lie from 0 to below {}", scheme.heads), formatted("{}", head)});
   }
   return math::sandwich_sum(math::sandwich_inv_freq(scheme), distance) * math::sandwich_factor(scheme, head);
 }

@@ -16,10 +16,9 @@
 // For d = 2 or 3 the longer ladder has one rung, 1 (Tensor2Tensor); fairseq divides 0 by 0 there.
 #include "math/sinusoid.h"
 
-#include <fmt/compile.h>
-
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/parameter_checks.h"
 #include "posenc/input.h"
 
@@ -58,7 +57,7 @@ std::optional<Problem> check_sinusoid_channels(SinusoidConvention convention, st
   if (auto problem = check_channels(channels)) return problem;
   const bool needs_pairs = convention == SinusoidConvention::xlnet || convention == SinusoidConvention::whisper;
   if (!needs_pairs || channels % 2 == 0) return {};
-  return Problem{"channels", "be even in this convention", fmt::format(FMT_COMPILE("{}"), channels)};
+  return Problem{"channels", "be even in this convention", formatted("{}", channels)};
 }
 
 }  // namespace posenc::math
@@ -71,15 +70,14 @@ constexpr double kMostExact = 9007199254740992.0;  // 2^53, up to which every wh
 // Tables with an end have whole rows.
 void require_row(const SinusoidalInput& scheme, double place) {
   if (!(std::abs(place) <= kMostExact)) {
-    throw Error("input_row", {"place", "be finite and at most 2^53", fmt::format(FMT_COMPILE("{}"), place)});
+    throw Error("input_row", {"place", "be finite and at most 2^53", formatted("{}", place)});
   }
   if (!scheme.positions) return;
   const double row = place + static_cast<double>(scheme.offset);
   if (row >= 0 && row < static_cast<double>(*scheme.positions) && row == std::floor(row)) return;
-  throw Error("input_row", {"place",
-                            fmt::format(FMT_COMPILE("find one of the table's {} rows, place + {},"), *scheme.positions,
-                                        scheme.offset),
-                            fmt::format(FMT_COMPILE("{}"), place)});
+  throw Error("input_row",
+              {"place", formatted("find one of the table's {} rows, place + {},", *scheme.positions, scheme.offset),
+               formatted("{}", place)});
 }
 
 bool is_padding(const SinusoidalInput& scheme, double place) {

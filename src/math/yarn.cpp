@@ -15,12 +15,11 @@
 // mscale_all_dim only since September 2026. Hugging Face reads truncate at the top of rope_parameters, not in a layer
 // type's own dict. DeepSeek's models also multiply the softmax scale by g(factor, mscale_all_dim)^2:
 // softmax_multiplier().
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
+#include "base/formatted.h"
 #include "math/default_ladder.h"
 #include "math/parameter_checks.h"
 #include "math/real.h"
@@ -100,8 +99,8 @@ std::optional<Problem> check_rule(const Rope& rope, const YarnScaling& rule) {
   if (auto problem = check_not_negative("mscale", rule.mscale)) return problem;
   if (auto problem = check_not_negative("mscale_all_dim", rule.mscale_all_dim)) return problem;
   if (beta_fast(rule) >= beta_slow(rule)) return {};
-  return Problem{"beta_fast", fmt::format(FMT_COMPILE("be at least beta_slow, {},"), beta_slow(rule)),
-                 fmt::format(FMT_COMPILE("{}"), beta_fast(rule))};
+  return Problem{"beta_fast", formatted("be at least beta_slow, {},", beta_slow(rule)),
+                 formatted("{}", beta_fast(rule))};
 }
 
 template Scaled<double> scale(const Rope&, const YarnScaling&, Length);

@@ -1,11 +1,10 @@
 #include "plan/attention_lists.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/layer_lists.h"
 
 namespace posenc::plan {
@@ -27,7 +26,7 @@ LayerType type_of(ConfigReader& reader, const JsonValue& entry, std::span<const 
   const auto row = std::ranges::find(words, text.value_or(std::string_view{}), &Word::word);
   if (row != words.end()) return row->type;
   if (text) {
-    reader.fail(place, ErrorKind::out_of_range, fmt::format(FMT_COMPILE("{} or {}"), words[0].word, words[1].word));
+    reader.fail(place, ErrorKind::out_of_range, formatted("{} or {}", words[0].word, words[1].word));
   }
   return words[0].type;
 }
@@ -63,7 +62,7 @@ std::vector<LayerType> expanded(ConfigReader& reader, const Place& place, std::i
 
 void require_one_a_layer(ConfigReader& reader, const Place& place, std::size_t entries, std::int64_t layers) {
   if (reader.failed() || static_cast<std::int64_t>(entries) == layers) return;
-  reader.fail(place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("one type for each of {} layers"), layers));
+  reader.fail(place, ErrorKind::length_mismatch, formatted("one type for each of {} layers", layers));
 }
 
 std::int64_t even_width(ConfigScope& scope, const Place& place) {
@@ -119,14 +118,14 @@ Sourced<std::int64_t> count_chunk_types(ConfigScope& scope) {
   if (!entries) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count < 1 || count > kMaxLayers) {
-    scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("1 to {} layers"), kMaxLayers));
+    scope.reader().fail(*place, ErrorKind::length_mismatch, formatted("1 to {} layers", kMaxLayers));
     return {};
   }
   const auto other = scope.reader().look(scope.object(), keys::kLayers.name());
   if (other && !other->value.is_null() && scope.reader().integer(*other, {0, kMaxPosition}) != count) {
     scope.reader().warn("precedence",
-                        fmt::format(FMT_COMPILE("{} has {} entries and {} is {}; the first wins."), place->from, count,
-                                    other->from, shown(other->value)),
+                        formatted("{} has {} entries and {} is {}; the first wins.", place->from, count, other->from,
+                                  shown(other->value)),
                         {place->from, other->from});
   }
   return {count, place->from};

@@ -1,7 +1,6 @@
 #include "plan/attention_shape.h"
 
-#include <fmt/compile.h>
-
+#include "base/formatted.h"
 #include "plan/kv_heads.h"
 
 namespace posenc::plan {
@@ -15,16 +14,14 @@ Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::i
   if (scope.reader().failed() || !place) return {};
   const std::int64_t width = hidden.value * (scope.family().double_width ? 2 : 1);
   if (width % heads.value != 0) {
-    scope.reader().fail(*place, ErrorKind::not_divisible,
-                        fmt::format(FMT_COMPILE("a multiple of the {} heads"), heads.value),
-                        fmt::format(FMT_COMPILE("no head_dim is given, and {} / {} leaves {}"), width, heads.value,
-                                    width % heads.value));
+    scope.reader().fail(
+        *place, ErrorKind::not_divisible, formatted("a multiple of the {} heads", heads.value),
+        formatted("no head_dim is given, and {} / {} leaves {}", width, heads.value, width % heads.value));
     return {};
   }
   if (width / heads.value > kMaxHeadDim) {
-    scope.reader().fail(*place, ErrorKind::out_of_range,
-                        fmt::format(FMT_COMPILE("at most {} channels a head"), kMaxHeadDim),
-                        fmt::format(FMT_COMPILE("{} / {} = {}"), width, heads.value, width / heads.value));
+    scope.reader().fail(*place, ErrorKind::out_of_range, formatted("at most {} channels a head", kMaxHeadDim),
+                        formatted("{} / {} = {}", width, heads.value, width / heads.value));
     return {};
   }
   return {width / heads.value, hidden.from};

@@ -1,12 +1,14 @@
 #include "plan/axes.h"
 
-#include <fmt/compile.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -41,8 +43,8 @@ std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, Axi
   }
   const std::int64_t sum = std::accumulate(sections.begin(), sections.end(), std::int64_t{0});
   if (sum == pairs) return keys.reserve_list(place, pairs) ? sections : std::vector<std::int64_t>{};
-  keys.reader().fail(place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("counts of {} pairs in all"), pairs),
-                     fmt::format(FMT_COMPILE("{} channels turn; {} = {}"), 2 * pairs, fmt::join(sections, " + "), sum));
+  keys.reader().fail(place, ErrorKind::length_mismatch, formatted("counts of {} pairs in all", pairs),
+                     formatted("{} channels turn; {} = {}", 2 * pairs, fmt::join(sections, " + "), sum));
   return {};
 }
 
@@ -54,16 +56,16 @@ void judge_layout_key(RopeKeys& keys, AxisLayout layout) {
   if (!interleaved || *interleaved == (layout == AxisLayout::interleaved)) return;
   keys.reader().warn(
       "misleading-key",
-      fmt::format(FMT_COMPILE("{} has no effect: the axes of a {} model are always {}."), place->from,
-                  keys.scope().family().name, layout == AxisLayout::interleaved ? "interleaved" : "in chunks"),
+      formatted("{} has no effect: the axes of a {} model are always {}.", place->from, keys.scope().family().name,
+                layout == AxisLayout::interleaved ? "interleaved" : "in chunks"),
       {place->from});
 }
 
 void fail_without_sections(RopeKeys& keys, const std::vector<std::int64_t>& sections, std::int64_t pairs) {
   if (keys.reader().failed()) return;
   FileError error = keys.scope().object().error(
-      ErrorKind::missing_key, fmt::format(FMT_COMPILE("{}: pairs of each axis"), kSections),
-      fmt::format(FMT_COMPILE("{} pairs turn, and the class deals out {}"), pairs, fmt::join(sections, " + ")));
+      ErrorKind::missing_key, formatted("{}: pairs of each axis", kSections),
+      formatted("{} pairs turn, and the class deals out {}", pairs, fmt::join(sections, " + ")));
   error.got = "none";
   keys.reader().fail(std::move(error));
 }
@@ -86,8 +88,8 @@ AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
     fail_without_sections(keys, sections, dim / 2);
     return {};
   }
-  keys.note("axis_of_pair", fmt::format(FMT_COMPILE("default: {} [{}] of the {} family"), kSections,
-                                        fmt::join(sections, ", "), keys.scope().family().name));
+  keys.note("axis_of_pair", formatted("default: {} [{}] of the {} family", kSections, fmt::join(sections, ", "),
+                                      keys.scope().family().name));
   return axis_map(rule->layout, sections);
 }
 

@@ -1,8 +1,8 @@
 #include "plan/block_sparse.h"
 
-#include <fmt/compile.h>
-
 #include <string_view>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -20,8 +20,8 @@ void read_phi3small(ConfigScope& scope, LayerPattern& pattern) {
     pattern.layers[i].block_sparse = n == 0 || (static_cast<std::int64_t>(i) + 1) % n != 0;
   }
   pattern.blocks_detail =
-      fmt::format(FMT_COMPILE("causal, in blocks of {} keys: the {} nearest blocks and each {}th, shifted by head"),
-                  size.value, local.value, stride.value);
+      formatted("causal, in blocks of {} keys: the {} nearest blocks and each {}th, shifted by head", size.value,
+                local.value, stride.value);
   pattern.blocks_from = size.from;
 }
 
@@ -37,9 +37,9 @@ void read_alternating(ConfigScope& scope, LayerPattern& pattern) {
   const Sourced<std::int64_t> local = scope.required_integer(keys::kLocalBlocks, kCounts);
   const Sourced<std::int64_t> global = scope.required_integer(keys::kGlobalBlocks, kCounts);
   for (std::size_t i = 0; i < pattern.layers.size(); i += 2) pattern.layers[i].block_sparse = true;
-  pattern.blocks_detail = fmt::format(
-      FMT_COMPILE("causal, in blocks of {} keys: the own group of {} blocks and the last {} of each group, by head"),
-      size.value, local.value, global.value);
+  pattern.blocks_detail =
+      formatted("causal, in blocks of {} keys: the own group of {} blocks and the last {} of each group, by head",
+                size.value, local.value, global.value);
   pattern.blocks_from = mode->from;
 }
 

@@ -1,9 +1,9 @@
 #include "plan/chunk_masks.h"
 
-#include <fmt/compile.h>
-
 #include <string>
 #include <string_view>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -14,8 +14,8 @@ constexpr std::size_t kMaxFactors = 8;  // of the number of buckets: each layer 
 
 std::string neighbours(std::int64_t count, std::string_view side) {
   if (count == 0) return {};
-  if (count == 1) return fmt::format(FMT_COMPILE(" and the one {}"), side);
-  return fmt::format(FMT_COMPILE(" and the {} {}"), count, side);
+  if (count == 1) return formatted(" and the one {}", side);
+  return formatted(" and the {} {}", count, side);
 }
 
 // 128, or [64, 128] for 64 x 128; null: found from the length when the model runs.
@@ -23,26 +23,26 @@ std::string buckets(ConfigScope& scope) {
   const auto place = scope.find(keys::kHashBuckets);
   if (!place) return "LSH buckets by length";
   if (place->value.kind() == io::JsonKind::number) {
-    return fmt::format(FMT_COMPILE("{} LSH buckets"), scope.reader().integer(*place, kLengths).value_or(1));
+    return formatted("{} LSH buckets", scope.reader().integer(*place, kLengths).value_or(1));
   }
   const auto factors = scope.reader().list(*place);
   if (!factors) return {};
   if (factors->empty() || factors->size() > kMaxFactors) {
-    scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("1 to {} factors"), kMaxFactors));
+    scope.reader().fail(*place, ErrorKind::length_mismatch, formatted("1 to {} factors", kMaxFactors));
     return {};
   }
   std::string text = "LSH buckets ";
   std::string_view between = "";  // fmt 9 copies from it, and null is no place to copy from
   for (const io::JsonValue& entry : *factors) {
     const std::int64_t count = scope.reader().integer({entry, entry.pointer()}, kLengths).value_or(1);
-    text += fmt::format(FMT_COMPILE("{}{}"), between, count);
+    text += formatted("{}{}", between, count);
     between = " x ";
   }
   return text;
 }
 
 std::string chunks(std::int64_t length, std::int64_t before, std::int64_t after) {
-  return fmt::format(FMT_COMPILE("{}{}{}"), length, neighbours(before, "before"), neighbours(after, "after"));
+  return formatted("{}{}{}", length, neighbours(before, "before"), neighbours(after, "after"));
 }
 
 Sourced<Mask> nearby(ConfigScope& scope, std::string_view kind) {
@@ -50,7 +50,7 @@ Sourced<Mask> nearby(ConfigScope& scope, std::string_view kind) {
   const std::int64_t before = scope.required_integer(keys::kLocalBefore, kCounts).value;
   const std::int64_t after = scope.required_integer(keys::kLocalAfter, kCounts).value;
   Mask mask{.kind = MaskKind::sparse};
-  mask.detail = fmt::format(FMT_COMPILE("{}own chunk of {}"), kind, chunks(length.value, before, after));
+  mask.detail = formatted("{}own chunk of {}", kind, chunks(length.value, before, after));
   return {std::move(mask), length.from};
 }
 
@@ -60,9 +60,8 @@ Sourced<Mask> hashed(ConfigScope& scope, std::string_view kind) {
   const std::int64_t after = scope.required_integer(keys::kHashAfter, kCounts).value;
   const std::int64_t hashes = scope.required_integer(keys::kHashes, kLengths).value;
   Mask mask{.kind = MaskKind::sparse};
-  mask.detail =
-      fmt::format(FMT_COMPILE("{}{}, {} {}, chunks of {}, a token sees itself only when alone"), kind, buckets(scope),
-                  hashes, hashes == 1 ? "hash" : "hashes", chunks(length.value, before, after));
+  mask.detail = formatted("{}{}, {} {}, chunks of {}, a token sees itself only when alone", kind, buckets(scope),
+                          hashes, hashes == 1 ? "hash" : "hashes", chunks(length.value, before, after));
   return {std::move(mask), length.from};
 }
 

@@ -1,14 +1,12 @@
 // The comparison: stacks and layers paired, equal statements about several layers told once, and the verdict.
 #include "posenc/compare.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/compare_facts.h"
 #include "plan/compare_keys.h"
 #include "plan/compare_names.h"
@@ -28,8 +26,7 @@ std::optional<std::int64_t> larger(std::optional<std::int64_t> a, std::optional<
 
 void require(const Plan& a, const Plan& b, const CompareOptions& options) {
   if (!std::isfinite(options.tolerance) || options.tolerance < 0) {
-    throw Error("compare",
-                {"tolerance", "be a finite number of at least 0", fmt::format(FMT_COMPILE("{}"), options.tolerance)});
+    throw Error("compare", {"tolerance", "be a finite number of at least 0", formatted("{}", options.tolerance)});
   }
   for (const Plan* plan : {&a, &b}) {
     for (const Stack& stack : plan->stacks) {
@@ -116,7 +113,7 @@ void add_layers(const LayerPair& pair, bool in_both, const CompareScope& scope, 
 // The place in one plan; empty where that plan has no such stack or no such layer.
 std::string place(const Stack* stack, std::int64_t at, const LayerRun& run, bool of_stack, const std::string& field) {
   if (stack == nullptr || (!of_stack && run.layers.empty())) return {};
-  std::string path = fmt::format(FMT_COMPILE("/stacks/{}"), at);
+  std::string path = formatted("/stacks/{}", at);
   if (!of_stack) path += "/layers/" + plan::places(run);
   return field.empty() ? path : path + "/" + field;
 }

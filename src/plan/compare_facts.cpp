@@ -1,8 +1,5 @@
 #include "plan/compare_facts.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -11,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/json_writer.h"
 #include "plan/fact_tree.h"
 #include "plan/plan_json.h"
@@ -68,7 +66,7 @@ Difference unnamed(DifferenceKind kind) {
 // A stack or layers that one plan has; null for the other.
 Difference presence(std::string_view field, std::string_view what, const std::string* a, const std::string* b) {
   const auto value = [&](const std::string* text) -> ComparedValue {
-    if (text == nullptr) return {"null", fmt::format(FMT_COMPILE("no such {}"), what)};
+    if (text == nullptr) return {"null", formatted("no such {}", what)};
     io::JsonWriter json(io::JsonLayout::line);
     json.value(*text);
     return {json.take(), text->empty() ? "nameless" : *text};
@@ -92,7 +90,7 @@ ComparedValue only(const std::vector<T>& of, const std::vector<T>& other, Text t
     ++count;
   }
   json.end_array();
-  return {json.take(), count == 0 ? "none" : fmt::format(FMT_COMPILE("{} that the other has not"), count)};
+  return {json.take(), count == 0 ? "none" : formatted("{} that the other has not", count)};
 }
 
 template <typename T, typename Text>

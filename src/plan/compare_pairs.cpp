@@ -1,14 +1,13 @@
 #include "plan/compare_pairs.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -132,8 +131,8 @@ std::string places(const LayerRun& run) {
   for (std::size_t at = 0; at < run.layers.size();) {
     std::size_t last = at;
     while (last + 1 < run.layers.size() && run.layers[last + 1] == run.layers[last] + 1) ++last;
-    out += fmt::format(FMT_COMPILE("{}{}"), at == 0 ? "" : ",", run.layers[at]);
-    if (last > at) out += fmt::format(FMT_COMPILE("-{}"), run.layers[last]);
+    out += formatted("{}{}", at == 0 ? "" : ",", run.layers[at]);
+    if (last > at) out += formatted("-{}", run.layers[last]);
     at = last + 1;
   }
   return out;

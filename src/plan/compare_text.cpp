@@ -1,5 +1,4 @@
 // A comparison as text: the verdict, what differs by runs of layers, and what follows, one sentence each.
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/formatted.h"
 #include "plan/text_lines.h"
 #include "posenc/compare.h"
 
@@ -34,8 +34,7 @@ std::string stack_words(const ComparedLayers& layers) { return layers.stack.empt
 std::string layers_words(const ComparedLayers& layers) {
   const LayerRun& run = layers.a.blocks.empty() ? layers.b : layers.a;
   if (run.blocks.empty()) return stack_words(layers) + " stack";
-  return fmt::format(FMT_COMPILE("{} {} {}"), stack_words(layers), run.blocks.size() == 1 ? "layer" : "layers",
-                     selection(run));
+  return formatted("{} {} {}", stack_words(layers), run.blocks.size() == 1 ? "layer" : "layers", selection(run));
 }
 
 // ---- the verdict ----
@@ -54,9 +53,9 @@ std::string fields_of_substance(const Comparison& comparison) {
     const bool is_new = std::find(fields.begin(), fields.end(), field) == fields.end();
     if (difference.kind == DifferenceKind::substance && is_new) fields.push_back(field);
   }
-  if (fields.size() <= kNamedFields) return fmt::format(FMT_COMPILE("{}"), fmt::join(fields, ", "));
+  if (fields.size() <= kNamedFields) return formatted("{}", fmt::join(fields, ", "));
   const std::vector<std::string> named(fields.begin(), fields.begin() + kNamedFields);
-  return fmt::format(FMT_COMPILE("{} and {} more"), fmt::join(named, ", "), fields.size() - kNamedFields);
+  return formatted("{} and {} more", fmt::join(named, ", "), fields.size() - kNamedFields);
 }
 
 std::string verdict_words(const Comparison& comparison) {
@@ -68,18 +67,17 @@ std::string verdict_words(const Comparison& comparison) {
   }
   if (comparison.a.known && comparison.b.known) return out;
   const bool neither = !comparison.a.known && !comparison.b.known;
-  return fmt::format(FMT_COMPILE("{}, as far as is known: {} facts open"), out,
-                     neither               ? "both leave"
-                     : !comparison.a.known ? "A leaves"
-                                           : "B leaves");
+  return formatted("{}, as far as is known: {} facts open", out,
+                   neither               ? "both leave"
+                   : !comparison.a.known ? "A leaves"
+                                         : "B leaves");
 }
 
 void add_plan(TextLines& lines, std::string_view side, const ComparedPlan& plan) {
-  const std::string length =
-      plan.trained_length ? fmt::format(FMT_COMPILE(", trained on {} tokens"), *plan.trained_length) : "";
+  const std::string length = plan.trained_length ? formatted(", trained on {} tokens", *plan.trained_length) : "";
   lines.add(
-      2, fmt::format(FMT_COMPILE("{}  {}: {}, family {}{}{}"), side, plan.name, name(plan.kind),
-                     plan.family.empty() ? "not named" : plan.family, length, plan.known ? "" : ", not known in full"));
+      2, formatted("{}  {}: {}, family {}{}{}", side, plan.name, name(plan.kind),
+                   plan.family.empty() ? "not named" : plan.family, length, plan.known ? "" : ", not known in full"));
 }
 
 // ---- what differs ----
@@ -96,13 +94,12 @@ class Table {
   }
 
   void add_title(std::string_view title) {
-    lines_.add(0, fmt::format(FMT_COMPILE("{:<{}}{:<{}}B"), title, kIndent + field_ + kGap, "A", a_ + kGap));
+    lines_.add(0, formatted("{:<{}}{:<{}}B", title, kIndent + field_ + kGap, "A", a_ + kGap));
   }
   void add(const Difference& difference) {
     const Row row{field_words(difference.field), plan::ascii(difference.a.words), plan::ascii(difference.b.words)};
     if (fits(row) && kIndent + field_ + a_ + row.b.size() + 2 * kGap <= plan::kColumns) {
-      return lines_.add(kIndent,
-                        fmt::format(FMT_COMPILE("{:<{}}{:<{}}{}"), row.field, field_ + kGap, row.a, a_ + kGap, row.b));
+      return lines_.add(kIndent, formatted("{:<{}}{:<{}}{}", row.field, field_ + kGap, row.a, a_ + kGap, row.b));
     }
     lines_.add(kIndent, row.field);
     lines_.add(kIndent + 2, "A  " + row.a);
@@ -201,13 +198,13 @@ std::string_view remedy_words(KeyUse use) {
 void add_cached_keys(TextLines& lines, const CachedKeys& keys) {
   const std::string who = layers_words(keys.layers);
   if (keys.use == KeyUse::as_they_are) {
-    return lines.add(2, fmt::format(FMT_COMPILE("{}: cached keys are usable as they are"), who));
+    return lines.add(2, formatted("{}: cached keys are usable as they are", who));
   }
   std::vector<std::string_view> reasons;
   for (const KeyReason reason : keys.because) reasons.push_back(reason_words(reason));
-  lines.add(2, fmt::format(FMT_COMPILE("{}: cached keys are not usable{} ({}){}"), who,
-                           keys.use == KeyUse::not_at_all ? "" : " as they are", fmt::join(reasons, "; "),
-                           remedy_words(keys.use)));
+  lines.add(
+      2, formatted("{}: cached keys are not usable{} ({}){}", who, keys.use == KeyUse::not_at_all ? "" : " as they are",
+                   fmt::join(reasons, "; "), remedy_words(keys.use)));
 }
 
 // Whether a difference is one of how a layer makes its keys, and not of what it is given.
@@ -228,49 +225,49 @@ void add_upstream(TextLines& lines, const Comparison& comparison) {
     if (counts && std::find(fields.begin(), fields.end(), field) == fields.end()) fields.push_back(field);
   }
   if (!any_use || fields.empty()) return;
-  lines.add(2, fmt::format(FMT_COMPILE("the hidden states that keys are made from differ all the same, by {}"),
-                           fmt::join(fields, ", ")));
+  lines.add(2,
+            formatted("the hidden states that keys are made from differ all the same, by {}", fmt::join(fields, ", ")));
 }
 
 // "2p", "p+64".
 std::string row(std::string_view step, std::int64_t from) {
-  return from == 0 ? std::string(step) : fmt::format(FMT_COMPILE("{}+{}"), step, from);
+  return from == 0 ? std::string(step) : formatted("{}+{}", step, from);
 }
 
 void add_pairing(TextLines& lines, const PairingChange& change) {
   const std::int64_t first = change.first_channel;
   const bool to_interleaved = change.b == Pairing::interleaved;
-  lines.add(2, fmt::format(FMT_COMPILE("{}: A pairs channels {}, B {}; for one set of weights, rows {} and {} of each "
-                                       "head of q and k in {} are rows {} and {} in {}"),
-                           layers_words(change.layers), name(change.a), name(change.b), row("2p", first),
-                           row("2p", first + 1), to_interleaved ? "B" : "A", row("p", first),
-                           row("p", first + change.dim / 2), to_interleaved ? "A" : "B"));
+  lines.add(2, formatted("{}: A pairs channels {}, B {}; for one set of weights, rows {} and {} of each "
+                         "head of q and k in {} are rows {} and {} in {}",
+                         layers_words(change.layers), name(change.a), name(change.b), row("2p", first),
+                         row("2p", first + 1), to_interleaved ? "B" : "A", row("p", first),
+                         row("p", first + change.dim / 2), to_interleaved ? "A" : "B"));
 }
 
 std::string angles_words(const AngleChange& change, const Comparison& comparison) {
-  std::string out = fmt::format(FMT_COMPILE("of pair {} of {} is apart by {:.6g}"), change.pair, change.pairs,
-                                change.inv_freq_difference);
+  std::string out =
+      formatted("of pair {} of {} is apart by {:.6g}", change.pair, change.pairs, change.inv_freq_difference);
   if (!change.first_position) {
-    out += fmt::format(FMT_COMPILE("; no angle by more than {} rad below position 2^53"), comparison.tolerance);
+    out += formatted("; no angle by more than {} rad below position 2^53", comparison.tolerance);
   } else {
     const bool is_late = comparison.length && *change.first_position >= *comparison.length;
-    out += fmt::format(FMT_COMPILE("; its angle by more than {} rad from position {} on{}"), comparison.tolerance,
-                       *change.first_position, is_late ? ", beyond the length" : "");
+    out += formatted("; its angle by more than {} rad from position {} on{}", comparison.tolerance,
+                     *change.first_position, is_late ? ", beyond the length" : "");
   }
   if (!change.end_difference) return out;
-  return out + fmt::format(FMT_COMPILE(", by {:.6g} rad ({:.6g} turns) at position {}"), *change.end_difference,
-                           *change.end_difference / (2 * std::numbers::pi), *comparison.length - 1);
+  return out + formatted(", by {:.6g} rad ({:.6g} turns) at position {}", *change.end_difference,
+                         *change.end_difference / (2 * std::numbers::pi), *comparison.length - 1);
 }
 
 void add_angles(TextLines& lines, const AngleChange& change, const Comparison& comparison) {
-  const std::string role = change.role == RotateRole::main ? "" : fmt::format(FMT_COMPILE(", {}"), name(change.role));
+  const std::string role = change.role == RotateRole::main ? "" : formatted(", {}", name(change.role));
   const std::string who = layers_words(change.layers) + role;
   if (change.inv_freq_difference > 0) {
-    lines.add(2, fmt::format(FMT_COMPILE("{}: inv_freq {}"), who, angles_words(change, comparison)));
+    lines.add(2, formatted("{}: inv_freq {}", who, angles_words(change, comparison)));
   }
   if (change.attention_factor_ratio != 1) {
-    lines.add(2, fmt::format(FMT_COMPILE("{}: the attention factor of B is {:.6g} times that of A"), who,
-                             change.attention_factor_ratio));
+    lines.add(2,
+              formatted("{}: the attention factor of B is {:.6g} times that of A", who, change.attention_factor_ratio));
   }
 }
 
@@ -292,8 +289,8 @@ void add_consequences(TextLines& lines, const Comparison& comparison) {
   }
   for (const AngleChange& change : comparison.angles) add_angles(lines, change, comparison);
   for (const LogitScaleChange& change : comparison.logit_scales) {
-    lines.add(2, fmt::format(FMT_COMPILE("{}: the logit scale of B is {:.6g} times that of A"),
-                             layers_words(change.layers), change.ratio));
+    lines.add(
+        2, formatted("{}: the logit scale of B is {:.6g} times that of A", layers_words(change.layers), change.ratio));
   }
 }
 

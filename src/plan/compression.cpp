@@ -1,7 +1,5 @@
 #include "plan/compression.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <string_view>

@@ -1,11 +1,10 @@
 #include "plan/config_plan.h"
 
-#include <fmt/compile.h>
-
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/json.h"
 #include "io/looks_like.h"
 #include "plan/config_reader.h"
@@ -36,7 +35,7 @@ void require_model(ConfigReader& reader, const ClassNames& names) {
   }
   if (!names.model_type.empty() || !names.architecture.empty()) return;
   if (const std::string inside = config_inside(reader); !inside.empty()) {
-    return fail_as_no_model(reader, "an object that holds configs", fmt::format(FMT_COMPILE("{} is one"), inside));
+    return fail_as_no_model(reader, "an object that holds configs", formatted("{} is one", inside));
   }
   fail_as_no_model(reader, "another object",
                    "it has no model_type, no architectures and not the layers, heads and width of a model");
@@ -79,7 +78,7 @@ std::optional<FileError> foreign_format(std::string_view text, const std::string
 
 void require_length(const ReadOptions& options) {
   if (!options.length || *options.length >= 1) return;
-  throw Error("read_plan", {"length", "be at least 1", fmt::format(FMT_COMPILE("{}"), *options.length)});
+  throw Error("read_plan", {"length", "be at least 1", formatted("{}", *options.length)});
 }
 
 Result<Plan> read_config(std::string_view text, PlanSource source, const ReadOptions& options) {

@@ -1,10 +1,9 @@
 #include "plan/config_reader.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/key_notes.h"
 
 namespace posenc::plan {
@@ -90,12 +89,11 @@ std::optional<std::int64_t> ConfigReader::integer(const Place& place, Bounds bou
   const auto value = value_or_error(*this, place.value.as_int());
   if (!value) return {};
   if (*value < bounds.low || *value > bounds.high) {
-    fail(place, ErrorKind::out_of_range, fmt::format(FMT_COMPILE("an integer from {} to {}"), bounds.low, bounds.high));
+    fail(place, ErrorKind::out_of_range, formatted("an integer from {} to {}", bounds.low, bounds.high));
     return {};
   }
   if (place.in_file && !is_written_as_integer(place.value.text())) {
-    warn("integral-float",
-         fmt::format(FMT_COMPILE("{} is written as {}; read as {}."), place.from, place.value.text(), *value),
+    warn("integral-float", formatted("{} is written as {}; read as {}.", place.from, place.value.text(), *value),
          {place.from});
   }
   return value;
@@ -118,7 +116,7 @@ void ConfigReader::fail(FileError error) {
   FileError here = root_.error(error.kind, error.expected, error.detail);
   if (error.file != here.file) {
     // An entry of a class default, which is a document of its own: the file is what it does not go with.
-    here.got = fmt::format(FMT_COMPILE("{} in the default of {}"), error.got, error.file);
+    here.got = formatted("{} in the default of {}", error.got, error.file);
     error = std::move(here);
   }
   error_ = std::move(error);
@@ -128,7 +126,7 @@ void ConfigReader::fail(const Place& place, ErrorKind kind, std::string expected
   // A class default is no place in the file: the file's own value that does not go with it is beside it.
   if (place.in_file) return fail(place.value.error(kind, std::move(expected), std::move(detail)));
   FileError error = root_.error(kind, std::move(expected), std::move(detail));
-  error.got = fmt::format(FMT_COMPILE("{} ({})"), shown(place.value), place.from);
+  error.got = formatted("{} ({})", shown(place.value), place.from);
   fail(std::move(error));
 }
 
@@ -145,8 +143,8 @@ void ConfigReader::settle(const Place& winner, const Place& loser) {
   mark_lost(loser);
   if (!loser.in_file || same_value(winner.value, loser.value)) return;
   warn("precedence",
-       fmt::format(FMT_COMPILE("{} is {} and {} is {}; the first wins."), winner.from, shown(winner.value), loser.from,
-                   shown(loser.value)),
+       formatted("{} is {} and {} is {}; the first wins.", winner.from, shown(winner.value), loser.from,
+                 shown(loser.value)),
        {winner.from, loser.from});
 }
 
@@ -196,7 +194,7 @@ std::vector<std::string> ConfigReader::absent_keys() const {
       const Names names = names_of_key(at->second);
       const auto first = std::ranges::find_if(names, is_absent);  // one row for all names of a key
       if (first == names.end() || *first != at->second || std::ranges::any_of(names, is_there)) continue;
-      pointers.push_back(fmt::format(FMT_COMPILE("{}/{}"), prefix, at->second));
+      pointers.push_back(formatted("{}/{}", prefix, at->second));
     }
   }
   return pointers;
@@ -208,8 +206,8 @@ std::vector<Warning> ConfigReader::take_warnings() {
     for (const io::JsonDuplicate& duplicate : document_.duplicates()) keys.push_back(duplicate.pointer);
     const io::JsonDuplicate& first = document_.duplicates().front();
     warn("duplicate-key",
-         fmt::format(FMT_COMPILE("{} stands on lines {} and {}; no position key is affected."), first.pointer,
-                     first.first_line, first.second_line),
+         formatted("{} stands on lines {} and {}; no position key is affected.", first.pointer, first.first_line,
+                   first.second_line),
          std::move(keys));
   }
   return std::move(warnings_);

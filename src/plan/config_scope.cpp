@@ -1,10 +1,11 @@
 #include "plan/config_scope.h"
 
-#include <fmt/compile.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/class_defaults.h"
 #include "plan/published_defaults.h"
 
@@ -77,12 +78,11 @@ std::optional<Place> ConfigScope::default_of(Names names) {
   if (reader_.failed()) return {};
   for (std::string_view name : names) {
     if (const ClassDefault* row = find_class_default(model_type_, name)) {
-      return default_at(
-          row->json, row->class_name,
-          fmt::format(FMT_COMPILE("default: {}, transformers {}"), row->class_name, class_defaults_version()));
+      return default_at(row->json, row->class_name,
+                        formatted("default: {}, transformers {}", row->class_name, class_defaults_version()));
     }
     if (const PublishedDefault* row = find_published_default(model_type_, name)) {
-      return default_at(row->json, row->source, fmt::format(FMT_COMPILE("default: {}"), row->source));
+      return default_at(row->json, row->source, formatted("default: {}", row->source));
     }
   }
   return {};
@@ -129,9 +129,8 @@ Setting<bool> ConfigScope::flag(const Key& key) {
 
 void ConfigScope::fail_missing(const Key& key) {
   if (reader_.failed()) return;
-  FileError error =
-      object_.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("one of {}"), fmt::join(names_of(key)[0], ", ")),
-                    fmt::format(FMT_COMPILE("a {} model needs it"), family_.name));
+  FileError error = object_.error(ErrorKind::missing_key, formatted("one of {}", fmt::join(names_of(key)[0], ", ")),
+                                  formatted("a {} model needs it", family_.name));
   error.got = "none of them";
   reader_.fail(std::move(error));
 }

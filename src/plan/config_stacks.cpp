@@ -1,13 +1,12 @@
 #include "plan/config_stacks.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/formatted.h"
 #include "plan/config_layouts.h"
 #include "plan/encoder_decoder.h"
 #include "plan/family.h"
@@ -106,8 +105,7 @@ TextClass choose_text(ConfigReader& reader, const Wrapper& wrapper) {
 
 void warn_mismatch(ConfigReader& reader, std::string_view name, std::string_view family, std::string where) {
   reader.warn("architecture-mismatch",
-              fmt::format(FMT_COMPILE("{} is not of the {} family, whose rules were followed."), name, family),
-              {std::move(where)});
+              formatted("{} is not of the {} family, whose rules were followed.", name, family), {std::move(where)});
 }
 
 void warn_of_names(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
@@ -125,9 +123,9 @@ void warn_of_names(ConfigReader& reader, const Wrapper& wrapper, const TextClass
 void warn_of_wrapper(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
   if (wrapper.known || !text.is_inner) return;
   reader.warn("unknown-wrapper",
-              fmt::format(FMT_COMPILE("{} is not a family that is known here; each of its stacks was read by its own "
-                                      "type."),
-                          family_name(wrapper)),
+              formatted("{} is not a family that is known here; each of its stacks was read by its own "
+                        "type.",
+                        family_name(wrapper)),
               {wrapper.names.model_type.empty() ? "/architectures" : "/model_type"});
 }
 
@@ -148,14 +146,13 @@ void warn_unknown_family(ConfigReader& reader, const TypeName& name, bool has_si
   const std::string_view consequence =
       has_sizes ? "its keys were read by themselves, halves paired, and may mean other things"
                 : "its layers, heads and width are not given under known names; nothing was read";
-  reader.warn("unknown-family",
-              fmt::format(FMT_COMPILE("{} is not of a family that is known here: {}."), name.text, consequence),
+  reader.warn("unknown-family", formatted("{} is not of a family that is known here: {}.", name.text, consequence),
               name.keys);
 }
 
 void warn_no_model_type(ConfigReader& reader, const ClassNames& names) {
   if (!names.model_type.empty() || names.architecture.empty()) return;
-  reader.warn("no-model-type", fmt::format(FMT_COMPILE("The file has no model_type; {} decides."), names.architecture),
+  reader.warn("no-model-type", formatted("The file has no model_type; {} decides.", names.architecture),
               {"/architectures"});
 }
 
@@ -175,8 +172,7 @@ void warn_of_repeated_keys(ConfigReader& reader, const JsonValue& text_config) {
 bool decides_mask(ConfigScope& scope) {
   const Setting<bool> causal = scope.flag(keys::kCausalAttn);
   if (!causal.value || *causal.value) return true;
-  scope.reader().warn("undecided",
-                      fmt::format(FMT_COMPILE("{} is false: what a token sees then is not known."), causal.from),
+  scope.reader().warn("undecided", formatted("{} is false: what a token sees then is not known.", causal.from),
                       {causal.from});
   return false;
 }

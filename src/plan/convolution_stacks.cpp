@@ -1,13 +1,12 @@
 #include "plan/convolution_stacks.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/tower_stack.h"
 
 namespace posenc::plan {
@@ -46,7 +45,7 @@ std::optional<std::int64_t> sum_of_text(ConfigReader& reader, const Place& place
     const auto [stop, error] = std::from_chars(at, end, blocks);
     if (error != std::errc{} || blocks < 0 || blocks > room - sum || (stop != end && *stop != '-')) {
       reader.fail(place, ErrorKind::out_of_range,
-                  fmt::format(FMT_COMPILE("blocks of each stage, as in 3-3-8, at most {} in all"), room));
+                  formatted("blocks of each stage, as in 3-3-8, at most {} in all", room));
       return {};
     }
     sum += blocks;
@@ -65,7 +64,7 @@ Setting<std::int64_t> read_blocks(ConfigScope& scope, const Key& key, std::int64
 }
 
 void add_stack(std::string_view name, std::int64_t blocks, const std::string& from, Plan& plan) {
-  plan.sources.push_back({fmt::format(FMT_COMPILE("/stacks/{}/layers"), plan.stacks.size()), from});
+  plan.sources.push_back({formatted("/stacks/{}/layers", plan.stacks.size()), from});
   Stack stack{.name = std::string(name), .input = {}, .layers = {}};
   stack.layers.resize(static_cast<std::size_t>(blocks));
   for (std::int64_t i = 0; i < blocks; ++i) {

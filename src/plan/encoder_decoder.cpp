@@ -1,9 +1,8 @@
 #include "plan/encoder_decoder.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 
+#include "base/formatted.h"
 #include "plan/config_scope.h"
 
 namespace posenc::plan {
@@ -50,8 +49,7 @@ std::vector<TextStack> read_family_stacks(ConfigReader& reader, const FamilyObje
   for (const StackRule* rule : rules) {
     if (reader.failed()) break;
     if (!is_present(reader, of, *rule)) continue;
-    stacks.push_back(read_one(reader, of, *rule, most_layers,
-                              fmt::format(FMT_COMPILE("/stacks/{}"), of.first_stack + stacks.size())));
+    stacks.push_back(read_one(reader, of, *rule, most_layers, formatted("/stacks/{}", of.first_stack + stacks.size())));
   }
   return stacks;
 }

@@ -1,6 +1,5 @@
 #include "plan/fact_tree.h"
 
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <cstddef>
 #include <span>
 
+#include "base/formatted.h"
 #include "io/json_writer.h"
 #include "plan/plan_json.h"
 
@@ -39,8 +39,8 @@ Fact list(const std::vector<T>& what, std::string_view between) {
   fact.is_real = std::is_same_v<T, double>;
   if (what.empty()) return fact;
   const auto [low, high] = std::minmax_element(what.begin(), what.end());
-  fact.words = what.size() <= kListed ? fmt::format(FMT_COMPILE("{}"), fmt::join(what, between))
-                                      : fmt::format(FMT_COMPILE("{} numbers, {} to {}"), what.size(), *low, *high);
+  fact.words = what.size() <= kListed ? formatted("{}", fmt::join(what, between))
+                                      : formatted("{} numbers, {} to {}", what.size(), *low, *high);
   return fact;
 }
 
@@ -63,8 +63,8 @@ void tell_apart(FactDifference& difference) {
   const auto [in_a, in_b] = std::mismatch(a.numbers.begin(), a.numbers.end(), b.numbers.begin());
   if (in_a == a.numbers.end()) return;
   const auto at = in_a - a.numbers.begin();
-  a.words += fmt::format(FMT_COMPILE(", [{}] is {}"), at, *in_a);
-  b.words += fmt::format(FMT_COMPILE(", [{}] is {}"), at, *in_b);
+  a.words += formatted(", [{}] is {}", at, *in_a);
+  b.words += formatted(", [{}] is {}", at, *in_b);
 }
 
 void compare_members(const Fact& a, const Fact& b, const std::string& path, std::vector<FactDifference>& out) {
@@ -106,7 +106,7 @@ void FactTree::field(std::string_view key, const std::vector<std::string>& what,
   json.end_array();
   Fact fact;
   fact.json = json.take();
-  if (!what.empty()) fact.words = fmt::format(FMT_COMPILE("{}"), fmt::join(what, ", "));
+  if (!what.empty()) fact.words = formatted("{}", fmt::join(what, ", "));
   add(key, std::move(fact));
 }
 
@@ -115,11 +115,11 @@ Fact FactTree::take(std::string_view kind) {
   object.kind = kind;
   object.has_members = true;
   object.words = kind;
-  std::string json = kind.empty() ? "" : fmt::format(FMT_COMPILE("\"{}\": \"{}\""), kind_key_, kind);
+  std::string json = kind.empty() ? "" : formatted("\"{}\": \"{}\"", kind_key_, kind);
   for (const Fact& member : members_) {
-    json += fmt::format(FMT_COMPILE("{}\"{}\": {}"), json.empty() ? "" : ", ", member.key, member.json);
+    json += formatted("{}\"{}\": {}", json.empty() ? "" : ", ", member.key, member.json);
     if (member.json == "null") continue;
-    object.words += fmt::format(FMT_COMPILE("{}{} {}"), object.words.empty() ? "" : ", ", member.key, member.words);
+    object.words += formatted("{}{} {}", object.words.empty() ? "" : ", ", member.key, member.words);
   }
   object.json = "{" + json + "}";
   object.members = std::move(members_);
@@ -142,9 +142,9 @@ Fact FactTree::take_list() {
 }
 
 Fact FactTree::fact(bool what) { return leaf(what, what ? "yes" : "no"); }
-Fact FactTree::fact(std::int64_t what) { return leaf(what, fmt::format(FMT_COMPILE("{}"), what)); }
+Fact FactTree::fact(std::int64_t what) { return leaf(what, formatted("{}", what)); }
 Fact FactTree::fact(double what) {
-  Fact number = leaf(what, fmt::format(FMT_COMPILE("{}"), what));
+  Fact number = leaf(what, formatted("{}", what));
   number.numbers = {what};
   number.is_real = true;
   return number;

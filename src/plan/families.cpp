@@ -1,8 +1,7 @@
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cctype>
 
+#include "base/formatted.h"
 #include "plan/family_tables.h"
 
 namespace posenc::plan {
@@ -56,9 +55,7 @@ const Family* find_row(Holds holds) {
 
 }  // namespace
 
-std::string family_default(const Family& family) {
-  return fmt::format(FMT_COMPILE("default: the {} family"), family.name);
-}
+std::string family_default(const Family& family) { return formatted("default: the {} family", family.name); }
 
 const Family* find_family(std::string_view model_type) noexcept {
   return find_row([&](const Family& family) {

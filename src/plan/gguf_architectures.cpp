@@ -1,9 +1,8 @@
 // One row an architecture: every name in llama.cpp's llama_model_rope_type, in the order of its list of names.
 // Facts: kGgufRulesFrom; llama-model.cpp (llama_model_rope_type, load_hparams) and models/NAME.cpp.
-#include <fmt/compile.h>
-
 #include <algorithm>
 
+#include "base/formatted.h"
 #include "plan/gguf_architecture.h"
 
 namespace posenc::plan {
@@ -263,7 +262,7 @@ std::string_view name(GgufRotation rotation) noexcept {
 }
 
 std::string gguf_default(const GgufArchitecture& architecture) {
-  return fmt::format(FMT_COMPILE("default: {} in llama.cpp"), architecture.name);
+  return formatted("default: {} in llama.cpp", architecture.name);
 }
 
 }  // namespace posenc::plan

@@ -1,10 +1,9 @@
 #include "plan/gguf_layers.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/plan_limits.h"
 
 namespace posenc::plan {
@@ -95,12 +94,12 @@ void check_heads(GgufScope& scope, const GgufLayers& facts) {
     if (!attends(layer)) continue;
     if (layer.heads == 0) {
       return scope.fail("attention.head_count", ErrorKind::out_of_range, "at least 1 head",
-                        fmt::format(FMT_COMPILE("layer {} attends"), i));
+                        formatted("layer {} attends", i));
     }
     if (layer.kv_heads != 0 && layer.heads % layer.kv_heads == 0) continue;
     return scope.fail("attention.head_count_kv", ErrorKind::not_divisible,
-                      fmt::format(FMT_COMPILE("a divisor of the {} heads"), layer.heads),
-                      fmt::format(FMT_COMPILE("layer {} has {}"), i, layer.kv_heads));
+                      formatted("a divisor of the {} heads", layer.heads),
+                      formatted("layer {} has {}", i, layer.kv_heads));
   }
 }
 
@@ -111,10 +110,9 @@ Sourced<std::int64_t> hidden_over_heads(GgufScope& scope, const GgufLayers& fact
   if (facts.hidden.value % first->heads == 0 && width <= kMaxHeadDim) {
     return {width, scope.key("embedding_length")};
   }
-  scope.fail(
-      "embedding_length", ErrorKind::not_divisible,
-      fmt::format(FMT_COMPILE("a multiple of the {} heads, and at most {} channels a head"), first->heads, kMaxHeadDim),
-      "attention.key_length is not given");
+  scope.fail("embedding_length", ErrorKind::not_divisible,
+             formatted("a multiple of the {} heads, and at most {} channels a head", first->heads, kMaxHeadDim),
+             "attention.key_length is not given");
   return {};
 }
 
@@ -254,7 +252,7 @@ void read_sharing(GgufScope& scope, std::int64_t blocks, GgufLayers& facts) {
     first = blocks - shared.value.value_or(0);
     if (shared.value && *shared.value > 0 && first < 2) {
       return scope.fail("attention.shared_kv_layers", ErrorKind::out_of_range,
-                        fmt::format(FMT_COMPILE("at most {}, so that two layers keep keys"), blocks - 2));
+                        formatted("at most {}, so that two layers keep keys", blocks - 2));
     }
   }
   for (std::size_t i = 0; i < facts.layers.size(); ++i) {

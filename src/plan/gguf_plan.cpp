@@ -1,11 +1,10 @@
 #include "plan/gguf_plan.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/gguf_architecture.h"
 #include "plan/gguf_factors.h"
 #include "plan/gguf_scope.h"
@@ -59,7 +58,7 @@ Result<std::string> read_architecture(const io::GgufHeader& header, const std::s
 
 // "model-00001-of-00003.gguf" for "model-00002-of-00003.gguf"; empty for a name of another form.
 std::string first_part(const std::string& file, std::int64_t count) {
-  const std::string ending = fmt::format(FMT_COMPILE("-of-{:05}.gguf"), count);
+  const std::string ending = formatted("-of-{:05}.gguf", count);
   if (!file.ends_with(ending) || file.size() < ending.size() + 6) return {};
   const std::size_t number = file.size() - ending.size() - 5;
   if (file[number - 1] != '-') return {};
@@ -74,7 +73,7 @@ Result<std::int64_t> split_number(const io::GgufHeader& header, const std::strin
   if (!scalar || !value->numbers.front().integer) return wrong(*value, file, ErrorKind::type, "an integer");
   const std::int64_t number = *value->numbers.front().integer;
   if (number >= least && number <= kMaxSplits) return number;
-  return wrong(*value, file, ErrorKind::split, fmt::format(FMT_COMPILE("a number from {} to {}"), least, kMaxSplits));
+  return wrong(*value, file, ErrorKind::split, formatted("a number from {} to {}", least, kMaxSplits));
 }
 
 // The first part of a model in several files has all the metadata; the others are refused, the first one named.
@@ -86,12 +85,12 @@ std::optional<FileError> check_split(const io::GgufHeader& header, const std::st
   const io::GgufValue* value = header.find("split.no");
   if (*number == 0 || value == nullptr) return {};
   if (*number >= *count) {
-    return wrong(*value, file, ErrorKind::split, fmt::format(FMT_COMPILE("a number below split.count, {}"), *count));
+    return wrong(*value, file, ErrorKind::split, formatted("a number below split.count, {}", *count));
   }
   const std::string first = first_part(file, *count);
   FileError error =
       wrong(*value, file, ErrorKind::split, first.empty() ? "the first part of a model in several files" : first);
-  error.got = fmt::format(FMT_COMPILE("part {} of {}"), *number + 1, *count);
+  error.got = formatted("part {} of {}", *number + 1, *count);
   error.detail = "the first part holds the metadata";
   return error;
 }
@@ -171,11 +170,10 @@ void warn_of_ignored(GgufScope& scope, const std::vector<std::string>& ignored) 
     if (std::ranges::find(kSilentKeys, name) != std::end(kSilentKeys)) continue;
     if (std::ranges::find(kOthersKeys, name) != std::end(kOthersKeys)) {
       scope.warn("misleading-key",
-                 fmt::format(FMT_COMPILE("{} has no effect: llama.cpp does not read it for {}."), key,
-                             scope.architecture().name),
+                 formatted("{} has no effect: llama.cpp does not read it for {}.", key, scope.architecture().name),
                  {key});
     } else {
-      scope.warn("unknown-key", fmt::format(FMT_COMPILE("{} is not a key that is known here."), key), {key});
+      scope.warn("unknown-key", formatted("{} is not a key that is known here.", key), {key});
     }
   }
 }
@@ -212,13 +210,12 @@ Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOpti
   warn_of_notes(*header, plan.warnings);
   const GgufArchitecture* row = find_gguf_architecture(*architecture);
   if (row == nullptr) {
-    return without_stacks(
-        std::move(plan), *header, "unknown-family",
-        fmt::format(FMT_COMPILE("{} is not an architecture that is known here; nothing was read."), *architecture));
+    return without_stacks(std::move(plan), *header, "unknown-family",
+                          formatted("{} is not an architecture that is known here; nothing was read.", *architecture));
   }
   if (!row->undecided.empty()) {
     return without_stacks(std::move(plan), *header, "unread-fact",
-                          fmt::format(FMT_COMPILE("{}: not decided here: {}."), row->name, row->undecided));
+                          formatted("{}: not decided here: {}.", row->name, row->undecided));
   }
   const Result<GgufFactors> factors = read_gguf_factors(cursor, *header);
   if (!factors) return factors.error();

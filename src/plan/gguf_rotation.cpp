@@ -1,13 +1,12 @@
 #include "plan/gguf_rotation.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/plan_limits.h"
 
 namespace posenc::plan {
@@ -81,15 +80,14 @@ class RotationReader {
   AxisMap read_axes(const std::vector<std::int64_t>& sections, std::int64_t pairs) {
     const std::int64_t sum = sections[0] + sections[1] + sections[2] + sections[3];
     if (sum == 0 || sum > pairs) {
-      scope_.fail(
-          "rope.dimension_sections", ErrorKind::bad_sections,
-          fmt::format(FMT_COMPILE("sections of 1 to {} pairs in all"), pairs),
-          fmt::format(FMT_COMPILE("{} + {} + {} + {} = {}"), sections[0], sections[1], sections[2], sections[3], sum));
+      scope_.fail("rope.dimension_sections", ErrorKind::bad_sections,
+                  formatted("sections of 1 to {} pairs in all", pairs),
+                  formatted("{} + {} + {} + {} = {}", sections[0], sections[1], sections[2], sections[3], sum));
       return {};
     }
     if (pairs * std::ssize(facts_.layers) > kMaxListEntries) {
       scope_.fail("rope.dimension_sections", ErrorKind::limit,
-                  fmt::format(FMT_COMPILE("at most {} pairs over all layers"), kMaxListEntries));
+                  formatted("at most {} pairs over all layers", kMaxListEntries));
       return {};
     }
     AxisMap axes{.names = {"t", "h", "w"}};
@@ -136,7 +134,7 @@ class RotationReader {
                 : given ? "rope.dimension_count"
                         : "attention.key_length",
                 ErrorKind::out_of_range, "an even number of channels, at most the head's",
-                fmt::format(FMT_COMPILE("{} of {} channels would turn"), rope.dim, rope.head_dim));
+                formatted("{} of {} channels would turn", rope.dim, rope.head_dim));
     return false;
   }
 
@@ -226,8 +224,8 @@ class RotationReader {
     note("scaling/rule", keys.type_from);
     if (keys.attention_factor && *keys.attention_factor != 1) {
       scope_.undecided("unread-fact",
-                       fmt::format(FMT_COMPILE("{} is {}: no {} rule here has an attention factor."),
-                                   keys.attention_from, *keys.attention_factor, keys.type),
+                       formatted("{} is {}: no {} rule here has an attention factor.", keys.attention_from,
+                                 *keys.attention_factor, keys.type),
                        {keys.attention_from});
     }
     if (keys.type == "none" || keys.factor == 1) return {};
@@ -280,8 +278,7 @@ class RotationReader {
     for (const std::string_view key : {"rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor"}) {
       const Setting<double> given = scope_.number(key);
       if (!given.value || *given.value == 1) continue;
-      scope_.undecided("unread-fact",
-                       fmt::format(FMT_COMPILE("{} is {}: no rule here has it."), given.from, *given.value),
+      scope_.undecided("unread-fact", formatted("{} is {}: no rule here has it.", given.from, *given.value),
                        {given.from});
     }
   }
@@ -337,8 +334,8 @@ class RotationReader {
     if (!check_divisors(kRopeFreqs, factors, rope)) return {};
     note("scaling/rule", std::string(kRopeFreqs));
     const bool divides_too = keys.type != "yarn" && keys.type != "none" && keys.factor != 1;
-    note("scaling/factors", divides_too ? fmt::format(FMT_COMPILE("{} times {}"), kRopeFreqs, keys.factor_from)
-                                        : std::string(kRopeFreqs));
+    note("scaling/factors",
+         divides_too ? formatted("{} times {}", kRopeFreqs, keys.factor_from) : std::string(kRopeFreqs));
     if (keys.type == "yarn") {
       scope_.undecided("unread-fact", "rope_freqs.weight stands beside a YaRN rule; only the tensor was read.",
                        {std::string(kRopeFreqs), keys.type_from});
@@ -350,29 +347,27 @@ class RotationReader {
 
   bool check_divisors(std::string_view tensor, const std::vector<double>& divisors, const Rope& rope) {
     if (std::ssize(divisors) != rope.pairs()) {
-      fail_tensor(tensor, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("{} numbers, one a pair"), rope.pairs()),
-                  fmt::format(FMT_COMPILE("{}"), divisors.size()));
+      fail_tensor(tensor, ErrorKind::length_mismatch, formatted("{} numbers, one a pair", rope.pairs()),
+                  formatted("{}", divisors.size()));
       return false;
     }
     // Per layer they are copied: a small file must not claim much memory.
     if (std::ssize(divisors) * std::ssize(facts_.layers) > kMaxListEntries) {
-      fail_tensor(tensor, ErrorKind::limit,
-                  fmt::format(FMT_COMPILE("at most {} numbers over all layers"), kMaxListEntries),
-                  fmt::format(FMT_COMPILE("{} for each of {} layers"), divisors.size(), facts_.layers.size()));
+      fail_tensor(tensor, ErrorKind::limit, formatted("at most {} numbers over all layers", kMaxListEntries),
+                  formatted("{} for each of {} layers", divisors.size(), facts_.layers.size()));
       return false;
     }
     const auto bad = std::ranges::find_if(divisors, [](double divisor) { return !(divisor > 0); });
     if (bad == divisors.end()) return true;
-    fail_tensor(tensor, ErrorKind::out_of_range, "divisors above 0", fmt::format(FMT_COMPILE("{}"), *bad));
+    fail_tensor(tensor, ErrorKind::out_of_range, "divisors above 0", formatted("{}", *bad));
     return false;
   }
 
   void warn_unread() {
     for (const std::string_view tensor : factors_.unread) {
-      scope_.undecided(
-          "tensor-not-read",
-          fmt::format(FMT_COMPILE("{} was not read, as a stream cannot go back: give the file by its path."), tensor),
-          {std::string(tensor)});
+      scope_.undecided("tensor-not-read",
+                       formatted("{} was not read, as a stream cannot go back: give the file by its path.", tensor),
+                       {std::string(tensor)});
     }
   }
 
@@ -396,13 +391,12 @@ class RotationReader {
     std::string from = source == sources_.end() ? std::string() : source->from;
     const std::string prefix = scope_.key("");
     if (from.starts_with(prefix)) {
-      return scope_.fail(from.substr(prefix.size()), ErrorKind::out_of_range,
-                         fmt::format(FMT_COMPILE("to {}"), problem.must));
+      return scope_.fail(from.substr(prefix.size()), ErrorKind::out_of_range, formatted("to {}", problem.must));
     }
     FileError error;
     error.kind = ErrorKind::out_of_range;
     error.path = std::move(from);
-    error.expected = fmt::format(FMT_COMPILE("{} to {}"), problem.field, problem.must);
+    error.expected = formatted("{} to {}", problem.field, problem.must);
     error.got = problem.is;
     scope_.fail(std::move(error));
   }

@@ -1,10 +1,10 @@
 #include "plan/gguf_scope.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -20,19 +20,18 @@ bool is_integer(GgufType type) {
 
 std::string shown(GgufType type, const io::GgufNumber& number) {
   if (type == GgufType::boolean) return number.real != 0 ? "true" : "false";
-  return number.integer ? fmt::format(FMT_COMPILE("{}"), *number.integer) : fmt::format(FMT_COMPILE("{}"), number.real);
+  return number.integer ? formatted("{}", *number.integer) : formatted("{}", number.real);
 }
 
 }  // namespace
 
 std::string shown(const io::GgufValue& value) {
   switch (value.type) {
-    case GgufType::array:
-      return fmt::format(FMT_COMPILE("an array of {} of type {}"), value.count, io::name(value.element));
+    case GgufType::array: return formatted("an array of {} of type {}", value.count, io::name(value.element));
     case GgufType::text:
       return value.text.size() > kShownBytes || value.text.size() < value.count
-                 ? fmt::format(FMT_COMPILE("a string of {} bytes"), value.count)
-                 : fmt::format(FMT_COMPILE("\"{}\""), value.text);
+                 ? formatted("a string of {} bytes", value.count)
+                 : formatted("\"{}\"", value.text);
     default: return shown(value.type, value.numbers.front());
   }
 }
@@ -40,9 +39,7 @@ std::string shown(const io::GgufValue& value) {
 GgufScope::GgufScope(const io::GgufHeader& header, const GgufArchitecture& architecture, std::string file)
     : header_(header), architecture_(architecture), file_(std::move(file)) {}
 
-std::string GgufScope::key(std::string_view name) const {
-  return fmt::format(FMT_COMPILE("{}.{}"), architecture_.name, name);
-}
+std::string GgufScope::key(std::string_view name) const { return formatted("{}.{}", architecture_.name, name); }
 
 const io::GgufValue* GgufScope::peek(std::string_view name) const { return header_.find(key(name)); }
 
@@ -58,12 +55,11 @@ std::optional<std::int64_t> GgufScope::as_integer(const io::GgufValue& value, co
   const GgufType type = value.type == GgufType::array ? value.element : value.type;
   const bool flags = value.type == GgufType::array && type == GgufType::boolean && bounds.high == 1;
   if (!is_integer(type) && !flags) {
-    fail_at(value, ErrorKind::type, "an integer",
-            fmt::format(FMT_COMPILE("{} of type {}"), shown(value), io::name(type)));
+    fail_at(value, ErrorKind::type, "an integer", formatted("{} of type {}", shown(value), io::name(type)));
     return {};
   }
   if (number.integer && *number.integer >= bounds.low && *number.integer <= bounds.high) return number.integer;
-  fail_at(value, ErrorKind::out_of_range, fmt::format(FMT_COMPILE("an integer from {} to {}"), bounds.low, bounds.high),
+  fail_at(value, ErrorKind::out_of_range, formatted("an integer from {} to {}", bounds.low, bounds.high),
           shown(type, number));
   return {};
 }
@@ -133,7 +129,7 @@ Setting<std::vector<std::int64_t>> GgufScope::per_layer(std::string_view name, B
     return {std::vector<std::int64_t>(static_cast<std::size_t>(layers), *one.value), one.from};
   }
   if (value->count == static_cast<std::uint64_t>(layers)) return list(name, bounds);
-  fail(name, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("one number for each of the {} layers"), layers));
+  fail(name, ErrorKind::length_mismatch, formatted("one number for each of the {} layers", layers));
   return {};
 }
 

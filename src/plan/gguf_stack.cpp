@@ -1,13 +1,12 @@
 #include "plan/gguf_stack.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/formatted.h"
 #include "plan/gguf_layers.h"
 #include "plan/gguf_rotation.h"
 #include "plan/layer_sources.h"
@@ -43,7 +42,7 @@ class StackReader {
       stack.layers.push_back(layer_plan(i));
       layer_sources.add(static_cast<std::int64_t>(i), fields_);
     }
-    const std::string layers = fmt::format(FMT_COMPILE("{}/layers"), prefix);
+    const std::string layers = formatted("{}/layers", prefix);
     sources.push_back({layers, facts_.count_from});
     std::vector<ValueSource> merged = layer_sources.merged(layers);
     sources.insert(sources.end(), std::make_move_iterator(merged.begin()), std::make_move_iterator(merged.end()));
@@ -59,10 +58,8 @@ class StackReader {
     if (presence != GgufPresence::by_tensor) return presence == GgufPresence::always;
     const std::optional<bool> there = scope_.has_tensor(tensor);
     if (!there) {
-      scope_.undecided(
-          "no-tensors",
-          fmt::format(FMT_COMPILE("The tensors, which alone say whether there is {}, are not in this file."), what),
-          {});
+      scope_.undecided("no-tensors",
+                       formatted("The tensors, which alone say whether there is {}, are not in this file.", what), {});
     }
     return there.value_or(false);
   }
@@ -78,7 +75,7 @@ class StackReader {
       from = std::string(kPositionTable);
     }
     if (row_.encoder) read_token_types(input);
-    sources.push_back({fmt::format(FMT_COMPILE("{}/input/0/positions"), prefix), from});
+    sources.push_back({formatted("{}/input/0/positions", prefix), from});
     return {input};
   }
 
@@ -198,12 +195,12 @@ class StackReader {
     rope.first_channel = 0;
     if (check(rope)) {
       return scope_.fail("attention.indexer.key_length", ErrorKind::out_of_range,
-                         fmt::format(FMT_COMPILE("at least the {} channels that turn"), rope.dim));
+                         formatted("at least the {} channels that turn", rope.dim));
     }
     layer.rotate.push_back(Rotate{.role = RotateRole::indexer, .heads = heads.value, .scheme = rope});
     layer.mask.kind = MaskKind::sparse;
-    layer.mask.detail = top.value ? fmt::format(FMT_COMPILE("the {} keys that the indexer picks"), *top.value)
-                                  : "the keys that the indexer picks";
+    layer.mask.detail =
+        top.value ? formatted("the {} keys that the indexer picks", *top.value) : "the keys that the indexer picks";
     note("rotate/1/heads", heads.from);
     note("rotate/1/head_dim", width.from);
     note("rotate/1/pairing", by_row());
@@ -249,7 +246,7 @@ class StackReader {
       layer.soft_cap = SoftCap{.cap = soft_cap_.value};
       note("soft_cap", soft_cap_.from);
     }
-    const std::string block = fmt::format(FMT_COMPILE("blk.{}."), index);
+    const std::string block = formatted("blk.{}.", index);
     layer.sinks = present(row_.sinks, block + "attn_sinks.weight", "a sink");
     note("sinks", by_row());
     add_norm(facts, block, layer);
@@ -281,11 +278,10 @@ class StackReader {
     const std::int64_t width = *facts_.window.value;
     note(row_.chunks ? "mask/chunk" : "mask/window", facts_.window.from);
     if (width >= facts_.trained_length.value) {
-      return scope_.warn(
-          "window-covers-length",
-          fmt::format(FMT_COMPILE("A window of {} tokens covers the {} that the model is for; read as none."), width,
-                      facts_.trained_length.value),
-          {facts_.window.from});
+      return scope_.warn("window-covers-length",
+                         formatted("A window of {} tokens covers the {} that the model is for; read as none.", width,
+                                   facts_.trained_length.value),
+                         {facts_.window.from});
     }
     if (row_.chunks) {
       layer.mask.chunk = width;
@@ -325,15 +321,14 @@ LayerPlan t5_layer(const GgufLayers& facts, std::int64_t index, LayerKind kind) 
 
 // UMT5 has a table of biases in every layer, T5 in the first.
 bool table_per_layer(const GgufScope& scope, std::string_view side) {
-  return scope.has_tensor(fmt::format(FMT_COMPILE("{}.blk.1.attn_rel_b.weight"), side)).value_or(false);
+  return scope.has_tensor(formatted("{}.blk.1.attn_rel_b.weight", side)).value_or(false);
 }
 
 void add_t5_sources(const GgufScope& scope, const GgufLayers& facts, const std::string& layers, Plan& plan) {
-  const std::string all = plan.stacks.back().layers.empty()
-                              ? layers
-                              : fmt::format(FMT_COMPILE("{}/0-{}"), layers, plan.stacks.back().layers.back().index);
+  const std::string all =
+      plan.stacks.back().layers.empty() ? layers : formatted("{}/0-{}", layers, plan.stacks.back().layers.back().index);
   const auto note = [&](std::string_view field, std::string from) {
-    plan.sources.push_back({fmt::format(FMT_COMPILE("{}/{}"), all, field), std::move(from)});
+    plan.sources.push_back({formatted("{}/{}", all, field), std::move(from)});
   };
   note("heads", facts.heads_from);
   note("kv_heads", facts.kv_heads_from);
@@ -350,12 +345,11 @@ Sourced<std::int64_t> read_t5_buckets(GgufScope& scope, bool decodes) {
   constexpr std::string_view kName = "attention.relative_buckets_count";
   const Sourced<std::int64_t> buckets = scope.required_integer(kName, {4, (decodes ? 2 : 4) * kT5MaxDistance - 1});
   if (buckets.value % 2 != 0 && !scope.failed()) {
-    scope.warn(
-        "odd-buckets",
-        fmt::format(FMT_COMPILE("{} is {}: each direction of the encoder has {} buckets, and the last row of its "
-                                "table is never used."),
-                    scope.key(kName), buckets.value, buckets.value / 2),
-        {scope.key(kName)});
+    scope.warn("odd-buckets",
+               formatted("{} is {}: each direction of the encoder has {} buckets, and the last row of its "
+                         "table is never used.",
+                         scope.key(kName), buckets.value, buckets.value / 2),
+               {scope.key(kName)});
   }
   return buckets;
 }

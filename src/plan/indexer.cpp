@@ -1,10 +1,9 @@
 #include "plan/indexer.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/layer_lists.h"
 #include "plan/sparse_config.h"
 
@@ -48,8 +47,7 @@ std::optional<Choices> lettered_choices(ConfigScope& scope, std::int64_t layers)
   const auto letters = scope.reader().string(*place);
   if (!letters) return {};
   if (static_cast<std::int64_t>(letters->size()) < layers) {
-    scope.reader().fail(*place, ErrorKind::length_mismatch,
-                        fmt::format(FMT_COMPILE("{} letters, one for each layer"), layers));
+    scope.reader().fail(*place, ErrorKind::length_mismatch, formatted("{} letters, one for each layer", layers));
     return {};
   }
   scope.reader().mark_read(*place);
@@ -95,7 +93,7 @@ void mark_shared(ConfigScope& scope, LayerPattern& pattern) {
       layer.chosen_by = last;
     } else {
       FileError error = scope.object().error(ErrorKind::out_of_range, "an indexer in the first layer");
-      error.got = fmt::format(FMT_COMPILE("a layer 0 that reuses an earlier choice ({})"), choices.from);
+      error.got = formatted("a layer 0 that reuses an earlier choice ({})", choices.from);
       return scope.reader().fail(std::move(error));
     }
   }
@@ -150,7 +148,7 @@ IndexerRotation indexer_rotation(ConfigScope& scope, const Indexer& indexer, con
                                  const std::vector<FieldSource>& sources) {
   if (main.dim > indexer.head_dim.value && indexer.head_dim_place) {
     scope.reader().fail(*indexer.head_dim_place, ErrorKind::out_of_range,
-                        fmt::format(FMT_COMPILE("at least the {} channels that turn"), main.dim));
+                        formatted("at least the {} channels that turn", main.dim));
     return {};
   }
   Rope rope = main;

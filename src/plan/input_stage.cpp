@@ -1,7 +1,5 @@
 #include "plan/input_stage.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -9,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/speech_keys.h"
 
 namespace posenc::plan {
@@ -51,7 +50,7 @@ class InputFields {
   }
 
   void note(std::string_view field, std::string from) {
-    sources_.push_back({fmt::format(FMT_COMPILE("input/{}/{}"), index_, field), std::move(from)});
+    sources_.push_back({formatted("input/{}/{}", index_, field), std::move(from)});
   }
 
   std::vector<FieldSource> take() { return std::move(sources_); }
@@ -74,7 +73,7 @@ std::optional<std::int64_t> read_rows(ConfigScope& scope, InputFields& fields, R
     length.value = rows - offset;
   } else if (const auto place = scope.peek(keys::kLength)) {
     scope.reader().fail(*place, ErrorKind::out_of_range,
-                        fmt::format(FMT_COMPILE("more rows than the {} before the first token"), offset));
+                        formatted("more rows than the {} before the first token", offset));
   }
   return rows;
 }
@@ -110,7 +109,7 @@ std::vector<std::int64_t> axis_sizes(ConfigScope& scope, InputFields& fields, co
   const auto entries = scope.reader().list(*place);
   if (!entries) return {};
   if (entries->empty() || entries->size() > kMaxAxes) {
-    scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("1 to {} axes"), kMaxAxes));
+    scope.reader().fail(*place, ErrorKind::length_mismatch, formatted("1 to {} axes", kMaxAxes));
     return {};
   }
   std::vector<std::int64_t> sizes;
@@ -132,11 +131,11 @@ InputStage axial(ConfigScope& scope, InputFields fields, Sourced<std::int64_t> l
   const std::int64_t channels = std::accumulate(table.dims.begin(), table.dims.end(), std::int64_t{0});
   if (table.dims.size() != table.shape.size()) {
     scope.reader().fail(*place, ErrorKind::length_mismatch,
-                        fmt::format(FMT_COMPILE("{} entries, one for each axis"), table.shape.size()));
+                        formatted("{} entries, one for each axis", table.shape.size()));
   } else if (channels != hidden) {
     scope.reader().fail(*place, ErrorKind::out_of_range,
-                        fmt::format(FMT_COMPILE("channels that add up to the {} of the embedding"), hidden),
-                        fmt::format(FMT_COMPILE("they add up to {}"), channels));
+                        formatted("channels that add up to the {} of the embedding", hidden),
+                        formatted("they add up to {}", channels));
   }
   return {{std::move(table)}, fields.take(), std::move(length)};
 }
@@ -146,8 +145,7 @@ void require_even_groups(ConfigScope& scope, std::int64_t groups) {
   const std::int64_t hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize}).value;
   const auto place = scope.peek(keys::kConvGroups);
   if (scope.reader().failed() || !place || hidden % groups == 0) return;
-  scope.reader().fail(*place, ErrorKind::not_divisible,
-                      fmt::format(FMT_COMPILE("a divisor of the {} channels of the model"), hidden));
+  scope.reader().fail(*place, ErrorKind::not_divisible, formatted("a divisor of the {} channels of the model", hidden));
 }
 
 // No table: `length` stays what it is.

@@ -1,6 +1,6 @@
 #include "plan/kv_heads.h"
 
-#include <fmt/compile.h>
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -12,9 +12,8 @@ Sourced<std::int64_t> given_kv_heads(ConfigScope& scope, const Sourced<std::int6
   if (!given.value) return {heads.value, given.from.empty() ? "default: as many as heads" : given.from};
   if (scope.reader().failed() || heads.value % *given.value == 0) return {*given.value, given.from};
   if (const auto place = scope.peek(keys::kKvHeads)) {
-    scope.reader().fail(
-        *place, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("a divisor of the {} heads"), heads.value),
-        fmt::format(FMT_COMPILE("{} / {} leaves {}"), heads.value, *given.value, heads.value % *given.value));
+    scope.reader().fail(*place, ErrorKind::not_divisible, formatted("a divisor of the {} heads", heads.value),
+                        formatted("{} / {} leaves {}", heads.value, *given.value, heads.value % *given.value));
   }
   return {};
 }

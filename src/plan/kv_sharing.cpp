@@ -1,8 +1,8 @@
 #include "plan/kv_sharing.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 
@@ -19,10 +19,9 @@ void read_kv_sharing(ConfigScope& scope, LayerPattern& pattern) {
     if (owner == pattern.layers.rend()) {
       const auto place = scope.peek(keys::kSharedKv);
       if (!place) return;
-      return scope.reader().fail(*place, ErrorKind::missing_layer_type,
-                                 fmt::format(FMT_COMPILE("a {} layer among the first {}"), name(layer->type), first),
-                                 fmt::format(FMT_COMPILE("layer {} is of that type and has no keys of its own"),
-                                             layer - pattern.layers.begin()));
+      return scope.reader().fail(
+          *place, ErrorKind::missing_layer_type, formatted("a {} layer among the first {}", name(layer->type), first),
+          formatted("layer {} is of that type and has no keys of its own", layer - pattern.layers.begin()));
     }
     layer->kv_from = pattern.layers.rend() - owner - 1;
   }

@@ -1,7 +1,5 @@
 #include "plan/layer_kinds.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/attention_lists.h"
 #include "plan/cross_attention.h"
 #include "plan/layer_lists.h"
@@ -121,8 +120,7 @@ KindList periodic_kinds(ConfigScope& scope, std::int64_t layers) {
   const Sourced<std::int64_t> offset = scope.required_integer(keys::kAttentionOffset, {0, kMaxLayers});
   if (offset.value >= period.value) {
     if (const auto place = scope.peek(keys::kAttentionOffset)) {
-      scope.reader().fail(*place, ErrorKind::out_of_range,
-                          fmt::format(FMT_COMPILE("less than the period of {}"), period.value));
+      scope.reader().fail(*place, ErrorKind::out_of_range, formatted("less than the period of {}", period.value));
     }
   }
   return kinds_where(scope, layers, {period.value, offset.value}, period.from);
@@ -191,10 +189,9 @@ KindList numbered_kinds(ConfigScope& scope, std::int64_t layers) {
   if (reader.failed()) return {};
   const auto gap = std::ranges::find(slots, std::optional<LayerKind>());
   if (gap != slots.end()) {
-    reader.fail(
-        *object, ErrorKind::length_mismatch,
-        fmt::format(FMT_COMPILE("{} and {} to name each layer"), keys::kFullLayers.name(), keys::kLinearLayers.name()),
-        fmt::format(FMT_COMPILE("neither names layer {}, counted from 1"), gap - slots.begin() + 1));
+    reader.fail(*object, ErrorKind::length_mismatch,
+                formatted("{} and {} to name each layer", keys::kFullLayers.name(), keys::kLinearLayers.name()),
+                formatted("neither names layer {}, counted from 1", gap - slots.begin() + 1));
     return {};
   }
   KindList kinds{{}, object->from};
@@ -269,7 +266,7 @@ Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
   const auto count = static_cast<std::int64_t>(text.size());
   if (count < 1 || count > kMaxLayers) {
     scope.reader().fail(*letters, ErrorKind::out_of_range,
-                        fmt::format(FMT_COMPILE("1 to {} letters, one for each layer"), kMaxLayers));
+                        formatted("1 to {} letters, one for each layer", kMaxLayers));
     return {};
   }
   scope.reader().mark_read(*letters);
@@ -277,10 +274,10 @@ Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
   if (!given || !given->in_file) return {count, letters->from};
   scope.reader().mark_lost(*given);
   if (const auto layers = scope.reader().integer(*given, {1, kMaxLayers}); layers && *layers != count) {
-    scope.reader().warn("precedence",
-                        fmt::format(FMT_COMPILE("{} has {} letters and {} is {}; the first wins."), letters->from,
-                                    count, given->from, *layers),
-                        {letters->from, given->from});
+    scope.reader().warn(
+        "precedence",
+        formatted("{} has {} letters and {} is {}; the first wins.", letters->from, count, given->from, *layers),
+        {letters->from, given->from});
   }
   return {count, letters->from};
 }

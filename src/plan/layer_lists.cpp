@@ -1,10 +1,9 @@
 #include "plan/layer_lists.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/config_keys.h"
 
 namespace posenc::plan {
@@ -29,9 +28,8 @@ std::optional<LayerList> read_layer_list(ConfigScope& scope, const Place& place,
   if (!entries || (entries->empty() && may_be_empty(place))) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != layers && !is_for_predictors(scope, count - layers)) {
-    scope.reader().fail(place, ErrorKind::length_mismatch,
-                        fmt::format(FMT_COMPILE("{} entries, one for each layer"), layers),
-                        fmt::format(FMT_COMPILE("{} entries; one more than layers is allowed"), count));
+    scope.reader().fail(place, ErrorKind::length_mismatch, formatted("{} entries, one for each layer", layers),
+                        formatted("{} entries; one more than layers is allowed", count));
     return {};
   }
   scope.reader().mark_read(place);

@@ -1,11 +1,10 @@
 #include "plan/layer_masks.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "base/formatted.h"
 #include "plan/chunk_masks.h"
 #include "plan/mask_kind.h"
 
@@ -39,11 +38,10 @@ Sourced<BothWays> read_both_ways(ConfigScope& scope) {
 std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, std::int64_t width,
                                   const std::string& from, const Sourced<std::int64_t>& trained_length) {
   if (trained_length.value > 0 && width >= trained_length.value) {
-    scope.reader().warn(
-        "window-covers-length",
-        fmt::format(FMT_COMPILE("A window of {} tokens covers the {} that the model is for; read as none."), width,
-                    trained_length.value),
-        from.starts_with('/') ? std::vector{from} : std::vector<std::string>{});
+    scope.reader().warn("window-covers-length",
+                        formatted("A window of {} tokens covers the {} that the model is for; read as none.", width,
+                                  trained_length.value),
+                        from.starts_with('/') ? std::vector{from} : std::vector<std::string>{});
     return {};
   }
   if (rule.halved && rule.kind == MaskKind::causal) return Window{std::max<std::int64_t>(width / 2 - 1, 0), 0};

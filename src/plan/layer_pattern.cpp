@@ -1,11 +1,10 @@
 #include "plan/layer_pattern.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <functional>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/attention_lists.h"
 #include "plan/compression.h"
 #include "plan/kv_sharing.h"
@@ -126,8 +125,7 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
       types = {said, place->from};
     } else if (said != types->value) {
       reader.warn("precedence",
-                  fmt::format(FMT_COMPILE("{} and {} give different layers a window; the first wins."), types->from,
-                              place->from),
+                  formatted("{} and {} give different layers a window; the first wins.", types->from, place->from),
                   {types->from, place->from});
     }
   }
@@ -140,7 +138,7 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
   if (n == 0) return {Types(static_cast<std::size_t>(layers), LayerType::full), family_default(scope.family())};
   const std::int64_t full = scope.family().first_of_pattern ? 0 : n - 1;
   return {types_where(layers, [n, full](std::int64_t i) { return i % n != full; }),
-          fmt::format(FMT_COMPILE("default: one layer in {} of the {} family is full"), n, scope.family().name)};
+          formatted("default: one layer in {} of the {} family is full", n, scope.family().name)};
 }
 
 // Families whose class makes layer_types from another key, where the file has none.
@@ -269,8 +267,7 @@ void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
   last = LayerType::full;
   scope.reader().warn(
       "misleading-key",
-      fmt::format(FMT_COMPILE("{}: the last layer of a {} model is full whatever is said."), pattern.types_from,
-                  scope.family().name),
+      formatted("{}: the last layer of a {} model is full whatever is said.", pattern.types_from, scope.family().name),
       pattern.types_from.starts_with('/') ? std::vector{pattern.types_from} : std::vector<std::string>{});
 }
 

@@ -1,13 +1,12 @@
 #include "plan/layer_plan.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "base/formatted.h"
 #include "plan/layer_kinds.h"
 #include "plan/rope_draft.h"
 
@@ -27,7 +26,7 @@ const AttentionShape& shape_of(const StackFacts& facts, const LayerTraits& trait
 
 void add_sources(std::string_view prefix, std::vector<FieldSource> sources, LayerKindPlan& layer) {
   for (FieldSource& source : sources) {
-    layer.sources.push_back({fmt::format(FMT_COMPILE("{}/{}"), prefix, source.field), std::move(source.from)});
+    layer.sources.push_back({formatted("{}/{}", prefix, source.field), std::move(source.from)});
   }
 }
 

@@ -1,12 +1,10 @@
 // Equal layers, merged, and the text that names them.
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include "base/formatted.h"
 #include "posenc/plan.h"
 
 namespace posenc {
@@ -49,15 +47,14 @@ std::size_t progression(const std::vector<Range>& all, std::size_t begin) {
 }
 
 std::string text(const Range& range) {
-  return range.first == range.last ? fmt::format(FMT_COMPILE("{}"), range.first)
-                                   : fmt::format(FMT_COMPILE("{}-{}"), range.first, range.last);
+  return range.first == range.last ? formatted("{}", range.first) : formatted("{}-{}", range.first, range.last);
 }
 
 std::string ordinal(std::uint64_t number) {
   const std::uint64_t tens = number % 100 / 10;
   const std::uint64_t ones = number % 10;
   const char* ending = tens == 1 ? "th" : ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th";
-  return fmt::format(FMT_COMPILE("{}{}"), number, ending);
+  return formatted("{}{}", number, ending);
 }
 
 }  // namespace
@@ -90,9 +87,9 @@ std::string selection(const LayerRun& run) {
       add(text(all[at++]));
       continue;
     }
-    add(fmt::format(FMT_COMPILE("{}, {}, ..., {}"), text(all[at]), text(all[at + 1]), text(all[at + regular - 1])));
+    add(formatted("{}, {}, ..., {}", text(all[at]), text(all[at + 1]), text(all[at + regular - 1])));
     if (all[at].first == all[at].last) {
-      out += fmt::format(FMT_COMPILE(" (every {})"), ordinal(distance(all[at].first, all[at + 1].first)));
+      out += formatted(" (every {})", ordinal(distance(all[at].first, all[at + 1].first)));
     }
     at += regular;
   }

@@ -1,12 +1,11 @@
 #include "plan/layer_sizes.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/layer_lists.h"
 #include "plan/listed_sizes.h"
 
@@ -23,9 +22,9 @@ void set_head_dim(AttentionShape& shape, Sourced<std::int64_t> head_dim, std::op
 
 bool is_grouping(ConfigReader& reader, const AttentionShape& shape, const Place& blame) {
   if (reader.failed() || shape.heads.value % shape.kv_heads.value == 0) return !reader.failed();
-  reader.fail(blame, ErrorKind::not_divisible, fmt::format(FMT_COMPILE("{} heads in whole groups"), shape.heads.value),
-              fmt::format(FMT_COMPILE("{} / {} leaves {}"), shape.heads.value, shape.kv_heads.value,
-                          shape.heads.value % shape.kv_heads.value));
+  reader.fail(blame, ErrorKind::not_divisible, formatted("{} heads in whole groups", shape.heads.value),
+              formatted("{} / {} leaves {}", shape.heads.value, shape.kv_heads.value,
+                        shape.heads.value % shape.kv_heads.value));
   return false;
 }
 
@@ -80,8 +79,7 @@ std::optional<AttentionShape> block_shape(ConfigScope& scope, const io::JsonValu
   const auto heads = reader.integer(*group, kHeadCounts);
   if (!heads) return {};
   if (shape.heads.value % *heads != 0) {
-    reader.fail(*group, ErrorKind::not_divisible,
-                fmt::format(FMT_COMPILE("a divisor of the {} heads"), shape.heads.value));
+    reader.fail(*group, ErrorKind::not_divisible, formatted("a divisor of the {} heads", shape.heads.value));
     return {};
   }
   shape.kv_heads = {shape.heads.value / *heads, from};

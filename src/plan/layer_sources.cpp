@@ -1,8 +1,8 @@
 #include "plan/layer_sources.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 
@@ -12,12 +12,12 @@ void LayerSources::add(std::int64_t layer, const std::vector<FieldSource>& sourc
       return entry.source.field == source.field && entry.source.from == source.from;
     });
     if (known == entries_.end()) {
-      entries_.push_back({source, fmt::format(FMT_COMPILE("{}"), layer), layer, layer});
+      entries_.push_back({source, formatted("{}", layer), layer, layer});
     } else if (known->last == layer - 1) {
       known->last = layer;
     } else {
-      if (known->last > known->first) known->layers += fmt::format(FMT_COMPILE("-{}"), known->last);
-      known->layers += fmt::format(FMT_COMPILE(",{}"), layer);
+      if (known->last > known->first) known->layers += formatted("-{}", known->last);
+      known->layers += formatted(",{}", layer);
       known->first = known->last = layer;
     }
   }
@@ -27,9 +27,8 @@ std::vector<ValueSource> LayerSources::merged(std::string_view prefix) const {
   std::vector<ValueSource> merged;
   merged.reserve(entries_.size());
   for (const Entry& entry : entries_) {
-    const std::string end = entry.last > entry.first ? fmt::format(FMT_COMPILE("-{}"), entry.last) : std::string();
-    merged.push_back(
-        {fmt::format(FMT_COMPILE("{}/{}{}/{}"), prefix, entry.layers, end, entry.source.field), entry.source.from});
+    const std::string end = entry.last > entry.first ? formatted("-{}", entry.last) : std::string();
+    merged.push_back({formatted("{}/{}{}/{}", prefix, entry.layers, end, entry.source.field), entry.source.from});
   }
   return merged;
 }

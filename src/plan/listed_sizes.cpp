@@ -1,10 +1,9 @@
 #include "plan/listed_sizes.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <optional>
 
+#include "base/formatted.h"
 #include "plan/layer_lists.h"
 
 namespace posenc::plan {
@@ -51,7 +50,7 @@ std::vector<AttentionShape> read_listed_sizes(ConfigScope& scope, LayerPattern& 
     if (shape.heads.value % shape.kv_heads.value != 0) {
       const io::JsonValue& entry = kv_heads->entries[i];
       reader.fail(Place{entry, entry.pointer()}, ErrorKind::not_divisible,
-                  fmt::format(FMT_COMPILE("a divisor of the {} heads of this layer"), shape.heads.value));
+                  formatted("a divisor of the {} heads of this layer", shape.heads.value));
     }
     const auto same = std::ranges::find_if(shapes, [&](const AttentionShape& known) {
       return known.heads.value == shape.heads.value && known.kv_heads.value == shape.kv_heads.value;

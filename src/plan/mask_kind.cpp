@@ -1,6 +1,6 @@
 #include "plan/mask_kind.h"
 
-#include <fmt/compile.h>
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -40,8 +40,8 @@ void read_chunks(ConfigScope& scope, const MaskRule& rule, StackMask& mask) {
   const Setting<std::int64_t> before = scope.integer(*rule.chunks_before, {-kMaxPosition, kMaxPosition});
   const std::int64_t count = before.value.value_or(-1);
   mask.kind = {MaskKind::sparse, chunk.from};
-  mask.detail = count < 0 ? fmt::format(FMT_COMPILE("all up to the end of the own chunk of {}"), *chunk.value)
-                          : fmt::format(FMT_COMPILE("the own chunk of {} and the {} before it"), *chunk.value, count);
+  mask.detail = count < 0 ? formatted("all up to the end of the own chunk of {}", *chunk.value)
+                          : formatted("the own chunk of {} and the {} before it", *chunk.value, count);
 }
 
 }  // namespace

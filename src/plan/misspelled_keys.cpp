@@ -1,11 +1,10 @@
 #include "plan/misspelled_keys.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
 
+#include "base/formatted.h"
 #include "plan/key_notes.h"
 
 namespace posenc::plan {
@@ -21,8 +20,7 @@ void warn_of_misspelled_keys(ConfigReader& reader, std::span<const std::string> 
     const std::string_view name = std::string_view(pointer).substr(pointer.rfind('/') + 1);
     const std::string_view meant = misspelled_key(name);
     if (meant.empty()) continue;
-    reader.warn("unknown-key", fmt::format(FMT_COMPILE("{} is not a key that is known here; {} is."), pointer, meant),
-                {pointer});
+    reader.warn("unknown-key", formatted("{} is not a key that is known here; {} is.", pointer, meant), {pointer});
   }
 }
 

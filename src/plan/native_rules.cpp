@@ -1,11 +1,11 @@
 #include "plan/native_rules.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -17,7 +17,7 @@ double scaling_number(RopeKeys& keys, const Key& key, std::string_view field) {
     keys.fail_missing(key.name());
     return 1.0;
   }
-  keys.note(fmt::format(FMT_COMPILE("scaling/{}"), field), *place);
+  keys.note(formatted("scaling/{}", field), *place);
   return keys.reader().number(*place).value_or(1.0);
 }
 
@@ -45,9 +45,9 @@ void warn_of_factor(RopeKeys& keys) {
   const auto channels = keys.reader().integer(*width, {1, kMaxHiddenSize});
   if (std::ranges::find(kOtherFactorWidths, channels) == std::ranges::end(kOtherFactorWidths)) return;
   keys.reader().warn("default-differs",
-                     fmt::format(FMT_COMPILE("use_scaled_rope has no factor beside it; the class says 8, Llama 3.2's "
-                                             "1B and 3B carry 32, and one of them has {} channels too."),
-                                 *channels),
+                     formatted("use_scaled_rope has no factor beside it; the class says 8, Llama 3.2's "
+                               "1B and 3B carry 32, and one of them has {} channels too.",
+                               *channels),
                      {});
 }
 
@@ -70,8 +70,8 @@ Scaling longrope_rule(RopeKeys& keys, std::int64_t pairs) {
   if (!keys.has_trained_length()) keys.fail_missing(keys::kLength.name());
   rule.factor =
       static_cast<double>(keys.trained_length().value) / static_cast<double>(rule.original_max_position_embeddings);
-  keys.note("scaling/factor", fmt::format(FMT_COMPILE("default: {} / {}"), keys.trained_length().value,
-                                          rule.original_max_position_embeddings));
+  keys.note("scaling/factor",
+            formatted("default: {} / {}", keys.trained_length().value, rule.original_max_position_embeddings));
   return rule;
 }
 
@@ -89,14 +89,14 @@ std::optional<Place> member(RopeKeys& keys, const Place& object, std::string_vie
   const auto place = keys.reader().look(object.value, name);
   if (!place || place->value.is_null()) return {};
   keys.reader().mark_read(*place);
-  keys.note(fmt::format(FMT_COMPILE("scaling/{}"), field), *place);
+  keys.note(formatted("scaling/{}", field), *place);
   return place;
 }
 
 double required_member(RopeKeys& keys, const Place& object, std::string_view name, std::string_view field) {
   const auto place = member(keys, object, name, field);
   if (place) return keys.reader().number(*place).value_or(1.0);
-  FileError error = object.value.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("a value for {}"), name));
+  FileError error = object.value.error(ErrorKind::missing_key, formatted("a value for {}", name));
   error.got = "none";
   keys.reader().fail(std::move(error));
   return 1.0;

@@ -1,13 +1,12 @@
 #include "plan/other_stacks.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/formatted.h"
 #include "plan/class_defaults.h"
 #include "plan/config_scope.h"
 #include "plan/config_stacks.h"
@@ -21,8 +20,8 @@ namespace {
 
 void warn_undecided(ConfigReader& reader, const Place& object, std::string_view type, std::string_view what,
                     Plan& plan) {
-  const std::string shown = type.empty() ? object.from : fmt::format(FMT_COMPILE("{} ({})"), object.from, type);
-  reader.warn("undecided", fmt::format(FMT_COMPILE("{}: {}: nothing decides it."), shown, what), {object.from});
+  const std::string shown = type.empty() ? object.from : formatted("{} ({})", object.from, type);
+  reader.warn("undecided", formatted("{}: {}: nothing decides it.", shown, what), {object.from});
   plan.known = false;
 }
 
@@ -50,8 +49,7 @@ void read_family_stack(ConfigReader& reader, const Place& object, const OtherPla
   for (TextStack& one : stacks) {
     plan.known = plan.known && one.known;
     if (!place.name.empty()) {
-      one.stack.name =
-          stacks.size() == 1 ? std::string(place.name) : fmt::format(FMT_COMPILE("{}_{}"), place.name, one.stack.name);
+      one.stack.name = stacks.size() == 1 ? std::string(place.name) : formatted("{}_{}", place.name, one.stack.name);
     }
     plan.stacks.push_back(std::move(one.stack));
     std::ranges::move(one.sources, std::back_inserter(plan.sources));

@@ -1,12 +1,10 @@
 #include "plan/plan_json_object.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/formatted.h"
 #include "plan/plan_json.h"
 
 namespace posenc::plan {
@@ -19,7 +17,7 @@ bool contains(Range range, double value) { return value > range.low || (range.lo
 
 std::string expectation(std::string_view what, Range range) {
   if (range.low == -std::numeric_limits<double>::infinity()) return std::string(what);
-  return fmt::format(FMT_COMPILE("{} {} {}"), what, range.low_is_inside ? "of at least" : "above", range.low);
+  return formatted("{} {} {}", what, range.low_is_inside ? "of at least" : "above", range.low);
 }
 
 }  // namespace
@@ -38,7 +36,7 @@ std::optional<io::JsonValue> ObjectReader::member(std::string_view key) {
 std::optional<io::JsonValue> ObjectReader::required(std::string_view key) {
   std::optional<io::JsonValue> found = member(key);
   if (!found && !failed()) {
-    FileError error = object_.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("the key '{}'"), key));
+    FileError error = object_.error(ErrorKind::missing_key, formatted("the key '{}'", key));
     error.got = "an object without it";
     reading_.fail(std::move(error));
   }
@@ -117,7 +115,7 @@ void ObjectReader::read(const io::JsonValue& value, std::vector<ValueSource>& to
 void ObjectReader::read(const io::JsonValue& value, LayerPlan& to, Range) {
   if (failed()) return;
   if (++reading_.layers > kMaxLayersRead) {
-    return reading_.fail(value, ErrorKind::limit, fmt::format(FMT_COMPILE("at most {} layers"), kMaxLayersRead));
+    return reading_.fail(value, ErrorKind::limit, formatted("at most {} layers", kMaxLayersRead));
   }
   ObjectReader layer(value, reading_);
   layer.field("index", to.index, at_least(0));

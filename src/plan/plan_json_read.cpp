@@ -1,7 +1,4 @@
 // JSON -> Plan (docs/plan.schema.json): the document, and the rotations with what is computed for them.
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/formatted.h"
 #include "io/json.h"
 #include "plan/plan_json.h"
 #include "plan/plan_json_fields.h"
@@ -34,18 +32,16 @@ bool same_number(double given, double computed) {
 
 void require_number(Reading& reading, const io::JsonValue& value, double given, double computed) {
   if (same_number(given, computed)) return;
-  FileError error =
-      value.error(ErrorKind::bad_plan, fmt::format(FMT_COMPILE("{}"), computed), "computed from the rotation itself");
-  error.got = fmt::format(FMT_COMPILE("{}"), given);
+  FileError error = value.error(ErrorKind::bad_plan, formatted("{}", computed), "computed from the rotation itself");
+  error.got = formatted("{}", given);
   reading.fail(std::move(error));
 }
 
 void require_frequencies(Reading& reading, const io::JsonValue& factor, double given_factor, const io::JsonValue& list,
                          const std::vector<double>& given, const Rope& rope) {
   if (static_cast<std::int64_t>(given.size()) != rope.pairs()) {
-    FileError error =
-        list.error(ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("{} numbers, dim / 2"), rope.pairs()));
-    error.got = fmt::format(FMT_COMPILE("{}"), given.size());
+    FileError error = list.error(ErrorKind::length_mismatch, formatted("{} numbers, dim / 2", rope.pairs()));
+    error.got = formatted("{}", given.size());
     return reading.fail(std::move(error));
   }
   const Frequencies computed = frequencies(rope, reading.length);
@@ -85,8 +81,8 @@ io::JsonValue place_of(const io::JsonValue& rotate, std::string_view field) {
 FileError broken_rule(const io::JsonValue& rotate, const Problem& problem) {
   std::string must = problem.must;
   if (must.ends_with(',')) must.pop_back();
-  FileError error = place_of(rotate, problem.field)
-                        .error(ErrorKind::bad_plan, fmt::format(FMT_COMPILE("{} to {}"), problem.field, must));
+  FileError error =
+      place_of(rotate, problem.field).error(ErrorKind::bad_plan, formatted("{} to {}", problem.field, must));
   error.got = problem.is;
   return error;
 }
@@ -164,7 +160,7 @@ void require_version(ObjectReader& document) {
   document.field("schema_version", version);
   if (document.failed() || version == kSchemaVersion) return;
   const auto value = document.member("schema_version");
-  document.reading().fail(*value, ErrorKind::bad_plan, fmt::format(FMT_COMPILE("{}"), kSchemaVersion),
+  document.reading().fail(*value, ErrorKind::bad_plan, formatted("{}", kSchemaVersion),
                           "another version of posenc wrote this plan");
 }
 
@@ -175,7 +171,7 @@ FileError duplicate_key(const io::JsonDuplicate& duplicate, std::string_view nam
   error.line = duplicate.second_line;
   error.path = duplicate.pointer;
   error.expected = "each key once";
-  error.got = fmt::format(FMT_COMPILE("it on lines {} and {}"), duplicate.first_line, duplicate.second_line);
+  error.got = formatted("it on lines {} and {}", duplicate.first_line, duplicate.second_line);
   return error;
 }
 

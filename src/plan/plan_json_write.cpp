@@ -1,7 +1,4 @@
 // Plan -> JSON (docs/plan.schema.json).
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/formatted.h"
 #include "io/json_writer.h"
 #include "plan/optional_fields.h"
 #include "plan/plan_json.h"
@@ -169,22 +167,22 @@ class PlanWriter : public plan::OptionalFields<PlanWriter> {
 
 void require_layer(const LayerPlan& layer, std::optional<std::int64_t> length, const std::string& place) {
   if (!plan::may_attend(layer.kind) && !plan::has_index_and_kind_only(layer)) {
-    refuse(place, "have index and kind only", fmt::format(FMT_COMPILE("of kind {} with more"), name(layer.kind)));
+    refuse(place, "have index and kind only", formatted("of kind {} with more", name(layer.kind)));
   }
   for (std::size_t r = 0; r < layer.rotate.size(); ++r) {
     if (const std::optional<Problem> problem = check(rope(layer.rotate[r]), length)) {
-      refuse(fmt::format(FMT_COMPILE("{}.rotate[{}].{}"), place, r, problem->field), problem->must, problem->is);
+      refuse(formatted("{}.rotate[{}].{}", place, r, problem->field), problem->must, problem->is);
     }
   }
 }
 
 // Refuses what JSON could not hold.
 void require(const Plan& plan) {
-  if (plan.length && *plan.length < 1) refuse("length", "be at least 1", fmt::format(FMT_COMPILE("{}"), *plan.length));
+  if (plan.length && *plan.length < 1) refuse("length", "be at least 1", formatted("{}", *plan.length));
   for (std::size_t s = 0; s < plan.stacks.size(); ++s) {
     const std::vector<LayerPlan>& layers = plan.stacks[s].layers;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      require_layer(layers[l], plan.length, fmt::format(FMT_COMPILE("stacks[{}].layers[{}]"), s, l));
+      require_layer(layers[l], plan.length, formatted("stacks[{}].layers[{}]", s, l));
     }
   }
   std::vector<std::string_view> places;

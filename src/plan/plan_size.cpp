@@ -1,7 +1,6 @@
 #include "plan/plan_size.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
+#include "base/formatted.h"
 
 namespace posenc::plan {
 
@@ -16,8 +15,8 @@ std::optional<FileError> beyond_size(const Plan& plan) {
   FileError error;
   error.kind = ErrorKind::limit;
   error.file = plan.source.name;
-  error.expected = fmt::format(FMT_COMPILE("at most {} pairs of channels that turn, in all layers"), kMaxPairs);
-  error.got = fmt::format(FMT_COMPILE("{}"), pairs);
+  error.expected = formatted("at most {} pairs of channels that turn, in all layers", kMaxPairs);
+  error.got = formatted("{}", pairs);
   return error;
 }
 

@@ -1,10 +1,9 @@
 // Models that are built in, read by the reader of every config.json.
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/formatted.h"
 #include "plan/config_plan.h"
 #include "plan/nearest_names.h"
 #include "plan/preset_table.h"
@@ -17,8 +16,8 @@ Problem no_such_preset(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
   const auto nearest = plan::nearest_names(name, names, 2);
-  return {"name", fmt::format(FMT_COMPILE("name a built-in model, such as {} or {},"), nearest[0], nearest[1]),
-          fmt::format(FMT_COMPILE("\"{}\""), name)};
+  return {"name", formatted("name a built-in model, such as {} or {},", nearest[0], nearest[1]),
+          formatted("\"{}\"", name)};
 }
 
 }  // namespace

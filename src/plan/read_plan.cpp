@@ -1,7 +1,5 @@
 #include "posenc/read_plan.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -10,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/byte_cursor.h"
 #include "io/gguf.h"
 #include "io/json.h"
@@ -53,7 +52,7 @@ Result<std::filesystem::path> config_in(const std::filesystem::path& directory) 
   error.expected = "a config.json or params.json, or a directory that holds one";
   error.got = "a directory without a config.json or params.json";
   const std::string gguf = gguf_in(directory);
-  if (!gguf.empty()) error.detail = fmt::format(FMT_COMPILE("for the GGUF model in it, give {}"), gguf);
+  if (!gguf.empty()) error.detail = formatted("for the GGUF model in it, give {}", gguf);
   return error;
 }
 
@@ -97,7 +96,7 @@ Result<Plan> read_file(const std::filesystem::path& path, const ReadOptions& opt
 void warn_of_gguf_beside(const std::filesystem::path& directory, Plan& plan) {
   const std::string gguf = gguf_in(directory);
   if (gguf.empty()) return;
-  plan.warnings.push_back({"gguf-beside", fmt::format(FMT_COMPILE("{} lies beside it and was not read."), gguf), {}});
+  plan.warnings.push_back({"gguf-beside", formatted("{} lies beside it and was not read.", gguf), {}});
 }
 
 // Reads `count` bytes or up to the end.

@@ -2,14 +2,13 @@
 // dual_chunk_flash_attn.py); the classes in transformers do not know it, and turn such a model as any other.
 #include "plan/regions.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <variant>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -25,7 +24,7 @@ std::optional<Place> find_member(ConfigScope& scope, const Place& dictionary, st
 std::int64_t required_member(ConfigScope& scope, const Place& dictionary, std::string_view name, Bounds bounds) {
   const auto place = find_member(scope, dictionary, name);
   if (place) return scope.reader().integer(*place, bounds).value_or(bounds.low);
-  scope.reader().fail(dictionary, ErrorKind::missing_key, fmt::format(FMT_COMPILE("the key '{}'"), name));
+  scope.reader().fail(dictionary, ErrorKind::missing_key, formatted("the key '{}'", name));
   return bounds.low;
 }
 
@@ -41,8 +40,7 @@ DualChunk dual_chunk(std::int64_t chunk_size, std::int64_t local_size) {
 }
 
 void warn_undecided(ConfigScope& scope, const Place& place, std::string_view what, ReadRegions& out) {
-  scope.reader().warn("undecided", fmt::format(FMT_COMPILE("{} is {}: {}"), place.from, shown(place.value), what),
-                      {place.from});
+  scope.reader().warn("undecided", formatted("{} is {}: {}", place.from, shown(place.value), what), {place.from});
   out.known = false;
 }
 
@@ -93,12 +91,11 @@ void warn_of_scaled_chunks(ConfigScope& scope, const ReadRegions& regions, const
            !std::holds_alternative<std::monostate>(rope(layer.rotate.front()).scaling);
   });
   if (!is_scaled) return;
-  scope.reader().warn(
-      "scaled-chunks",
-      fmt::format(FMT_COMPILE("{} stands beside a scaling rule: the plan has both, but vLLM, which alone "
-                              "reads the key, then turns without the rule."),
-                  regions.from),
-      {regions.from});
+  scope.reader().warn("scaled-chunks",
+                      formatted("{} stands beside a scaling rule: the plan has both, but vLLM, which alone "
+                                "reads the key, then turns without the rule.",
+                                regions.from),
+                      {regions.from});
 }
 
 }  // namespace posenc::plan

@@ -1,9 +1,11 @@
 #include "plan/rope_dicts.h"
 
-#include <fmt/compile.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 
@@ -67,7 +69,7 @@ std::optional<Place> RopeDicts::dictionary(std::string_view name) {
     return {};
   }
   if (place->value.size() > 0) return place;
-  reader.warn("misleading-key", fmt::format(FMT_COMPILE("{} is empty; read as absent."), place->from), {place->from});
+  reader.warn("misleading-key", formatted("{} is empty; read as absent.", place->from), {place->from});
   return {};
 }
 
@@ -75,8 +77,8 @@ void RopeDicts::choose(std::optional<Place> parameters, std::optional<Place> sca
   ConfigReader& reader = scope_.reader();
   if (parameters && scaling && !agrees(reader, parameters->value, scaling->value)) {
     reader.warn("precedence",
-                fmt::format(FMT_COMPILE("{} ({}) and {} ({}) differ; the first wins as a whole."), parameters->from,
-                            shown(parameters->value), scaling->from, shown(scaling->value)),
+                formatted("{} ({}) and {} ({}) differ; the first wins as a whole.", parameters->from,
+                          shown(parameters->value), scaling->from, shown(scaling->value)),
                 {parameters->from, scaling->from});
   }
   is_legacy_ = !parameters && scaling;
@@ -105,9 +107,9 @@ std::vector<Place> RopeDicts::places(const LayerTraits& layer) {
     return found;
   }
   if (!nested_.empty() && found.empty()) {
-    scope_.reader().fail(
-        *chosen_, ErrorKind::missing_layer_type, fmt::format(FMT_COMPILE("parameters for {} layers"), name(layer.type)),
-        fmt::format(FMT_COMPILE("the model has such layers, and other types have parameters of their own")));
+    scope_.reader().fail(*chosen_, ErrorKind::missing_layer_type,
+                         formatted("parameters for {} layers", name(layer.type)),
+                         formatted("the model has such layers, and other types have parameters of their own"));
   }
   found.push_back(*chosen_);
   return found;
@@ -121,8 +123,8 @@ void RopeDicts::warn_unknown() const {
   if (!chosen_ || !chosen_->in_file) return;
   std::vector<std::string> unread = scope_.reader().unknown_members(chosen_->value);
   if (unread.empty()) return;
-  std::string message = fmt::format(FMT_COMPILE("{} {} no effect in this place."), fmt::join(unread, ", "),
-                                    unread.size() == 1 ? "has" : "have");
+  std::string message =
+      formatted("{} {} no effect in this place.", fmt::join(unread, ", "), unread.size() == 1 ? "has" : "have");
   scope_.reader().warn("unknown-rope-key", std::move(message), std::move(unread));
 }
 

@@ -1,10 +1,9 @@
 #include "plan/rope_draft.h"
 
-#include <fmt/compile.h>
-
 #include <cmath>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/axes.h"
 #include "plan/native_rules.h"
 #include "plan/rope_lists.h"
@@ -35,7 +34,7 @@ Sourced<std::int64_t> part_of_head(RopeKeys& keys, const LayerTraits& layer, con
   const double factor = keys.reader().number(*place).value_or(1.0);
   const std::int64_t width = shape.turning_width.value;
   const double channels = std::trunc(static_cast<double>(width) * factor);
-  const std::string arithmetic = fmt::format(FMT_COMPILE("trunc({} x {}) = {} channels"), width, factor, channels);
+  const std::string arithmetic = formatted("trunc({} x {}) = {} channels", width, factor, channels);
   if (factor < 0 || channels > static_cast<double>(width)) {
     keys.reader().fail(*place, ErrorKind::out_of_range, "a number from 0 to 1", arithmetic);
   } else if (std::fmod(channels, 2.0) != 0) {
@@ -81,7 +80,7 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const A
   keys.note("dim", *shape.width_place);
   if (width % 2 != 0) {
     keys.reader().fail(*shape.width_place, ErrorKind::out_of_range, "an even number of channels that turn",
-                       fmt::format(FMT_COMPILE("{} of {} channels"), width, shape.head_dim.value));
+                       formatted("{} of {} channels", width, shape.head_dim.value));
   }
   return {width, shape.turning_width.from};
 }
@@ -123,8 +122,8 @@ double read_base(RopeKeys& keys, const LayerTraits& layer) {
   keys.note("base", *place);
   if (!place->in_file && family.differing_default && family.differing_default->key == keys::kBase.name()) {
     keys.reader().warn("default-differs",
-                       fmt::format(FMT_COMPILE("{} is not given; the class says {}, published checkpoints carry {}."),
-                                   keys::kBase.name(), shown(place->value), family.differing_default->published),
+                       formatted("{} is not given; the class says {}, published checkpoints carry {}.",
+                                 keys::kBase.name(), shown(place->value), family.differing_default->published),
                        {});
   }
   return keys.reader().number(*place).value_or(kChatglmBase);
@@ -138,8 +137,8 @@ void warn_of_qwen_switches(RopeKeys& keys) {
     const auto place = keys.scope().peek(*key);
     if (!place || place->in_file) continue;
     keys.reader().warn("default-differs",
-                       fmt::format(FMT_COMPILE("{} is not given; the class says {}, its first version said false."),
-                                   key->name(), shown(place->value)),
+                       formatted("{} is not given; the class says {}, its first version said false.", key->name(),
+                                 shown(place->value)),
                        {});
   }
 }
@@ -183,7 +182,7 @@ Scaling read_rule(RopeKeys& keys, std::string_view rope_type, std::int64_t dim) 
 }
 
 void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
-  keys.reader().warn("no-rotation", fmt::format(FMT_COMPILE("{} leaves no channel that turns."), dim.from), {dim.from});
+  keys.reader().warn("no-rotation", formatted("{} leaves no channel that turns.", dim.from), {dim.from});
 }
 
 }  // namespace

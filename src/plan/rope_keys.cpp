@@ -1,8 +1,8 @@
 #include "plan/rope_keys.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 
@@ -77,14 +77,14 @@ void RopeKeys::note(std::string field, std::string from) { sources_.push_back({s
 std::optional<double> RopeKeys::number(std::string_view name) {
   const auto place = find(name);
   if (!place) return {};
-  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
+  note(formatted("scaling/{}", name), *place);
   return reader().number(*place);
 }
 
 std::optional<double> RopeKeys::number(std::string_view name, const Key& beside) {
   const auto place = find(name, beside);
   if (!place) return {};
-  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
+  note(formatted("scaling/{}", name), *place);
   return reader().number(*place);
 }
 
@@ -97,23 +97,22 @@ double RopeKeys::required_number(std::string_view name) {
 std::optional<bool> RopeKeys::flag(std::string_view name) {
   const auto place = find(name);
   if (!place) return {};
-  note(fmt::format(FMT_COMPILE("scaling/{}"), name), *place);
+  note(formatted("scaling/{}", name), *place);
   return reader().boolean(*place);
 }
 
 void RopeKeys::fail_missing(std::string_view name) {
   if (reader().failed()) return;
   const JsonValue& where = places_.empty() || !places_.front().in_file ? scope_.object() : places_.front().value;
-  FileError error = where.error(ErrorKind::missing_key, fmt::format(FMT_COMPILE("a value for {}"), name),
-                                "the scaling rule needs it");
+  FileError error = where.error(ErrorKind::missing_key, formatted("a value for {}", name), "the scaling rule needs it");
   error.got = "none";
   reader().fail(std::move(error));
 }
 
 bool RopeKeys::reserve_list(const Place& place, std::int64_t entries) {
   if (entries <= kMaxListEntries / layers_) return true;
-  reader().fail(place, ErrorKind::limit, fmt::format(FMT_COMPILE("at most {} numbers in all layers"), kMaxListEntries),
-                fmt::format(FMT_COMPILE("{} numbers x {} layers"), entries, layers_));
+  reader().fail(place, ErrorKind::limit, formatted("at most {} numbers in all layers", kMaxListEntries),
+                formatted("{} numbers x {} layers", entries, layers_));
   return false;
 }
 
@@ -136,14 +135,13 @@ std::vector<double> RopeKeys::divisors_beside(const Key& key, std::string_view f
 }
 
 std::vector<double> RopeKeys::read_divisors(const Place& place, std::string_view field, std::int64_t pairs) {
-  note(fmt::format(FMT_COMPILE("scaling/{}"), field), place);
+  note(formatted("scaling/{}", field), place);
   const auto entries = reader().list(place);
   if (!entries) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != pairs) {
-    reader().fail(place, ErrorKind::length_mismatch,
-                  fmt::format(FMT_COMPILE("{} numbers, one for each pair of channels"), pairs),
-                  fmt::format(FMT_COMPILE("{} channels turn, {} / 2 = {}"), 2 * pairs, 2 * pairs, pairs));
+    reader().fail(place, ErrorKind::length_mismatch, formatted("{} numbers, one for each pair of channels", pairs),
+                  formatted("{} channels turn, {} / 2 = {}", 2 * pairs, 2 * pairs, pairs));
     return {};
   }
   if (!reserve_list(place, 2 * count)) return {};
@@ -162,17 +160,17 @@ std::vector<double> RopeKeys::read_divisors(const Place& place, std::string_view
 std::int64_t RopeKeys::original_length(OriginalLength rule) {
   const auto place = rule.beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
                                       : find(kOriginalLength, keys::kOriginalLength);
-  const std::string field = fmt::format(FMT_COMPILE("scaling/{}"), kOriginalLength);
+  const std::string field = formatted("scaling/{}", kOriginalLength);
   if (!place && !has_trained_length()) {
     fail_missing(kOriginalLength);
     return 1;
   }
   if (!place) {
     note(field, trained_length_.from);
-    reader().warn("missing-original-length",
-                  fmt::format(FMT_COMPILE("{} is not given; the trained length, {}, stands for it."), kOriginalLength,
-                              trained_length_.value),
-                  {});
+    reader().warn(
+        "missing-original-length",
+        formatted("{} is not given; the trained length, {}, stands for it.", kOriginalLength, trained_length_.value),
+        {});
     return trained_length_.value;
   }
   note(field, *place);
@@ -180,8 +178,8 @@ std::int64_t RopeKeys::original_length(OriginalLength rule) {
   const bool exceeds = rule.must_be_less ? length >= trained_length_.value : length > trained_length_.value;
   if (exceeds && place->in_file && has_trained_length()) {
     reader().warn("original-exceeds-max",
-                  fmt::format(FMT_COMPILE("{} is {}, and the model is for {} tokens: it was not extended."),
-                              place->from, length, trained_length_.value),
+                  formatted("{} is {}, and the model is for {} tokens: it was not extended.", place->from, length,
+                            trained_length_.value),
                   {place->from});
   }
   return length;
@@ -190,10 +188,9 @@ std::int64_t RopeKeys::original_length(OriginalLength rule) {
 double RopeKeys::factor() {
   const double value = required_number("factor");
   if (value > 0 && value < 1) {
-    reader().warn(
-        "factor-below-one",
-        fmt::format(FMT_COMPILE("{} is {}: the rule shortens instead of stretching."), sources_.back().from, value),
-        {sources_.back().from});
+    reader().warn("factor-below-one",
+                  formatted("{} is {}: the rule shortens instead of stretching.", sources_.back().from, value),
+                  {sources_.back().from});
   }
   return value;
 }
@@ -203,16 +200,15 @@ double RopeKeys::factor_or_stretch(std::int64_t original) {
   const double stretch = static_cast<double>(trained_length_.value) / static_cast<double>(original);
   const auto place = find("factor");
   if (!place) {
-    note("scaling/factor", fmt::format(FMT_COMPILE("default: {} / {}"), trained_length_.value, original));
+    note("scaling/factor", formatted("default: {} / {}", trained_length_.value, original));
     return stretch;
   }
   const double given = factor();
   if (!reader().failed() && given != stretch) {
-    reader().warn(
-        "factor-mismatch",
-        fmt::format(FMT_COMPILE("{} is {}, but {} / {} = {}; the factor is used (transformers 4 used the quotient)."),
-                    place->from, given, trained_length_.value, original, stretch),
-        {place->from});
+    reader().warn("factor-mismatch",
+                  formatted("{} is {}, but {} / {} = {}; the factor is used (transformers 4 used the quotient).",
+                            place->from, given, trained_length_.value, original, stretch),
+                  {place->from});
   }
   return given;
 }
@@ -224,11 +220,9 @@ void RopeKeys::blame(const Problem& problem) {
   // "be above 1 for YaRN," -> "above 1 for YaRN"; other verbs: "to lie from 0 to 1".
   std::string_view must = problem.must;
   if (must.ends_with(',')) must.remove_suffix(1);
-  const std::string expected =
-      must.starts_with("be ") ? std::string(must.substr(3)) : fmt::format(FMT_COMPILE("to {}"), must);
+  const std::string expected = must.starts_with("be ") ? std::string(must.substr(3)) : formatted("to {}", must);
   if (source != blamable_.end()) return reader().fail(source->second, ErrorKind::out_of_range, expected);
-  FileError error =
-      scope_.object().error(ErrorKind::out_of_range, fmt::format(FMT_COMPILE("{} {}"), problem.field, expected));
+  FileError error = scope_.object().error(ErrorKind::out_of_range, formatted("{} {}", problem.field, expected));
   error.got = problem.is;
   reader().fail(std::move(error));
 }

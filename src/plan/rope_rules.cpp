@@ -1,11 +1,12 @@
 #include "plan/rope_rules.h"
 
-#include <fmt/compile.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/formatted.h"
 #include "plan/nearest_names.h"
 
 namespace posenc::plan {
@@ -82,9 +83,7 @@ Scaling read_llama3(RopeKeys& keys, std::int64_t) {
   if (!keys.reader().failed() && rule.low_freq_factor == rule.high_freq_factor) {
     keys.reader().warn(
         "equal-freq-factors",
-        fmt::format(FMT_COMPILE("low_freq_factor and high_freq_factor are both {}: no pairs lie between."),
-                    rule.low_freq_factor),
-        {});
+        formatted("low_freq_factor and high_freq_factor are both {}: no pairs lie between.", rule.low_freq_factor), {});
   }
   return rule;
 }
@@ -119,9 +118,8 @@ std::optional<std::string_view> known_type(RopeKeys& keys, const Place& place) {
   if (std::ranges::find(kRules, type, &RopeRule::type) != std::ranges::end(kRules)) return type;
   std::vector<std::string_view> names{"su", "mrope"};
   for (const RopeRule& rule : kRules) names.push_back(rule.type);
-  keys.reader().fail(
-      place, ErrorKind::unknown_rope_type,
-      fmt::format(FMT_COMPILE("a known rule, such as {}"), fmt::join(nearest_names(*text, names, 2), " or ")));
+  keys.reader().fail(place, ErrorKind::unknown_rope_type,
+                     formatted("a known rule, such as {}", fmt::join(nearest_names(*text, names, 2), " or ")));
   return {};
 }
 

@@ -1,12 +1,11 @@
 #include "plan/scheme_choice.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <bit>
 #include <string_view>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/speech_keys.h"
 
 namespace posenc::plan {
@@ -87,9 +86,9 @@ SchemeChoice baichuan_scheme(ConfigScope& scope, std::int64_t heads) {
   if (width.value == kTurningWidth) return rotation(width.from);
   if (width.value == kAlibiWidth) return alibi(scope, heads, width.from);
   scope.reader().warn("undecided",
-                      fmt::format(FMT_COMPILE("{} is {}: models of {} channels turn, those of {} have ALiBi, and this "
-                                              "is neither."),
-                                  width.from, width.value, kTurningWidth, kAlibiWidth),
+                      formatted("{} is {}: models of {} channels turn, those of {} have ALiBi, and this "
+                                "is neither.",
+                                width.from, width.value, kTurningWidth, kAlibiWidth),
                       {width.from});
   return unknown(width.from);
 }
@@ -128,10 +127,9 @@ bool is_plain_rope(ConfigScope& scope) {
   if (!type) return true;
   const auto variant = scope.reader().string(*type);
   if (variant == (name == "hf" ? "no_scaling" : "original")) return true;
-  scope.reader().warn(
-      "undecided",
-      fmt::format(FMT_COMPILE("{} is {}: how that variant turns is not read."), type->from, variant.value_or("")),
-      {type->from});
+  scope.reader().warn("undecided",
+                      formatted("{} is {}: how that variant turns is not read.", type->from, variant.value_or("")),
+                      {type->from});
   return false;
 }
 

@@ -1,12 +1,11 @@
 #include "plan/score_terms.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cctype>
 #include <string_view>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/speech_keys.h"
 
 namespace posenc::plan {
@@ -17,7 +16,7 @@ constexpr Bounds kCounts{1, kMaxPosition};
 constexpr std::size_t kMaxParts = 8;  // there are three; each odd one is a warning
 
 void note(ScoreTerms& terms, std::string_view field, std::string from) {
-  terms.sources.push_back({fmt::format(FMT_COMPILE("score/0/{}"), field), std::move(from)});
+  terms.sources.push_back({formatted("score/0/{}", field), std::move(from)});
 }
 
 // ---- ALiBi ----
@@ -48,7 +47,7 @@ void require_buckets(ConfigScope& scope, const T5Bias& term) {
   if (term.max_distance > exact) return;
   if (const auto place = scope.peek(scope.stack().score.fixed_distance > 0 ? keys::kBuckets : keys::kMaxDistance)) {
     scope.reader().fail(*place, ErrorKind::out_of_range, "more distance than there are buckets of one distance each",
-                        fmt::format(FMT_COMPILE("{} such buckets, largest distance {}"), exact, term.max_distance));
+                        formatted("{} such buckets, largest distance {}", exact, term.max_distance));
   }
 }
 
@@ -57,9 +56,9 @@ void warn_of_odd_buckets(ConfigScope& scope, const T5Bias& term) {
   const auto place = scope.peek(keys::kBuckets);
   if (!place || !term.bidirectional || term.buckets % 2 == 0) return;
   scope.reader().warn("odd-buckets",
-                      fmt::format(FMT_COMPILE("{} is {}: each direction has {} buckets, and the last row of the table "
-                                              "is never used."),
-                                  place->from, term.buckets, term.buckets / 2),
+                      formatted("{} is {}: each direction has {} buckets, and the last row of the table "
+                                "is never used.",
+                                place->from, term.buckets, term.buckets / 2),
                       {place->from});
 }
 
@@ -149,8 +148,7 @@ void add_part(ConfigScope& scope, const Place& place, std::string_view text, Att
   } else if (name == "p2c") {
     parts.position_to_content = true;
   } else if (name == "p2p") {
-    scope.reader().warn("misleading-key",
-                        fmt::format(FMT_COMPILE("{} names p2p, which the class leaves out."), place.from),
+    scope.reader().warn("misleading-key", formatted("{} names p2p, which the class leaves out.", place.from),
                         {place.from});
   } else {
     scope.reader().fail(place, ErrorKind::out_of_range, "c2p and p2c");
@@ -173,7 +171,7 @@ AttentionParts read_parts(ConfigScope& scope) {
     }
   } else if (const auto entries = scope.reader().list(*place)) {
     if (entries->size() > kMaxParts) {
-      scope.reader().fail(*place, ErrorKind::length_mismatch, fmt::format(FMT_COMPILE("at most {} parts"), kMaxParts));
+      scope.reader().fail(*place, ErrorKind::length_mismatch, formatted("at most {} parts", kMaxParts));
       return parts;
     }
     for (const io::JsonValue& entry : *entries) {
@@ -192,7 +190,7 @@ void require_logarithm(ConfigScope& scope, const Deberta& term) {
   const auto place = scope.peek(keys::kPositionBuckets);
   if (!place || (mid >= 1 && term.max_distance - 1 > mid)) return;
   scope.reader().fail(*place, ErrorKind::out_of_range, "at least 2, and half of it less than the largest distance - 1",
-                      fmt::format(FMT_COMPILE("the largest distance is {}"), term.max_distance));
+                      formatted("the largest distance is {}", term.max_distance));
 }
 
 Sourced<std::int64_t> largest_distance(ConfigScope& scope, const Sourced<std::int64_t>& trained_length) {

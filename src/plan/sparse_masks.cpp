@@ -1,9 +1,8 @@
 #include "plan/sparse_masks.h"
 
-#include <fmt/compile.h>
-
 #include <string>
 
+#include "base/formatted.h"
 #include "plan/sparse_config.h"
 
 namespace posenc::plan {
@@ -14,28 +13,27 @@ constexpr Bounds kCounts{0, kMaxPosition};
 std::string own_blocks(std::int64_t count) {
   if (count == 0) return {};
   if (count == 1) return ", the own block always";
-  return fmt::format(FMT_COMPILE(", the own block and the {} before it always"), count - 1);
+  return formatted(", the own block and the {} before it always", count - 1);
 }
 
 std::string chosen(const Selection& selection, const LayerTraits& layer) {
   if (selection.block > 1) {
-    return fmt::format(FMT_COMPILE("causal, per key head the {} blocks of {} keys that the indexer ranks highest{}"),
-                       selection.kept.value, selection.block, own_blocks(selection.own_blocks));
+    return formatted("causal, per key head the {} blocks of {} keys that the indexer ranks highest{}",
+                     selection.kept.value, selection.block, own_blocks(selection.own_blocks));
   }
   if (layer.choice == Choice::earlier) {
-    return fmt::format(FMT_COMPILE("causal, the {} keys that the indexer of layer {} ranks highest"),
-                       selection.kept.value, layer.chosen_by);
+    return formatted("causal, the {} keys that the indexer of layer {} ranks highest", selection.kept.value,
+                     layer.chosen_by);
   }
-  return fmt::format(FMT_COMPILE("causal, the {} keys that the indexer ranks highest"), selection.kept.value);
+  return formatted("causal, the {} keys that the indexer ranks highest", selection.kept.value);
 }
 
 std::string compressed(const Selection& selection, const LayerTraits& layer) {
   if (layer.choice == Choice::none) {
-    return fmt::format(FMT_COMPILE("causal window, and every complete entry made of {} tokens"), layer.compression);
+    return formatted("causal window, and every complete entry made of {} tokens", layer.compression);
   }
-  return fmt::format(
-      FMT_COMPILE("causal window, beyond it the {} entries that the indexer ranks highest, each made of {} tokens"),
-      selection.kept.value, layer.compression);
+  return formatted("causal window, beyond it the {} entries that the indexer ranks highest, each made of {} tokens",
+                   selection.kept.value, layer.compression);
 }
 
 void set(Mask& mask, MaskKind kind, std::string detail, const std::string& from, std::vector<FieldSource>& sources) {

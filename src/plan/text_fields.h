@@ -1,7 +1,6 @@
 // A visitor of plan_json_fields.h that makes "factor 40, truncate yes" of a scheme's numbers.
 #pragma once
 
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/formatted.h"
 #include "plan/optional_fields.h"
 #include "plan/plan_json_fields.h"
 #include "plan/plan_names.h"
@@ -42,10 +42,10 @@ class TextFields : public OptionalFields<TextFields> {
 
  private:
   static std::string text(const std::string& what) { return what; }
-  static std::string text(const Distances& what) { return fmt::format(FMT_COMPILE("{} to {}"), what.low, what.high); }
+  static std::string text(const Distances& what) { return formatted("{} to {}", what.low, what.high); }
   static std::string text(bool what) { return what ? "yes" : "no"; }
-  static std::string text(std::int64_t what) { return fmt::format(FMT_COMPILE("{}"), what); }
-  static std::string text(double what) { return fmt::format(FMT_COMPILE("{}"), what); }
+  static std::string text(std::int64_t what) { return formatted("{}", what); }
+  static std::string text(double what) { return formatted("{}", what); }
   template <typename E>
   requires std::is_enum_v<E>
   static std::string text(E what) { return std::string(enum_name(what)); }
@@ -53,11 +53,9 @@ class TextFields : public OptionalFields<TextFields> {
   static std::string text(const std::vector<T>& what) {
     if (what.empty()) return "of 0 numbers";
     const auto [low, high] = std::minmax_element(what.begin(), what.end());
-    return fmt::format(FMT_COMPILE("of {} numbers {} to {}"), what.size(), *low, *high);
+    return formatted("of {} numbers {} to {}", what.size(), *low, *high);
   }
-  static std::string text(const std::vector<std::int64_t>& what) {
-    return fmt::format(FMT_COMPILE("{}"), fmt::join(what, " x "));
-  }
+  static std::string text(const std::vector<std::int64_t>& what) { return formatted("{}", fmt::join(what, " x ")); }
 
   std::string out_;
 };
@@ -73,7 +71,7 @@ std::string kind_and_fields(const std::variant<T...>& scheme) {
           TextFields visitor;
           fields(visitor, alternative);
           const std::string numbers = visitor.take();
-          return fmt::format(FMT_COMPILE("{}{}{}"), kind_name(scheme), numbers.empty() ? "" : ", ", numbers);
+          return formatted("{}{}{}", kind_name(scheme), numbers.empty() ? "" : ", ", numbers);
         }
       },
       scheme);

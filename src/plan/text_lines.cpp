@@ -1,9 +1,8 @@
 #include "plan/text_lines.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 
@@ -13,7 +12,7 @@ std::string ascii(std::string_view text) {
     if (c >= ' ' && c <= '~') {
       out += c;
     } else {
-      out += fmt::format(FMT_COMPILE("\\x{:02x}"), static_cast<unsigned char>(c));
+      out += formatted("\\x{:02x}", static_cast<unsigned char>(c));
     }
   }
   return out;

@@ -1,11 +1,10 @@
 #include "plan/text_stack.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/attention_shape.h"
 #include "plan/block_sparse.h"
 #include "plan/cross_attention.h"
@@ -59,7 +58,7 @@ void fill_layers(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, 
                 sources);
     }
   }
-  std::vector<ValueSource> merged = sources.merged(fmt::format(FMT_COMPILE("{}/layers"), prefix));
+  std::vector<ValueSource> merged = sources.merged(formatted("{}/layers", prefix));
   result.sources.insert(result.sources.end(), std::make_move_iterator(merged.begin()),
                         std::make_move_iterator(merged.end()));
 }
@@ -87,10 +86,9 @@ void warn_misleading(ConfigScope& scope) {
   for (std::string_view name : scope.family().misleading_keys) {
     const auto place = scope.reader().look(scope.object(), name);
     if (!place || scope.reader().was_read(place->value) || says_nothing(scope.reader(), *place)) continue;
-    scope.reader().warn(
-        "misleading-key",
-        fmt::format(FMT_COMPILE("{} has no effect: a {} model does not read it."), place->from, scope.family().name),
-        {place->from});
+    scope.reader().warn("misleading-key",
+                        formatted("{} has no effect: a {} model does not read it.", place->from, scope.family().name),
+                        {place->from});
   }
 }
 
@@ -101,10 +99,9 @@ bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
   if (!original.value) return true;
   shape.pairing.from = original.from;
   if (*original.value) return true;
-  scope.reader().warn(
-      "undecided",
-      fmt::format(FMT_COMPILE("{} is false: which channels then turn together is not known."), original.from),
-      {original.from});
+  scope.reader().warn("undecided",
+                      formatted("{} is false: which channels then turn together is not known.", original.from),
+                      {original.from});
   return false;
 }
 
@@ -113,15 +110,13 @@ bool is_decided(ConfigScope& scope) {
   for (std::string_view name : scope.family().undecided_keys) {
     const auto place = scope.look(name);
     if (!place || is_off(scope.reader(), *place)) continue;
-    scope.reader().warn("undecided",
-                        fmt::format(FMT_COMPILE("{} is given: what it does to positions is not read."), place->from),
+    scope.reader().warn("undecided", formatted("{} is given: what it does to positions is not read.", place->from),
                         {place->from});
     decided = false;
   }
   for (std::string_view what : {scope.family().undecided, scope.stack().undecided}) {
     if (what.empty()) continue;
-    scope.reader().warn("undecided",
-                        fmt::format(FMT_COMPILE("No source says of {} models: {}."), scope.family().name, what), {});
+    scope.reader().warn("undecided", formatted("No source says of {} models: {}.", scope.family().name, what), {});
     decided = false;
   }
   return decided;
@@ -144,11 +139,11 @@ void divide_scales(ConfigScope& scope, LayerPattern& pattern) {
 void add_input(const StackFacts& facts, InputStage input, std::string_view prefix, TextStack& result) {
   result.stack.input = std::move(input.schemes);
   for (FieldSource& source : input.sources) {
-    result.sources.push_back({fmt::format(FMT_COMPILE("{}/{}"), prefix, source.field), std::move(source.from)});
+    result.sources.push_back({formatted("{}/{}", prefix, source.field), std::move(source.from)});
   }
   if (!facts.scheme.table) return;
   result.stack.input.push_back(*facts.scheme.table);
-  result.sources.push_back({fmt::format(FMT_COMPILE("{}/input/0"), prefix), facts.scheme.from});
+  result.sources.push_back({formatted("{}/input/0", prefix), facts.scheme.from});
 }
 
 }  // namespace
@@ -186,7 +181,7 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
 
   result.stack.name = facts.masks.turned_causal ? "decoder" : scope.stack().name;
   add_input(facts, std::move(input), prefix, result);
-  result.sources.push_back({fmt::format(FMT_COMPILE("{}/layers"), prefix), layers.from});
+  result.sources.push_back({formatted("{}/layers", prefix), layers.from});
   fill_layers(scope, dicts, facts, prefix, result);
   warn_of_scaled_chunks(scope, facts.regions, result.stack.layers);
   dicts.warn_unknown();

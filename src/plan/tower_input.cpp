@@ -1,9 +1,9 @@
 #include "plan/tower_input.h"
 
-#include <fmt/compile.h>
-
 #include <string>
 #include <utility>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -70,7 +70,7 @@ class InputReader {
  private:
   void add(InputScheme scheme, std::vector<FieldSource> sources) {
     for (FieldSource& source : sources) {
-      out_.sources.push_back({fmt::format(FMT_COMPILE("{}/{}"), out_.input.size(), source.field), source.from});
+      out_.sources.push_back({formatted("{}/{}", out_.input.size(), source.field), source.from});
     }
     out_.input.push_back(std::move(scheme));
   }
@@ -152,7 +152,7 @@ PatchGrid read_patch_grid(ConfigScope& scope) {
   if (grid.height >= 1 && grid.width >= 1) return grid;
   if (const auto place = scope.peek(keys::kImageSize)) {
     scope.reader().fail(*place, ErrorKind::out_of_range, "an image of at least one patch",
-                        fmt::format(FMT_COMPILE("a patch is {} x {} pixels"), patch.height, patch.width));
+                        formatted("a patch is {} x {} pixels", patch.height, patch.width));
   }
   return {};
 }

@@ -1,9 +1,9 @@
 #include "plan/tower_masks.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -20,7 +20,7 @@ TowerSight windows_of(std::int64_t height, std::int64_t width, const std::string
   TowerSight sight{.mask = {.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = {}},
                    .side = height,
                    .sources = {{"mask/kind", from}, {"mask/detail", from}}};
-  sight.mask.detail = fmt::format(FMT_COMPILE("windows of {}x{} patches"), height, width);
+  sight.mask.detail = formatted("windows of {}x{} patches", height, width);
   return sight;
 }
 
@@ -32,9 +32,8 @@ Sourced<std::int64_t> side_of_pixels(ConfigScope& scope) {
   const std::int64_t side = merge.value * (pixels.value / merge.value / patch.value);
   const auto place = scope.peek(keys::kPatchWindow);
   if (side == 0 && place) {
-    scope.reader().fail(
-        *place, ErrorKind::out_of_range, "a window of at least one merged patch",
-        fmt::format(FMT_COMPILE("{} x {} pixels"), merge.value * patch.value, merge.value * patch.value));
+    scope.reader().fail(*place, ErrorKind::out_of_range, "a window of at least one merged patch",
+                        formatted("{} x {} pixels", merge.value * patch.value, merge.value * patch.value));
   }
   return {side, pixels.from};
 }
@@ -84,7 +83,7 @@ void read_kernel_windows(ConfigScope& scope, TowerMasks& masks) {
   masks.windowed.assign(masks.windowed.size(), true);
   const Setting<std::int64_t> after = scope.integer(keys::kInsertLayer, {0, kMaxLayers});
   if (!after.value) return;
-  masks.window.mask.detail += fmt::format(FMT_COMPILE(", after vision layer {}"), *after.value);
+  masks.window.mask.detail += formatted(", after vision layer {}", *after.value);
 }
 
 // Gemma 4: 0 <= i - j < left - 1, or 0 < j - i < right.
@@ -95,7 +94,7 @@ void read_audio_chunks(ConfigScope& scope, TowerMasks& masks) {
   Mask& mask = masks.whole.mask;
   mask.window = Window{left.value - 2, std::max<std::int64_t>(right.value - 1, 0)};
   mask.kind = mask.window->future == 0 ? MaskKind::causal : MaskKind::bidirectional;
-  mask.detail = fmt::format(FMT_COMPILE("computed in chunks of {} frames with {} before"), chunk.value, left.value - 1);
+  mask.detail = formatted("computed in chunks of {} frames with {} before", chunk.value, left.value - 1);
   masks.whole.sources = {{"mask/kind", right.from}, {"mask/window", left.from}, {"mask/detail", chunk.from}};
 }
 

@@ -1,10 +1,9 @@
 #include "plan/tower_rotation.h"
 
-#include <fmt/compile.h>
-
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/rope_dicts.h"
 
 namespace posenc::plan {
@@ -71,11 +70,10 @@ bool suits(ConfigScope& scope, const TowerShape& shape) {
   const std::int64_t head_dim = shape.head_dim.value;
   if (head_dim % 4 != 0) {
     scope.reader().fail(*place, ErrorKind::not_divisible, "heads whose channels divide by 4, two axes of pairs",
-                        fmt::format(FMT_COMPILE("{} channels a head"), head_dim));
+                        formatted("{} channels a head", head_dim));
   } else if (head_dim / 2 > kMaxPairEntries / shape.layers) {
-    scope.reader().fail(*place, ErrorKind::limit,
-                        fmt::format(FMT_COMPILE("at most {} pairs in all layers"), kMaxPairEntries),
-                        fmt::format(FMT_COMPILE("{} pairs x {} layers"), head_dim / 2, shape.layers));
+    scope.reader().fail(*place, ErrorKind::limit, formatted("at most {} pairs in all layers", kMaxPairEntries),
+                        formatted("{} pairs x {} layers", head_dim / 2, shape.layers));
   }
   return !scope.reader().failed();
 }
@@ -104,7 +102,7 @@ TowerRotation read_tower_rotation(ConfigScope& scope, const Tower& tower, const 
       return {};
     }
     for (const FieldSource& source : sources) {
-      out.sources.push_back({fmt::format(FMT_COMPILE("rotate/{}/{}"), out.rotate.size(), source.field), source.from});
+      out.sources.push_back({formatted("rotate/{}/{}", out.rotate.size(), source.field), source.from});
     }
     out.rotate.push_back(Rotate{.heads = shape.heads.value, .scheme = std::move(one), .offset = tower.turn.offset});
   }

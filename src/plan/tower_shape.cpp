@@ -1,8 +1,8 @@
 #include "plan/tower_shape.h"
 
-#include <fmt/compile.h>
-
 #include <utility>
+
+#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -27,12 +27,10 @@ Sourced<std::int64_t> width_over_heads(ConfigScope& scope, const Key& key, const
   if (scope.reader().failed() || !place) return {};
   const std::int64_t channels = width.value / heads.value;
   if (width.value % heads.value != 0) {
-    scope.reader().fail(*place, ErrorKind::not_divisible,
-                        fmt::format(FMT_COMPILE("a multiple of the {} heads"), heads.value));
+    scope.reader().fail(*place, ErrorKind::not_divisible, formatted("a multiple of the {} heads", heads.value));
   } else if (channels > kMaxHeadDim) {
-    scope.reader().fail(*place, ErrorKind::out_of_range,
-                        fmt::format(FMT_COMPILE("at most {} channels a head"), kMaxHeadDim),
-                        fmt::format(FMT_COMPILE("{} / {} = {}"), width.value, heads.value, channels));
+    scope.reader().fail(*place, ErrorKind::out_of_range, formatted("at most {} channels a head", kMaxHeadDim),
+                        formatted("{} / {} = {}", width.value, heads.value, channels));
   }
   return {channels, width.from};
 }
@@ -62,8 +60,7 @@ TowerShape read_tower_shape(ConfigScope& scope, const Tower& tower, std::int64_t
     if (given.value) shape.kv_heads = {*given.value, std::move(given.from)};
     const auto place = scope.peek(*tower.kv_heads);
     if (place && !scope.reader().failed() && shape.heads.value % shape.kv_heads.value != 0) {
-      scope.reader().fail(*place, ErrorKind::not_divisible,
-                          fmt::format(FMT_COMPILE("a divisor of the {} heads"), shape.heads.value));
+      scope.reader().fail(*place, ErrorKind::not_divisible, formatted("a divisor of the {} heads", shape.heads.value));
     }
   }
   if (!scope.reader().failed()) read_head_dim(scope, tower, shape);

@@ -1,12 +1,11 @@
 #include "plan/tower_stack.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/layer_sources.h"
 #include "plan/tower_input.h"
 #include "plan/tower_masks.h"
@@ -66,7 +65,7 @@ void add_layers(const TowerFacts& facts, std::string_view prefix, Stack& stack, 
     by_layer.add(i, shared);
     by_layer.add(i, facts.masks.of_layer(i).sources);
   }
-  std::vector<ValueSource> merged = by_layer.merged(fmt::format(FMT_COMPILE("{}/layers"), prefix));
+  std::vector<ValueSource> merged = by_layer.merged(formatted("{}/layers", prefix));
   std::ranges::move(merged, std::back_inserter(sources));
 }
 
@@ -79,7 +78,7 @@ std::int64_t room_for_layers(const Plan& plan) {
 }
 
 void read_tower_stack(ConfigScope& scope, const Tower& tower, Plan& plan) {
-  const std::string prefix = fmt::format(FMT_COMPILE("/stacks/{}"), plan.stacks.size());
+  const std::string prefix = formatted("/stacks/{}", plan.stacks.size());
   TowerFacts facts{.shape = read_tower_shape(scope, tower, room_for_layers(plan))};
   if (scope.reader().failed()) return;
   facts.rotation = read_tower_rotation(scope, tower, facts.shape);
@@ -90,9 +89,9 @@ void read_tower_stack(ConfigScope& scope, const Tower& tower, Plan& plan) {
 
   Stack stack{.name = std::string(tower.stack), .input = std::move(inputs.input), .layers = {}};
   for (FieldSource& source : inputs.sources) {
-    plan.sources.push_back({fmt::format(FMT_COMPILE("{}/input/{}"), prefix, source.field), std::move(source.from)});
+    plan.sources.push_back({formatted("{}/input/{}", prefix, source.field), std::move(source.from)});
   }
-  plan.sources.push_back({fmt::format(FMT_COMPILE("{}/layers"), prefix), facts.shape.layers_from});
+  plan.sources.push_back({formatted("{}/layers", prefix), facts.shape.layers_from});
   add_layers(facts, prefix, stack, plan.sources);
   plan.stacks.push_back(std::move(stack));
 }

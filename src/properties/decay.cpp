@@ -1,11 +1,10 @@
 // The three curves that the decay of RoPE is argued with, and a table's beside them.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <complex>
 #include <span>
 #include <vector>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/properties.h"
 #include "posenc/reference.h"
@@ -20,12 +19,12 @@ using properties::Rows;
 constexpr std::uint64_t kSeed = 37;  // any; the number of the bound's equation
 
 void require_at_least(const char* field, std::int64_t least, std::int64_t is) {
-  if (is < least) throw Error("decay_curves", {field, fmt::format("be at least {}", least), fmt::to_string(is)});
+  if (is < least) throw Error("decay_curves", {field, formatted("be at least {}", least), formatted("{}", is)});
 }
 
 void check(const DecayOptions& options) {
   require_at_least("dim", 2, options.dim);
-  if (options.dim % 2 != 0) throw Error("decay_curves", {"dim", "be even", fmt::to_string(options.dim)});
+  if (options.dim % 2 != 0) throw Error("decay_curves", {"dim", "be even", formatted("{}", options.dim)});
   require_at_least("longest", 1, options.longest);
   require_at_least("step", 1, options.step);
   require_at_least("samples", 1, options.samples);

@@ -1,9 +1,8 @@
 // Scores by distance; the scales of queries.
-#include <fmt/format.h>
-
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "properties/specimens.h"
 
 namespace posenc::properties {
@@ -118,15 +117,15 @@ std::vector<Entry> entries_of(Kind<ForgetGate>) {
 }
 
 std::vector<Entry> entries_of(Kind<Llama4Temperature>) {
-  return {of_query_scale("query-scales-llama4", fmt::format("floor scale {}", kTrainedPlaces),
+  return {of_query_scale("query-scales-llama4", formatted("floor scale {}", kTrainedPlaces),
                          Llama4Temperature{.floor_scale = static_cast<double>(kTrainedPlaces)})};
 }
 std::vector<Entry> entries_of(Kind<MinistralTemperature>) {
-  return {of_query_scale("query-scales-ministral", fmt::format("original length {}", kTrainedPlaces),
+  return {of_query_scale("query-scales-ministral", formatted("original length {}", kTrainedPlaces),
                          MinistralTemperature{.original_max_position_embeddings = kTrainedPlaces})};
 }
 std::vector<Entry> entries_of(Kind<LogNScale>) {
-  return {of_query_scale("query-scales-log-n", fmt::format("sequence length {}", kTrainedPlaces),
+  return {of_query_scale("query-scales-log-n", formatted("sequence length {}", kTrainedPlaces),
                          LogNScale{.seq_length = kTrainedPlaces})};
 }
 

@@ -1,12 +1,11 @@
 // Properties of encodings: one vector a place.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <vector>
 
+#include "base/formatted.h"
 #include "math/bfloat16.h"
 #include "properties/encodings.h"
 #include "properties/measures.h"
@@ -31,7 +30,7 @@ Measured nearest_two(Rows rows, Rounding rounding) {
   for (std::int64_t p = 0; p < rows.count(); ++p) {
     for (std::int64_t q = 0; q < p; ++q) {
       const double apart = distance(rows[p], rows[q]);
-      if (apart < out.number) out = {apart, fmt::format("places {} and {}", q, p)};
+      if (apart < out.number) out = {apart, formatted("places {} and {}", q, p)};
       if (apart == 0.0) return out;
     }
   }
@@ -79,7 +78,7 @@ std::optional<Measured> largest_step(const Rows& encodings) {
   Measured out;
   for (std::int64_t p = 0; p + 1 < encodings.count(); ++p) {
     const double step = distance(encodings[p], encodings[p + 1]) / usual;
-    if (step > out.number) out = {step, fmt::format("from place {} to {}", p, p + 1)};
+    if (step > out.number) out = {step, formatted("from place {} to {}", p, p + 1)};
   }
   return out;
 }
@@ -93,7 +92,7 @@ std::optional<Measured> change_of_length(const Specimen& specimen, const Rows& e
   for (std::size_t at = 0; at < before.values.size(); at += part) {
     const double was = length(std::span(before.values).subspan(at, part));
     const double change = std::abs(length(std::span(after.values).subspan(at, part)) / was - 1.0);
-    if (change > out.number) out = {change, fmt::format("at place {}", static_cast<std::int64_t>(at) / before.width)};
+    if (change > out.number) out = {change, formatted("at place {}", static_cast<std::int64_t>(at) / before.width)};
   }
   return out;
 }
@@ -105,7 +104,7 @@ Measured smallest_distance_on_square(const Entry& entry) {
   const Made made(entry, {.places = kSide * kSide, .on_square = true});
   if (!made->input) {
     Measured out = nearest_two(encodings(*made, kSide * kSide), Rounding::f32);
-    return {out.number, out.number == 0.0 ? out.where + fmt::format(" of {} x {}", kSide, kSide) : ""};
+    return {out.number, out.number == 0.0 ? out.where + formatted(" of {} x {}", kSide, kSide) : ""};
   }
   const Size half{.places = kSide, .head_dim = Size{}.head_dim / 2};
   const Rows one_axis = encodings(*Made(entry, half), kSide);

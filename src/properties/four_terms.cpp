@@ -1,11 +1,10 @@
 // (x_i + p_i) W_Q W_K^T (x_j + p_j)^T multiplied out: arXiv 1901.02860, section 3.3, from which the relative schemes
 // with content terms begin.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <numeric>
 #include <span>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/properties.h"
 #include "properties/input_rows.h"
@@ -39,7 +38,7 @@ double size_of_scores(const Rows& q, const Rows& k, std::int64_t head_dim) {
 
 FourTerms four_terms(std::string_view scheme) {
   const properties::Made made(properties::entry("four_terms", scheme), {.places = kTrainedPlaces});
-  if (!made->input) throw Error("four_terms", {"scheme", "be of the input stage", fmt::format("'{}'", scheme)});
+  if (!made->input) throw Error("four_terms", {"scheme", "be of the input stage", formatted("'{}'", scheme)});
   const properties::Vocabulary vocabulary(made->size, kTrainedPlaces);
   const Rows& x = vocabulary.embeddings();
   const Rows p = position_rows(*made, kTrainedPlaces);

@@ -1,7 +1,5 @@
 #include "properties/input_rows.h"
 
-#include <fmt/format.h>
-
 #include <numeric>
 #include <type_traits>
 #include <variant>

@@ -1,5 +1,4 @@
 // The input stage.
-#include <fmt/format.h>
 
 #include <algorithm>
 

@@ -1,10 +1,9 @@
 // Rotations, scaling rules and regions. Rules and regions extend what was trained for kTrainedPlaces.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "properties/specimens.h"
 
 namespace posenc::properties {
@@ -59,7 +58,7 @@ Entry of_regions(std::string name, std::string about, const Regions& regions) {
           }};
 }
 
-std::string beyond_trained() { return fmt::format("factor {} beyond {} tokens", kFactor, kTrainedPlaces); }
+std::string beyond_trained() { return formatted("factor {} beyond {} tokens", kFactor, kTrainedPlaces); }
 
 Rope m_rope(const Size& size) {
   Rope out = plain_rope(size);
@@ -110,18 +109,18 @@ std::vector<Entry> entries_of(Kind<XPos>) {
 }
 
 std::vector<Entry> entries_of(Kind<LinearScaling>) {
-  return {of_rule("linear", fmt::format("factor {}", kFactor), LinearScaling{.factor = kFactor})};
+  return {of_rule("linear", formatted("factor {}", kFactor), LinearScaling{.factor = kFactor})};
 }
 std::vector<Entry> entries_of(Kind<NtkScaling>) {
-  return {of_rule("ntk", fmt::format("alpha {}", kFactor), NtkScaling{.alpha = kFactor})};
+  return {of_rule("ntk", formatted("alpha {}", kFactor), NtkScaling{.alpha = kFactor})};
 }
 std::vector<Entry> entries_of(Kind<DynamicScaling>) {
   return {of_rule("dynamic", beyond_trained(),
                   DynamicScaling{.factor = kFactor, .max_position_embeddings = kTrainedPlaces})};
 }
 std::vector<Entry> entries_of(Kind<QwenNtkScaling>) {
-  return {of_rule("qwen-ntk", fmt::format("beyond {} tokens", kTrainedPlaces),
-                  QwenNtkScaling{.seq_length = kTrainedPlaces})};
+  return {
+      of_rule("qwen-ntk", formatted("beyond {} tokens", kTrainedPlaces), QwenNtkScaling{.seq_length = kTrainedPlaces})};
 }
 std::vector<Entry> entries_of(Kind<YarnScaling>) {
   return {of_rule("yarn", beyond_trained(),
@@ -149,7 +148,7 @@ std::vector<Entry> entries_of(Kind<ProportionalScaling>) {
   })};
 }
 std::vector<Entry> entries_of(Kind<FactorListScaling>) {
-  return {of_rule("factors", fmt::format("a divisor for each pair, from 1 to {}", kFactor),
+  return {of_rule("factors", formatted("a divisor for each pair, from 1 to {}", kFactor),
                   [](const Size& size) { return FactorListScaling{.factors = ascending_factors(size)}; })};
 }
 

@@ -1,8 +1,7 @@
 // Scores of one word at every place.
-#include <fmt/format.h>
-
 #include <vector>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/properties.h"
 #include "properties/input_rows.h"
@@ -11,7 +10,7 @@
 namespace posenc {
 
 ScoreMatrix score_matrix(std::string_view scheme, std::int64_t places, MaskKind mask) {
-  if (places < 1) throw Error("score_matrix", {"places", "be at least 1", fmt::to_string(places)});
+  if (places < 1) throw Error("score_matrix", {"places", "be at least 1", formatted("{}", places)});
   const properties::Entry& entry = properties::entry("score_matrix", scheme);
   const properties::Made made(entry, {.places = places});
   const std::vector<std::int64_t> word(static_cast<std::size_t>(places), 0);

@@ -1,6 +1,4 @@
 // Properties of scores: of words at places.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/formatted.h"
 #include "properties/input_rows.h"
 #include "properties/measures.h"
 #include "properties/words.h"
@@ -99,7 +98,7 @@ Measured rise_beyond_training(const Entry& entry) {
   constexpr std::int64_t kLonger = 4 * kTrainedPlaces;
   constexpr double kWorthTelling = 0.01;
   const Made made(entry, {.places = kTrainedPlaces});
-  if (made->end && *made->end <= kTrainedPlaces) return {kInfinity, fmt::format("there is no place {}", *made->end)};
+  if (made->end && *made->end <= kTrainedPlaces) return {kInfinity, formatted("there is no place {}", *made->end)};
   Specimen trained = *made;
   if (made->trained) trained.layer = *made->trained;
   const std::vector<std::int64_t> within_places = every_nth(3, 0, kTrainedPlaces);
@@ -125,7 +124,7 @@ Measured rise_beyond_training(const Entry& entry) {
     out.number = std::max(out.number, above[h] / all[h].width());
     lowest = std::max(lowest, below[h] / all[h].width());
   }
-  if (lowest > kWorthTelling) out.where = fmt::format("{:.2g} below", lowest);
+  if (lowest > kWorthTelling) out.where = formatted("{:.2g} below", lowest);
   return out;
 }
 
@@ -161,7 +160,7 @@ Measured deviation_from_relative(const Entry& entry) {
   }
   const auto widest =
       std::max_element(all.begin(), all.end(), [](const Range& a, const Range& b) { return a.width() < b.width(); });
-  return {most == 0.0 ? 0.0 : most / widest->width(), most > 0.0 ? fmt::format("at distance {}", where) : ""};
+  return {most == 0.0 ? 0.0 : most / widest->width(), most > 0.0 ? formatted("at distance {}", where) : ""};
 }
 
 // Words all different. For each query, the mean score of keys that are near less that of keys that are far, over the

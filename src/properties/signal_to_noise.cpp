@@ -1,12 +1,11 @@
 // How much of the token the sum M x + p has, behind the norm that follows it.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/properties.h"
 #include "posenc/reference.h"
@@ -65,7 +64,7 @@ SignalToNoise measured(double multiplier, const Rows& x, const Rows& p, QkNorm::
 std::vector<SignalToNoise> signal_to_noise(std::string_view scheme, std::span<const double> multipliers,
                                            QkNorm::Kind norm) {
   const properties::Made made(properties::entry("signal_to_noise", scheme), {});
-  if (!made->input) throw Error("signal_to_noise", {"scheme", "be of the input stage", fmt::format("'{}'", scheme)});
+  if (!made->input) throw Error("signal_to_noise", {"scheme", "be of the input stage", formatted("'{}'", scheme)});
   const Rows p = position_rows(*made, kMeasuredPlaces);
   Numbers numbers(kSeed);
   const Rows x = normal_rows(numbers, p.count(), p.width);

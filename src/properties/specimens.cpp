@@ -1,11 +1,10 @@
 #include "properties/specimens.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <iterator>
 #include <utility>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 
 namespace posenc::properties {
@@ -65,7 +64,7 @@ const Entry& entry(std::string_view where, std::string_view name) {
   for (const Entry& one : entries()) {
     if (one.scheme.name == name) return one;
   }
-  throw Error(where, {"scheme", "be one of measured_schemes()", fmt::format("'{}'", name)});
+  throw Error(where, {"scheme", "be one of measured_schemes()", formatted("'{}'", name)});
 }
 
 Made::Made(const Entry& entry, const Size& size) : tables_(kSeed), specimen_(entry.make(size, tables_)) {

@@ -1,11 +1,10 @@
 #include "reference/elements.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/reference.h"
 
@@ -47,15 +46,15 @@ double read(const ConstTensorView& view, std::int64_t offset) {
 
 double element(ConstTensorView view, std::initializer_list<std::int64_t> indices) {
   if (std::ssize(indices) != view.rank) {
-    throw Error("element", {"indices", fmt::format("be as many as the rank, {},", view.rank),
-                            fmt::format("{} long", indices.size())});
+    throw Error("element",
+                {"indices", formatted("be as many as the rank, {},", view.rank), formatted("{} long", indices.size())});
   }
   std::int64_t offset = 0;
   for (std::size_t axis = 0; axis < indices.size(); ++axis) {
     const std::int64_t index = indices.begin()[axis];
     if (index < 0 || index >= view.shape[axis]) {
-      throw Error("element", {fmt::format("indices[{}]", axis),
-                              fmt::format("be at least 0 and below {}", view.shape[axis]), fmt::to_string(index)});
+      throw Error("element", {formatted("indices[{}]", axis), formatted("be at least 0 and below {}", view.shape[axis]),
+                              formatted("{}", index)});
     }
     offset += index * view.strides[axis];
   }

@@ -1,8 +1,7 @@
-#include <fmt/compile.h>
-
 #include <cmath>
 #include <string>
 
+#include "base/formatted.h"
 #include "math/rotation.h"
 #include "posenc/error.h"
 #include "posenc/reference_research.h"
@@ -16,13 +15,12 @@ void check(std::string_view where, std::string_view field, const Fope& scheme, s
   const std::size_t kept = scheme.inv_freq.size();
   require_numbers(where, field, x, x.size());
   if (x.empty() || x.size() % 2 != 0) {
-    throw Error(where, {std::string(field), "have an even number of channels, at least 2,",
-                        fmt::format(FMT_COMPILE("{} long"), x.size())});
+    throw Error(where,
+                {std::string(field), "have an even number of channels, at least 2,", formatted("{} long", x.size())});
   }
   if (kept > x.size() / 2) {
-    throw Error(where,
-                {"inv_freq", fmt::format(FMT_COMPILE("have at most one number for each pair, {},"), x.size() / 2),
-                 fmt::format(FMT_COMPILE("{} long"), kept)});
+    throw Error(where, {"inv_freq", formatted("have at most one number for each pair, {},", x.size() / 2),
+                        formatted("{} long", kept)});
   }
   require_numbers(where, "inv_freq", scheme.inv_freq, kept);
   require_numbers(where, "cos_mix", scheme.cos_mix, kept * kept);

@@ -3,10 +3,9 @@
 //   exp(n w L) x = x + (sin t / s) L x + ((1 - cos t) / s^2) L^2 x      s^2 = |a|^2 |b|^2 - (a . b)^2
 //
 // Orthogonal planes commute, so the product is the exponential of the sum.
-#include <fmt/compile.h>
-
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/parameter_checks.h"
 #include "math/softplus.h"
 #include "posenc/error.h"
@@ -40,7 +39,7 @@ bool orthogonal(const GrapePlane& one, const GrapePlane& other) {
 
 void check(std::string_view where, std::span<const GrapePlane> planes, std::size_t channels) {
   for (std::size_t p = 0; p < planes.size(); ++p) {
-    const auto field = [p](const char* member) { return fmt::format(FMT_COMPILE("planes[{}]{}"), p, member); };
+    const auto field = [p](const char* member) { return formatted("planes[{}]{}", p, member); };
     require_numbers(where, field(".a"), planes[p].a, channels);
     require_numbers(where, field(".b"), planes[p].b, channels);
     require_finite(where, field(".frequency"), planes[p].frequency);
@@ -49,8 +48,8 @@ void check(std::string_view where, std::span<const GrapePlane> planes, std::size
     }
     for (std::size_t other = 0; other < p; ++other) {
       if (!orthogonal(planes[p], planes[other])) {
-        throw Error(where, {field(""), "be orthogonal to the planes before it",
-                            fmt::format(FMT_COMPILE("not so to planes[{}]"), other)});
+        throw Error(where,
+                    {field(""), "be orthogonal to the planes before it", formatted("not so to planes[{}]", other)});
       }
     }
   }

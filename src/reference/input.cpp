@@ -1,13 +1,12 @@
 // The input stage, token by token: out = (m x + token type's row) + p, or times p.
 //
 // A row of a learned table is looked up, one of a fixed encoding is made where it is needed (posenc/input.h).
-#include <fmt/format.h>
-
 #include <cmath>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/reference.h"
 #include "reference/elements.h"
@@ -25,7 +24,7 @@ void require(bool holds, std::string field, std::string must, std::string is) {
 std::string shape_text(const ConstTensorView& view) {
   std::string out = "[";
   for (int axis = 0; axis < view.rank; ++axis) {
-    out += fmt::format("{}{}", axis == 0 ? "" : ", ", view.shape[static_cast<std::size_t>(axis)]);
+    out += formatted("{}{}", axis == 0 ? "" : ", ", view.shape[static_cast<std::size_t>(axis)]);
   }
   return out + "]";
 }
@@ -42,8 +41,8 @@ void check(const InputArgs& args) {
   std::visit(
       [&](const auto& given) {
         if constexpr (!std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
-          require(std::ssize(given) == tokens, "positions", fmt::format("have one entry for each of {} tokens", tokens),
-                  fmt::format("{} long", given.size()));
+          require(std::ssize(given) == tokens, "positions", formatted("have one entry for each of {} tokens", tokens),
+                  formatted("{} long", given.size()));
         }
       },
       args.positions);
@@ -51,7 +50,7 @@ void check(const InputArgs& args) {
 
 // Of a table [rows, channels], or none at all.
 void check_table(const ConstTensorView& table, const char* field, std::int64_t channels) {
-  require(table.rank == 2 && table.shape[1] == channels, field, fmt::format("be [rows, {}]", channels),
+  require(table.rank == 2 && table.shape[1] == channels, field, formatted("be [rows, {}]", channels),
           shape_text(table));
   require(table.shape[0] * channels == 0 || table.data != nullptr, std::string(field) + ".data",
           "point to the elements", "null");
@@ -71,8 +70,8 @@ double place_of(const InputArgs& args, std::int64_t t) {
 
 std::int64_t whole_place_of(const InputArgs& args, std::int64_t t) {
   const double place = place_of(args, t);
-  require(place == std::floor(place) && std::abs(place) <= kMostExact, fmt::format("positions[{}]", t),
-          "be a whole number of at most 2^53", fmt::format("{}", place));
+  require(place == std::floor(place) && std::abs(place) <= kMostExact, formatted("positions[{}]", t),
+          "be a whole number of at most 2^53", formatted("{}", place));
   return static_cast<std::int64_t>(place);
 }
 
@@ -106,18 +105,18 @@ void check_token_types(const LearnedInput& scheme, const ConstTensorView& table,
   const std::int64_t tokens = args.x.shape[0];
   if (args.token_types.empty()) {
     require(!scheme.token_types || tokens == 0, "token_types",
-            fmt::format("be given, as the scheme adds one of {} rows,", scheme.token_types.value_or(0)), "empty");
+            formatted("be given, as the scheme adds one of {} rows,", scheme.token_types.value_or(0)), "empty");
     return;
   }
-  require(std::ssize(args.token_types) == tokens, "token_types", fmt::format("have one for each of {} tokens", tokens),
-          fmt::format("{} long", args.token_types.size()));
+  require(std::ssize(args.token_types) == tokens, "token_types", formatted("have one for each of {} tokens", tokens),
+          formatted("{} long", args.token_types.size()));
   check_table(table, "weights.token_types", args.x.shape[1]);
   require(!scheme.token_types || table.shape[0] == *scheme.token_types, "weights.token_types",
-          fmt::format("have {} rows", scheme.token_types.value_or(0)), shape_text(table));
+          formatted("have {} rows", scheme.token_types.value_or(0)), shape_text(table));
   for (std::int64_t t = 0; t < tokens; ++t) {
     const std::int64_t type = args.token_types[static_cast<std::size_t>(t)];
-    require(type >= 0 && type < table.shape[0], fmt::format("token_types[{}]", t),
-            fmt::format("be at least 0 and below {}", table.shape[0]), fmt::to_string(type));
+    require(type >= 0 && type < table.shape[0], formatted("token_types[{}]", t),
+            formatted("be at least 0 and below {}", table.shape[0]), formatted("{}", type));
   }
 }
 
@@ -129,14 +128,14 @@ void add_input(const LearnedInput& scheme, const LearnedInputWeights& weights, c
   check_table(weights.positions, "weights.positions", channels);
   const std::int64_t rows = weights.positions.shape[0];
   require(scheme.positions == 0 || rows == scheme.positions, "weights.positions",
-          fmt::format("have {} rows", scheme.positions), shape_text(weights.positions));
+          formatted("have {} rows", scheme.positions), shape_text(weights.positions));
   require(std::abs(static_cast<double>(scheme.offset)) <= kMostExact, "scheme.offset", "be within 2^53 of 0",
-          fmt::to_string(scheme.offset));
+          formatted("{}", scheme.offset));
   check_token_types(scheme, weights.token_types, args);
   const auto row = [&](std::int64_t t) {
     const std::int64_t place = whole_place_of(args, t);
-    require(place >= -scheme.offset && place < rows - scheme.offset, fmt::format("positions[{}]", t),
-            fmt::format("find one of the table's {} rows, position + {},", rows, scheme.offset), fmt::to_string(place));
+    require(place >= -scheme.offset && place < rows - scheme.offset, formatted("positions[{}]", t),
+            formatted("find one of the table's {} rows, position + {},", rows, scheme.offset), formatted("{}", place));
     std::vector<double> p;
     for (std::int64_t c = 0; c < channels; ++c) p.push_back(element(weights.positions, {place + scheme.offset, c}));
     return p;

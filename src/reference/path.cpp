@@ -1,5 +1,4 @@
-#include <fmt/compile.h>
-
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/reference_research.h"
 #include "reference/attention_row.h"
@@ -15,7 +14,7 @@ double path_score(std::span<const double> q, std::span<const double> k, std::spa
   require_numbers(kWhere, "w", w, betas.size() * q.size());
   for (const double beta : betas) {
     if (beta < 0.0 || beta > 2.0) {
-      throw Error(kWhere, {"betas", "lie from 0 to 2", fmt::format(FMT_COMPILE("{}"), beta)});
+      throw Error(kWhere, {"betas", "lie from 0 to 2", formatted("{}", beta)});
     }
   }
   std::vector<double> x(q.begin(), q.end());

@@ -1,8 +1,7 @@
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/formatted.h"
 #include "math/parameter_checks.h"
 #include "posenc/reference_research.h"
 #include "reference/attention_row.h"
@@ -37,8 +36,8 @@ void check(const RelativeLogits& scheme, std::span<const double> r) {
   if (r.empty()) throw Error(kWhere, {"r", "have at least one number", "empty"});
   require_numbers(kWhere, "profiles", scheme.profiles, scheme.profiles.size());
   if (scheme.profiles.empty() || scheme.profiles.size() % r.size() != 0) {
-    throw Error(kWhere, {"profiles", fmt::format(FMT_COMPILE("have a row for each number of r, {},"), r.size()),
-                         fmt::format(FMT_COMPILE("{} long"), scheme.profiles.size())});
+    throw Error(kWhere, {"profiles", formatted("have a row for each number of r, {},", r.size()),
+                         formatted("{} long", scheme.profiles.size())});
   }
   if (scheme.n_floor) require(math::check_at_least("n_floor", *scheme.n_floor, 1));
   require_finite(kWhere, "alpha", scheme.alpha);

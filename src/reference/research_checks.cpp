@@ -1,22 +1,20 @@
 #include "reference/research_checks.h"
 
-#include <fmt/compile.h>
-
 #include <cmath>
 #include <string>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 
 namespace posenc::reference {
 
 void require_finite(std::string_view where, std::string_view field, double x) {
-  if (!std::isfinite(x)) throw Error(where, {std::string(field), "be finite", fmt::format(FMT_COMPILE("{}"), x)});
+  if (!std::isfinite(x)) throw Error(where, {std::string(field), "be finite", formatted("{}", x)});
 }
 
 void require_numbers(std::string_view where, std::string_view field, std::span<const double> x, std::size_t count) {
   if (x.size() != count) {
-    throw Error(where, {std::string(field), fmt::format(FMT_COMPILE("have {} numbers"), count),
-                        fmt::format(FMT_COMPILE("{} long"), x.size())});
+    throw Error(where, {std::string(field), formatted("have {} numbers", count), formatted("{} long", x.size())});
   }
   for (const double number : x) require_finite(where, field, number);
 }

@@ -1,10 +1,9 @@
 // The rotation of tensors, in double: turn() for each token and head.
-#include <fmt/format.h>
-
 #include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/reference.h"
 #include "reference/elements.h"
@@ -25,26 +24,26 @@ void check_positions(const RotateArgs& args, const Sizes& sizes, std::int64_t ax
         if constexpr (!std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
           const std::int64_t all = axes * sizes.batch * sizes.tokens;
           const bool fits = std::ssize(given) == axes * sizes.tokens || std::ssize(given) == all;
-          require(fits, "positions", fmt::format("have {} entries", all), fmt::to_string(given.size()));
+          require(fits, "positions", formatted("have {} entries", all), formatted("{}", given.size()));
         }
       },
       args.positions);
 }
 
 void check(const Rope& rope, const RotateArgs& args) {
-  const auto rank_of = [](const ConstTensorView& view) { return fmt::to_string(view.rank); };
+  const auto rank_of = [](const ConstTensorView& view) { return formatted("{}", view.rank); };
   require(args.x.rank == 3 || args.x.rank == 4, "x.rank", "be 3 or 4", rank_of(args.x));
   require(args.out.rank == args.x.rank && args.out.shape == args.x.shape, "out.shape", "be that of x", "another");
   require(args.out.dtype == DType::f64, "out.dtype", "be f64", std::string(name(args.out.dtype)));
   const auto last = static_cast<std::size_t>(args.x.rank - 1);
-  require(args.x.shape[last] == rope.head_dim, "x.shape", fmt::format("end with head_dim, {},", rope.head_dim),
-          fmt::to_string(args.x.shape[last]));
+  require(args.x.shape[last] == rope.head_dim, "x.shape", formatted("end with head_dim, {},", rope.head_dim),
+          formatted("{}", args.x.shape[last]));
   const Sizes sizes = sizes_of(args.x);
   const bool has_elements = sizes.batch * sizes.tokens * sizes.heads > 0;
   require(!has_elements || args.x.data != nullptr, "x.data", "point to the elements", "null");
   require(!has_elements || args.out.data != nullptr, "out.data", "point to the elements", "null");
   require(args.direction <= Direction::transpose, "direction", "be forward, inverse or transpose",
-          fmt::to_string(static_cast<int>(args.direction)));
+          formatted("{}", static_cast<int>(args.direction)));
   check_positions(args, sizes, std::ssize(rope.axes.names));
   if (args.cu_seqlens.empty()) return;
   require(args.x.rank == 3, "cu_seqlens", "be left out for tensors of rank 4", "given");

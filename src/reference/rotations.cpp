@@ -2,12 +2,11 @@
 //
 // They are slow on purpose: what is compared with them must not share a shortcut with them. x and the result are
 // [head_dim], angles [dim/2] in radians.
-#include <fmt/compile.h>
-
 #include <cmath>
 #include <complex>
 #include <cstddef>
 
+#include "base/formatted.h"
 #include "math/layout.h"
 #include "math/rotation.h"
 #include "posenc/reference.h"
@@ -29,9 +28,8 @@ Channels channels(const RotaryLayout& layout, std::size_t pair) {
 void require_angles(std::string_view where, const RotaryLayout& layout, std::span<const double> angles) {
   if (auto problem = math::check_layout(layout)) throw Error(where, *problem);
   if (angles.size() != static_cast<std::size_t>(layout.pairs())) {
-    throw Error(where,
-                {"angles", fmt::format(FMT_COMPILE("have one angle for each pair, dim / 2 = {},"), layout.pairs()),
-                 fmt::format(FMT_COMPILE("{} long"), angles.size())});
+    throw Error(where, {"angles", formatted("have one angle for each pair, dim / 2 = {},", layout.pairs()),
+                        formatted("{} long", angles.size())});
   }
 }
 
@@ -39,8 +37,8 @@ void require_head(std::string_view where, const RotaryLayout& layout, std::span<
                   std::span<const double> angles) {
   require_angles(where, layout, angles);
   if (x.size() != static_cast<std::size_t>(layout.head_dim)) {
-    throw Error(where, {"x", fmt::format(FMT_COMPILE("have head_dim = {} channels"), layout.head_dim),
-                        fmt::format(FMT_COMPILE("{} long"), x.size())});
+    throw Error(where,
+                {"x", formatted("have head_dim = {} channels", layout.head_dim), formatted("{} long", x.size())});
   }
 }
 

@@ -1,0 +1,11 @@
+#include "base/formatted.h"
+
+#include <fmt/format.h>
+
+namespace posenc {
+
+std::string vformatted(fmt::string_view pattern, fmt::format_args arguments) {
+  return fmt::vformat(pattern, arguments);
+}
+
+}  // namespace posenc
