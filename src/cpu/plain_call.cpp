@@ -41,13 +41,14 @@ RotateCall plain_call(const RotateArgs& args) noexcept {
           .axis_stride = std::holds_alternative<PositionRange>(args.positions) ? 0 : rows};
 }
 
+// Below what is worth two threads; where one is asked for, below what lines are fetched ahead for (rotate_tensor.cpp).
 bool is_small_and_plain(const RotateArgs& args) noexcept {
   const std::int64_t rows = first_tensor(args).shape[0];
   if (rows > RotateBlock::kRows || !is_plain(args)) return false;
   const auto per_channel = [&](const TensorView& x) { return x.shape[1] * rows * bytes_of(x.dtype); };
   std::int64_t bytes = 0;
   return !__builtin_mul_overflow(per_channel(args.q) + per_channel(args.k), args.table->layout().dim, &bytes) &&
-         bytes < 2 * kBytesOfAThread;
+         bytes < (args.parallel.threads == 1 ? kFetchFromBytes : 2 * kBytesOfAThread);
 }
 
 void turn_small(const RotateArgs& args, const kernels::KernelTable& kernels) noexcept {

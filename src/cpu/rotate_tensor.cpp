@@ -7,9 +7,6 @@
 namespace posenc::cpu {
 namespace {
 
-// From so much memory on, lines are fetched ahead: the second cache does not hold them.
-constexpr std::int64_t kFetchFromBytes = std::int64_t{1} << 20U;
-
 const void* moved(const void* p, std::int64_t bytes) { return static_cast<const char*>(p) + bytes; }
 void* moved(void* p, std::int64_t bytes) { return static_cast<char*>(p) + bytes; }
 

@@ -9,6 +9,9 @@
 
 namespace posenc::cpu {
 
+// From so much memory on, lines are fetched ahead: the second cache does not hold them.
+inline constexpr std::int64_t kFetchFromBytes = std::int64_t{1} << 20U;
+
 // cos and sin of the rows, and what they are multiplied with.
 struct RowAngles {
   const float* const* cos = nullptr;  // [count], each to [pairs]

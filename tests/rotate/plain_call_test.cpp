@@ -88,6 +88,27 @@ TEST_F(PlainCall, IsWhatEnginesAsk) {
   EXPECT_TRUE(cpu::is_plain({.q = q, .positions = PositionRange{12}, .table = &table}));
 }
 
+TEST_F(PlainCall, OnOneThreadIsSmallUpToAMebibyte) {
+  const RotaryTable angles = make_table(plain_rope(128), {.count = 64});
+  const std::vector<float> before(63 * 32 * 128, 0.5F);
+  for (const std::int64_t rows : {16, 63}) {
+    std::vector<float> x = before;
+    RotateArgs args{.q = tensor(x.data(), {rows, 32, 128}), .positions = PositionRange{1}, .table = &angles};
+    EXPECT_FALSE(cpu::is_small_and_plain(args)) << rows;
+    args.parallel.threads = 1;
+    EXPECT_TRUE(cpu::is_small_and_plain(args)) << rows;
+    rotate(args);
+    const std::vector<float> turned = x;
+    x = before;
+    rotate(AnyWay(args).args);
+    EXPECT_TRUE(x == turned) << rows;
+    EXPECT_FALSE(x == before);
+  }
+  std::vector<float> x(64 * 32 * 128);
+  RotateArgs args{.q = tensor(x.data(), {64, 32, 128}), .table = &angles, .parallel = {.threads = 1}};
+  EXPECT_FALSE(cpu::is_small_and_plain(args));
+}
+
 TEST_F(PlainCall, GivesTheBitsOfEveryOtherWay) {
   Suite suite("small and plain");
   for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
