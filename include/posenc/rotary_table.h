@@ -18,6 +18,7 @@
 
 #include "posenc/export.h"
 #include "posenc/info.h"
+#include "posenc/line_allocator.h"
 #include "posenc/rope.h"
 
 namespace posenc {
@@ -79,13 +80,14 @@ class POSENC_API RotaryTable {
 
  private:
   friend struct cpu::TableAccess;
-  RotaryTable(RotaryLayout layout, double attention_factor, std::int64_t start, std::vector<float> rows);
+  using Rows = std::vector<float, LineAllocator<float>>;
+  RotaryTable(RotaryLayout layout, double attention_factor, std::int64_t start, Rows rows);
 
   RotaryLayout layout_;
   double attention_factor_ = 1.0;
   std::int64_t start_ = 0;
   std::int64_t count_ = 0;
-  std::vector<float> rows_;
+  Rows rows_;
   std::unique_ptr<const cpu::AngleRule> rule_;
 };
 

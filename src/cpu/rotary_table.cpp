@@ -23,7 +23,7 @@ RotaryTable fill(const RotaryLayout& layout, const Frequencies& frequencies, con
   const std::int64_t pairs = layout.pairs();
   const kernels::KernelTable& kernels = cpu::kernels_for(kMakeTable, options.isa);
   const cpu::AngleRule rule(frequencies.inv_freq, {}, frequencies.attention_factor, options.angles);
-  std::vector<float> rows(static_cast<std::size_t>(options.count * 2 * pairs));
+  cpu::TableAccess::Rows rows(static_cast<std::size_t>(options.count * 2 * pairs));
   std::array<double, cpu::kBlockRows> positions{};
   for (std::int64_t first = 0; first < options.count; first += cpu::kBlockRows) {
     const std::int64_t count = std::min(cpu::kBlockRows, options.count - first);
@@ -61,7 +61,7 @@ std::int64_t given_rows(std::string_view where, const char* name, std::size_t va
 
 }  // namespace
 
-RotaryTable::RotaryTable(RotaryLayout layout, double attention_factor, std::int64_t start, std::vector<float> rows)
+RotaryTable::RotaryTable(RotaryLayout layout, double attention_factor, std::int64_t start, Rows rows)
     : layout_(std::move(layout)),
       attention_factor_(attention_factor),
       start_(start),
@@ -128,7 +128,7 @@ RotaryTable table_from_cos_sin(const RotaryLayout& layout, std::span<const float
   if (sin.size() != cos.size()) {
     throw Error(kWhere, {"sin.size()", formatted("be cos.size(), {},", cos.size()), formatted("{}", sin.size())});
   }
-  std::vector<float> rows;
+  cpu::TableAccess::Rows rows;
   rows.reserve(2 * cos.size());
   const auto pairs = static_cast<std::size_t>(layout.pairs());
   for (std::size_t t = 0; t < static_cast<std::size_t>(count); ++t) {
@@ -154,7 +154,7 @@ RotaryTable table_from_angles(const RotaryLayout& layout, std::span<const double
   const kernels::KernelTable& table = cpu::kernels_for(kWhere, isa);
   const std::int64_t pairs = layout.pairs();
   const cpu::Turns turns = cpu::turns(std::vector<double>(static_cast<std::size_t>(pairs), 1.0));
-  std::vector<float> rows(2 * radians.size());
+  cpu::TableAccess::Rows rows(2 * radians.size());
   table.angles({
       .rows = count,
       .pairs = pairs,

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "cpu/angle_rows.h"
 #include "posenc/rotary_table.h"
@@ -12,7 +11,8 @@
 namespace posenc::cpu {
 
 struct TableAccess {
-  static RotaryTable make(const RotaryLayout& layout, double factor, std::int64_t start, std::vector<float> rows) {
+  using Rows = RotaryTable::Rows;
+  static RotaryTable make(const RotaryLayout& layout, double factor, std::int64_t start, Rows rows) {
     return {layout, factor, start, std::move(rows)};
   }
   static RotaryTable make(const RotaryLayout& layout, double factor, AngleRule rule) {

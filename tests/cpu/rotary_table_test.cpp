@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "support/every_isa.h"
 #include "support/real.h"
@@ -36,6 +39,26 @@ TEST(RotaryTable, HoldsWhatWasAskedFor) {
   EXPECT_ERROR((void)table.sin(-4), "[RotaryTable] position must be at least -3 and below 997 but is -4");
   EXPECT_ERROR((void)table.sin(std::numeric_limits<std::int64_t>::min()),
                "[RotaryTable] position must be at least -3 and below 997 but is -9223372036854775808");
+}
+
+// Rows of 16 pairs and more are then read in whole registers, each of one line.
+TEST(RotaryTable, BeginsALineOfTheCaches) {
+  const auto is_line = [](const RotaryTable& table) {
+    return reinterpret_cast<std::uintptr_t>(table.rows().data()) % 64 == 0;
+  };
+  for (const std::int64_t count : {1, 7, 1000}) {
+    RotaryTable table = make_table(plain_rope(20), range(0, count));
+    const RotaryTable copy = table;
+    EXPECT_TRUE(is_line(table) && is_line(copy)) << count;
+    EXPECT_NE(copy.rows().data(), table.rows().data());
+    const float* const rows = table.rows().data();
+    const RotaryTable moved = std::move(table);
+    EXPECT_EQ(moved.rows().data(), rows);
+    const std::vector<float> ones(static_cast<std::size_t>(10 * count), 1.0F);
+    EXPECT_TRUE(is_line(table_from_cos_sin(copy.layout(), ones, ones)));
+    const std::vector<double> angles(ones.begin(), ones.end());
+    EXPECT_TRUE(is_line(table_from_angles(copy.layout(), angles)));
+  }
 }
 
 TEST(RotaryTable, CosineTimesFactorOnEveryIsa) {
