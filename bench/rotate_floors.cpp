@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "huge_memory.h"
+#include "posenc/line_allocator.h"
+#include "posenc/rotate.h"
 #include "taking_turns.h"
 #include "xor_in_place.h"
 
@@ -44,16 +46,24 @@ using posenc::kernels::Element;
 constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kHeadDim = 128;
 constexpr int kRounds = 61;
+constexpr int kOrderRounds = 601;  // one and a half seconds; orders differ by a hundredth
 constexpr std::int64_t kTimedLines = std::int64_t{1} << 16;
+
+// Whether each row reads a cos and a sin of its own, as in a table, or all rows the same, which stay in the first
+// cache.
+enum class Angles { same, own };
 
 // Rows of heads in place, all turned by 0.
 struct Rows {
-  Rows(const posenc::bench::HugeMemory& memory, std::int64_t bytes, Element element)
-      : angles(kHeadDim, 0.0F), cos(static_cast<std::size_t>(bytes), nullptr) {
-    std::fill_n(angles.begin(), kHeadDim / 2, 1.0F);
+  Rows(const posenc::bench::HugeMemory& memory, std::int64_t bytes, Element element, Angles of = Angles::same) {
     const std::int64_t size = element == Element::f32 ? 4 : 2;
     const std::int64_t rows = bytes / (size * kHeads * kHeadDim);
-    cos.assign(static_cast<std::size_t>(rows), angles.data());
+    const std::int64_t step = of == Angles::own ? kHeadDim : 0;
+    angles.assign(static_cast<std::size_t>(kHeadDim + (rows - 1) * step), 0.0F);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      cos.push_back(angles.data() + row * step);
+      std::fill_n(angles.begin() + row * step, kHeadDim / 2, 1.0F);
+    }
     all = {.element = element,
            .rows = rows,
            .heads = kHeads,
@@ -68,8 +78,8 @@ struct Rows {
            .to_row = kHeads * kHeadDim,
            .to_head = kHeadDim};
   }
-  std::vector<float> angles;      // [cos, sin][pairs]
-  std::vector<const float*> cos;  // [rows]
+  std::vector<float, posenc::LineAllocator<float>> angles;  // as in a table: [1 or rows][cos, sin][pairs]
+  std::vector<const float*> cos;                            // [rows]
   posenc::kernels::RotateRows all;
 };
 
@@ -124,30 +134,41 @@ void measure_out_of_place(const posenc::bench::RotateFloors& floors, Element ele
   print(candidates, lines);
 }
 
-// Orders of loads and stores, f32, each by itself and with the formula; in place over RMW, out of place over memcpy.
-// Each has passed over the same bytes just before.
+// Orders of loads and stores, f32, each by itself and with the formula, the angles of a row its own; in place over RMW,
+// out of place over memcpy. Each has passed over the same bytes just before.
 void measure_orders(const posenc::bench::RotateFloors& floors, const posenc::bench::Orders& orders, std::int64_t bytes,
                     bool in_place) {
   const auto size = static_cast<std::size_t>(bytes);
   const posenc::bench::HugeMemory from(size);
   const posenc::bench::HugeMemory to(in_place ? 0 : size, kApart);
-  Rows rows(from, bytes, Element::f32);
-  if (!in_place) rows.all.to = to.data();
+  Rows rows(from, bytes, Element::f32, Angles::own);
+  Rows same(from, bytes, Element::f32, Angles::same);
+  if (!in_place) rows.all.to = same.all.to = to.data();
   std::vector<Candidate> candidates;
   const auto add = [&](std::string name, const std::function<void()>& run) {
     candidates.push_back({.name = std::move(name), .run = run, .calls = calls_of(bytes / 64), .before = run});
   };
+  add(orders.front().name + std::string(", all by one"), [&same, pass = orders.front().pass] { pass(same.all); });
   for (const posenc::bench::Order& order : orders) {
     add(order.name, [&rows, pass = order.pass] { pass(rows.all); });
     add(order.name + std::string(", formula"), [&rows, turn = order.turn] { turn(rows.all); });
   }
+  add("the kernel, all by one", [&] { floors.rotate(same.all); });
   add("the kernel", [&] { floors.rotate(rows.all); });
+  const posenc::Rope rope{.pairing = posenc::Pairing::half, .head_dim = kHeadDim, .dim = kHeadDim, .base = 5e5};
+  const posenc::RotaryTable table = make_table(rope, {.count = rows.all.rows});
+  const auto view = [&](void* data) {
+    return posenc::tensor(static_cast<float*>(data), {rows.all.rows, kHeads, kHeadDim});
+  };
+  posenc::RotateArgs args{.q = view(in_place ? from.data() : to.data()), .table = &table, .parallel = {.threads = 1}};
+  if (!in_place) args.q_from = view(from.data());
+  add("a call of the library", [&] { rotate(args); });
   if (in_place) {
     add("RMW", [&] { posenc::bench::xor_in_place(from.data(), size); });
   } else {
     add("memcpy", [&] { std::memcpy(to.data(), from.data(), size); });
   }
-  take_turns(candidates, kRounds);
+  take_turns(candidates, kOrderRounds);
   print(candidates, bytes / 64);
 }
 
