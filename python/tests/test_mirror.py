@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "CosSin": "cos_sin gives a pair",
     "Standing": "standing gives a pair",
     "Info": "info gives a dict",
+    "LineAllocator": "where the rows of a table lie is its own affair",
     "PositionRange": "a whole number",
     "Preset": "presets gives their names, and preset_plan what is in one",
     "Problem": "the words of a ValueError",
