@@ -28,6 +28,10 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
   return std::nullopt;
 }
 
+std::byte* first_byte(const nb::dlpack::dltensor& shown) {
+  return static_cast<std::byte*>(shown.data) + shown.byte_offset;
+}
+
 bool has(nb::handle object, const char* attribute) { return PyObject_HasAttrString(object.ptr(), attribute) == 1; }
 
 std::string dtype_word(nb::handle array) {
@@ -69,31 +73,42 @@ bool is_negated(nb::handle array) {
   return answer.ptr() == Py_True;
 }
 
-template <typename NdArray>
-std::optional<NdArray> imported(nb::handle array) {
-  NdArray memory;
-  if (nb::try_cast(array, memory)) return memory;
-  return std::nullopt;
-}
+enum class Use : std::uint8_t { read, write };
 
-template <typename NdArray>
+// What an array shows of its memory, and what keeps it there.
 struct Import {
-  NdArray memory;
+  nb::dlpack::dltensor shown;
+  Lender lender;
   bool is_bits = false;  // of bfloat16
 };
 
 template <typename NdArray>
-[[noreturn]] void refuse_array(nb::handle array, const Place& place) {
+std::optional<Import> exchanged(nb::handle array) {
+  NdArray memory;
+  if (!nb::try_cast(array, memory)) return std::nullopt;
+  return Import{{memory.data_handle(),
+                 {memory.device_type(), memory.device_id()},
+                 static_cast<std::int32_t>(memory.ndim()),
+                 memory.dtype(),
+                 const_cast<std::int64_t*>(memory.shape_ptr()),
+                 const_cast<std::int64_t*>(memory.stride_ptr()),
+                 memory.byte_offset()},
+                {nb::ndarray<nb::ro>(memory), {}}};
+}
+
+std::optional<Import> exchanged(nb::handle array, Use use) {
+  return use == Use::write ? exchanged<nb::ndarray<>>(array) : exchanged<nb::ndarray<nb::ro>>(array);
+}
+
+[[noreturn]] void refuse_array(nb::handle array, Use use, const Place& place) {
   if (!is_array(array)) refuse_type(place, "be an array (with __dlpack__, or a buffer)", array);
-  if (!NdArray::ReadOnly && imported<nb::ndarray<nb::ro>>(array)) {
+  if (use == Use::write && exchanged(array, Use::read)) {
     refuse(place, "be an array that can be written", "read-only");
   }
   refuse(place, "be an array that can be exchanged", "refused" + objection(array));
 }
 
-// What is rare is asked after the exchange has failed: a call on one token takes no longer than these questions.
-template <typename NdArray>
-Import<NdArray> import_array(nb::handle array, const Place& place) {
+Import import_of_any_device(nb::handle array, Use use, const Place& place) {
   const Library library = library_of(array);
   // Results have no gradient, and torch says nothing against a read by its other functions.
   if (library == Library::torch && answers_true(array, "requires_grad")) {
@@ -103,35 +118,42 @@ Import<NdArray> import_array(nb::handle array, const Place& place) {
     refuse(place, "hold its own numbers (resolve_neg() makes it)", "a view that negates others");
   }
   // Its arrays never change, but do not say so to all that ask.
-  if (library == Library::jax && !NdArray::ReadOnly) refuse(place, "be an array that can be written", "JAX's");
-  const nb::object capsule = library == Library::torch ? torch_capsule(array) : nb::object();
-  if (auto memory = imported<NdArray>(capsule.is_valid() ? nb::handle(capsule) : array)) return {*std::move(memory)};
-  if (const nb::object bits = bits_of_bfloat16(array); bits.is_valid()) {
-    if (auto memory = imported<NdArray>(bits)) return {*std::move(memory), true};
+  if (library == Library::jax && use == Use::write) refuse(place, "be an array that can be written", "JAX's");
+  if (library == Library::torch) {
+    if (const auto shown = shown_by_torch(array)) return {*shown, {{}, nb::borrow(array)}};
   }
-  refuse_array<NdArray>(array, place);
+  if (auto import = exchanged(array, use)) return *std::move(import);
+  if (const nb::object bits = bits_of_bfloat16(array); bits.is_valid()) {
+    if (auto import = exchanged(bits, use)) {
+      import->is_bits = true;
+      return *std::move(import);
+    }
+  }
+  refuse_array(array, use, place);
 }
 
-template <typename View, typename NdArray>
-View view_of(const NdArray& memory, DType dtype, const Place& place) {
-  if (memory.device_type() != nb::device::cpu::value) {
-    refuse(place, "be on the CPU", "on DLPack's device type " + std::to_string(memory.device_type()));
+// What is rare is asked after the exchange has failed: a call on one token takes no longer than these questions.
+Import import_array(nb::handle array, Use use, const Place& place) {
+  Import import = import_of_any_device(array, use, place);
+  const int device = import.shown.device.device_type;
+  if (device != nb::device::cpu::value) {
+    refuse(place, "be on the CPU", "on DLPack's device type " + std::to_string(device));
   }
-  if (memory.ndim() < 1 || memory.ndim() > static_cast<std::size_t>(kMaxRank)) {
-    refuse(place, "have rank 1 to 4", std::to_string(memory.ndim()));
-  }
-  View view{.data = memory.data(), .dtype = dtype, .rank = static_cast<int>(memory.ndim())};
-  for (std::size_t axis = 0; axis < memory.ndim(); ++axis) {
-    view.shape[axis] = static_cast<std::int64_t>(memory.shape(axis));
-    view.strides[axis] = memory.stride(axis);
-  }
+  return import;
+}
+
+template <typename View>
+View view_of(const nb::dlpack::dltensor& shown, DType dtype, const Place& place) {
+  if (shown.ndim < 1 || shown.ndim > kMaxRank) refuse(place, "have rank 1 to 4", std::to_string(shown.ndim));
+  View view{.data = first_byte(shown), .dtype = dtype, .rank = shown.ndim};
+  std::copy_n(shown.shape, shown.ndim, view.shape.begin());
+  std::copy_n(shown.strides, shown.ndim, view.strides.begin());
   return view;
 }
 
-template <typename NdArray>
-DType require_dtype(const Import<NdArray>& given, nb::handle array, const Place& place) {
+DType require_dtype(const Import& given, nb::handle array, const Place& place) {
   if (given.is_bits) return DType::bf16;
-  if (const auto dtype = dtype_of(given.memory.dtype())) return *dtype;
+  if (const auto dtype = dtype_of(given.shown.dtype)) return *dtype;
   refuse(place, "be of float32, float16, bfloat16 or float64", dtype_word(array));
 }
 
@@ -185,29 +207,30 @@ Library library_of(nb::handle array) {
 
 ConstArray::ConstArray(nb::handle array, const Place& place) {
   if (array.is_none()) return;
-  auto given = import_array<nb::ndarray<nb::ro>>(array, place);
-  if (is(given.memory.dtype(), Code::Bool, 8)) {
-    const auto mask = view_of<ConstTensorView>(given.memory, DType::f32, place);
+  Import given = import_array(array, Use::read, place);
+  if (is(given.shown.dtype, Code::Bool, 8)) {
+    const auto mask = view_of<ConstTensorView>(given.shown, DType::f32, place);
     mask_ = as_float16(mask);
     view_ = contiguous(mask_.data(), mask);
     return;
   }
-  view_ = view_of<ConstTensorView>(given.memory, require_dtype(given, array, place), place);
-  memory_ = std::move(given.memory);
+  view_ = view_of<ConstTensorView>(given.shown, require_dtype(given, array, place), place);
+  lender_ = std::move(given.lender);
 }
 
 Array::Array(nb::handle array, const Place& place) {
   if (array.is_none()) return;
-  auto given = import_array<nb::ndarray<>>(array, place);
-  view_ = view_of<TensorView>(given.memory, require_dtype(given, array, place), place);
-  memory_ = std::move(given.memory);
+  Import given = import_array(array, Use::write, place);
+  view_ = view_of<TensorView>(given.shown, require_dtype(given, array, place), place);
+  lender_ = std::move(given.lender);
 }
 
 template <typename T>
 Numbers<T>::Numbers(nb::handle numbers, const Place& place) {
   if (numbers.is_none()) return;
   if (is_array(numbers)) {
-    *this = Numbers(import_array<nb::ndarray<nb::ro>>(numbers, place).memory, numbers, place);
+    Import given = import_array(numbers, Use::read, place);
+    *this = Numbers(given.shown, std::move(given.lender), numbers, place);
     return;
   }
   own_ = Convert<std::vector<T>>::from_python(numbers, place);
@@ -215,16 +238,17 @@ Numbers<T>::Numbers(nb::handle numbers, const Place& place) {
 }
 
 template <typename T>
-Numbers<T>::Numbers(nb::ndarray<nb::ro> memory, nb::handle numbers, const Place& place) : memory_(std::move(memory)) {
-  if (memory_.dtype() != nb::dtype<T>()) {
+Numbers<T>::Numbers(const nb::dlpack::dltensor& shown, Lender lender, nb::handle numbers, const Place& place)
+    : lender_(std::move(lender)) {
+  if (shown.dtype != nb::dtype<T>()) {
     constexpr const char* kWord = std::is_same_v<T, double> ? "float64" : sizeof(T) == 8 ? "int64" : "int32";
     refuse(place, std::string("be of ") + kWord, dtype_word(numbers));
   }
   std::int64_t size = 1;
-  for (std::size_t axis = memory_.ndim(); axis-- > 0; size *= static_cast<std::int64_t>(memory_.shape(axis))) {
-    if (memory_.shape(axis) > 1 && memory_.stride(axis) != size) refuse(place, "have adjacent elements", "strided");
+  for (std::int32_t axis = shown.ndim; axis-- > 0; size *= shown.shape[axis]) {
+    if (shown.shape[axis] > 1 && shown.strides[axis] != size) refuse(place, "have adjacent elements", "strided");
   }
-  span_ = {static_cast<const T*>(memory_.data()), static_cast<std::size_t>(size)};
+  span_ = {reinterpret_cast<const T*>(first_byte(shown)), static_cast<std::size_t>(size)};
 }
 
 template class Numbers<std::int32_t>;
@@ -240,13 +264,13 @@ PositionsArgument::PositionsArgument(nb::handle positions, const Place& place) {
   if (is_whole_number(positions)) {
     positions_ = PositionRange{Convert<std::int64_t>::from_python(positions, place)};
   } else if (is_array(positions)) {
-    const auto memory = import_array<nb::ndarray<nb::ro>>(positions, place).memory;
-    if (memory.dtype() == nb::dtype<std::int64_t>()) {
-      take<std::int64_t>(memory, positions, place);
-    } else if (memory.dtype() == nb::dtype<std::int32_t>()) {
-      take<std::int32_t>(memory, positions, place);
-    } else if (memory.dtype() == nb::dtype<double>()) {
-      take<double>(memory, positions, place);
+    Import given = import_array(positions, Use::read, place);
+    if (given.shown.dtype == nb::dtype<std::int64_t>()) {
+      take<std::int64_t>(given.shown, std::move(given.lender), positions, place);
+    } else if (given.shown.dtype == nb::dtype<std::int32_t>()) {
+      take<std::int32_t>(given.shown, std::move(given.lender), positions, place);
+    } else if (given.shown.dtype == nb::dtype<double>()) {
+      take<double>(given.shown, std::move(given.lender), positions, place);
     } else {
       refuse(place, "be of int64, int32 or float64", dtype_word(positions));
     }

@@ -27,6 +27,12 @@ Library library_of(nb::handle array);
 // takes a microsecond.
 nb::object loaded(const char* name);
 
+// What keeps memory where an array has shown it: the exchange, or the array itself.
+struct Lender {
+  nb::ndarray<nb::ro> exchange;
+  nb::object array;
+};
+
 // An array that is read. None is no tensor: an empty view.
 class ConstArray {
  public:
@@ -38,7 +44,7 @@ class ConstArray {
   const ConstTensorView& view() const { return view_; }
 
  private:
-  nb::ndarray<nb::ro> memory_;
+  Lender lender_;
   std::vector<std::uint16_t> mask_;  // a mask of bool, as numbers
   ConstTensorView view_{};
 };
@@ -52,7 +58,7 @@ class Array {
   const TensorView& view() const { return view_; }
 
  private:
-  nb::ndarray<> memory_;
+  Lender lender_;
   TensorView view_{};
 };
 
@@ -63,13 +69,13 @@ class Numbers {
  public:
   Numbers() = default;
   Numbers(nb::handle numbers, const Place& place);
-  // `numbers`, which is an array, seen already.
-  Numbers(nb::ndarray<nb::ro> memory, nb::handle numbers, const Place& place);
+  // `numbers`, which is an array, and what it has shown already.
+  Numbers(const nb::dlpack::dltensor& shown, Lender lender, nb::handle numbers, const Place& place);
 
   std::span<const T> span() const { return span_; }
 
  private:
-  nb::ndarray<nb::ro> memory_;
+  Lender lender_;
   std::vector<T> own_;
   std::span<const T> span_;
 };

@@ -15,28 +15,16 @@ struct Version {
   std::uint32_t minor;
 };
 
-struct ManagedTensor {
-  Version version;
-  void* context;
-  void (*deleter)(ManagedTensor*);
-};
-
 struct ExchangeTable {
   Version version;
   const ExchangeTable* older;
-  int (*allocate)(void* prototype, ManagedTensor** out, void* error,
-                  void (*set_error)(void*, const char*, const char*));
-  int (*managed_from_object)(void* object, ManagedTensor** out);  // owns the memory that it shows
+  void (*allocate)();
+  void (*managed_from_object)();
+  void (*object_from_managed)();
+  int (*show_object)(void* object, nb::dlpack::dltensor* out);  // optional; owns nothing
 };
 
 constexpr const char* kTable = "dlpack_exchange_api";
-constexpr const char* kUnused = "dltensor_versioned";  // until somebody takes it, who renames it
-
-void delete_unused(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, kUnused) == 0) return;
-  auto* tensor = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kUnused));
-  if (tensor->deleter != nullptr) tensor->deleter(tensor);
-}
 
 const ExchangeTable* table_of(nb::handle type) {
   const nb::object capsule = nb::steal(PyObject_GetAttrString(type.ptr(), "__dlpack_c_exchange_api__"));
@@ -49,17 +37,30 @@ const ExchangeTable* table_of(nb::handle type) {
   return nullptr;
 }
 
+struct TensorClass {
+  nb::handle type;
+  const ExchangeTable* table;
+};
+
+// Looked up when the first tensor comes, and never again: both live as long as torch, which nothing unloads. (No Python
+// code runs in here, so no thread waits here with the GIL for another that wants it.)
+const TensorClass& tensor_class() {
+  static const TensorClass kClass = [] {
+    const nb::handle type = nb::object(loaded("torch").attr("Tensor")).release();
+    return TensorClass{type, table_of(type)};
+  }();
+  return kClass;
+}
+
 }  // namespace
 
-nb::object torch_capsule(nb::handle array) {
-  if (!array.type().is(loaded("torch").attr("Tensor"))) return {};
-  const ExchangeTable* table = table_of(array.type());
-  ManagedTensor* tensor = nullptr;
-  if (table == nullptr || table->managed_from_object(array.ptr(), &tensor) != 0) {
-    PyErr_Clear();
-    return {};
-  }
-  return nb::steal(PyCapsule_New(tensor, kUnused, delete_unused));
+std::optional<nb::dlpack::dltensor> shown_by_torch(nb::handle array) {
+  const auto [type, table] = tensor_class();
+  if (!array.type().is(type) || table == nullptr || table->show_object == nullptr) return std::nullopt;
+  nb::dlpack::dltensor shown;
+  if (table->show_object(array.ptr(), &shown) == 0) return shown;
+  PyErr_Clear();  // the slow exchange says it again
+  return std::nullopt;
 }
 
 }  // namespace posenc::python

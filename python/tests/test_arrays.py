@@ -1,6 +1,7 @@
 """Arrays of other libraries: nothing is copied on the way in, and results are of the caller's library."""
 
 import array
+import ctypes
 
 import ml_dtypes
 import numpy as np
@@ -105,6 +106,53 @@ def test_read_only_arrays_are_read_and_not_written():
     for call in (lambda: posenc.rotate_(q, table=TABLE), lambda: posenc.rotate(q.copy(), table=TABLE, out=q)):
         with pytest.raises(ValueError, match="must be an array that can be written but is read-only"):
             call()
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+        ("manager", ctypes.c_void_p),  # from here on DLPack's DLManagedTensor
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+class Elsewhere:
+    """Numbers that say of themselves that they lie in the memory of a GPU."""
+
+    CUDA = 2
+
+    def __init__(self, numbers):
+        shape = (ctypes.c_int64 * numbers.ndim)(*numbers.shape)
+        strides = (ctypes.c_int64 * numbers.ndim)(*(step // numbers.itemsize for step in numbers.strides))
+        code = {"i": 0, "f": 2}[numbers.dtype.kind]
+        self.kept = numbers, shape, strides
+        self.tensor = DLTensor(address(numbers), self.CUDA, 0, numbers.ndim, code, 8 * numbers.itemsize, 1, shape, strides)
+
+    def __dlpack__(self, **_):
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return make(ctypes.addressof(self.tensor), b"dltensor", None)
+
+    def __dlpack_device__(self):
+        return self.CUDA, 0
+
+
+def test_what_lies_on_another_device_is_refused():
+    q = random((5, 2, 8))
+    for given in ({"q": Elsewhere(q)}, {"q": q, "positions": Elsewhere(np.arange(5, dtype=np.int64))}):
+        with pytest.raises(ValueError, match="must be on the CPU but is on DLPack's device type 2"):
+            posenc.rotate(table=TABLE, **given)
+    with pytest.raises(ValueError, match=r"cu_seqlens must be on the CPU"):
+        posenc.rotate(q, table=TABLE, cu_seqlens=Elsewhere(np.array([0, 5], np.int32)))
 
 
 def test_what_is_no_tensor_is_refused():
