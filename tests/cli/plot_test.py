@@ -28,6 +28,7 @@ PICTURES = (
     "attention --scheme linear --both-ways",
     "wavelengths --model llama-3.1-8b",
     "wavelengths --scheme rope,dim=64",
+    "wavelengths --scheme rope,base=1.7e308 --trained 4096",  # its axis ends where numbers do
     "scaling",
     "scaling --model phi-3.5-mini",
     "rotation",

@@ -15,6 +15,8 @@ namespace {
 constexpr double kPlotHeight = 300.0;
 constexpr double kNameSpace = 16.0;  // between two names of curves
 constexpr double kNameGap = 8.0;     // from a curve's end to its name
+constexpr double kLargest = std::numeric_limits<double>::max();
+constexpr double kSmallest = std::numeric_limits<double>::denorm_min();  // on a logarithmic axis
 
 // ---- from numbers to pixels ----
 
@@ -28,7 +30,9 @@ struct Projection {
   double to = 1.0;
 
   double operator()(double value) const {
-    const auto in = [&](double v) { return logarithmic ? std::log10(v) : v; };
+    // A length that overflows is measured in a power of two that exceeds a picture's pixels.
+    const double unit = logarithmic || std::isfinite((to - from) * (high - low)) ? 1.0 : 0x1p-12;
+    const auto in = [&](double v) { return logarithmic ? std::log10(v) : unit * v; };
     return from + (to - from) * (in(value)-in(low)) / (in(high)-in(low));
   }
 };
@@ -44,17 +48,18 @@ struct Extent {
   }
 };
 
-// A little room beyond the values where `padded`; the scale's own bounds hold as they are.
+// A little room beyond the values where `padded`, as far as there are numbers; the scale's own bounds hold as they are.
 Projection projection(const Scale& scale, Extent extent, bool padded, double from, double to) {
   if (extent.least > extent.most) extent = {scale.logarithmic ? 1.0 : 0.0, scale.logarithmic ? 10.0 : 1.0};
   constexpr double kRoom = 0.04;  // of the length
   if (scale.logarithmic) {
-    const double times = extent.most > extent.least ? std::pow(extent.most / extent.least, padded ? kRoom : 0.0) : 2.0;
-    extent = {extent.least / times, extent.most * times};
+    const double ratio = std::min(extent.most / extent.least, kLargest);
+    const double times = extent.most > extent.least ? std::pow(ratio, padded ? kRoom : 0.0) : 2.0;
+    extent = {std::max(extent.least / times, kSmallest), std::min(extent.most * times, kLargest)};
   } else {
     const double room = extent.most > extent.least ? (padded ? kRoom * (extent.most - extent.least) : 0.0)
                                                    : std::max(0.5, 0.1 * std::fabs(extent.most));
-    extent = {extent.least - room, extent.most + room};
+    extent = {std::max(extent.least - room, -kLargest), std::min(extent.most + room, kLargest)};
   }
   return {scale.least.value_or(extent.least), scale.most.value_or(extent.most), scale.logarithmic, from, to};
 }

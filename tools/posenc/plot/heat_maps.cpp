@@ -46,11 +46,15 @@ ValueRange range_of(const HeatMaps& heat) {
   return range;
 }
 
+// From 0, the least, to 1; the middle where all are the same. Halves, as the length of a range may overflow.
+double part_of(double value, const ValueRange& range) {
+  const double span = range.most / 2.0 - range.least / 2.0;
+  return span > 0.0 ? (value / 2.0 - range.least / 2.0) / span : 0.5;
+}
+
 int level_of(double value, const ValueRange& range) {
   if (!std::isfinite(value)) return kNoLevel;
-  const double span = range.most - range.least;
-  const double amount = span > 0.0 ? (value - range.least) / span : 0.5;  // the middle, where all are the same
-  return static_cast<int>(std::lround((kLevels - 1) * amount));
+  return static_cast<int>(std::lround((kLevels - 1) * part_of(value, range)));
 }
 
 Colour colour_of(int level, const ValueRange& range) {
@@ -189,10 +193,8 @@ void draw_scale(Svg& svg, const Layout& at, const ValueRange& range) {
                       coordinate(kScaleWidth), coordinate(at.scale_left + kScaleWidth / 2.0),
                       coordinate(at.scale_bottom - step * static_cast<double>(level - first)), coordinate(-step)));
   }
-  const double span = range.most - range.least;
   for (const Tick& tick : linear_ticks(range.least, range.most, std::max(2, static_cast<int>(height / 40.0)))) {
-    const double part = span > 0.0 ? (tick.value - range.least) / span : 0.5;
-    const double y = at.scale_bottom - step / 2.0 - part * (height - step);
+    const double y = at.scale_bottom - step / 2.0 - part_of(tick.value, range) * (height - step);
     svg.line(at.scale_left + kScaleWidth, y, at.scale_left + kScaleWidth + 4.0, y, "axis");
     svg.text(at.scale_left + kScaleWidth + 7.0, y + 4.0, Anchor::start, "ink", tick.label);
   }

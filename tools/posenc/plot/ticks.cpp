@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "formatted.h"
 #include "text.h"
@@ -9,13 +10,26 @@
 namespace posenc::tool {
 namespace {
 
-// The smallest of 1, 2, 5 times a power of ten that is at least `width`.
+constexpr double kLargest = std::numeric_limits<double>::max();
+constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
+constexpr double kSlack = 1e-9;  // of a step, or of a bound: it may be a multiple, but for its rounding
+
+// An infinite bound is drawn as the last number there is.
+double finite(double bound) { return std::clamp(bound, -kLargest, kLargest); }
+
+// The smallest of 1, 2, 5 times a power of ten that is at least `width`, no more than a number can be.
 double round_step(double width) {
   const double power = std::pow(10.0, std::floor(std::log10(width)));
   for (const double times : {1.0, 2.0, 5.0}) {
-    if (times * power >= width) return times * power;
+    if (times * power >= width) return std::clamp(times * power, kSmallest, kLargest);
   }
-  return 10.0 * power;
+  return std::clamp(10.0 * power, kSmallest, kLargest);
+}
+
+// Between two of `most` ticks, evenly spread.
+double least_step(double low, double high, int most) {
+  const double width = (high - low) / (most - 1);
+  return round_step(std::isinf(width) ? high / (most - 1) - low / (most - 1) : width);
 }
 
 // 20000 as 20k and 3000000 as 3M, where all of an axis are thousands.
@@ -25,15 +39,21 @@ std::string label_of(double value, bool thousands) {
   return number(value);
 }
 
-// Past four digits, numbers are read more easily in thousands.
-bool in_thousands(double low, double high) { return std::max(std::fabs(low), std::fabs(high)) >= 1e4; }
+// Past four digits, numbers are read more easily in thousands; past twelve, by their powers of ten.
+bool in_thousands(double low, double high) {
+  const double largest = std::max(std::fabs(low), std::fabs(high));
+  return largest >= 1e4 && largest < 1e12;
+}
 
-std::vector<Tick> ticks_by(double step, double low, double high) {
+// At most `most`; they are counted, as n + 1 may be n where bounds are large and next to each other.
+std::vector<Tick> ticks_by(double step, double low, double high, int most) {
   const bool thousands = in_thousands(low, high) && step >= 100.0;
-  const double slack = 1e-9 * step;  // a bound that is a multiple, but for its rounding
+  const double first = std::ceil(low / step - kSlack);
+  const double last = high / step + kSlack;
   std::vector<Tick> ticks;
-  for (double n = std::ceil((low - slack) / step); n * step <= high + slack; ++n) {
-    const double value = n * step;
+  for (int k = 0; k < most && first + k <= last; ++k) {
+    const double value = (first + k) * step;
+    if (!std::isfinite(value) || (!ticks.empty() && value <= ticks.back().value)) continue;
     // n * step carries a rounding that would be printed: digits as the step has them.
     const int digits = std::max(0, static_cast<int>(-std::floor(std::log10(step))));
     const double shown =
@@ -46,18 +66,21 @@ std::vector<Tick> ticks_by(double step, double low, double high) {
 }  // namespace
 
 std::vector<Tick> linear_ticks(double low, double high, int most) {
+  low = finite(low), high = finite(high);
   if (!(low < high)) return {{low, number(low)}};
-  return ticks_by(round_step((high - low) / (most - 1)), low, high);
+  return ticks_by(least_step(low, high, most), low, high, most);
 }
 
 std::vector<Tick> whole_ticks(double low, double high, int most) {
+  low = finite(low), high = finite(high);
   if (!(low < high)) return {{low, number(low)}};
-  return ticks_by(std::max(1.0, round_step((high - low) / (most - 1))), low, high);
+  return ticks_by(std::max(1.0, least_step(low, high, most)), low, high, most);
 }
 
 std::vector<Tick> log_ticks(double low, double high, int most) {
-  const double first = std::ceil(std::log10(low) - 1e-9);
-  const double last = std::floor(std::log10(high) + 1e-9);
+  low = std::clamp(low, kSmallest, kLargest), high = std::clamp(high, kSmallest, kLargest);
+  const double first = std::ceil(std::log10(low) - kSlack);
+  const double last = std::floor(std::log10(high) + kSlack);
   const double step = std::max(1.0, std::ceil((last - first) / (most - 1)));
   const bool thousands = in_thousands(low, high);
   std::vector<Tick> ticks;
@@ -65,7 +88,7 @@ std::vector<Tick> log_ticks(double low, double high, int most) {
     for (const double times : {1.0, 2.0, 5.0}) {
       const double value = times * std::pow(10.0, power);
       const bool shown = times == 1.0 ? std::fmod(power - first, step) == 0.0 : last - first < 2.0;
-      if (shown && value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9)) {
+      if (shown && std::isfinite(value) && value >= low * (1 - kSlack) && value <= high * (1 + kSlack)) {
         ticks.push_back({value, label_of(value, thousands)});
       }
     }

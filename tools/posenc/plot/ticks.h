@@ -6,6 +6,7 @@
 
 namespace posenc::tool {
 
+// A bound that is infinite, or no number above 0 on a logarithmic axis, counts as the last number on its side.
 struct Tick {
   double value = 0.0;
   std::string label;
