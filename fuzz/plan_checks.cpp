@@ -48,9 +48,10 @@ Size written_size(const Plan& plan) {
   return size;
 }
 
-void must_be_finite(const Frequencies& found, std::int64_t pairs) {
-  must(static_cast<std::int64_t>(found.inv_freq.size()) == pairs, "there is a frequency per pair");
-  const auto sound = [](double value) { return std::isfinite(value) && value >= 0; };
+void must_be_finite(const Frequencies& found, const Rope& scheme) {
+  must(static_cast<std::int64_t>(found.inv_freq.size()) == scheme.pairs(), "there is a frequency per pair");
+  const double sign = scheme.sense == Sense::clockwise ? -1.0 : 1.0;
+  const auto sound = [sign](double value) { return std::isfinite(value) && sign * value >= 0; };
   must(std::all_of(found.inv_freq.begin(), found.inv_freq.end(), sound), "frequencies are finite");
   must(std::isfinite(found.attention_factor), "an attention factor is finite");
 }
@@ -77,7 +78,7 @@ void must_have_frequencies(const Plan& plan) {
     const bool expected = !check(scheme, plan.length);
     bool found = true;
     try {
-      must_be_finite(frequencies(scheme, plan.length), scheme.pairs());
+      must_be_finite(frequencies(scheme, plan.length), scheme);
     } catch (const Error&) {
       found = false;
     }

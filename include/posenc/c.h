@@ -94,7 +94,8 @@ typedef struct posenc_layout {
 #define POSENC_LAYOUT_INIT \
   { .size = sizeof(posenc_layout), .axes = 1 }
 
-// From frequencies of your own, inv_freq[dim / 2] in radians per position; options->count rows are held, at least 1.
+// From frequencies of your own, inv_freq[dim / 2] in radians per position, clockwise where negative; options->count
+// rows are held, at least 1.
 POSENC_API posenc_status posenc_table_of_frequencies(const posenc_layout* layout, const double* inv_freq,
                                                      double attention_factor, const posenc_table_options* options,
                                                      posenc_table** table);

@@ -142,6 +142,7 @@ struct Plan {
 // The names that JSON, describe() and the command line share: "half", "cross_attention", "config.json".
 POSENC_API std::string_view name(Pairing pairing) noexcept;
 POSENC_API std::string_view name(Ladder ladder) noexcept;
+POSENC_API std::string_view name(Sense sense) noexcept;
 POSENC_API std::string_view name(SinusoidConvention convention) noexcept;
 POSENC_API std::string_view name(LayerKind kind) noexcept;
 POSENC_API std::string_view name(RotateRole role) noexcept;

@@ -150,6 +150,13 @@ enum class Ladder : std::uint8_t {
   dealt,     // one ladder, dealt out: block a, place i takes rung i*A + a              Pixtral
 };
 
+// Which way pairs turn as positions grow, t = position * |inv_freq[p]|. Clockwise, inv_freq is negative, and nothing
+// else is different: a score sees j - i where others see i - j.
+enum class Sense : std::uint8_t {
+  counterclockwise,  // (a, b) -> (a cos t - b sin t, b cos t + a sin t)      RoFormer, nearly every model
+  clockwise,         // (a, b) -> (a cos t + b sin t, b cos t - a sin t)      nanochat, whose rotate_half is (b, -a)
+};
+
 // ---- The scheme. ----
 
 struct Rope {
@@ -161,6 +168,7 @@ struct Rope {
   Scaling scaling{};
   AxisMap axes{};
   Ladder ladder = Ladder::shared;
+  Sense sense = Sense::counterclockwise;
 
   std::int64_t pairs() const noexcept { return dim / 2; }
   bool operator==(const Rope&) const = default;
@@ -182,7 +190,7 @@ POSENC_API std::optional<Problem> check(const Rope& rope, std::optional<std::int
 enum class Arithmetic : std::uint8_t { exact, float32 };
 
 struct Frequencies {
-  std::vector<double> inv_freq;   // [dim/2], radians per position
+  std::vector<double> inv_freq;   // [dim/2], radians per position; negative: clockwise
   double attention_factor = 1.0;  // multiplies cos and sin
   bool operator==(const Frequencies&) const = default;
 };

@@ -113,7 +113,9 @@ constexpr auto description(Type<Rope>) {
       member("dim", &T::dim, "Channels that turn; even."), member("base", &T::base, "Theta in the papers."),
       member("scaling", &T::scaling, "The scaling rule, or None."),
       member("axes", &T::axes, "Which coordinate turns which pair."),
-      member("ladder", &T::ladder, "How the exponents are laid over the pairs."));
+      member("ladder", &T::ladder, "How the exponents are laid over the pairs."),
+      member("sense", &T::sense,
+             "Which way pairs turn as positions grow; 'clockwise' (nanochat): inv_freq is negative."));
 }
 
 constexpr auto description(Type<XPos>) {
@@ -127,14 +129,14 @@ constexpr auto description(Type<XPos>) {
 constexpr auto description(Type<Frequencies>) {
   using T = Frequencies;
   return described_as<T>("Frequencies", "What a rotation turns by.",
-                         member("inv_freq", &T::inv_freq, "[dim / 2], radians per position."),
+                         member("inv_freq", &T::inv_freq, "[dim / 2], radians per position; negative: clockwise."),
                          member("attention_factor", &T::attention_factor, "Multiplies cos and sin."));
 }
 
 constexpr auto description(Type<Wavelengths>) {
   using T = Wavelengths;
   return described_as<T>(
-      "Wavelengths", "2 pi / inv_freq, positions per turn, against a trained length.",
+      "Wavelengths", "2 pi / |inv_freq|, positions per turn, against a trained length.",
       member("wavelength", &T::wavelength, "[dim / 2]; infinite for a pair that does not turn."),
       member("incomplete_pairs", &T::incomplete_pairs, "That never complete a turn within the trained length."),
       member("critical_dim", &T::critical_dim, "2 * the number of pairs that do (arXiv 2310.05209)."));

@@ -102,6 +102,7 @@ struct LastIs {
 // clang-format off
 template <> struct Last<Pairing> : LastIs<Pairing::interleaved> {};
 template <> struct Last<Ladder> : LastIs<Ladder::dealt> {};
+template <> struct Last<Sense> : LastIs<Sense::clockwise> {};
 template <> struct Last<SinusoidConvention> : LastIs<SinusoidConvention::xlnet> {};
 template <> struct Last<LayerKind> : LastIs<LayerKind::none> {};
 template <> struct Last<RotateRole> : LastIs<RotateRole::before_projection> {};

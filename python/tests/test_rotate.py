@@ -67,6 +67,21 @@ def test_rotation_agrees_with_the_reference(direction):
     assert np.array_equal(posenc.rotate(k=k, table=table, positions=11, direction=direction), turned[1])
 
 
+def test_clockwise():
+    rope = posenc.Rope(pairing="half", head_dim=8, dim=8, sense="clockwise")
+    assert eval(repr(rope), vars(posenc)) == rope != rope.replace(sense="counterclockwise")
+    assert posenc.check(rope) is None
+    assert posenc.frequencies(rope).inv_freq == pytest.approx((-1.0, -0.1, -0.01, -0.001), rel=1e-14)
+    x, angles = random((5, 1, 8)), np.arange(5)[:, None] * np.array([1.0, 0.1, 0.01, 0.001])
+    a, b = (half.astype(np.float64) for half in np.split(x[:, 0], 2, axis=-1))
+    truth = np.concatenate((a * np.cos(angles) + b * np.sin(angles), b * np.cos(angles) - a * np.sin(angles)), -1)
+    for table in (posenc.make_table(rope, count=5), posenc.table_on_demand(rope)):
+        turned = posenc.rotate(x, table=table)
+        assert 0 < np.abs(turned[:, 0] - truth).max() <= F32_BOUND
+    usual = posenc.table_on_demand(rope.replace(sense="counterclockwise"))
+    assert np.array_equal(turned, posenc.rotate(x, table=usual, positions=[0, -1, -2, -3, -4]))
+
+
 def test_positions_of_all_kinds():
     q = random((4, 2, 16))
     table = posenc.table_on_demand(YARN)

@@ -1,4 +1,4 @@
-// A scheme's frequencies: check, scale, and check what came out.
+// A scheme's frequencies: check, scale, check what came out, and give it the sign of the scheme's sense.
 #include <cmath>
 #include <cstddef>
 
@@ -26,6 +26,11 @@ std::optional<Problem> check_parameters(const Rope& rope) {
       if (auto problem = math::check_shares(layout, rope.ladder == Ladder::per_axis)) return problem;
       break;
     default: return Problem{"ladder", "be shared, per_axis or dealt", formatted("{}", static_cast<int>(rope.ladder))};
+  }
+  switch (rope.sense) {
+    case Sense::counterclockwise:
+    case Sense::clockwise: break;
+    default: return Problem{"sense", "be counterclockwise or clockwise", formatted("{}", static_cast<int>(rope.sense))};
   }
   return std::visit([&](const auto& rule) { return math::check_rule(rope, rule); }, rope.scaling);
 }
@@ -72,6 +77,9 @@ Frequencies frequencies(const Rope& rope, std::optional<std::int64_t> length, Ar
   if (auto problem = check(rope, length)) throw Error("frequencies", *problem);
   Frequencies result = computed(rope, length, arithmetic);
   if (auto problem = check_values(rope, result, arithmetic)) throw Error("frequencies", *problem);
+  if (rope.sense == Sense::clockwise) {
+    for (double& value : result.inv_freq) value = 0.0 - value;  // a pair that does not turn has 0 either way, not -0
+  }
   return result;
 }
 

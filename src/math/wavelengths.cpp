@@ -2,6 +2,7 @@
 //
 // The paper gives 2 * ceil(dim/2 * log_base(L / 2 pi)) for plain RoPE, L the trained length; counting the pairs whose
 // wavelength fits in L is the same number there, and has a meaning for every scaling rule.
+#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -18,7 +19,7 @@ Wavelengths wavelengths(const Rope& rope, std::int64_t trained_length, std::opti
   Wavelengths result;
   for (const double inv_freq : frequencies(rope, length).inv_freq) {
     const double wavelength =
-        inv_freq > 0 ? 2 * std::numbers::pi / inv_freq : std::numeric_limits<double>::infinity();
+        inv_freq != 0 ? 2 * std::numbers::pi / std::abs(inv_freq) : std::numeric_limits<double>::infinity();
     result.wavelength.push_back(wavelength);
     if (wavelength > static_cast<double>(trained_length)) ++result.incomplete_pairs;
   }

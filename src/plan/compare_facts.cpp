@@ -40,11 +40,12 @@ std::optional<std::size_t> rotation_of_frequency(std::string_view path) {
   const char* end = path.data() + path.size();
   const auto [stopped, error] = std::from_chars(path.data() + kBefore.size(), end, rotation);
   const std::string_view field(stopped, static_cast<std::size_t>(end - stopped));
-  const bool enters = field == "/base" || field == "/ladder" || field.starts_with("/scaling");
+  const bool enters = field == "/base" || field == "/ladder" || field == "/sense" || field.starts_with("/scaling");
   return error == std::errc{} && enters ? std::optional(rotation) : std::nullopt;
 }
 
-// Base, rule and ladder matter by the angles that they give, unless those change with the length of the sequence.
+// Base, rule, ladder and sense matter by the angles that they give, unless those change with the length of the
+// sequence.
 DifferenceKind kind_of(const FactDifference& found, const LayerPlan& a, const LayerPlan& b, const CompareScope& scope) {
   const auto kind = [](bool is_note) { return is_note ? DifferenceKind::note : DifferenceKind::substance; };
   const std::optional<std::size_t> at = rotation_of_frequency(found.path);

@@ -52,6 +52,7 @@ std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {
   if (rope.axes != AxisMap{}) out += formatted(", axes {}", axes(rope));
   if (rotate.offset != 0) out += formatted(", positions + {}", rotate.offset);
   if (rope.ladder != Ladder::shared) out += formatted(", ladder {}", name(rope.ladder));
+  if (rope.sense != Sense::counterclockwise) out += formatted(", {}", name(rope.sense));
   return out;
 }
 

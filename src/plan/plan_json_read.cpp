@@ -133,6 +133,7 @@ std::optional<Rotate> ObjectReader::read_rotate() {
       reading_.fail(*ladder, ErrorKind::out_of_range, "per_axis or dealt", "a shared ladder is not written");
     }
   }
+  unless("sense", rope.sense, Sense::counterclockwise);
   std::int64_t offset = 0;
   if (const auto given = member("offset")) {
     read(*given, offset, {});

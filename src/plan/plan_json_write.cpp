@@ -151,6 +151,7 @@ class PlanWriter : public plan::OptionalFields<PlanWriter> {
       field("axis_of_pair", rope.axes.of_pair);
     }
     if (rope.ladder != Ladder::shared) field("ladder", rope.ladder);
+    unless("sense", rope.sense, Sense::counterclockwise);
     if (rotate.offset != 0) field("offset", rotate.offset);
     if (xpos != nullptr) field("scale_base", xpos->scale_base);
     field("inv_freq", computed.inv_freq);

@@ -30,6 +30,10 @@ struct EnumNames<Ladder> {
   static constexpr Names<3> kNames{"shared", "per_axis", "dealt"};
 };
 template <>
+struct EnumNames<Sense> {
+  static constexpr Names<2> kNames{"counterclockwise", "clockwise"};
+};
+template <>
 struct EnumNames<SinusoidConvention> {
   static constexpr Names<6> kNames{"paper", "tensor2tensor", "musicgen", "marian", "whisper", "xlnet"};
 };

@@ -121,8 +121,9 @@ static void rotation(void) {
   posenc_plan_free(plan);
 }
 
+// The second pair turns clockwise.
 static void own_frequencies(void) {
-  const double inv_freq[2] = {1.0, 0.5};
+  const double inv_freq[2] = {1.0, -0.5};
   posenc_layout layout = POSENC_LAYOUT_INIT;
   layout.pairing = POSENC_INTERLEAVED;
   layout.head_dim = 4;
@@ -136,7 +137,7 @@ static void own_frequencies(void) {
   const int64_t position = 2;
   const posenc_positions positions = {.type = POSENC_INT64, .data = &position, .count = 1};
   EXPECT(posenc_cos_sin(table, &positions, 1, cosine, sine) == POSENC_OK);
-  EXPECT(cosine[0] == (float)(2.0 * cos(2.0)) && sine[1] == (float)(2.0 * sin(1.0)));
+  EXPECT(cosine[0] == (float)(2.0 * cos(2.0)) && sine[1] == (float)(2.0 * sin(-1.0)));
   posenc_table_free(table);
   layout.dim = 6;
   EXPECT(posenc_table_of_frequencies(&layout, inv_freq, 2.0, &options, &table) == POSENC_WRONG_ARGUMENT);

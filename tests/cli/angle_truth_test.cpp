@@ -42,7 +42,7 @@ class Oracle {
 
 // Half of these are the frequencies of models, half anything.
 std::vector<double> inverse_frequencies() {
-  std::vector<double> out{0.0, 1.0, 0x1p-52, 1e-300, 3.5, 1e9};
+  std::vector<double> out{0.0, 1.0, -1.0, 0x1p-52, 1e-300, 3.5, -3.5, 1e9};
   for (int p = 0; p < 64; ++p) out.push_back(std::pow(500000.0, -p / 64.0));
   std::mt19937_64 random(7);
   for (int i = 0; i < 64; ++i) out.push_back(std::exp2(-40.0 * static_cast<double>(random() >> 11) * 0x1p-53));

@@ -73,6 +73,7 @@ std::vector<Bad> bad_channels() {
       {with([](Rope& r) { r.first_channel = 9; }), "first_channel", "9"},
       {with([](Rope& r) { r.first_channel = std::numeric_limits<std::int64_t>::max(); }), "first_channel", "922"},
       {with([](Rope& r) { r.ladder = static_cast<Ladder>(9); }), "ladder", "9"},
+      {with([](Rope& r) { r.sense = static_cast<Sense>(2); }), "sense", "2"},
   };
 }
 

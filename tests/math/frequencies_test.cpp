@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "posenc/rope.h"
@@ -65,6 +66,35 @@ TEST(Frequencies, LengthMattersOnlyToRulesThatReadIt) {
     const Rope rope = rope_of(8, 1e4, rule);
     EXPECT_EQ(frequencies(rope), frequencies(rope, 1)) << rule.index();
     EXPECT_EQ(frequencies(rope), frequencies(rope, 1 << 30)) << rule.index();
+  }
+}
+
+// Whatever the rule, the length and the arithmetic; a pair that rests has 0, and not -0.
+TEST(Frequencies, ClockwiseAreNegative) {
+  const std::vector<Scaling> rules{std::monostate{},
+                                   LinearScaling{4},
+                                   NtkScaling{4},
+                                   DynamicScaling{4, 64},
+                                   QwenNtkScaling{64},
+                                   YarnScaling{.factor = 4, .original_max_position_embeddings = 64},
+                                   LongRopeScaling{{1, 1, 2, 2}, {1, 2, 3, 4}, 64, 4},
+                                   Llama3Scaling{8, 1, 4, 64},
+                                   ProportionalScaling{0.5, 1},
+                                   FactorListScaling{{1, 2, 3, 4}}};
+  static_assert(std::variant_size_v<Scaling> == 10);
+  for (const Scaling& rule : rules) {
+    for (const Arithmetic arithmetic : {Arithmetic::exact, Arithmetic::float32}) {
+      for (const std::int64_t length : {64, 4096}) {
+        Rope rope = rope_of(8, 1e4, rule);
+        Frequencies expected = frequencies(rope, length, arithmetic);
+        for (double& value : expected.inv_freq) value = -value;
+        rope.sense = Sense::clockwise;
+        EXPECT_FALSE(check(rope, length));
+        const Frequencies got = frequencies(rope, length, arithmetic);
+        EXPECT_EQ(got, expected) << rule.index();
+        for (const double value : got.inv_freq) EXPECT_EQ(std::signbit(value), value != 0) << rule.index();
+      }
+    }
   }
 }
 

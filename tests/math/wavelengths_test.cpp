@@ -1,5 +1,3 @@
-#include "posenc/wavelength.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "posenc/wavelength.h"
 #include "support/tolerances.h"
 
 namespace posenc {
@@ -53,6 +52,18 @@ TEST(Wavelengths, PairsThatDoNotTurnAreInfinite) {
   EXPECT_EQ(got.wavelength[2], std::numeric_limits<double>::infinity());
   EXPECT_EQ(got.incomplete_pairs, 2);
   EXPECT_EQ(got.critical_dim, 4);
+}
+
+TEST(Wavelengths, AreThoseOfEitherSense) {
+  for (const Scaling& rule : {Scaling{}, Scaling{ProportionalScaling{.partial_rotary_factor = 0.5}}}) {
+    const Wavelengths expected = wavelengths(rope_of(8, 1e4, rule), 628);
+    Rope rope = rope_of(8, 1e4, rule);
+    rope.sense = Sense::clockwise;
+    const Wavelengths got = wavelengths(rope, 628);
+    EXPECT_EQ(got.wavelength, expected.wavelength);
+    EXPECT_EQ(got.incomplete_pairs, expected.incomplete_pairs);
+    EXPECT_EQ(got.critical_dim, expected.critical_dim);
+  }
 }
 
 TEST(Wavelengths, FollowTheLength) {

@@ -114,6 +114,26 @@ TEST(CompareKeys, are_turned_when_only_angles_differ) {
   EXPECT_THAT(shifted.because, ElementsAre(KeyReason::offset));
 }
 
+// Clockwise angles are the others' negatives: apart by twice an angle, at position 1 already.
+TEST(CompareKeys, are_turned_back_where_the_sense_differs) {
+  Rope clockwise = plain_rope();
+  clockwise.sense = Sense::clockwise;
+  const Comparison found = compare(model(), model(clockwise));
+  ASSERT_EQ(found.differences.size(), 1U);
+  EXPECT_EQ(found.differences[0].field, "rotate/0/sense");
+  EXPECT_EQ(found.differences[0].kind, DifferenceKind::substance);
+  EXPECT_EQ(found.differences[0].a.words, "counterclockwise");
+  EXPECT_EQ(found.differences[0].b.json, "\"clockwise\"");
+  EXPECT_EQ(found.verdict, Verdict::differ);
+  ASSERT_EQ(found.cached_keys.size(), 1U);
+  EXPECT_EQ(found.cached_keys[0].use, KeyUse::turned);
+  EXPECT_THAT(found.cached_keys[0].because, ElementsAre(KeyReason::frequencies));
+  ASSERT_EQ(found.angles.size(), 1U);
+  EXPECT_EQ(found.angles[0].pair, 0);
+  EXPECT_EQ(found.angles[0].inv_freq_difference, 2.0);
+  EXPECT_EQ(found.angles[0].first_position, 1);
+}
+
 // Hidden states turn and are projected then (Wav2Vec2-Conformer): no turn of the key mends another angle.
 TEST(CompareKeys, are_not_turned_behind_a_projection) {
   const auto projected = [](Plan plan) {

@@ -51,31 +51,13 @@ TEST(Compare, every_value_of_a_plan_is_compared) {
       fields.insert(field_of(*where));
     }
   }
-  for (const char* field : {"heads",
-                            "kv_heads",
-                            "head_dim",
-                            "value_dim",
-                            "kv_from",
-                            "logit_scale",
-                            "soft_cap/cap",
-                            "sinks",
-                            "qk_norm/order",
-                            "mask/kind",
-                            "mask/window/past",
-                            "mask/chunk",
-                            "mask/detail",
-                            "rotate/0/pairing",
-                            "rotate/0/base",
-                            "rotate/0/scaling/factor",
-                            "rotate/1",
-                            "score/0",
-                            "value",
-                            "query_scale",
-                            "/known",
-                            "/family",
-                            "/trained_length",
-                            "/length",
-                            "/warnings"}) {
+  for (const char* field : {"heads",          "kv_heads",         "head_dim",         "value_dim",
+                            "kv_from",        "logit_scale",      "soft_cap/cap",     "sinks",
+                            "qk_norm/order",  "mask/kind",        "mask/window/past", "mask/chunk",
+                            "mask/detail",    "rotate/0/pairing", "rotate/0/base",    "rotate/0/scaling/factor",
+                            "rotate/0/sense", "rotate/1",         "score/0",          "value",
+                            "query_scale",    "/known",           "/family",          "/trained_length",
+                            "/length",        "/warnings"}) {
     EXPECT_TRUE(fields.contains(field) || fields.contains(std::string(field) + "/kind")) << field;
   }
 }

@@ -97,7 +97,9 @@ TEST(Describe, says_everything_that_a_layer_has) {
   layer.sinks = true;
   layer.qk_norm = QkNorm{QkNorm::Kind::l2, QkNorm::Order::after, false, QkNorm::Over::all_heads, QkNorm::Of::keys};
   layer.mask = {MaskKind::prefix, {}, 8192, "the image sees itself"};
-  layer.rotate = {{RotateRole::main, 8, XPos{rope, 256}, 1}, {RotateRole::indexer, 4, rope}};
+  Rope clockwise = rope;
+  clockwise.sense = Sense::clockwise;
+  layer.rotate = {{RotateRole::main, 8, XPos{rope, 256}, 1}, {RotateRole::indexer, 4, clockwise}};
   layer.regions = DualChunk{24, 8, 32};
   layer.score = {Alibi{8, 8.0, true, false}, ShawKeys{3, 4}, Fire{}};
   layer.value = RotatedValues{true};
@@ -124,7 +126,7 @@ encoder, 2 layers
     rotate (indexer): rope of 4 heads, channels 4-19 of 20, pairing interleaved,
       base 10000, rule yarn, factor 4, original_max_position_embeddings 64,
       attention_factor 1.25, truncate yes, attention factor 1.25, axes t, h, w
-      turning 2, 3, 3 pairs
+      turning 2, 3, 3 pairs, clockwise
     regions: dual_chunk, chunk 24, local 8, trained 32
     score: alibi, heads 8, max_bias 8, symmetric yes, scaled no, form relative;
       shaw, left 3, right 4, sinusoidal no; fire

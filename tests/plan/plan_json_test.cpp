@@ -154,6 +154,7 @@ TEST(PlanJson, random_plans_show_every_alternative) {
           note(seen, "rotate ", rotate.scheme);
           note(seen, "scaling ", rope(rotate).scaling);
           seen.insert("ladder " + std::string(name(rope(rotate).ladder)));
+          seen.insert("sense " + std::string(name(rope(rotate).sense)));
         }
       }
     }
@@ -162,7 +163,7 @@ TEST(PlanJson, random_plans_show_every_alternative) {
                           std::variant_size_v<Regions> + std::variant_size_v<ValueScheme> +
                           std::variant_size_v<QueryScale> + std::variant_size_v<decltype(Rotate::scheme)> +
                           std::variant_size_v<Scaling> + plan::kEnumNames<LayerKind>.size() +
-                          plan::kEnumNames<Ladder>.size();
+                          plan::kEnumNames<Ladder>.size() + plan::kEnumNames<Sense>.size();
   EXPECT_EQ(seen.size(), all) << ::testing::PrintToString(seen);
 }
 
@@ -181,6 +182,35 @@ TEST(PlanJson, combine_is_said_where_rows_multiply) {
   EXPECT_EQ(plan_from_json(multiplied).value(), plan);
   multiplied.replace(multiplied.find("\"multiply\""), 10, "\"divide\"");
   EXPECT_EQ(plan_from_json(multiplied).error().path, "/stacks/0/input/0/combine");
+}
+
+// Plans from before `sense` are what they were, and so is what is written of them.
+TEST(PlanJson, sense_is_said_where_a_rotation_turns_clockwise) {
+  Plan plan = llama();
+  Rope rope = posenc::rope(plan.stacks[0].layers[0].rotate[0]);
+  rope.scaling = {};
+  rope.base = 10000;
+  plan.stacks[0].layers[0].rotate[0].scheme = rope;
+  const std::string usual = to_json(plan);
+  EXPECT_THAT(usual, Not(HasSubstr("sense")));
+  EXPECT_THAT(usual, HasSubstr("\"inv_freq\": [1, 0.01]"));
+  EXPECT_EQ(plan_from_json(usual).value(), plan);
+
+  for (const bool decays : {false, true}) {
+    rope.sense = Sense::clockwise;
+    plan.stacks[0].layers[0].rotate[0].scheme = rope;
+    if (decays) plan.stacks[0].layers[0].rotate[0].scheme = XPos{rope};
+    std::string clockwise = to_json(plan);
+    EXPECT_THAT(clockwise, HasSubstr("\"axis_of_pair\": null,\n              \"sense\": \"clockwise\","));
+    EXPECT_THAT(clockwise, HasSubstr("\"inv_freq\": [-1, -0.01]"));
+    EXPECT_EQ(plan_from_json(clockwise).value(), plan);
+    // Frequencies are those of the sense.
+    std::string wrong = clockwise;
+    wrong.replace(wrong.find("\"clockwise\""), 11, "\"counterclockwise\"");
+    EXPECT_EQ(plan_from_json(wrong).error().path, "/stacks/0/layers/0/rotate/0/inv_freq/0");
+    clockwise.replace(clockwise.find("\"clockwise\""), 11, "\"left\"");
+    EXPECT_EQ(plan_from_json(clockwise).error().path, "/stacks/0/layers/0/rotate/0/sense");
+  }
 }
 
 TEST(PlanJson, frequencies_are_those_at_the_plan_length) {
@@ -244,6 +274,7 @@ TEST(PlanJson, what_json_cannot_hold_is_refused) {
 TEST(PlanNames, follow_the_contract) {
   EXPECT_EQ(name(Pairing::interleaved), "interleaved");
   EXPECT_EQ(name(Ladder::dealt), "dealt");
+  EXPECT_EQ(name(Sense::clockwise), "clockwise");
   EXPECT_EQ(name(SinusoidConvention::xlnet), "xlnet");
   EXPECT_EQ(name(LayerKind::none), "none");
   EXPECT_EQ(name(RotateRole::indexer), "indexer");

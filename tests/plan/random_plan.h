@@ -47,6 +47,7 @@ class RandomPlan {
       out.base = number(2, 1e6);
       if (chance()) out.axes = axial_axes(std::vector<std::string>(static_cast<std::size_t>(axes), text()), pairs);
       if (axes > 1 && !out.axes.of_pair.empty()) out.ladder = any<Ladder>();
+      out.sense = any<Sense>();
       out.scaling = scaling(pairs);
       if (!check(out, length_)) return out;
     }

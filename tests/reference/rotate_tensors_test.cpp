@@ -77,6 +77,30 @@ TEST(ReferenceTensors, AreTurnedByTheMatrixTimesTheAttentionFactor) {
   ratio.expect();
 }
 
+// (a, b) -> (a cos t + b sin t, b cos t - a sin t): what a rotate_half of (b, -a) gives. Frequencies are 1 and 1/2.
+TEST(ReferenceTensors, AreTurnedClockwise) {
+  ErrorRatio ratio("clockwise");
+  const std::vector<double> x{0.6, -0.5, 0.8, 0.25};
+  for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
+    const Rope rope{.pairing = pairing, .head_dim = 4, .dim = 4, .base = 4, .sense = Sense::clockwise};
+    for (const std::int64_t position : {3, -7, 900, 16777217}) {
+      std::vector<double> out(4);
+      reference::rotate(rope, {.out = tensor(out.data(), {1, 1, 4}),
+                               .x = tensor(x.data(), {1, 1, 4}),
+                               .positions = PositionRange{position}});
+      for (std::size_t p = 0; p < 2; ++p) {
+        const double t = static_cast<double>(position) * (p == 0 ? 1.0 : 0.5);
+        const std::size_t a = pairing == Pairing::half ? p : 2 * p;
+        const std::size_t b = pairing == Pairing::half ? p + 2 : 2 * p + 1;
+        const double bound = 2 * rotation_bound(1.0) + std::sqrt(2.0) * kReferenceAngle;  // both sides round
+        ratio.add(std::abs(out[a] - (x[a] * std::cos(t) + x[b] * std::sin(t))), bound, std::to_string(a));
+        ratio.add(std::abs(out[b] - (x[b] * std::cos(t) - x[a] * std::sin(t))), bound, std::to_string(b));
+      }
+    }
+  }
+  ratio.expect();
+}
+
 TEST(ReferenceTensors, ThatDoNotFitAreRefused) {
   std::vector<double> x = random_elements();
   const std::vector<double> before = x;

@@ -186,6 +186,29 @@ TEST(RotateProperties, DotProductsDependOnRelativePositionsAlone) {
   suite.expect();
 }
 
+// To the bit: every step of an angle is odd.
+TEST(RotateProperties, ClockwiseIsCounterclockwiseToTheNegatedPosition) {
+  Suite suite("clockwise");
+  std::mt19937_64 random(kSeed + 5);
+  for_settings(suite, [&](const Setting& setting, DType dtype) {
+    Rope other = setting.rope;
+    other.sense = setting.rope.sense == Sense::clockwise ? Sense::counterclockwise : Sense::clockwise;
+    const RotaryTable table = table_on_demand(other);
+    Heads x = rows_of(setting, dtype, random);
+    const std::vector<std::byte> before = x.memory();
+    const std::vector<std::int64_t> positions = positions_of(setting, random);
+    std::vector<std::int64_t> negated = positions;
+    for (std::int64_t& position : negated) position = -position;
+    rotate({.k = x.view(), .positions = positions, .table = &table, .isa = setting.isa});
+    const std::vector<std::byte> turned = x.memory();
+    EXPECT_NE(turned, before) << setting.name;
+    x.restore(before);
+    rotate({.k = x.view(), .positions = negated, .table = &setting.table, .isa = setting.isa});
+    EXPECT_EQ(x.memory(), turned) << setting.name;
+  });
+  suite.expect_ran();
+}
+
 TEST(RotateProperties, TheTransposeIsTheAdjoint) {
   Suite suite("adjoint");
   std::mt19937_64 random(kSeed + 4);

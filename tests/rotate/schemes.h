@@ -17,7 +17,7 @@ struct Scheme {
 inline std::vector<Scheme> schemes(Pairing pairing, std::int64_t pairs) {
   const std::int64_t dim = 2 * pairs;
   const Rope plain{.pairing = pairing, .head_dim = dim, .dim = dim};
-  std::vector<Scheme> out(6, {"plain", plain});
+  std::vector<Scheme> out(7, {"plain", plain});
   out[1].name = "partial";
   out[1].rope.head_dim = dim + 5;
   out[2].name = "last channels, yarn";
@@ -33,6 +33,8 @@ inline std::vector<Scheme> schemes(Pairing pairing, std::int64_t pairs) {
   out[5].name = "axial";
   out[5].rope.axes = axial_axes({"h", "w"}, pairs);
   out[5].rope.ladder = Ladder::per_axis;
+  out[6].name = "clockwise";
+  out[6].rope.sense = Sense::clockwise;
   return out;
 }
 

@@ -54,6 +54,8 @@ std::vector<SchemeCase> cases_of(Case<Rope>) {
   dynamic.scaling = DynamicScaling{.factor = 2.0, .max_position_embeddings = 16};
   Rope proportional = half_rope();
   proportional.scaling = ProportionalScaling{.partial_rotary_factor = 0.5};
+  Rope clockwise = half_rope();
+  clockwise.sense = Sense::clockwise;
 
   std::vector<SchemeCase> out{rotated("half", half_rope()),
                               rotated("interleaved", interleaved),
@@ -65,7 +67,8 @@ std::vector<SchemeCase> cases_of(Case<Rope>) {
                               rotated("YaRN with its factor", yarn),
                               rotated("Llama 3", llama3),
                               rotated("dynamic", dynamic),
-                              rotated("proportional", proportional)};
+                              rotated("proportional", proportional),
+                              rotated("clockwise", clockwise)};
   SchemeCase offset = rotated("offset", half_rope());
   offset.layer.rotate.front().offset = 3;
   SchemeCase two = rotated("two rotations", last_channels);

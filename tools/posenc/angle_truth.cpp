@@ -22,11 +22,11 @@ struct QuarterTurns {
   Bits128 rest = 0;
 };
 
-// position * inv_freq * 2/pi. With inv_freq = m 2^e exactly (m of 53 bits), (position m) * floor(2^256 * 2/pi) is exact
-// in six limbs, and the cut of 2/pi costs less than position * inv_freq * 2^-256.
+// position * |inv_freq| * 2/pi. With |inv_freq| = m 2^e exactly (m of 53 bits), (position m) * floor(2^256 * 2/pi) is
+// exact in six limbs, and the cut of 2/pi costs less than position * |inv_freq| * 2^-256.
 QuarterTurns quarter_turns(std::uint64_t position, double inv_freq) {
   int exponent = 0;
-  const auto m = static_cast<std::uint64_t>(std::ldexp(std::frexp(inv_freq, &exponent), 53));
+  const auto m = static_cast<std::uint64_t>(std::ldexp(std::frexp(std::fabs(inv_freq), &exponent), 53));
   const Bits128 product = static_cast<Bits128>(position) * m;
   std::array<std::uint64_t, 7> limbs{};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -67,7 +67,7 @@ CosAndSin true_cos_sin(std::int64_t position, double inv_freq) {
   CosAndSin out{std::cos(radians), std::sin(radians)};
   if (turns.whole & 1U) out = {-out.sin, out.cos};
   if (turns.whole & 2U) out = {-out.cos, -out.sin};
-  if (position < 0) out.sin = -out.sin;
+  if (angle < 0) out.sin = -out.sin;
   return out;
 }
 

@@ -12,7 +12,7 @@ struct CosAndSin {
   double sin = 0.0;
 };
 
-// Relative error of each: below 4 * 2^-53 (see the source), which is 2^-27 ulp of a float. 0 <= inv_freq < 2^52,
+// Relative error of each: below 4 * 2^-53 (see the source), which is 2^-27 ulp of a float. |inv_freq| < 2^52,
 // |position| <= 2^53.
 CosAndSin true_cos_sin(std::int64_t position, double inv_freq);
 constexpr double kTruthErrorInUlp = 0x1p-27;

@@ -1,5 +1,6 @@
 // posenc inspect --layer N: everything about one layer, all frequencies too.
 
+#include <cmath>
 #include <cstddef>
 #include <numbers>
 #include <string>
@@ -26,18 +27,23 @@ std::string pair_channels(const Rope& rope, std::int64_t pair) {
   return formatted("{},{}{}", a, b, axis);
 }
 
-// 9 significant digits: enough to tell any two float32 values apart.
+// 9 significant digits: enough to tell any two float32 values apart. What turns clockwise has a sign before them.
+int frequency_columns(const Rope& rope) { return rope.sense == Sense::clockwise ? 15 : 14; }
+
 std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t pair) {
   const double inv_freq = f.inv_freq[static_cast<std::size_t>(pair)];
-  const std::string wavelength = inv_freq == 0.0 ? "none" : number(2.0 * std::numbers::pi / inv_freq, 5);
-  return formatted("{:>3} {:>9} {:>14.8e} {:>10}", pair, pair_channels(rope, pair), inv_freq, wavelength);
+  const std::string wavelength = inv_freq == 0.0 ? "none" : number(2.0 * std::numbers::pi / std::fabs(inv_freq), 5);
+  return formatted("{:>3} {:>9} {:>{}.8e} {:>10}", pair, pair_channels(rope, pair), inv_freq, frequency_columns(rope),
+                   wavelength);
 }
 
-// Two columns of pairs, read downwards.
+// Two columns of pairs where the page has room for them, read downwards.
 void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
   const Frequencies f = frequencies(rope, plan.length);
-  const std::int64_t rows = (rope.pairs() + 1) / 2;
-  const std::string head = formatted("{:>3} {:>9} {:>14} {:>10}", "p", "channels", "inv_freq", "wavelength");
+  const std::string head =
+      formatted("{:>3} {:>9} {:>{}} {:>10}", "p", "channels", "inv_freq", frequency_columns(rope), "wavelength");
+  const bool are_two = 2 * columns(head) + 2 <= kColumns;
+  const std::int64_t rows = are_two ? (rope.pairs() + 1) / 2 : rope.pairs();
   page.blank();
   page.line(page.paint(Style::dim, rows < rope.pairs() ? head + "  " + head : head));
   for (std::int64_t row = 0; row < rows; ++row) {

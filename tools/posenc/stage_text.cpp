@@ -189,7 +189,8 @@ std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length
   }
   const bool whole = r.first_channel == 0 && r.dim == r.head_dim;
   out += whole ? formatted("all {} channels", r.dim) : formatted("channels {} of {}", channels_text(r), r.head_dim);
-  out += formatted(", {}; base {}", pairing_words(r), exact_number(r.base));
+  out += formatted(", {}{}; base {}", pairing_words(r), r.sense == Sense::clockwise ? ", clockwise" : "",
+                   exact_number(r.base));
   if (!std::holds_alternative<std::monostate>(r.scaling)) out += "; " + describe(r.scaling);
   out += formatted("; attention factor {}", number(frequencies(r, length).attention_factor));
   if (!r.axes.of_pair.empty()) {
