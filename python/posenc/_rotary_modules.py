@@ -4,7 +4,8 @@ A model has a module that makes cos and sin of positions once a forward pass, XR
 them with queries and keys to a function of its file, apply_rotary_pos_emb or the like. The arrangement of cos and sin
 differs (a number a pair, both halves, each number twice, complex), and so does the pairing, which only the function
 knows. Rotary gives posenc's numbers in the model's arrangement; they carry a Turn, by which the function that stands
-in for the model's turns queries and keys by the plan's pairing, and which knows nothing of arrangements.
+in for the model's turns queries and keys by the plan's pairing, and which knows nothing of arrangements. What turns
+clockwise has negative sines, which nanochat's own function would negate again: it is not given them.
 """
 
 from __future__ import annotations

@@ -93,11 +93,11 @@ constexpr Family kFamilies[] = {
      .misleading_keys = kNoPartialFactor},
     {.name = "jais2", .model_types = kJais2, .class_stems = kJais2Class, .pairing = kHalf,
      .misleading_keys = kNoPartialFactor},
-    // rotate_half is (b, -a): angles of the other sign, so that scores see j - i where others see i - j.
+    // rotate_half is (b, -a).
     {.name = "nanochat", .model_types = kNanochat, .class_stems = kNanochatClass, .pairing = kHalf,
+     .sense = Sense::clockwise,
      .qk_norm = QkNormRule{QkNorm{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after, .weighted = false}},
-     .misleading_keys = kNoPartialFactor,
-     .undecided = "queries and keys turn backwards; a plan cannot hold that"},
+     .misleading_keys = kNoPartialFactor},
     {.name = "jetmoe", .model_types = kJetmoe, .class_stems = kJetmoeClass, .pairing = kHalf,
      .misleading_keys = kNoPartialFactor},
     {.name = "seed_oss", .model_types = kSeedOss, .class_stems = kSeedOssClass, .pairing = kHalf,

@@ -74,6 +74,24 @@ class Configs(tool.ToolTest):
         self.assertIn("critical dimension 12", " ".join(page.split()))
         self.assertIn("wavelengths 6.283 to 1.987e+04", " ".join(page.split()))
 
+    def test_clockwise(self):
+        path = self.write(small(model_type="nanochat"))
+        plan = json.loads(posenc("inspect", path, "--json").out)
+        tool.schema_validator().validate(plan)
+        usual = json.loads(posenc("inspect", self.write(small(), "usual.json"), "--json").out)
+        rotate, other = (p["stacks"][0]["layers"][0]["rotate"][0] for p in (plan, usual))
+        self.assertEqual((plan["known"], rotate["sense"]), (True, "clockwise"))
+        self.assertNotIn("sense", other)
+        self.assertEqual(rotate["inv_freq"], [-x for x in other["inv_freq"]])
+        page = posenc("inspect", path).out
+        self.assert_page(page)
+        self.assertIn("p turns with p+8, clockwise;", " ".join(page.split()))
+        self.assertIn("wavelengths 6.283 to 1.987e+04", " ".join(page.split()))
+        layer = posenc("inspect", path, "--layer", 0).out
+        self.assert_page(layer)
+        self.assertRegex(layer, r"\n  0 +0,8 -1\.00000000e\+00 +6\.2832\n  1 ")
+        self.assertNotIn("clockwise", posenc("inspect", self.folder / "usual.json").out)
+
     def test_a_length_is_used(self):
         dynamic = small(rope_scaling={"rope_type": "dynamic", "factor": 4.0})
         path = self.write(dynamic)

@@ -47,6 +47,7 @@ void add_rotation(const Rotate& rotate, Text& text) {
   text.add(turned.pairing == Pairing::half ? " half " : " interleaved ");
   if (turned.first_channel != 0) text.add(turned.first_channel, "+");
   text.add(turned.dim, " @", turned.base);
+  if (turned.sense == Sense::clockwise) text.add(" clockwise");
   if (turned.axes.names.size() > 1) {
     text.add(" ");
     for (const std::string& axis : turned.axes.names) text.add(axis);

@@ -234,6 +234,7 @@ FAMILIES = [
     ),
     family("diffllama", {"num_key_value_heads": 4}),
     family("longcat_flash", MLA, rope("default"), {"num_layers": 1, "num_hidden_layers": None, **LONGCAT_EXPERTS}),
+    family("nanochat"),
     family("jais2"),
     family("solar_open", EXPERTS),
     family("afmoe", EXPERTS, BOTH_KINDS),

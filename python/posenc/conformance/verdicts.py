@@ -61,6 +61,10 @@ def swapped(rope: posenc.Rope) -> posenc.Rope:
     return rope.replace(pairing="interleaved" if rope.pairing == "half" else "half")
 
 
+def reversed_sense(rope: posenc.Rope) -> posenc.Rope:
+    return rope.replace(sense="counterclockwise" if rope.sense == "clockwise" else "clockwise")
+
+
 def exchanged(rope: posenc.Rope) -> posenc.Rope:
     return rope.replace(axes=rope.axes.replace(of_pair=rope.axes.of_pair[::-1]))
 
@@ -85,6 +89,7 @@ def spoils(plan: posenc.Plan) -> Iterator[Spoil]:
     layers = [layer for stack in plan.stacks for layer in stack.layers]
     if any(_main(layer) is not None for layer in layers):
         yield Spoil("pairing swapped", _with_ropes(plan, swapped))
+        yield Spoil("sense reversed", _with_ropes(plan, reversed_sense))
         yield Spoil("base doubled", _with_ropes(plan, lambda rope: rope.replace(base=2 * rope.base)))
         yield Spoil("keys one further", plan, keys=1)
     if any(_main(layer) is not None and len(_main(layer).axes.names) > 1 for layer in layers):

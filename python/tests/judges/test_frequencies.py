@@ -1,5 +1,5 @@
-"""transformers as the judge of read_plan's facts: frequencies, attention factors, cos and sin, and the pairing, of each
-family that turns, against its own modules and functions."""
+"""transformers as the judge of read_plan's facts: frequencies, attention factors, cos and sin, pairing and sense of
+each family that turns, against its own modules and functions."""
 
 import copy
 import dataclasses
@@ -91,13 +91,14 @@ def asked(module, kind, length):
 
 
 def cases(title):
-    """Modules that have seen no other length (test_wrong_judges.py has why), what they are asked for, and our rope."""
+    """Modules that have seen no other length (test_wrong_judges.py has why), what they are asked for, and our rope, as
+    modules have it: what turns clockwise does so by its function, which is judged below."""
     modules = list(posenc.transformers.rotary_modules(BY_TITLE[title].model()))
     assert modules
     for _, module in modules:
         for kind, rope in ropes_by_kind(title, module).items():
             for length in lengths(title, rope):
-                yield copy.deepcopy(module), kind, rope, length
+                yield copy.deepcopy(module), kind, rope.replace(sense="counterclockwise"), length
 
 
 @pytest.mark.parametrize("title", [title for title in TURNING if title not in KEEP_A_TABLE])
@@ -162,7 +163,7 @@ def test_tables_of_attention_modules(title):
         assert units_apart(table, torch.cat([torch.as_tensor(sin), torch.as_tensor(cos)], -1)) <= 1
 
 
-# ---- pairing ----
+# ---- pairing and sense ----
 
 
 @dataclasses.dataclass
@@ -219,7 +220,7 @@ def apart(rope, call, places):
 
 
 @pytest.mark.parametrize("title", TURNING)
-def test_every_layer_pairs_as_the_model_does(title, monkeypatch):
+def test_every_layer_pairs_and_turns_as_the_model_does(title, monkeypatch):
     seen, layers = calls(title, monkeypatch), turning_layers(title)
     assert seen and len(seen) == 2 * len(layers)
     given = BY_TITLE[title].inputs().get("position_ids")
@@ -229,3 +230,4 @@ def test_every_layer_pairs_as_the_model_does(title, monkeypatch):
         for call in seen[2 * i : 2 * i + 2]:
             assert apart(rope, call, places) <= 1
             assert apart(verdicts.swapped(rope), call, places) > 100
+            assert apart(verdicts.reversed_sense(rope), call, places) > 100
