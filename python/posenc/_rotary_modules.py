@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from . import _posenc
+from .torch import adjacent
 
 # What turns; what makes the numbers is found by its class.
 _APPLY = re.compile(r"apply_.*rotary")
@@ -56,11 +57,34 @@ class Turn:
         by_head = x if token_axis == 2 else x.transpose(1, 2)
         rows = torch.arange(self.cos.shape[0]).view(self.batch, -1)
         places = rows.expand(x.shape[0], -1).reshape(1, -1).contiguous()
-        turned = _posenc.rotate(by_head.detach(), table=self._table(x.shape[-1]), positions=places)
+        turn = _Turned.apply if has_gradient(by_head) else _turned
+        turned = turn(by_head, self._table(x.shape[-1]), places, "forward")
         return turned if token_axis == 2 else turned.transpose(1, 2)
 
     def keys(self, x: Tensor, token_axis: int | None) -> Tensor:
         return self.queries(x, token_axis)
+
+
+def has_gradient(*read: Tensor | None) -> bool:
+    """Whether torch wants to know what was read, for a backward pass."""
+    return torch.is_grad_enabled() and any(of is not None and of.requires_grad for of in read)
+
+
+def _turned(x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: str) -> Tensor:
+    return _posenc.rotate(x.detach(), table=table, positions=places, direction=direction)
+
+
+class _Turned(torch.autograd.Function):
+    """_turned with its backward pass, which turns by the transpose."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: str) -> Tensor:
+        ctx.by = (table, places, "transpose" if direction == "forward" else "forward")
+        return _turned(x, table, places, direction)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return _Turned.apply(adjacent(grads[0]), *ctx.by), None, None, None
 
 
 def _arranged(rows: Tensor, like: Tensor, probe: Tensor) -> Tensor:

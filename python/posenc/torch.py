@@ -71,18 +71,18 @@ class Layer:
 @torch.library.custom_op("posenc::rotate", mutates_args=(), device_types="cpu")
 def _rotate(x: Tensor, positions: Tensor | None, start: int, table: int, direction: str) -> Tensor:
     places = start if positions is None else positions
-    turned: Tensor = _posenc.rotate(_adjacent(x.detach()), table=_of_number(table), positions=places, direction=direction)
+    turned: Tensor = _posenc.rotate(adjacent(x.detach()), table=_of_number(table), positions=places, direction=direction)
     return turned
 
 
-def _adjacent(x: Tensor) -> Tensor:
+def adjacent(x: Tensor) -> Tensor:
     # A gradient may be one number, expanded: channels of a head must be adjacent, and no axis without memory of its own.
     return x if x.stride(-1) == 1 and 0 not in x.stride() else x.contiguous()
 
 
 @_rotate.register_fake
 def _(x: Tensor, positions: Tensor | None, start: int, table: int, direction: str) -> Tensor:
-    return torch.empty_like(_adjacent(x))
+    return torch.empty_like(adjacent(x))
 
 
 # forward is a R, and transpose a R^T, its backward pass; inverse is R^T / a, whose transpose R / a is forward / a^2.

@@ -12,7 +12,7 @@
         model.generate(...)
 
 Importing this module registers the attention and, under the same name, its mask: without one transformers drops masks
-silently. All of it is for inference on the CPU: there is no backward pass.
+silently. All of it runs on the CPU. What turns has a backward pass; attention has none, and says so when it is asked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from transformers.masking_utils import sdpa_mask
 from . import _posenc
 from ._attention_modules import Learned, attention_layers, learned, masks_itself, replaced_methods
 from ._read_plan import read_plan
-from ._rotary_modules import Rotary, angle_buffers, apply_functions, rotary_modules
+from ._rotary_modules import Rotary, angle_buffers, apply_functions, has_gradient, rotary_modules
 
 __all__ = ["Changed", "attention", "mask", "use"]
 
@@ -55,7 +55,7 @@ def attention(
     """posenc.attend as transformers calls attention: q [batch, heads, tokens, channels]; returns tokens before heads.
 
     Within use() the scale, the cap, the biases and the sinks are those of the plan, and what transformers says of them
-    is not looked at. NotImplementedError where dropout is asked for.
+    is not looked at. NotImplementedError where dropout is asked for, and from the backward pass.
     """
     if dropout:
         raise NotImplementedError("[attention] dropout must be 0: posenc has inference only")
@@ -78,10 +78,31 @@ def attention(
             attention_mask = None
     if s_aux is not None and not isinstance(layer, _posenc.PreparedLayer) and layer.sinks:
         weights["sinks"] = s_aux.detach()
-    out = query.new_empty((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))  # as it is asked for
-    weights |= {"visible": _visible(attention_mask), "out": out.transpose(1, 2)}
-    _posenc.attend(layer, query.detach(), key.detach(), value.detach(), **weights)
-    return out, None
+    weights["visible"] = _visible(attention_mask)
+
+    def attended() -> Tensor:
+        out = query.new_empty((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))  # as it is asked for
+        _posenc.attend(layer, query.detach(), key.detach(), value.detach(), **weights, out=out.transpose(1, 2))
+        return out
+
+    read = (query, key, value, attention_mask, s_aux, position_bias, *(given.weights.parameters if given else ()))
+    if has_gradient(*read):
+        return _WithoutBackward.apply(attended, *read), None
+    return attended(), None
+
+
+class _WithoutBackward(torch.autograd.Function):
+    """So that a gradient of what attention read is refused, not left out: called with what computes, and what it reads."""
+
+    @staticmethod
+    def forward(ctx: Any, attended: Callable[[], Tensor], *read: Tensor | None) -> Tensor:
+        return attended()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        raise NotImplementedError(
+            "[attention] has no backward pass: call the model under torch.no_grad(), or train it with another attention"
+        )
 
 
 def _visible(mask: Tensor | None) -> Tensor | None:

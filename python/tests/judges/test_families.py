@@ -180,5 +180,55 @@ def test_dropout_is_refused():
         model.train()(**inputs)
 
 
+def gradients(model, inputs, of=""):
+    model.zero_grad()
+    model(**inputs)[0].square().sum().backward()
+    return [p.grad.clone().flatten() for name, p in model.named_parameters() if of in name and p.grad is not None]
+
+
+@pytest.mark.parametrize("title", ["llama", "bloom", "t5"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_attention_has_no_backward_pass_and_says_so(title, frozen):
+    """Where a gradient is wanted of learned tables alone, too. Without a backward pass nothing is refused."""
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+    if frozen:
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad = "bias" in name or "layernorm" in name
+    with posenc.transformers.use(model):
+        logits = model(**inputs)[0]
+        with pytest.raises(NotImplementedError, match=r"\[attention\] has no backward pass: .* torch.no_grad"):
+            logits.sum().backward()
+        with torch.no_grad():
+            assert torch.equal(model(**inputs)[0], logits)
+
+
+def test_the_name_alone_has_no_backward_pass_either():
+    model, inputs = small_llama()
+    model.set_attn_implementation("posenc")
+    with pytest.raises(NotImplementedError, match=r"\[attention\] has no backward pass"):
+        gradients(model, inputs)
+
+
+@pytest.mark.parametrize("title", ["llama", "gptj", "phi", "cohere", "llama4_text"])
+def test_gradients_go_through_what_turns(monkeypatch, title):
+    """With the model's own attention behind posenc's rotation."""
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+
+    def of_queries_and_keys():
+        both = [gradients(model, inputs, name) for name in ("q_proj.weight", "k_proj.weight")]
+        assert [len(of) for of in both] == [2, 2]
+        return torch.cat(both[0] + both[1])
+
+    own = of_queries_and_keys()
+    with monkeypatch.context() as patch:
+        patch.setattr(posenc.transformers, "attention_layers", lambda model, plan: [])
+        patch.setattr(posenc.transformers, "_look_attention_up_by", lambda model, name: None)
+        with posenc.transformers.use(model, angles="float32") as changed:
+            assert changed.functions and not changed.attention
+            given = of_queries_and_keys()
+    model.double()
+    assert 0 < roundings.rms(given - own) <= roundings.bound(of_queries_and_keys)
+
+
 def test_versions_are_those_that_were_judged():
     assert transformers.__version__.split(".")[0] == "5"
