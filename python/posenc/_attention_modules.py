@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from . import _posenc
@@ -183,6 +184,9 @@ def _falcon(module: Any, attention: Attention, hidden: Tensor, alibi: Any, atten
     q, k, v = (x.transpose(1, 2) for x in module._split_heads(module.query_key_value(hidden)))
     if alibi is None:
         q, k = _function_of(module, "apply_rotary_pos_emb")(q, k, *given["position_embeddings"])
+    elif attention_mask is not None:
+        # ALiBi was added to it, and stands in the plan. Hidden keys have the lowest number of the dtype.
+        attention_mask = attention_mask > torch.finfo(attention_mask.dtype).min / 2
     out, _ = attention(module, q, k, v, attention_mask)
     return module.dense(out.flatten(2)), None
 

@@ -54,8 +54,8 @@ def attention(
 ) -> tuple[Tensor, None]:
     """posenc.attend as transformers calls attention: q [batch, heads, tokens, channels]; returns tokens before heads.
 
-    Within use() the scale, the cap, the biases and the sinks are those of the plan, and what transformers says of them
-    is not looked at. NotImplementedError where dropout is asked for, and from the backward pass.
+    attention_mask: of bool, True where a key is seen; or of floats, which are added to the scores. Within use() the
+    scale, the cap, the biases and the sinks are those of the plan, and what transformers says of them is not looked at. NotImplementedError where dropout is asked for, and from the backward pass.
     """
     if dropout:
         raise NotImplementedError("[attention] dropout must be 0: posenc has inference only")
@@ -70,15 +70,16 @@ def attention(
             sinks=s_aux is not None,
             mask=_posenc.Mask(kind="bidirectional"),
         )
-        weights: dict[str, Any] = {"bias": None if position_bias is None else position_bias.detach()}
+        weights: dict[str, Any] = {}
     else:
         layer, score_weights = given.of_call(sizes, drops_mask=given.masks != "plan" and not masks_itself(module))
         weights = {"score_weights": score_weights, "angles": given.angles}
         if given.masks == "plan":
             attention_mask = None
+        position_bias = None
     if s_aux is not None and not isinstance(layer, _posenc.PreparedLayer) and layer.sinks:
         weights["sinks"] = s_aux.detach()
-    weights["visible"] = _visible(attention_mask)
+    weights |= _masked(attention_mask, position_bias)
 
     def attended() -> Tensor:
         out = query.new_empty((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))  # as it is asked for
@@ -105,12 +106,13 @@ class _WithoutBackward(torch.autograd.Function):
         )
 
 
-def _visible(mask: Tensor | None) -> Tensor | None:
-    # Models that make their masks themselves add about the lowest number of the dtype where a key is not seen; BLOOM
-    # and Falcon may have added their biases to the rest.
-    if mask is None or not mask.dtype.is_floating_point:
-        return mask
-    return mask > torch.finfo(mask.dtype).min / 2
+def _masked(mask: Tensor | None, bias: Tensor | None) -> dict[str, Tensor | None]:
+    """visible and bias of attend: what is of floats is added to scores, as eager attention and SDPA do."""
+    if mask is not None and mask.dtype.is_floating_point:
+        mask, bias = None, mask if bias is None else bias + mask
+    if mask is not None and mask.dtype != torch.bool:
+        raise TypeError(f"[attention] attention_mask must be of bool, or of floats to add, but is of {mask.dtype}")
+    return {"visible": mask, "bias": None if bias is None else bias.detach()}
 
 
 def mask(*args: Any, **kwargs: Any) -> Tensor | None:
@@ -161,6 +163,9 @@ class _Layer:
 
     def _made(self, sizes: dict[str, int], drops_mask: bool, is_counted: bool) -> tuple[Any, tuple[Any, ...]]:
         layer = self.layer.replace(**sizes)
+        # transformers caps scores before it adds a mask. Without terms it is all one to a plan.
+        if layer.soft_cap is not None and not layer.score:
+            layer = layer.replace(soft_cap=layer.soft_cap.replace(order="before_bias"))
         if drops_mask:
             layer = layer.replace(mask=_posenc.Mask(kind="bidirectional"))
         weights = self.weights.make()

@@ -158,6 +158,85 @@ def test_the_name_alone_attends_under_padding(title):
     assert roundings.rms((given - own)[real]) <= judged(title).bound
 
 
+def added(kind, dtype=torch.float32):
+    """A mask of floats, added to scores: [1, 1, TOKENS, TOKENS]."""
+    causal = torch.ones(TOKENS, TOKENS).tril().bool()
+    documents = causal.clone()
+    documents[7:, :7] = False
+    prefix = causal.clone()
+    prefix[:, :5] = True
+    nothing = causal.clone()
+    nothing[4] = False
+    lowest = torch.finfo(dtype).min
+    steps = (torch.arange(TOKENS)[:, None] - torch.arange(TOKENS)).abs().to(dtype)
+    of = {
+        "lowest": torch.zeros(causal.shape).masked_fill(~documents, lowest),
+        "infinite": torch.zeros(causal.shape).masked_fill(~prefix, -torch.inf),
+        "-1e9": torch.zeros(causal.shape).masked_fill(~documents, -1e9),
+        "both ways, -1e4": torch.zeros(causal.shape).masked_fill(~prefix, -1e4),
+        "a bias": (-0.5 * steps).masked_fill(~causal, lowest),
+        "a bias of what is not seen": -2.0 * steps,
+        "a row that sees nothing": torch.zeros(causal.shape).masked_fill(~nothing, lowest),
+    }
+    return of[kind].to(dtype)[None, None]
+
+
+MASKS = ["lowest", "infinite", "-1e9", "both ways, -1e4", "a bias", "a bias of what is not seen"]
+MASKS += ["a row that sees nothing"]
+
+
+@pytest.mark.parametrize("title", ["llama", "gemma2", "gptj", "mpnet", "gpt_oss"])
+@pytest.mark.parametrize("kind", MASKS)
+def test_a_mask_of_floats_is_added(title, kind):
+    """As eager attention adds it, whatever it holds; and behind a cap."""
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+    plain = verdicts.logits(model, inputs)
+    inputs["attention_mask"] = added(kind)
+    own = verdicts.logits(model, inputs)
+    given = {}
+    with posenc.transformers.use(model, angles="float32"):
+        given["use"] = verdicts.logits(model, inputs)
+    if title not in ("gptj", "mpnet"):  # they know no registry
+        model.set_attn_implementation("posenc")
+        given["name"] = verdicts.logits(model, inputs)
+        model.set_attn_implementation("eager")
+    model.double()
+    limit = roundings.bound(lambda: verdicts.logits(model, inputs))
+    assert roundings.rms(own - plain) > roundings.SPOILED_OVER_BOUND * limit
+    for how, of in given.items():
+        assert roundings.rms(of - own) <= limit, how
+
+
+def test_a_mask_of_floats_of_another_dtype():
+    model, inputs = BY_TITLE["llama"].model().bfloat16(), BY_TITLE["llama"].inputs()
+    given = []
+    for dtype in (torch.bfloat16, torch.float32):
+        inputs["attention_mask"] = added("-1e9", dtype)
+        with posenc.transformers.use(model):
+            given.append(verdicts.logits(model, inputs))
+    assert torch.equal(*given)
+
+
+@pytest.mark.parametrize("title", ["bloom", "falcon, alibi"])
+def test_alibi_under_padding_is_added_once(title):
+    """Falcon puts it into the mask."""
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+    padding = torch.ones(BATCH, TOKENS, dtype=torch.long)
+    padding[0, :3] = 0
+    inputs["attention_mask"] = padding
+    own = verdicts.logits(model, inputs)
+    with posenc.transformers.use(model, angles="float32"):
+        given = verdicts.logits(model, inputs)
+    assert roundings.rms((given - own)[padding.bool()]) <= judged(title).bound
+
+
+def test_a_mask_of_whole_numbers_is_refused():
+    model, inputs = small_llama()
+    inputs["attention_mask"] = torch.ones(1, 1, TOKENS, TOKENS, dtype=torch.int64)
+    with posenc.transformers.use(model), pytest.raises(TypeError, match="of bool, or of floats to add, but is of torch.int64"):
+        model(**inputs)
+
+
 @pytest.mark.parametrize("title", ["llama", "gemma3_text", "qwen2"])
 def test_generation_uses_the_cache(title):
     family = BY_TITLE[title]
