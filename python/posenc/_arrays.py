@@ -24,7 +24,7 @@ IndicesLike = Union[ArrayLike, Iterable[SupportsIndex]]
 """Whole numbers: an array of the type that a function names, or any iterable of numbers."""
 
 PositionsLike = Union[ArrayLike, SupportsIndex, Iterable[SupportsIndex], Iterable[SupportsFloat]]
-"""Where counting starts; or an array of int64, int32 or float64; or any iterable of numbers."""
+"""Where counting starts; or an array of int64, int32, float64, or of a narrower type; or any iterable of numbers."""
 
 # What comes in goes out. Other buffers than a memoryview come back as one, and are not told apart.
 ArrayT = TypeVar("ArrayT", bound=Union[SupportsDLPack, memoryview])

@@ -142,12 +142,27 @@ Import import_array(nb::handle array, Use use, const Place& place) {
   return import;
 }
 
+// Such arrays have strides of 0 in NumPy.
+bool has_no_elements(const nb::dlpack::dltensor& shown) {
+  return std::find(shown.shape, shown.shape + shown.ndim, 0) != shown.shape + shown.ndim;
+}
+
+template <typename View>
+void set_contiguous(View& view) {
+  std::int64_t step = 1;
+  for (int axis = view.rank - 1; axis >= 0; --axis) {
+    view.strides[static_cast<std::size_t>(axis)] = step;
+    step *= view.shape[static_cast<std::size_t>(axis)];
+  }
+}
+
 template <typename View>
 View view_of(const nb::dlpack::dltensor& shown, DType dtype, const Place& place) {
   if (shown.ndim < 1 || shown.ndim > kMaxRank) refuse(place, "have rank 1 to 4", std::to_string(shown.ndim));
   View view{.data = first_byte(shown), .dtype = dtype, .rank = shown.ndim};
   std::copy_n(shown.shape, shown.ndim, view.shape.begin());
   std::copy_n(shown.strides, shown.ndim, view.strides.begin());
+  if (has_no_elements(shown)) set_contiguous(view);
   return view;
 }
 
@@ -175,17 +190,38 @@ std::vector<std::uint16_t> as_float16(const ConstTensorView& mask) {
       }
     }
   }
+  if (numbers.empty()) numbers.push_back(0);  // for an address
   return numbers;
 }
 
 ConstTensorView contiguous(const void* data, const ConstTensorView& like) {
   ConstTensorView view{.data = data, .dtype = DType::f16, .rank = like.rank, .shape = like.shape};
-  std::int64_t step = 1;
-  for (int axis = like.rank - 1; axis >= 0; --axis) {
-    view.strides[static_cast<std::size_t>(axis)] = step;
-    step *= like.shape[static_cast<std::size_t>(axis)];
-  }
+  set_contiguous(view);
   return view;
+}
+
+template <typename T>
+std::span<const T> adjacent(const nb::dlpack::dltensor& shown, const Place& place) {
+  if (has_no_elements(shown)) return {};
+  std::int64_t size = 1;
+  for (std::int32_t axis = shown.ndim; axis-- > 0; size *= shown.shape[axis]) {
+    if (shown.shape[axis] > 1 && shown.strides[axis] != size) refuse(place, "have adjacent elements", "strided");
+  }
+  return {reinterpret_cast<const T*>(first_byte(shown)), static_cast<std::size_t>(size)};
+}
+
+// The numbers of an array of one of these types, each of which T has; none where it is of another.
+template <typename T, typename... Narrow>
+std::optional<std::vector<T>> widened(const nb::dlpack::dltensor& shown, const Place& place) {
+  std::optional<std::vector<T>> wide;
+  const auto take = [&](const auto& of) { wide.emplace(of.begin(), of.end()); };
+  ((shown.dtype == nb::dtype<Narrow>() && (take(adjacent<Narrow>(shown, place)), true)) || ...);
+  return wide;
+}
+
+bool is_list_of_lists(const nb::list& positions) {
+  return std::any_of(positions.begin(), positions.end(),
+                     [](nb::handle of) { return nb::isinstance<nb::list>(of) || nb::isinstance<nb::tuple>(of); });
 }
 
 }  // namespace
@@ -244,12 +280,11 @@ Numbers<T>::Numbers(const nb::dlpack::dltensor& shown, Lender lender, nb::handle
     constexpr const char* kWord = std::is_same_v<T, double> ? "float64" : sizeof(T) == 8 ? "int64" : "int32";
     refuse(place, std::string("be of ") + kWord, dtype_word(numbers));
   }
-  std::int64_t size = 1;
-  for (std::int32_t axis = shown.ndim; axis-- > 0; size *= shown.shape[axis]) {
-    if (shown.shape[axis] > 1 && shown.strides[axis] != size) refuse(place, "have adjacent elements", "strided");
-  }
-  span_ = {reinterpret_cast<const T*>(first_byte(shown)), static_cast<std::size_t>(size)};
+  span_ = adjacent<T>(shown, place);
 }
+
+template <typename T>
+Numbers<T>::Numbers(std::vector<T> numbers) : own_(std::move(numbers)), span_(own_) {}
 
 template class Numbers<std::int32_t>;
 template class Numbers<std::int64_t>;
@@ -271,13 +306,21 @@ PositionsArgument::PositionsArgument(nb::handle positions, const Place& place) {
       take<std::int32_t>(given.shown, std::move(given.lender), positions, place);
     } else if (given.shown.dtype == nb::dtype<double>()) {
       take<double>(given.shown, std::move(given.lender), positions, place);
+    } else if (auto whole =
+                   widened<std::int64_t, std::int8_t, std::int16_t, std::uint8_t, std::uint16_t, std::uint32_t>(
+                       given.shown, place)) {
+      take<std::int64_t>(*std::move(whole));
+    } else if (auto real = widened<double, float>(given.shown, place)) {
+      take<double>(*std::move(real));
     } else {
-      refuse(place, "be of int64, int32 or float64", dtype_word(positions));
+      refuse(place, "be of whole numbers (not uint64), float32 or float64", dtype_word(positions));
     }
   } else if (nb::isinstance<nb::iterable>(positions)) {
-    bool are_whole = true;
-    for (const nb::handle position : nb::iter(positions)) are_whole = are_whole && PyIndex_Check(position.ptr()) != 0;
-    are_whole ? take<std::int64_t>(positions, place) : take<double>(positions, place);
+    const nb::list once(nb::borrow(positions));  // it may be a generator
+    if (is_list_of_lists(once)) refuse_type(place, "be one list of numbers, or an array", positions);
+    const bool are_whole =
+        std::all_of(once.begin(), once.end(), [](nb::handle of) { return PyIndex_Check(of.ptr()) != 0; });
+    are_whole ? take<std::int64_t>(once, place) : take<double>(once, place);
   } else {
     refuse_type(place, "be a whole number, an array or a list", positions);
   }

@@ -71,6 +71,7 @@ class Numbers {
   Numbers(nb::handle numbers, const Place& place);
   // `numbers`, which is an array, and what it has shown already.
   Numbers(const nb::dlpack::dltensor& shown, Lender lender, nb::handle numbers, const Place& place);
+  explicit Numbers(std::vector<T> numbers);
 
   std::span<const T> span() const { return span_; }
 
@@ -83,7 +84,8 @@ extern template class Numbers<std::int32_t>;
 extern template class Numbers<std::int64_t>;
 extern template class Numbers<double>;
 
-// Positions: a whole number, where counting starts; an array of int64, int32 or float64; or an iterable of numbers.
+// Positions: a whole number, where counting starts; an array of int64, int32 or float64, or of a narrower type, which
+// is copied; or an iterable of numbers.
 class PositionsArgument {
  public:
   PositionsArgument() = default;

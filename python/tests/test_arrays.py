@@ -98,6 +98,31 @@ def test_a_repeated_array_is_turned_into_a_whole_one():
     assert np.array_equal(turned, np.repeat(posenc.rotate(one, table=TABLE), 2, 0))
 
 
+@pytest.mark.parametrize("shape", [(0, 2, 8), (5, 0, 8), (1, 2, 0, 8), (0, 2, 5, 8)])
+def test_sizes_of_0_are_no_error(shape):
+    """NumPy's arrays without elements have strides of 0."""
+    x = np.zeros(shape, np.float32)
+    table = posenc.make_table(posenc.Rope(pairing="half", head_dim=8, dim=8), count=8)
+    rows = np.zeros(x.size // (8 * max(x.shape[-3 if x.ndim == 3 else -2], 1)), np.int64)
+    for positions in (0, rows, rows.astype(np.int16)) if 5 not in shape else (0,):
+        turned = posenc.rotate(x, table=table, positions=positions)
+        assert turned.shape == shape and turned.dtype == x.dtype
+    assert posenc.rotate_(x, table=table) is x
+    assert posenc.rotate(x, table=table, out=np.empty(shape, np.float32)).shape == shape
+
+
+def test_attention_of_no_queries_or_no_keys():
+    layer = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8)
+    some, none = np.ones((3, 2, 8), np.float32), np.zeros((0, 2, 8), np.float32)
+    assert posenc.attend(layer, none, some, some).shape == (0, 2, 8)
+    assert posenc.attend(layer, none, none, none).shape == (0, 2, 8)
+    seen = np.zeros((0, 3), bool)
+    out, lse = posenc.attend(layer, none, some, some, visible=seen, lse=True)
+    assert out.shape == (0, 2, 8) and lse.shape == (0, 2)
+    out, lse = posenc.attend(layer, some, none, none, lse=True)
+    assert not out.any() and (lse == -np.inf).all()
+
+
 def test_read_only_arrays_are_read_and_not_written():
     q = random((5, 2, 8))
     q.flags.writeable = False

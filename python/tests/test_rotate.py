@@ -1,5 +1,6 @@
 """Tables, and the rotation, against the reference."""
 
+import re
 import threading
 
 import numpy as np
@@ -88,11 +89,24 @@ def test_positions_of_all_kinds():
     expected = posenc.rotate(q, table=table, positions=[3, 1, 4, 1])
     for positions in (np.array([3, 1, 4, 1]), np.array([3, 1, 4, 1], np.int32), (3.0, 1.0, 4.0, 1.0)):
         assert np.array_equal(posenc.rotate(q, table=table, positions=positions), expected)
+    for narrow in (np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.float32):
+        assert np.array_equal(posenc.rotate(q, table=table, positions=np.array([3, 1, 4, 1], narrow)), expected)
+    once = (position for position in [3, 1, 4, 1])
+    assert np.array_equal(posenc.rotate(q, table=table, positions=once), expected)
+    last = np.uint32(2**32 - 1)
+    given = posenc.rotate(q[:1], table=table, positions=np.array([last]))
+    assert np.array_equal(given, posenc.rotate(q[:1], table=table, positions=int(last)))
     assert np.array_equal(
         posenc.rotate(q, table=table, positions=np.int64(5)), posenc.rotate(q, table=table, positions=range(5, 9))
     )
-    with pytest.raises(ValueError, match="positions must be of int64, int32 or float64 but is uint8"):
-        posenc.rotate(q, table=table, positions=np.zeros(4, np.uint8))
+    for other in (np.uint64, np.float16, np.bool_):
+        wrong = re.escape(f"of whole numbers (not uint64), float32 or float64 but is {np.dtype(other)}")
+        with pytest.raises(ValueError, match="positions must be " + wrong):
+            posenc.rotate(q, table=table, positions=np.zeros(4, other))
+    with pytest.raises(ValueError, match="positions must have adjacent elements"):
+        posenc.rotate(q, table=table, positions=np.zeros(8, np.int16)[::2])
+    with pytest.raises(TypeError, match="positions must be one list of numbers, or an array but is "):
+        posenc.rotate(q, table=table, positions=[[0, 1, 2, 3]])
     with pytest.raises(TypeError, match="positions must be a whole number, an array or a list but is 1.5"):
         posenc.rotate(q, table=table, positions=1.5)
     with pytest.raises(TypeError, match="table must be a RotaryTable, or a list of them"):

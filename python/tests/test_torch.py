@@ -32,6 +32,13 @@ def test_results_lie_as_torch_has_them():
     assert posenc.rotate(dense, table=TABLE).stride() == dense.stride()
 
 
+def test_sizes_of_0_are_no_error():
+    x = torch.zeros(0, 2, 8)
+    assert posenc.rotate(x, table=TABLE, positions=torch.zeros(0, dtype=torch.int64)).shape == x.shape
+    layer = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8)
+    assert posenc.attend(layer, x, x, x, visible=torch.zeros(0, 0, dtype=torch.bool)).shape == x.shape
+
+
 def test_gradients_are_not_lost_silently():
     with pytest.raises(ValueError, match="q must be detached from its gradient"):
         posenc.rotate(torch.randn(5, 2, 8, requires_grad=True), table=TABLE)
