@@ -19,13 +19,15 @@ from . import _posenc
 
 Attention = Callable[..., tuple[Tensor, None]]
 
+ATTENDING = ("attention", "cross_attention")  # kinds of layers
+
 
 def attention_layers(model: nn.Module, plan: _posenc.Plan) -> Iterator[tuple[str, nn.Module, _posenc.LayerPlan]]:
     """Modules in their order beside the plan's layers in theirs, stack by stack; none where their numbers differ."""
     modules = [(name, module) for name, module in model.named_modules() if _attends(module)]
     for stack in plan.stacks:
         of_stack = modules if len(plan.stacks) == 1 else [at for at in modules if f"{stack.name}." in at[0]]
-        layers = [layer for layer in stack.layers if layer.kind in ("attention", "cross_attention")]
+        layers = [layer for layer in stack.layers if layer.kind in ATTENDING]
         if len(of_stack) == len(layers):
             for (name, module), layer in zip(of_stack, layers):
                 if _can_be_replaced(module):

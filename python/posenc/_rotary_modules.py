@@ -165,8 +165,13 @@ def _standing_in(original: Callable[..., Any], ropes: Mapping[str | None, _posen
 
 
 def rotary_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Their names within the model. Those of vision and audio towers take other arguments, and are not among them."""
+    """Their names within the model, and they; also of those that a Rotary stands for.
+
+    Those of vision and audio towers take other arguments, and are not among them.
+    """
+    replaced = {id(module.original): name for name, module in model.named_modules() if isinstance(module, Rotary)}
     for name, module in model.named_modules():
+        name = replaced.get(id(module), name)
         if not type(module).__name__.endswith("RotaryEmbedding"):
             continue
         if list(inspect.signature(module.forward).parameters)[:2] == ["x", "position_ids"]:

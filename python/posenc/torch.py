@@ -111,6 +111,13 @@ def _rotate_in_place(x: Tensor, positions: Tensor | None, start: int, table: int
     _posenc.rotate_(x.detach(), table=_of_number(table), positions=places, direction=direction)
 
 
+def _required(of: Any, kind: type, name: str) -> Any:
+    if not isinstance(of, kind):
+        what, taken = kind.__name__, type(of).__name__
+        raise TypeError(f"[posenc.torch] {name} must be a posenc.torch.{what}, as {what}({name}) makes, but is a {taken}")
+    return of
+
+
 def _rows(positions: int | Tensor) -> tuple[Tensor | None, int]:
     return (positions, 0) if isinstance(positions, Tensor) else (None, positions)
 
@@ -123,13 +130,13 @@ def rotate(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: s
     direction: as posenc.rotate has it. ValueError for what does not fit.
     """
     places, start = _rows(positions)
-    return _rotate(x, places, start, table.number, direction)
+    return _rotate(x, places, start, _required(table, Table, "table").number, direction)
 
 
 def rotate_(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: str = "forward") -> Tensor:
     """rotate in place, without a backward pass; returns x."""
     places, start = _rows(positions)
-    _rotate_in_place(x, places, start, table.number, direction)
+    _rotate_in_place(x, places, start, _required(table, Table, "table").number, direction)
     return x
 
 
@@ -171,6 +178,7 @@ def attend(
     besides the plan's mask; bias: added to the scores; both [queries, keys] up to rank 4. Returns the output, like q
     with value_dim channels. ValueError for what does not fit.
     """
+    _required(layer, Layer, "layer")
     return _attend(q, k, v, visible, bias, layer.number, layer.value_dim)
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,7 +30,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.masking_utils import sdpa_mask
 
 from . import _posenc
-from ._attention_modules import Learned, attention_layers, learned, masks_itself, replaced_methods
+from ._attention_modules import ATTENDING, Learned, attention_layers, learned, masks_itself, replaced_methods
 from ._read_plan import read_plan
 from ._rotary_modules import Rotary, angle_buffers, apply_functions, has_gradient, rotary_modules
 
@@ -55,8 +56,10 @@ def attention(
     """posenc.attend as transformers calls attention: q [batch, heads, tokens, channels]; returns tokens before heads.
 
     attention_mask: of bool, True where a key is seen; or of floats, which are added to the scores. Within use() the
-    scale, the cap, the biases and the sinks are those of the plan, and what transformers says of them is not looked at. NotImplementedError where dropout is asked for, and from the backward pass.
+    scale, the cap, the biases and the sinks are those of the plan, and what transformers says of them is not looked at.
+    NotImplementedError where dropout is asked for, and from the backward pass.
     """
+    _say_that_no_weights_come(kwargs.get("output_attentions"))
     if dropout:
         raise NotImplementedError("[attention] dropout must be 0: posenc has inference only")
     given = getattr(module, _LAYER, None)
@@ -103,6 +106,13 @@ class _WithoutBackward(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> Any:
         raise NotImplementedError(
             "[attention] has no backward pass: call the model under torch.no_grad(), or train it with another attention"
+        )
+
+
+def _say_that_no_weights_come(are_wanted: bool | None) -> None:
+    if are_wanted:
+        warnings.warn(
+            "`posenc` attention gives no weights for `output_attentions=True`: set another attention for them", stacklevel=3
         )
 
 
@@ -215,9 +225,14 @@ def use(
     writing through `parameter.data`.
 
     Afterwards all is as before, whatever happened. The functions that turn belong to the model's file: two models of
-    one family can be in use at once, in one thread.
+    one family can be in use at once, in one thread, and left in any order.
+
+    ValueError for a plan of other sizes than the model's, and for a scheme where nothing turns by it.
     """
-    plan = read_plan(model.config) if plan is None else plan
+    if plan is None:
+        plan = read_plan(model.config)
+    else:
+        _require_fit(plan, model)
     change = (lambda rope: scheme) if isinstance(scheme, _posenc.Rope) else (scheme or (lambda rope: rope))
     ropes = {kind: change(rope) for kind, rope in ropes_by_layer_type(model, plan).items()}
     with contextlib.ExitStack() as undo:
@@ -231,19 +246,24 @@ def use(
                 _set(undo, module, buffer, table)
                 turned.append(f"{name}.{buffer}")
         functions = []
-        for file, name, stand_in in list(apply_functions(model, ropes)):
+        for file, name, stand_in in list(apply_functions(model, ropes)) if ropes else ():
             _set(undo, file, name, stand_in)
             functions.append(f"{file.__name__}.{name}")
         attending = []
+        turns = bool(turned)
         for name, module, layer in attention_layers(model, plan):
             layer = layer.replace(rotate=tuple(of.replace(scheme=change(of.rope)) for of in layer.rotate))
             _set(undo, module, _LAYER, _Layer(layer, learned(model, name, module, layer), masks, angles))
             for method, stand_in in replaced_methods(module, attention):
                 _set(undo, module, method, stand_in)
             attending.append(name)
+            turns = turns or bool(layer.rotate)
+        if scheme is not None and not turns:
+            raise ValueError("[use] scheme must be left out where nothing turns by the plan, as in this model")
         before = model.config._attn_implementation
-        _look_attention_up_by(model, "posenc")
-        undo.callback(_look_attention_up_by, model, before)
+        _hold(undo, model.config, "_attn_implementation", before, "posenc", lambda by: _look_attention_up_by(model, by))
+        weights = model.register_forward_pre_hook(_look_for_weights, with_kwargs=True)
+        undo.callback(weights.remove)
         yield Changed(tuple(turned), tuple(attending), tuple(functions))
 
 
@@ -262,12 +282,79 @@ def _look_attention_up_by(model: PreTrainedModel, name: str) -> None:
         logger.removeFilter(is_other)
 
 
+def _look_for_weights(model: PreTrainedModel, args: Any, kwargs: dict[str, Any]) -> None:
+    _say_that_no_weights_come(kwargs.get("output_attentions") or getattr(model.config, "output_attentions", False))
+
+
+def _require_fit(plan: _posenc.Plan, model: PreTrainedModel) -> None:
+    """ValueError for layers of other sizes than the model's configuration has, and for a plan that leaves its turns out.
+
+    A configuration that cannot be read says nothing.
+    """
+    try:
+        own = read_plan(model.config)
+    except ValueError:
+        return
+    given, has = (_sizes(of) for of in (plan, own))
+    if not given.keys() & has.keys():
+        raise ValueError(f"[use] plan must have a stack of the model's, {', '.join(has)}, but has {', '.join(given)}")
+    for stack in given.keys() & has.keys():
+        if len(given[stack]) != len(has[stack]):
+            raise ValueError(
+                f"[use] plan must have as many attention layers as the model, {len(has[stack])}, but has {len(given[stack])}"
+            )
+        for number, (ours, theirs) in enumerate(zip(given[stack], has[stack])):
+            for name, size in theirs.items():
+                if ours[name] != size:
+                    raise ValueError(
+                        f"[use] plan must have {name} {size} in attention layer {number}, as the model, but has {ours[name]}"
+                    )
+    if ropes_by_layer_type(model, own) and not ropes_by_layer_type(model, plan):
+        raise ValueError("[use] plan must have a rotation, as the model has modules that turn, but has none")
+
+
+def _sizes(plan: _posenc.Plan) -> dict[str, list[dict[str, int]]]:
+    names = ("heads", "kv_heads", "head_dim", "value_dim")
+    return {
+        stack.name: [{name: getattr(layer, name) for name in names} for layer in stack.layers if layer.kind in ATTENDING]
+        for stack in plan.stacks
+    }
+
+
+# ---- what is replaced, and put back ----
+
 _ABSENT = object()
+
+# By owner and name: what was there before, and what has taken its place since, each in a box of its own. The last holds.
+_held: dict[tuple[int, str], list[list[Any]]] = {}
+
+
+def _hold(
+    undo: contextlib.ExitStack, owner: Any, name: str, before: Any, value: Any, put: Callable[[Any], None]
+) -> None:
+    """put(value), until undone; where several hold, in any order."""
+    boxes = _held.setdefault((id(owner), name), [[before, owner]])
+    box = [value]
+    boxes.append(box)
+
+    def leave() -> None:
+        was_last = boxes[-1] is box
+        boxes[:] = (of for of in boxes if of is not box)
+        if len(boxes) == 1:
+            del _held[id(owner), name]
+        if was_last:
+            put(boxes[-1][0])
+
+    undo.callback(leave)
+    put(value)
 
 
 def _set(undo: contextlib.ExitStack, owner: Any, name: str, value: Any) -> None:
     before = vars(owner).get(name, _ABSENT)
     for kept in (owner._modules, owner._buffers) if isinstance(owner, nn.Module) else ():
         before = kept.get(name, before)
-    undo.callback(delattr, owner, name) if before is _ABSENT else undo.callback(setattr, owner, name, before)
-    setattr(owner, name, value)
+
+    def put(value: Any) -> None:
+        delattr(owner, name) if value is _ABSENT else setattr(owner, name, value)
+
+    _hold(undo, owner, name, before, value, put)

@@ -60,3 +60,13 @@ def test_attention_says_that_it_has_no_backward_pass():
     q = torch.randn(1, 2, 3, 8, requires_grad=True)
     with pytest.raises(NotImplementedError, match=r"\[attend\] has no backward pass: .* score_mod"):
         posenc_torch.attend(layer, q, q, q).sum().backward()
+
+
+def test_a_table_or_a_layer_for_graphs_is_asked_for_by_name():
+    posenc_torch = pytest.importorskip("posenc.torch")
+    q, layer = torch.randn(5, 2, 8), posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8)
+    for turn in (posenc_torch.rotate, posenc_torch.rotate_):
+        with pytest.raises(TypeError, match=r"table must be a posenc.torch.Table, as Table\(table\) makes, but is a Rot"):
+            turn(q, TABLE)
+    with pytest.raises(TypeError, match=r"layer must be a posenc.torch.Layer, as Layer\(layer\) makes, but is a LayerPlan"):
+        posenc_torch.attend(layer, q, q, q)

@@ -14,11 +14,9 @@ import posenc
 import posenc.transformers
 
 from .. import _rotary_modules
+from .._attention_modules import ATTENDING
 from . import roundings
 from .families import TOKENS, Family
-
-
-ATTENDING = ("attention", "cross_attention")  # kinds of layers
 
 
 @dataclasses.dataclass(frozen=True)

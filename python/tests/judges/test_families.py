@@ -4,6 +4,8 @@ import functools
 import logging
 import os
 import pathlib
+import sys
+import warnings
 
 import pytest
 import torch
@@ -83,6 +85,84 @@ def test_use_is_undone_whatever_happens():
             raise KeyError
     assert dict(model.named_modules()) == modules and model.config._attn_implementation == "eager"
     assert torch.equal(verdicts.logits(model, inputs), before)
+
+
+def other_base(base):
+    return lambda rope: rope.replace(base=base)
+
+
+@pytest.mark.parametrize("title", ["llama", "gptj", "t5"])
+@pytest.mark.parametrize("models", ["one", "two"])
+@pytest.mark.parametrize("first", ["the first", "the second"])
+def test_uses_can_be_left_in_any_order(title, models, first):
+    """Whichever is left, what the other one replaced stays, and at last all is as before."""
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+    other = BY_TITLE[title].model() if models == "two" else model
+    schemes = [None, None] if title == "t5" else [other_base(300.0), other_base(30.0)]
+    before = verdicts.logits(model, inputs)
+    files = {type(module).__module__ for module in model.modules()}
+    functions = {file: dict(vars(sys.modules[file])) for file in files}
+    alone = []
+    for scheme in schemes:
+        with posenc.transformers.use(model, scheme=scheme):
+            alone.append(verdicts.logits(model, inputs))
+        assert torch.equal(verdicts.logits(model, inputs), before)
+    uses = [posenc.transformers.use(of, scheme=scheme) for of, scheme in zip((model, other), schemes)]
+    for use in uses:
+        use.__enter__()
+    assert torch.equal(verdicts.logits(other, inputs), alone[1])
+    if models == "two":
+        assert torch.equal(verdicts.logits(model, inputs), alone[0])
+    left, stays = (0, 1) if first == "the first" else (1, 0)
+    uses[left].__exit__(None, None, None)
+    assert torch.equal(verdicts.logits((model, other)[stays], inputs), alone[stays])
+    uses[stays].__exit__(None, None, None)
+    for of in (model, other):
+        assert torch.equal(verdicts.logits(of, inputs), before) and of.config._attn_implementation == "eager"
+    assert all(dict(vars(sys.modules[file])) == functions[file] for file in files)
+
+
+def test_a_plan_of_other_sizes_is_refused():
+    model, _ = small_llama()
+    own = posenc.read_plan(model.config)
+    layer = own.stacks[0].layers[0]
+
+    def refused(plan, words):
+        before = dict(model.named_modules())
+        with pytest.raises(ValueError, match=words), posenc.transformers.use(model, plan=plan):
+            pass
+        assert dict(model.named_modules()) == before
+
+    refused(posenc.read_plan("llama-3.1-8b"), "plan must have as many attention layers as the model, 2, but has 32")
+    wider = verdicts.with_layers(own, lambda layer: layer.replace(head_dim=2 * layer.head_dim, rotate=()))
+    refused(wider, f"must have head_dim {layer.head_dim} in attention layer 0, as the model, but has {2 * layer.head_dim}")
+    vision = own.replace(stacks=tuple(stack.replace(name="vision") for stack in own.stacks))
+    refused(vision, "must have a stack of the model's, decoder, but has vision")
+    refused(verdicts.with_layers(own, lambda layer: layer.replace(rotate=())), "plan must have a rotation")
+
+
+@pytest.mark.parametrize("title", ["t5", "bloom"])
+def test_a_scheme_is_refused_where_nothing_turns(title):
+    model = BY_TITLE[title].model()
+    with pytest.raises(ValueError, match="scheme must be left out where nothing turns by the plan"):
+        with posenc.transformers.use(model, scheme=other_base(300.0)):
+            pass
+    assert model.config._attn_implementation == "eager"
+
+
+@pytest.mark.parametrize("title", ["llama", "gptj", "bloom", "t5"])
+def test_weights_of_attention_do_not_come_and_this_is_said(title):
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+    with posenc.transformers.use(model):
+        with pytest.warns(UserWarning, match="gives no weights for `output_attentions=True`"):
+            model(**inputs, output_attentions=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model(**inputs)
+    model.set_attn_implementation("posenc")
+    if title == "llama":
+        with pytest.warns(UserWarning, match="gives no weights for `output_attentions=True`"):
+            model(**inputs, output_attentions=True)
 
 
 @pytest.mark.parametrize("title", ["deberta", "deberta-v2", "gptj", "llama"])
