@@ -95,3 +95,17 @@ def test_file_errors(tmp_path):
     assert caught.value.kind == "io_open" and caught.value.line is None
     with pytest.raises(ValueError, match="llama-3.1-8b"):
         posenc.preset_plan("llama-3.1-8")
+
+
+@pytest.mark.parametrize(
+    "name, hint",
+    [
+        ("llama-3.1-8", "did you mean the preset llama-3.1-8b?"),
+        ("meta-llama/Llama-3.1-8B", "nothing is fetched from a hub: .* there is a preset llama-3.1-8b"),
+        ("nothing-like-it", "nor is there a preset of that name"),
+    ],
+)
+def test_a_name_that_is_no_path_gets_a_hint(name, hint):
+    with pytest.raises(posenc.FileError, match=hint) as caught:
+        posenc.read_plan(name)
+    assert caught.value.kind == "io_open" and caught.value.detail in str(caught.value)

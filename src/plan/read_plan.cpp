@@ -17,6 +17,7 @@
 #include "io/text_file.h"
 #include "plan/config_plan.h"
 #include "plan/gguf_plan.h"
+#include "plan/missing_model.h"
 
 namespace posenc {
 
@@ -76,9 +77,17 @@ std::optional<FileError> misnamed(const std::string& file, std::string_view firs
   return error;
 }
 
+FileError not_opened(const std::filesystem::path& path, FileError error) {
+  std::error_code failure;
+  if (std::filesystem::symlink_status(path, failure).type() == std::filesystem::file_type::not_found) {
+    error.detail = plan::missing_model_hint(path);
+  }
+  return error;
+}
+
 Result<Plan> read_file(const std::filesystem::path& path, const ReadOptions& options) {
   const Result<io::RegularFile> file = io::RegularFile::open(path);
-  if (!file) return file.error();
+  if (!file) return not_opened(path, file.error());
   std::array<char, kSniffed> buffer{};
   const std::ptrdiff_t got = file->read_at(0, buffer.data(), buffer.size());
   const std::string_view first_bytes(buffer.data(), static_cast<std::size_t>(std::max<std::ptrdiff_t>(got, 0)));

@@ -56,6 +56,32 @@ TEST_F(ReadPlanFiles, a_directory_without_a_config) {
   EXPECT_EQ(name(read_plan(folder_ / "none.json").error().kind), name(ErrorKind::io_open));
 }
 
+// What somebody may have meant who names no file.
+TEST(ReadPlan, a_name_that_is_no_path_gets_a_hint) {
+  const auto hint = [](const std::filesystem::path& path) { return read_plan(path).error().detail; };
+  EXPECT_EQ(hint("llama-3.1-8"), "did you mean the preset llama-3.1-8b?");
+  EXPECT_EQ(hint("Llama-3.1-8B"), "did you mean the preset llama-3.1-8b?");
+  EXPECT_EQ(hint("mistral"), "did you mean the preset mistral-7b-v0.1?");
+  EXPECT_EQ(hint("nothing-like-it"), "nor is there a preset of that name");
+  const std::string hub = "nothing is fetched from a hub: give the directory that the model's config.json is in";
+  EXPECT_EQ(hint("meta-llama/Llama-3.1-8B"), hub + "; there is a preset llama-3.1-8b");
+  EXPECT_EQ(hint("somebody/something"), hub);
+  for (const char* path : {"", "config.json", "model.gguf", "./llama", "../llama-3.1-8b", "/llama-3.1-8b", "a/b/llama",
+                           "~/llama", "somebody/", "somebody/config.json"}) {
+    EXPECT_EQ(hint(path), "") << path;
+  }
+  EXPECT_EQ(hint(std::string(100, 'x')), "");
+}
+
+TEST_F(ReadPlanFiles, a_path_into_a_directory_that_is_there_is_no_name_of_a_hub) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directory(folder_ / "models");
+  std::filesystem::current_path(folder_);
+  const Result<Plan> plan = read_plan("models/llama");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(plan.error().detail, "");
+}
+
 TEST_F(ReadPlanFiles, a_length_below_1_is_the_callers_fault) {
   EXPECT_THROW((void)read_plan(folder_, {.length = 0}), Error);
   EXPECT_THROW((void)preset_plan("llama-3.1-8b", {.length = -1}), Error);
