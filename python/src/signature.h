@@ -2,7 +2,8 @@
 //
 // They are written with the names of posenc/_arrays.py (ArrayLike, IndicesLike, PositionsLike, ArrayT, OtherT), which
 // need their module's name before them. A function whose result has the type of an argument has one signature for each
-// way of being called, all of one implementation: for type checkers.
+// way of being called, all of one implementation: for type checkers. All have the same docstring, as then help() shows
+// it once, behind the signatures, and each signature once.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -25,7 +26,6 @@ void def(nb::module_& module, const std::vector<std::string>& signatures, const 
     const std::string signature = with_array_types(written);
     module.def(signature.substr(name, signature.find('(') - name).c_str(), function, arguments...,
                nb::sig(signature.c_str()), doc);
-    doc = "";  // once for all
   }
 }
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import typing
 
+import pytest
+
 import posenc
 
 HERE = pathlib.Path(__file__).parent
@@ -27,6 +29,15 @@ def test_every_public_name_is_documented():
         is_alias = typing.get_origin(value) is not None  # whose words stand behind it, in _arrays.py
         if not name.startswith("_") and not is_alias:
             assert value.__doc__, name
+
+
+@pytest.mark.parametrize("of", [posenc.attend, posenc.rotate, posenc.rotate_, posenc.rerotate, posenc.merge])
+def test_help_shows_each_signature_once(of):
+    signatures, _, prose = of.__doc__.partition("\n\n")
+    lines = signatures.splitlines()
+    assert len(lines) == len(set(lines)) == len(of.__nb_signature__)
+    assert all(line.startswith(of.__name__ + "(") for line in lines)
+    assert prose and of.__name__ + "(q" not in prose and "Overloaded" not in prose
 
 
 # What stubtest says of every module of nanobind, whose functions and classes are of types of its own.
