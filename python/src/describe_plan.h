@@ -49,7 +49,7 @@ constexpr auto description(Type<LayerPlan>) {
                          member("head_dim", &T::head_dim), member("value_dim", &T::value_dim),
                          member("kv_from", &T::kv_from, "Reuses keys and values of that layer."),
                          member("compression", &T::compression, "Tokens of a compressed key (DeepSeek V4)."),
-                         member("logit_scale", &T::logit_scale, "The final factor on q.k, every constant folded in."),
+                         member("logit_scale", &T::logit_scale, "The final factor on q.k: 1 / sqrt(head_dim) of most."),
                          member("channel_scale", &T::channel_scale, "A learned factor per channel besides."),
                          member("soft_cap", &T::soft_cap), member("sinks", &T::sinks), member("qk_norm", &T::qk_norm),
                          member("mask", &T::mask), member("rotate", &T::rotate),
