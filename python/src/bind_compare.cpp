@@ -1,4 +1,4 @@
-// Two plans side by side.
+// Two plans side by side. What names a model: posenc/_compare.py.
 #include "describe_compare.h"
 #include "module.h"
 #include "posenc/compare.h"
@@ -26,12 +26,9 @@ void bind_compare(nb::module_& m) {
           "to_json", [](const Comparison& comparison) { return to_json(comparison); },
           "JSON as docs/compare.schema.json says.");
   m.def(
-      "compare", [](const Plan& a, const Plan& b, double tolerance) { return compare(a, b, {.tolerance = tolerance}); },
-      nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("tolerance") = CompareOptions{}.tolerance,
-      "Which position facts differ, layer by layer, and what follows for cached keys, weights and angles. tolerance: "
-      "radians by which an angle may differ and count as the same. ValueError for one that is not a finite number of "
-      "at "
-      "least 0, and for a plan with a rotation that does not pass check().");
+      "_compare",
+      [](const Plan& a, const Plan& b, double tolerance) { return compare(a, b, {.tolerance = tolerance}); },
+      nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("tolerance") = CompareOptions{}.tolerance);
   m.def(
       "layer_runs", [](const Stack& stack) { return Convert<std::vector<LayerRun>>::to_python(layer_runs(stack), {}); },
       nb::arg("stack"), nb::sig("def layer_runs(stack: Stack) -> tuple[LayerRun, ...]"),

@@ -31,3 +31,12 @@ def test_compare():
 def test_layer_runs():
     runs = posenc.layer_runs(posenc.preset_plan("llama-3.1-8b").stacks[0])
     assert len(runs) == 1 and runs[0].blocks == tuple(range(32)) and runs[0].selection() == "0-31"
+
+
+def test_whatever_names_a_model_is_compared():
+    names = ("llama-3.1-8b", "qwen2-7b")
+    plans = [posenc.read_plan(name) for name in names]
+    assert posenc.compare(*names) == posenc.compare(*plans) == posenc.compare(names[0], plans[1])
+    assert posenc.compare(*names, tolerance=0.001) == posenc.compare(*names) != posenc.compare(*names, tolerance=4.0)
+    with pytest.raises(posenc.FileError, match="did you mean the preset llama-3.1-8b?"):
+        posenc.compare(names[0], "llama-3.1-8")
