@@ -254,6 +254,11 @@ ConstArray::ConstArray(nb::handle array, const Place& place) {
   lender_ = std::move(given.lender);
 }
 
+nb::handle given(nb::handle array, const Place& place) {
+  if (array.is_none()) refuse_type(place, "be an array", array);
+  return array;
+}
+
 Array::Array(nb::handle array, const Place& place) {
   if (array.is_none()) return;
   Import given = import_array(array, Use::write, place);

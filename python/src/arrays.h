@@ -49,6 +49,9 @@ class ConstArray {
   ConstTensorView view_{};
 };
 
+// `array`, which must be given: TypeError where it is None.
+nb::handle given(nb::handle array, const Place& place);
+
 // An array that is written: ValueError, besides, for one that is read-only.
 class Array {
  public:

@@ -33,9 +33,9 @@ WeightArguments::WeightArguments(const char* where, nb::handle score, nb::handle
 
 AttendArguments::AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords)
     : weights_(where, popped(keywords, "score_weights"), popped(keywords, "value_weights"), popped(keywords, "sinks")) {
-  kept_.take(q_, q, {where, "q"});
-  kept_.take(k_, k, {where, "k"});
-  kept_.take(v_, v, {where, "v"});
+  kept_.take(q_, given(q, {where, "q"}), {where, "q"});
+  kept_.take(k_, given(k, {where, "k"}), {where, "k"});
+  kept_.take(v_, given(v, {where, "v"}), {where, "v"});
   kept_.take_members(inputs_, keywords, where);
 }
 

@@ -116,7 +116,8 @@ void bind_attend(nb::module_& m) {
       {signature("ArrayT", "typing.Literal[False] = False", "ArrayT"),
        signature("ArrayT", "typing.Literal[True] | ArrayLike", "tuple[ArrayT, typing.Any]"),
        signature("ArrayLike", "bool | ArrayLike = False", "typing.Any")},
-      doc.c_str(), &attend_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("keywords"));
+      doc.c_str(), &attend_call, nb::arg("layer"), nb::arg("q") = nb::none(), nb::arg("k") = nb::none(),
+      nb::arg("v") = nb::none(), nb::arg("keywords"));
   def(m,
       {"def merge(parts: collections.abc.Iterable[tuple[ArrayT, ArrayLike]], *, sinks: ArrayLike | None = None, "
        "out: ArrayT | None = None, lse: ArrayLike | None = None) -> tuple[ArrayT, typing.Any]"},

@@ -40,7 +40,9 @@ struct Arguments {
   FeatureMap feature_map = FeatureMap::elu_plus_one;
 
   Arguments(const char* where, nb::handle queries, nb::handle keys, nb::handle values, nb::dict& keywords)
-      : q(queries, {where, "q"}), k(keys, {where, "k"}), v(values, {where, "v"}) {
+      : q(given(queries, {where, "q"}), {where, "q"}),
+        k(given(keys, {where, "k"}), {where, "k"}),
+        v(given(values, {where, "v"}), {where, "v"}) {
     kept.take_members(inputs, keywords, where);
     const nb::object map = popped(keywords, "feature_map");
     if (!map.is_none()) feature_map = Convert<FeatureMap>::from_python(map, {where, "feature_map"});
@@ -138,7 +140,8 @@ void bind_linear(nb::module_& m) {
       "ValueError, before anything is written, for what does not fit, and for a layer with what linear attention has "
       "no "
       "place for. The GIL is released; Ctrl-C ends the call, whose output and state then hold nothing of use.",
-      &attend_linear_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("keywords"));
+      &attend_linear_call, nb::arg("layer"), nb::arg("q") = nb::none(), nb::arg("k") = nb::none(),
+      nb::arg("v") = nb::none(), nb::arg("keywords"));
   m.def("_reference_attend_linear", &reference_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"),
         nb::arg("keywords"),
         nb::sig(with_array_types("def _reference_attend_linear(layer: LayerPlan, q: ArrayLike, k: ArrayLike, "

@@ -83,6 +83,7 @@ std::vector<std::string> signatures(const std::string& name, const std::string& 
           one("q: ArrayLike | None = None, k: ArrayLike | None = None, *, ", "typing.Any", "typing.Any")};
 }
 
+// What must be given is None where it is not, and refused by name: shorter than nanobind's list of all signatures.
 void bind_rotate_calls(nb::module_& m) {
   const std::string shared =
       "direction: " + Convert<Direction>::type() + " = 'forward', cu_seqlens: IndicesLike | None = None, ";
@@ -103,7 +104,7 @@ void bind_rotate_calls(nb::module_& m) {
         return turn(q, k, outs_of(out, !q.is_none(), !k.is_none()),
                     {table, positions, direction, cu_seqlens, threads, isa}, nb::none(), nb::none());
       },
-      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table").none(),
+      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table") = nb::none(),
       nb::arg("positions").none() = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
       nb::arg("out") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic");
   def(
@@ -119,7 +120,7 @@ void bind_rotate_calls(nb::module_& m) {
         return turn(q, k, {nb::borrow(q), nb::borrow(k)}, {table, positions, direction, cu_seqlens, threads, isa},
                     block_table, first);
       },
-      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table").none(),
+      nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table") = nb::none(),
       nb::arg("positions").none() = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
       nb::arg("k_block_table") = nb::none(), nb::arg("k_first") = nb::none(), nb::arg("threads") = 0,
       nb::arg("isa") = "automatic");
@@ -165,9 +166,10 @@ void bind_rerotate(nb::module_& m) {
       "Keys that were turned by one position, turned to another: R_to(to) R_from(from)^-1 k.\n\n"
       "A shift of a cache is the case of one table; a change of base, rule or attention factor that of two. `layer`: "
       "whose keys they are; ValueError where rerotation_obstacle(layer) says so. Else as rotate.",
-      &turn_again, nb::arg("k"), nb::kw_only(), nb::arg("from_table").none(), nb::arg("from_positions").none(),
-      nb::arg("to_table").none(), nb::arg("to_positions").none(), nb::arg("cu_seqlens") = nb::none(),
-      nb::arg("layer") = nb::none(), nb::arg("out") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic");
+      &turn_again, nb::arg("k"), nb::kw_only(), nb::arg("from_table") = nb::none(),
+      nb::arg("from_positions") = nb::none(), nb::arg("to_table") = nb::none(), nb::arg("to_positions") = nb::none(),
+      nb::arg("cu_seqlens") = nb::none(), nb::arg("layer") = nb::none(), nb::arg("out") = nb::none(),
+      nb::arg("threads") = 0, nb::arg("isa") = "automatic");
   m.def("rerotation_obstacle", &rerotation_obstacle, nb::arg("layer"),
         nb::sig("def rerotation_obstacle(layer: LayerPlan) -> str | None"),
         "Why cached keys of a layer cannot be turned again, or None.");

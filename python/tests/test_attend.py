@@ -163,3 +163,18 @@ def test_weights_show_what_they_were_given():
     assert weights.table is TABLE
     hidden = posenc.Linear(weight=np.ones((8, 1), np.float32), bias=np.ones(8, np.float32))
     assert posenc.FireWeights(c=2.0, hidden=hidden).hidden is hidden
+
+
+def test_what_is_left_out_is_named():
+    """And not all that could have been given."""
+    layer = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8)
+    x = np.zeros((3, 2, 8), np.float32)
+    for given, name in (((), "q"), ((x,), "k"), ((x, x), "v")):
+        for where in ("attend", "attend_linear"):
+            with pytest.raises(TypeError, match=rf"^\[{where}\] {name} must be an array but is None$"):
+                getattr(posenc, where)(layer, *given)
+    for where in ("rotate", "rotate_"):
+        with pytest.raises(TypeError, match=rf"^\[{where[:6]}\] table must be a RotaryTable, or a list of them but is None$"):
+            getattr(posenc, where)(x)
+    with pytest.raises(TypeError, match=r"^\[rerotate\] from_table must be a RotaryTable, or a list of them but is None$"):
+        posenc.rerotate(x)
