@@ -65,24 +65,27 @@ def attention(
     given = getattr(module, _LAYER, None)
     sizes = {"heads": query.shape[1], "kv_heads": key.shape[1]}
     sizes |= {"head_dim": query.shape[-1], "value_dim": value.shape[-1]}
+    if given is not None and given.masks == "plan":
+        attention_mask = None
+    kind, left = _kind_of(attention_mask, (*query.shape[:3], key.shape[2]))
     if given is None:
         layer = _posenc.LayerPlan(
             **sizes,
             logit_scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
             soft_cap=None if softcap is None else _posenc.SoftCap(cap=softcap, order="before_bias"),
             sinks=s_aux is not None,
-            mask=_posenc.Mask(kind="bidirectional"),
+            mask=_posenc.Mask(kind=kind),
         )
         weights: dict[str, Any] = {}
     else:
-        layer, score_weights = given.of_call(sizes, drops_mask=given.masks != "plan" and not masks_itself(module))
+        # The mask of a module that adds a window of its own is a part of the plan's.
+        keeps_mask = given.masks == "plan" or masks_itself(module)
+        layer, score_weights = given.of_call(sizes, None if keeps_mask else kind)
         weights = {"score_weights": score_weights, "angles": given.angles}
-        if given.masks == "plan":
-            attention_mask = None
         position_bias = None
     if s_aux is not None and not isinstance(layer, _posenc.PreparedLayer) and layer.sinks:
         weights["sinks"] = s_aux.detach()
-    weights |= _masked(attention_mask, position_bias)
+    weights |= _masked(left, position_bias)
 
     def attended() -> Tensor:
         out = query.new_empty((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))  # as it is asked for
@@ -114,6 +117,38 @@ def _say_that_no_weights_come(are_wanted: bool | None) -> None:
         warnings.warn(
             "`posenc` attention gives no weights for `output_attentions=True`: set another attention for them", stacklevel=3
         )
+
+
+def _kind_of(mask: Tensor | None, sizes: tuple[int, ...]) -> tuple[str, Tensor | None]:
+    """A kind of posenc.Mask, and what is left to say besides: nothing where that is the whole mask, as without padding.
+
+    sizes: batch, heads, queries, keys; a mask that lacks one of the last two, or does not fit, is left as it is. One that
+    is read for each query and key costs more than the rest of attention. All layers get one tensor, which keeps the
+    answer.
+    """
+    *outer, queries, keys = sizes
+    if mask is None or not (mask.dtype == torch.bool or mask.dtype.is_floating_point):
+        return "bidirectional", mask
+    if mask.shape[-2:] != (queries, keys) or any(has not in (1, size) for has, size in zip(mask.shape[:-2], outer)):
+        return "bidirectional", mask
+    version = None if mask.is_inference() else mask._version
+    seen, answer = getattr(mask, "posenc_kind", (None, None))
+    if answer is None or version is None or seen != version:
+        answer = _kind_of_pattern(mask, queries, keys)
+        mask.posenc_kind = (version, answer)  # type: ignore[attr-defined]
+    kind, is_whole = answer
+    return kind, None if is_whole else mask
+
+
+def _kind_of_pattern(mask: Tensor, queries: int, keys: int) -> tuple[str, bool]:
+    shows = mask if mask.dtype == torch.bool else mask == 0
+    # What is added hides a key as a mask of bool does where it is about the lowest number, and another key is seen.
+    if mask.dtype.is_floating_point and not bool((shows | (mask <= torch.finfo(mask.dtype).min / 2)).all()):
+        return "bidirectional", False
+    if bool(shows.all()):
+        return "bidirectional", True
+    is_causal = keys >= queries and bool((shows == shows.new_ones(queries, keys).tril(keys - queries)).all())
+    return ("causal", True) if is_causal else ("bidirectional", False)
 
 
 def _masked(mask: Tensor | None, bias: Tensor | None) -> dict[str, Tensor | None]:
@@ -159,25 +194,28 @@ class _Layer:
         self._last: tuple[Any, ...] = (None, None)  # one object, as threads may call at the same time
 
     def of_call(
-        self, sizes: dict[str, int], drops_mask: bool
+        self, sizes: dict[str, int], mask: str | None
     ) -> tuple[_posenc.LayerPlan | _posenc.PreparedLayer, tuple[Any, ...]]:
-        """layer and score_weights of attend; again those of the last call, unless sizes or parameters are others."""
+        """layer and score_weights of attend; again those of the last call, unless sizes, mask or parameters are others.
+
+        mask: the kind of another mask than the plan's.
+        """
         versions = self.weights.versions()
-        like = (sizes, drops_mask, versions)
+        like = (sizes, mask, versions)
         seen, made, *_ = self._last
         if versions is None or seen != like:
-            made = self._made(sizes, drops_mask, versions is not None)
+            made = self._made(sizes, mask, versions is not None)
             # What the parameters hold is kept, so that nothing else can come to lie where it does.
             self._last = (like, made, [of.detach() for of in self.weights.parameters])
         return made
 
-    def _made(self, sizes: dict[str, int], drops_mask: bool, is_counted: bool) -> tuple[Any, tuple[Any, ...]]:
+    def _made(self, sizes: dict[str, int], mask: str | None, is_counted: bool) -> tuple[Any, tuple[Any, ...]]:
         layer = self.layer.replace(**sizes)
         # transformers caps scores before it adds a mask. Without terms it is all one to a plan.
         if layer.soft_cap is not None and not layer.score:
             layer = layer.replace(soft_cap=layer.soft_cap.replace(order="before_bias"))
-        if drops_mask:
-            layer = layer.replace(mask=_posenc.Mask(kind="bidirectional"))
+        if mask is not None:
+            layer = layer.replace(mask=_posenc.Mask(kind=mask))
         weights = self.weights.make()
         # Sinks come with each call.
         if not self.weights.parameters or not is_counted or layer.sinks:

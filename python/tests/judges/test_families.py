@@ -1,5 +1,6 @@
 """transformers as the judge: whole models of its families, run by its own code and by posenc."""
 
+import contextlib
 import functools
 import logging
 import os
@@ -310,11 +311,98 @@ def test_alibi_under_padding_is_added_once(title):
     assert roundings.rms((given - own)[padding.bool()]) <= judged(title).bound
 
 
+@pytest.fixture
+def visible(monkeypatch):
+    """What calls of attend are told besides the layer's mask: kinds of that, and shapes of more."""
+    seen, attend = [], posenc.attend
+
+    def told(layer, q, k, v, **given):
+        of = layer.layer if isinstance(layer, posenc.PreparedLayer) else layer
+        more = given["bias"] if given.get("visible") is None else given["visible"]
+        seen.append((of.mask.kind, None if more is None else tuple(more.shape)))
+        return attend(layer, q, k, v, **given)
+
+    monkeypatch.setattr(posenc._posenc, "attend", told)
+    return seen
+
+
+@pytest.mark.parametrize("title", ["llama", "bloom", "t5"])
+def test_a_mask_without_padding_is_said_by_its_kind(title, visible):
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+    own, limit = verdicts.logits(model, inputs), judged(title).bound
+    visible.clear()
+    with posenc.transformers.use(model, angles="float32"):
+        assert roundings.rms(verdicts.logits(model, inputs) - own) <= limit
+    assert visible and all(more is None for _, more in visible)
+    assert ("causal", None) in visible and (("bidirectional", None) in visible) == (title == "t5")
+
+
+def test_masks_that_are_not_whole_are_read(visible):
+    """By query and key: with padding, or of other shapes; and anew after a change."""
+    model, inputs = small_llama()
+    causal = torch.ones(TOKENS, TOKENS).tril().bool()[None, None]
+    last = torch.zeros(1, 1, TOKENS, 1, dtype=torch.bool)
+    last[..., -1, :] = True  # tril of its own shape
+    changed = causal.clone()
+    masks = [causal, changed, last, torch.ones(1, 1, 1, TOKENS, dtype=torch.bool), causal.repeat(BATCH, 1, 1, 1)]
+    said = ["causal", "causal", "bidirectional", "bidirectional", "causal"]
+    masks[-1][1, 0, :, :2] = False
+    said[-1] = "bidirectional"
+    padded = causal.clone()
+    padded[..., 3] = False
+    with torch.no_grad():
+        for at, mask in enumerate(masks):
+            visible.clear()
+            inputs["attention_mask"] = mask
+            model.set_attn_implementation("sdpa")
+            own = verdicts.logits(model, inputs)
+            with posenc.transformers.use(model, angles="float32"):
+                given = verdicts.logits(model, inputs)
+            shape = None if said[at] == "causal" else tuple(mask.shape)
+            assert visible == [(said[at], shape)] * 2, at
+            assert roundings.rms(given - own) <= judged("llama").bound, at
+        changed.copy_(padded)
+        visible.clear()
+        inputs["attention_mask"] = changed
+        own = verdicts.logits(model, inputs)
+        with posenc.transformers.use(model, angles="float32"):
+            assert roundings.rms(verdicts.logits(model, inputs) - own) <= judged("llama").bound
+        assert visible == [("bidirectional", tuple(changed.shape))] * 2
+    with pytest.raises(ValueError), posenc.transformers.use(model):
+        inputs["attention_mask"] = causal.repeat(BATCH + 1, 1, 1, 1)
+        model(**inputs)
+
+
+def test_a_mask_that_learns_is_not_lost():
+    """Though it is no more than a kind of mask."""
+    model, inputs = small_llama()
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    inputs["attention_mask"] = torch.zeros(1, 1, TOKENS, TOKENS, requires_grad=True)
+    with posenc.transformers.use(model), pytest.raises(NotImplementedError, match="no backward pass"):
+        model(**inputs)[0].sum().backward()
+
+
+@pytest.mark.parametrize("implementation", ["use", "name"])
+def test_a_token_that_is_generated_sees_all(implementation, visible):
+    model, inputs = small_llama()
+    step = {"input_ids": inputs["input_ids"][:1], "do_sample": False, "min_new_tokens": 3, "max_new_tokens": 3}
+    step["use_cache"] = True
+    own = model.generate(**step)
+    if implementation == "name":
+        model.set_attn_implementation("posenc")
+    with posenc.transformers.use(model) if implementation == "use" else contextlib.nullcontext():
+        assert torch.equal(model.generate(**step), own)
+    assert visible == [("causal", None)] * 2 + [("bidirectional", None)] * 4
+
+
 def test_a_mask_of_whole_numbers_is_refused():
     model, inputs = small_llama()
-    inputs["attention_mask"] = torch.ones(1, 1, TOKENS, TOKENS, dtype=torch.int64)
-    with posenc.transformers.use(model), pytest.raises(TypeError, match="of bool, or of floats to add, but is of torch.int64"):
-        model(**inputs)
+    for mask in (torch.ones(1, 1, TOKENS, TOKENS), torch.ones(1, 1, TOKENS, TOKENS).triu(1)):
+        inputs["attention_mask"] = mask.to(torch.int64)
+        words = "of bool, or of floats to add, but is of torch.int64"
+        with posenc.transformers.use(model), pytest.raises(TypeError, match=words):
+            model(**inputs)
 
 
 @pytest.mark.parametrize("title", ["llama", "gemma3_text", "qwen2"])
