@@ -62,16 +62,29 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
   return plan;
 }
 
-// The error for bytes that are no JSON because they are clearly something else; its name says more than a position.
-std::optional<FileError> foreign_format(std::string_view text, const std::string& file) {
-  const std::optional<std::string> format = io::looks_like(text);
-  if (!format) return {};
+FileError not_a_config(const std::string& file, std::string got) {
   FileError error;
   error.kind = ErrorKind::wrong_format;
   error.file = file;
   error.expected = "a config.json";
-  error.got = *format;
+  error.got = std::move(got);
   return error;
+}
+
+// The error for bytes that are no JSON because they are clearly something else; its name says more than a position.
+std::optional<FileError> foreign_format(std::string_view text, const std::string& file) {
+  const std::optional<std::string> format = io::looks_like(text);
+  if (!format) return {};
+  return not_a_config(file, *format);
+}
+
+// What to_json writes: none of its keys is a config's, so that it would be read as a model of which nothing is said.
+bool is_saved_plan(const JsonValue& root) {
+  const auto has = [&](std::string_view key) {
+    const auto found = root.find(key);
+    return !found || found->has_value();  // twice is there too
+  };
+  return has("schema_version") && has("stacks");
 }
 
 }  // namespace
@@ -86,6 +99,7 @@ Result<Plan> read_config(std::string_view text, PlanSource source, const ReadOpt
   if (!document) return foreign_format(text, source.name).value_or(document.error());
   const JsonValue root = document->root();
   if (root.kind() != JsonKind::object) return root.error(ErrorKind::type, "an object");
+  if (is_saved_plan(root)) return not_a_config(source.name, "a saved plan, which plan_from_json reads");
   ConfigReader reader(*document);
   return read_object(reader, std::move(source), options);
 }

@@ -31,6 +31,14 @@ class ReadPlanFiles : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST_F(ReadPlanFiles, a_saved_plan_is_no_config) {
+  const std::string saved = to_json(plan_of(family_config("llama")));
+  const Result<Plan> plan = read_plan(write("plan.json", saved));
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, ErrorKind::wrong_format);
+  EXPECT_EQ(plan.error().got, "a saved plan, which plan_from_json reads");
+}
+
 TEST_F(ReadPlanFiles, a_file_and_the_directory_that_holds_it) {
   const auto file = write("config.json", family_config("llama"));
   const Result<Plan> by_file = read_plan(file, {.length = 100});
