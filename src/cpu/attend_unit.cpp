@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "cpu/finish_block.h"
+#include "cpu/seen_values.h"
 #include "cpu/weight_reader.h"
 #include "math/rotation.h"
 
@@ -232,7 +233,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
 
   TileTerms terms(call_, terms_, block, tile_, scores_.data());
   terms.add_content();
-  terms.hide();
+  const bool hides = terms.hide();
   if (call_.runs_backwards) terms.sum_gates(of_gates_.data());
   const std::optional<SoftCap>& cap = call_.layer.soft_cap;
   const auto cap_if = [&](SoftCap::Order now) {
@@ -247,6 +248,9 @@ void AttendWorker::attend_tile(LaneBlock& block) {
   if (const auto* by_distance = std::get_if<math::ValueDistance>(&call_.lowered.values)) {
     for (std::size_t n = 0; n < block.mass.size(); ++n) block.mass[n] *= rescale[n % index(block.lanes)];
     terms.add_mass(*by_distance);
+  }
+  if (hides && !tile_.values_are_finite(block.kv_heads)) {
+    return add_seen_values(call_, block, tile_, scores_.data(), rescale.data());
   }
   if (block.few) return few_.add_values(block, tile_, scores_.data(), rescale.data());
   if (call_.value_pairs != nullptr) return pairs_.add_values(block, tile_, scores_.data(), rescale.data());

@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kFewQueries = 64;
 // Lengths are rounded, sums of squares of at most 2^10 channels.
 constexpr float kAtMost = 1.0F + 0x1p-12F;
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 const math::LinearDistance* only_bias(const AttendCall& call) {
   const bool is_plain = call.rotations.empty() && !call.layer.soft_cap && call.args.inputs.bias.empty();
@@ -28,7 +29,7 @@ float longest_row(const FloatRows& rows, std::int64_t count, std::int64_t channe
     const float* const row = rows.data + m * rows.stride;
     float squares = 0.0F;
     for (std::int64_t c = 0; c < channels; ++c) squares += row[c] * row[c];
-    longest = std::max(longest, squares);
+    if (!(squares <= longest)) longest = squares > 0.0F ? squares : kInfinite;  // no number is no length, either
   }
   return std::sqrt(longest) * kAtMost;
 }

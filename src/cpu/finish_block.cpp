@@ -66,17 +66,18 @@ void finish_block(const AttendCall& call, const LaneBlock& block, RowScratch& sc
     const Lane& lane = block.lane[index(l)];
     const auto max = static_cast<double>(block.max[index(l)]);
     const auto sum = static_cast<double>(block.sum[index(l)]);
+    const bool sees_any = sum != 0.0;  // the largest weight is 1, or there is one that is no number
     const bool rounds_weights = call.value_pairs != nullptr && !block.few;
     double total = rounds_weights ? static_cast<double>(block.divisor[index(l)]) : sum;
-    if (call.layer.sinks && sum > 0.0) total += std::exp(read(call.args.weights.sinks, {lane.head}) - max);
+    if (call.layer.sinks && sees_any) total += std::exp(read(call.args.weights.sinks, {lane.head}) - max);
     add_places(call, block, l, row);
-    const auto by = static_cast<float>(sum > 0.0 ? 1.0 / total : 0.0);
+    const auto by = static_cast<float>(sees_any ? 1.0 / total : 0.0);
     for (std::int64_t c = 0; c < width; ++c) row[c] *= by;
     turn_back(call, lane, row, scratch);
     write_floats(call.kernels, row, width, out.element, const_cast<void*>(out.at(lane.row, lane.head)));
     if (!call.args.lse.empty()) {
       const double lse =
-          sum > 0.0 ? max + std::log(sum) + block.shift[index(l)] : -std::numeric_limits<double>::infinity();
+          sees_any ? max + std::log(sum) + block.shift[index(l)] : -std::numeric_limits<double>::infinity();
       number_of(call.args.lse, lane.row, lane.head) = static_cast<float>(lse);
     }
     if (!call.args.carry.empty()) number_of(call.args.carry, lane.row, lane.head) = carried(call, block, l);

@@ -42,8 +42,15 @@ void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t fir
   }
   raw_rows_ = value_rows_ = {};
   key_pairs_ = value_pairs_ = {};
+  finite_heads_ = 0;
   std::ranges::fill(turned_rows_, FloatRows{});
   std::ranges::fill(runs_, std::int8_t{-1});
+}
+
+void KeyTile::turn_to(std::int64_t kv_head) {
+  const std::int64_t shown = shown_;
+  place(sequence_, kv_head, first_, count_);
+  shown_ = shown;
 }
 
 void KeyTile::show_up_to(std::int64_t last) {
@@ -192,6 +199,39 @@ PairedRows KeyTile::paired_values() {
   call_.value_pairs->columns(columns);
   value_pairs_ = {value_columns_.data(), kTileKeys};
   return value_pairs_;
+}
+
+template <typename Bits>
+bool are_finite(const void* data, std::int64_t count, Bits exponent) {
+  const auto* bits = static_cast<const Bits*>(data);
+  bool found = false;
+  for (std::int64_t n = 0; n < count; ++n) found |= (bits[n] & exponent) == exponent;
+  return !found;
+}
+
+bool are_finite(kernels::Element element, const void* data, std::int64_t count) {
+  switch (element) {
+    case kernels::Element::f32: return are_finite<std::uint32_t>(data, count, 0x7F800000);
+    case kernels::Element::f16: return are_finite<std::uint16_t>(data, count, 0x7C00);
+    case kernels::Element::bf16: return are_finite<std::uint16_t>(data, count, 0x7F80);
+  }
+  return false;
+}
+
+bool KeyTile::values_are_finite(std::int64_t kv_heads) {
+  RowsView x = call_.v;
+  const auto find = [&](const GivenRows& rows) {
+    const char* row = static_cast<const char*>(rows.data);
+    for (std::int64_t n = 0; n < rows.count; ++n, row += x.row_stride * x.bytes) {
+      if (!are_finite(x.element, row, call_.layer.value_dim)) finite_heads_ = -1;
+    }
+  };
+  while (finite_heads_ >= 0 && finite_heads_ < kv_heads) {
+    x.data = call_.v.data + finite_heads_ * x.head_stride * x.bytes;
+    ++finite_heads_;
+    for_given(x, count_, find);
+  }
+  return finite_heads_ >= 0;
 }
 
 }  // namespace posenc::cpu

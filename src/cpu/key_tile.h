@@ -37,6 +37,9 @@ class KeyTile {
   // Keys first .. first + count - 1 of the sequence. Nothing is read yet but their orders.
   void place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count);
 
+  // The same keys, shown as far, of another key head.
+  void turn_to(std::int64_t kv_head);
+
   // The first keys alone, up to the last whose order is at most `last`, where orders ascend: those beyond are hidden
   // from whoever asks.
   void show_up_to(std::int64_t last);
@@ -67,6 +70,8 @@ class KeyTile {
   FloatRows raw();                     // keys as given
   FloatRows keys(std::size_t region);  // turned, as they stand there
   FloatRows values();
+  // Whether all values, of so many key heads from this one on, are numbers; looked at once a tile.
+  bool values_are_finite(std::int64_t kv_heads);
   PairedRows paired_keys();    // of the first region, turned; an odd channel has a zero beside it
   PairedRows paired_values();  // [value_dim][keys, and zeros]
 
@@ -98,6 +103,7 @@ class KeyTile {
   std::pmr::vector<float> raw_, values_;
   std::pmr::vector<std::pmr::vector<float>> turned_;  // of each region
   FloatRows raw_rows_, value_rows_;
+  std::int64_t finite_heads_ = 0;  // of which it is known; -1: not all are finite
   std::pmr::vector<FloatRows> turned_rows_;
   std::pmr::vector<std::int8_t> runs_;  // of each coordinate: 0 or 1; -1: not looked at yet
   std::pmr::vector<std::uint16_t> rounded_keys_, value_columns_;

@@ -299,9 +299,19 @@ std::array<std::int64_t, 4> TileTerms::place_in_matrix(std::int64_t lane, std::i
   return {own.row / queries, own.head, own.row % queries, tile_.row(m) % keys};
 }
 
-void TileTerms::hide() {
+template <typename Sees>
+void TileTerms::hide_each(const Sees& sees) {
+  for (std::int64_t m = 0; m < tile_.count(); ++m) {
+    for (std::int64_t l = 0; l < block_.used; ++l) {
+      if (!sees(l, m)) scores_[m * block_.lanes + l] = kNothing;  // whatever it was
+    }
+  }
+}
+
+bool TileTerms::hide() {
   const Orders keys = tile_.orders();
-  if (keys.low < block_.most.low || keys.high > block_.least.high) {
+  const bool by_order = keys.low < block_.most.low || keys.high > block_.least.high;
+  if (by_order) {
     constexpr std::int64_t kExact = std::int64_t{1} << 22U;  // differences of orders that are floats
     if (keys.high - keys.low < kExact) {
       std::array<float, kTileKeys> order{};
@@ -316,19 +326,16 @@ void TileTerms::hide() {
       }
       call_.attention.mask({.of = scores(), .order = order.data(), .low = low.data(), .high = high.data()});
     } else {
-      add_each(
-          [&](std::int64_t l, std::int64_t m) {
-            const Orders& sees = block_.sees[index(l)];
-            return tile_.order(m) >= sees.low && tile_.order(m) <= sees.high ? 0.0F : kNothing;
-          },
-          nullptr);
+      hide_each([&](std::int64_t l, std::int64_t m) {
+        const Orders& sees = block_.sees[index(l)];
+        return tile_.order(m) >= sees.low && tile_.order(m) <= sees.high;
+      });
     }
   }
   const ConstTensorView& visible = call_.args.inputs.visible;
-  if (visible.empty()) return;
-  add_each(
-      [&](std::int64_t l, std::int64_t m) { return element(visible, place_in_matrix(l, m)) != 0.0 ? 0.0F : kNothing; },
-      nullptr);
+  if (visible.empty()) return by_order;
+  hide_each([&](std::int64_t l, std::int64_t m) { return element(visible, place_in_matrix(l, m)) != 0.0; });
+  return true;
 }
 
 void TileTerms::sum_gates(float* out) {

@@ -55,8 +55,8 @@ class TileTerms {
 
   // Content terms, times row_scale.
   void add_content();
-  // -inf where the mask, or the caller, lets nothing through.
-  void hide();
+  // -inf where the mask, or the caller, lets nothing through. False: they let everything through.
+  bool hide();
   // Gates of the content scores, kept until add_bias.
   void sum_gates(float* out);
   void add_bias(const float* of_gates);
@@ -98,6 +98,8 @@ class TileTerms {
   void add(const Strip& strip, const float* factor);
   template <typename Value>
   void add_each(const Value& value, const float* factor);
+  template <typename Sees>
+  void hide_each(const Sees& sees);  // sees(lane, key)
   struct PlaceRange {
     std::int64_t low;
     std::int64_t high;        // below low: none

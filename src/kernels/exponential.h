@@ -8,16 +8,17 @@ namespace posenc::kernels {
 constexpr float kNothing = -__builtin_huge_valf();
 
 // 2^x within 1.9e-9 and the roundings of seven steps, for x at most 126; 0 below -126, for -inf too: no result is
-// denormal. x = n + f with n whole and f in [-1/2, 1/2]; 2^f is the polynomial of degree 6 that is nearest in relative
-// error (scripts/exp2_coefficients.py).
+// denormal. NaN for NaN. x = n + f with n whole and f in [-1/2, 1/2]; 2^f is the polynomial of degree 6 that is nearest
+// in relative error (scripts/exp2_coefficients.py).
 template <class V>
 typename V::Floats exp2(typename V::Floats x) noexcept {
   using Floats = typename V::Floats;
   const Floats bound = V::all(-126.0F);
-  const Floats least = V::max(x, bound);
+  const Floats least = V::max(bound, x);   // in this order NaN for NaN
   const Floats whole = V::all(0x1.8p23F);  // added, it leaves n in the lowest bits
   const Floats shifted = V::add(least, whole);
-  const Floats f = V::sub(least, V::sub(shifted, whole));
+  const Floats n = V::sub(shifted, whole);
+  const Floats f = V::sub(least, n);
   Floats y = V::all(0x1.41d332p-13F);
   y = V::fma(y, f, V::all(0x1.5f456ap-10F));
   y = V::fma(y, f, V::all(0x1.3b2dbcp-7F));
@@ -25,7 +26,7 @@ typename V::Floats exp2(typename V::Floats x) noexcept {
   y = V::fma(y, f, V::all(0x1.ebfbdap-3F));
   y = V::fma(y, f, V::all(0x1.62e430p-1F));
   y = V::fma(y, f, V::all(1.0F));
-  return V::where_less(x, bound, V::all(0.0F), V::add_exponent(y, shifted));
+  return V::where_less(x, bound, V::all(0.0F), V::times_two_to(y, n, shifted));
 }
 
 template <class V>
@@ -33,12 +34,13 @@ typename V::Floats exp(typename V::Floats x) noexcept {
   return exp2<V>(V::mul(x, V::all(0x1.715476p0F)));  // log2(e)
 }
 
-// 1 / (1 + exp(-x)); 0 for -inf.
+// 1 / (1 + exp(-x)); 0 for -inf, NaN for NaN.
 template <class V>
 typename V::Floats sigmoid(typename V::Floats x) noexcept {
-  const typename V::Floats least = V::max(x, V::all(-87.0F));  // exp(87) is still a float
+  const typename V::Floats bound = V::all(-87.0F);  // exp(87) is still a float
+  const typename V::Floats least = V::max(bound, x);
   const typename V::Floats gate = V::div(V::all(1.0F), V::add(V::all(1.0F), exp<V>(V::sub(V::all(0.0F), least))));
-  return V::where_less(x, V::all(-87.0F), V::all(0.0F), gate);
+  return V::where_less(x, bound, V::all(0.0F), gate);
 }
 
 // For |x| below 5/8 by the odd polynomial of Cephes' tanhf, else (1 - e) / (1 + e) with e = exp(-2 |x|).

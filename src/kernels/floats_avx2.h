@@ -51,10 +51,10 @@ struct Avx2Floats {
   static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept {
     return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
   }
-  // a 2^n, with n in the lowest bits of b.
-  static Floats add_exponent(Floats a, Floats b) noexcept {
-    const __m256i n = _mm256_slli_epi32(_mm256_castps_si256(b), 23);
-    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), n));
+  // a 2^n, with n from -126 to 127, which stands in the lowest bits of `shifted` too; NaN for NaN.
+  static Floats times_two_to(Floats a, Floats, Floats shifted) noexcept {
+    const __m256i n = _mm256_slli_epi32(_mm256_castps_si256(shifted), 23);
+    return mul(a, _mm256_castsi256_ps(_mm256_add_epi32(n, _mm256_castps_si256(all(1.0F)))));
   }
   // p[index[0]] p[index[1]] ..., and p[index[0]] p[index[1] + 1] p[index[2] + 2] ...
   static Floats gather(const float* p, const std::int32_t* index) noexcept {

@@ -51,11 +51,8 @@ struct Avx512Floats {
   static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept {
     return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), x);
   }
-  // a 2^n, with n in the lowest bits of b.
-  static Floats add_exponent(Floats a, Floats b) noexcept {
-    const __m512i n = _mm512_slli_epi32(_mm512_castps_si512(b), 23);
-    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), n));
-  }
+  // a 2^n, with n from -126 to 127, which stands in the lowest bits of `shifted` too; NaN for NaN.
+  static Floats times_two_to(Floats a, Floats n, Floats) noexcept { return _mm512_scalef_ps(a, n); }
   // p[index[0]] p[index[1]] ..., and p[index[0]] p[index[1] + 1] p[index[2] + 2] ...
   static Floats gather(const float* p, const std::int32_t* index) noexcept {
     return _mm512_i32gather_ps(_mm512_loadu_si512(index), p, sizeof(float));

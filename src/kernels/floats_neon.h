@@ -45,9 +45,9 @@ struct NeonFloats {
   static Floats max(Floats a, Floats b) noexcept { return vbslq_f32(vcgtq_f32(a, b), a, b); }
   // x where a < b, else y.
   static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept { return vbslq_f32(vcltq_f32(a, b), x, y); }
-  // a 2^n, with n in the lowest bits of b.
-  static Floats add_exponent(Floats a, Floats b) noexcept {
-    return vreinterpretq_f32_u32(vaddq_u32(bits(a), vshlq_n_u32(bits(b), 23)));
+  // a 2^n, with n from -126 to 127, which stands in the lowest bits of `shifted` too; NaN for NaN.
+  static Floats times_two_to(Floats a, Floats, Floats shifted) noexcept {
+    return mul(a, vreinterpretq_f32_u32(vaddq_u32(vshlq_n_u32(bits(shifted), 23), bits(all(1.0F)))));
   }
   // p[index[0]] p[index[1]] ..., and p[index[0]] p[index[1] + 1] p[index[2] + 2] ...
   static Floats gather(const float* p, const std::int32_t* index) noexcept {

@@ -42,9 +42,9 @@ struct ScalarFloats {
   static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept {
     return {{a.lane[0] < b.lane[0] ? x.lane[0] : y.lane[0], a.lane[1] < b.lane[1] ? x.lane[1] : y.lane[1]}};
   }
-  // a 2^n, with n in the lowest bits of b.
-  static Floats add_exponent(Floats a, Floats b) noexcept {
-    return {{scaled(a.lane[0], b.lane[0]), scaled(a.lane[1], b.lane[1])}};
+  // a 2^n, with n from -126 to 127, which stands in the lowest bits of `shifted` too; NaN for NaN.
+  static Floats times_two_to(Floats a, Floats, Floats shifted) noexcept {
+    return mul(a, {{power_of_two(shifted.lane[0]), power_of_two(shifted.lane[1])}});
   }
   // p[index[0]] p[index[1]], and p[index[0]] p[index[1] + 1]
   static Floats gather(const float* p, const std::int32_t* index) noexcept { return {{p[index[0]], p[index[1]]}}; }
@@ -117,15 +117,7 @@ struct ScalarFloats {
   [[gnu::always_inline]] static void fetch_for_later(const void*) noexcept {}
 
  private:
-  static float scaled(float a, float b) noexcept {
-    std::uint32_t bits_of_a = 0;
-    std::uint32_t bits_of_b = 0;
-    __builtin_memcpy(&bits_of_a, &a, sizeof a);
-    __builtin_memcpy(&bits_of_b, &b, sizeof b);
-    bits_of_a += bits_of_b << 23U;
-    __builtin_memcpy(&a, &bits_of_a, sizeof a);
-    return a;
-  }
+  static float power_of_two(float shifted) noexcept { return from_bits((bits(shifted) << 23U) + bits(1.0F)); }
   static float fused(float a, float b, float c) noexcept {
     return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c));
   }

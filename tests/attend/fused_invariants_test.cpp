@@ -103,6 +103,60 @@ TEST(FusedLayers, DoNotKnowWhatComesLater) {
   }
 }
 
+// Whatever lies there, numbers or not. Values are added in another way where some are none: n sums either way, each
+// within n roundings of its terms, which weights that add up to 1 make of values.
+TEST(FusedLayers, DoNotKnowWhatIsNoNumberLater) {
+  constexpr std::int64_t kAll = 80;
+  constexpr std::int64_t kFirst = 37;
+  for (const Isa isa : every_isa("fused layers, later keys that are no numbers")) {
+    std::uint64_t seed = kSeed;
+    for (const SchemeCase& scheme : all_schemes()) {
+      if (scheme.batches_only) continue;  // half of them are read from the end
+      SCOPED_TRACE(scheme.name);
+      SchemeCall call(scheme, causal(kAll, kAll), near_by(scheme), ++seed);
+      double largest = 0;
+      for (const double v : call.v.values) largest = std::max(largest, std::abs(v));
+      const SchemeCall::Result before = FusedCall(call).by_kernels(isa);
+      for (Tensor* const x : {&call.k, &call.v}) {
+        const auto kept = static_cast<std::ptrdiff_t>(kFirst * call.layer.kv_heads * x->shape.back());
+        std::fill(x->values.begin() + kept, x->values.end(), std::numeric_limits<double>::quiet_NaN());
+      }
+      const SchemeCall::Result after = FusedCall(call).by_kernels(isa);
+      const auto rows = kFirst * call.layer.heads;
+      EXPECT_TRUE(std::equal(before.lse.begin(), before.lse.begin() + rows, after.lse.begin()));
+      const double apart = 4 * kAll * 0x1p-24 * largest;
+      for (std::int64_t n = 0; n < rows * call.layer.value_dim; ++n) {
+        ASSERT_NEAR(after.out[static_cast<std::size_t>(n)], before.out[static_cast<std::size_t>(n)], apart) << n;
+      }
+      EXPECT_TRUE(std::isnan(after.out.back()) && std::isnan(after.lse.back()));
+    }
+  }
+}
+
+// A key that is no number: none is what every row gets that sees it, and no other row.
+TEST(FusedLayers, PassOnWhatIsNoNumber) {
+  constexpr std::int64_t kAll = 80;
+  constexpr std::int64_t kBroken = 37;
+  for (const Isa isa : every_isa("fused layers, a key that is no number")) {
+    std::uint64_t seed = kSeed;
+    for (const SchemeCase& scheme : all_schemes()) {
+      if (scheme.batches_only) continue;  // half of them are read from the end
+      SCOPED_TRACE(scheme.name);
+      SchemeCall call(scheme, causal(kAll, kAll), near_by(scheme), ++seed);
+      const SchemeCall::Result before = FusedCall(call).by_kernels(isa);
+      const std::int64_t width = call.layer.kv_heads * call.k.shape.back();
+      std::fill_n(call.k.values.begin() + kBroken * width, width, std::numeric_limits<double>::quiet_NaN());
+      const SchemeCall::Result after = FusedCall(call).by_kernels(isa);
+      const auto rows = kBroken * call.layer.heads;
+      EXPECT_TRUE(std::equal(before.lse.begin(), before.lse.begin() + rows, after.lse.begin()));
+      EXPECT_TRUE(std::equal(before.out.begin(), before.out.begin() + rows * call.layer.value_dim, after.out.begin()));
+      const auto is_none = [](double x) { return std::isnan(x); };
+      EXPECT_TRUE(std::all_of(after.lse.begin() + rows, after.lse.end(), is_none));
+      EXPECT_TRUE(std::all_of(after.out.begin() + rows * call.layer.value_dim, after.out.end(), is_none));
+    }
+  }
+}
+
 // A query that sees no key: zeros and -inf, whatever else the layer has.
 TEST(FusedLayers, GiveNothingWhereNothingIsSeen) {
   for (const Isa isa : every_isa("fused layers, nothing seen")) {
