@@ -7,8 +7,29 @@
 
 namespace posenc::cpu {
 
+namespace {
+
 // Keys are shown by so many: rows that a product takes at a time.
 constexpr std::int64_t kStep = 8;
+
+template <typename Bits>
+bool are_finite(const void* data, std::int64_t count, Bits exponent) {
+  const auto* bits = static_cast<const Bits*>(data);
+  bool found = false;
+  for (std::int64_t n = 0; n < count; ++n) found |= (bits[n] & exponent) == exponent;
+  return !found;
+}
+
+bool are_finite(kernels::Element element, const void* data, std::int64_t count) {
+  switch (element) {
+    case kernels::Element::f32: return are_finite<std::uint32_t>(data, count, 0x7F800000);
+    case kernels::Element::f16: return are_finite<std::uint16_t>(data, count, 0x7C00);
+    case kernels::Element::bf16: return are_finite<std::uint16_t>(data, count, 0x7F80);
+  }
+  return false;
+}
+
+}  // namespace
 
 KeyTile::KeyTile(const AttendCall& call, std::pmr::memory_resource* memory)
     : call_(call),
@@ -48,6 +69,7 @@ void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t fir
 }
 
 void KeyTile::turn_to(std::int64_t kv_head) {
+  if (kv_head == kv_head_) return;  // what was read of it is kept
   const std::int64_t shown = shown_;
   place(sequence_, kv_head, first_, count_);
   shown_ = shown;
@@ -199,23 +221,6 @@ PairedRows KeyTile::paired_values() {
   call_.value_pairs->columns(columns);
   value_pairs_ = {value_columns_.data(), kTileKeys};
   return value_pairs_;
-}
-
-template <typename Bits>
-bool are_finite(const void* data, std::int64_t count, Bits exponent) {
-  const auto* bits = static_cast<const Bits*>(data);
-  bool found = false;
-  for (std::int64_t n = 0; n < count; ++n) found |= (bits[n] & exponent) == exponent;
-  return !found;
-}
-
-bool are_finite(kernels::Element element, const void* data, std::int64_t count) {
-  switch (element) {
-    case kernels::Element::f32: return are_finite<std::uint32_t>(data, count, 0x7F800000);
-    case kernels::Element::f16: return are_finite<std::uint16_t>(data, count, 0x7C00);
-    case kernels::Element::bf16: return are_finite<std::uint16_t>(data, count, 0x7F80);
-  }
-  return false;
 }
 
 bool KeyTile::values_are_finite(std::int64_t kv_heads) {
