@@ -582,4 +582,12 @@ inline double permuted_output_error(double keys) {
   return 2 * kValue * (2 * keys + 4) * kDoubleRounding;
 }
 
+// Between two ways to add n values of at most `largest`, weighted by what adds up to 1: each sum is within n roundings
+// of its terms, twice that where values are turned, which mixes two. Where one way has weights and values in bfloat16,
+// each of the two is off by 2^-9 of itself, and so are the weights that the sum is divided by; with the second order,
+// 2^-7.
+inline double reordered_mean_bound(double n, double largest, bool one_in_bfloat16) {
+  return (4 * n * kFloatRounding + (one_in_bfloat16 ? 0x1p-7 : 0)) * largest;
+}
+
 }  // namespace posenc::test
