@@ -80,8 +80,8 @@ struct AttendArgs {
   std::function<bool()> go_on{};
 };
 
-// Throws Error, before anything is written, for a tensor, a weight or an input that does not fit the layer, or that it
-// needs and is left out; and where a table by distance cannot hold what occurs: distances that are not whole, or too
+// Throws Error, before anything is written, for a tensor, a weight or an input that does not fit the layer, that it
+// needs and is left out, or that it has no place for; and where a table by distance cannot hold what occurs: distances that are not whole, or too
 // far apart.
 //
 // False where go_on said no: out, lse and carry then hold nothing of use.

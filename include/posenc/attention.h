@@ -104,7 +104,8 @@ struct LayerWeights {
   ConstTensorView sinks{};            // [heads], where LayerPlan::sinks
 };
 
-// All of them may be left out but where a scheme or a mask needs them.
+// All of them may be left out but where a scheme or a mask needs them; what belongs to a scheme or a mask that the layer
+// has not is refused.
 struct LayerInputs {
   // Coordinates of the tokens, [axes, rows] as for rotate (rows are tokens, or batch * tokens). Left out: the order.
   std::optional<Positions> q_positions{};

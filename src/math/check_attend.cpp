@@ -147,6 +147,9 @@ void check_mask(const LayerPlan& layer, const AttendArgs& args) {
   }
   require(!layer.mask.chunk || *layer.mask.chunk >= 1, "layer.mask.chunk", "be at least 1",
           layer.mask.chunk.value_or(0));
+  if (!layer.mask.window) return;
+  require(layer.mask.window->past >= 0, "layer.mask.window.past", "be at least 0", layer.mask.window->past);
+  require(layer.mask.window->future >= 0, "layer.mask.window.future", "be at least 0", layer.mask.window->future);
 }
 
 void check_regions(const Regions& regions) {
@@ -243,6 +246,7 @@ void check_layer(const LayerPlan& layer) {
 void check_weights(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows) {
   if (layer.sinks) require_shape("sinks", args.weights.sinks, {layer.heads});
   check_score_terms(layer, args, rows);
+  check_weights_left_out(layer, args.weights);
 }
 
 void check_attend(const LayerPlan& layer, const AttendArgs& args) {
@@ -254,6 +258,7 @@ void check_attend(const LayerPlan& layer, const AttendArgs& args) {
   check_mask(layer, args);
   check_rotations(layer, args);
   check_weights(layer, args, rows);
+  check_inputs_left_out(layer, args);
 }
 
 }  // namespace posenc::math

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "math/inputs_read.h"
 #include "math/layer_axes.h"
 #include "posenc/reference_attend.h"
 
@@ -42,18 +43,20 @@ CallInputs::CallInputs(const Specimen& specimen, const Call& call)
       k_positions_(positions_of(specimen, call.k_places)),
       q_order_(order_of(specimen, call.q_places)),
       k_order_(order_of(specimen, call.k_places)),
-      q_segments_(call.q_places.size(), 0),
-      k_segments_(call.k_places.size(), 0),
+      segments_(std::max(call.q_places.size(), call.k_places.size()), 0),
       inputs_{.q_positions = std::span(q_positions_),
               .k_positions = std::span(k_positions_),
               .q_order = q_order_,
               .k_order = k_order_,
-              .q_segments = q_segments_,
-              .k_segments = k_segments_,
-              .log_forget = matrix(call.log_forget, call.k_places.size()),
-              .row_gate = matrix(call.row_gate, call.q_places.size()),
               .length = 1 + std::max(*std::max_element(call.q_places.begin(), call.q_places.end()),
-                                     *std::max_element(call.k_places.begin(), call.k_places.end()))} {}
+                                     *std::max_element(call.k_places.begin(), call.k_places.end()))} {
+  if (math::reads_segments(specimen.weights.score)) {
+    inputs_.q_segments = std::span(segments_).first(call.q_places.size());
+    inputs_.k_segments = std::span(segments_).first(call.k_places.size());
+  }
+  if (math::reads_log_forget(specimen.layer)) inputs_.log_forget = matrix(call.log_forget, call.k_places.size());
+  if (math::reads_row_gate(specimen.layer)) inputs_.row_gate = matrix(call.row_gate, call.q_places.size());
+}
 
 Answer attend(const Specimen& specimen, const Call& call) {
   LayerPlan layer = specimen.layer;

@@ -32,7 +32,7 @@ class CallInputs {
  private:
   std::vector<std::int64_t> q_positions_, k_positions_;  // [axes, rows]
   std::vector<std::int64_t> q_order_, k_order_;
-  std::vector<std::int32_t> q_segments_, k_segments_;
+  std::vector<std::int32_t> segments_;  // one for all
   LayerInputs inputs_;
 };
 

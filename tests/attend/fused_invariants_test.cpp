@@ -259,7 +259,11 @@ TEST(FusedLayers, LeaveOutTilesThatNobodySees) {
       SCOPED_TRACE(one.name);
       const SchemeCase plain{.name = "plain", .layer = plain_layer()};
       SchemeCall call(plain,
-                      {.name = one.name, .mask = one.mask, .queries = kTokens, .keys = kTokens, .prefix = kPrefix},
+                      {.name = one.name,
+                       .mask = one.mask,
+                       .queries = kTokens,
+                       .keys = kTokens,
+                       .prefix = one.mask.kind == MaskKind::prefix ? kPrefix : 0},
                       Places::by_order, kSeed);
       FusedCall fused(call);
       AttendWork work;

@@ -74,6 +74,8 @@ struct Parted {
     Result result{Floats({kQueries, kHeads, call.layer.value_dim}), Floats({kQueries, kHeads})};
     LayerPlan layer = call.layer;
     layer.sinks = false;
+    LayerWeights weights = call.weights;
+    weights.sinks = {};
     LayerInputs inputs = call.inputs;
     std::vector<std::int64_t> q_order(kQueries);
     std::iota(q_order.begin(), q_order.end(), kKeys - kQueries);
@@ -88,14 +90,15 @@ struct Parted {
       places.insert(places.end(), own.begin(), own.end());
     }
     inputs.k_positions = std::span<const std::int64_t>(places);
-    const std::vector<std::int32_t> segments = slice(call.inputs.k_segments, first, end);
+    std::vector<std::int32_t> segments;
+    if (!inputs.k_segments.empty()) segments = slice(call.inputs.k_segments, first, end);
     inputs.k_segments = segments;
-    inputs.log_forget = rows(call.inputs.log_forget, first, end);
+    if (!inputs.log_forget.empty()) inputs.log_forget = rows(call.inputs.log_forget, first, end);
     attend(layer, {.out = result.out.view(),
                    .q = q.view(),
                    .k = rows(k.view(), first, end),
                    .v = rows(v.view(), first, end),
-                   .weights = call.weights,
+                   .weights = weights,
                    .inputs = inputs,
                    .lse = result.lse.view(),
                    .carry = carry.shape.empty() ? TensorView{} : carry.view(),

@@ -28,8 +28,9 @@ Tensor rows_of(const ConstTensorView& x, std::int64_t s, std::int64_t first, con
   return out;
 }
 
-// Rows of [all rows, heads].
+// Rows of [all rows, heads], if any are given.
 Tensor rows_of(const ConstTensorView& x, std::int64_t first, const TokenList& list) {
+  if (x.empty()) return {};
   Tensor out{{}, {std::ssize(list), x.shape[1]}};
   for (const std::int64_t t : list) {
     for (std::int64_t h = 0; h < x.shape[1]; ++h) out.values.push_back(reference::element(x, {first + t, h}));
@@ -38,6 +39,7 @@ Tensor rows_of(const ConstTensorView& x, std::int64_t first, const TokenList& li
 }
 
 std::vector<std::int32_t> rows_of(std::span<const std::int32_t> all, std::int64_t first, const TokenList& list) {
+  if (all.empty()) return {};
   std::vector<std::int32_t> out;
   for (const std::int64_t t : list) out.push_back(all[index(first + t)]);
   return out;

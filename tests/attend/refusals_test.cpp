@@ -36,6 +36,10 @@ TEST(Refusals, OfLayers) {
         {"[attend] layer.soft_cap.cap must be a finite number above 0 but is 0",
          [](Call& c) { c.layer.soft_cap = SoftCap{.cap = 0.0}; }},
         {"[attend] layer.mask.chunk must be at least 1 but is 0", [](Call& c) { c.layer.mask.chunk = 0; }},
+        {"[attend] layer.mask.window.past must be at least 0 but is -3",
+         [](Call& c) { c.layer.mask.window = Window{.past = -3}; }},
+        {"[attend] layer.mask.window.future must be at least 0 but is -1",
+         [](Call& c) { c.layer.mask.window = Window{.future = -1}; }},
         {"[attend] visible must say which keys are seen, since the plan's mask is sparse but is left out",
          [](Call& c) { c.layer.mask.kind = MaskKind::sparse; }},
         {"[attend] sinks must have shape [4] but is left out", [](Call& c) { c.layer.sinks = true; }}}},
@@ -128,7 +132,6 @@ TEST(Refusals, OfWhereTokensStand) {
        [](Call& c) {
          c.inputs.q_positions = c.inputs.k_positions = std::span<const std::int64_t>(right);
          c.inputs.q_order = c.inputs.k_order = right;
-         c.inputs.q_segments = c.inputs.k_segments = segments;
        },
        {{"[attend] q_positions must have 4 entries but is 3",
          [](Call& c) { c.inputs.q_positions = std::span<const std::int64_t>(right).first(3); }},
@@ -152,6 +155,43 @@ TEST(Refusals, OfWhereTokensStand) {
        },
        {{"[attend] q_positions must have 4 entries but is 3",
          [](Call& c) { c.inputs.q_positions = std::span<const std::int64_t>(right).first(3); }}}},
+  });
+}
+
+TEST(Refusals, OfWhatTheLayerHasNoPlaceFor) {
+  static const std::array<std::int32_t, 4> segments{0, 0, 1, 1};
+  expect_refused({
+      {"a layer",
+       as_it_is,
+       {{"[attend] sinks must be left out, since the layer has no sinks but is given",
+         [](Call& c) { c.weights.sinks = zeros_of({kHeads}); }},
+        {"[attend] weights.value must be left out, since no scheme of the layer's values reads it but is given",
+         [](Call& c) {
+           c.weights.value.table = zeros_of({3, kValueDim});
+         }},
+        {"[attend] prefix must be left out, since the layer's mask has none but is given",
+         [](Call& c) { c.inputs.prefix = 1; }},
+        {"[attend] q_segments must be left out, since no term of the layer has weights for segments but is given",
+         [](Call& c) { c.inputs.q_segments = segments; }},
+        {"[attend] k_segments must be left out, since no term of the layer has weights for segments but is given",
+         [](Call& c) { c.inputs.k_segments = segments; }},
+        {"[attend] log_forget must be left out, since the layer has no forget gate but is given",
+         [](Call& c) {
+           c.inputs.log_forget = zeros_of({kTokens, kHeads});
+         }},
+        {"[attend] row_gate must be left out, since the layer has no bias with a gate for each row but is given",
+         [](Call& c) {
+           c.inputs.row_gate = zeros_of({kTokens, kHeads});
+         }}}},
+      {"a layer of T5's bias without gates",
+       [](Call& c) {
+         c.layer.score = {T5Bias{}};
+         c.weights.score = {T5Weights{zeros_of({T5Bias{}.buckets, kHeads})}};
+       },
+       {{"[attend] row_gate must be left out, since the layer has no bias with a gate for each row but is given",
+         [](Call& c) {
+           c.inputs.row_gate = zeros_of({kTokens, kHeads});
+         }}}},
   });
 }
 

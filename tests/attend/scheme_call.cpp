@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cpu/lower.h"
+#include "math/inputs_read.h"
 #include "math/layer_axes.h"
 #include "reference/attend_lowered.h"
 
@@ -75,19 +76,13 @@ SchemeCall::SchemeCall(const SchemeCase& scheme, const Arrangement& arrangement,
     q_order_ = list_of(query_rows, order);
     k_order_ = list_of(key_rows, order);
   }
-  const auto segment = [&] { return static_cast<std::int32_t>(random_.whole(0, 1)); };
-  q_segments_ = list_of(query_rows, segment);
-  k_segments_ = list_of(key_rows, segment);
   inputs = {.q_order = q_order_,
             .k_order = k_order_,
             .cu_seqlens_q = cu_seqlens_q_,
             .cu_seqlens_k = cu_seqlens_k_,
             .prefix = arrangement.prefix,
-            .q_segments = q_segments_,
-            .k_segments = k_segments_,
-            .log_forget = tables_.between(-2.0, 0.0, {key_rows, layer.heads}),
-            .row_gate = tables_({query_rows, layer.heads}),
             .length = 40};
+  give_inputs();
   if (arrangement.arbitrary) {
     inputs.visible = tables_.between(-1.0, 1.0, {arrangement.batch, layer.heads, sizes.queries, sizes.keys});
     const auto* seen = static_cast<const double*>(inputs.visible.data);
@@ -96,6 +91,22 @@ SchemeCall::SchemeCall(const SchemeCase& scheme, const Arrangement& arrangement,
     }
   }
   place(scheme, places);
+}
+
+// What terms ask for besides tables. All is drawn, so that other numbers do not depend on the scheme.
+void SchemeCall::give_inputs() {
+  const std::int64_t query_rows = sizes.batch * sizes.queries;
+  const std::int64_t key_rows = sizes.batch * sizes.keys;
+  const auto segment = [&] { return static_cast<std::int32_t>(random_.whole(0, 1)); };
+  q_segments_ = list_of(query_rows, segment);
+  k_segments_ = list_of(key_rows, segment);
+  const ConstTensorView log_forget = tables_.between(-2.0, 0.0, {key_rows, layer.heads});
+  const ConstTensorView row_gate = tables_({query_rows, layer.heads});
+  if (math::reads_row_gate(layer)) inputs.row_gate = row_gate;
+  if (math::reads_log_forget(layer)) inputs.log_forget = log_forget;
+  if (!math::reads_segments(weights.score)) return;
+  inputs.q_segments = q_segments_;
+  inputs.k_segments = k_segments_;
 }
 
 void SchemeCall::place(const SchemeCase& scheme, Places places) {

@@ -60,6 +60,7 @@ class SchemeCall {
   Result by_primitives();
 
  private:
+  void give_inputs();
   void place(const SchemeCase& scheme, Places places);
   template <typename Attend>
   Result attended(const Attend& attend);

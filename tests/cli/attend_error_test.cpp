@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "math/inputs_read.h"
 #include "posenc/attend.h"
 #include "support/all_schemes.h"
 #include "support/every_isa.h"
@@ -33,10 +34,12 @@ class Case {
   explicit Case(const SchemeCase& scheme) : layer_(scheme.layer), random_(kSeed), made_(random_) {
     layer_.mask = {.kind = MaskKind::causal};
     if (scheme.weights) tables_.weights = scheme.weights(made_);
-    tables_.row_gate = made_.between(0.5, 2.0, {kTokens, kHeads});
-    tables_.log_forget = made_.between(-1.0, 0.0, {kTokens, kHeads});
-    for (std::int32_t n = 0; n < kTokens; ++n) tables_.k_segments.push_back(n / 4);
-    tables_.q_segments = tables_.k_segments;
+    if (math::reads_row_gate(layer_)) tables_.row_gate = made_.between(0.5, 2.0, {kTokens, kHeads});
+    if (math::reads_log_forget(layer_)) tables_.log_forget = made_.between(-1.0, 0.0, {kTokens, kHeads});
+    if (math::reads_segments(tables_.weights.score)) {
+      for (std::int32_t n = 0; n < kTokens; ++n) tables_.k_segments.push_back(n / 4);
+      tables_.q_segments = tables_.k_segments;
+    }
     q_ = random_floats(random_, kHeadDim, kHeads);
     k_ = random_floats(random_, kHeadDim, kKvHeads);
     v_ = random_floats(random_, layer_.value_dim, kKvHeads);

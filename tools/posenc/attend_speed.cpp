@@ -169,6 +169,8 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   AttendArgs plain_args = args;
   plain_args.weights.score.clear();
   plain_args.weights.value = {};
+  plain_args.inputs.row_gate = plain_args.inputs.log_forget = {};
+  plain_args.inputs.q_segments = plain_args.inputs.k_segments = {};
 
   const Seen shown = seen(which);
   const double operations = 2.0 * shown.pairs * static_cast<double>(layer.heads * (layer.head_dim + layer.value_dim));
