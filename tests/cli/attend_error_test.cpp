@@ -78,6 +78,12 @@ class Case {
   float& at(std::int64_t token, std::int64_t head, std::int64_t channel) {
     return out_[static_cast<std::size_t>((token * kHeads + head) * layer_.value_dim + channel)];
   }
+  float& key(std::int64_t token, std::int64_t head, std::int64_t channel) {
+    return k_[static_cast<std::size_t>((token * kKvHeads + head) * kHeadDim + channel)];
+  }
+  float& value(std::int64_t token, std::int64_t head, std::int64_t channel) {
+    return v_[static_cast<std::size_t>((token * kKvHeads + head) * layer_.value_dim + channel)];
+  }
 
  private:
   LayerPlan layer_;
@@ -136,6 +142,29 @@ TEST(AttendErrorTest, WhatIsALittleWrongDoesNot) {
   EXPECT_EQ(wrong.channel, 3);
   one.at(4, 1, 3) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(judge(call, one.out()).over_bound, HUGE_VAL);
+}
+
+// What is no number must be none where it is seen, and nowhere else.
+TEST(AttendErrorTest, WhatIsNoNumberIsAskedFor) {
+  constexpr std::int64_t kBroken = 5;
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  for (const bool in_value : {false, true}) {
+    SCOPED_TRACE(in_value ? "a value" : "a key");
+    Case one({.name = "plain", .layer = plain_layer()});
+    (in_value ? one.value(kBroken, 0, 2) : one.key(kBroken, 0, 2)) = kNone;
+    one.attend_all();
+    const AttendError right = judge(one.call(), one.out());
+    EXPECT_LE(right.over_bound, 1.0);
+    const std::int64_t rows = (kTokens - kBroken) * kHeads / kKvHeads;
+    EXPECT_EQ(right.not_finite, in_value ? rows : rows * kValueDim);
+    one.at(kBroken + 1, 0, 2) = 0.5F;
+    const AttendError wrong = judge(one.call(), one.out());
+    EXPECT_EQ(wrong.over_bound, HUGE_VAL);
+    EXPECT_EQ(wrong.row.token, kBroken + 1);
+    one.at(kBroken + 1, 0, 2) = kNone;
+    one.at(kBroken - 1, 0, 2) = kNone;
+    EXPECT_EQ(judge(one.call(), one.out()).over_bound, HUGE_VAL);
+  }
 }
 
 }  // namespace

@@ -81,6 +81,19 @@ std::span<const double> row_of(const std::vector<double>& x, std::size_t row, st
   return std::span(x).subspan(row * w, w);
 }
 
+// Whether the row sees what is no number: a score that is none, or a value of that channel with a weight that a float
+// holds. Of values that turn, channels mix: not asked.
+bool sees_no_number(const AttendCall& call, const JudgedRow& row, const KeyHead& keys, std::size_t channel) {
+  constexpr double kLeastWeight = 0x1p-120;  // some bits above what counts as not seen, 2^-126
+  const bool has_values = !std::holds_alternative<RotatedValues>(call.layer.value);
+  for (std::size_t j = 0; j < row.weights.size(); ++j) {
+    if (std::isnan(row.weights[j])) return true;
+    const bool is_seen = has_values && row.weights[j] >= kLeastWeight;
+    if (is_seen && !std::isfinite(keys.values[j * row.out.size() + channel])) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64_t products) {
@@ -107,11 +120,13 @@ AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64
         const std::vector<double> bounds = bound.output(judged, keys);
         for (std::int64_t c = 0; c < layer.value_dim; ++c) {
           const double expected = judged.out[static_cast<std::size_t>(c)];
-          const double error = std::abs(head_element(out, b, row.token, h, c) - expected);
+          const double is = head_element(out, b, row.token, h, c);
+          double error = std::abs(is - expected);
           double allowed = bounds[static_cast<std::size_t>(c)];
           if (!std::isfinite(expected) || !std::isfinite(allowed)) {
             ++worst.not_finite;
-            continue;
+            if (!std::isfinite(is) || !sees_no_number(call, judged, keys, static_cast<std::size_t>(c))) continue;
+            error = HUGE_VAL;
           }
           if (out.dtype != DType::f32) allowed += 0.5 * ulp(out.dtype, std::abs(expected) + allowed);
           const double over = error == 0.0 ? 0.0 : std::isfinite(error) ? error / allowed : HUGE_VAL;
