@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "cpu/finish_block.h"
+#include "cpu/matrix_rows.h"
 #include "cpu/seen_values.h"
 #include "cpu/weight_reader.h"
 #include "math/rotation.h"
@@ -179,9 +180,13 @@ void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::in
         ++work.skipped;
         continue;
       }
-      ++work.tiles;
-      ++tiles_since_asked_;
       tile_.show_up_to(block.most.high);
+      ++tiles_since_asked_;
+      if (!shows_any(call_, block, tile_)) {
+        ++work.skipped;
+        continue;
+      }
+      ++work.tiles;
       attend_tile(block);
     }
     if (tiles_since_asked_ < kTilesUntilAsked) continue;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <variant>
 
+#include "cpu/matrix_rows.h"
 #include "cpu/weight_reader.h"
 
 namespace posenc::cpu {
@@ -14,19 +15,6 @@ namespace {
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 std::int64_t whole(double distance) { return static_cast<std::int64_t>(distance); }
-
-// Element [member, head, i, j] of a tensor that may have fewer axes, or 1 where it serves all.
-double element(const ConstTensorView& x, std::array<std::int64_t, 4> place) {
-  ConstTensorView one = x;
-  std::int64_t offset = 0;
-  for (int axis = 0; axis < x.rank; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    if (x.shape[a] != 1) offset += place[static_cast<std::size_t>(axis + 4 - x.rank)] * x.strides[a];
-  }
-  one.data = static_cast<const char*>(x.data) + offset * bytes_of(x.dtype);
-  one.rank = 1;
-  return read(one, {0});
-}
 
 std::int64_t segment_of(const math::Knots& term, double x) {
   return std::lower_bound(term.edges.begin(), term.edges.end(), x) - term.edges.begin();
@@ -287,16 +275,34 @@ void TileTerms::add_bias(const float* of_gates) {
     call_.attention.add_rows({.to = scores(), .added = of_gates, .step = block_.lanes});
   }
   add_terms(math::Part::bias);
-  const ConstTensorView& given = call_.args.inputs.bias;
-  if (given.empty()) return;
-  add_each([&](std::int64_t l, std::int64_t m) { return element(given, place_in_matrix(l, m)); }, nullptr);
+  add_given();
 }
 
-std::array<std::int64_t, 4> TileTerms::place_in_matrix(std::int64_t lane, std::int64_t m) const {
-  const Lane& own = block_.lane[index(lane)];
-  const std::int64_t queries = call_.q.tokens;
-  const std::int64_t keys = call_.args.q.rank == 4 ? call_.args.k.shape[2] : call_.lowered.k_rows;
-  return {own.row / queries, own.head, own.row % queries, tile_.row(m) % keys};
+void TileTerms::add_given() {
+  const ConstTensorView& bias = call_.args.inputs.bias;
+  if (bias.empty()) return;
+  MatrixRows rows(call_, bias, block_, tile_);
+  for (std::int64_t l = 0; l < block_.used; ++l) {
+    const float* const row = rows.of_lane(l);
+    for (std::int64_t m = 0; m < tile_.count(); ++m) scores_[m * block_.lanes + l] += row[m];
+  }
+}
+
+bool TileTerms::hide_given() {
+  const ConstTensorView& visible = call_.args.inputs.visible;
+  if (visible.empty()) return false;
+  MatrixRows rows(call_, visible, block_, tile_);
+  bool hides = false;
+  for (std::int64_t l = 0; l < block_.used; ++l) {
+    const float* const row = rows.of_lane(l);
+    if (std::count(row, row + tile_.count(), 0.0F) == 0) continue;
+    hides = true;
+    for (std::int64_t m = 0; m < tile_.count(); ++m) {
+      float& score = scores_[m * block_.lanes + l];
+      score = row[m] != 0.0F ? score : kNothing;
+    }
+  }
+  return hides;
 }
 
 template <typename Sees>
@@ -332,10 +338,7 @@ bool TileTerms::hide() {
       });
     }
   }
-  const ConstTensorView& visible = call_.args.inputs.visible;
-  if (visible.empty()) return by_order;
-  hide_each([&](std::int64_t l, std::int64_t m) { return element(visible, place_in_matrix(l, m)) != 0.0; });
-  return true;
+  return hide_given() || by_order;
 }
 
 void TileTerms::sum_gates(float* out) {

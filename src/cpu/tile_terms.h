@@ -140,8 +140,9 @@ class TileTerms {
   void add_run_of_sines(const math::SineDistance& term, std::size_t t, PlaceRange range);
   void add_any_sines(const math::SineDistance& term, std::size_t t);
   void multiply_sines(std::size_t t, const float* sines, std::int64_t count, float* to);
-  // Of a matrix that the caller gives: member of the batch, head, query, key.
-  std::array<std::int64_t, 4> place_in_matrix(std::int64_t lane, std::int64_t m) const;
+  // LayerInputs::bias; and visible, false where it lets everything through.
+  void add_given();
+  bool hide_given();
   kernels::Scores scores() const { return {scores_, tile_.count(), block_.lanes}; }
   const float* factor(math::Part part) const { return part == math::Part::content ? block_.row_scale.data() : nullptr; }
 
