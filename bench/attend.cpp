@@ -175,6 +175,22 @@ std::vector<Scheme> schemes(const Shape& s) {
   return out;
 }
 
+// Matrices of queries and keys that the call gives for all heads: scores that are added; and who sees whom, everything
+// or the nearest 256 keys.
+void add_matrices(const Shape& s, std::vector<Scheme>& list) {
+  if (s.queries * s.keys > std::int64_t{1} << 25) return;
+  list.push_back({.name = "bias given", .layer = plain(s), .inputs = {.bias = table({s.queries, s.keys})}});
+  list.push_back(
+      {.name = "visible given, all", .layer = plain(s), .inputs = {.visible = table({s.queries, s.keys}, 0.0F, 1.0F)}});
+  const posenc::ConstTensorView near = table({s.queries, s.keys}, 0.0F, 1.0F);
+  auto* const of_near = const_cast<float*>(static_cast<const float*>(near.data));
+  for (std::int64_t i = 0; i < s.queries; ++i) {
+    const std::int64_t first = i + s.keys - s.queries - 255;
+    std::fill_n(of_near + i * s.keys, std::max<std::int64_t>(first, 0), 0.0F);
+  }
+  list.push_back({.name = "visible given, near", .layer = plain(s), .inputs = {.visible = near}});
+}
+
 // Those whose weights take work, once more, with that work done before.
 void add_kept(const Shape& s, std::vector<Scheme>& list) {
   std::vector<Scheme> out;
@@ -292,8 +308,8 @@ class CallsInARow {
         awake_(own_) {
     awake_.parallel = {.threads = threads, .executor = pool_.executor()};
     // Pinned to one core, the process's pool has one thread, the other as many as it was given.
-    scratch_.resize(static_cast<std::size_t>(
-        std::max(attend_scratch_bytes(layer_, own_), attend_scratch_bytes(layer_, awake_))));
+    scratch_.resize(
+        static_cast<std::size_t>(std::max(attend_scratch_bytes(layer_, own_), attend_scratch_bytes(layer_, awake_))));
     given_.scratch = awake_.scratch = scratch_;
   }
 
@@ -323,6 +339,7 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
   if (is_decoding) candidates.push_back({.name = "reading", .run = [&] { read_keys(shape, tensors, threads); }});
   const std::size_t plain_at = candidates.size();
   std::vector<Scheme> list = schemes(shape);
+  add_matrices(shape, list);
   std::erase_if(list, [&](const Scheme& one) {
     const bool is_wanted = threads == 1 && one.name.find(scheme_part) != std::string::npos;
     return one.name != "no positions" && !is_wanted;
