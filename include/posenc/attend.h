@@ -72,9 +72,10 @@ struct AttendArgs {
   Isa isa = Isa::automatic;
   AttendWork* work = nullptr;  // written, where it is given
   // Where threads work: at least attend_scratch_bytes(), which need not be aligned. Left out: the heap, once a thread.
-  // Before the pass a call takes from the heap, too: some numbers for each token, lists of what there is to do, floats
-  // of the scheme's tables or for each distance that occurs, and beside few queries what each 1024 keys have added up
-  // to, value_dim + 3 floats a query and head. The pass takes nothing.
+  // Before the pass a call takes from the heap, too: some numbers for each token, cos and sin of all tokens where they
+  // take no more than 16 MiB, lists of what there is to do, floats of the scheme's tables or for each distance that
+  // occurs, and beside few queries what each 1024 keys have added up to, value_dim + 3 floats a query and head. The pass
+  // takes nothing.
   std::span<std::byte> scratch{};
   // Asked every millisecond or so, by one thread at a time: no ends the call early.
   std::function<bool()> go_on{};

@@ -13,6 +13,7 @@
 #include "cpu/check_attend_call.h"
 #include "cpu/dispatch.h"
 #include "cpu/go_on.h"
+#include "cpu/kept_angles.h"
 #include "cpu/kept_layer.h"
 #include "cpu/share_out.h"
 #include "cpu/weight_reader.h"
@@ -78,6 +79,12 @@ Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
   return out;
 }
 
+// Whether queries and keys turn more than once each: beside few queries keys turn by steps, or once.
+bool shares_angles(const cpu::AttendCall& call) {
+  return std::ranges::any_of(call.rows.sequences,
+                             [](const math::SequenceRows& s) { return s.q_count > cpu::kFewQueries; });
+}
+
 std::int64_t workers_of(const AttendArgs& args, const Passes& all) {
   return std::min<std::int64_t>(threads_of(args.parallel), std::ssize(all.tasks));
 }
@@ -115,10 +122,11 @@ std::int64_t scratch_bytes(const LayerPlan& layer, const AttendArgs& args, KeptT
 }
 
 bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
-  const cpu::AttendCall call = checked_call(layer, args, kept);
+  cpu::AttendCall call = checked_call(layer, args, kept);
   const Passes all = passes_of(call, threads_of(args.parallel));
   if (args.work != nullptr) *args.work = {};
   if (all.tasks.empty()) return true;
+  if (shares_angles(call)) cpu::keep_angles(call);
   const cpu::FarTiles far(call);
   cpu::GoOn go_on(args.go_on);
   cpu::Arena arena(args.scratch);

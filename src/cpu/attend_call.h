@@ -13,6 +13,7 @@
 #include "math/call_rows.h"
 #include "math/primitives.h"
 #include "posenc/attend.h"
+#include "posenc/line_allocator.h"
 
 namespace posenc::cpu {
 
@@ -40,11 +41,16 @@ struct RowsView {
 };
 RowsView rows_view(const ConstTensorView& x);
 
+using AlignedFloats = std::vector<float, LineAllocator<float>>;
+
 // A rotation with its angles' rule.
 struct CallRotation {
   const math::Rotation* rule;
   AngleRule angles;
   std::int64_t pairs;
+  // Cos and sin of all rows, [rows][2 pairs], or nothing: kept_angles.h
+  AlignedFloats of_queries{};
+  AlignedFloats of_keys{};
 };
 
 // SineDistance where not its queries are projected, but the distances that occur.

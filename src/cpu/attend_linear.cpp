@@ -9,6 +9,7 @@
 #include "cpu/check_linear_call.h"
 #include "cpu/dispatch.h"
 #include "cpu/go_on.h"
+#include "cpu/kept_angles.h"
 #include "cpu/linear_step.h"
 #include "cpu/linear_unit.h"
 #include "cpu/share_out.h"
@@ -58,6 +59,7 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   const math::CallSizes sizes = cpu::check_linear_call(attending, args, same);
   cpu::AttendCall call = cpu::attend_call(attending, same, sizes, cpu::kernels_for("attend_linear", args.isa));
   leave_out_factors(call);
+  cpu::keep_angles(call);
   const kernels::Feature feature = feature_of(args.feature_map);
   if (takes_steps(call, args.state)) {
     share_heads<cpu::LinearStepper>(call, [&] { return cpu::LinearStepper(call, feature, args.state); });

@@ -146,6 +146,15 @@ std::array<double, kTileKeys> KeyTile::beyond_first() const {
   return out;
 }
 
+bool KeyTile::turn_by_kept(const CallRotation& rotation, float* rows) {
+  if (rotation.of_keys.empty()) return false;
+  for (std::int64_t m = 0; m < count_; ++m) {
+    scratch_.cos[index(m)] = rotation.of_keys.data() + row(m) * 2 * rotation.pairs;
+  }
+  turn_by_angles(call_, rotation, count_, Turn::forward, rows, scratch_);
+  return true;
+}
+
 FloatRows KeyTile::keys(std::size_t region) {
   if (call_.rotations.empty()) return raw();
   FloatRows& out = turned_rows_[region];
@@ -154,6 +163,7 @@ FloatRows KeyTile::keys(std::size_t region) {
   out = read(call_.k, call_.layer.head_dim, rows, true);
   const std::array<double, kTileKeys> beyond = beyond_first();
   for (const CallRotation& rotation : call_.rotations) {
+    if (turn_by_kept(rotation, rows.data())) continue;
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
       std::copy_n(positions(axis, region), count_,
                   scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
@@ -170,6 +180,7 @@ FloatRows KeyTile::values() {
   value_rows_ = read(call_.v, call_.layer.value_dim, values_, turns);
   if (!turns) return value_rows_;
   for (const CallRotation& rotation : call_.rotations) {
+    if (turn_by_kept(rotation, values_.data())) continue;
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
       std::copy_n(call_.lowered.coordinates[axis].k.begin() + first_row_, count_,
                   scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);

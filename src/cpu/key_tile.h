@@ -88,6 +88,8 @@ class KeyTile {
   GivenRows given(const RowsView& x, std::int64_t first, std::int64_t end) const;
   // Counted from the tile's first row.
   std::int64_t sequence_end() const { return call_.rows.sequences[sequence_].k_count - first_; }
+  // Turns the tile's rows by the call's kept angles, if it has any.
+  bool turn_by_kept(const CallRotation& rotation, float* rows);
   FloatRows read(const RowsView& x, std::int64_t channels, std::pmr::vector<float>& into, bool must_copy);
 
   const AttendCall& call_;

@@ -87,6 +87,13 @@ void turn_queries(const AttendCall& call, const LaneBlock& block, const math::Re
     beyond[index(l)] = along.q[index(block.lane[index(l)].row)] - along.q[index(block.lane[0].row)];
   }
   for (const CallRotation& rotation : call.rotations) {
+    if (!rotation.of_queries.empty()) {
+      for (std::int64_t l = 0; l < block.lanes; ++l) {
+        scratch.cos[index(l)] = rotation.of_queries.data() + block.lane[index(l)].row * 2 * rotation.pairs;
+      }
+      turn_by_angles(call, rotation, block.lanes, Turn::forward, scratch.rows.data(), scratch);
+      continue;
+    }
     for (std::size_t axis = 0; axis < call.lowered.coordinates.size(); ++axis) {
       const std::vector<double>& rows = region != nullptr ? region->q_positions : call.lowered.coordinates[axis].q;
       for (std::int64_t l = 0; l < block.lanes; ++l) {
@@ -360,6 +367,12 @@ void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns,
   if (!turns && (beyond == nullptr || rule.decay.empty())) return;
   write_angles(call, rotation, turns, side, count, positions, beyond, scratch, scratch.cos_sin.data());
   for (std::int64_t n = 0; n < count; ++n) scratch.cos[index(n)] = scratch.cos_sin.data() + n * 2 * rotation.pairs;
+  turn_by_angles(call, rotation, count, turn, rows, scratch);
+}
+
+void turn_by_angles(const AttendCall& call, const CallRotation& rotation, std::int64_t count, Turn turn, float* rows,
+                    const RowScratch& scratch) {
+  const math::Rotation& rule = *rotation.rule;
   const auto back = static_cast<float>(1.0 / (rule.factor * rule.factor));  // cos and sin have the factor in them
   kernels::RotateRows turned{.rows = count,
                              .heads = 1,

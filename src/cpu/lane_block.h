@@ -90,7 +90,9 @@ enum class Turn : std::uint8_t { forward, inverse };
 void write_angles(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
                   const double* positions, const double* beyond, RowScratch& scratch, float* cos_sin);
 
-// Turns `count` rows of floats, head_dim apart, in place.
+// Turns `count` rows of floats, head_dim apart, in place: by the angles at scratch.cos; or where they stand.
+void turn_by_angles(const AttendCall& call, const CallRotation& rotation, std::int64_t count, Turn turn, float* rows,
+                    const RowScratch& scratch);
 void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
                const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch);
 

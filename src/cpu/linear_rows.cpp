@@ -26,6 +26,14 @@ void LinearRows::read(math::Side side, std::int64_t first, std::int64_t head, st
   if (call_.rotations.empty()) return;
   std::copy_n(plain_.data(), count * channels, turned_.data());
   for (const CallRotation& rotation : call_.rotations) {
+    const AlignedFloats& kept = side == math::Side::query ? rotation.of_queries : rotation.of_keys;
+    if (!kept.empty()) {
+      for (std::int64_t r = 0; r < count; ++r) {
+        scratch_.cos[index(r)] = kept.data() + (first + r) * 2 * rotation.pairs;
+      }
+      turn_by_angles(call_, rotation, count, Turn::forward, turned_.data(), scratch_);
+      continue;
+    }
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
       const math::Coordinate& at = call_.lowered.coordinates[axis];
       const std::vector<double>& all = side == math::Side::query ? at.q : at.k;
