@@ -65,7 +65,8 @@ void name_this_thread(std::int64_t number) {
 Crew::Crew(std::int64_t workers, std::chrono::nanoseconds spin) noexcept
     : workers_(new (std::nothrow) Worker[static_cast<std::size_t>(workers)]),
       count_(workers_ == nullptr ? 0 : workers),
-      spin_(spin) {
+      spin_(spin),
+      placement_(count_) {
   start();
 }
 
@@ -118,15 +119,18 @@ void Crew::run(const Job& job) noexcept {
   job_ = job;
   groups_ = std::min(job.tasks, count_ + 1);
   for (std::int64_t w = 0; w < groups_ - 1; ++w) {
-    std::atomic<int>& state = workers_[static_cast<std::size_t>(w)].state;
-    if (state.exchange(kOffered, std::memory_order_acq_rel) == kAsleep) state.notify_one();
+    Worker& worker = workers_[static_cast<std::size_t>(w)];
+    if (worker.state.exchange(kOffered, std::memory_order_acq_rel) != kAsleep) continue;
+    placement_.keep_off_this_core(worker.thread, worker.place);
+    worker.state.notify_one();
   }
   run_group(0);
   for (std::int64_t w = groups_ - 2; w >= 0; --w) {
+    Worker& worker = workers_[static_cast<std::size_t>(w)];
     int seen = kOffered;
-    if (workers_[static_cast<std::size_t>(w)].state.compare_exchange_strong(seen, kIdle, std::memory_order_acquire)) {
-      run_group(w + 1);
-    }
+    if (!worker.state.compare_exchange_strong(seen, kIdle, std::memory_order_acquire)) continue;
+    if (worker.started) placement_.keep_off_this_core(worker.thread, worker.place);
+    run_group(w + 1);
   }
   for (std::int64_t w = 0; w < groups_ - 1; ++w) await(workers_[static_cast<std::size_t>(w)]);
 }

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/placement.h"
 #include "posenc/parallel.h"
 
 namespace posenc {
@@ -61,6 +62,7 @@ class Crew {
     Crew* crew = nullptr;
     pthread_t thread{};
     bool started = false;
+    Placement::Worker place{};  // the caller's
   };
 
   void start() noexcept;
@@ -71,6 +73,7 @@ class Crew {
   std::unique_ptr<Worker[]> workers_;  // [count_]
   std::int64_t count_;
   std::chrono::nanoseconds spin_;
+  Placement placement_;
   Job job_;
   std::int64_t groups_ = 0;  // of the job's tasks: one for the caller, one for each worker that takes part
 };
