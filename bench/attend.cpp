@@ -297,12 +297,12 @@ void measure_memory(const Shape& shape, const std::string& scheme_part) {
 }
 
 // Calls without positions in a row, as a decoder makes them: with memory of their own, with scratch that is given, and
-// with threads beside it that do not sleep between the calls.
+// with threads beside it that do not sleep between the calls, and do soon after, when others have their turn.
 class CallsInARow {
  public:
   CallsInARow(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int threads)
       : layer_(scheme.layer),
-        pool_({.threads = threads, .spin = std::chrono::milliseconds(50)}),
+        pool_({.threads = threads, .spin = std::chrono::milliseconds(2)}),
         own_(args_of(scheme, shape, tensors, {.threads = threads})),
         given_(own_),
         awake_(own_) {
