@@ -107,6 +107,9 @@ def test_check_and_frequencies():
     found = posenc.wavelengths(LLAMA, 131072)
     assert found.wavelength[0] == pytest.approx(6.283185307179586, rel=1e-15)
     assert (found.incomplete_pairs, found.critical_dim) == (25, 78)  # as `posenc inspect llama-3.1-8b` says
+    longrope = posenc.read_plan("phi-3.5-mini").stacks[0].layers[0].rotate[0].scheme
+    assert posenc.wavelengths(longrope, 131072).incomplete_pairs == 17  # by the long list, which holds there
+    assert posenc.wavelengths(longrope, 131072, length=4096).incomplete_pairs == 1
     assert posenc.angle_error(LLAMA, "exact", 131072).largest == 0.0
     assert posenc.angle_error(LLAMA, "float32", 131072).largest == pytest.approx(0.009, rel=0.05)
     assert posenc.layout(LLAMA) == posenc.RotaryLayout(pairing="half", head_dim=128, dim=128)

@@ -16,6 +16,7 @@ Wavelengths wavelengths(const Rope& rope, std::int64_t trained_length, std::opti
   if (!problem) problem = math::check_at_least("trained_length", trained_length, 1);
   if (problem) throw Error("wavelengths", *problem);
 
+  if (!length && !check(rope, trained_length)) length = trained_length;
   Wavelengths result;
   for (const double inv_freq : frequencies(rope, length).inv_freq) {
     const double wavelength =

@@ -74,6 +74,21 @@ class Configs(tool.ToolTest):
         self.assertIn("critical dimension 12", " ".join(page.split()))
         self.assertIn("wavelengths 6.283 to 1.987e+04", " ".join(page.split()))
 
+    def test_lists_of_factors_by_length(self):
+        # The last wavelength is 19869, by the long list 4 times as much.
+        scaling = {"rope_type": "longrope", "short_factor": [1.0] * 8, "long_factor": [4.0] * 8}
+        path = self.write(small(model_type="phi3", rope_scaling=scaling, original_max_position_embeddings=1024))
+        for more, longest, what in (([], "7.948e+04", "long_factor (beyond 1024 tokens)"),
+                                    (["--length", 1025], "7.948e+04", "long_factor (beyond 1024 tokens)"),
+                                    (["--length", 1024], "1.987e+04", "short_factor (up to 1024 tokens)")):
+            with self.subTest(more=more):
+                for layer in ([], ["--layer", 0]):
+                    page = posenc("inspect", path, *layer, *more).out
+                    self.assertIn(f"to {longest}; {what}", " ".join(page.split()))
+        path = self.write(small(rope_scaling={"rope_type": "dynamic", "factor": 2.0}))
+        for more, what in (([], "its own base (up to 2048 tokens)"), (["--length", 4096], "the base for 4096 tokens")):
+            self.assertIn(what, " ".join(posenc("inspect", path, *more).out.split()))
+
     def test_clockwise(self):
         path = self.write(small(model_type="nanochat"))
         plan = json.loads(posenc("inspect", path, "--json").out)

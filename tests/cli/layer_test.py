@@ -19,8 +19,8 @@ def rows_of(page):
 
 
 class Layer(tool.ToolTest):
-    def check(self, preset, layer):
-        plan = json.loads(posenc("inspect", preset, "--json").out)
+    def check(self, preset, layer, of_json=()):
+        plan = json.loads(posenc("inspect", preset, "--json", *of_json).out)
         entry = next(e for e in plan["stacks"][0]["layers"] if e["index"] == layer)
         rotate = entry["rotate"][0]
         rows = rows_of(posenc("inspect", preset, "--layer", layer).out)
@@ -39,6 +39,9 @@ class Layer(tool.ToolTest):
 
     def test_interleaved_and_partial(self):
         self.check("deepseek-v3", 0)
+
+    def test_a_rule_by_length_at_the_trained_one(self):
+        self.check("phi-3.5-mini", 0, ["--length", 131072])
 
     def test_layers_differ(self):
         local, full = (posenc("inspect", "gemma-3-4b", "--layer", n).out for n in (4, 5))

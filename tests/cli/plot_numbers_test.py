@@ -185,6 +185,17 @@ class Curves(Numbers):
         self.assert_near(points[-1][1], 1 / 8)
         self.assertEqual(points[0][1], 1)
 
+    def test_a_model_at_its_trained_length(self):
+        # As inspect says: 17 of 48 pairs by the long list, 1 by the short one.
+        found, by_short = (curves(f"wavelengths --model phi-3.5-mini {more}") for more in ("", "--length 4096"))
+        self.assertEqual(found, curves("wavelengths --model phi-3.5-mini --length 131072"))
+        self.assertEqual((len(found["never complete one"]), len(by_short["never complete one"])), (17, 1))
+        for length, what in ((4096, "short_factor (up to 4096 tokens)"), (4097, "long_factor (beyond 4096 tokens)")):
+            for kind in ("wavelengths", "rotation"):
+                self.assertIn(what, drawn(f"{kind} --model phi-3.5-mini --length {length}")["detail"])
+        dials, long_dials = (drawn(f"rotation --model phi-3.5-mini {more}")["dials"] for more in ("", "--length 4097"))
+        self.assertEqual(dials, long_dials)
+
     def test_decay(self):
         found = curves("decay --channels 32 --tokens 100")
         for distance, score in found["q = k"]:

@@ -73,6 +73,25 @@ TEST(Wavelengths, FollowTheLength) {
   EXPECT_GT(wavelengths(rope, 64, 128).wavelength[1], wavelengths(rope, 64).wavelength[1]);
 }
 
+TEST(Wavelengths, AreTheTrainedLengthsUnlessAsked) {
+  const Rope rope = rope_of(
+      4, 1e4, LongRopeScaling{.short_factor = {1, 1}, .long_factor = {2, 4}, .original_max_position_embeddings = 64});
+  const auto second = [&rope](auto... lengths) { return wavelengths(rope, lengths...).wavelength[1]; };
+  const double plain = second(64);
+  EXPECT_EQ(second(65), 4 * plain);
+  EXPECT_EQ(second(65, 64), plain);
+  EXPECT_EQ(second(64, 65), 4 * plain);
+  // 2 pi sqrt(1e4) = 628.3: with the short list it would be complete within 700.
+  EXPECT_EQ(wavelengths(rope, 700).incomplete_pairs, 1);
+}
+
+TEST(Wavelengths, AreTheRulesOwnWhereItBreaksDownAtTheTrainedLength) {
+  // The base would be 1e4 * (2^53 * 1e300)^(8/6).
+  const Rope rope = rope_of(8, 1e4, DynamicScaling{.factor = 1e300, .max_position_embeddings = 64});
+  ASSERT_TRUE(check(rope, std::int64_t{1} << 53));
+  EXPECT_EQ(wavelengths(rope, std::int64_t{1} << 53).wavelength, wavelengths(rope, 64).wavelength);
+}
+
 TEST(Wavelengths, RefuseBadCalls) {
   EXPECT_THROW((void)wavelengths(rope_of(8, 1e4), 0), Error);
   EXPECT_THROW((void)wavelengths(rope_of(8, 1e4), -1), Error);

@@ -34,7 +34,8 @@ CommandSpec inspect_spec() {
            {.names = "--stack", .value = "NAME", .description = "Only this stack: decoder, encoder, vision, ..."},
            {.names = "--length",
             .value = "N",
-            .description = "The sequence's length in tokens, for rules that depend on it (dynamic NTK, LongRoPE)"},
+            .description = "The sequence's length in tokens, for rules that depend on it (dynamic NTK, LongRoPE); "
+                           "the trained length when left out, but in --json"},
            {.names = "--json", .description = "The whole plan as JSON (docs/plan.schema.json), nothing merged"},
            {.names = "--strict", .description = "Exit 1 when there are warnings or facts that could not be decided"}},
       .footer =

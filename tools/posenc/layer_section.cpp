@@ -8,6 +8,7 @@
 
 #include "formatted.h"
 #include "plan_sections.h"
+#include "rope_lengths.h"
 #include "stage_text.h"
 #include "text.h"
 
@@ -39,7 +40,7 @@ std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t p
 
 // Two columns of pairs where the page has room for them, read downwards.
 void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
-  const Frequencies f = frequencies(rope, plan.length);
+  const Frequencies f = frequencies(rope, shown_length(rope, plan.length, plan.trained_length));
   const std::string head =
       formatted("{:>3} {:>9} {:>{}} {:>10}", "p", "channels", "inv_freq", frequency_columns(rope), "wavelength");
   const bool are_two = 2 * columns(head) + 2 <= kColumns;
@@ -61,7 +62,7 @@ void add_facts(Page& page, const Plan& plan, const LayerPlan& layer) {
   std::string_view name = "rotate";
   if (layer.rotate.empty()) page.entry(2, name, kTextAt, "nothing");
   for (const Rotate& rotate : layer.rotate) {
-    page.entry(2, name, kTextAt, rotate_text(rotate, plan.length));
+    page.entry(2, name, kTextAt, rotate_text(rotate, shown_length(rope(rotate), plan.length, plan.trained_length)));
     name = "";
   }
   const std::string regions = regions_text(layer.regions);

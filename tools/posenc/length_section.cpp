@@ -8,6 +8,7 @@
 #include "formatted.h"
 #include "plan_sections.h"
 #include "posenc/wavelength.h"
+#include "rope_lengths.h"
 #include "text.h"
 
 namespace posenc::tool {
@@ -67,14 +68,16 @@ void add_turns(Page& page, const Plan& plan, const std::vector<RopeOf>& ropes) {
   std::string_view name = "turns";
   for (const auto& [rope, who] : ropes) {
     const std::int64_t length = plan.trained_length.value_or(plan.length.value_or(1));
-    const Wavelengths w = wavelengths(*rope, length, plan.length);
+    const std::optional<std::int64_t> shown = shown_length(*rope, plan.length, plan.trained_length);
+    const Wavelengths w = wavelengths(*rope, length, shown);
+    const std::string holds = length_text(*rope, shown);
     if (!is_turned_by_time(*rope)) {
       add_statement(page, name, who, range_text(w.wavelength) + " steps of the grid");
     } else if (!longest(plan)) {
-      add_statement(page, name, who, range_text(w.wavelength) + " tokens");
+      add_statement(page, name, who, range_text(w.wavelength) + " tokens" + (holds.empty() ? "" : "; " + holds));
     } else {
       add_statement(page, name, who, marks(w.wavelength, static_cast<double>(length)));
-      add_statement(page, "", who.empty() ? "" : " ", turns_text(w, length));
+      add_statement(page, "", who.empty() ? "" : " ", turns_text(w, length) + (holds.empty() ? "" : "; " + holds));
     }
     name = "";
   }
@@ -86,9 +89,10 @@ void add_table_errors(Page& page, const Plan& plan, const std::vector<RopeOf>& r
   std::string_view name = "tables";
   for (const auto& [rope, who] : ropes) {
     if (!is_turned_by_time(*rope)) continue;
+    const std::optional<std::int64_t> shown = shown_length(*rope, plan.length, plan.trained_length);
     const std::int64_t judged = std::min(kJudgedPositions, *end);
     const auto largest = [&, &turned = *rope](Angles angles) {
-      return number(angle_error(turned, angles, *end, judged, plan.length).largest, 2);
+      return number(angle_error(turned, angles, *end, judged, shown).largest, 2);
     };
     add_statement(page, name, who,
                   formatted("off by up to {} in float32 and {} in bfloat16, in the last {} before {}",

@@ -10,6 +10,7 @@
 #include "formatted.h"
 #include "layer_groups.h"
 #include "plan_sections.h"
+#include "rope_lengths.h"
 #include "stage_text.h"
 #include "text.h"
 
@@ -156,7 +157,9 @@ void add_statements(Page& page, std::string_view name, const std::vector<Group>&
 
 std::string rotations(const LayerPlan& layer, const Plan& plan) {
   std::vector<std::string> parts;
-  for (const Rotate& rotate : layer.rotate) parts.push_back(rotate_text(rotate, plan.length));
+  for (const Rotate& rotate : layer.rotate) {
+    parts.push_back(rotate_text(rotate, shown_length(rope(rotate), plan.length, plan.trained_length)));
+  }
   return parts.empty() ? "nothing" : join(parts, ". ");
 }
 

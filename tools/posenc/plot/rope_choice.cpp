@@ -6,6 +6,7 @@
 #include "layer_choice.h"
 #include "model_argument.h"
 #include "plot/numbers.h"
+#include "rope_lengths.h"
 #include "stage_text.h"
 #include "text.h"
 
@@ -22,7 +23,7 @@ Rope rope_of(const SchemeWord& word) {
   return {.pairing = Pairing::half, .head_dim = dim, .dim = dim, .base = n.real("base", 10000.0)};
 }
 
-RopeChoice of_model(const ModelWords& words) {
+RopeChoice of_model(const ModelWords& words, std::optional<std::int64_t> length) {
   const Plan plan = plan_of(words.model, {});
   const LayerWords layer{words.stack, words.layer, words.rotation};
   const LayerChoice choice = choose_layer(plan, layer, WhenLayersDiffer::take_the_first);
@@ -30,35 +31,23 @@ RopeChoice of_model(const ModelWords& words) {
   const bool plain = std::holds_alternative<std::monostate>(chosen.scaling);
   return {.rope = chosen,
           .trained = plan.trained_length,
+          .length = shown_length(chosen, length, plan.trained_length),
           .detail = formatted("{}, {}: base {}{}", printable(plan.source.name), layer_name(choice, layer),
                               number(chosen.base), plain ? "" : ", " + short_rule(chosen.scaling))};
 }
 
-struct Lengths {
-  std::vector<std::int64_t> operator()(const DynamicScaling& s) const {
-    return {s.max_position_embeddings, 2 * s.max_position_embeddings, 4 * s.max_position_embeddings};
-  }
-  std::vector<std::int64_t> operator()(const QwenNtkScaling& s) const {
-    return {s.seq_length, 2 * s.seq_length, 4 * s.seq_length};
-  }
-  std::vector<std::int64_t> operator()(const LongRopeScaling& s) const {
-    return {s.original_max_position_embeddings, s.original_max_position_embeddings + 1};
-  }
-  template <typename Other>
-  std::vector<std::int64_t> operator()(const Other&) const {
-    return {};
-  }
-};
-
 }  // namespace
 
 RopeChoice choose_rope(const RopeWords& words) {
-  if (words.model) return of_model(*words.model);
+  if (words.model) return of_model(*words.model, words.length);
   Rope rope = read_scheme({"--scheme", words.scheme}, rope_of);
   const std::string detail = formatted("base {}, {} channels", number(rope.base), rope.dim);
-  return {.rope = std::move(rope), .trained = words.trained, .detail = detail};
+  return {.rope = std::move(rope), .trained = words.trained, .length = words.length, .detail = detail};
 }
 
-std::vector<std::int64_t> telling_lengths(const Rope& rope) { return std::visit(Lengths{}, rope.scaling); }
+std::string detail_at_length(const RopeChoice& choice) {
+  const std::string holds = length_text(choice.rope, choice.length);
+  return holds.empty() ? choice.detail : choice.detail + ", " + holds;
+}
 
 }  // namespace posenc::tool

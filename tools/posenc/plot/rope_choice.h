@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "plot/plot_arguments.h"
 #include "posenc/rope.h"
@@ -14,13 +13,14 @@ namespace posenc::tool {
 struct RopeChoice {
   Rope rope;
   std::optional<std::int64_t> trained{};  // tokens
+  std::optional<std::int64_t> length{};   // tokens of a sequence: asked for, else the trained length
   std::string detail;                     // whose it is, and its numbers
 };
 
 // Throws UsageError, or Failure for a model without such a rotation.
 RopeChoice choose_rope(const RopeWords& words);
 
-// Whether the frequencies depend on the length of the sequence, and where that shows: at up to three lengths.
-std::vector<std::int64_t> telling_lengths(const Rope& rope);
+// The detail, with what a rule that depends on the length takes at the choice's.
+std::string detail_at_length(const RopeChoice& choice);
 
 }  // namespace posenc::tool

@@ -30,7 +30,8 @@ std::vector<OptionSpec> rope_options() {
                  {{.names = "--rotation", .value = "N", .description = "Which of a layer's rotations, counted from 0"},
                   {.names = "--length",
                    .value = "N",
-                   .description = "The sequence's length in tokens, for rules that depend on it"}}});
+                   .description = "The sequence's length in tokens, for rules that depend on it; a model's "
+                                  "trained length when left out"}}});
 }
 
 Command read_wavelengths(const Given& given) { return with_output(given, WavelengthsPlot{rope_words(given)}); }

@@ -31,8 +31,8 @@ Figure figure_of(const RotationPlot& plot) {
   const RopeChoice choice = choose_rope(plot.rope);
   std::vector<std::int64_t> positions;
   for (std::int64_t n = 0; n < plot.positions; ++n) positions.push_back(plot.start + n * plot.step);
-  const CosSin turned = cos_sin(choice.rope, positions, {.length = plot.rope.length});
-  const Wavelengths found = wavelengths(choice.rope, 1, plot.rope.length);
+  const CosSin turned = cos_sin(choice.rope, positions, {.length = choice.length});
+  const Wavelengths found = wavelengths(choice.rope, 1, choice.length);
   Dials dials;
   for (const std::int64_t p : spread(choice.rope.pairs(), plot.pairs)) {
     Dial dial{.name = formatted("pair {}", p),
@@ -45,7 +45,7 @@ Figure figure_of(const RotationPlot& plot) {
     dials.dials.push_back(std::move(dial));
   }
   return {.title = "A rotation: where pairs of channels point, by position",
-          .detail = formatted("{}. A query or key (1, 0) in each pair, at positions {} to {}", choice.detail,
+          .detail = formatted("{}. A query or key (1, 0) in each pair, at positions {} to {}", detail_at_length(choice),
                               positions.front(), positions.back()),
           .content = dials};
 }

@@ -10,6 +10,7 @@
 #include "nearest.h"
 #include "plot/figures.h"
 #include "plot/rope_choice.h"
+#include "rope_lengths.h"
 #include "text.h"
 
 namespace posenc::tool {

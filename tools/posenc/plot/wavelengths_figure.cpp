@@ -18,7 +18,7 @@ constexpr std::int64_t kUntrained = 1;  // a length that no pair turns within: a
 
 Figure figure_of(const WavelengthsPlot& plot) {
   const RopeChoice choice = choose_rope(plot.rope);
-  const Wavelengths found = wavelengths(choice.rope, choice.trained.value_or(kUntrained), plot.rope.length);
+  const Wavelengths found = wavelengths(choice.rope, choice.trained.value_or(kUntrained), choice.length);
   Curve turning{.name = choice.trained ? "complete a turn" : "", .points = {}, .style = CurveStyle::dots};
   Curve never{.name = "never complete one", .points = {}, .style = CurveStyle::dots};
   for (std::int64_t p = 0; p < std::ssize(found.wavelength); ++p) {
@@ -31,7 +31,7 @@ Figure figure_of(const WavelengthsPlot& plot) {
   for (Curve* const curve : {&turning, &never}) {
     if (!curve->points.empty()) curves.curves.push_back(std::move(*curve));
   }
-  std::string detail = choice.detail;
+  std::string detail = detail_at_length(choice);
   if (choice.trained) {
     curves.marks.push_back({.name = formatted("trained length {}", *choice.trained),
                             .at = static_cast<double>(*choice.trained),
