@@ -9,6 +9,7 @@
 #include "io/looks_like.h"
 #include "plan/config_reader.h"
 #include "plan/config_stacks.h"
+#include "plan/default_sizes.h"
 #include "plan/general_rules.h"
 #include "plan/misspelled_keys.h"
 #include "plan/native_schemas.h"
@@ -58,6 +59,7 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
   plan.absent_keys = reader.absent_keys();
   plan.ignored_keys = reader.ignored_keys();
   warn_of_misspelled_keys(reader, plan.ignored_keys);
+  warn_of_default_sizes(reader, plan.sources);
   plan.warnings = reader.take_warnings();
   return plan;
 }

@@ -63,9 +63,9 @@ const OddPlan kPlans[] = {
      0,
      "",
      {"no-model-type", "unknown-family"}},
-    {"ovms_stub__lfm.json", "lfm2", "true", 32, "half/0/64/1000000/none"},
+    {"ovms_stub__lfm.json", "lfm2", "true", 32, "half/0/64/1000000/none", {"default-sizes"}},
     {"ovms_stub__qwen3_multi_arch.json", "qwen3_multi_arch", "false", 0, "", {"unknown-family"}},
-    {"ovms_stub__trinity.json", "afmoe", "true", 32, "half/0/128/10000/none"},
+    {"ovms_stub__trinity.json", "afmoe", "true", 32, "half/0/128/10000/none", {"default-sizes"}},
 };
 
 std::string rotation_of(const Plan& plan) {

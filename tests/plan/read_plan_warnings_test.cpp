@@ -85,6 +85,32 @@ TEST(ReadPlanWarnings, only_two_of_them_leave_a_model_unknown) {
   }
 }
 
+TEST(ReadPlanWarnings, a_class_and_no_size) {
+  const Plan bare = plan_of(R"({"model_type": "llama"})");
+  EXPECT_EQ(codes(bare), std::vector<std::string>{"default-sizes"});
+  EXPECT_EQ(bare.warnings[0].message,
+            "The file gives no layers, no heads and no head_dim: all are defaults of the class (LlamaConfig, "
+            "transformers 5.23.0).");
+  EXPECT_TRUE(bare.known);
+  // What says nothing of the size changes nothing.
+  EXPECT_EQ(codes(plan_of(R"({"model_type": "llama", "rope_theta": 500000.0, "max_position_embeddings": 8192})")),
+            std::vector<std::string>{"default-sizes"});
+  EXPECT_EQ(codes(plan_of(R"({"model_type": "t5"})")), std::vector<std::string>{"default-sizes"});
+}
+
+TEST(ReadPlanWarnings, any_size_is_one) {
+  for (const std::string_view size :
+       {R"("num_hidden_layers": 2)", R"("num_attention_heads": 8)", R"("head_dim": 64)", R"("hidden_size": 2048)"}) {
+    const std::string text = R"({"model_type": "llama", )" + std::string(size) + "}";
+    EXPECT_TRUE(plan_of(text).warnings.empty()) << size;
+  }
+  // Of several stacks, one that has a size is enough: LLaVA's language model is saved without what is LlamaConfig's.
+  EXPECT_TRUE(plan_of(R"({"model_type": "llava", "text_config": {"model_type": "llama"}, "vision_config": {
+      "model_type": "clip_vision_model", "hidden_size": 1024, "image_size": 336, "num_attention_heads": 16,
+      "num_hidden_layers": 24, "patch_size": 14}})")
+                  .warnings.empty());
+}
+
 TEST(ReadPlanWarnings, the_given_factor_is_used_and_not_the_quotient) {
   const Plan plan = plan_of(
       with(family_config("llama yarn"), R"("max_position_embeddings": 16384)", R"("max_position_embeddings": 40960)"));
