@@ -33,6 +33,17 @@ class Presets(tool.ToolTest):
         for name in ("llama-3.1-8b", "qwen3-8b", "gemma-3-4b", "phi-3.5-mini", "deepseek-v3", "gpt-oss-20b"):
             self.assertIn(name, names)
 
+    def test_layers_as_a_models_card_counts_them(self):
+        data = {preset["name"]: preset for preset in json.loads(posenc("presets", "--json").out)["presets"]}
+        rows = {line.split("  ")[0]: line for line in posenc("presets").out.splitlines()}
+        for name, counts in {"t5-base": {"decoder": 12, "encoder": 12}, "flan-t5-large": {"decoder": 24, "encoder": 24},
+                             "whisper-medium": {"decoder": 24, "encoder": 24}, "bert-base": {"encoder": 12},
+                             "llama-3.1-8b": {"decoder": 32}}.items():
+            with self.subTest(preset=name):
+                self.assertEqual({s["name"]: s["layers"] for s in data[name]["stacks"]}, counts)
+                self.assertEqual(data[name]["layers"], sum(counts.values()))
+                self.assertIn("  " + "+".join(map(str, counts.values())) + "  ", rows[name])
+
     def test_what_was_not_checked_is_said(self):
         unchecked = [preset["name"] for preset in json.loads(posenc("presets", "--json").out)["presets"]
                      if not preset["checked"]]

@@ -10,6 +10,7 @@
 
 #include "formatted.h"
 #include "json_text.h"
+#include "layer_groups.h"
 #include "page.h"
 #include "posenc/info.h"
 #include "posenc/read_plan.h"
@@ -87,10 +88,25 @@ std::string different(const Plan& plan, Text text) {
   return answers.empty() ? "-" : join(answers, " ");
 }
 
+// "12", or "12+12": of each stack.
 std::string layers_text(const Plan& plan) {
+  std::vector<std::string> counts;
+  for (const Stack& stack : plan.stacks) counts.push_back(std::to_string(block_count(stack)));
+  return join(counts, "+");
+}
+
+std::string stacks_json(const Plan& plan) {
+  std::vector<std::string> stacks;
+  for (const Stack& stack : plan.stacks) {
+    stacks.push_back(json_object({{"name", json_string(stack.name)}, {"layers", std::to_string(block_count(stack))}}));
+  }
+  return json_array(stacks);
+}
+
+std::int64_t layers_of_all(const Plan& plan) {
   std::int64_t layers = 0;
-  for (const Stack& stack : plan.stacks) layers += std::ssize(stack.layers);
-  return std::to_string(layers);
+  for (const Stack& stack : plan.stacks) layers += block_count(stack);
+  return layers;
 }
 
 // 500000, 1e6, 1.5e6: so that two bases fit a column.
@@ -139,7 +155,8 @@ int run_presets(const PresetsArguments& arguments) {
         json_object({{"name", json_string(preset.name)},
                      {"family", json_string(plan.family)},
                      {"trained_length", plan.trained_length ? std::to_string(*plan.trained_length) : "null"},
-                     {"layers", layers_text(plan)},
+                     {"layers", std::to_string(layers_of_all(plan))},
+                     {"stacks", stacks_json(plan)},
                      {"checked", preset.checked ? "true" : "false"}}));
   }
   return write_output(json_object({{"schema_version", "1"}, {"presets", json_array(entries)}}) + "\n");

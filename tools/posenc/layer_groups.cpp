@@ -30,6 +30,14 @@ bool has_attention(const LayerPlan& layer) {
   return layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;
 }
 
+std::int64_t block_count(const Stack& stack) {
+  std::int64_t blocks = 0;
+  for (std::size_t i = 0; i < stack.layers.size(); ++i) {
+    if (i == 0 || stack.layers[i].index != stack.layers[i - 1].index) ++blocks;
+  }
+  return blocks;
+}
+
 std::vector<Group> groups_of(const Stack& stack) {
   constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   std::vector<Group> groups;

@@ -1,6 +1,7 @@
 // Layers of a stack that do the same with positions, under a letter each.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ struct Group {
 
 std::vector<Group> groups_of(const Stack& stack);
 bool has_attention(const LayerPlan& layer);
+// What a model's card calls its layers: self and cross attention of one block share its index, and count once.
+std::int64_t block_count(const Stack& stack);
 
 // The letters of the layers in "0-4,6-10" (places in Stack::layers). Empty when these are all layers; the text itself
 // when they are not whole groups.

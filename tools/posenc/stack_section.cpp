@@ -200,12 +200,8 @@ std::vector<RopeOf> different_ropes(const std::vector<Group>& groups) {
   return out;
 }
 
-// Self and cross attention of one block share its index.
 std::string layer_count(const Stack& stack) {
-  std::int64_t blocks = 0;
-  for (std::size_t i = 0; i < stack.layers.size(); ++i) {
-    if (i == 0 || stack.layers[i].index != stack.layers[i - 1].index) ++blocks;
-  }
+  const std::int64_t blocks = block_count(stack);
   if (blocks == std::ssize(stack.layers)) return count(blocks, "layer");
   return count(blocks, "layer") + " with " + count(std::ssize(stack.layers), "sub-layer");
 }
