@@ -60,6 +60,28 @@ std::string_view without_leading_space(std::string_view text) {
   return first == std::string_view::npos ? std::string_view{} : text.substr(first);
 }
 
+// Of llama2.c's header, in its order, with the largest that is believed where no magic says what it is.
+struct Size {
+  std::size_t at;  // in bytes
+  std::int64_t largest;
+};
+constexpr Size kDim{0, 1 << 20};
+constexpr Size kHidden{4, 1 << 22};
+constexpr Size kLayers{8, 1 << 12};
+constexpr Size kHeads{12, 1 << 12};
+constexpr Size kKvHeads{16, 1 << 12};
+constexpr Size kVocabulary{20, 1 << 24};  // below 0: the classifier has weights of its own
+constexpr Size kPositions{24, 1 << 24};
+
+// 0 for what is not believed.
+std::int64_t size_at(std::string_view bytes, const Size& size) {
+  std::uint32_t bits = 0;
+  for (std::size_t i = 4; i-- > 0;) bits = bits << 8U | static_cast<unsigned char>(bytes[size.at + i]);
+  const std::int64_t value = static_cast<std::int32_t>(bits);
+  const std::int64_t count = size.at == kVocabulary.at && value < 0 ? -value : value;
+  return count >= 1 && count <= size.largest ? count : 0;
+}
+
 // A safetensors file: the header's length in 8 bytes, little-endian, then the header, an object.
 bool is_safetensors(std::string_view bytes) {
   if (bytes.size() < 10 || bytes[8] != '{') return false;
@@ -69,6 +91,19 @@ bool is_safetensors(std::string_view bytes) {
 }
 
 }  // namespace
+
+bool is_llama2c(std::string_view bytes) {
+  if (bytes.starts_with("24ka\x01\0\0\0"sv) || bytes.starts_with("24ka\x02\0\0\0"sv)) return true;
+  if (bytes.size() < kPositions.at + 4) return false;
+  for (const Size& size : {kHidden, kLayers, kVocabulary, kPositions}) {
+    if (size_at(bytes, size) == 0) return false;
+  }
+  const std::int64_t dim = size_at(bytes, kDim);
+  const std::int64_t heads = size_at(bytes, kHeads);
+  const std::int64_t kv_heads = size_at(bytes, kKvHeads);
+  // Its rotation turns pairs of a head's channels.
+  return dim > 0 && heads > 0 && kv_heads > 0 && dim % (2 * heads) == 0 && heads % kv_heads == 0;
+}
 
 std::optional<std::string> looks_like(std::string_view bytes) {
   bytes = bytes.substr(0, kMaxSniffed);

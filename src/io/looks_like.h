@@ -11,4 +11,8 @@ namespace posenc::io {
 // few hundred bytes only. No JSON text looks like any of them.
 std::optional<std::string> looks_like(std::string_view bytes);
 
+// Whether they begin like a checkpoint of llama2.c (io/llama2c.cpp), whose first version has no magic: seven sizes that
+// go with each other. No JSON text in UTF-8 does.
+bool is_llama2c(std::string_view bytes);
+
 }  // namespace posenc::io

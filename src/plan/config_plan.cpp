@@ -73,13 +73,6 @@ FileError not_a_config(const std::string& file, std::string got) {
   return error;
 }
 
-// The error for bytes that are no JSON because they are clearly something else; its name says more than a position.
-std::optional<FileError> foreign_format(std::string_view text, const std::string& file) {
-  const std::optional<std::string> format = io::looks_like(text);
-  if (!format) return {};
-  return not_a_config(file, *format);
-}
-
 // What to_json writes: none of its keys is a config's, so that it would be read as a model of which nothing is said.
 bool is_saved_plan(const JsonValue& root) {
   const auto has = [&](std::string_view key) {
@@ -90,6 +83,14 @@ bool is_saved_plan(const JsonValue& root) {
 }
 
 }  // namespace
+
+std::optional<FileError> foreign_format(std::string_view bytes, const std::string& file) {
+  if (io::is_llama2c(bytes))
+    return not_a_config(file, "a llama2.c checkpoint: sizes and weights, and no config to read");
+  const std::optional<std::string> format = io::looks_like(bytes);
+  if (!format) return {};
+  return not_a_config(file, *format);
+}
 
 void require_length(const ReadOptions& options) {
   if (!options.length || *options.length >= 1) return;

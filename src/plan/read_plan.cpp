@@ -97,7 +97,8 @@ Result<Plan> read_file(const std::filesystem::path& path, const ReadOptions& opt
   }
   if (io::is_gguf(first_bytes)) return read_gguf_file(*file, options);
   const Result<std::string> text = io::read_text_file(*file, io::kMaxJsonBytes);
-  if (!text) return text.error();
+  // Weights are larger than any config: that they are weights says more.
+  if (!text) return plan::foreign_format(first_bytes, file->name()).value_or(text.error());
   return plan::read_config(*text, {SourceKind::config_json, file->name()}, options);
 }
 

@@ -111,15 +111,23 @@ std::string_view canonical(std::string_view type, const Family& family) {
   return type;
 }
 
+// A slip of the pen, or a name with something added: dynamic_ntk.
+bool is_meant(std::string_view name, std::string_view given) {
+  return edits(given, name) <= std::max<std::size_t>(1, name.size() / 3) || given.find(name) != std::string_view::npos;
+}
+
 std::optional<std::string_view> known_type(RopeKeys& keys, const Place& place) {
   const auto text = keys.reader().string(place);
   if (!text) return {};
   const std::string_view type = canonical(*text, keys.scope().family());
   if (std::ranges::find(kRules, type, &RopeRule::type) != std::ranges::end(kRules)) return type;
-  std::vector<std::string_view> names{"su", "mrope"};
+  std::vector<std::string_view> names;
   for (const RopeRule& rule : kRules) names.push_back(rule.type);
+  names.insert(names.end(), {"su", "mrope"});
+  const std::string_view nearest = nearest_names(*text, names, 1).front();
   keys.reader().fail(place, ErrorKind::unknown_rope_type,
-                     formatted("a known rule, such as {}", fmt::join(nearest_names(*text, names, 2), " or ")));
+                     formatted("a known rule: {} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()),
+                     is_meant(nearest, *text) ? formatted("did you mean {}?", nearest) : "");
   return {};
 }
 

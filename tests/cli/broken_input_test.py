@@ -2,6 +2,7 @@
 import os
 import pathlib
 import resource
+import struct
 import subprocess
 import tempfile
 
@@ -34,7 +35,8 @@ class Unreadable(tool.ToolTest):
 
     def test_a_pipe_in_the_file_system_is_not_waited_for(self):
         os.mkfifo(self.folder / "pipe")
-        self.assert_fails(posenc("inspect", self.folder / "pipe"), FILE, "pipe")
+        self.assert_fails(posenc("inspect", self.folder / "pipe"), FILE, "a regular file, got a pipe",
+                          "from standard input, where the model is -")
 
     def test_devices(self):
         for device in ("/dev/zero", "/dev/null"):
@@ -74,11 +76,15 @@ class Malformed(tool.ToolTest):
         "NaN": (small(rope_theta=float("nan")), "/rope_theta"),
         "a text for a number": (small(rope_theta="10000"), "/rope_theta"),
         "a negative factor": (small(rope_scaling={"rope_type": "linear", "factor": -2}), "/rope_scaling/factor"),
-        "an unknown rule": (small(rope_scaling={"rope_type": "yarm", "factor": 2}), "yarm"),
+        "an unknown rule": (small(rope_scaling={"rope_type": "yarm", "factor": 2}), 'got "yarm" (did you mean yarn?)'),
+        "a rule with more to its name": (small(rope_scaling={"type": "dynamic_ntk"}), "(did you mean dynamic?)"),
+        "a rule like none": (small(rope_scaling={"type": "xyz"}), 'proportional, su or mrope, got "xyz"\n'),
         "a key twice": (small()[:-2] + b', "rope_theta": 5}', "rope_theta"),
         "an empty GGUF": (b"GGUF\x03\x00\x00\x00" + bytes(64), "general.architecture"),
         "a zip": (b"PK\x03\x04" + bytes(64), "zip"),
         "gzip": (b"\x1f\x8b\x08" + bytes(64), "gzip"),
+        "llama2.c's first version": (struct.pack("<7i", 64, 172, 5, 8, 4, 512, 512) + bytes(64), "a llama2.c checkpoint"),
+        "llama2.c's second version": (b"24ka" + struct.pack("<i", 1) + bytes(256), "a llama2.c checkpoint"),
         "a web page": (b"<!DOCTYPE html><html></html>", "HTML"),
         "zeros": (bytes(4096), "expected a value, got \\x00"),
         "too large": (b" " * ((64 << 20) + 1), "at most 67108864 bytes"),
@@ -96,6 +102,15 @@ class Malformed(tool.ToolTest):
                 with self.subTest(what=what):
                     path.write_bytes(content)
                     self.assert_fails(posenc("inspect", "--json", path), MALFORMED, str(path), fragment)
+
+
+    def test_weights_larger_than_any_config(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for what, head in (("a llama2.c checkpoint", b"24ka" + struct.pack("<i", 1)), ("a zip", b"PK\x03\x04")):
+                path = pathlib.Path(folder) / "weights.bin"
+                path.write_bytes(head)
+                os.truncate(path, 100 << 20)
+                self.assert_fails(posenc("inspect", path), MALFORMED, f"expected a config.json, got {what}")
 
 
 class Memory(tool.ToolTest):

@@ -22,6 +22,15 @@ class Help(tool.ToolTest):
                 for part in ("Options:", "Examples:", "Exit codes:"):
                     self.assertIn(part, got.out)
 
+    def test_other_ways_to_ask(self):
+        for command in ([], ["inspect"], ["bench", "rotate"], ["plot", "bias"]):
+            with self.subTest(command=command):
+                expected = posenc(*command, "--help")
+                self.assertEqual(posenc(*command, "-h"), expected)
+                self.assertEqual(posenc("help", *command), expected)
+        self.assert_fails(posenc("help", "inspcet"), USAGE, "unknown command 'inspcet'; did you mean inspect?")
+        self.assert_fails(posenc("frobnicate", "--help"), USAGE, "unknown command 'frobnicate'")
+
     def test_without_an_environment(self):
         for words in (["--help"], ["--version"], ["inspect", PRESET]):
             bare = subprocess.run([tool.TOOL, *words], env={}, capture_output=True, text=True, check=False, timeout=60)

@@ -44,7 +44,7 @@ void add_command(CLI::App& parent, const CommandSpec& spec) {
   CLI::App& app = *parent.add_subcommand(spec.name, spec.description);
   app.set_help_flag();  // CLI11 has one of its own, and lists options in the order of their making
   for (const OptionSpec& option : spec.options) add_option(app, option);
-  app.set_help_flag("--help", "This text");
+  app.set_help_flag("-h,--help", "This text");
   app.footer(spec.footer);
   for (const CommandSpec& subject : spec.subjects) add_command(app, subject);
   if (!spec.subjects.empty()) app.require_subcommand(1);
@@ -81,7 +81,7 @@ struct Parser {
 
   Parser() {
     app.name("posenc");
-    app.set_help_flag("--help", "This text; after a command, the command's own");
+    app.set_help_flag("-h,--help", "This text; after a command, the command's own");
     app.set_version_flag("--version",
                          formatted("posenc {}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
                          "The version");
@@ -135,13 +135,25 @@ struct Parser {
   }
 };
 
+// posenc help COMMAND is posenc COMMAND --help.
+std::vector<const char*> without_help_word(int argc, const char* const* argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (argc < 2 || std::string_view(words[1]) != "help") return words;
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return words;
+}
+
 }  // namespace
 
 Command read_command_line(int argc, const char* const* argv) {
   Parser parser;
+  const std::vector<const char*> words = without_help_word(argc, argv);
   try {
-    parser.app.parse(argc, argv);
+    parser.app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::CallForHelp&) {
+    const std::vector<std::string> unknown = parser.app.remaining();
+    if (!unknown.empty()) throw UsageError{parser.unexpected(unknown.front()) + " (see posenc --help)"};
     return Words{help_text(chosen(parser.app))};
   } catch (const CLI::CallForVersion& version) {
     return Words{std::string(version.what()) + "\n"};

@@ -40,6 +40,15 @@ std::variant<Plan, NoPlan> plan_or_message(Result<Plan> plan, std::string_view b
   return NoPlan{file_error_text(error, bytes), exit_code_of(error)};
 }
 
+// A pipe by name, as a shell's <(...) is, may never be written to: it is not waited for.
+Result<Plan> with_hint(Result<Plan> plan, const std::filesystem::path& path) {
+  std::error_code failed;
+  if (plan.ok() || !std::filesystem::is_fifo(path, failed)) return plan;
+  FileError error = plan.error();
+  error.detail = "a pipe is read from standard input, where the model is -";
+  return error;
+}
+
 }  // namespace
 
 bool is_preset(std::string_view name) {
@@ -71,7 +80,7 @@ std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std
     return NoPlan{formatted("posenc: {}: no such file or directory, and {}\n", printable(model), unknown_preset(model)),
                   kFile};
   }
-  return plan_or_message(read_plan(std::filesystem::path(model), options));
+  return plan_or_message(with_hint(read_plan(std::filesystem::path(model), options), model));
 }
 
 Plan plan_of(const std::string& model, std::optional<std::int64_t> length) {
