@@ -89,6 +89,22 @@ class Configs(tool.ToolTest):
         for more, what in (([], "its own base (up to 2048 tokens)"), (["--length", 4096], "the base for 4096 tokens")):
             self.assertIn(what, " ".join(posenc("inspect", path, *more).out.split()))
 
+    def test_a_base_beyond_float32(self):
+        path = self.write(small(rope_theta=4e38))
+        for more in ([], ["--layer", 0]):
+            got = posenc("inspect", path, *more)
+            self.assertEqual((got.code, got.err), (0, ""))
+            self.assert_page(got.out)
+            self.assertIn("tables none in float32 or bfloat16: inv_freq[1] is 0 in float arithmetic",
+                          " ".join(got.out.split()))
+        self.assertIn("base-beyond-float32", posenc("inspect", path).out)
+        self.assertNotIn("base-beyond-float32", posenc("inspect", self.write(small(rope_theta=3.4e38))).out)
+        # Dynamic NTK stretches it beyond: at this length, not in the file.
+        path = self.write(small(rope_theta=3e38, rope_scaling={"rope_type": "dynamic", "factor": 2.0}))
+        got = posenc("inspect", path, "--length", 8192)
+        self.assertEqual((got.code, got.err), (0, ""))
+        self.assertIn("none in float32", got.out)
+
     def test_clockwise(self):
         path = self.write(small(model_type="nanochat"))
         plan = json.loads(posenc("inspect", path, "--json").out)

@@ -62,6 +62,16 @@ std::string turns_text(const Wavelengths& w, std::int64_t length) {
   return formatted("{}; critical dimension {}; {}", turns, w.critical_dim, range_text(w.wavelength));
 }
 
+// What keeps models from computing these frequencies as they do; nothing where they can.
+std::optional<std::string> lost_in_float32(const Rope& rope, std::optional<std::int64_t> length) {
+  try {
+    (void)frequencies(rope, length, Arithmetic::float32);
+  } catch (const Error& error) {
+    return formatted("{} is {}", error.problem().field, error.problem().is);
+  }
+  return {};
+}
+
 }  // namespace
 
 void add_turns(Page& page, const Plan& plan, const std::vector<RopeOf>& ropes) {
@@ -91,6 +101,11 @@ void add_table_errors(Page& page, const Plan& plan, const std::vector<RopeOf>& r
     if (!is_turned_by_time(*rope)) continue;
     const std::optional<std::int64_t> shown = shown_length(*rope, plan.length, plan.trained_length);
     const std::int64_t judged = std::min(kJudgedPositions, *end);
+    if (const auto lost = lost_in_float32(*rope, shown)) {
+      add_statement(page, name, who, formatted("none in float32 or bfloat16: {}", *lost));
+      name = "";
+      continue;
+    }
     const auto largest = [&, &turned = *rope](Angles angles) {
       return number(angle_error(turned, angles, *end, judged, shown).largest, 2);
     };

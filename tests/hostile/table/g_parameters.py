@@ -19,7 +19,7 @@ IDS = {
     "G4": ["base 1e-300, 1e38, the largest",
         config("base_1e_300", llama('"rope_theta": ^1e-300'), "out_of_range", "1e-300", "/rope_theta"),
         config("base_1e38", llama('"rope_theta": 1e38')),
-        config("base_largest", llama('"rope_theta": 1.7976931348623157e308'))],
+        config("base_largest", llama('"rope_theta": 1.7976931348623157e308'), "ok", "base-beyond-float32")],
     "G5": ["dim 0, negative, odd, 2 with NTK",
         config("ntk_over_2_channels",
                model("llama", '"num_hidden_layers": 2, "rope_scaling": {"type": "dynamic", "factor": 2},\n'
