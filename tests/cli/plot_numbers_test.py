@@ -159,6 +159,25 @@ class Attention(Numbers):
             self.assertGreater(rows[i][i], rows[i][i - 1])
 
 
+class BiasHelp(Numbers):
+    def test_numbers_are_those_that_hold_when_left_out(self):
+        lines = posenc("plot", "bias", "--help").out.split("left out:\n")[1].splitlines()
+        rows = [line.split() for line in lines[:[line.startswith("  ") for line in lines].index(False)]]
+        error = posenc("plot", "bias", "--scheme", "none-of-them").err
+        self.assertEqual(sorted(row[0] for row in rows), error.split("one of ")[1].split(", got")[0].split(", "))
+        for name, *numbers in rows:
+            plain = drawn(f"bias --scheme {name} --tokens 12 --both-ways")
+            for number in numbers:
+                with self.subTest(scheme=name, number=number):
+                    named = f"{number}=5" if number == "clamp_length" else number
+                    got = drawn(f"bias --scheme {name},{named} --tokens 12 --both-ways")
+                    (self.assertEqual if "=" in number else self.assertNotEqual)(got, plain)
+            # None is left out of the list.
+            got = posenc("plot", "bias", "--scheme", f"{name},zzzzzzzzzzzzzzzz=1").err
+            known = got.split("; it has ")[1].split(" (see")[0].split(", ") if "; it has " in got else []
+            self.assertEqual(sorted(number.split("=")[0] for number in numbers), sorted(w.strip() for w in known), got)
+
+
 class Curves(Numbers):
     def test_wavelengths(self):
         found = curves("wavelengths --scheme rope,base=500000,dim=64 --trained 8192")

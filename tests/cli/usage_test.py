@@ -48,6 +48,11 @@ class Help(tool.ToolTest):
                      "--force", "--check", "--json"):
             self.assertIn(flag, got)
 
+    def test_demo_says_all_that_it_measures(self):
+        for words in (["demo", "--help"], ["--help"]):
+            self.assertIn("its angles, its rotation and its attention", " ".join(posenc(*words).out.split()))
+        self.assertIn("the attention's above its bound", " ".join(posenc("demo", "--help").out.split()))
+
     def test_version(self):
         header = (tool.SOURCE_DIR / "include/posenc/version.h").read_text()
         parts = [line.split()[-1] for line in header.splitlines() if "define POSENC_VERSION_" in line]

@@ -23,21 +23,23 @@ CommandSpec presets_spec() {
 }
 
 CommandSpec demo_spec() {
-  return {.name = "demo",
-          .description = "A built-in model; the worst errors and the speed of its angles and its rotation",
-          .options = {{.names = "PRESET",
-                       .description = "One of `posenc presets`; " + DemoArguments{}.preset + " when left out"},
-                      {.names = "--json", .description = "The measurements as JSON, without the model's description"}},
-          .footer =
-              "Errors and speeds are measured when it runs. Exit code 1: an angle's error is\n"
-              "above 1 ulp, or the rotation's above its bound (docs/rotation.md).\n\n"
-              "Examples:\n"
-              "  posenc demo\n"
-              "  posenc demo gemma-3-4b --json\n\n",
-          .read = [](const Given& given) -> Command {
-            return DemoArguments{.preset = given.text_or("PRESET", DemoArguments{}.preset),
-                                 .json = given.has("--json")};
-          }};
+  return {
+      .name = "demo",
+      .description = "A built-in model; the worst errors and the speed of its angles, its rotation and its attention",
+      .options = {{.names = "PRESET",
+                   .description =
+                       "One of `posenc presets` that has a rotation; " + DemoArguments{}.preset + " when left out"},
+                  {.names = "--json", .description = "The measurements as JSON, without the model's description"}},
+      .footer =
+          "Errors and speeds are measured when it runs. Exit code 1: an angle's error is\n"
+          "above 1 ulp, or the rotation's or the attention's above its bound\n"
+          "(docs/rotation.md, docs/attention.md).\n\n"
+          "Examples:\n"
+          "  posenc demo\n"
+          "  posenc demo gemma-3-4b --json\n\n",
+      .read = [](const Given& given) -> Command {
+        return DemoArguments{.preset = given.text_or("PRESET", DemoArguments{}.preset), .json = given.has("--json")};
+      }};
 }
 
 }  // namespace posenc::tool

@@ -76,27 +76,31 @@ CommandSpec encoding_spec() {
 CommandSpec bias_spec() {
   return {
       .name = "bias",
-      .description = "What a scheme of the score stage adds, by query and key or by distance",
-      .options = with_output({{
-                                  {.names = "--scheme",
-                                   .value = "S",
-                                   .description = "With its numbers after commas, as alibi,heads=8 (when left out): " +
-                                                  std::string(kTermNames) + "; docs/cli.md has their numbers"},
-                              },
-                              layer_options("Whose scheme is drawn"),
-                              {{.names = "--head", .value = "N", .description = "Counted from 0; 0 when left out"},
-                               {.names = "--tokens",
-                                .value = "N",
-                                .description = "How many; 64 when left out, at most 512 (4096 of curves)"},
-                               {.names = "--both-ways", .description = "Keys in the future too, as in an encoder"},
-                               {.names = "--curves", .description = "By distance, a curve a head"}}}),
-      .footer =
-          "Of a scheme with a learned table the row of the table is drawn, of one with a\n"
-          "perceptron what that is asked.\n\n"
-          "Examples:\n"
-          "  posenc plot bias --scheme alibi,heads=8 --head 3 -o alibi.svg\n"
-          "  posenc plot bias --scheme t5 --curves --tokens 200 -o buckets.svg\n"
-          "  posenc plot bias --model t5-base --curves --tokens 200 -o t5.svg\n\n",
+      .description = "What a scheme of the score stage adds, or which row of its table it takes",
+      .options = with_output(
+          {{
+               {.names = "--scheme",
+                .value = "S",
+                .description = "One of those below, with its numbers after commas; alibi when left out"},
+           },
+           layer_options("Whose scheme is drawn"),
+           {{.names = "--head", .value = "N", .description = "Whose map, counted from 0; 0 when left out"},
+            {.names = "--tokens",
+             .value = "N",
+             .description = "How many; 64 when left out, at most 512 (4096 of curves)"},
+            {.names = "--both-ways", .description = "Keys in the future too, as in an encoder"},
+            {.names = "--curves", .description = "By distance, a curve a head, of up to 8 heads; a grid has none"}}}),
+      .footer = "Schemes and their numbers, with what holds when they are left out:\n" + std::string(kTermNumbers) +
+                "symmetric, bidirectional and logarithmic are on when named. When left out,\n"
+                "columns are as many as rows and clamp_length is none. form is logarithmic or\n"
+                "power.\n\n"
+                "Nothing is learned here. Of a table the row that is taken is drawn, of a\n"
+                "perceptron what it is asked; r1, r2, c, threshold, asks and every (a gate that\n"
+                "opens or forgets at every so many keys) stand for what training would give.\n\n"
+                "Examples:\n"
+                "  posenc plot bias --scheme alibi,heads=8 --head 3 -o alibi.svg\n"
+                "  posenc plot bias --scheme t5 --curves --tokens 200 -o buckets.svg\n"
+                "  posenc plot bias --model t5-base --curves --tokens 200 -o t5.svg\n\n",
       .read = read_bias};
 }
 

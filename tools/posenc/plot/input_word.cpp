@@ -1,5 +1,7 @@
 #include "plot/input_word.h"
 
+#include "plot/numbers.h"
+
 namespace posenc::tool {
 namespace {
 
@@ -17,7 +19,7 @@ InputScheme sinusoidal(const SchemeWord& word) {
 
 InputScheme integer(const SchemeWord& word) {
   check_numbers(word, {"normalised", "offset"});
-  return IntegerInput{.normalised = word.numbers.has("normalised"),
+  return IntegerInput{.normalised = Numbers(word).yes("normalised"),
                       .offset = word.numbers.whole("offset", 0, kLargestOffset).value_or(0)};
 }
 

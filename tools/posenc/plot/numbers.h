@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "formatted.h"
@@ -23,7 +24,12 @@ class Numbers {
     if (value == 0.0) throw UsageError{formatted("{}: expected a number above 0, got 0", name)};
     return value;
   }
-  bool yes(std::string_view name) const { return given_.has(name); }
+  // On when named.
+  bool yes(std::string_view name) const {
+    const std::string value = given_.text_or(name, "");
+    if (!value.empty()) throw UsageError{formatted("{} is on when named, and takes no value", name)};
+    return given_.has(name);
+  }
 
  private:
   const Given& given_;
