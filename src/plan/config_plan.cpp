@@ -13,6 +13,7 @@
 #include "plan/general_rules.h"
 #include "plan/misspelled_keys.h"
 #include "plan/native_schemas.h"
+#include "plan/plan_json.h"
 #include "plan/plan_size.h"
 
 namespace posenc::plan {
@@ -73,13 +74,33 @@ FileError not_a_config(const std::string& file, std::string got) {
   return error;
 }
 
-// What to_json writes: none of its keys is a config's, so that it would be read as a model of which nothing is said.
-bool is_saved_plan(const JsonValue& root) {
-  const auto has = [&](std::string_view key) {
-    const auto found = root.find(key);
-    return !found || found->has_value();  // twice is there too
-  };
-  return has("schema_version") && has("stacks");
+// What is wrong with a rotation for sequences of that length.
+std::optional<FileError> beyond_length(const Plan& plan, std::int64_t length, std::string_view file) {
+  for (const Stack& stack : plan.stacks) {
+    for (const LayerPlan& layer : stack.layers) {
+      for (const Rotate& one : layer.rotate) {
+        const std::optional<Problem> problem = check(rope(one), length);
+        if (!problem) continue;
+        FileError error;
+        error.kind = ErrorKind::out_of_range;
+        error.file = file;
+        error.path = formatted("/stacks: {}, layer {}", stack.name, layer.index);
+        error.expected = formatted("a rotation for {} tokens, whose {} must {}", length, problem->field, problem->must);
+        error.got = problem->is;
+        return error;
+      }
+    }
+  }
+  return {};
+}
+
+// The plan as it was saved, but for the length that is asked for now.
+Result<Plan> read_saved(const io::JsonDocument& document, std::string_view name, const ReadOptions& options) {
+  Result<Plan> plan = saved_plan(document, name);
+  if (!plan || !options.length) return plan;
+  if (std::optional<FileError> error = beyond_length(*plan, *options.length, name)) return *std::move(error);
+  plan->length = options.length;
+  return plan;
 }
 
 }  // namespace
@@ -102,7 +123,7 @@ Result<Plan> read_config(std::string_view text, PlanSource source, const ReadOpt
   if (!document) return foreign_format(text, source.name).value_or(document.error());
   const JsonValue root = document->root();
   if (root.kind() != JsonKind::object) return root.error(ErrorKind::type, "an object");
-  if (is_saved_plan(root)) return not_a_config(source.name, "a saved plan, which plan_from_json reads");
+  if (is_saved_plan(root)) return read_saved(*document, source.name, options);
   ConfigReader reader(*document);
   return read_object(reader, std::move(source), options);
 }

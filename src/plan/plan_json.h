@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
+#include "io/json.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {
@@ -17,6 +19,10 @@ constexpr bool may_attend(LayerKind kind) noexcept {
 constexpr bool must_attend(LayerKind kind) noexcept {
   return kind == LayerKind::attention || kind == LayerKind::cross_attention;
 }
+
+// What to_json wrote, or claims to be that: none of its keys is a config's.
+bool is_saved_plan(const io::JsonValue& root);
+Result<Plan> saved_plan(const io::JsonDocument& document, std::string_view name);
 
 // Whether the layer's JSON is index and kind alone.
 bool has_index_and_kind_only(const LayerPlan& layer);

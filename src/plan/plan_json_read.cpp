@@ -177,23 +177,36 @@ FileError duplicate_key(const io::JsonDuplicate& duplicate, std::string_view nam
 }
 
 }  // namespace
-}  // namespace plan
 
-Result<Plan> plan_from_json(std::string_view json, std::string_view name) {
-  const Result<io::JsonDocument> document = io::JsonDocument::parse(json, name);
-  if (!document) return document.error();
-  if (!document->duplicates().empty()) return plan::duplicate_key(document->duplicates().front(), name);
-  plan::Reading reading;
-  plan::ObjectReader root(document->root(), reading);
-  plan::require_version(root);
+bool is_saved_plan(const io::JsonValue& root) {
+  const auto has = [&](std::string_view key) {
+    const auto found = root.find(key);
+    return !found || found->has_value();  // twice is there too
+  };
+  return root.kind() == io::JsonKind::object && has("schema_version") && has("stacks");
+}
+
+Result<Plan> saved_plan(const io::JsonDocument& document, std::string_view name) {
+  if (!document.duplicates().empty()) return duplicate_key(document.duplicates().front(), name);
+  Reading reading;
+  ObjectReader root(document.root(), reading);
+  require_version(root);
   // What the layers' readers need; fields() reads both again, in place.
   root.field("known", reading.known);
-  root.nullable("length", reading.length, plan::at_least(1));
+  root.nullable("length", reading.length, at_least(1));
   Plan plan;
   fields(root, plan);
   root.finish();
   if (reading.error) return *std::move(reading.error);
   return plan;
+}
+
+}  // namespace plan
+
+Result<Plan> plan_from_json(std::string_view json, std::string_view name) {
+  const Result<io::JsonDocument> document = io::JsonDocument::parse(json, name);
+  if (!document) return document.error();
+  return plan::saved_plan(*document, name);
 }
 
 }  // namespace posenc

@@ -31,12 +31,40 @@ class ReadPlanFiles : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(ReadPlanFiles, a_saved_plan_is_no_config) {
+TEST_F(ReadPlanFiles, a_saved_plan_is_read_back) {
+  for (const Preset& preset : presets()) {
+    SCOPED_TRACE(preset.name);
+    const Plan plan = preset_plan(preset.name, {.length = 5000});
+    const Result<Plan> again = read_plan(write("plan.json", to_json(plan)));
+    ASSERT_TRUE(again.ok()) << again.error().message();
+    EXPECT_TRUE(*again == plan);
+    const Result<Plan> longer = read_plan(write("plan.json", to_json(plan)), {.length = 200000});
+    ASSERT_TRUE(longer.ok()) << longer.error().message();
+    EXPECT_TRUE(*longer == preset_plan(preset.name, {.length = 200000}));
+  }
+}
+
+TEST_F(ReadPlanFiles, what_is_wrong_with_a_saved_plan_is_said) {
   const std::string saved = to_json(plan_of(family_config("llama")));
-  const Result<Plan> plan = read_plan(write("plan.json", saved));
+  const auto file = write("plan.json", with(saved, R"("schema_version": 1)", R"("schema_version": 7)"));
+  const Result<Plan> plan = read_plan(file);
   ASSERT_FALSE(plan.ok());
-  EXPECT_EQ(plan.error().kind, ErrorKind::wrong_format);
-  EXPECT_EQ(plan.error().got, "a saved plan, which plan_from_json reads");
+  EXPECT_EQ(plan.error().kind, ErrorKind::bad_plan);
+  EXPECT_EQ(plan.error().file, file.string());
+  EXPECT_EQ(plan.error().path, "/schema_version");
+}
+
+// A base and a factor of which the length makes more than a double holds.
+TEST_F(ReadPlanFiles, a_saved_plan_is_asked_for_its_length) {
+  const std::string config =
+      R"({"model_type": "llama", "head_dim": 4, "rope_theta": 1e300, "max_position_embeddings": 2,
+    "rope_scaling": {"type": "dynamic", "factor": 1000}})";
+  const Plan plan = plan_of(config);
+  const auto file = write("plan.json", to_json(plan));
+  EXPECT_TRUE(read_plan(file, {.length = 2}).ok());
+  const Result<Plan> longer = read_plan(file, {.length = std::int64_t{1} << 53});
+  ASSERT_FALSE(longer.ok());
+  EXPECT_EQ(longer.error().kind, ErrorKind::out_of_range);
 }
 
 TEST_F(ReadPlanFiles, a_file_and_the_directory_that_holds_it) {

@@ -60,6 +60,16 @@ std::string deep_with_cross() {
          std::to_string(plan::kMaxLayers / 2) + "}";
 }
 
+std::string saved_without_attention(std::int64_t layers) {
+  std::string listed;
+  for (std::int64_t n = 0; n < layers; ++n) {
+    listed += (n == 0 ? "" : ",") + std::string(R"({"index":)") + std::to_string(n) + R"(,"kind":"state_space"})";
+  }
+  return R"({"schema_version":1,"known":true,"model_type":"m","family":"f","source":{"kind":"config_json","name":"c"},)"
+         R"("trained_length":null,"length":null,"stacks":[{"name":"decoder","input":[],"layers":[)" +
+         listed + R"(]}],"sources":{},"absent_keys":[],"ignored_keys":[],"warnings":[]})";
+}
+
 TEST(ReadPlanLimits, stays_within_the_bound) {
   struct Row {
     std::string id;
@@ -87,6 +97,8 @@ TEST(ReadPlanLimits, stays_within_the_bound) {
                            repeated("\"lsh\",", plan::kMaxLayers - 1) + "\"local\"]}"},
       {"long lists, many layers", longrope(plan::kMaxLayers, plan::kMaxListEntries / plan::kMaxLayers / 2)},
       {"longer lists, few layers", longrope(4, plan::kMaxListEntries / 8)},
+      {"a saved plan", to_json(plan_of(deep("llama", R"("x": 0)")))},
+      {"a saved plan of layers that do not attend", saved_without_attention(many)},
       {"many ignored keys", "{\"model_type\": \"llama\"" + repeated(",\"a\":1", many) + "}"},
       {"many unknown rope keys",
        "{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"default\"" + repeated(",\"b\":1", many) + "}}"},
