@@ -36,13 +36,14 @@ bool in_a_child(const Work& work) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Whether the two parts of a call each have a thread.
-bool has_two_threads(const Parallel& parallel) {
-  Meeting meeting(2);
+// Whether so many parts of a call each have a thread.
+bool have_threads(const Parallel& parallel, std::int64_t count) {
+  Meeting meeting(static_cast<int>(count));
   std::atomic<int> met{0};
-  parallel_for(parallel, 2, 1, [&](std::int64_t, std::int64_t) noexcept { met += meeting.wait() ? 1 : 0; });
-  return met == 2;
+  parallel_for(parallel, count, 1, [&](std::int64_t, std::int64_t) noexcept { met += meeting.wait() ? 1 : 0; });
+  return met == count;
 }
+bool has_two_threads(const Parallel& parallel) { return have_threads(parallel, 2); }
 
 bool sums_right(const Parallel& parallel) {
   std::atomic<std::int64_t> sum{0};
@@ -111,7 +112,7 @@ TEST_P(Fork, ChildMayEndThePool) {
   std::optional<ThreadPool> pool;
   for (const bool used : {false, true}) {
     pool.emplace(ThreadPoolOptions{.threads = 3, .spin = GetParam()});
-    ASSERT_TRUE(sums_right({.executor = pool->executor()}));
+    ASSERT_TRUE(have_threads({.executor = pool->executor()}, 3)) << "none of them is still starting, with locks held";
     EXPECT_TRUE(in_a_child([&] {
       if (used && !has_two_threads({.executor = pool->executor()})) return false;
       pool.reset();
@@ -123,7 +124,7 @@ TEST_P(Fork, ChildMayEndThePool) {
 // exit() ends the process's own pool, which in the child is the parent's or, once it is used, its own.
 TEST(ForkOfTheProcess, ChildUsesAndEndsTheProcessesPool) {
   for (const bool used : {false, true}) {
-    ASSERT_TRUE(sums_right({}));
+    ASSERT_TRUE(have_threads({}, default_threads())) << "none of them is still starting, with locks held";
     EXPECT_TRUE(in_a_child([&] {
       if (used && !sums_right({})) return false;
       std::exit(0);
