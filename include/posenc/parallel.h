@@ -58,13 +58,17 @@ struct ThreadPoolOptions {
   // finding one awake a fraction of one (docs/threads.md). For many small calls in a row, take a time longer than what
   // lies between them; the price is a core that is never idle for so long.
   std::chrono::nanoseconds spin = std::chrono::microseconds(20);
+  // Whether a worker that is woken, or was late, is let on all its cores but the one that the caller is on, where Linux
+  // likes to put it (docs/threads.md); not where there are fewer cores than threads. No: workers' affinity is never
+  // set.
+  bool keep_off_caller = true;
 };
 
 // Threads of our own: one that calls and threads - 1 workers, started by the first run that needs them.
 //
-// Workers inherit the affinity of the thread that starts them, are called "posenc/1", "posenc/2", ... and have every
-// signal blocked but those that a fault of their own raises. A system that refuses a thread leaves its tasks to the
-// caller: slower, not wrong.
+// Workers inherit the affinity of the thread that starts them, but for keep_off_caller, are called "posenc/1",
+// "posenc/2", ... and have every signal blocked but those that a fault of their own raises. A system that refuses a
+// thread leaves its tasks to the caller: slower, not wrong.
 //
 // Thread safety: any thread may run. One run uses the workers at a time; a run that finds them taken, by another thread
 // or by the run that it is a task of, does its tasks itself, at once and in order.

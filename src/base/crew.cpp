@@ -62,11 +62,11 @@ void name_this_thread(std::int64_t number) {
 
 }  // namespace
 
-Crew::Crew(std::int64_t workers, std::chrono::nanoseconds spin) noexcept
-    : workers_(new (std::nothrow) Worker[static_cast<std::size_t>(workers)]),
-      count_(workers_ == nullptr ? 0 : workers),
-      spin_(spin),
-      placement_(count_) {
+Crew::Crew(const ThreadPoolOptions& options) noexcept
+    : workers_(new (std::nothrow) Worker[static_cast<std::size_t>(options.threads - 1)]),
+      count_(workers_ == nullptr ? 0 : options.threads - 1),
+      spin_(options.spin),
+      placement_(options.keep_off_caller ? count_ : 0) {
   start();
 }
 

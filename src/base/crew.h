@@ -44,8 +44,9 @@ struct Job {
 
 class Crew {
  public:
-  // Without memory for the workers there are none; a thread that the system refuses is not there.
-  Crew(std::int64_t workers, std::chrono::nanoseconds spin) noexcept;
+  // Of options.threads - 1 workers. Without memory for them there are none; a thread that the system refuses is not
+  // there.
+  explicit Crew(const ThreadPoolOptions& options) noexcept;
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 

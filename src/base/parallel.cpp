@@ -100,15 +100,14 @@ void parallel_for(const Parallel& parallel, std::int64_t count, std::int64_t gra
   if (executor.run != nullptr) {
     executor.run(executor.context, split.parts, run_part, &split);
   } else {
-    process_pool.run(default_threads(), ThreadPoolOptions{}.spin, {split.parts, run_part, &split});
+    process_pool.run({.threads = default_threads()}, {split.parts, run_part, &split});
   }
 }
 
 struct ThreadPool::State {
-  State(std::int64_t thread_count, std::chrono::nanoseconds spin_time) : threads(thread_count), spin(spin_time) {}
+  explicit State(const ThreadPoolOptions& given) : options(given) {}
 
-  const std::int64_t threads;
-  const std::chrono::nanoseconds spin;
+  const ThreadPoolOptions options;
   Pool pool;
 };
 
@@ -120,19 +119,21 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options) {
   if (options.spin < options.spin.zero() || options.spin > kMaxSpin) {
     throw Error(kWhere, {"spin", "be from 0 ns to an hour", text(options.spin.count()) + " ns"});
   }
-  state_ = std::make_unique<State>(options.threads != 0 ? options.threads : threads_to_be_had(), options.spin);
+  ThreadPoolOptions decided = options;
+  if (decided.threads == 0) decided.threads = threads_to_be_had();
+  state_ = std::make_unique<State>(decided);
 }
 
 ThreadPool::~ThreadPool() { state_->pool.close(); }
 
-std::int64_t ThreadPool::threads() const noexcept { return state_->threads; }
+std::int64_t ThreadPool::threads() const noexcept { return state_->options.threads; }
 
 Executor ThreadPool::executor() const noexcept {
   const auto run = [](void* context, std::int64_t tasks, Task task, void* data) {
     State& state = *static_cast<State*>(context);
-    state.pool.run(state.threads, state.spin, {tasks, task, data});
+    state.pool.run(state.options, {tasks, task, data});
   };
-  return {.context = state_.get(), .run = run, .threads = state_->threads};
+  return {.context = state_.get(), .run = run, .threads = state_->options.threads};
 }
 
 }  // namespace posenc

@@ -14,13 +14,13 @@ namespace posenc {
 
 class Placement {
  public:
-  // For so many workers, which the calling thread starts, and which inherit its cores. Where these are not more than
-  // the workers, each is left where it is.
+  // For so many workers, or none, which the calling thread starts, and which inherit its cores. Where these are not
+  // more than the workers, each is left where it is.
   explicit Placement(std::int64_t workers) noexcept;
 
   struct Worker {
     int off = -1;                // the core that it is kept off; -1: none
-    bool is_left_alone = false;  // somebody else has said where it may run, or the system has refused
+    bool is_left_alone = false;  // somebody else has let it elsewhere, or the system has refused
   };
   // Off the core that the calling thread is on.
   void keep_off_this_core(pthread_t thread, Worker& worker) const noexcept;

@@ -28,18 +28,18 @@ bool Pool::enter() noexcept {
 
 void Pool::leave() noexcept { holder_.store(0, std::memory_order_release); }
 
-Crew* Pool::crew(std::int64_t threads, std::chrono::nanoseconds spin) noexcept {
+Crew* Pool::crew(const ThreadPoolOptions& options) noexcept {
   const std::uint64_t own = generation.load(std::memory_order_relaxed);
   if (crew_ != nullptr && crew_generation_ == own) return crew_;
   delete std::exchange(crew_, nullptr);  // in a forked child; its workers stayed in the parent
-  crew_ = new (std::nothrow) Crew(threads - 1, spin);
+  crew_ = new (std::nothrow) Crew(options);
   crew_generation_ = own;
   return crew_;
 }
 
-void Pool::run(std::int64_t threads, std::chrono::nanoseconds spin, const Job& job) noexcept {
-  if (threads < 2 || job.tasks < 2 || !enter()) return job.run(0, job.tasks);
-  if (Crew* const workers = crew(threads, spin)) {
+void Pool::run(const ThreadPoolOptions& options, const Job& job) noexcept {
+  if (options.threads < 2 || job.tasks < 2 || !enter()) return job.run(0, job.tasks);
+  if (Crew* const workers = crew(options)) {
     workers->run(job);
   } else {
     job.run(0, job.tasks);

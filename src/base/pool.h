@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 
 #include "base/crew.h"
@@ -17,16 +16,16 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Does the job on `threads` threads, the calling one among them; in order and on that one alone while another run has
-  // the workers, and when none can be had. `threads` and `spin` are the same in every call.
-  void run(std::int64_t threads, std::chrono::nanoseconds spin, const Job& job) noexcept;
+  // Does the job on options.threads threads, at least 1, the calling one among them; in order and on that one alone
+  // while another run has the workers, and when none can be had. The options are the same in every call.
+  void run(const ThreadPoolOptions& options, const Job& job) noexcept;
   // Ends the workers. Later runs have none. Does nothing while a run is under way.
   void close() noexcept;
 
  private:
   bool enter() noexcept;
   void leave() noexcept;
-  Crew* crew(std::int64_t threads, std::chrono::nanoseconds spin) noexcept;  // null without memory for it
+  Crew* crew(const ThreadPoolOptions& options) noexcept;  // null without memory for it
 
   // 0, or the generation (below) of the process in which a run has the workers. That of an ancestor is nobody's: the
   // thread that would set it back to 0 was not copied by the fork.

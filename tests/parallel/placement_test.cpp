@@ -51,20 +51,21 @@ std::vector<int> seen_by_worker(const ThreadPool& pool) {
   return seen;
 }
 
-// Calls `use` with two cores of this thread, on a thread of its own that has a pool of two and has called it.
+// Calls `use` with the cores of this thread, on a thread of its own that has a pool and has called it.
 template <typename Use>
-void with_pool(std::int64_t threads, const Use& use) {
+void with_pool(ThreadPoolOptions options, const Use& use) {
   const std::vector<int> cores = numbers(cores_of_this_thread());
   if (cores.size() < 2) GTEST_SKIP() << "needs two cores";
+  options.spin = std::chrono::nanoseconds(0);
   std::thread([&] {
-    const ThreadPool pool({.threads = threads, .spin = std::chrono::nanoseconds(0)});
+    const ThreadPool pool(options);
     seen_by_worker(pool);
     use(pool, cores);
   }).join();
 }
 
 TEST(Placement, KeepsAWorkerOffTheCallersCore) {
-  with_pool(2, [](const ThreadPool& pool, const std::vector<int>& cores) {
+  with_pool({.threads = 2}, [](const ThreadPool& pool, const std::vector<int>& cores) {
     for (const int core : {cores[0], cores[1], cores[0]}) {
       stay_on(core);
       seen_by_worker(pool);
@@ -76,7 +77,7 @@ TEST(Placement, KeepsAWorkerOffTheCallersCore) {
 }
 
 TEST(Placement, LeavesAWorkerWhereSomebodyElsePutIt) {
-  with_pool(2, [](const ThreadPool& pool, const std::vector<int>& cores) {
+  with_pool({.threads = 2}, [](const ThreadPool& pool, const std::vector<int>& cores) {
     const auto here = std::this_thread::get_id();
     int put = -1;  // on a core where the worker was not let before
     for (int calls = 0; put < 0 && calls < 1000; ++calls) {
@@ -100,10 +101,20 @@ TEST(Placement, LeavesAWorkerWhereSomebodyElsePutIt) {
 
 TEST(Placement, MovesNobodyWhereThereAreMoreThreadsThanCores) {
   const auto all = static_cast<std::int64_t>(numbers(cores_of_this_thread()).size());
-  with_pool(all + 1, [](const ThreadPool& pool, const std::vector<int>& cores) {
+  with_pool({.threads = all + 1}, [](const ThreadPool& pool, const std::vector<int>& cores) {
     stay_on(cores[0]);
     seen_by_worker(pool);
     EXPECT_EQ(seen_by_worker(pool), cores);
+  });
+}
+
+TEST(Placement, MovesNobodyWhereItIsToldNot) {
+  with_pool({.threads = 2, .keep_off_caller = false}, [](const ThreadPool& pool, const std::vector<int>& cores) {
+    for (const int core : {cores[0], cores[1]}) {
+      stay_on(core);
+      seen_by_worker(pool);
+      EXPECT_EQ(seen_by_worker(pool), cores);
+    }
   });
 }
 
