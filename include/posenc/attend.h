@@ -72,18 +72,18 @@ struct AttendArgs {
   Isa isa = Isa::automatic;
   AttendWork* work = nullptr;  // written, where it is given
   // Where threads work: at least attend_scratch_bytes(), which need not be aligned. Left out: the heap, once a thread.
-  // Before the pass a call takes from the heap, too: some numbers for each token, cos and sin of all tokens where they
-  // take no more than 16 MiB, lists of what there is to do, floats of the scheme's tables or for each distance that
-  // occurs, and beside few queries what each 1024 keys have added up to, value_dim + 3 floats a query and head. The pass
-  // takes nothing.
+  // Before the pass a call takes from the heap, too: some numbers for each token, cos and sin of tokens that several
+  // heads turn, where they take no more than 16 MiB, lists of what there is to do, floats of the scheme's tables or for
+  // each distance that occurs, and beside few queries what each 1024 keys have added up to, value_dim + 3 floats a
+  // query and head. The pass takes nothing.
   std::span<std::byte> scratch{};
   // Asked every millisecond or so, by one thread at a time: no ends the call early.
   std::function<bool()> go_on{};
 };
 
 // Throws Error, before anything is written, for a tensor, a weight or an input that does not fit the layer, that it
-// needs and is left out, or that it has no place for; and where a table by distance cannot hold what occurs: distances that are not whole, or too
-// far apart.
+// needs and is left out, or that it has no place for; and where a table by distance cannot hold what occurs: distances
+// that are not whole, or too far apart.
 //
 // False where go_on said no: out, lse and carry then hold nothing of use.
 POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);

@@ -79,10 +79,25 @@ Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
   return out;
 }
 
-// Whether queries and keys turn more than once each: beside few queries keys turn by steps, or once.
-bool shares_angles(const cpu::AttendCall& call) {
-  return std::ranges::any_of(call.rows.sequences,
-                             [](const math::SequenceRows& s) { return s.q_count > cpu::kFewQueries; });
+// Each head asks for its queries', each unit for those of the keys that its queries may see, at most. Beside few
+// queries, whose keys turn by steps or once, nobody does.
+cpu::AskedRows asked_rows(const cpu::AttendCall& call, const Passes& all) {
+  const Mask& mask = call.layer.mask;
+  cpu::AskedRows out;
+  for (const cpu::AttendUnit& unit : all.units) {
+    const math::SequenceRows& s = call.rows.sequences[unit.sequence];
+    if (s.q_count <= cpu::kFewQueries) continue;
+    std::int64_t seen = s.k_count;
+    // Orders that are given may be any keys'.
+    if (mask.window && call.args.inputs.k_order.empty()) {
+      const auto most = static_cast<double>(mask.window->past) + static_cast<double>(mask.window->future);
+      if (most < static_cast<double>(seen - unit.rows)) seen = mask.window->past + mask.window->future + unit.rows;
+    }
+    if (mask.chunk && call.args.inputs.k_order.empty()) seen = std::min(seen - unit.rows, *mask.chunk) + unit.rows;
+    out.queries += unit.rows * unit.kv_heads * call.group;
+    out.keys += seen * unit.kv_heads;
+  }
+  return out;
 }
 
 std::int64_t workers_of(const AttendArgs& args, const Passes& all) {
@@ -126,9 +141,9 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   const Passes all = passes_of(call, threads_of(args.parallel));
   if (args.work != nullptr) *args.work = {};
   if (all.tasks.empty()) return true;
-  if (shares_angles(call)) cpu::keep_angles(call);
-  const cpu::FarTiles far(call);
   cpu::GoOn go_on(args.go_on);
+  cpu::keep_angles(call, asked_rows(call, all), go_on);
+  const cpu::FarTiles far(call);
   cpu::Arena arena(args.scratch);
   cpu::HeapLines heap;
   std::vector<cpu::AttendWorker> workers;

@@ -59,13 +59,15 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   const math::CallSizes sizes = cpu::check_linear_call(attending, args, same);
   cpu::AttendCall call = cpu::attend_call(attending, same, sizes, cpu::kernels_for("attend_linear", args.isa));
   leave_out_factors(call);
-  cpu::keep_angles(call);
+  cpu::GoOn go_on(args.go_on);
+  const std::int64_t heads = call.layer.kv_heads;
+  cpu::keep_angles(call, {.queries = heads * call.group * call.lowered.q_rows, .keys = heads * call.lowered.k_rows},
+                   go_on);
   const kernels::Feature feature = feature_of(args.feature_map);
   if (takes_steps(call, args.state)) {
     share_heads<cpu::LinearStepper>(call, [&] { return cpu::LinearStepper(call, feature, args.state); });
     return true;
   }
-  cpu::GoOn go_on(args.go_on);
   share_heads<cpu::LinearWorker>(call, [&] { return cpu::LinearWorker(call, feature, args.state, go_on); });
   return go_on.answer();
 }

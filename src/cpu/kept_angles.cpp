@@ -1,5 +1,6 @@
 #include "cpu/kept_angles.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/parallel.h"
@@ -8,10 +9,8 @@
 namespace posenc::cpu {
 namespace {
 
-constexpr std::int64_t kMostFloats = std::int64_t{4} << 20;
-constexpr std::int64_t kGrain = 64;  // rows of a task
-
-bool is_kept(const CallRotation& rotation) { return rotation.rule->decay.empty(); }
+constexpr std::int64_t kGrain = 64;             // rows of a task: some 5 us with 64 pairs
+constexpr std::int64_t kRowsUntilAsked = 4096;  // 0.3 ms on one thread
 
 // Where rows stand: [axes][rows], with the rotation's offset.
 std::vector<double> positions_of(const AttendCall& call, const math::Rotation& rule, math::Side side) {
@@ -22,31 +21,45 @@ std::vector<double> positions_of(const AttendCall& call, const math::Rotation& r
   return out;
 }
 
-AlignedFloats angles_of(const AttendCall& call, const CallRotation& rotation, math::Side side) {
-  const std::int64_t rows = side == math::Side::query ? call.lowered.q_rows : call.lowered.k_rows;
+std::int64_t rows_of(const AttendCall& call, math::Side side) {
+  return side == math::Side::query ? call.lowered.q_rows : call.lowered.k_rows;
+}
+
+AlignedFloats angles_of(const AttendCall& call, const CallRotation& rotation, math::Side side, GoOn& go_on) {
+  const std::int64_t rows = rows_of(call, side);
   const std::int64_t width = 2 * rotation.pairs;
   const std::vector<double> positions = positions_of(call, *rotation.rule, side);
   AlignedFloats out(index(rows * width));
-  parallel_for(call.args.parallel, rows, kGrain, [&](std::int64_t first, std::int64_t last) noexcept {
-    float* const cos = out.data() + first * width;
-    rotation.angles.write(call.kernels, positions.data() + first, rows, last - first, cos, cos + rotation.pairs, width);
-  });
+  for (std::int64_t row = 0; row < rows && go_on(); row += kRowsUntilAsked) {
+    const std::int64_t count = std::min(kRowsUntilAsked, rows - row);
+    parallel_for(call.args.parallel, count, kGrain, [&](std::int64_t first, std::int64_t last) noexcept {
+      float* const cos = out.data() + (row + first) * width;
+      const double* const at = positions.data() + row + first;
+      rotation.angles.write(call.kernels, at, rows, last - first, cos, cos + rotation.pairs, width);
+    });
+  }
   return out;
 }
 
 }  // namespace
 
-void keep_angles(AttendCall& call) {
+void keep_angles(AttendCall& call, const AskedRows& asked, GoOn& go_on) {
   if (!call.lowered.regions.regions.empty()) return;
-  std::int64_t floats = 0;
+  const auto keeps = [&](const CallRotation& rotation, math::Side side) {
+    const bool is_query = side == math::Side::query;
+    const bool turns = is_query ? rotation.rule->turns_queries : rotation.rule->turns_keys;
+    return turns && rotation.rule->decay.empty() && (is_query ? asked.queries : asked.keys) >= 2 * rows_of(call, side);
+  };
+  std::int64_t bytes = 0;
   for (const CallRotation& rotation : call.rotations) {
-    if (is_kept(rotation)) floats += (call.lowered.q_rows + call.lowered.k_rows) * 2 * rotation.pairs;
+    for (const math::Side side : {math::Side::query, math::Side::key}) {
+      if (keeps(rotation, side)) bytes += rows_of(call, side) * 2 * rotation.pairs * 4;
+    }
   }
-  if (floats > kMostFloats) return;
+  if (bytes > kMostKeptBytes) return;
   for (CallRotation& rotation : call.rotations) {
-    if (!is_kept(rotation)) continue;
-    if (rotation.rule->turns_queries) rotation.of_queries = angles_of(call, rotation, math::Side::query);
-    if (rotation.rule->turns_keys) rotation.of_keys = angles_of(call, rotation, math::Side::key);
+    if (keeps(rotation, math::Side::query)) rotation.of_queries = angles_of(call, rotation, math::Side::query, go_on);
+    if (keeps(rotation, math::Side::key)) rotation.of_keys = angles_of(call, rotation, math::Side::key, go_on);
   }
 }
 

@@ -1,12 +1,17 @@
 // Cos and sin that a call keeps of all its rows are those that each tile has by itself.
+#include "cpu/kept_angles.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "attend/fused_call.h"
+#include "cpu/attend_call.h"
+#include "cpu/dispatch.h"
 #include "support/all_schemes.h"
 #include "support/every_isa.h"
 
@@ -45,6 +50,41 @@ TEST(KeptAngles, AreThoseOfATile) {
     }
     EXPECT_GT(turned, 30);
   }
+}
+
+// A call of one rotation, and what it keeps.
+struct Kept {
+  std::int64_t queries;  // numbers
+  std::int64_t keys;
+};
+Kept kept_by(const Mask& mask, std::int64_t tokens, const cpu::AskedRows& asked) {
+  SchemeCall call({.name = "rotation", .layer = with_rotation({.pairing = Pairing::half, .head_dim = 8, .dim = 8})},
+                  {.name = "", .mask = mask, .queries = tokens, .keys = tokens}, Places::by_order, kSeed);
+  const AttendArgs args{.q = call.q, .k = call.k, .v = call.v, .inputs = call.inputs};
+  cpu::AttendCall made = cpu::attend_call(call.layer, args, call.sizes, cpu::kernels_for("test", Isa::scalar), {});
+  const std::function<bool()> nobody;
+  cpu::GoOn go_on(nobody);
+  cpu::keep_angles(made, asked, go_on);
+  return {std::ssize(made.rotations[0].of_queries), std::ssize(made.rotations[0].of_keys)};
+}
+
+// 4 pairs: 8 numbers a row.
+TEST(KeptAngles, AreThoseThatAreAskedForTwice) {
+  constexpr std::int64_t kRows = 30;
+  const Kept all = kept_by({}, kRows, {.queries = 2 * kRows, .keys = 2 * kRows});
+  EXPECT_EQ(all.queries, 8 * kRows);
+  EXPECT_EQ(all.keys, 8 * kRows);
+  const Kept half = kept_by({}, kRows, {.queries = 4 * kRows, .keys = 2 * kRows - 1});
+  EXPECT_EQ(half.queries, 8 * kRows);
+  EXPECT_EQ(half.keys, 0);
+}
+
+TEST(KeptAngles, AreNoMoreThanTheirMemory) {
+  constexpr std::int64_t kMost = cpu::kMostKeptBytes / 4 / 8 / 2;  // tokens
+  constexpr std::int64_t kOften = 10 * kMost;
+  EXPECT_EQ(kept_by({}, kMost, {.queries = kOften, .keys = kOften}).keys, 8 * kMost);
+  EXPECT_EQ(kept_by({}, kMost + 1, {.queries = kOften, .keys = kOften}).keys, 0);
+  EXPECT_EQ(kept_by({}, kMost + 1, {.queries = kOften, .keys = 0}).queries, 8 * (kMost + 1));
 }
 
 }  // namespace

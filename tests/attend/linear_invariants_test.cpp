@@ -40,6 +40,22 @@ TEST(LinearInvariants, AreTheSameWithAnyThreads) {
   }
 }
 
+// One head shares its angles with nobody: they are made for a chunk when it comes, not for all rows before.
+TEST(LinearInvariants, OfOneHeadAreWithinTheBound) {
+  LayerPlan layer = linear_layer(20);
+  layer.heads = layer.kv_heads = 1;
+  const LinearRows both{.name = "both ways", .mask = MaskKind::bidirectional, .queries = 50, .keys = 60, .batch = 2};
+  for (const LinearRows& rows : {causal(), both}) {
+    const LinearCall call(layer, rows, FeatureMap::elu_plus_one, DType::f32, kSeed);
+    const std::vector<double> wanted = call.by_formulas();
+    const std::vector<double> bounds = call.bounds(wanted);
+    for (const Isa isa : every_isa("linear attention, one head")) {
+      const std::vector<double> is = call.by_kernels(isa);
+      for (std::size_t n = 0; n < is.size(); ++n) ASSERT_LE(std::abs(is[n] - wanted[n]), bounds[n]) << n;
+    }
+  }
+}
+
 // The first rows see none of the later keys, and stand in the same chunks. (Few rows beside a state have none.)
 TEST(LinearInvariants, DoNotKnowWhatComesLater) {
   for (const Isa isa : every_isa("linear attention, later keys")) {
