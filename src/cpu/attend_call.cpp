@@ -257,6 +257,8 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
     std::visit(NeedsOfTerm{call, call.vectors(t), call.projected[t]}, term);
   }
   choose_products(call);
+  const auto is_bias = [](const math::Term& term) { return math::part_of(term) == math::Part::bias; };
+  call.adds_bias = !args.inputs.bias.empty() || std::ranges::any_of(call.lowered.terms, is_bias);
   if (call.runs_backwards) check_orders(call.rows);
   if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {
     call.value_vectors = floats(values->vectors);

@@ -84,6 +84,7 @@ struct AttendCall {
   const kernels::PairKernels* value_pairs = nullptr;
   const kernels::PairKernels* few_pairs = nullptr;  // the same of scores in blocks whose lanes are few
   bool runs_backwards = false;                      // a term is summed from the last key to the first
+  bool adds_bias = false;                           // a term, or the caller, adds to scores that the mask has hidden
 
   const TermVectors& vectors(std::size_t t) const { return is_kept(t) ? kept_vectors[t] : own_vectors[t]; }
   bool is_kept(std::size_t t) const { return t < kept_vectors.size() && covers(kept_vectors[t], lowered.terms[t]); }

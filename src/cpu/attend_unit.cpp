@@ -247,6 +247,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
   cap_if(SoftCap::Order::before_bias);
   terms.add_bias(call_.runs_backwards ? of_gates_.data() : nullptr);
   cap_if(SoftCap::Order::after_bias);
+  if (hides && call_.adds_bias) terms.hide();  // whatever a bias has made of it: NaN, infinity
 
   std::array<float, kMaxLanes> rescale;
   kernels.softmax({.of = scores, .max = block.max.data(), .sum = block.sum.data(), .rescale = rescale.data()});

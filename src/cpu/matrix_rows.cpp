@@ -12,7 +12,7 @@ namespace {
 
 float rounded(double x) {
   const auto out = static_cast<float>(x);
-  return out == 0.0F && x != 0.0 ? std::numeric_limits<float>::denorm_min() : out;
+  return out == 0.0F && x != 0.0 ? std::numeric_limits<float>::min() : out;  // a denormal may count as 0
 }
 
 std::int64_t last_axis(const ConstTensorView& x) { return x.rank - 1; }

@@ -2,10 +2,13 @@
 // tiles that they hide nothing is computed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attend/fused_call.h"
@@ -79,6 +82,29 @@ TEST(Matrices, AreReadInEveryDtypeAndStride) {
           *role = {};
         }
       }
+    }
+  }
+}
+
+// A bias may be anything at a hidden place, whatever the rows beside it see of its tile.
+TEST(Matrices, HideWhateverABiasIs) {
+  const SchemeCase plain{.name = "plain", .layer = plain_layer()};
+  for (const Isa isa : every_isa("hidden biases")) {
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+      SchemeCall call(plain, {.name = "", .mask = {.kind = MaskKind::bidirectional}, .queries = 128, .keys = 128},
+                      Places::by_order, kSeed);
+      Tensor visible{std::vector<double>(128 * 128, 1.0), {128, 128}};
+      Tensor bias{std::vector<double>(128 * 128, 0.0), {128, 128}};
+      for (std::size_t i = 0; i < 128; ++i) std::fill_n(visible.values.begin() + i * 128 + 64, 64, 0.0);
+      call.inputs.visible = visible;
+      const SchemeCall::Result wanted = FusedCall(call).by_kernels(isa);
+      bias.values[3 * 128 + 100] = bad;
+      visible.values[64] = 1.0;  // of the first row alone
+      call.inputs.bias = bias;
+      const SchemeCall::Result is = FusedCall(call).by_kernels(isa);
+      const std::ptrdiff_t row = call.layer.heads * call.layer.value_dim;
+      EXPECT_TRUE(std::equal(wanted.out.begin() + row, wanted.out.end(), is.out.begin() + row));
+      EXPECT_NE(wanted.out, is.out);
     }
   }
 }
