@@ -22,8 +22,8 @@ using namespace posenc::test;
 constexpr std::int64_t kTokens = 9;
 constexpr std::uint64_t kSeed = 20250417;
 
-std::vector<float> random_floats(Random& random, std::int64_t channels, std::int64_t heads) {
-  std::vector<float> out(static_cast<std::size_t>(kTokens * heads * channels));
+std::vector<float> random_floats(Random& random, std::int64_t tokens, std::int64_t channels, std::int64_t heads) {
+  std::vector<float> out(static_cast<std::size_t>(tokens * heads * channels));
   for (float& x : out) x = static_cast<float>(random.number());
   return out;
 }
@@ -31,41 +31,42 @@ std::vector<float> random_floats(Random& random, std::int64_t channels, std::int
 // A causal layer of a scheme on random numbers.
 class Case {
  public:
-  explicit Case(const SchemeCase& scheme) : layer_(scheme.layer), random_(kSeed), made_(random_) {
+  explicit Case(const SchemeCase& scheme, std::int64_t tokens = kTokens)
+      : tokens_(tokens), layer_(scheme.layer), random_(kSeed), made_(random_) {
     layer_.mask = {.kind = MaskKind::causal};
     if (scheme.weights) tables_.weights = scheme.weights(made_);
-    if (math::reads_row_gate(layer_)) tables_.row_gate = made_.between(0.5, 2.0, {kTokens, kHeads});
-    if (math::reads_log_forget(layer_)) tables_.log_forget = made_.between(-1.0, 0.0, {kTokens, kHeads});
+    if (math::reads_row_gate(layer_)) tables_.row_gate = made_.between(0.5, 2.0, {tokens_, kHeads});
+    if (math::reads_log_forget(layer_)) tables_.log_forget = made_.between(-1.0, 0.0, {tokens_, kHeads});
     if (math::reads_segments(tables_.weights.score)) {
-      for (std::int32_t n = 0; n < kTokens; ++n) tables_.k_segments.push_back(n / 4);
+      for (std::int32_t n = 0; n < tokens_; ++n) tables_.k_segments.push_back(n / 4);
       tables_.q_segments = tables_.k_segments;
     }
-    q_ = random_floats(random_, kHeadDim, kHeads);
-    k_ = random_floats(random_, kHeadDim, kKvHeads);
-    v_ = random_floats(random_, layer_.value_dim, kKvHeads);
-    out_.resize(static_cast<std::size_t>(kTokens * kHeads * layer_.value_dim));
+    q_ = random_floats(random_, tokens_, kHeadDim, kHeads);
+    k_ = random_floats(random_, tokens_, kHeadDim, kKvHeads);
+    v_ = random_floats(random_, tokens_, layer_.value_dim, kKvHeads);
+    out_.resize(static_cast<std::size_t>(tokens_ * kHeads * layer_.value_dim));
     if (scheme.side > 0) {
       std::vector<std::int64_t> places;
-      for (std::int64_t n = 0; n < 2 * kTokens; ++n) places.push_back(n * 5 % scheme.side);
-      const PositionWord word{.file = "places", .shape = {2, kTokens}, .values = places};
-      positions_.emplace(word, std::vector<std::string>{"h", "w"}, 1, kTokens, 0);
+      for (std::int64_t n = 0; n < 2 * tokens_; ++n) places.push_back(n * 5 % scheme.side);
+      const PositionWord word{.file = "places", .shape = {2, tokens_}, .values = places};
+      positions_.emplace(word, std::vector<std::string>{"h", "w"}, 1, tokens_, 0);
     }
   }
 
   AttendCall call(Products products = Products::f32) const {
     return {.layer = layer_,
             .tables = tables_,
-            .q = tensor(q_.data(), {kTokens, kHeads, kHeadDim}),
-            .k = tensor(k_.data(), {kTokens, kKvHeads, kHeadDim}),
-            .v = tensor(v_.data(), {kTokens, kKvHeads, layer_.value_dim}),
+            .q = tensor(q_.data(), {tokens_, kHeads, kHeadDim}),
+            .k = tensor(k_.data(), {tokens_, kKvHeads, kHeadDim}),
+            .v = tensor(v_.data(), {tokens_, kKvHeads, layer_.value_dim}),
             .q_positions = positions_,
             .k_positions = positions_,
             .products = products};
   }
-  TensorView out() { return tensor(out_.data(), {kTokens, kHeads, layer_.value_dim}); }
+  TensorView out() { return tensor(out_.data(), {tokens_, kHeads, layer_.value_dim}); }
   void attend_all(Products products = Products::f32, Isa isa = Isa::automatic) {
     const AttendCall all = call(products);
-    const QueryInputs inputs(all, {.count = kTokens});
+    const QueryInputs inputs(all, {.count = tokens_});
     attend(layer_, {.out = out(),
                     .q = all.q,
                     .k = all.k,
@@ -86,6 +87,7 @@ class Case {
   }
 
  private:
+  std::int64_t tokens_;
   LayerPlan layer_;
   Random random_;
   Tables made_;
@@ -165,6 +167,19 @@ TEST(AttendErrorTest, WhatIsNoNumberIsAskedFor) {
     one.at(kBroken - 1, 0, 2) = kNone;
     EXPECT_EQ(judge(one.call(), one.out()).over_bound, HUGE_VAL);
   }
+}
+
+// Beside ALiBi far tiles are left out, and what is no number in them with them.
+TEST(AttendErrorTest, WhatAlibiLeavesOutIsNotAskedFor) {
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  constexpr std::int64_t kLong = 400;
+  Case one({.name = "ALiBi", .layer = with_term(Alibi{.heads = kHeads})}, kLong);
+  one.value(0, 0, 2) = kNone;
+  one.attend_all();
+  EXPECT_FALSE(std::isnan(one.at(kLong - 1, 0, 2))) << "a test of nothing: every tile is seen";
+  const AttendError error = judge(one.call(), one.out());
+  EXPECT_LE(error.over_bound, 1.0);
+  EXPECT_GT(error.not_finite, 0);
 }
 
 }  // namespace

@@ -81,14 +81,22 @@ std::span<const double> row_of(const std::vector<double>& x, std::size_t row, st
   return std::span(x).subspan(row * w, w);
 }
 
-// Whether the row sees what is no number: a score that is none, or a value of that channel with a weight that a float
-// holds. Of values that turn, channels mix: not asked.
+// The least weight of a key that counts as seen, with some bits to spare: a float's, 2^-126; beside ALiBi, whose far
+// tiles are left out, 2^-25.
+double least_weight(const AttendCall& call) {
+  const bool leaves_out =
+      std::ranges::any_of(call.layer.score, [](const ScoreTerm& term) { return std::holds_alternative<Alibi>(term); });
+  return leaves_out ? 0x1p-20 : 0x1p-120;
+}
+
+// Whether the row sees what is no number: a score that is none, or a value of that channel. Of values that turn,
+// channels mix: not asked.
 bool sees_no_number(const AttendCall& call, const JudgedRow& row, const KeyHead& keys, std::size_t channel) {
-  constexpr double kLeastWeight = 0x1p-120;  // some bits above what counts as not seen, 2^-126
+  const double least = least_weight(call);
   const bool has_values = !std::holds_alternative<RotatedValues>(call.layer.value);
   for (std::size_t j = 0; j < row.weights.size(); ++j) {
     if (std::isnan(row.weights[j])) return true;
-    const bool is_seen = has_values && row.weights[j] >= kLeastWeight;
+    const bool is_seen = has_values && row.weights[j] >= least;
     if (is_seen && !std::isfinite(keys.values[j * row.out.size() + channel])) return true;
   }
   return false;

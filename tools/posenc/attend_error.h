@@ -18,7 +18,7 @@ struct AttendError {
   std::int64_t head = 0;
   std::int64_t channel = 0;
   std::int64_t tokens = 0;      // judged
-  std::int64_t not_finite = 0;  // outputs that are not, in the reference: no number will do there
+  std::int64_t not_finite = 0;  // outputs that are not in the reference, or whose bound is not
 };
 
 // Products of queries and keys, and of weights and values: what the reference does in about a second.
