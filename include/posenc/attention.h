@@ -104,8 +104,8 @@ struct LayerWeights {
   ConstTensorView sinks{};            // [heads], where LayerPlan::sinks
 };
 
-// All of them may be left out but where a scheme or a mask needs them; what belongs to a scheme or a mask that the layer
-// has not is refused.
+// All of them may be left out but where a scheme or a mask needs them. A prefix, segments, log_forget and row_gate are
+// refused where no scheme or mask of the layer reads them.
 struct LayerInputs {
   // Coordinates of the tokens, [axes, rows] as for rotate (rows are tokens, or batch * tokens). Left out: the order.
   std::optional<Positions> q_positions{};

@@ -40,8 +40,8 @@ struct AttendArgs {
   std::function<bool()> go_on{};  // asked before each row of a head: no ends the call early
 };
 
-// Throws Error for a tensor, a weight or an input that does not fit the layer, or that it needs and is left out.
-// False where go_on said no: some rows are written then, others are not.
+// Throws Error for a tensor, a weight or an input that does not fit the layer, that it needs and is left out, or that
+// it has no place for. False where go_on said no: some rows are written then, others are not.
 POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
 
 }  // namespace posenc::reference

@@ -123,7 +123,8 @@ def _kind_of(mask: Tensor | None, sizes: tuple[int, ...]) -> tuple[str, Tensor |
     """A kind of posenc.Mask, and what is left to say besides: nothing where that is the whole mask, as without padding.
 
     sizes: batch, heads, queries, keys; a mask that lacks one of the last two, or does not fit, is left as it is. One that
-    is read for each query and key costs more than the rest of attention. All layers get one tensor, which keeps the
+    is read for each query and key costs a fifth of the rest of attention, and tiles that a kind hides cost nothing. All
+    layers get one tensor, which keeps the
     answer.
     """
     *outer, queries, keys = sizes
