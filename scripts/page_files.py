@@ -17,18 +17,6 @@ MALFORMED = """{
 }
 """
 
-# A rule said twice, and not the same one.
-ODD = """{
-  "model_type": "llama",
-  "hidden_size": 256,
-  "num_attention_heads": 4,
-  "num_hidden_layers": 4,
-  "max_position_embeddings": 4096,
-  "rope_theta": 10000.0,
-  "rope_scaling": {"rope_type": "linear", "type": "dynamic", "factor": 2.0}
-}
-"""
-
 # Qwen2.5 7B with the rule that its model card names for long texts.
 LONG = """{
   "model_type": "qwen2",
@@ -82,6 +70,6 @@ def gguf(keys):
 FILES = {
     "README.md": {"config.json": LONG.encode(), "model.gguf": gguf(CONVERTED), "q.npy": tensor((6, 28, 128)),
                   "k.npy": tensor((6, 4, 128)), "v.npy": tensor((6, 4, 128))},
-    "docs/cli.md": {"config.json": MALFORMED.encode(), "odd.json": ODD.encode(), "long.json": LONG.encode(),
-                    "q.npy": tensor((6, 32, 128)), "k.npy": tensor((6, 8, 128)), "v.npy": tensor((6, 8, 128))},
+    "docs/cli.md": {"config.json": MALFORMED.encode(), "q.npy": tensor((6, 32, 128)), "k.npy": tensor((6, 8, 128)),
+                    "v.npy": tensor((6, 8, 128))},
 }
