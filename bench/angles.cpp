@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cpu/machine.h"
-#include "cpu/turns.h"
+#include "cpu/angles/turns.h"
+#include "cpu/machine/machine.h"
 #include "posenc/rotary_table.h"
 #include "taking_turns.h"
 

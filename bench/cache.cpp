@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/check_cache.h"
+#include "cpu/cache/check_cache.h"
 #include "huge_memory.h"
 #include "taking_turns.h"
 #include "xor_in_place.h"

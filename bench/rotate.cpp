@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "cpu/check_rotate.h"
-#include "cpu/plain_call.h"
+#include "cpu/rotate/check_rotate.h"
+#include "cpu/rotate/plain_call.h"
 #include "huge_memory.h"
 #include "posenc/info.h"
 #include "taking_turns.h"
@@ -174,7 +174,7 @@ void run(benchmark::State& state, const Case& c) {
 }
 
 // What the library asks of the arguments of a call on one token.
-// What is looked at before a call of `tokens` is turned: where that is little, a glance (cpu/plain_call.h).
+// What is looked at before a call of `tokens` is turned: where that is little, a glance (cpu/rotate/plain_call.h).
 void run_check(benchmark::State& state, std::int64_t tokens, bool with_k) {
   const Case c{.name = "", .tokens = tokens};
   std::vector<float> q(static_cast<std::size_t>(tokens * c.heads * c.head_dim));

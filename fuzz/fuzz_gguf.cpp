@@ -8,7 +8,7 @@
 
 #include "fuzz/plan_checks.h"
 #include "fuzz/target.h"
-#include "io/gguf.h"
+#include "io/gguf/gguf.h"
 #include "posenc/read_plan.h"
 #include "support/heap_probe.h"
 

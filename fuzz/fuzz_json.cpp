@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "fuzz/target.h"
-#include "io/json.h"
-#include "io/json_writer.h"
+#include "io/json/json.h"
+#include "io/json/json_writer.h"
 #include "support/heap_probe.h"
 #include "support/write_json_value.h"
 

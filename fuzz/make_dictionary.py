@@ -16,7 +16,7 @@ SYNTAX = ["{", "}", "[", "]", ":", ",", "null", "true", "false", "NaN", "Infinit
 
 def words():
     found = set()
-    for path in sorted(SOURCES.glob("*.*")):
+    for path in sorted(SOURCES.rglob("*.*")):
         for line in path.read_text(encoding="ascii").splitlines():
             if not line.startswith("#include"):
                 found.update(LITERAL.findall(line))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/plan/class_defaults.cpp and its tables, class_defaults_N.inc: what a config key means when
+"""Writes src/plan/families/class_defaults.cpp and its tables, class_defaults_N.inc: what a config key means when
 the file leaves it out.
 
 The values are read from the configuration classes of the installed transformers: the declared field
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import transformers
 
-FOLDER = Path(__file__).resolve().parent.parent / "src" / "plan"
+FOLDER = Path(__file__).resolve().parent.parent / "src/plan/families"
 ROWS_OF_A_FILE = 390  # at most, so that no file is too long to be looked into
 
 # Model type in the file -> the class that decides. A composite model gives its text decoder.
@@ -496,7 +496,7 @@ def write_parts(made_by):
         name = f"class_defaults_{number}.inc"
         lines = ["{%s}," % ", ".join(json.dumps(cell) for cell in row) for row in part]
         (FOLDER / name).write_text("\n".join([made_by, *lines, ""]), encoding="ascii")
-        includes.append(f'#include "plan/{name}"')
+        includes.append(f'#include "plan/families/{name}"')
     return "\n".join(includes)
 
 
@@ -507,7 +507,7 @@ def main():
     (FOLDER / "class_defaults.cpp").write_text(
         f"""\
 {made_by}
-#include "plan/class_defaults.h"
+#include "plan/families/class_defaults.h"
 
 #include <algorithm>
 #include <iterator>

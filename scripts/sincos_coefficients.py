@@ -2,7 +2,7 @@
 """Makes the constants of the angle kernel.
 
     sincos_coefficients.py polynomials    > src/kernels/angles_coefficients.h
-    sincos_coefficients.py inverse_two_pi > src/cpu/inverse_two_pi.h
+    sincos_coefficients.py inverse_two_pi > src/cpu/angles/inverse_two_pi.h
     sincos_coefficients.py --check ROOT     compares both files under ROOT with what would be printed
 
 Polynomials. With z = r^2, r in turns, |r| <= 1/8 (1 + 2^-18):
@@ -136,7 +136,7 @@ namespace posenc::cpu {{
 """
 
 
-FILES = {"polynomials": "src/kernels/angles_coefficients.h", "inverse_two_pi": "src/cpu/inverse_two_pi.h"}
+FILES = {"polynomials": "src/kernels/angles_coefficients.h", "inverse_two_pi": "src/cpu/angles/inverse_two_pi.h"}
 
 
 def check(root):

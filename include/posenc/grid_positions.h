@@ -5,7 +5,7 @@
 //   video   grids one after the other; the rules differ in t
 //   next    the largest coordinate so far + 1, on every axis
 //
-// Qwen2-VL, arXiv 2409.12191, 2.1. The rules, and who disagrees: src/math/grid_positions.cpp.
+// Qwen2-VL, arXiv 2409.12191, 2.1. The rules, and who disagrees: src/math/input/grid_positions.cpp.
 //
 //   const std::vector<GridItem> items = {TextTokens{4}, ImageGrid{8, 12}, TextTokens{9}};
 //   const GridPositions ids = grid_positions({.rule = GridRule::qwen2_vl}, items);

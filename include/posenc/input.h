@@ -1,9 +1,9 @@
 // The input stage in double: rows of the fixed encodings, tables that grow, and the places of the tokens of a padded
 // sequence.
 //
-//   sinusoidal   sines and cosines of place * w_p         arXiv 1706.03762, 3.5       src/math/sinusoid.cpp
-//   integer      the place in every channel, or place / length                        src/math/integer.cpp
-//   binary       the place's bits                                                     src/math/binary.cpp
+//   sinusoidal   sines and cosines of place * w_p         arXiv 1706.03762, 3.5       src/math/input/sinusoid.cpp
+//   integer      the place in every channel, or place / length                        src/math/input/integer.cpp
+//   binary       the place's bits                                                     src/math/input/binary.cpp
 //
 // A place is where a token stands, 0 for the first; a scheme's `offset` is added to it here. reference::add_input
 // (reference.h) takes these rows, or those of learned tables, and puts them into the embeddings.

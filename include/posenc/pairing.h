@@ -4,7 +4,7 @@
 // projections, their biases and their norms' weights are put into another order; Llama's weights went through this
 // between Meta's files and Hugging Face's, and go back on the way to GGUF. Only the order changes, so there and back is
 // the identity, bit by bit. Channels outside the turned ones stay where they are, and each pair keeps its frequency and
-// its axis. The formula: math::channels_of_pair (src/math/rotation.h).
+// its axis. The formula: math::channels_of_pair (src/math/rope/rotation.h).
 //
 // Thread safety: calls on different tensors may run at the same time.
 #pragma once

@@ -5,7 +5,7 @@
 //   Qwen 1       max(1, ln(i + 1) / ln(seq_length))
 //
 // YaRN's and DeepSeek's multiplier of the softmax does not depend on the position: softmax_multiplier (rope.h).
-// src/math/query_scale.cpp says who disagrees.
+// src/math/score/query_scale.cpp says who disagrees.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 //   pairwise     (a cos t - b sin t, a sin t + b cos t) per pair                           GPT-J's form
 //   rotate_half  x * cos + rotate_half(x) * sin, cos and sin repeated over both halves     Hugging Face's form
 //
-// Formulas: src/math/rotation.h.
+// Formulas: src/math/rope/rotation.h.
 #pragma once
 
 #include <cstdint>

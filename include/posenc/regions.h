@@ -1,5 +1,5 @@
 // Where a query and a key stand, to the rotation, when that depends on how far they are apart: SelfExtend, ReRoPE, dual
-// chunk attention (schemes.h, Regions; formulas: src/math/regions.cpp).
+// chunk attention (schemes.h, Regions; formulas: src/math/score/regions.cpp).
 //
 // Thread safety: functions of their arguments.
 #pragma once

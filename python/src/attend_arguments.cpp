@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "describe_attention.h"
+#include "describe/describe_attention.h"
 
 namespace posenc::python {
 namespace {

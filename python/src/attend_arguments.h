@@ -3,7 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "arrays.h"
+#include "arrays/arrays.h"
 #include "kept.h"
 #include "posenc/attention.h"
 #include "posenc/plan.h"

@@ -22,10 +22,10 @@
 #include <variant>
 #include <vector>
 
-#include "described.h"
+#include "describe/described.h"
+#include "describe/words.h"
 #include "posenc/rope.h"
 #include "refuse.h"
-#include "words.h"
 
 namespace posenc::python {
 

@@ -11,10 +11,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "arrays.h"
+#include "arrays/arrays.h"
 #include "convert.h"
-#include "describe_attention.h"
-#include "described.h"
+#include "describe/describe_attention.h"
+#include "describe/described.h"
 #include "posenc/attention.h"
 
 namespace posenc::python {

@@ -5,9 +5,9 @@
 
 #include <optional>
 
-#include "arrays.h"
+#include "arrays/arrays.h"
 #include "convert.h"
-#include "describe_plan.h"
+#include "describe/describe_plan.h"
 #include "posenc/cache.h"
 
 namespace posenc::python {

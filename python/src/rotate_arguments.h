@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "arrays.h"
+#include "arrays/arrays.h"
 #include "posenc/rotary_table.h"
 
 namespace posenc::python {

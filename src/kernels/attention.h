@@ -2,7 +2,7 @@
 //
 // A tile is [keys][lanes]: a row for each key, a lane for each query of one head. Scores stand as they are in the
 // equation of posenc/reference_attend.h, in natural units. `lanes` is 1 to kLaneRegisters registers of floats.
-// Everything here is f32; src/cpu/attend_block.cpp puts the steps together.
+// Everything here is f32; src/cpu/attend/attend_unit.cpp puts the steps together.
 #pragma once
 
 #include <cstdint>

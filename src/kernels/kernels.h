@@ -1,7 +1,7 @@
 // The border of the island: what the rest of posenc hands to the kernels, and what it gets back.
 //
 // Plain structs in, pointers out. Kernels check nothing, throw nothing and call nothing; src/cpu checks first. One
-// KernelTable per instruction set; src/cpu/dispatch.h chooses.
+// KernelTable per instruction set; src/cpu/machine/dispatch.h chooses.
 #pragma once
 
 #include <cstdint>

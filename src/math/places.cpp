@@ -2,7 +2,7 @@
 //
 // One sum serves OPT, RoBERTa and BLOOM, which write it in three ways (input.h); they differ in what a token that does
 // not count gets, and no query should ever see it.
-#include "math/parameter_checks.h"
+#include "math/check/parameter_checks.h"
 #include "posenc/input.h"
 
 namespace posenc {

@@ -4,8 +4,8 @@
 //   y_ij = x_ij + bias terms                              the cap, the mask, the sink and the sum: as the plan says
 //   o_i  = sum_j p_ij (v_j + value terms)
 //
-// src/cpu/lower.h makes them of a plan, its weights and the inputs of a call; reference::attend_lowered computes scores
-// from them, in double, one at a time: what it must give is what reference::attend gives by the formulas.
+// src/cpu/lower/lower.h makes them of a plan, its weights and the inputs of a call; reference::attend_lowered computes
+// scores from them, in double, one at a time: what it must give is what reference::attend gives by the formulas.
 //
 // Nothing here is as large as queries times keys: a number is kept per row, or per distance that occurs. Tables by
 // distance lie with the distance ascending, per head: where positions step by 1, the scores of one row and the next
@@ -21,7 +21,7 @@
 #include <variant>
 #include <vector>
 
-#include "math/sinusoid.h"
+#include "math/input/sinusoid.h"
 #include "posenc/attention.h"
 #include "posenc/rope.h"
 #include "posenc/tensor.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "math/inputs_read.h"
+#include "math/input/inputs_read.h"
 #include "math/layer_axes.h"
 #include "posenc/reference_attend.h"
 

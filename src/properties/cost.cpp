@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "cpu/lower.h"
+#include "cpu/lower/lower.h"
 #include "posenc/error.h"
 #include "posenc/properties.h"
 #include "properties/call.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "math/check_linear.h"
+#include "math/check/check_linear.h"
 #include "posenc/reference_linear.h"
 #include "reference/check_double.h"
 #include "reference/elements.h"

@@ -1,7 +1,7 @@
-// What a call of the reference must keep to besides math/check_attend.h: it writes doubles.
+// What a call of the reference must keep to besides math/check/check_attend.h: it writes doubles.
 #pragma once
 
-#include "math/check_attend.h"
+#include "math/check/check_attend.h"
 
 namespace posenc::reference {
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "base/formatted.h"
-#include "math/rotation.h"
+#include "math/rope/rotation.h"
 #include "posenc/error.h"
 #include "posenc/reference_research.h"
 #include "reference/attention_row.h"

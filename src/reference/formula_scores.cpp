@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <variant>
 
-#include "math/rotation.h"
-#include "math/xpos.h"
+#include "math/rope/rotation.h"
+#include "math/rope/xpos.h"
 #include "posenc/query_scale.h"
 #include "posenc/regions.h"
 #include "reference/elements.h"

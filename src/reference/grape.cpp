@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/formatted.h"
-#include "math/parameter_checks.h"
-#include "math/softplus.h"
+#include "math/check/parameter_checks.h"
+#include "math/score/softplus.h"
 #include "posenc/error.h"
 #include "posenc/reference_research.h"
 #include "reference/attention_row.h"

@@ -6,7 +6,7 @@
 #include <ranges>
 #include <variant>
 
-#include "math/rotation.h"
+#include "math/rope/rotation.h"
 #include "posenc/reference.h"
 #include "reference/attend_lowered.h"
 #include "reference/check_double.h"

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "math/parameter_checks.h"
-#include "math/softplus.h"
+#include "math/check/parameter_checks.h"
+#include "math/score/softplus.h"
 #include "posenc/reference_research.h"
 #include "reference/research_checks.h"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/formatted.h"
-#include "math/parameter_checks.h"
+#include "math/check/parameter_checks.h"
 #include "posenc/reference_research.h"
 #include "reference/attention_row.h"
 #include "reference/research_checks.h"

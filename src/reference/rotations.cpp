@@ -8,7 +8,7 @@
 
 #include "base/formatted.h"
 #include "math/layout.h"
-#include "math/rotation.h"
+#include "math/rope/rotation.h"
 #include "posenc/reference.h"
 
 namespace posenc::reference {

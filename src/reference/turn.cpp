@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "math/rotation.h"
+#include "math/rope/rotation.h"
 
 namespace posenc::reference {
 namespace {

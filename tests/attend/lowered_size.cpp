@@ -4,7 +4,7 @@
 #include <cmath>
 #include <variant>
 
-#include "cpu/weight_reader.h"
+#include "cpu/lower/weight_reader.h"
 #include "support/tolerances.h"
 
 namespace posenc::test {

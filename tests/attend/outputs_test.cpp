@@ -7,7 +7,7 @@
 
 #include "attend/comparison.h"
 #include "attend/scheme_call.h"
-#include "cpu/lower.h"
+#include "cpu/lower/lower.h"
 #include "support/all_schemes.h"
 #include "support/tolerances.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "attend/comparison.h"
-#include "attend/picked_rows.h"
+#include "attend/fused/picked_rows.h"
 #include "attend/scheme_call.h"
-#include "cpu/lower.h"
+#include "cpu/lower/lower.h"
 #include "support/all_schemes.h"
 #include "support/tolerances.h"
 

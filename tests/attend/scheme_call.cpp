@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cpu/lower.h"
-#include "math/inputs_read.h"
+#include "cpu/lower/lower.h"
+#include "math/input/inputs_read.h"
 #include "math/layer_axes.h"
 #include "reference/attend_lowered.h"
 

@@ -1,5 +1,5 @@
 // Weights are read twice, once by the reference and once by the lowering: the same numbers, of every dtype and stride.
-#include "cpu/weight_reader.h"
+#include "cpu/lower/weight_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The arithmetic by which `posenc demo` judges tables, against MPFR with 300 bits.
-#include "angle_truth.h"
+#include "bench/angle_truth.h"
 
 #include <gtest/gtest.h>
 #include <mpfr.h>

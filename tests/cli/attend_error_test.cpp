@@ -1,6 +1,6 @@
 // The judge of `posenc attend --check` and `posenc demo`: what attend makes of every scheme passes, and what is a
 // little wrong does not.
-#include "attend_error.h"
+#include "attend/attend_error.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "math/inputs_read.h"
+#include "math/input/inputs_read.h"
 #include "posenc/attend.h"
 #include "support/all_schemes.h"
 #include "support/every_isa.h"

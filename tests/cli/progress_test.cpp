@@ -1,5 +1,5 @@
 // The line on a terminal that says how far a long command is.
-#include "progress.h"
+#include "line/progress.h"
 
 #include <gtest/gtest.h>
 

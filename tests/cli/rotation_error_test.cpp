@@ -1,5 +1,5 @@
 // The judge of `posenc rotate --check` and `posenc demo`: what is right passes, and what is a little wrong does not.
-#include "rotation_error.h"
+#include "rotate/rotation_error.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "rotate/turned_rows.h"
 #include "support/tolerances.h"
-#include "turned_rows.h"
 
 namespace posenc::tool {
 namespace {

@@ -49,6 +49,8 @@ def quoted_layer(path, included, existing):
         return included.parts[0]
     if "tools/posenc" / included in existing:
         return "tools"
+    if "python/src" / included in existing:
+        return "python"
     return "bench" if "bench" / included in existing else None
 
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "cpu/angle_rows.h"
+#include "cpu/angles/angle_rows.h"
 #include "posenc/rotary_table.h"
 #include "support/every_isa.h"
 #include "support/ropes.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "cpu/dispatch.h"
+#include "cpu/machine/dispatch.h"
 #include "posenc/version.h"
 #include "support/throws.h"
 

@@ -1,5 +1,5 @@
 // The order of instruction sets on processors that this machine need not be.
-#include "cpu/x86/offered_isas.h"
+#include "cpu/machine/x86/offered_isas.h"
 
 #include <gtest/gtest.h>
 

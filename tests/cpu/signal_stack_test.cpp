@@ -1,7 +1,7 @@
-// Tiles and alternate signal stacks (cpu/x86/tile_permission.h): where a thread has one that is too small for tiles the
-// system does not grant them, and posenc does without; once they are granted it takes no such stack any more. A process
-// asks once, so each case is one of its own: a "threadsafe" death test of GoogleTest starts the program anew, and the
-// system forgets over exec.
+// Tiles and alternate signal stacks (cpu/machine/x86/tile_permission.h): where a thread has one that is too small for
+// tiles the system does not grant them, and posenc does without; once they are granted it takes no such stack any more.
+// A process asks once, so each case is one of its own: a "threadsafe" death test of GoogleTest starts the program anew,
+// and the system forgets over exec.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "cpu/machine.h"
+#include "cpu/machine/machine.h"
 #include "posenc/error.h"
 #include "posenc/info.h"
 

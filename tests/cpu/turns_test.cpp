@@ -1,5 +1,5 @@
 // Three doubles of inv_freq / 2 pi against MPFR.
-#include "cpu/turns.h"
+#include "cpu/angles/turns.h"
 
 #include <gtest/gtest.h>
 

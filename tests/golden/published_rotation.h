@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "math/rotation.h"
+#include "math/rope/rotation.h"
 #include "posenc/reference.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "io/json.h"
+#include "io/json/json.h"
 #include "posenc/read_plan.h"
 #include "support/heap_probe.h"
 
@@ -115,8 +115,8 @@ std::vector<HostileCase> hostile_cases() {
   for (std::getline(file, line); std::getline(file, line);) {
     std::istringstream row(line);
     HostileCase& c = cases.emplace_back();
-    for (std::string* cell : {&c.name, &c.reader, &c.file, &c.kind, &c.line, &c.column, &c.offset, &c.path, &c.fragment,
-                              &c.ask, &c.heap}) {
+    for (std::string* cell :
+         {&c.name, &c.reader, &c.file, &c.kind, &c.line, &c.column, &c.offset, &c.path, &c.fragment, &c.ask, &c.heap}) {
       std::getline(row, *cell, '\t');
     }
   }

@@ -15,9 +15,9 @@
 #include <string>
 #include <thread>
 
-#include "io/read_all.h"
-#include "io/regular_file.h"
-#include "io/text_file.h"
+#include "io/files/read_all.h"
+#include "io/files/regular_file.h"
+#include "io/files/text_file.h"
 #include "support/heap_probe.h"
 
 namespace posenc::io {

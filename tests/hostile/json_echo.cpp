@@ -3,8 +3,8 @@
 #include <iostream>
 #include <string>
 
-#include "io/json.h"
-#include "io/json_writer.h"
+#include "io/json/json.h"
+#include "io/json/json_writer.h"
 #include "support/write_json_value.h"
 
 namespace {

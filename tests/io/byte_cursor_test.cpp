@@ -1,4 +1,4 @@
-#include "io/byte_cursor.h"
+#include "io/files/byte_cursor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 // The reader of GGUF headers: what it keeps, passes over and notes. Bad files: tests/hostile/table/c_gguf.py.
-#include "io/gguf.h"
+#include "io/gguf/gguf.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
 
-#include "io/gguf_names.h"
-#include "io/gguf_types.h"
-#include "io/json.h"
+#include "io/gguf/gguf_names.h"
+#include "io/gguf/gguf_types.h"
+#include "io/json/json.h"
 #include "support/gguf_builder.h"
 #include "support/test_data.h"
 

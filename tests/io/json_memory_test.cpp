@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/json.h"
+#include "io/json/json.h"
 #include "support/heap_probe.h"
 
 namespace posenc::io {

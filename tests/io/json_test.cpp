@@ -1,4 +1,4 @@
-#include "io/json.h"
+#include "io/json/json.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "io/text_file.h"
+#include "io/files/text_file.h"
 #include "support/test_data.h"
 
 namespace posenc::io {

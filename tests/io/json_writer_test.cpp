@@ -1,4 +1,4 @@
-#include "io/json_writer.h"
+#include "io/json/json_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <string>
 
-#include "io/json.h"
+#include "io/json/json.h"
 #include "posenc/error.h"
 
 namespace posenc::io {

@@ -1,4 +1,4 @@
-#include "io/looks_like.h"
+#include "io/files/looks_like.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <string>
 
-#include "io/text_file.h"
+#include "io/files/text_file.h"
 #include "support/test_data.h"
 
 namespace posenc::io {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/json.h"
-#include "io/text_file.h"
+#include "io/files/text_file.h"
+#include "io/json/json.h"
 #include "posenc/tensor_file.h"
 #include "support/test_data.h"
 

@@ -1,5 +1,5 @@
 // Every way in which reading can go wrong on the way, made to happen.
-#include "io/read_all.h"
+#include "io/files/read_all.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/json_writer.h"
+#include "io/json/json_writer.h"
 #include "posenc/tensor_file.h"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "io/mapped_file.h"
+#include "io/files/mapped_file.h"
 #include "support/gguf_builder.h"
 #include "support/heap_probe.h"
 #include "support/temporary_folder.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "io/output_file.h"
+#include "io/files/output_file.h"
 #include "posenc/tensor_file.h"
 #include "support/temporary_folder.h"
 #include "support/throws.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/machine.h"
+#include "cpu/machine/machine.h"
 #include "kernels/kernels.h"
 #include "posenc/info.h"
 

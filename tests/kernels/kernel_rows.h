@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "cpu/machine.h"
-#include "cpu/turns.h"
+#include "cpu/angles/turns.h"
+#include "cpu/machine/machine.h"
 #include "kernels/kernels.h"
 
 namespace posenc::cpu {

@@ -21,7 +21,7 @@ trap 'rm -rf "$folder"' EXIT
 $arm $flags $warnings -static -DPOSENC_ISA_SUFFIX=neon -I "$root/src" \
   "$kernels"/*_neon.cpp "$root/tests/kernels/island_bits.cpp" -o "$folder/neon"
 # shellcheck disable=SC2086
-$arm -std=c++20 -O2 $warnings -I "$root/src" -I "$root/include" -c "$root/src/cpu/arm/machine.cpp" \
+$arm -std=c++20 -O2 $warnings -I "$root/src" -I "$root/include" -c "$root/src/cpu/machine/arm/machine.cpp" \
   -o "$folder/machine.o"
 
 set --

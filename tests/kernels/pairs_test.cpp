@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/machine.h"
+#include "cpu/machine/machine.h"
 #include "kernels/tile_model.h"
 #include "support/guarded_memory.h"
 #include "support/pair_tolerances.h"

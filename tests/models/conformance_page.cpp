@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "models/spoils.h"
-#include "plan/plan_names.h"
+#include "plan/json/plan_names.h"
 
 namespace posenc::test {
 namespace {

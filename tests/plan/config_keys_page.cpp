@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "plan/key_notes.h"
+#include "plan/keys/key_notes.h"
 
 namespace posenc::test {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "plan/config_keys_page.h"
-#include "plan/family_configs.h"
-#include "plan/key_notes.h"
-#include "plan/plan_reading.h"
+#include "plan/families/family_configs.h"
+#include "plan/keys/key_notes.h"
+#include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
 namespace posenc::test {
@@ -37,7 +37,8 @@ std::map<std::string, int> left_out_names() {
 }
 
 TEST(ConfigKeys, the_list_holds_every_key_of_the_header) {
-  const std::string header = read_file(source("src/plan/config_keys.h")) + read_file(source("src/plan/speech_keys.h"));
+  const std::string header =
+      read_file(source("src/plan/keys/config_keys.h")) + read_file(source("src/plan/keys/speech_keys.h"));
   const std::regex definition("inline constexpr Key k[A-Za-z0-9]+\\{");
   const auto first = std::sregex_iterator(header.begin(), header.end(), definition);
   EXPECT_EQ(std::distance(first, std::sregex_iterator{}), static_cast<std::ptrdiff_t>(plan::position_keys().size()));

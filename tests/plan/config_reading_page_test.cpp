@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "plan/config_keys.h"
-#include "plan/family_tables.h"
+#include "plan/families/family_tables.h"
+#include "plan/keys/config_keys.h"
 #include "support/test_data.h"
 
 namespace posenc::test {
@@ -87,7 +87,8 @@ TEST(ConfigReadingPage, names_every_key) {
 TEST(ConfigReadingPage, names_every_warning_code) {
   const std::string text = page();
   std::size_t found = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(source_folder() / "src/plan")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_folder() / "src/plan")) {
+    if (!entry.is_regular_file()) continue;
     const std::string source = read_file(entry.path());
     for (std::size_t at = 0; (at = source.find("warn(", at)) != std::string::npos; ++at) {
       const std::size_t open = source.find_first_not_of(" \n", at + 5);

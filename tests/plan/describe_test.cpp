@@ -6,7 +6,7 @@
 #include <string>
 
 #include "plan/random_plan.h"
-#include "plan/text_lines.h"
+#include "plan/text/text_lines.h"
 #include "posenc/plan.h"
 
 namespace posenc {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "plan/family_configs.h"
-#include "plan/plan_reading.h"
+#include "plan/families/family_configs.h"
+#include "plan/read/plan_reading.h"
 
 namespace posenc::test {
 

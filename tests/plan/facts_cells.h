@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/json.h"
+#include "io/json/json.h"
 #include "plan/facts_table.h"
 
 namespace posenc::test {

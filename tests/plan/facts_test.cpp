@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "io/json.h"
+#include "io/json/json.h"
 #include "plan/facts_cells.h"
 #include "plan/facts_table.h"
-#include "plan/plan_reading.h"
+#include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
 namespace posenc::test {

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "plan/gguf_architecture.h"
+#include "plan/gguf/architecture.h"
 #include "plan/gguf_reading.h"
 #include "support/test_data.h"
 

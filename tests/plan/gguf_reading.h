@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "plan/plan_reading.h"
+#include "plan/read/plan_reading.h"
 #include "support/gguf_builder.h"
 
 namespace posenc::test {

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "plan/plan_names.h"
+#include "plan/json/plan_names.h"
 #include "plan/random_plan.h"
 #include "posenc/plan.h"
 

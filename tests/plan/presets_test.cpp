@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/plan_reading.h"
+#include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
 namespace posenc::test {

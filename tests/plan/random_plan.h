@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "plan/plan_names.h"
+#include "plan/json/plan_names.h"
 #include "posenc/plan.h"
 
 namespace posenc::test {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "plan/plan_reading.h"
+#include "plan/read/plan_reading.h"
 
 namespace posenc::test {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/check_slots.h"
+#include "cpu/cache/check_slots.h"
 #include "posenc/cache.h"
 #include "rotate/cache_tensors.h"
 #include "support/ropes.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "math/rotation.h"
+#include "math/rope/rotation.h"
 #include "posenc/reference.h"
 #include "reference/elements.h"
 #include "rotate/cache_tensors.h"

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cpu/check_rotate.h"
-#include "cpu/heads_view.h"
+#include "cpu/call/heads_view.h"
+#include "cpu/rotate/check_rotate.h"
 
 namespace posenc::test {
 

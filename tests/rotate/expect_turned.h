@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "math/rotation.h"
+#include "math/rope/rotation.h"
 #include "posenc/info.h"
 #include "posenc/reference.h"
 #include "posenc/rotate.h"
@@ -104,9 +104,9 @@ inline void expect_turned(Heads& x, const std::vector<std::byte>& before, const 
     const auto channel = static_cast<std::int64_t>(number) % layout.head_dim;
     const std::int64_t other = partner[static_cast<std::size_t>(channel)];
     if (other < 0) return;
-    const double bound = turned_bound(view.dtype, reference::read(old, offset),
-                                      reference::read(old, offset - channel + other), expected[number], angles.size,
-                                      angles.error);
+    const double bound =
+        turned_bound(view.dtype, reference::read(old, offset), reference::read(old, offset - channel + other),
+                     expected[number], angles.size, angles.error);
     ratio.add(std::abs(reference::read(view, offset) - expected[number]), bound, where);
   });
   // With the channels that turn set back, nothing has changed.

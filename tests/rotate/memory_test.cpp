@@ -1,12 +1,11 @@
 // The check for shared elements against counting every one of them.
-#include "cpu/tensor_memory.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <set>
 
+#include "cpu/call/tensor_memory.h"
 #include "posenc/error.h"
 #include "rotate/heads.h"
 
@@ -26,9 +25,8 @@ TensorView random_view(std::mt19937_64& random, char* memory, int rank) {
 
 std::vector<const char*> places(const TensorView& view) {
   std::vector<const char*> out;
-  for_elements(view, [&](std::int64_t offset, std::size_t) {
-    out.push_back(static_cast<const char*>(view.data) + 2 * offset);
-  });
+  for_elements(
+      view, [&](std::int64_t offset, std::size_t) { out.push_back(static_cast<const char*>(view.data) + 2 * offset); });
   return out;
 }
 

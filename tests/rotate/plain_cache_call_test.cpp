@@ -1,6 +1,6 @@
 // Plain calls of rotate_into_cache against the check of every call: with its table in a list, a call is not plain, and
 // means the same.
-#include "cpu/plain_cache_call.h"
+#include "cpu/cache/plain_cache_call.h"
 
 #include <gtest/gtest.h>
 

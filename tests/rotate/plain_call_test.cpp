@@ -1,6 +1,6 @@
 // Plain calls against the check of every call and the way of every call: with its table in a list, a call is not plain,
 // and means the same.
-#include "cpu/plain_call.h"
+#include "cpu/rotate/plain_call.h"
 
 #include <gtest/gtest.h>
 

@@ -310,7 +310,7 @@ inline double stored_error(DType dtype, double value, double error) {
   return dtype == DType::f32 ? error : error + rounding_error(dtype, std::abs(value) + error);
 }
 
-// ---- Attention by formulas and by primitives, both in double (src/cpu/lower.h) ----
+// ---- Attention by formulas and by primitives, both in double (src/cpu/lower/lower.h) ----
 
 // The same score made two ways. `size`: the sum of the magnitudes it is made of; each way loses at most `roundings`
 // roundings of that.

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "io/json.h"
-#include "io/json_writer.h"
+#include "io/json/json.h"
+#include "io/json/json_writer.h"
 
 namespace posenc::test {
 

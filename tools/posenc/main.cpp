@@ -4,21 +4,21 @@
 #include <new>
 #include <variant>
 
-#include "attend_command.h"
-#include "bench_command.h"
-#include "command_line.h"
-#include "compare_command.h"
-#include "demo_command.h"
-#include "exit_code.h"
-#include "facts_commands.h"
-#include "failure.h"
-#include "formatted.h"
-#include "inspect_command.h"
-#include "page.h"
+#include "attend/attend_command.h"
+#include "bench/bench_command.h"
+#include "bench/demo_command.h"
+#include "inspect/compare_command.h"
+#include "inspect/facts_commands.h"
+#include "inspect/inspect_command.h"
+#include "line/command_line.h"
+#include "line/exit_code.h"
+#include "line/failure.h"
+#include "line/formatted.h"
+#include "line/page.h"
 #include "plot/plot_command.h"
 #include "posenc/error.h"
-#include "properties_command.h"
-#include "rotate_command.h"
+#include "properties/properties_command.h"
+#include "rotate/rotate_command.h"
 
 namespace posenc::tool {
 namespace {

@@ -6,7 +6,9 @@
 #include <span>
 #include <utility>
 
-#include "formatted.h"
+#include "inspect/stage_text.h"
+#include "line/formatted.h"
+#include "line/text.h"
 #include "plot/drawn_layer.h"
 #include "plot/input_word.h"
 #include "plot/normal_numbers.h"
@@ -15,8 +17,6 @@
 #include "plot/term_word.h"
 #include "posenc/input.h"
 #include "posenc/reference_linear.h"
-#include "stage_text.h"
-#include "text.h"
 
 namespace posenc::tool {
 namespace {

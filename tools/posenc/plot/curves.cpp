@@ -4,10 +4,10 @@
 #include <limits>
 #include <vector>
 
-#include "formatted.h"
+#include "line/formatted.h"
+#include "line/text.h"
 #include "plot/draw.h"
 #include "plot/ticks.h"
-#include "text.h"
 
 namespace posenc::tool {
 namespace {

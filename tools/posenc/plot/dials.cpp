@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "formatted.h"
+#include "line/formatted.h"
+#include "line/text.h"
 #include "plot/draw.h"
-#include "text.h"
 
 namespace posenc::tool {
 namespace {

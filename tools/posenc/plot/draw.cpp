@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "formatted.h"
-#include "text.h"
+#include "line/formatted.h"
+#include "line/text.h"
 
 namespace posenc::tool {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "json_text.h"
+#include "line/json_text.h"
 
 namespace posenc::tool {
 namespace {

@@ -4,11 +4,11 @@
 #include <limits>
 #include <vector>
 
-#include "formatted.h"
+#include "line/formatted.h"
+#include "line/text.h"
 #include "plot/draw.h"
 #include "plot/heat_paths.h"
 #include "plot/ticks.h"
-#include "text.h"
 
 namespace posenc::tool {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "formatted.h"
+#include "line/formatted.h"
 
 namespace posenc::tool {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "formatted.h"
+#include "line/formatted.h"
 #include "plot/scheme_word.h"
 
 namespace posenc::tool {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "formatted.h"
+#include "line/formatted.h"
 
 namespace posenc::tool {
 namespace {

@@ -2,15 +2,15 @@
 
 #include <string_view>
 
-#include "exit_code.h"
-#include "failure.h"
-#include "file_error_text.h"
-#include "held_signals.h"
-#include "page.h"
+#include "line/exit_code.h"
+#include "line/failure.h"
+#include "line/page.h"
 #include "plot/draw.h"
 #include "plot/figure_json.h"
 #include "plot/figures.h"
 #include "posenc/write_file.h"
+#include "tensors/file_error_text.h"
+#include "tensors/held_signals.h"
 
 namespace posenc::tool {
 namespace {

@@ -1,7 +1,7 @@
 // posenc plot KIND: a picture as SVG, or its numbers as JSON.
 #pragma once
 
-#include "command_line.h"
+#include "line/command_line.h"
 
 namespace posenc::tool {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "formatted.h"
-#include "text.h"
+#include "line/formatted.h"
+#include "line/text.h"
 
 namespace posenc::tool {
 

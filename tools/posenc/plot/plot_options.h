@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "command_spec.h"
+#include "line/command_spec.h"
 
 namespace posenc::tool {
 

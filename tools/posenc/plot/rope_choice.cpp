@@ -2,13 +2,13 @@
 
 #include <variant>
 
-#include "formatted.h"
-#include "layer_choice.h"
-#include "model_argument.h"
+#include "inspect/layer_choice.h"
+#include "inspect/rope_lengths.h"
+#include "inspect/stage_text.h"
+#include "line/formatted.h"
+#include "line/model_argument.h"
+#include "line/text.h"
 #include "plot/numbers.h"
-#include "rope_lengths.h"
-#include "stage_text.h"
-#include "text.h"
 
 namespace posenc::tool {
 namespace {

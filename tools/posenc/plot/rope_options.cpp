@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
+#include "line/text.h"
 #include "plot/figures.h"
 #include "plot/plot_options.h"
-#include "text.h"
 
 namespace posenc::tool {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "formatted.h"
-#include "nearest.h"
-#include "text.h"
+#include "line/formatted.h"
+#include "line/nearest.h"
+#include "line/text.h"
 
 namespace posenc::tool {
 

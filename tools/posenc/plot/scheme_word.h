@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "command_spec.h"
+#include "line/command_spec.h"
 
 namespace posenc::tool {
 

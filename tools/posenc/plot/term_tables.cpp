@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
-#include "formatted.h"
+#include "inspect/stage_text.h"
+#include "line/formatted.h"
+#include "line/text.h"
 #include "posenc/input.h"
 #include "posenc/scores.h"
-#include "stage_text.h"
-#include "text.h"
 
 namespace posenc::tool {
 namespace {

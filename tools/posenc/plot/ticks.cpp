@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "formatted.h"
-#include "text.h"
+#include "line/formatted.h"
+#include "line/text.h"
 
 namespace posenc::tool {
 namespace {

@@ -1,0 +1,139 @@
+#include "arrays/tensor_data.h"
+
+#include <nanobind/ndarray.h>
+
+#include <optional>
+
+#include "describe/describe_tensor_file.h"
+
+namespace posenc::python {
+namespace {
+
+using Code = nb::dlpack::dtype_code;
+
+std::optional<Code> code_of(ElementType type) {
+  switch (type) {
+    case ElementType::f64:
+    case ElementType::f32:
+    case ElementType::f16: return Code::Float;
+    case ElementType::bf16: return Code::Bfloat;
+    case ElementType::i64:
+    case ElementType::i32:
+    case ElementType::i16:
+    case ElementType::i8: return Code::Int;
+    case ElementType::u64:
+    case ElementType::u32:
+    case ElementType::u16:
+    case ElementType::u8: return Code::UInt;
+    case ElementType::boolean: return Code::Bool;
+    case ElementType::complex64:
+    case ElementType::complex128: return Code::Complex;
+    case ElementType::f8_e4m3: return Code::Float8_E4M3FN;
+    case ElementType::f8_e5m2: return Code::Float8_E5M2;
+    case ElementType::f8_e4m3fnuz: return Code::Float8_E4M3FNUZ;
+    case ElementType::f8_e5m2fnuz: return Code::Float8_E5M2FNUZ;
+    case ElementType::f8_e8m0: return Code::Float8_E8M0FNU;
+    case ElementType::f6_e2m3:
+    case ElementType::f6_e3m2:
+    case ElementType::f4:  // elements that do not begin with a byte
+    case ElementType::other: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// NumPy has no such types; ml_dtypes has.
+const char* ml_dtype_of(ElementType type) {
+  switch (type) {
+    case ElementType::bf16: return "bfloat16";
+    case ElementType::f8_e4m3: return "float8_e4m3fn";
+    case ElementType::f8_e5m2: return "float8_e5m2";
+    case ElementType::f8_e4m3fnuz: return "float8_e4m3fnuz";
+    case ElementType::f8_e5m2fnuz: return "float8_e5m2fnuz";
+    case ElementType::f8_e8m0: return "float8_e8m0fnu";
+    default: return nullptr;
+  }
+}
+
+// The elements where they lie, for as long as `self` lives.
+template <typename NdArray>
+nb::object exported(nb::handle self, Code code) {
+  const TensorData& data = *nb::inst_ptr<TensorData>(self);
+  const std::vector<std::size_t> shape(data.shape().begin(), data.shape().end());
+  const std::vector<std::int64_t> strides(data.strides().begin(), data.strides().end());
+  const nb::dlpack::dtype dtype{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits_of(data.type())), 1};
+  auto* bytes = const_cast<std::byte*>(data.bytes().data());  // written only where NdArray may be
+  return nb::cast(NdArray(bytes, shape.size(), shape.data(), self, strides.data(), dtype), nb::rv_policy::reference);
+}
+
+// What is not owned lies in the file's mapping, or in the caller's bytes: it is read-only.
+nb::object exchanged(nb::handle self, Code code) {
+  if (nb::inst_ptr<TensorData>(self)->owned()) return exported<nb::ndarray<nb::array_api>>(self, code);
+  return exported<nb::ndarray<nb::array_api, nb::ro>>(self, code);
+}
+
+Code require_code(nb::handle self) {
+  const ElementType type = nb::inst_ptr<TensorData>(self)->type();
+  if (const auto code = code_of(type)) return *code;
+  throw nb::type_error(("arrays of " + std::string(name(type)) + " cannot be exchanged: take .bytes").c_str());
+}
+
+nb::object dlpack(nb::handle self, const nb::kwargs& how) {
+  return exchanged(self, require_code(self)).attr("__dlpack__")(**how);
+}
+
+nb::object as_numpy(nb::handle self, nb::handle dtype, nb::handle copy) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const ElementType type = nb::inst_ptr<TensorData>(self)->type();
+  const char* word = ml_dtype_of(type);
+  const Code code = word == nullptr ? require_code(self) : Code::UInt;
+  nb::object array = numpy.attr("from_dlpack")(exchanged(self, code));
+  if (word != nullptr) array = array.attr("view")(nb::module_::import_("ml_dtypes").attr(word));
+  if (!dtype.is_none()) array = array.attr("astype")(dtype, nb::arg("copy") = false);
+  return copy.ptr() == Py_True ? array.attr("copy")() : array;
+}
+
+nb::object bytes_of(nb::handle self) {
+  const std::span<const std::byte> bytes = nb::inst_ptr<TensorData>(self)->bytes();
+  const nb::ndarray<const std::uint8_t, nb::memview, nb::device::cpu> view(
+      reinterpret_cast<const std::uint8_t*>(bytes.data()), {bytes.size()}, self);
+  return nb::cast(view, nb::rv_policy::reference);
+}
+
+nb::object tuple_of(std::span<const std::int64_t> numbers) {
+  return Convert<std::vector<std::int64_t>>::to_python({numbers.begin(), numbers.end()}, {});
+}
+
+}  // namespace
+
+void bind_tensor_data(nb::module_& m) {
+  nb::class_<TensorData>(m, "TensorData", nb::is_final(),
+                         "A tensor's elements: numpy.asarray(data), torch.from_dlpack(data), and whatever else takes "
+                         "DLPack, see them where they lie. Of a file that is mapped they are read-only.")
+      .def_prop_ro(
+          "type",
+          [](nb::handle self) { return Convert<ElementType>::to_python(nb::inst_ptr<TensorData>(self)->type(), {}); },
+          nb::for_getter(nb::sig(("def type(self) -> " + Convert<ElementType>::type()).c_str())))
+      .def_prop_ro(
+          "shape", [](nb::handle self) { return tuple_of(nb::inst_ptr<TensorData>(self)->shape()); },
+          nb::for_getter(nb::sig("def shape(self) -> tuple[int, ...]")))
+      .def_prop_ro(
+          "strides", [](nb::handle self) { return tuple_of(nb::inst_ptr<TensorData>(self)->strides()); },
+          nb::for_getter(nb::sig("def strides(self) -> tuple[int, ...]")), "In elements.")
+      .def_prop_ro("bytes", &bytes_of, nb::for_getter(nb::sig("def bytes(self) -> memoryview")),
+                   "Of uint8, read-only, in the machine's byte order.")
+      .def_prop_ro("owned", &TensorData::owned, "False: the bytes are the file's mapping, or the caller's own.")
+      .def("__dlpack__", &dlpack, nb::arg("how"), nb::sig("def __dlpack__(self, **how: typing.Any) -> typing.Any"),
+           "TypeError for elements of less than a byte.")
+      .def(
+          "__dlpack_device__", [](nb::handle) { return nb::make_tuple(static_cast<int>(nb::device::cpu::value), 0); },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
+      .def("__array__", &as_numpy, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> typing.Any"),
+           "For NumPy; bfloat16 and the types of 8 bits by ml_dtypes.")
+      .def("__repr__", [](nb::handle self) {
+        const TensorData& data = *nb::inst_ptr<TensorData>(self);
+        return "<TensorData of " + std::string(name(data.type())) + ", shape " + text_of(tuple_of(data.shape())) + ">";
+      });
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,158 @@
+// Linear attention with rotation.
+#include "arrays/arrays.h"
+#include "attend_arguments.h"
+#include "describe/describe_attention.h"
+#include "describe/describe_plan.h"
+#include "describe/written.h"
+#include "kept.h"
+#include "module.h"
+#include "posenc/attend_linear.h"
+#include "posenc/reference_linear.h"
+#include "signal_watch.h"
+#include "signature.h"
+
+namespace posenc::python {
+namespace {
+
+// LinearState, and the arrays that it is in.
+struct HeldState {
+  nb::object products_given;
+  nb::object totals_given;
+  Array products;
+  Array totals;
+
+  HeldState(nb::handle s, nb::handle z)
+      : products_given(nb::borrow(s)),
+        totals_given(nb::borrow(z)),
+        products(s, {"LinearState", "products"}),
+        totals(z, {"LinearState", "totals"}) {}
+};
+
+const char* const kInputs =
+    "q_positions: PositionsLike | None = None, k_positions: PositionsLike | None = None, "
+    "cu_seqlens_q: IndicesLike | None = None, cu_seqlens_k: IndicesLike | None = None, length: int | None = None";
+
+// q, k, v and what else both have. What linear attention has no place for, the library refuses.
+struct Arguments {
+  ConstArray q, k, v;
+  Kept kept;
+  LayerInputs inputs{};
+  FeatureMap feature_map = FeatureMap::elu_plus_one;
+
+  Arguments(const char* where, nb::handle queries, nb::handle keys, nb::handle values, nb::dict& keywords)
+      : q(given(queries, {where, "q"}), {where, "q"}),
+        k(given(keys, {where, "k"}), {where, "k"}),
+        v(given(values, {where, "v"}), {where, "v"}) {
+    kept.take_members(inputs, keywords, where);
+    const nb::object map = popped(keywords, "feature_map");
+    if (!map.is_none()) feature_map = Convert<FeatureMap>::from_python(map, {where, "feature_map"});
+    if (q.view().rank < 3) refuse({where, "q"}, "have rank 3 or 4", std::to_string(q.view().rank));
+  }
+
+  std::vector<std::int64_t> out_shape(std::int64_t channels) const {
+    const auto rank = static_cast<std::ptrdiff_t>(q.view().rank);
+    std::vector<std::int64_t> shape(q.view().shape.begin(), q.view().shape.begin() + rank);
+    shape.back() = channels;
+    return shape;
+  }
+};
+
+nb::object attend_linear_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v,
+                              const nb::kwargs& given) {
+  const char* where = "attend_linear";
+  nb::dict keywords;
+  keywords.update(given);
+  const Arguments common(where, q, k, v, keywords);
+  const nb::object state = popped(keywords, "state");
+  const Written out(popped(keywords, "out"), q, common.q.view().dtype, common.out_shape(layer.value_dim),
+                    {where, "out"});
+  AttendLinearArgs args{.out = out.view,
+                        .q = common.q.view(),
+                        .k = common.k.view(),
+                        .v = common.v.view(),
+                        .inputs = common.inputs,
+                        .feature_map = common.feature_map,
+                        .go_on = SignalWatch()};
+  if (!state.is_none()) {
+    if (!nb::isinstance<HeldState>(state)) refuse_type({where, "state"}, "be a LinearState", state);
+    const HeldState& held = *nb::inst_ptr<HeldState>(state);
+    args.state = {.products = held.products.view(), .totals = held.totals.view()};
+  }
+  if (const nb::object angles = popped(keywords, "angles"); !angles.is_none()) {
+    args.angles = Convert<Angles>::from_python(angles, {where, "angles"});
+  }
+  if (const nb::object isa = popped(keywords, "isa"); !isa.is_none()) {
+    args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
+  }
+  if (const nb::object threads = popped(keywords, "threads"); !threads.is_none()) {
+    args.parallel.threads = Convert<std::int64_t>::from_python(threads, {where, "threads"});
+  }
+  require_empty(keywords, where);
+  finish([&] { return attend_linear(layer, args); });
+  return out.object;
+}
+
+nb::object reference_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, const nb::kwargs& given) {
+  const char* where = "reference.attend_linear";
+  nb::dict keywords;
+  keywords.update(given);
+  const Arguments common(where, q, k, v, keywords);
+  require_empty(keywords, where);
+  const NewArray out = new_array(q, DType::f64, common.out_shape(layer.value_dim));
+  const reference::AttendLinearArgs args{.out = out.view,
+                                         .q = common.q.view(),
+                                         .k = common.k.view(),
+                                         .v = common.v.view(),
+                                         .inputs = common.inputs,
+                                         .feature_map = common.feature_map,
+                                         .go_on = SignalWatch()};
+  finish([&] { return reference::attend_linear(layer, args); });
+  return out.object;
+}
+
+std::string map_signature() { return ", feature_map: " + Convert<FeatureMap>::type() + " = 'elu_plus_one'"; }
+
+}  // namespace
+
+void bind_linear(nb::module_& m) {
+  nb::class_<HeldState>(m, "LinearState", nb::is_final(),
+                        "What keys add up to. A call of attend_linear adds its own to what is there: begin with zeros, "
+                        "and go from call to call. It holds no positions: they are the caller's to continue.")
+      .def(nb::init<nb::handle, nb::handle>(), nb::kw_only(), nb::arg("products"), nb::arg("totals"),
+           nb::sig(with_array_types("def __init__(self, *, products: ArrayLike, totals: ArrayLike) -> None").c_str()))
+      .def_prop_ro(
+          "products", [](const HeldState& state) { return state.products_given; },
+          "Written: float32 [sequences, kv_heads, head_dim, value_dim]; a batch is sequences.")
+      .def_prop_ro(
+          "totals", [](const HeldState& state) { return state.totals_given; },
+          "Written: float32 [sequences, kv_heads, head_dim].");
+  const auto signature = [](const std::string& array, const std::string& result) {
+    return "def attend_linear(layer: LayerPlan, q: " + array + ", k: ArrayLike, v: ArrayLike, *, " + kInputs +
+           map_signature() + ", state: LinearState | None = None, out: " + array +
+           " | None = None, angles: " + Convert<Angles>::type() + " = 'exact', " + how_signature() + ") -> " + result;
+  };
+  def(m, {signature("ArrayT", "ArrayT"), signature("ArrayLike", "typing.Any")},
+      "Linear attention with rotation, in time that grows with the tokens and not with their square. RoFormer, arXiv "
+      "2104.09864, (19):\n\n"
+      "  o_i = (R_i f(q_i))^T S_i / f(q_i)^T z_i        S_i = sum_j R_j f(k_j) v_j^T,  z_i = sum_j f(k_j)\n\n"
+      "Shapes as in attend. Of the layer: its main rotations, sizes, and whether it is causal. feature_map: f. state: "
+      "read and written, where keys came before or are to come. Where the denominator is 0, the output is 0.\n\n"
+      "ValueError, before anything is written, for what does not fit, and for a layer with what linear attention has "
+      "no "
+      "place for. The GIL is released; Ctrl-C ends the call, whose output and state then hold nothing of use.",
+      &attend_linear_call, nb::arg("layer"), nb::arg("q") = nb::none(), nb::arg("k") = nb::none(),
+      nb::arg("v") = nb::none(), nb::arg("keywords"));
+  m.def("_reference_attend_linear", &reference_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"),
+        nb::arg("keywords"),
+        nb::sig(with_array_types("def _reference_attend_linear(layer: LayerPlan, q: ArrayLike, k: ArrayLike, "
+                                 "v: ArrayLike, *, " +
+                                 std::string(kInputs) +
+                                 ", q_order: IndicesLike | None = None, k_order: IndicesLike | None = None, "
+                                 "visible: ArrayLike | None = None" +
+                                 map_signature() + ") -> typing.Any")
+                    .c_str()),
+        "Linear attention by its formula; float64. q: [tokens, heads, head_dim] and all else as in attend_linear. "
+        "ValueError for what does not fit.");
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,23 @@
+// Learned tables of the schemes: structs of arrays that somebody else owns.
+#include "describe/describe_attention.h"
+#include "describe/held_type.h"
+#include "module.h"
+
+namespace posenc::python {
+namespace {
+
+template <typename V>
+struct AllHeld;
+template <typename... Ts>
+struct AllHeld<std::variant<std::monostate, Ts...>> {
+  static void bind(nb::module_& m) { (bind_held<Ts>(m), ...); }
+};
+
+}  // namespace
+
+void bind_weights(nb::module_& m) {
+  bind_held<Linear>(m);
+  AllHeld<ScoreWeights>::bind(m);
+}
+
+}  // namespace posenc::python

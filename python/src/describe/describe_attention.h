@@ -1,0 +1,105 @@
+// What attention is given besides its plan (posenc/attention.h), as Python sees it.
+#pragma once
+
+#include "describe/described.h"
+#include "posenc/attention.h"
+
+namespace posenc::python {
+
+constexpr auto description(Type<Linear>) {
+  using T = Linear;
+  return described_as<T>("Linear", "y = W x + b.", member("weight", &T::weight, "[outputs, inputs]"),
+                         member("bias", &T::bias, "[outputs], or None."));
+}
+
+constexpr auto description(Type<T5Weights>) {
+  return described_as<T5Weights>("T5Weights", "Of T5Bias.", member("table", &T5Weights::table, "[buckets, heads]"));
+}
+
+constexpr auto description(Type<ClippedBiasWeights>) {
+  using T = ClippedBiasWeights;
+  return described_as<T>("ClippedBiasWeights", "Of ClippedBias.",
+                         member("table", &T::table, "[past + future + 1, heads], from the distance -future to past."));
+}
+
+constexpr auto description(Type<GridBiasWeights>) {
+  using T = GridBiasWeights;
+  return described_as<T>("GridBiasWeights", "Of GridBias.",
+                         member("table", &T::table, "[(2 rows - 1) (2 columns - 1), heads]"));
+}
+
+constexpr auto description(Type<KerpleWeights>) {
+  using T = KerpleWeights;
+  return described_as<T>("KerpleWeights", "Of Kerple; both above 0.", member("r1", &T::r1, "[heads]"),
+                         member("r2", &T::r2, "[heads]"));
+}
+
+constexpr auto description(Type<FireWeights>) {
+  using T = FireWeights;
+  return described_as<T>("FireWeights", "Of Fire.", member("c", &T::c, "Of log(c x + 1); above 0."),
+                         member("threshold", &T::threshold, "L; above 0."),
+                         member("hidden", &T::hidden, "Linear [width, 1], with a bias."),
+                         member("out", &T::out, "Linear [heads, width], with a bias."));
+}
+
+constexpr auto description(Type<MlpBiasWeights>) {
+  using T = MlpBiasWeights;
+  return described_as<T>("MlpBiasWeights", "Of MlpBias; SiLU between the layers, nothing after the last.",
+                         member("layers", &T::layers, "Linear; the first has 1 input, the last `heads` outputs."));
+}
+
+constexpr auto description(Type<ShawWeights>) {
+  using T = ShawWeights;
+  return described_as<T>("ShawWeights", "Of ShawKeys and ShawValues.",
+                         member("table", &T::table,
+                                "[right + left + 1, head_dim], or [heads, right + left + 1, head_dim]; distance -right "
+                                "first."));
+}
+
+constexpr auto description(Type<TransformerXlWeights>) {
+  using T = TransformerXlWeights;
+  return described_as<T>("TransformerXlWeights", "Of TransformerXl.",
+                         member("projection", &T::projection, "[heads * head_dim, channels of the sinusoid]"),
+                         member("content_bias", &T::content_bias, "u: [heads, head_dim]"),
+                         member("position_bias", &T::position_bias, "v: [heads, head_dim]"));
+}
+
+constexpr auto description(Type<XlNetWeights>) {
+  using T = XlNetWeights;
+  return described_as<T>("XlNetWeights", "Of XlNet.", member("positions", &T::positions, "TransformerXlWeights."),
+                         member("segment_bias", &T::segment_bias, "r_s_bias: [heads, head_dim]"),
+                         member("segments", &T::segments, "seg_embed: [2, heads, head_dim], same segment first."));
+}
+
+constexpr auto description(Type<DebertaWeights>) {
+  using T = DebertaWeights;
+  return described_as<T>("DebertaWeights", "Of Deberta.", member("table", &T::table, "[2 span, channels]"),
+                         member("keys", &T::keys, "Linear [heads * head_dim, channels]."),
+                         member("queries", &T::queries, "Linear, for position to content, and position to position."));
+}
+
+constexpr auto description(Type<CopeWeights>) {
+  using T = CopeWeights;
+  return described_as<T>("CopeWeights", "Of ContextualPosition.", member("table", &T::table, "[positions, head_dim]"));
+}
+
+constexpr auto description(Type<DecomposedHwWeights>) {
+  using T = DecomposedHwWeights;
+  return described_as<T>("DecomposedHwWeights", "Of DecomposedHw.",
+                         member("rows", &T::rows, "[rows, head_dim], by the difference of the first coordinate."),
+                         member("columns", &T::columns, "[rows, head_dim], of the second."));
+}
+
+constexpr auto description(Type<LayerInputs>) {
+  using T = LayerInputs;
+  return described_as<T>(
+      "LayerInputs", "What changes from call to call.", member("q_positions", &T::q_positions),
+      member("k_positions", &T::k_positions), member("q_order", &T::q_order), member("k_order", &T::k_order),
+      member("cu_seqlens_q", &T::cu_seqlens_q), member("cu_seqlens_k", &T::cu_seqlens_k), member("prefix", &T::prefix),
+      member("visible", &T::visible), member("bias", &T::bias), member("q_segments", &T::q_segments),
+      member("k_segments", &T::k_segments), member("log_forget", &T::log_forget), member("row_gate", &T::row_gate),
+      member("length", &T::length), member("queries_are_turned", &T::queries_are_turned),
+      member("keys_are_turned", &T::keys_are_turned));
+}
+
+}  // namespace posenc::python

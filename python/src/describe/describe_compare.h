@@ -1,0 +1,87 @@
+// What two plans differ in (posenc/compare.h), as Python sees it.
+#pragma once
+
+#include "describe/describe_plan.h"
+#include "describe/described.h"
+#include "posenc/compare.h"
+
+namespace posenc::python {
+
+constexpr auto description(Type<LayerRun>) {
+  using T = LayerRun;
+  return described_as<T>("LayerRun", "Layers of a stack that are equal in everything but their index.",
+                         member("layers", &T::layers, "Places in Stack.layers, ascending."),
+                         member("blocks", &T::blocks, "LayerPlan.index of those."));
+}
+
+constexpr auto description(Type<ComparedLayers>) {
+  using T = ComparedLayers;
+  return described_as<T>("ComparedLayers", "Layers of one stack, by their places in either plan.",
+                         member("stack", &T::stack), member("a", &T::a), member("b", &T::b));
+}
+
+constexpr auto description(Type<ComparedValue>) {
+  using T = ComparedValue;
+  return described_as<T>("ComparedValue", "A value as a plan's JSON writes it, and in words.", member("json", &T::json),
+                         member("words", &T::words));
+}
+
+constexpr auto description(Type<Difference>) {
+  using T = Difference;
+  return described_as<T>("Difference", "One fact that differs.",
+                         member("kind", &T::kind, "'substance' changes what the model computes, 'note' does not."),
+                         member("layers", &T::layers), member("field", &T::field, "'rotate/0/base'"),
+                         member("where_a", &T::where_a), member("where_b", &T::where_b), member("a", &T::a),
+                         member("b", &T::b));
+}
+
+constexpr auto description(Type<CachedKeys>) {
+  using T = CachedKeys;
+  return described_as<T>("CachedKeys", "What keys that A's layers cached are to B's layers, and the reverse.",
+                         member("layers", &T::layers), member("use", &T::use), member("because", &T::because));
+}
+
+constexpr auto description(Type<PairingChange>) {
+  using T = PairingChange;
+  return described_as<T>("PairingChange", "The same channels are turned in other pairs.", member("layers", &T::layers),
+                         member("rotation", &T::rotation, "Its place in LayerPlan.rotate."), member("a", &T::a),
+                         member("b", &T::b), member("first_channel", &T::first_channel), member("dim", &T::dim),
+                         member("rows", &T::rows, "[head_dim]: row c of B is row rows[c] of A."));
+}
+
+constexpr auto description(Type<AngleChange>) {
+  using T = AngleChange;
+  return described_as<T>(
+      "AngleChange", "One rotation's angles in A and in B.", member("layers", &T::layers),
+      member("rotation", &T::rotation), member("role", &T::role), member("pairs", &T::pairs),
+      member("pair", &T::pair, "The worst."),
+      member("inv_freq_difference", &T::inv_freq_difference, "Of that pair, radians per position."),
+      member("first_position", &T::first_position, "Where an angle first differs by more than the tolerance."),
+      member("end_difference", &T::end_difference, "Radians, of that pair at the last position."),
+      member("attention_factor_ratio", &T::attention_factor_ratio, "B over A."));
+}
+
+constexpr auto description(Type<LogitScaleChange>) {
+  using T = LogitScaleChange;
+  return described_as<T>("LogitScaleChange", "Scores are scaled otherwise.", member("layers", &T::layers),
+                         member("ratio", &T::ratio, "B over A."));
+}
+
+constexpr auto description(Type<ComparedPlan>) {
+  using T = ComparedPlan;
+  return described_as<T>("ComparedPlan", "One of the two plans.", member("name", &T::name), member("kind", &T::kind),
+                         member("family", &T::family), member("known", &T::known),
+                         member("trained_length", &T::trained_length));
+}
+
+constexpr auto description(Type<Comparison>) {
+  using T = Comparison;
+  return described_as<T>(
+      "Comparison", "Which position facts of two plans differ, and what follows for whoever mixes the two.",
+      member("verdict", &T::verdict), member("tolerance", &T::tolerance, "Radians."),
+      member("length", &T::length, "Tokens, up to which angles are judged."), member("a", &T::a), member("b", &T::b),
+      member("differences", &T::differences), member("cached_keys", &T::cached_keys), member("pairings", &T::pairings),
+      member("angles", &T::angles), member("logit_scales", &T::logit_scales));
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,33 @@
+// Arrays that a call writes.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "arrays/arrays.h"
+
+namespace posenc::python {
+
+// The caller's array, or a new one of the library of `like`.
+struct Written {
+  nb::object object;
+  Array given;
+  TensorView view{};
+
+  Written(nb::handle out, nb::handle like, DType dtype, std::span<const std::int64_t> shape, const Place& place) {
+    if (out.is_none()) {
+      NewArray made = new_array(like, dtype, shape);
+      object = std::move(made.object);
+      view = made.view;
+    } else {
+      given = Array(out, place);
+      object = nb::borrow(out);
+      view = given.view();
+    }
+  }
+};
+
+}  // namespace posenc::python

@@ -1,0 +1,27 @@
+// The private side of RotaryTable: how the library makes one, and the rule of one that makes its rows on demand.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "cpu/angles/angle_rows.h"
+#include "posenc/rotary_table.h"
+
+namespace posenc::cpu {
+
+struct TableAccess {
+  using Rows = RotaryTable::Rows;
+  static RotaryTable make(const RotaryLayout& layout, double factor, std::int64_t start, Rows rows) {
+    return {layout, factor, start, std::move(rows)};
+  }
+  static RotaryTable make(const RotaryLayout& layout, double factor, AngleRule rule) {
+    RotaryTable out(layout, factor, 0, {});
+    out.rule_ = std::make_unique<const AngleRule>(std::move(rule));
+    return out;
+  }
+  // Null for a table that holds rows.
+  static const AngleRule* rule(const RotaryTable& table) noexcept { return table.rule_.get(); }
+};
+
+}  // namespace posenc::cpu

@@ -1,0 +1,227 @@
+// Which queries and keys make a task, and who does it. The loop over tiles: cpu/attend/attend_unit.h.
+#include "posenc/attend.h"
+
+#include <algorithm>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/formatted.h"
+#include "cpu/attend/arena.h"
+#include "cpu/attend/attend_unit.h"
+#include "cpu/attend/check_attend_call.h"
+#include "cpu/attend/kept_angles.h"
+#include "cpu/attend/kept_layer.h"
+#include "cpu/call/go_on.h"
+#include "cpu/call/share_out.h"
+#include "cpu/lower/weight_reader.h"
+#include "cpu/machine/dispatch.h"
+#include "posenc/error.h"
+#include "posenc/prepared_layer.h"
+
+namespace posenc {
+namespace {
+
+using cpu::index;
+using cpu::share_out;
+using cpu::threads_of;
+
+// Keys of one task where queries are few: the cuts follow from the lengths alone, so no result depends on the threads.
+constexpr std::int64_t kSplitKeys = 1024;
+constexpr std::int64_t kNoState = -1;
+
+struct Pass {
+  std::size_t unit;
+  std::int64_t first;  // keys
+  std::int64_t end;
+  std::int64_t state;  // where its sums are among all parts', where a unit has several
+};
+
+struct Passes {
+  std::vector<cpu::AttendUnit> units;
+  std::vector<Pass> tasks;
+  std::vector<Pass> joins;  // first and end: tasks of the unit
+  std::int64_t states = 0;  // floats
+};
+
+std::int64_t parts_of(const math::SequenceRows& s) { return (s.k_count + kSplitKeys - 1) / kSplitKeys; }
+
+// Heads that share a pass over the keys where queries are few: as many as leave each thread two tasks.
+std::int64_t few_heads(const cpu::AttendCall& call, std::int64_t threads) {
+  std::int64_t parts = 0;
+  for (const math::SequenceRows& s : call.rows.sequences) {
+    if (s.q_count <= cpu::kFewQueries) parts += call.runs_backwards ? 1 : parts_of(s);
+  }
+  std::int64_t heads = call.layer.kv_heads;
+  const auto leaves_some = [&] { return threads == 1 || parts * (call.layer.kv_heads / heads) >= 2 * threads; };
+  while (heads > 1 && (call.layer.kv_heads % heads != 0 || !leaves_some())) --heads;
+  return heads;
+}
+
+Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
+  Passes out{.units = cpu::attend_units(call, few_heads(call, threads)), .tasks = {}, .joins = {}};
+  // Units with the most keys first: what is left at the end is small.
+  for (std::size_t u = out.units.size(); u-- > 0;) {
+    const math::SequenceRows& s = call.rows.sequences[out.units[u].sequence];
+    const bool is_split = !call.runs_backwards && s.q_count <= cpu::kFewQueries && parts_of(s) > 1;
+    if (!is_split) {
+      out.tasks.push_back({u, 0, s.k_count, kNoState});
+      continue;
+    }
+    const auto first = std::ssize(out.tasks);
+    for (std::int64_t key = 0; key < s.k_count; key += kSplitKeys) {
+      out.tasks.push_back({u, key, std::min(key + kSplitKeys, s.k_count), out.states});
+      out.states += cpu::state_size(call, out.units[u]);
+    }
+    out.joins.push_back({u, first, std::ssize(out.tasks), kNoState});
+  }
+  return out;
+}
+
+// Each head asks for its queries', each unit for those of the keys that its queries may see, at most. Beside few
+// queries, whose keys turn by steps or once, nobody does.
+cpu::AskedRows asked_rows(const cpu::AttendCall& call, const Passes& all) {
+  const Mask& mask = call.layer.mask;
+  cpu::AskedRows out;
+  for (const cpu::AttendUnit& unit : all.units) {
+    const math::SequenceRows& s = call.rows.sequences[unit.sequence];
+    if (s.q_count <= cpu::kFewQueries) continue;
+    std::int64_t seen = s.k_count;
+    // Orders that are given may be any keys'.
+    if (mask.window && call.args.inputs.k_order.empty()) {
+      const auto most = static_cast<double>(mask.window->past) + static_cast<double>(mask.window->future);
+      if (most < static_cast<double>(seen - unit.rows)) seen = mask.window->past + mask.window->future + unit.rows;
+    }
+    if (mask.chunk && call.args.inputs.k_order.empty()) seen = std::min(seen - unit.rows, *mask.chunk) + unit.rows;
+    out.queries += unit.rows * unit.kv_heads * call.group;
+    out.keys += seen * unit.kv_heads;
+  }
+  return out;
+}
+
+std::int64_t workers_of(const AttendArgs& args, const Passes& all) {
+  return std::min<std::int64_t>(threads_of(args.parallel), std::ssize(all.tasks));
+}
+
+std::int64_t scratch_bytes(const cpu::AttendCall& call, const AttendArgs& args, const Passes& all) {
+  if (all.tasks.empty()) return 0;
+  cpu::ArenaSize size;
+  const std::function<bool()> nobody;
+  cpu::GoOn go_on(nobody);
+  const cpu::FarTiles none;
+  const cpu::AttendWorker worker(call, all.units, none, go_on, &size);
+  return workers_of(args, all) * size.bytes() + cpu::kArenaAlignment;
+}
+
+std::vector<cpu::AttendWorker> make_workers(const cpu::AttendCall& call, const AttendArgs& args, const Passes& all,
+                                            const cpu::FarTiles& far, cpu::GoOn& go_on,
+                                            std::pmr::memory_resource* memory) {
+  std::vector<cpu::AttendWorker> out;
+  const std::int64_t count = workers_of(args, all);
+  out.reserve(index(count));
+  for (std::int64_t w = 0; w < count; ++w) out.emplace_back(call, all.units, far, go_on, memory);
+  return out;
+}
+
+using KeptTerms = std::span<const cpu::TermVectors>;
+
+cpu::AttendCall checked_call(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
+  const math::CallSizes sizes = cpu::check_attend_call(layer, args);
+  return cpu::attend_call(layer, args, sizes, cpu::kernels_for("attend", args.isa), kept);
+}
+
+std::int64_t scratch_bytes(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
+  const cpu::AttendCall call = checked_call(layer, args, kept);
+  return scratch_bytes(call, args, passes_of(call, threads_of(args.parallel)));
+}
+
+bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
+  cpu::AttendCall call = checked_call(layer, args, kept);
+  const Passes all = passes_of(call, threads_of(args.parallel));
+  if (args.work != nullptr) *args.work = {};
+  if (all.tasks.empty()) return true;
+  cpu::GoOn go_on(args.go_on);
+  cpu::keep_angles(call, asked_rows(call, all), go_on);
+  const cpu::FarTiles far(call);
+  cpu::Arena arena(args.scratch);
+  cpu::HeapLines heap;
+  std::vector<cpu::AttendWorker> workers;
+  try {
+    std::pmr::memory_resource* memory = &arena;
+    if (args.scratch.empty()) memory = &heap;
+    workers = make_workers(call, args, all, far, go_on, memory);
+  } catch (const cpu::ArenaIsFull&) {
+    throw Error("attend", {"scratch", formatted("have at least {} bytes", scratch_bytes(call, args, all)),
+                           formatted("{}", args.scratch.size())});
+  }
+  std::vector<float> states(index(all.states));
+  share_out(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
+    if (go_on.is_stopped()) return;
+    const Pass& task = all.tasks[index(n)];
+    worker.begin(all.units[task.unit]);
+    worker.pass_over(all.units[task.unit], task.first, task.end);
+    if (task.state == kNoState) return worker.finish();
+    worker.save(states.data() + task.state);
+  });
+  share_out(args.parallel, workers, std::ssize(all.joins), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
+    if (go_on.is_stopped()) return;
+    const Pass& join = all.joins[index(n)];
+    worker.begin(all.units[join.unit]);
+    for (std::int64_t part = join.first; part < join.end; ++part) {
+      worker.join(states.data() + all.tasks[index(part)].state);
+    }
+    worker.finish();
+  });
+  if (!go_on.answer()) return false;
+  if (args.work == nullptr) return true;
+  for (const cpu::AttendWorker& worker : workers) {
+    args.work->tiles += worker.work.tiles;
+    args.work->skipped += worker.work.skipped;
+  }
+  return true;
+}
+
+// The arguments with the layer's own weights and instruction set.
+AttendArgs with_kept(const cpu::KeptLayer& kept, const AttendArgs& args) {
+  const LayerWeights& given = args.weights;
+  if (!given.score.empty() || !given.value.table.empty() || !given.sinks.empty()) {
+    throw Error("attend", {"weights", "be left out, since the prepared layer has them", "given"});
+  }
+  if (args.isa != Isa::automatic && args.isa != kept.isa) {
+    throw Error("attend",
+                {"isa", formatted("be that of the prepared layer, {}", name(kept.isa)), std::string(name(args.isa))});
+  }
+  AttendArgs out = args;
+  out.weights = kept.weights;
+  out.isa = kept.isa;
+  return out;
+}
+
+}  // namespace
+
+std::string_view name(Products products) noexcept {
+  switch (products) {
+    case Products::f32: return "f32";
+    case Products::bf16: return "bf16";
+  }
+  return "unknown";
+}
+
+std::int64_t attend_scratch_bytes(const LayerPlan& layer, const AttendArgs& args) {
+  return scratch_bytes(layer, args, {});
+}
+
+std::int64_t attend_scratch_bytes(const PreparedLayer& prepared, const AttendArgs& args) {
+  const cpu::KeptLayer& kept = prepared.kept();
+  return scratch_bytes(kept.layer, with_kept(kept, args), kept.terms);
+}
+
+bool attend(const LayerPlan& layer, const AttendArgs& args) { return attend(layer, args, {}); }
+
+bool attend(const PreparedLayer& prepared, const AttendArgs& args) {
+  const cpu::KeptLayer& kept = prepared.kept();
+  return attend(kept.layer, with_kept(kept, args), kept.terms);
+}
+
+}  // namespace posenc

@@ -1,0 +1,269 @@
+#include "cpu/attend/attend_call.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "base/formatted.h"
+#include "cpu/attend/place_vectors.h"
+#include "cpu/call/heads_view.h"
+#include "cpu/lower/lower.h"
+#include "cpu/lower/weight_reader.h"
+#include "posenc/error.h"
+
+namespace posenc::cpu {
+namespace {
+
+// Numbers of a table by distance, 32 MiB of them: what a call keeps beside its rows stays below 64 MiB.
+constexpr double kMostProjected = 1 << 23;
+
+std::vector<float> floats(const std::vector<double>& x) { return {x.begin(), x.end()}; }
+
+// What positions may be for the angles of a rotation.
+void check_positions(const CallRotation& rotation, const math::Lowered& lowered) {
+  const double largest = rotation.angles.largest_position();
+  const auto check = [&](const std::vector<double>& rows) {
+    for (const double x : rows) {
+      if (std::abs(x + rotation.rule->offset) <= largest) continue;
+      throw Error("attend", {"positions", formatted("be at most {} either way, for angles below 2^53", largest),
+                             formatted("{}", x)});
+    }
+  };
+  for (const math::Coordinate& at : lowered.coordinates) {
+    check(at.q);
+    check(at.k);
+  }
+  for (const math::Region& region : lowered.regions.regions) {
+    check(region.q_positions);
+    check(region.k_positions);
+  }
+}
+
+// The decay of a pair is a factor of the queries, one of the keys and one between their origins (Rotation::decay): over
+// rows that share an origin none may leave the floats. e^80 leaves a number 3 of their 38 decades, and 2^-150, what a
+// query that faded is off by at most, stays below e^-23 when its key has grown.
+constexpr double kMostDecay = 80.0;
+
+void check_decays(const CallRotation& rotation, const AttendCall& call) {
+  double steepest = 0.0;
+  for (const double decay : rotation.rule->decay) steepest = std::max(steepest, std::abs(decay));
+  const auto check = [&](const std::vector<double>& rows, std::int64_t first, std::int64_t count,
+                         std::int64_t of_origin) {
+    for (std::int64_t n = 0; n < count; n += of_origin) {
+      const auto [low, high] =
+          std::ranges::minmax(std::span(rows).subspan(index(first + n), index(std::min(of_origin, count - n))));
+      if ((high - low) * steepest <= kMostDecay) continue;
+      throw Error("attend", {"positions",
+                             formatted("spread by at most {} within {} tokens, for xPos' decay in floats",
+                                       std::floor(kMostDecay / steepest), of_origin),
+                             formatted("{}", high - low)});
+    }
+  };
+  const math::Coordinate& along = call.lowered.coordinates.front();
+  for (const math::SequenceRows& s : call.rows.sequences) {
+    check(along.k, s.k_first, s.k_count, kTileKeys);
+    check(along.q, s.q_first, s.q_count, call.max_lanes);
+  }
+}
+
+// What a call does for a term besides the vectors that follow from its weights.
+struct NeedsOfTerm {
+  AttendCall& call;
+  const TermVectors& vectors;
+  ProjectedDistances& projected;
+
+  void operator()(const math::QueryDistance& term) const { call.takes_raw_queries |= term.given_places.empty(); }
+  void operator()(const math::SineDistance& term) const {
+    call.takes_raw_queries = true;
+    if (projects_distances(term)) project_distances(term);
+  }
+  void operator()(const math::KeyDistance&) const { call.takes_raw_keys = true; }
+  void operator()(const math::KeyVector&) const { call.takes_raw_keys |= !call.rotations.empty(); }
+  void operator()(const math::Label&) const { call.takes_raw_queries = true; }
+  void operator()(const math::Running&) const {
+    call.takes_raw_queries = true;
+    call.runs_backwards = true;
+  }
+  void operator()(const math::DistanceBias&) const {}
+  void operator()(const math::LinearDistance&) const {}
+  void operator()(const math::Knots&) const {}
+  void operator()(const math::Column&) const {}
+
+ private:
+  // Either way a score costs a product, of `width` numbers where queries are projected, of a head's channels where
+  // distances are; and every query, or every distance, a product with a head's weights.
+  bool projects_distances(const math::SineDistance& term) const {
+    const auto width = static_cast<double>(vectors.sines->width());
+    const auto channels = static_cast<double>(call.layer.head_dim);
+    const auto count = static_cast<double>(term.high - term.low + 1);
+    if (static_cast<double>(call.layer.heads) * count * channels > kMostProjected) return false;
+    double scores = 0.0;
+    double queries = 0.0;
+    for (const math::SequenceRows& s : call.rows.sequences) {
+      queries += static_cast<double>(s.q_count);
+      scores += static_cast<double>(s.q_count) * static_cast<double>(s.k_count);
+    }
+    return count * channels * width + scores * channels < queries * channels * width + scores * width;
+  }
+
+  void project_distances(const math::SineDistance& term) const {
+    const std::int64_t count = term.high - term.low + 1;
+    const std::int64_t channels = call.layer.head_dim;
+    const SineRule& sine = *vectors.sines;
+    projected.rows.resize(index(call.layer.heads * count * channels));
+    std::vector<float> sines(index(SineRows::kRows * sine.width()));
+    std::vector<double> distances;
+    for (std::int64_t first = term.low; first <= term.high; first += std::ssize(distances)) {
+      distances.clear();
+      for (std::int64_t d = first; d <= term.high && std::ssize(distances) < SineRows::kRows; ++d) {
+        distances.push_back(static_cast<double>(math::sine_place(term, d).value_or(0)));
+      }
+      sine.write(call.kernels, distances, sines.data());
+      project(call.attention, call.args.parallel,
+              {.heads = call.layer.heads, .channels = channels, .width = sine.width(), .weight = vectors.weight.data()},
+              sines.data(), std::ssize(distances), projected.rows.data() + (first - term.low) * channels,
+              count * channels);
+    }
+    // What lies beyond either end is as the end: nothing, where only some distances have a row.
+    const std::int64_t beyond = term.rows ? 1 : 0;
+    projected.at = {.coordinate = term.coordinate, .low = term.low - beyond, .places = {}};
+    projected.at.places.resize(index(count + 2 * beyond), -1);
+    std::iota(projected.at.places.begin() + beyond, projected.at.places.end() - beyond, 0);
+  }
+};
+
+// Gates are summed by falling order, so no two keys of a sequence may have one.
+void check_orders(const math::CallRows& rows) {
+  for (const math::SequenceRows& s : rows.sequences) {
+    for (std::int64_t t = 1; t < s.k_count; ++t) {
+      const std::int64_t before = rows.k_order[index(s.k_first + t - 1)];
+      const std::int64_t own = rows.k_order[index(s.k_first + t)];
+      if (own > before) continue;
+      throw Error("attend", {"k_order", "ascend from key to key, since gates are summed along it",
+                             formatted("{} after {}", own, before)});
+    }
+  }
+}
+
+}  // namespace
+
+RowsView rows_view(const ConstTensorView& x) {
+  const bool is_batch = x.rank == 4;
+  const auto stride = [&](std::size_t axis) { return x.shape[axis] > 1 ? x.strides[axis] : 0; };
+  RowsView out{.data = static_cast<const char*>(x.data), .element = element_of(x.dtype), .bytes = bytes_of(x.dtype)};
+  if (is_batch) {
+    out.tokens = std::max<std::int64_t>(x.shape[2], 1);
+    out.batch_stride = stride(0);
+    out.head_stride = stride(1);
+    out.row_stride = stride(2);
+  } else {
+    out.tokens = std::max<std::int64_t>(x.shape[0], 1);
+    out.row_stride = stride(0);
+    out.head_stride = stride(1);
+  }
+  return out;
+}
+
+namespace {
+
+RowsView pages_view(const ConstTensorView& x) {
+  return {.data = static_cast<const char*>(x.data),
+          .element = element_of(x.dtype),
+          .bytes = bytes_of(x.dtype),
+          .tokens = x.shape[1],
+          .batch_stride = x.strides[0],
+          .row_stride = x.strides[1],
+          .head_stride = x.strides[2]};
+}
+
+// Queries and keys that are in bfloat16 and neither turned nor added to have exact products there; all else is rounded
+// first, which the caller must have allowed, and beside few queries is as slow as floats are. A layer that multiplies a
+// tile more than once, or lets it decay, or has values by distance, has floats.
+void choose_products(AttendCall& call) {
+  const kernels::PairKernels* const pairs = call.kernels.pairs;
+  if (pairs == nullptr) return;
+  const bool may_round = call.args.products == Products::bf16;
+  const auto is_added = [](const math::Term& term) { return std::holds_alternative<math::KeyVector>(term); };
+  const bool is_exact = call.q.element == kernels::Element::bf16 && call.k.element == kernels::Element::bf16 &&
+                        call.rotations.empty() && std::ranges::none_of(call.lowered.terms, is_added);
+  const auto decays = [](const CallRotation& rotation) { return !rotation.rule->decay.empty(); };
+  const bool is_one = call.lowered.regions.regions.size() <= 1 && std::ranges::none_of(call.rotations, decays);
+  if (is_one && (is_exact || may_round)) call.score_pairs = pairs;
+  if (is_one && is_exact && pairs->dots != nullptr) call.few_pairs = pairs;
+  if (may_round && !std::holds_alternative<math::ValueDistance>(call.lowered.values)) call.value_pairs = pairs;
+}
+
+}  // namespace
+
+std::int64_t AttendCall::rotated_width() const {
+  std::int64_t most = 0;
+  for (const CallRotation& rotation : rotations) most = std::max(most, 2 * rotation.pairs);
+  return most;
+}
+
+std::int64_t AttendCall::place_beside_turned(std::int64_t channel) const {
+  const math::Rotation& rule = *in_few_dots->rule;
+  const std::int64_t c = channel - rule.first_channel;
+  if (rule.pairing == Pairing::half || c < 0 || c >= rule.dim) return channel;
+  return rule.first_channel + c % 2 * in_few_dots->pairs + c / 2;
+}
+
+const void* AttendCall::key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const {
+  if (args.pages.block_table.empty()) return x.at(rows.sequences[sequence].k_first + token, head);
+  const std::size_t blocks = args.pages.block_table.size() / rows.sequences.size();
+  const std::int32_t block = args.pages.block_table[sequence * blocks + index(token / x.tokens)];
+  return x.at(block, token % x.tokens, head);
+}
+
+AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const math::CallSizes& sizes,
+                       const kernels::KernelTable& kernels, std::span<const TermVectors> kept) {
+  AttendCall call{.layer = layer,
+                  .args = args,
+                  .kernels = kernels,
+                  .attention = *kernels.attention,
+                  .rows = math::call_rows(layer, args.inputs, sizes),
+                  .lowered = lower(layer, args.weights, args.inputs, sizes)};
+  call.group = layer.heads / layer.kv_heads;
+  call.max_lanes = kernels::kLaneRegisters * call.attention.register_lanes;
+  call.q = rows_view(args.q);
+  const bool is_paged = !args.pages.block_table.empty();
+  call.k = is_paged ? pages_view(args.k) : rows_view(args.k);
+  call.v = is_paged ? pages_view(args.v) : rows_view(args.v);
+  for (const math::Rotation& rule : call.lowered.rotations) {
+    call.rotations.push_back({.rule = &rule,
+                              .angles = AngleRule(rule.inv_freq, rule.axis_of_pair, rule.factor, args.angles),
+                              .pairs = std::ssize(rule.inv_freq)});
+    check_positions(call.rotations.back(), call.lowered);
+    check_decays(call.rotations.back(), call);
+  }
+  const auto is_relative = [](const CallRotation& rotation) {
+    return rotation.rule->turns_queries && rotation.rule->turns_keys && rotation.rule->decay.empty();
+  };
+  call.turns_by_steps = !call.rotations.empty() && call.lowered.regions.regions.empty() &&
+                        args.angles == Angles::exact && std::ranges::all_of(call.rotations, is_relative);
+  if (call.rotations.size() == 1 && (call.rotations[0].rule->turns_keys || !call.rotations[0].rule->decay.empty())) {
+    call.in_few_dots = call.rotations.data();
+  }
+  const TermMaker make{layer.heads, layer.head_dim, call.attention, args.parallel};
+  call.projected.resize(call.lowered.terms.size());
+  call.own_vectors.resize(call.lowered.terms.size());
+  call.kept_vectors = kept;
+  for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    const math::Term& term = call.lowered.terms[t];
+    if (!call.is_kept(t)) call.own_vectors[t] = make(term);
+    std::visit(NeedsOfTerm{call, call.vectors(t), call.projected[t]}, term);
+  }
+  choose_products(call);
+  const auto is_bias = [](const math::Term& term) { return math::part_of(term) == math::Part::bias; };
+  call.adds_bias = !args.inputs.bias.empty() || std::ranges::any_of(call.lowered.terms, is_bias);
+  if (call.runs_backwards) check_orders(call.rows);
+  if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {
+    call.value_vectors = floats(values->vectors);
+  }
+  return call;
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,103 @@
+// One call of attend: the layer's primitives in the types that kernels take, and where the tensors lie.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cpu/angles/angle_rows.h"
+#include "cpu/attend/term_vectors.h"
+#include "kernels/kernels.h"
+#include "math/call_rows.h"
+#include "math/primitives.h"
+#include "posenc/attend.h"
+#include "posenc/line_allocator.h"
+
+namespace posenc::cpu {
+
+inline constexpr std::int64_t kTileKeys = 64;
+// A lane's channels of a rotation and its axes are known when the call begins; its angles are not.
+inline constexpr std::int64_t kMaxLanes = 48;  // kernels::kLaneRegisters of the widest registers
+
+// The least multiple of `of` that is at least n.
+inline std::int64_t whole(std::int64_t n, std::int64_t of) { return (n + of - 1) / of * of; }
+
+// Elements of one dtype at [row][head][channel]; strides in elements, that of channels is 1.
+struct RowsView {
+  const char* data = nullptr;
+  kernels::Element element = kernels::Element::f32;
+  std::int64_t bytes = 0;   // of an element
+  std::int64_t tokens = 1;  // of one member of the batch, or of one block of pages
+  std::int64_t batch_stride = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t head_stride = 0;
+
+  const void* at(std::int64_t member, std::int64_t token, std::int64_t head) const {
+    return data + (member * batch_stride + token * row_stride + head * head_stride) * bytes;
+  }
+  const void* at(std::int64_t row, std::int64_t head) const { return at(row / tokens, row % tokens, head); }
+};
+RowsView rows_view(const ConstTensorView& x);
+
+using AlignedFloats = std::vector<float, LineAllocator<float>>;
+
+// A rotation with its angles' rule.
+struct CallRotation {
+  const math::Rotation* rule;
+  AngleRule angles;
+  std::int64_t pairs;
+  // Cos and sin of all rows, [rows][2 pairs], or nothing: kept_angles.h
+  AlignedFloats of_queries{};
+  AlignedFloats of_keys{};
+};
+
+// SineDistance where not its queries are projected, but the distances that occur.
+struct ProjectedDistances {
+  std::vector<float> rows;  // [heads][count][channels]; empty: queries are
+  math::DistancePlaces at;
+};
+
+struct AttendCall {
+  const LayerPlan& layer;
+  const AttendArgs& args;
+  const kernels::KernelTable& kernels;
+  const kernels::AttentionKernels& attention;
+  math::CallRows rows;
+  math::Lowered lowered;
+  std::vector<CallRotation> rotations;
+  std::vector<ProjectedDistances> projected;  // of each term
+  std::vector<TermVectors> own_vectors;       // of each term: nothing where they are kept
+  std::span<const TermVectors> kept_vectors;  // of each term that a prepared layer keeps them of, or of none
+  std::vector<float> value_vectors;           // ValueDistance: [heads or 1][count][value_dim]
+  RowsView q, k, v;
+  std::int64_t group = 1;      // heads that share a key head
+  std::int64_t max_lanes = 0;  // kernels::kLaneRegisters registers
+  bool takes_raw_queries = false;
+  bool takes_raw_keys = false;
+  bool turns_by_steps = false;  // a tile's keys may turn by their steps from its first: FewProducts
+  // The only rotation, if it turns keys: where lanes are few, products turn by it what they read (kernels::FewTurn).
+  const CallRotation* in_few_dots = nullptr;
+  // Of the products that are multiplied in bfloat16, in blocks whose lanes are not few; null: in floats.
+  const kernels::PairKernels* score_pairs = nullptr;
+  const kernels::PairKernels* value_pairs = nullptr;
+  const kernels::PairKernels* few_pairs = nullptr;  // the same of scores in blocks whose lanes are few
+  bool runs_backwards = false;                      // a term is summed from the last key to the first
+  bool adds_bias = false;                           // a term, or the caller, adds to scores that the mask has hidden
+
+  const TermVectors& vectors(std::size_t t) const { return is_kept(t) ? kept_vectors[t] : own_vectors[t]; }
+  bool is_kept(std::size_t t) const { return t < kept_vectors.size() && covers(kept_vectors[t], lowered.terms[t]); }
+  // SineDistance
+  bool projects_queries(std::size_t t) const { return vectors(t).sines && projected[t].rows.empty(); }
+  std::int64_t rotated_width() const;  // cos and sin of a row, of the widest rotation
+  // Where a query's channel stands beside keys that are turned in_few_dots.
+  std::int64_t place_beside_turned(std::int64_t channel) const;
+  const void* key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const;
+};
+
+// The arguments have been checked. What is kept was made of the same layer and weights, for the same kernels.
+AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const math::CallSizes& sizes,
+                       const kernels::KernelTable& kernels, std::span<const TermVectors> kept = {});
+
+}  // namespace posenc::cpu

@@ -1,0 +1,333 @@
+#include "cpu/attend/attend_unit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <variant>
+
+#include "cpu/attend/finish_block.h"
+#include "cpu/attend/matrix_rows.h"
+#include "cpu/attend/seen_values.h"
+#include "cpu/lower/weight_reader.h"
+#include "math/rope/rotation.h"
+
+namespace posenc::cpu {
+namespace {
+
+// Lanes whose state stays in the second cache while a tile passes.
+constexpr std::int64_t kBlocks = 8;
+
+// Some 10 to 20 us each.
+constexpr std::int64_t kTilesUntilAsked = 64;
+
+// Fewer queries than a register has lanes: those of several heads share one.
+bool mixes_heads(const AttendCall& call, std::int64_t rows) {
+  return call.group > 1 && rows < call.attention.register_lanes;
+}
+
+// Lanes of a key head where products run along the channels, and how many key heads make a block: one where a term
+// multiplies its own vectors with the keys of a head, or where a block of one head can have its terms by distance.
+// Without lanes: the unit has too many.
+struct FewLayout {
+  std::int64_t each = 0;
+  std::int64_t kv_heads = 0;
+};
+FewLayout few_layout(const AttendCall& call, const AttendUnit& unit) {
+  const std::int64_t lanes = unit.rows * call.group;
+  if (!are_few(call, lanes)) return {};
+  const std::int64_t each = whole(lanes, kernels::kFewLanes);
+  const bool is_alone = call.takes_raw_keys || (call.group == 1 && !call.lowered.terms.empty());
+  const std::int64_t most = is_alone ? 1 : std::max<std::int64_t>(call.max_lanes / each, 1);
+  const std::int64_t blocks = (unit.kv_heads + most - 1) / most;
+  return {each, (unit.kv_heads + blocks - 1) / blocks};
+}
+
+std::int64_t rows_of_unit(const AttendCall& call) {
+  return call.max_lanes * std::max<std::int64_t>(1, kBlocks / call.group);
+}
+
+std::int64_t blocks_of_unit(const AttendCall& call, const AttendUnit& unit) {
+  const FewLayout few = few_layout(call, unit);
+  if (few.each > 0) return (unit.kv_heads + few.kv_heads - 1) / few.kv_heads;
+  const auto blocks = [&](std::int64_t lanes) { return (lanes + call.max_lanes - 1) / call.max_lanes; };
+  const std::int64_t of_head =
+      mixes_heads(call, unit.rows) ? blocks(unit.rows * call.group) : blocks(unit.rows) * call.group;
+  return unit.kv_heads * of_head;
+}
+
+float exp_of_difference(float a, float b) {
+  return a == -std::numeric_limits<float>::infinity() ? 0.0F : std::exp(a - b);
+}
+
+// Pairs of channels of q times exp(decay (origin of the lanes - origin of the keys)).
+void decay_queries(const AttendCall& call, const LaneBlock& block, double beyond, float* q) {
+  for (const CallRotation& rotation : call.rotations) {
+    for (std::int64_t p = 0; p < std::ssize(rotation.rule->decay); ++p) {
+      const auto by = static_cast<float>(std::exp(rotation.rule->decay[index(p)] * beyond));
+      const auto [a, b] =
+          math::channels_of_pair(rotation.rule->pairing, rotation.rule->first_channel, rotation.rule->dim, p);
+      for (const std::int64_t channel : {a, b}) {
+        for (std::int64_t l = 0; l < block.lanes; ++l) q[block.place(channel, l, call.layer.head_dim)] *= by;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_heads) {
+  std::vector<AttendUnit> out;
+  const std::int64_t step = rows_of_unit(call);
+  for (std::size_t s = 0; s < call.rows.sequences.size(); ++s) {
+    const std::int64_t queries = call.rows.sequences[s].q_count;
+    const std::int64_t heads = queries <= kFewQueries ? few_heads : 1;
+    for (std::int64_t head = 0; head < call.layer.kv_heads; head += heads) {
+      for (std::int64_t row = 0; row < queries; row += step) {
+        out.push_back({s, head, heads, row, std::min(step, queries - row)});
+      }
+    }
+  }
+  return out;
+}
+
+AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> units, const FarTiles& far, GoOn& go_on,
+                           std::pmr::memory_resource* memory)
+    : call_(call),
+      far_(far),
+      go_on_(go_on),
+      scratch_(call, memory),
+      terms_(call, memory),
+      tile_(call, memory),
+      few_(call, memory),
+      pairs_(call, memory),
+      blocks_(memory),
+      scores_(index(kTileKeys * call.max_lanes), memory),
+      of_region_(memory),
+      of_gates_(memory),
+      decayed_(memory) {
+  std::int64_t blocks = 0;
+  for (const AttendUnit& unit : units) blocks = std::max(blocks, blocks_of_unit(call, unit));
+  blocks_.reserve(index(blocks));
+  for (std::int64_t n = 0; n < blocks; ++n) blocks_.emplace_back(call, memory);
+  if (call.lowered.regions.regions.size() > 1) of_region_.resize(scores_.size());
+  if (call.runs_backwards) of_gates_.resize(scores_.size());
+  const auto decays = [](const CallRotation& rotation) { return !rotation.rule->decay.empty(); };
+  if (std::ranges::any_of(call.rotations, decays)) decayed_.resize(index(call.layer.head_dim * call.max_lanes));
+}
+
+void AttendWorker::begin_block(std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head) {
+  LaneBlock& block = blocks_[used_++];
+  posenc::cpu::begin(call_, lanes, kv_heads, one_head, scratch_, block);
+  if (far_.are_sought()) far_.measure(block);
+}
+
+void AttendWorker::begin_few(const AttendUnit& unit) {
+  const FewLayout layout = few_layout(call_, unit);
+  const std::int64_t own = unit.rows * call_.group;
+  const std::int64_t first = call_.rows.sequences[unit.sequence].q_first + unit.first_row;
+  std::array<Lane, kMaxLanes> lanes;
+  const std::int64_t end = unit.kv_head + unit.kv_heads;
+  for (std::int64_t head = unit.kv_head; head < end; head += layout.kv_heads) {
+    const std::int64_t heads = std::min(layout.kv_heads, end - head);
+    const std::int64_t count = heads == 1 ? own : heads * layout.each;
+    for (std::int64_t l = 0; l < count; ++l) {
+      const std::int64_t of_head = std::min(l % layout.each, own - 1);
+      lanes[index(l)] = {first + of_head % unit.rows, (head + l / layout.each) * call_.group + of_head / unit.rows};
+    }
+    const bool one_head = call_.group == 1 && heads == 1;
+    begin_block(std::span(lanes).first(index(count)), heads, one_head);
+  }
+}
+
+void AttendWorker::begin(const AttendUnit& unit) {
+  used_ = 0;
+  if (few_layout(call_, unit).each > 0) return begin_few(unit);
+  std::array<Lane, kMaxLanes> lanes;
+  std::int64_t count = 0;
+  const bool mixed = mixes_heads(call_, unit.rows);
+  const auto close = [&] {
+    if (count == 0) return;
+    begin_block(std::span(lanes).first(index(count)), 1, !mixed);
+    count = 0;
+  };
+  const std::int64_t first = call_.rows.sequences[unit.sequence].q_first + unit.first_row;
+  for (std::int64_t head = unit.kv_head; head < unit.kv_head + unit.kv_heads; ++head) {
+    for (std::int64_t g = 0; g < call_.group; ++g) {
+      for (std::int64_t row = 0; row < unit.rows; ++row) {
+        lanes[index(count++)] = {first + row, head * call_.group + g};
+        if (count == call_.max_lanes) close();
+      }
+      if (!mixed) close();
+    }
+    close();
+  }
+}
+
+void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::int64_t end) {
+  const std::int64_t tiles = (end - first + kTileKeys - 1) / kTileKeys;
+  const bool is_backwards = call_.runs_backwards || far_.are_sought();
+  for (std::int64_t n = 0; n < tiles; ++n) {
+    const std::int64_t at = first + (is_backwards ? tiles - 1 - n : n) * kTileKeys;
+    std::int64_t placed = -1;
+    for (LaneBlock& block : std::span(blocks_).first(used_)) {
+      if (block.kv_head != placed) tile_.place(unit.sequence, block.kv_head, at, std::min(kTileKeys, end - at));
+      placed = block.kv_head;
+      const Orders keys = tile_.orders();
+      const bool is_hidden = keys.low > block.most.high || keys.high < block.least.low;
+      if (is_hidden || far_.is_far(block, unit.sequence, block.kv_head, at)) {
+        ++work.skipped;
+        continue;
+      }
+      tile_.show_up_to(block.most.high);
+      ++tiles_since_asked_;
+      if (!shows_any(call_, block, tile_)) {
+        ++work.skipped;
+        continue;
+      }
+      ++work.tiles;
+      attend_tile(block);
+    }
+    if (tiles_since_asked_ < kTilesUntilAsked) continue;
+    tiles_since_asked_ = 0;
+    if (!go_on_()) return;
+  }
+}
+
+void AttendWorker::attend_tile(LaneBlock& block) {
+  const kernels::AttentionKernels& kernels = call_.attention;
+  const std::int64_t channels = call_.layer.head_dim;
+  const std::int64_t width = call_.layer.value_dim;
+  const kernels::Scores scores{scores_.data(), tile_.count(), block.lanes};
+  const std::vector<math::Region>& regions = call_.lowered.regions.regions;
+  const auto product = [&](std::size_t region, float* to) {
+    const float* q = block.q.data() + static_cast<std::int64_t>(region) * channels * block.lanes;
+    if (!decayed_.empty()) {
+      const math::Coordinate& along = call_.lowered.coordinates.front();
+      std::copy_n(q, channels * block.lanes, decayed_.begin());
+      decay_queries(call_, block, along.q[index(block.lane[0].row)] - along.k[index(tile_.row(0))], decayed_.data());
+      q = decayed_.data();
+    }
+    if (block.few) return few_.multiply_keys(block, tile_, region, q, to);
+    if (call_.score_pairs != nullptr) return pairs_.multiply_keys(block, tile_, to);
+    const FloatRows keys = tile_.keys(region);
+    kernels.product({.a = keys.data,
+                     .a_row = keys.stride,
+                     .a_step = 1,
+                     .b = q,
+                     .c = to,
+                     .rows = tile_.count(),
+                     .depth = channels,
+                     .lanes = block.lanes});
+  };
+  product(0, scores_.data());
+  for (std::size_t r = 1; r < regions.size(); ++r) {
+    bool any = false;
+    for (std::int64_t m = 0; m < tile_.count(); ++m) {
+      for (std::int64_t l = 0; l < block.used; ++l) {
+        const double apart = call_.lowered.regions.q_places[index(block.lane[index(l)].row)] -
+                             call_.lowered.regions.k_places[index(tile_.row(m))];
+        if (apart < regions[r].low || apart >= regions[r].high) continue;
+        if (!any) product(r, of_region_.data());
+        any = true;
+        scores_[index(m * block.lanes + l)] = of_region_[index(m * block.lanes + l)];
+      }
+    }
+  }
+
+  TileTerms terms(call_, terms_, block, tile_, scores_.data());
+  terms.add_content();
+  const bool hides = terms.hide();
+  if (call_.runs_backwards) terms.sum_gates(of_gates_.data());
+  const std::optional<SoftCap>& cap = call_.layer.soft_cap;
+  const auto cap_if = [&](SoftCap::Order now) {
+    if (cap && cap->order == now) kernels.cap({.of = scores, .cap = static_cast<float>(cap->cap)});
+  };
+  cap_if(SoftCap::Order::before_bias);
+  terms.add_bias(call_.runs_backwards ? of_gates_.data() : nullptr);
+  cap_if(SoftCap::Order::after_bias);
+  if (hides && call_.adds_bias) terms.hide();  // whatever a bias has made of it: NaN, infinity
+
+  std::array<float, kMaxLanes> rescale;
+  kernels.softmax({.of = scores, .max = block.max.data(), .sum = block.sum.data(), .rescale = rescale.data()});
+  if (const auto* by_distance = std::get_if<math::ValueDistance>(&call_.lowered.values)) {
+    for (std::size_t n = 0; n < block.mass.size(); ++n) block.mass[n] *= rescale[n % index(block.lanes)];
+    terms.add_mass(*by_distance);
+  }
+  if (hides && !tile_.values_are_finite(block.kv_heads)) {
+    return add_seen_values(call_, block, tile_, scores_.data(), rescale.data());
+  }
+  if (block.few) return few_.add_values(block, tile_, scores_.data(), rescale.data());
+  if (call_.value_pairs != nullptr) return pairs_.add_values(block, tile_, scores_.data(), rescale.data());
+  const FloatRows values = tile_.values();
+  kernels.product({.a = values.data,
+                   .a_row = 1,
+                   .a_step = values.stride,
+                   .b = scores_.data(),
+                   .c = block.out.data(),
+                   .scale = rescale.data(),
+                   .rows = width,
+                   .depth = tile_.count(),
+                   .lanes = block.lanes});
+}
+
+// A block's max, sum, divisor and out, one after another; then mass.
+std::int64_t state_size(const AttendCall& call, const AttendUnit& unit) {
+  const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values);
+  const std::int64_t rows = 3 + call.layer.value_dim + (values == nullptr ? 0 : values->count + 1);
+  const std::int64_t wide = call.attention.register_lanes;
+  if (const FewLayout few = few_layout(call, unit); few.each > 0) {
+    std::int64_t lanes = 0;
+    for (std::int64_t head = 0; head < unit.kv_heads; head += few.kv_heads) {
+      lanes += whole(std::min(few.kv_heads, unit.kv_heads - head) * few.each, wide);
+    }
+    return lanes * rows;
+  }
+  const bool mixed = mixes_heads(call, unit.rows);
+  const std::int64_t lanes = mixed ? whole(unit.rows * call.group, wide) : whole(unit.rows, wide) * call.group;
+  return unit.kv_heads * lanes * rows;
+}
+
+void AttendWorker::save(float* to) const {
+  for (const LaneBlock& block : std::span(blocks_).first(used_)) {
+    to = std::copy_n(block.max.begin(), block.lanes, to);
+    to = std::copy_n(block.sum.begin(), block.lanes, to);
+    to = std::copy_n(block.divisor.begin(), block.lanes, to);
+    to = std::copy(block.out.begin(), block.out.end(), to);
+    to = std::copy(block.mass.begin(), block.mass.end(), to);
+  }
+}
+
+void AttendWorker::join(const float* from) {
+  for (LaneBlock& block : std::span(blocks_).first(used_)) {
+    const float* const max = from;
+    const float* const sum = from + block.lanes;
+    const float* const divisor = sum + block.lanes;
+    from += 3 * block.lanes;
+    std::array<float, kMaxLanes> own{};
+    std::array<float, kMaxLanes> others{};
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const std::size_t at = index(l);
+      const float most = std::max(block.max[at], max[l]);
+      own[at] = exp_of_difference(block.max[at], most);
+      others[at] = exp_of_difference(max[l], most);
+      block.max[at] = most;
+      block.sum[at] = block.sum[at] * own[at] + sum[l] * others[at];
+      block.divisor[at] = block.divisor[at] * own[at] + divisor[l] * others[at];
+    }
+    for (LaneBlock::Floats* const state : {&block.out, &block.mass}) {
+      const bool by_lane = block.few && state == &block.out;
+      for (std::size_t n = 0; n < state->size(); ++n) {
+        const std::size_t l = by_lane ? n / index(call_.layer.value_dim) : n % index(block.lanes);
+        (*state)[n] = (*state)[n] * own[l] + *from++ * others[l];
+      }
+    }
+  }
+}
+
+void AttendWorker::finish() {
+  for (const LaneBlock& block : std::span(blocks_).first(used_)) finish_block(call_, block, scratch_);
+}
+
+}  // namespace posenc::cpu

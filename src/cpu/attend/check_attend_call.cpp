@@ -1,0 +1,160 @@
+#include "cpu/attend/check_attend_call.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/formatted.h"
+#include "base/parallel.h"
+#include "cpu/call/heads_view.h"
+#include "cpu/call/tensor_memory.h"
+#include "math/check/check_attend.h"
+
+namespace posenc::cpu {
+namespace {
+
+constexpr std::string_view kWhere = "attend";
+constexpr std::int64_t kMaxOrder = std::int64_t{1} << 53U;
+
+void check_heads_tensor(const char* field, const ConstTensorView& x) {
+  if (x.dtype == DType::f64) math::refuse(formatted("{}.dtype", field), "be f32, f16 or bf16", "f64");
+  const auto last = static_cast<std::size_t>(x.rank - 1);
+  if (x.rank > 0 && x.shape[last] > 1 && x.strides[last] != 1) {
+    math::refuse(formatted("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
+                 formatted("{}", x.strides[last]));
+  }
+  if (!is_aligned(x)) math::refuse(formatted("{}.data", field), "be aligned to its elements", "between two");
+}
+
+bool has_elements(const ConstTensorView& x) {
+  return x.rank > 0 &&
+         std::all_of(x.shape.begin(), x.shape.begin() + x.rank, [](std::int64_t size) { return size > 0; });
+}
+
+bool sums_along_keys(const ScoreTerm& term) {
+  return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
+}
+
+void check_carry(const LayerPlan& layer, const AttendArgs& args) {
+  if (args.carry.empty()) return;
+  const std::int64_t sums = std::ranges::count_if(layer.score, sums_along_keys);
+  if (sums != 1) math::refuse("carry", "belong to one scheme that sums along the keys", formatted("of {}", sums));
+  const ConstTensorView& q = args.q;
+  if (q.rank == 4) math::require_shape("carry", args.carry, {q.shape[0], layer.heads, q.shape[2]});
+  if (q.rank == 3) math::require_shape("carry", args.carry, {q.shape[0], layer.heads});
+}
+
+void check_floats(const char* field, const TensorView& x) {
+  if (x.empty()) return;
+  if (x.dtype != DType::f32) math::refuse(formatted("{}.dtype", field), "be f32", std::string(name(x.dtype)));
+  if (!is_aligned(x)) math::refuse(formatted("{}.data", field), "be aligned to its elements", "between two");
+}
+
+// Nothing that is written is read, or written twice.
+void check_memory(const AttendArgs& args) {
+  const auto check_written = [&](const char* field, const TensorView& written) {
+    if (!has_elements(written)) return;
+    const Memory own = memory_of(kWhere, field, written);
+    check_places(kWhere, field, own);
+    for (const auto& [name, read] : {std::pair{"q", args.q}, {"k", args.k}, {"v", args.v}}) {
+      if (!has_elements(read) || are_disjoint(own, memory_of(kWhere, name, read))) continue;
+      math::refuse(field, formatted("not share memory with {}", name), "memory of both");
+    }
+  };
+  const std::array written{std::pair{"out", args.out}, std::pair{"lse", args.lse}, std::pair{"carry", args.carry}};
+  for (std::size_t n = 0; n < written.size(); ++n) {
+    const auto& [field, own] = written[n];
+    check_written(field, own);
+    for (const auto& [other, before] : std::span(written).first(n)) {
+      if (!has_elements(own) || !has_elements(before)) continue;
+      if (are_disjoint(memory_of(kWhere, field, own), memory_of(kWhere, other, before))) continue;
+      math::refuse(field, formatted("not share memory with {}", other), "memory of both");
+    }
+  }
+}
+
+// A cache as the tensor of all its sequences' tokens that the other checks know: with no memory of its own.
+ConstTensorView tokens_of_pages(const char* field, const ConstTensorView& x, std::int64_t tokens) {
+  if (x.rank != 4) {
+    math::refuse(field, "have rank 4, [blocks, block_size, heads, channels]", formatted("{}", x.rank));
+  }
+  if (x.shape[0] < 1 || x.shape[1] < 1) {
+    math::refuse(field, "have a block, and a token in it", formatted("of {} blocks of {}", x.shape[0], x.shape[1]));
+  }
+  return {.data = x.data,
+          .dtype = x.dtype,
+          .rank = 3,
+          .shape = {tokens, x.shape[2], x.shape[3]},
+          .strides = {0, x.strides[2], x.strides[3]}};
+}
+
+void check_table(const AttendArgs& args) {
+  const std::span<const std::int32_t> table = args.pages.block_table;
+  const std::span<const std::int32_t> ends = args.inputs.cu_seqlens_k;
+  const auto sequences = static_cast<std::int64_t>(ends.size()) - 1;
+  if (args.k.shape[1] != args.v.shape[1] || args.k.shape[0] != args.v.shape[0]) {
+    math::refuse("v", "have the blocks of k", formatted("{} blocks of {}", args.v.shape[0], args.v.shape[1]));
+  }
+  if (std::ssize(table) % sequences != 0) {
+    math::refuse("pages.block_table", formatted("have a row for each of {} sequences", sequences),
+                 formatted("{} long", table.size()));
+  }
+  const std::int64_t blocks = std::ssize(table) / sequences;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    const std::int64_t tokens = ends[static_cast<std::size_t>(s + 1)] - ends[static_cast<std::size_t>(s)];
+    const std::int64_t needed = (tokens + args.k.shape[1] - 1) / args.k.shape[1];
+    if (needed > blocks) {
+      math::refuse("pages.block_table", formatted("have {} blocks for sequence {}", needed, s),
+                   formatted("{}", blocks));
+    }
+    for (std::int64_t b = 0; b < needed; ++b) {
+      const std::int32_t block = table[static_cast<std::size_t>(s * blocks + b)];
+      if (block >= 0 && block < args.k.shape[0]) continue;
+      math::refuse(formatted("pages.block_table[{}][{}]", s, b), formatted("be from 0 to {}", args.k.shape[0] - 1),
+                   formatted("{}", block));
+    }
+  }
+}
+
+void check_orders(const char* field, std::span<const std::int64_t> orders) {
+  for (const std::int64_t order : orders) {
+    if (order >= -kMaxOrder && order <= kMaxOrder) continue;
+    math::refuse(field, "be at most 2^53 either way", formatted("{}", order));
+  }
+}
+
+}  // namespace
+
+math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args) {
+  check_parallel(kWhere, args.parallel);
+  ConstTensorView k = args.k;
+  ConstTensorView v = args.v;
+  const bool is_paged = !args.pages.block_table.empty();
+  if (is_paged) {
+    if (args.q.rank != 3 || args.inputs.cu_seqlens_k.size() < 2) {
+      math::refuse("q", "be of rank 3, with cu_seqlens_q and cu_seqlens_k, where keys are paged", "otherwise");
+    }
+    k = tokens_of_pages("k", args.k, args.inputs.cu_seqlens_k.back());
+    v = tokens_of_pages("v", args.v, args.inputs.cu_seqlens_k.back());
+  }
+  const reference::AttendArgs same{
+      .out = args.out, .q = args.q, .k = k, .v = v, .weights = args.weights, .inputs = args.inputs, .lse = args.lse};
+  math::check_attend(layer, same);
+  if (is_paged) check_table(args);
+  check_heads_tensor("out", args.out);
+  check_heads_tensor("q", args.q);
+  check_heads_tensor("k", args.k);
+  check_heads_tensor("v", args.v);
+  check_carry(layer, args);
+  check_floats("lse", args.lse);
+  check_floats("carry", args.carry);
+  check_orders("q_order", args.inputs.q_order);
+  check_orders("k_order", args.inputs.k_order);
+  check_memory(args);
+  return math::sizes_of(same);
+}
+
+}  // namespace posenc::cpu

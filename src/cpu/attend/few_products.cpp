@@ -1,0 +1,288 @@
+#include "cpu/attend/few_products.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <variant>
+
+#include "cpu/lower/weight_reader.h"
+
+namespace posenc::cpu {
+namespace {
+
+using kernels::kFewRows;
+using kernels::kLineBytes;
+
+// How far ahead of what is multiplied memory is fetched, in the order of the products. Half as many were slower, twice
+// to 8 times as many within the spread of these.
+constexpr std::int64_t kBytesAhead = 16 << 10;
+
+// Rows and heads that are turned at a time: of 128 channels, 8 KiB of floats, which stay in the first cache beside the
+// queries until they are multiplied.
+constexpr std::int64_t kTurnedRows = 4;
+constexpr std::int64_t kTurnedHeads = 4;
+
+// Without the memory of the rows.
+kernels::RotateRows rows_to_turn(const CallRotation& rotation, const float* const* cos, std::int64_t rows) {
+  return {.rows = rows,
+          .heads = 1,
+          .pairs = rotation.pairs,
+          .partner = rotation.rule->pairing == Pairing::half ? rotation.rule->dim / 2 : 0,
+          .cos = cos,
+          .sin_offset = rotation.pairs};
+}
+
+}  // namespace
+
+FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memory)
+    : call_(call),
+      scratch_(call, memory),
+      steps_(memory),
+      of_keys_(memory),
+      of_values_(memory),
+      cos_(index(std::max(kTileKeys, kMaxLanes)), memory),
+      queries_(memory),
+      rows_(memory) {
+  if (call.rotations.empty()) return;
+  for (AngleTables* tables : {&steps_, &of_keys_, &of_values_}) tables->reserve(call.rotations.size());
+  queries_.resize(index(kMaxLanes * call.layer.head_dim));
+  if (call.in_few_dots == nullptr || std::holds_alternative<math::ValueRotation>(call.lowered.values)) {
+    rows_.resize(index(kTurnedRows * kTurnedHeads * std::max(call.layer.head_dim, call.layer.value_dim)));
+  }
+  std::array<double, kTileKeys> steps{};
+  for (std::int64_t m = 0; m < kTileKeys; ++m) steps[index(m)] = static_cast<double>(m);
+  for (const CallRotation& rotation : call.rotations) {
+    const std::size_t size = index(kTileKeys * 2 * rotation.pairs);
+    const bool turns = rotation.rule->turns_keys || !rotation.rule->decay.empty();
+    keys_turn_ |= turns;
+    of_keys_.emplace_back(turns ? size : 0);
+    if (std::holds_alternative<math::ValueRotation>(call.lowered.values)) of_values_.emplace_back(size);
+    if (!call.turns_by_steps) continue;
+    steps_.emplace_back(size);
+    float* const cos = steps_.back().data();  // all axes read the same steps
+    rotation.angles.write(call.kernels, steps.data(), 0, kTileKeys, cos, cos + rotation.pairs, 2 * rotation.pairs);
+  }
+}
+
+bool FewProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) const {
+  if (!call_.turns_by_steps) return false;
+  for (const math::Coordinate& at : call_.lowered.coordinates) {
+    if (!tile.is_run(at)) return false;
+    for (std::int64_t l = 0; l < block.each; ++l) {
+      const double apart = std::abs(at.q[index(block.lane[index(l)].row)] - at.k[index(tile.row(0))]);
+      for (const CallRotation& rotation : call_.rotations) {
+        if (apart > rotation.angles.largest_position()) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// The queries turned by their distance from the tile's first key.
+const float* FewProducts::queries_from(const LaneBlock& block, const KeyTile& tile) {
+  const std::int64_t channels = call_.layer.head_dim;
+  std::copy_n(block.unturned.begin(), channels * block.lanes, queries_.begin());
+  const auto by_row = [](const Lane& a, const Lane& b) { return a.row < b.row; };
+  const auto [least, most] = std::minmax_element(block.lane.begin(), block.lane.begin() + block.lanes, by_row);
+  const std::int64_t first_row = least->row;
+  const std::int64_t rows = most->row - first_row + 1;
+  for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
+    const CallRotation& rotation = call_.rotations[r];
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      const math::Coordinate& at = call_.lowered.coordinates[axis];
+      for (std::int64_t row = 0; row < rows; ++row) {
+        scratch_.positions[axis * kTileKeys + index(row)] = at.q[index(first_row + row)] - at.k[index(tile.row(0))];
+      }
+    }
+    float* const cos = scratch_.cos_sin.data();
+    const std::int64_t width = 2 * rotation.pairs;
+    rotation.angles.write(call_.kernels, scratch_.positions.data(), kTileKeys, rows, cos, cos + rotation.pairs, width);
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      cos_[index(l)] = cos + (block.lane[index(l)].row - first_row) * width;
+    }
+    kernels::RotateRows turned = rows_to_turn(rotation, cos_.data(), block.lanes);
+    if (call_.in_few_dots != nullptr) turned.partner = rotation.pairs;
+    turned.from = turned.to = queries_.data() + rotation.rule->first_channel;
+    turned.from_row = turned.to_row = channels;
+    call_.kernels.rotate(turned);
+  }
+  return queries_.data();
+}
+
+const float* FewProducts::beside_turned(const LaneBlock& block, const float* q) {
+  if (call_.in_few_dots->rule->pairing == Pairing::half) return q;
+  const std::int64_t channels = call_.layer.head_dim;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::int64_t place = call_.place_beside_turned(c);
+    for (std::int64_t l = 0; l < block.lanes; ++l) queries_[index(l * channels + place)] = q[l * channels + c];
+  }
+  return queries_.data();
+}
+
+void FewProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
+  const std::array<double, kTileKeys> beyond = tile.beyond_first();
+  for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
+    if (of_keys_[r].empty()) continue;
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      std::copy_n(tile.positions(axis, region), tile.count(), scratch_.positions.data() + index(kTileKeys) * axis);
+    }
+    write_angles(call_, call_.rotations[r], call_.rotations[r].rule->turns_keys, math::Side::key, tile.count(),
+                 scratch_.positions.data(), beyond.data(), scratch_, of_keys_[r].data());
+  }
+}
+
+// Values turn as they stand, in no region and without decay.
+void FewProducts::write_value_angles(const KeyTile& tile) {
+  for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      const double* const at = call_.lowered.coordinates[axis].k.data() + tile.row(0);
+      std::copy_n(at, tile.count(), scratch_.positions.data() + index(kTileKeys) * axis);
+    }
+    write_angles(call_, call_.rotations[r], true, math::Side::key, tile.count(), scratch_.positions.data(), nullptr,
+                 scratch_, of_values_[r].data());
+  }
+}
+
+// kTurnedRows rows of all heads, or fewer, as floats that are turned: rows first .. of the tables.
+void FewProducts::turn(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles,
+                       kernels::FewLanes& turned) {
+  const std::int64_t channels = given.depth;
+  turned.element = kernels::Element::f32;
+  turned.a = rows_.data();
+  turned.a_row = given.heads * channels;
+  turned.a_head = channels;
+  const bool is_float = given.element == kernels::Element::f32;
+  if (!is_float) turned.ahead_line /= 2;  // floats have twice as many lines
+  const bool all_turn = is_float && call_.rotations.size() == 1 && 2 * call_.rotations[0].pairs == channels;
+  if (!all_turn) {
+    const bool lie_together = given.a_head == channels;
+    for (std::int64_t h = 0; h < (lie_together ? 1 : given.heads); ++h) {
+      const std::int64_t count = lie_together ? given.heads * channels : channels;
+      if (is_float) {
+        for (std::int64_t r = 0; r < given.rows; ++r) {
+          std::copy_n(static_cast<const float*>(given.a) + r * given.a_row + h * given.a_head, count,
+                      rows_.data() + r * turned.a_row + h * channels);
+        }
+        continue;
+      }
+      call_.kernels.convert({.from_element = given.element,
+                             .to_element = kernels::Element::f32,
+                             .rows = given.rows,
+                             .count = count,
+                             .from = static_cast<const char*>(given.a) + 2 * h * given.a_head,
+                             .from_row = given.a_row,
+                             .to = rows_.data() + h * channels,
+                             .to_row = turned.a_row});
+    }
+  }
+  for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
+    if (angles[r].empty()) continue;
+    const CallRotation& rotation = call_.rotations[r];
+    for (std::int64_t m = 0; m < given.rows; ++m) cos_[index(m)] = angles[r].data() + (first + m) * 2 * rotation.pairs;
+    kernels::RotateRows rows = rows_to_turn(rotation, cos_.data(), given.rows);
+    rows.heads = given.heads;
+    rows.to = rows_.data() + rotation.rule->first_channel;
+    rows.to_row = turned.a_row;
+    rows.to_head = channels;
+    rows.from = all_turn ? given.a : rows.to;
+    rows.from_row = all_turn ? given.a_row : rows.to_row;
+    rows.from_head = all_turn ? given.a_head : rows.to_head;
+    call_.kernels.rotate(rows);
+  }
+}
+
+// Fetched beside them are the rows that come next: where rows of a head lie together, or the heads of a row, line by
+// line in the order of memory, else each row's own lines.
+template <typename Use>
+void FewProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
+                           const AngleTables* angles, const Use& use) {
+  const std::int64_t bytes = channels * x.bytes;  // of a row of a head
+  const bool heads_lie_together = x.head_stride == channels && x.row_stride == block.kv_heads * channels;
+  const bool is_dense = heads_lie_together || x.row_stride == channels;
+  const kernels::FewLanes given{.element = x.element,
+                                .a_row = x.row_stride,
+                                .a_head = x.head_stride,
+                                .depth = channels,
+                                .lanes = block.lanes,
+                                .heads = block.kv_heads,
+                                .each = block.each,
+                                .ahead_next = kFewRows * x.row_stride * x.bytes,
+                                .ahead_head = heads_lie_together ? kFewRows * bytes : x.head_stride * x.bytes,
+                                .ahead_row = is_dense ? kLineBytes : x.row_stride * x.bytes,
+                                .ahead_line = is_dense ? kFewRows * kLineBytes : kLineBytes};
+  const std::int64_t rows_ahead =
+      whole((kBytesAhead + block.kv_heads * bytes - 1) / (block.kv_heads * bytes), kFewRows);
+  tile.for_given(x, [&](const GivenRows& rows) {
+    std::int64_t r = 0;
+    while (r < rows.count) {
+      const GivenRows ahead = tile.from(x, rows.first + r + rows_ahead);
+      kernels::FewLanes own = given;
+      own.a = static_cast<const char*>(rows.data) + r * x.row_stride * x.bytes;
+      own.rows = std::min(angles == nullptr ? kTileKeys : kTurnedRows, rows.count - r);
+      if (ahead.count >= kFewRows) {  // whole groups of rows, so that none is cut where what lies ahead is
+        own.ahead = ahead.data;
+        own.rows = std::min(own.rows, ahead.count / kFewRows * kFewRows);
+      }
+      const std::int64_t first = rows.first + r;
+      r += own.rows;
+      if (angles == nullptr) {
+        use(own, first, 0);
+        continue;
+      }
+      for (std::int64_t h = 0; h < block.kv_heads; h += kTurnedHeads) {
+        kernels::FewLanes heads = own;
+        heads.heads = std::min(kTurnedHeads, block.kv_heads - h);
+        heads.a = static_cast<const char*>(own.a) + h * x.head_stride * x.bytes;
+        if (own.ahead != nullptr) heads.ahead = static_cast<const char*>(own.ahead) + h * own.ahead_head;
+        turn(kernels::FewLanes(heads), first, *angles, heads);
+        use(heads, first, h * block.each);
+      }
+    }
+  });
+}
+
+void FewProducts::multiply_keys(const LaneBlock& block, const KeyTile& tile, std::size_t region, const float* q,
+                                float* scores) {
+  const AngleTables* angles = nullptr;
+  if (turns_by_steps(block, tile)) {
+    q = queries_from(block, tile);
+    angles = &steps_;
+  } else if (keys_turn_) {
+    write_key_angles(tile, region);
+    angles = &of_keys_;
+  }
+  kernels::FewTurn turn;
+  if (call_.in_few_dots != nullptr) {
+    const std::int64_t pairs = call_.in_few_dots->pairs;
+    const math::Rotation& rule = *call_.in_few_dots->rule;
+    turn = {(*angles)[0].data(), 2 * pairs, rule.first_channel, pairs, rule.pairing == Pairing::interleaved};
+    if (angles == &of_keys_) q = beside_turned(block, q);
+    angles = nullptr;
+  }
+  const std::int64_t channels = call_.layer.head_dim;
+  const auto multiply = [&](kernels::FewLanes& product, std::int64_t first, std::int64_t lane) {
+    product.c = scores + first * block.lanes + lane;
+    if (call_.few_pairs != nullptr) {
+      return call_.few_pairs->dots({product, block.few_pairs.data(), block.row_scale.data()});
+    }
+    product.b = q + lane * channels;
+    product.turn = turn;
+    if (turn.cos != nullptr) product.turn.cos += first * turn.row;
+    call_.attention.dots(product);
+  };
+  for_rows(block, tile, call_.k, channels, angles, multiply);
+}
+
+void FewProducts::add_values(LaneBlock& block, const KeyTile& tile, const float* p, const float* rescale) {
+  if (!of_values_.empty()) write_value_angles(tile);
+  const std::int64_t channels = call_.layer.value_dim;
+  const auto add = [&](kernels::FewLanes& product, std::int64_t first, std::int64_t lane) {
+    product.p = p + first * block.lanes + lane;
+    product.out = block.out.data() + lane * channels;
+    if (first == 0) product.scale = rescale + lane;
+    call_.attention.weighted(product);
+  };
+  for_rows(block, tile, call_.v, channels, of_values_.empty() ? nullptr : &of_values_, add);
+}
+
+}  // namespace posenc::cpu

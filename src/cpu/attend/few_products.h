@@ -1,0 +1,58 @@
+// The two products of a tile where the lanes of a key head are few: a token's keys and values are read once for all
+// lanes of all key heads of a block, as they lie in the caller's tensor. Keys turn while they are multiplied, in
+// registers; keys of several rotations, and values, some rows of some heads at a time, in the first cache.
+//
+// Angles of a tile are made once for all its heads. Where its positions j go up by one from j0, they need not be made
+// at all: what counts is the distance,
+//
+//   R(i) q . R(j) k = R(i - j0) q . R(j - j0) k
+//
+// so that the keys of every tile turn by 0, 1, 2, ... steps, and the queries, which are fewer, anew for each tile.
+// i - j0 is exact in double, and each side is rounded as often as it would be on its own.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "cpu/attend/attend_call.h"
+#include "cpu/attend/key_tile.h"
+#include "cpu/attend/lane_block.h"
+
+namespace posenc::cpu {
+
+class FewProducts {
+ public:
+  FewProducts(const AttendCall& call, std::pmr::memory_resource* memory);
+
+  // scores[m][l] = q[l] k[m]. `q` are the queries of the region.
+  void multiply_keys(const LaneBlock& block, const KeyTile& tile, std::size_t region, const float* q, float* scores);
+  // out[l] = rescale[l] out[l] + sum over m of p[m][l] v[m]
+  void add_values(LaneBlock& block, const KeyTile& tile, const float* p, const float* rescale);
+
+ private:
+  // cos and sin of each rotation: [kTileKeys][2 pairs], or nothing where it does not turn these rows.
+  using AngleTables = std::pmr::vector<std::pmr::vector<float>>;
+
+  bool turns_by_steps(const LaneBlock& block, const KeyTile& tile) const;
+  const float* queries_from(const LaneBlock& block, const KeyTile& tile);
+  const float* beside_turned(const LaneBlock& block, const float* q);
+  void write_key_angles(const KeyTile& tile, std::size_t region);
+  void write_value_angles(const KeyTile& tile);
+  // use(product, first, lane): some rows of the tile, from `first` on, for all heads of the block, or those whose lanes
+  // begin there. Null: they do not turn.
+  template <typename Use>
+  void for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
+                const AngleTables* angles, const Use& use);
+  void turn(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles, kernels::FewLanes& turned);
+
+  const AttendCall& call_;
+  RowScratch scratch_;
+  AngleTables steps_, of_keys_, of_values_;
+  bool keys_turn_ = false;
+  std::pmr::vector<const float*> cos_;  // of rows that turn together
+  std::pmr::vector<float> queries_;     // [lanes][head_dim], beside what dots turn
+  std::pmr::vector<float> rows_;        // [kTurnedRows][kTurnedHeads][channels]
+};
+
+}  // namespace posenc::cpu

@@ -1,0 +1,87 @@
+#include "cpu/attend/finish_block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <variant>
+
+#include "cpu/attend/lane_rows.h"
+#include "cpu/attend/query_numbers.h"
+#include "cpu/call/row_floats.h"
+#include "cpu/lower/weight_reader.h"
+
+namespace posenc::cpu {
+namespace {
+
+// To what has been summed for one lane, the vectors of its places: [value_dim].
+void add_places(const AttendCall& call, const LaneBlock& block, std::int64_t l, float* row) {
+  const std::int64_t width = call.layer.value_dim;
+  const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values);
+  if (values == nullptr) return;
+  const std::int64_t first = (values->per_head ? block.lane[index(l)].head * values->count : 0) * width;
+  for (std::int64_t place = 0; place < values->count; ++place) {
+    const float mass = block.mass[index(place * block.lanes + l)];
+    const float* const vector = call.value_vectors.data() + first + place * width;
+    for (std::int64_t c = 0; c < width; ++c) row[c] += mass * vector[c];
+  }
+}
+
+// Values that were turned by their positions, turned back by the query's.
+void turn_back(const AttendCall& call, const Lane& lane, float* row, RowScratch& scratch) {
+  const auto* values = std::get_if<math::ValueRotation>(&call.lowered.values);
+  if (values == nullptr || !values->inverse_on_output) return;
+  for (auto rotation = call.rotations.rbegin(); rotation != call.rotations.rend(); ++rotation) {
+    for (std::size_t axis = 0; axis < call.lowered.coordinates.size(); ++axis) {
+      scratch.positions[axis * kTileKeys] = call.lowered.coordinates[axis].q[index(lane.row)];
+    }
+    turn_rows(call, *rotation, true, math::Side::query, 1, scratch.positions.data(), nullptr, Turn::inverse, row,
+              scratch);
+  }
+}
+
+// Gates of CoPE have been summed on the way; forget gates of these keys are what the query's row has.
+float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
+  const Lane& lane = block.lane[index(l)];
+  for (const math::Term& term : call.lowered.terms) {
+    const auto* column = std::get_if<math::Column>(&term);
+    if (column == nullptr || !column->is_of_past()) continue;
+    const double own = column->of_row(lane.head, lane.row, call.lowered.k_rows);
+    return static_cast<float>(static_cast<double>(block.came_along[index(l)]) + own);
+  }
+  return block.carry[index(l)];
+}
+
+}  // namespace
+
+void finish_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
+  const RowsView out = rows_view(call.args.out);
+  const std::int64_t width = call.layer.value_dim;
+  if (block.few) {
+    std::copy_n(block.out.begin(), block.used * width, scratch.rows.begin());
+  } else {
+    rows_of_lanes(block.out.data(), block.lanes, width, scratch.rows.data());
+  }
+  for (std::int64_t l = 0; l < block.used; ++l) {
+    float* const row = scratch.rows.data() + l * width;
+    const Lane& lane = block.lane[index(l)];
+    const auto max = static_cast<double>(block.max[index(l)]);
+    const auto sum = static_cast<double>(block.sum[index(l)]);
+    const bool sees_any = sum != 0.0;  // the largest weight is 1, or there is one that is no number
+    const bool rounds_weights = call.value_pairs != nullptr && !block.few;
+    double total = rounds_weights ? static_cast<double>(block.divisor[index(l)]) : sum;
+    if (call.layer.sinks && sees_any) total += std::exp(read(call.args.weights.sinks, {lane.head}) - max);
+    add_places(call, block, l, row);
+    const auto by = static_cast<float>(sees_any ? 1.0 / total : 0.0);
+    for (std::int64_t c = 0; c < width; ++c) row[c] *= by;
+    turn_back(call, lane, row, scratch);
+    write_floats(call.kernels, row, width, out.element, const_cast<void*>(out.at(lane.row, lane.head)));
+    if (!call.args.lse.empty()) {
+      const double lse =
+          sees_any ? max + std::log(sum) + block.shift[index(l)] : -std::numeric_limits<double>::infinity();
+      number_of(call.args.lse, lane.row, lane.head) = static_cast<float>(lse);
+    }
+    if (!call.args.carry.empty()) number_of(call.args.carry, lane.row, lane.head) = carried(call, block, l);
+  }
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,66 @@
+#include "cpu/attend/kept_angles.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/parallel.h"
+#include "cpu/lower/weight_reader.h"
+
+namespace posenc::cpu {
+namespace {
+
+constexpr std::int64_t kGrain = 64;             // rows of a task: some 5 us with 64 pairs
+constexpr std::int64_t kRowsUntilAsked = 4096;  // 0.3 ms on one thread
+
+// Where rows stand: [axes][rows], with the rotation's offset.
+std::vector<double> positions_of(const AttendCall& call, const math::Rotation& rule, math::Side side) {
+  std::vector<double> out;
+  for (const math::Coordinate& at : call.lowered.coordinates) {
+    for (const double x : side == math::Side::query ? at.q : at.k) out.push_back(x + rule.offset);
+  }
+  return out;
+}
+
+std::int64_t rows_of(const AttendCall& call, math::Side side) {
+  return side == math::Side::query ? call.lowered.q_rows : call.lowered.k_rows;
+}
+
+AlignedFloats angles_of(const AttendCall& call, const CallRotation& rotation, math::Side side, GoOn& go_on) {
+  const std::int64_t rows = rows_of(call, side);
+  const std::int64_t width = 2 * rotation.pairs;
+  const std::vector<double> positions = positions_of(call, *rotation.rule, side);
+  AlignedFloats out(index(rows * width));
+  for (std::int64_t row = 0; row < rows && go_on(); row += kRowsUntilAsked) {
+    const std::int64_t count = std::min(kRowsUntilAsked, rows - row);
+    parallel_for(call.args.parallel, count, kGrain, [&](std::int64_t first, std::int64_t last) noexcept {
+      float* const cos = out.data() + (row + first) * width;
+      const double* const at = positions.data() + row + first;
+      rotation.angles.write(call.kernels, at, rows, last - first, cos, cos + rotation.pairs, width);
+    });
+  }
+  return out;
+}
+
+}  // namespace
+
+void keep_angles(AttendCall& call, const AskedRows& asked, GoOn& go_on) {
+  if (!call.lowered.regions.regions.empty()) return;
+  const auto keeps = [&](const CallRotation& rotation, math::Side side) {
+    const bool is_query = side == math::Side::query;
+    const bool turns = is_query ? rotation.rule->turns_queries : rotation.rule->turns_keys;
+    return turns && rotation.rule->decay.empty() && (is_query ? asked.queries : asked.keys) >= 2 * rows_of(call, side);
+  };
+  std::int64_t bytes = 0;
+  for (const CallRotation& rotation : call.rotations) {
+    for (const math::Side side : {math::Side::query, math::Side::key}) {
+      if (keeps(rotation, side)) bytes += rows_of(call, side) * 2 * rotation.pairs * 4;
+    }
+  }
+  if (bytes > kMostKeptBytes) return;
+  for (CallRotation& rotation : call.rotations) {
+    if (keeps(rotation, math::Side::query)) rotation.of_queries = angles_of(call, rotation, math::Side::query, go_on);
+    if (keeps(rotation, math::Side::key)) rotation.of_keys = angles_of(call, rotation, math::Side::key, go_on);
+  }
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,253 @@
+#include "cpu/attend/key_tile.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "cpu/lower/weight_reader.h"
+
+namespace posenc::cpu {
+
+namespace {
+
+// Keys are shown by so many: rows that a product takes at a time.
+constexpr std::int64_t kStep = 8;
+
+template <typename Bits>
+bool are_finite(const void* data, std::int64_t count, Bits exponent) {
+  const auto* bits = static_cast<const Bits*>(data);
+  bool found = false;
+  for (std::int64_t n = 0; n < count; ++n) found |= (bits[n] & exponent) == exponent;
+  return !found;
+}
+
+bool are_finite(kernels::Element element, const void* data, std::int64_t count) {
+  switch (element) {
+    case kernels::Element::f32: return are_finite<std::uint32_t>(data, count, 0x7F800000);
+    case kernels::Element::f16: return are_finite<std::uint16_t>(data, count, 0x7C00);
+    case kernels::Element::bf16: return are_finite<std::uint16_t>(data, count, 0x7F80);
+  }
+  return false;
+}
+
+}  // namespace
+
+KeyTile::KeyTile(const AttendCall& call, std::pmr::memory_resource* memory)
+    : call_(call),
+      scratch_(call, memory),
+      raw_(memory),
+      values_(memory),
+      turned_(std::max<std::size_t>(call.lowered.regions.regions.size(), 1), memory),
+      turned_rows_(turned_.size(), memory),
+      runs_(call.lowered.coordinates.size(), memory),
+      rounded_keys_(memory),
+      value_columns_(memory) {
+  raw_.reserve(index(kTileKeys * call.layer.head_dim));
+  values_.reserve(index(kTileKeys * call.layer.value_dim));
+  if (call.score_pairs != nullptr) rounded_keys_.reserve(index(kTileKeys * whole(call.layer.head_dim, 2)));
+  if (call.value_pairs != nullptr) value_columns_.reserve(index(kTileKeys * call.layer.value_dim));
+  if (call.rotations.empty()) return;
+  for (std::pmr::vector<float>& rows : turned_) rows.reserve(raw_.capacity());
+}
+
+void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count) {
+  sequence_ = sequence;
+  kv_head_ = kv_head;
+  first_ = first;
+  first_row_ = call_.rows.sequences[sequence].k_first + first;
+  count_ = shown_ = count;
+  ascends_ = true;
+  orders_ = {order(0), order(0)};
+  for (std::int64_t m = 1; m < count; ++m) {
+    ascends_ = ascends_ && order(m - 1) <= order(m);
+    orders_ = {std::min(orders_.low, order(m)), std::max(orders_.high, order(m))};
+  }
+  raw_rows_ = value_rows_ = {};
+  key_pairs_ = value_pairs_ = {};
+  finite_heads_ = 0;
+  std::ranges::fill(turned_rows_, FloatRows{});
+  std::ranges::fill(runs_, std::int8_t{-1});
+}
+
+void KeyTile::turn_to(std::int64_t kv_head) {
+  if (kv_head == kv_head_) return;  // what was read of it is kept
+  const std::int64_t shown = shown_;
+  place(sequence_, kv_head, first_, count_);
+  shown_ = shown;
+}
+
+void KeyTile::show_up_to(std::int64_t last) {
+  shown_ = count_;
+  if (!ascends_) return;
+  while (shown_ > kStep && order(shown_ - kStep) > last) shown_ -= kStep;
+}
+
+bool KeyTile::is_run(const math::Coordinate& at) const { return is_run(at, shown_); }
+
+bool KeyTile::is_run(const math::Coordinate& at, std::int64_t keys) const {
+  for (std::int64_t m = 1; m < keys; ++m) {
+    if (at.k[index(row(m))] != at.k[index(row(0))] + static_cast<double>(m)) return false;
+  }
+  return true;
+}
+
+bool KeyTile::is_run(std::int64_t coordinate) {
+  std::int8_t& known = runs_[index(coordinate)];
+  if (known < 0) known = is_run(call_.lowered.coordinates[index(coordinate)], count_) ? 1 : 0;
+  return known == 1;
+}
+
+GivenRows KeyTile::given(const RowsView& x, std::int64_t first, std::int64_t end) const {
+  const std::int64_t left = end - first;
+  if (left <= 0) return {nullptr, first, 0};
+  const bool is_paged = !call_.args.pages.block_table.empty();
+  return {call_.key(sequence_, first_ + first, kv_head_, x), first,
+          is_paged ? std::min(left, x.tokens - (first_ + first) % x.tokens) : left};
+}
+
+const double* KeyTile::positions(std::size_t axis, std::size_t region) const {
+  const std::vector<math::Region>& regions = call_.lowered.regions.regions;
+  return (regions.empty() ? call_.lowered.coordinates[axis].k : regions[region].k_positions).data() + first_row_;
+}
+
+FloatRows KeyTile::read(const RowsView& x, std::int64_t channels, std::pmr::vector<float>& into, bool must_copy) {
+  const bool is_float = x.element == kernels::Element::f32;
+  const GivenRows all = given(x, 0, count_);
+  if (is_float && all.count == count_ && !must_copy) return {static_cast<const float*>(all.data), x.row_stride};
+  into.resize(index(kTileKeys * channels));  // touched by the first tile that needs it
+  for_given(x, count_, [&](const GivenRows& rows) {
+    float* const to = into.data() + rows.first * channels;
+    if (is_float) {
+      for (std::int64_t n = 0; n < rows.count; ++n) {
+        std::copy_n(static_cast<const float*>(rows.data) + n * x.row_stride, channels, to + n * channels);
+      }
+      return;
+    }
+    call_.kernels.convert({.from_element = x.element,
+                           .to_element = kernels::Element::f32,
+                           .rows = rows.count,
+                           .count = channels,
+                           .from = rows.data,
+                           .from_row = x.row_stride,
+                           .to = to,
+                           .to_row = channels});
+  });
+  return {into.data(), channels};
+}
+
+FloatRows KeyTile::raw() {
+  if (raw_rows_.data == nullptr) raw_rows_ = read(call_.k, call_.layer.head_dim, raw_, false);
+  return raw_rows_;
+}
+
+std::array<double, kTileKeys> KeyTile::beyond_first() const {
+  std::array<double, kTileKeys> out{};
+  const std::vector<double>& along = call_.lowered.coordinates.front().k;
+  for (std::int64_t m = 0; m < count_; ++m) out[index(m)] = along[index(row(m))] - along[index(first_row_)];
+  return out;
+}
+
+bool KeyTile::turn_by_kept(const CallRotation& rotation, float* rows) {
+  if (rotation.of_keys.empty()) return false;
+  for (std::int64_t m = 0; m < count_; ++m) {
+    scratch_.cos[index(m)] = rotation.of_keys.data() + row(m) * 2 * rotation.pairs;
+  }
+  turn_by_angles(call_, rotation, count_, Turn::forward, rows, scratch_);
+  return true;
+}
+
+FloatRows KeyTile::keys(std::size_t region) {
+  if (call_.rotations.empty()) return raw();
+  FloatRows& out = turned_rows_[region];
+  if (out.data != nullptr) return out;
+  std::pmr::vector<float>& rows = turned_[region];
+  out = read(call_.k, call_.layer.head_dim, rows, true);
+  const std::array<double, kTileKeys> beyond = beyond_first();
+  for (const CallRotation& rotation : call_.rotations) {
+    if (turn_by_kept(rotation, rows.data())) continue;
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      std::copy_n(positions(axis, region), count_,
+                  scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
+    }
+    turn_rows(call_, rotation, rotation.rule->turns_keys, math::Side::key, count_, scratch_.positions.data(),
+              beyond.data(), Turn::forward, rows.data(), scratch_);
+  }
+  return out;
+}
+
+FloatRows KeyTile::values() {
+  if (value_rows_.data != nullptr) return value_rows_;
+  const bool turns = std::holds_alternative<math::ValueRotation>(call_.lowered.values);
+  value_rows_ = read(call_.v, call_.layer.value_dim, values_, turns);
+  if (!turns) return value_rows_;
+  for (const CallRotation& rotation : call_.rotations) {
+    if (turn_by_kept(rotation, values_.data())) continue;
+    for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
+      std::copy_n(call_.lowered.coordinates[axis].k.begin() + first_row_, count_,
+                  scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
+    }
+    turn_rows(call_, rotation, true, math::Side::key, count_, scratch_.positions.data(), nullptr, Turn::forward,
+              values_.data(), scratch_);
+  }
+  return value_rows_;
+}
+
+PairedRows KeyTile::paired_keys() {
+  if (key_pairs_.data != nullptr) return key_pairs_;
+  const std::int64_t channels = call_.layer.head_dim;
+  const GivenRows all = given(call_.k, 0, count_);
+  const bool are_pairs = call_.k.element == kernels::Element::bf16 && call_.rotations.empty() && channels % 2 == 0;
+  if (are_pairs && all.count == count_) {
+    key_pairs_ = {static_cast<const std::uint16_t*>(all.data), call_.k.row_stride};
+    return key_pairs_;
+  }
+  const FloatRows floats = keys(0);
+  key_pairs_.stride = whole(channels, 2);
+  rounded_keys_.resize(index(kTileKeys * key_pairs_.stride));
+  call_.kernels.convert({.from_element = kernels::Element::f32,
+                         .to_element = kernels::Element::bf16,
+                         .rows = count_,
+                         .count = channels,
+                         .from = floats.data,
+                         .from_row = floats.stride,
+                         .to = rounded_keys_.data(),
+                         .to_row = key_pairs_.stride});
+  key_pairs_.data = rounded_keys_.data();
+  return key_pairs_;
+}
+
+PairedRows KeyTile::paired_values() {
+  if (value_pairs_.data != nullptr) return value_pairs_;
+  kernels::PairColumns columns{.element = call_.v.element, .x_row = call_.v.row_stride};
+  const GivenRows all = given(call_.v, 0, count_);
+  if (all.count == count_ && !std::holds_alternative<math::ValueRotation>(call_.lowered.values)) {
+    columns.x = all.data;
+  } else {
+    const FloatRows floats = values();
+    columns = {.element = kernels::Element::f32, .x = floats.data, .x_row = floats.stride};
+  }
+  value_columns_.resize(index(kTileKeys * call_.layer.value_dim));
+  columns.rows = count_;
+  columns.width = call_.layer.value_dim;
+  columns.to = value_columns_.data();
+  call_.value_pairs->columns(columns);
+  value_pairs_ = {value_columns_.data(), kTileKeys};
+  return value_pairs_;
+}
+
+bool KeyTile::values_are_finite(std::int64_t kv_heads) {
+  RowsView x = call_.v;
+  const auto find = [&](const GivenRows& rows) {
+    const char* row = static_cast<const char*>(rows.data);
+    for (std::int64_t n = 0; n < rows.count; ++n, row += x.row_stride * x.bytes) {
+      if (!are_finite(x.element, row, call_.layer.value_dim)) finite_heads_ = -1;
+    }
+  };
+  while (finite_heads_ >= 0 && finite_heads_ < kv_heads) {
+    x.data = call_.v.data + finite_heads_ * x.head_stride * x.bytes;
+    ++finite_heads_;
+    for_given(x, count_, find);
+  }
+  return finite_heads_ >= 0;
+}
+
+}  // namespace posenc::cpu

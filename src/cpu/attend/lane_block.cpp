@@ -1,0 +1,425 @@
+#include "cpu/attend/lane_block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <variant>
+
+#include "cpu/attend/lane_rows.h"
+#include "cpu/attend/query_numbers.h"
+#include "cpu/call/row_floats.h"
+#include "cpu/lower/weight_reader.h"
+#include "math/rope/rotation.h"
+
+namespace posenc::cpu {
+namespace {
+
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  if (__builtin_add_overflow(a, b, &out)) return b < 0 ? kLeast : kMost;
+  return out;
+}
+
+bool go_up(const math::Coordinate& at, const LaneBlock& block) {
+  for (std::int64_t l = 1; l < block.used; ++l) {
+    if (at.q[index(block.lane[index(l)].row)] != at.q[index(block.lane[0].row)] + static_cast<double>(l)) return false;
+  }
+  return true;
+}
+
+// Turned queries, as products want them.
+void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, float* to) {
+  const std::int64_t channels = call.layer.head_dim;
+  if (block.few) {
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const float by = block.row_scale[index(l)];
+      for (std::int64_t c = 0; c < channels; ++c) to[l * channels + c] = by * rows[l * channels + c];
+    }
+    if (call.few_pairs == nullptr) return;
+    block.few_pairs.resize(index(block.lanes * channels));
+    call.kernels.convert({.from_element = kernels::Element::f32,
+                          .to_element = kernels::Element::bf16,
+                          .rows = block.lanes,
+                          .count = channels,
+                          .from = rows,
+                          .from_row = channels,
+                          .to = block.few_pairs.data(),
+                          .to_row = channels});
+    return;
+  }
+  columns_of_lanes(rows, block.lanes, channels, to);
+  if (call.score_pairs != nullptr) {
+    block.pairs.resize(index(whole(channels, 2 * kernels::kPairRows) / 2 * block.lanes));
+    call.score_pairs->rows({.x = to, .rows = channels, .lanes = block.lanes, .to = block.pairs.data()});
+  }
+  for (std::int64_t c = 0; c < channels; ++c) {
+    for (std::int64_t l = 0; l < block.lanes; ++l) to[c * block.lanes + l] *= block.row_scale[index(l)];
+  }
+}
+
+void keep_unturned(const AttendCall& call, const float* rows, LaneBlock& block) {
+  const std::int64_t channels = call.layer.head_dim;
+  block.unturned.resize(index(channels * block.lanes));
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::int64_t place = call.in_few_dots == nullptr ? c : call.place_beside_turned(c);
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      block.unturned[index(l * channels + place)] = block.row_scale[index(l)] * rows[l * channels + c];
+    }
+  }
+}
+
+void read_queries(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    const Lane& lane = block.lane[index(l)];
+    read_floats(call.kernels, call.q.element, call.q.at(lane.row, lane.head), call.layer.head_dim,
+                scratch.rows.data() + l * call.layer.head_dim);
+  }
+}
+
+// Where the lanes stand: on their own, or in a region.
+void turn_queries(const AttendCall& call, const LaneBlock& block, const math::Region* region, RowScratch& scratch) {
+  std::array<double, kMaxLanes> beyond{};
+  const math::Coordinate& along = call.lowered.coordinates.front();
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    beyond[index(l)] = along.q[index(block.lane[index(l)].row)] - along.q[index(block.lane[0].row)];
+  }
+  for (const CallRotation& rotation : call.rotations) {
+    if (!rotation.of_queries.empty()) {
+      for (std::int64_t l = 0; l < block.lanes; ++l) {
+        scratch.cos[index(l)] = rotation.of_queries.data() + block.lane[index(l)].row * 2 * rotation.pairs;
+      }
+      turn_by_angles(call, rotation, block.lanes, Turn::forward, scratch.rows.data(), scratch);
+      continue;
+    }
+    for (std::size_t axis = 0; axis < call.lowered.coordinates.size(); ++axis) {
+      const std::vector<double>& rows = region != nullptr ? region->q_positions : call.lowered.coordinates[axis].q;
+      for (std::int64_t l = 0; l < block.lanes; ++l) {
+        scratch.positions[axis * kTileKeys + index(l)] = rows[index(block.lane[index(l)].row)];
+      }
+    }
+    turn_rows(call, rotation, rotation.rule->turns_queries, math::Side::query, block.lanes, scratch.positions.data(),
+              beyond.data(), Turn::forward, scratch.rows.data(), scratch);
+  }
+}
+
+// u is added to the queries where keys do not turn.
+void add_key_vectors(const AttendCall& call, const LaneBlock& block, float* rows) {
+  if (!call.rotations.empty()) return;
+  for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    if (!std::holds_alternative<math::KeyVector>(call.lowered.terms[t])) continue;
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const float* const u = call.vectors(t).rows.data() + block.lane[index(l)].head * call.layer.head_dim;
+      for (std::int64_t c = 0; c < call.layer.head_dim; ++c) rows[l * call.layer.head_dim + c] += u[c];
+    }
+  }
+}
+
+// What a term knows of the lanes before it meets a key.
+struct BeginTerm {
+  const AttendCall& call;
+  LaneBlock& block;
+  const TermVectors& vectors;
+  bool projects_queries;  // SineDistance
+  RowScratch& scratch;    // rows: [lanes][head_dim], as given
+  std::pmr::vector<float>& own;
+
+  void operator()(const math::QueryDistance& term) const {
+    if (term.given_places.empty()) return;
+    const std::int64_t channels = call.layer.head_dim;
+    own.resize(index(channels * block.lanes));
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const Lane& lane = block.lane[index(l)];
+      const std::int64_t place = lane.head * term.given.count + term.given_places[index(lane.row)];
+      const float* const from = vectors.given.data() + place * channels;
+      for (std::int64_t c = 0; c < channels; ++c) own[index(c * block.lanes + l)] = from[c];
+    }
+  }
+  // q + v as columns, where distances were projected; else W_h^T (q + v).
+  void operator()(const math::SineDistance&) const {
+    const std::int64_t channels = call.layer.head_dim;
+    std::pmr::vector<float>& columns = projects_queries ? scratch.columns : own;
+    columns.resize(index(channels * block.lanes));
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      const float* const v =
+          vectors.added.empty() ? nullptr : vectors.added.data() + block.lane[index(l)].head * channels;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        columns[index(c * block.lanes + l)] = scratch.rows[index(l * channels + c)] + (v == nullptr ? 0.0F : v[c]);
+      }
+    }
+    if (!projects_queries) return;
+    const std::int64_t width = vectors.sines->width();
+    own.resize(index(width * block.lanes));
+    scratch.products.resize(own.size());
+    for (std::int64_t first = 0; first < block.lanes;) {
+      const std::int64_t head = block.lane[index(first)].head;
+      std::int64_t end = first + 1;
+      while (end < block.lanes && block.lane[index(end)].head == head) ++end;
+      float* const products = end - first == block.lanes ? own.data() : scratch.products.data();
+      call.attention.product({.a = vectors.weight.data() + head * channels * width,
+                              .a_row = 1,
+                              .a_step = width,
+                              .b = columns.data(),
+                              .c = products,
+                              .rows = width,
+                              .depth = channels,
+                              .lanes = block.lanes});
+      for (std::int64_t w = 0; w < width && products != own.data(); ++w) {
+        std::copy_n(products + w * block.lanes + first, end - first, own.begin() + w * block.lanes + first);
+      }
+      first = end;
+    }
+  }
+  // [2][lanes]: where the labels are the same, and where not.
+  void operator()(const math::Label& term) const {
+    const std::int64_t channels = call.layer.head_dim;
+    own.resize(index(2 * block.lanes));
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      for (std::int64_t differ = 0; differ < 2; ++differ) {
+        const std::int64_t place = 2 * block.lane[index(l)].head + differ;
+        double y = term.constants[index(place)];
+        for (std::int64_t c = 0; c < channels; ++c) {
+          y += static_cast<double>(scratch.rows[index(l * channels + c)]) * term.vectors[index(place * channels + c)];
+        }
+        own[index(differ * block.lanes + l)] = static_cast<float>(y);
+      }
+    }
+  }
+  // Columns of a row that are large beside their differences lose digits in f32: they are taken less that of the last
+  // key which the row may see.
+  void operator()(const math::Column& term) const {
+    const bool is_capped = call.layer.soft_cap && call.layer.soft_cap->order == SoftCap::Order::after_bias;
+    if (term.is_of_past() || is_capped) return;
+    for (std::int64_t l = 0; l < block.used; ++l) {
+      const Lane& lane = block.lane[index(l)];
+      block.shift[index(l)] += column_at(term, lane);
+    }
+  }
+  double column_at(const math::Column& term, const Lane& lane) const {
+    for (const math::SequenceRows& s : call.rows.sequences) {
+      if (lane.row < s.q_first || lane.row >= s.q_first + s.q_count || s.k_count == 0) continue;
+      const std::int64_t place =
+          std::clamp<std::int64_t>(lane.row - s.q_first + s.k_count - s.q_count, 0, s.k_count - 1);
+      return term.columns[index(lane.head * call.lowered.k_rows + s.k_first + place)];
+    }
+    return 0.0;
+  }
+  void operator()(const math::DistanceBias&) const {}
+  void operator()(const math::LinearDistance&) const {}
+  void operator()(const math::Knots&) const {}
+  void operator()(const math::KeyDistance&) const {}
+  void operator()(const math::KeyVector&) const {}
+  void operator()(const math::Running&) const {}
+};
+
+void place_lanes(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
+                 LaneBlock& block) {
+  block.kv_head = lanes[0].head / call.group;
+  block.kv_heads = kv_heads;
+  block.used = std::ssize(lanes);
+  block.lanes = whole(block.used, call.attention.register_lanes);
+  block.each = whole(block.used / kv_heads, kernels::kFewLanes);
+  block.one_head = one_head;
+  block.few = are_few(call, block.used / kv_heads);
+  block.least = {kMost, kMost};
+  block.most = {kLeast, kLeast};
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    const std::size_t at = index(l);
+    block.lane[at] = lanes[index(std::min(l, block.used - 1))];
+    block.sees[at] =
+        visible_orders(call.layer.mask, call.args.inputs.prefix, call.rows.q_order[index(block.lane[at].row)]);
+    block.least = {std::min(block.least.low, block.sees[at].low), std::min(block.least.high, block.sees[at].high)};
+    block.most = {std::max(block.most.low, block.sees[at].low), std::max(block.most.high, block.sees[at].high)};
+    block.row_scale[at] = static_cast<float>(call.lowered.row_scale[index(block.lane[at].row)]);
+    block.shift[at] = 0.0;
+    block.max[at] = -std::numeric_limits<float>::infinity();
+    block.sum[at] = 0.0F;
+    block.divisor[at] = 0.0F;
+    const TensorView& carry = call.args.carry;
+    block.came_along[at] = carry.empty() ? 0.0F : number_of(carry, block.lane[at].row, block.lane[at].head);
+    block.carry[at] = block.came_along[at];
+  }
+}
+
+}  // namespace
+
+Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order) {
+  Orders out{kLeast, kMost};
+  if (mask.kind == MaskKind::causal) out.high = order;
+  if (mask.kind == MaskKind::prefix) out.high = std::max(order, prefix - 1);
+  if (mask.window) {
+    out.low = std::max(out.low, sum(order, -mask.window->past));
+    out.high = std::min(out.high, sum(order, mask.window->future));
+  }
+  if (mask.chunk) {
+    const std::int64_t first = order - ((order % *mask.chunk + *mask.chunk) % *mask.chunk);
+    out.low = std::max(out.low, first);
+    out.high = std::min(out.high, sum(first, *mask.chunk - 1));
+  }
+  return out;
+}
+
+bool are_few(const AttendCall& call, std::int64_t lanes) {
+  const std::int64_t wide = call.attention.register_lanes;
+  return lanes <= wide / 2 && wide >= kernels::kFewLanes;
+}
+
+RowScratch::RowScratch(const AttendCall& call, std::pmr::memory_resource* memory)
+    : rows(index(kTileKeys * std::max(call.layer.head_dim, call.layer.value_dim)), memory),
+      cos_sin(index(kTileKeys * call.rotated_width()), memory),
+      cos(index(kTileKeys), memory),
+      positions(index(kTileKeys) * call.lowered.coordinates.size(), memory),
+      columns(memory),
+      products(memory) {
+  std::int64_t width = 0;
+  for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    if (call.projects_queries(t)) width = std::max(width, call.vectors(t).sines->width());
+  }
+  if (width == 0) return;
+  columns.resize(index(call.layer.head_dim * call.max_lanes));
+  products.resize(index(width * call.max_lanes));
+}
+
+std::int64_t floats_of_term(const AttendCall& call, std::size_t t) {
+  struct Of {
+    const AttendCall& call;
+    std::size_t t;
+    std::int64_t lanes(std::int64_t rows) const { return rows * call.max_lanes; }
+    std::int64_t operator()(const math::QueryDistance& term) const {
+      return term.given_places.empty() ? 0 : lanes(call.layer.head_dim);
+    }
+    std::int64_t operator()(const math::SineDistance&) const {
+      return lanes(call.projects_queries(t) ? call.vectors(t).sines->width() : call.layer.head_dim);
+    }
+    std::int64_t operator()(const math::Label&) const { return lanes(2); }
+    std::int64_t operator()(const math::Running& term) const { return lanes(term.count + 1); }
+    std::int64_t operator()(const math::Column&) const { return 0; }
+    std::int64_t operator()(const math::DistanceBias&) const { return 0; }
+    std::int64_t operator()(const math::LinearDistance&) const { return 0; }
+    std::int64_t operator()(const math::Knots&) const { return 0; }
+    std::int64_t operator()(const math::KeyDistance&) const { return 0; }
+    std::int64_t operator()(const math::KeyVector&) const { return 0; }
+  };
+  return std::visit(Of{call, t}, call.lowered.terms[t]);
+}
+
+LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
+    : runs(call.lowered.coordinates.size(), memory),
+      q(memory),
+      pairs(memory),
+      few_pairs(memory),
+      unturned(memory),
+      raw(memory),
+      of_term(memory),
+      out(memory),
+      mass(memory) {
+  const std::int64_t columns = call.layer.head_dim * call.max_lanes;
+  q.reserve(index(columns) * std::max<std::size_t>(call.lowered.regions.regions.size(), 1));
+  if (call.score_pairs != nullptr) {
+    pairs.reserve(index(whole(call.layer.head_dim, 2 * kernels::kPairRows) / 2 * call.max_lanes));
+  }
+  if (call.few_pairs != nullptr) few_pairs.reserve(index(columns));
+  if (call.turns_by_steps) unturned.reserve(index(columns));
+  if (call.takes_raw_queries) raw.reserve(index(columns));
+  of_term.resize(call.lowered.terms.size());
+  for (std::size_t t = 0; t < of_term.size(); ++t) of_term[t].reserve(index(floats_of_term(call, t)));
+  out.reserve(index(call.layer.value_dim * call.max_lanes));
+  if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {
+    mass.reserve(index((values->count + 1) * call.max_lanes));
+  }
+}
+
+void write_angles(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
+                  const double* positions, const double* beyond, RowScratch& scratch, float* cos_sin) {
+  const math::Rotation& rule = *rotation.rule;
+  const bool decays = beyond != nullptr && !rule.decay.empty();
+  const std::int64_t width = 2 * rotation.pairs;
+  float* const cos = cos_sin;
+  float* const sin = cos + rotation.pairs;
+  if (turns) {
+    std::pmr::vector<double>& at = scratch.positions;
+    if (rule.offset != 0.0) {
+      for (std::size_t n = 0; n < at.size(); ++n) at[n] = positions[n] + rule.offset;
+      positions = at.data();
+    }
+    rotation.angles.write(call.kernels, positions, kTileKeys, count, cos, sin, width);
+  }
+  for (std::int64_t n = 0; n < count; ++n) {
+    if (!turns) {
+      std::fill_n(cos + n * width, rotation.pairs, 1.0F);
+      std::fill_n(sin + n * width, rotation.pairs, 0.0F);
+    }
+    if (!decays) continue;
+    for (std::int64_t p = 0; p < rotation.pairs; ++p) {
+      const double exponent = rule.decay[index(p)] * beyond[n];
+      const auto decay = static_cast<float>(std::exp(side == math::Side::query ? exponent : -exponent));
+      cos[n * width + p] *= decay;
+      sin[n * width + p] *= decay;
+    }
+  }
+}
+
+void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
+               const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch) {
+  const math::Rotation& rule = *rotation.rule;
+  if (!turns && (beyond == nullptr || rule.decay.empty())) return;
+  write_angles(call, rotation, turns, side, count, positions, beyond, scratch, scratch.cos_sin.data());
+  for (std::int64_t n = 0; n < count; ++n) scratch.cos[index(n)] = scratch.cos_sin.data() + n * 2 * rotation.pairs;
+  turn_by_angles(call, rotation, count, turn, rows, scratch);
+}
+
+void turn_by_angles(const AttendCall& call, const CallRotation& rotation, std::int64_t count, Turn turn, float* rows,
+                    const RowScratch& scratch) {
+  const math::Rotation& rule = *rotation.rule;
+  const auto back = static_cast<float>(1.0 / (rule.factor * rule.factor));  // cos and sin have the factor in them
+  kernels::RotateRows turned{.rows = count,
+                             .heads = 1,
+                             .pairs = rotation.pairs,
+                             .partner = rule.pairing == Pairing::half ? rule.dim / 2 : 0,
+                             .cos = scratch.cos.data(),
+                             .sin_offset = rotation.pairs,
+                             .cos_scale = turn == Turn::inverse ? back : 1.0F,
+                             .sin_scale = turn == Turn::inverse ? -back : 1.0F,
+                             .from = rows + rule.first_channel,
+                             .from_row = call.layer.head_dim,
+                             .to = rows + rule.first_channel,
+                             .to_row = call.layer.head_dim};
+  call.kernels.rotate(turned);
+}
+
+void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
+           RowScratch& scratch, LaneBlock& block) {
+  place_lanes(call, lanes, kv_heads, one_head, block);
+  for (std::size_t n = 0; n < block.runs.size(); ++n) {
+    block.runs[n] = one_head && go_up(call.lowered.coordinates[n], block) ? 1 : 0;
+  }
+  const std::int64_t channels = call.layer.head_dim;
+  const std::size_t columns = index(channels * block.lanes);
+  for (LaneBlock::Floats& own : block.of_term) own.clear();
+  read_queries(call, block, scratch);
+  if (call.takes_raw_queries) {
+    block.raw.resize(columns);
+    columns_of_lanes(scratch.rows.data(), block.lanes, channels, block.raw.data());
+  }
+  for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    std::visit(BeginTerm{call, block, call.vectors(t), call.projects_queries(t), scratch, block.of_term[t]},
+               call.lowered.terms[t]);
+  }
+  add_key_vectors(call, block, scratch.rows.data());
+  const std::vector<math::Region>& regions = call.lowered.regions.regions;
+  block.q.resize(columns * std::max<std::size_t>(regions.size(), 1));
+  for (std::size_t r = 0; r < std::max<std::size_t>(regions.size(), 1); ++r) {
+    if (r > 0) read_queries(call, block, scratch);
+    if (r == 0 && block.few && call.turns_by_steps) keep_unturned(call, scratch.rows.data(), block);
+    turn_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
+    put_queries(call, scratch.rows.data(), block, block.q.data() + r * columns);
+  }
+  block.out.assign(index(call.layer.value_dim * block.lanes), 0.0F);
+  if (const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values)) {
+    block.mass.assign(index((values->count + 1) * block.lanes), 0.0F);
+  }
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,40 @@
+#include "cpu/attend/pair_products.h"
+
+#include "cpu/lower/weight_reader.h"
+
+namespace posenc::cpu {
+
+static_assert(kTileKeys == kernels::kPairColumns && kTileKeys % (2 * kernels::kPairRows) == 0);
+
+PairProducts::PairProducts(const AttendCall& call, std::pmr::memory_resource* memory) : call_(call), weights_(memory) {
+  if (call.value_pairs != nullptr) weights_.resize(index(kTileKeys / 2 * call.max_lanes));
+}
+
+void PairProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, float* scores) const {
+  const PairedRows keys = tile.paired_keys();
+  call_.score_pairs->product({.a = keys.data,
+                              .a_row = keys.stride,
+                              .b = block.pairs.data(),
+                              .c = scores,
+                              .by = block.row_scale.data(),
+                              .rows = tile.count(),
+                              .depth = whole(call_.layer.head_dim, 2),
+                              .lanes = block.lanes});
+}
+
+void PairProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
+  for (std::int64_t l = 0; l < block.lanes; ++l) block.divisor[index(l)] *= rescale[l];
+  call_.value_pairs->rows(
+      {.x = p, .rows = tile.count(), .lanes = block.lanes, .to = weights_.data(), .sum = block.divisor.data()});
+  const PairedRows values = tile.paired_values();
+  call_.value_pairs->product({.a = values.data,
+                              .a_row = values.stride,
+                              .b = weights_.data(),
+                              .c = block.out.data(),
+                              .scale = rescale,
+                              .rows = call_.layer.value_dim,
+                              .depth = whole(tile.count(), 2),
+                              .lanes = block.lanes});
+}
+
+}  // namespace posenc::cpu

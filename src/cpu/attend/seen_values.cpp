@@ -1,0 +1,37 @@
+#include "cpu/attend/seen_values.h"
+
+#include "cpu/lower/weight_reader.h"
+
+namespace posenc::cpu {
+namespace {
+
+void add_lane(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p, const float* rescale,
+              std::int64_t l) {
+  const std::int64_t width = call.layer.value_dim;
+  const FloatRows values = tile.values();
+  for (std::int64_t c = 0; c < width; ++c) {
+    float& out = block.out[block.place(c, l, width)];
+    out *= rescale[l];
+    for (std::int64_t m = 0; m < tile.count(); ++m) {
+      const float weight = p[m * block.lanes + l];
+      if (weight != 0.0F) out += weight * values.data[m * values.stride + c];
+    }
+  }
+  if (call.value_pairs == nullptr || block.few) return;
+  block.divisor[index(l)] *= rescale[l];
+  for (std::int64_t m = 0; m < tile.count(); ++m) block.divisor[index(l)] += p[m * block.lanes + l];
+}
+
+}  // namespace
+
+void add_seen_values(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
+  for (std::int64_t head = block.kv_head; head < block.kv_head + block.kv_heads; ++head) {
+    tile.turn_to(head);
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      if (block.lane[index(l)].head / call.group == head) add_lane(call, block, tile, p, rescale, l);
+    }
+  }
+  tile.turn_to(block.kv_head);
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,101 @@
+#include "cpu/attend/term_vectors.h"
+
+#include <variant>
+
+#include "cpu/attend/place_vectors.h"
+#include "cpu/lower/weight_reader.h"
+
+namespace posenc::cpu {
+namespace {
+
+std::vector<float> floats(const std::vector<double>& x) { return {x.begin(), x.end()}; }
+
+struct MakeVectors {
+  const TermMaker& maker;
+
+  TermVectors operator()(const math::QueryDistance& term) const {
+    TermVectors out;
+    out.rows = projected(term.vectors);
+    if (term.given.count > 0) out.given = projected(term.given);
+    return out;
+  }
+  TermVectors operator()(const math::KeyDistance& term) const {
+    TermVectors out;
+    out.rows = projected(term.vectors);
+    put_into_columns(term, out);
+    return out;
+  }
+  TermVectors operator()(const math::SineDistance& term) const {
+    TermVectors out;
+    out.sines.emplace(term);
+    out.weight = out.sines->arranged(term.projection);
+    out.added = floats(term.added);
+    return out;
+  }
+  TermVectors operator()(const math::DistanceBias& term) const {
+    TermVectors out;
+    BiasTable& table = out.bias;
+    table = {.low = term.low, .count = term.count, .values = std::vector<float>(index(maker.heads * term.count))};
+    std::vector<double> here(index(maker.heads));
+    for (std::int64_t entry = 0; entry < term.count; ++entry) {
+      term.of(term.low + entry, here);
+      for (std::int64_t h = 0; h < maker.heads; ++h) {
+        table.values[index(h * term.count + entry)] = static_cast<float>(here[index(h)]);
+      }
+    }
+    return out;
+  }
+  TermVectors operator()(const math::KeyVector& term) const { return of_rows(term.vectors); }
+  TermVectors operator()(const math::Running& term) const { return of_rows(term.vectors); }
+  TermVectors operator()(const math::Label&) const { return {}; }
+  TermVectors operator()(const math::LinearDistance&) const { return {}; }
+  TermVectors operator()(const math::Knots&) const { return {}; }
+  TermVectors operator()(const math::Column&) const { return {}; }
+
+ private:
+  static TermVectors of_rows(const std::vector<double>& rows) {
+    TermVectors out;
+    out.rows = floats(rows);
+    return out;
+  }
+  std::vector<float> projected(const math::PlaceVectors& vectors) const {
+    return floats_of(vectors, maker.heads, maker.head_dim, maker.kernels, maker.parallel);
+  }
+  // [heads][count][channels] as [heads][channels][columns_row], zeros beyond the last place. A register that begins
+  // with any place ends within the row. Rows are an odd number of lines apart, so that a place's channels spread over
+  // all sets of a cache.
+  void put_into_columns(const math::KeyDistance& term, TermVectors& own) const {
+    constexpr std::int64_t kLine = 16;  // floats of 64 bytes
+    const std::int64_t count = term.vectors.count;
+    const std::int64_t channels = maker.head_dim;
+    const std::int64_t heads = term.vectors.per_head ? maker.heads : 1;
+    const std::int64_t lines = (count + maker.kernels.register_lanes - 1 + kLine - 1) / kLine;
+    own.columns_row = (lines + (lines + 1) % 2) * kLine;
+    own.columns.resize(index(heads * channels * own.columns_row));
+    for (std::int64_t h = 0; h < heads; ++h) {
+      for (std::int64_t place = 0; place < count; ++place) {
+        const float* const from = own.rows.data() + (h * count + place) * channels;
+        float* const to = own.columns.data() + h * channels * own.columns_row + place;
+        for (std::int64_t c = 0; c < channels; ++c) to[c * own.columns_row] = from[c];
+      }
+    }
+  }
+};
+
+}  // namespace
+
+TermVectors TermMaker::operator()(const math::Term& term) const { return std::visit(MakeVectors{*this}, term); }
+
+bool covers(const TermVectors& held, const math::Term& term) {
+  const auto* bias = std::get_if<math::DistanceBias>(&term);
+  if (bias == nullptr) return true;
+  return held.bias.low <= bias->low && held.bias.low + held.bias.count >= bias->low + bias->count;
+}
+
+std::int64_t bytes_of(const TermVectors& vectors) {
+  const std::size_t floats = vectors.rows.size() + vectors.columns.size() + vectors.given.size() +
+                             vectors.weight.size() + vectors.added.size() + vectors.bias.values.size();
+  return static_cast<std::int64_t>(floats * sizeof(float));
+}
+
+}  // namespace posenc::cpu

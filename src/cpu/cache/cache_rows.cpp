@@ -1,0 +1,195 @@
+#include "cpu/cache/cache_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace posenc::cpu {
+namespace {
+
+const void* moved(const void* p, std::int64_t bytes) { return static_cast<const char*>(p) + bytes; }
+void* moved(void* p, std::int64_t bytes) { return static_cast<char*>(p) + bytes; }
+
+// `count` elements of each of some heads.
+struct Heads {
+  kernels::Element element;
+  std::int64_t element_bytes;
+  std::int64_t head;  // stride
+};
+constexpr Heads in_scratch(std::int64_t head_dim) { return {kernels::Element::f32, sizeof(float), head_dim}; }
+
+void move_heads(const kernels::KernelTable& kernels, const Heads& from_heads, const void* from, const Heads& to_heads,
+                void* to, std::int64_t heads, std::int64_t count) {
+  if (from_heads.element != to_heads.element) {
+    kernels.convert({.from_element = from_heads.element,
+                     .to_element = to_heads.element,
+                     .rows = heads,
+                     .count = count,
+                     .from = from,
+                     .from_row = from_heads.head,
+                     .to = to,
+                     .to_row = to_heads.head});
+    return;
+  }
+  const std::int64_t bytes = from_heads.element_bytes;
+  if (from_heads.head == count && to_heads.head == count) {
+    std::memcpy(to, from, static_cast<std::size_t>(heads * count * bytes));
+    return;
+  }
+  for (std::int64_t h = 0; h < heads; ++h) {
+    std::memcpy(moved(to, h * to_heads.head * bytes), moved(from, h * from_heads.head * bytes),
+                static_cast<std::size_t>(count * bytes));
+  }
+}
+
+Heads read_heads(const HeadsView& x) { return {x.element, x.element_bytes, x.from_strides.head}; }
+Heads written_heads(const HeadsView& x) { return {x.element, x.element_bytes, x.to_strides.head}; }
+
+const void* row_of(const HeadsView& x, const RotateCall& call, std::int64_t row) {
+  const RowOfBatch at = row_of_batch(call, row);
+  const std::int64_t elements = at.member * x.from_strides.batch + at.row * x.from_strides.row;
+  return moved(x.from, elements * x.element_bytes);
+}
+
+void* place_of(const HeadsView& cache, std::int64_t slot) {
+  std::int64_t elements = slot * cache.to_strides.row;
+  if (cache.block_size > 0) {
+    elements = slot / cache.block_size * cache.to_strides.batch + slot % cache.block_size * cache.to_strides.row;
+  }
+  return moved(cache.to, elements * cache.element_bytes);
+}
+
+std::int64_t size_of(const ConstTensorView& x) {
+  return x.empty() ? 0 : x.rank == 1 ? x.shape[0] : x.shape[0] * x.shape[1];
+}
+
+// Floats that the norm's weights and biases take.
+std::int64_t weights_of(const CacheArgs& args) {
+  return args.norm ? size_of(args.norm->weight) + size_of(args.norm->bias) : 0;
+}
+
+bool goes_straight(const CacheArgs& args, const CacheCall& call) {
+  return !args.norm && call.rows.tensors[1].element == call.k_cache.element;
+}
+
+// Heads whose keys are in scratch together: those that one norm is over, else as many as it holds, or one.
+std::int64_t heads_together(const CacheArgs& args, const CacheCall& call, std::int64_t values) {
+  if (goes_straight(args, call)) return 0;
+  const std::int64_t heads = call.k_cache.heads;
+  if (args.norm && args.norm->scheme.over == QkNorm::Over::all_heads) return heads;
+  return std::min(heads, std::max<std::int64_t>(1, values / std::max<std::int64_t>(1, call.head_dim)));
+}
+
+}  // namespace
+
+CacheRows::CacheRows(const CacheArgs& args, const CacheCall& call, const kernels::KernelTable& kernels)
+    : args_(args),
+      call_(call),
+      kernels_(kernels),
+      straight_(goes_straight(args, call)),
+      heads_at_once_(heads_together(args, call, kValues)),
+      heads_(heads_at_once_ * call.head_dim),
+      weights_(weights_of(args)) {
+  if (!args.norm) return;
+  weight_ = as_floats(args.norm->weight, args.norm->weight_plus_one, weights_.data());
+  bias_ = as_floats(args.norm->bias, false, weights_.data() + size_of(args.norm->weight));
+}
+
+bool CacheRows::allocates(const CacheArgs& args, const CacheCall& call) noexcept {
+  return heads_together(args, call, kValues) * call.head_dim > kValues || weights_of(args) > kValues;
+}
+
+// Null for no tensor; the tensor itself where its elements are what is wanted.
+const float* CacheRows::as_floats(const ConstTensorView& x, bool plus_one, float* out) const {
+  if (x.empty()) return nullptr;
+  if (x.dtype == DType::f32 && !plus_one) return static_cast<const float*>(x.data);
+  const std::int64_t count = size_of(x);
+  const Heads from{element_of(x.dtype), bytes_of(x.dtype), count};
+  move_heads(kernels_, from, x.data, in_scratch(count), out, 1, count);
+  if (plus_one) std::for_each(out, out + count, [](float& w) { w += 1.0F; });
+  return out;
+}
+
+void CacheRows::store(std::int64_t row, const float* const* cos) {
+  const std::int64_t slot = args_.slots[static_cast<std::size_t>(row)];
+  if (slot < 0) return;
+  const HeadsView& k = call_.rows.tensors[1];
+  if (k.from != nullptr) store_keys(row_of(k, call_.rows, row), place_of(call_.k_cache, slot), cos);
+  const HeadsView& v = call_.v;
+  if (v.from == nullptr) return;
+  move_heads(kernels_, read_heads(v), row_of(v, call_.rows, row), written_heads(call_.v_cache),
+             place_of(call_.v_cache, slot), v.heads, call_.value_dim);
+}
+
+void CacheRows::store_keys(const void* from, void* to, const float* const* cos) {
+  const Heads read = read_heads(call_.rows.tensors[1]);
+  const Heads written = written_heads(call_.k_cache);
+  const std::int64_t head_dim = call_.head_dim;
+  if (straight_) {
+    if (cos != nullptr) return turn_straight(from, to, cos);
+    return move_heads(kernels_, read, from, written, to, call_.k_cache.heads, head_dim);
+  }
+  const Heads scratch = in_scratch(head_dim);
+  const bool norm_first = args_.norm && args_.norm->scheme.order == QkNorm::Order::before;
+  const bool norm_last = args_.norm && !norm_first;
+  float* const x = heads_.data();
+  for (std::int64_t first = 0; first < call_.k_cache.heads; first += heads_at_once_) {
+    const std::int64_t heads = std::min(heads_at_once_, call_.k_cache.heads - first);
+    move_heads(kernels_, read, moved(from, first * read.head * read.element_bytes), scratch, x, heads, head_dim);
+    if (norm_first) normalise(first, heads);
+    if (cos != nullptr) turn(kernels::Element::f32, x, head_dim, x, head_dim, heads, cos);
+    if (norm_last) normalise(first, heads);
+    move_heads(kernels_, scratch, x, written, moved(to, first * written.head * written.element_bytes), heads, head_dim);
+  }
+}
+
+// Channels that do not turn keep their bits.
+void CacheRows::turn_straight(const void* from, void* to, const float* const* cos) const {
+  const RotaryLayout& layout = table_of(call_.turning, 0).layout();
+  const Heads read = read_heads(call_.rows.tensors[1]);
+  const Heads written = written_heads(call_.k_cache);
+  const std::int64_t heads = call_.k_cache.heads;
+  turn(read.element, from, read.head, to, written.head, heads, cos);
+  const std::int64_t after = layout.first_channel + layout.dim;
+  if (layout.first_channel > 0) move_heads(kernels_, read, from, written, to, heads, layout.first_channel);
+  if (after < layout.head_dim) {
+    const std::int64_t bytes = after * read.element_bytes;
+    move_heads(kernels_, read, moved(from, bytes), written, moved(to, bytes), heads, layout.head_dim - after);
+  }
+}
+
+void CacheRows::turn(kernels::Element element, const void* from, std::int64_t from_head, void* to, std::int64_t to_head,
+                     std::int64_t heads, const float* const* cos) const {
+  const RotaryLayout& layout = table_of(call_.turning, 0).layout();
+  const std::int64_t bytes = layout.first_channel * (element == kernels::Element::f32 ? 4 : 2);
+  kernels_.rotate({.element = element,
+                   .rows = 1,
+                   .heads = heads,
+                   .pairs = layout.pairs(),
+                   .partner = layout.pairing == Pairing::half ? layout.pairs() : 0,
+                   .cos = cos,
+                   .sin_offset = layout.pairs(),
+                   .from = moved(from, bytes),
+                   .from_head = from_head,
+                   .to = moved(to, bytes),
+                   .to_head = to_head});
+}
+
+void CacheRows::normalise(std::int64_t first_head, std::int64_t heads) {
+  const KeyNorm& norm = *args_.norm;
+  const std::int64_t head_dim = call_.head_dim;
+  const bool by_head = norm.scheme.over == QkNorm::Over::head;
+  const bool each_its_own = by_head && size_of(norm.weight) > head_dim;
+  const std::int64_t count = by_head ? head_dim : heads * head_dim;
+  const std::int64_t skipped = each_its_own ? first_head * head_dim : 0;
+  kernels_.normalise({.rows = by_head ? heads : 1,
+                      .count = count,
+                      .x = heads_.data(),
+                      .centred = norm.scheme.kind == QkNorm::Kind::layer,
+                      .divisor = norm.scheme.kind == QkNorm::Kind::l2 ? 1.0 : static_cast<double>(count),
+                      .epsilon = norm.epsilon,
+                      .weight = weight_ == nullptr ? nullptr : weight_ + skipped,
+                      .bias = bias_ == nullptr ? nullptr : bias_ + skipped,
+                      .weight_row = each_its_own ? head_dim : 0});
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,44 @@
+// Rows of keys and values on their way into a cache. One of these serves one thread.
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/attend/scratch.h"
+#include "cpu/cache/check_cache.h"
+#include "kernels/kernels.h"
+#include "posenc/cache.h"
+
+namespace posenc::cpu {
+
+class CacheRows {
+ public:
+  CacheRows(const CacheArgs& args, const CacheCall& call, const kernels::KernelTable& kernels);
+
+  // Whether one takes memory from the heap: norms over more channels than those of any known model.
+  static bool allocates(const CacheArgs& args, const CacheCall& call) noexcept;
+
+  // Row `row` of the call into its slot. `cos`: [pairs], its sin after it; null where nothing turns.
+  void store(std::int64_t row, const float* const* cos);
+
+ private:
+  static constexpr std::int64_t kValues = 8192;  // 32 KiB: 64 heads of 128
+
+  void store_keys(const void* from, void* to, const float* const* cos);
+  void turn(kernels::Element element, const void* from, std::int64_t from_head, void* to, std::int64_t to_head,
+            std::int64_t heads, const float* const* cos) const;
+  void turn_straight(const void* from, void* to, const float* const* cos) const;
+  void normalise(std::int64_t first_head, std::int64_t heads);
+  const float* as_floats(const ConstTensorView& x, bool plus_one, float* out) const;
+
+  const CacheArgs& args_;
+  const CacheCall& call_;
+  const kernels::KernelTable& kernels_;
+  bool straight_;  // from the dtype of k into its own, without a norm
+  std::int64_t heads_at_once_;
+  Scratch<float, kValues> heads_;    // [heads_at_once_, head_dim]
+  Scratch<float, kValues> weights_;  // the norm's weights, then its biases
+  const float* weight_ = nullptr;
+  const float* bias_ = nullptr;
+};
+
+}  // namespace posenc::cpu

@@ -1,0 +1,32 @@
+// A call of rotate_into_cache, checked: what remains is pointers, sizes and strides.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "cpu/call/heads_view.h"
+#include "cpu/rotate/check_rotate.h"
+#include "posenc/cache.h"
+#include "posenc/rotate.h"
+
+namespace posenc::cpu {
+
+struct CacheCall {
+  bool turns = false;  // there is a table
+  RotateArgs turning;  // of k, as if in place: nothing writes to it
+  RotateCall rows;     // its rows; tensors[1] is k
+  HeadsView v;         // likewise read
+  HeadsView k_cache;   // written; `from` is null where there is nothing to store
+  HeadsView v_cache;
+  std::int64_t head_dim = 0;   // of k
+  std::int64_t value_dim = 0;  // of v
+  std::int64_t bytes = 0;      // that the call writes
+};
+
+// Throws Error "[where] ..." for whatever does not fit.
+CacheCall check_cache(std::string_view where, const CacheArgs& args);
+
+// Of keys of so many heads and channels. Throws Error likewise.
+void check_norm(std::string_view where, const KeyNorm& norm, std::int64_t heads, std::int64_t head_dim);
+
+}  // namespace posenc::cpu

@@ -1,0 +1,40 @@
+#include "cpu/cache/cache_rows.h"
+#include "cpu/cache/check_cache.h"
+#include "cpu/call/go_on.h"
+#include "cpu/call/row_runs.h"
+#include "cpu/machine/dispatch.h"
+#include "cpu/rotate/rotate_block.h"
+#include "posenc/cache.h"
+
+namespace posenc {
+
+bool rotate_into_cache(const CacheArgs& args) {
+  constexpr const char* kWhere = "rotate_into_cache";
+  const cpu::CacheCall call = cpu::check_cache(kWhere, args);
+  const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
+  if (args.slots.empty() || call.bytes == 0) return true;
+  const std::int64_t bytes_of_row = cpu::bytes_of_row(call.rows, call.bytes);
+  cpu::GoOn go_on(args.go_on);
+  const auto store = [&](std::int64_t begin, std::int64_t end) {
+    cpu::CacheRows rows(args, call, kernels);
+    cpu::PacedGoOn may(go_on);
+    if (!call.turns) {
+      for (std::int64_t row = begin; row < end && may(bytes_of_row); ++row) rows.store(row, nullptr);
+      return;
+    }
+    // Not an optional, made only where keys turn: GCC 12 fills the 19 KiB of one with zeros, half of a call's time.
+    cpu::RotateBlock block(call.turning, call.rows, kernels);
+    cpu::for_runs(call.turning, call.rows, begin, end, block.rows(),
+                  [&](std::int64_t s, std::int64_t first, std::int64_t count) {
+                    if (!may(count * bytes_of_row)) return;
+                    block.fill(s, first, count);
+                    const std::int64_t row = cpu::sequence(call.turning, call.rows, s).first + first;
+                    for (std::int64_t t = 0; t < count; ++t) rows.store(row + t, block.cos() + t);
+                  });
+  };
+  const bool here = cpu::CacheRows::allocates(args, call) || (call.turns && cpu::RotateBlock::allocates(call.turning));
+  cpu::for_parts(call.turning, call.rows, call.bytes, here, store);
+  return go_on.answer();
+}
+
+}  // namespace posenc

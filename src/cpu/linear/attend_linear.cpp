@@ -1,0 +1,75 @@
+// Which key heads of which sequences there are, and who does them: in chunks, cpu/linear/linear_unit.h, or a few rows
+// one by one, cpu/linear/linear_step.h.
+#include "posenc/attend_linear.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "cpu/attend/attend_call.h"
+#include "cpu/attend/kept_angles.h"
+#include "cpu/call/go_on.h"
+#include "cpu/call/share_out.h"
+#include "cpu/linear/check_linear_call.h"
+#include "cpu/linear/linear_step.h"
+#include "cpu/linear/linear_unit.h"
+#include "cpu/machine/dispatch.h"
+#include "math/check/check_linear.h"
+
+namespace posenc {
+namespace {
+
+kernels::Feature feature_of(FeatureMap map) {
+  switch (map) {
+    case FeatureMap::elu_plus_one: return kernels::Feature::elu_plus_one;
+    case FeatureMap::identity: return kernels::Feature::identity;
+    case FeatureMap::relu: return kernels::Feature::relu;
+  }
+  return kernels::Feature::identity;
+}
+
+// The attention factor would change the numerator alone.
+void leave_out_factors(cpu::AttendCall& call) {
+  for (cpu::CallRotation& rotation : call.rotations) {
+    rotation.angles = cpu::AngleRule(rotation.rule->inv_freq, rotation.rule->axis_of_pair, 1.0, call.args.angles);
+  }
+}
+
+// Key heads of all sequences among workers, as many as there are threads.
+template <typename Worker, typename Make>
+void share_heads(const cpu::AttendCall& call, const Make& make) {
+  const std::int64_t heads = call.layer.kv_heads;
+  const std::int64_t units = std::ssize(call.rows.sequences) * heads;
+  std::vector<Worker> workers;
+  for (std::int64_t w = std::min(cpu::threads_of(call.args.parallel), units); w > 0; --w) workers.push_back(make());
+  cpu::share_out(call.args.parallel, workers, units,
+                 [heads](Worker& worker, std::int64_t n) noexcept { worker.attend(n / heads, n % heads); });
+}
+
+}  // namespace
+
+bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
+  const LayerPlan attending = math::attending(layer);
+  const AttendArgs same{.out = args.out,
+                        .q = args.q,
+                        .k = args.k,
+                        .v = args.v,
+                        .inputs = args.inputs,
+                        .angles = args.angles,
+                        .parallel = args.parallel};
+  const math::CallSizes sizes = cpu::check_linear_call(attending, args, same);
+  cpu::AttendCall call = cpu::attend_call(attending, same, sizes, cpu::kernels_for("attend_linear", args.isa));
+  leave_out_factors(call);
+  cpu::GoOn go_on(args.go_on);
+  const std::int64_t heads = call.layer.kv_heads;
+  cpu::keep_angles(call, {.queries = heads * call.group * call.lowered.q_rows, .keys = heads * call.lowered.k_rows},
+                   go_on);
+  const kernels::Feature feature = feature_of(args.feature_map);
+  if (takes_steps(call, args.state)) {
+    share_heads<cpu::LinearStepper>(call, [&] { return cpu::LinearStepper(call, feature, args.state); });
+    return true;
+  }
+  share_heads<cpu::LinearWorker>(call, [&] { return cpu::LinearWorker(call, feature, args.state, go_on); });
+  return go_on.answer();
+}
+
+}  // namespace posenc

@@ -1,0 +1,101 @@
+#include "cpu/linear/check_linear_call.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/formatted.h"
+#include "cpu/attend/check_attend_call.h"
+#include "cpu/call/heads_view.h"
+#include "cpu/call/tensor_memory.h"
+#include "math/check/check_attend.h"
+#include "math/check/check_linear.h"
+
+namespace posenc::cpu {
+namespace {
+
+constexpr std::string_view kWhere = "attend_linear";
+
+// Sums over all keys know no key from another.
+void check_mask(const LayerPlan& layer, const LayerInputs& inputs) {
+  const auto require_none = [](bool none, const char* field) {
+    if (!none) math::refuse(field, "be left out in linear attention, which sums over all keys,", "given");
+  };
+  const MaskKind kind = layer.mask.kind;
+  if (kind != MaskKind::causal && kind != MaskKind::bidirectional) {
+    math::refuse("layer.mask.kind", "be causal or bidirectional in linear attention", "another");
+  }
+  require_none(!layer.mask.window, "layer.mask.window");
+  require_none(!layer.mask.chunk, "layer.mask.chunk");
+  require_none(inputs.visible.empty(), "visible");
+  require_none(inputs.q_order.empty(), "q_order");
+  require_none(inputs.k_order.empty(), "k_order");
+}
+
+void check_sum(const std::string& field, const TensorView& x) {
+  if (x.dtype != DType::f32) math::refuse(field + ".dtype", "be f32", std::string(name(x.dtype)));
+  const auto last = static_cast<std::size_t>(x.rank - 1);
+  if (x.shape[last] > 1 && x.strides[last] != 1) {
+    math::refuse(formatted("{}.strides[{}]", field, last), "be 1", formatted("{}", x.strides[last]));
+  }
+  if (!is_aligned(x)) math::refuse(field + ".data", "be aligned to its elements", "between two");
+}
+
+struct Named {
+  std::string name;
+  ConstTensorView view;
+};
+
+bool has_elements(const ConstTensorView& x) {
+  return x.rank > 0 && std::ranges::none_of(std::span(x.shape.data(), static_cast<std::size_t>(x.rank)),
+                                            [](std::int64_t size) { return size == 0; });
+}
+
+// The state shares no element with another tensor, nor within itself.
+void check_memory(const AttendLinearArgs& args) {
+  const Named products{"state.products", args.state.products};
+  const Named totals{"state.totals", args.state.totals};
+  const std::vector<Named> others{{"q", args.q}, {"k", args.k}, {"v", args.v}, {"out", args.out}, totals};
+  const auto check = [](const Named& written, std::span<const Named> all) {
+    if (!has_elements(written.view)) return;
+    const Memory own = memory_of(kWhere, written.name, written.view);
+    check_places(kWhere, written.name, own);
+    for (const Named& other : all) {
+      if (!has_elements(other.view) || are_disjoint(own, memory_of(kWhere, other.name, other.view))) continue;
+      math::refuse(written.name, formatted("not share memory with {}", other.name), "memory of both");
+    }
+  };
+  check(products, others);
+  check(totals, std::span(others).first(others.size() - 1));
+}
+
+void check_state(const LayerPlan& layer, const AttendLinearArgs& args, const math::CallSizes& sizes) {
+  const LinearState& state = args.state;
+  if (state.products.empty() && state.totals.empty()) return;
+  const auto packed = static_cast<std::int64_t>(args.inputs.cu_seqlens_k.size()) - 1;
+  const std::int64_t sequences = packed > 0 ? packed : sizes.batch;
+  math::require_shape("state.products", state.products, {sequences, layer.kv_heads, layer.head_dim, layer.value_dim});
+  math::require_shape("state.totals", state.totals, {sequences, layer.kv_heads, layer.head_dim});
+  check_sum("state.products", state.products);
+  check_sum("state.totals", state.totals);
+  check_memory(args);
+  const bool turns = std::ranges::any_of(layer.rotate, [](const Rotate& one) { return one.role == RotateRole::main; });
+  if (!turns) return;
+  const char* const must = "be given with a state, which does not say where its tokens stood,";
+  if (!args.inputs.q_positions) math::refuse("q_positions", must, "left out");
+  if (!args.inputs.k_positions) math::refuse("k_positions", must, "left out");
+}
+
+}  // namespace
+
+math::CallSizes check_linear_call(const LayerPlan& layer, const AttendLinearArgs& args, const AttendArgs& same) {
+  math::refuse_softmax_terms(layer, args.inputs);
+  check_mask(layer, args.inputs);
+  const math::CallSizes sizes = check_attend_call(layer, same);
+  check_state(layer, args, sizes);
+  return sizes;
+}
+
+}  // namespace posenc::cpu

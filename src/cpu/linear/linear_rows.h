@@ -1,0 +1,30 @@
+// Some rows of queries or keys of a head, as linear attention takes them: features, and the same turned.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cpu/attend/attend_call.h"
+#include "cpu/attend/lane_block.h"
+
+namespace posenc::cpu {
+
+class LinearRows {
+ public:
+  // At most `most` rows, and no more than kTileKeys.
+  LinearRows(const AttendCall& call, kernels::Feature feature, std::int64_t most);
+
+  // Rows first ... first + count - 1 of the call's.
+  void read(math::Side side, std::int64_t first, std::int64_t head, std::int64_t count);
+
+  const float* plain() const { return plain_.data(); }  // [count][head_dim]
+  const float* turned() const { return call_.rotations.empty() ? plain_.data() : turned_.data(); }
+
+ private:
+  const AttendCall& call_;
+  kernels::Feature feature_;
+  RowScratch scratch_;
+  std::vector<float> plain_, turned_;
+};
+
+}  // namespace posenc::cpu

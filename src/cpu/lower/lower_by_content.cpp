@@ -1,0 +1,141 @@
+// Terms in which the query or the key meets a vector that stands for their distance.
+#include <algorithm>
+#include <vector>
+
+#include "cpu/lower/distances.h"
+#include "cpu/lower/lowering.h"
+#include "cpu/lower/weight_reader.h"
+#include "math/input/sinusoid.h"
+#include "posenc/error.h"
+#include "posenc/scores.h"
+
+namespace posenc::cpu {
+namespace {
+
+double dot(const double* a, const double* b, std::int64_t channels) {
+  double sum = 0.0;
+  for (std::int64_t c = 0; c < channels; ++c) sum += a[c] * b[c];
+  return sum;
+}
+
+void lower_transformer_xl(SinusoidConvention convention, const TransformerXlWeights& weights, math::SineDistance term,
+                          Lowering& lowering) {
+  const DistanceRange occurring = distances(lowering, term.coordinate);
+  const DistanceRange kept = term.rows                ? DistanceRange{term.rows->low, term.rows->high}
+                             : term.clamp_length >= 0 ? DistanceRange{-term.clamp_length, term.clamp_length}
+                                                      : occurring;
+  term.low = std::clamp(occurring.low, kept.low, kept.high);
+  term.high = std::clamp(occurring.high, kept.low, kept.high);
+  term.projection = weights.projection;
+  const std::int64_t width = weights.projection.shape[1];
+  if (auto problem = math::check_sinusoid_channels(convention, width)) throw Error("lower", *problem);
+  term.channels.reserve(index(width));
+  for (std::int64_t c = 0; c < width; ++c) term.channels.push_back(math::sinusoid(convention, width, c));
+  term.added = read_all(weights.position_bias);
+  lowering.out.terms.push_back(std::move(term));
+  if (!weights.content_bias.empty()) {
+    lowering.out.terms.push_back(math::KeyVector{.vectors = read_all(weights.content_bias)});
+  }
+}
+
+// Half of the batch reads backwards: its distances are those of positions with the other sign.
+std::int64_t both_directions(Lowering& lowering) {
+  math::Coordinate turned = lowering.out.coordinates.front();
+  const auto negate = [](std::vector<double>& rows) {
+    for (std::size_t t = rows.size() / 2; t < rows.size(); ++t) rows[t] = -rows[t];
+  };
+  negate(turned.q);
+  negate(turned.k);
+  lowering.out.coordinates.push_back(std::move(turned));
+  return std::ssize(lowering.out.coordinates) - 1;
+}
+
+math::QueryDistance by_axis(const Lowering& lowering, std::int64_t axis, const ConstTensorView& table) {
+  const std::int64_t side = (table.shape[0] - 1) / 2;
+  return {.part = math::Part::bias,
+          .at = clipped_places(lowering, -side, side, axis),
+          .vectors = {.count = table.shape[0], .values = read_all(table)},
+          .given_places = {}};
+}
+
+}  // namespace
+
+void lower_term(const ShawKeys& scheme, const ScoreWeights& weights, Lowering& lowering) {
+  math::QueryDistance term{.at = clipped_places(lowering, -scheme.right, scheme.left),
+                           .vectors = {.count = scheme.left + scheme.right + 1, .values = {}},
+                           .given_places = {}};
+  if (const auto* learned = std::get_if<ShawWeights>(&weights); learned != nullptr && !scheme.sinusoidal) {
+    term.vectors.per_head = learned->table.rank == 3;
+    term.vectors.values = read_all(learned->table);
+  } else {
+    term.vectors.values = shaw_sines(term.vectors.count, lowering.layer.head_dim);
+  }
+  if (scheme.by_keys) lowering.out.terms.push_back(math::KeyDistance{.at = term.at, .vectors = term.vectors});
+  lowering.out.terms.push_back(std::move(term));
+}
+
+void lower_term(const TransformerXl& scheme, const ScoreWeights& weights, Lowering& lowering) {
+  lower_transformer_xl(scheme.sinusoid, std::get<TransformerXlWeights>(weights),
+                       {.rows = scheme.distances, .clamp_length = scheme.clamp_length, .channels = {}, .added = {}},
+                       lowering);
+}
+
+void lower_term(const XlNet& scheme, const ScoreWeights& weights, Lowering& lowering) {
+  const auto& learned = std::get<XlNetWeights>(weights);
+  lower_transformer_xl(SinusoidConvention::xlnet, learned.positions,
+                       {.coordinate = scheme.bidirectional_data ? both_directions(lowering) : 0,
+                        .rows = {},
+                        .clamp_length = scheme.clamp_length,
+                        .channels = {},
+                        .added = {}},
+                       lowering);
+  if (learned.segments.empty()) return;
+  const std::int64_t channels = lowering.layer.head_dim;
+  const std::vector<double> segments = read_all(learned.segments);   // [2, heads, head_dim]
+  const std::vector<double> asked = read_all(learned.segment_bias);  // [heads, head_dim]
+  math::Label out{.vectors = {},
+                  .constants = {},
+                  .q_labels = {lowering.inputs.q_segments.begin(), lowering.inputs.q_segments.end()},
+                  .k_labels = {lowering.inputs.k_segments.begin(), lowering.inputs.k_segments.end()}};
+  for (std::int64_t h = 0; h < lowering.layer.heads; ++h) {
+    for (const std::int64_t differs : {0, 1}) {
+      const double* vector = segments.data() + (differs * lowering.layer.heads + h) * channels;
+      out.vectors.insert(out.vectors.end(), vector, vector + channels);
+      out.constants.push_back(dot(asked.data() + h * channels, vector, channels));
+    }
+  }
+  lowering.out.terms.push_back(std::move(out));
+}
+
+void lower_term(const Deberta& scheme, const ScoreWeights& weights, Lowering& lowering) {
+  const auto& learned = std::get<DebertaWeights>(weights);
+  const std::int64_t span = deberta_span(scheme);
+  const std::int64_t count = 2 * span;
+  const auto projected = [&](const Linear& by) {
+    return math::PlaceVectors{.count = count, .per_head = true, .values = {}, .rows = learned.table, .projection = by};
+  };
+  const math::DistancePlaces at = places(lowering, 0, [&](std::int64_t d) { return deberta_row(scheme, d); });
+  if (scheme.position_to_position) {
+    math::QueryDistance term{
+        .at = at, .vectors = projected(learned.keys), .given = projected(learned.queries), .given_places = {}};
+    for (const std::int64_t order : lowering.rows.q_order) {
+      term.given_places.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(span + order, 0, count - 1)));
+    }
+    lowering.out.terms.push_back(std::move(term));
+  }
+  if (scheme.content_to_position) {
+    lowering.out.terms.push_back(math::QueryDistance{.at = at, .vectors = projected(learned.keys), .given_places = {}});
+  }
+  if (scheme.position_to_content) {
+    lowering.out.terms.push_back(math::KeyDistance{.at = at, .vectors = projected(learned.queries)});
+  }
+}
+
+// Two axes, one term each: the differences have no common table.
+void lower_term(const DecomposedHw&, const ScoreWeights& weights, Lowering& lowering) {
+  const auto& learned = std::get<DecomposedHwWeights>(weights);
+  lowering.out.terms.push_back(by_axis(lowering, 0, learned.rows));
+  lowering.out.terms.push_back(by_axis(lowering, 1, learned.columns));
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,15 @@
+#include "cpu/machine/machine.h"
+
+namespace posenc::cpu {
+
+std::string processor_name() { return {}; }
+
+std::vector<std::string> processor_features() { return {}; }
+
+std::vector<IsaKernels> runnable_kernels() {
+  return {{Isa::scalar,
+           {kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar, kernels::normalise_scalar,
+            &kernels::attention_scalar}}};
+}
+
+}  // namespace posenc::cpu

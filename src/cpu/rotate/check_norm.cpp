@@ -1,0 +1,89 @@
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+#include "cpu/cache/check_cache.h"
+#include "posenc/error.h"
+
+namespace posenc::cpu {
+namespace {
+
+class Check {
+ public:
+  Check(std::string_view where, const KeyNorm& norm, std::int64_t heads, std::int64_t head_dim)
+      : where_(where), norm_(norm), heads_(heads), head_dim_(head_dim) {}
+
+  void run() const {
+    const auto& [scheme, epsilon, weight, bias, weight_plus_one] = norm_;
+    if (!std::isfinite(epsilon) || epsilon < 0) {
+      refuse("norm.epsilon", "be finite and at least 0", formatted("{}", epsilon));
+    }
+    if (weight.empty() && scheme.weighted) refuse("norm.weight", "be given where norm.scheme is weighted", "left out");
+    if (!weight.empty() && !scheme.weighted) {
+      refuse("norm.weight", "be left out where norm.scheme is not weighted", "given");
+    }
+    if (weight.empty() && weight_plus_one) refuse("norm.weight_plus_one", "be false without a weight", "true");
+    if (!bias.empty() && scheme.kind != QkNorm::Kind::layer) {
+      refuse("norm.bias", "be left out of a norm that is not `layer`", "given");
+    }
+    if (!bias.empty() && weight.empty()) refuse("norm.bias", "be left out where norm.weight is", "given");
+    check_numbers("norm.weight", weight);
+    check_numbers("norm.bias", bias);
+    if (!bias.empty() && size_of(bias) != size_of(weight)) {
+      refuse("norm.bias.shape", "have as many elements as norm.weight", "otherwise");
+    }
+  }
+
+ private:
+  [[noreturn]] [[gnu::cold]] void refuse(std::string field, std::string must, std::string is) const {
+    throw Error(where_, {std::move(field), std::move(must), std::move(is)});
+  }
+
+  // Whose sizes have been looked at.
+  static std::int64_t size_of(const ConstTensorView& x) { return x.rank == 1 ? x.shape[0] : x.shape[0] * x.shape[1]; }
+
+  // [head_dim], [heads * head_dim] or [heads, head_dim], whose product may not fit 64 bits where k has no tokens.
+  bool has_a_size(const ConstTensorView& x) const {
+    std::int64_t all = 0;
+    const bool fits = !__builtin_mul_overflow(heads_, head_dim_, &all);
+    if (x.rank == 2) return fits && x.shape[0] == heads_ && x.shape[1] == head_dim_;
+    const bool of_one_head = norm_.scheme.over == QkNorm::Over::head;
+    return (fits && x.shape[0] == all) || (of_one_head && x.shape[0] == head_dim_);
+  }
+
+  void check_numbers(const char* name, const ConstTensorView& x) const {
+    if (x.empty()) return;
+    if (x.rank > 2) refuse(formatted("{}.rank", name), "be 1 or 2", formatted("{}", x.rank));
+    if (x.dtype == DType::f64) refuse(formatted("{}.dtype", name), "be f32, f16 or bf16", "f64");
+    if (!has_a_size(x)) {
+      const bool of_one_head = norm_.scheme.over == QkNorm::Over::head;
+      refuse(formatted("{}.shape", name),
+             formatted("be {}{} heads of {}", of_one_head ? formatted("{} or ", head_dim_) : std::string(), heads_,
+                       head_dim_),
+             x.rank == 1 ? formatted("{}", x.shape[0]) : formatted("[{}, {}]", x.shape[0], x.shape[1]));
+    }
+    if (x.strides[static_cast<std::size_t>(x.rank - 1)] != 1 || (x.rank == 2 && x.strides[0] != x.shape[1])) {
+      refuse(formatted("{}.strides", name), "leave elements adjacent", "otherwise");
+    }
+    if (size_of(x) == 0) return;
+    if (x.data == nullptr) refuse(formatted("{}.data", name), "point to the elements", "null");
+    const auto bytes = static_cast<std::uintptr_t>(bytes_of(x.dtype));
+    if (reinterpret_cast<std::uintptr_t>(x.data) % bytes != 0) {
+      refuse(formatted("{}.data", name), formatted("be aligned to its elements, {} bytes,", bytes), "between two");
+    }
+  }
+
+  std::string_view where_;
+  const KeyNorm& norm_;
+  std::int64_t heads_;
+  std::int64_t head_dim_;
+};
+
+}  // namespace
+
+void check_norm(std::string_view where, const KeyNorm& norm, std::int64_t heads, std::int64_t head_dim) {
+  Check(where, norm, heads, head_dim).run();
+}
+
+}  // namespace posenc::cpu

@@ -1,0 +1,17 @@
+// Reads a whole regular file, bounded.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "io/files/regular_file.h"
+#include "posenc/error.h"
+
+namespace posenc::io {
+
+// EINTR and short reads are retried; a file that shrinks while it is read is ErrorKind::io_read.
+Result<std::string> read_text_file(const RegularFile& file, std::int64_t max_bytes);
+Result<std::string> read_text_file(const std::filesystem::path& path, std::int64_t max_bytes);
+
+}  // namespace posenc::io

@@ -1,0 +1,31 @@
+// The header of a .npy file: a Python dict of three keys, as text.
+//
+//   magic "\x93NUMPY", version (two bytes), length of the text (two bytes in version 1, four in 2 and 3), the text:
+//   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+//                                                https://github.com/numpy/numpy (numpy/lib/format.py)
+//
+// Read by a grammar of its own: strings, True, False, tuples of decimal integers, and nothing else. Nothing is
+// evaluated.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/files/byte_cursor.h"
+
+namespace posenc::io {
+
+struct NpyHeader {
+  std::string descr;
+  std::uint64_t descr_at = 0;  // byte offsets
+  std::uint64_t shape_at = 0;
+  std::uint64_t data_at = 0;
+  bool fortran_order = false;
+  std::vector<std::int64_t> shape;
+};
+
+// On a failure the cursor says why, and the header is void.
+NpyHeader read_npy_header(ByteCursor& cursor);
+
+}  // namespace posenc::io

@@ -1,0 +1,53 @@
+#include "math/check/parameter_checks.h"
+
+#include <cmath>
+#include <cstddef>
+
+#include "base/formatted.h"
+
+namespace posenc::math {
+
+std::optional<Problem> check_above_zero(std::string_view field, double value) {
+  if (std::isfinite(value) && value > 0) return {};
+  return Problem{std::string(field), "be a finite number above 0", formatted("{}", value)};
+}
+
+std::optional<Problem> check_not_negative(std::string_view field, double value) {
+  if (std::isfinite(value) && value >= 0) return {};
+  return Problem{std::string(field), "be a finite number of at least 0", formatted("{}", value)};
+}
+
+std::optional<Problem> check_not_negative(std::string_view field, const std::optional<double>& value) {
+  return value ? check_not_negative(field, *value) : std::nullopt;
+}
+
+std::optional<Problem> check_at_least(std::string_view field, std::int64_t value, std::int64_t least) {
+  if (value >= least) return {};
+  return Problem{std::string(field), formatted("be at least {}", least), formatted("{}", value)};
+}
+
+std::optional<Problem> check_channels(std::int64_t channels) {
+  constexpr std::int64_t kMaxChannels = std::int64_t{1} << 24;
+  if (channels >= 1 && channels <= kMaxChannels) return {};
+  return Problem{"channels", formatted("be from 1 to {}", kMaxChannels), formatted("{}", channels)};
+}
+
+std::optional<Problem> check_divisors(const Rope& rope, std::string_view field, const std::vector<double>& divisors) {
+  if (divisors.size() != static_cast<std::size_t>(rope.pairs())) {
+    return Problem{std::string(field),
+                   formatted("have one number for each pair, dim / 2 = {} / 2 = {},", rope.dim, rope.pairs()),
+                   formatted("{} numbers long", divisors.size())};
+  }
+  for (std::size_t p = 0; p < divisors.size(); ++p) {
+    if (auto problem = check_above_zero(formatted("{}[{}]", field, p), divisors[p])) return problem;
+  }
+  return {};
+}
+
+std::optional<Problem> check_shared_ladder(const Rope& rope, std::string_view rule) {
+  if (rope.ladder == Ladder::shared) return {};
+  return Problem{"ladder", formatted("be shared, as {} is defined over one ladder of frequencies,", rule),
+                 rope.ladder == Ladder::per_axis ? "per_axis" : "dealt"};
+}
+
+}  // namespace posenc::math

@@ -1,0 +1,27 @@
+#include "math/input/inputs_read.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace posenc::math {
+
+bool reads_segments(std::span<const ScoreWeights> weights) {
+  return std::ranges::any_of(weights, [](const ScoreWeights& one) {
+    const auto* xlnet = std::get_if<XlNetWeights>(&one);
+    return xlnet != nullptr && !(xlnet->segments.empty() && xlnet->segment_bias.empty());
+  });
+}
+
+bool reads_log_forget(const LayerPlan& layer) {
+  return std::ranges::any_of(layer.score,
+                             [](const ScoreTerm& term) { return std::holds_alternative<ForgetGate>(term); });
+}
+
+bool reads_row_gate(const LayerPlan& layer) {
+  return std::ranges::any_of(layer.score, [](const ScoreTerm& term) {
+    const auto* t5 = std::get_if<T5Bias>(&term);
+    return t5 != nullptr && t5->gated;
+  });
+}
+
+}  // namespace posenc::math

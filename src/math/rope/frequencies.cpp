@@ -1,0 +1,86 @@
+// A scheme's frequencies: check, scale, check what came out, and give it the sign of the scheme's sense.
+#include <cmath>
+#include <cstddef>
+
+#include "base/formatted.h"
+#include "math/check/parameter_checks.h"
+#include "math/layout.h"
+#include "math/rope/scaling_rules.h"
+#include "posenc/rope.h"
+
+namespace posenc {
+namespace {
+
+// Everything that can be said before a frequency is computed.
+std::optional<Problem> check_parameters(const Rope& rope) {
+  const RotaryLayout layout{rope.pairing, rope.head_dim, rope.first_channel, rope.dim, rope.axes};
+  if (auto problem = math::check_layout(layout)) return problem;
+  // 0 divides, a negative base is a complex frequency, and below 1 the ladder would climb.
+  if (!std::isfinite(rope.base) || rope.base < 1) {
+    return Problem{"base", "be a finite number of at least 1", formatted("{}", rope.base)};
+  }
+  switch (rope.ladder) {
+    case Ladder::shared: break;
+    case Ladder::per_axis:
+    case Ladder::dealt:
+      if (auto problem = math::check_shares(layout, rope.ladder == Ladder::per_axis)) return problem;
+      break;
+    default: return Problem{"ladder", "be shared, per_axis or dealt", formatted("{}", static_cast<int>(rope.ladder))};
+  }
+  switch (rope.sense) {
+    case Sense::counterclockwise:
+    case Sense::clockwise: break;
+    default: return Problem{"sense", "be counterclockwise or clockwise", formatted("{}", static_cast<int>(rope.sense))};
+  }
+  return std::visit([&](const auto& rule) { return math::check_rule(rope, rule); }, rope.scaling);
+}
+
+template <typename Real>
+Frequencies scaled(const Rope& rope, math::Length length) {
+  const auto result = std::visit([&](const auto& rule) { return math::scale<Real>(rope, rule, length); }, rope.scaling);
+  return {{result.inv_freq.begin(), result.inv_freq.end()}, result.attention_factor};
+}
+
+Frequencies computed(const Rope& rope, math::Length length, Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::exact ? scaled<double>(rope, length) : scaled<float>(rope, length);
+}
+
+// Parameters that are sound one by one may still overflow together, or in float alone. A frequency of 0 is a pair that
+// silently stopped, unless the rule stops it.
+std::optional<Problem> check_values(const Rope& rope, const Frequencies& frequencies, Arithmetic arithmetic) {
+  const std::string_view in = arithmetic == Arithmetic::exact ? "double" : "float";
+  const auto* proportional = std::get_if<ProportionalScaling>(&rope.scaling);
+  const std::size_t turning = proportional == nullptr
+                                  ? frequencies.inv_freq.size()
+                                  : static_cast<std::size_t>(math::turning_pairs(rope, *proportional));
+  for (std::size_t p = 0; p < turning; ++p) {
+    const double value = frequencies.inv_freq[p];
+    if (std::isfinite(value) && value > 0) continue;
+    return Problem{formatted("inv_freq[{}]", p), "come out finite and above 0",
+                   formatted("{} in {} arithmetic with base {} and dim {}", value, in, rope.base, rope.dim)};
+  }
+  return math::check_not_negative("attention_factor", frequencies.attention_factor);
+}
+
+}  // namespace
+
+std::optional<Problem> check(const Rope& rope, std::optional<std::int64_t> length) {
+  if (length) {
+    if (auto problem = math::check_at_least("length", *length, 1)) return problem;
+  }
+  if (auto problem = check_parameters(rope)) return problem;
+  if (auto problem = check_values(rope, computed(rope, {}, Arithmetic::exact), Arithmetic::exact)) return problem;
+  return length ? check_values(rope, computed(rope, length, Arithmetic::exact), Arithmetic::exact) : std::nullopt;
+}
+
+Frequencies frequencies(const Rope& rope, std::optional<std::int64_t> length, Arithmetic arithmetic) {
+  if (auto problem = check(rope, length)) throw Error("frequencies", *problem);
+  Frequencies result = computed(rope, length, arithmetic);
+  if (auto problem = check_values(rope, result, arithmetic)) throw Error("frequencies", *problem);
+  if (rope.sense == Sense::clockwise) {
+    for (double& value : result.inv_freq) value = 0.0 - value;  // a pair that does not turn has 0 either way, not -0
+  }
+  return result;
+}
+
+}  // namespace posenc

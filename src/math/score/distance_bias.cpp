@@ -1,0 +1,42 @@
+// Biases that are a formula of the distance: KERPLE, FIRE, Sandwich; and the rows of a window's table.
+#include <cmath>
+
+#include "base/formatted.h"
+#include "math/score/fire.h"
+#include "posenc/error.h"
+#include "posenc/scores.h"
+
+namespace posenc {
+
+// arXiv 2205.09921, (4) and (5).
+double kerple_bias(const Kerple& scheme, double r1, double r2, double distance) {
+  const double d = std::abs(distance);
+  switch (scheme.form) {
+    case Kerple::Form::logarithmic: return -r1 * std::log1p(r2 * d);
+    case Kerple::Form::power: return -r1 * std::pow(d, r2);
+  }
+  return 0.0;
+}
+
+// arXiv 2310.04418, (7): of i <= L the denominator is a constant, beyond it every distance grows nearer. The paper's
+// program takes |c d|, L as |multiplier L|, and adds 1e-6 to the denominator, which is left out here.
+double fire_input(double c, double threshold, double distance, double i) {
+  return math::fire_psi(c, std::abs(distance)) / math::fire_denominator(c, threshold, i);
+}
+
+double mlp_input(const MlpBias& scheme, double distance) {
+  if (!scheme.logarithmic) return distance;
+  return std::copysign(std::log1p(std::abs(distance)), distance);
+}
+
+std::int64_t grid_row(const GridBias& scheme, std::int64_t row_difference, std::int64_t column_difference) {
+  const auto require = [](const char* field, std::int64_t is, std::int64_t below) {
+    if (std::abs(is) < below) return;
+    throw Error("grid_row", {field, formatted("be less than {} either way", below), formatted("{}", is)});
+  };
+  require("row_difference", row_difference, scheme.rows);
+  require("column_difference", column_difference, scheme.columns);
+  return (row_difference + scheme.rows - 1) * (2 * scheme.columns - 1) + column_difference + scheme.columns - 1;
+}
+
+}  // namespace posenc

@@ -1,0 +1,28 @@
+// The names of a comparison's enumerators, for its JSON.
+#pragma once
+
+#include "plan/json/plan_names.h"
+#include "posenc/compare.h"
+
+namespace posenc::plan {
+
+template <>
+struct EnumNames<Verdict> {
+  static constexpr Names<3> kNames{"same", "same_but_pairing", "differ"};
+};
+template <>
+struct EnumNames<DifferenceKind> {
+  static constexpr Names<2> kNames{"substance", "note"};
+};
+template <>
+struct EnumNames<KeyUse> {
+  static constexpr Names<5> kNames{"as_they_are", "turned", "reordered", "reordered_and_turned", "not_at_all"};
+};
+template <>
+struct EnumNames<KeyReason> {
+  static constexpr Names<16> kNames{"absent", "kind",        "kv_from",          "compression", "kv_heads", "head_dim",
+                                    "values", "qk_norm",     "rotation",         "channels",    "axes",     "pairing",
+                                    "offset", "frequencies", "attention_factor", "norm_after"};
+};
+
+}  // namespace posenc::plan

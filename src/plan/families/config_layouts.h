@@ -1,0 +1,61 @@
+// Which object of a config holds which stack: a row for each outermost model type whose files have several objects.
+//
+// The main stack, the text decoder, is the plan's first; the others follow in the order of the row.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "plan/keys/config_keys.h"
+#include "posenc/plan.h"
+
+namespace posenc::plan {
+
+// Whose rules the keys of an object follow.
+enum class TypeRule : std::uint8_t {
+  own,    // those of the object's own model_type; of the row's where it has none
+  fixed,  // those of the row's type: the wrapper's class takes no other
+};
+
+struct TextPlace {
+  Names objects;          // the first of these keys that is an object holds the text stack; none is: the top does
+  std::string_view type;  // empty: nothing is known beside what the object says
+  TypeRule rule = TypeRule::own;
+  Names top_keys = {};  // keys of the text stack that the wrapper's class reads at the top
+};
+
+struct OtherPlace {
+  std::string_view object;  // a key, or keys on the way down: "vision_config/width/sam_vit_b"
+  std::string_view type = {};
+  TypeRule rule = TypeRule::own;
+  bool is_sign = false;        // not an object: its presence says that there is such a stack, which nothing describes
+  std::string_view name = {};  // of a stack that is a text family's; before the names of several
+  bool encoder_only = false;   // of such a family
+};
+
+// What an image in the prompt changes in the mask of a causal text stack.
+struct ImageMask {
+  MaskKind kind = MaskKind::causal;
+  std::string_view detail = {};  // empty: nothing
+};
+
+struct Layout {
+  std::string_view family;
+  Names model_types;
+  Names class_stems;  // "Llava" of LlavaForConditionalGeneration
+  TextPlace text;
+  std::span<const OtherPlace> others;
+  ImageMask image = {};
+};
+
+// The row of an outermost model type, or of a class name where a file has no model_type; null when there is none.
+const Layout* find_layout(std::string_view model_type) noexcept;
+const Layout* find_layout_of_class(std::string_view architecture) noexcept;
+
+// For every other file: all the keys under which stacks are known to stand, each read by its own model_type.
+const Layout& any_layout() noexcept;
+
+std::span<const Layout> layouts() noexcept;
+
+}  // namespace posenc::plan

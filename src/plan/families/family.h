@@ -1,0 +1,272 @@
+// What a family of models does with positions, as data: one row per family in families_*.cpp.
+//
+// A row says which rule holds where the config leaves a choice to the class; the rules themselves are in
+// attention_shape, layer_pattern, layer_plan and rope_draft. A new family is a row, unless it needs a new rule.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "plan/families/stack_rule.h"
+#include "plan/keys/config_keys.h"
+#include "posenc/plan.h"
+#include "posenc/rope.h"
+
+namespace posenc::plan {
+
+// How many of a head's channels turn.
+enum class Width : std::uint8_t {
+  whole_head,
+  partial_factor,  // trunc(head_dim * partial_rotary_factor)
+  rotary_dim,      // so many; null: all
+  factor_or_dim,   // partial_rotary_factor, else rotary_dim, else all (MiniMax M2)
+  half_head,       // ChatGLM
+};
+
+// Which key says how many key/value heads there are.
+enum class KvHeads : std::uint8_t {
+  given,                  // num_key_value_heads; absent: as many as heads
+  given_where_grouped,    // only where multi_query_attention is true (ChatGLM)
+  one_where_multi_query,  // 1 where multi_query is true (GPT-BigCode)
+  given_or_one,           // n_kv_heads; absent: 1 where multi_query_attention is true (OLMo's first files)
+  by_attention_kind,      // attn_type: as many as heads, one, or kv_n_heads (MPT)
+  falcon,                 // num_kv_heads with new_decoder_architecture or without multi_query, else 1
+};
+
+// How positions enter, where a family's files may differ.
+enum class Scheme : std::uint8_t {
+  rotation,
+  rotation_or_alibi,  // ALiBi where alibi is true (Falcon)
+  rotation_by_type,   // a rotation only where position_embedding_type is "rope" (Granite 4)
+  by_flags,           // rope, alibi, or with neither a learned table (OLMo's first files)
+  by_width,           // Baichuan: 4096 channels turn, 5120 have ALiBi
+  by_keys,            // an unknown family: what its keys speak of
+  rotation_by_base,   // none where rope_parameters says that there is no base (OLMo hybrid)
+  rotation_by_flag,   // where use_mem_rope is true (Zamba 2)
+  learned,            // a table with a row for each position
+  rotation_or_input,  // by position_embedding_type: "rotary", or "absolute" for what the stack adds (ESM)
+  rotation_or_none,   // where rotary_emb_fraction is 0, what the stack adds (Nomic BERT)
+  mpt,                // by rope and alibi: a rotation, the stack's score, or what it adds
+  relative_type,      // by position_embeddings_type, in stacks that have StackRule::types; the others rest
+};
+
+// Scaling rules without a dictionary (native_rules.h).
+enum class NativeRule : std::uint8_t {
+  none,
+  scaled_switch,  // use_scaled_rope, or two lists of divisors (Meta, ExecuTorch)
+  yarn_object,    // yarn (Mistral)
+  rope_factor,    // rope_factor, original_seq_len (DeepSeek)
+};
+
+enum class BaseRule : std::uint8_t {
+  key,        // rope_theta, in the dictionaries or beside them
+  ratio,      // 10000 * rope_ratio (ChatGLM)
+  class_own,  // no key: the class fixes it (GPT-J)
+};
+
+// Which layers attend.
+enum class Kinds : std::uint8_t {
+  attention,     // all
+  named,         // layer_types; without them all attend
+  listed,        // layer_types, or letters (hybrid_override_pattern), or each n-th (full_attention_interval, or
+                 // `default_pattern`); else none
+  indexed,       // layer_types, or full_attn_idxs, counted from 0; without either all attend (LFM 2)
+  indexed_only,  // attn_layer_indices, counted from 0; without it none attends (Bamba)
+  periodic,      // layers_block_type, or each attn_layer_period-th from attn_layer_offset on (Jamba)
+  repeating,     // block_types, over and over (RecurrentGemma)
+  numbered,      // linear_attn_config: full_attn_layers and kda_layers, counted from 1
+  blocks,        // block_configs: no_op leaves a block without attention
+  crossing,      // all; cross_attention_layers look at another sequence
+};
+
+// Which layers see a window, or chunks.
+enum class Windows : std::uint8_t {
+  none,
+  every_layer,      // where sliding_window is a number
+  patterned,        // layer_types, or every layer but each n-th: sliding_window_pattern
+  late_layers,      // layer_types, or layers from max_window_layers on
+  early_even,       // layer_types, or even layers below max_window_layers
+  listed,           // sliding_window is a number, or a list of numbers and null that repeats (Mistral)
+  resting_layers,   // layer_types, or those that do not turn (SmolLM3)
+  chunked_turning,  // layer_types, or chunks in the layers that turn (Llama 4)
+  but_each_nth,     // layer_types, or all but each n-th from the first on: global_attn_every_n_layers (ModernBERT)
+  listed_or_every,  // layer_types, or every layer (Ministral)
+  but_last_of_n,    // layer_types, or all but the last of each n: global_attn_every_n_layers (AFMoE)
+  attention_types,  // attention_types: groups of "global" and "local" (GPT-Neo)
+  window_list,      // every layer its own: attention_window (Longformer)
+  chunk_types,      // attn_layers: "local" or "lsh" (Reformer)
+};
+
+// Which layers turn.
+enum class Turning : std::uint8_t {
+  every_layer,
+  no_layer,
+  listed,                 // no_rope_layers (1: turns), or all but each n-th: no_rope_layer_interval
+  sliding_layers,         // those with a window (Cohere 2)
+  sliding_or_windowless,  // the same, and all of them when the model has no window (EXAONE 4)
+};
+
+// Which layers have heads or channels of their own.
+enum class Sizes : std::uint8_t {
+  uniform,
+  full_own,     // full ones: global_head_dim, num_global_key_value_heads (Gemma 4)
+  sliding_own,  // sliding ones: num_sliding_attention_heads, attention_other_setting (Step 3.5)
+  blocks,       // block_configs: n_heads_in_group
+  listed,       // num_query_heads and num_kv_heads as lists (OpenELM)
+};
+
+// Which layers see blocks of keys by a fixed pattern.
+enum class BlockSparse : std::uint8_t {
+  none,
+  dense_interval,  // all but each n-th: dense_attention_every_n_layers (Phi-3-small)
+  alternating,     // even ones, where sparse_mode says so (ruGPT-3 XL)
+};
+
+// M-RoPE: the sections in turn, or dealt out (interleaved_axes).
+enum class AxisLayout : std::uint8_t { chunked, interleaved };
+struct AxesRule {
+  AxisLayout layout;
+  std::array<std::int64_t, 3> sections;  // the class's mrope_section: pairs of t, h and w
+};
+
+enum class IndexedLayers : std::uint8_t {
+  every,
+  shared,      // every layer; some reuse an earlier choice (indexer_types, index_topk_pattern, index_topk_freq)
+  marked,      // sparse_attention_freq, in blocks of keys
+  compressed,  // those that compress few tokens (compression.h)
+};
+struct IndexerRule {
+  IndexedLayers layers;
+  Pairing pairing;             // of its rotation
+  bool last_channels = false;  // of its heads turn; else the first
+};
+
+enum class Scale : std::uint8_t {
+  head_dim,           // 1/sqrt(head_dim)
+  query_scalar,       // 1/sqrt(query_pre_attn_scalar)
+  multiplier,         // attention_multiplier
+  mup,                // mup_attn_multiplier / head_dim where mup_use_scaling is true, else 1/sqrt(head_dim)
+  multiplier_or_dim,  // the same, or 1/sqrt(head_dim) where there is none
+  key_multiplier,     // key_multiplier / sqrt(head_dim) (Falcon H1)
+  half_head_dim,      // 1/sqrt(head_dim / 2) (Zamba)
+  scalar_or_dim,      // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
+  one,
+  softmax_scale,    // softmax_scale, else 1/sqrt(head_dim) (MPT)
+  switched,         // 1 where scale_attn_weights is false; over index + 1 by scale_attn_by_inverse_layer_idx (GPT-2)
+  shared_by_parts,  // 1/sqrt(head_dim * terms of the sum) (DeBERTa)
+};
+
+enum class QueryScaling : std::uint8_t {
+  none,
+  resting_layers,  // the layers that do not turn, by attn_temperature_tuning (Llama 4)
+  beta,            // llama_4_scaling_beta in the rope dictionary (Ministral 3)
+  beta_object,     // llama_4_scaling (Mistral's params.json)
+  logn,            // where use_logn_attn is true (Qwen 1)
+};
+
+struct QkNormRule {
+  QkNorm norm;
+  std::string_view switch_key{};  // the key that turns it on; empty: always on
+  bool turning_layers_only = false;
+  bool cross_layers_only = false;
+  bool hashed_layers_only = false;  // Reformer
+  std::string_view before_key{};    // true: before the rotation, else after it; empty: as `norm` says
+};
+
+// A class default that is known to differ from what published checkpoints carry.
+struct DifferingDefault {
+  std::string_view key;
+  std::string_view published;
+};
+
+struct Family {
+  std::string_view name;
+  Names model_types;
+  Names class_stems;  // "Llama" of LlamaForCausalLM
+  Pairing pairing;
+  Sense sense = Sense::counterclockwise;
+  Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
+
+  std::string_view nested = {};  // an object whose keys come before those beside it: "attn_config" (DBRX)
+  StackRule main = {};
+  const StackRule* encoder = nullptr;                  // beside a main stack that is a decoder
+  Names encoder_classes = {};                          // of architectures that have the encoder only: "T5EncoderModel"
+  std::span<const StackRule* const> more_stacks = {};  // after these two
+  std::span<const ClassStacks> class_stacks = {};      // of architectures that have others than these
+  KvHeads kv_heads = KvHeads::given;
+  bool latent = false;             // multi-head latent attention (DeepSeek), read in its expanded form
+  bool reads_interleave = false;   // rope_interleave or rotary_emb_interleaved decides the pairing
+  bool pairing_by_switch = false;  // halves where use_hf_rope is true (ExecuTorch)
+  bool pairing_by_type = false;  // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
+  bool double_width = false;     // heads divide twice hidden_size (Zamba)
+  Width width = Width::whole_head;
+  BaseRule base = BaseRule::key;
+  bool scales = true;  // reads rope_parameters and rope_scaling
+  NativeRule native = NativeRule::none;
+  bool position_scale = false;   // without a dictionary positions are divided by rope_position_scale (Phi-3-small)
+  bool alpha_stretches = false;  // "dynamic" with alpha is the plain NTK rule of that alpha (Hunyuan)
+  bool ntk_switch = false;       // without a dictionary rotary_scaling_factor is dynamic NTK (Nomic BERT)
+  bool qwen_ntk = false;         // use_dynamic_ntk is the only rule (Qwen 1)
+  bool ropes_per_type = false;   // each layer type has its own base and rule; a flat rope_scaling is for full layers
+  bool flat_rope_for_all_types = false;              // then: it is for all of them (ModernBERT)
+  bool decays = false;                               // xPos where rotary_emb_scale_base is a number
+  bool yarn_means_longrope = false;                  // Phi-3's first files
+  bool rope_lists = false;                           // rope_theta and partial_rotary_factors may have an entry a layer
+  bool layer_bases = false;                          // layer_rope_theta: a base a layer; 0: it does not turn
+  bool last_channels = false;                        // the last qk_rope_head_dim channels of a plain head turn
+  std::optional<double> yarn_attention_factor = {};  // where the file gives none; else by YaRN's own formula
+  std::optional<AxesRule> axes = {};                 // none: pairs turn by one coordinate
+  std::optional<IndexerRule> indexer = {};
+  bool compressed_keys =
+      false;                    // some layers have keys made of several tokens; they have a base of their own, the rule
+  bool dual_chunk = false;      // dual_chunk_attention_config counts
+  bool rotates_values = false;  // values turn like keys, and the output is turned back
+
+  Kinds kinds = Kinds::attention;
+  bool two_attentions = false;  // a block has two, each counted as a layer, as its cache counts them (LongCat)
+  LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
+
+  Scheme scheme = Scheme::rotation;
+  Sizes sizes = Sizes::uniform;
+  bool shares_kv = false;  // num_kv_shared_layers
+
+  Turning turning = Turning::every_layer;
+  BlockSparse block_sparse = BlockSparse::none;
+  Windows windows = Windows::none;
+  bool window_switch = false;     // use_sliding_window must be true
+  int default_pattern = 0;        // each n-th layer is full (or attends: Kinds::listed), where no key says so
+  bool needs_types = false;       // a file without layer_types is refused: the class has a list that no rule here makes
+  bool first_of_pattern = false;  // default_pattern: the first of each n, not the last
+  bool last_layer_full = false;   // whatever the pattern says
+  bool reads_bidirectional = false;
+  bool bidirectional_words = false;  // ... which is "all" or "vision", or null
+  bool keeps_prompt = false;         // windows are for generated tokens; the prompt stays visible
+
+  Scale scale = Scale::head_dim;
+  bool soft_cap = false;
+  bool sinks = false;
+  QueryScaling query_scaling = QueryScaling::none;
+  std::optional<QkNormRule> qk_norm = {};
+
+  Names misleading_keys = {};  // known keys that the family's class does not read
+  std::optional<DifferingDefault> differing_default = {};
+  Names undecided_keys = {};        // where one of them says something, the plan is not known
+  std::string_view undecided = {};  // what no source says about any file of the family; the plan is not known then
+  bool needs_length = true;         // false: a file need not say the trained length
+};
+
+// The family of a model_type, or of a class name where a file has no model_type; null when there is none.
+const Family* find_family(std::string_view model_type) noexcept;
+const Family* find_family_of_class(std::string_view architecture) noexcept;
+// Whether `architecture` is a class of these stems, of this family: a stem and a known ending.
+bool is_class(Names stems, std::string_view architecture) noexcept;
+bool has_class(const Family& family, std::string_view architecture) noexcept;
+
+// The source of what a row decides: "default: the llama family".
+std::string family_default(const Family& family);
+
+}  // namespace posenc::plan

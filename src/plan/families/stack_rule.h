@@ -1,0 +1,124 @@
+// One stack that a family's class builds from an object of the config, as data: what is added to its embeddings and to
+// its scores, what its tokens see, and the names of its own keys where two stacks share the object.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "plan/keys/config_keys.h"
+#include "posenc/plan.h"
+
+namespace posenc::plan {
+
+// ---- what is added to embeddings ----
+
+enum class InputKind : std::uint8_t { none, learned, sinusoidal, axial, convolution };
+
+// What the length key counts.
+enum class Rows : std::uint8_t {
+  counted,    // rows: there are fewer tokens than rows, by the offset (RoBERTa)
+  beside,     // tokens: there are more rows than tokens, by the offset (OPT, BART)
+  unlimited,  // tokens of training: the table is made as long as is asked for (M2M-100)
+};
+
+struct InputRule {
+  InputKind kind = InputKind::none;
+  SinusoidConvention convention = SinusoidConvention::paper;
+  std::int64_t offset = 0;
+  bool offset_after_padding = false;  // pad_token_id + 1 instead
+  Rows rows = Rows::counted;
+  bool token_types = false;             // type_vocab_size
+  bool scaled = false;                  // scale_embedding: the embedding is multiplied by sqrt(hidden size)
+  const Key* present_if = nullptr;      // a flag; false: nothing is added
+  const Key* learned_unless = nullptr;  // a flag; false: a learned table stands for `kind`
+  std::string_view axis = {};           // the coordinate that sines count; empty: order in the sequence
+  bool learned_scale = false;           // of sines
+  const Key* kernel = nullptr;          // of a convolution
+  const Key* layers = nullptr;          // convolutions one after the other; null: one
+  const Key* stride = nullptr;          // null: 1
+};
+
+// ---- what is added to scores ----
+
+enum class ScoreKind : std::uint8_t {
+  none,
+  alibi,
+  t5,
+  xlnet,
+  deberta,
+  transformer_xl,  // sines over the distances, with both biases (conformers)
+  shaw,            // left_max_position_embeddings, right_max_position_embeddings
+  shaw_rows,       // 2 r rows, r = encoder_max_relative_position: distances i - j of -r to r - 1 (SpeechT5)
+};
+
+struct ScoreRule {
+  ScoreKind kind = ScoreKind::none;
+  bool table_per_layer = false;     // T5: each layer has its own (UMT5)
+  std::int64_t fixed_distance = 0;  // T5: the class has this number in place of relative_attention_max_distance
+  bool buckets = false;             // DeBERTa: v2 and v3
+  bool gated = false;               // T5 (WavLM)
+  AlibiForm form = AlibiForm::relative;
+};
+
+// Which schemes a stack's class knows under position_embeddings_type; another word, and null, is none of them.
+struct RelativeTypes {
+  bool rotary = false;        // hidden states turn, before queries and keys are made of them
+  bool relative = false;      // ScoreKind::transformer_xl
+  bool relative_key = false;  // ScoreKind::shaw
+  bool operator==(const RelativeTypes&) const = default;
+};
+
+// ---- what tokens see ----
+
+// Where the key is this word, the mask is sparse, in the manner of `detail`.
+struct SparseWord {
+  const Key* key = nullptr;
+  std::string_view word{};
+  std::string_view detail{};
+};
+
+struct MaskRule {
+  MaskKind kind = MaskKind::causal;
+  std::string_view detail{};
+  const Key* causal_if = nullptr;      // a flag, or XLNet's "uni"
+  const Key* evenly_if = nullptr;      // a flag, where causal: each token sees as many keys as the others (XLNet)
+  const Key* prefix_if = nullptr;      // a flag
+  SparseWord sparse_if = {};           // where not causal
+  bool window_spans_both = false;      // the window counts both sides together
+  const Key* chunk = nullptr;          // positions of a chunk, of which one's own and so many before it are seen;
+  const Key* chunks_before = nullptr;  // below 0: all before it
+};
+
+// ---- the stack ----
+
+enum class CrossAttention : std::uint8_t { none, every_block, by_flag };  // add_cross_attention
+
+// The names under which this stack's class reads a key, in place of Key::names; none: it does not read it.
+struct OwnKey {
+  const Key* key = nullptr;
+  Names names{};
+  Names otherwise{};  // where none of `names` is there, neither in the file nor in the class
+};
+
+struct StackRule {
+  std::string_view name = "decoder";
+  MaskRule mask = {};
+  InputRule input = {};
+  std::span<const InputRule> more_input = {};  // added after that
+  ScoreRule score = {};
+  RelativeTypes types = {};  // those of position_embeddings_type, in place of `score`
+  CrossAttention cross = CrossAttention::none;
+  std::span<const OwnKey> own_keys = {};
+  bool sees_no_window = false;      // though the family has windows: they are the encoder's
+  const Key* present_if = nullptr;  // a flag; false: there is no such stack
+  std::string_view undecided = {};  // what no source says of the stack; the plan is not known then
+};
+
+// The stacks of some of a family's classes, the main one first.
+struct ClassStacks {
+  Names classes;
+  std::span<const StackRule* const> stacks;
+};
+
+}  // namespace posenc::plan

@@ -1,0 +1,101 @@
+// What the class of a vision or audio encoder, a tower beside the text decoder, does with positions, as data: one row
+// per class in vision_towers.cpp and audio_towers.cpp.
+//
+// A row says which keys give its sizes and which of the rules in tower_input, tower_rotation, tower_masks and
+// tower_scores hold. A new tower is a row, unless it needs a new rule.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "plan/families/family.h"
+#include "plan/keys/config_keys.h"
+
+namespace posenc::plan {
+
+// What is added to the patches or frames.
+struct TowerInput {
+  enum class Kind : std::uint8_t {
+    patches,    // learned: a row for each patch of the trained image, and `extra` rows for tokens beside them
+    rows,       // learned: as many rows as `rows` says
+    grid,       // learned: kGridHeight x kGridWidth
+    axes,       // learned: a table for w and one for h, both of `rows`, added up
+    tiles,      // Mllama: for each tile of each aspect ratio its patches and `extra` rows
+    tile_rows,  // Mllama: for each tile of each aspect ratio one row
+    frames,     // sines over the frames of a clip
+    sines,      // Whisper's sines, as many rows as `rows` says
+    unknown,    // learned, of a size that the file does not give
+  };
+  Kind kind;
+  std::int64_t extra = 0;
+  const Key* rows = nullptr;
+  const Key* needs = nullptr;  // there is no such table where this key is false
+};
+
+// Which coordinates turn which pairs. The axes' frequencies f_j are base^(-2j/w) over w channels of d in a head.
+enum class TowerAxes : std::uint8_t {
+  none,
+  h_then_w,         // blocks of d/4 pairs, f_j(d/2) in each
+  w_then_h,         //
+  h_then_w_dealt,   // blocks of d/4 pairs; h has f_0, f_2, ... of f_j(d), w the others
+  w_h_alternating,  // pair 2j takes w, pair 2j + 1 takes h, both f_j(d/2)
+  w_beside_h,       // two rotations, each over one half of the head
+};
+
+struct TowerTurn {
+  TowerAxes axes = TowerAxes::none;
+  std::int64_t offset = 0;  // coordinates count from here
+};
+
+enum class TowerMask : std::uint8_t {
+  image,           // all of one image, both ways
+  pixel_windows,   // windows of kPatchWindow pixels, but in the layers of kFullBlocks
+  patch_windows,   // the same, in patches
+  kernel_windows,  // windows of kWindowKernel patches in every layer
+  audio_chunks,    // Gemma 4: kContextLeft - 2 frames back, kContextRight - 1 ahead
+  undecided,
+};
+
+enum class TowerScore : std::uint8_t {
+  none,
+  decomposed_hw,   // SAM
+  transformer_xl,  // Gemma 4 audio: sines over the distances of a chunk, no biases
+};
+
+enum class TowerScale : std::uint8_t {
+  head_dim,     // 1/sqrt(head_dim)
+  one,          //
+  per_channel,  // Gemma 4 audio: ln(1 + e) / (ln(2)^2 sqrt(head_dim)), and a learned factor per channel
+};
+
+struct Tower {
+  Family family;  // its name, by which class defaults are found, its model types and pairing
+  std::string_view stack = "vision";
+
+  const Key* layers = &keys::kLayers;
+  const Key* more_layers = nullptr;
+  const Key* heads = &keys::kHeads;   // null: not known
+  const Key* kv_heads = nullptr;      // null: as many as heads
+  const Key* width = &keys::kHidden;  // null: the channels of a head are not known
+  const Key* head_dim = nullptr;      // null: width over heads
+
+  std::span<const TowerInput> input = {};
+  TowerTurn turn = {};
+  TowerMask mask = TowerMask::image;
+  TowerScore score = TowerScore::none;
+  TowerScale scale = TowerScale::head_dim;
+  std::optional<QkNormRule> qk_norm = {};
+  const Key* soft_cap = nullptr;
+
+  std::string_view undecided = {};  // what nothing decides
+};
+
+// The row of a model type; null when there is none.
+const Tower* find_tower(std::string_view model_type) noexcept;
+
+std::span<const Tower> vision_towers() noexcept;  // vision_towers.cpp
+std::span<const Tower> audio_towers() noexcept;   // audio_towers.cpp
+
+}  // namespace posenc::plan

@@ -1,0 +1,419 @@
+#include "plan/gguf/stack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/formatted.h"
+#include "plan/gguf/layers.h"
+#include "plan/gguf/rotation.h"
+#include "plan/json/plan_limits.h"
+#include "plan/layers/layer_sources.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr double kAlibiMaxBias = 8;                       // of the architectures that have no key for it
+constexpr double kGrokOutputScale = 0.08838834764831845;  // of Grok's files without attention.output_scale
+constexpr double kLlama4AttnScale = 0.1;
+constexpr double kLlama4Floor = 8192;
+constexpr std::int64_t kMaverickExperts = 128;   // Llama 4's model without a norm of q and k
+constexpr std::int64_t kT5MaxDistance = 128;     // GGUF has no key for it
+constexpr std::int64_t kBaichuan13bLayers = 40;  // the code tells the two models apart by this
+
+struct Rotation {
+  GgufRotationDraft draft;
+  bool made = false;
+};
+
+class StackReader {
+ public:
+  StackReader(GgufScope& scope, const GgufLayers& facts, const GgufFactors& factors)
+      : scope_(scope), row_(scope.architecture()), facts_(facts), factors_(factors) {}
+
+  Stack read(std::string_view prefix, std::vector<ValueSource>& sources) {
+    Stack stack{.name = row_.encoder ? "encoder" : "decoder", .input = read_input(prefix, sources), .layers = {}};
+    read_shared_facts();
+    LayerSources layer_sources;
+    for (std::size_t i = 0; i < facts_.layers.size() && !scope_.failed(); ++i) {
+      fields_.clear();
+      stack.layers.push_back(layer_plan(i));
+      layer_sources.add(static_cast<std::int64_t>(i), fields_);
+    }
+    const std::string layers = formatted("{}/layers", prefix);
+    sources.push_back({layers, facts_.count_from});
+    std::vector<ValueSource> merged = layer_sources.merged(layers);
+    sources.insert(sources.end(), std::make_move_iterator(merged.begin()), std::make_move_iterator(merged.end()));
+    return stack;
+  }
+
+ private:
+  void note(std::string field, std::string from) { fields_.push_back({std::move(field), std::move(from)}); }
+  std::string by_row() const { return gguf_default(row_); }
+
+  // Whether something is there that only the tensor table tells.
+  bool present(GgufPresence presence, const std::string& tensor, std::string_view what) {
+    if (presence != GgufPresence::by_tensor) return presence == GgufPresence::always;
+    const std::optional<bool> there = scope_.has_tensor(tensor);
+    if (!there) {
+      scope_.undecided("no-tensors",
+                       formatted("The tensors, which alone say whether there is {}, are not in this file.", what), {});
+    }
+    return there.value_or(false);
+  }
+
+  // ---- of the whole stack ----
+
+  std::vector<InputScheme> read_input(std::string_view prefix, std::vector<ValueSource>& sources) {
+    if (!present(row_.learned, std::string(kPositionTable), "a table of learned positions")) return {};
+    LearnedInput input{.positions = facts_.trained_length.value};
+    std::string from = facts_.trained_length.from;
+    if (const io::GgufTensor* table = scope_.header().tensor(kPositionTable); table != nullptr && table->dims == 2) {
+      input.positions = static_cast<std::int64_t>(std::min<std::uint64_t>(table->shape[1], kMaxPosition));
+      from = std::string(kPositionTable);
+    }
+    if (row_.encoder) read_token_types(input);
+    sources.push_back({formatted("{}/input/0/positions", prefix), from});
+    return {input};
+  }
+
+  void read_token_types(LearnedInput& input) {
+    const io::GgufValue* count = scope_.header().find("tokenizer.ggml.token_type_count");
+    if (count == nullptr || count->numbers.size() != 1 || !count->numbers.front().integer) return;
+    if (*count->numbers.front().integer > 0) input.token_types = *count->numbers.front().integer;
+  }
+
+  void read_shared_facts() {
+    if (row_.soft_cap > 0) {
+      const Setting<double> cap = scope_.number("attn_logit_softcapping");
+      if (cap.value && *cap.value <= 0) {
+        scope_.fail("attn_logit_softcapping", ErrorKind::out_of_range, "a number above 0");
+      }
+      soft_cap_ = {cap.value.value_or(row_.soft_cap), cap.value ? cap.from : by_row()};
+    }
+    const Setting<bool> causal = scope_.flag("attention.causal");
+    causal_ = {!row_.bidirectional && causal.value.value_or(true),
+               causal.value && !row_.bidirectional ? causal.from : by_row()};
+    read_alibi();
+    read_temperature();
+    if (row_.temperature == GgufTemperature::llama4) {
+      maverick_ = scope_.integer("expert_count", {0, kMaxHiddenSize}).value.value_or(0) == kMaverickExperts;
+    }
+  }
+
+  void read_alibi() {
+    switch (row_.alibi) {
+      case GgufAlibi::none: return;
+      case GgufAlibi::always: alibi_ = {kAlibiMaxBias, by_row()}; return;
+      case GgufAlibi::baichuan_13b:
+        if (std::ssize(facts_.layers) == kBaichuan13bLayers) alibi_ = {kAlibiMaxBias, by_row()};
+        return;
+      case GgufAlibi::key: {
+        const Setting<double> bias = scope_.number("attention.max_alibi_bias");
+        if (bias.value && *bias.value < 0) {
+          scope_.fail("attention.max_alibi_bias", ErrorKind::out_of_range, "a number that is not negative");
+        }
+        alibi_ = {bias.value.value_or(0.0), bias.value ? bias.from : "default: none, no attention.max_alibi_bias"};
+        return;
+      }
+    }
+  }
+
+  void read_temperature() {
+    temperature_.from = by_row();
+    if (row_.temperature == GgufTemperature::llama4 && facts_.window.value) {
+      temperature_.value = Llama4Temperature{.attn_scale = kLlama4AttnScale, .floor_scale = kLlama4Floor};
+    }
+    if (row_.temperature != GgufTemperature::ministral) return;
+    const Setting<double> scale = scope_.number("attention.temperature_scale");
+    if (!scale.value || *scale.value == 0) return;
+    // Mistral 3 has no key of its own for the length.
+    const std::string_view key =
+        row_.name == "mistral3" ? "rope.scaling.original_context_length" : "attention.temperature_length";
+    const Setting<std::int64_t> length = scope_.integer(key, {1, kMaxPosition});
+    if (!length.value && row_.name != "mistral3")
+      return scope_.fail_missing(key, "attention.temperature_scale needs it");
+    temperature_ = {
+        MinistralTemperature{.beta = *scale.value,
+                             .original_max_position_embeddings = length.value.value_or(facts_.trained_length.value)},
+        scale.from};
+  }
+
+  // ---- of a layer ----
+
+  LayerPlan layer_plan(std::size_t index) {
+    const GgufLayer& facts = facts_.layers[index];
+    LayerPlan layer{.index = static_cast<std::int64_t>(index), .kind = facts.kind};
+    note("kind", facts_.kind_from);
+    if (facts.kind != LayerKind::attention) return layer;
+    add_shape(facts, layer);
+    if (facts.turns) {
+      add_rotation(facts, layer);
+    } else {
+      note("rotate", facts_.turns_from);
+    }
+    add_scores(facts, index, layer);
+    add_mask(facts, layer);
+    return layer;
+  }
+
+  void add_shape(const GgufLayer& facts, LayerPlan& layer) {
+    const GgufHead& head = facts.slides ? facts_.sliding : facts_.full;
+    layer.heads = facts.heads;
+    layer.kv_heads = row_.latent ? facts.heads : facts.kv_heads;
+    layer.head_dim = head.keys.value;
+    layer.value_dim = head.values.value;
+    layer.kv_from = facts.kv_from;
+    note("heads", facts_.heads_from);
+    note("kv_heads", row_.latent ? "default: latent attention, expanded" : facts_.kv_heads_from);
+    note("head_dim", head.keys.from);
+    note("value_dim", head.values.from);
+    if (facts.kv_from) note("kv_from", facts_.shares_from);
+  }
+
+  void add_rotation(const GgufLayer& facts, LayerPlan& layer) {
+    Rotation& rotation = rotations_[facts.slides ? 1 : 0];
+    if (!rotation.made) rotation = {read_gguf_rotation(scope_, facts_, factors_, facts.slides), true};
+    if (!rotation.draft.rope) return;
+    layer.rotate.push_back(Rotate{.heads = facts.heads, .scheme = *rotation.draft.rope});
+    for (const FieldSource& source : rotation.draft.sources) note("rotate/0/" + source.field, source.from);
+    if (row_.indexer) add_indexer(*rotation.draft.rope, layer);
+  }
+
+  // DeepSeek V3.2 and GLM 5: a small attention that picks keys for the other; its own rotation pairs halves in
+  // DeepSeek's, neighbours in GLM's code.
+  void add_indexer(const Rope& main, LayerPlan& layer) {
+    const Sourced<std::int64_t> heads = scope_.required_integer("attention.indexer.head_count", {1, kMaxHeads});
+    const Sourced<std::int64_t> width = scope_.required_integer("attention.indexer.key_length", {1, kMaxHeadDim});
+    const Setting<std::int64_t> top = scope_.integer("attention.indexer.top_k", {1, kMaxPosition});
+    if (scope_.failed()) return;
+    Rope rope = main;
+    rope.pairing = row_.name == "deepseek32" ? Pairing::half : Pairing::interleaved;
+    rope.head_dim = width.value;
+    rope.first_channel = 0;
+    if (check(rope)) {
+      return scope_.fail("attention.indexer.key_length", ErrorKind::out_of_range,
+                         formatted("at least the {} channels that turn", rope.dim));
+    }
+    layer.rotate.push_back(Rotate{.role = RotateRole::indexer, .heads = heads.value, .scheme = rope});
+    layer.mask.kind = MaskKind::sparse;
+    layer.mask.detail =
+        top.value ? formatted("the {} keys that the indexer picks", *top.value) : "the keys that the indexer picks";
+    note("rotate/1/heads", heads.from);
+    note("rotate/1/head_dim", width.from);
+    note("rotate/1/pairing", by_row());
+  }
+
+  Sourced<double> scale_of(const LayerPlan& layer) {
+    const auto root = [](std::int64_t channels) { return 1 / std::sqrt(static_cast<double>(channels)); };
+    switch (row_.scale) {
+      case GgufScale::head_dim: break;
+      case GgufScale::rotated_channels:
+        if (!layer.rotate.empty()) return {root(rope(layer.rotate.front()).dim), by_row()};
+        break;
+      case GgufScale::value_dim: return {root(layer.value_dim), by_row()};
+      case GgufScale::inverse_head_dim: return {1 / static_cast<double>(layer.head_dim), by_row()};
+      case GgufScale::one: return {1.0, by_row()};
+      case GgufScale::scale_key: return key_or("attention.scale", root(layer.head_dim));
+      case GgufScale::output_key: return key_or("attention.output_scale", kGrokOutputScale);
+      case GgufScale::large_hidden:
+        if (row_.large_at_layers != std::ssize(facts_.layers)) break;
+        return {root(facts_.hidden.value / layer.heads), by_row()};
+    }
+    return {root(layer.head_dim), "default: 1 / sqrt(head_dim)"};
+  }
+
+  // 0 stands for absent.
+  Sourced<double> key_or(std::string_view key, double otherwise) {
+    const Setting<double> given = scope_.number(key);
+    if (given.value && *given.value < 0) scope_.fail(key, ErrorKind::out_of_range, "a number that is not negative");
+    if (given.value && *given.value != 0) return {*given.value, given.from};
+    return {otherwise, by_row()};
+  }
+
+  void add_scores(const GgufLayer& facts, std::size_t index, LayerPlan& layer) {
+    Sourced<double> scale = scale_of(layer);
+    if (row_.latent && row_.log_multiplier != 0 && !layer.rotate.empty()) {
+      const double multiplier = softmax_multiplier(rope(layer.rotate.front()).scaling);
+      scale.value *= multiplier;
+      if (multiplier != 1) scale.from = "default: g(factor, yarn_log_multiplier)^2 / sqrt(head_dim)";
+    }
+    layer.logit_scale = scale.value;
+    note("logit_scale", scale.from);
+    if (soft_cap_.value > 0) {
+      layer.soft_cap = SoftCap{.cap = soft_cap_.value};
+      note("soft_cap", soft_cap_.from);
+    }
+    const std::string block = formatted("blk.{}.", index);
+    layer.sinks = present(row_.sinks, block + "attn_sinks.weight", "a sink");
+    note("sinks", by_row());
+    add_norm(facts, block, layer);
+    if (alibi_.value > 0) {
+      layer.score.push_back(Alibi{.heads = layer.heads, .max_bias = alibi_.value, .symmetric = !causal_.value});
+    }
+    if (!alibi_.from.empty()) note("score", alibi_.from);
+    const bool scaled = row_.temperature != GgufTemperature::llama4 || !facts.turns;
+    if (row_.temperature == GgufTemperature::none || !scaled) return;
+    layer.query_scale = temperature_.value;
+    note("query_scale", temperature_.from);
+  }
+
+  void add_norm(const GgufLayer& facts, const std::string& block, LayerPlan& layer) {
+    // Llama 4: a norm in the layers that turn, and none in Maverick.
+    const bool here = row_.temperature != GgufTemperature::llama4 || (facts.turns && !maverick_);
+    note("qk_norm", by_row());
+    if (row_.qk_norm && here && present(row_.qk_norm->presence, block + "attn_q_norm.weight", "a norm of q and k")) {
+      layer.qk_norm = row_.qk_norm->norm;
+    }
+  }
+
+  void add_mask(const GgufLayer& facts, LayerPlan& layer) {
+    if (layer.mask.kind != MaskKind::sparse) {
+      layer.mask.kind = causal_.value ? MaskKind::causal : MaskKind::bidirectional;
+    }
+    note("mask/kind", causal_.from);
+    if (!facts.slides) return note("mask/window", facts_.slides_from);
+    const std::int64_t width = *facts_.window.value;
+    note(row_.chunks ? "mask/chunk" : "mask/window", facts_.window.from);
+    if (width >= facts_.trained_length.value) {
+      return scope_.warn("window-covers-length",
+                         formatted("A window of {} tokens covers the {} that the model is for; read as none.", width,
+                                   facts_.trained_length.value),
+                         {facts_.window.from});
+    }
+    if (row_.chunks) {
+      layer.mask.chunk = width;
+    } else if (row_.symmetric) {
+      layer.mask.window = Window{width / 2, width / 2};
+    } else {
+      layer.mask.window = Window{width - 1, causal_.value ? 0 : kMaxPosition};
+    }
+  }
+
+  GgufScope& scope_;
+  const GgufArchitecture& row_;
+  const GgufLayers& facts_;
+  const GgufFactors& factors_;
+  std::vector<FieldSource> fields_;  // of the layer at hand
+  Rotation rotations_[2];            // of full layers, and of those that slide
+  Sourced<double> soft_cap_;         // 0: none
+  Sourced<bool> causal_;
+  Sourced<double> alibi_;  // 0: none
+  Sourced<QueryScale> temperature_;
+  bool maverick_ = false;
+};
+
+// ---- T5 ----
+
+LayerPlan t5_layer(const GgufLayers& facts, std::int64_t index, LayerKind kind) {
+  const GgufLayer& layer = facts.layers.front();
+  LayerPlan plan{.index = index, .kind = kind};
+  plan.heads = layer.heads;
+  plan.kv_heads = layer.kv_heads;
+  plan.head_dim = facts.full.keys.value;
+  plan.value_dim = facts.full.values.value;
+  plan.logit_scale = 1;
+  plan.mask.kind = MaskKind::bidirectional;
+  return plan;
+}
+
+// UMT5 has a table of biases in every layer, T5 in the first.
+bool table_per_layer(const GgufScope& scope, std::string_view side) {
+  return scope.has_tensor(formatted("{}.blk.1.attn_rel_b.weight", side)).value_or(false);
+}
+
+void add_t5_sources(const GgufScope& scope, const GgufLayers& facts, const std::string& layers, Plan& plan) {
+  const std::string all =
+      plan.stacks.back().layers.empty() ? layers : formatted("{}/0-{}", layers, plan.stacks.back().layers.back().index);
+  const auto note = [&](std::string_view field, std::string from) {
+    plan.sources.push_back({formatted("{}/{}", all, field), std::move(from)});
+  };
+  note("heads", facts.heads_from);
+  note("kv_heads", facts.kv_heads_from);
+  note("head_dim", facts.full.keys.from);
+  note("value_dim", facts.full.values.from);
+  note("logit_scale", gguf_default(scope.architecture()));
+  note("score/0/buckets", scope.key("attention.relative_buckets_count"));
+  note("score/0/max_distance", gguf_default(scope.architecture()));
+}
+
+// Half of a direction's buckets hold one distance each: at least one, and fewer than the largest distance. A stack that
+// sees both ways halves the buckets first, and rounds down.
+Sourced<std::int64_t> read_t5_buckets(GgufScope& scope, bool decodes) {
+  constexpr std::string_view kName = "attention.relative_buckets_count";
+  const Sourced<std::int64_t> buckets = scope.required_integer(kName, {4, (decodes ? 2 : 4) * kT5MaxDistance - 1});
+  if (buckets.value % 2 != 0 && !scope.failed()) {
+    scope.warn("odd-buckets",
+               formatted("{} is {}: each direction of the encoder has {} buckets, and the last row of its "
+                         "table is never used.",
+                         scope.key(kName), buckets.value, buckets.value / 2),
+               {scope.key(kName)});
+  }
+  return buckets;
+}
+
+void read_t5(GgufScope& scope, const GgufLayers& facts, Plan& plan) {
+  const bool decodes = !scope.architecture().encoder;
+  const Sourced<std::int64_t> buckets = read_t5_buckets(scope, decodes);
+  const auto blocks = static_cast<std::int64_t>(facts.layers.size());
+  const Setting<std::int64_t> decoder =
+      decodes ? scope.integer("decoder_block_count", {1, kMaxLayers}) : Setting<std::int64_t>{};
+  if (scope.failed()) return;
+  if (!scope.has_tensor("enc.blk.1.attn_rel_b.weight")) {
+    scope.undecided("no-tensors",
+                    "The tensors, which alone say whether each layer has its own table, are not in this file.", {});
+  }
+  const T5Bias bias{.buckets = buckets.value,
+                    .max_distance = kT5MaxDistance,
+                    .bidirectional = true,
+                    .table_per_layer = table_per_layer(scope, "enc")};
+  Stack encoder{.name = "encoder", .input = {}, .layers = {}};
+  for (std::int64_t i = 0; i < blocks; ++i) {
+    encoder.layers.push_back(t5_layer(facts, i, LayerKind::attention));
+    encoder.layers.back().score.push_back(bias);
+  }
+  plan.sources.push_back({"/stacks/0/layers", facts.count_from});
+  plan.stacks.push_back(std::move(encoder));
+  add_t5_sources(scope, facts, "/stacks/0/layers", plan);
+  if (!decodes) return;
+  T5Bias onward = bias;
+  onward.bidirectional = false;
+  onward.table_per_layer = table_per_layer(scope, "dec");
+  Stack stack{.name = "decoder", .input = {}, .layers = {}};
+  for (std::int64_t i = 0; i < decoder.value.value_or(blocks); ++i) {
+    LayerPlan self = t5_layer(facts, i, LayerKind::attention);
+    self.mask.kind = MaskKind::causal;
+    self.score.push_back(onward);
+    stack.layers.push_back(std::move(self));
+    stack.layers.push_back(t5_layer(facts, i, LayerKind::cross_attention));
+  }
+  plan.sources.push_back({"/stacks/1/layers", decoder.value ? decoder.from : facts.count_from});
+  plan.stacks.push_back(std::move(stack));
+  add_t5_sources(scope, facts, "/stacks/1/layers", plan);
+}
+
+}  // namespace
+
+void read_gguf_stacks(GgufScope& scope, const GgufFactors& factors, Plan& plan) {
+  const GgufArchitecture& row = scope.architecture();
+  const GgufLayers facts = read_gguf_layers(scope);
+  if (scope.failed()) return;
+  plan.trained_length = facts.trained_length.value;
+  plan.sources.push_back({"/trained_length", facts.trained_length.from});
+  if (row.name == "t5" || row.name == "t5encoder") return read_t5(scope, facts, plan);
+  if (row.alibi == GgufAlibi::baichuan_13b && std::ssize(facts.layers) != kBaichuan13bLayers &&
+      std::ssize(facts.layers) != 32) {
+    scope.undecided("unread-fact", "Of Baichuan models the code knows those of 32 layers, which turn, and of 40.",
+                    {scope.key("block_count")});
+  }
+  if (row.name == "nanbeige" && scope.integer("num_loops", {1, kMaxLayers}).value.value_or(1) > 1) {
+    scope.undecided("unread-fact", "The layers are run through several times, each with keys of its own.",
+                    {scope.key("num_loops")});
+  }
+  StackReader reader(scope, facts, factors);
+  plan.stacks.push_back(reader.read("/stacks/0", plan.sources));
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,134 @@
+#include "plan/json/object.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/formatted.h"
+#include "plan/json/plan_json.h"
+
+namespace posenc::plan {
+namespace {
+
+// Of all stacks together. The deepest models have about a thousand; work on a plan may grow with the square.
+constexpr std::int64_t kMaxLayersRead = 16384;
+
+bool contains(Range range, double value) { return value > range.low || (range.low_is_inside && value >= range.low); }
+
+std::string expectation(std::string_view what, Range range) {
+  if (range.low == -std::numeric_limits<double>::infinity()) return std::string(what);
+  return formatted("{} {} {}", what, range.low_is_inside ? "of at least" : "above", range.low);
+}
+
+}  // namespace
+
+std::optional<io::JsonValue> ObjectReader::member(std::string_view key) {
+  if (failed()) return std::nullopt;
+  asked_.push_back(key);
+  Result<std::optional<io::JsonValue>> found = object_.find(key);
+  if (!found) {
+    reading_.fail(found.error());
+    return std::nullopt;
+  }
+  return *found;
+}
+
+std::optional<io::JsonValue> ObjectReader::required(std::string_view key) {
+  std::optional<io::JsonValue> found = member(key);
+  if (!found && !failed()) {
+    FileError error = object_.error(ErrorKind::missing_key, formatted("the key '{}'", key));
+    error.got = "an object without it";
+    reading_.fail(std::move(error));
+  }
+  return found;
+}
+
+void ObjectReader::finish() {
+  if (failed()) return;
+  for (const io::JsonValue& item : object_.items()) {
+    if (std::find(asked_.begin(), asked_.end(), item.key()) == asked_.end()) {
+      reading_.fail(item, ErrorKind::bad_plan, "no such key", "plans know no other keys than docs/plan.schema.json");
+      return;
+    }
+  }
+}
+
+std::vector<io::JsonValue> ObjectReader::elements(const io::JsonValue& value) {
+  if (failed()) return {};
+  if (value.kind() != io::JsonKind::array) {
+    reading_.fail(value, ErrorKind::type, "an array");
+    return {};
+  }
+  return value.items();
+}
+
+void ObjectReader::read(const io::JsonValue& value, bool& to, Range) {
+  if (failed()) return;
+  const Result<bool> got = value.as_bool();
+  if (!got) return reading_.fail(got.error());
+  to = *got;
+}
+
+void ObjectReader::read(const io::JsonValue& value, std::int64_t& to, Range range) {
+  if (failed()) return;
+  const Result<std::int64_t> got = value.as_int();
+  if (!got) return reading_.fail(got.error());
+  to = *got;
+  if (!contains(range, static_cast<double>(to))) {
+    reading_.fail(value, ErrorKind::out_of_range, expectation("an integer", range));
+  }
+}
+
+void ObjectReader::read(const io::JsonValue& value, std::int32_t& to, Range range) {
+  std::int64_t wide = 0;
+  read(value, wide, range);
+  if (failed()) return;
+  to = static_cast<std::int32_t>(wide);
+  if (to != wide) reading_.fail(value, ErrorKind::out_of_range, "an integer of 32 bits");
+}
+
+void ObjectReader::read(const io::JsonValue& value, double& to, Range range) {
+  if (failed()) return;
+  const Result<double> got = value.as_double();
+  if (!got) return reading_.fail(got.error());
+  to = *got;
+  if (!contains(range, to)) reading_.fail(value, ErrorKind::out_of_range, expectation("a number", range));
+}
+
+void ObjectReader::read(const io::JsonValue& value, std::string& to, Range) {
+  if (failed()) return;
+  const Result<std::string_view> got = value.as_string();
+  if (!got) return reading_.fail(got.error());
+  to = *got;
+}
+
+void ObjectReader::read(const io::JsonValue& value, std::vector<ValueSource>& to, Range) {
+  if (failed()) return;
+  if (value.kind() != io::JsonKind::object) return reading_.fail(value, ErrorKind::type, "an object");
+  for (const io::JsonValue& item : value.items()) {
+    ValueSource& source = to.emplace_back();
+    source.where = item.key();
+    read(item, source.from, {});
+  }
+}
+
+void ObjectReader::read(const io::JsonValue& value, LayerPlan& to, Range) {
+  if (failed()) return;
+  if (++reading_.layers > kMaxLayersRead) {
+    return reading_.fail(value, ErrorKind::limit, formatted("at most {} layers", kMaxLayersRead));
+  }
+  ObjectReader layer(value, reading_);
+  layer.field("index", to.index, at_least(0));
+  layer.field("kind", to.kind);
+  const bool has_more = to.kind == LayerKind::linear_attention && value.size() > 2;
+  if (must_attend(to.kind) || has_more) {
+    attention_fields(layer, to);
+    const bool has_sizes = to.heads > 0 && to.kv_heads > 0 && to.head_dim > 0 && to.value_dim > 0;
+    if (!failed() && reading_.known && !has_sizes) {
+      reading_.fail(value, ErrorKind::bad_plan, "heads, kv_heads, head_dim and value_dim above 0", "the plan is known");
+    }
+  }
+  layer.finish();
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,17 @@
+#include "posenc/plan.h"
+
+#include "plan/json/plan_json.h"
+
+namespace posenc {
+namespace plan {
+
+bool has_index_and_kind_only(const LayerPlan& layer) {
+  if (must_attend(layer.kind)) return false;
+  LayerPlan bare;
+  bare.index = layer.index;
+  bare.kind = layer.kind;
+  return layer == bare;
+}
+
+}  // namespace plan
+}  // namespace posenc

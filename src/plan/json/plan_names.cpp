@@ -1,0 +1,23 @@
+#include "plan/json/plan_names.h"
+
+namespace posenc {
+
+std::string_view name(Pairing pairing) noexcept { return plan::enum_name(pairing); }
+std::string_view name(Ladder ladder) noexcept { return plan::enum_name(ladder); }
+std::string_view name(Sense sense) noexcept { return plan::enum_name(sense); }
+std::string_view name(SinusoidConvention convention) noexcept { return plan::enum_name(convention); }
+std::string_view name(LayerKind kind) noexcept { return plan::enum_name(kind); }
+std::string_view name(RotateRole role) noexcept { return plan::enum_name(role); }
+std::string_view name(MaskKind kind) noexcept { return plan::enum_name(kind); }
+std::string_view name(SoftCap::Order order) noexcept { return plan::enum_name(order); }
+std::string_view name(QkNorm::Kind kind) noexcept { return plan::enum_name(kind); }
+std::string_view name(QkNorm::Order order) noexcept { return plan::enum_name(order); }
+std::string_view name(QkNorm::Over over) noexcept { return plan::enum_name(over); }
+std::string_view name(QkNorm::Of of) noexcept { return plan::enum_name(of); }
+std::string_view name(InputCombine combine) noexcept { return plan::enum_name(combine); }
+std::string_view name(AxialCombine combine) noexcept { return plan::enum_name(combine); }
+std::string_view name(AlibiForm form) noexcept { return plan::enum_name(form); }
+std::string_view name(Kerple::Form form) noexcept { return plan::enum_name(form); }
+std::string_view name(SourceKind kind) noexcept { return plan::enum_name(kind); }
+
+}  // namespace posenc

@@ -1,0 +1,353 @@
+#include "plan/keys/key_notes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "plan/keys/nearest_names.h"
+#include "plan/keys/speech_keys.h"
+
+namespace posenc::plan {
+namespace {
+
+// In the order of config_keys.h; a test counts them.
+constexpr const Key* kPositionKeys[] = {
+    &keys::kHeads,
+    &keys::kLayers,
+    &keys::kHidden,
+    &keys::kKvHeads,
+    &keys::kHeadDim,
+    &keys::kLength,
+    &keys::kUseMla,
+    &keys::kNopeDim,
+    &keys::kRopeDim,
+    &keys::kValueDim,
+    &keys::kGrouped,
+    &keys::kMultiQuery,
+    &keys::kNewDecoder,
+    &keys::kPositionType,
+    &keys::kRopeFlag,
+    &keys::kMemoryRope,
+    &keys::kRopeCode,
+    &keys::kDailRope,
+    &keys::kHfRules,
+    &keys::kAlibi,
+    &keys::kMaxBias,
+    &keys::kGlobalHeadDim,
+    &keys::kGlobalKvHeads,
+    &keys::kKeysAreValues,
+    &keys::kSlidingHeads,
+    &keys::kOtherAttention,
+    &keys::kSharedKv,
+    &keys::kCompressedBase,
+    &keys::kLayerBases,
+    &keys::kPartialFactors,
+    &keys::kBase,
+    &keys::kLocalBase,
+    &keys::kPartialFactor,
+    &keys::kRotaryDim,
+    &keys::kDynamicNtk,
+    &keys::kRopeRatio,
+    &keys::kOriginalRope,
+    &keys::kOriginalLength,
+    &keys::kRopeParameters,
+    &keys::kInterleave,
+    &keys::kPositionScale,
+    &keys::kNtkFactor,
+    &keys::kNtkLength,
+    &keys::kBlockSize,
+    &keys::kLocalBlocks,
+    &keys::kBlockStride,
+    &keys::kDenseInterval,
+    &keys::kSparseMode,
+    &keys::kGlobalBlocks,
+    &keys::kHfRope,
+    &keys::kScaledRope,
+    &keys::kScaledFactor,
+    &keys::kLowFactor,
+    &keys::kHighFactor,
+    &keys::kShortFactors,
+    &keys::kLongFactors,
+    &keys::kYarn,
+    &keys::kRopeFactor,
+    &keys::kOriginalSeqLen,
+    &keys::kBetaFast,
+    &keys::kBetaSlow,
+    &keys::kMscale,
+    &keys::kWindow,
+    &keys::kLocalRadius,
+    &keys::kPattern,
+    &keys::kUseWindow,
+    &keys::kMaxWindowLayers,
+    &keys::kLayerTypes,
+    &keys::kBlockTypes,
+    &keys::kAttendingLayers,
+    &keys::kAttentionPeriod,
+    &keys::kAttentionOffset,
+    &keys::kKindLetters,
+    &keys::kAttentionInterval,
+    &keys::kLinearAttention,
+    &keys::kFullLayers,
+    &keys::kLinearLayers,
+    &keys::kBlocks,
+    &keys::kGroupSize,
+    &keys::kNoOp,
+    &keys::kReplacedByLinear,
+    &keys::kCrossLayers,
+    &keys::kPredictionLayers,
+    &keys::kWindowPattern,
+    &keys::kChunk,
+    &keys::kDualChunk,
+    &keys::kRotatingLayers,
+    &keys::kNopeInterval,
+    &keys::kBidirectional,
+    &keys::kIsCausal,
+    &keys::kCausalAttn,
+    &keys::kCompressRatios,
+    &keys::kCompressRates,
+    &keys::kSparseRate,
+    &keys::kHeavyRate,
+    &keys::kSparseAttention,
+    &keys::kUseSparse,
+    &keys::kSparseLayers,
+    &keys::kIndexHeads,
+    &keys::kIndexHeadDim,
+    &keys::kIndexKept,
+    &keys::kIndexBlocks,
+    &keys::kIndexBlockSize,
+    &keys::kIndexOwnBlocks,
+    &keys::kIndexInterleave,
+    &keys::kIndexerTypes,
+    &keys::kIndexPattern,
+    &keys::kIndexFrequency,
+    &keys::kIndexOffset,
+    &keys::kQueryScalar,
+    &keys::kAttentionMultiplier,
+    &keys::kKeyMultiplier,
+    &keys::kNormSwitch,
+    &keys::kSoftCap,
+    &keys::kTemperature,
+    &keys::kTemperatureScale,
+    &keys::kTemperatureFloor,
+    &keys::kMupScaling,
+    &keys::kMupMultiplier,
+    &keys::kBeta,
+    &keys::kLlama4Scaling,
+    &keys::kLogn,
+    &keys::kPadding,
+    &keys::kTokenTypes,
+    &keys::kScaleEmbedding,
+    &keys::kBiasedInput,
+    &keys::kSines,
+    &keys::kAxial,
+    &keys::kAxialShape,
+    &keys::kAxialDims,
+    &keys::kLearnedInput,
+    &keys::kBuckets,
+    &keys::kMaxDistance,
+    &keys::kClampLength,
+    &keys::kBothWaysData,
+    &keys::kRelativeAttention,
+    &keys::kPositionParts,
+    &keys::kMaxRelative,
+    &keys::kPositionBuckets,
+    &keys::kSharedProjection,
+    &keys::kScaleScores,
+    &keys::kScaleByLayer,
+    &keys::kSoftmaxScale,
+    &keys::kIsDecoder,
+    &keys::kCausal,
+    &keys::kAttentionKind,
+    &keys::kSameLength,
+    &keys::kPrefix,
+    &keys::kAddCross,
+    &keys::kGlobalInterval,
+    &keys::kAttentionTypes,
+    &keys::kAttentionLayers,
+    &keys::kTwoSidedWindow,
+    &keys::kWindowSize,
+    &keys::kLocalAttention,
+    &keys::kChunkTypes,
+    &keys::kLocalChunk,
+    &keys::kLocalBefore,
+    &keys::kLocalAfter,
+    &keys::kHashChunk,
+    &keys::kHashBefore,
+    &keys::kHashAfter,
+    &keys::kHashes,
+    &keys::kHashBuckets,
+    &keys::kScaleBase,
+    &keys::kConvPositions,
+    &keys::kConvGroups,
+    &keys::kConvKernel,
+    &keys::kSqueeze,
+    &keys::kRelativeType,
+    &keys::kRotaryEmbeddingBase,
+    &keys::kLeftMost,
+    &keys::kRightMost,
+    &keys::kMaxRelativeRows,
+    &keys::kMaxBucketDistance,
+    &keys::kSpeechRows,
+    &keys::kTextRows,
+    &keys::kSpeechLayers,
+    &keys::kSpeechHeads,
+    &keys::kSpeechChunk,
+    &keys::kSpeechChunksBefore,
+    &keys::kUnitEncoderLayers,
+    &keys::kUnitEncoderHeads,
+    &keys::kUnitDecoderLayers,
+    &keys::kUnitDecoderHeads,
+    &keys::kUnitLength,
+    &keys::kUnitPadding,
+    &keys::kEncoderHeads,
+    &keys::kDecoderHeads,
+    &keys::kEncoderKvHeads,
+    &keys::kDecoderKvHeads,
+    &keys::kNumEncoderLayers,
+    &keys::kNumDecoderLayers,
+    &keys::kBlockRows,
+    &keys::kAdapter,
+    &keys::kAdapterLayers,
+    &keys::kOutputHidden,
+    &keys::kImageSize,
+    &keys::kPatchSize,
+    &keys::kPositionRows,
+    &keys::kPatchRows,
+    &keys::kSourceRows,
+    &keys::kAxisRows,
+    &keys::kGridHeight,
+    &keys::kGridWidth,
+    &keys::kGridTime,
+    &keys::kAspectRatios,
+    &keys::kMaxTiles,
+    &keys::kAbsoluteTable,
+    &keys::kRelativeTables,
+    &keys::kPatchWindow,
+    &keys::kFullBlocks,
+    &keys::kMergeSize,
+    &keys::kWindowKernel,
+    &keys::kInsertLayer,
+    &keys::kGlobalLayers,
+    &keys::kTowerLayers,
+    &keys::kTowerHeads,
+    &keys::kTowerWidth,
+    &keys::kEmbedDim,
+    &keys::kContextLeft,
+    &keys::kContextRight,
+    &keys::kLogitCap,
+    &keys::kDepths,
+    &keys::kDecoderDepths,
+};
+
+constexpr KeyNote kDictionaryKeys[] = {
+    {"rope_type", "the scaling rule: default, linear, dynamic, yarn, longrope, llama3, proportional, ntk"},
+    {"type", "the same, in older files; rope_type beats it. su is longrope, mrope the default rule"},
+    {"rope_theta", "the base; beats the key beside the dictionary"},
+    {"factor", "by how much the rule stretches; YaRN and LongRoPE without one: trained length over original length"},
+    {"original_max_position_embeddings", "tokens before the rule was applied"},
+    {"partial_rotary_factor", "the part of a head that turns; in the proportional rule, the part of its pairs"},
+    {"alpha", "Hunyuan: the base times alpha^(dim / (dim - 2)), where the rule is dynamic"},
+    {"attention_factor", "YaRN, LongRoPE: the factor on cos and sin, in place of the rule's own"},
+    {"beta_fast", "YaRN: turns in the original length from which a pair stays; 0 or absent: 32"},
+    {"beta_slow", "YaRN: turns up to which a pair is divided; 0 or absent: 1"},
+    {"mscale", "YaRN: the attention factor is g(factor, mscale) / g(factor, mscale_all_dim)"},
+    {"mscale_all_dim", "the same; with latent attention also the logit scale, times its square"},
+    {"truncate", "YaRN: whether the borders between pairs are rounded; absent: yes"},
+    {"short_factor", "LongRoPE: a divisor for each pair, up to the original length"},
+    {"long_factor", "LongRoPE: a divisor for each pair, beyond the original length"},
+    {"short_mscale", "PhiMoE: the attention factor up to the original length"},
+    {"long_mscale", "PhiMoE: the attention factor beyond it"},
+    {"low_freq_factor", "Llama 3: pairs with wavelengths above original length / this are divided"},
+    {"high_freq_factor", "Llama 3: pairs with wavelengths below original length / this stay"},
+    {"mrope_section", "pairs that each of the axes t, h, w turns"},
+    {"mrope_interleaved", "whether axes take pairs in turn (true) or in blocks"},
+};
+
+// Every name of the tables that is read, with all names of its key; and every name that is left out.
+using Table = std::unordered_map<std::string_view, Names>;
+
+Table read_names() {
+  Table table;
+  for (const Key* key : kPositionKeys) {
+    for (std::string_view name : key->names) table.emplace(name, key->names);
+  }
+  for (const KeyNote& note : kDictionaryKeys) table.emplace(note.name, Names(&note.name, 1));
+  return table;
+}
+
+const Table& table_of_read_names() {
+  static const Table table = read_names();
+  return table;
+}
+
+// Which letters a name has, a bit each; other characters share the bits that are left.
+std::uint32_t letters_of(std::string_view name) noexcept {
+  std::uint32_t letters = 0;
+  for (const char c : name) letters |= std::uint32_t{1} << (static_cast<unsigned char>(c) % 32U);
+  return letters;
+}
+
+struct Spelling {
+  std::string_view name;
+  std::uint32_t letters;
+};
+
+std::vector<Spelling> spellings_of_read_names() {
+  std::vector<Spelling> out;
+  for (const auto& [name, names] : table_of_read_names()) out.push_back({name, letters_of(name)});
+  std::ranges::sort(out, {}, &Spelling::name);
+  return out;
+}
+
+std::unordered_set<std::string_view> left_out_names() {
+  std::unordered_set<std::string_view> names;
+  for (const auto groups : {keys_that_mislead(), keys_of_other_things()}) {
+    for (const LeftOut& group : groups) names.insert(group.names.begin(), group.names.end());
+  }
+  return names;
+}
+
+bool is_left_out(std::string_view name) {
+  static const std::unordered_set<std::string_view> names = left_out_names();
+  return names.contains(name);
+}
+
+}  // namespace
+
+std::span<const Key* const> position_keys() noexcept { return kPositionKeys; }
+std::span<const KeyNote> dictionary_keys() noexcept { return kDictionaryKeys; }
+
+Names names_of_key(std::string_view name) {
+  const auto row = table_of_read_names().find(name);
+  return row == table_of_read_names().end() ? Names{} : row->second;
+}
+
+bool is_known_key(std::string_view name) { return table_of_read_names().contains(name) || is_left_out(name); }
+
+std::string_view misspelled_key(std::string_view name) {
+  constexpr std::size_t kShortest = 6;  // below it, two letters make another word
+  constexpr std::size_t kLetters = 2;
+  if (name.size() < kShortest || is_known_key(name)) return {};
+  static const std::vector<Spelling> spellings = spellings_of_read_names();
+  const std::uint32_t letters = letters_of(name);
+  std::string_view nearest;
+  std::size_t fewest = kLetters + 1;
+  for (const Spelling& known : spellings) {
+    const std::size_t longer = std::max(name.size(), known.name.size());
+    if (known.name.size() < kShortest || longer - std::min(name.size(), known.name.size()) > kLetters) continue;
+    if (std::popcount(letters ^ known.letters) > static_cast<int>(2 * kLetters)) continue;  // an edit changes two
+    const std::size_t distance = edits(name, known.name);
+    if (distance < fewest) {
+      fewest = distance;
+      nearest = known.name;
+    }
+  }
+  return nearest;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,106 @@
+#include "plan/layers/attention_shape.h"
+
+#include "base/formatted.h"
+#include "plan/layers/kv_heads.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr Bounds kHeadDims{1, kMaxHeadDim};
+
+Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
+  const Sourced<std::int64_t> hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize});
+  const auto place = scope.peek(keys::kHidden);
+  if (scope.reader().failed() || !place) return {};
+  const std::int64_t width = hidden.value * (scope.family().double_width ? 2 : 1);
+  if (width % heads.value != 0) {
+    scope.reader().fail(
+        *place, ErrorKind::not_divisible, formatted("a multiple of the {} heads", heads.value),
+        formatted("no head_dim is given, and {} / {} leaves {}", width, heads.value, width % heads.value));
+    return {};
+  }
+  if (width / heads.value > kMaxHeadDim) {
+    scope.reader().fail(*place, ErrorKind::out_of_range, formatted("at most {} channels a head", kMaxHeadDim),
+                        formatted("{} / {} = {}", width, heads.value, width / heads.value));
+    return {};
+  }
+  return {width / heads.value, hidden.from};
+}
+
+// The last qk_rope_head_dim channels turn, or that part of the head which partial_rotary_factor says.
+AttentionShape with_last_channels(ConfigScope& scope, AttentionShape shape) {
+  const auto factor = scope.peek(keys::kPartialFactor);
+  const bool by_factor = factor && (factor->in_file || !scope.peek(keys::kRopeDim));
+  if (by_factor) {
+    const Sourced<double> part = scope.required_number(keys::kPartialFactor);
+    if (part.value <= 0 || part.value > 1) {
+      scope.reader().fail(*factor, ErrorKind::out_of_range, "a number above 0 and at most 1");
+      return shape;
+    }
+    shape.turning_width = {static_cast<std::int64_t>(static_cast<double>(shape.head_dim.value) * part.value),
+                           part.from};
+    shape.width_place = factor;
+  } else {
+    shape.turning_width = scope.required_integer(keys::kRopeDim, {1, shape.head_dim.value});
+    shape.width_place = scope.peek(keys::kRopeDim);
+  }
+  shape.first_channel = {shape.head_dim.value - shape.turning_width.value, shape.turning_width.from};
+  return shape;
+}
+
+AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
+  shape.kv_heads = read_kv_heads(scope, shape.heads);
+  const Setting<std::int64_t> head_dim = scope.integer(keys::kHeadDim, kHeadDims);
+  shape.head_dim =
+      head_dim.value ? Sourced<std::int64_t>{*head_dim.value, head_dim.from} : hidden_over_heads(scope, shape.heads);
+  shape.width_place = scope.peek(head_dim.value ? keys::kHeadDim : keys::kHidden);
+  shape.value_dim = shape.head_dim;
+  shape.first_channel = {0, family_default(scope.family())};
+  shape.turning_width = shape.head_dim;
+  return scope.family().last_channels ? with_last_channels(scope, std::move(shape)) : shape;
+}
+
+AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
+  const Sourced<std::int64_t> still = scope.required_integer(keys::kNopeDim, {0, kMaxHeadDim});
+  shape.turning_width = scope.required_integer(keys::kRopeDim, kHeadDims);
+  shape.width_place = scope.peek(keys::kRopeDim);
+  shape.latent = true;
+  shape.kv_heads = {shape.heads.value, "default: latent attention, expanded"};
+  shape.head_dim = {still.value + shape.turning_width.value, "default: qk_nope_head_dim + qk_rope_head_dim"};
+  const Setting<std::int64_t> value_dim = scope.integer(keys::kValueDim, kHeadDims);
+  shape.value_dim =
+      value_dim.value ? Sourced<std::int64_t>{*value_dim.value, value_dim.from} : hidden_over_heads(scope, shape.heads);
+  shape.first_channel = still;
+  return shape;
+}
+
+Sourced<Pairing> read_pairing(ConfigScope& scope) {
+  const Family& family = scope.family();
+  const Setting<bool> interleave = family.reads_interleave ? scope.flag(keys::kInterleave) : Setting<bool>{};
+  if (interleave.value) return {*interleave.value ? Pairing::interleaved : Pairing::half, interleave.from};
+  if (family.pairing_by_switch) {
+    const Setting<bool> halves = scope.flag(keys::kHfRope);
+    return {halves.value.value_or(false) ? Pairing::half : Pairing::interleaved, halves.from};
+  }
+  const auto type = family.pairing_by_type ? scope.find(keys::kPositionType) : std::nullopt;
+  if (!type) return {family.pairing, family_default(family)};
+  const auto name = scope.reader().string(*type);
+  const bool neighbours = name == "mistral_yarn" || name == "rope_llama4";
+  return {neighbours ? Pairing::interleaved : family.pairing, type->from};
+}
+
+}  // namespace
+
+AttentionShape read_attention_shape(ConfigScope& scope) {
+  AttentionShape shape;
+  shape.heads = scope.required_integer(keys::kHeads, {1, kMaxHeads});
+  shape.pairing = read_pairing(scope);
+  if (!scope.family().latent) return plain_shape(scope, std::move(shape));
+  const Setting<bool> latent = scope.flag(keys::kUseMla);
+  if (!latent.value || *latent.value) return latent_shape(scope, std::move(shape));
+  // DeepSeek's models without latent attention are built like Llama.
+  shape.pairing = {Pairing::half, latent.from};
+  return plain_shape(scope, std::move(shape));
+}
+
+}  // namespace posenc::plan

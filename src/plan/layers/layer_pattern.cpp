@@ -1,0 +1,323 @@
+#include "plan/layers/layer_pattern.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/formatted.h"
+#include "plan/layers/attention_lists.h"
+#include "plan/layers/compression.h"
+#include "plan/layers/kv_sharing.h"
+#include "plan/layers/layer_kinds.h"
+#include "plan/layers/layer_lists.h"
+#include "plan/rope/lists.h"
+
+namespace posenc::plan {
+namespace {
+
+using io::JsonKind;
+using io::JsonValue;
+using Types = std::vector<LayerType>;
+
+struct TypeName {
+  std::string_view name;
+  LayerType type;
+};
+// Hugging Face's names first; then EXAONE's letters and executorch's words.
+constexpr TypeName kTypeNames[] = {
+    {"full_attention", LayerType::full},
+    {"sliding_attention", LayerType::sliding},
+    {"chunked_attention", LayerType::chunked},
+    {"G", LayerType::full},
+    {"L", LayerType::sliding},
+    {"GLOBAL", LayerType::full},
+    {"SLIDING_LOCAL", LayerType::sliding},
+};
+
+constexpr Bounds kWindows{1, kMaxPosition};
+constexpr Bounds kCounts{1, kMaxLayers};
+
+// The layers for which `holds` are of that type, the others full.
+template <typename Rule>
+Types types_where(std::int64_t layers, Rule holds, LayerType type = LayerType::sliding) {
+  Types types(static_cast<std::size_t>(layers), LayerType::full);
+  for (std::int64_t i = 0; i < layers; ++i) {
+    if (holds(i)) types[static_cast<std::size_t>(i)] = type;
+  }
+  return types;
+}
+
+std::optional<LayerType> type_at(ConfigReader& reader, const JsonValue& entry) {
+  const Place place{entry, entry.pointer()};
+  const auto text = reader.string(place);
+  if (!text) return {};
+  const auto type = layer_type(*text);
+  if (!type) {
+    reader.fail(place, ErrorKind::out_of_range, "full_attention, sliding_attention or chunked_attention");
+  }
+  return type;
+}
+
+std::optional<Sourced<Types>> listed_types(ConfigScope& scope, std::int64_t layers) {
+  const auto list = read_layer_list(scope, keys::kLayerTypes, layers);
+  if (!list) return {};
+  Sourced<Types> types{{}, list->place.from};
+  // Where the list says the kinds of layers too (layer_kinds), other names than these are full layers.
+  const bool has_kinds = scope.family().kinds == Kinds::listed || scope.family().kinds == Kinds::named;
+  for (const JsonValue& entry : list->entries) {
+    const auto type = has_kinds && !layer_type(entry.text()) ? LayerType::full : type_at(scope.reader(), entry);
+    types.value.push_back(type.value_or(LayerType::full));
+  }
+  return types;
+}
+
+std::optional<LayerType> letter_type(ConfigReader& reader, const Place& place, std::string_view letter) {
+  const auto type = layer_type(letter);
+  if (!type) reader.fail(place, ErrorKind::out_of_range, "a text of the letters L (local) and G (global)");
+  return type;
+}
+
+// What a text of letters or a list says of its first layers, as far as it reaches; nothing after an error.
+Types pattern_unit(ConfigReader& reader, const Place& place, std::int64_t layers) {
+  Types unit;
+  const auto add = [&](std::optional<LayerType> type) {
+    if (type) unit.push_back(*type);
+    return type.has_value();
+  };
+  const auto reach = static_cast<std::size_t>(layers);
+  if (place.value.kind() == JsonKind::string) {
+    const std::string_view letters = place.value.text().substr(0, reach);
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      if (!add(letter_type(reader, place, letters.substr(i, 1)))) break;
+    }
+  } else if (const auto entries = reader.list(place)) {
+    for (std::size_t i = 0; i < std::min(entries->size(), reach); ++i) {
+      if (!add(type_at(reader, (*entries)[i]))) break;
+    }
+  }
+  if (unit.empty()) reader.fail(place, ErrorKind::out_of_range, "at least one entry");
+  return unit;
+}
+
+// 6: each sixth layer is full. "LLLG" or a list: repeated; with letters the last layer is full whatever they say.
+Types pattern_types(ConfigScope& scope, const Place& place, std::int64_t layers) {
+  if (place.value.kind() == JsonKind::number) {
+    const std::int64_t n = scope.reader().integer(place, {0, kMaxPosition}).value_or(0);
+    return types_where(layers, [n](std::int64_t i) { return n != 0 && (i + 1) % n != 0; });
+  }
+  Types types = pattern_unit(scope.reader(), place, layers);
+  if (scope.reader().failed()) return Types(static_cast<std::size_t>(layers), LayerType::full);
+  const std::size_t period = types.size();
+  for (std::size_t i = period; i < static_cast<std::size_t>(layers); ++i) types.push_back(types[i - period]);
+  if (place.value.kind() == JsonKind::string) types.back() = LayerType::full;
+  return types;
+}
+
+Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
+  ConfigReader& reader = scope.reader();
+  std::optional<Sourced<Types>> types = listed_types(scope, layers);
+  for (std::string_view name : key_names::kWindowPattern) {
+    const auto place = reader.look(scope.object(), name);
+    if (!place || place->value.is_null()) continue;
+    const Types said = pattern_types(scope, *place, layers);
+    if (!types) {
+      reader.mark_read(*place);
+      types = {said, place->from};
+    } else if (said != types->value) {
+      reader.warn("precedence",
+                  formatted("{} and {} give different layers a window; the first wins.", types->from, place->from),
+                  {types->from, place->from});
+    }
+  }
+  if (types) return *types;
+  if (scope.family().needs_types) scope.fail_missing(keys::kLayerTypes);
+  if (const auto place = scope.class_default(keys::kWindowPattern)) {
+    return {pattern_types(scope, *place, layers), place->from};
+  }
+  const std::int64_t n = scope.family().default_pattern;
+  if (n == 0) return {Types(static_cast<std::size_t>(layers), LayerType::full), family_default(scope.family())};
+  const std::int64_t full = scope.family().first_of_pattern ? 0 : n - 1;
+  return {types_where(layers, [n, full](std::int64_t i) { return i % n != full; }),
+          formatted("default: one layer in {} of the {} family is full", n, scope.family().name)};
+}
+
+// Families whose class makes layer_types from another key, where the file has none.
+Sourced<Types> derived_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
+  const Windows rule = scope.windows();
+  const auto turns = [&](std::int64_t i) { return pattern.layers[static_cast<std::size_t>(i)].turns; };
+  if (rule == Windows::chunked_turning) return {types_where(layers, turns, LayerType::chunked), pattern.turning_from};
+  if (rule == Windows::resting_layers) return {types_where(layers, std::not_fn(turns)), pattern.turning_from};
+  if (rule == Windows::listed_or_every) {
+    return {Types(static_cast<std::size_t>(layers), LayerType::sliding), pattern.window.from};
+  }
+  if (rule == Windows::but_each_nth || rule == Windows::but_last_of_n) {
+    const Sourced<std::int64_t> n = scope.required_integer(keys::kGlobalInterval, kCounts);
+    const std::int64_t full = rule == Windows::but_each_nth ? 0 : n.value - 1;
+    return {types_where(layers, [&](std::int64_t i) { return i % n.value != full; }), n.from};
+  }
+  const Sourced<std::int64_t> border = scope.required_integer(keys::kMaxWindowLayers, {0, kMaxPosition});
+  const auto late = [&](std::int64_t i) { return i >= border.value; };
+  const auto early_even = [&](std::int64_t i) { return i % 2 == 0 && i < border.value; };
+  return {rule == Windows::early_even ? types_where(layers, early_even) : types_where(layers, late), border.from};
+}
+
+Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
+  const Types full(static_cast<std::size_t>(layers), LayerType::full);
+  const Windows rule = scope.windows();
+  if (rule == Windows::none) return {full, family_default(scope.family())};
+  if (rule == Windows::chunk_types) return read_chunk_types(scope, layers);
+  if (rule == Windows::window_list) return {Types(full.size(), LayerType::sliding), pattern.window.from};
+  const Setting<std::int64_t>& limit = rule == Windows::chunked_turning ? pattern.chunk : pattern.window;
+  // Without a window the types mean nothing, unless each has a rotation of its own.
+  if (!limit.value && !scope.family().ropes_per_type) return {full, limit.from};
+  if (rule == Windows::attention_types) return read_attention_types(scope, layers);
+  if (rule == Windows::every_layer) return {Types(full.size(), LayerType::sliding), limit.from};
+  if (rule == Windows::patterned) return patterned_types(scope, layers);
+  if (auto listed = listed_types(scope, layers)) return *listed;
+  return derived_types(scope, layers, pattern);
+}
+
+// Mistral's params.json: one window for every layer, or a list that repeats, null where a layer sees everything.
+Sourced<Types> windows_in_list(ConfigScope& scope, const Place& place, std::int64_t layers, LayerPattern& pattern) {
+  const std::vector<JsonValue> entries = place.value.items();
+  if (entries.empty()) scope.reader().fail(place, ErrorKind::out_of_range, "at least one entry");
+  Types types;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layers) && !scope.reader().failed(); ++i) {
+    const JsonValue& entry = entries[i % entries.size()];
+    types.push_back(entry.is_null() ? LayerType::full : LayerType::sliding);
+    if (entry.is_null()) continue;
+    const Place at{entry, entry.pointer()};
+    const auto window = scope.reader().integer(at, kWindows);
+    if (pattern.window.value && window && *window != *pattern.window.value) {
+      scope.reader().fail(at, ErrorKind::out_of_range, "the same window in every layer that has one");
+    }
+    if (window) pattern.window = {window, place.from};
+  }
+  scope.reader().mark_read(place);
+  types.resize(static_cast<std::size_t>(layers), LayerType::full);
+  return {std::move(types), place.from};
+}
+
+Sourced<Types> listed_windows(ConfigScope& scope, std::int64_t layers, LayerPattern& pattern) {
+  const auto place = scope.peek(keys::kWindow);
+  if (place && place->value.kind() == JsonKind::array) return windows_in_list(scope, *place, layers, pattern);
+  pattern.window = scope.integer(keys::kWindow, kWindows);
+  if (pattern.window.from.empty()) pattern.window.from = family_default(scope.family());
+  const LayerType type = pattern.window.value ? LayerType::sliding : LayerType::full;
+  return {Types(static_cast<std::size_t>(layers), type), pattern.window.from};
+}
+
+// How far a sliding layer or a chunk reaches; nothing, with the reason, where no layer has such a limit.
+Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
+  if (scope.family().window_switch) {
+    const Setting<bool> use = scope.flag(keys::kUseWindow);
+    if (!use.value || !*use.value) return {{}, use.from};
+  }
+  Setting<std::int64_t> limit = scope.integer(key, kWindows);
+  if (limit.from.empty()) limit.from = family_default(scope.family());
+  return limit;
+}
+
+// How far windows and chunks reach.
+void read_limits(ConfigScope& scope, LayerPattern& pattern) {
+  switch (scope.windows()) {
+    case Windows::none:
+    case Windows::listed:
+    case Windows::chunk_types: return;
+    case Windows::chunked_turning: pattern.chunk = read_limit(scope, keys::kChunk); return;
+    case Windows::window_list: {
+      Sourced<std::vector<std::int64_t>> widths =
+          read_window_list(scope, static_cast<std::int64_t>(pattern.layers.size()));
+      for (std::size_t i = 0; i < std::min(widths.value.size(), pattern.layers.size()); ++i) {
+        pattern.layers[i].width = widths.value[i];
+      }
+      pattern.window.from = std::move(widths.from);
+      return;
+    }
+    default: pattern.window = read_limit(scope, keys::kWindow);
+  }
+}
+
+void read_turning_list(ConfigScope& scope, LayerPattern& pattern) {
+  const auto layers = static_cast<std::int64_t>(pattern.layers.size());
+  if (const auto list = read_layer_list(scope, keys::kRotatingLayers, layers)) {
+    for (std::size_t i = 0; i < pattern.layers.size(); ++i)
+      pattern.layers[i].turns = is_marked(scope.reader(), list->entries[i]);
+    pattern.turning_from = list->place.from;
+    return;
+  }
+  const Setting<std::int64_t> interval = scope.integer(keys::kNopeInterval, kCounts);
+  if (!interval.value) return;
+  for (std::int64_t i = 0; i < layers; ++i)
+    pattern.layers[static_cast<std::size_t>(i)].turns = (i + 1) % *interval.value != 0;
+  pattern.turning_from = interval.from;
+}
+
+void let_sliding_layers_turn(ConfigScope& scope, LayerPattern& pattern) {
+  const bool all = scope.family().turning == Turning::sliding_or_windowless && !pattern.window.value;
+  for (LayerTraits& layer : pattern.layers) {
+    layer.turns = all || (layer.type == LayerType::sliding && pattern.window.value);
+  }
+  pattern.turning_from = pattern.window.value ? pattern.types_from : pattern.window.from;
+}
+
+void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
+  LayerType& last = pattern.layers.back().type;
+  if (last == LayerType::full) return;
+  last = LayerType::full;
+  scope.reader().warn(
+      "misleading-key",
+      formatted("{}: the last layer of a {} model is full whatever is said.", pattern.types_from, scope.family().name),
+      pattern.types_from.starts_with('/') ? std::vector{pattern.types_from} : std::vector<std::string>{});
+}
+
+// Layers that look at another sequence do not turn; layers without attention have no other trait.
+void set_kinds(Sourced<std::vector<LayerKind>> kinds, LayerPattern& pattern) {
+  for (std::size_t i = 0; i < std::min(pattern.layers.size(), kinds.value.size()); ++i) {
+    LayerTraits& layer = pattern.layers[i];
+    if (!attends(kinds.value[i])) layer = {};
+    layer.kind = kinds.value[i];
+    if (layer.kind != LayerKind::attention) layer.turns = false;
+  }
+  pattern.kinds_from = std::move(kinds.from);
+}
+
+}  // namespace
+
+std::string_view name(LayerType type) noexcept {
+  const auto row = std::ranges::find(kTypeNames, type, &TypeName::type);
+  return row == std::ranges::end(kTypeNames) ? std::string_view() : row->name;
+}
+
+std::optional<LayerType> layer_type(std::string_view name) noexcept {
+  const auto row = std::ranges::find(kTypeNames, name, &TypeName::name);
+  if (row == std::ranges::end(kTypeNames)) return {};
+  return row->type;
+}
+
+LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
+  LayerPattern pattern;
+  pattern.layers.resize(static_cast<std::size_t>(layers));
+  pattern.turning_from = family_default(scope.family());
+  if (scope.family().turning == Turning::listed) read_turning_list(scope, pattern);
+  read_limits(scope, pattern);
+  Sourced<Types> types =
+      scope.windows() == Windows::listed ? listed_windows(scope, layers, pattern) : read_types(scope, layers, pattern);
+  if (scope.reader().failed()) return pattern;
+  for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];
+  pattern.types_from = std::move(types.from);
+  if (scope.family().last_layer_full) make_last_full(scope, pattern);
+  const Turning turning = scope.family().turning;
+  if (turning == Turning::sliding_layers || turning == Turning::sliding_or_windowless) {
+    let_sliding_layers_turn(scope, pattern);
+  }
+  if (turning == Turning::no_layer)
+    std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.turns = false; });
+  read_kv_sharing(scope, pattern);
+  read_rope_lists(scope, pattern);
+  read_compression(scope, pattern);
+  set_kinds(read_layer_kinds(scope, layers), pattern);
+  return pattern;
+}
+
+}  // namespace posenc::plan

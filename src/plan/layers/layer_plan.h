@@ -1,0 +1,54 @@
+// The plan of one kind of layer, from what is known of its stack.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/json/sourced.h"
+#include "plan/layers/attention_shape.h"
+#include "plan/layers/indexer.h"
+#include "plan/layers/layer_masks.h"
+#include "plan/layers/layer_pattern.h"
+#include "plan/layers/layer_scores.h"
+#include "plan/layers/layer_sources.h"
+#include "plan/layers/score_terms.h"
+#include "plan/layers/sparse_masks.h"
+#include "plan/read/config_scope.h"
+#include "plan/rope/dicts.h"
+#include "plan/rope/regions.h"
+#include "plan/rope/scheme_choice.h"
+#include "posenc/plan.h"
+
+namespace posenc::plan {
+
+struct StackFacts {
+  std::vector<AttentionShape> shapes;
+  LayerPattern pattern;
+  LayerScores scores;
+  LayerMasks masks;
+  ScoreTerms terms;
+  std::optional<Indexer> indexer;
+  Selection selection;
+  Sourced<std::int64_t> trained_length;
+  SchemeChoice scheme;
+  Sourced<QueryScale> query_scale;
+  ReadRegions regions;
+};
+
+// Layers of the same traits have the same plan.
+struct LayerKindPlan {
+  LayerTraits traits;
+  LayerPlan plan;
+  std::vector<FieldSource> sources;
+};
+
+// After an error (scope.reader().failed()) the result is void.
+LayerKindPlan plan_layer(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, LayerTraits traits);
+
+// The second attention of a block, which sees all of another stack's output: the first one's heads and scale, no
+// rotation, no score term. `from`: what says that there is one.
+LayerKindPlan plan_cross_attention(const LayerKindPlan& self, const std::string& from);
+
+}  // namespace posenc::plan

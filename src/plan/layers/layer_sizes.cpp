@@ -1,0 +1,128 @@
+#include "plan/layers/layer_sizes.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/formatted.h"
+#include "plan/layers/layer_lists.h"
+#include "plan/layers/listed_sizes.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr Bounds kHeadCounts{1, kMaxHeads};
+constexpr Bounds kHeadDims{1, kMaxHeadDim};
+
+void set_head_dim(AttentionShape& shape, Sourced<std::int64_t> head_dim, std::optional<Place> place) {
+  shape.head_dim = shape.value_dim = shape.turning_width = std::move(head_dim);
+  shape.width_place = std::move(place);
+}
+
+bool is_grouping(ConfigReader& reader, const AttentionShape& shape, const Place& blame) {
+  if (reader.failed() || shape.heads.value % shape.kv_heads.value == 0) return !reader.failed();
+  reader.fail(blame, ErrorKind::not_divisible, formatted("{} heads in whole groups", shape.heads.value),
+              formatted("{} / {} leaves {}", shape.heads.value, shape.kv_heads.value,
+                        shape.heads.value % shape.kv_heads.value));
+  return false;
+}
+
+// Full layers: global_head_dim, and where keys serve as values (attention_k_eq_v) num_global_key_value_heads.
+AttentionShape full_shape(ConfigScope& scope, AttentionShape shape) {
+  set_head_dim(shape, scope.required_integer(keys::kGlobalHeadDim, kHeadDims), scope.peek(keys::kGlobalHeadDim));
+  const Setting<bool> shares = scope.flag(keys::kKeysAreValues);
+  if (!shares.value.value_or(false)) return shape;
+  const Setting<std::int64_t> kv_heads = scope.integer(keys::kGlobalKvHeads, kHeadCounts);
+  if (!kv_heads.value) return shape;
+  shape.kv_heads = {*kv_heads.value, kv_heads.from};
+  if (const auto place = scope.peek(keys::kGlobalKvHeads)) is_grouping(scope.reader(), shape, *place);
+  return shape;
+}
+
+// Sliding layers: num_sliding_attention_heads, or attention_other_setting with heads, groups and width of their own.
+AttentionShape sliding_shape(ConfigScope& scope, AttentionShape shape) {
+  ConfigReader& reader = scope.reader();
+  if (const Setting<std::int64_t> heads = scope.integer(keys::kSlidingHeads, kHeadCounts); heads.value) {
+    shape.heads = {*heads.value, heads.from};
+    if (const auto place = scope.peek(keys::kSlidingHeads)) is_grouping(reader, shape, *place);
+    return shape;
+  }
+  const auto other = scope.peek(keys::kOtherAttention);
+  if (!other || other->value.kind() != io::JsonKind::object) return shape;
+  reader.enter(other->value);
+  const auto size = [&](std::string_view name, Bounds bounds) -> std::optional<Sourced<std::int64_t>> {
+    const auto place = reader.look(other->value, name);
+    if (!place || place->value.is_null()) return {};
+    reader.mark_read(*place);
+    const auto value = reader.integer(*place, bounds);
+    if (!value) return {};
+    return Sourced<std::int64_t>{*value, place->from};
+  };
+  if (auto heads = size("num_attention_heads", kHeadCounts)) shape.heads = std::move(*heads);
+  if (auto groups = size("num_attention_groups", kHeadCounts)) shape.kv_heads = std::move(*groups);
+  if (auto head_dim = size("head_dim", kHeadDims)) {
+    set_head_dim(shape, std::move(*head_dim), reader.look(other->value, "head_dim"));
+  }
+  is_grouping(reader, shape, *other);
+  return shape;
+}
+
+// block_configs[i].attention.n_heads_in_group: as many queries share a key.
+std::optional<AttentionShape> block_shape(ConfigScope& scope, const io::JsonValue& block, AttentionShape shape,
+                                          const std::string& from) {
+  ConfigReader& reader = scope.reader();
+  const auto attention = reader.look(block, "attention");
+  if (!attention || attention->value.kind() != io::JsonKind::object) return {};
+  const auto group = reader.look(attention->value, keys::kGroupSize.name());
+  if (!group || group->value.is_null()) return {};
+  const auto heads = reader.integer(*group, kHeadCounts);
+  if (!heads) return {};
+  if (shape.heads.value % *heads != 0) {
+    reader.fail(*group, ErrorKind::not_divisible, formatted("a divisor of the {} heads", shape.heads.value));
+    return {};
+  }
+  shape.kv_heads = {shape.heads.value / *heads, from};
+  return shape;
+}
+
+void add_block_shapes(ConfigScope& scope, LayerPattern& pattern, std::vector<AttentionShape>& shapes) {
+  const auto list = read_layer_list(scope, keys::kBlocks, static_cast<std::int64_t>(pattern.layers.size()));
+  if (!list) return;
+  for (std::size_t i = 0; i < pattern.layers.size() && !scope.reader().failed(); ++i) {
+    const auto shape = block_shape(scope, list->entries[i], shapes.front(), list->place.from);
+    if (!shape || pattern.layers[i].kind != LayerKind::attention) continue;
+    const auto same = std::ranges::find_if(shapes, [&](const AttentionShape& known) {
+      return known.kv_heads.value == shape->kv_heads.value && known.kv_heads.from == shape->kv_heads.from;
+    });
+    pattern.layers[i].shape = same - shapes.begin();
+    if (same == shapes.end()) shapes.push_back(*shape);
+  }
+}
+
+}  // namespace
+
+std::vector<AttentionShape> read_layer_sizes(ConfigScope& scope, LayerPattern& pattern) {
+  if (scope.family().sizes == Sizes::listed) return read_listed_sizes(scope, pattern);
+  std::vector<AttentionShape> shapes{read_attention_shape(scope)};
+  if (scope.reader().failed()) return shapes;
+  const auto give_second = [&](LayerType type) {
+    for (LayerTraits& layer : pattern.layers) layer.shape = layer.type == type ? 1 : 0;
+  };
+  switch (scope.family().sizes) {
+    case Sizes::uniform:
+    case Sizes::listed: break;
+    case Sizes::full_own:
+      shapes.push_back(full_shape(scope, shapes.front()));
+      give_second(LayerType::full);
+      break;
+    case Sizes::sliding_own:
+      shapes.push_back(sliding_shape(scope, shapes.front()));
+      give_second(LayerType::sliding);
+      break;
+    case Sizes::blocks: add_block_shapes(scope, pattern, shapes); break;
+  }
+  return shapes;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,15 @@
+// Heads given layer by layer: num_query_heads and num_kv_heads as lists (OpenELM).
+#pragma once
+
+#include <vector>
+
+#include "plan/layers/attention_shape.h"
+#include "plan/layers/layer_pattern.h"
+#include "plan/read/config_scope.h"
+
+namespace posenc::plan {
+
+// The different shapes, each once; LayerTraits::shape says which of them a layer has.
+std::vector<AttentionShape> read_listed_sizes(ConfigScope& scope, LayerPattern& pattern);
+
+}  // namespace posenc::plan

@@ -1,0 +1,194 @@
+#include "plan/layers/text_stack.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+#include "plan/layers/attention_shape.h"
+#include "plan/layers/block_sparse.h"
+#include "plan/layers/indexer.h"
+#include "plan/layers/input_stage.h"
+#include "plan/layers/layer_kinds.h"
+#include "plan/layers/layer_masks.h"
+#include "plan/layers/layer_pattern.h"
+#include "plan/layers/layer_plan.h"
+#include "plan/layers/layer_scores.h"
+#include "plan/layers/layer_sizes.h"
+#include "plan/layers/layer_sources.h"
+#include "plan/layers/score_terms.h"
+#include "plan/layers/sparse_masks.h"
+#include "plan/rope/logit_scale.h"
+#include "plan/rope/query_scale.h"
+#include "plan/rope/regions.h"
+#include "plan/rope/scheme_choice.h"
+#include "plan/towers/cross_attention.h"
+
+namespace posenc::plan {
+namespace {
+
+void add_layer(const LayerKindPlan& layer, std::int64_t block, std::vector<LayerPlan>& layers, LayerSources& sources) {
+  sources.add(static_cast<std::int64_t>(layers.size()), layer.sources);
+  layers.push_back(layer.plan);
+  layers.back().index = block;
+}
+
+// So many plans are remembered at a time, each with a text for every field: all kinds of a real model, and no more than
+// 200 kB where a hostile file makes each layer another kind.
+constexpr std::size_t kMaxKinds = 32;
+
+// Equal layers are planned once and copied.
+void fill_layers(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, std::string_view prefix,
+                 TextStack& result) {
+  std::vector<LayerKindPlan> kinds;
+  LayerSources sources;
+  const Sourced<bool> crosses = read_cross_attention(scope);
+  result.stack.layers.reserve(facts.pattern.layers.size() * (crosses.value ? 2 : 1));
+  for (std::size_t block = 0; block < facts.pattern.layers.size(); ++block) {
+    const LayerTraits& traits = facts.pattern.layers[block];
+    auto kind = std::ranges::find(kinds, traits, &LayerKindPlan::traits);
+    if (kind == kinds.end()) {
+      if (kinds.size() == kMaxKinds) kinds.clear();
+      kind = kinds.insert(kinds.end(), plan_layer(scope, dicts, facts, traits));
+    }
+    if (scope.reader().failed()) return;
+    add_layer(*kind, static_cast<std::int64_t>(block), result.stack.layers, sources);
+    if (crosses.value) {
+      add_layer(plan_cross_attention(*kind, crosses.from), static_cast<std::int64_t>(block), result.stack.layers,
+                sources);
+    }
+  }
+  std::vector<ValueSource> merged = sources.merged(formatted("{}/layers", prefix));
+  result.sources.insert(result.sources.end(), std::make_move_iterator(merged.begin()),
+                        std::make_move_iterator(merged.end()));
+}
+
+// ---- keys that look as if they meant something ----
+
+bool says_nothing(ConfigReader& reader, const Place& place) {
+  switch (place.value.kind()) {
+    case io::JsonKind::null: return true;
+    case io::JsonKind::boolean: return !reader.boolean(place).value_or(true);
+    case io::JsonKind::number: return place.value.as_double().ok() && *place.value.as_double() == 1;
+    default: return false;
+  }
+}
+
+// The same, or a count of none: 0, -1.
+bool is_off(ConfigReader& reader, const Place& place) {
+  if (place.value.kind() == io::JsonKind::number && place.value.as_double().ok() && *place.value.as_double() <= 0) {
+    return true;
+  }
+  return says_nothing(reader, place);
+}
+
+void warn_misleading(ConfigScope& scope) {
+  for (std::string_view name : scope.family().misleading_keys) {
+    const auto place = scope.reader().look(scope.object(), name);
+    if (!place || scope.reader().was_read(place->value) || says_nothing(scope.reader(), *place)) continue;
+    scope.reader().warn("misleading-key",
+                        formatted("{} has no effect: a {} model does not read it.", place->from, scope.family().name),
+                        {place->from});
+  }
+}
+
+// The sources disagree about ChatGLM's other layout: ChatGLM2's own code knows only one, vLLM pairs halves.
+bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
+  if (scope.family().base != BaseRule::ratio) return true;
+  const Setting<bool> original = scope.flag(keys::kOriginalRope);
+  if (!original.value) return true;
+  shape.pairing.from = original.from;
+  if (*original.value) return true;
+  scope.reader().warn("undecided",
+                      formatted("{} is false: which channels then turn together is not known.", original.from),
+                      {original.from});
+  return false;
+}
+
+bool is_decided(ConfigScope& scope) {
+  bool decided = true;
+  for (std::string_view name : scope.family().undecided_keys) {
+    const auto place = scope.look(name);
+    if (!place || is_off(scope.reader(), *place)) continue;
+    scope.reader().warn("undecided", formatted("{} is given: what it does to positions is not read.", place->from),
+                        {place->from});
+    decided = false;
+  }
+  for (std::string_view what : {scope.family().undecided, scope.stack().undecided}) {
+    if (what.empty()) continue;
+    scope.reader().warn("undecided", formatted("No source says of {} models: {}.", scope.family().name, what), {});
+    decided = false;
+  }
+  return decided;
+}
+
+Sourced<std::int64_t> read_trained_length(ConfigScope& scope) {
+  constexpr Bounds kLengths{1, kMaxPosition};
+  if (scope.family().needs_length) return scope.required_integer(keys::kLength, kLengths);
+  Setting<std::int64_t> length = scope.integer(keys::kLength, kLengths);
+  return {length.value.value_or(0), length.value ? std::move(length.from) : "default: not given"};
+}
+
+// The logit scale of layer i falls with i (GPT-2).
+void divide_scales(ConfigScope& scope, LayerPattern& pattern) {
+  if (!read_division_by_layer(scope).value) return;
+  std::int64_t count = 0;
+  for (LayerTraits& layer : pattern.layers) layer.scale_divisor = ++count;
+}
+
+void add_input(const StackFacts& facts, InputStage input, std::string_view prefix, TextStack& result) {
+  result.stack.input = std::move(input.schemes);
+  for (FieldSource& source : input.sources) {
+    result.sources.push_back({formatted("{}/{}", prefix, source.field), std::move(source.from)});
+  }
+  if (!facts.scheme.table) return;
+  result.stack.input.push_back(*facts.scheme.table);
+  result.sources.push_back({formatted("{}/input/0", prefix), facts.scheme.from});
+}
+
+}  // namespace
+
+TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
+  TextStack result{.stack = {.name = {}, .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
+  const Sourced<std::int64_t> layers = read_layer_count(scope);
+  StackFacts facts;
+  facts.pattern = read_layer_pattern(scope, layers.value);
+  read_block_sparse(scope, facts.pattern);
+  facts.shapes = read_layer_sizes(scope, facts.pattern);
+  facts.indexer = read_indexer(scope, facts.pattern);
+  facts.selection = read_selection(scope);
+  const Sourced<std::int64_t>& heads = facts.shapes.front().heads;
+  facts.trained_length = read_trained_length(scope);
+  facts.scheme = read_scheme(scope, heads.value, facts.trained_length.value);
+  if (!facts.scheme.rotates) let_rest(facts.pattern, facts.scheme.from);
+  divide_scales(scope, facts.pattern);
+  InputStage input{{}, {}, facts.trained_length};
+  if (facts.scheme.input) input = read_input_stage(scope, facts.trained_length);
+  facts.trained_length = input.length;
+  facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
+  if (facts.scheme.score) {
+    const ScoreKind kind = facts.scheme.relative.value_or(scope.stack().score.kind);
+    facts.terms = read_score_terms(scope, kind, heads, facts.masks.kind, facts.trained_length);
+  }
+  facts.scores = read_layer_scores(scope, facts.shapes, facts.terms.parts);
+  const bool layout_known = has_known_layout(scope, facts.shapes.front());
+  const bool decided = is_decided(scope);  // each names what it lacks
+  facts.regions = read_regions(scope);
+  result.known = layout_known && decided && facts.scheme.known && facts.regions.known;
+  RopeDicts dicts(scope);
+  facts.query_scale = read_query_scale(dicts, facts.trained_length);
+  if (scope.reader().failed()) return result;
+
+  result.stack.name = facts.masks.turned_causal ? "decoder" : scope.stack().name;
+  add_input(facts, std::move(input), prefix, result);
+  result.sources.push_back({formatted("{}/layers", prefix), layers.from});
+  fill_layers(scope, dicts, facts, prefix, result);
+  warn_of_scaled_chunks(scope, facts.regions, result.stack.layers);
+  dicts.warn_unknown();
+  if (dicts.has_unknown_axes()) result.known = false;
+  warn_misleading(scope);
+  result.trained_length = facts.trained_length;
+  return result;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,293 @@
+#include "plan/read/config_stacks.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/formatted.h"
+#include "plan/families/config_layouts.h"
+#include "plan/families/family.h"
+#include "plan/families/tower.h"
+#include "plan/rope/general_rules.h"
+#include "plan/towers/encoder_decoder.h"
+#include "plan/towers/other_stacks.h"
+
+namespace posenc::plan {
+namespace {
+
+using io::JsonKind;
+using io::JsonValue;
+
+std::string read_text(ConfigReader& reader, const Place& place) {
+  reader.mark_read(place);
+  return std::string(reader.string(place).value_or(std::string_view{}));
+}
+
+void fail_no_object(ConfigReader& reader, const Place& place) {
+  if (!place.value.is_null()) reader.fail(place, ErrorKind::type, "an object or null");
+}
+
+std::optional<Place> object_at(ConfigReader& reader, const JsonValue& parent, std::string_view key) {
+  auto place = reader.look(parent, key);
+  if (!place || place->value.kind() == JsonKind::object) return place;
+  fail_no_object(reader, *place);
+  return {};
+}
+
+// ---- which class decides ----
+
+// What is known of a file before its stacks are read.
+struct Wrapper {
+  ClassNames names;
+  const Family* family = nullptr;  // of the root's own type
+  const Layout* layout = nullptr;  // never null once chosen
+  bool known = false;              // the root's type has a row
+};
+
+Wrapper choose_wrapper(const ClassNames& names) {
+  Wrapper wrapper{.names = names};
+  if (names.model_type.empty()) {
+    wrapper.family = find_family_of_class(names.architecture);
+    wrapper.layout = find_layout_of_class(names.architecture);
+  } else {
+    wrapper.family = find_family(names.model_type);
+    wrapper.layout = find_layout(names.model_type);
+  }
+  wrapper.known = wrapper.family != nullptr || wrapper.layout != nullptr;
+  if (wrapper.layout == nullptr) wrapper.layout = &any_layout();
+  return wrapper;
+}
+
+std::string family_name(const Wrapper& wrapper) {
+  if (!wrapper.layout->family.empty()) return std::string(wrapper.layout->family);
+  if (wrapper.family != nullptr) return std::string(wrapper.family->name);
+  return wrapper.names.model_type.empty() ? wrapper.names.architecture : wrapper.names.model_type;
+}
+
+// The text stack's object, and the class that decides it.
+struct TextClass {
+  JsonValue object;
+  bool is_inner = false;  // not the root
+  ClassNames names;       // of the object; its model_type also where the wrapper's row says it
+  bool says_type = true;  // the object, not the row
+  const Family* family = nullptr;
+};
+
+std::optional<Place> text_object(ConfigReader& reader, const TextPlace& text) {
+  for (std::string_view key : text.objects) {
+    if (auto place = object_at(reader, reader.root(), key)) return place;
+  }
+  return {};
+}
+
+TextClass choose_text(ConfigReader& reader, const Wrapper& wrapper) {
+  const TextPlace& place = wrapper.layout->text;
+  const auto inner = text_object(reader, place);
+  TextClass text{.object = inner ? inner->value : reader.root(), .is_inner = inner.has_value(), .names = {}};
+  text.names = inner ? read_class_names(reader, inner->value) : wrapper.names;
+  const bool fixed = !place.type.empty() && (place.rule == TypeRule::fixed || !inner || text.names.model_type.empty());
+  if (fixed) {
+    text.says_type = false;
+    text.names.model_type = place.type;
+  }
+  text.family = text.names.model_type.empty() ? find_family_of_class(text.names.architecture)
+                                              : find_family(text.names.model_type);
+  if (text.family != nullptr || !inner || wrapper.family == nullptr || !text.names.model_type.empty()) return text;
+  text.says_type = false;
+  text.names = wrapper.names;
+  text.family = wrapper.family;
+  return text;
+}
+
+// ---- what is odd about it ----
+
+void warn_mismatch(ConfigReader& reader, std::string_view name, std::string_view family, std::string where) {
+  reader.warn("architecture-mismatch",
+              formatted("{} is not of the {} family, whose rules were followed.", name, family), {std::move(where)});
+}
+
+void warn_of_names(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
+  const std::string& outer = wrapper.names.architecture;
+  const Names stems = wrapper.family != nullptr ? wrapper.family->class_stems : Names{};
+  if (!outer.empty() && wrapper.known && !is_class(stems, outer) && !is_class(wrapper.layout->class_stems, outer)) {
+    warn_mismatch(reader, outer, family_name(wrapper), "/architectures");
+  }
+  if (!text.is_inner || text.family == nullptr || !text.says_type) return;
+  if (!text.names.architecture.empty() && !has_class(*text.family, text.names.architecture)) {
+    warn_mismatch(reader, text.names.architecture, text.family->name, text.object.pointer() + "/architectures");
+  }
+}
+
+void warn_of_wrapper(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
+  if (wrapper.known || !text.is_inner) return;
+  reader.warn("unknown-wrapper",
+              formatted("{} is not a family that is known here; each of its stacks was read by its own "
+                        "type.",
+                        family_name(wrapper)),
+              {wrapper.names.model_type.empty() ? "/architectures" : "/model_type"});
+}
+
+// Names for messages, and where the name stands.
+struct TypeName {
+  std::string text;
+  std::vector<std::string> keys;
+};
+
+TypeName type_name(const TextClass& text) {
+  const std::string where = text.is_inner ? text.object.pointer() : std::string();
+  if (!text.names.model_type.empty()) return {text.names.model_type, {where + "/model_type"}};
+  if (!text.names.architecture.empty()) return {text.names.architecture, {where + "/architectures"}};
+  return {"A model without model_type and architectures", {}};
+}
+
+void warn_unknown_family(ConfigReader& reader, const TypeName& name, bool has_sizes) {
+  const std::string_view consequence =
+      has_sizes ? "its keys were read by themselves, halves paired, and may mean other things"
+                : "its layers, heads and width are not given under known names; nothing was read";
+  reader.warn("unknown-family", formatted("{} is not of a family that is known here: {}.", name.text, consequence),
+              name.keys);
+}
+
+void warn_no_model_type(ConfigReader& reader, const ClassNames& names) {
+  if (!names.model_type.empty() || names.architecture.empty()) return;
+  reader.warn("no-model-type", formatted("The file has no model_type; {} decides.", names.architecture),
+              {"/architectures"});
+}
+
+// Keys that the text decoder's object holds and the top repeats with another value.
+void warn_of_repeated_keys(ConfigReader& reader, const JsonValue& text_config) {
+  for (const JsonValue& member : text_config.items()) {
+    const Place inner{member, member.pointer()};
+    if (!reader.was_read(member)) continue;
+    const auto outer = reader.look(reader.root(), member.key());
+    if (outer && !reader.was_read(outer->value)) reader.settle(inner, *outer);
+  }
+}
+
+// ---- the stacks ----
+
+// What causal_attn: false and block_size make of the mask is written nowhere that this library could follow.
+bool decides_mask(ConfigScope& scope) {
+  const Setting<bool> causal = scope.flag(keys::kCausalAttn);
+  if (!causal.value || *causal.value) return true;
+  scope.reader().warn("undecided", formatted("{} is false: what a token sees then is not known.", causal.from),
+                      {causal.from});
+  return false;
+}
+
+void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, const Family& family,
+                     Plan& plan) {
+  const bool by_class = text.names.model_type.empty() && !family.model_types.empty();
+  const std::string model_type = by_class ? std::string(family.model_types.front()) : text.names.model_type;
+  const FamilyObject of{.object = text.object,
+                        .family = family,
+                        .model_type = model_type,
+                        .architecture = text.names.architecture,
+                        .top_keys = text.is_inner ? wrapper.layout->text.top_keys : Names{}};
+  std::vector<TextStack> stacks = read_family_stacks(reader, of);
+  if (reader.failed()) return;
+  // Of a wrapper that is not known nobody can say what its top-level keys are for.
+  if (text.is_inner && wrapper.known) warn_of_repeated_keys(reader, text.object);
+  ConfigScope scope(reader, text.object, family, model_type);
+  plan.known = decides_mask(scope) && std::ranges::all_of(stacks, &TextStack::known);
+  const Sourced<std::int64_t>& length = stacks.front().trained_length;
+  if (length.value > 0) plan.trained_length = length.value;
+  plan.sources.push_back({"/trained_length", length.from});
+  for (TextStack& stack : stacks) {
+    plan.stacks.push_back(std::move(stack.stack));
+    std::ranges::move(stack.sources, std::back_inserter(plan.sources));
+  }
+}
+
+// What stands at "a/b/c"; objects on the way are entered.
+std::optional<Place> place_at(ConfigReader& reader, std::string_view path) {
+  JsonValue parent = reader.root();
+  for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/')) {
+    const auto next = object_at(reader, parent, path.substr(0, slash));
+    if (!next) return {};
+    reader.enter(next->value);
+    parent = next->value;
+    path.remove_prefix(slash + 1);
+  }
+  return reader.look(parent, path);
+}
+
+void read_unknown_text(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
+  const TypeName name = type_name(text);
+  const bool readable = has_sizes(reader, text.object);
+  warn_unknown_family(reader, name, readable);
+  if (!readable) return;
+  read_text_class(reader, wrapper, text, general_family(name.text), plan);
+  plan.known = false;
+}
+
+void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
+  for (const OtherPlace& other : layout.others) {
+    const auto place = place_at(reader, other.object);
+    if (!place || reader.failed()) continue;
+    if (place->value.kind() == JsonKind::object) {
+      read_other_stack(reader, *place, other, plan);
+    } else if (!other.is_sign) {
+      fail_no_object(reader, *place);
+    } else if (!place->value.is_null()) {
+      name_unread_stack(reader, *place, other, plan);
+    }
+  }
+}
+
+// A file of a vision or audio encoder alone: the root is the object of its keys.
+bool read_lone_tower(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
+  if (wrapper.known || text.is_inner || text.family != nullptr) return false;
+  const Tower* tower = find_tower(wrapper.names.model_type);
+  if (tower == nullptr) return false;
+  plan.family = std::string(tower->family.name);
+  plan.known = true;
+  read_other_stack(reader, Place{reader.root(), std::string()}, {.object = {}, .type = wrapper.names.model_type}, plan);
+  return true;
+}
+
+void note_image_mask(const ImageMask& image, Plan& plan) {
+  const auto sees = [](const Stack& stack) { return stack.name == "vision"; };
+  if (image.detail.empty() || plan.stacks.empty() || std::ranges::none_of(plan.stacks, sees)) return;
+  for (LayerPlan& layer : plan.stacks.front().layers) {
+    if (layer.kind != LayerKind::attention || layer.mask.kind != MaskKind::causal) continue;
+    layer.mask.kind = image.kind;
+    layer.mask.detail = image.detail;
+  }
+}
+
+}  // namespace
+
+ClassNames read_class_names(ConfigReader& reader, const JsonValue& object) {
+  ClassNames names;
+  const auto model_type = reader.look(object, "model_type");
+  if (model_type && !model_type->value.is_null()) names.model_type = read_text(reader, *model_type);
+  const auto architectures = reader.look(object, "architectures");
+  if (!architectures || architectures->value.is_null()) return names;
+  const auto list = reader.list(*architectures);
+  if (!list || list->empty()) return names;
+  reader.mark_read(*architectures);
+  names.architecture = read_text(reader, Place{list->front(), list->front().pointer()});
+  return names;
+}
+
+void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
+  const Wrapper wrapper = choose_wrapper(names);
+  const TextClass text = choose_text(reader, wrapper);
+  plan.family = family_name(wrapper);
+  warn_of_wrapper(reader, wrapper, text);
+  warn_of_names(reader, wrapper, text);
+  warn_no_model_type(reader, wrapper.names);
+  if (read_lone_tower(reader, wrapper, text, plan)) return;
+  if (text.family == nullptr) {
+    read_unknown_text(reader, wrapper, text, plan);
+  } else {
+    read_text_class(reader, wrapper, text, *text.family, plan);
+  }
+  read_others(reader, *wrapper.layout, plan);
+  note_image_mask(wrapper.layout->image, plan);
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,169 @@
+#include "posenc/read_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/formatted.h"
+#include "io/files/byte_cursor.h"
+#include "io/files/looks_like.h"
+#include "io/files/read_all.h"
+#include "io/files/text_file.h"
+#include "io/gguf/gguf.h"
+#include "io/json/json.h"
+#include "plan/gguf/plan.h"
+#include "plan/read/config_plan.h"
+#include "plan/read/missing_model.h"
+
+namespace posenc {
+
+namespace {
+
+constexpr std::size_t kSniffed = 512;
+constexpr std::string_view kGgufEnding = ".gguf";
+constexpr int kMaxEntries = 10000;  // of a directory that are looked at
+
+// The first .gguf file of a directory, by name; empty when there is none.
+std::string gguf_in(const std::filesystem::path& directory) {
+  std::string first;
+  std::error_code failure;
+  int seen = 0;
+  for (std::filesystem::directory_iterator entry(directory, failure), end;
+       !failure && entry != end && seen < kMaxEntries; entry.increment(failure), ++seen) {
+    const std::filesystem::path& file = entry->path();
+    if (file.extension() == kGgufEnding && (first.empty() || file.native() < first)) first = file.native();
+  }
+  return first;
+}
+
+// A directory stands for the config.json in it, else for the params.json.
+Result<std::filesystem::path> config_in(const std::filesystem::path& directory) {
+  std::error_code failure;
+  for (const char* name : {"config.json", "params.json"}) {
+    std::filesystem::path inside = directory / name;
+    if (std::filesystem::exists(inside, failure)) return inside;
+  }
+  FileError error;
+  error.kind = ErrorKind::not_regular_file;
+  error.file = directory.string();
+  error.expected = "a config.json or params.json, or a directory that holds one";
+  error.got = "a directory without a config.json or params.json";
+  const std::string gguf = gguf_in(directory);
+  if (!gguf.empty()) error.detail = formatted("for the GGUF model in it, give {}", gguf);
+  return error;
+}
+
+Result<Plan> read_gguf_file(const io::RegularFile& file, const ReadOptions& options) {
+  const auto read_at = [&](std::uint64_t offset, char* to, std::size_t count) {
+    return file.read_at(offset, to, count);
+  };
+  io::ByteCursor cursor(io::ReadAt(read_at), static_cast<std::uint64_t>(file.size()), file.name());
+  return plan::read_gguf(cursor, {SourceKind::gguf, file.name()}, options);
+}
+
+// A file that is named as a GGUF model and clearly is something else.
+std::optional<FileError> misnamed(const std::string& file, std::string_view first_bytes) {
+  const std::optional<std::string> format = io::looks_like(first_bytes);
+  if (!format || io::is_gguf(first_bytes)) return {};
+  FileError error;
+  error.kind = ErrorKind::wrong_format;
+  error.file = file;
+  error.expected = "a GGUF model";
+  error.got = *format;
+  return error;
+}
+
+FileError not_opened(const std::filesystem::path& path, FileError error) {
+  std::error_code failure;
+  if (std::filesystem::symlink_status(path, failure).type() == std::filesystem::file_type::not_found) {
+    error.detail = plan::missing_model_hint(path);
+  }
+  return error;
+}
+
+Result<Plan> read_file(const std::filesystem::path& path, const ReadOptions& options) {
+  const Result<io::RegularFile> file = io::RegularFile::open(path);
+  if (!file) return not_opened(path, file.error());
+  std::array<char, kSniffed> buffer{};
+  const std::ptrdiff_t got = file->read_at(0, buffer.data(), buffer.size());
+  const std::string_view first_bytes(buffer.data(), static_cast<std::size_t>(std::max<std::ptrdiff_t>(got, 0)));
+  if (file->name().ends_with(kGgufEnding)) {
+    if (auto error = misnamed(file->name(), first_bytes)) return *error;
+    return read_gguf_file(*file, options);
+  }
+  if (io::is_gguf(first_bytes)) return read_gguf_file(*file, options);
+  const Result<std::string> text = io::read_text_file(*file, io::kMaxJsonBytes);
+  // Weights are larger than any config: that they are weights says more.
+  if (!text) return plan::foreign_format(first_bytes, file->name()).value_or(text.error());
+  return plan::read_config(*text, {SourceKind::config_json, file->name()}, options);
+}
+
+// Both files may be of one model, or of two: which of them was read is said.
+void warn_of_gguf_beside(const std::filesystem::path& directory, Plan& plan) {
+  const std::string gguf = gguf_in(directory);
+  if (gguf.empty()) return;
+  plan.warnings.push_back({"gguf-beside", formatted("{} lies beside it and was not read.", gguf), {}});
+}
+
+// Reads `count` bytes or up to the end.
+std::string read_first(const ByteStream& stream, std::size_t count) {
+  std::string bytes(count, '\0');
+  std::size_t have = 0;
+  while (have < count) {
+    const std::ptrdiff_t got = stream(reinterpret_cast<std::byte*>(bytes.data()) + have, count - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;  // an error comes again at the next read
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+}  // namespace
+
+Result<Plan> read_plan(const std::filesystem::path& path, const ReadOptions& options) {
+  plan::require_length(options);
+  std::error_code failure;
+  if (!std::filesystem::is_directory(path, failure)) return read_file(path, options);
+  const Result<std::filesystem::path> inside = config_in(path);
+  if (!inside) return inside.error();
+  Result<Plan> plan = read_file(*inside, options);
+  if (plan.ok()) warn_of_gguf_beside(path, *plan);
+  return plan;
+}
+
+Result<Plan> read_plan(std::span<const std::byte> model_file, std::string_view name, const ReadOptions& options) {
+  plan::require_length(options);
+  const std::string_view bytes(reinterpret_cast<const char*>(model_file.data()), model_file.size());
+  if (!io::is_gguf(bytes)) return plan::read_config(bytes, {SourceKind::config_json, std::string(name)}, options);
+  io::ByteCursor cursor(bytes, std::string(name));
+  return plan::read_gguf(cursor, {SourceKind::gguf, std::string(name)}, options);
+}
+
+Result<Plan> read_plan(const ByteStream& stream, std::string_view name, const ReadOptions& options) {
+  plan::require_length(options);
+  const std::string first = read_first(stream, 4);
+  std::size_t given = 0;  // of `first`
+  const io::ReadSome read_some = [&](char* to, std::size_t count) -> std::ptrdiff_t {
+    if (given == first.size()) return stream(reinterpret_cast<std::byte*>(to), count);
+    const std::size_t part = std::min(count, first.size() - given);
+    std::memcpy(to, first.data() + given, part);
+    given += part;
+    return static_cast<std::ptrdiff_t>(part);
+  };
+  if (io::is_gguf(first)) {
+    io::ByteCursor cursor(read_some, std::string(name));
+    return plan::read_gguf(cursor, {SourceKind::gguf, std::string(name)}, options);
+  }
+  const Result<std::string> text = io::read_all(read_some, 0, io::kMaxJsonBytes);
+  if (text) return plan::read_config(*text, {SourceKind::config_json, std::string(name)}, options);
+  FileError error = text.error();
+  error.file = std::string(name);
+  return error;
+}
+
+}  // namespace posenc

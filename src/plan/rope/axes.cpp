@@ -1,0 +1,96 @@
+#include "plan/rope/axes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/formatted.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr std::string_view kSections = "mrope_section";
+constexpr std::string_view kInterleaved = "mrope_interleaved";
+
+AxisMap axis_map(AxisLayout layout, const std::vector<std::int64_t>& sections) {
+  return layout == AxisLayout::interleaved ? interleaved_axes(sections) : chunked_axes({"t", "h", "w"}, sections);
+}
+
+// Dealt out, h has pairs 1, 4, 7 .. and w 2, 5, 8 .., so that not every sum of the right size finds room.
+std::int64_t most_of_axis(AxisLayout layout, std::size_t axis, std::int64_t pairs) {
+  if (layout == AxisLayout::chunked || axis == 0) return kMaxHeadDim;
+  return (pairs - static_cast<std::int64_t>(axis) + 2) / 3;
+}
+
+// Three counts that add up to the pairs; nothing after an error.
+std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, AxisLayout layout, std::int64_t pairs) {
+  const auto entries = keys.reader().list(place);
+  if (!entries) return {};
+  if (entries->size() != 3) {
+    keys.reader().fail(place, ErrorKind::length_mismatch, "3 numbers, one for each of the axes t, h and w");
+    return {};
+  }
+  std::vector<std::int64_t> sections;
+  for (const io::JsonValue& entry : *entries) {
+    const std::int64_t most = most_of_axis(layout, sections.size(), pairs);
+    const auto count = keys.reader().integer(Place{entry, entry.pointer()}, {0, most});
+    if (!count) return {};
+    sections.push_back(*count);
+  }
+  const std::int64_t sum = std::accumulate(sections.begin(), sections.end(), std::int64_t{0});
+  if (sum == pairs) return keys.reserve_list(place, pairs) ? sections : std::vector<std::int64_t>{};
+  keys.reader().fail(place, ErrorKind::length_mismatch, formatted("counts of {} pairs in all", pairs),
+                     formatted("{} channels turn; {} = {}", 2 * pairs, fmt::join(sections, " + "), sum));
+  return {};
+}
+
+// How the sections are laid out is the class's own; the key only repeats it.
+void judge_layout_key(RopeKeys& keys, AxisLayout layout) {
+  const auto place = keys.find(kInterleaved);
+  if (!place) return;
+  const auto interleaved = keys.reader().boolean(*place);
+  if (!interleaved || *interleaved == (layout == AxisLayout::interleaved)) return;
+  keys.reader().warn(
+      "misleading-key",
+      formatted("{} has no effect: the axes of a {} model are always {}.", place->from, keys.scope().family().name,
+                layout == AxisLayout::interleaved ? "interleaved" : "in chunks"),
+      {place->from});
+}
+
+void fail_without_sections(RopeKeys& keys, const std::vector<std::int64_t>& sections, std::int64_t pairs) {
+  if (keys.reader().failed()) return;
+  FileError error = keys.scope().object().error(
+      ErrorKind::missing_key, formatted("{}: pairs of each axis", kSections),
+      formatted("{} pairs turn, and the class deals out {}", pairs, fmt::join(sections, " + ")));
+  error.got = "none";
+  keys.reader().fail(std::move(error));
+}
+
+}  // namespace
+
+AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
+  const auto& rule = keys.scope().family().axes;
+  if (!rule) return {};
+  keys.note("axes", family_default(keys.scope().family()));
+  judge_layout_key(keys, rule->layout);
+  const auto place = keys.find(kSections);
+  if (place) {
+    keys.note("axis_of_pair", *place);
+    const std::vector<std::int64_t> sections = given_sections(keys, *place, rule->layout, dim / 2);
+    return sections.empty() ? AxisMap{} : axis_map(rule->layout, sections);
+  }
+  const std::vector<std::int64_t> sections(rule->sections.begin(), rule->sections.end());
+  if (std::accumulate(sections.begin(), sections.end(), std::int64_t{0}) != dim / 2) {
+    fail_without_sections(keys, sections, dim / 2);
+    return {};
+  }
+  keys.note("axis_of_pair", formatted("default: {} [{}] of the {} family", kSections, fmt::join(sections, ", "),
+                                      keys.scope().family().name));
+  return axis_map(rule->layout, sections);
+}
+
+}  // namespace posenc::plan

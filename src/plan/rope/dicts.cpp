@@ -1,0 +1,131 @@
+#include "plan/rope/dicts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/formatted.h"
+
+namespace posenc::plan {
+
+using io::JsonKind;
+using io::JsonValue;
+
+namespace {
+
+// Whether everything that `loser` says stands in `winner` too; "type" is the old name of "rope_type".
+bool agrees(ConfigReader& reader, const JsonValue& winner, const JsonValue& loser) {
+  return std::ranges::all_of(loser.items(), [&](const JsonValue& member) {
+    if (member.is_null()) return true;
+    auto same = reader.look(winner, member.key());
+    if (!same && member.key() == "type") same = reader.look(winner, "rope_type");
+    return same && same_value(same->value, member);
+  });
+}
+
+// The dictionary in which a layer's keys stand where there is one per kind: "full_attention", or with keys made of
+// several tokens "main" and "compress".
+std::string_view dictionary_name(const Family& family, const LayerTraits& layer) {
+  if (!family.compressed_keys) return name(layer.type);
+  return layer.compression > 0 ? "compress" : "main";
+}
+
+bool names_kind_of_layer(const Family& family, std::string_view key) {
+  if (family.compressed_keys) return key == "main" || key == "compress";
+  return layer_type(key).has_value();
+}
+
+std::vector<JsonValue> nested_members(const Family& family, const JsonValue& dictionary) {
+  std::vector<JsonValue> nested = dictionary.items();
+  std::erase_if(nested, [&](const JsonValue& member) {
+    return !names_kind_of_layer(family, member.key()) || (member.kind() != JsonKind::object && !member.is_null());
+  });
+  return nested;
+}
+
+// Which layers a dictionary without nested ones is for, in families whose kinds of layers rotate differently.
+bool flat_is_for(const Family& family, const LayerTraits& layer, bool is_legacy) {
+  if (family.compressed_keys) return layer.compression > 0;
+  // The class fills in a type that has no dictionary; a flat one is for full layers, in the old form only.
+  return is_legacy && (layer.type == LayerType::full || family.flat_rope_for_all_types);
+}
+
+}  // namespace
+
+RopeDicts::RopeDicts(ConfigScope& scope) : scope_(scope) {
+  if (!scope.family().scales) return;
+  choose(dictionary("rope_parameters"), dictionary("rope_scaling"));
+  if (chosen_) find_nested();
+}
+
+// Absent, null and empty are the same; an empty one is worth a warning.
+std::optional<Place> RopeDicts::dictionary(std::string_view name) {
+  ConfigReader& reader = scope_.reader();
+  auto place = reader.look(scope_.object(), name);
+  if (!place || place->value.is_null()) return {};
+  if (place->value.kind() != JsonKind::object) {
+    reader.fail(*place, ErrorKind::type, "an object or null");
+    return {};
+  }
+  if (place->value.size() > 0) return place;
+  reader.warn("misleading-key", formatted("{} is empty; read as absent.", place->from), {place->from});
+  return {};
+}
+
+void RopeDicts::choose(std::optional<Place> parameters, std::optional<Place> scaling) {
+  ConfigReader& reader = scope_.reader();
+  if (parameters && scaling && !agrees(reader, parameters->value, scaling->value)) {
+    reader.warn("precedence",
+                formatted("{} ({}) and {} ({}) differ; the first wins as a whole.", parameters->from,
+                          shown(parameters->value), scaling->from, shown(scaling->value)),
+                {parameters->from, scaling->from});
+  }
+  is_legacy_ = !parameters && scaling;
+  chosen_ = parameters ? std::move(parameters) : std::move(scaling);
+  if (!chosen_) chosen_ = scope_.class_default(keys::kRopeParameters);
+  if (chosen_ && chosen_->in_file) reader.enter(chosen_->value);
+}
+
+void RopeDicts::find_nested() {
+  for (const JsonValue& member : nested_members(scope_.family(), chosen_->value)) {
+    if (member.is_null()) continue;
+    nested_.push_back(Place{member, chosen_->in_file ? member.pointer() : chosen_->from, chosen_->in_file});
+    if (chosen_->in_file) scope_.reader().enter(member);
+  }
+}
+
+std::vector<Place> RopeDicts::places(const LayerTraits& layer) {
+  if (!chosen_ || scope_.reader().failed()) return {};
+  const Family& family = scope_.family();
+  std::vector<Place> found;
+  for (const Place& nested : nested_) {
+    if (nested.value.key() == dictionary_name(family, layer)) found.push_back(nested);
+  }
+  if (family.ropes_per_type || family.compressed_keys) {
+    if (nested_.empty() && flat_is_for(family, layer, is_legacy_)) found.push_back(*chosen_);
+    return found;
+  }
+  if (!nested_.empty() && found.empty()) {
+    scope_.reader().fail(*chosen_, ErrorKind::missing_layer_type,
+                         formatted("parameters for {} layers", name(layer.type)),
+                         formatted("the model has such layers, and other types have parameters of their own"));
+  }
+  found.push_back(*chosen_);
+  return found;
+}
+
+bool RopeDicts::has_unknown_axes() const {
+  return !scope_.family().axes && chosen_ && scope_.reader().look(chosen_->value, "mrope_section").has_value();
+}
+
+void RopeDicts::warn_unknown() const {
+  if (!chosen_ || !chosen_->in_file) return;
+  std::vector<std::string> unread = scope_.reader().unknown_members(chosen_->value);
+  if (unread.empty()) return;
+  std::string message =
+      formatted("{} {} no effect in this place.", fmt::join(unread, ", "), unread.size() == 1 ? "has" : "have");
+  scope_.reader().warn("unknown-rope-key", std::move(message), std::move(unread));
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,239 @@
+#include "plan/rope/draft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/formatted.h"
+#include "plan/rope/axes.h"
+#include "plan/rope/lists.h"
+#include "plan/rope/native_rules.h"
+#include "plan/rope/rules.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr double kChatglmBase = 10000.0;  // the constant of its remote code, times rope_ratio
+
+// ---- how many channels turn ----
+
+// The factor of a list with one for each layer comes before the one of all.
+std::optional<Place> find_factor(RopeKeys& keys, const LayerTraits& layer) {
+  const auto listed = keys.scope().family().rope_lists ? keys.scope().find(keys::kPartialFactors) : std::nullopt;
+  if (listed) return entry_of_layer(keys.scope(), *listed, layer.list_entry, keys.layers());
+  return keys.find("partial_rotary_factor", keys::kPartialFactor);
+}
+
+Sourced<std::int64_t> whole_head(const AttentionShape& shape) {
+  return {shape.turning_width.value, "default: the whole head"};
+}
+
+Sourced<std::int64_t> part_of_head(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape) {
+  const auto place = find_factor(keys, layer);
+  if (!place) return whole_head(shape);
+  keys.note("dim", *place);
+  const double factor = keys.reader().number(*place).value_or(1.0);
+  const std::int64_t width = shape.turning_width.value;
+  const double channels = std::trunc(static_cast<double>(width) * factor);
+  const std::string arithmetic = formatted("trunc({} x {}) = {} channels", width, factor, channels);
+  if (factor < 0 || channels > static_cast<double>(width)) {
+    keys.reader().fail(*place, ErrorKind::out_of_range, "a number from 0 to 1", arithmetic);
+  } else if (std::fmod(channels, 2.0) != 0) {
+    keys.reader().fail(*place, ErrorKind::out_of_range, "a part of the head with an even number of channels",
+                       arithmetic);
+  }
+  if (keys.reader().failed()) return {};
+  return {static_cast<std::int64_t>(channels), place->from};
+}
+
+Sourced<std::int64_t> listed_channels(RopeKeys& keys, const AttentionShape& shape) {
+  const auto place = keys.scope().find(keys::kRotaryDim);
+  if (!place) {
+    keys.fail_missing(keys::kRotaryDim.name());
+    return {};
+  }
+  if (place->value.is_null()) return {shape.turning_width.value, place->from};
+  keys.note("dim", *place);
+  const std::int64_t dim = keys.reader().integer(*place, {0, shape.turning_width.value}).value_or(0);
+  if (dim % 2 != 0) keys.reader().fail(*place, ErrorKind::out_of_range, "an even number of channels");
+  return {dim, place->from};
+}
+
+Sourced<std::int64_t> part_or_listed(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape) {
+  const bool by_dim = !keys.peek("partial_rotary_factor") && !keys.scope().peek(keys::kPartialFactor);
+  return by_dim && keys.scope().peek(keys::kRotaryDim) ? listed_channels(keys, shape)
+                                                       : part_of_head(keys, layer, shape);
+}
+
+// An even number of channels, or an error.
+Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape,
+                               std::string_view rope_type) {
+  const Width rule = rope_type == "proportional" ? Width::whole_head : keys.scope().family().width;
+  switch (rule) {
+    case Width::partial_factor: return part_of_head(keys, layer, shape);
+    case Width::rotary_dim: return listed_channels(keys, shape);
+    case Width::factor_or_dim: return part_or_listed(keys, layer, shape);
+    case Width::whole_head:
+    case Width::half_head: break;
+  }
+  const std::int64_t width = shape.turning_width.value / (rule == Width::half_head ? 2 : 1);
+  if (!shape.width_place) return {};
+  keys.note("dim", *shape.width_place);
+  if (width % 2 != 0) {
+    keys.reader().fail(*shape.width_place, ErrorKind::out_of_range, "an even number of channels that turn",
+                       formatted("{} of {} channels", width, shape.head_dim.value));
+  }
+  return {width, shape.turning_width.from};
+}
+
+// ---- base ----
+
+double read_ratio_base(RopeKeys& keys) {
+  const Sourced<double> ratio = keys.scope().required_number(keys::kRopeRatio);
+  if (const auto place = keys.scope().peek(keys::kRopeRatio)) keys.note("base", *place);
+  return kChatglmBase * ratio.value;
+}
+
+// Layers with a window may have a key of their own; else what a dictionary says of them beats the key of all.
+std::optional<Place> find_local_base(RopeKeys& keys) {
+  if (keys.scope().peek(keys::kLocalBase)) return keys.find("rope_theta", keys::kLocalBase);
+  auto own = keys.find("rope_theta");
+  return own ? own : keys.scope().find(keys::kBase);
+}
+
+std::optional<Place> find_base(RopeKeys& keys, const LayerTraits& layer) {
+  const Family& family = keys.scope().family();
+  if (family.base == BaseRule::class_own) return keys.scope().class_default(keys::kBase);
+  if (layer.compression > 0) return keys.find("rope_theta", keys::kCompressedBase);
+  if (family.ropes_per_type && layer.type != LayerType::full) return find_local_base(keys);
+  return keys.find("rope_theta", keys::kBase);
+}
+
+double read_base(RopeKeys& keys, const LayerTraits& layer) {
+  const Family& family = keys.scope().family();
+  if (family.base == BaseRule::ratio) return read_ratio_base(keys);
+  const auto own = family.layer_bases ? keys.scope().find(keys::kLayerBases) : std::nullopt;
+  auto place = own ? own : find_base(keys, layer);
+  if (place && (own || family.rope_lists))
+    place = entry_of_layer(keys.scope(), *place, layer.list_entry, keys.layers());
+  if (!place) {
+    keys.fail_missing(keys::kBase.name());
+    return kChatglmBase;
+  }
+  keys.note("base", *place);
+  if (!place->in_file && family.differing_default && family.differing_default->key == keys::kBase.name()) {
+    keys.reader().warn("default-differs",
+                       formatted("{} is not given; the class says {}, published checkpoints carry {}.",
+                                 keys::kBase.name(), shown(place->value), family.differing_default->published),
+                       {});
+  }
+  return keys.reader().number(*place).value_or(kChatglmBase);
+}
+
+// ---- rule ----
+
+// The class's two versions disagree, and so do files: those of 1.8B and 7B carry true, those of 72B false.
+void warn_of_qwen_switches(RopeKeys& keys) {
+  for (const Key* key : {&keys::kDynamicNtk, &keys::kLogn}) {
+    const auto place = keys.scope().peek(*key);
+    if (!place || place->in_file) continue;
+    keys.reader().warn("default-differs",
+                       formatted("{} is not given; the class says {}, its first version said false.", key->name(),
+                                 shown(place->value)),
+                       {});
+  }
+}
+
+// Qwen 1 has no dictionary: one switch, and the length that it is measured against.
+Scaling read_qwen_rule(RopeKeys& keys) {
+  warn_of_qwen_switches(keys);
+  const Setting<bool> on = keys.scope().flag(keys::kDynamicNtk);
+  keys.note("scaling/rule", on.from);
+  if (!on.value.value_or(false)) return {};
+  keys.note("scaling/seq_length", keys.trained_length().from);
+  return QwenNtkScaling{.seq_length = keys.trained_length().value};
+}
+
+bool has_dictionaries(const Family& family) { return !family.qwen_ntk && family.native == NativeRule::none; }
+
+Scaling read_position_scale(RopeKeys& keys) {
+  const auto place = keys.scope().find(keys::kPositionScale);
+  if (!place) return {};
+  keys.note("scaling/factor", *place);
+  const double factor = keys.reader().number(*place).value_or(1.0);
+  return factor == 1 ? Scaling{} : Scaling{LinearScaling{.factor = factor}};
+}
+
+// The length beyond which the base grows is a key of its own here, not the trained length.
+Scaling read_ntk_switch(RopeKeys& keys) {
+  const Setting<double> factor = keys.scope().number(keys::kNtkFactor);
+  if (factor.value.value_or(0) == 0) return {};
+  if (const auto place = keys.scope().peek(keys::kNtkFactor)) keys.note("scaling/factor", *place);
+  const Sourced<std::int64_t> length = keys.scope().required_integer(keys::kNtkLength, {1, kMaxPosition});
+  keys.note("scaling/max_position_embeddings", length.from);
+  return DynamicScaling{.factor = *factor.value, .max_position_embeddings = length.value};
+}
+
+Scaling read_rule(RopeKeys& keys, std::string_view rope_type, std::int64_t dim) {
+  if (keys.scope().family().position_scale && rope_type == "default") return read_position_scale(keys);
+  if (keys.scope().family().ntk_switch && rope_type == "default") return read_ntk_switch(keys);
+  if (keys.scope().family().qwen_ntk) return read_qwen_rule(keys);
+  if (keys.scope().family().native != NativeRule::none) return read_native_scaling(keys, dim);
+  return read_scaling(keys, rope_type, dim);
+}
+
+void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
+  keys.reader().warn("no-rotation", formatted("{} leaves no channel that turns.", dim.from), {dim.from});
+}
+
+// As float32 it is infinite: base^0 is 1 still, base^(-2p/dim) is 0.
+void warn_beyond_float32(ConfigReader& reader, const Rope& rope, const std::vector<FieldSource>& sources) {
+  if (rope.base <= static_cast<double>(std::numeric_limits<float>::max())) return;
+  const auto source = std::ranges::find(sources, "base", &FieldSource::field);
+  const bool given = source != sources.end() && source->from.starts_with('/');
+  reader.warn("base-beyond-float32",
+              formatted("The base {} is beyond float32: where frequencies are computed in it, as models do, the first "
+                        "pair turns alone.",
+                        rope.base),
+              given ? std::vector<std::string>{source->from} : std::vector<std::string>{});
+}
+
+}  // namespace
+
+RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionShape& shape,
+                    const Sourced<std::int64_t>& trained_length, std::int64_t layers) {
+  RopeKeys keys(dicts, layer, trained_length, layers);
+  const auto rope_type =
+      has_dictionaries(keys.scope().family()) ? read_rope_type(keys) : std::optional<std::string_view>("default");
+  if (!rope_type) return {};
+  const Sourced<std::int64_t> dim = read_dim(keys, layer, shape, *rope_type);
+  if (keys.reader().failed()) return {};
+  if (dim.value == 0) {
+    warn_no_rotation(keys, dim);
+    return {.rope = {}, .sources = {}, .still_from = dim.from};
+  }
+  Rope rope{.pairing = shape.pairing.value,
+            .head_dim = shape.head_dim.value,
+            .first_channel = shape.first_channel.value,
+            .dim = dim.value,
+            .base = read_base(keys, layer),
+            .scaling = read_rule(keys, *rope_type, dim.value),
+            .axes = read_axes(keys, dim.value),
+            .sense = keys.scope().family().sense};
+  keys.note("pairing", shape.pairing.from);
+  keys.note("first_channel", shape.first_channel.from);
+  if (rope.sense != Sense::counterclockwise) keys.note("sense", family_default(keys.scope().family()));
+  if (keys.reader().failed()) return {};
+  if (const auto problem = check(rope)) {
+    keys.blame(*problem);
+    return {};
+  }
+  std::vector<FieldSource> sources = keys.take_sources();
+  warn_beyond_float32(keys.reader(), rope, sources);
+  return {std::move(rope), std::move(sources), {}};
+}
+
+}  // namespace posenc::plan

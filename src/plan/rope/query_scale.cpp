@@ -1,0 +1,89 @@
+#include "plan/rope/query_scale.h"
+
+#include <optional>
+#include <utility>
+
+#include "plan/rope/keys.h"
+
+namespace posenc::plan {
+namespace {
+
+// Old Llama 4 files write a number for true.
+bool is_on(ConfigScope& scope, const Place& place) {
+  if (place.value.kind() == io::JsonKind::number) return scope.reader().number(place).value_or(0) != 0;
+  return scope.reader().boolean(place).value_or(false);
+}
+
+Sourced<QueryScale> llama4_scale(ConfigScope& scope) {
+  const auto on = scope.find(keys::kTemperature);
+  if (!on) return {{}, family_default(scope.family())};
+  if (!is_on(scope, *on)) return {{}, on->from};
+  const Sourced<double> scale = scope.required_number(keys::kTemperatureScale);
+  const Sourced<double> floor = scope.required_number(keys::kTemperatureFloor);
+  if (const auto place = scope.peek(keys::kTemperatureFloor); place && floor.value <= 0) {
+    scope.reader().fail(*place, ErrorKind::out_of_range, "a number above 0");
+  }
+  return {Llama4Temperature{.attn_scale = scale.value, .floor_scale = floor.value}, on->from};
+}
+
+// Both numbers stand in the rope dictionary (Ministral3Attention).
+Sourced<QueryScale> ministral_scale(RopeDicts& dicts, const Sourced<std::int64_t>& trained_length) {
+  RopeKeys keys(dicts, LayerTraits{}, trained_length, 1);
+  const auto beta = keys.find(keys::kBeta.name());
+  if (!beta) return {{}, family_default(dicts.scope().family())};
+  const double value = keys.reader().number(*beta).value_or(0);
+  const auto length = keys.find(keys::kOriginalLength.name(), keys::kOriginalLength);
+  if (!length) {
+    keys.fail_missing(keys::kOriginalLength.name());
+    return {};
+  }
+  const std::int64_t original = keys.reader().integer(*length, {1, kMaxPosition}).value_or(1);
+  return {MinistralTemperature{.beta = value, .original_max_position_embeddings = original}, beta->from};
+}
+
+Sourced<QueryScale> mistral_scale(ConfigScope& scope) {
+  ConfigReader& reader = scope.reader();
+  const auto object = scope.find(keys::kLlama4Scaling);
+  if (!object) return {{}, family_default(scope.family())};
+  if (object->value.kind() != io::JsonKind::object) {
+    reader.fail(*object, ErrorKind::type, "an object");
+    return {};
+  }
+  reader.enter(object->value);
+  const auto beta = reader.look(object->value, "beta");
+  const auto length = reader.look(object->value, keys::kOriginalLength.name());
+  if (!beta || !length) {
+    reader.fail(*object, ErrorKind::missing_key, "beta and original_max_position_embeddings");
+    return {};
+  }
+  reader.mark_read(*beta);
+  reader.mark_read(*length);
+  return {
+      MinistralTemperature{.beta = reader.number(*beta).value_or(0),
+                           .original_max_position_embeddings = reader.integer(*length, {1, kMaxPosition}).value_or(1)},
+      beta->from};
+}
+
+Sourced<QueryScale> logn_scale(ConfigScope& scope, const Sourced<std::int64_t>& trained_length) {
+  const Setting<bool> on = scope.flag(keys::kLogn);
+  if (!on.value.value_or(false)) return {{}, on.from};
+  if (const auto place = scope.peek(keys::kLength); place && trained_length.value < 2) {
+    scope.reader().fail(*place, ErrorKind::out_of_range, "at least 2, whose logarithm is not 0");
+  }
+  return {LogNScale{.seq_length = trained_length.value}, on.from};
+}
+
+}  // namespace
+
+Sourced<QueryScale> read_query_scale(RopeDicts& dicts, const Sourced<std::int64_t>& trained_length) {
+  switch (dicts.scope().family().query_scaling) {
+    case QueryScaling::none: break;
+    case QueryScaling::resting_layers: return llama4_scale(dicts.scope());
+    case QueryScaling::beta: return ministral_scale(dicts, trained_length);
+    case QueryScaling::beta_object: return mistral_scale(dicts.scope());
+    case QueryScaling::logn: return logn_scale(dicts.scope(), trained_length);
+  }
+  return {};
+}
+
+}  // namespace posenc::plan

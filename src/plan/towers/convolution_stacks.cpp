@@ -1,0 +1,100 @@
+#include "plan/towers/convolution_stacks.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+#include "plan/towers/stack.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr std::string_view kAcoustic[] = {"vibevoice_acoustic_tokenizer", "vibepod_acoustic_tokenizer"};
+constexpr std::string_view kSemantic[] = {"vibevoice_semantic_tokenizer", "vibepod_semantic_tokenizer"};
+
+constexpr Family of(Names types) {
+  return {.name = types.front(), .model_types = types, .class_stems = {}, .pairing = Pairing::half};
+}
+
+// Facts: the published VibeVoice code, whose files carry encoder_depths; VibeVoiceAcousticTokenizerConfig says depths.
+constexpr Convolutions kRows[] = {{of(kAcoustic), "acoustic_encoder", "acoustic_decoder"},
+                                  {of(kSemantic), "semantic_encoder", {}}};
+
+std::optional<std::int64_t> sum_of_list(ConfigReader& reader, const Place& place, std::int64_t room) {
+  std::int64_t sum = 0;
+  const auto list = reader.list(place);
+  if (!list) return {};
+  for (const io::JsonValue& entry : *list) {
+    const Place at{entry, place.in_file ? entry.pointer() : place.from, place.in_file};
+    sum += reader.integer(at, {0, room - sum}).value_or(0);
+    if (reader.failed()) return {};
+  }
+  return sum;
+}
+
+// "3-3-8"
+std::optional<std::int64_t> sum_of_text(ConfigReader& reader, const Place& place, std::int64_t room) {
+  const std::string_view text = reader.string(place).value_or(std::string_view{});
+  const char* const end = text.data() + text.size();
+  std::int64_t sum = 0;
+  for (const char* at = text.data();; ++at) {
+    std::int64_t blocks = 0;
+    const auto [stop, error] = std::from_chars(at, end, blocks);
+    if (error != std::errc{} || blocks < 0 || blocks > room - sum || (stop != end && *stop != '-')) {
+      reader.fail(place, ErrorKind::out_of_range,
+                  formatted("blocks of each stage, as in 3-3-8, at most {} in all", room));
+      return {};
+    }
+    sum += blocks;
+    if (stop == end) return sum;
+    at = stop;
+  }
+}
+
+// Blocks of all stages; nothing where the key is absent or null.
+Setting<std::int64_t> read_blocks(ConfigScope& scope, const Key& key, std::int64_t room) {
+  const auto place = scope.find(key);
+  if (!place) return {};
+  const bool is_text = place->value.kind() == io::JsonKind::string;
+  ConfigReader& reader = scope.reader();
+  return {is_text ? sum_of_text(reader, *place, room) : sum_of_list(reader, *place, room), place->from};
+}
+
+void add_stack(std::string_view name, std::int64_t blocks, const std::string& from, Plan& plan) {
+  plan.sources.push_back({formatted("/stacks/{}/layers", plan.stacks.size()), from});
+  Stack stack{.name = std::string(name), .input = {}, .layers = {}};
+  stack.layers.resize(static_cast<std::size_t>(blocks));
+  for (std::int64_t i = 0; i < blocks; ++i) {
+    stack.layers[static_cast<std::size_t>(i)].index = i;
+    stack.layers[static_cast<std::size_t>(i)].kind = LayerKind::convolution;
+  }
+  plan.stacks.push_back(std::move(stack));
+}
+
+}  // namespace
+
+const Convolutions* find_convolutions(std::string_view model_type) noexcept {
+  const auto row = std::ranges::find_if(kRows, [&](const Convolutions& one) {
+    return std::ranges::find(one.family.model_types, model_type) != one.family.model_types.end();
+  });
+  return row == std::ranges::end(kRows) ? nullptr : row;
+}
+
+void read_convolution_stacks(ConfigScope& scope, const Convolutions& row, Plan& plan) {
+  const Setting<std::int64_t> encoder = read_blocks(scope, keys::kDepths, room_for_layers(plan));
+  if (!encoder.value) {
+    if (!scope.reader().failed()) scope.require(keys::kDepths);
+    return;
+  }
+  add_stack(row.encoder, *encoder.value, encoder.from, plan);
+  if (row.decoder.empty()) return;
+  const Setting<std::int64_t> decoder = read_blocks(scope, keys::kDecoderDepths, room_for_layers(plan));
+  if (scope.reader().failed()) return;
+  const std::int64_t blocks = decoder.value.value_or(*encoder.value);
+  add_stack(row.decoder, blocks, decoder.value ? decoder.from : "default: the encoder's, turned round", plan);
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,167 @@
+#include "plan/towers/input.h"
+
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr std::int64_t kMaxSide = std::int64_t{1} << 20;  // pixels, or rows; the square stays far below 2^53
+constexpr Bounds kSides{1, kMaxSide};
+
+struct Sides {
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+};
+
+// A number, or [height, width].
+Sides read_sides(ConfigScope& scope, const Key& key) {
+  ConfigReader& reader = scope.reader();
+  const auto place = scope.find(key);
+  if (!place) {
+    scope.required_integer(key, kSides);
+    return {};
+  }
+  if (place->value.kind() != io::JsonKind::array) {
+    const std::int64_t side = reader.integer(*place, kSides).value_or(1);
+    return {side, side};
+  }
+  const std::vector<io::JsonValue> both = place->value.items();
+  if (both.size() != 2) {
+    reader.fail(*place, ErrorKind::length_mismatch, "a number, or a height and a width");
+    return {};
+  }
+  const auto side = [&](const io::JsonValue& value) {
+    return reader.integer({value, place->in_file ? value.pointer() : place->from, place->in_file}, kSides).value_or(1);
+  };
+  const std::int64_t height = side(both[0]);
+  return {height, side(both[1])};
+}
+
+std::string from_of(ConfigScope& scope, const Key& key) {
+  const auto place = scope.peek(key);
+  return place ? place->from : std::string();
+}
+
+class InputReader {
+ public:
+  InputReader(ConfigScope& scope, TowerInputs& out) : scope_(scope), out_(out) {}
+
+  void read(const TowerInput& row) {
+    if (row.needs != nullptr) {
+      const Setting<bool> present = scope_.flag(*row.needs);
+      if (present.value && !*present.value) return;
+    }
+    switch (row.kind) {
+      case TowerInput::Kind::patches: return patches(row.extra);
+      case TowerInput::Kind::rows: return rows(*row.rows);
+      case TowerInput::Kind::grid: return grid();
+      case TowerInput::Kind::axes: return axes(*row.rows);
+      case TowerInput::Kind::tiles: return tiles(row.extra);
+      case TowerInput::Kind::tile_rows: return tile_rows();
+      case TowerInput::Kind::frames: return frames();
+      case TowerInput::Kind::sines: return sines(*row.rows);
+      case TowerInput::Kind::unknown: return add(LearnedInput{}, {});
+    }
+  }
+
+ private:
+  void add(InputScheme scheme, std::vector<FieldSource> sources) {
+    for (FieldSource& source : sources) {
+      out_.sources.push_back({formatted("{}/{}", out_.input.size(), source.field), source.from});
+    }
+    out_.input.push_back(std::move(scheme));
+  }
+
+  void patches(std::int64_t extra) {
+    const PatchGrid grid = read_patch_grid(scope_);
+    add(LearnedInput{.positions = grid.height * grid.width + extra}, {{"positions", grid.from}});
+  }
+
+  void rows(const Key& key) {
+    const Sourced<std::int64_t> count = scope_.required_integer(key, {1, kMaxPosition});
+    add(LearnedInput{.positions = count.value}, {{"positions", count.from}});
+  }
+
+  void grid() {
+    const Sourced<std::int64_t> height = scope_.required_integer(keys::kGridHeight, kSides);
+    const Sourced<std::int64_t> width = scope_.required_integer(keys::kGridWidth, kSides);
+    add(LearnedInput{.positions = height.value * width.value}, {{"positions", height.from}});
+  }
+
+  void axes(const Key& key) {
+    const Sourced<std::int64_t> count = scope_.required_integer(key, {1, kMaxPosition});
+    add(AxialInput{.shape = {count.value, count.value}}, {{"shape", count.from}});
+  }
+
+  struct TileRows {
+    std::int64_t rows = 1;
+    Sourced<std::int64_t> tiles;
+    std::string from;
+  };
+
+  TileRows read_tile_rows() {
+    TileRows out{.tiles = scope_.required_integer(keys::kMaxTiles, {1, kMaxSide}),
+                 .from = from_of(scope_, keys::kAspectRatios)};
+    const auto place = scope_.find(keys::kAspectRatios);
+    if (!place) return out;
+    const auto ratios = scope_.reader().list(*place);
+    if (ratios) out.rows = static_cast<std::int64_t>(ratios->size()) + 1;
+    return out;
+  }
+
+  void tiles(std::int64_t extra) {
+    const TileRows table = read_tile_rows();
+    const PatchGrid grid = read_patch_grid(scope_);
+    add(TileInput{.rows = table.rows, .tiles = table.tiles.value, .positions = grid.height * grid.width + extra},
+        {{"rows", table.from}, {"tiles", table.tiles.from}, {"positions", grid.from}});
+  }
+
+  void tile_rows() {
+    const TileRows table = read_tile_rows();
+    add(TileInput{.rows = table.rows, .tiles = table.tiles.value, .positions = 0},
+        {{"rows", table.from}, {"tiles", table.tiles.from}});
+  }
+
+  // sin | cos side by side, frequencies 10000^(-2i/d); a single frame gets nothing.
+  void frames() {
+    const Sourced<std::int64_t> count = scope_.required_integer(keys::kGridTime, kSides);
+    add(SinusoidalInput{.convention = SinusoidConvention::marian, .positions = count.value, .axis = "t"},
+        {{"positions", count.from}});
+  }
+
+  void sines(const Key& key) {
+    const Sourced<std::int64_t> count = scope_.required_integer(key, {1, kMaxPosition});
+    add(SinusoidalInput{.convention = SinusoidConvention::whisper, .positions = count.value},
+        {{"positions", count.from}});
+  }
+
+  ConfigScope& scope_;
+  TowerInputs& out_;
+};
+
+}  // namespace
+
+PatchGrid read_patch_grid(ConfigScope& scope) {
+  const Sides image = read_sides(scope, keys::kImageSize);
+  const Sides patch = read_sides(scope, keys::kPatchSize);
+  if (scope.reader().failed()) return {};
+  PatchGrid grid{image.height / patch.height, image.width / patch.width, from_of(scope, keys::kImageSize)};
+  if (grid.height >= 1 && grid.width >= 1) return grid;
+  if (const auto place = scope.peek(keys::kImageSize)) {
+    scope.reader().fail(*place, ErrorKind::out_of_range, "an image of at least one patch",
+                        formatted("a patch is {} x {} pixels", patch.height, patch.width));
+  }
+  return {};
+}
+
+TowerInputs read_tower_input(ConfigScope& scope, const Tower& tower) {
+  TowerInputs out;
+  InputReader reader(scope, out);
+  for (const TowerInput& row : tower.input) reader.read(row);
+  return out;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,117 @@
+#include "plan/towers/masks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/formatted.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr Bounds kSides{1, std::int64_t{1} << 20};
+constexpr Bounds kFrames{0, std::int64_t{1} << 20};
+
+TowerSight image_of(const Tower& tower) {
+  return {.mask = {.kind = MaskKind::bidirectional, .window = {}, .chunk = {}, .detail = {}},
+          .sources = {{"mask/kind", family_default(tower.family)}}};
+}
+
+TowerSight windows_of(std::int64_t height, std::int64_t width, const std::string& from) {
+  TowerSight sight{.mask = {.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = {}},
+                   .side = height,
+                   .sources = {{"mask/kind", from}, {"mask/detail", from}}};
+  sight.mask.detail = formatted("windows of {}x{} patches", height, width);
+  return sight;
+}
+
+// Qwen2.5-VL cuts windows along the merged patches: merge * (pixels / merge / patch) patches a side, rounded down.
+Sourced<std::int64_t> side_of_pixels(ConfigScope& scope) {
+  const Sourced<std::int64_t> pixels = scope.required_integer(keys::kPatchWindow, kSides);
+  const Sourced<std::int64_t> patch = scope.required_integer(keys::kPatchSize, kSides);
+  const Sourced<std::int64_t> merge = scope.required_integer(keys::kMergeSize, kSides);
+  const std::int64_t side = merge.value * (pixels.value / merge.value / patch.value);
+  const auto place = scope.peek(keys::kPatchWindow);
+  if (side == 0 && place) {
+    scope.reader().fail(*place, ErrorKind::out_of_range, "a window of at least one merged patch",
+                        formatted("{} x {} pixels", merge.value * patch.value, merge.value * patch.value));
+  }
+  return {side, pixels.from};
+}
+
+// The layers that the list names see everything, the others a window.
+void read_full_layers(ConfigScope& scope, std::int64_t layers, TowerMasks& masks) {
+  masks.windowed.assign(static_cast<std::size_t>(layers), true);
+  const auto place = scope.find(keys::kFullBlocks);
+  if (!place) return;
+  const auto list = scope.reader().list(*place);
+  if (!list) return;
+  for (const io::JsonValue& entry : *list) {
+    const Place at{entry, place->in_file ? entry.pointer() : place->from, place->in_file};
+    // A class default may name layers that a shorter file has not.
+    const auto layer = scope.reader().integer(at, {0, place->in_file ? layers - 1 : kMaxLayers});
+    if (!layer) return;
+    if (*layer < layers) masks.windowed[static_cast<std::size_t>(*layer)] = false;
+  }
+  masks.whole.sources = {{"mask/kind", place->from}};
+}
+
+void read_windows(ConfigScope& scope, const Tower& tower, std::int64_t layers, TowerMasks& masks) {
+  if (tower.mask == TowerMask::pixel_windows) {
+    const Sourced<std::int64_t> side = side_of_pixels(scope);
+    masks.window = windows_of(side.value, side.value, side.from);
+  } else {
+    const Sourced<std::int64_t> side = scope.required_integer(keys::kPatchWindow, kFrames);
+    if (side.value == 0) return;
+    masks.window = windows_of(side.value, side.value, side.from);
+  }
+  if (!scope.reader().failed()) read_full_layers(scope, layers, masks);
+}
+
+void read_kernel_windows(ConfigScope& scope, TowerMasks& masks) {
+  const auto place = scope.find(keys::kWindowKernel);
+  const auto sides = place ? scope.reader().list(*place) : std::nullopt;
+  if (!sides || scope.reader().failed()) return;
+  if (sides->size() != 2) return scope.reader().fail(*place, ErrorKind::length_mismatch, "a height and a width");
+  std::int64_t side[2] = {1, 1};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const io::JsonValue& entry = (*sides)[i];
+    side[i] = scope.reader()
+                  .integer({entry, place->in_file ? entry.pointer() : place->from, place->in_file}, kSides)
+                  .value_or(1);
+  }
+  masks.window = windows_of(side[0], side[1], place->from);
+  masks.windowed.assign(masks.windowed.size(), true);
+  const Setting<std::int64_t> after = scope.integer(keys::kInsertLayer, {0, kMaxLayers});
+  if (!after.value) return;
+  masks.window.mask.detail += formatted(", after vision layer {}", *after.value);
+}
+
+// Gemma 4: 0 <= i - j < left - 1, or 0 < j - i < right.
+void read_audio_chunks(ConfigScope& scope, TowerMasks& masks) {
+  const Sourced<std::int64_t> left = scope.required_integer(keys::kContextLeft, {2, kFrames.high});
+  const Sourced<std::int64_t> right = scope.required_integer(keys::kContextRight, kFrames);
+  const Sourced<std::int64_t> chunk = scope.required_integer(keys::kChunk, kSides);
+  Mask& mask = masks.whole.mask;
+  mask.window = Window{left.value - 2, std::max<std::int64_t>(right.value - 1, 0)};
+  mask.kind = mask.window->future == 0 ? MaskKind::causal : MaskKind::bidirectional;
+  mask.detail = formatted("computed in chunks of {} frames with {} before", chunk.value, left.value - 1);
+  masks.whole.sources = {{"mask/kind", right.from}, {"mask/window", left.from}, {"mask/detail", chunk.from}};
+}
+
+}  // namespace
+
+TowerMasks read_tower_masks(ConfigScope& scope, const Tower& tower, std::int64_t layers) {
+  TowerMasks masks{.whole = image_of(tower), .window = {}, .windowed = {}};
+  masks.windowed.assign(static_cast<std::size_t>(layers), false);
+  switch (tower.mask) {
+    case TowerMask::image: break;
+    case TowerMask::pixel_windows:
+    case TowerMask::patch_windows: read_windows(scope, tower, layers, masks); break;
+    case TowerMask::kernel_windows: read_kernel_windows(scope, masks); break;
+    case TowerMask::audio_chunks: read_audio_chunks(scope, masks); break;
+    case TowerMask::undecided: masks.whole.mask.detail = "not decided"; break;
+  }
+  return masks;
+}
+
+}  // namespace posenc::plan

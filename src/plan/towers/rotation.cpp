@@ -1,0 +1,112 @@
+#include "plan/towers/rotation.h"
+
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+#include "plan/rope/dicts.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr std::int64_t kMaxPairEntries = kMaxListEntries / 2;  // axis numbers in all layers, 4 bytes each
+
+// Towers scale nothing. transformers 5 calls the rule of their classes "axial".
+void require_plain(RopeKeys& rope) {
+  auto type = rope.find("rope_type");
+  if (!type) type = rope.find("type");
+  if (!type) return;
+  const auto name = rope.reader().string(*type);
+  if (name && *name != "default" && *name != "axial") {
+    rope.reader().fail(*type, ErrorKind::out_of_range, "default or axial");
+  }
+}
+
+double read_base(RopeKeys& rope) {
+  const auto place = rope.find("rope_theta", keys::kBase);
+  if (!place) {
+    rope.fail_missing(keys::kBase.name());
+    return 1;
+  }
+  rope.note("base", *place);
+  return rope.reader().number(*place).value_or(1);
+}
+
+AxisMap axes_of(TowerAxes axes, std::int64_t pairs) {
+  switch (axes) {
+    case TowerAxes::h_then_w:
+    case TowerAxes::h_then_w_dealt: return axial_axes({"h", "w"}, pairs);
+    case TowerAxes::w_then_h: return axial_axes({"w", "h"}, pairs);
+    case TowerAxes::w_h_alternating: {
+      AxisMap map{.names = {"w", "h"}, .of_pair = {}};
+      for (std::int64_t p = 0; p < pairs; ++p) map.of_pair.push_back(static_cast<std::int32_t>(p % 2));
+      return map;
+    }
+    case TowerAxes::none:
+    case TowerAxes::w_beside_h: break;
+  }
+  return {};
+}
+
+std::vector<Rope> ropes_of(const Tower& tower, std::int64_t head_dim, double base) {
+  Rope rope{.pairing = tower.family.pairing, .head_dim = head_dim, .dim = head_dim, .base = base};
+  if (tower.turn.axes != TowerAxes::w_beside_h) {
+    rope.axes = axes_of(tower.turn.axes, rope.pairs());
+    rope.ladder = tower.turn.axes == TowerAxes::h_then_w_dealt ? Ladder::dealt : Ladder::per_axis;
+    return {rope};
+  }
+  rope.dim = head_dim / 2;
+  Rope second = rope;
+  second.first_channel = rope.dim;
+  rope.axes.names = {"w"};
+  second.axes.names = {"h"};
+  return {rope, second};
+}
+
+// Two axes share a head's pairs evenly.
+bool suits(ConfigScope& scope, const TowerShape& shape) {
+  const auto place = scope.peek(*shape.width_key);
+  if (!place) return false;
+  const std::int64_t head_dim = shape.head_dim.value;
+  if (head_dim % 4 != 0) {
+    scope.reader().fail(*place, ErrorKind::not_divisible, "heads whose channels divide by 4, two axes of pairs",
+                        formatted("{} channels a head", head_dim));
+  } else if (head_dim / 2 > kMaxPairEntries / shape.layers) {
+    scope.reader().fail(*place, ErrorKind::limit, formatted("at most {} pairs in all layers", kMaxPairEntries),
+                        formatted("{} pairs x {} layers", head_dim / 2, shape.layers));
+  }
+  return !scope.reader().failed();
+}
+
+}  // namespace
+
+TowerRotation read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape) {
+  if (tower.turn.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, shape)) return {};
+  RopeDicts dicts(scope);
+  const Sourced<std::int64_t> no_length;
+  RopeKeys rope(dicts, LayerTraits{}, no_length, shape.layers);
+  require_plain(rope);
+  const double base = read_base(rope);
+  dicts.warn_unknown();
+  for (std::string_view field : {"pairing", "first_channel", "axes"}) {
+    rope.note(std::string(field), family_default(tower.family));
+  }
+  rope.note("dim", shape.head_dim.from);
+  if (scope.reader().failed()) return {};
+  std::vector<Rope> ropes = ropes_of(tower, shape.head_dim.value, base);
+  const std::vector<FieldSource> sources = rope.take_sources();
+  TowerRotation out;
+  for (Rope& one : ropes) {
+    if (const auto problem = check(one)) {
+      rope.blame(*problem);
+      return {};
+    }
+    for (const FieldSource& source : sources) {
+      out.sources.push_back({formatted("rotate/{}/{}", out.rotate.size(), source.field), source.from});
+    }
+    out.rotate.push_back(Rotate{.heads = shape.heads.value, .scheme = std::move(one), .offset = tower.turn.offset});
+  }
+  return out;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,29 @@
+// The scores of a tower's layers: their scale, cap, norm of q and k, and terms by distance.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plan/families/tower.h"
+#include "plan/read/config_scope.h"
+#include "plan/rope/keys.h"
+#include "plan/towers/masks.h"
+#include "plan/towers/shape.h"
+#include "posenc/plan.h"
+
+namespace posenc::plan {
+
+struct TowerScores {
+  double logit_scale = 1;
+  bool channel_scale = false;
+  std::optional<SoftCap> soft_cap;
+  std::optional<QkNorm> qk_norm;
+  std::vector<ScoreTerm> whole;      // of layers that see the whole image
+  std::vector<ScoreTerm> window;     // of layers with windows
+  std::vector<FieldSource> sources;  // "logit_scale"
+};
+
+TowerScores read_tower_scores(ConfigScope& scope, const Tower& tower, const TowerShape& shape, const TowerMasks& masks);
+
+}  // namespace posenc::plan

@@ -1,0 +1,218 @@
+// What changes no bit of linear attention, what a state carries, and what is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attend/linear/linear_call.h"
+#include "support/every_isa.h"
+#include "support/throws.h"
+#include "support/tolerances.h"
+
+namespace posenc::test {
+namespace {
+
+constexpr std::uint64_t kSeed = 27182;
+constexpr std::int64_t kTokens = 110;
+constexpr std::int64_t kChunk = 48;
+
+LinearRows causal() { return {.name = "causal", .queries = kTokens, .keys = kTokens}; }
+
+std::vector<double> rows_of(const std::vector<double>& out, const LinearCall& call, std::int64_t first,
+                            std::int64_t count) {
+  const std::int64_t row = call.layer.heads * call.layer.value_dim;
+  return {out.begin() + first * row, out.begin() + (first + count) * row};
+}
+
+TEST(LinearInvariants, AreTheSameWithAnyThreads) {
+  const LinearRows both{.name = "both ways", .mask = MaskKind::bidirectional, .queries = 50, .keys = 60, .batch = 2};
+  for (const Isa isa : every_isa("linear attention, threads")) {
+    for (const LinearRows& rows : {causal(), both}) {
+      const LinearCall call(linear_layer(20), rows, FeatureMap::elu_plus_one, DType::f32, kSeed);
+      const std::vector<double> wanted = call.by_kernels(isa);
+      for (const std::int64_t threads : {1, 2, 3}) EXPECT_EQ(call.by_kernels(isa, threads), wanted);
+    }
+  }
+}
+
+// One head shares its angles with nobody: they are made for a chunk when it comes, not for all rows before.
+TEST(LinearInvariants, OfOneHeadAreWithinTheBound) {
+  LayerPlan layer = linear_layer(20);
+  layer.heads = layer.kv_heads = 1;
+  const LinearRows both{.name = "both ways", .mask = MaskKind::bidirectional, .queries = 50, .keys = 60, .batch = 2};
+  for (const LinearRows& rows : {causal(), both}) {
+    const LinearCall call(layer, rows, FeatureMap::elu_plus_one, DType::f32, kSeed);
+    const std::vector<double> wanted = call.by_formulas();
+    const std::vector<double> bounds = call.bounds(wanted);
+    for (const Isa isa : every_isa("linear attention, one head")) {
+      const std::vector<double> is = call.by_kernels(isa);
+      for (std::size_t n = 0; n < is.size(); ++n) ASSERT_LE(std::abs(is[n] - wanted[n]), bounds[n]) << n;
+    }
+  }
+}
+
+// The first rows see none of the later keys, and stand in the same chunks. (Few rows beside a state have none.)
+TEST(LinearInvariants, DoNotKnowWhatComesLater) {
+  for (const Isa isa : every_isa("linear attention, later keys")) {
+    const LinearCall call(linear_layer(20), causal(), FeatureMap::elu_plus_one, DType::bf16, kSeed);
+    const std::vector<double> whole = call.by_kernels(isa);
+    for (const std::int64_t first : {5, 47, 48, 50, 97}) {
+      LinearNumbers state = call.no_state();
+      EXPECT_EQ(call.part(isa, 0, first, state), rows_of(whole, call, 0, first)) << first;
+    }
+  }
+}
+
+// From part to part, or token by token: at the end of a chunk to the bit, else within the bound.
+TEST(LinearInvariants, GoOnFromAState) {
+  const LinearCall call(linear_layer(20), causal(), FeatureMap::relu, DType::f32, kSeed);
+  const std::vector<double> wanted = call.by_formulas();
+  const std::vector<double> bounds = call.bounds(wanted, true);
+  for (const Isa isa : every_isa("linear attention, states")) {
+    ErrorRatio ratio("linear attention from states, " + std::string(name(isa)));
+    LinearNumbers of_whole = call.no_state();
+    const std::vector<double> whole = call.by_kernels(isa, 1, &of_whole);
+    // Rows of the state that lie apart are not stepped over.
+    for (const auto& [step, padding] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+             {1, 0}, {1, 3}, {3, 0}, {31, 0}, {kChunk, 0}, {2 * kChunk, 0}}) {
+      LinearNumbers state = call.no_state(padding);
+      std::vector<double> parts;
+      for (std::int64_t first = 0; first < kTokens; first += step) {
+        const std::vector<double> part = call.part(isa, first, std::min(step, kTokens - first), state);
+        parts.insert(parts.end(), part.begin(), part.end());
+      }
+      ASSERT_EQ(parts.size(), whole.size());
+      if (step % kChunk == 0) {
+        EXPECT_EQ(parts, whole);
+        EXPECT_EQ(state.products, of_whole.products);
+        EXPECT_EQ(state.totals, of_whole.totals);
+      }
+      for (std::size_t n = 0; n < whole.size(); ++n) {
+        ratio.add(std::abs(parts[n] - wanted[n]), bounds[n], "steps of " + std::to_string(step));
+      }
+    }
+    ratio.expect();
+  }
+}
+
+// A batch is its members, packed sequences are each their own, heads are theirs.
+TEST(LinearInvariants, KeepSequencesAndHeadsApart) {
+  for (const Isa isa : every_isa("linear attention, sequences")) {
+    const LinearRows packed{.name = "packed", .queries = 60, .keys = 60, .ends_q = {0, 50, 60}, .ends_k = {0, 50, 60}};
+    LinearCall call(linear_layer(20), packed, FeatureMap::relu, DType::f32, kSeed);
+    const std::vector<double> both = call.by_kernels(isa);
+    call.rows.ends_q = call.rows.ends_k = {0, 60};
+    const std::vector<double> one = call.by_kernels(isa);
+    EXPECT_EQ(rows_of(both, call, 0, 50), rows_of(one, call, 0, 50));
+    EXPECT_NE(rows_of(both, call, 50, 10), rows_of(one, call, 50, 10));
+  }
+}
+
+// The state without a rotation is what its formula says, in the order of axes that the header names.
+TEST(LinearInvariants, HoldsSumsOfProductsAndOfKeys) {
+  LayerPlan layer = linear_layer(3);
+  layer.rotate.clear();
+  const LinearCall call(layer, {.name = "two keys", .queries = 2, .keys = 2}, FeatureMap::identity, DType::f32, kSeed);
+  for (const Isa isa : every_isa("linear attention, the state")) {
+    LinearNumbers state = call.no_state();
+    call.by_kernels(isa, 1, &state);
+    for (std::size_t h = 0; h < 2; ++h) {
+      for (std::size_t c = 0; c < 16; ++c) {
+        const auto k = [&](std::size_t t) { return call.k.values[(t * 2 + h) * 16 + c]; };
+        EXPECT_EQ(state.totals[h * 16 + c], static_cast<float>(k(0)) + static_cast<float>(k(1)));
+        for (std::size_t d = 0; d < 3; ++d) {
+          const auto v = [&](std::size_t t) { return call.v.values[(t * 2 + h) * 3 + d]; };
+          const double wanted = k(0) * v(0) + k(1) * v(1);
+          const double size = std::abs(k(0) * v(0)) + std::abs(k(1) * v(1));
+          EXPECT_NEAR(static_cast<double>(state.products[(h * 16 + c) * 3 + d]), wanted, 2 * kFloatRounding * size);
+        }
+      }
+    }
+  }
+}
+
+// ---- What is refused, and calls that end early ----
+
+constexpr float kUntouched = -7.0F;
+
+struct RightCall {
+  std::vector<float> q = std::vector<float>(5 * 4 * 16, 0.5F);
+  std::vector<float> k = std::vector<float>(5 * 2 * 16, 0.5F);
+  std::vector<float> v = std::vector<float>(5 * 2 * 6, 0.5F);
+  std::vector<float> out = std::vector<float>(5 * 4 * 6, kUntouched);
+  std::vector<float> products = std::vector<float>(2 * 16 * 6, kUntouched);
+  std::vector<float> totals = std::vector<float>(2 * 16, kUntouched);
+  LayerPlan layer = linear_layer(6);
+  AttendLinearArgs args{
+      .out = tensor(out.data(), {5, 4, 6}),
+      .q = tensor(q.data(), {5, 4, 16}),
+      .k = tensor(k.data(), {5, 2, 16}),
+      .v = tensor(v.data(), {5, 2, 6}),
+      .inputs = {.q_positions = PositionRange{3}, .k_positions = PositionRange{3}},
+      .state = {.products = tensor(products.data(), {1, 2, 16, 6}), .totals = tensor(totals.data(), {1, 2, 16})}};
+};
+
+TEST(LinearRefusals, SayWhatDoesNotFit) {
+  struct Case {
+    std::function<void(RightCall&)> spoil;
+    std::string says;
+  };
+  const std::vector<std::int64_t> order{0, 1, 2, 3, 4};
+  const std::vector<Case> cases{
+      {[](RightCall& x) { x.layer.score.emplace_back(Alibi{.heads = 4}); },
+       "layer.score must be left out in linear attention but is given"},
+      {[](RightCall& x) { x.layer.mask.kind = MaskKind::prefix; },
+       "layer.mask.kind must be causal or bidirectional in linear attention but is another"},
+      {[](RightCall& x) { x.layer.mask.window = Window{.past = 3}; },
+       "layer.mask.window must be left out in linear attention, which sums over all keys, but is given"},
+      {[&](RightCall& x) { x.args.inputs.k_order = order; },
+       "k_order must be left out in linear attention, which sums over all keys, but is given"},
+      {[](RightCall& x) { x.args.q.shape[2] = 8; }, "q must have shape [5, 4, 16] but is [5, 4, 8]"},
+      {[](RightCall& x) { x.args.k.dtype = DType::f64; }, "k.dtype must be f32, f16 or bf16 but is f64"},
+      {[](RightCall& x) { x.args.state.totals = {}; }, "state.totals must have shape [1, 2, 16] but is left out"},
+      {[](RightCall& x) { x.args.state.products.shape[3] = 5; },
+       "state.products must have shape [1, 2, 16, 6] but is [1, 2, 16, 5]"},
+      {[](RightCall& x) { x.args.state.products.dtype = DType::bf16; }, "state.products.dtype must be f32 but is bf16"},
+      {[](RightCall& x) { x.args.state.totals.strides[2] = 2; }, "state.totals.strides[2] must be 1 but is 2"},
+      {[](RightCall& x) { x.args.state.totals.data = x.out.data(); },
+       "state.totals must not share memory with out but is memory of both"},
+      {[](RightCall& x) { x.args.inputs.k_positions.reset(); },
+       "k_positions must be given with a state, which does not say where its tokens stood, but is left out"},
+      {[](RightCall& x) { x.args.parallel.threads = -1; }, "parallel.threads must be at least 0 but is -1"},
+  };
+  for (const Case& one : cases) {
+    RightCall call;
+    one.spoil(call);
+    try {
+      attend_linear(call.layer, call.args);
+      ADD_FAILURE() << "taken: " << one.says;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(), "[attend] " + one.says);
+    }
+    for (const std::vector<float>* const x : {&call.out, &call.products, &call.totals}) {
+      EXPECT_TRUE(std::ranges::all_of(*x, [](float value) { return value == kUntouched; })) << one.says;
+    }
+  }
+  RightCall call;
+  EXPECT_TRUE(attend_linear(call.layer, call.args));
+}
+
+TEST(LinearRefusals, EndsWhenTold) {
+  for (const std::int64_t threads : {1, 2}) {
+    LinearCall call(linear_layer(16), {.name = "long", .queries = 1000, .keys = 1000}, FeatureMap::relu, DType::f32,
+                    kSeed);
+    int asked = 0;
+    const auto says_no = [&] { return ++asked < 2; };
+    EXPECT_FALSE(call.until(says_no, threads));
+    EXPECT_EQ(asked, 2);
+    EXPECT_THROW(call.until([]() -> bool { throw std::runtime_error("no more"); }, threads), std::runtime_error);
+  }
+}
+
+}  // namespace
+}  // namespace posenc::test

@@ -1,0 +1,238 @@
+#include "attend/attend_command.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "attend/attend_call.h"
+#include "attend/attend_error.h"
+#include "attend/attend_layer.h"
+#include "attend/attend_mask.h"
+#include "attend/attend_report.h"
+#include "attend/attend_tables.h"
+#include "line/exit_code.h"
+#include "line/failure.h"
+#include "line/formatted.h"
+#include "line/page.h"
+#include "line/progress.h"
+#include "posenc/attend.h"
+#include "tensors/head_tensors.h"
+#include "tensors/layer_job.h"
+#include "tensors/machine_options.h"
+#include "tensors/tensor_output.h"
+
+namespace posenc::tool {
+namespace {
+
+// ---- before the work ----
+
+HeadsTensor read_tensor(const AttendArguments& arguments, const std::string& flag, const std::string& text,
+                        const HeadsWanted& wanted, const std::string& layer) {
+  return read_heads({flag, text, arguments.job.bf16}, arguments.job.layout, wanted, layer);
+}
+
+// The axes of the layer's coordinates, by name.
+std::vector<std::string> axes_of(const LayerPlan& layer) {
+  std::vector<std::string> axes{"t"};
+  for (const Rotate& one : layer.rotate) {
+    const std::vector<std::string>& names = rope(one).axes.names;
+    if (one.role == RotateRole::main && (names.size() > axes.size() || axes.size() == 1)) axes = names;
+  }
+  const bool is_grid = std::ranges::any_of(layer.score, [](const ScoreTerm& term) {
+    return std::holds_alternative<GridBias>(term) || std::holds_alternative<DecomposedHw>(term);
+  });
+  if (is_grid && axes.size() < 2) axes = {"h", "w"};
+  return axes;
+}
+
+// The positions of the last tokens of each sequence, of all its tokens' positions, which fit: queries are the last
+// keys.
+PositionWord end_of(const PositionWord& keys, std::int64_t all, std::int64_t last) {
+  if (last > all) throw UsageError{"--q-positions is needed: there are more queries than keys"};
+  PositionWord out = keys;
+  if (auto* start = std::get_if<std::int64_t>(&out.values)) {
+    *start += all - last;
+    return out;
+  }
+  const auto cut = [&](const auto& list) {
+    std::decay_t<decltype(list)> ends;
+    for (auto end = list.begin(); end != list.end();) {
+      end += all;
+      ends.insert(ends.end(), end - last, end);
+    }
+    return ends;
+  };
+  if (all > 0) out.shape.back() = out.shape.back() / all * last;
+  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&keys.values)) {
+    out.values = cut(*whole);
+  } else {
+    out.values = cut(std::get<std::vector<double>>(keys.values));
+  }
+  return out;
+}
+
+void place(const AttendArguments& arguments, const std::vector<std::string>& axes, AttendCall& call) {
+  if (arguments.positions) {
+    call.k_positions.emplace(read_positions(*arguments.positions), axes, call.batch(), call.keys(), 0);
+  }
+  if (arguments.q_positions) {
+    call.q_positions.emplace(read_positions(*arguments.q_positions, "--q-positions"), axes, call.batch(),
+                             call.queries(), 0);
+  } else if (call.k_positions) {
+    call.q_positions.emplace(end_of(call.k_positions->word(), call.keys(), call.queries()), axes, call.batch(),
+                             call.queries(), 0);
+  }
+}
+
+double last_position(const AttendCall& call) {
+  const double last_key = call.k_positions ? call.k_positions->most() : static_cast<double>(call.keys() - 1);
+  return std::max(last_key, call.q_positions ? call.q_positions->most() : last_key);
+}
+
+// ---- the work ----
+
+// A tensor to be written, in the order of axes of the queries.
+struct Written {
+  std::vector<std::byte> data{};
+  TensorView stored{};
+  TensorView heads{};  // as attend has it
+
+  Written() = default;  // nothing is
+  Written(DType dtype, const std::vector<std::int64_t>& shape, TensorLayout layout) {
+    stored = c_view(nullptr, dtype, shape);
+    std::int64_t count = bytes_of(dtype);
+    for (const std::int64_t size : shape) count *= size;
+    data.resize(static_cast<std::size_t>(count));
+    stored.data = data.data();
+    heads = in_order(stored, layout);
+  }
+  Written(Written&&) = default;  // a copy's views would be of the other's data
+};
+
+Written output_for(const HeadsTensor& q, std::int64_t value_dim) {
+  std::vector<std::int64_t> shape = shape_of(q.stored);
+  shape.back() = value_dim;
+  return {q.stored.dtype, shape, q.layout};
+}
+
+Written lse_for(const HeadsTensor& q) {
+  std::vector<std::int64_t> shape = shape_of(q.stored);
+  shape.pop_back();
+  return {DType::f32, shape, q.layout};
+}
+
+// Queries of a call. A piece takes a second where keys are very many, and tables of distances are made for each.
+constexpr std::int64_t kPieceQueries = 1024;
+
+struct Outputs {
+  TensorView out;
+  TensorView lse;  // or nothing
+};
+
+AttendWork attend_some(const AttendCall& call, const EveryNth& which, const Outputs& to, const Parallel& parallel,
+                       Isa isa) {
+  AttendWork work;
+  const QueryInputs inputs(call, which);
+  const int axis = call.q.rank == 4 ? 2 : 0;
+  attend(call.layer, {.out = some_tokens(to.out, axis, which),
+                      .q = some_tokens(call.q, axis, which),
+                      .k = call.k,
+                      .v = call.v,
+                      .weights = call.tables.weights,
+                      .inputs = inputs.inputs(),
+                      .lse = to.lse.empty() ? to.lse : some_tokens(to.lse, axis, which),
+                      .products = call.products,
+                      .parallel = parallel,
+                      .isa = isa,
+                      .work = &work});
+  return work;
+}
+
+// "--v: " where v does not fit the others, or nothing.
+std::string flag_of(const Problem& problem) {
+  const std::string tensor = problem.field.substr(0, problem.field.find('.'));
+  return tensor == "q" || tensor == "k" || tensor == "v" ? formatted("--{}: ", tensor) : "";
+}
+
+AttendWork attend_all(const AttendCall& call, const Outputs& to, const LayerJob& job, const std::string& layer,
+                      Progress& progress) {
+  const AskedThreads threads(job.threads);
+  AttendWork work;
+  std::int64_t done = 0;
+  try {
+    do {  // once where there are no queries: what does not fit is said
+      const EveryNth piece{.first = done, .count = std::min(kPieceQueries, call.queries() - done)};
+      const AttendWork of_piece = attend_some(call, piece, to, threads.parallel(), job.isa);
+      work.tiles += of_piece.tiles;
+      work.skipped += of_piece.skipped;
+      done += piece.count;
+      progress.show("attending", done, call.queries());
+    } while (done < call.queries());
+  } catch (const Error& error) {  // tensors that do not fit each other, tables that do not fit the layer
+    throw failure(kMalformed, formatted("{}{}: {}", flag_of(error.problem()), layer, error.what()));
+  }
+  progress.wipe();
+  return work;
+}
+
+}  // namespace
+
+int run_attend(const AttendArguments& arguments) {
+  const LayerJob& job = arguments.job;
+  const Plan plan = begin(job);
+  const AttendingLayer choice = choose_attending(plan, {job.stack, job.layer, arguments.cross});
+  LayerPlan layer = *choice.layer;
+  const LayerTables tables = read_tables(arguments.weights, layer, choice.name);
+  const HeadsTensor q =
+      read_tensor(arguments, "--q", arguments.q, {"query head", layer.heads, layer.head_dim}, choice.name);
+  const HeadsTensor k =
+      read_tensor(arguments, "--k", arguments.k, {"key head", layer.kv_heads, layer.head_dim}, choice.name);
+  const HeadsTensor v =
+      read_tensor(arguments, "--v", arguments.v, {"value head", layer.kv_heads, layer.value_dim}, choice.name);
+  AttendCall call{.layer = layer,
+                  .tables = tables,
+                  .q = q.heads,
+                  .k = k.heads,
+                  .v = v.heads,
+                  .queries_are_turned = arguments.queries_are_turned,
+                  .keys_are_turned = arguments.keys_are_turned,
+                  .products = products_on(job.isa, arguments.products)};
+  MaskWord mask;
+  if (arguments.mask) {
+    mask = read_mask(*arguments.mask, call.queries(), call.keys());
+    layer.mask = mask.mask;
+    call.visible = mask.view;
+  }
+  place(arguments, axes_of(layer), call);
+  call.length = length_of(job, layer.rotate, last_position(call));
+
+  Progress progress;
+  const Written out = output_for(q, layer.value_dim);
+  const Written lse = arguments.lse ? lse_for(q) : Written();
+  const AttendWork work = attend_all(call, {out.heads, lse.heads}, job, choice.name, progress);
+  std::optional<AttendError> error;
+  if (job.check) {
+    progress.show("checking", 0, 1);
+    error = judge(call, out.heads);
+    progress.wipe();
+    check_bound(error->over_bound, {error->row, error->head, error->channel}, "");
+  }
+  std::vector<NamedTensor> named{{"out", out.stored}};
+  if (arguments.lse) named.push_back({"lse", lse.stored});
+  const std::int64_t bytes = write_tensors(job.out, named, job.force, progress);
+  const AttendReport report{.arguments = arguments,
+                            .plan = plan,
+                            .choice = choice,
+                            .call = call,
+                            .q = q,
+                            .k = k,
+                            .v = v,
+                            .work = work,
+                            .error = error,
+                            .bytes_written = bytes};
+  return write_output(job.json ? attend_json(report) : attend_text(report));
+}
+
+}  // namespace posenc::tool

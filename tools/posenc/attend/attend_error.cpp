@@ -1,0 +1,158 @@
+#include "attend/attend_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "attend/attend_bound.h"
+#include "posenc/reference_attend.h"
+#include "tensors/spacing.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::int64_t kScores = std::int64_t{1} << 22;  // that the reference gives, at most
+// ---- the truth ----
+
+// Some queries of a call by the reference.
+struct Truth {
+  EveryNth which;
+  std::vector<double> out;      // [batch, heads, count, value_dim]
+  std::vector<double> weights;  // [batch, heads, count, keys]
+  // Scores, likewise, before and behind the terms; empty of a layer without terms.
+  std::vector<double> content;
+  std::vector<double> biased;
+};
+
+EveryNth sample_of(const AttendCall& call, std::int64_t affordable) {
+  const std::int64_t scores = std::max<std::int64_t>(1, call.batch() * call.layer.heads * call.keys());
+  const std::int64_t products = scores * (call.layer.head_dim + call.layer.value_dim);
+  const std::int64_t most = std::max<std::int64_t>(1, std::min(affordable / products, kScores / scores));
+  const std::int64_t queries = call.queries();
+  const std::int64_t step = (queries + most - 1) / most;
+  if (queries == 0) return {};
+  return {.first = (queries - 1) % step, .step = step, .count = (queries - 1) / step + 1};
+}
+
+Truth truth_of(const AttendCall& call, std::int64_t products) {
+  const LayerPlan& layer = call.layer;
+  Truth out{.which = sample_of(call, products)};
+  const std::int64_t count = out.which.count;
+  const std::int64_t rows = call.batch() * layer.heads * count;
+  const bool is_batch = call.q.rank == 4;
+  out.out.resize(static_cast<std::size_t>(rows * layer.value_dim));
+  TensorView view = tensor(out.out.data(), {call.batch(), layer.heads, count, layer.value_dim});
+  if (!is_batch) view = transposed(tensor(out.out.data(), {layer.heads, count, layer.value_dim}), 0, 1);
+  const QueryInputs inputs(call, out.which);
+  reference::AttendArgs args{.out = view,
+                             .q = some_tokens(call.q, is_batch ? 2 : 0, out.which),
+                             .k = call.k,
+                             .v = call.v,
+                             .weights = call.tables.weights,
+                             .inputs = inputs.inputs()};
+  const auto attend = [&](reference::ScoreStage stage, std::vector<double>& scores) {
+    scores.resize(static_cast<std::size_t>(rows * call.keys()));
+    args.stage = stage;
+    args.scores = tensor(scores.data(), {call.batch(), layer.heads, count, call.keys()});
+    if (!is_batch) args.scores = tensor(scores.data(), {layer.heads, count, call.keys()});
+    reference::attend(layer, args);
+  };
+  attend(reference::ScoreStage::weights, out.weights);
+  if (layer.score.empty()) return out;
+  attend(reference::ScoreStage::content, out.content);
+  attend(reference::ScoreStage::biased, out.biased);
+  return out;
+}
+
+double length_of_query(const AttendCall& call, const Row& row, std::int64_t head) {
+  double squares = 0.0;
+  for (std::int64_t c = 0; c < call.layer.head_dim; ++c) {
+    squares += std::pow(head_element(call.q, row.sequence, row.token, head, c), 2);
+  }
+  return std::sqrt(squares);
+}
+
+// Row n of a head, of numbers [batch, heads, count, width], or nothing of none.
+std::span<const double> row_of(const std::vector<double>& x, std::size_t row, std::int64_t width) {
+  if (x.empty()) return {};
+  const auto w = static_cast<std::size_t>(width);
+  return std::span(x).subspan(row * w, w);
+}
+
+// The least weight of a key that counts as seen, with some bits to spare: a float's, 2^-126; beside ALiBi, whose far
+// tiles are left out, 2^-25.
+double least_weight(const AttendCall& call) {
+  const bool leaves_out =
+      std::ranges::any_of(call.layer.score, [](const ScoreTerm& term) { return std::holds_alternative<Alibi>(term); });
+  return leaves_out ? 0x1p-20 : 0x1p-120;
+}
+
+// Whether the row sees what is no number: a score that is none, or a value of that channel. Of values that turn,
+// channels mix: not asked.
+bool sees_no_number(const AttendCall& call, const JudgedRow& row, const KeyHead& keys, std::size_t channel) {
+  const double least = least_weight(call);
+  const bool has_values = !std::holds_alternative<RotatedValues>(call.layer.value);
+  for (std::size_t j = 0; j < row.weights.size(); ++j) {
+    if (std::isnan(row.weights[j])) return true;
+    const bool is_seen = has_values && row.weights[j] >= least;
+    if (is_seen && !std::isfinite(keys.values[j * row.out.size() + channel])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64_t products) {
+  const AttendBound bound(call);
+  const Truth truth = truth_of(call, products);
+  const LayerPlan& layer = call.layer;
+  AttendError worst{.tokens = call.batch() * truth.which.count};
+  for (std::int64_t b = 0; b < call.batch(); ++b) {
+    KeyHead keys;  // of the group that h is in
+    for (std::int64_t h = 0; h < layer.heads; ++h) {
+      const std::int64_t group = layer.heads / layer.kv_heads;
+      if (h % group == 0) keys = key_head(call, b, h / group);
+      for (std::int64_t n = 0; n < truth.which.count; ++n) {
+        const Row row{b, truth.which.first + n * truth.which.step};
+        const auto at = static_cast<std::size_t>((b * layer.heads + h) * truth.which.count + n);
+        const JudgedRow judged{.length = length_of_query(call, row, h),
+                               .place = call.q_positions
+                                            ? first_coordinate(*call.q_positions, row)
+                                            : static_cast<double>(call.keys() - call.queries() + row.token),
+                               .weights = row_of(truth.weights, at, call.keys()),
+                               .out = row_of(truth.out, at, layer.value_dim),
+                               .content = row_of(truth.content, at, call.keys()),
+                               .biased = row_of(truth.biased, at, call.keys())};
+        const std::vector<double> bounds = bound.output(judged, keys);
+        for (std::int64_t c = 0; c < layer.value_dim; ++c) {
+          const double expected = judged.out[static_cast<std::size_t>(c)];
+          const double is = head_element(out, b, row.token, h, c);
+          double error = std::abs(is - expected);
+          double allowed = bounds[static_cast<std::size_t>(c)];
+          if (!std::isfinite(expected) || !std::isfinite(allowed)) {
+            ++worst.not_finite;
+            if (!std::isfinite(is) || !sees_no_number(call, judged, keys, static_cast<std::size_t>(c))) continue;
+            error = HUGE_VAL;
+          }
+          if (out.dtype != DType::f32) allowed += 0.5 * ulp(out.dtype, std::abs(expected) + allowed);
+          const double over = error == 0.0 ? 0.0 : std::isfinite(error) ? error / allowed : HUGE_VAL;
+          worst.largest = std::max(worst.largest, error);
+          if (over <= worst.over_bound) continue;
+          worst = {.largest = worst.largest,
+                   .over_bound = over,
+                   .bound = allowed,
+                   .row = row,
+                   .head = h,
+                   .channel = c,
+                   .tokens = worst.tokens,
+                   .not_finite = worst.not_finite};
+        }
+      }
+    }
+  }
+  return worst;
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,30 @@
+// How far an output of attention is from the slow truth, reference::attend, and from the bound that docs/attention.md
+// states.
+#pragma once
+
+#include <cstdint>
+
+#include "attend/attend_call.h"
+#include "tensors/row_positions.h"
+
+namespace posenc::tool {
+
+struct AttendError {
+  double largest = 0.0;  // |out - reference|
+  // The largest error over its bound. At most 1: as promised. Infinite for what is no number and should be.
+  double over_bound = 0.0;
+  double bound = 0.0;  // there
+  Row row{};
+  std::int64_t head = 0;
+  std::int64_t channel = 0;
+  std::int64_t tokens = 0;      // judged
+  std::int64_t not_finite = 0;  // outputs that are not in the reference, or whose bound is not
+};
+
+// Products of queries and keys, and of weights and values: what the reference does in about a second.
+inline constexpr std::int64_t kJudgedProducts = std::int64_t{1} << 24;
+
+// Of some queries, evenly: one of each sequence at least, and as many as `products` are enough for.
+AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64_t products = kJudgedProducts);
+
+}  // namespace posenc::tool

@@ -1,0 +1,90 @@
+#include "attend/attend_layer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "inspect/layer_choice.h"
+#include "line/command_line.h"
+#include "line/exit_code.h"
+#include "line/failure.h"
+#include "line/formatted.h"
+#include "line/text.h"
+
+namespace posenc::tool {
+namespace {
+
+// Layers of one stack that attend alike.
+struct Kind {
+  const Stack* stack;
+  LayerRun run;
+
+  const LayerPlan& layer() const { return stack->layers[static_cast<std::size_t>(run.layers.front())]; }
+};
+
+std::vector<Kind> kinds_of(const std::vector<const Stack*>& stacks, LayerKind wanted) {
+  std::vector<Kind> kinds;
+  for (const Stack* stack : stacks) {
+    for (LayerRun& run : layer_runs(*stack)) {
+      const Kind kind{stack, std::move(run)};
+      if (kind.layer().kind == wanted) kinds.push_back(kind);
+    }
+  }
+  return kinds;
+}
+
+[[noreturn]] void ask(const std::vector<Kind>& kinds) {
+  constexpr std::size_t kShown = 3;
+  const bool one_stack = std::ranges::all_of(kinds, [&](const Kind& k) { return k.stack == kinds.front().stack; });
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds) {
+    const std::string name = one_stack ? selection(kind.run) : printable(kind.stack->name);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  if (names.size() > kShown) names.resize(kShown, "...");
+  if (!one_stack) throw UsageError{formatted("--stack is needed: stacks attend differently: {}", join(names, ", "))};
+  throw UsageError{formatted("--layer is needed: layers of this model attend differently: {}", join(names, "; "))};
+}
+
+std::vector<Kind> asked_kinds(const Plan& plan, const AttendingWords& words) {
+  const std::vector<const Stack*> stacks = chosen_stacks(plan, words.stack);
+  const bool is_there = std::ranges::any_of(stacks, [&](const Stack* stack) {
+    return std::ranges::any_of(stack->layers,
+                               [&](const LayerPlan& l) { return l.index == words.layer.value_or(l.index); });
+  });
+  if (words.layer && !is_there) {
+    throw UsageError{formatted("--layer {}: this model's layers are {}", *words.layer, block_ranges(stacks))};
+  }
+  std::vector<Kind> kinds = kinds_of(stacks, words.cross ? LayerKind::cross_attention : LayerKind::attention);
+  if (words.layer) {
+    std::erase_if(kinds, [&](const Kind& kind) { return std::ranges::count(kind.run.blocks, *words.layer) == 0; });
+  }
+  if (kinds.empty()) {
+    throw failure(kMalformed, formatted("{} no {}attention{}", words.layer ? "this layer has" : "this model has",
+                                        words.cross ? "cross " : "",
+                                        words.cross ? "" : "; for that of a decoder to an encoder, --cross says so"));
+  }
+  return kinds;
+}
+
+AttendingLayer named(const Kind& kind, const AttendingWords& words) {
+  const std::string blocks = words.layer ? std::to_string(*words.layer) : selection(kind.run);
+  const bool many = !words.layer && kind.run.blocks.size() > 1;
+  return {kind.stack, &kind.layer(),
+          formatted("{} {} {}", printable(kind.stack->name), many ? "layers" : "layer", blocks)};
+}
+
+}  // namespace
+
+std::vector<AttendingLayer> attending_kinds(const Plan& plan, const AttendingWords& words) {
+  std::vector<AttendingLayer> out;
+  for (const Kind& kind : asked_kinds(plan, words)) out.push_back(named(kind, words));
+  return out;
+}
+
+AttendingLayer choose_attending(const Plan& plan, const AttendingWords& words) {
+  const std::vector<Kind> kinds = asked_kinds(plan, words);
+  if (kinds.size() > 1) ask(kinds);
+  return named(kinds.front(), words);
+}
+
+}  // namespace posenc::tool

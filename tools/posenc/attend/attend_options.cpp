@@ -1,0 +1,73 @@
+#include "line/command_spec.h"
+#include "tensors/job_options.h"
+#include "tensors/machine_options.h"
+
+namespace posenc::tool {
+namespace {
+
+Command read(const Given& given) {
+  return AttendArguments{.job = job_given(given, given.has("--lse") ? "out and lse" : ""),
+                         .cross = given.has("--cross"),
+                         .q = given.text_or("--q", ""),
+                         .k = given.text_or("--k", ""),
+                         .v = given.text_or("--v", ""),
+                         .weights = given.text("--weights"),
+                         .positions = given.text("--positions"),
+                         .q_positions = given.text("--q-positions"),
+                         .mask = given.text("--mask"),
+                         .queries_are_turned = given.has("--queries-turned"),
+                         .keys_are_turned = given.has("--keys-turned"),
+                         .lse = given.has("--lse"),
+                         .products = products_given(given)};
+}
+
+}  // namespace
+
+CommandSpec attend_spec() {
+  return {.name = "attend",
+          .description = "Attention over queries, keys and values of files, as a model's layer attends",
+          .options = job_options(
+              "attend",
+              {{.names = "--q",
+                .value = "FILE",
+                .description = "Queries, before they turn: .npy, safetensors or GGUF, f32, f16 or bf16; FILE:TENSOR "
+                               "names one of several",
+                .required = true},
+               {.names = "--k", .value = "FILE", .description = "Keys, before they turn", .required = true},
+               {.names = "--v", .value = "FILE", .description = "Values", .required = true},
+               {.names = "-o,--output",
+                .value = "OUT",
+                .description = "A .npy or .safetensors file for the output (out), in the dtype and the order of "
+                               "axes of the queries",
+                .required = true},
+               {.names = "--weights",
+                .value = "FILE",
+                .description = "The layer's learned tables, where it has any, by name: table, sinks, ..."},
+               {.names = "--positions",
+                .value = "P",
+                .description = "Where keys stand: a start, from which tokens are counted (0 when left out); a list "
+                               "5,0,9; or a file of integers or floats, [tokens] or [axes, tokens]"},
+               {.names = "--q-positions",
+                .value = "P",
+                .description = "Where queries stand; without it they are the last of the keys' tokens"},
+               {.names = "--mask",
+                .value = "M",
+                .description = "Who sees whom, instead of the layer's own mask: causal, none, or a file of booleans "
+                               "or integers, [queries, keys], not 0 where a key is seen"},
+               {.names = "--queries-turned", .description = "Queries have been turned already"},
+               {.names = "--keys-turned", .description = "Keys have been turned already, as those of a cache"},
+               {.names = "--lse", .description = "OUT also holds lse, the logarithm of the sum of exp(score)"},
+               products_option(),
+               {.names = "--cross", .description = "The layer's attention to an encoder, not that to itself"}}),
+          .footer =
+              "Exit code 1: with --check, an error above its bound (docs/attention.md).\n\n"
+              "Examples:\n"
+              "  posenc attend --model llama-3.1-8b --q q.npy --k k.npy --v v.npy \\\n"
+              "    -o out.npy --check\n"
+              "  posenc attend --model gpt-oss-20b --layer 0 --q qkv.safetensors \\\n"
+              "    --k qkv.safetensors --v qkv.safetensors --weights w.safetensors \\\n"
+              "    -o out.safetensors --lse\n\n",
+          .read = read};
+}
+
+}  // namespace posenc::tool

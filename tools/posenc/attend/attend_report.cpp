@@ -1,0 +1,118 @@
+#include "attend/attend_report.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "inspect/stage_text.h"
+#include "line/formatted.h"
+#include "line/json_text.h"
+#include "line/page.h"
+#include "line/text.h"
+#include "tensors/layer_job.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::int64_t kAt = 13;
+
+std::array<NamedHeads, 3> tensors_of(const AttendReport& report) {
+  return {{{"q", &report.q}, {"k", &report.k}, {"v", &report.v}}};
+}
+
+std::string range_text(const std::optional<RowPositions>& positions, std::int64_t first, std::int64_t count) {
+  if (count == 0) return "none";
+  const double least = positions ? positions->least() : static_cast<double>(first);
+  const double most = positions ? positions->most() : static_cast<double>(first + count - 1);
+  return least == most ? exact_number(least) : formatted("{} to {}", exact_number(least), exact_number(most));
+}
+
+std::string positions_text(const AttendReport& report) {
+  const AttendCall& call = report.call;
+  return formatted("queries {}; keys {}", range_text(call.q_positions, call.keys() - call.queries(), call.queries()),
+                   range_text(call.k_positions, 0, call.keys()));
+}
+
+std::string mask_line(const AttendReport& report) {
+  if (!report.call.visible.empty()) return "of the file alone";
+  const std::string own = mask_text(report.call.layer.mask);
+  return report.arguments.mask ? own + ", as asked" : own;
+}
+
+void add_layer(Page& page, const AttendReport& report) {
+  const LayerPlan& layer = report.call.layer;
+  for (const Rotate& one : layer.rotate) page.entry(2, "rotate", kAt, rotate_text(one, report.call.length));
+  for (const ScoreTerm& term : layer.score) page.entry(2, "score", kAt, score_text(term));
+  page.entry(2, "scores", kAt, logits_text(layer));
+  page.entry(2, "mask", kAt, mask_line(report));
+  if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::before) {
+    page.entry(2, "norm", kAt, "not applied here: queries and keys are taken as they are behind it");
+  }
+}
+
+std::string error_json(const AttendError& error) {
+  return json_object({{"largest", json_number(error.largest)},
+                      {"over_bound", json_number(error.over_bound)},
+                      {"bound", json_number(error.bound)},
+                      {"tokens", std::to_string(error.tokens)},
+                      {"values_not_finite", std::to_string(error.not_finite)}});
+}
+
+}  // namespace
+
+std::string error_text(const AttendError& error) {
+  return formatted("largest deviation {}, at most {} of its bound", number(error.largest, 2),
+                   number(error.over_bound, 2));
+}
+
+std::string attend_text(const AttendReport& report) {
+  const AttendCall& call = report.call;
+  Page page(output_wants_colour());
+  page.line(page.paint(Style::bold, printable(report.arguments.job.out)) +
+            formatted(": {} bytes", report.bytes_written));
+  page.entry(2, "attended", kAt, tensors_text(tensors_of(report)));
+  page.entry(2, "by", kAt, formatted("{}, {}", printable(report.plan.source.name), report.choice.name));
+  add_layer(page, report);
+  if (!call.tables.names.empty()) page.entry(2, "tables", kAt, printable(join(call.tables.names, ", ")));
+  page.entry(2, "positions", kAt, positions_text(report));
+  page.entry(2, "work", kAt,
+             formatted("{} of scores; {} more left out, which the mask hides", count(report.work.tiles, "tile"),
+                       report.work.skipped));
+  if (report.arguments.products == Products::bf16) {
+    page.entry(2, "products", kAt,
+               call.products == Products::bf16 ? "of bfloat16, where they are faster"
+                                               : "of floats: this instruction set has none of bfloat16");
+  }
+  if (report.error) {
+    const std::int64_t all = call.batch() * call.queries();
+    page.entry(2, "check", kAt,
+               formatted("{}; {} of {}{}", error_text(*report.error), report.error->tokens, count(all, "token"),
+                         report.error->not_finite == 0
+                             ? ""
+                             : formatted("; {} not finite", count(report.error->not_finite, "value"))));
+  }
+  add_warnings(page, kAt, warnings_of(report.plan, tensors_of(report)));
+  return page.text();
+}
+
+std::string attend_json(const AttendReport& report) {
+  std::vector<std::string> tensors;
+  for (const NamedHeads& tensor : tensors_of(report)) tensors.push_back(json_object(tensor_members(tensor)));
+  std::vector<std::string> tables;
+  for (const std::string& table : report.call.tables.names) tables.push_back(json_string(table));
+  const std::optional<std::int64_t>& length = report.call.length;
+  JsonMembers all =
+      job_members(report.arguments.job, report.plan, *report.choice.stack, *report.choice.layer, report.bytes_written);
+  const JsonMembers own{{"length", length ? std::to_string(*length) : "null"},
+                        {"tensors", json_array(tensors)},
+                        {"tables", json_array(tables)},
+                        {"tiles", std::to_string(report.work.tiles)},
+                        {"tiles_skipped", std::to_string(report.work.skipped)},
+                        {"products", json_string(name(report.call.products))},
+                        {"check", report.error ? error_json(*report.error) : "null"},
+                        {"warnings", warnings_json(warnings_of(report.plan, tensors_of(report)))}};
+  all.insert(all.end(), own.begin(), own.end());
+  return json_object(all) + "\n";
+}
+
+}  // namespace posenc::tool

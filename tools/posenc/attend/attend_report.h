@@ -1,0 +1,36 @@
+// What `posenc attend` says when it is done, for people and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "attend/attend_call.h"
+#include "attend/attend_error.h"
+#include "attend/attend_layer.h"
+#include "line/command_line.h"
+#include "posenc/attend.h"
+#include "tensors/head_tensors.h"
+
+namespace posenc::tool {
+
+struct AttendReport {
+  const AttendArguments& arguments;
+  const Plan& plan;
+  const AttendingLayer& choice;
+  const AttendCall& call;  // its layer has the mask that was asked for
+  const HeadsTensor& q;
+  const HeadsTensor& k;
+  const HeadsTensor& v;
+  AttendWork work{};
+  std::optional<AttendError> error{};  // with --check
+  std::int64_t bytes_written = 0;
+};
+
+std::string attend_text(const AttendReport& report);
+std::string attend_json(const AttendReport& report);
+
+// "largest deviation 2.4e-07, at most 0.03 of its bound"
+std::string error_text(const AttendError& error);
+
+}  // namespace posenc::tool

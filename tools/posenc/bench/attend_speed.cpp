@@ -1,0 +1,214 @@
+#include "bench/attend_speed.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "attend/attend_call.h"
+#include "bench/timed_numbers.h"
+#include "huge_memory.h"
+#include "multiply_add.h"
+#include "posenc/attend.h"
+#include "read_memory.h"
+#include "tensors/byte_parts.h"
+
+namespace posenc::tool {
+namespace {
+
+using bench::Candidate;
+using bench::HugeMemory;
+using bench::Spread;
+
+constexpr std::int64_t kSteps = 500'000;  // of multiply-adds on each thread: milliseconds
+// What is timed at once, so that the clock's third of a microsecond does not count; at most so many calls.
+constexpr double kTimedSeconds = 1e-3;
+constexpr double kTimedCalls = 256;
+
+volatile std::uint64_t kept;  // what was read, so that it is
+
+// ---- what the mask shows ----
+
+struct KeyRange {
+  std::int64_t first;
+  std::int64_t last;  // seen too
+};
+
+// A prefix is of no tokens here, as in a call that does not say.
+KeyRange seen_by(const Mask& mask, std::int64_t order, std::int64_t keys) {
+  KeyRange out{0, mask.kind == MaskKind::bidirectional ? keys - 1 : order};
+  if (mask.window) {
+    out.first = std::max(out.first, order - mask.window->past);
+    out.last = std::min(out.last, order + mask.window->future);
+  }
+  if (mask.chunk) {
+    const std::int64_t chunk = order / *mask.chunk * *mask.chunk;
+    out.first = std::max(out.first, chunk);
+    out.last = std::min(out.last, chunk + *mask.chunk - 1);
+  }
+  return out;
+}
+
+struct Seen {
+  double pairs = 0.0;
+  KeyRange keys;  // that some query sees
+};
+
+Seen seen(const AttendSpeedCase& which) {
+  Seen out{.keys = {which.keys, 0}};
+  for (std::int64_t i = which.keys - which.queries; i < which.keys; ++i) {
+    const KeyRange range = seen_by(which.layer.mask, i, which.keys);
+    out.pairs += static_cast<double>(range.last - range.first + 1);
+    out.keys = {std::min(out.keys.first, range.first), std::max(out.keys.last, range.last)};
+  }
+  return out;
+}
+
+// ---- what is timed ----
+
+struct Heads {
+  Heads(std::int64_t tokens, std::int64_t heads, std::int64_t channels, DType of)
+      : dtype(of), shape{tokens, heads, channels}, memory(whole_blocks(tokens * heads * channels * bytes_of(of))) {
+    fill(memory.data(), whole_blocks(tokens * heads * channels * bytes_of(of)), of);
+  }
+  TensorView view() const { return tensor(static_cast<void*>(memory.data()), dtype, {shape[0], shape[1], shape[2]}); }
+  // Whole blocks from the line in which a token starts.
+  std::pair<const char*, std::size_t> bytes(const KeyRange& tokens) const {
+    const auto row = static_cast<std::size_t>(shape[1] * shape[2] * bytes_of(dtype));
+    const std::size_t from = static_cast<std::size_t>(tokens.first) * row / kBlockBytes * kBlockBytes;
+    const auto to = static_cast<std::int64_t>(static_cast<std::size_t>(tokens.last + 1) * row);
+    return {memory.data() + from, whole_blocks(to) - from};
+  }
+
+  DType dtype;
+  std::int64_t shape[3];
+  HugeMemory memory;
+};
+
+std::optional<RowPositions> places(const LayerPlan& layer, std::int64_t tokens) {
+  std::int64_t columns = 0;
+  for (const ScoreTerm& term : layer.score) {
+    if (const auto* grid = std::get_if<GridBias>(&term)) columns = grid->columns;
+    if (const auto* grid = std::get_if<DecomposedHw>(&term)) columns = (grid->rows + 1) / 2;
+  }
+  if (columns == 0) return {};
+  std::vector<std::int64_t> all;
+  for (std::int64_t n = 0; n < tokens; ++n) all.push_back(n / columns);
+  for (std::int64_t n = 0; n < tokens; ++n) all.push_back(n % columns);
+  PositionWord word{.file = "the layer's window", .shape = {2, tokens}, .values = std::move(all)};
+  return RowPositions(std::move(word), {"h", "w"}, 1, tokens, 0);
+}
+
+int calls_of(const std::function<void()>& run) {
+  run();  // caches, page faults
+  const double start = bench::wall_seconds();
+  run();
+  return static_cast<int>(std::clamp(kTimedSeconds / (bench::wall_seconds() - start), 1.0, kTimedCalls));
+}
+
+// The ratio of what two candidates do in a second, round by round.
+Spread rate_ratio(const Candidate& of, double work, const Candidate& over, double work_over) {
+  Spread out = bench::ratios(over, of);
+  for (double* x : {&out.least, &out.median, &out.most}) *x *= work / work_over;
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> grid_tokens(const LayerPlan& layer) {
+  for (const ScoreTerm& term : layer.score) {
+    if (const auto* grid = std::get_if<GridBias>(&term)) return grid->rows * grid->columns;
+    if (const auto* grid = std::get_if<DecomposedHw>(&term)) return (grid->rows + 1) / 2 * ((grid->rows + 1) / 2);
+  }
+  return {};
+}
+
+LayerPlan without_positions(const LayerPlan& layer) {
+  LayerPlan out = layer;
+  out.rotate.clear();
+  out.regions = {};
+  out.score.clear();
+  out.value = {};
+  out.query_scale = {};
+  return out;
+}
+
+AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const ThreadPool* pool) {
+  const LayerPlan& layer = which.layer;
+  const Heads q(which.queries, layer.heads, layer.head_dim, which.dtype);
+  const Heads k(which.keys, layer.kv_heads, layer.head_dim, which.dtype);
+  const Heads v(which.keys, layer.kv_heads, layer.value_dim, which.dtype);
+  const Heads out(which.queries, layer.heads, layer.value_dim, which.dtype);
+  const bool is_turned = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
+  // In a cache they have been turned once; in regions each key turns more than one way.
+  const bool is_cached = which.queries < which.keys && std::holds_alternative<std::monostate>(layer.regions);
+  const AttendCall call{.layer = layer,
+                        .tables = which.tables,
+                        .q = q.view(),
+                        .k = k.view(),
+                        .v = v.view(),
+                        .q_positions = places(layer, which.queries),
+                        .k_positions = places(layer, which.keys),
+                        .queries_are_turned = is_turned,
+                        .keys_are_turned = is_turned || is_cached};
+  const QueryInputs inputs(call, {.count = which.queries});
+  const ByteParts parts(pool);
+  AttendArgs args{.out = out.view(),
+                  .q = call.q,
+                  .k = call.k,
+                  .v = call.v,
+                  .weights = which.tables.weights,
+                  .inputs = inputs.inputs(),
+                  .products = which.products,
+                  .parallel = parts.parallel(),
+                  .isa = isa};
+  const LayerPlan plain = without_positions(layer);
+  AttendArgs plain_args = args;
+  plain_args.weights.score.clear();
+  plain_args.weights.value = {};
+  plain_args.inputs.row_gate = plain_args.inputs.log_forget = {};
+  plain_args.inputs.q_segments = plain_args.inputs.k_segments = {};
+
+  const Seen shown = seen(which);
+  const double operations = 2.0 * shown.pairs * static_cast<double>(layer.heads * (layer.head_dim + layer.value_dim));
+  const int calls = calls_of([&] { attend(layer, args); });
+  const auto read = [&] {
+    for (const Heads* x : {&k, &v}) {
+      const auto [data, bytes] = x->bytes(shown.keys);
+      const char* const first = data;
+      parts.run(bytes, [&](std::size_t from, std::size_t count) { kept = bench::read_memory(first + from, count); });
+    }
+  };
+  double multiplied = 0.0;
+  const auto multiply = [&] {
+    const auto blocks = static_cast<std::size_t>(parts.threads()) * kBlockBytes;  // one a thread
+    parts.run(blocks, [&](std::size_t from, std::size_t) {
+      const double done = bench::multiply_add(isa == Isa::automatic ? selected_isa() : isa, kSteps, which.products);
+      if (from == 0) multiplied = done;
+    });
+  };
+  std::vector<Candidate> candidates{
+      {.name = "multiply-adds", .run = multiply},
+      {.name = "reading", .run = read, .calls = calls, .before = read},
+      {.name = "attend", .run = [&] { attend(layer, args); }, .calls = calls},
+  };
+  if (!(plain == layer)) {
+    candidates.push_back({.name = "no positions", .run = [&] { attend(plain, plain_args); }, .calls = calls});
+  }
+  bench::take_turns(candidates, kAttendRounds, pool == nullptr ? bench::thread_seconds : bench::wall_seconds);
+  const Candidate& attending = candidates[2];
+  const double limit = multiplied * static_cast<double>(parts.threads());
+  AttendSpeed result{.operations = operations,
+                     .bytes = static_cast<std::int64_t>(k.bytes(shown.keys).second + v.bytes(shown.keys).second),
+                     .attend = bench::spread(attending.seconds),
+                     .of_multiply_adds = rate_ratio(attending, operations, candidates[0], limit),
+                     .of_reading = bench::ratios(candidates[1], attending),
+                     .over_plain = {}};
+  if (candidates.size() > 3) result.over_plain = bench::ratios(attending, candidates[3]);
+  return result;
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,105 @@
+#include <array>
+
+#include "line/command_spec.h"
+#include "tensors/machine_options.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::int64_t kLargestTimed = std::int64_t{1} << 20;  // gigabytes of keys and values
+
+Command read_rotate(const Given& given) {
+  return BenchRotateArguments{.model = given.text_or("--model", BenchRotateArguments{}.model),
+                              .stack = given.text("--stack"),
+                              .layer = given.whole("--layer", 0, INT64_MAX),
+                              .rotation = given.whole("--rotation", 0, INT64_MAX),
+                              .json = given.has("--json")};
+}
+
+CommandSpec bench_rotate_spec() {
+  return {.name = "rotate",
+          .description = "The rotation of queries and keys against this machine's limits",
+          .options =
+              {{.names = "--model",
+                .value = "MODEL",
+                .description =
+                    "Whose shape is turned: what inspect takes; " + BenchRotateArguments{}.model + " when left out"},
+               {.names = "--layer", .value = "N", .description = "Counted from 0; the first that turns when left out"},
+               {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
+               {.names = "--rotation", .value = "N", .description = "Which of a layer's rotations, counted from 0"},
+               {.names = "--json", .description = "The measurements as JSON"}},
+          .footer =
+              "The limits are 64-byte integer XOR in place (RMW) and memcpy of the same bytes,\n"
+              "taking turns with the rotation in one process (docs/performance.md). It takes a\n"
+              "few seconds.\n\n"
+              "Examples:\n"
+              "  posenc bench rotate\n"
+              "  posenc bench rotate --model gemma-3-4b --layer 5\n"
+              "  POSENC_ISA=avx2 POSENC_THREADS=4 posenc bench rotate --json\n\n",
+          .read = read_rotate};
+}
+
+Command read_attend(const Given& given) {
+  BenchAttendArguments out{.model = given.text_or("--model", BenchAttendArguments{}.model),
+                           .stack = given.text("--stack"),
+                           .layer = given.whole("--layer", 0, INT64_MAX),
+                           .cross = given.has("--cross"),
+                           .weights = given.text("--weights"),
+                           .tokens = given.whole("--tokens", 1, kLargestTimed),
+                           .threads = threads_given(given).value_or(1),
+                           .isa = isa_given(given),
+                           .products = products_given(given),
+                           .json = given.has("--json")};
+  if (const auto dtype = given.choice("--dtype", {"f32", "f16", "bf16"})) {
+    out.dtype = std::array{DType::f32, DType::f16, DType::bf16}[*dtype];
+  }
+  return out;
+}
+
+CommandSpec bench_attend_spec() {
+  return {
+      .name = "attend",
+      .description = "Attention by a model's layers against this machine's limits",
+      .options = {{.names = "--model",
+                   .value = "MODEL",
+                   .description =
+                       "Whose layers attend: what inspect takes; " + BenchAttendArguments{}.model + " when left out"},
+                  {.names = "--layer",
+                   .value = "N",
+                   .description = "Counted from 0; when left out, one of each kind that a stack has"},
+                  {.names = "--tokens",
+                   .value = "N",
+                   .description = "So many attend to themselves, and one query to so many keys; when left out, 512 and "
+                                  "1024, and one to 4096"},
+                  {.names = "--dtype", .value = "T", .description = "f32, f16 or bf16; f32 and bf16 when left out"},
+                  {.names = "--weights",
+                   .value = "FILE",
+                   .description = "The layer's learned tables, by name; drawn at random when left out"},
+                  threads_option("1 when left out, whose processor time counts; of more it is the wall's clock"),
+                  isa_option(),
+                  products_option(),
+                  {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
+                  {.names = "--cross", .description = "The layers' attention to an encoder, not that to itself"},
+                  {.names = "--json", .description = "The measurements as JSON"}},
+      .footer =
+          "The limits are the multiply-adds that the cores do without touching memory\n"
+          "(FMA), and one pass that only reads the same keys and values. They, attend and\n"
+          "the layer without positions take turns in one process (docs/performance.md). It\n"
+          "takes some seconds for each kind of layer.\n\n"
+          "Examples:\n"
+          "  posenc bench attend\n"
+          "  posenc bench attend --model gemma-3-4b --tokens 2048 --dtype bf16\n"
+          "  posenc bench attend --model llama-3.1-8b --threads 2 --isa avx2\n\n",
+      .read = read_attend};
+}
+
+}  // namespace
+
+CommandSpec bench_spec() {
+  return {.name = "bench",
+          .description = "What is measured on this machine, as fractions of its limits",
+          .footer = "Examples:\n  posenc bench rotate\n  posenc bench attend\n\n",
+          .subjects = {bench_rotate_spec(), bench_attend_spec()}};
+}
+
+}  // namespace posenc::tool

@@ -1,9 +1,0 @@
-#include "failure.h"
-
-#include "formatted.h"
-
-namespace posenc::tool {
-
-Failure failure(int exit_code, const std::string& text) { return {formatted("posenc: {}\n", text), exit_code}; }
-
-}  // namespace posenc::tool

@@ -1,0 +1,165 @@
+#include "inspect/facts_commands.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inspect/layer_groups.h"
+#include "inspect/stage_text.h"
+#include "line/formatted.h"
+#include "line/json_text.h"
+#include "line/page.h"
+#include "line/text.h"
+#include "posenc/info.h"
+#include "posenc/read_plan.h"
+#include "posenc/rotary_table.h"
+
+namespace posenc::tool {
+namespace {
+
+std::string why_selected() {
+  const char* asked = std::getenv("POSENC_ISA");
+  return asked != nullptr && *asked != '\0' ? "POSENC_ISA asks for it" : "the best that this machine has";
+}
+
+std::vector<std::string> isa_names(const std::vector<Isa>& isas) {
+  std::vector<std::string> names;
+  for (const Isa isa : isas) names.emplace_back(name(isa));
+  return names;
+}
+
+std::vector<std::string> quoted(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const std::string& text : texts) out.push_back(json_string(text));
+  return out;
+}
+
+std::string info_json(const Info& i) {
+  return json_object({
+             {"schema_version", "1"},
+             {"version", json_string(i.version)},
+             {"compiler", json_string(i.compiler)},
+             {"build_type", json_string(i.build_type)},
+             {"cpu", json_string(i.cpu)},
+             {"cpu_features", json_array(quoted(i.cpu_features))},
+             {"kernels", json_array(quoted(isa_names(i.isas)))},
+             {"selected", json_string(name(i.selected))},
+             {"selected_because", json_string(why_selected())},
+             {"limits", json_object({{"exact_position", std::to_string(1LL << 31)},
+                                     {"largest_position", std::to_string(1LL << 53)},
+                                     {"table_bytes", std::to_string(TableOptions{}.max_bytes)}})},
+         }) +
+         "\n";
+}
+
+std::string info_text(const Info& i) {
+  constexpr std::int64_t kAt = 13;
+  Page page(output_wants_colour());
+  page.line(page.paint(Style::bold, "posenc " + i.version));
+  page.entry(2, "compiler", kAt, i.compiler + (i.build_type.empty() ? "" : ", " + i.build_type));
+  page.entry(2, "cpu", kAt, i.cpu.empty() ? "not named" : printable(i.cpu));
+  page.entry(2, "features", kAt, i.cpu_features.empty() ? "none" : join(i.cpu_features, " "));
+  page.entry(2, "kernels", kAt, join(isa_names(i.isas), ", "));
+  page.entry(2, "selected", kAt, formatted("{} ({})", name(i.selected), why_selected()));
+  page.entry(2, "limits", kAt,
+             formatted("exact angles within 1 ulp to position 2^31, within 6e-8 to 2^53; a table of at most {} MiB "
+                       "unless asked for more",
+                       TableOptions{}.max_bytes >> 20));
+  return page.text();
+}
+
+// "half", or "half + interleaved": each different answer once, in order.
+template <typename Text>
+std::string different(const Plan& plan, Text text) {
+  std::vector<std::string> answers;
+  for (const Stack& stack : plan.stacks) {
+    for (const LayerPlan& layer : stack.layers) {
+      for (const Rotate& rotate : layer.rotate) {
+        if (rotate.role == RotateRole::indexer) continue;
+        const std::string answer = text(rope(rotate));
+        if (std::find(answers.begin(), answers.end(), answer) == answers.end()) answers.push_back(answer);
+      }
+    }
+  }
+  return answers.empty() ? "-" : join(answers, " ");
+}
+
+// "12", or "12+12": of each stack.
+std::string layers_text(const Plan& plan) {
+  std::vector<std::string> counts;
+  for (const Stack& stack : plan.stacks) counts.push_back(std::to_string(block_count(stack)));
+  return join(counts, "+");
+}
+
+std::string stacks_json(const Plan& plan) {
+  std::vector<std::string> stacks;
+  for (const Stack& stack : plan.stacks) {
+    stacks.push_back(json_object({{"name", json_string(stack.name)}, {"layers", std::to_string(block_count(stack))}}));
+  }
+  return json_array(stacks);
+}
+
+std::int64_t layers_of_all(const Plan& plan) {
+  std::int64_t layers = 0;
+  for (const Stack& stack : plan.stacks) layers += block_count(stack);
+  return layers;
+}
+
+// 500000, 1e6, 1.5e6: so that two bases fit a column.
+std::string short_base(double base) {
+  if (base < 1e6 || base >= 1e7 || std::fmod(base, 1e5) != 0) return exact_number(base);
+  return formatted("{}e6", exact_number(base / 1e6));
+}
+
+std::vector<std::string> preset_row(const Preset& preset, const Plan& plan) {
+  return {std::string(preset.name),
+          layers_text(plan),
+          different(plan, [](const Rope& r) { return pairing_text(r.pairing); }),
+          different(plan, [](const Rope& r) { return formatted("{}/{}", r.dim, r.head_dim); }),
+          different(plan, [](const Rope& r) { return short_base(r.base); }),
+          different(plan, [](const Rope& r) { return short_rule(r.scaling); }),
+          plan.trained_length ? std::to_string(*plan.trained_length) : "-"};
+}
+
+}  // namespace
+
+int run_info(const InfoArguments& arguments) {
+  const Info i = info();
+  return write_output(arguments.json ? info_json(i) : info_text(i));
+}
+
+int run_presets(const PresetsArguments& arguments) {
+  std::vector<std::vector<std::string>> rows{{"preset", "layers", "pairing", "turned", "base", "scaling", "trained"}};
+  std::vector<std::string> unchecked;
+  for (const Preset& preset : presets()) {
+    rows.push_back(preset_row(preset, preset_plan(preset.name)));
+    if (!preset.checked) unchecked.emplace_back(preset.name);
+  }
+  if (!arguments.json) {
+    Page page(output_wants_colour());
+    page.table(0, rows);
+    if (!unchecked.empty()) {
+      page.blank();
+      page.entry(0, "not checked", 13, "against the model's own file: " + join(unchecked, ", "));
+    }
+    return write_output(page.text());
+  }
+  std::vector<std::string> entries;
+  for (const Preset& preset : presets()) {
+    const Plan plan = preset_plan(preset.name);
+    entries.push_back(
+        json_object({{"name", json_string(preset.name)},
+                     {"family", json_string(plan.family)},
+                     {"trained_length", plan.trained_length ? std::to_string(*plan.trained_length) : "null"},
+                     {"layers", std::to_string(layers_of_all(plan))},
+                     {"stacks", stacks_json(plan)},
+                     {"checked", preset.checked ? "true" : "false"}}));
+  }
+  return write_output(json_object({{"schema_version", "1"}, {"presets", json_array(entries)}}) + "\n");
+}
+
+}  // namespace posenc::tool

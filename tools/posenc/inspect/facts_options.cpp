@@ -1,0 +1,45 @@
+// The words of info, presets and demo.
+#include "line/command_spec.h"
+
+namespace posenc::tool {
+
+CommandSpec info_spec() {
+  return {.name = "info",
+          .description = "This build, this machine, the kernels in use, and limits",
+          .options = {{.names = "--json", .description = "As JSON"}},
+          .footer =
+              "Examples:\n"
+              "  posenc info\n"
+              "  POSENC_ISA=scalar posenc info       another kernel than the best one\n\n",
+          .read = [](const Given& given) -> Command { return InfoArguments{.json = given.has("--json")}; }};
+}
+
+CommandSpec presets_spec() {
+  return {.name = "presets",
+          .description = "The built-in models, one line of facts each",
+          .options = {{.names = "--json", .description = "As JSON"}},
+          .footer = "Examples:\n  posenc presets\n\n",
+          .read = [](const Given& given) -> Command { return PresetsArguments{.json = given.has("--json")}; }};
+}
+
+CommandSpec demo_spec() {
+  return {
+      .name = "demo",
+      .description = "A built-in model; the worst errors and the speed of its angles, its rotation and its attention",
+      .options = {{.names = "PRESET",
+                   .description =
+                       "One of `posenc presets` that has a rotation; " + DemoArguments{}.preset + " when left out"},
+                  {.names = "--json", .description = "The measurements as JSON, without the model's description"}},
+      .footer =
+          "Errors and speeds are measured when it runs. Exit code 1: an angle's error is\n"
+          "above 1 ulp, or the rotation's or the attention's above its bound\n"
+          "(docs/rotation.md, docs/attention.md).\n\n"
+          "Examples:\n"
+          "  posenc demo\n"
+          "  posenc demo gemma-3-4b --json\n\n",
+      .read = [](const Given& given) -> Command {
+        return DemoArguments{.preset = given.text_or("PRESET", DemoArguments{}.preset), .json = given.has("--json")};
+      }};
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,49 @@
+#include "inspect/inspect_command.h"
+
+#include <string>
+#include <vector>
+
+#include "inspect/layer_choice.h"
+#include "inspect/plan_sections.h"
+#include "line/exit_code.h"
+#include "line/formatted.h"
+#include "line/model_argument.h"
+#include "line/page.h"
+#include "line/text.h"
+
+namespace posenc::tool {
+namespace {
+
+void add_layers(Page& page, const Plan& plan, const std::vector<const Stack*>& stacks, std::int64_t index) {
+  bool found = false;
+  for (const Stack* stack : stacks) found |= add_layer(page, plan, *stack, index);
+  if (!found) throw UsageError{formatted("--layer {}: this model's layers are {}", index, block_ranges(stacks))};
+}
+
+std::string for_people(const InspectArguments& arguments, const Plan& plan) {
+  Page page(output_wants_colour());
+  const std::vector<const Stack*> stacks = chosen_stacks(plan, arguments.stack);
+  add_head(page, plan);
+  if (arguments.layer) {
+    add_layers(page, plan, stacks, *arguments.layer);
+    return page.text();
+  }
+  for (const Stack* stack : stacks) add_stack(page, plan, *stack);
+  add_sources(page, plan);
+  add_remarks(page, plan);
+  return page.text();
+}
+
+}  // namespace
+
+int run_inspect(const InspectArguments& arguments) {
+  const Plan plan = plan_of(arguments.model, arguments.length);
+  const int written = write_output(arguments.json ? to_json(plan) + "\n" : for_people(arguments, plan));
+  if (written != kOk) return written;
+  if (!arguments.strict || (plan.known && plan.warnings.empty())) return kOk;
+  write_message(formatted("posenc: --strict: {}{}\n", count(std::ssize(plan.warnings), "warning"),
+                          plan.known ? "" : ", and facts that could not be decided"));
+  return kJudged;
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,51 @@
+#include "line/command_spec.h"
+#include "line/formatted.h"
+
+namespace posenc::tool {
+namespace {
+
+Command read(const Given& given) {
+  const InspectArguments out{.model = given.text_or("MODEL", ""),
+                             .layer = given.whole("--layer", 0, INT64_MAX),
+                             .stack = given.text("--stack"),
+                             .length = given.whole("--length", 1, kLargestLength),
+                             .json = given.has("--json"),
+                             .strict = given.has("--strict")};
+  for (const char* flag : {"--layer", "--stack"}) {
+    if (out.json && given.has(flag)) {
+      throw UsageError{formatted("--json and {} exclude each other (JSON always holds the whole plan)", flag)};
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+CommandSpec inspect_spec() {
+  return {
+      .name = "inspect",
+      .description = "What a model does with positions, layer by layer",
+      .options =
+          {{.names = "MODEL",
+            .description = "A config.json, params.json or GGUF file, a directory that holds one of the first two, "
+                           "the name of a preset, or - for standard input",
+            .required = true},
+           {.names = "--layer", .value = "N", .description = "Everything about one layer, all frequencies too"},
+           {.names = "--stack", .value = "NAME", .description = "Only this stack: decoder, encoder, vision, ..."},
+           {.names = "--length",
+            .value = "N",
+            .description = "The sequence's length in tokens, for rules that depend on it (dynamic NTK, LongRoPE); "
+                           "the trained length when left out, but in --json"},
+           {.names = "--json", .description = "The whole plan as JSON (docs/plan.schema.json), nothing merged"},
+           {.names = "--strict", .description = "Exit 1 when there are warnings or facts that could not be decided"}},
+      .footer =
+          "Examples:\n"
+          "  posenc inspect llama-3.1-8b\n"
+          "  posenc inspect model/ --layer 5\n"
+          "  posenc inspect config.json --length 32768\n"
+          "  posenc inspect --json - < config.json | jq .stacks[0].layers[0].rotate\n"
+          "  posenc inspect --strict config.json > /dev/null && echo nothing odd\n\n",
+      .read = read};
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,103 @@
+// posenc inspect --layer N: everything about one layer, all frequencies too.
+
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "inspect/plan_sections.h"
+#include "inspect/rope_lengths.h"
+#include "inspect/stage_text.h"
+#include "line/formatted.h"
+#include "line/text.h"
+
+namespace posenc::tool {
+namespace {
+
+// "0,64" or "0,64 t": the two channels of a pair, and its axis where there are several.
+std::string pair_channels(const Rope& rope, std::int64_t pair) {
+  const bool half = rope.pairing == Pairing::half;
+  const std::int64_t a = rope.first_channel + (half ? pair : 2 * pair);
+  const std::int64_t b = half ? a + rope.dim / 2 : a + 1;
+  std::string axis;
+  if (!rope.axes.of_pair.empty()) {
+    const auto at = static_cast<std::size_t>(rope.axes.of_pair[static_cast<std::size_t>(pair)]);
+    if (at < rope.axes.names.size()) axis = " " + printable(rope.axes.names[at]);
+  }
+  return formatted("{},{}{}", a, b, axis);
+}
+
+// 9 significant digits: enough to tell any two float32 values apart. What turns clockwise has a sign before them.
+int frequency_columns(const Rope& rope) { return rope.sense == Sense::clockwise ? 15 : 14; }
+
+std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t pair) {
+  const double inv_freq = f.inv_freq[static_cast<std::size_t>(pair)];
+  const std::string wavelength = inv_freq == 0.0 ? "none" : number(2.0 * std::numbers::pi / std::fabs(inv_freq), 5);
+  return formatted("{:>3} {:>9} {:>{}.8e} {:>10}", pair, pair_channels(rope, pair), inv_freq, frequency_columns(rope),
+                   wavelength);
+}
+
+// Two columns of pairs where the page has room for them, read downwards.
+void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
+  const Frequencies f = frequencies(rope, shown_length(rope, plan.length, plan.trained_length));
+  const std::string head =
+      formatted("{:>3} {:>9} {:>{}} {:>10}", "p", "channels", "inv_freq", frequency_columns(rope), "wavelength");
+  const bool are_two = 2 * columns(head) + 2 <= kColumns;
+  const std::int64_t rows = are_two ? (rope.pairs() + 1) / 2 : rope.pairs();
+  page.blank();
+  page.line(page.paint(Style::dim, rows < rope.pairs() ? head + "  " + head : head));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::string text = frequency_row(rope, f, row);
+    if (row + rows < rope.pairs()) text += "  " + frequency_row(rope, f, row + rows);
+    page.line(text);
+  }
+}
+
+void add_facts(Page& page, const Plan& plan, const LayerPlan& layer) {
+  const std::string values = layer.value_dim == layer.head_dim ? "" : formatted(", values {}", layer.value_dim);
+  page.entry(2, "heads", kTextAt,
+             formatted("{}, {}, {} each{}", count(layer.heads, "head"), count(layer.kv_heads, "key/value head"),
+                       count(layer.head_dim, "channel"), values));
+  std::string_view name = "rotate";
+  if (layer.rotate.empty()) page.entry(2, name, kTextAt, "nothing");
+  for (const Rotate& rotate : layer.rotate) {
+    page.entry(2, name, kTextAt, rotate_text(rotate, shown_length(rope(rotate), plan.length, plan.trained_length)));
+    name = "";
+  }
+  const std::string regions = regions_text(layer.regions);
+  if (!regions.empty()) page.entry(2, "regions", kTextAt, regions);
+  std::string biases;
+  for (const ScoreTerm& term : layer.score) biases += score_text(term) + "; ";
+  page.entry(2, "score", kTextAt, (biases.empty() ? "no bias; " : biases) + logits_text(layer));
+  page.entry(2, "value", kTextAt, value_text(layer.value));
+  page.entry(2, "mask", kTextAt, mask_text(layer.mask));
+  page.entry(2, "norm", kTextAt, layer.qk_norm ? norm_text(*layer.qk_norm) : "none of q and k");
+  const std::string cache = cache_text(layer);
+  if (!cache.empty()) page.entry(2, "cache", kTextAt, cache);
+}
+
+}  // namespace
+
+bool add_layer(Page& page, const Plan& plan, const Stack& stack, std::int64_t index) {
+  bool found = false;
+  for (const LayerPlan& layer : stack.layers) {
+    if (layer.index != index) continue;
+    found = true;
+    page.blank();
+    page.line(page.paint(Style::bold, formatted("{}, layer {}", shorten(printable(stack.name), 40), index)) + ": " +
+              kind_text(layer.kind));
+    if (layer.kind != LayerKind::attention && layer.kind != LayerKind::cross_attention) continue;
+    add_facts(page, plan, layer);
+    for (const Rotate& rotate : layer.rotate) {
+      const std::vector<RopeOf> one{{&rope(rotate), ""}};
+      page.blank();
+      add_turns(page, plan, one);
+      add_table_errors(page, plan, one);
+      add_frequencies(page, plan, rope(rotate));
+    }
+  }
+  return found;
+}
+
+}  // namespace posenc::tool

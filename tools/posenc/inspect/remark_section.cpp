@@ -1,0 +1,51 @@
+// Which keys were not read, and warnings.
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "inspect/plan_sections.h"
+#include "line/formatted.h"
+#include "line/text.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::size_t kMostLines = 6;
+
+void add_keys(Page& page, const std::vector<std::string>& pointers, std::string_view what) {
+  if (pointers.empty()) return;
+  page.blank();
+  page.line(page.paint(Style::bold, formatted("{} {}", count(std::ssize(pointers), "key"), what)));
+  std::vector<std::string> keys;
+  for (const std::string& key : pointers) {
+    keys.push_back(printable(key.starts_with('/') ? key.substr(1) : key));
+  }
+  std::vector<std::string> lines = wrap(join(keys, " "), kColumns - 2);
+  const bool cut = lines.size() > kMostLines;
+  if (cut) lines.resize(kMostLines);
+  for (const std::string& line : lines) page.line("  " + line);
+  if (cut) page.line("  ... (--json has all)");
+}
+
+void add_warnings(Page& page, const Plan& plan) {
+  if (plan.warnings.empty()) return;
+  page.blank();
+  page.line(page.paint(Style::warning, count(std::ssize(plan.warnings), "warning")));
+  for (const Warning& warning : plan.warnings) {
+    const std::string keys = warning.keys.empty() ? "" : formatted(" ({})", join(warning.keys, ", "));
+    page.entry(2, "-", 4, printable(warning.code + ": " + warning.message + keys));
+  }
+}
+
+}  // namespace
+
+void add_remarks(Page& page, const Plan& plan) {
+  add_keys(page, plan.absent_keys, "not given, for which defaults hold");
+  add_keys(page, plan.ignored_keys, "not read");
+  add_warnings(page, plan);
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,428 @@
+#include "inspect/stage_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "line/formatted.h"
+#include "line/text.h"
+
+namespace posenc::tool {
+namespace {
+
+template <typename... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <typename... F>
+Overloaded(F...) -> Overloaded<F...>;  // Clang 14 does not deduce it
+
+std::string_view convention_text(SinusoidConvention convention) {
+  switch (convention) {
+    case SinusoidConvention::paper: return "the paper's";
+    case SinusoidConvention::tensor2tensor: return "Tensor2Tensor's";
+    case SinusoidConvention::musicgen: return "MusicGen's";
+    case SinusoidConvention::marian: return "Marian's";
+    case SinusoidConvention::whisper: return "Whisper's";
+    case SinusoidConvention::xlnet: return "XLNet's";
+  }
+  return "";
+}
+
+// "half: channel p turns with p+64".
+std::string pairing_words(const Rope& rope) {
+  const auto channel = [](std::string_view step, std::int64_t from) {
+    return from == 0 ? std::string(step) : formatted("{}+{}", step, from);
+  };
+  const std::int64_t first = rope.first_channel;
+  if (rope.pairing == Pairing::half) {
+    return formatted("half: channel {} turns with {}", channel("p", first), channel("p", first + rope.dim / 2));
+  }
+  return formatted("interleaved: channel {} turns with {}", channel("2p", first), channel("2p", first + 1));
+}
+
+std::string axis_name(const AxisMap& axes, std::int32_t axis) {
+  const auto at = static_cast<std::size_t>(axis);
+  return at < axes.names.size() ? printable(axes.names[at]) : formatted("axis {}", axis);
+}
+
+// "t turns pairs 0-15, h 16-39, w 40-63"; by number of pairs when an axis has them scattered.
+std::string axes_text(const Rope& rope) {
+  const AxisMap& axes = rope.axes;
+  constexpr std::size_t kMostRuns = 6;
+  std::vector<std::string> runs;
+  for (std::size_t p = 0; p < axes.of_pair.size();) {
+    std::size_t end = p + 1;
+    while (end < axes.of_pair.size() && axes.of_pair[end] == axes.of_pair[p]) ++end;
+    runs.push_back(formatted("{} turns pairs {}-{}", axis_name(axes, axes.of_pair[p]), p, end - 1));
+    p = end;
+  }
+  std::string out;
+  if (runs.size() <= kMostRuns) {
+    out = join(runs, ", ");
+  } else {
+    for (std::size_t a = 0; a < axes.names.size(); ++a) {
+      const auto pairs = std::count(axes.of_pair.begin(), axes.of_pair.end(), static_cast<std::int32_t>(a));
+      out += formatted("{}{} turns {}", a == 0 ? "" : ", ", axis_name(axes, static_cast<std::int32_t>(a)),
+                       count(pairs, "pair"));
+    }
+    out += ", dealt out";
+  }
+  if (rope.ladder == Ladder::per_axis) out += "; each axis has its own ladder of frequencies";
+  if (rope.ladder == Ladder::dealt) out += "; one ladder of frequencies, dealt to the axes in turn";
+  return out;
+}
+
+std::string_view is_added(InputCombine combine) {
+  return combine == InputCombine::add ? "is added" : "multiplies the embedding";
+}
+
+// What follows is_added().
+std::string multiplier_text(double multiplier, InputCombine combine) {
+  if (multiplier == 1) return "";
+  return combine == InputCombine::add ? formatted(" to {} x the embedding", number(multiplier))
+                                      : formatted(" times {}", number(multiplier));
+}
+
+std::string_view form_text(AlibiForm form) {
+  switch (form) {
+    case AlibiForm::relative: return "";
+    case AlibiForm::column: return ", as slope x j";
+    case AlibiForm::column_bfloat16: return ", as slope x j in bfloat16";
+  }
+  return "";
+}
+
+bool is_one_over_sqrt(double scale, std::int64_t channels) {
+  if (channels <= 0) return false;
+  const double expected = 1.0 / std::sqrt(static_cast<double>(channels));
+  return std::fabs(scale - expected) <= 1e-12 * expected;
+}
+
+}  // namespace
+
+std::string kind_text(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::attention: return "attention";
+    case LayerKind::cross_attention: return "cross-attention";
+    case LayerKind::linear_attention: return "linear attention";
+    case LayerKind::state_space: return "state space";
+    case LayerKind::convolution: return "convolution";
+    case LayerKind::none: return "none";
+  }
+  return "";
+}
+
+std::string pairing_text(Pairing pairing) { return pairing == Pairing::half ? "half" : "interleaved"; }
+
+std::string channels_text(const Rope& rope) {
+  return formatted("{}-{}", rope.first_channel, rope.first_channel + rope.dim - 1);
+}
+
+std::string input_text(const InputScheme& input) {
+  return std::visit(
+      Overloaded{
+          [](const LearnedInput& in) {
+            const std::string row = in.offset == 0 ? "" : formatted("; token i takes row i + {}", in.offset);
+            const std::string types = in.token_types ? formatted("; and one of {} segments", *in.token_types) : "";
+            const std::string_view verb = is_added(in.combine);
+            if (in.positions == 0) return formatted("a learned table {}, of a size that is not known", verb);
+            return formatted("a learned table of {} positions {}{}{}{}", in.positions, verb,
+                             multiplier_text(in.embedding_multiplier, in.combine), row, types);
+          },
+          [](const SinusoidalInput& in) {
+            const std::string row = in.offset == 0 ? "" : formatted("; token i takes position i + {}", in.offset);
+            const std::string rows = in.positions ? formatted(" of {} positions", *in.positions) : "";
+            const std::string axis = in.axis.empty() ? "" : formatted(" of axis {}", in.axis);
+            const std::string scale = in.learned_scale ? ", times a learned number," : "";
+            return formatted("sines and cosines{}{}{} {} ({} convention){}{}", rows, axis, scale,
+                             in.combine == InputCombine::add ? "are added" : "multiply the embedding",
+                             convention_text(in.convention), multiplier_text(in.embedding_multiplier, in.combine), row);
+          },
+          [](const AxialInput& in) {
+            if (in.combine == AxialCombine::add) {
+              return formatted("a learned table per axis is added: {}", fmt::join(in.shape, " x "));
+            }
+            return formatted("learned tables, one per axis, side by side: {} rows of {} channels",
+                             fmt::join(in.shape, " x "), fmt::join(in.dims, " + "));
+          },
+          [](const TileInput& in) {
+            const std::string rows = in.positions == 0 ? "" : formatted(" x {} positions", in.positions);
+            return formatted("a gated learned table is added: {} aspect ratios x {} tiles{}", in.rows, in.tiles, rows);
+          },
+          [](const ConvolutionInput& in) {
+            const std::string what = in.layers == 1 ? std::string("a convolution")
+                                                    : formatted("{} convolutions one after the other", in.layers);
+            const std::string stride = in.stride == 1 ? "" : formatted(", {} positions become one", in.stride);
+            return formatted("{} over {} positions, in {}, {} added{}", what, in.kernel,
+                             count(in.groups, "channel group"), in.layers == 1 ? "is" : "are", stride);
+          },
+          [](const IntegerInput& in) {
+            return formatted("the position{}{} {} in every channel{}",
+                             in.offset == 0 ? "" : formatted(" + {}", in.offset),
+                             in.normalised ? ", over the length," : "", is_added(in.combine),
+                             multiplier_text(in.embedding_multiplier, in.combine));
+          },
+          [](const BinaryInput& in) {
+            return formatted("the position{} {} in binary, a bit a channel{}",
+                             in.offset == 0 ? "" : formatted(" + {}", in.offset), is_added(in.combine),
+                             multiplier_text(in.embedding_multiplier, in.combine));
+          },
+      },
+      input);
+}
+
+std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length) {
+  const Rope& r = rope(rotate);
+  std::string out;
+  switch (rotate.role) {
+    case RotateRole::main: break;
+    case RotateRole::indexer:
+      out = formatted("indexer ({} of {} channels): ", count(rotate.heads, "head"), r.head_dim);
+      break;
+    case RotateRole::before_projection: out = "hidden states, before queries and keys are made of them: "; break;
+  }
+  const bool whole = r.first_channel == 0 && r.dim == r.head_dim;
+  out += whole ? formatted("all {} channels", r.dim) : formatted("channels {} of {}", channels_text(r), r.head_dim);
+  out += formatted(", {}{}; base {}", pairing_words(r), r.sense == Sense::clockwise ? ", clockwise" : "",
+                   exact_number(r.base));
+  if (!std::holds_alternative<std::monostate>(r.scaling)) out += "; " + describe(r.scaling);
+  out += formatted("; attention factor {}", number(frequencies(r, length).attention_factor));
+  if (!r.axes.of_pair.empty()) {
+    out += "; " + axes_text(r);
+  } else if (r.axes.names != std::vector<std::string>{"t"} && !r.axes.names.empty()) {
+    out += "; turned by " + axis_name(r.axes, 0);
+  }
+  if (rotate.offset != 0) out += formatted("; coordinates + {}", rotate.offset);
+  if (const auto* xpos = std::get_if<XPos>(&rotate.scheme)) {
+    out += formatted("; xPos decay, scale base {}", exact_number(xpos->scale_base));
+  }
+  return out;
+}
+
+std::string score_text(const ScoreTerm& term) {
+  return std::visit(
+      Overloaded{
+          [](const Alibi& s) {
+            return formatted("ALiBi over {}, largest bias {}{}{}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
+                             s.one_ladder ? ", one ladder of slopes" : "", s.symmetric ? ", by |i - j|" : "",
+                             form_text(s.form), s.scaled ? ", multiplied by the scale too" : "");
+          },
+          [](const T5Bias& s) {
+            return formatted("T5 bias: {} buckets to distance {}, {}, {}{}{}", s.buckets, s.max_distance,
+                             s.bidirectional ? "both directions" : "past only",
+                             s.table_per_layer ? "a table in each layer" : "one table for all layers",
+                             s.gated ? ", gated by the query's hidden state" : "",
+                             s.axis > 0 ? formatted(", along coordinate {}", s.axis) : "");
+          },
+          [](const ClippedBias& s) {
+            return formatted("a learned number for each distance, clipped to -{} .. {}", s.past, s.future);
+          },
+          [](const GridBias& s) {
+            return formatted("a learned number for each difference in row and column of a window of {} x {}", s.rows,
+                             s.columns);
+          },
+          [](const Kerple& s) {
+            return std::string(s.form == Kerple::Form::logarithmic ? "KERPLE, logarithmic: -r1 ln(1 + r2 |i - j|)"
+                                                                   : "KERPLE, power: -r1 |i - j|^r2");
+          },
+          [](const Fire&) { return std::string("FIRE: a learned perceptron of the distance over the position"); },
+          [](const Sandwich& s) {
+            return formatted("Sandwich over {}, sinusoids of {} channels", count(s.heads, "head"), s.channels);
+          },
+          [](const MlpBias& s) {
+            return formatted("a learned perceptron of the distance{}", s.logarithmic ? "'s logarithm" : "");
+          },
+          [](const ShawKeys& s) {
+            return formatted("Shaw keys, distances clipped to -{} .. {}{}{}", s.left, s.right,
+                             s.sinusoidal ? ", rows of sines" : "", s.by_keys ? ", asked by keys too" : "");
+          },
+          [](const TransformerXl& s) {
+            std::string out = "Transformer-XL terms";
+            if (!s.content_bias || !s.position_bias) {
+              out += formatted(" without the {}", s.content_bias    ? "position bias"
+                                                  : s.position_bias ? "content bias"
+                                                                    : "two biases");
+            }
+            if (s.clamp_length >= 0) out += formatted(", distances clamped to {}", s.clamp_length);
+            if (s.distances) out += formatted(", distances {} to {}", s.distances->low, s.distances->high);
+            return out + formatted(", sines by {} convention", convention_text(s.sinusoid));
+          },
+          [](const XlNet& s) {
+            const std::string clamp = s.clamp_length < 0 ? "" : formatted(", distances clamped to {}", s.clamp_length);
+            return formatted("XLNet terms and segments{}{}", clamp, s.bidirectional_data ? ", both directions" : "");
+          },
+          [](const Deberta& s) {
+            std::vector<std::string> terms;
+            if (s.content_to_position) terms.emplace_back("content to position");
+            if (s.position_to_content) terms.emplace_back("position to content");
+            if (s.position_to_position) terms.emplace_back("position to position");
+            const std::string buckets = s.buckets > 0 ? formatted("{} logarithmic buckets", s.buckets) : "no buckets";
+            return formatted("DeBERTa: {}; {}, to distance {}{}", join(terms, ", "), buckets, s.max_distance,
+                             s.shared_projection ? ", projections shared with the content" : "");
+          },
+          [](const DecomposedHw& s) {
+            return formatted("a learned row for the distance, by height and by width: {} rows each", s.rows);
+          },
+          [](const ContextualPosition& s) {
+            return formatted("contextual positions: counted by gates, a learned row for each of {}", s.positions);
+          },
+          [](const ForgetGate&) { return std::string("forget gates: the sum of their logarithms after the key"); },
+      },
+      term);
+}
+
+std::string regions_text(const Regions& regions) {
+  return std::visit(
+      Overloaded{
+          [](std::monostate) { return std::string(); },
+          [](const SelfExtend& r) {
+            return formatted("SelfExtend: distances below {} as they are, beyond it positions in groups of {}",
+                             r.window, r.group);
+          },
+          [](const ReRope& r) {
+            if (!r.step) return formatted("ReRoPE: distances beyond {} count as {}", r.window, r.window);
+            return formatted("leaky ReRoPE: distances beyond {} grow by 1 in {}", r.window, exact_number(*r.step));
+          },
+          [](const DualChunk& r) {
+            return formatted(
+                "dual chunk attention: chunks of {}; {} queries of each see the chunk before at its true distance; "
+                "queries stand at {} at most",
+                r.chunk, r.local, r.trained - 1);
+          },
+      },
+      regions);
+}
+
+std::string value_text(const ValueScheme& value) {
+  return std::visit(Overloaded{
+                        [](std::monostate) { return std::string("nothing"); },
+                        [](const ShawValues& v) {
+                          return formatted("Shaw values, distances clipped to -{} .. {}{}", v.left, v.right,
+                                           v.sinusoidal ? ", rows of sines" : "");
+                        },
+                        [](const RotatedValues& v) {
+                          return std::string(v.inverse_on_output ? "values are turned like keys, outputs turned back"
+                                                                 : "values are turned like keys");
+                        },
+                    },
+                    value);
+}
+
+std::string query_scale_text(const QueryScale& scale) {
+  return std::visit(
+      Overloaded{
+          [](std::monostate) { return std::string(); },
+          [](const Llama4Temperature& s) {
+            return formatted("queries x (1 + {} ln(1 + floor((i + 1) / {})))", exact_number(s.attn_scale),
+                             exact_number(s.floor_scale));
+          },
+          [](const MinistralTemperature& s) {
+            return formatted("queries x (1 + {} ln(1 + floor(i / {})))", exact_number(s.beta),
+                             s.original_max_position_embeddings);
+          },
+          [](const LogNScale& s) { return formatted("queries x max(1, ln(i + 1) / ln({}))", s.seq_length); },
+      },
+      scale);
+}
+
+std::string logits_text(const LayerPlan& layer) {
+  std::string out = formatted("q.k x {}", number(layer.logit_scale));
+  if (is_one_over_sqrt(layer.logit_scale, layer.head_dim)) out += formatted(" (1 / sqrt {})", layer.head_dim);
+  if (layer.channel_scale) out += " x a learned factor per channel";
+  const std::string scale = query_scale_text(layer.query_scale);
+  if (!scale.empty()) out += "; " + scale;
+  if (layer.soft_cap) {
+    out += formatted("; soft cap {} {} the bias", exact_number(layer.soft_cap->cap),
+                     layer.soft_cap->order == SoftCap::Order::after_bias ? "after" : "before");
+  }
+  if (layer.sinks) out += "; a learned sink per head in the softmax";
+  return out;
+}
+
+std::string norm_text(const QkNorm& norm) {
+  const std::string_view kind = norm.kind == QkNorm::Kind::rms ? "RMS" : norm.kind == QkNorm::Kind::l2 ? "L2" : "layer";
+  return formatted("{} norm of {} over {}, {} weights, {} the rotation", kind,
+                   norm.of == QkNorm::Of::keys ? "k" : "q and k",
+                   norm.over == QkNorm::Over::head ? "each head" : "all heads", norm.weighted ? "with" : "without",
+                   norm.order == QkNorm::Order::before ? "before" : "after");
+}
+
+std::string cache_text(const LayerPlan& layer) {
+  std::string out;
+  if (layer.kv_from) out = formatted("keys and values are those of layer {}", *layer.kv_from);
+  if (layer.compression) {
+    out += formatted("{}keys made of {} tokens each, at its multiples", out.empty() ? "" : "; ", *layer.compression);
+  }
+  return out;
+}
+
+std::string mask_text(const Mask& mask) {
+  std::string out;
+  switch (mask.kind) {
+    case MaskKind::causal: out = "causal"; break;
+    case MaskKind::bidirectional: out = "bidirectional"; break;
+    case MaskKind::prefix: out = "prefix"; break;
+    case MaskKind::sparse: out = "sparse"; break;
+  }
+  if (mask.window && mask.window->future == 0) {
+    out += formatted(", window {} (itself and {} before it)", mask.window->past + 1, mask.window->past);
+  } else if (mask.window) {
+    out += formatted(", window of {} back and {} ahead", mask.window->past, mask.window->future);
+  }
+  if (mask.chunk) out += formatted(", within its own chunk of {} tokens", *mask.chunk);
+  if (!mask.detail.empty()) out += formatted(" ({})", printable(mask.detail));
+  return out;
+}
+
+std::string short_mask(const Mask& mask) {
+  if (mask.chunk) return formatted("chunk {}", *mask.chunk);
+  if (mask.window && mask.window->future == 0) return formatted("window {}", mask.window->past + 1);
+  if (mask.window) return formatted("window -{}+{}", mask.window->past, mask.window->future);
+  switch (mask.kind) {
+    case MaskKind::causal: return "causal";
+    case MaskKind::bidirectional: return "both ways";
+    case MaskKind::prefix: return "prefix";
+    case MaskKind::sparse: return "sparse";
+  }
+  return "";
+}
+
+std::string short_scale(const LayerPlan& layer) {
+  return is_one_over_sqrt(layer.logit_scale, layer.head_dim) ? "1/sqrt(d)" : number(layer.logit_scale);
+}
+
+std::string short_norm(const LayerPlan& layer) {
+  if (!layer.qk_norm) return "-";
+  switch (layer.qk_norm->kind) {
+    case QkNorm::Kind::rms: return "rms";
+    case QkNorm::Kind::l2: return "l2";
+    case QkNorm::Kind::layer: return "layer";
+  }
+  return "";
+}
+
+std::string short_rule(const Scaling& scaling) {
+  const auto with = [](std::string_view rule, double factor) { return formatted("{} x{}", rule, number(factor, 4)); };
+  return std::visit(
+      Overloaded{
+          [](std::monostate) { return std::string("-"); },
+          [&](const LinearScaling& s) { return with("linear", s.factor); },
+          [](const NtkScaling& s) { return formatted("ntk a={}", number(s.alpha, 4)); },
+          [&](const DynamicScaling& s) { return with("dynamic", s.factor); },
+          [](const QwenNtkScaling&) { return std::string("qwen_ntk"); },
+          [&](const YarnScaling& s) { return with("yarn", s.factor); },
+          [&](const LongRopeScaling& s) { return with("longrope", s.factor); },
+          [&](const Llama3Scaling& s) { return with("llama3", s.factor); },
+          [](const ProportionalScaling& s) { return formatted("proportional {}", number(s.partial_rotary_factor, 4)); },
+          [](const FactorListScaling&) { return std::string("factors"); },
+      },
+      scaling);
+}
+
+}  // namespace posenc::tool

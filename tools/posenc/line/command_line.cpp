@@ -1,0 +1,166 @@
+#include "line/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <string_view>
+#include <vector>
+
+#include "line/command_help.h"
+#include "line/command_spec.h"
+#include "line/formatted.h"
+#include "line/nearest.h"
+#include "line/text.h"
+#include "posenc/version.h"
+
+namespace posenc::tool {
+namespace {
+
+std::vector<CommandSpec> specs() {
+  return {inspect_spec(), compare_spec(),    rotate_spec(), attend_spec(),  plot_spec(),
+          bench_spec(),   properties_spec(), info_spec(),   presets_spec(), demo_spec()};
+}
+
+std::vector<std::string> names_of(const std::vector<CommandSpec>& commands) {
+  std::vector<std::string> names;
+  for (const CommandSpec& command : commands) names.push_back(command.name);
+  return names;
+}
+
+// "a, b or c"
+std::string one_of(std::vector<std::string> names) {
+  const std::string last = std::move(names.back());
+  names.pop_back();
+  return names.empty() ? last : join(names, ", ") + " or " + last;
+}
+
+void add_option(CLI::App& app, const OptionSpec& spec) {
+  const bool is_flag = spec.value.empty() && spec.names.starts_with('-');
+  CLI::Option* const option =
+      is_flag ? app.add_flag(spec.names, spec.description) : app.add_option(spec.names, spec.description);
+  option->type_name(spec.value)->required(spec.required);
+  if (spec.many) option->expected(CLI::detail::expected_max_vector_size);
+}
+
+void add_command(CLI::App& parent, const CommandSpec& spec) {
+  CLI::App& app = *parent.add_subcommand(spec.name, spec.description);
+  app.set_help_flag();  // CLI11 has one of its own, and lists options in the order of their making
+  for (const OptionSpec& option : spec.options) add_option(app, option);
+  app.set_help_flag("-h,--help", "This text");
+  app.footer(spec.footer);
+  for (const CommandSpec& subject : spec.subjects) add_command(app, subject);
+  if (!spec.subjects.empty()) app.require_subcommand(1);
+}
+
+// The command, or the subject of a command, that was named last.
+const CLI::App& chosen(const CLI::App& app) {
+  const std::vector<CLI::App*> named = app.get_subcommands();
+  return named.empty() ? app : chosen(*named.front());
+}
+
+Given given_to(const CLI::App& app) {
+  Given given;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    given.texts[option->get_name()] = option->results().front();
+    if (option->get_expected_max() > 1) given.lists[option->get_name()] = option->results();
+  }
+  return given;
+}
+
+Command read(const CLI::App& app, const std::vector<CommandSpec>& commands) {
+  const CLI::App& command = *app.get_subcommands().front();
+  for (const CommandSpec& spec : commands) {
+    if (spec.name != command.get_name()) continue;
+    return spec.subjects.empty() ? spec.read(given_to(command)) : read(command, spec.subjects);
+  }
+  return Words{};  // not reached: what was chosen was made from `commands`
+}
+
+struct Parser {
+  CLI::App app{"Says where a token is: what a model's own files do with positions, layer by layer"};
+  std::vector<CommandSpec> commands = specs();
+
+  Parser() {
+    app.name("posenc");
+    app.set_help_flag("-h,--help", "This text; after a command, the command's own");
+    app.set_version_flag("--version",
+                         formatted("posenc {}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
+                         "The version");
+    app.require_subcommand(1);
+    app.footer(
+        "Examples:\n"
+        "  posenc inspect llama-3.1-8b         a built-in model\n"
+        "  posenc inspect model/config.json    a model's own file\n"
+        "  posenc compare base/ finetuned/     what differs between two models\n"
+        "  posenc rotate --help                tensors turned as a model turns them\n"
+        "  posenc inspect --help               what else inspect does\n\n");
+    for (const CommandSpec& command : commands) add_command(app, command);
+  }
+
+  // The message for a word that is no command, flag or argument here.
+  std::string unexpected(const std::string& word) const {
+    const CLI::App& here = chosen(app);
+    const bool flag = word.size() > 1 && word.front() == '-';
+    std::vector<std::string> names;
+    for (const CLI::Option* option : here.get_options()) {
+      if (flag && option->nonpositional()) names.push_back(option->get_name());
+    }
+    const std::vector<const CLI::App*> under = here.get_subcommands([](const CLI::App*) { return true; });
+    for (const CLI::App* command : under) {
+      if (!flag) names.push_back(command->get_name());
+    }
+    const std::vector<std::string> near = nearest(word.substr(0, word.find('=')), names);
+    const std::string_view what = flag            ? "unknown flag"
+                                  : under.empty() ? "unexpected argument"
+                                  : &here == &app ? "unknown command"
+                                                  : "unknown subject";
+    return formatted("{} '{}'{}", what, printable(word),
+                     near.empty() ? "" : formatted("; did you mean {}?", join(near, " or ")));
+  }
+
+  std::string complaint(const CLI::ParseError& error) const {
+    const std::vector<std::string> extras = app.remaining(true);
+    if (!extras.empty()) return unexpected(extras.front());
+    if (app.get_subcommands().empty()) return "a command is needed: " + one_of(names_of(commands));
+    if (const CLI::App& here = chosen(app); here.get_require_subcommand_min() > 0) {
+      const std::vector<const CLI::App*> subjects = here.get_subcommands([](const CLI::App*) { return true; });
+      std::vector<std::string> names;
+      for (const CLI::App* subject : subjects) names.push_back(subject->get_name());
+      return here.get_name() + ": a subject is needed: " + one_of(names);
+    }
+    const std::string said = error.what();
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
+      return said.substr(0, said.find(':')) + " takes one value, and is given once";
+    }
+    return said;
+  }
+};
+
+// posenc help COMMAND is posenc COMMAND --help.
+std::vector<const char*> without_help_word(int argc, const char* const* argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (argc < 2 || std::string_view(words[1]) != "help") return words;
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return words;
+}
+
+}  // namespace
+
+Command read_command_line(int argc, const char* const* argv) {
+  Parser parser;
+  const std::vector<const char*> words = without_help_word(argc, argv);
+  try {
+    parser.app.parse(static_cast<int>(words.size()), words.data());
+  } catch (const CLI::CallForHelp&) {
+    const std::vector<std::string> unknown = parser.app.remaining();
+    if (!unknown.empty()) throw UsageError{parser.unexpected(unknown.front()) + " (see posenc --help)"};
+    return Words{help_text(chosen(parser.app))};
+  } catch (const CLI::CallForVersion& version) {
+    return Words{std::string(version.what()) + "\n"};
+  } catch (const CLI::ParseError& error) {
+    throw UsageError{formatted("{} (see {} --help)", parser.complaint(error), full_name(chosen(parser.app)))};
+  }
+  return read(parser.app, parser.commands);
+}
+
+}  // namespace posenc::tool

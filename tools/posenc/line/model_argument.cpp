@@ -1,0 +1,92 @@
+#include "line/model_argument.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "line/exit_code.h"
+#include "line/failure.h"
+#include "line/formatted.h"
+#include "line/nearest.h"
+#include "line/text.h"
+#include "posenc/read_plan.h"
+#include "tensors/file_error_text.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::size_t kMagicBytes = 4;
+
+// Standard input, and what was read of it where an error may want to show it: not of a GGUF model.
+struct StandardInput {
+  std::string seen;
+
+  std::ptrdiff_t read(std::byte* to, std::size_t count) {
+    const ssize_t got = ::read(STDIN_FILENO, to, count);
+    const bool gguf = seen.size() >= kMagicBytes && seen.starts_with("GGUF");
+    if (got > 0 && !gguf) seen.append(reinterpret_cast<const char*>(to), static_cast<std::size_t>(got));
+    return got;
+  }
+};
+
+std::variant<Plan, NoPlan> plan_or_message(Result<Plan> plan, std::string_view bytes = {}) {
+  if (plan.ok()) return std::move(plan).value();
+  const FileError& error = plan.error();
+  return NoPlan{file_error_text(error, bytes), exit_code_of(error)};
+}
+
+// A pipe by name, as a shell's <(...) is, may never be written to: it is not waited for.
+Result<Plan> with_hint(Result<Plan> plan, const std::filesystem::path& path) {
+  std::error_code failed;
+  if (plan.ok() || !std::filesystem::is_fifo(path, failed)) return plan;
+  FileError error = plan.error();
+  error.detail = "a pipe is read from standard input, where the model is -";
+  return error;
+}
+
+}  // namespace
+
+bool is_preset(std::string_view name) {
+  return std::any_of(presets().begin(), presets().end(), [&](const Preset& p) { return p.name == name; });
+}
+
+std::string unknown_preset(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) names.emplace_back(preset.name);
+  const std::vector<std::string> near = nearest(name, names);
+  if (!near.empty()) return formatted("no preset of that name; did you mean {}?", join(near, " or "));
+  return "no preset of that name (see posenc presets)";
+}
+
+std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std::int64_t> length) {
+  const ReadOptions options{.length = length};
+  if (model == "-") {
+    StandardInput input;
+    const ByteStream stream = [&](std::byte* to, std::size_t count) { return input.read(to, count); };
+    Result<Plan> plan = read_plan(stream, "<stdin>", options);
+    return plan_or_message(std::move(plan), input.seen);
+  }
+  // A file that is there wins over a preset of the same name. What cannot be asked (no permission, a name that is too
+  // long) is the reader's to report.
+  std::error_code failed;
+  const bool missing = std::filesystem::symlink_status(model, failed).type() == std::filesystem::file_type::not_found;
+  if (missing && is_preset(model)) return preset_plan(model, options);
+  if (missing && model.find('/') == std::string::npos && !model.empty()) {
+    return NoPlan{formatted("posenc: {}: no such file or directory, and {}\n", printable(model), unknown_preset(model)),
+                  kFile};
+  }
+  return plan_or_message(with_hint(read_plan(std::filesystem::path(model), options), model));
+}
+
+Plan plan_of(const std::string& model, std::optional<std::int64_t> length) {
+  std::variant<Plan, NoPlan> loaded = load_plan(model, length);
+  if (const auto* none = std::get_if<NoPlan>(&loaded)) throw Failure{none->message, none->exit_code};
+  return std::get<Plan>(std::move(loaded));
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,54 @@
+#include "line/progress.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "line/formatted.h"
+#include "line/page.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr double kPatience = 1.0;  // seconds; what is done by then needs no progress
+constexpr double kApart = 0.1;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+ProgressPlace standard_error() {
+  const char* term = std::getenv("TERM");
+  const bool dumb = term == nullptr || std::strcmp(term, "dumb") == 0;
+  return {.terminal = ::isatty(STDERR_FILENO) == 1 && !dumb, .seconds = seconds_now, .write = write_message};
+}
+
+Progress::Progress(ProgressPlace place)
+    : place_(std::move(place)), shown_at_(place_.terminal ? place_.seconds() + kPatience - kApart : 0.0) {}
+
+void Progress::show(std::string_view what, std::int64_t done, std::int64_t all) {
+  if (!place_.terminal) return;
+  const double now = place_.seconds();
+  if (now - shown_at_ < kApart) return;
+  shown_at_ = now;
+  const double part = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : 1.0;
+  const std::string line = formatted("{} {:3.0f} %", what, 100 * part);
+  wipe();
+  place_.write(line);
+  columns_ = line.size();
+}
+
+// Spaces instead of a code, which not every terminal knows.
+void Progress::wipe() {
+  if (columns_ == 0) return;
+  place_.write("\r" + std::string(columns_, ' ') + "\r");
+  columns_ = 0;
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,92 @@
+// posenc plot coordinates: t, h and w of each token of texts, images and videos.
+#include <utility>
+#include <vector>
+
+#include "line/command_spec.h"
+#include "line/formatted.h"
+#include "line/text.h"
+#include "plot/figures.h"
+#include "posenc/grid_positions.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::int64_t kLargestSide = 1 << 12;  // patches, frames and tokens of one item
+
+std::vector<std::int64_t> sizes_of(const std::string& item, const std::string& text, std::size_t count) {
+  std::string list = text;
+  for (char& c : list) c = c == 'x' ? ',' : c;
+  std::vector<std::int64_t> sizes;
+  for (const std::string& size : split(list)) {
+    sizes.push_back(*Given{{{"--items", size}}}.whole("--items", 1, kLargestSide));
+  }
+  if (sizes.size() == count) return sizes;
+  throw UsageError{formatted("--items: expected {} of '{}' with x between them, got {}",
+                             posenc::tool::count(static_cast<std::int64_t>(count), "size"), printable(item),
+                             sizes.size())};
+}
+
+struct Item {
+  GridItem item;
+  std::int64_t tokens = 0;
+};
+
+Item item_of(const std::string& word) {
+  constexpr std::int64_t kPatches = 4;  // of a token: GridSettings::spatial_merge_size along each side
+  const std::size_t sign = word.find('=');
+  const std::string name = word.substr(0, sign);
+  const std::string text = sign == std::string::npos ? "" : word.substr(sign + 1);
+  if (name == "text") {
+    const std::int64_t tokens = sizes_of(word, text, 1)[0];
+    return {TextTokens{.tokens = tokens}, tokens};
+  }
+  if (name == "image") {
+    const std::vector<std::int64_t> sizes = sizes_of(word, text, 2);
+    return {ImageGrid{.height = sizes[0], .width = sizes[1]}, sizes[0] * sizes[1] / kPatches};
+  }
+  if (name == "video") {
+    const std::vector<std::int64_t> sizes = sizes_of(word, text, 3);
+    return {VideoGrid{.frames = sizes[0], .height = sizes[1], .width = sizes[2]},
+            sizes[0] * sizes[1] * sizes[2] / kPatches};
+  }
+  throw UsageError{
+      formatted("--items: expected text=N, image=HxW or video=FxHxW (patches), got '{}'", printable(word))};
+}
+
+std::vector<GridItem> items_of(const std::string& list) {
+  std::vector<GridItem> items;
+  std::int64_t tokens = 0;
+  for (const std::string& word : split(list)) {
+    Item item = item_of(word);
+    items.push_back(std::move(item.item));
+    tokens += item.tokens;
+    if (tokens > kMostPoints) {
+      throw UsageError{formatted("--items: there are more tokens than the {} that fit a picture", kMostPoints)};
+    }
+  }
+  return items;
+}
+
+}  // namespace
+
+Figure figure_of(const CoordinatesPlot& plot) {
+  const GridPositions found = grid_positions({.rule = plot.rule}, items_of(plot.items));
+  std::vector<Curve> curves;
+  for (const char* axis : {"t", "h", "w"}) {
+    Curve curve{.name = axis, .points = {}, .style = CurveStyle::steps};
+    const std::int64_t first = std::ssize(curves) * found.tokens;
+    for (std::int64_t n = 0; n < found.tokens; ++n) {
+      const std::int64_t at = found.positions[static_cast<std::size_t>(first + n)];
+      curve.points.push_back({static_cast<double>(n), static_cast<double>(at)});
+    }
+    curve.points.push_back({static_cast<double>(found.tokens), static_cast<double>(found.next_position)});
+    curves.push_back(std::move(curve));
+  }
+  return {.title = "Where tokens of text and images stand",
+          .detail = printable(plot.items) + "; last, the first token of what follows",
+          .content = Curves{.x = {.label = "token of the sequence", .whole = true},
+                            .y = {.label = "coordinate", .whole = true},
+                            .curves = std::move(curves)}};
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,53 @@
+// posenc plot rotation: pairs of channels as hands of clocks, at several positions.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "line/formatted.h"
+#include "line/text.h"
+#include "plot/figures.h"
+#include "plot/rope_choice.h"
+#include "posenc/rotary_table.h"
+#include "posenc/wavelength.h"
+
+namespace posenc::tool {
+namespace {
+
+std::vector<std::int64_t> spread(std::int64_t all, std::int64_t most) {
+  const std::int64_t shown = std::min(all, most);
+  std::vector<std::int64_t> out;
+  for (std::int64_t n = 0; n < shown; ++n) out.push_back(shown == 1 ? 0 : n * (all - 1) / (shown - 1));
+  return out;
+}
+
+std::string turn_text(double wavelength) {
+  if (!std::isfinite(wavelength)) return "does not turn";
+  return "a turn in " + (wavelength < 100.0 ? number(wavelength, 3) : number(std::round(wavelength)));
+}
+
+}  // namespace
+
+Figure figure_of(const RotationPlot& plot) {
+  const RopeChoice choice = choose_rope(plot.rope);
+  std::vector<std::int64_t> positions;
+  for (std::int64_t n = 0; n < plot.positions; ++n) positions.push_back(plot.start + n * plot.step);
+  const CosSin turned = cos_sin(choice.rope, positions, {.length = choice.length});
+  const Wavelengths found = wavelengths(choice.rope, 1, choice.length);
+  Dials dials;
+  for (const std::int64_t p : spread(choice.rope.pairs(), plot.pairs)) {
+    Dial dial{.name = formatted("pair {}", p),
+              .detail = turn_text(found.wavelength[static_cast<std::size_t>(p)]),
+              .hands = {}};
+    for (std::size_t n = 0; n < positions.size(); ++n) {
+      const std::size_t at = n * static_cast<std::size_t>(turned.pairs) + static_cast<std::size_t>(p);
+      dial.hands.push_back({.name = std::to_string(positions[n]), .a = turned.cos[at], .b = turned.sin[at]});
+    }
+    dials.dials.push_back(std::move(dial));
+  }
+  return {.title = "A rotation: where pairs of channels point, by position",
+          .detail = formatted("{}. A query or key (1, 0) in each pair, at positions {} to {}", detail_at_length(choice),
+                              positions.front(), positions.back()),
+          .content = dials};
+}
+
+}  // namespace posenc::tool

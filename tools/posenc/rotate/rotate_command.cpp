@@ -1,0 +1,128 @@
+#include "rotate/rotate_command.h"
+
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "line/exit_code.h"
+#include "line/failure.h"
+#include "line/formatted.h"
+#include "line/page.h"
+#include "line/progress.h"
+#include "rotate/rotate_report.h"
+#include "rotate/turned_rows.h"
+#include "tensors/layer_job.h"
+#include "tensors/machine_options.h"
+#include "tensors/tensor_output.h"
+
+namespace posenc::tool {
+namespace {
+
+// Seconds of the reference at most; a row of the largest models has 49152 values.
+constexpr std::int64_t kCheckedRows = 1024;
+constexpr std::int64_t kCheckedValues = std::int64_t{1} << 23;
+
+// ---- before the work ----
+
+const Rope& plain_rope(const LayerChoice& choice, const std::string& layer) {
+  if (std::holds_alternative<XPos>(choice.rotate->scheme)) {
+    throw failure(kMalformed,
+                  formatted("{} has xPos, which scales queries and keys besides: not done by rotate", layer));
+  }
+  return rope(*choice.rotate);
+}
+
+// An indexer's keys are not said to have so many heads.
+TurnedTensor read_tensor(const RotateArguments& arguments, const char* name, const LayerChoice& choice,
+                         const std::string& layer) {
+  const bool queries = name == std::string_view("q");
+  const bool main = choice.rotate->role != RotateRole::indexer;
+  if (!queries && choice.layer->kv_from) {
+    throw failure(kMalformed, formatted("--k: {} has no keys of its own; it uses those of layer {}", layer,
+                                        *choice.layer->kv_from));
+  }
+  const HeadsWanted wanted{
+      .kind = queries ? "query head" : "key head",
+      .heads = queries ? (main ? choice.layer->heads : choice.rotate->heads) : (main ? choice.layer->kv_heads : 0),
+      .channels = rope(*choice.rotate).head_dim};
+  const TensorWord word{formatted("--{}", name), *(queries ? arguments.q : arguments.k), arguments.job.bf16};
+  return {name, read_heads(word, arguments.job.layout, wanted, layer)};
+}
+
+std::vector<TurnedTensor> read_tensors(const RotateArguments& arguments, const LayerChoice& choice,
+                                       const std::string& layer) {
+  std::vector<TurnedTensor> tensors;
+  if (arguments.q) tensors.push_back(read_tensor(arguments, "q", choice, layer));
+  if (arguments.k) tensors.push_back(read_tensor(arguments, "k", choice, layer));
+  if (tensors.size() == 2) check_together(tensors[0].tensor, tensors[1].tensor);
+  return tensors;
+}
+
+// ---- the work ----
+
+// Rows of each tensor as they were, where they are to be judged.
+std::vector<RowSample> samples_of(const RotateArguments& arguments, const std::vector<TurnedTensor>& tensors,
+                                  const TurnedTensors& views) {
+  std::vector<RowSample> samples;
+  if (!arguments.job.check) return samples;
+  const std::int64_t values = std::max<std::int64_t>(1, row_values(views.q) + row_values(views.k));
+  const std::int64_t most = std::clamp<std::int64_t>(kCheckedValues / values, 1, kCheckedRows);
+  const std::vector<Row> rows = spread_rows(batch_of(views), tokens_of(views), most);
+  for (const TurnedTensor& t : tensors) samples.emplace_back(t.tensor.heads, rows);
+  return samples;
+}
+
+}  // namespace
+
+int run_rotate(const RotateArguments& arguments) {
+  const LayerJob& job = arguments.job;
+  const Plan plan = begin(job);
+  const LayerWords words{job.stack, job.layer, arguments.rotation};
+  const LayerChoice choice = choose_layer(plan, words, WhenLayersDiffer::ask);
+  const std::string layer = layer_name(choice, words);
+  const Rope& rope = plain_rope(choice, layer);
+
+  Progress progress;
+  std::vector<TurnedTensor> tensors = read_tensors(arguments, choice, layer);
+  TurnedTensors views;
+  for (const TurnedTensor& t : tensors) (t.name == "q" ? views.q : views.k) = t.tensor.heads;
+  const RowPositions positions(read_positions(arguments.positions), rope.axes.names, batch_of(views), tokens_of(views),
+                               choice.rotate->offset);
+  const Turn turn{.rope = rope,
+                  .direction = arguments.direction,
+                  .length = length_of(job, {choice.rotate, 1}, positions.most()),
+                  .angles = arguments.angles};
+  const std::vector<RowSample> samples = samples_of(arguments, tensors, views);
+  try {
+    const AskedThreads threads(job.threads);
+    turn_rows(views, turn, positions,
+              [&](std::int64_t rows, std::int64_t all) { progress.show("turning rows", rows, all); },
+              {.parallel = threads.parallel(), .isa = job.isa});
+  } catch (const Error& error) {  // a rule or positions whose angles are beyond all tables
+    throw failure(kMalformed, formatted("{}: {}", layer, error.what()));
+  }
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    progress.show("checking " + tensors[i].name, static_cast<std::int64_t>(i), std::ssize(samples));
+    tensors[i].error = samples[i].judge(tensors[i].tensor.heads, turn, positions);
+  }
+  progress.wipe();
+  for (const TurnedTensor& t : tensors) {
+    if (t.error) check_bound(t.error->over_bound, {t.error->row, t.error->head, t.error->channel}, t.name + ": ");
+  }
+
+  std::vector<NamedTensor> named;
+  for (const TurnedTensor& t : tensors) named.push_back({t.name, t.tensor.stored});
+  const std::int64_t bytes = write_tensors(job.out, named, job.force, progress);
+  const RotateReport report{.arguments = arguments,
+                            .plan = plan,
+                            .choice = choice,
+                            .turn = turn,
+                            .positions = positions,
+                            .tensors = tensors,
+                            .bytes_written = bytes,
+                            .rows = batch_of(views) * tokens_of(views),
+                            .checked_rows = samples.empty() ? 0 : std::ssize(samples.front().rows())};
+  return write_output(job.json ? rotate_json(report) : rotate_text(report));
+}
+
+}  // namespace posenc::tool

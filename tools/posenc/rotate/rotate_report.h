@@ -1,0 +1,46 @@
+// What `posenc rotate` says when it is done, for people and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inspect/layer_choice.h"
+#include "line/command_line.h"
+#include "posenc/plan.h"
+#include "rotate/rotation_error.h"
+#include "tensors/head_tensors.h"
+#include "tensors/row_positions.h"
+
+namespace posenc::tool {
+
+struct TurnedTensor {
+  std::string name;  // "q", "k"
+  HeadsTensor tensor;
+  std::optional<RotationError> error{};  // with --check
+};
+
+struct RotateReport {
+  const RotateArguments& arguments;
+  const Plan& plan;
+  const LayerChoice& choice;
+  const Turn& turn;
+  const RowPositions& positions;
+  const std::vector<TurnedTensor>& tensors;
+  std::int64_t bytes_written = 0;
+  std::int64_t rows = 0;
+  std::int64_t checked_rows = 0;
+};
+
+std::string rotate_text(const RotateReport& report);
+std::string rotate_json(const RotateReport& report);
+
+// "largest error 0.93 ulp of f32, 0.88 of its bound"
+std::string error_text(const RotationError& error, DType dtype);
+std::string error_json(const RotationError& error);
+
+// "exact", "float32", "bfloat16"
+std::string name(Angles angles);
+
+}  // namespace posenc::tool

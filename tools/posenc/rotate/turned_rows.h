@@ -1,0 +1,38 @@
+// Tensors turned piece by piece, so that a long rotation can say how far it is. A row's result does not depend on the
+// pieces (rotate.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "posenc/info.h"
+#include "posenc/parallel.h"
+#include "posenc/tensor.h"
+#include "rotate/rotation_error.h"
+#include "tensors/row_positions.h"
+
+namespace posenc::tool {
+
+// Queries and keys that are turned together: the same batch and tokens. Either may be empty.
+struct TurnedTensors {
+  TensorView q{};
+  TensorView k{};
+};
+
+std::int64_t batch_of(const TurnedTensors& tensors);
+std::int64_t tokens_of(const TurnedTensors& tensors);
+// Elements of a token; 0 of no tensor.
+std::int64_t row_values(const TensorView& x);
+
+// What turns them.
+struct TurningWith {
+  Parallel parallel{};
+  Isa isa = Isa::automatic;
+};
+
+// Turns all rows in place; `done` is told after each piece how many rows of how many are.
+void turn_rows(const TurnedTensors& tensors, const Turn& turn, const RowPositions& positions,
+               const std::function<void(std::int64_t rows, std::int64_t all)>& done, const TurningWith& with = {});
+
+}  // namespace posenc::tool

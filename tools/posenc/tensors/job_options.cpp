@@ -1,0 +1,79 @@
+#include "tensors/job_options.h"
+
+#include <iterator>
+#include <utility>
+
+#include "line/formatted.h"
+#include "line/text.h"
+#include "tensors/machine_options.h"
+
+namespace posenc::tool {
+namespace {
+
+void check_name(const std::string& out, std::string_view two) {
+  const bool npy = out.ends_with(".npy");
+  if (!npy && !out.ends_with(".safetensors")) {
+    throw UsageError{formatted("-o: expected a file name that ends in .npy or .safetensors, got '{}'", printable(out))};
+  }
+  if (npy && !two.empty()) {
+    throw UsageError{formatted("-o: a .npy file holds one tensor, and {} are two; end the name in .safetensors", two)};
+  }
+}
+
+}  // namespace
+
+std::vector<OptionSpec> job_options(std::string_view verb, std::vector<OptionSpec> own) {
+  std::vector<OptionSpec> out{
+      {.names = "--model",
+       .value = "MODEL",
+       .description = "What inspect takes: a file, a directory, the name of a preset, or -",
+       .required = true},
+      {.names = "--layer",
+       .value = "N",
+       .description = formatted("Counted from 0; may be left out where all layers {} alike", verb)},
+  };
+  std::ranges::move(own, std::back_inserter(out));
+  std::vector<OptionSpec> others{
+      {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
+      {.names = "--layout",
+       .value = "L",
+       .description =
+           "The order of axes: thd (tokens, heads, channels; of three when left out), htd, bhtd (of four when "
+           "left out), bthd"},
+      {.names = "--length",
+       .value = "N",
+       .description = "The sequence's length in tokens, for rules that depend on it (dynamic NTK, LongRoPE); the last "
+                      "position + 1 when left out"},
+      threads_option("all that POSENC_THREADS or the machine allows when left out"),
+      isa_option(),
+      {.names = "--bf16", .description = "Elements of 16 raw bits in a .npy file are bfloat16"},
+      {.names = "--force", .description = "Replace OUT if it is there"},
+      {.names = "--check",
+       .description = "Compare with the slow reference in double; exit 1 and write nothing when an error is above its "
+                      "bound"},
+      {.names = "--json", .description = "What was done, as JSON"},
+  };
+  std::ranges::move(others, std::back_inserter(out));
+  return out;
+}
+
+LayerJob job_given(const Given& given, std::string_view two) {
+  LayerJob out{.model = given.text_or("--model", ""),
+               .stack = given.text("--stack"),
+               .layer = given.whole("--layer", 0, INT64_MAX),
+               .length = given.whole("--length", 1, kLargestLength),
+               .out = given.text_or("--output", ""),
+               .threads = threads_given(given),
+               .isa = isa_given(given),
+               .bf16 = given.has("--bf16"),
+               .force = given.has("--force"),
+               .check = given.has("--check"),
+               .json = given.has("--json")};
+  if (const auto layout = given.choice("--layout", {"thd", "htd", "bhtd", "bthd"})) {
+    out.layout = static_cast<TensorLayout>(*layout);
+  }
+  check_name(out.out, two);
+  return out;
+}
+
+}  // namespace posenc::tool

@@ -1,0 +1,59 @@
+#include "tensors/machine_options.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "line/formatted.h"
+#include "line/text.h"
+
+namespace posenc::tool {
+namespace {
+
+constexpr std::int64_t kMostThreads = 1024;  // as POSENC_THREADS (posenc/parallel.h)
+
+std::vector<std::string> names_of(const std::vector<Isa>& isas) {
+  std::vector<std::string> out;
+  for (const Isa isa : isas) out.emplace_back(name(isa));
+  return out;
+}
+
+}  // namespace
+
+OptionSpec threads_option(const std::string& left_out) {
+  return {.names = "--threads", .value = "N", .description = "So many; " + left_out};
+}
+
+OptionSpec isa_option() {
+  return {.names = "--isa",
+          .value = "I",
+          .description =
+              "The kernels' instruction set, of those that posenc info names; what POSENC_ISA says, or the "
+              "best, when left out"};
+}
+
+OptionSpec products_option() {
+  return {.names = "--products",
+          .value = "P",
+          .description =
+              "What may be multiplied: f32, numbers as they are; or bf16, rounded to it first where the "
+              "machine multiplies that faster (docs/attention.md). f32 when left out"};
+}
+
+std::optional<std::int64_t> threads_given(const Given& given) { return given.whole("--threads", 1, kMostThreads); }
+
+Isa isa_given(const Given& given) {
+  const std::vector<Isa> isas = supported_isas();
+  const auto chosen = given.choice("--isa", names_of(isas));
+  return chosen ? isas[*chosen] : Isa::automatic;
+}
+
+Products products_given(const Given& given) {
+  return given.choice("--products", {"f32", "bf16"}).value_or(0) == 0 ? Products::f32 : Products::bf16;
+}
+
+Products products_on(Isa isa, Products allowed) {
+  const Isa used = isa == Isa::automatic ? selected_isa() : isa;
+  return used == Isa::avx512_bf16 || used == Isa::amx ? allowed : Products::f32;
+}
+
+}  // namespace posenc::tool

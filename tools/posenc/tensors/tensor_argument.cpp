@@ -1,0 +1,98 @@
+#include "tensors/tensor_argument.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "line/exit_code.h"
+#include "line/failure.h"
+#include "line/formatted.h"
+#include "line/nearest.h"
+#include "line/text.h"
+#include "tensors/file_error_text.h"
+
+namespace posenc::tool {
+namespace {
+
+struct Place {
+  std::string file;
+  std::string name;
+};
+
+bool is_there(const std::string& path) {
+  std::error_code failed;  // what cannot be asked is the reader's to report
+  return std::filesystem::symlink_status(path, failed).type() != std::filesystem::file_type::not_found;
+}
+
+// Where there is no file at all, what stands before the first colon: the error names it.
+Place place_of(const std::string& text) {
+  if (is_there(text)) return {text, {}};
+  for (std::size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1)) {
+    if (is_there(text.substr(0, colon))) return {text.substr(0, colon), text.substr(colon + 1)};
+  }
+  const std::size_t colon = text.find(':');
+  return {text.substr(0, colon), colon == std::string::npos ? "" : text.substr(colon + 1)};
+}
+
+Failure about(const TensorWord& word, const std::string& file, int exit_code, const std::string& what) {
+  return failure(exit_code, formatted("{}: {}: {}", word.flag, printable(file), what));
+}
+
+Failure about(const TensorWord& word, const FileError& error) {
+  const bool raw = error.kind == ErrorKind::bad_type && error.got.ends_with("V2");
+  return failure(exit_code_of(error), formatted("{}: {}{}", word.flag, error.message(),
+                                                raw && !word.raw16_is_bf16 ? "; --bf16 says so" : ""));
+}
+
+template <typename T>
+T value_of(const TensorWord& word, Result<T> result) {
+  if (!result) throw about(word, result.error());
+  return std::move(result).value();
+}
+
+const TensorEntry& entry_of(const TensorWord& word, const TensorFile& file, const Place& place) {
+  std::vector<std::string> names;
+  for (const TensorEntry& entry : file.tensors()) names.push_back(entry.name);
+  if (!place.name.empty()) {
+    if (const TensorEntry* const found = file.find(place.name)) return *found;
+    if (file.format() == TensorFormat::npy) {
+      throw about(word, place.file, kMalformed,
+                  formatted("a .npy file's tensor has no name, got '{}'", printable(place.name)));
+    }
+    const std::vector<std::string> near = nearest(place.name, names);
+    throw about(word, place.file, kMalformed,
+                formatted("no tensor is called '{}'; {}", printable(place.name),
+                          near.empty() ? formatted("there are {}", names.size())
+                                       : formatted("did you mean {}?", printable(join(near, " or ")))));
+  }
+  if (file.tensors().empty()) throw about(word, place.file, kMalformed, "there is no tensor in it");
+  if (file.tensors().size() == 1) return file.tensors()[0];
+  if (const TensorEntry* const called = file.find(word.flag.substr(2))) return *called;
+  throw about(word, place.file, kMalformed,
+              formatted("{} tensors: say which, as {}:{}", names.size(), printable(place.file),
+                        printable(shorten(names.front(), 64))));
+}
+
+}  // namespace
+
+TensorArgument read_tensor_argument(const TensorWord& word) {
+  const Place place = place_of(word.text);
+  const TensorFile file = value_of(word, open_tensor_file(place.file, {.raw16_is_bf16 = word.raw16_is_bf16}));
+  const TensorEntry& entry = entry_of(word, file, place);
+  TensorData data = value_of(word, file.read(&entry - file.tensors().data()));
+  return {place.file, entry.name, std::move(data), file.warnings()};
+}
+
+void refuse(const TensorWord& word, const TensorArgument& tensor, const std::string& what) {
+  const std::string name = tensor.name.empty() ? "" : ":" + tensor.name;
+  throw about(word, tensor.file + name, kMalformed, what);
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::vector<std::string> sizes;
+  for (const std::int64_t size : shape) sizes.push_back(std::to_string(size));
+  return "[" + join(sizes, ", ") + "]";
+}
+
+}  // namespace posenc::tool
