@@ -1,11 +1,12 @@
 #include "base/crew.h"
 
-#include <fmt/compile.h>
 #include <signal.h>  // pthread_sigmask: POSIX
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <new>
+#include <string_view>
 
 #include "base/pause.h"
 
@@ -56,7 +57,9 @@ class SignalsBlocked {
 
 void name_this_thread(std::int64_t number) {
   std::array<char, 16> name{};  // Linux takes no more, the ending zero included
-  fmt::format_to_n(name.data(), name.size() - 1, FMT_COMPILE("posenc/{}"), number);
+  constexpr std::string_view kPrefix = "posenc/";
+  std::ranges::copy(kPrefix, name.begin());
+  std::to_chars(name.data() + kPrefix.size(), name.data() + name.size() - 1, number);
   pthread_setname_np(pthread_self(), name.data());
 }
 

@@ -4,6 +4,9 @@
 #include <fmt/core.h>
 
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace posenc {
 
@@ -13,6 +16,21 @@ std::string vformatted(fmt::string_view pattern, fmt::format_args arguments);
 template <typename... T>
 std::string formatted(fmt::format_string<T...> pattern, T&&... arguments) {
   return vformatted(pattern, fmt::make_format_args(arguments...));
+}
+
+// Texts, or whole numbers, one behind the other.
+template <typename Range>
+std::string joined(const Range& parts, std::string_view between) {
+  std::string text;
+  for (bool first = true; const auto& part : parts) {
+    if (!std::exchange(first, false)) text += between;
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(part)>>) {
+      text += std::to_string(part);
+    } else {
+      text += part;
+    }
+  }
+  return text;
 }
 
 }  // namespace posenc

@@ -28,7 +28,7 @@ const AtExit at_exit;
 
 thread_local bool in_a_body = false;
 
-std::string text(std::int64_t number) { return formatted("{}", number); }
+std::string digits(std::int64_t number) { return formatted("{}", number); }
 
 // What POSENC_THREADS says; without it the cores there are.
 std::int64_t threads_to_be_had() {
@@ -38,7 +38,7 @@ std::int64_t threads_to_be_had() {
   const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), threads);
   const bool number = error == std::errc{} && end == said.data() + said.size();
   if (!said.empty() && (!number || threads < 0 || threads > kMaxThreads)) {
-    throw Error("POSENC_THREADS", {"", "be a whole number from 0 to " + text(kMaxThreads), escape(said)});
+    throw Error("POSENC_THREADS", {"", "be a whole number from 0 to " + digits(kMaxThreads), escape(said)});
   }
   return threads != 0 ? threads : std::min(kMaxThreads, available_cores());
 }
@@ -79,9 +79,9 @@ std::int64_t default_threads() {
 
 void check_parallel(std::string_view where, const Parallel& parallel) {
   const Executor& executor = parallel.executor;
-  if (parallel.threads < 0) throw Error(where, {"parallel.threads", "be at least 0", text(parallel.threads)});
+  if (parallel.threads < 0) throw Error(where, {"parallel.threads", "be at least 0", digits(parallel.threads)});
   if (executor.run != nullptr && executor.threads < 1) {
-    throw Error(where, {"parallel.executor.threads", "be at least 1", text(executor.threads)});
+    throw Error(where, {"parallel.executor.threads", "be at least 1", digits(executor.threads)});
   }
   if (executor.run == nullptr && (executor.context != nullptr || executor.threads != 0)) {
     throw Error(where, {"parallel.executor.run", "be a function", "null"});
@@ -114,10 +114,10 @@ struct ThreadPool::State {
 ThreadPool::ThreadPool(const ThreadPoolOptions& options) {
   constexpr const char* kWhere = "ThreadPool";
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    throw Error(kWhere, {"threads", "be from 0 to " + text(kMaxThreads), text(options.threads)});
+    throw Error(kWhere, {"threads", "be from 0 to " + digits(kMaxThreads), digits(options.threads)});
   }
   if (options.spin < options.spin.zero() || options.spin > kMaxSpin) {
-    throw Error(kWhere, {"spin", "be from 0 ns to an hour", text(options.spin.count()) + " ns"});
+    throw Error(kWhere, {"spin", "be from 0 ns to an hour", digits(options.spin.count()) + " ns"});
   }
   ThreadPoolOptions decided = options;
   if (decided.threads == 0) decided.threads = threads_to_be_had();

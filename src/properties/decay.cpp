@@ -16,7 +16,7 @@ namespace {
 using properties::Numbers;
 using properties::Rows;
 
-constexpr std::uint64_t kSeed = 37;  // any; the number of the bound's equation
+constexpr std::uint64_t kDecaySeed = 37;  // any; the number of the bound's equation
 
 void require_at_least(const char* field, std::int64_t least, std::int64_t is) {
   if (is < least) throw Error("decay_curves", {field, formatted("be at least {}", least), formatted("{}", is)});
@@ -84,7 +84,7 @@ DecayCurves decay_curves(const DecayOptions& options) {
   check(options);
   // Interleaved, so that the two channels of a pair are neighbours; the scores do not depend on it.
   const Rope rope{.pairing = Pairing::interleaved, .head_dim = options.dim, .dim = options.dim, .base = options.base};
-  Numbers numbers(kSeed);
+  Numbers numbers(kDecaySeed);
   const Rows q = normal_rows(numbers, options.samples, options.dim);
   const Rows k = normal_rows(numbers, options.samples, options.dim);
   const Rows table = normal_rows(numbers, options.samples + options.longest, options.dim);

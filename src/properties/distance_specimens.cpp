@@ -8,7 +8,7 @@
 namespace posenc::properties {
 namespace {
 
-using MakeWeights = std::function<ScoreWeights(const Size&, Tables&)>;
+using MakeTables = std::function<ScoreWeights(const Size&, Tables&)>;
 
 Specimen with_term(const Size& size, const ScoreTerm& term, ScoreWeights weights) {
   Specimen out{.layer = plain_layer(size), .weights = {.score = {std::move(weights)}}};
@@ -24,7 +24,7 @@ Entry of_alibi(std::string name, std::string about, const Alibi& form) {
           }};
 }
 
-Entry learned(std::string name, std::string about, const ScoreTerm& term, MakeWeights make) {
+Entry learned(std::string name, std::string about, const ScoreTerm& term, MakeTables make) {
   return {{std::move(name), Stage::score, std::move(about)},
           [=](const Size& size, Tables& tables) { return with_term(size, term, make(size, tables)); }};
 }
@@ -79,7 +79,7 @@ std::vector<Entry> entries_of(Kind<GridBias>) {
 
 std::vector<Entry> entries_of(Kind<Kerple>) {
   // What the paper initialises r1 and r2 between is wide; these are in the middle of what it learns.
-  const MakeWeights weights = [](const Size& size, Tables& tables) {
+  const MakeTables weights = [](const Size& size, Tables& tables) {
     return KerpleWeights{.r1 = tables.between(0.5, 1.5, {size.heads}), .r2 = tables.between(0.5, 1.0, {size.heads})};
   };
   return {learned("kerple", "logarithmic", Kerple{}, weights),
@@ -103,7 +103,7 @@ std::vector<Entry> entries_of(Kind<Sandwich>) {
 
 std::vector<Entry> entries_of(Kind<MlpBias>) {
   constexpr std::int64_t kWidth = 8;
-  const MakeWeights weights = [](const Size& size, Tables& tables) {
+  const MakeTables weights = [](const Size& size, Tables& tables) {
     return MlpBiasWeights{{random_linear(tables, kWidth, 1), random_linear(tables, kWidth, kWidth),
                            random_linear(tables, size.heads, kWidth)}};
   };

@@ -10,17 +10,17 @@
 namespace posenc::properties {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;  // any
+constexpr std::uint64_t kEncodingSeed = 1;  // any
 
-double length(std::span<const double> x) { return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0)); }
+double norm(std::span<const double> x) { return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0)); }
 
 // The same random vector in every row: one key or value, of length sqrt(head_dim) in each head.
 Rows same_rows(const Size& size, std::int64_t count) {
-  Numbers numbers(kSeed);
+  Numbers numbers(kEncodingSeed);
   std::vector<double> row;
   for (std::int64_t h = 0; h < size.heads; ++h) {
     const Rows head = normal_rows(numbers, 1, size.head_dim);
-    const double factor = std::sqrt(static_cast<double>(size.head_dim)) / length(head[0]);
+    const double factor = std::sqrt(static_cast<double>(size.head_dim)) / norm(head[0]);
     for (const double x : head.values) row.push_back(factor * x);
   }
   Rows out{size.channels(), {}};
@@ -43,7 +43,7 @@ Rows basis(const Size& size) {
 // Forget gates of any tokens, and gates of any queries.
 void give_gates(const Size& size, Call& call) {
   constexpr double kLeast = 0.8;
-  Numbers numbers(kSeed);
+  Numbers numbers(kEncodingSeed);
   for (std::int64_t n = 0; n < call.k.count() * size.heads; ++n) {
     call.log_forget.push_back(std::log(kLeast + (1 - kLeast) * numbers.uniform()));
   }
@@ -93,7 +93,7 @@ Rows encodings(const Specimen& specimen, std::int64_t count) {
 Changed changed(const Specimen& specimen, const Rows& encodings) {
   const std::int64_t count = encodings.count();
   if (!specimen.input) return {same_rows(specimen.size, count), encodings, specimen.size.head_dim};
-  Numbers numbers(kSeed);
+  Numbers numbers(kEncodingSeed);
   const Rows x = normal_rows(numbers, count, encodings.width);
   return {x, with_positions(specimen, x, first_places(count), count), x.width};
 }

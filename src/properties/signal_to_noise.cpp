@@ -18,7 +18,7 @@ namespace {
 using properties::Numbers;
 using properties::Rows;
 
-constexpr std::uint64_t kSeed = 2002;  // any
+constexpr std::uint64_t kNoiseSeed = 2002;  // any
 
 // What the norm keeps of each row before it divides: all of it, or less the mean.
 Rows kept(Rows rows, QkNorm::Kind norm) {
@@ -66,7 +66,7 @@ std::vector<SignalToNoise> signal_to_noise(std::string_view scheme, std::span<co
   const properties::Made made(properties::entry("signal_to_noise", scheme), {});
   if (!made->input) throw Error("signal_to_noise", {"scheme", "be of the input stage", formatted("'{}'", scheme)});
   const Rows p = position_rows(*made, kMeasuredPlaces);
-  Numbers numbers(kSeed);
+  Numbers numbers(kNoiseSeed);
   const Rows x = normal_rows(numbers, p.count(), p.width);
   std::vector<SignalToNoise> out;
   for (const double multiplier : multipliers) out.push_back(measured(multiplier, x, p, norm));

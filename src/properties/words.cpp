@@ -8,7 +8,7 @@
 namespace posenc::properties {
 namespace {
 
-constexpr std::uint64_t kSeed = 3;  // any
+constexpr std::uint64_t kWordSeed = 3;  // any
 
 constexpr double kLowestGate = 0.8;  // f up to 1: a tenth is forgotten at each token, on average
 
@@ -37,7 +37,7 @@ Rows projected(const Rows& x, const Rows& w) {
 }
 
 Vocabulary::Vocabulary(const Size& size, std::int64_t words) {
-  Numbers numbers(kSeed);
+  Numbers numbers(kWordSeed);
   w_q_ = projection(numbers, size.channels());
   w_k_ = projection(numbers, size.channels());
   w_v_ = projection(numbers, size.channels());

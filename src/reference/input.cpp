@@ -14,11 +14,11 @@
 namespace posenc::reference {
 namespace {
 
-constexpr const char* kWhere = "reference::add_input";
+constexpr const char* kAddInput = "reference::add_input";
 constexpr double kMostExact = 9007199254740992.0;  // 2^53, up to which every whole number is a double
 
-void require(bool holds, std::string field, std::string must, std::string is) {
-  if (!holds) throw Error(kWhere, {std::move(field), std::move(must), std::move(is)});
+void require_input(bool holds, std::string field, std::string must, std::string is) {
+  if (!holds) throw Error(kAddInput, {std::move(field), std::move(must), std::move(is)});
 }
 
 std::string shape_text(const ConstTensorView& view) {
@@ -30,18 +30,18 @@ std::string shape_text(const ConstTensorView& view) {
 }
 
 void check(const InputArgs& args) {
-  require(args.x.rank == 2, "x", "be [tokens, channels]", shape_text(args.x));
-  require(args.out.rank == 2 && args.out.shape == args.x.shape, "out",
+  require_input(args.x.rank == 2, "x", "be [tokens, channels]", shape_text(args.x));
+  require_input(args.out.rank == 2 && args.out.shape == args.x.shape, "out",
           "have the shape of x, " + shape_text(args.x) + ",", shape_text(args.out));
-  require(args.out.dtype == DType::f64, "out.dtype", "be f64", std::string(name(args.out.dtype)));
+  require_input(args.out.dtype == DType::f64, "out.dtype", "be f64", std::string(name(args.out.dtype)));
   const std::int64_t tokens = args.x.shape[0];
   const bool has_elements = tokens * args.x.shape[1] > 0;
-  require(!has_elements || args.x.data != nullptr, "x.data", "point to the elements", "null");
-  require(!has_elements || args.out.data != nullptr, "out.data", "point to the elements", "null");
+  require_input(!has_elements || args.x.data != nullptr, "x.data", "point to the elements", "null");
+  require_input(!has_elements || args.out.data != nullptr, "out.data", "point to the elements", "null");
   std::visit(
       [&](const auto& given) {
         if constexpr (!std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
-          require(std::ssize(given) == tokens, "positions", formatted("have one entry for each of {} tokens", tokens),
+          require_input(std::ssize(given) == tokens, "positions", formatted("have one entry for each of {} tokens", tokens),
                   formatted("{} long", given.size()));
         }
       },
@@ -50,9 +50,9 @@ void check(const InputArgs& args) {
 
 // Of a table [rows, channels], or none at all.
 void check_table(const ConstTensorView& table, const char* field, std::int64_t channels) {
-  require(table.rank == 2 && table.shape[1] == channels, field, formatted("be [rows, {}]", channels),
+  require_input(table.rank == 2 && table.shape[1] == channels, field, formatted("be [rows, {}]", channels),
           shape_text(table));
-  require(table.shape[0] * channels == 0 || table.data != nullptr, std::string(field) + ".data",
+  require_input(table.shape[0] * channels == 0 || table.data != nullptr, std::string(field) + ".data",
           "point to the elements", "null");
 }
 
@@ -70,7 +70,7 @@ double place_of(const InputArgs& args, std::int64_t t) {
 
 std::int64_t whole_place_of(const InputArgs& args, std::int64_t t) {
   const double place = place_of(args, t);
-  require(place == std::floor(place) && std::abs(place) <= kMostExact, formatted("positions[{}]", t),
+  require_input(place == std::floor(place) && std::abs(place) <= kMostExact, formatted("positions[{}]", t),
           "be a whole number of at most 2^53", formatted("{}", place));
   return static_cast<std::int64_t>(place);
 }
@@ -97,25 +97,25 @@ void combine(const InputArgs& args, double m, InputCombine how, Row&& row, Added
 
 template <typename Row>
 void combine(const InputArgs& args, double m, InputCombine how, Row&& row) {
-  require(args.token_types.empty(), "token_types", "be left out of an encoding without a table of them", "given");
+  require_input(args.token_types.empty(), "token_types", "be left out of an encoding without a table of them", "given");
   combine(args, m, how, row, [](std::int64_t, std::int64_t) { return 0.0; });
 }
 
 void check_token_types(const LearnedInput& scheme, const ConstTensorView& table, const InputArgs& args) {
   const std::int64_t tokens = args.x.shape[0];
   if (args.token_types.empty()) {
-    require(!scheme.token_types || tokens == 0, "token_types",
+    require_input(!scheme.token_types || tokens == 0, "token_types",
             formatted("be given, as the scheme adds one of {} rows,", scheme.token_types.value_or(0)), "empty");
     return;
   }
-  require(std::ssize(args.token_types) == tokens, "token_types", formatted("have one for each of {} tokens", tokens),
+  require_input(std::ssize(args.token_types) == tokens, "token_types", formatted("have one for each of {} tokens", tokens),
           formatted("{} long", args.token_types.size()));
   check_table(table, "weights.token_types", args.x.shape[1]);
-  require(!scheme.token_types || table.shape[0] == *scheme.token_types, "weights.token_types",
+  require_input(!scheme.token_types || table.shape[0] == *scheme.token_types, "weights.token_types",
           formatted("have {} rows", scheme.token_types.value_or(0)), shape_text(table));
   for (std::int64_t t = 0; t < tokens; ++t) {
     const std::int64_t type = args.token_types[static_cast<std::size_t>(t)];
-    require(type >= 0 && type < table.shape[0], formatted("token_types[{}]", t),
+    require_input(type >= 0 && type < table.shape[0], formatted("token_types[{}]", t),
             formatted("be at least 0 and below {}", table.shape[0]), formatted("{}", type));
   }
 }
@@ -127,14 +127,14 @@ void add_input(const LearnedInput& scheme, const LearnedInputWeights& weights, c
   const std::int64_t channels = args.x.shape[1];
   check_table(weights.positions, "weights.positions", channels);
   const std::int64_t rows = weights.positions.shape[0];
-  require(scheme.positions == 0 || rows == scheme.positions, "weights.positions",
+  require_input(scheme.positions == 0 || rows == scheme.positions, "weights.positions",
           formatted("have {} rows", scheme.positions), shape_text(weights.positions));
-  require(std::abs(static_cast<double>(scheme.offset)) <= kMostExact, "scheme.offset", "be within 2^53 of 0",
+  require_input(std::abs(static_cast<double>(scheme.offset)) <= kMostExact, "scheme.offset", "be within 2^53 of 0",
           formatted("{}", scheme.offset));
   check_token_types(scheme, weights.token_types, args);
   const auto row = [&](std::int64_t t) {
     const std::int64_t place = whole_place_of(args, t);
-    require(place >= -scheme.offset && place < rows - scheme.offset, formatted("positions[{}]", t),
+    require_input(place >= -scheme.offset && place < rows - scheme.offset, formatted("positions[{}]", t),
             formatted("find one of the table's {} rows, position + {},", rows, scheme.offset), formatted("{}", place));
     std::vector<double> p;
     for (std::int64_t c = 0; c < channels; ++c) p.push_back(element(weights.positions, {place + scheme.offset, c}));
@@ -148,7 +148,7 @@ void add_input(const LearnedInput& scheme, const LearnedInputWeights& weights, c
 
 void add_input(const SinusoidalInput& scheme, const SinusoidalInputWeights& weights, const InputArgs& args) {
   check(args);
-  require(weights.scale.has_value() == scheme.learned_scale, "weights.scale",
+  require_input(weights.scale.has_value() == scheme.learned_scale, "weights.scale",
           scheme.learned_scale ? "be given to a scheme with a learned scale" : "be left out of this scheme",
           weights.scale ? "given" : "left out");
   combine(args, scheme.embedding_multiplier, scheme.combine, [&](std::int64_t t) {

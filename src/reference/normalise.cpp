@@ -11,21 +11,21 @@
 namespace posenc::reference {
 namespace {
 
-void require(bool holds, const char* field, std::string must, std::string is) {
+void require_row(bool holds, const char* field, std::string must, std::string is) {
   if (!holds) throw Error("reference::normalise", {field, std::move(must), std::move(is)});
 }
 
 std::int64_t size_of(const ConstTensorView& x) { return x.rank == 1 ? x.shape[0] : x.shape[0] * x.shape[1]; }
 
 void check(const TensorView& out, const ConstTensorView& x, const KeyNorm& norm) {
-  require(x.rank == 3 || x.rank == 4, "x.rank", "be 3 or 4", formatted("{}", x.rank));
-  require(out.rank == x.rank && out.shape == x.shape, "out.shape", "be that of x", "another");
-  require(out.dtype == DType::f64, "out.dtype", "be f64", std::string(name(out.dtype)));
+  require_row(x.rank == 3 || x.rank == 4, "x.rank", "be 3 or 4", formatted("{}", x.rank));
+  require_row(out.rank == x.rank && out.shape == x.shape, "out.shape", "be that of x", "another");
+  require_row(out.dtype == DType::f64, "out.dtype", "be f64", std::string(name(out.dtype)));
   const std::int64_t head_dim = x.shape[static_cast<std::size_t>(x.rank - 1)];
   for (const ConstTensorView& given : {norm.weight, norm.bias}) {
     if (given.empty()) continue;
-    require(given.rank <= 2, "norm", "have a weight and a bias of rank 1 or 2", formatted("{}", given.rank));
-    require(size_of(given) == head_dim || size_of(given) == sizes_of(x).heads * head_dim, "norm",
+    require_row(given.rank <= 2, "norm", "have a weight and a bias of rank 1 or 2", formatted("{}", given.rank));
+    require_row(size_of(given) == head_dim || size_of(given) == sizes_of(x).heads * head_dim, "norm",
             "have a weight and a bias of head_dim, or of all heads", formatted("{}", size_of(given)));
   }
 }

@@ -10,14 +10,14 @@
 namespace posenc::reference {
 namespace {
 
-constexpr std::string_view kWhere = "pope_score";
+constexpr std::string_view kPope = "pope_score";
 
 void check(const Pope& scheme, std::span<const double> q, std::span<const double> k, double i, double j) {
-  require_heads(kWhere, q, k);
-  if (auto problem = math::check_above_zero("base", scheme.base)) throw Error(kWhere, *problem);
-  if (!scheme.delta.empty()) require_numbers(kWhere, "delta", scheme.delta, q.size());
-  require_finite(kWhere, "i", i);
-  require_finite(kWhere, "j", j);
+  require_heads(kPope, q, k);
+  if (auto problem = math::check_above_zero("base", scheme.base)) throw Error(kPope, *problem);
+  if (!scheme.delta.empty()) require_numbers(kPope, "delta", scheme.delta, q.size());
+  require_finite(kPope, "i", i);
+  require_finite(kPope, "j", j);
 }
 
 }  // namespace

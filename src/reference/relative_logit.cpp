@@ -10,10 +10,10 @@
 namespace posenc::reference {
 namespace {
 
-constexpr std::string_view kWhere = "relative_logit";
+constexpr std::string_view kRelativeLogit = "relative_logit";
 
-void require(const std::optional<Problem>& problem) {
-  if (problem) throw Error(kWhere, *problem);
+void require_none(const std::optional<Problem>& problem) {
+  if (problem) throw Error(kRelativeLogit, *problem);
 }
 
 double log_scale(const RelativeLogits& scheme, std::int64_t i) {
@@ -32,25 +32,25 @@ double relative(std::span<const double> profiles, std::span<const double> r, std
 }
 
 void check(const RelativeLogits& scheme, std::span<const double> r) {
-  require_numbers(kWhere, "r", r, r.size());
-  if (r.empty()) throw Error(kWhere, {"r", "have at least one number", "empty"});
-  require_numbers(kWhere, "profiles", scheme.profiles, scheme.profiles.size());
+  require_numbers(kRelativeLogit, "r", r, r.size());
+  if (r.empty()) throw Error(kRelativeLogit, {"r", "have at least one number", "empty"});
+  require_numbers(kRelativeLogit, "profiles", scheme.profiles, scheme.profiles.size());
   if (scheme.profiles.empty() || scheme.profiles.size() % r.size() != 0) {
-    throw Error(kWhere, {"profiles", formatted("have a row for each number of r, {},", r.size()),
+    throw Error(kRelativeLogit, {"profiles", formatted("have a row for each number of r, {},", r.size()),
                          formatted("{} long", scheme.profiles.size())});
   }
-  if (scheme.n_floor) require(math::check_at_least("n_floor", *scheme.n_floor, 1));
-  require_finite(kWhere, "alpha", scheme.alpha);
+  if (scheme.n_floor) require_none(math::check_at_least("n_floor", *scheme.n_floor, 1));
+  require_finite(kRelativeLogit, "alpha", scheme.alpha);
 }
 
 }  // namespace
 
 double relative_logit(const RelativeLogits& scheme, std::span<const double> q, std::span<const double> k,
                       std::span<const double> r, std::int64_t i, std::int64_t j) {
-  require_heads(kWhere, q, k);
+  require_heads(kRelativeLogit, q, k);
   check(scheme, r);
-  require(math::check_at_least("i", i, 0));
-  require(math::check_at_least("j", j, 0));
+  require_none(math::check_at_least("i", i, 0));
+  require_none(math::check_at_least("j", j, 0));
   const double product = dot(q, k) / static_cast<double>(q.size());
   return log_scale(scheme, i) * (product + relative(scheme.profiles, r, i - j));
 }

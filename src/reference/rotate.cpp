@@ -12,10 +12,10 @@
 namespace posenc::reference {
 namespace {
 
-constexpr const char* kWhere = "reference::rotate";
+constexpr const char* kRotate = "reference::rotate";
 
-void require(bool holds, const char* field, std::string must, std::string is) {
-  if (!holds) throw Error(kWhere, {field, std::move(must), std::move(is)});
+void require_call(bool holds, const char* field, std::string must, std::string is) {
+  if (!holds) throw Error(kRotate, {field, std::move(must), std::move(is)});
 }
 
 void check_positions(const RotateArgs& args, const Sizes& sizes, std::int64_t axes) {
@@ -24,7 +24,7 @@ void check_positions(const RotateArgs& args, const Sizes& sizes, std::int64_t ax
         if constexpr (!std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
           const std::int64_t all = axes * sizes.batch * sizes.tokens;
           const bool fits = std::ssize(given) == axes * sizes.tokens || std::ssize(given) == all;
-          require(fits, "positions", formatted("have {} entries", all), formatted("{}", given.size()));
+          require_call(fits, "positions", formatted("have {} entries", all), formatted("{}", given.size()));
         }
       },
       args.positions);
@@ -32,22 +32,22 @@ void check_positions(const RotateArgs& args, const Sizes& sizes, std::int64_t ax
 
 void check(const Rope& rope, const RotateArgs& args) {
   const auto rank_of = [](const ConstTensorView& view) { return formatted("{}", view.rank); };
-  require(args.x.rank == 3 || args.x.rank == 4, "x.rank", "be 3 or 4", rank_of(args.x));
-  require(args.out.rank == args.x.rank && args.out.shape == args.x.shape, "out.shape", "be that of x", "another");
-  require(args.out.dtype == DType::f64, "out.dtype", "be f64", std::string(name(args.out.dtype)));
+  require_call(args.x.rank == 3 || args.x.rank == 4, "x.rank", "be 3 or 4", rank_of(args.x));
+  require_call(args.out.rank == args.x.rank && args.out.shape == args.x.shape, "out.shape", "be that of x", "another");
+  require_call(args.out.dtype == DType::f64, "out.dtype", "be f64", std::string(name(args.out.dtype)));
   const auto last = static_cast<std::size_t>(args.x.rank - 1);
-  require(args.x.shape[last] == rope.head_dim, "x.shape", formatted("end with head_dim, {},", rope.head_dim),
+  require_call(args.x.shape[last] == rope.head_dim, "x.shape", formatted("end with head_dim, {},", rope.head_dim),
           formatted("{}", args.x.shape[last]));
   const Sizes sizes = sizes_of(args.x);
   const bool has_elements = sizes.batch * sizes.tokens * sizes.heads > 0;
-  require(!has_elements || args.x.data != nullptr, "x.data", "point to the elements", "null");
-  require(!has_elements || args.out.data != nullptr, "out.data", "point to the elements", "null");
-  require(args.direction <= Direction::transpose, "direction", "be forward, inverse or transpose",
+  require_call(!has_elements || args.x.data != nullptr, "x.data", "point to the elements", "null");
+  require_call(!has_elements || args.out.data != nullptr, "out.data", "point to the elements", "null");
+  require_call(args.direction <= Direction::transpose, "direction", "be forward, inverse or transpose",
           formatted("{}", static_cast<int>(args.direction)));
   check_positions(args, sizes, std::ssize(rope.axes.names));
   if (args.cu_seqlens.empty()) return;
-  require(args.x.rank == 3, "cu_seqlens", "be left out for tensors of rank 4", "given");
-  require(args.cu_seqlens.front() == 0 && args.cu_seqlens.back() == args.x.shape[0], "cu_seqlens",
+  require_call(args.x.rank == 3, "cu_seqlens", "be left out for tensors of rank 4", "given");
+  require_call(args.cu_seqlens.front() == 0 && args.cu_seqlens.back() == args.x.shape[0], "cu_seqlens",
           "lead from 0 to the number of tokens", "otherwise");
 }
 

@@ -25,17 +25,17 @@ std::vector<double> sum(std::vector<double> a, const std::vector<double>& b) {
 }
 
 // The part of head h of W x + b, which has all heads.
-std::vector<double> projected(const Linear& linear, std::span<const double> x, std::int64_t h, std::int64_t head_dim) {
+std::vector<double> head_projected(const Linear& linear, std::span<const double> x, std::int64_t h, std::int64_t head_dim) {
   const std::vector<double> all = transformed(linear, x);
   const auto first = all.begin() + h * head_dim;
   return {first, first + head_dim};
 }
 
-// r(distance) of Transformer-XL, projected.
+// r(distance) of Transformer-XL, head_projected.
 std::vector<double> position_key(SinusoidConvention convention, const ConstTensorView& projection, double distance,
                                  const Row& row) {
   const std::vector<double> r = input_row(SinusoidalInput{.convention = convention}, projection.shape[1], distance);
-  return projected({.weight = projection}, r, row.h, row.layer.head_dim);
+  return head_projected({.weight = projection}, r, row.h, row.layer.head_dim);
 }
 
 double clamped(double distance, std::int64_t length) {
@@ -108,10 +108,10 @@ double term(const Deberta& scheme, const ScoreWeights& weights, const Row& row, 
     return out;
   };
   const auto key = [&](std::int64_t place) {
-    return projected(learned.keys, embedding(place), row.h, row.layer.head_dim);
+    return head_projected(learned.keys, embedding(place), row.h, row.layer.head_dim);
   };
   const auto query = [&](std::int64_t place) {
-    return projected(learned.queries, embedding(place), row.h, row.layer.head_dim);
+    return head_projected(learned.queries, embedding(place), row.h, row.layer.head_dim);
   };
   const std::int64_t place = deberta_row(scheme, static_cast<std::int64_t>(row.distance(j)));
   double out = 0.0;

@@ -9,30 +9,30 @@
 namespace posenc::python {
 namespace {
 
-using Code = nb::dlpack::dtype_code;
+using DataCode = nb::dlpack::dtype_code;
 
-std::optional<Code> code_of(ElementType type) {
+std::optional<DataCode> code_of(ElementType type) {
   switch (type) {
     case ElementType::f64:
     case ElementType::f32:
-    case ElementType::f16: return Code::Float;
-    case ElementType::bf16: return Code::Bfloat;
+    case ElementType::f16: return DataCode::Float;
+    case ElementType::bf16: return DataCode::Bfloat;
     case ElementType::i64:
     case ElementType::i32:
     case ElementType::i16:
-    case ElementType::i8: return Code::Int;
+    case ElementType::i8: return DataCode::Int;
     case ElementType::u64:
     case ElementType::u32:
     case ElementType::u16:
-    case ElementType::u8: return Code::UInt;
-    case ElementType::boolean: return Code::Bool;
+    case ElementType::u8: return DataCode::UInt;
+    case ElementType::boolean: return DataCode::Bool;
     case ElementType::complex64:
-    case ElementType::complex128: return Code::Complex;
-    case ElementType::f8_e4m3: return Code::Float8_E4M3FN;
-    case ElementType::f8_e5m2: return Code::Float8_E5M2;
-    case ElementType::f8_e4m3fnuz: return Code::Float8_E4M3FNUZ;
-    case ElementType::f8_e5m2fnuz: return Code::Float8_E5M2FNUZ;
-    case ElementType::f8_e8m0: return Code::Float8_E8M0FNU;
+    case ElementType::complex128: return DataCode::Complex;
+    case ElementType::f8_e4m3: return DataCode::Float8_E4M3FN;
+    case ElementType::f8_e5m2: return DataCode::Float8_E5M2;
+    case ElementType::f8_e4m3fnuz: return DataCode::Float8_E4M3FNUZ;
+    case ElementType::f8_e5m2fnuz: return DataCode::Float8_E5M2FNUZ;
+    case ElementType::f8_e8m0: return DataCode::Float8_E8M0FNU;
     case ElementType::f6_e2m3:
     case ElementType::f6_e3m2:
     case ElementType::f4:  // elements that do not begin with a byte
@@ -56,7 +56,7 @@ const char* ml_dtype_of(ElementType type) {
 
 // The elements where they lie, for as long as `self` lives.
 template <typename NdArray>
-nb::object exported(nb::handle self, Code code) {
+nb::object exported(nb::handle self, DataCode code) {
   const TensorData& data = *nb::inst_ptr<TensorData>(self);
   const std::vector<std::size_t> shape(data.shape().begin(), data.shape().end());
   const std::vector<std::int64_t> strides(data.strides().begin(), data.strides().end());
@@ -66,12 +66,12 @@ nb::object exported(nb::handle self, Code code) {
 }
 
 // What is not owned lies in the file's mapping, or in the caller's bytes: it is read-only.
-nb::object exchanged(nb::handle self, Code code) {
+nb::object exchanged(nb::handle self, DataCode code) {
   if (nb::inst_ptr<TensorData>(self)->owned()) return exported<nb::ndarray<nb::array_api>>(self, code);
   return exported<nb::ndarray<nb::array_api, nb::ro>>(self, code);
 }
 
-Code require_code(nb::handle self) {
+DataCode require_code(nb::handle self) {
   const ElementType type = nb::inst_ptr<TensorData>(self)->type();
   if (const auto code = code_of(type)) return *code;
   throw nb::type_error(("arrays of " + std::string(name(type)) + " cannot be exchanged: take .bytes").c_str());
@@ -85,7 +85,7 @@ nb::object as_numpy(nb::handle self, nb::handle dtype, nb::handle copy) {
   const nb::module_ numpy = nb::module_::import_("numpy");
   const ElementType type = nb::inst_ptr<TensorData>(self)->type();
   const char* word = ml_dtype_of(type);
-  const Code code = word == nullptr ? require_code(self) : Code::UInt;
+  const DataCode code = word == nullptr ? require_code(self) : DataCode::UInt;
   nb::object array = numpy.attr("from_dlpack")(exchanged(self, code));
   if (word != nullptr) array = array.attr("view")(nb::module_::import_("ml_dtypes").attr(word));
   if (!dtype.is_none()) array = array.attr("astype")(dtype, nb::arg("copy") = false);

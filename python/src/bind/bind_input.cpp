@@ -15,7 +15,7 @@
 namespace posenc::python {
 namespace {
 
-using Length = std::optional<std::int64_t>;
+using LengthArgument = std::optional<std::int64_t>;
 
 // ---- rows and places ----
 
@@ -27,7 +27,7 @@ struct Row {
   double at() const { return Convert<double>::from_python(place, {"input_row", "place"}); }
   std::vector<double> operator()(const SinusoidalInput& of) const { return input_row(of, channels, at()); }
   std::vector<double> operator()(const IntegerInput& of) const {
-    return input_row(of, channels, at(), Convert<Length>::from_python(length, {"input_row", "length"}));
+    return input_row(of, channels, at(), Convert<LengthArgument>::from_python(length, {"input_row", "length"}));
   }
   std::vector<double> operator()(const BinaryInput& of) const {
     return input_row(of, channels, Convert<std::int64_t>::from_python(place, {"input_row", "place"}));
@@ -183,7 +183,7 @@ nb::object add_input_call(nb::handle scheme, nb::handle x, nb::handle weights, n
                                   .x = view,
                                   .positions = places.positions(),
                                   .token_types = types.span(),
-                                  .length = Convert<Length>::from_python(length, {where, "length"})};
+                                  .length = Convert<LengthArgument>::from_python(length, {where, "length"})};
   std::visit(AddInput{weights, args}, known);
   return out.object;
 }

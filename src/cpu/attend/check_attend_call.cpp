@@ -16,7 +16,7 @@
 namespace posenc::cpu {
 namespace {
 
-constexpr std::string_view kWhere = "attend";
+constexpr std::string_view kAttend = "attend";
 constexpr std::int64_t kMaxOrder = std::int64_t{1} << 53U;
 
 void check_heads_tensor(const char* field, const ConstTensorView& x) {
@@ -27,11 +27,6 @@ void check_heads_tensor(const char* field, const ConstTensorView& x) {
                  formatted("{}", x.strides[last]));
   }
   if (!is_aligned(x)) math::refuse(formatted("{}.data", field), "be aligned to its elements", "between two");
-}
-
-bool has_elements(const ConstTensorView& x) {
-  return x.rank > 0 &&
-         std::all_of(x.shape.begin(), x.shape.begin() + x.rank, [](std::int64_t size) { return size > 0; });
 }
 
 bool sums_along_keys(const ScoreTerm& term) {
@@ -57,10 +52,10 @@ void check_floats(const char* field, const TensorView& x) {
 void check_memory(const AttendArgs& args) {
   const auto check_written = [&](const char* field, const TensorView& written) {
     if (!has_elements(written)) return;
-    const Memory own = memory_of(kWhere, field, written);
-    check_places(kWhere, field, own);
+    const Memory own = memory_of(kAttend, field, written);
+    check_places(kAttend, field, own);
     for (const auto& [name, read] : {std::pair{"q", args.q}, {"k", args.k}, {"v", args.v}}) {
-      if (!has_elements(read) || are_disjoint(own, memory_of(kWhere, name, read))) continue;
+      if (!has_elements(read) || are_disjoint(own, memory_of(kAttend, name, read))) continue;
       math::refuse(field, formatted("not share memory with {}", name), "memory of both");
     }
   };
@@ -70,7 +65,7 @@ void check_memory(const AttendArgs& args) {
     check_written(field, own);
     for (const auto& [other, before] : std::span(written).first(n)) {
       if (!has_elements(own) || !has_elements(before)) continue;
-      if (are_disjoint(memory_of(kWhere, field, own), memory_of(kWhere, other, before))) continue;
+      if (are_disjoint(memory_of(kAttend, field, own), memory_of(kAttend, other, before))) continue;
       math::refuse(field, formatted("not share memory with {}", other), "memory of both");
     }
   }
@@ -129,7 +124,7 @@ void check_orders(const char* field, std::span<const std::int64_t> orders) {
 }  // namespace
 
 math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args) {
-  check_parallel(kWhere, args.parallel);
+  check_parallel(kAttend, args.parallel);
   ConstTensorView k = args.k;
   ConstTensorView v = args.v;
   const bool is_paged = !args.pages.block_table.empty();

@@ -12,7 +12,7 @@ namespace posenc::cpu {
 namespace {
 
 // Measuring a key costs what a query's product with it does: below this, more than it could save.
-constexpr std::int64_t kFewQueries = 64;
+constexpr std::int64_t kShortCall = 64;
 // Lengths are rounded, sums of squares of at most 2^10 channels.
 constexpr float kAtMost = 1.0F + 0x1p-12F;
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
@@ -43,7 +43,7 @@ FarTiles::FarTiles(const AttendCall& call) : call_(&call), bias_(only_bias(call)
   for (std::size_t s = 0; s < call.rows.sequences.size(); ++s) {
     const math::SequenceRows& rows = call.rows.sequences[s];
     first_tile_.push_back(tiles_.size());
-    if (rows.q_count < kFewQueries) continue;
+    if (rows.q_count < kShortCall) continue;
     for (std::int64_t first = 0; first < rows.k_count; first += kTileKeys) {
       const std::int64_t count = std::min(kTileKeys, rows.k_count - first);
       const auto begin = along.k.begin() + rows.k_first + first;

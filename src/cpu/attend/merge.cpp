@@ -18,10 +18,10 @@
 namespace posenc {
 namespace {
 
-constexpr std::string_view kWhere = "merge";
+constexpr std::string_view kMerge = "merge";
 
 [[noreturn]] void refuse(const std::string& field, std::string must, std::string is) {
-  throw Error(kWhere, {field, std::move(must), std::move(is)});
+  throw Error(kMerge, {field, std::move(must), std::move(is)});
 }
 
 // Queries of all members of the batch.
@@ -63,7 +63,7 @@ void check_memory(const std::string& field, const TensorView& written, const std
                   const ConstTensorView& read) {
   const bool is_same = read.data == written.data && read.dtype == written.dtype && read.strides == written.strides;
   if (is_same) return;
-  if (cpu::are_disjoint(cpu::memory_of(kWhere, field, written), cpu::memory_of(kWhere, name, read))) return;
+  if (cpu::are_disjoint(cpu::memory_of(kMerge, field, written), cpu::memory_of(kMerge, name, read))) return;
   refuse(field, formatted("not share memory with {}, unless they are the same", name), "memory of both");
 }
 
@@ -84,9 +84,9 @@ void check(const MergeArgs& args) {
   if (!args.lse.empty()) check_numbers("lse", args.lse, numbers);
   if (!args.sinks.empty()) check_shape("sinks", args.sinks, shape.subspan(1, 1));
   if (elements_of(out) == 0) return;
-  cpu::check_places(kWhere, "out", cpu::memory_of(kWhere, "out", out));
+  cpu::check_places(kMerge, "out", cpu::memory_of(kMerge, "out", out));
   if (!args.lse.empty()) {
-    cpu::check_places(kWhere, "lse", cpu::memory_of(kWhere, "lse", args.lse));
+    cpu::check_places(kMerge, "lse", cpu::memory_of(kMerge, "lse", args.lse));
     check_memory("lse", args.lse, "out", out);
   }
   for (std::size_t p = 0; p < args.parts.size(); ++p) {
@@ -128,7 +128,7 @@ void share(const MergeArgs& args, std::int64_t row, std::int64_t head, Shares& s
 void merge(const MergeArgs& args) {
   check(args);
   if (elements_of(args.out) == 0) return;
-  const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, Isa::automatic);
+  const kernels::KernelTable& kernels = cpu::kernels_for(kMerge, Isa::automatic);
   const std::int64_t width = args.out.shape[static_cast<std::size_t>(args.out.rank - 1)];
   std::vector<float> row(cpu::index(width));
   std::vector<float> sum(cpu::index(width));

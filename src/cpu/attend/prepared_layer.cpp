@@ -17,7 +17,7 @@
 namespace posenc {
 namespace {
 
-constexpr const char* kWhere = "prepare_layer";
+constexpr const char* kPrepareLayer = "prepare_layer";
 
 // A call of no tokens, which has all that a scheme may ask of one: what is left to be checked are plan and weights.
 void check_weights(const LayerPlan& layer, const LayerWeights& weights) {
@@ -38,7 +38,7 @@ void check_distance(const LayerPlan& layer, std::int64_t max_distance) {
   const std::int64_t bytes = std::max<std::int64_t>(layer.heads * 4, 8);
   const std::int64_t most = (cpu::kMaxTableBytes / bytes - 1) / 2;
   if (max_distance >= 0 && max_distance <= most) return;
-  throw Error(kWhere,
+  throw Error(kPrepareLayer,
               {"max_distance", formatted("be from 0 to {}, for tables of 1 GiB", most), formatted("{}", max_distance)});
 }
 
@@ -65,7 +65,7 @@ std::int64_t PreparedLayer::bytes() const {
 }
 
 PreparedLayer prepare_layer(const LayerPlan& layer, const LayerWeights& weights, const PrepareOptions& options) {
-  check_parallel(kWhere, options.parallel);
+  check_parallel(kPrepareLayer, options.parallel);
   check_weights(layer, weights);
   check_distance(layer, options.max_distance);
   auto kept = std::make_unique<cpu::KeptLayer>(
@@ -73,7 +73,7 @@ PreparedLayer prepare_layer(const LayerPlan& layer, const LayerWeights& weights,
                      .weights = weights,
                      .isa = options.isa == Isa::automatic ? selected_isa() : options.isa,
                      .terms = {}});
-  const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, options.isa);
+  const kernels::KernelTable& kernels = cpu::kernels_for(kPrepareLayer, options.isa);
   const cpu::TermMaker make{layer.heads, layer.head_dim, *kernels.attention, options.parallel};
   const cpu::DistanceRange seen = cpu::seen_by(layer.mask, {-options.max_distance, options.max_distance});
   for (const math::Term& term : cpu::lower_terms(layer, weights, seen)) kept->terms.push_back(make(term));

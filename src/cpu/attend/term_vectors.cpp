@@ -8,7 +8,7 @@
 namespace posenc::cpu {
 namespace {
 
-std::vector<float> floats(const std::vector<double>& x) { return {x.begin(), x.end()}; }
+std::vector<float> as_floats(const std::vector<double>& x) { return {x.begin(), x.end()}; }
 
 struct MakeVectors {
   const TermMaker& maker;
@@ -29,7 +29,7 @@ struct MakeVectors {
     TermVectors out;
     out.sines.emplace(term);
     out.weight = out.sines->arranged(term.projection);
-    out.added = floats(term.added);
+    out.added = as_floats(term.added);
     return out;
   }
   TermVectors operator()(const math::DistanceBias& term) const {
@@ -55,7 +55,7 @@ struct MakeVectors {
  private:
   static TermVectors of_rows(const std::vector<double>& rows) {
     TermVectors out;
-    out.rows = floats(rows);
+    out.rows = as_floats(rows);
     return out;
   }
   std::vector<float> projected(const math::PlaceVectors& vectors) const {
@@ -65,7 +65,7 @@ struct MakeVectors {
   // with any place ends within the row. Rows are an odd number of lines apart, so that a place's channels spread over
   // all sets of a cache.
   void put_into_columns(const math::KeyDistance& term, TermVectors& own) const {
-    constexpr std::int64_t kLine = 16;  // floats of 64 bytes
+    constexpr std::int64_t kLine = 16;  // as_floats of 64 bytes
     const std::int64_t count = term.vectors.count;
     const std::int64_t channels = maker.head_dim;
     const std::int64_t heads = term.vectors.per_head ? maker.heads : 1;
@@ -93,9 +93,9 @@ bool covers(const TermVectors& held, const math::Term& term) {
 }
 
 std::int64_t bytes_of(const TermVectors& vectors) {
-  const std::size_t floats = vectors.rows.size() + vectors.columns.size() + vectors.given.size() +
+  const std::size_t as_floats = vectors.rows.size() + vectors.columns.size() + vectors.given.size() +
                              vectors.weight.size() + vectors.added.size() + vectors.bias.values.size();
-  return static_cast<std::int64_t>(floats * sizeof(float));
+  return static_cast<std::int64_t>(as_floats * sizeof(float));
 }
 
 }  // namespace posenc::cpu

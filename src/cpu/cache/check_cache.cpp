@@ -28,9 +28,9 @@ std::int64_t last_size(const ConstTensorView& x) {
 // Axes of [tokens, heads, channels] and [batch, heads, tokens, channels].
 std::size_t token_axis(const ConstTensorView& x) { return x.rank == 4 ? 2 : 0; }
 
-class Check {
+class CacheCheck {
  public:
-  Check(std::string_view where, const CacheArgs& args, CacheCall& call) : where_(where), args_(args), call_(call) {}
+  CacheCheck(std::string_view where, const CacheArgs& args, CacheCall& call) : where_(where), args_(args), call_(call) {}
 
   void run() {
     call_.turns = args_.table != nullptr || !args_.tables.empty();
@@ -190,7 +190,7 @@ class Check {
 CacheCall check_cache(std::string_view where, const CacheArgs& args) {
   CacheCall call;
   if (!is_plain(args)) {
-    Check(where, args, call).run();
+    CacheCheck(where, args, call).run();
     return call;
   }
   check_parallel(where, args.parallel);

@@ -19,7 +19,7 @@
 namespace posenc {
 namespace {
 
-constexpr const char* kWhere = "rerotate";
+constexpr const char* kRerotate = "rerotate";
 
 // One side of the call, as a call of rotate.
 RotateArgs side(const RerotateArgs& args, const RotaryTable* table, std::span<const RotaryTable* const> tables,
@@ -61,23 +61,23 @@ void combine(const float* from, const float* to, std::int64_t pairs, double scal
 bool rerotate(const RerotateArgs& args) {
   if (args.layer != nullptr) {
     if (const auto obstacle = rerotation_obstacle(*args.layer)) {
-      throw Error(kWhere, {"layer", "allow its cached keys to be turned again", "of the kind where " + *obstacle});
+      throw Error(kRerotate, {"layer", "allow its cached keys to be turned again", "of the kind where " + *obstacle});
     }
   }
   const RotateArgs from = side(args, args.from_table, args.from_tables, args.from_positions, Direction::inverse);
   const RotateArgs to = side(args, args.to_table, args.to_tables, args.to_positions, Direction::forward);
-  const cpu::RotateCall from_call = cpu::check_rotate(kWhere, from, "from_");
-  const cpu::RotateCall call = cpu::check_rotate(kWhere, to, "to_");
+  const cpu::RotateCall from_call = cpu::check_rotate(kRerotate, from, "from_");
+  const cpu::RotateCall call = cpu::check_rotate(kRerotate, to, "to_");
   if (cpu::table_of(from, 0).layout() != cpu::table_of(to, 0).layout()) {
-    throw Error(kWhere, {"to_table", "turn the same channels as from_table", "of another layout"});
+    throw Error(kRerotate, {"to_table", "turn the same channels as from_table", "of another layout"});
   }
   if (args.layer != nullptr && !keeps_factors(*args.layer, from, to, call.sequences)) {
-    throw Error(kWhere, {"to_table", "have the attention factor of from_table, since a norm follows the rotation,",
+    throw Error(kRerotate, {"to_table", "have the attention factor of from_table, since a norm follows the rotation,",
                          "of another"});
   }
   if (call.nothing()) return true;
 
-  const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
+  const kernels::KernelTable& kernels = cpu::kernels_for(kRerotate, args.isa);
   const cpu::TensorRotation tensors(to, call, kernels);
   const std::int64_t pairs = cpu::table_of(to, 0).pairs();
   const std::int64_t bytes_of_row = cpu::bytes_of_row(call, tensors.bytes());

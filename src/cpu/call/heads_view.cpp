@@ -57,11 +57,6 @@ void check_data(TensorName name, const ConstTensorView& view) {
   refuse(name, ".data", formatted("be aligned to its elements, {} bytes,", bytes_of(view.dtype)), "between two");
 }
 
-bool has_elements(const ConstTensorView& view) {
-  const auto end = view.shape.begin() + view.rank;
-  return std::find(view.shape.begin(), end, 0) == end;
-}
-
 // The stride of an axis with one element may be any number: it is 0 here.
 HeadsView::Strides strides_of(const ConstTensorView& view, Axes axes) {
   const auto stride = [&](std::size_t axis) { return view.shape[axis] > 1 ? view.strides[axis] : 0; };
@@ -84,6 +79,11 @@ bool same_places(const ConstTensorView& a, const ConstTensorView& b) {
 }
 
 }  // namespace
+
+bool has_elements(const ConstTensorView& x) {
+  const auto end = x.shape.begin() + x.rank;
+  return x.rank > 0 && std::find(x.shape.begin(), end, 0) == end;
+}
 
 HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
                       std::int64_t head_dim, Axes axes, HeadsMemory& memory) {

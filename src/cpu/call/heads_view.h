@@ -41,6 +41,9 @@ inline bool is_aligned(const ConstTensorView& x) noexcept {
   return (reinterpret_cast<std::uintptr_t>(x.data) & (bytes - 1)) == 0;
 }
 
+// False where an axis has no places.
+bool has_elements(const ConstTensorView& x);
+
 // What a message calls a tensor: "[where] name.shape[2] must ...".
 struct TensorName {
   std::string_view where;

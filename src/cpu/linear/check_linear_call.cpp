@@ -16,7 +16,7 @@
 namespace posenc::cpu {
 namespace {
 
-constexpr std::string_view kWhere = "attend_linear";
+constexpr std::string_view kAttendLinear = "attend_linear";
 
 // Sums over all keys know no key from another.
 void check_mask(const LayerPlan& layer, const LayerInputs& inputs) {
@@ -48,11 +48,6 @@ struct Named {
   ConstTensorView view;
 };
 
-bool has_elements(const ConstTensorView& x) {
-  return x.rank > 0 && std::ranges::none_of(std::span(x.shape.data(), static_cast<std::size_t>(x.rank)),
-                                            [](std::int64_t size) { return size == 0; });
-}
-
 // The state shares no element with another tensor, nor within itself.
 void check_memory(const AttendLinearArgs& args) {
   const Named products{"state.products", args.state.products};
@@ -60,10 +55,10 @@ void check_memory(const AttendLinearArgs& args) {
   const std::vector<Named> others{{"q", args.q}, {"k", args.k}, {"v", args.v}, {"out", args.out}, totals};
   const auto check = [](const Named& written, std::span<const Named> all) {
     if (!has_elements(written.view)) return;
-    const Memory own = memory_of(kWhere, written.name, written.view);
-    check_places(kWhere, written.name, own);
+    const Memory own = memory_of(kAttendLinear, written.name, written.view);
+    check_places(kAttendLinear, written.name, own);
     for (const Named& other : all) {
-      if (!has_elements(other.view) || are_disjoint(own, memory_of(kWhere, other.name, other.view))) continue;
+      if (!has_elements(other.view) || are_disjoint(own, memory_of(kAttendLinear, other.name, other.view))) continue;
       math::refuse(written.name, formatted("not share memory with {}", other.name), "memory of both");
     }
   };

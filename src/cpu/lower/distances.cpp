@@ -13,14 +13,14 @@
 namespace posenc::cpu {
 namespace {
 
-struct Extent {
+struct PositionExtent {
   double least;
   double largest;
 };
 
 // Of one sequence's rows. They may lie between whole numbers, all in the same way as `base` does.
-Extent extent(std::span<const double> rows, double base) {
-  Extent out{rows.front(), rows.front()};
+PositionExtent extent(std::span<const double> rows, double base) {
+  PositionExtent out{rows.front(), rows.front()};
   for (const double x : rows) {
     out = {std::min(out.least, x), std::max(out.largest, x)};
     if (x - base == std::floor(x - base)) continue;
@@ -67,8 +67,8 @@ DistanceRange distances(const Lowering& lowering, std::int64_t coordinate) {
     if (s.q_count == 0 || s.k_count == 0) continue;
     const std::span q = std::span(at.q).subspan(index(s.q_first), index(s.q_count));
     const std::span k = std::span(at.k).subspan(index(s.k_first), index(s.k_count));
-    const Extent queries = extent(q, k.front());
-    const Extent keys = extent(k, k.front());
+    const PositionExtent queries = extent(q, k.front());
+    const PositionExtent keys = extent(k, k.front());
     const DistanceRange here = visible(lowering, s, q, k,
                                        {static_cast<std::int64_t>(queries.least - keys.largest),
                                         static_cast<std::int64_t>(queries.largest - keys.least)});

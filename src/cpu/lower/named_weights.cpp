@@ -1,6 +1,5 @@
 #include "posenc/named_weights.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +13,7 @@
 namespace posenc {
 namespace {
 
-constexpr std::string_view kWhere = "named_weights";
+constexpr std::string_view kLayerWeights = "named_weights";
 
 // What one term asks for, under its names.
 struct TablesOfTerm {
@@ -29,7 +28,7 @@ struct TablesOfTerm {
     const ConstTensorView x = table(name);
     if (x.empty()) return 1.0;
     if (x.rank != 1 || x.shape[0] != 1) {
-      throw Error(kWhere, {formatted("weights[\"{}{}\"]", prefix, name), "be one number, of shape [1],",
+      throw Error(kLayerWeights, {formatted("weights[\"{}{}\"]", prefix, name), "be one number, of shape [1],",
                            formatted("of rank {}", x.rank)});
     }
     return cpu::read(x, {0});
@@ -99,17 +98,17 @@ LayerWeights named_weights(const LayerPlan& layer, std::span<const NamedWeight> 
     asked.push_back(name);
     const auto found = std::ranges::find(given, name, &NamedWeight::name);
     if (found != given.end() && !found->tensor.empty()) return found->tensor;
-    if (is_needed) throw Error(kWhere, {quoted(name), "be given", "left out"});
+    if (is_needed) throw Error(kLayerWeights, {quoted(name), "be given", "left out"});
     return ConstTensorView{};
   });
   for (const NamedWeight& one : given) {
     if (std::ranges::count(given, one.name, &NamedWeight::name) > 1) {
-      throw Error(kWhere, {quoted(one.name), "be given once", "given again"});
+      throw Error(kLayerWeights, {quoted(one.name), "be given once", "given again"});
     }
     if (std::ranges::find(asked, one.name) != asked.end()) continue;
-    throw Error(kWhere, {quoted(one.name),
+    throw Error(kLayerWeights, {quoted(one.name),
                          asked.empty() ? "be left out of a layer without tables"
-                                       : formatted("be a table of the layer: {}", fmt::join(asked, ", ")),
+                                       : formatted("be a table of the layer: {}", joined(asked, ", ")),
                          asked.empty() ? "given" : "none"});
   }
   return out;

@@ -9,9 +9,9 @@
 namespace posenc::cpu {
 namespace {
 
-class Check {
+class NormCheck {
  public:
-  Check(std::string_view where, const KeyNorm& norm, std::int64_t heads, std::int64_t head_dim)
+  NormCheck(std::string_view where, const KeyNorm& norm, std::int64_t heads, std::int64_t head_dim)
       : where_(where), norm_(norm), heads_(heads), head_dim_(head_dim) {}
 
   void run() const {
@@ -83,7 +83,7 @@ class Check {
 }  // namespace
 
 void check_norm(std::string_view where, const KeyNorm& norm, std::int64_t heads, std::int64_t head_dim) {
-  Check(where, norm, heads, head_dim).run();
+  NormCheck(where, norm, heads, head_dim).run();
 }
 
 }  // namespace posenc::cpu

@@ -34,9 +34,9 @@ Served served(const RotaryTable& table) {
   return {first, first + static_cast<double>(table.count()) - 1, true};
 }
 
-class Check {
+class RotateCheck {
  public:
-  Check(std::string_view where, const RotateArgs& args, std::string_view side, RotateCall& call)
+  RotateCheck(std::string_view where, const RotateArgs& args, std::string_view side, RotateCall& call)
       : where_(where), args_(args), side_(side), call_(call) {}
 
   void run() {
@@ -334,7 +334,7 @@ class Check {
 
 [[gnu::noinline]] RotateCall whole_check(std::string_view where, const RotateArgs& args, std::string_view side) {
   RotateCall call;
-  Check(where, args, side, call).run();
+  RotateCheck(where, args, side, call).run();
   return call;
 }
 

@@ -7,8 +7,8 @@
 namespace posenc::cpu {
 namespace {
 
-const void* moved(const void* p, std::int64_t bytes) { return static_cast<const char*>(p) + bytes; }
-void* moved(void* p, std::int64_t bytes) { return static_cast<char*>(p) + bytes; }
+const void* advanced(const void* p, std::int64_t bytes) { return static_cast<const char*>(p) + bytes; }
+void* advanced(void* p, std::int64_t bytes) { return static_cast<char*>(p) + bytes; }
 
 }  // namespace
 
@@ -31,8 +31,8 @@ void TensorRotation::turn_tensor(const HeadsView& x, std::int64_t s, std::int64_
   const auto start = [&](const HeadsView::Strides& strides) {
     return (at.member * strides.batch + at.row * strides.row) * x.element_bytes;
   };
-  const kernels::RotateRows rows = rows_of(x, layout_, count, angles, moved(x.from, start(x.from_strides)),
-                                           moved(x.to, start(x.to_strides)), nullptr);
+  const kernels::RotateRows rows = rows_of(x, layout_, count, angles, advanced(x.from, start(x.from_strides)),
+                                           advanced(x.to, start(x.to_strides)), nullptr);
   if (x.block_size > 0) {
     turn_pages(x, s, first, rows);
   } else {
@@ -50,7 +50,7 @@ void TensorRotation::turn_pages(const HeadsView& x, std::int64_t s, std::int64_t
     const std::int64_t place = token % x.block_size;
     const std::int64_t block = block_of(args_.k_pages, call_.sequences, s, token / x.block_size);
     rows.rows = std::min(left, x.block_size - place);
-    rows.to = moved(cache, (block * x.to_strides.batch + place * x.to_strides.row) * x.element_bytes);
+    rows.to = advanced(cache, (block * x.to_strides.batch + place * x.to_strides.row) * x.element_bytes);
     rows.from = rows.to;
     turn_rows(x, rows);
     token += rows.rows;
@@ -66,7 +66,7 @@ void TensorRotation::turn_rows(const HeadsView& x, const kernels::RotateRows& ro
     // The rows after these are next, so what is fetched beyond them is used: but not where heads are outside.
     const bool is_used = std::abs(rows.from_head) <= std::abs(rows.from_row);
     const std::int64_t unused = is_used ? 0 : kernels::kFetchAheadBytes;
-    ahead.fetch_end = moved(rows.from, rows.rows * rows.from_row * x.element_bytes - unused);
+    ahead.fetch_end = advanced(rows.from, rows.rows * rows.from_row * x.element_bytes - unused);
   }
   kernels_.rotate(ahead);
 }
@@ -79,10 +79,10 @@ void TensorRotation::copy_kept(const HeadsView& x, const kernels::RotateRows& ro
   if (before + after == 0) return;
   for (std::int64_t t = 0; t < rows.rows; ++t) {
     for (std::int64_t h = 0; h < rows.heads; ++h) {
-      const void* const from = moved(rows.from, (t * rows.from_row + h * rows.from_head) * x.element_bytes);
-      void* const to = moved(rows.to, (t * rows.to_row + h * rows.to_head) * x.element_bytes);
-      std::memcpy(moved(to, -before), moved(from, -before), static_cast<std::size_t>(before));
-      std::memcpy(moved(to, turned), moved(from, turned), static_cast<std::size_t>(after));
+      const void* const from = advanced(rows.from, (t * rows.from_row + h * rows.from_head) * x.element_bytes);
+      void* const to = advanced(rows.to, (t * rows.to_row + h * rows.to_head) * x.element_bytes);
+      std::memcpy(advanced(to, -before), advanced(from, -before), static_cast<std::size_t>(before));
+      std::memcpy(advanced(to, turned), advanced(from, turned), static_cast<std::size_t>(after));
     }
   }
 }

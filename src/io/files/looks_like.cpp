@@ -19,7 +19,7 @@ struct Magic {
   std::string_view says;
 };
 
-constexpr std::array<Magic, 25> kMagic = {{
+constexpr std::array<Magic, 25> kKnownFormats = {{
     {"\x1F\x8B"sv, "a gzip archive"},
     {"BZh"sv, "a bzip2 archive"},
     {"\xFD\x37zXZ\0"sv, "an xz archive"},
@@ -83,7 +83,7 @@ std::int64_t size_at(std::string_view bytes, const Size& size) {
 }
 
 // A safetensors file: the header's length in 8 bytes, little-endian, then the header, an object.
-bool is_safetensors(std::string_view bytes) {
+bool has_safetensors_header(std::string_view bytes) {
   if (bytes.size() < 10 || bytes[8] != '{') return false;
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < 8; ++i) length |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
@@ -112,9 +112,9 @@ std::optional<std::string> looks_like(std::string_view bytes) {
     return "a PyTorch checkpoint (a zip archive with a pickle)";
   }
   const auto fits = [&](const Magic& magic) { return bytes.starts_with(magic.bytes); };
-  const auto found = std::find_if(kMagic.begin(), kMagic.end(), fits);
-  if (found != kMagic.end()) return std::string(found->says);
-  if (is_safetensors(bytes)) return "a safetensors file";
+  const auto found = std::find_if(kKnownFormats.begin(), kKnownFormats.end(), fits);
+  if (found != kKnownFormats.end()) return std::string(found->says);
+  if (has_safetensors_header(bytes)) return "a safetensors file";
   const std::string_view text = without_leading_space(bytes);
   for (const std::string_view tag : {"<!doctype html"sv, "<html"sv, "<head"sv}) {
     if (begins_with_tag(text, tag)) return "an HTML page";

@@ -14,7 +14,7 @@
 namespace posenc::io {
 namespace {
 
-constexpr std::string_view kMagic = "GGUF";
+constexpr std::string_view kGgufMagic = "GGUF";
 constexpr std::uint32_t kLastVersion = 3;
 
 std::uint32_t swapped(std::uint32_t value) {
@@ -29,7 +29,7 @@ void read_version(GgufReading& reading) {
   reading.header.version = other_way ? swapped(stored) : stored;
   cursor.set_big_endian(other_way);
   if (cursor.failed() || (reading.header.version >= 1 && reading.header.version <= kLastVersion)) return;
-  cursor.fail(ErrorKind::unsupported_version, kMagic.size(), {}, "GGUF version 1, 2 or 3", formatted("{}", stored));
+  cursor.fail(ErrorKind::unsupported_version, kGgufMagic.size(), {}, "GGUF version 1, 2 or 3", formatted("{}", stored));
 }
 
 // A count beyond what the rest of the file could hold at `least` bytes an entry is refused before any entry is read.
@@ -50,9 +50,9 @@ std::uint64_t read_count(GgufReading& reading, std::string_view what, std::uint6
 
 void read_header(GgufReading& reading) {
   ByteCursor& cursor = reading.cursor;
-  const std::string magic = cursor.text(kMagic.size(), "the magic GGUF");
+  const std::string magic = cursor.text(kGgufMagic.size(), "the magic GGUF");
   if (cursor.failed()) return;
-  if (magic != kMagic) return cursor.fail(ErrorKind::wrong_format, 0, {}, "GGUF, the magic of a GGUF file", magic);
+  if (magic != kGgufMagic) return cursor.fail(ErrorKind::wrong_format, 0, {}, "GGUF, the magic of a GGUF file", magic);
   read_version(reading);
   if (cursor.failed()) return;
   // The least entries: a length, a name of one byte (none for a tensor), a type, a value of one byte; a length, the
@@ -91,7 +91,7 @@ bool is_clean_gguf_name(std::string_view name) noexcept {
   return true;
 }
 
-bool is_gguf(std::string_view first_bytes) noexcept { return first_bytes.starts_with(kMagic); }
+bool is_gguf(std::string_view first_bytes) noexcept { return first_bytes.starts_with(kGgufMagic); }
 
 const GgufValue* GgufHeader::find(std::string_view key) const noexcept {
   const auto found = std::ranges::find(values, key, &GgufValue::key);

@@ -20,7 +20,7 @@
 namespace posenc::io {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x616b3432;
+constexpr std::uint32_t kVersionedMagic = 0x616b3432;
 constexpr std::uint32_t kLatestVersion = 2;
 constexpr std::uint64_t kDataAt = 256;  // from version 1 on
 
@@ -41,7 +41,7 @@ class SizesReader {
 
   Sizes read() {
     const std::uint32_t first = cursor_.u32("dim");
-    if (first == kMagic) {
+    if (first == kVersionedMagic) {
       sizes_.version = cursor_.u32("the version");
       if (!cursor_.failed() && (sizes_.version == 0 || sizes_.version > kLatestVersion)) {
         cursor_.fail(ErrorKind::unsupported_version, 4, {}, "llama2.c's version 0, 1 or 2",

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr std::size_t kShown = 24;  // bytes of the header in an error
 
 class DictReader {
@@ -169,16 +169,16 @@ class DictReader {
 }  // namespace
 
 NpyHeader read_npy_header(ByteCursor& cursor) {
-  const std::string magic = cursor.text(kMagic.size(), "the magic of a .npy file");
+  const std::string magic = cursor.text(kNpyMagic.size(), "the magic of a .npy file");
   if (cursor.failed()) return {};
-  if (magic != kMagic) {
+  if (magic != kNpyMagic) {
     cursor.fail(ErrorKind::wrong_format, 0, {}, "\\x93NUMPY, the magic of a .npy file", magic);
     return {};
   }
   const std::uint8_t major = cursor.u8("the version");
   const std::uint8_t minor = cursor.u8("the version");
   if (!cursor.failed() && (major < 1 || major > 3 || minor != 0)) {
-    cursor.fail(ErrorKind::unsupported_version, kMagic.size(), {}, ".npy version 1.0, 2.0 or 3.0",
+    cursor.fail(ErrorKind::unsupported_version, kNpyMagic.size(), {}, ".npy version 1.0, 2.0 or 3.0",
                 formatted("{}.{}", major, minor));
   }
   const std::uint64_t length_at = cursor.position();

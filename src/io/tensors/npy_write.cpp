@@ -8,7 +8,7 @@ namespace posenc {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr std::string_view kMagic = "\x93NUMPY\x01";  // and a version of 1.0
+constexpr std::string_view kNpyHead = "\x93NUMPY\x01";  // and a version of 1.0
 constexpr std::size_t kLengthAt = 8;
 
 std::string_view descr(DType dtype) {
@@ -22,7 +22,7 @@ std::string_view descr(DType dtype) {
 }
 
 std::string header_of(const ConstTensorView& tensor) {
-  std::string header(kMagic);
+  std::string header(kNpyHead);
   header.resize(kLengthAt + 2, '\0');
   header += formatted("{{'descr': '{}', 'fortran_order': False, 'shape': (", descr(tensor.dtype));
   for (int axis = 0; axis < tensor.rank; ++axis) {

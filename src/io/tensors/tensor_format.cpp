@@ -14,17 +14,17 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::size_t kHeadBytes = 512;
-constexpr std::size_t kLengthBytes = 8;
-constexpr std::string_view kSpace = " \t\r\n";
+constexpr std::size_t kHeaderLengthBytes = 8;
+constexpr std::string_view kJsonSpace = " \t\r\n";
 
 constexpr std::uint64_t kPlausibleLength = std::uint64_t{1} << 32;  // of a header; any text's first 8 bytes say more
 
 // A length, then an object, which some writers indent.
 bool is_safetensors(std::string_view head) {
-  if (head.size() <= kLengthBytes) return false;
+  if (head.size() <= kHeaderLengthBytes) return false;
   std::uint64_t length = 0;
-  for (std::size_t i = kLengthBytes; i-- > 0;) length = length << 8U | static_cast<unsigned char>(head[i]);
-  const std::size_t first = head.find_first_not_of(kSpace, kLengthBytes);
+  for (std::size_t i = kHeaderLengthBytes; i-- > 0;) length = length << 8U | static_cast<unsigned char>(head[i]);
+  const std::size_t first = head.find_first_not_of(kJsonSpace, kHeaderLengthBytes);
   return length < kPlausibleLength && first != std::string_view::npos && head[first] == '{';
 }
 

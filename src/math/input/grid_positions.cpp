@@ -28,11 +28,11 @@
 namespace posenc {
 namespace {
 
-constexpr const char* kWhere = "grid_positions";
+constexpr const char* kGridPositions = "grid_positions";
 constexpr std::int64_t kMax = std::int64_t{1} << 31;  // tokens, and the largest position whose angle is exact
 
 void require(bool holds, std::string field, std::string must, std::string is) {
-  if (!holds) throw Error(kWhere, {std::move(field), std::move(must), std::move(is)});
+  if (!holds) throw Error(kGridPositions, {std::move(field), std::move(must), std::move(is)});
 }
 
 void require_seconds(double number, std::string field) {
@@ -150,7 +150,7 @@ class Sequence {
 
 GridPositions grid_positions(const GridSettings& settings, std::span<const GridItem> items) {
   if (auto problem = math::check_at_least("spatial_merge_size", settings.spatial_merge_size, 1)) {
-    throw Error(kWhere, *problem);
+    throw Error(kGridPositions, *problem);
   }
   require_seconds(settings.tokens_per_second, "tokens_per_second");
   require(settings.rule.get() <= GridRule::glm4v, "rule", "be one that is known",

@@ -32,7 +32,7 @@ struct Share {
   std::int64_t row;
   double weight;
 };
-using Shares = std::vector<Share>;
+using RowShares = std::vector<Share>;
 
 double cubic(double s, double a) {
   s = std::abs(s);
@@ -59,30 +59,30 @@ Spacing spacing(const RowPlaces& places, std::int64_t rows, std::int64_t new_row
   return {new_rows == 1 ? 0.0 : (old_rows - 1) / (count - 1), true};
 }
 
-Shares linear_shares(std::int64_t n, std::int64_t rows, const Spacing& spacing) {
+RowShares linear_shares(std::int64_t n, std::int64_t rows, const Spacing& spacing) {
   const double x = std::max(spacing.centre(n), 0.0);
   const auto low = std::min(static_cast<std::int64_t>(x), rows - 1);
   const double t = x - static_cast<double>(low);
   return {{low, 1 - t}, {std::min(low + 1, rows - 1), t}};
 }
 
-Shares plain_shares(std::int64_t n, std::int64_t rows, const Spacing& spacing) {
+RowShares plain_shares(std::int64_t n, std::int64_t rows, const Spacing& spacing) {
   const double x = spacing.centre(n);
   const auto before = static_cast<std::int64_t>(std::floor(x));
-  Shares out;
+  RowShares out;
   for (std::int64_t k = before - 1; k <= before + 2; ++k) {
     out.push_back({std::clamp<std::int64_t>(k, 0, rows - 1), cubic(x - static_cast<double>(k), -0.75)});
   }
   return out;
 }
 
-Shares antialias_shares(std::int64_t n, std::int64_t rows, const Spacing& spacing) {
+RowShares antialias_shares(std::int64_t n, std::int64_t rows, const Spacing& spacing) {
   const double x = spacing.centre(n);
   const double width = std::max(spacing.step, 1.0);
   // torch takes the rows whose centres, rounded, lie within two widths: those beyond weigh 0.
   const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(x - 2 * width)), 0);
   const auto last = std::min<std::int64_t>(static_cast<std::int64_t>(std::floor(x + 2 * width)), rows - 1);
-  Shares out;
+  RowShares out;
   double sum = 0.0;
   for (std::int64_t k = first; k <= last; ++k) {
     out.push_back({k, cubic((x - static_cast<double>(k)) / width, -0.5)});

@@ -8,19 +8,19 @@ namespace posenc::plan {
 
 template <>
 struct EnumNames<Verdict> {
-  static constexpr Names<3> kNames{"same", "same_but_pairing", "differ"};
+  static constexpr NameArray<3> kNames{"same", "same_but_pairing", "differ"};
 };
 template <>
 struct EnumNames<DifferenceKind> {
-  static constexpr Names<2> kNames{"substance", "note"};
+  static constexpr NameArray<2> kNames{"substance", "note"};
 };
 template <>
 struct EnumNames<KeyUse> {
-  static constexpr Names<5> kNames{"as_they_are", "turned", "reordered", "reordered_and_turned", "not_at_all"};
+  static constexpr NameArray<5> kNames{"as_they_are", "turned", "reordered", "reordered_and_turned", "not_at_all"};
 };
 template <>
 struct EnumNames<KeyReason> {
-  static constexpr Names<16> kNames{"absent", "kind",        "kv_from",          "compression", "kv_heads", "head_dim",
+  static constexpr NameArray<16> kNames{"absent", "kind",        "kv_from",          "compression", "kv_heads", "head_dim",
                                     "values", "qk_norm",     "rotation",         "channels",    "axes",     "pairing",
                                     "offset", "frequencies", "attention_factor", "norm_after"};
 };

@@ -12,11 +12,11 @@
 namespace posenc::plan {
 namespace {
 
-using Key = std::pair<std::int64_t, std::int64_t>;  // the block's index, and which layer of that block
+using LayerPlace = std::pair<std::int64_t, std::int64_t>;  // the block's index, and which layer of that block
 
 // For each layer its key, and the number of its run.
 struct NamedLayers {
-  std::vector<Key> keys;
+  std::vector<LayerPlace> keys;
   std::vector<std::size_t> runs;
 };
 
@@ -102,7 +102,7 @@ std::vector<StackPair> paired_stacks(const Plan& a, const Plan& b) {
 std::vector<LayerPair> paired_layers(const StackPair& stacks) {
   const NamedLayers a = stacks.a != nullptr ? named_layers(*stacks.a) : NamedLayers{};
   const NamedLayers b = stacks.b != nullptr ? named_layers(*stacks.b) : NamedLayers{};
-  std::map<Key, std::size_t> left;  // layers of B without a partner yet
+  std::map<LayerPlace, std::size_t> left;  // layers of B without a partner yet
   for (std::size_t at = 0; at < b.keys.size(); ++at) left.emplace(b.keys[at], at);
   PairGroups groups(stacks);
   for (std::size_t at = 0; at < a.keys.size(); ++at) {

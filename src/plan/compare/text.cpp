@@ -1,5 +1,4 @@
 // A comparison as text: the verdict, what differs by runs of layers, and what follows, one sentence each.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -53,9 +52,9 @@ std::string fields_of_substance(const Comparison& comparison) {
     const bool is_new = std::find(fields.begin(), fields.end(), field) == fields.end();
     if (difference.kind == DifferenceKind::substance && is_new) fields.push_back(field);
   }
-  if (fields.size() <= kNamedFields) return formatted("{}", fmt::join(fields, ", "));
+  if (fields.size() <= kNamedFields) return joined(fields, ", ");
   const std::vector<std::string> named(fields.begin(), fields.begin() + kNamedFields);
-  return formatted("{} and {} more", fmt::join(named, ", "), fields.size() - kNamedFields);
+  return formatted("{} and {} more", joined(named, ", "), fields.size() - kNamedFields);
 }
 
 std::string verdict_words(const Comparison& comparison) {
@@ -204,7 +203,7 @@ void add_cached_keys(TextLines& lines, const CachedKeys& keys) {
   for (const KeyReason reason : keys.because) reasons.push_back(reason_words(reason));
   lines.add(
       2, formatted("{}: cached keys are not usable{} ({}){}", who, keys.use == KeyUse::not_at_all ? "" : " as they are",
-                   fmt::join(reasons, "; "), remedy_words(keys.use)));
+                   joined(reasons, "; "), remedy_words(keys.use)));
 }
 
 // Whether a difference is one of how a layer makes its keys, and not of what it is given.
@@ -226,7 +225,7 @@ void add_upstream(TextLines& lines, const Comparison& comparison) {
   }
   if (!any_use || fields.empty()) return;
   lines.add(2,
-            formatted("the hidden states that keys are made from differ all the same, by {}", fmt::join(fields, ", ")));
+            formatted("the hidden states that keys are made from differ all the same, by {}", joined(fields, ", ")));
 }
 
 // "2p", "p+64".

@@ -11,8 +11,8 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-constexpr Bounds kHeadCounts{0, kMaxHeads};
-constexpr Bounds kHeadDims{1, kMaxHeadDim};
+constexpr Bounds kGgufHeads{0, kMaxHeads};
+constexpr Bounds kGgufHeadDims{1, kMaxHeadDim};
 constexpr int kRestPeriod = 4;  // of the architectures with layers that rest
 
 std::int64_t at(const Numbers& numbers, std::size_t layer) { return numbers[layer]; }
@@ -75,8 +75,8 @@ void read_kinds(GgufScope& scope, std::int64_t blocks, GgufLayers& facts) {
 // ---- heads and channels ----
 
 void read_heads(GgufScope& scope, std::int64_t blocks, GgufLayers& facts) {
-  const Setting<Numbers> heads = scope.per_layer("attention.head_count", kHeadCounts, blocks);
-  const Setting<Numbers> kv_heads = scope.per_layer("attention.head_count_kv", kHeadCounts, blocks);
+  const Setting<Numbers> heads = scope.per_layer("attention.head_count", kGgufHeads, blocks);
+  const Setting<Numbers> kv_heads = scope.per_layer("attention.head_count_kv", kGgufHeads, blocks);
   if (scope.failed()) return;
   const bool attends_at_all = scope.architecture().states != GgufStates::every_layer;
   if (!heads.value && attends_at_all) return scope.fail_missing("attention.head_count");
@@ -117,21 +117,21 @@ Sourced<std::int64_t> hidden_over_heads(GgufScope& scope, const GgufLayers& fact
 }
 
 Sourced<std::int64_t> channels(GgufScope& scope, std::string_view name, const GgufLayers& facts) {
-  const Setting<std::int64_t> given = scope.integer(name, kHeadDims);
+  const Setting<std::int64_t> given = scope.integer(name, kGgufHeadDims);
   if (given.value) return {*given.value, given.from};
   return scope.failed() ? Sourced<std::int64_t>{} : hidden_over_heads(scope, facts);
 }
 
 Sourced<std::int64_t> channels(GgufScope& scope, std::string_view name, const Sourced<std::int64_t>& otherwise) {
-  const Setting<std::int64_t> given = scope.integer(name, kHeadDims);
+  const Setting<std::int64_t> given = scope.integer(name, kGgufHeadDims);
   return given.value ? Sourced<std::int64_t>{*given.value, given.from} : otherwise;
 }
 
 void read_channels(GgufScope& scope, GgufLayers& facts) {
   if (std::ranges::none_of(facts.layers, attends)) return;
   if (scope.architecture().latent && scope.peek("attention.key_length_mla") != nullptr) {
-    facts.full.keys = scope.required_integer("attention.key_length_mla", kHeadDims);
-    facts.full.values = scope.required_integer("attention.value_length_mla", kHeadDims);
+    facts.full.keys = scope.required_integer("attention.key_length_mla", kGgufHeadDims);
+    facts.full.values = scope.required_integer("attention.value_length_mla", kGgufHeadDims);
     facts.sliding = facts.full;
     return;
   }

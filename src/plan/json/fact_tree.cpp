@@ -1,6 +1,5 @@
 #include "plan/json/fact_tree.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -39,12 +38,12 @@ Fact list(const std::vector<T>& what, std::string_view between) {
   fact.is_real = std::is_same_v<T, double>;
   if (what.empty()) return fact;
   const auto [low, high] = std::minmax_element(what.begin(), what.end());
-  fact.words = what.size() <= kListed ? formatted("{}", fmt::join(what, between))
+  fact.words = what.size() <= kListed ? joined(what, between)
                                       : formatted("{} numbers, {} to {}", what.size(), *low, *high);
   return fact;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   io::JsonWriter json(io::JsonLayout::line);
   json.value(text);
   return json.take();
@@ -106,7 +105,7 @@ void FactTree::field(std::string_view key, const std::vector<std::string>& what,
   json.end_array();
   Fact fact;
   fact.json = json.take();
-  if (!what.empty()) fact.words = formatted("{}", fmt::join(what, ", "));
+  if (!what.empty()) fact.words = joined(what, ", ");
   add(key, std::move(fact));
 }
 
@@ -149,7 +148,7 @@ Fact FactTree::fact(double what) {
   number.is_real = true;
   return number;
 }
-Fact FactTree::fact(const std::string& what) { return leaf(what, what.empty() ? quoted(what) : what); }
+Fact FactTree::fact(const std::string& what) { return leaf(what, what.empty() ? in_quotes(what) : what); }
 Fact FactTree::fact(const std::vector<std::int64_t>& what) { return list(what, " x "); }
 Fact FactTree::fact(const std::vector<std::int32_t>& what) { return list(what, ", "); }
 Fact FactTree::fact(const std::vector<double>& what) { return list(what, ", "); }

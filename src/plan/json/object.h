@@ -145,7 +145,7 @@ class ObjectReader {
   std::vector<io::JsonValue> elements(const io::JsonValue& value);
 
   template <std::size_t N>
-  std::optional<std::size_t> read_name(const io::JsonValue& value, const Names<N>& names) {
+  std::optional<std::size_t> read_name(const io::JsonValue& value, const NameArray<N>& names) {
     std::string name;
     read(value, name, {});
     if (failed()) return std::nullopt;

@@ -15,7 +15,7 @@
 namespace posenc::plan {
 
 template <std::size_t N>
-using Names = std::array<std::string_view, N>;
+using NameArray = std::array<std::string_view, N>;
 
 // In the order of the enumerators, which count from 0. Members of structs, because GCC 12 exports specialisations of
 // variable templates from a shared library whatever -fvisibility says.
@@ -23,72 +23,72 @@ template <typename E>
 struct EnumNames;
 template <>
 struct EnumNames<Pairing> {
-  static constexpr Names<2> kNames{"half", "interleaved"};
+  static constexpr NameArray<2> kNames{"half", "interleaved"};
 };
 template <>
 struct EnumNames<Ladder> {
-  static constexpr Names<3> kNames{"shared", "per_axis", "dealt"};
+  static constexpr NameArray<3> kNames{"shared", "per_axis", "dealt"};
 };
 template <>
 struct EnumNames<Sense> {
-  static constexpr Names<2> kNames{"counterclockwise", "clockwise"};
+  static constexpr NameArray<2> kNames{"counterclockwise", "clockwise"};
 };
 template <>
 struct EnumNames<SinusoidConvention> {
-  static constexpr Names<6> kNames{"paper", "tensor2tensor", "musicgen", "marian", "whisper", "xlnet"};
+  static constexpr NameArray<6> kNames{"paper", "tensor2tensor", "musicgen", "marian", "whisper", "xlnet"};
 };
 template <>
 struct EnumNames<LayerKind> {
-  static constexpr Names<6> kNames{"attention",   "cross_attention", "linear_attention",
+  static constexpr NameArray<6> kNames{"attention",   "cross_attention", "linear_attention",
                                    "state_space", "convolution",     "none"};
 };
 template <>
 struct EnumNames<RotateRole> {
-  static constexpr Names<3> kNames{"main", "indexer", "before_projection"};
+  static constexpr NameArray<3> kNames{"main", "indexer", "before_projection"};
 };
 template <>
 struct EnumNames<MaskKind> {
-  static constexpr Names<4> kNames{"causal", "bidirectional", "prefix", "sparse"};
+  static constexpr NameArray<4> kNames{"causal", "bidirectional", "prefix", "sparse"};
 };
 template <>
 struct EnumNames<SoftCap::Order> {
-  static constexpr Names<2> kNames{"after_bias", "before_bias"};
+  static constexpr NameArray<2> kNames{"after_bias", "before_bias"};
 };
 template <>
 struct EnumNames<QkNorm::Kind> {
-  static constexpr Names<3> kNames{"rms", "l2", "layer"};
+  static constexpr NameArray<3> kNames{"rms", "l2", "layer"};
 };
 template <>
 struct EnumNames<QkNorm::Order> {
-  static constexpr Names<2> kNames{"before", "after"};
+  static constexpr NameArray<2> kNames{"before", "after"};
 };
 template <>
 struct EnumNames<QkNorm::Over> {
-  static constexpr Names<2> kNames{"head", "all_heads"};
+  static constexpr NameArray<2> kNames{"head", "all_heads"};
 };
 template <>
 struct EnumNames<QkNorm::Of> {
-  static constexpr Names<2> kNames{"queries_and_keys", "keys"};
+  static constexpr NameArray<2> kNames{"queries_and_keys", "keys"};
 };
 template <>
 struct EnumNames<InputCombine> {
-  static constexpr Names<2> kNames{"add", "multiply"};
+  static constexpr NameArray<2> kNames{"add", "multiply"};
 };
 template <>
 struct EnumNames<AxialCombine> {
-  static constexpr Names<2> kNames{"add", "concatenate"};
+  static constexpr NameArray<2> kNames{"add", "concatenate"};
 };
 template <>
 struct EnumNames<AlibiForm> {
-  static constexpr Names<3> kNames{"relative", "column", "column_bfloat16"};
+  static constexpr NameArray<3> kNames{"relative", "column", "column_bfloat16"};
 };
 template <>
 struct EnumNames<Kerple::Form> {
-  static constexpr Names<2> kNames{"logarithmic", "power"};
+  static constexpr NameArray<2> kNames{"logarithmic", "power"};
 };
 template <>
 struct EnumNames<SourceKind> {
-  static constexpr Names<4> kNames{"config.json", "gguf", "params.json", "preset"};
+  static constexpr NameArray<4> kNames{"config.json", "gguf", "params.json", "preset"};
 };
 
 template <typename E>
@@ -99,34 +99,34 @@ template <typename V>
 struct KindNames;
 template <>
 struct KindNames<Scaling> {
-  static constexpr Names<10> kNames{"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
+  static constexpr NameArray<10> kNames{"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
                                     "yarn", "longrope", "llama3", "proportional", "factors"};
 };
 template <>
 struct KindNames<InputScheme> {
-  static constexpr Names<7> kNames{"learned", "sinusoidal", "axial", "tile", "convolution", "integer", "binary"};
+  static constexpr NameArray<7> kNames{"learned", "sinusoidal", "axial", "tile", "convolution", "integer", "binary"};
 };
 template <>
 struct KindNames<ScoreTerm> {
-  static constexpr Names<15> kNames{"alibi", "t5",       "clipped",       "grid",       "kerple",
+  static constexpr NameArray<15> kNames{"alibi", "t5",       "clipped",       "grid",       "kerple",
                                     "fire",  "sandwich", "mlp",           "shaw",       "transformer_xl",
                                     "xlnet", "deberta",  "decomposed_hw", "contextual", "forget"};
 };
 template <>
 struct KindNames<Regions> {
-  static constexpr Names<4> kNames{"", "self_extend", "rerope", "dual_chunk"};
+  static constexpr NameArray<4> kNames{"", "self_extend", "rerope", "dual_chunk"};
 };
 template <>
 struct KindNames<ValueScheme> {
-  static constexpr Names<3> kNames{"", "shaw", "rotated"};
+  static constexpr NameArray<3> kNames{"", "shaw", "rotated"};
 };
 template <>
 struct KindNames<QueryScale> {
-  static constexpr Names<4> kNames{"", "llama4", "ministral", "logn"};
+  static constexpr NameArray<4> kNames{"", "llama4", "ministral", "logn"};
 };
 template <>
 struct KindNames<decltype(Rotate::scheme)> {
-  static constexpr Names<2> kNames{"rope", "xpos"};
+  static constexpr NameArray<2> kNames{"rope", "xpos"};
 };
 
 template <typename V>
@@ -139,7 +139,7 @@ template <>
 inline constexpr std::string_view kKindKey<Scaling> = "rule";
 
 template <std::size_t N>
-std::string_view name_at(const Names<N>& names, std::size_t index) noexcept {
+std::string_view name_at(const NameArray<N>& names, std::size_t index) noexcept {
   return index < N ? names[index] : std::string_view{};
 }
 
@@ -156,7 +156,7 @@ std::string_view kind_name(const V& value) noexcept {
 
 // The position of `name` in the table; the empty name is none.
 template <std::size_t N>
-std::optional<std::size_t> index_of(const Names<N>& names, std::string_view name) noexcept {
+std::optional<std::size_t> index_of(const NameArray<N>& names, std::string_view name) noexcept {
   const auto found = std::find(names.begin(), names.end(), name);
   if (name.empty() || found == names.end()) return std::nullopt;
   return static_cast<std::size_t>(found - names.begin());
@@ -164,7 +164,7 @@ std::optional<std::size_t> index_of(const Names<N>& names, std::string_view name
 
 // "half, interleaved", for an error's `expected`.
 template <std::size_t N>
-std::string listed(const Names<N>& names) {
+std::string listed(const NameArray<N>& names) {
   std::string out;
   for (const std::string_view name : names) {
     if (!name.empty()) out.append(out.empty() ? "" : ", ").append(name);

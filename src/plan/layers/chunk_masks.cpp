@@ -8,8 +8,8 @@
 namespace posenc::plan {
 namespace {
 
-constexpr Bounds kLengths{1, kMaxPosition};
-constexpr Bounds kCounts{0, kMaxPosition};
+constexpr Bounds kChunkLengths{1, kMaxPosition};
+constexpr Bounds kChunkCounts{0, kMaxPosition};
 constexpr std::size_t kMaxFactors = 8;  // of the number of buckets: each layer carries the text
 
 std::string neighbours(std::int64_t count, std::string_view side) {
@@ -23,7 +23,7 @@ std::string buckets(ConfigScope& scope) {
   const auto place = scope.find(keys::kHashBuckets);
   if (!place) return "LSH buckets by length";
   if (place->value.kind() == io::JsonKind::number) {
-    return formatted("{} LSH buckets", scope.reader().integer(*place, kLengths).value_or(1));
+    return formatted("{} LSH buckets", scope.reader().integer(*place, kChunkLengths).value_or(1));
   }
   const auto factors = scope.reader().list(*place);
   if (!factors) return {};
@@ -34,7 +34,7 @@ std::string buckets(ConfigScope& scope) {
   std::string text = "LSH buckets ";
   std::string_view between = "";  // fmt 9 copies from it, and null is no place to copy from
   for (const io::JsonValue& entry : *factors) {
-    const std::int64_t count = scope.reader().integer({entry, entry.pointer()}, kLengths).value_or(1);
+    const std::int64_t count = scope.reader().integer({entry, entry.pointer()}, kChunkLengths).value_or(1);
     text += formatted("{}{}", between, count);
     between = " x ";
   }
@@ -46,19 +46,19 @@ std::string chunks(std::int64_t length, std::int64_t before, std::int64_t after)
 }
 
 Sourced<Mask> nearby(ConfigScope& scope, std::string_view kind) {
-  const Sourced<std::int64_t> length = scope.required_integer(keys::kLocalChunk, kLengths);
-  const std::int64_t before = scope.required_integer(keys::kLocalBefore, kCounts).value;
-  const std::int64_t after = scope.required_integer(keys::kLocalAfter, kCounts).value;
+  const Sourced<std::int64_t> length = scope.required_integer(keys::kLocalChunk, kChunkLengths);
+  const std::int64_t before = scope.required_integer(keys::kLocalBefore, kChunkCounts).value;
+  const std::int64_t after = scope.required_integer(keys::kLocalAfter, kChunkCounts).value;
   Mask mask{.kind = MaskKind::sparse};
   mask.detail = formatted("{}own chunk of {}", kind, chunks(length.value, before, after));
   return {std::move(mask), length.from};
 }
 
 Sourced<Mask> hashed(ConfigScope& scope, std::string_view kind) {
-  const Sourced<std::int64_t> length = scope.required_integer(keys::kHashChunk, kLengths);
-  const std::int64_t before = scope.required_integer(keys::kHashBefore, kCounts).value;
-  const std::int64_t after = scope.required_integer(keys::kHashAfter, kCounts).value;
-  const std::int64_t hashes = scope.required_integer(keys::kHashes, kLengths).value;
+  const Sourced<std::int64_t> length = scope.required_integer(keys::kHashChunk, kChunkLengths);
+  const std::int64_t before = scope.required_integer(keys::kHashBefore, kChunkCounts).value;
+  const std::int64_t after = scope.required_integer(keys::kHashAfter, kChunkCounts).value;
+  const std::int64_t hashes = scope.required_integer(keys::kHashes, kChunkLengths).value;
   Mask mask{.kind = MaskKind::sparse};
   mask.detail = formatted("{}{}, {} {}, chunks of {}, a token sees itself only when alone", kind, buckets(scope),
                           hashes, hashes == 1 ? "hash" : "hashes", chunks(length.value, before, after));

@@ -35,7 +35,7 @@ constexpr TypeName kTypeNames[] = {
 };
 
 constexpr Bounds kWindows{1, kMaxPosition};
-constexpr Bounds kCounts{1, kMaxLayers};
+constexpr Bounds kPeriods{1, kMaxLayers};
 
 // The layers for which `holds` are of that type, the others full.
 template <typename Rule>
@@ -151,7 +151,7 @@ Sourced<Types> derived_types(ConfigScope& scope, std::int64_t layers, const Laye
     return {Types(static_cast<std::size_t>(layers), LayerType::sliding), pattern.window.from};
   }
   if (rule == Windows::but_each_nth || rule == Windows::but_last_of_n) {
-    const Sourced<std::int64_t> n = scope.required_integer(keys::kGlobalInterval, kCounts);
+    const Sourced<std::int64_t> n = scope.required_integer(keys::kGlobalInterval, kPeriods);
     const std::int64_t full = rule == Windows::but_each_nth ? 0 : n.value - 1;
     return {types_where(layers, [&](std::int64_t i) { return i % n.value != full; }), n.from};
   }
@@ -246,7 +246,7 @@ void read_turning_list(ConfigScope& scope, LayerPattern& pattern) {
     pattern.turning_from = list->place.from;
     return;
   }
-  const Setting<std::int64_t> interval = scope.integer(keys::kNopeInterval, kCounts);
+  const Setting<std::int64_t> interval = scope.integer(keys::kNopeInterval, kPeriods);
   if (!interval.value) return;
   for (std::int64_t i = 0; i < layers; ++i)
     pattern.layers[static_cast<std::size_t>(i)].turns = (i + 1) % *interval.value != 0;

@@ -12,8 +12,8 @@
 namespace posenc::plan {
 namespace {
 
-constexpr Bounds kHeadCounts{1, kMaxHeads};
-constexpr Bounds kHeadDims{1, kMaxHeadDim};
+constexpr Bounds kLayerHeads{1, kMaxHeads};
+constexpr Bounds kLayerHeadDims{1, kMaxHeadDim};
 
 void set_head_dim(AttentionShape& shape, Sourced<std::int64_t> head_dim, std::optional<Place> place) {
   shape.head_dim = shape.value_dim = shape.turning_width = std::move(head_dim);
@@ -30,10 +30,10 @@ bool is_grouping(ConfigReader& reader, const AttentionShape& shape, const Place&
 
 // Full layers: global_head_dim, and where keys serve as values (attention_k_eq_v) num_global_key_value_heads.
 AttentionShape full_shape(ConfigScope& scope, AttentionShape shape) {
-  set_head_dim(shape, scope.required_integer(keys::kGlobalHeadDim, kHeadDims), scope.peek(keys::kGlobalHeadDim));
+  set_head_dim(shape, scope.required_integer(keys::kGlobalHeadDim, kLayerHeadDims), scope.peek(keys::kGlobalHeadDim));
   const Setting<bool> shares = scope.flag(keys::kKeysAreValues);
   if (!shares.value.value_or(false)) return shape;
-  const Setting<std::int64_t> kv_heads = scope.integer(keys::kGlobalKvHeads, kHeadCounts);
+  const Setting<std::int64_t> kv_heads = scope.integer(keys::kGlobalKvHeads, kLayerHeads);
   if (!kv_heads.value) return shape;
   shape.kv_heads = {*kv_heads.value, kv_heads.from};
   if (const auto place = scope.peek(keys::kGlobalKvHeads)) is_grouping(scope.reader(), shape, *place);
@@ -43,7 +43,7 @@ AttentionShape full_shape(ConfigScope& scope, AttentionShape shape) {
 // Sliding layers: num_sliding_attention_heads, or attention_other_setting with heads, groups and width of their own.
 AttentionShape sliding_shape(ConfigScope& scope, AttentionShape shape) {
   ConfigReader& reader = scope.reader();
-  if (const Setting<std::int64_t> heads = scope.integer(keys::kSlidingHeads, kHeadCounts); heads.value) {
+  if (const Setting<std::int64_t> heads = scope.integer(keys::kSlidingHeads, kLayerHeads); heads.value) {
     shape.heads = {*heads.value, heads.from};
     if (const auto place = scope.peek(keys::kSlidingHeads)) is_grouping(reader, shape, *place);
     return shape;
@@ -59,9 +59,9 @@ AttentionShape sliding_shape(ConfigScope& scope, AttentionShape shape) {
     if (!value) return {};
     return Sourced<std::int64_t>{*value, place->from};
   };
-  if (auto heads = size("num_attention_heads", kHeadCounts)) shape.heads = std::move(*heads);
-  if (auto groups = size("num_attention_groups", kHeadCounts)) shape.kv_heads = std::move(*groups);
-  if (auto head_dim = size("head_dim", kHeadDims)) {
+  if (auto heads = size("num_attention_heads", kLayerHeads)) shape.heads = std::move(*heads);
+  if (auto groups = size("num_attention_groups", kLayerHeads)) shape.kv_heads = std::move(*groups);
+  if (auto head_dim = size("head_dim", kLayerHeadDims)) {
     set_head_dim(shape, std::move(*head_dim), reader.look(other->value, "head_dim"));
   }
   is_grouping(reader, shape, *other);
@@ -76,7 +76,7 @@ std::optional<AttentionShape> block_shape(ConfigScope& scope, const io::JsonValu
   if (!attention || attention->value.kind() != io::JsonKind::object) return {};
   const auto group = reader.look(attention->value, keys::kGroupSize.name());
   if (!group || group->value.is_null()) return {};
-  const auto heads = reader.integer(*group, kHeadCounts);
+  const auto heads = reader.integer(*group, kLayerHeads);
   if (!heads) return {};
   if (shape.heads.value % *heads != 0) {
     reader.fail(*group, ErrorKind::not_divisible, formatted("a divisor of the {} heads", shape.heads.value));

@@ -9,12 +9,12 @@
 namespace posenc::plan {
 namespace {
 
-constexpr Bounds kHeadCounts{1, kMaxHeads};
-constexpr Bounds kHeadDims{1, kMaxHeadDim};
+constexpr Bounds kListedHeads{1, kMaxHeads};
+constexpr Bounds kListedHeadDims{1, kMaxHeadDim};
 
 Sourced<std::int64_t> entry_of(ConfigReader& reader, const LayerList& list, std::size_t layer) {
   const io::JsonValue& entry = list.entries[layer];
-  return {reader.integer(Place{entry, entry.pointer()}, kHeadCounts).value_or(1), list.place.from};
+  return {reader.integer(Place{entry, entry.pointer()}, kListedHeads).value_or(1), list.place.from};
 }
 
 bool is_list(ConfigScope& scope, const Key& key) {
@@ -25,7 +25,7 @@ bool is_list(ConfigScope& scope, const Key& key) {
 // What the layers have in common.
 AttentionShape common_shape(ConfigScope& scope) {
   AttentionShape shape;
-  shape.head_dim = scope.required_integer(keys::kHeadDim, kHeadDims);
+  shape.head_dim = scope.required_integer(keys::kHeadDim, kListedHeadDims);
   shape.value_dim = shape.turning_width = shape.head_dim;
   shape.width_place = scope.peek(keys::kHeadDim);
   shape.pairing = {scope.family().pairing, family_default(scope.family())};

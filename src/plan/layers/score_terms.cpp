@@ -12,7 +12,7 @@ namespace posenc::plan {
 namespace {
 
 constexpr double kPaperBias = 8.0;  // slopes 2^(-8 k / heads): ALiBi, section 3
-constexpr Bounds kCounts{1, kMaxPosition};
+constexpr Bounds kTableSizes{1, kMaxPosition};
 constexpr std::size_t kMaxParts = 8;  // there are three; each odd one is a warning
 
 void note(ScoreTerms& terms, std::string_view field, std::string from) {
@@ -66,10 +66,10 @@ ScoreTerms t5(ConfigScope& scope, MaskKind mask, std::string mask_from) {
   const ScoreRule& rule = scope.stack().score;
   ScoreTerms terms;
   T5Bias term{.bidirectional = mask != MaskKind::causal, .table_per_layer = rule.table_per_layer, .gated = rule.gated};
-  const Sourced<std::int64_t> buckets = scope.required_integer(keys::kBuckets, kCounts);
+  const Sourced<std::int64_t> buckets = scope.required_integer(keys::kBuckets, kTableSizes);
   const Sourced<std::int64_t> distance =
       rule.fixed_distance > 0 ? Sourced<std::int64_t>{rule.fixed_distance, family_default(scope.family())}
-                              : scope.required_integer(keys::kMaxDistance, kCounts);
+                              : scope.required_integer(keys::kMaxDistance, kTableSizes);
   term.buckets = buckets.value;
   term.max_distance = distance.value;
   require_buckets(scope, term);
@@ -102,7 +102,7 @@ ScoreTerms shaw_keys(ConfigScope& scope) {
 
 // Rows for i - j from -r to r - 1; j - i, by which Shaw counts, goes from -(r - 1) to r.
 ScoreTerms shaw_rows(ConfigScope& scope) {
-  const Sourced<std::int64_t> reach = scope.required_integer(keys::kMaxRelativeRows, kCounts);
+  const Sourced<std::int64_t> reach = scope.required_integer(keys::kMaxRelativeRows, kTableSizes);
   ScoreTerms terms{.terms = {ShawKeys{.left = reach.value - 1, .right = reach.value}}, .sources = {}};
   note(terms, "left", reach.from);
   note(terms, "right", reach.from);

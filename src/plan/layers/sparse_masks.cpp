@@ -8,7 +8,7 @@
 namespace posenc::plan {
 namespace {
 
-constexpr Bounds kCounts{0, kMaxPosition};
+constexpr Bounds kKeyCounts{0, kMaxPosition};
 
 std::string own_blocks(std::int64_t count) {
   if (count == 0) return {};
@@ -51,12 +51,12 @@ Selection read_selection(ConfigScope& scope) {
   const auto& rule = scope.family().indexer;
   if (!rule) return selection;
   if (rule->layers != IndexedLayers::marked) {
-    selection.kept = required_sparse(scope, keys::kIndexKept, kCounts);
+    selection.kept = required_sparse(scope, keys::kIndexKept, kKeyCounts);
     return selection;
   }
-  selection.kept = required_sparse(scope, keys::kIndexBlocks, kCounts);
+  selection.kept = required_sparse(scope, keys::kIndexBlocks, kKeyCounts);
   selection.block = required_sparse(scope, keys::kIndexBlockSize, {1, kMaxPosition}).value;
-  selection.own_blocks = required_sparse(scope, keys::kIndexOwnBlocks, kCounts).value;
+  selection.own_blocks = required_sparse(scope, keys::kIndexOwnBlocks, kKeyCounts).value;
   return selection;
 }
 

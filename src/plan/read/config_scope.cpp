@@ -1,6 +1,5 @@
 #include "plan/read/config_scope.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -129,7 +128,7 @@ Setting<bool> ConfigScope::flag(const Key& key) {
 
 void ConfigScope::fail_missing(const Key& key) {
   if (reader_.failed()) return;
-  FileError error = object_.error(ErrorKind::missing_key, formatted("one of {}", fmt::join(names_of(key)[0], ", ")),
+  FileError error = object_.error(ErrorKind::missing_key, formatted("one of {}", joined(names_of(key)[0], ", ")),
                                   formatted("a {} model needs it", family_.name));
   error.got = "none of them";
   reader_.fail(std::move(error));

@@ -130,19 +130,19 @@ void warn_of_wrapper(ConfigReader& reader, const Wrapper& wrapper, const TextCla
 }
 
 // Names for messages, and where the name stands.
-struct TypeName {
+struct StackType {
   std::string text;
   std::vector<std::string> keys;
 };
 
-TypeName type_name(const TextClass& text) {
+StackType type_name(const TextClass& text) {
   const std::string where = text.is_inner ? text.object.pointer() : std::string();
   if (!text.names.model_type.empty()) return {text.names.model_type, {where + "/model_type"}};
   if (!text.names.architecture.empty()) return {text.names.architecture, {where + "/architectures"}};
   return {"A model without model_type and architectures", {}};
 }
 
-void warn_unknown_family(ConfigReader& reader, const TypeName& name, bool has_sizes) {
+void warn_unknown_family(ConfigReader& reader, const StackType& name, bool has_sizes) {
   const std::string_view consequence =
       has_sizes ? "its keys were read by themselves, halves paired, and may mean other things"
                 : "its layers, heads and width are not given under known names; nothing was read";
@@ -215,7 +215,7 @@ std::optional<Place> place_at(ConfigReader& reader, std::string_view path) {
 }
 
 void read_unknown_text(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
-  const TypeName name = type_name(text);
+  const StackType name = type_name(text);
   const bool readable = has_sizes(reader, text.object);
   warn_unknown_family(reader, name, readable);
   if (!readable) return;

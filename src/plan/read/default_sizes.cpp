@@ -11,7 +11,7 @@ namespace {
 // "/stacks/0/layers" counts the layers; "/stacks/0/layers/0-31/heads" is a size of them, "/.../rotate/0/heads" is not.
 bool is_layers(std::string_view where) { return where.ends_with("/layers"); }
 
-constexpr std::string_view kDefault = "default: ";
+constexpr std::string_view kDefaultPrefix = "default: ";
 
 bool is_size(std::string_view where) {
   constexpr auto kSlashes = 5;
@@ -25,10 +25,10 @@ void warn_of_default_sizes(ConfigReader& reader, std::span<const ValueSource> so
   const auto layers = std::ranges::find_if(sources, is_layers, &ValueSource::where);
   const bool any_given = std::ranges::any_of(
       sources, [](const ValueSource& source) { return is_size(source.where) && source.from.starts_with('/'); });
-  if (any_given || layers == sources.end() || !layers->from.starts_with(kDefault)) return;
+  if (any_given || layers == sources.end() || !layers->from.starts_with(kDefaultPrefix)) return;
   reader.warn("default-sizes",
               formatted("The file gives no layers, no heads and no head_dim: all are defaults of the class ({}).",
-                        layers->from.substr(kDefault.size())),
+                        layers->from.substr(kDefaultPrefix.size())),
               {});
 }
 

@@ -1,6 +1,5 @@
 #include "plan/rope/axes.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
@@ -13,8 +12,8 @@
 namespace posenc::plan {
 namespace {
 
-constexpr std::string_view kSections = "mrope_section";
-constexpr std::string_view kInterleaved = "mrope_interleaved";
+constexpr std::string_view kMropeSection = "mrope_section";
+constexpr std::string_view kMropeInterleaved = "mrope_interleaved";
 
 AxisMap axis_map(AxisLayout layout, const std::vector<std::int64_t>& sections) {
   return layout == AxisLayout::interleaved ? interleaved_axes(sections) : chunked_axes({"t", "h", "w"}, sections);
@@ -44,13 +43,13 @@ std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, Axi
   const std::int64_t sum = std::accumulate(sections.begin(), sections.end(), std::int64_t{0});
   if (sum == pairs) return keys.reserve_list(place, pairs) ? sections : std::vector<std::int64_t>{};
   keys.reader().fail(place, ErrorKind::length_mismatch, formatted("counts of {} pairs in all", pairs),
-                     formatted("{} channels turn; {} = {}", 2 * pairs, fmt::join(sections, " + "), sum));
+                     formatted("{} channels turn; {} = {}", 2 * pairs, joined(sections, " + "), sum));
   return {};
 }
 
 // How the sections are laid out is the class's own; the key only repeats it.
 void judge_layout_key(RopeKeys& keys, AxisLayout layout) {
-  const auto place = keys.find(kInterleaved);
+  const auto place = keys.find(kMropeInterleaved);
   if (!place) return;
   const auto interleaved = keys.reader().boolean(*place);
   if (!interleaved || *interleaved == (layout == AxisLayout::interleaved)) return;
@@ -64,8 +63,8 @@ void judge_layout_key(RopeKeys& keys, AxisLayout layout) {
 void fail_without_sections(RopeKeys& keys, const std::vector<std::int64_t>& sections, std::int64_t pairs) {
   if (keys.reader().failed()) return;
   FileError error = keys.scope().object().error(
-      ErrorKind::missing_key, formatted("{}: pairs of each axis", kSections),
-      formatted("{} pairs turn, and the class deals out {}", pairs, fmt::join(sections, " + ")));
+      ErrorKind::missing_key, formatted("{}: pairs of each axis", kMropeSection),
+      formatted("{} pairs turn, and the class deals out {}", pairs, joined(sections, " + ")));
   error.got = "none";
   keys.reader().fail(std::move(error));
 }
@@ -77,7 +76,7 @@ AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
   if (!rule) return {};
   keys.note("axes", family_default(keys.scope().family()));
   judge_layout_key(keys, rule->layout);
-  const auto place = keys.find(kSections);
+  const auto place = keys.find(kMropeSection);
   if (place) {
     keys.note("axis_of_pair", *place);
     const std::vector<std::int64_t> sections = given_sections(keys, *place, rule->layout, dim / 2);
@@ -88,7 +87,7 @@ AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
     fail_without_sections(keys, sections, dim / 2);
     return {};
   }
-  keys.note("axis_of_pair", formatted("default: {} [{}] of the {} family", kSections, fmt::join(sections, ", "),
+  keys.note("axis_of_pair", formatted("default: {} [{}] of the {} family", kMropeSection, joined(sections, ", "),
                                       keys.scope().family().name));
   return axis_map(rule->layout, sections);
 }

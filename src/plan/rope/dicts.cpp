@@ -1,6 +1,5 @@
 #include "plan/rope/dicts.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -124,7 +123,7 @@ void RopeDicts::warn_unknown() const {
   std::vector<std::string> unread = scope_.reader().unknown_members(chosen_->value);
   if (unread.empty()) return;
   std::string message =
-      formatted("{} {} no effect in this place.", fmt::join(unread, ", "), unread.size() == 1 ? "has" : "have");
+      formatted("{} {} no effect in this place.", joined(unread, ", "), unread.size() == 1 ? "has" : "have");
   scope_.reader().warn("unknown-rope-key", std::move(message), std::move(unread));
 }
 

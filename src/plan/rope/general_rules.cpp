@@ -5,7 +5,7 @@
 namespace posenc::plan {
 namespace {
 
-constexpr std::string_view kMisleading[] = {"offset_alibi", "learned_pos_emb"};
+constexpr std::string_view kUnreadSwitches[] = {"offset_alibi", "learned_pos_emb"};
 
 bool has_one(ConfigReader& reader, const io::JsonValue& object, const Key& key) {
   return std::ranges::any_of(key.names, [&](std::string_view name) {
@@ -23,7 +23,7 @@ Family general_family(std::string_view name) noexcept {
           .pairing = Pairing::half,
           .width = Width::factor_or_dim,
           .scheme = Scheme::by_keys,
-          .misleading_keys = kMisleading,
+          .misleading_keys = kUnreadSwitches,
           .needs_length = false};
 }
 

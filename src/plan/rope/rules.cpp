@@ -1,6 +1,5 @@
 #include "plan/rope/rules.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -103,11 +102,11 @@ constexpr RopeRule kRules[] = {
     {"default", read_default},   {"linear", read_linear}, {"dynamic", read_dynamic},           {"yarn", read_yarn},
     {"longrope", read_longrope}, {"llama3", read_llama3}, {"proportional", read_proportional},
 };
-constexpr std::string_view kDefault = "default";
+constexpr std::string_view kDefaultRule = "default";
 
 std::string_view canonical(std::string_view type, const Family& family) {
   if (type == "su" || (type == "yarn" && family.yarn_means_longrope)) return "longrope";
-  if (type == "mrope") return kDefault;
+  if (type == "mrope") return kDefaultRule;
   return type;
 }
 
@@ -126,7 +125,7 @@ std::optional<std::string_view> known_type(RopeKeys& keys, const Place& place) {
   names.insert(names.end(), {"su", "mrope"});
   const std::string_view nearest = nearest_names(*text, names, 1).front();
   keys.reader().fail(place, ErrorKind::unknown_rope_type,
-                     formatted("a known rule: {} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()),
+                     formatted("a known rule: {} or {}", joined(std::span(names).first(names.size() - 1), ", "), names.back()),
                      is_meant(nearest, *text) ? formatted("did you mean {}?", nearest) : "");
   return {};
 }
@@ -139,7 +138,7 @@ std::optional<std::string_view> read_rope_type(RopeKeys& keys) {
   const std::optional<Place>& used = place ? place : old_place;
   if (!used) {
     keys.note("scaling/rule", "default: no rule is given");
-    return kDefault;
+    return kDefaultRule;
   }
   keys.note("scaling/rule", *used);
   const auto type = known_type(keys, *used);

@@ -1,5 +1,4 @@
 // Plans as text: one paragraph a stack, one block a run of equal layers, one line for each thing that is there.
-#include <fmt/format.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,11 +29,11 @@ std::string each(const std::vector<T>& schemes) {
 
 // "t", or "t, h, w turning 24, 20, 20 pairs".
 std::string axes(const Rope& rope) {
-  std::string out = formatted("{}", fmt::join(rope.axes.names, ", "));
+  std::string out = joined(rope.axes.names, ", ");
   if (rope.axes.of_pair.empty()) return out;
   std::vector<std::int64_t> pairs(rope.axes.names.size());
   for (const std::int32_t axis : rope.axes.of_pair) ++pairs[static_cast<std::size_t>(axis)];
-  return formatted("{} turning {} pairs", out, fmt::join(pairs, ", "));
+  return formatted("{} turning {} pairs", out, joined(pairs, ", "));
 }
 
 std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {

@@ -1,7 +1,6 @@
 // A visitor of plan_json_fields.h that makes "factor 40, truncate yes" of a scheme's numbers.
 #pragma once
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -55,7 +54,7 @@ class TextFields : public OptionalFields<TextFields> {
     const auto [low, high] = std::minmax_element(what.begin(), what.end());
     return formatted("of {} numbers {} to {}", what.size(), *low, *high);
   }
-  static std::string text(const std::vector<std::int64_t>& what) { return formatted("{}", fmt::join(what, " x ")); }
+  static std::string text(const std::vector<std::int64_t>& what) { return joined(what, " x "); }
 
   std::string out_;
 };

@@ -9,7 +9,7 @@ namespace posenc::plan {
 namespace {
 
 constexpr std::int64_t kMaxSide = std::int64_t{1} << 20;  // pixels, or rows; the square stays far below 2^53
-constexpr Bounds kSides{1, kMaxSide};
+constexpr Bounds kGridSides{1, kMaxSide};
 
 struct Sides {
   std::int64_t height = 1;
@@ -21,11 +21,11 @@ Sides read_sides(ConfigScope& scope, const Key& key) {
   ConfigReader& reader = scope.reader();
   const auto place = scope.find(key);
   if (!place) {
-    scope.required_integer(key, kSides);
+    scope.required_integer(key, kGridSides);
     return {};
   }
   if (place->value.kind() != io::JsonKind::array) {
-    const std::int64_t side = reader.integer(*place, kSides).value_or(1);
+    const std::int64_t side = reader.integer(*place, kGridSides).value_or(1);
     return {side, side};
   }
   const std::vector<io::JsonValue> both = place->value.items();
@@ -34,7 +34,7 @@ Sides read_sides(ConfigScope& scope, const Key& key) {
     return {};
   }
   const auto side = [&](const io::JsonValue& value) {
-    return reader.integer({value, place->in_file ? value.pointer() : place->from, place->in_file}, kSides).value_or(1);
+    return reader.integer({value, place->in_file ? value.pointer() : place->from, place->in_file}, kGridSides).value_or(1);
   };
   const std::int64_t height = side(both[0]);
   return {height, side(both[1])};
@@ -86,8 +86,8 @@ class InputReader {
   }
 
   void grid() {
-    const Sourced<std::int64_t> height = scope_.required_integer(keys::kGridHeight, kSides);
-    const Sourced<std::int64_t> width = scope_.required_integer(keys::kGridWidth, kSides);
+    const Sourced<std::int64_t> height = scope_.required_integer(keys::kGridHeight, kGridSides);
+    const Sourced<std::int64_t> width = scope_.required_integer(keys::kGridWidth, kGridSides);
     add(LearnedInput{.positions = height.value * width.value}, {{"positions", height.from}});
   }
 
@@ -127,7 +127,7 @@ class InputReader {
 
   // sin | cos side by side, frequencies 10000^(-2i/d); a single frame gets nothing.
   void frames() {
-    const Sourced<std::int64_t> count = scope_.required_integer(keys::kGridTime, kSides);
+    const Sourced<std::int64_t> count = scope_.required_integer(keys::kGridTime, kGridSides);
     add(SinusoidalInput{.convention = SinusoidConvention::marian, .positions = count.value, .axis = "t"},
         {{"positions", count.from}});
   }

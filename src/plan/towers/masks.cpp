@@ -8,7 +8,7 @@
 namespace posenc::plan {
 namespace {
 
-constexpr Bounds kSides{1, std::int64_t{1} << 20};
+constexpr Bounds kWindowSides{1, std::int64_t{1} << 20};
 constexpr Bounds kFrames{0, std::int64_t{1} << 20};
 
 TowerSight image_of(const Tower& tower) {
@@ -26,9 +26,9 @@ TowerSight windows_of(std::int64_t height, std::int64_t width, const std::string
 
 // Qwen2.5-VL cuts windows along the merged patches: merge * (pixels / merge / patch) patches a side, rounded down.
 Sourced<std::int64_t> side_of_pixels(ConfigScope& scope) {
-  const Sourced<std::int64_t> pixels = scope.required_integer(keys::kPatchWindow, kSides);
-  const Sourced<std::int64_t> patch = scope.required_integer(keys::kPatchSize, kSides);
-  const Sourced<std::int64_t> merge = scope.required_integer(keys::kMergeSize, kSides);
+  const Sourced<std::int64_t> pixels = scope.required_integer(keys::kPatchWindow, kWindowSides);
+  const Sourced<std::int64_t> patch = scope.required_integer(keys::kPatchSize, kWindowSides);
+  const Sourced<std::int64_t> merge = scope.required_integer(keys::kMergeSize, kWindowSides);
   const std::int64_t side = merge.value * (pixels.value / merge.value / patch.value);
   const auto place = scope.peek(keys::kPatchWindow);
   if (side == 0 && place) {
@@ -76,7 +76,7 @@ void read_kernel_windows(ConfigScope& scope, TowerMasks& masks) {
   for (std::size_t i = 0; i < 2; ++i) {
     const io::JsonValue& entry = (*sides)[i];
     side[i] = scope.reader()
-                  .integer({entry, place->in_file ? entry.pointer() : place->from, place->in_file}, kSides)
+                  .integer({entry, place->in_file ? entry.pointer() : place->from, place->in_file}, kWindowSides)
                   .value_or(1);
   }
   masks.window = windows_of(side[0], side[1], place->from);
@@ -90,7 +90,7 @@ void read_kernel_windows(ConfigScope& scope, TowerMasks& masks) {
 void read_audio_chunks(ConfigScope& scope, TowerMasks& masks) {
   const Sourced<std::int64_t> left = scope.required_integer(keys::kContextLeft, {2, kFrames.high});
   const Sourced<std::int64_t> right = scope.required_integer(keys::kContextRight, kFrames);
-  const Sourced<std::int64_t> chunk = scope.required_integer(keys::kChunk, kSides);
+  const Sourced<std::int64_t> chunk = scope.required_integer(keys::kChunk, kWindowSides);
   Mask& mask = masks.whole.mask;
   mask.window = Window{left.value - 2, std::max<std::int64_t>(right.value - 1, 0)};
   mask.kind = mask.window->future == 0 ? MaskKind::causal : MaskKind::bidirectional;

@@ -7,7 +7,7 @@
 namespace posenc::plan {
 namespace {
 
-constexpr Bounds kHeadCounts{1, kMaxHeads};
+constexpr Bounds kTowerHeadCounts{1, kMaxHeads};
 
 void read_layers(ConfigScope& scope, const Tower& tower, std::int64_t room, TowerShape& shape) {
   if (tower.layers == nullptr) {
@@ -53,10 +53,10 @@ TowerShape read_tower_shape(ConfigScope& scope, const Tower& tower, std::int64_t
   TowerShape shape;
   read_layers(scope, tower, room, shape);
   if (tower.heads == nullptr) return shape;
-  shape.heads = scope.required_integer(*tower.heads, kHeadCounts);
+  shape.heads = scope.required_integer(*tower.heads, kTowerHeadCounts);
   shape.kv_heads = {shape.heads.value, "default: as many as heads"};
   if (tower.kv_heads != nullptr) {
-    Setting<std::int64_t> given = scope.integer(*tower.kv_heads, kHeadCounts);
+    Setting<std::int64_t> given = scope.integer(*tower.kv_heads, kTowerHeadCounts);
     if (given.value) shape.kv_heads = {*given.value, std::move(given.from)};
     const auto place = scope.peek(*tower.kv_heads);
     if (place && !scope.reader().failed() && shape.heads.value % shape.kv_heads.value != 0) {

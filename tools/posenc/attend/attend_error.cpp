@@ -17,7 +17,7 @@ constexpr std::int64_t kScores = std::int64_t{1} << 22;  // that the reference g
 // ---- the truth ----
 
 // Some queries of a call by the reference.
-struct Truth {
+struct AttendTruth {
   EveryNth which;
   std::vector<double> out;      // [batch, heads, count, value_dim]
   std::vector<double> weights;  // [batch, heads, count, keys]
@@ -36,9 +36,9 @@ EveryNth sample_of(const AttendCall& call, std::int64_t affordable) {
   return {.first = (queries - 1) % step, .step = step, .count = (queries - 1) / step + 1};
 }
 
-Truth truth_of(const AttendCall& call, std::int64_t products) {
+AttendTruth truth_of(const AttendCall& call, std::int64_t products) {
   const LayerPlan& layer = call.layer;
-  Truth out{.which = sample_of(call, products)};
+  AttendTruth out{.which = sample_of(call, products)};
   const std::int64_t count = out.which.count;
   const std::int64_t rows = call.batch() * layer.heads * count;
   const bool is_batch = call.q.rank == 4;
@@ -75,7 +75,7 @@ double length_of_query(const AttendCall& call, const Row& row, std::int64_t head
 }
 
 // Row n of a head, of numbers [batch, heads, count, width], or nothing of none.
-std::span<const double> row_of(const std::vector<double>& x, std::size_t row, std::int64_t width) {
+std::span<const double> error_row(const std::vector<double>& x, std::size_t row, std::int64_t width) {
   if (x.empty()) return {};
   const auto w = static_cast<std::size_t>(width);
   return std::span(x).subspan(row * w, w);
@@ -106,7 +106,7 @@ bool sees_no_number(const AttendCall& call, const JudgedRow& row, const KeyHead&
 
 AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64_t products) {
   const AttendBound bound(call);
-  const Truth truth = truth_of(call, products);
+  const AttendTruth truth = truth_of(call, products);
   const LayerPlan& layer = call.layer;
   AttendError worst{.tokens = call.batch() * truth.which.count};
   for (std::int64_t b = 0; b < call.batch(); ++b) {
@@ -121,10 +121,10 @@ AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64
                                .place = call.q_positions
                                             ? first_coordinate(*call.q_positions, row)
                                             : static_cast<double>(call.keys() - call.queries() + row.token),
-                               .weights = row_of(truth.weights, at, call.keys()),
-                               .out = row_of(truth.out, at, layer.value_dim),
-                               .content = row_of(truth.content, at, call.keys()),
-                               .biased = row_of(truth.biased, at, call.keys())};
+                               .weights = error_row(truth.weights, at, call.keys()),
+                               .out = error_row(truth.out, at, layer.value_dim),
+                               .content = error_row(truth.content, at, call.keys()),
+                               .biased = error_row(truth.biased, at, call.keys())};
         const std::vector<double> bounds = bound.output(judged, keys);
         for (std::int64_t c = 0; c < layer.value_dim; ++c) {
           const double expected = judged.out[static_cast<std::size_t>(c)];

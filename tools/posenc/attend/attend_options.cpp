@@ -5,7 +5,7 @@
 namespace posenc::tool {
 namespace {
 
-Command read(const Given& given) {
+Command read_attend(const Given& given) {
   return AttendArguments{.job = job_given(given, given.has("--lse") ? "out and lse" : ""),
                          .cross = given.has("--cross"),
                          .q = given.text_or("--q", ""),
@@ -67,7 +67,7 @@ CommandSpec attend_spec() {
               "  posenc attend --model gpt-oss-20b --layer 0 --q qkv.safetensors \\\n"
               "    --k qkv.safetensors --v qkv.safetensors --weights w.safetensors \\\n"
               "    -o out.safetensors --lse\n\n",
-          .read = read};
+          .read = read_attend};
 }
 
 }  // namespace posenc::tool

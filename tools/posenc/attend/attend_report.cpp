@@ -14,7 +14,7 @@
 namespace posenc::tool {
 namespace {
 
-constexpr std::int64_t kAt = 13;
+constexpr std::int64_t kAttendColumn = 13;
 
 std::array<NamedHeads, 3> tensors_of(const AttendReport& report) {
   return {{{"q", &report.q}, {"k", &report.k}, {"v", &report.v}}};
@@ -41,12 +41,12 @@ std::string mask_line(const AttendReport& report) {
 
 void add_layer(Page& page, const AttendReport& report) {
   const LayerPlan& layer = report.call.layer;
-  for (const Rotate& one : layer.rotate) page.entry(2, "rotate", kAt, rotate_text(one, report.call.length));
-  for (const ScoreTerm& term : layer.score) page.entry(2, "score", kAt, score_text(term));
-  page.entry(2, "scores", kAt, logits_text(layer));
-  page.entry(2, "mask", kAt, mask_line(report));
+  for (const Rotate& one : layer.rotate) page.entry(2, "rotate", kAttendColumn, rotate_text(one, report.call.length));
+  for (const ScoreTerm& term : layer.score) page.entry(2, "score", kAttendColumn, score_text(term));
+  page.entry(2, "scores", kAttendColumn, logits_text(layer));
+  page.entry(2, "mask", kAttendColumn, mask_line(report));
   if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::before) {
-    page.entry(2, "norm", kAt, "not applied here: queries and keys are taken as they are behind it");
+    page.entry(2, "norm", kAttendColumn, "not applied here: queries and keys are taken as they are behind it");
   }
 }
 
@@ -70,28 +70,28 @@ std::string attend_text(const AttendReport& report) {
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, printable(report.arguments.job.out)) +
             formatted(": {} bytes", report.bytes_written));
-  page.entry(2, "attended", kAt, tensors_text(tensors_of(report)));
-  page.entry(2, "by", kAt, formatted("{}, {}", printable(report.plan.source.name), report.choice.name));
+  page.entry(2, "attended", kAttendColumn, tensors_text(tensors_of(report)));
+  page.entry(2, "by", kAttendColumn, formatted("{}, {}", printable(report.plan.source.name), report.choice.name));
   add_layer(page, report);
-  if (!call.tables.names.empty()) page.entry(2, "tables", kAt, printable(join(call.tables.names, ", ")));
-  page.entry(2, "positions", kAt, positions_text(report));
-  page.entry(2, "work", kAt,
+  if (!call.tables.names.empty()) page.entry(2, "tables", kAttendColumn, printable(join(call.tables.names, ", ")));
+  page.entry(2, "positions", kAttendColumn, positions_text(report));
+  page.entry(2, "work", kAttendColumn,
              formatted("{} of scores; {} more left out, which the mask hides", count(report.work.tiles, "tile"),
                        report.work.skipped));
   if (report.arguments.products == Products::bf16) {
-    page.entry(2, "products", kAt,
+    page.entry(2, "products", kAttendColumn,
                call.products == Products::bf16 ? "of bfloat16, where they are faster"
                                                : "of floats: this instruction set has none of bfloat16");
   }
   if (report.error) {
     const std::int64_t all = call.batch() * call.queries();
-    page.entry(2, "check", kAt,
+    page.entry(2, "check", kAttendColumn,
                formatted("{}; {} of {}{}", error_text(*report.error), report.error->tokens, count(all, "token"),
                          report.error->not_finite == 0
                              ? ""
                              : formatted("; {} not finite", count(report.error->not_finite, "value"))));
   }
-  add_warnings(page, kAt, warnings_of(report.plan, tensors_of(report)));
+  add_warnings(page, kAttendColumn, warnings_of(report.plan, tensors_of(report)));
   return page.text();
 }
 

@@ -39,7 +39,7 @@ struct TimedLayer {
   std::vector<Size> sizes{};
 };
 
-struct Measured {
+struct MeasuredAttend {
   Size size;
   DType dtype = DType::f32;
   AttendSpeed speed;
@@ -47,7 +47,7 @@ struct Measured {
 
 struct MeasuredLayer {
   TimedLayer timed;
-  std::vector<Measured> all{};
+  std::vector<MeasuredAttend> all{};
 };
 
 // ---- what is timed ----
@@ -130,9 +130,9 @@ Products products_of(const BenchAttendArguments& arguments) { return products_on
 
 // ---- for people ----
 
-constexpr std::int64_t kAt = 11;
+constexpr std::int64_t kColumn = 11;
 
-std::vector<std::string> row_of(const Measured& m) {
+std::vector<std::string> attend_row(const MeasuredAttend& m) {
   const AttendSpeed& s = m.speed;
   const bool multiplies = s.of_multiply_adds.median >= s.of_reading.median;
   return {std::to_string(m.size.queries),
@@ -148,26 +148,26 @@ void add_layer(Page& page, const MeasuredLayer& measured) {
   const LayerPlan& layer = measured.timed.layer;
   page.blank();
   page.line(page.paint(Style::bold, measured.timed.choice.name));
-  page.entry(2, "attends", kAt,
+  page.entry(2, "attends", kColumn,
              formatted("q [queries, {}, {}], k [keys, {}, {}], v [keys, {}, {}]", layer.heads, layer.head_dim,
                        layer.kv_heads, layer.head_dim, layer.kv_heads, layer.value_dim));
-  for (const Rotate& one : layer.rotate) page.entry(2, "rotate", kAt, rotate_text(one, {}));
-  for (const ScoreTerm& term : layer.score) page.entry(2, "score", kAt, score_text(term));
-  page.entry(2, "mask", kAt, mask_text(layer.mask));
+  for (const Rotate& one : layer.rotate) page.entry(2, "rotate", kColumn, rotate_text(one, {}));
+  for (const ScoreTerm& term : layer.score) page.entry(2, "score", kColumn, score_text(term));
+  page.entry(2, "mask", kColumn, mask_text(layer.mask));
   std::vector<std::vector<std::string>> rows{{"queries", "keys", "dtype", "ms", "limit", "of it", "over no positions"}};
-  for (const Measured& m : measured.all) rows.push_back(row_of(m));
+  for (const MeasuredAttend& m : measured.all) rows.push_back(attend_row(m));
   page.table(2, rows);
 }
 
-std::string for_people(const std::vector<MeasuredLayer>& layers, const Plan& plan,
+std::string attend_bench_text(const std::vector<MeasuredLayer>& layers, const Plan& plan,
                        const BenchAttendArguments& arguments) {
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, printable(plan.source.name)));
-  page.entry(2, "machine", kAt, machine_text(isa_of(arguments)));
+  page.entry(2, "machine", kColumn, machine_text(isa_of(arguments)));
   page.entry(
-      2, "time", kAt,
+      2, "time", kColumn,
       arguments.threads == 1 ? "one thread's processor time" : formatted("{} threads, by the wall", arguments.threads));
-  if (products_of(arguments) == Products::bf16) page.entry(2, "products", kAt, "of bfloat16, where they are faster");
+  if (products_of(arguments) == Products::bf16) page.entry(2, "products", kColumn, "of bfloat16, where they are faster");
   for (const MeasuredLayer& layer : layers) add_layer(page, layer);
   page.blank();
   page.entry(2, "", 2,
@@ -181,7 +181,7 @@ std::string for_people(const std::vector<MeasuredLayer>& layers, const Plan& pla
 
 // ---- JSON ----
 
-std::string measured_json(const Measured& m) {
+std::string attend_measured_json(const MeasuredAttend& m) {
   const AttendSpeed& s = m.speed;
   return json_object({{"queries", std::to_string(m.size.queries)},
                       {"keys", std::to_string(m.size.keys)},
@@ -197,7 +197,7 @@ std::string measured_json(const Measured& m) {
 std::string layer_json(const MeasuredLayer& measured) {
   const LayerPlan& layer = measured.timed.layer;
   std::vector<std::string> cases;
-  for (const Measured& m : measured.all) cases.push_back(measured_json(m));
+  for (const MeasuredAttend& m : measured.all) cases.push_back(attend_measured_json(m));
   return json_object({{"layers", json_string(measured.timed.choice.name)},
                       {"layer", std::to_string(measured.timed.choice.layer->index)},
                       {"heads", std::to_string(layer.heads)},
@@ -207,7 +207,7 @@ std::string layer_json(const MeasuredLayer& measured) {
                       {"cases", json_array(cases)}});
 }
 
-std::string as_json(const std::vector<MeasuredLayer>& layers, const Plan& plan, const BenchAttendArguments& arguments) {
+std::string attend_bench_json(const std::vector<MeasuredLayer>& layers, const Plan& plan, const BenchAttendArguments& arguments) {
   std::vector<std::string> all;
   for (const MeasuredLayer& layer : layers) all.push_back(layer_json(layer));
   const Info machine = info();
@@ -231,7 +231,7 @@ int run_bench_attend(const BenchAttendArguments& arguments) {
   (void)selected_isa();  // what the environment asks for and is not there is not the model's fault
   const Plan plan = plan_of(arguments.model, {});
   const std::vector<MeasuredLayer> layers = measure_all(timed_layers(plan, arguments), arguments);
-  return write_output(arguments.json ? as_json(layers, plan, arguments) : for_people(layers, plan, arguments));
+  return write_output(arguments.json ? attend_bench_json(layers, plan, arguments) : attend_bench_text(layers, plan, arguments));
 }
 
 }  // namespace posenc::tool

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kLargestTimed = std::int64_t{1} << 20;  // gigabytes of keys and values
 
-Command read_rotate(const Given& given) {
+Command read_bench_rotate(const Given& given) {
   return BenchRotateArguments{.model = given.text_or("--model", BenchRotateArguments{}.model),
                               .stack = given.text("--stack"),
                               .layer = given.whole("--layer", 0, INT64_MAX),
@@ -36,10 +36,10 @@ CommandSpec bench_rotate_spec() {
               "  posenc bench rotate\n"
               "  posenc bench rotate --model gemma-3-4b --layer 5\n"
               "  POSENC_ISA=avx2 POSENC_THREADS=4 posenc bench rotate --json\n\n",
-          .read = read_rotate};
+          .read = read_bench_rotate};
 }
 
-Command read_attend(const Given& given) {
+Command read_bench_attend(const Given& given) {
   BenchAttendArguments out{.model = given.text_or("--model", BenchAttendArguments{}.model),
                            .stack = given.text("--stack"),
                            .layer = given.whole("--layer", 0, INT64_MAX),
@@ -90,7 +90,7 @@ CommandSpec bench_attend_spec() {
           "  posenc bench attend\n"
           "  posenc bench attend --model gemma-3-4b --tokens 2048 --dtype bf16\n"
           "  posenc bench attend --model llama-3.1-8b --threads 2 --isa avx2\n\n",
-      .read = read_attend};
+      .read = read_bench_attend};
 }
 
 }  // namespace

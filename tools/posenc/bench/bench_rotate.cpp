@@ -23,13 +23,13 @@
 namespace posenc::tool {
 namespace {
 
-constexpr std::array<DType, 3> kDTypes{DType::f32, DType::f16, DType::bf16};
+constexpr std::array<DType, 3> kRotatedTypes{DType::f32, DType::f16, DType::bf16};
 // A step of decoding, and from what fits the second cache to what fits none. Threads are of use from where there is
 // more than a cache of one.
 constexpr std::array<std::int64_t, 4> kTokensOfOne{1, 16, 512, 4096};
 constexpr std::array<std::int64_t, 2> kTokensOfAll{512, 4096};
 
-struct Measured {
+struct MeasuredRotate {
   std::int64_t threads = 1;
   std::int64_t tokens = 0;
   DType dtype = DType::f32;
@@ -50,10 +50,10 @@ Shape shape_of(const LayerChoice& choice) {
   throw failure(kMalformed, "how many heads this layer has is not known, so there is nothing to time");
 }
 
-std::vector<Measured> measure_all(const Shape& shape, std::int64_t threads) {
+std::vector<MeasuredRotate> measure_all(const Shape& shape, std::int64_t threads) {
   const ThreadPool pool({.threads = threads});
-  const std::size_t cases = kDTypes.size() * (kTokensOfOne.size() + (threads > 1 ? kTokensOfAll.size() : 0));
-  std::vector<Measured> all;
+  const std::size_t cases = kRotatedTypes.size() * (kTokensOfOne.size() + (threads > 1 ? kTokensOfAll.size() : 0));
+  std::vector<MeasuredRotate> all;
   Progress progress;
   const auto measure = [&](std::int64_t tokens, DType dtype, bool many) {
     progress.show("measuring", std::ssize(all), static_cast<std::int64_t>(cases));
@@ -61,10 +61,10 @@ std::vector<Measured> measure_all(const Shape& shape, std::int64_t threads) {
     all.push_back({many ? threads : 1, tokens, dtype, many ? measure_rotation(one, pool) : measure_rotation(one)});
   };
   for (const std::int64_t tokens : kTokensOfOne) {
-    for (const DType dtype : kDTypes) measure(tokens, dtype, false);
+    for (const DType dtype : kRotatedTypes) measure(tokens, dtype, false);
   }
   for (const std::int64_t tokens : kTokensOfAll) {
-    for (const DType dtype : kDTypes) {
+    for (const DType dtype : kRotatedTypes) {
       if (threads > 1) measure(tokens, dtype, true);
     }
   }
@@ -78,7 +78,7 @@ double gigabytes_per_second(std::int64_t bytes, const bench::Spread& seconds) {
   return 2e-9 * static_cast<double>(bytes) / seconds.median;
 }
 
-std::vector<std::string> row_of(const Measured& m) {
+std::vector<std::string> rotate_row(const MeasuredRotate& m) {
   const RotationSpeed& s = m.speed;
   return {std::to_string(m.tokens),
           std::string(name(m.dtype)),
@@ -90,18 +90,18 @@ std::vector<std::string> row_of(const Measured& m) {
           ratio_text(s.over_rmw)};
 }
 
-void add_table(Page& page, const std::vector<Measured>& all, std::int64_t threads, std::string_view title) {
+void add_table(Page& page, const std::vector<MeasuredRotate>& all, std::int64_t threads, std::string_view title) {
   std::vector<std::vector<std::string>> rows{
       {"tokens", "dtype", "MiB", "RMW", "memcpy", "posenc", "of RMW", "time over RMW"}};
-  for (const Measured& m : all) {
-    if (m.threads == threads) rows.push_back(row_of(m));
+  for (const MeasuredRotate& m : all) {
+    if (m.threads == threads) rows.push_back(rotate_row(m));
   }
   page.blank();
   page.line(page.paint(Style::bold, title));
   page.table(2, rows);
 }
 
-std::string for_people(const std::vector<Measured>& all, const Shape& shape, const std::string& layer,
+std::string rotate_bench_text(const std::vector<MeasuredRotate>& all, const Shape& shape, const std::string& layer,
                        std::int64_t threads) {
   constexpr std::int64_t kAt = 11;
   Page page(output_wants_colour());
@@ -122,7 +122,7 @@ std::string for_people(const std::vector<Measured>& all, const Shape& shape, con
 
 // ---- JSON ----
 
-std::string measured_json(const Measured& m) {
+std::string rotate_measured_json(const MeasuredRotate& m) {
   return json_object({{"threads", std::to_string(m.threads)},
                       {"clock", json_string(m.threads == 1 ? "thread" : "wall")},
                       {"tokens", std::to_string(m.tokens)},
@@ -135,9 +135,9 @@ std::string measured_json(const Measured& m) {
                       {"time_over_memcpy", spread_json(m.speed.over_copy)}});
 }
 
-std::string as_json(const std::vector<Measured>& all, const Shape& shape, const Plan& plan, const LayerChoice& choice) {
+std::string rotate_bench_json(const std::vector<MeasuredRotate>& all, const Shape& shape, const Plan& plan, const LayerChoice& choice) {
   std::vector<std::string> cases;
-  for (const Measured& m : all) cases.push_back(measured_json(m));
+  for (const MeasuredRotate& m : all) cases.push_back(rotate_measured_json(m));
   const Info machine = info();
   return json_object({{"schema_version", "1"},
                       {"model", json_string(plan.source.name)},
@@ -165,10 +165,10 @@ int run_bench_rotate(const BenchRotateArguments& arguments) {
   const LayerWords words{arguments.stack, arguments.layer, arguments.rotation};
   const LayerChoice choice = choose_layer(plan, words, WhenLayersDiffer::take_the_first);
   const Shape shape = shape_of(choice);
-  const std::vector<Measured> all = measure_all(shape, threads);
-  if (arguments.json) return write_output(as_json(all, shape, plan, choice));
+  const std::vector<MeasuredRotate> all = measure_all(shape, threads);
+  if (arguments.json) return write_output(rotate_bench_json(all, shape, plan, choice));
   const std::string layer = formatted("{}, {}", printable(plan.source.name), layer_name(choice, words));
-  return write_output(for_people(all, shape, layer, threads));
+  return write_output(rotate_bench_text(all, shape, layer, threads));
 }
 
 }  // namespace posenc::tool

@@ -14,7 +14,7 @@
 namespace posenc::tool {
 namespace {
 
-constexpr std::array<DType, 3> kDTypes{DType::f32, DType::f16, DType::bf16};
+constexpr std::array<DType, 3> kAttendedTypes{DType::f32, DType::f16, DType::bf16};
 constexpr int kRounds = 3;
 constexpr std::int64_t kProducts = std::int64_t{1} << 23;  // of a dtype, in tenths of a second of the reference
 
@@ -93,7 +93,7 @@ DemoAttention attend_for_demo(const Plan& plan, const Rope& rope) {
                     .mask = mask_text(layer.mask)};
   if (!layer.score.empty()) return out;
   const RowPositions positions({.values = out.first}, rope.axes.names, 1, kDemoTokens, 0);
-  for (const DType dtype : kDTypes) out.dtypes.push_back(measure(of, positions, dtype));
+  for (const DType dtype : kAttendedTypes) out.dtypes.push_back(measure(of, positions, dtype));
   return out;
 }
 

@@ -14,7 +14,7 @@
 namespace posenc::tool {
 namespace {
 
-constexpr std::array<DType, 3> kDTypes{DType::f32, DType::f16, DType::bf16};
+constexpr std::array<DType, 3> kShownTypes{DType::f32, DType::f16, DType::bf16};
 constexpr std::int64_t kJudgedValues = std::int64_t{1} << 20;  // of a dtype, in tenths of a second of the reference
 
 void take_worse(RotationError& worst, const RotationError& other) {
@@ -88,7 +88,7 @@ DemoRotation rotate_for_demo(const Plan& plan, const Rope& rope) {
                    .first = std::max<std::int64_t>(0, plan.trained_length.value_or(kDemoTokens) - kDemoTokens)};
   const std::int64_t values_per_token = (out.heads + out.kv_heads) * out.head_dim;
   out.judged = std::clamp<std::int64_t>(kJudgedValues / std::max<std::int64_t>(values_per_token, 1), 1, kDemoTokens);
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kShownTypes) {
     out.dtypes.push_back(
         {dtype, judge(out, rope, dtype), measure_rotation({rope, out.heads, out.kv_heads, kDemoTokens, dtype})});
   }

@@ -22,7 +22,7 @@ using bench::HugeMemory;
 constexpr std::int64_t kFirst = 777;  // position
 // What is timed at once, so that the clock's third of a microsecond does not count: 4 MiB, at most so many calls.
 constexpr std::size_t kTimedBytes = std::size_t{4} << 20U;
-constexpr std::size_t kTimedCalls = 256;
+constexpr std::size_t kTimedRotations = 256;
 
 RotationSpeed measure(const SpeedCase& which, const ThreadPool* pool) {
   const std::int64_t row = which.rope.head_dim * bytes_of(which.dtype);
@@ -56,7 +56,7 @@ RotationSpeed measure(const SpeedCase& which, const ThreadPool* pool) {
               [&](std::size_t from, std::size_t count) { std::memcpy(y.data() + from, x.data() + from, count); });
     asm volatile("" : : "r"(y.data()) : "memory");  // somebody may read the copy
   };
-  const int calls = static_cast<int>(std::clamp<std::size_t>(kTimedBytes / bytes, 1, kTimedCalls));
+  const int calls = static_cast<int>(std::clamp<std::size_t>(kTimedBytes / bytes, 1, kTimedRotations));
   const auto candidate = [&](const char* name, const std::function<void()>& run) {
     return Candidate{.name = name, .run = run, .calls = calls, .before = run};
   };

@@ -13,7 +13,7 @@
 namespace posenc::tool {
 namespace {
 
-constexpr std::int64_t kLargest = 1LL << 31;  // the bound of 1 ulp holds up to here
+constexpr std::int64_t kLargestAngle = 1LL << 31;  // the bound of 1 ulp holds up to here
 
 // The spacing of floats at `x`, 2^(floor(log2 |x|) - 23), not below that of the subnormals.
 double float_ulp(double x) { return std::ldexp(1.0, std::max(x == 0.0 ? -126 : std::ilogb(x), -126) - 23); }
@@ -51,10 +51,10 @@ void judge(WorstError& worst, std::int64_t position, const std::vector<Truth>& t
 std::vector<std::int64_t> scattered_positions(const Frequencies& f, std::int64_t trained) {
   std::vector<std::int64_t> out;
   constexpr std::int64_t kFloatWhole = 1LL << 24;  // floats hold whole numbers up to here
-  for (const std::int64_t edge : {kFloatWhole, kLargest - 1, trained})
+  for (const std::int64_t edge : {kFloatWhole, kLargestAngle - 1, trained})
     out.insert(out.end(), {edge - 1, edge, edge + 1});
   for (const double inv_freq : f.inv_freq) {
-    const std::vector<std::int64_t> hard = hardest_positions(inv_freq, kLargest);
+    const std::vector<std::int64_t> hard = hardest_positions(inv_freq, kLargestAngle);
     out.insert(out.end(), hard.begin(), hard.end());
   }
   std::mt19937_64 random(20212104);
@@ -62,7 +62,7 @@ std::vector<std::int64_t> scattered_positions(const Frequencies& f, std::int64_t
   for (std::int64_t i = 0; i < kDrawn; ++i) {
     // As many in each doubling of the length as in any other.
     const std::int64_t scale =
-        std::min(kLargest, trained << (random() % static_cast<std::uint64_t>(std::max(bits, 1))));
+        std::min(kLargestAngle, trained << (random() % static_cast<std::uint64_t>(std::max(bits, 1))));
     out.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(scale)));
   }
   const std::size_t positive = out.size();
@@ -134,7 +134,7 @@ std::vector<Rope> rotations_by_use(const Plan& plan) {
 Accuracy measure_accuracy(const std::vector<Rope>& rotations, std::optional<std::int64_t> trained_length) {
   Accuracy accuracy;
   for (const Isa isa : supported_isas()) accuracy.worst.push_back({.isa = isa});
-  const std::int64_t trained = std::clamp<std::int64_t>(trained_length.value_or(kBlock), 1, kLargest - kBlock);
+  const std::int64_t trained = std::clamp<std::int64_t>(trained_length.value_or(kBlock), 1, kLargestAngle - kBlock);
   for (const Rope& rope : rotations) {
     const Frequencies f = frequencies(rope);
     const std::int64_t before = accuracy.positions;

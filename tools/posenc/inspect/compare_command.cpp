@@ -22,7 +22,7 @@ void write_failure(std::string_view side, std::string_view message) {
 }
 
 // The text with its first line, the verdict, in bold.
-std::string for_people(const Comparison& comparison) {
+std::string comparison_text(const Comparison& comparison) {
   const std::string text = describe(comparison);
   const std::size_t first = text.find('\n');
   const Page page(output_wants_colour());
@@ -43,7 +43,7 @@ int run_compare(const CompareArguments& arguments) {
   CompareOptions options;
   if (arguments.tolerance) options.tolerance = *arguments.tolerance;
   const Comparison comparison = compare(std::get<Plan>(a), std::get<Plan>(b), options);
-  const int written = write_output(arguments.json ? to_json(comparison) + "\n" : for_people(comparison));
+  const int written = write_output(arguments.json ? to_json(comparison) + "\n" : comparison_text(comparison));
   if (written != kOk) return written;
   return comparison.verdict == Verdict::same ? kOk : kJudged;
 }

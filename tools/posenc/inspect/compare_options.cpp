@@ -3,7 +3,7 @@
 namespace posenc::tool {
 namespace {
 
-Command read(const Given& given) {
+Command read_compare(const Given& given) {
   CompareArguments out{.a = given.text_or("A", ""),
                        .b = given.text_or("B", ""),
                        .length = given.whole("--length", 1, kLargestLength),
@@ -39,7 +39,7 @@ CommandSpec compare_spec() {
               "  posenc compare base/ finetuned/ --length 32768\n"
               "  posenc compare qwen3-8b - < config.json\n"
               "  posenc compare a/ b/ --json | jq .verdict\n\n",
-          .read = read};
+          .read = read_compare};
 }
 
 }  // namespace posenc::tool

@@ -20,7 +20,7 @@ void add_layers(Page& page, const Plan& plan, const std::vector<const Stack*>& s
   if (!found) throw UsageError{formatted("--layer {}: this model's layers are {}", index, block_ranges(stacks))};
 }
 
-std::string for_people(const InspectArguments& arguments, const Plan& plan) {
+std::string plan_text(const InspectArguments& arguments, const Plan& plan) {
   Page page(output_wants_colour());
   const std::vector<const Stack*> stacks = chosen_stacks(plan, arguments.stack);
   add_head(page, plan);
@@ -38,7 +38,7 @@ std::string for_people(const InspectArguments& arguments, const Plan& plan) {
 
 int run_inspect(const InspectArguments& arguments) {
   const Plan plan = plan_of(arguments.model, arguments.length);
-  const int written = write_output(arguments.json ? to_json(plan) + "\n" : for_people(arguments, plan));
+  const int written = write_output(arguments.json ? to_json(plan) + "\n" : plan_text(arguments, plan));
   if (written != kOk) return written;
   if (!arguments.strict || (plan.known && plan.warnings.empty())) return kOk;
   write_message(formatted("posenc: --strict: {}{}\n", count(std::ssize(plan.warnings), "warning"),

@@ -4,7 +4,7 @@
 namespace posenc::tool {
 namespace {
 
-Command read(const Given& given) {
+Command read_inspect(const Given& given) {
   const InspectArguments out{.model = given.text_or("MODEL", ""),
                              .layer = given.whole("--layer", 0, INT64_MAX),
                              .stack = given.text("--stack"),
@@ -45,7 +45,7 @@ CommandSpec inspect_spec() {
           "  posenc inspect config.json --length 32768\n"
           "  posenc inspect --json - < config.json | jq .stacks[0].layers[0].rotate\n"
           "  posenc inspect --strict config.json > /dev/null && echo nothing odd\n\n",
-      .read = read};
+      .read = read_inspect};
 }
 
 }  // namespace posenc::tool

@@ -1,5 +1,4 @@
 // Where a plan's values came from: a line per key of the file, then what held by default.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -31,7 +30,16 @@ struct Origin {
   std::vector<Fields> fields;
 };
 
-std::vector<std::string_view> split(std::string_view pointer) {
+std::string dotted(const std::vector<std::string_view>& parts) {
+  std::string text;
+  for (const std::string_view part : parts) {
+    if (!text.empty()) text += '.';
+    text += part;
+  }
+  return text;
+}
+
+std::vector<std::string_view> path_parts(std::string_view pointer) {
   std::vector<std::string_view> parts;
   while (!pointer.empty()) {
     pointer.remove_prefix(pointer.front() == '/' ? 1 : 0);
@@ -63,13 +71,13 @@ std::string take_owner(const std::vector<StackLetters>& stacks, std::vector<std:
 bool is_zero(std::string_view part) { return part == "0"; }
 
 void add_field(std::vector<Origin>& origins, const std::vector<StackLetters>& stacks, const ValueSource& source) {
-  std::vector<std::string_view> parts = split(source.where);
+  std::vector<std::string_view> parts = path_parts(source.where);
   const std::string who = take_owner(stacks, parts);
   std::erase_if(parts, is_zero);  // the first and mostly only rotation of a layer
   if (parts.empty()) return;
   const std::string leaf(parts.back());
   parts.pop_back();
-  const std::string head = formatted("{}", fmt::join(parts, "."));
+  const std::string head = dotted(parts);
   std::string from = source.from;
   // The keys of a rule stand under their own names in one dictionary: that is told once.
   const std::size_t slash = from.rfind('/');

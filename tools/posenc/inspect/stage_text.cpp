@@ -1,7 +1,5 @@
 #include "inspect/stage_text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -21,6 +19,12 @@ struct Overloaded : F... {
 };
 template <typename... F>
 Overloaded(F...) -> Overloaded<F...>;  // Clang 14 does not deduce it
+
+std::string numbers_text(const std::vector<std::int64_t>& numbers, std::string_view between) {
+  std::vector<std::string> parts;
+  for (const std::int64_t one : numbers) parts.push_back(std::to_string(one));
+  return join(parts, between);
+}
 
 std::string_view convention_text(SinusoidConvention convention) {
   switch (convention) {
@@ -146,10 +150,10 @@ std::string input_text(const InputScheme& input) {
           },
           [](const AxialInput& in) {
             if (in.combine == AxialCombine::add) {
-              return formatted("a learned table per axis is added: {}", fmt::join(in.shape, " x "));
+              return formatted("a learned table per axis is added: {}", numbers_text(in.shape, " x "));
             }
             return formatted("learned tables, one per axis, side by side: {} rows of {} channels",
-                             fmt::join(in.shape, " x "), fmt::join(in.dims, " + "));
+                             numbers_text(in.shape, " x "), numbers_text(in.dims, " + "));
           },
           [](const TileInput& in) {
             const std::string rows = in.positions == 0 ? "" : formatted(" x {} positions", in.positions);

@@ -1,3 +1,5 @@
+// The one file that has the code of fmt: all others see declarations.
+#define FMT_HEADER_ONLY
 #include "line/formatted.h"
 
 #include <fmt/format.h>

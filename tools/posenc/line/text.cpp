@@ -1,6 +1,5 @@
 #include "line/text.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -157,7 +156,12 @@ std::string count(std::int64_t n, std::string_view singular, std::string_view pl
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view between) {
-  return formatted("{}", fmt::join(parts, between));
+  std::string text;
+  for (const std::string& part : parts) {
+    if (&part != &parts.front()) text += between;
+    text += part;
+  }
+  return text;
 }
 
 std::vector<std::string> split(std::string_view list) {

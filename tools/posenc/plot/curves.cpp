@@ -15,8 +15,8 @@ namespace {
 constexpr double kPlotHeight = 300.0;
 constexpr double kNameSpace = 16.0;  // between two names of curves
 constexpr double kNameGap = 8.0;     // from a curve's end to its name
-constexpr double kLargest = std::numeric_limits<double>::max();
-constexpr double kSmallest = std::numeric_limits<double>::denorm_min();  // on a logarithmic axis
+constexpr double kLargestDrawn = std::numeric_limits<double>::max();
+constexpr double kSmallestDrawn = std::numeric_limits<double>::denorm_min();  // on a logarithmic axis
 
 // ---- from numbers to pixels ----
 
@@ -53,13 +53,13 @@ Projection projection(const Scale& scale, Extent extent, bool padded, double fro
   if (extent.least > extent.most) extent = {scale.logarithmic ? 1.0 : 0.0, scale.logarithmic ? 10.0 : 1.0};
   constexpr double kRoom = 0.04;  // of the length
   if (scale.logarithmic) {
-    const double ratio = std::min(extent.most / extent.least, kLargest);
+    const double ratio = std::min(extent.most / extent.least, kLargestDrawn);
     const double times = extent.most > extent.least ? std::pow(ratio, padded ? kRoom : 0.0) : 2.0;
-    extent = {std::max(extent.least / times, kSmallest), std::min(extent.most * times, kLargest)};
+    extent = {std::max(extent.least / times, kSmallestDrawn), std::min(extent.most * times, kLargestDrawn)};
   } else {
     const double room = extent.most > extent.least ? (padded ? kRoom * (extent.most - extent.least) : 0.0)
                                                    : std::max(0.5, 0.1 * std::fabs(extent.most));
-    extent = {std::max(extent.least - room, -kLargest), std::min(extent.most + room, kLargest)};
+    extent = {std::max(extent.least - room, -kLargestDrawn), std::min(extent.most + room, kLargestDrawn)};
   }
   return {scale.least.value_or(extent.least), scale.most.value_or(extent.most), scale.logarithmic, from, to};
 }

@@ -12,7 +12,7 @@ double operations(const Cost& cost) { return cost.additions + cost.products; }
 
 std::string millions(double count) { return number(count / 1e6, 3); }
 
-std::vector<std::string> row_of(std::string_view name, const Cost& cost, const Cost& plain) {
+std::vector<std::string> cost_row(std::string_view name, const Cost& cost, const Cost& plain) {
   return {std::string(name),
           millions(cost.additions),
           millions(cost.products),
@@ -21,12 +21,12 @@ std::vector<std::string> row_of(std::string_view name, const Cost& cost, const C
           formatted("{:.1f} %", 100 * operations(cost) / operations(plain))};
 }
 
-std::string for_people(const std::vector<MeasuredScheme>& schemes, const CostSizes& sizes) {
+std::string cost_text(const std::vector<MeasuredScheme>& schemes, const CostSizes& sizes) {
   const Cost plain = plain_attention_cost(sizes);
   std::vector<std::vector<std::string>> rows{
       {"scheme", "additions", "products", "parameters", "KiB read", "of attention"}, {"", "10^6", "10^6", "", "", ""}};
-  rows.push_back(row_of("(plain attention)", plain, plain));
-  for (const MeasuredScheme& scheme : schemes) rows.push_back(row_of(scheme.name, cost(scheme.name, sizes), plain));
+  rows.push_back(cost_row("(plain attention)", plain, plain));
+  for (const MeasuredScheme& scheme : schemes) rows.push_back(cost_row(scheme.name, cost(scheme.name, sizes), plain));
   Page page(output_wants_colour());
   page.line(
       page.paint(Style::bold, formatted("Beside plain attention of {} tokens, all to all, in {} heads of {} channels",
@@ -48,7 +48,7 @@ std::string cost_json(const Cost& cost) {
                       {"bytes", json_number(cost.bytes)}});
 }
 
-std::string as_json(const std::vector<MeasuredScheme>& schemes, const CostSizes& sizes) {
+std::string cost_json(const std::vector<MeasuredScheme>& schemes, const CostSizes& sizes) {
   std::vector<std::string> list;
   for (const MeasuredScheme& scheme : schemes) {
     list.push_back(scheme_json(scheme, {{"cost", cost_json(cost(scheme.name, sizes))}}));
@@ -65,7 +65,7 @@ std::string as_json(const std::vector<MeasuredScheme>& schemes, const CostSizes&
 std::string cost_table(const PropertiesArguments& arguments) {
   const std::vector<MeasuredScheme> schemes = asked_schemes(arguments);
   const CostSizes sizes{.tokens = arguments.tokens};
-  return arguments.json ? as_json(schemes, sizes) : for_people(schemes, sizes);
+  return arguments.json ? cost_json(schemes, sizes) : cost_text(schemes, sizes);
 }
 
 }  // namespace posenc::tool

@@ -13,7 +13,7 @@ bool is_shown(std::int64_t distance) { return (distance & (distance - 1)) == 0; 
 
 std::string three_decimals(double value) { return formatted("{:.3f}", value); }
 
-std::string for_people(const DecayCurves& curves, const DecayOptions& options) {
+std::string decay_text(const DecayCurves& curves, const DecayOptions& options) {
   std::vector<std::vector<std::string>> rows{
       {"distance", "bound", "of its first", "q = k", "random q, k", "", "random table", ""},
       {"tokens", "", "", "", "mean", "spread", "mean", "spread"}};
@@ -45,7 +45,7 @@ std::string numbers_json(const std::vector<double>& numbers) {
   return json_array(out);
 }
 
-std::string as_json(const DecayCurves& curves, const DecayOptions& options) {
+std::string decay_json(const DecayCurves& curves, const DecayOptions& options) {
   std::vector<std::string> distances;
   for (const std::int64_t distance : curves.distances) distances.push_back(std::to_string(distance));
   return document_json({{"dim", std::to_string(options.dim)},
@@ -65,7 +65,7 @@ std::string as_json(const DecayCurves& curves, const DecayOptions& options) {
 std::string decay_table(const PropertiesArguments& arguments) {
   const DecayOptions options{.step = 1};
   const DecayCurves curves = decay_curves(options);
-  return arguments.json ? as_json(curves, options) : for_people(curves, options);
+  return arguments.json ? decay_json(curves, options) : decay_text(curves, options);
 }
 
 }  // namespace posenc::tool

@@ -7,7 +7,7 @@
 namespace posenc::tool {
 namespace {
 
-std::string for_people(const std::vector<MeasuredScheme>& schemes) {
+std::string four_terms_text(const std::vector<MeasuredScheme>& schemes) {
   std::vector<std::vector<std::string>> rows{{"scheme", "x_i W x_j", "x_i W p_j", "p_i W x_j", "p_i W p_j"}};
   for (const MeasuredScheme& scheme : schemes) {
     const FourTerms terms = four_terms(scheme.name);
@@ -26,7 +26,7 @@ std::string for_people(const std::vector<MeasuredScheme>& schemes) {
   return page.text();
 }
 
-std::string as_json(const std::vector<MeasuredScheme>& schemes) {
+std::string four_terms_json(const std::vector<MeasuredScheme>& schemes) {
   std::vector<std::string> list;
   for (const MeasuredScheme& scheme : schemes) {
     const FourTerms terms = four_terms(scheme.name);
@@ -42,7 +42,7 @@ std::string as_json(const std::vector<MeasuredScheme>& schemes) {
 
 std::string four_terms_table(const PropertiesArguments& arguments) {
   const std::vector<MeasuredScheme> schemes = asked_input_schemes(arguments);
-  return arguments.json ? as_json(schemes) : for_people(schemes);
+  return arguments.json ? four_terms_json(schemes) : four_terms_text(schemes);
 }
 
 }  // namespace posenc::tool

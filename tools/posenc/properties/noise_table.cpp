@@ -37,7 +37,7 @@ void add_table(Page& page, const Norm& norm, const std::vector<MeasuredScheme>& 
   page.blank();
 }
 
-std::string for_people(const std::vector<MeasuredScheme>& schemes) {
+std::string noise_text(const std::vector<MeasuredScheme>& schemes) {
   Page page(output_wants_colour());
   for (const Norm& norm : kNorms) add_table(page, norm, schemes);
   page.entry(0, "", 0,
@@ -58,7 +58,7 @@ std::string points_json(const MeasuredScheme& scheme, QkNorm::Kind norm) {
   return json_array(points);
 }
 
-std::string as_json(const std::vector<MeasuredScheme>& schemes) {
+std::string noise_json(const std::vector<MeasuredScheme>& schemes) {
   std::vector<std::string> list;
   for (const MeasuredScheme& scheme : schemes) {
     std::vector<std::pair<std::string, std::string>> members;
@@ -72,7 +72,7 @@ std::string as_json(const std::vector<MeasuredScheme>& schemes) {
 
 std::string noise_table(const PropertiesArguments& arguments) {
   const std::vector<MeasuredScheme> schemes = asked_input_schemes(arguments);
-  return arguments.json ? as_json(schemes) : for_people(schemes);
+  return arguments.json ? noise_json(schemes) : noise_text(schemes);
 }
 
 }  // namespace posenc::tool

@@ -6,20 +6,20 @@
 namespace posenc::tool {
 namespace {
 
-struct Seen {
+struct OrderRow {
   MeasuredScheme scheme;
   OrderExperiment found;
 };
 
-std::vector<Seen> experiments(const std::vector<MeasuredScheme>& schemes) {
-  std::vector<Seen> out;
+std::vector<OrderRow> experiments(const std::vector<MeasuredScheme>& schemes) {
+  std::vector<OrderRow> out;
   for (const MeasuredScheme& scheme : schemes) out.push_back({scheme, order_experiment(scheme.name)});
   return out;
 }
 
-void add_table(Page& page, std::string_view title, const std::vector<Seen>& all, OrderSeen OrderExperiment::*mask) {
+void add_table(Page& page, std::string_view title, const std::vector<OrderRow>& all, OrderSeen OrderExperiment::*mask) {
   std::vector<std::vector<std::string>> rows{{"scheme", "dogs", "sentences", "queries", "keys and values"}};
-  for (const Seen& one : all) {
+  for (const OrderRow& one : all) {
     const OrderSeen& seen = one.found.*mask;
     rows.push_back({one.scheme.name, measured_number(seen.dogs), measured_number(seen.sentences),
                     measured_number(seen.equivariance), measured_number(seen.invariance)});
@@ -29,7 +29,7 @@ void add_table(Page& page, std::string_view title, const std::vector<Seen>& all,
   page.blank();
 }
 
-std::string for_people(const std::vector<Seen>& all) {
+std::string order_text(const std::vector<OrderRow>& all) {
   constexpr std::int64_t kAt = 19;
   Page page(output_wants_colour());
   page.entry(
@@ -54,9 +54,9 @@ std::string seen_json(const OrderSeen& seen) {
                       {"invariance", json_number(seen.invariance)}});
 }
 
-std::string as_json(const std::vector<Seen>& all) {
+std::string order_json(const std::vector<OrderRow>& all) {
   std::vector<std::string> list;
-  for (const Seen& one : all) {
+  for (const OrderRow& one : all) {
     list.push_back(scheme_json(
         one.scheme, {{"all_see_all", seen_json(one.found.all_see_all)}, {"causal", seen_json(one.found.causal)}}));
   }
@@ -66,8 +66,8 @@ std::string as_json(const std::vector<Seen>& all) {
 }  // namespace
 
 std::string order_table(const PropertiesArguments& arguments) {
-  const std::vector<Seen> all = experiments(asked_schemes(arguments));
-  return arguments.json ? as_json(all) : for_people(all);
+  const std::vector<OrderRow> all = experiments(asked_schemes(arguments));
+  return arguments.json ? order_json(all) : order_text(all);
 }
 
 }  // namespace posenc::tool

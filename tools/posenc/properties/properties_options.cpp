@@ -60,7 +60,7 @@ void check_scheme(const std::string& word, const View& view) {
   }
 }
 
-Command read(const Given& given) {
+Command read_properties(const Given& given) {
   const View view = view_of(given);
   PropertiesArguments out{.view = view.view, .schemes = given.list("SCHEME"), .json = given.has("--json")};
   for (const std::string& word : out.schemes) check_scheme(word, view);
@@ -99,7 +99,7 @@ CommandSpec properties_spec() {
               "  posenc properties sinusoidal rope alibi\n"
               "  posenc properties --cost --tokens 4096 rope t5\n"
               "  posenc properties --json | jq '.schemes[] | {name, results}'\n\n",
-          .read = read};
+          .read = read_properties};
 }
 
 }  // namespace posenc::tool

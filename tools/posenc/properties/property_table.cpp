@@ -108,7 +108,7 @@ void add_one(Page& page, const Measured& one) {
   page.blank();
 }
 
-std::string for_people(const std::vector<Measured>& all, bool in_full) {
+std::string table_text(const std::vector<Measured>& all, bool in_full) {
   Page page(output_wants_colour());
   if (in_full) {
     for (const Measured& one : all) add_one(page, one);
@@ -138,7 +138,7 @@ std::string result_json(const PropertyResult& result) {
                       {"where", json_string(result.where)}});
 }
 
-std::string as_json(const std::vector<Measured>& all) {
+std::string table_json(const std::vector<Measured>& all) {
   std::vector<std::string> rules;
   for (const PropertyRule& rule : property_rules()) rules.push_back(rule_json(rule));
   std::vector<std::string> schemes;
@@ -154,7 +154,7 @@ std::string as_json(const std::vector<Measured>& all) {
 
 std::string property_table(const PropertiesArguments& arguments) {
   const std::vector<Measured> all = measure(asked_schemes(arguments));
-  return arguments.json ? as_json(all) : for_people(all, !arguments.schemes.empty());
+  return arguments.json ? table_json(all) : table_text(all, !arguments.schemes.empty());
 }
 
 }  // namespace posenc::tool

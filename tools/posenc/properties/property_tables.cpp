@@ -10,7 +10,7 @@
 namespace posenc::tool {
 namespace {
 
-using Members = std::vector<std::pair<std::string, std::string>>;
+using RowMembers = std::vector<std::pair<std::string, std::string>>;
 
 constexpr double kRounded = 1e-9;
 
@@ -38,16 +38,16 @@ std::string measured_number(double value, int digits) {
   return std::ssize(text) <= kMeasuredColumns ? text : number(value, digits - 1);
 }
 
-std::string scheme_json(const MeasuredScheme& scheme, const Members& more) {
-  Members members{{"name", json_string(scheme.name)},
+std::string scheme_json(const MeasuredScheme& scheme, const RowMembers& more) {
+  RowMembers members{{"name", json_string(scheme.name)},
                   {"stage", json_string(name(scheme.stage))},
                   {"about", json_string(scheme.about)}};
   members.insert(members.end(), more.begin(), more.end());
   return json_object(members);
 }
 
-std::string document_json(const Members& members) {
-  Members all{{"schema_version", "1"}};
+std::string document_json(const RowMembers& members) {
+  RowMembers all{{"schema_version", "1"}};
   all.insert(all.end(), members.begin(), members.end());
   return json_object(all) + "\n";
 }

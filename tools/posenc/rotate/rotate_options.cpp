@@ -4,7 +4,7 @@
 namespace posenc::tool {
 namespace {
 
-Command read(const Given& given) {
+Command read_rotate(const Given& given) {
   const bool both = given.has("--q") && given.has("--k");
   RotateArguments out{.job = job_given(given, both ? "q and k" : ""),
                       .rotation = given.whole("--rotation", 0, INT64_MAX),
@@ -56,7 +56,7 @@ CommandSpec rotate_spec() {
           "  posenc rotate --model model/ --layer 5 --q qk.safetensors -o q.npy --inverse\n"
           "  posenc rotate --model a.gguf --k dump.safetensors:k_5 -o k.npy \\\n"
           "    --positions 4096\n\n",
-      .read = read};
+      .read = read_rotate};
 }
 
 }  // namespace posenc::tool

@@ -10,7 +10,7 @@
 namespace posenc::tool {
 namespace {
 
-constexpr std::int64_t kAt = 13;
+constexpr std::int64_t kRotateColumn = 13;
 
 std::string direction_text(Direction direction) { return direction == Direction::inverse ? "inverse" : "forward"; }
 
@@ -74,22 +74,22 @@ std::string rotate_text(const RotateReport& report) {
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, printable(report.arguments.job.out)) +
             formatted(": {} bytes", report.bytes_written));
-  page.entry(2, "turned", kAt, tensors_text(tensors_of(report)));
-  page.entry(2, "by", kAt, formatted("{}, {}", printable(report.plan.source.name), layer_text(report)));
-  page.entry(2, "rotation", kAt, rotate_text(*report.choice.rotate, report.turn.length));
-  page.entry(2, "positions", kAt, formatted("{}; {}", positions_text(report), turn_text(report)));
+  page.entry(2, "turned", kRotateColumn, tensors_text(tensors_of(report)));
+  page.entry(2, "by", kRotateColumn, formatted("{}, {}", printable(report.plan.source.name), layer_text(report)));
+  page.entry(2, "rotation", kRotateColumn, rotate_text(*report.choice.rotate, report.turn.length));
+  page.entry(2, "positions", kRotateColumn, formatted("{}; {}", positions_text(report), turn_text(report)));
   std::string_view label = "check";
   for (const TurnedTensor& t : report.tensors) {
     if (!t.error) continue;
     const std::string unjudged = t.error->not_finite == 0 ? ""
                                                           : formatted("; {} with a NaN or an infinity not judged",
                                                                       count(t.error->not_finite, "pair"));
-    page.entry(2, label, kAt,
+    page.entry(2, label, kRotateColumn,
                formatted("{}: {}; {} of {}{}", t.name, error_text(*t.error, t.tensor.stored.dtype), report.checked_rows,
                          count(report.rows, "token"), unjudged));
     label = "";
   }
-  add_warnings(page, kAt, warnings_of(report.plan, tensors_of(report)));
+  add_warnings(page, kRotateColumn, warnings_of(report.plan, tensors_of(report)));
   return page.text();
 }
 
