@@ -53,9 +53,11 @@ class Reader:
         for name, content in page_files.FILES.get(page, {}).items():
             (self.folder / name).write_bytes(content)
         flags = os.environ.get("CXXFLAGS", "")
-        library = next(iter(sorted((tool.parents[2] / "src").glob("libposenc.[as]*"))), "")
-        (folder / "posenc.pc").write_text(f"Name: posenc\nDescription: of a build\nVersion: 0\nCflags: {flags} -I{ROOT}/include\n"
-                                          f"Libs: {flags} {library} -Wl,-rpath,{tool.parents[2]}/src -pthread\n")
+        library_folder = tool.parents[2] / "src"
+        library = next(iter(sorted(library_folder.glob("libposenc.[as]*"))), "")
+        (folder / "posenc.pc").write_text("Name: posenc\nDescription: of a build\nVersion: 0\n"
+                                          f"Cflags: {flags} -I{ROOT}/include\n"
+                                          f"Libs: {flags} {library} -Wl,-rpath,{library_folder} -pthread\n")
         self.environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}", "LC_ALL": "C",
                             "PKG_CONFIG_PATH": str(folder)}
         self.environment.pop("POSENC_ISA", None)

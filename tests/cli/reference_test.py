@@ -35,7 +35,8 @@ def shared(command):
 
 def of_help(*command):
     options = tool.posenc(*command, "--help").out.split("Options:\n")[1].split("\n\n")[0]
-    return {flag for line in options.splitlines() if line.startswith("  -") for flag in FLAG.findall(line.split("  ")[1])}
+    heads = [line.split("  ")[1] for line in options.splitlines() if line.startswith("  -")]
+    return {flag for head in heads for flag in FLAG.findall(head)}
 
 
 class Reference(tool.ToolTest):
