@@ -16,7 +16,7 @@
 #include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::config_keys_test {
 namespace {
 
 std::string read_file(const std::filesystem::path& path) {
@@ -123,4 +123,4 @@ TEST(ConfigKeys, a_misspelled_key_is_a_warning) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::config_keys_test
