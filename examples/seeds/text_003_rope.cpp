@@ -1,4 +1,4 @@
-// Text 003, section 3.2, binary encoding, and section 6, RoPE in two codes. Channels count from 1 in section 6.
+// Text 003, section 3.2, binary encoding, and section 5, RoPE in two codes. Channels count from 1 in section 5.
 #include <posenc/properties.h>
 
 #include <numbers>

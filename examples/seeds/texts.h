@@ -16,7 +16,7 @@ void xlnet_and_t5(Report& report);
 void derivation_of_rope(Report& report);
 void many_channels(Report& report);
 void decay(Report& report);
-// Parts of text 003: section 3.2, and section 6.
+// Parts of text 003: section 3.2, and section 5.
 void binary(Report& report);
 void rope_in_two_codes(Report& report);
 // A part of text 004: In [36] to In [47].
