@@ -12,10 +12,11 @@ items that PROGRAM does not have (claims without a number) are left as they are.
 order, and the remark must begin with the word that VERDICTS has for PROGRAM's verdict. A ```console block holds a
 command "$ seeds ..." and its output.
 
-With --check nothing is written: the exit status is 1 when a page differs. With TOOL, each `posenc ...` command of the
-tables is run, and must succeed.
+With --check nothing is written: the exit status is 1 when a page differs. Both pages must name the same items, calls
+and commands. With TOOL, each `posenc ...` command of the tables is run, and must succeed.
 """
 import difflib
+import itertools
 import pathlib
 import re
 import shlex
@@ -28,7 +29,7 @@ VERDICTS = {"seeds.md": {"agrees": "holds", "agrees if": "if", "errs": "**wrong*
             "seeds.zh-CN.md": {"agrees": "\u6210\u7acb", "agrees if": "\u6709\u6761\u4ef6", "errs": "**\u6709\u8bef**"}}
 CELL_BORDER = re.compile(r"(?<!\\)\|")
 CONSOLE = re.compile(r"```console\n\$ seeds(.*)\n(?:.*\n)*?```\n")
-COMMAND = re.compile(r"`(posenc [a-z][^`]*)`")
+CODE = re.compile(r"`([^`]+)`")
 HEADING = re.compile(r"#+ .*?(?<!\d)(\d{3})(?!\d)")
 
 
@@ -46,7 +47,7 @@ def rows_of(program):
 
 
 def item_of(cell):
-    found = re.search(r"`([^`]+)`", cell)
+    found = CODE.search(cell)
     return found and found[1].replace(r"\|", "|")
 
 
@@ -77,9 +78,15 @@ def with_outputs(page, program):
         lambda block: f"```console\n$ seeds{block[1]}\n{printed(program, shlex.split(block[1]))}```\n", page)
 
 
-def failing_commands(page, tool):
-    tables = "\n".join(line for line in page.splitlines() if line.startswith("|"))
-    for command in dict.fromkeys(COMMAND.findall(tables)):
+def code_of(page):
+    """What stands in backticks in the columns of items and of calls, a list for each row."""
+    rows = [CELL_BORDER.split(line) for line in page.splitlines()]
+    return [CODE.findall(cells[2] + cells[3]) for cells in rows if len(cells) == 7]
+
+
+def failing(rows, tool):
+    """What the tool says to commands of these rows that it refuses."""
+    for command in dict.fromkeys(code for row in rows for code in row if code.startswith("posenc ")):
         run = subprocess.run([tool, *shlex.split(command)[1:]], capture_output=True, text=True, check=False)
         if run.returncode != 0:
             yield f"{command}: exit code {run.returncode}: {run.stderr.splitlines()[:1]}"
@@ -89,7 +96,7 @@ def main(arguments):
     check = arguments[:1] == ["--check"]
     program, *tools = (pathlib.Path(path).resolve() for path in arguments[check:])
     rows = rows_of(program)
-    faults = []
+    faults, codes = [], []
     for name in VERDICTS:
         path = DOCS / name
         page = path.read_text(encoding="utf-8")
@@ -98,8 +105,11 @@ def main(arguments):
             path.write_text(now, encoding="utf-8")
         elif now != page:
             faults += difflib.unified_diff(page.splitlines(), now.splitlines(), name, "printed", lineterm="")
-        for tool in tools:
-            faults += failing_commands(page, tool)
+        codes.append(code_of(page))
+    faults += [f"the pages differ in a row: {row} and {translated}"
+               for row, translated in itertools.zip_longest(*codes) if row != translated]
+    for tool in tools:
+        faults += failing(codes[0], tool)
     print("\n".join(faults), end="\n" if faults else "")
     sys.exit(bool(faults))
 

@@ -115,7 +115,8 @@ void print(const Report& report, std::ostream& out) {
   }
   const auto count = [&](auto&& of) { return std::count_if(report.rows.begin(), report.rows.end(), of); };
   out << '\n'
-      << report.rows.size() << " rows: " << count([](const Row& row) { return row.verdict == "agrees"; }) << " agree, "
+      << report.rows.size() << (report.rows.size() == 1 ? " row: " : " rows: ")
+      << count([](const Row& row) { return row.verdict == "agrees"; }) << " agree, "
       << count([](const Row& row) { return row.verdict == "agrees if"; }) << " agree under a condition, in "
       << count([](const Row& row) { return row.verdict == "errs"; }) << " the text errs, "
       << count([](const Row& row) { return row.failed; }) << " differ\n";

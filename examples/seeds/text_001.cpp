@@ -97,6 +97,19 @@ void shaw(Report& report, const Layer& m) {
               .errs = "the paper and its checkpoints clip j - i: with i - j the table is read mirrored",
               .corrected = softmax(scaled(scores(1), 0.5), kTokens)});
 
+  // Rows that are sinusoids (NEZHA): that of j - i = -left is the paper's of place 0.
+  layer.score = {posenc::ShawKeys{.left = 2, .right = 2, .sinusoidal = true}};
+  const Numbers by_sines = pairs([&](auto i, auto j) {
+    const auto place = static_cast<double>(std::clamp<std::int64_t>(difference(j, i), -2, 2) + 2);
+    const Numbers r = posenc::input_row(posenc::SinusoidalInput{}, kDim, place);
+    return 0.5 * dot(at(m.xq, i), plus(at(m.xk, j), r));
+  });
+  report.add({.item = "R, sinusoidal",
+              .what = "R_ij from sines of the clipped distance",
+              .text = by_sines,
+              .posenc = attend(layer, m.xq, m.xk, m.xv, Stage::content).scores,
+              .by = "ShawKeys::sinusoidal, reference::attend"});
+
   const Numbers table = sample(256 * kDim, 16);  // distances 0 to 255
   posenc::LayerPlan one_key = kPlain;
   one_key.score = {posenc::ShawKeys{.left = 255}};
