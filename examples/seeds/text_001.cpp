@@ -34,6 +34,25 @@ void absolute(Report& report, const Layer& m) {
               .text = {512.0 * 4 * 64},
               .posenc = {posenc::cost("sinusoidal").additions},
               .by = "cost(\"sinusoidal\").additions"});
+  // One word at positions 1 and 8.
+  const Numbers word = at(m.x, 0);
+  Numbers twice = word;
+  twice.insert(twice.end(), word.begin(), word.end());
+  const std::vector<std::int64_t> positions{1, 8};
+  Numbers here(twice.size());
+  posenc::reference::add_input(posenc::SinusoidalInput{}, {},
+                               {.out = posenc::tensor(here.data(), {2, kDim}),
+                                .x = posenc::tensor(twice.data(), {2, kDim}),
+                                .positions = std::span(positions)});
+  Numbers rows;
+  for (const double place : {1.0, 8.0}) {
+    for (const double c : plus(word, posenc::input_row(posenc::SinusoidalInput{}, kDim, place))) rows.push_back(c);
+  }
+  report.add({.item = "e_1, e_8",
+              .what = "x + p_1 and x + p_8: one word at two positions is two inputs",
+              .text = rows,
+              .posenc = here,
+              .by = "reference::add_input at positions 1, 8"});
   report.add({.item = "10000 x 512",
               .what = "words times places: inputs told apart",
               .text = {5.12e6},

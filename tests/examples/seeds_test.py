@@ -9,7 +9,7 @@ import unittest
 SEEDS = os.environ["POSENC_SEEDS"]
 
 # Rows of each text: a formula, a listing, a figure or an experiment that is dropped is missed here.
-ROWS = {"000": 9, "001": 42, "002": 7, "003": 30, "004": 20}
+ROWS = {"000": 9, "001": 43, "002": 7, "003": 30, "004": 20}
 
 Row = collections.namedtuple("Row", "text item says posenc verdict")
 
