@@ -88,7 +88,7 @@ struct Tensors {
 
 posenc::LayerPlan layer_of(const Shape& shape) {
   posenc::LayerPlan layer{.heads = kHeads, .kv_heads = kKvHeads, .head_dim = kChannels, .value_dim = kChannels};
-  layer.logit_scale = 1.0 / std::sqrt(static_cast<double>(kChannels));
+  layer.softmax_scale = 1.0 / std::sqrt(static_cast<double>(kChannels));
   layer.mask.kind = shape.causal ? posenc::MaskKind::causal : posenc::MaskKind::bidirectional;
   layer.rotate = {posenc::Rotate{
       .scheme = posenc::Rope{.pairing = posenc::Pairing::half, .head_dim = kChannels, .dim = kChannels, .base = 5e5}}};

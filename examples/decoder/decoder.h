@@ -71,7 +71,7 @@ class Decoder {
                           .q = heads(q, tokens, plan.heads),
                           .k = heads(layer.k, seen_ + tokens, plan.kv_heads),
                           .v = heads(layer.v, seen_ + tokens, plan.kv_heads),
-                          .inputs = {.length = model_.plan.length, .keys_are_turned = true}});
+                          .inputs = {.length = model_.plan.length, .k_rotated = true}});
     return linear(at + "o_proj", out);
   }
 

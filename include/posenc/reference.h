@@ -50,10 +50,11 @@ struct RotateArgs {
   std::optional<std::int64_t> length{};  // of the sequences, for rules that depend on it
   Angles angles = Angles::exact;
   std::span<const std::int32_t> cu_seqlens{};
-  std::function<bool()> go_on{};  // asked before each token: no ends the call early
+  std::function<bool()> keep_going{};  // asked before each token: false ends the call early
 };
 
-// Throws Error for a tensor or positions that do not fit. False where go_on said no: some tokens are turned then.
+// Throws Error for a tensor or positions that do not fit. False where keep_going returned false: some tokens are turned
+// then.
 POSENC_API bool rotate(const Rope& rope, const RotateArgs& args);
 
 // The input stage: what a position adds to embeddings, or multiplies them by (input.h).

@@ -103,7 +103,7 @@ struct Alibi {
   bool symmetric = false;  // -slope_h |i - j| (encoders)
   bool scaled = false;     // multiplied by the softmax scale too (Falcon)
   AlibiForm form = AlibiForm::relative;
-  bool one_ladder = false;  // slopes 2^(-max_bias k / heads) for any number of heads (OLMo)
+  bool geometric_slopes = false;  // slopes 2^(-max_bias k / heads) for any number of heads (OLMo)
   bool operator==(const Alibi&) const = default;
 };
 

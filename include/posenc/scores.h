@@ -12,7 +12,7 @@
 namespace posenc {
 
 // 2^(-max_bias k / n), k from 1 to n heads, for n a power of two. Otherwise those of the next smaller power m, and then
-// every other one of 2 m; with one_ladder, for any n as for a power of two.
+// every other one of 2 m; with geometric_slopes, for any n as for a power of two.
 POSENC_API std::vector<double> alibi_slopes(const Alibi& scheme);
 // What is added for a query at i and a key at j; `slope` is the head's.
 POSENC_API double alibi_bias(const Alibi& scheme, double slope, double i, double j);

@@ -19,7 +19,7 @@ struct WriteOptions {
   bool replace = false;  // a regular file of that name; anything else that stands there is an error in any case
   // Asked every 16 MiB, and before the file gets its name, with the bytes written so far. False gives the file up: an
   // error, and nothing is left; what it throws passes through, and nothing is left either.
-  std::function<bool(std::int64_t bytes)> go_on{};
+  std::function<bool(std::int64_t bytes)> keep_going{};
 };
 
 // Gives the bytes written.

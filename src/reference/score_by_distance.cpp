@@ -20,7 +20,7 @@ double silu(double x) { return x / (1.0 + std::exp(-x)); }
 
 double term(const Alibi& scheme, const ScoreWeights&, const Row& row, std::int64_t j) {
   const double bias = alibi_bias(scheme, alibi_slopes(scheme)[index(row.h)], row.q_coordinate(), row.k_coordinate(j));
-  return scheme.scaled ? row.layer.logit_scale * bias : bias;
+  return scheme.scaled ? row.layer.softmax_scale * bias : bias;
 }
 
 double term(const T5Bias& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {

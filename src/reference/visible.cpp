@@ -48,7 +48,7 @@ double broadcast(const ConstTensorView& x, const Row& row, std::int64_t j) {
 
 bool is_visible(const Row& row, std::int64_t j) {
   if (!by_plan(row, j)) return false;
-  return row.args.inputs.visible.empty() || broadcast(row.args.inputs.visible, row, j) != 0.0;
+  return row.args.inputs.attn_mask.empty() || broadcast(row.args.inputs.attn_mask, row, j) != 0.0;
 }
 
 }  // namespace posenc::reference

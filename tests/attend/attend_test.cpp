@@ -54,12 +54,13 @@ TEST(Attend, EndsWhenItIsTold) {
   int asked = 0;
   const auto two_rows = [&] { return ++asked <= 2; };
   Tensor out = column({7.0, 7.0, 7.0});
-  EXPECT_FALSE(reference::attend(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .go_on = two_rows}));
+  EXPECT_FALSE(
+      reference::attend(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .keep_going = two_rows}));
   EXPECT_THAT(out.values, ElementsAre(1.0, Ne(7.0), 7.0));
   asked = 0;
   out = column({7.0, 7.0, 7.0});
   EXPECT_FALSE(
-      reference::attend_linear(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .go_on = two_rows}));
+      reference::attend_linear(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .keep_going = two_rows}));
   EXPECT_THAT(out.values, ElementsAre(1.0, Ne(7.0), 7.0));
   EXPECT_TRUE(reference::attend(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x}));
   EXPECT_TRUE(reference::attend_linear(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x}));

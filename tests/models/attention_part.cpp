@@ -184,8 +184,8 @@ Numbers AttentionPart::attended(const LayerPlan& layer, const std::string& at, c
                            .k_positions = std::span<const double>(places.keys),
                            .prefix = arithmetic_.wiring().prefix,
                            .length = k.shape[0],
-                           .queries_are_turned = are_turned,
-                           .keys_are_turned = are_turned};
+                           .q_rotated = are_turned,
+                           .k_rotated = are_turned};
   const reference::AttendArgs args{
       .out = out.writable(), .q = q, .k = k, .v = v, .weights = tables.weights(), .inputs = inputs};
   if (arithmetic_.round().is_exact()) {

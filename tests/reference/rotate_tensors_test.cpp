@@ -82,7 +82,8 @@ TEST(ReferenceTensors, AreTurnedClockwise) {
   ErrorRatio ratio("clockwise");
   const std::vector<double> x{0.6, -0.5, 0.8, 0.25};
   for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
-    const Rope rope{.pairing = pairing, .head_dim = 4, .dim = 4, .base = 4, .sense = Sense::clockwise};
+    const Rope rope{
+        .pairing = pairing, .head_dim = 4, .dim = 4, .base = 4, .rotation_direction = RotationDirection::clockwise};
     for (const std::int64_t position : {3, -7, 900, 16777217}) {
       std::vector<double> out(4);
       reference::rotate(rope, {.out = tensor(out.data(), {1, 1, 4}),
@@ -128,7 +129,7 @@ TEST(ReferenceTensors, AreLeftWhereTheCallIsTold) {
     std::vector<double> out(x.size(), 7.0);
     const bool is_done = reference::rotate(two_axes(Pairing::half), {.out = tensor(out.data(), {kTokens, kHeads, kDim}),
                                                                      .x = tensor(x.data(), {kTokens, kHeads, kDim}),
-                                                                     .go_on = [&] { return tokens-- > 0; }});
+                                                                     .keep_going = [&] { return tokens-- > 0; }});
     EXPECT_EQ(is_done, tokens >= 0);
     return out;
   };

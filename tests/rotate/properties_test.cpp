@@ -192,7 +192,9 @@ TEST(RotateProperties, ClockwiseIsCounterclockwiseToTheNegatedPosition) {
   std::mt19937_64 random(kSeed + 5);
   for_settings(suite, [&](const Setting& setting, DType dtype) {
     Rope other = setting.rope;
-    other.sense = setting.rope.sense == Sense::clockwise ? Sense::counterclockwise : Sense::clockwise;
+    other.rotation_direction = setting.rope.rotation_direction == RotationDirection::clockwise
+                                   ? RotationDirection::counterclockwise
+                                   : RotationDirection::clockwise;
     const RotaryTable table = table_on_demand(other);
     Heads x = rows_of(setting, dtype, random);
     const std::vector<std::byte> before = x.memory();

@@ -3,8 +3,8 @@
 namespace posenc {
 
 std::string_view name(Pairing pairing) noexcept { return plan::enum_name(pairing); }
-std::string_view name(Ladder ladder) noexcept { return plan::enum_name(ladder); }
-std::string_view name(Sense sense) noexcept { return plan::enum_name(sense); }
+std::string_view name(AxisFrequencies axis_frequencies) noexcept { return plan::enum_name(axis_frequencies); }
+std::string_view name(RotationDirection direction) noexcept { return plan::enum_name(direction); }
 std::string_view name(SinusoidConvention convention) noexcept { return plan::enum_name(convention); }
 std::string_view name(LayerKind kind) noexcept { return plan::enum_name(kind); }
 std::string_view name(RotateRole role) noexcept { return plan::enum_name(role); }

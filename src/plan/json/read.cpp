@@ -127,13 +127,13 @@ std::optional<Rotate> ObjectReader::read_rotate() {
       reading_.fail(*of_pair, ErrorKind::length_mismatch, "null or one axis for each pair");
     }
   }
-  if (const auto ladder = member("ladder")) {
-    read(*ladder, rope.ladder, {});
-    if (!failed() && rope.ladder == Ladder::shared) {
-      reading_.fail(*ladder, ErrorKind::out_of_range, "per_axis or dealt", "a shared ladder is not written");
+  if (const auto ladder = member("axis_frequencies")) {
+    read(*ladder, rope.axis_frequencies, {});
+    if (!failed() && rope.axis_frequencies == AxisFrequencies::shared) {
+      reading_.fail(*ladder, ErrorKind::out_of_range, "per_axis or strided", "a shared ladder is not written");
     }
   }
-  unless("sense", rope.sense, Sense::counterclockwise);
+  unless("rotation_direction", rope.rotation_direction, RotationDirection::counterclockwise);
   std::int64_t offset = 0;
   if (const auto given = member("offset")) {
     read(*given, offset, {});

@@ -126,14 +126,14 @@ PickedRows::PickedRows(const SchemeCall& call, std::int64_t s, const TokenList& 
              .log_forget = log_forget_,
              .row_gate = row_gate_,
              .length = in.length};
-  if (in.visible.empty()) return;
+  if (in.attn_mask.empty()) return;
   visible_ = {{}, {call.layer.heads, std::ssize(queries), std::ssize(keys)}};
   for (std::int64_t h = 0; h < call.layer.heads; ++h) {
     for (const std::int64_t i : queries) {
-      for (const std::int64_t j : keys) visible_.values.push_back(reference::element(in.visible, {s, h, i, j}));
+      for (const std::int64_t j : keys) visible_.values.push_back(reference::element(in.attn_mask, {s, h, i, j}));
     }
   }
-  inputs_.visible = visible_;
+  inputs_.attn_mask = visible_;
 }
 
 SchemeCall::Result PickedRows::by_formulas() const {

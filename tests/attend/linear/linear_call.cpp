@@ -174,11 +174,11 @@ std::vector<double> LinearCall::part(Isa isa, std::int64_t first, std::int64_t c
   return numbers(out);
 }
 
-bool LinearCall::until(const std::function<bool()>& go_on, std::int64_t threads) const {
+bool LinearCall::until(const std::function<bool()>& keep_going, std::int64_t threads) const {
   std::vector<std::byte> out;
   AttendLinearArgs args = args_for(out);
   args.parallel.threads = threads;
-  args.go_on = go_on;
+  args.keep_going = keep_going;
   return attend_linear(layer, args);
 }
 

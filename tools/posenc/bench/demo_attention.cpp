@@ -52,8 +52,8 @@ DemoAttentionDType measure(const DemoLayer& of, const RowPositions& positions, D
                         .v = view(v, layer.kv_heads, layer.value_dim),
                         .q_positions = positions,
                         .k_positions = positions,
-                        .queries_are_turned = of.is_turned,
-                        .keys_are_turned = of.is_turned};
+                        .q_rotated = of.is_turned,
+                        .k_rotated = of.is_turned};
   const TensorView to = view(out, layer.heads, layer.value_dim);
   const QueryInputs inputs(call, {.count = kDemoTokens});
   std::vector<bench::Candidate> attending{{.name = "attend", .run = [&] {

@@ -69,7 +69,7 @@ std::vector<double> vectors_of(const std::vector<std::string>& words, std::int64
 void set_words(DrawnLayer& drawn, const std::vector<std::string>& words, MaskKind mask) {
   drawn.queries = drawn.keys = std::ssize(words);
   drawn.layer.head_dim = kChannels;
-  drawn.layer.logit_scale = 1.0 / std::sqrt(static_cast<double>(kChannels));
+  drawn.layer.softmax_scale = 1.0 / std::sqrt(static_cast<double>(kChannels));
   drawn.layer.mask.kind = mask;
   drawn.q = drawn.k = vectors_of(words, drawn.layer.heads);
 }
