@@ -257,9 +257,9 @@ posenc::AttendArgs args_of(const Scheme& scheme, const Shape& shape, const Tenso
 void run(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int threads) {
   const posenc::AttendArgs args = args_of(scheme, shape, tensors, {.threads = threads});
   if (scheme.kept == nullptr) {
-    attend(scheme.layer, args);
+    (void)attend(scheme.layer, args);
   } else {
-    attend(*scheme.kept, args);
+    (void)attend(*scheme.kept, args);
   }
 }
 

@@ -104,19 +104,19 @@ void prefill(const Shape& shape, int threads) {
   std::vector<Candidate> candidates{
       {.name = "multiply-adds", .run = [&] { peak_operations = posenc::bench::multiply_add(isa, kSteps); }},
       {.name = "linear", .run = [&] {
-         attend_linear(layer, {.out = tensors.view(tensors.out, kHeads),
-                               .q = tensors.view(tensors.q, kHeads),
-                               .k = tensors.view(tensors.k, kKvHeads),
-                               .v = tensors.view(tensors.v, kKvHeads),
-                               .parallel = {.threads = threads}});
+         (void)attend_linear(layer, {.out = tensors.view(tensors.out, kHeads),
+                                     .q = tensors.view(tensors.q, kHeads),
+                                     .k = tensors.view(tensors.k, kKvHeads),
+                                     .v = tensors.view(tensors.v, kKvHeads),
+                                     .parallel = {.threads = threads}});
        }}};
   if (shape.tokens <= 2048) {
     candidates.push_back({.name = "softmax", .run = [&] {
-                            attend(layer, {.out = tensors.view(tensors.out, kHeads),
-                                           .q = tensors.view(tensors.q, kHeads),
-                                           .k = tensors.view(tensors.k, kKvHeads),
-                                           .v = tensors.view(tensors.v, kKvHeads),
-                                           .parallel = {.threads = threads}});
+                            (void)attend(layer, {.out = tensors.view(tensors.out, kHeads),
+                                                 .q = tensors.view(tensors.q, kHeads),
+                                                 .k = tensors.view(tensors.k, kKvHeads),
+                                                 .v = tensors.view(tensors.v, kKvHeads),
+                                                 .parallel = {.threads = threads}});
                           }});
   }
   posenc::bench::take_turns(candidates, kRounds,
@@ -150,7 +150,7 @@ void decode(const Shape& shape) {
       {.name = "linear",
        .run =
            [&] {
-             attend_linear(
+             (void)attend_linear(
                  layer, {.out = tensors.view(tensors.out, kHeads),
                          .q = tensors.view(tensors.q, kHeads),
                          .k = tensors.view(tensors.k, kKvHeads),

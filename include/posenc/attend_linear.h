@@ -25,7 +25,7 @@
 #include "posenc/rotary_table.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // What keys add up to. A call adds its own to what is there: begin with zeros, and go from call to call, for each token
 // that is decoded or each part of a prompt. It holds no positions: they are the caller's to continue.
@@ -58,6 +58,6 @@ struct AttendLinearArgs {
 // tell; and for a state without positions, in a layer that turns.
 //
 // False where keep_going returned false: out and state then hold nothing of use.
-POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
+[[nodiscard]] POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -16,7 +16,7 @@
 #include "posenc/schemes.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // ---- weights of score terms ----
 
@@ -130,4 +130,4 @@ struct LayerInputs {
   bool k_rotated = false;
 };
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -25,7 +25,7 @@
 #include "posenc/rotate.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // The norm of the keys, as a plan says it (LayerPlan::qk_norm), with what the model's weights give it.
 //
@@ -71,6 +71,6 @@ struct CacheArgs {
 // where a cache shares memory with what is read or with the other cache. Calls of up to 256 tokens (more where slots
 // follow each other) take nothing from the heap. False where keep_going returned false: some rows are stored then,
 // others are not.
-POSENC_API bool rotate_into_cache(const CacheArgs& args);
+[[nodiscard]] POSENC_API bool rotate_into_cache(const CacheArgs& args);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

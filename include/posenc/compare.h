@@ -17,7 +17,7 @@
 #include "posenc/export.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 struct CompareOptions {
   // Radians by which an angle may differ and count as the same. A turn by t moves a key by t of its length, and so does
@@ -172,4 +172,4 @@ POSENC_API std::string describe(const Comparison& comparison);
 // JSON as docs/compare.schema.json says.
 POSENC_API std::string to_json(const Comparison& comparison);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -17,7 +17,7 @@
 #include "posenc/schemes.h"
 #include "posenc/warning.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 enum class LayerKind : std::uint8_t { attention, cross_attention, linear_attention, state_space, convolution, none };
 
@@ -183,4 +183,4 @@ POSENC_API std::string describe(const Plan& plan);
 POSENC_API std::string to_json(const Plan& plan);
 POSENC_API Result<Plan> plan_from_json(std::string_view json, std::string_view name = "plan.json");
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -18,7 +18,7 @@
 #include "posenc/plan.h"
 #include "posenc/tensor.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // The letters of the equation above: x, y, z and p. Where the cap comes before the bias, `capped` is cap tanh(x / cap),
 // and `biased` what the softmax is made of.
@@ -42,6 +42,6 @@ struct AttendArgs {
 
 // Throws Error for a tensor, a weight or an input that does not fit the layer, that it needs and is left out, or that
 // it has no place for. False where keep_going returned false: some rows are written then, others are not.
-POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
+[[nodiscard]] POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -15,7 +15,7 @@
 
 #include "posenc/export.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // ---- PoPE, arXiv 2509.10534: polar coordinates ----
 //
@@ -103,4 +103,4 @@ struct RelativeLogits {
 POSENC_API double relative_logit(const RelativeLogits& scheme, std::span<const double> q, std::span<const double> k,
                                  std::span<const double> r, std::int64_t i, std::int64_t j);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -20,7 +20,7 @@
 #include "posenc/error.h"
 #include "posenc/export.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // Which two channels rotate together. `half`, half-split, pairs channel p with p + dim/2; `interleaved` pairs 2p with 2p + 1.
 // half:        rotate_half, NeoX, "non-interleaved", ONNX interleaved=0, ggml NEOX, MLX traditional=False
@@ -204,4 +204,4 @@ POSENC_API Frequencies frequencies(const Rope& rope, std::optional<std::int64_t>
 // DeepSeek: YaRN's g(factor, mscale_all_dim)^2, by which such models multiply the softmax scale; 1 for other rules.
 POSENC_API double softmax_multiplier(const Scaling& scaling);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

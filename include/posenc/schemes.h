@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // ---- input: x_i -> m * x_i + p_i, or m * x_i * p_i ----
 
@@ -293,4 +293,4 @@ struct LogNScale {
 
 using QueryScale = std::variant<std::monostate, Llama4Temperature, MinistralTemperature, LogNScale>;
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -13,7 +13,7 @@
 #include "posenc/error.h"
 #include "posenc/export.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 struct WriteOptions {
   bool replace = false;  // a regular file of that name; anything else that stands there is an error in any case
@@ -26,4 +26,4 @@ struct WriteOptions {
 POSENC_API Result<std::int64_t> write_file(const std::filesystem::path& path, std::string_view bytes,
                                            const WriteOptions& options = {});
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

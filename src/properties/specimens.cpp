@@ -73,7 +73,7 @@ Made::Made(const Entry& entry, const Size& size) : tables_(kSeed), specimen_(ent
 
 }  // namespace posenc::properties
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 const std::vector<MeasuredScheme>& measured_schemes() {
   static const std::vector<MeasuredScheme> list = [] {
@@ -84,4 +84,4 @@ const std::vector<MeasuredScheme>& measured_schemes() {
   return list;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

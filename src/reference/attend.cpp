@@ -12,7 +12,7 @@
 #include "reference/sequences.h"
 #include "reference/visible.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 constexpr double kUnseen = -std::numeric_limits<double>::infinity();
@@ -159,4 +159,4 @@ bool attend(const LayerPlan& layer, const AttendArgs& args) {
   return attend_by(scores, layer, args);
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

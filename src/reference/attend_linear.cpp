@@ -9,7 +9,7 @@
 #include "reference/turn.h"
 #include "reference/visible.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 double feature(FeatureMap map, double x) {
@@ -86,4 +86,4 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   return true;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -14,7 +14,7 @@
 #include "reference/turn.h"
 #include "reference/value_terms.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // Inside the scale: terms that stand for a part of q.k.
@@ -126,4 +126,4 @@ void FormulaScores::change_output(const RotatedValues& scheme, const Row& row, s
   }
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -9,7 +9,7 @@
 #include "reference/elements.h"
 #include "reference/turn.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 constexpr const char* kRotate = "reference::rotate";
@@ -108,4 +108,4 @@ bool rotate(const Rope& rope, const RotateArgs& args) {
   return true;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -9,7 +9,7 @@
 #include "reference/relative_rows.h"
 #include "reference/score_terms.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // [head_dim] of [heads, head_dim].
@@ -137,4 +137,4 @@ double term(const DecomposedHw& scheme, const ScoreWeights& weights, const Row& 
   return out;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

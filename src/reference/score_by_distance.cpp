@@ -7,7 +7,7 @@
 #include "posenc/scores.h"
 #include "reference/score_terms.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 std::int64_t whole_distance(const Row& row, std::int64_t j, std::int64_t axis = 0) {
@@ -68,4 +68,4 @@ double term(const MlpBias& scheme, const ScoreWeights& weights, const Row& row, 
   return x[index(row.h)];
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

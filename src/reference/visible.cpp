@@ -4,7 +4,7 @@
 
 #include "reference/elements.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
@@ -51,4 +51,4 @@ bool is_visible(const Row& row, std::int64_t j) {
   return row.args.inputs.attn_mask.empty() || broadcast(row.args.inputs.attn_mask, row, j) != 0.0;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

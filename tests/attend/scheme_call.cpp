@@ -172,7 +172,7 @@ SchemeCall::Result SchemeCall::attended(const Attend& attend) {
                     static_cast<std::size_t>(layer.value_dim));
   Tensor lse{std::vector<double>(q.values.size() / static_cast<std::size_t>(layer.head_dim)), q.shape};
   lse.shape.pop_back();
-  attend(reference::AttendArgs{
+  (void)attend(reference::AttendArgs{
       .out = out.writable(), .q = q, .k = k, .v = v, .weights = weights, .inputs = inputs, .lse = lse.writable()});
   return {std::move(out.values), std::move(lse.values)};
 }

@@ -41,7 +41,7 @@ struct Setting {
   // Turns the rows [kRows, 1, head_dim] of a tensor. Errors that they came with are turned along.
   Measured turn(const TensorView& view, const Measured& old, std::span<const std::int64_t> positions,
                 Direction direction) const {
-    rotate({.k = view, .positions = positions, .table = &table, .direction = direction, .isa = isa});
+    (void)rotate({.k = view, .positions = positions, .table = &table, .direction = direction, .isa = isa});
     const AngleBound angles = angle_bound(factor, direction);
     Measured out{values_of(view), std::vector<double>(old.x.size())};
     for (std::size_t i = 0; i < old.x.size(); ++i) {
@@ -201,11 +201,11 @@ TEST(RotateProperties, ClockwiseIsCounterclockwiseToTheNegatedPosition) {
     const std::vector<std::int64_t> positions = positions_of(setting, random);
     std::vector<std::int64_t> negated = positions;
     for (std::int64_t& position : negated) position = -position;
-    rotate({.k = x.view(), .positions = positions, .table = &table, .isa = setting.isa});
+    (void)rotate({.k = x.view(), .positions = positions, .table = &table, .isa = setting.isa});
     const std::vector<std::byte> turned = x.memory();
     EXPECT_NE(turned, before) << setting.name;
     x.restore(before);
-    rotate({.k = x.view(), .positions = negated, .table = &setting.table, .isa = setting.isa});
+    (void)rotate({.k = x.view(), .positions = negated, .table = &setting.table, .isa = setting.isa});
     EXPECT_EQ(x.memory(), turned) << setting.name;
   });
   suite.expect_ran();

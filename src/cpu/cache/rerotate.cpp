@@ -16,7 +16,7 @@
 #include "posenc/error.h"
 #include "posenc/rotate.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr const char* kRerotate = "rerotate";
@@ -115,4 +115,4 @@ std::optional<std::string> rerotation_obstacle(const LayerPlan& layer) {
   return {};
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -6,7 +6,7 @@
 #include "cpu/rotate/rotate_block.h"
 #include "posenc/cache.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 bool rotate_into_cache(const CacheArgs& args) {
   constexpr const char* kWhere = "rotate_into_cache";
@@ -37,4 +37,4 @@ bool rotate_into_cache(const CacheArgs& args) {
   return keep_going.answer();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

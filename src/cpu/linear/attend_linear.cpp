@@ -15,7 +15,7 @@
 #include "cpu/machine/dispatch.h"
 #include "math/check/check_linear.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 kernels::Feature feature_of(FeatureMap map) {
@@ -72,4 +72,4 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   return keep_going.answer();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -13,7 +13,7 @@
 #include "cpu/rotate/rotate_tensor.h"
 #include "posenc/error.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 // A table's rows are a cos and a sin; the transpose turns the other way; R^T / a = (a R)^T / a^2.
@@ -84,4 +84,4 @@ void cos_sin_into(const RotaryTable& table, const Positions& positions, std::spa
   }
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -122,7 +122,7 @@ Result<std::int64_t> OutputFile::publish() {
 
 }  // namespace posenc::io
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 Result<std::int64_t> write_file(const std::filesystem::path& path, std::string_view bytes,
                                 const WriteOptions& options) {
@@ -131,4 +131,4 @@ Result<std::int64_t> write_file(const std::filesystem::path& path, std::string_v
   return out.publish();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -8,7 +8,7 @@
 #include "math/rope/scaling_rules.h"
 #include "posenc/rope.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 // Everything that can be said before a frequency is computed.
@@ -87,4 +87,4 @@ Frequencies frequencies(const Rope& rope, std::optional<std::int64_t> length, Ar
   return result;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

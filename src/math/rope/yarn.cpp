@@ -108,7 +108,7 @@ template Scaled<float> scale(const Rope&, const YarnScaling&, Length);
 
 }  // namespace posenc::math
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 double softmax_multiplier(const Scaling& scaling) {
   const auto* rule = std::get_if<YarnScaling>(&scaling);
@@ -120,4 +120,4 @@ double softmax_multiplier(const Scaling& scaling) {
   return g * g;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

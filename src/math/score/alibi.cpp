@@ -13,7 +13,7 @@
 #include "posenc/error.h"
 #include "posenc/scores.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 double slope(double max_bias, std::int64_t k, std::int64_t heads) {
@@ -44,4 +44,4 @@ double alibi_bias(const Alibi& scheme, double slope, double i, double j) {
   return 0.0;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

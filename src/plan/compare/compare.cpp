@@ -13,7 +13,7 @@
 #include "plan/compare/pairs.h"
 #include "plan/compare/rotations.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using plan::CompareScope;
@@ -175,4 +175,4 @@ std::string_view name(DifferenceKind kind) noexcept { return plan::enum_name(kin
 std::string_view name(KeyUse use) noexcept { return plan::enum_name(use); }
 std::string_view name(KeyReason reason) noexcept { return plan::enum_name(reason); }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

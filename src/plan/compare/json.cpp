@@ -11,7 +11,7 @@
 #include "plan/compare/pairs.h"
 #include "posenc/compare.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using io::JsonLayout;
@@ -135,4 +135,4 @@ std::string to_json(const Comparison& comparison) {
   return json.take();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

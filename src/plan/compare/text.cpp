@@ -13,7 +13,7 @@
 #include "plan/text/text_lines.h"
 #include "posenc/compare.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using plan::TextLines;
@@ -306,4 +306,4 @@ std::string describe(const Comparison& comparison) {
   return lines.take();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -1,6 +1,6 @@
 #include "plan/json/plan_names.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 std::string_view name(Pairing pairing) noexcept { return plan::enum_name(pairing); }
 std::string_view name(AxisFrequencies axis_frequencies) noexcept { return plan::enum_name(axis_frequencies); }
@@ -20,4 +20,4 @@ std::string_view name(AlibiForm form) noexcept { return plan::enum_name(form); }
 std::string_view name(Kerple::Form form) noexcept { return plan::enum_name(form); }
 std::string_view name(SourceKind kind) noexcept { return plan::enum_name(kind); }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -18,8 +18,7 @@
 #include "plan/json/plan_names.h"
 #include "posenc/plan.h"
 
-namespace posenc {
-namespace plan {
+namespace posenc::plan {
 namespace {
 
 // Relative. A document may come from a machine whose pow() and log() round otherwise: a few units of 2^-53, some
@@ -201,12 +200,13 @@ Result<Plan> saved_plan(const io::JsonDocument& document, std::string_view name)
   return plan;
 }
 
-}  // namespace plan
+}  // namespace posenc::plan
 
+namespace posenc::inline v0_2 {
 Result<Plan> plan_from_json(std::string_view json, std::string_view name) {
   const Result<io::JsonDocument> document = io::JsonDocument::parse(json, name);
   if (!document) return document.error();
   return plan::saved_plan(*document, name);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

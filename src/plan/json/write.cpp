@@ -18,7 +18,7 @@
 #include "plan/json/plan_names.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using io::JsonLayout;
@@ -202,4 +202,4 @@ std::string to_json(const Plan& plan) {
   return writer.take();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

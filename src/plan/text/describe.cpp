@@ -15,7 +15,7 @@
 #include "plan/text/text_lines.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using plan::TextLines;
@@ -156,4 +156,4 @@ std::string describe(const Plan& plan) {
   return lines.take();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -108,7 +108,7 @@ TEST(XPos, TakesKeysThatWereTurnedWithoutDecay) {
   const LayerPlan layer = layer_of({.rope = rope(), .scale_base = kScaleBase});
   const auto turned = [](const Tensor& x) {
     Tensor out = x;
-    reference::rotate(rope(), {.out = out.writable(), .x = x});
+    (void)reference::rotate(rope(), {.out = out.writable(), .x = x});
     return out;
   };
   const Tensor v = zeros({kTokens, 1, 1});

@@ -136,17 +136,17 @@ AttendWork attend_some(const AttendCall& call, const EveryNth& which, const Outp
   AttendWork work;
   const QueryInputs inputs(call, which);
   const int axis = call.q.rank == 4 ? 2 : 0;
-  attend(call.layer, {.out = some_tokens(to.out, axis, which),
-                      .q = some_tokens(call.q, axis, which),
-                      .k = call.k,
-                      .v = call.v,
-                      .weights = call.tables.weights,
-                      .inputs = inputs.inputs(),
-                      .lse = to.lse.empty() ? to.lse : some_tokens(to.lse, axis, which),
-                      .products = call.products,
-                      .parallel = parallel,
-                      .isa = isa,
-                      .work = &work});
+  (void)attend(call.layer, {.out = some_tokens(to.out, axis, which),
+                            .q = some_tokens(call.q, axis, which),
+                            .k = call.k,
+                            .v = call.v,
+                            .weights = call.tables.weights,
+                            .inputs = inputs.inputs(),
+                            .lse = to.lse.empty() ? to.lse : some_tokens(to.lse, axis, which),
+                            .products = call.products,
+                            .parallel = parallel,
+                            .isa = isa,
+                            .work = &work});
   return work;
 }
 

@@ -191,10 +191,10 @@ std::vector<double> linear_weights(const DrawnLayer& drawn) {
   std::vector<double> v(static_cast<std::size_t>(n * n));
   for (std::int64_t j = 0; j < n; ++j) v[static_cast<std::size_t>(j * n + j)] = 1.0;
   std::vector<double> out(static_cast<std::size_t>(n * n));
-  reference::attend_linear(layer, {.out = tensor(out.data(), {n, 1, n}),
-                                   .q = tensor(drawn.q.data(), {n, 1, kChannels}),
-                                   .k = tensor(drawn.k.data(), {n, 1, kChannels}),
-                                   .v = tensor(std::as_const(v).data(), {n, 1, n})});
+  (void)reference::attend_linear(layer, {.out = tensor(out.data(), {n, 1, n}),
+                                         .q = tensor(drawn.q.data(), {n, 1, kChannels}),
+                                         .k = tensor(drawn.k.data(), {n, 1, kChannels}),
+                                         .v = tensor(std::as_const(v).data(), {n, 1, n})});
   return out;
 }
 
