@@ -22,13 +22,17 @@ function(posenc_precompile target)
   endif()
 endfunction()
 
-set(POSENC_UNITY 32 CACHE STRING "How many sources are compiled as one, but for kernels; 0: each by itself")
+set(POSENC_UNITY 32 CACHE STRING "How many sources of a target are compiled as one, but for kernels; 0: each by itself")
 mark_as_advanced(POSENC_UNITY)
 
-# posenc_unity(TARGET): its sources in batches: what they include is read once for all of a batch.
+# posenc_unity(TARGET [BATCH]): its sources in batches: what they include is read once for all of a batch.
 function(posenc_unity target)
-  if(POSENC_UNITY GREATER 1)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${POSENC_UNITY})
+  set(batch ${POSENC_UNITY})
+  if(ARGC GREATER 1)
+    set(batch ${ARGV1})
+  endif()
+  if(batch GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
   endif()
 endfunction()
 

@@ -1,133 +1,154 @@
 #!/usr/bin/env python3
-"""Runs the commands that pages show, and writes what they print below them.
+"""Follows pages as a reader does, and writes what their commands print below them.
 
-usage: capture_cli.py [--check] TOOL
+usage: capture_cli.py [--check] TOOL [PAGE...]
 
-A fenced block that opens with ```console holds commands, each on a line that starts with "$ ", and their output. They
-run in a shell, in a folder that holds FILES and TENSORS, with TOOL as `posenc`. With --check nothing is written: the
-exit status is 1 when an output differs from the page. A block that opens with ```console varies is captured but never compared:
-its output depends on the machine.
+All blocks of a page run in one folder, in their order. It holds what page_files.py has for the page, and is empty else.
+
+  ```console      commands, each on a line that starts with "$ ", and below it what it prints
+  ```console varies    the same; captured, but never compared: what is printed depends on the machine
+  ```sh           lines for a shell. The page shows nothing of what they print; each must end with status 0, or with 1
+                  where it is `posenc compare`, whose verdict that is
+  ```cpp          of a page in PROGRAMS: the file there holds the program that the page has shown so far
+  ```text         what that program prints: all of them together, the last time that it runs
+
+TOOL is `posenc` there, and pkg-config finds the library of the build that it stands in (which CXXFLAGS compile with).
+With --check nothing is written: the exit status is 1 when an output differs from the page.
 """
 import difflib
-import math
 import os
 import pathlib
-import struct
+import re
 import subprocess
 import sys
 import tempfile
 
-DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
-PAGES = ("cli.md", "tutorial.md", "properties.md")
+import page_files
 
-# What the commands on the pages read.
-FILES = {
-    "config.json": """{
-  "model_type": "llama",
-  "hidden_size": 256,
-  "num_attention_heads": 4,
-  "num_hidden_layers": 4,
-  "max_position_embeddings": 4096,
-  "rope_theta": 10000.0,
-  "rope_scaling": {
-    "type": "linear",
-    "factor": -2
-  }
-}
-""",
-    "odd.json": """{
-  "model_type": "llama",
-  "hidden_size": 256,
-  "num_attention_heads": 4,
-  "num_hidden_layers": 4,
-  "max_position_embeddings": 4096,
-  "rope_theta": 10000.0,
-  "rope_scaling": {"rope_type": "linear", "type": "dynamic", "factor": 2.0}
-}
-""",
-    # Qwen2.5 7B with the rule that its model card names for long texts.
-    "long.json": """{
-  "model_type": "qwen2",
-  "hidden_size": 3584,
-  "num_attention_heads": 28,
-  "num_key_value_heads": 4,
-  "num_hidden_layers": 28,
-  "max_position_embeddings": 131072,
-  "rope_theta": 1000000.0,
-  "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
-}
-""",
-}
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = ("README.md", "docs/cli.md", "docs/tutorial.md", "docs/tutorial-python.md", "docs/properties.md")
 
-# Tensors of f32 that they turn: name and shape. Their numbers count up from -1 in steps of 2^-12.
-TENSORS = {"q.npy": (6, 32, 128), "k.npy": (6, 8, 128), "v.npy": (6, 8, 128)}
+# Page: the file that its C++ goes to, and how: whole programs, or snippets that follow one another in main.
+PROGRAMS = {"README.md": ("engine.cpp", "whole"), "docs/tutorial.md": ("where.cpp", "snippets")}
+
+# A line of sh; those that end in a backslash, or begin a here-document, go on.
+COMMAND = re.compile(r"[^\n]*<<'(\w+)'[^\n]*\n.*?^\1\n|(?:[^\n]*\\\n)*[^\n]+\n", re.DOTALL | re.MULTILINE)
 
 
-def write_tensor(path, shape):
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape!r}, }}".encode()
-    header += b" " * (-(10 + len(header) + 1) % 64) + b"\n"
-    count = math.prod(shape)
-    numbers = struct.pack(f"<{count}f", *(i / 4096 - 1 for i in range(count)))
-    path.write_bytes(b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header + numbers)
+def program(snippets, kind):
+    if kind == "whole":
+        return snippets[-1]
+    body = "".join(snippets)
+    includes = "".join(re.findall(r"^#include .*\n", body, re.MULTILINE))
+    return f"{includes}\nint main() {{\n" + re.sub(r"^#include .*\n", "", body, flags=re.MULTILINE) + "}\n"
 
 
-def run(command, folder, tool):
-    environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}", "LC_ALL": "C"}
-    environment.pop("POSENC_ISA", None)
-    shell = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, text=True, check=False)
-    return shell.stdout.splitlines()
+class Reader:
+    """A folder with the page's files, a shell with the tool and the library."""
+
+    def __init__(self, page, folder, tool):
+        self.page, self.folder, self.snippets, self.faults = page, folder / "here", [], []
+        self.texts, self.last_run = [], None
+        self.folder.mkdir()
+        for name, content in page_files.FILES.get(page, {}).items():
+            (self.folder / name).write_bytes(content)
+        flags = os.environ.get("CXXFLAGS", "")
+        library_folder = tool.parents[2] / "src"
+        library = next(iter(sorted(library_folder.glob("libposenc.[as]*"))), "")
+        (folder / "posenc.pc").write_text("Name: posenc\nDescription: of a build\nVersion: 0\n"
+                                          f"Cflags: {flags} -I{ROOT}/include\n"
+                                          f"Libs: {flags} {library} -Wl,-rpath,{library_folder} -pthread\n")
+        self.environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}", "LC_ALL": "C",
+                            "PKG_CONFIG_PATH": str(folder)}
+        self.environment.pop("POSENC_ISA", None)
+
+    def shell(self, command):
+        return subprocess.run(["sh", "-c", command], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+
+    def printed(self, command):
+        return self.shell(command).stdout.splitlines()
+
+    def follow(self, text):
+        """A block of sh, command by command."""
+        for command in COMMAND.finditer(text):
+            run = self.shell(command[0])
+            if run.returncode not in ((0, 1) if command[0].startswith("posenc compare") else (0,)):
+                self.faults.append(f"{self.page}: status {run.returncode} of: {command[0]}{run.stdout}")
+            elif command[0].startswith("./"):
+                self.last_run = run.stdout
+
+    def code(self, text):
+        if self.page in PROGRAMS:
+            file, kind = PROGRAMS[self.page]
+            self.snippets.append(text)
+            (self.folder / file).write_text(program(self.snippets, kind))
+
+    def close(self):
+        if self.last_run is not None and self.texts and self.last_run != "".join(self.texts):
+            self.faults.append(f"{self.page}: the program prints other lines than its text blocks:\n{self.last_run}")
 
 
-def blocks_rewritten(name, lines, captured):
-    """The page with each command's output replaced by captured(command, varies, old_output)."""
+def followed(page, lines, reader, check):
+    """The page as it would be: below each command of a console what it prints."""
     out, i = [], 0
     while i < len(lines):
-        out.append(lines[i])
-        opens = lines[i].startswith("```console")
-        varies = lines[i].endswith("varies")
+        opens = lines[i]
+        out.append(opens)
         i += 1
-        while opens and lines[i] != "```":
-            command, i = lines[i], i + 1
-            if not command.startswith("$ "):
-                sys.exit(f"{name}: a block must start with a command, not with {command!r}")
-            old = []
-            while lines[i] != "```" and not lines[i].startswith("$ "):
-                old.append(lines[i])
-                i += 1
-            out += [command, *captured(command[2:], varies, old)]
+        if not opens.startswith("```"):
+            continue
+        end = lines.index("```", i)
+        block, i = lines[i:end], end
+        if opens.startswith("```console"):
+            out += captured(page, block, reader, check and opens.endswith("varies"))
+        else:
+            text = "".join(line + "\n" for line in block)
+            if opens == "```sh":
+                reader.follow(text)
+            elif opens == "```cpp":
+                reader.code(text)
+            elif opens == "```text":
+                reader.texts.append(text)
+            out += block
+        out.append("```")
+        i += 1
     return out
 
 
-def captured_page(name, tool, check):
-    """The page as it is, and as it would be."""
-    page = (DOCS / name).read_text().splitlines()
-    with tempfile.TemporaryDirectory() as folder:
-        for file, content in FILES.items():
-            (pathlib.Path(folder) / file).write_text(content)
-        for tensor, shape in TENSORS.items():
-            write_tensor(pathlib.Path(folder) / tensor, shape)
-
-        def captured(command, varies, old):
-            return old if check and varies else run(command, folder, tool)
-
-        return page, blocks_rewritten(name, page, captured)
+def captured(page, block, reader, keep):
+    """Each command and what it prints; what stands there where that is to be kept."""
+    if not block or not block[0].startswith("$ "):
+        sys.exit(f"{page}: a block must start with a command, not with {block[:1]}")
+    out = []
+    for line in block:
+        if keep:
+            out.append(line)
+        elif line.startswith("$ "):
+            out += [line, *reader.printed(line[2:])]
+    return out
 
 
 def main(arguments):
     check = arguments[:1] == ["--check"]
-    tool = pathlib.Path(arguments[-1]).resolve()
+    tool, *pages = arguments[check:]
+    tool = pathlib.Path(tool).resolve()
     if not tool.is_file():
         sys.exit(f"{tool}: there is no such program")
-    differ = False
-    for name in PAGES:
-        page, now = captured_page(name, tool, check)
+    failed = False
+    for name in pages or PAGES:
+        page = (ROOT / name).read_text().splitlines()
+        with tempfile.TemporaryDirectory() as folder:
+            reader = Reader(name, pathlib.Path(folder), tool)
+            now = followed(name, page, reader, check)
+            reader.close()
+        print("".join(reader.faults), end="")
         if not check:
-            (DOCS / name).write_text("\n".join(now) + "\n")
+            (ROOT / name).write_text("\n".join(now) + "\n")
         elif now != page:
-            differ = True
-            print("\n".join(difflib.unified_diff(page, now, f"docs/{name}", "what the tool prints", lineterm="")))
-    sys.exit(differ)
+            print("\n".join(difflib.unified_diff(page, now, name, "what the tool prints", lineterm="")))
+        failed = failed or bool(reader.faults) or (check and now != page)
+    sys.exit(failed)
 
 
 main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""posenc from Python against what people call there now: speed and memory, docs/performance.md#from-python.
+"""posenc from Python against what people call there now: speed and memory, docs/performance/python.md.
 
     build/judges/bin/python3 bench/python                      # with posenc in PYTHONPATH, or installed; all cases
     build/judges/bin/python3 bench/python rotate/f32 --threads 2 --json speed.json

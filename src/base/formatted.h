@@ -18,14 +18,14 @@ std::string formatted(fmt::format_string<T...> pattern, T&&... arguments) {
   return vformatted(pattern, fmt::make_format_args(arguments...));
 }
 
-// Texts, or whole numbers, one behind the other.
+// Texts, or numbers as formatted() writes them, one behind the other.
 template <typename Range>
 std::string joined(const Range& parts, std::string_view between) {
   std::string text;
   for (bool first = true; const auto& part : parts) {
     if (!std::exchange(first, false)) text += between;
-    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(part)>>) {
-      text += std::to_string(part);
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(part)>>) {
+      text += formatted("{}", part);
     } else {
       text += part;
     }

@@ -9,7 +9,7 @@
 #include "support/random_tensor.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::attend_test {
 namespace {
 
 using testing::ElementsAre;
@@ -67,4 +67,4 @@ TEST(Attend, EndsWhenItIsTold) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::attend_test

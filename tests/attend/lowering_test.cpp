@@ -12,7 +12,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::lowering_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 20240229;
@@ -147,4 +147,4 @@ TEST(Lowering, RefusesGatesWithoutASum) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::lowering_test

@@ -10,7 +10,7 @@
 #include "support/test_data.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::onnx_attention_test {
 namespace {
 
 constexpr const char* kCases = "golden/onnx_node";
@@ -152,4 +152,4 @@ TEST(OnnxAttention, EveryCaseOfFlexAttention) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::onnx_attention_test

@@ -11,7 +11,7 @@
 #include "support/all_schemes.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::outputs_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 16180;
@@ -107,4 +107,4 @@ TEST(EveryScheme, GivesASinkItsShare) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::outputs_test

@@ -14,7 +14,7 @@
 #include "support/all_schemes.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::properties_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 31415;
@@ -155,4 +155,4 @@ TEST(EveryScheme, KeepsHeadsApart) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::properties_test

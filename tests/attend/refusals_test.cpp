@@ -12,7 +12,7 @@
 #include "attend/spoilt_call.h"
 #include "support/all_schemes.h"
 
-namespace posenc::test {
+namespace posenc::test::refusals_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -313,4 +313,4 @@ TEST(Refusals, OfRegions) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::refusals_test

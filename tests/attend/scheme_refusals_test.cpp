@@ -12,7 +12,7 @@
 #include "attend/spoilt_call.h"
 #include "support/all_schemes.h"
 
-namespace posenc::test {
+namespace posenc::test::scheme_refusals_test {
 namespace {
 
 using Call = SpoiltCall;
@@ -368,4 +368,4 @@ TEST(SchemeRefusals, OfSumsAlongTheRow) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::scheme_refusals_test

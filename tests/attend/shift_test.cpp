@@ -12,7 +12,7 @@
 #include "support/all_schemes.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::shift_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 27182;
@@ -65,4 +65,4 @@ TEST(EveryScheme, IsNotShiftedByAnythingElse) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::shift_test

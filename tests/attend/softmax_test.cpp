@@ -5,7 +5,7 @@
 
 #include "attend/attending.h"
 
-namespace posenc::test {
+namespace posenc::test::softmax_test {
 namespace {
 
 // One head of one channel and a query of 1: scores are the keys.
@@ -140,4 +140,4 @@ TEST(Scores, ShareKeysAmongHeads) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::softmax_test

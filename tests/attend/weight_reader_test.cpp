@@ -11,7 +11,7 @@
 #include "posenc/reference.h"
 #include "support/random_tensor.h"
 
-namespace posenc::test {
+namespace posenc::test::weight_reader_test {
 namespace {
 
 void expect_same(double is, double wanted, std::int64_t n) {
@@ -64,4 +64,4 @@ TEST(WeightReader, ExchangesAxes) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::weight_reader_test

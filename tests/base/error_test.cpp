@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-namespace posenc {
+namespace posenc::error_test {
 namespace {
 
 TEST(Error, SaysWhereWhatAndWhy) {
@@ -90,4 +90,4 @@ TEST(Result, HoldsAValueOrAnError) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::error_test

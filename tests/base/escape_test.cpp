@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace posenc {
+namespace posenc::escape_test {
 namespace {
 
 using namespace std::string_literals;
@@ -45,4 +45,4 @@ TEST(Escape, LeavesNothingDangerousOfAnyByte) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::escape_test

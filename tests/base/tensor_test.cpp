@@ -7,7 +7,7 @@
 
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::tensor_test {
 namespace {
 
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
@@ -50,4 +50,4 @@ TEST(Tensor, Names) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::tensor_test

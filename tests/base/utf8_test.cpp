@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace posenc {
+namespace posenc::utf8_test {
 namespace {
 
 std::string encode(std::uint32_t code) {
@@ -37,4 +37,4 @@ TEST(Utf8, RefusesOverlongAndTooLarge) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::utf8_test

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace posenc::tool {
+namespace posenc::tool::angle_truth_test {
 namespace {
 
 constexpr mpfr_prec_t kBits = 300;  // 53 + 53 bits of the product, as many cancelled at most, and plenty
@@ -85,4 +85,4 @@ TEST(AngleTruth, HardPositionsComeNearQuarterTurns) {
 }
 
 }  // namespace
-}  // namespace posenc::tool
+}  // namespace posenc::tool::angle_truth_test

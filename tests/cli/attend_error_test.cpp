@@ -14,7 +14,7 @@
 #include "support/every_isa.h"
 #include "support/tolerances.h"
 
-namespace posenc::tool {
+namespace posenc::tool::attend_error_test {
 namespace {
 
 using namespace posenc::test;
@@ -183,4 +183,4 @@ TEST(AttendErrorTest, WhatAlibiLeavesOutIsNotAskedFor) {
 }
 
 }  // namespace
-}  // namespace posenc::tool
+}  // namespace posenc::tool::attend_error_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace posenc::tool {
+namespace posenc::tool::progress_test {
 namespace {
 
 // A terminal that remembers, and a clock that is set by hand.
@@ -63,4 +63,4 @@ TEST(Progress, OfNothingIsDone) {
 }
 
 }  // namespace
-}  // namespace posenc::tool
+}  // namespace posenc::tool::progress_test

@@ -1,7 +1,6 @@
 """posenc rotate interrupted: the output is absent or whole, and nothing is beside it. And what a terminal sees."""
 import os
 import pathlib
-import pty
 import random
 import signal
 import subprocess
@@ -120,7 +119,7 @@ class Interrupted(LongTest):
 
 class Progress(LongTest):
     def on_a_terminal(self, **environment):
-        terminal, other_end = pty.openpty()
+        terminal, other_end = tool.pseudo_terminal()
         env = {**os.environ, "TERM": "xterm", **environment}
         command = [tool.TOOL, "rotate", "--model", "llama-3.2-1b", "--q", self.source, "-o", self.out, "--check"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=other_end, env=env) as run:

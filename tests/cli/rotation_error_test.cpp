@@ -14,7 +14,7 @@
 #include "rotate/turned_rows.h"
 #include "support/tolerances.h"
 
-namespace posenc::tool {
+namespace posenc::tool::rotation_error_test {
 namespace {
 
 constexpr std::int64_t kTokens = 5;
@@ -197,4 +197,4 @@ TEST(SpreadRows, AreEvenWithBothEnds) {
 }
 
 }  // namespace
-}  // namespace posenc::tool
+}  // namespace posenc::tool::rotation_error_test

@@ -1,7 +1,6 @@
 """Where output goes: pipes that close, full disks, terminals."""
 import fcntl
 import os
-import pty
 import signal
 import struct
 import subprocess
@@ -49,10 +48,7 @@ class Terminal(tool.ToolTest):
     def on_a_terminal(self, columns=80, **environment):
         env = {**os.environ, "TERM": "xterm", **environment}
         env = {name: value for name, value in env.items() if value is not None}
-        try:
-            terminal, other_end = pty.openpty()
-        except OSError as absent:
-            self.skipTest(f"no pseudo-terminals here: {absent}")
+        terminal, other_end = tool.pseudo_terminal()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         with subprocess.Popen(COMMAND, stdout=other_end, stderr=subprocess.PIPE, env=env) as run:
             os.close(other_end)

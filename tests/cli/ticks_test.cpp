@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace posenc::tool {
+namespace posenc::tool::ticks_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -76,4 +76,4 @@ TEST(Ticks, OfInfiniteBoundsReachTheLastNumbers) {
 }
 
 }  // namespace
-}  // namespace posenc::tool
+}  // namespace posenc::tool::ticks_test

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import pty
 import subprocess
 import sys
 import unittest
@@ -29,6 +30,14 @@ def posenc(*arguments, stdin=b"", environment=None, cwd=None, timeout=120):
 
 def presets():
     return [preset["name"] for preset in json.loads(posenc("presets", "--json").out)["presets"]]
+
+
+def pseudo_terminal():
+    """(terminal, other end); skips the test that asks where there are none."""
+    try:
+        return pty.openpty()
+    except OSError as absent:
+        raise unittest.SkipTest(f"no pseudo-terminals here: {absent}") from None
 
 
 def schema_validator(schema="plan"):

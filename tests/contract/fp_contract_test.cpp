@@ -3,7 +3,7 @@
 
 #include "contract/product_sum.h"
 
-namespace posenc::test {
+namespace posenc::test::fp_contract_test {
 namespace {
 
 constexpr double kE = 0x1p-30;
@@ -27,4 +27,4 @@ TEST(FpContract, TheControlRoundsOnce) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::fp_contract_test

@@ -7,7 +7,7 @@
 #include "support/ropes.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::angle_error_test {
 namespace {
 
 // Against the definition, by tables of one position each.
@@ -61,4 +61,4 @@ TEST(AngleError, TakesTheLength) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::angle_error_test

@@ -14,7 +14,7 @@
 #include "support/tolerances.h"
 #include "support/ulp.h"
 
-namespace posenc::test {
+namespace posenc::test::arithmetic_test {
 namespace {
 
 RotaryTable table(const Frequencies& f, std::int64_t start, std::int64_t count, Angles angles, Isa isa) {
@@ -120,4 +120,4 @@ TEST(Arithmetics, DifferAsExpected) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::arithmetic_test

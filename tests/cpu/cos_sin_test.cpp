@@ -11,7 +11,7 @@
 #include "support/tolerances.h"
 #include "support/ulp.h"
 
-namespace posenc::test {
+namespace posenc::test::cos_sin_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -210,4 +210,4 @@ TEST(CosSin, RefusesAWrongScheme) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::cos_sin_test

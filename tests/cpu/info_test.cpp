@@ -10,7 +10,7 @@
 #include "posenc/version.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::info_test {
 namespace {
 
 TEST(Info, SaysWhatThisIs) {
@@ -86,4 +86,4 @@ TEST(Environment, NamesTheIsa) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::info_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace posenc::test {
+namespace posenc::test::offered_isas_test {
 namespace {
 
 using Isas = std::vector<Isa>;
@@ -52,4 +52,4 @@ TEST(OfferedIsas, EveryFeatureIsNeeded) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::offered_isas_test

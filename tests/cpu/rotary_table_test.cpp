@@ -16,7 +16,7 @@
 #include "support/tolerances.h"
 #include "support/ulp.h"
 
-namespace posenc::test {
+namespace posenc::test::rotary_table_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -236,4 +236,4 @@ TEST(TableFromAngles, RoundsOnce) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::rotary_table_test

@@ -18,7 +18,7 @@
 #include "posenc/error.h"
 #include "posenc/info.h"
 
-namespace posenc::test {
+namespace posenc::test::signal_stack_test {
 namespace {
 
 // By feature bits: info() would ask for them.
@@ -126,4 +126,4 @@ TEST_F(SignalStack, StaysWithWhoeverNamesAnotherSet) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::signal_stack_test

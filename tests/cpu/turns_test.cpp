@@ -12,7 +12,7 @@
 #include "support/real.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::turns_test {
 namespace {
 
 // |hi + lo + lowest - f / 2 pi| / |f / 2 pi|
@@ -73,4 +73,4 @@ TEST(Turns, NearLimit) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::turns_test

@@ -14,7 +14,7 @@
 #include "posenc/tensor_file.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::onnx_rotary_test {
 namespace {
 
 constexpr const char* kOnnx = "golden/onnx_node";
@@ -135,4 +135,4 @@ TEST(OnnxRotary, FiveCasesOfOnnxRuntime) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::onnx_rotary_test

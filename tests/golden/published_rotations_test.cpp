@@ -13,7 +13,7 @@
 #include "support/ropes.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::published_rotations_test {
 namespace {
 
 constexpr const char* kKeras = "golden/rope_apply/keras_hub_rotary_embedding_test.json";
@@ -161,4 +161,4 @@ TEST(PublishedRotations, TablesOfStories260K) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::published_rotations_test

@@ -18,7 +18,7 @@
 #include "posenc/read_plan.h"
 #include "support/heap_probe.h"
 
-namespace posenc::test {
+namespace posenc::test::cases_test {
 namespace {
 
 struct HostileCase {
@@ -218,4 +218,4 @@ INSTANTIATE_TEST_SUITE_P(Table, Hostile, testing::ValuesIn(hostile_cases()),
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::cases_test

@@ -20,7 +20,7 @@
 #include "io/files/text_file.h"
 #include "support/heap_probe.h"
 
-namespace posenc::io {
+namespace posenc::io::file_cases_test {
 namespace {
 
 using namespace std::string_literals;
@@ -178,4 +178,4 @@ TEST_F(HostileFile, ManyRefusalsLeaveNoFileOpen) {
 }
 
 }  // namespace
-}  // namespace posenc::io
+}  // namespace posenc::io::file_cases_test

@@ -9,7 +9,7 @@
 #include "support/gguf_builder.h"
 #include "support/heap_probe.h"
 
-namespace posenc::test {
+namespace posenc::test::gguf_files_test {
 namespace {
 
 // Bytes that an array announces and a stream never brings do not run up memory.
@@ -98,4 +98,4 @@ TEST_F(HostileGgufFiles, B32ADirectoryMeansItsConfigAndNamesTheGgufBesideIt) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::gguf_files_test

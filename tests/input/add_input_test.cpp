@@ -9,7 +9,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::add_input_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -239,4 +239,4 @@ TEST_F(AddInput, TensorsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::add_input_test

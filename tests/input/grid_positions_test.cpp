@@ -10,7 +10,7 @@
 
 #include "support/throws.h"
 
-namespace posenc {
+namespace posenc::grid_positions_test {
 namespace {
 
 using Ids = std::vector<std::int64_t>;
@@ -189,4 +189,4 @@ TEST(GridPositions, TooMany) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::grid_positions_test

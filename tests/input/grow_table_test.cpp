@@ -10,7 +10,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::grow_table_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -194,4 +194,4 @@ TEST(GrowTable, BadSizes) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::grow_table_test

@@ -9,7 +9,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::query_scale_test {
 namespace {
 
 TEST(QueryScale, NoneIsOne) {
@@ -78,4 +78,4 @@ TEST(QueryScale, BadNumbers) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::query_scale_test

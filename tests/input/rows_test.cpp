@@ -11,7 +11,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::rows_test {
 namespace {
 
 constexpr const char* kSeeds = "golden/seeds.json";
@@ -121,4 +121,4 @@ TEST(Places, BehindACache) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::rows_test

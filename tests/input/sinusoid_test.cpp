@@ -14,7 +14,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::sinusoid_test {
 namespace {
 
 using Convention = SinusoidConvention;
@@ -224,4 +224,4 @@ TEST(Sinusoid, BadNumbers) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::sinusoid_test

@@ -45,7 +45,7 @@ consume_by_pip() {  # PYTHON SOURCE WORK CONSUMER [arguments of pip]
   shift 4
   rm -rf "$work/wheel" "$work/venv"
   CMAKE_BUILD_PARALLEL_LEVEL=$("$jobs") "$python" -m pip wheel "$source" --wheel-dir "$work/wheel" \
-    --no-build-isolation --no-deps --no-index -C build-dir="$work/build" "$@"
+    --no-build-isolation --no-deps --no-index --config-settings build-dir="$work/build" "$@"
   "$python" -m venv "$work/venv"
   "$work/venv/bin/python3" -m pip install --no-index "$work"/wheel/posenc-*.whl
   cd "$work"

@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 
-namespace posenc::io {
+namespace posenc::io::byte_cursor_test {
 namespace {
 
 // A source that hands out at most `most` bytes a call, with an interruption before each.
@@ -138,4 +138,4 @@ TEST(Checked, GivesNothingWhereABitWouldBeLost) {
 }
 
 }  // namespace
-}  // namespace posenc::io
+}  // namespace posenc::io::byte_cursor_test

@@ -12,7 +12,7 @@
 #include "support/gguf_builder.h"
 #include "support/test_data.h"
 
-namespace posenc::io {
+namespace posenc::io::gguf_test {
 namespace {
 
 using test::Gguf;
@@ -199,4 +199,4 @@ TEST(GgufHeader, OfRealFilesIsWhatAnotherProgramRead) {
 }
 
 }  // namespace
-}  // namespace posenc::io
+}  // namespace posenc::io::gguf_test

@@ -8,7 +8,7 @@
 #include "io/json/json.h"
 #include "support/heap_probe.h"
 
-namespace posenc::io {
+namespace posenc::io::json_memory_test {
 namespace {
 
 std::string repeated(std::string_view part, std::size_t count) {
@@ -67,4 +67,4 @@ TEST(JsonMemory, ManyDuplicatesUnderALongKeyStayWithinTheBound) {
 }
 
 }  // namespace
-}  // namespace posenc::io
+}  // namespace posenc::io::json_memory_test

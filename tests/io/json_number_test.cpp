@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-namespace posenc::io {
+namespace posenc::io::json_number_test {
 namespace {
 
 TEST(ScanNumber, TakesWhatTheGrammarHas) {
@@ -132,4 +132,4 @@ TEST(ToWhole, SaysWhyNot) {
 }
 
 }  // namespace
-}  // namespace posenc::io
+}  // namespace posenc::io::json_number_test

@@ -9,7 +9,7 @@
 #include "io/files/text_file.h"
 #include "support/test_data.h"
 
-namespace posenc::io {
+namespace posenc::io::json_test {
 namespace {
 
 JsonDocument parsed(std::string_view text) {
@@ -187,4 +187,4 @@ TEST(Json, PublishedConfigsAreRead) {
 }
 
 }  // namespace
-}  // namespace posenc::io
+}  // namespace posenc::io::json_test

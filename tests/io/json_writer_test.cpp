@@ -13,7 +13,7 @@
 #include "io/json/json.h"
 #include "posenc/error.h"
 
-namespace posenc::io {
+namespace posenc::io::json_writer_test {
 namespace {
 
 template <typename T>
@@ -169,4 +169,4 @@ TEST(JsonWriter, WritesAgainAfterTake) {
 }
 
 }  // namespace
-}  // namespace posenc::io
+}  // namespace posenc::io::json_writer_test

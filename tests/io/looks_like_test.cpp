@@ -12,7 +12,7 @@
 #include "io/files/text_file.h"
 #include "support/test_data.h"
 
-namespace posenc::io {
+namespace posenc::io::looks_like_test {
 namespace {
 
 TEST(LooksLike, KnowsNoJson) {
@@ -79,4 +79,4 @@ TEST(LooksLike, NoConfigLooksLikeSomethingElse) {
 }
 
 }  // namespace
-}  // namespace posenc::io
+}  // namespace posenc::io::looks_like_test

@@ -12,7 +12,7 @@
 #include "posenc/tensor_file.h"
 #include "support/test_data.h"
 
-namespace posenc {
+namespace posenc::published_tensors_test {
 namespace {
 
 // How many files with this ending open, and how many there are.
@@ -86,4 +86,4 @@ TEST(Llama2c, TablesOfARealModelAreWhatAnotherProgramRead) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::published_tensors_test

@@ -11,7 +11,7 @@
 
 #include "support/heap_probe.h"
 
-namespace posenc::io {
+namespace posenc::io::read_all_test {
 namespace {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
@@ -105,4 +105,4 @@ TEST(ReadAll, MemoryFollowsWhatIsReadNotWhatIsPromised) {
 }
 
 }  // namespace
-}  // namespace posenc::io
+}  // namespace posenc::io::read_all_test

@@ -9,7 +9,7 @@
 #include "support/heap_probe.h"
 #include "support/tensor_bytes.h"
 
-namespace posenc::test {
+namespace posenc::test::tensor_cases_test {
 namespace {
 
 class HostileTensors : public testing::TestWithParam<TensorCase> {};
@@ -128,4 +128,4 @@ TEST(HostileTensorCounts, D17ManyTensors) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::tensor_cases_test

@@ -17,7 +17,7 @@
 #include "support/tensor_bytes.h"
 #include "support/throws.h"
 
-namespace posenc {
+namespace posenc::tensor_file_test {
 namespace {
 
 using test::bytes_of;
@@ -357,4 +357,4 @@ TEST(TensorFiles, ReadTensorWantsANameWhereThereAreSeveral) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::tensor_file_test

@@ -10,7 +10,7 @@
 #include "support/temporary_folder.h"
 #include "support/tensor_bytes.h"
 
-namespace posenc {
+namespace posenc::tensor_shards_test {
 namespace {
 
 using test::safetensors_bytes;
@@ -133,4 +133,4 @@ TEST_F(Shards, AreNotLookedForInAFormat) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::tensor_shards_test

@@ -16,7 +16,7 @@
 #include "support/temporary_folder.h"
 #include "support/throws.h"
 
-namespace posenc {
+namespace posenc::write_tensor_test {
 namespace {
 
 using test::file_content;
@@ -287,4 +287,4 @@ TEST(OutputFiles, TheUmaskDecidesWhoMayRead) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::write_tensor_test

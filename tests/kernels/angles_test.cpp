@@ -12,7 +12,7 @@
 
 #include "kernels/kernel_rows.h"
 
-namespace posenc::test {
+namespace posenc::test::angles_test {
 namespace {
 
 constexpr std::int64_t kLongestTail = 2 * 8 + 1;  // twice the widest vector, and one
@@ -186,4 +186,4 @@ std::string isa_name(const ::testing::TestParamInfo<cpu::IsaKernels>& info) {
 INSTANTIATE_TEST_SUITE_P(Isa, Angles, ::testing::ValuesIn(cpu::runnable_kernels()), isa_name);
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::angles_test

@@ -13,7 +13,7 @@
 #include "kernels/kernels.h"
 #include "posenc/info.h"
 
-namespace posenc::test {
+namespace posenc::test::conversions_test {
 namespace {
 
 using kernels::Element;
@@ -220,4 +220,4 @@ INSTANTIATE_TEST_SUITE_P(Isas, Conversions, ::testing::ValuesIn(cpu::runnable_ke
                          [](const auto& isa) { return std::string(name(isa.param.isa)); });
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::conversions_test

@@ -14,7 +14,7 @@
 #include "support/tolerances.h"
 #include "support/ulp.h"
 
-namespace posenc::test {
+namespace posenc::test::exactness_test {
 namespace {
 
 constexpr std::int64_t kPromised = std::int64_t{1} << 31U;
@@ -220,4 +220,4 @@ TEST(Exactness, PositionsNearZerosAreTheNearest) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::exactness_test

@@ -15,7 +15,7 @@
 #include "support/guarded_memory.h"
 #include "support/pair_tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::pairs_test {
 namespace {
 
 using kernels::PairProduct;
@@ -378,4 +378,4 @@ TEST(Pairs, AreMadeOfColumns) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::pairs_test

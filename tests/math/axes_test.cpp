@@ -11,7 +11,7 @@
 
 #include "posenc/rope.h"
 
-namespace posenc {
+namespace posenc::axes_test {
 namespace {
 
 using testing::ElementsAre;
@@ -128,4 +128,4 @@ TEST(Axes, SectionsMustAddUpToThePairs) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::axes_test

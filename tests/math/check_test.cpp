@@ -11,7 +11,7 @@
 #include "posenc/rope.h"
 #include "posenc/rotary_table.h"
 
-namespace posenc {
+namespace posenc::check_test {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -316,4 +316,4 @@ TEST(Check, ExtremesNeverGiveNaN) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::check_test

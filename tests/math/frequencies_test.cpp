@@ -13,7 +13,7 @@
 #include "posenc/rotary_table.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::frequencies_test {
 namespace {
 
 using testing::HasSubstr;
@@ -193,4 +193,4 @@ TEST(Rope, ComparesByValue) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::frequencies_test

@@ -10,7 +10,7 @@
 #include "posenc/rope.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::golden_frequencies_test {
 namespace {
 
 struct Golden {
@@ -200,4 +200,4 @@ TEST(GoldenFrequencies, FloatArithmeticRoundsEachStepInHuggingFacesOrder) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::golden_frequencies_test

@@ -14,7 +14,7 @@
 #include "support/test_data.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::published_frequencies_test {
 namespace {
 
 constexpr const char* kDumped = "golden/hf_rope_reference/pmetal_rope_scaling_reference.json";
@@ -192,4 +192,4 @@ TEST(Seeds, FreqsCis) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::published_frequencies_test

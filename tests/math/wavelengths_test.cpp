@@ -9,7 +9,7 @@
 #include "posenc/wavelength.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::wavelengths_test {
 namespace {
 
 Rope rope_of(std::int64_t dim, double base, Scaling scaling = {}) {
@@ -100,4 +100,4 @@ TEST(Wavelengths, RefuseBadCalls) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::wavelengths_test

@@ -27,7 +27,7 @@
 #include "support/model_tolerances.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::chatglm_test {
 namespace {
 
 constexpr std::int64_t kHidden = 32;
@@ -211,4 +211,4 @@ TEST(ChatGlm, FirstVersionHasTwoCoordinates) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::chatglm_test

@@ -12,7 +12,7 @@
 
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::conformance_page_test {
 namespace {
 
 TEST(ConformancePage, SaysWhatIsRun) {
@@ -47,4 +47,4 @@ TEST(ConformancePage, LeavesNothingOut) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::conformance_page_test

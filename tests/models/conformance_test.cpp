@@ -14,7 +14,7 @@
 #include "support/model_tolerances.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::conformance_test {
 namespace {
 
 class Conforms : public testing::TestWithParam<Checkpoint> {
@@ -58,4 +58,4 @@ INSTANTIATE_TEST_SUITE_P(Encoders, Conforms, testing::ValuesIn(encoders()), kNam
 INSTANTIATE_TEST_SUITE_P(Decoders, Conforms, testing::ValuesIn(decoders()), kNameOf);
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::conformance_test

@@ -23,7 +23,7 @@
 #include "support/every_isa.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::stories_test {
 namespace {
 
 constexpr const char* kFolder = "weights/llama2c";
@@ -149,4 +149,4 @@ TEST(Stories, GoAstrayWithAWrongRotation) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::stories_test

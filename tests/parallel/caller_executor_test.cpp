@@ -8,7 +8,7 @@
 
 #include "base/parallel.h"
 
-namespace posenc::test {
+namespace posenc::test::caller_executor_test {
 namespace {
 
 struct Record {
@@ -69,4 +69,4 @@ TEST(CallersExecutor, WhatItThrowsReachesTheCaller) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::caller_executor_test

@@ -10,7 +10,7 @@
 
 #include "posenc/parallel.h"
 
-namespace posenc {
+namespace posenc::cores_test {
 namespace {
 
 // Under the affinity of one core, on a thread of its own.
@@ -110,4 +110,4 @@ TEST_F(QuotaCores, OfVersion1) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::cores_test

@@ -14,7 +14,7 @@
 #include "base/parallel.h"
 #include "meeting.h"
 
-namespace posenc::test {
+namespace posenc::test::fork_test {
 namespace {
 
 // Runs `work` in a forked child. True when it returned true; false as well when it has not ended after a minute.
@@ -134,4 +134,4 @@ TEST(ForkOfTheProcess, ChildUsesAndEndsTheProcessesPool) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::fork_test

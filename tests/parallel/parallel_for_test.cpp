@@ -16,7 +16,7 @@
 #include "support/heap_probe.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::parallel_for_test {
 namespace {
 
 using Part = std::pair<std::int64_t, std::int64_t>;  // first, last
@@ -152,4 +152,4 @@ TEST(Environment, SaysHowManyThreadsTheProcessHas) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::parallel_for_test

@@ -12,7 +12,7 @@
 #include "base/parallel.h"
 #include "posenc/parallel.h"
 
-namespace posenc {
+namespace posenc::placement_test {
 namespace {
 
 cpu_set_t cores_of_this_thread() {
@@ -119,4 +119,4 @@ TEST(Placement, MovesNobodyWhereItIsToldNot) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::placement_test

@@ -12,7 +12,7 @@
 #include "meeting.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::thread_pool_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -169,4 +169,4 @@ TEST(ThreadPool, MadeAndEndedAgainAndAgain) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::thread_pool_test

@@ -10,12 +10,13 @@
 #include <string>
 
 #include "plan/config_keys_page.h"
+#include "plan/families/asked_keys.h"
 #include "plan/families/family_configs.h"
 #include "plan/keys/key_notes.h"
 #include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::config_keys_test {
 namespace {
 
 std::string read_file(const std::filesystem::path& path) {
@@ -57,6 +58,11 @@ TEST(ConfigKeys, a_key_is_left_out_once_and_not_read_too) {
     EXPECT_EQ(times, 1) << name;
     EXPECT_FALSE(read.contains(name)) << name << " is read";
   }
+}
+
+TEST(ConfigKeys, every_family_is_asked) {
+  for (const auto& [family, keys] : asked_keys())
+    EXPECT_FALSE(keys.empty()) << "no small file of " << family << " is read";
 }
 
 TEST(ConfigKeys, the_page_is_what_the_tables_say) {
@@ -117,4 +123,4 @@ TEST(ConfigKeys, a_misspelled_key_is_a_warning) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::config_keys_test

@@ -11,7 +11,7 @@
 #include "plan/keys/config_keys.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::config_reading_page_test {
 namespace {
 
 std::string read_file(const std::filesystem::path& path) {
@@ -102,4 +102,4 @@ TEST(ConfigReadingPage, names_every_warning_code) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::config_reading_page_test

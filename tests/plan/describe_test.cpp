@@ -9,7 +9,7 @@
 #include "plan/text/text_lines.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::describe_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -202,4 +202,4 @@ TEST(TextLines, breaks_at_blanks_and_loses_nothing) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::describe_test

@@ -15,7 +15,7 @@
 #include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::facts_test {
 namespace {
 
 using io::JsonValue;
@@ -337,4 +337,4 @@ TEST(Facts, braces_in_cells) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::facts_test

@@ -9,7 +9,7 @@
 #include "plan/gguf_reading.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::gguf_architectures_test {
 namespace {
 
 std::string page() {
@@ -83,4 +83,4 @@ TEST(GgufArchitectures, AreEachReadIntoAPlanThatItsJsonKeeps) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::gguf_architectures_test

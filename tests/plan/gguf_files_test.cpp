@@ -11,7 +11,7 @@
 #include "plan/gguf_reading.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::gguf_files_test {
 namespace {
 
 using Facts = std::map<std::string, std::string>;
@@ -210,4 +210,4 @@ TEST(GgufFiles, AreEachReadOrRefusedClearly) {
 
 }  // namespace
 
-}  // namespace posenc::test
+}  // namespace posenc::test::gguf_files_test

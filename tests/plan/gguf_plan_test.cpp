@@ -9,7 +9,7 @@
 
 #include "plan/gguf_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::gguf_plan_test {
 namespace {
 
 using testing::ElementsAre;
@@ -465,4 +465,4 @@ TEST(GgufPlan, OfAModelInPartsIsReadFromTheFirst) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::gguf_plan_test

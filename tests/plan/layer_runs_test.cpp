@@ -6,7 +6,7 @@
 
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::layer_runs_test {
 namespace {
 
 std::string text(std::vector<std::int64_t> blocks) { return selection(LayerRun{{}, std::move(blocks)}); }
@@ -80,4 +80,4 @@ TEST(LayerRuns, selection_stands_any_index) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::layer_runs_test

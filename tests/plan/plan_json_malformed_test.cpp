@@ -7,7 +7,7 @@
 
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::plan_json_malformed_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -232,4 +232,4 @@ TEST(MalformedPlan, every_prefix_and_every_changed_byte_is_survived) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::plan_json_malformed_test

@@ -10,7 +10,7 @@
 #include "plan/random_plan.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::plan_json_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -290,4 +290,4 @@ TEST(PlanNames, follow_the_contract) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::plan_json_test

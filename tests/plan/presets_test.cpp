@@ -11,7 +11,7 @@
 #include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::presets_test {
 namespace {
 
 // Files of the data set that stand as their makers published them: PROVENANCE.tsv calls none of them edited.
@@ -162,4 +162,4 @@ TEST(Presets, an_unknown_one_names_the_nearest) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::presets_test

@@ -8,7 +8,7 @@
 
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::regions_test {
 namespace {
 
 // Two layers; `members` of the dictionary.
@@ -120,4 +120,4 @@ TEST(Regions, impossible_numbers_are_errors_at_their_key) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::regions_test

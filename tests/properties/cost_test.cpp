@@ -6,7 +6,7 @@
 #include "posenc/properties.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::cost_test {
 namespace {
 
 constexpr CostSizes kSizes{.tokens = 20, .heads = 2, .head_dim = 8};
@@ -115,4 +115,4 @@ TEST(Cost, WhatCannotBeAsked) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::cost_test

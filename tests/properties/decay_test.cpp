@@ -11,7 +11,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::decay_test {
 namespace {
 
 // RoFormer's bound as it is written, arXiv 2104.09864, (37): (2/d) sum over i = 1 .. d/2 of |sum over j < i of
@@ -101,4 +101,4 @@ TEST(Decay, WhatCannotBeAsked) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::decay_test

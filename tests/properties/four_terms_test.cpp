@@ -7,7 +7,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::four_terms_test {
 namespace {
 
 constexpr auto kPlaces = static_cast<double>(kTrainedPlaces);
@@ -45,4 +45,4 @@ TEST(FourTerms, OfTheInputStageOnly) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::four_terms_test

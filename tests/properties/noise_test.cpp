@@ -13,7 +13,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::noise_test {
 namespace {
 
 constexpr auto kPlaces = static_cast<double>(kMeasuredPlaces);
@@ -76,4 +76,4 @@ TEST(SignalToNoise, WhatCannotBeAsked) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::noise_test

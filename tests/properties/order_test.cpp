@@ -7,7 +7,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::order_test {
 namespace {
 
 // Outputs of channels of variance 1 that a softmax over few keys averages: what differs by more is no rounding.
@@ -88,4 +88,4 @@ TEST(Order, OfNoSuchScheme) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::order_test

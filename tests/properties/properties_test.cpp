@@ -14,7 +14,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::properties_test {
 namespace {
 
 constexpr auto kPlaces = static_cast<double>(kMeasuredPlaces);
@@ -200,4 +200,4 @@ TEST(Properties, OfNoSuchScheme) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::properties_test

@@ -11,7 +11,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::score_matrix_test {
 namespace {
 
 double at(const ScoreMatrix& matrix, std::int64_t h, std::int64_t i, std::int64_t j) {
@@ -63,4 +63,4 @@ TEST(ScoreMatrix, WhatCannotBeAsked) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::score_matrix_test

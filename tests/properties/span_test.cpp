@@ -9,7 +9,7 @@
 
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::span_test {
 namespace {
 
 using properties::least_squares_residual;
@@ -82,4 +82,4 @@ TEST(LeastSquares, NearlyDependentColumns) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::span_test

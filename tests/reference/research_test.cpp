@@ -12,7 +12,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::research_test {
 namespace {
 
 using reference::Fope;
@@ -357,4 +357,4 @@ TEST(Research, RefusesPlanesThatAreNone) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::research_test

@@ -11,7 +11,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::rotate_tensors_test {
 namespace {
 
 constexpr std::int64_t kTokens = 5;
@@ -142,4 +142,4 @@ TEST(ReferenceTensors, AreLeftWhereTheCallIsTold) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::rotate_tensors_test

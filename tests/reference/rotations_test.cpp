@@ -14,7 +14,7 @@
 #include "posenc/reference.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::rotations_test {
 namespace {
 
 using testing::ElementsAre;
@@ -259,4 +259,4 @@ TEST(Reference, PermutedChannelsTurnOnePairingIntoTheOther) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::rotations_test

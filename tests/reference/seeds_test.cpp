@@ -10,7 +10,7 @@
 #include "support/test_data.h"
 #include "support/tolerances.h"
 
-namespace posenc {
+namespace posenc::seeds_test {
 namespace {
 
 constexpr const char* kSeeds = "golden/seeds.json";
@@ -85,4 +85,4 @@ TEST_F(RotationMatrixSeed, ScoreOfQueryAndKey) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::seeds_test

@@ -12,7 +12,7 @@
 #include "support/ropes.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::bad_input_test {
 namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
@@ -352,4 +352,4 @@ TEST_F(BadRotate, StridesOfOneElementSayNothing) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::bad_input_test

@@ -10,7 +10,7 @@
 #include "support/ropes.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::bad_rerotate_test {
 namespace {
 
 class BadRerotate : public testing::Test {
@@ -93,4 +93,4 @@ TEST_F(BadRerotate, AFactorThatANormHasTakenAway) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::bad_rerotate_test

@@ -18,7 +18,7 @@
 #include "support/ropes.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::cache_errors_test {
 namespace {
 
 // A call that fits: 3 tokens of 2 heads of 8, values of 6, in 4 blocks of 2.
@@ -277,4 +277,4 @@ TEST(Slots, RepeatsAreFound) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::cache_errors_test

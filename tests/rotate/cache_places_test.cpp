@@ -11,7 +11,7 @@
 #include "rotate/heads.h"
 #include "support/every_isa.h"
 
-namespace posenc::test {
+namespace posenc::test::cache_places_test {
 namespace {
 
 constexpr std::int64_t kTokens = 3;
@@ -111,4 +111,4 @@ TEST(CachePlaces, EveryTailAndPlaceGivesTheSameBits) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::cache_places_test

@@ -20,7 +20,7 @@
 #include "support/ropes.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::cache_test {
 namespace {
 
 constexpr DType kDTypes[] = {DType::f32, DType::f16, DType::bf16};
@@ -447,4 +447,4 @@ TEST(Cache, CallsOfFewTokensTakeNothingFromTheHeap) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::cache_test

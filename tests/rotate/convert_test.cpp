@@ -13,7 +13,7 @@
 #include "rotate/cache_tensors.h"
 #include "support/every_isa.h"
 
-namespace posenc::test {
+namespace posenc::test::convert_test {
 namespace {
 
 // x as values of one head each row, stored in a cache of `to`. Rows of an odd length have a rest in every register.
@@ -115,4 +115,4 @@ TEST(Convert, OneDtypeKeepsItsBits) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::convert_test

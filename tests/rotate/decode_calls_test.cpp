@@ -11,7 +11,7 @@
 #include "support/heap_probe.h"
 #include "support/ropes.h"
 
-namespace posenc::test {
+namespace posenc::test::decode_calls_test {
 namespace {
 
 constexpr std::int64_t kSequences = 8;
@@ -126,4 +126,4 @@ TEST_F(DecodeCalls, OfAPagedCache) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::decode_calls_test

@@ -10,7 +10,7 @@
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
-namespace posenc::test {
+namespace posenc::test::kernel_test {
 namespace {
 
 constexpr unsigned kSeed = 20210420;
@@ -223,4 +223,4 @@ TEST(RotateKernels, LeaveTensorsWithoutRowsOrHeadsAlone) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::kernel_test

@@ -9,7 +9,7 @@
 #include "posenc/error.h"
 #include "rotate/heads.h"
 
-namespace posenc::test {
+namespace posenc::test::memory_test {
 namespace {
 
 constexpr unsigned kSeed = 9;
@@ -95,4 +95,4 @@ TEST(TensorMemory, FindsElementsOfTwoTensorsInOnePlace) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::memory_test

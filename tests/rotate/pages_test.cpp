@@ -13,7 +13,7 @@
 #include "support/every_isa.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::pages_test {
 namespace {
 
 constexpr unsigned kSeed = 4096;
@@ -332,4 +332,4 @@ TEST(RotatePagesErrors, RowsOfQueriesAreThoseOfTheSequences) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::pages_test

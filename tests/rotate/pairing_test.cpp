@@ -20,7 +20,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::pairing_test {
 namespace {
 
 RotaryLayout plain_layout(Pairing pairing, std::int64_t dim) {
@@ -336,4 +336,4 @@ TEST(PermutePairing, TheModelDoesNotNotice) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::pairing_test

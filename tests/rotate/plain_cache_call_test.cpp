@@ -11,7 +11,7 @@
 #include "rotate/expect_same_call.h"
 #include "support/ropes.h"
 
-namespace posenc::test {
+namespace posenc::test::plain_cache_call_test {
 namespace {
 
 constexpr std::array<DType, 3> kDTypes{DType::f32, DType::f16, DType::bf16};
@@ -141,4 +141,4 @@ TEST_F(PlainCacheCall, IsWhatEnginesAsk) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::plain_cache_call_test

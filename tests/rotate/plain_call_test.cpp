@@ -15,7 +15,7 @@
 #include "rotate/schemes.h"
 #include "support/ropes.h"
 
-namespace posenc::test {
+namespace posenc::test::plain_call_test {
 namespace {
 
 constexpr unsigned kSeed = 4;
@@ -155,4 +155,4 @@ TEST_F(PlainCall, GivesTheBitsOfEveryOtherWay) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::plain_call_test

@@ -10,7 +10,7 @@
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
-namespace posenc::test {
+namespace posenc::test::positions_test {
 namespace {
 
 constexpr unsigned kSeed = 31415;
@@ -207,4 +207,4 @@ TEST(RotatePositions, MayHaveATablePerSequence) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::positions_test

@@ -11,7 +11,7 @@
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
-namespace posenc::test {
+namespace posenc::test::properties_test {
 namespace {
 
 constexpr unsigned kSeed = 2718;
@@ -232,4 +232,4 @@ TEST(RotateProperties, TheTransposeIsTheAdjoint) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::properties_test

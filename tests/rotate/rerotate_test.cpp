@@ -13,7 +13,7 @@
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
-namespace posenc::test {
+namespace posenc::test::rerotate_test {
 namespace {
 
 constexpr unsigned kSeed = 577;
@@ -279,4 +279,4 @@ TEST(Rerotate, LosesLittleInManyShifts) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::rerotate_test

@@ -11,7 +11,7 @@
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
-namespace posenc::test {
+namespace posenc::test::rows_test {
 namespace {
 
 constexpr unsigned kSeed = 1729;
@@ -161,4 +161,4 @@ TEST(RotateRows, MayBeReadMoreThanOnce) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::rows_test

@@ -17,7 +17,7 @@
 #include "rotate/heads.h"
 #include "support/every_isa.h"
 
-namespace posenc::test {
+namespace posenc::test::threads_test {
 namespace {
 
 constexpr std::int64_t kTokens = 160;
@@ -193,4 +193,4 @@ TEST_F(CacheThreads, TwoCallersShareACache) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::threads_test

@@ -13,7 +13,7 @@
 #include "rotate/heads.h"
 #include "support/every_isa.h"
 
-namespace posenc::test {
+namespace posenc::test::values_test {
 namespace {
 
 constexpr std::int64_t kPairs = 512;
@@ -213,4 +213,4 @@ TEST(RotateValues, OfAGivenTableAreTakenAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::values_test

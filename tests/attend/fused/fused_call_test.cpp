@@ -16,7 +16,7 @@
 #include "support/all_schemes.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::fused_call_test {
 namespace {
 
 constexpr std::int64_t kTokens = 5;
@@ -240,4 +240,4 @@ TEST(AttendCall, StopsWhenItIsToldTo) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::fused_call_test

@@ -16,7 +16,7 @@
 #include "support/heap_probe.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::fused_invariants_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 60221;
@@ -323,4 +323,4 @@ TEST(FusedLayers, LeaveOutWhatAlibiLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::fused_invariants_test

@@ -8,7 +8,7 @@
 #include "attend/fused/fused_comparison.h"
 #include "support/all_schemes.h"
 
-namespace posenc::test {
+namespace posenc::test::fused_test {
 namespace {
 
 constexpr std::array kNear{Places::by_order, Places::run, Places::scattered, Places::real};
@@ -137,4 +137,4 @@ TEST(Fused, HoldsForKeysInParts) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::fused_test

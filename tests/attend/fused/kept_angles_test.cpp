@@ -15,7 +15,7 @@
 #include "support/all_schemes.h"
 #include "support/every_isa.h"
 
-namespace posenc::test {
+namespace posenc::test::kept_angles_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 20261123;
@@ -88,4 +88,4 @@ TEST(KeptAngles, AreNoMoreThanTheirMemory) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::kept_angles_test

@@ -15,7 +15,7 @@
 #include "attend/fused/in_dtype.h"
 #include "support/every_isa.h"
 
-namespace posenc::test {
+namespace posenc::test::matrices_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 20261123;
@@ -146,4 +146,4 @@ TEST(Matrices, HideTilesThatAreNotComputed) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::matrices_test

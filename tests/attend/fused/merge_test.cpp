@@ -15,7 +15,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::merge_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 16022;
@@ -224,4 +224,4 @@ TEST(Merge, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::merge_test

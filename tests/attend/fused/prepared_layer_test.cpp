@@ -19,7 +19,7 @@
 #include "support/every_isa.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::prepared_layer_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 31415;
@@ -164,4 +164,4 @@ TEST(PreparedLayer, IsMadeOfWhatFits) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::prepared_layer_test

@@ -13,7 +13,7 @@
 #include "support/heap_probe.h"
 #include "support/throws.h"
 
-namespace posenc::test {
+namespace posenc::test::scratch_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 20240731;
@@ -103,4 +103,4 @@ TEST(Scratch, IsAllThatAPassTakes) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::scratch_test

@@ -10,7 +10,7 @@
 #include "posenc/parallel.h"
 #include "support/every_isa.h"
 
-namespace posenc::test {
+namespace posenc::test::threads_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 16180;
@@ -111,4 +111,4 @@ TEST(AttendThreads, MayCallAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::threads_test

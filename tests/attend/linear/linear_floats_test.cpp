@@ -10,7 +10,7 @@
 #include "support/every_isa.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::linear_floats_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 31415;
@@ -129,4 +129,4 @@ TEST(LinearFloats, SumManyKeys) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::linear_floats_test

@@ -14,7 +14,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::linear_invariants_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 27182;
@@ -215,4 +215,4 @@ TEST(LinearRefusals, EndsWhenTold) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::linear_invariants_test

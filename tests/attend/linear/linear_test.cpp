@@ -10,7 +10,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::linear_test {
 namespace {
 
 constexpr std::int64_t kTokens = 7;
@@ -137,4 +137,4 @@ TEST(LinearAttention, RefusesWhatItHasNoPlaceFor) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::linear_test

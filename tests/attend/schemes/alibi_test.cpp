@@ -7,7 +7,7 @@
 #include "attend/attending.h"
 #include "posenc/scores.h"
 
-namespace posenc::test {
+namespace posenc::test::alibi_test {
 namespace {
 
 // MPT: 2^(-max k / n) for k up to the next power of two n; where that is not the number of heads, every other one from
@@ -100,4 +100,4 @@ TEST(Alibi, IsScaledWhereTheSchemeSaysSo) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::alibi_test

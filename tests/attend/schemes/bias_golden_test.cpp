@@ -16,7 +16,7 @@
 #include "support/test_data.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::bias_golden_test {
 namespace {
 
 constexpr const char* kKerasHub = "golden/alibi/keras_hub_alibi_bias_test.json";
@@ -268,4 +268,4 @@ TEST(PublishedBiases, OfFalconInBfloat16) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::bias_golden_test

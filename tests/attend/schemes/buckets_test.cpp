@@ -9,7 +9,7 @@
 #include "attend/attending.h"
 #include "posenc/scores.h"
 
-namespace posenc::test {
+namespace posenc::test::buckets_test {
 namespace {
 
 // The same formula in double, of a distance of at least 0.
@@ -150,4 +150,4 @@ TEST(DebertaRows, AreThoseOfDoubleForPublishedSettings) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::buckets_test

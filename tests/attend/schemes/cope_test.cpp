@@ -9,7 +9,7 @@
 #include "attend/fused/matrix.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::cope_test {
 namespace {
 
 LayerPlan causal(LayerPlan layer) {
@@ -134,4 +134,4 @@ TEST(Cope, IsThePapersListing) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::cope_test

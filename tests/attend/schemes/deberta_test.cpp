@@ -11,7 +11,7 @@
 #include "attend/fused/matrix.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::deberta_test {
 namespace {
 
 constexpr std::int64_t kHeads = 2;
@@ -209,4 +209,4 @@ TEST(Deberta, ByHand) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::deberta_test

@@ -10,7 +10,7 @@
 #include "attend/attending.h"
 #include "attend/fused/matrix.h"
 
-namespace posenc::test {
+namespace posenc::test::decomposed_hw_test {
 namespace {
 
 constexpr std::int64_t kHeads = 2;
@@ -112,4 +112,4 @@ TEST(DecomposedHw, IsMvitsWithPooledQueries) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::decomposed_hw_test

@@ -9,7 +9,7 @@
 #include "posenc/scores.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::distance_bias_test {
 namespace {
 
 // Distances i - j of three queries and keys, a row a query.
@@ -166,4 +166,4 @@ TEST(ScoreTerms, AreAdded) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::distance_bias_test

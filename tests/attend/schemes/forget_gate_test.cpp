@@ -6,7 +6,7 @@
 
 #include "attend/attending.h"
 
-namespace posenc::test {
+namespace posenc::test::forget_gate_test {
 namespace {
 
 // Gates of tokens 0 to 3: 1, 2, 4, 8 forgotten. What lies between key and query, and the query's own; not the key's.
@@ -68,4 +68,4 @@ TEST(ForgetGate, IsAlibiForConstantGates) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::forget_gate_test

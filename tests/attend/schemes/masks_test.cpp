@@ -5,7 +5,7 @@
 
 #include "attend/attending.h"
 
-namespace posenc::test {
+namespace posenc::test::masks_test {
 namespace {
 
 using Drawing = std::vector<std::string>;
@@ -97,4 +97,4 @@ TEST(Masks, TheCallersOfPackedSequences) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::masks_test

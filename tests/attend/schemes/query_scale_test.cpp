@@ -11,7 +11,7 @@
 #include "support/ropes.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::query_scale_test {
 namespace {
 
 // Steps of 2 tokens, so that tokens 0, 1 and 3 have scales 1, 1 + ln 2 and 1 + ln 3.
@@ -100,4 +100,4 @@ TEST(ScaledQueries, EqualQueriesThatWereScaled) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::query_scale_test

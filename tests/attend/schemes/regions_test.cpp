@@ -14,7 +14,7 @@
 #include "support/ropes.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::regions_test {
 namespace {
 
 constexpr double kSteps = 16.0;  // of a token, for a radian
@@ -230,4 +230,4 @@ TEST(DualChunk, MergesThreeAttentions) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::regions_test

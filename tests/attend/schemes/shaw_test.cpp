@@ -13,7 +13,7 @@
 #include "attend/fused/matrix.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::shaw_test {
 namespace {
 
 constexpr std::int64_t kHeads = 2;
@@ -244,4 +244,4 @@ TEST(Shaw, SinusoidsOfValuesAreNezhas) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::shaw_test

@@ -9,7 +9,7 @@
 #include "attend/attending.h"
 #include "attend/schemes/sine_rows.h"
 
-namespace posenc::test {
+namespace posenc::test::transformer_xl_test {
 namespace {
 
 constexpr std::int64_t kHeads = 2;
@@ -194,4 +194,4 @@ TEST(TransformerXl, CountsFromKeyToQuery) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::transformer_xl_test

@@ -10,7 +10,7 @@
 #include "support/ropes.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::turned_values_test {
 namespace {
 
 constexpr std::int64_t kTokens = 8;
@@ -141,4 +141,4 @@ TEST(TurnedValues, AreDeepSeeksVersion4) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::turned_values_test

@@ -6,7 +6,7 @@
 #include "attend/attending.h"
 #include "posenc/scores.h"
 
-namespace posenc::test {
+namespace posenc::test::window_test {
 namespace {
 
 // A grid's tokens, row by row: first coordinates, then second ones.
@@ -79,4 +79,4 @@ TEST(DecomposedHw, AddsARowAndAColumn) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::window_test

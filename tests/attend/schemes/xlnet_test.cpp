@@ -9,7 +9,7 @@
 #include "attend/attending.h"
 #include "attend/schemes/sine_rows.h"
 
-namespace posenc::test {
+namespace posenc::test::xlnet_test {
 namespace {
 
 constexpr std::int64_t kHeads = 2;
@@ -162,4 +162,4 @@ TEST(XlNet, AddsTheFirstRowForTheSameSegment) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::xlnet_test

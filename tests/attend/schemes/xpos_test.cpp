@@ -16,7 +16,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::xpos_test {
 namespace {
 
 constexpr std::int64_t kTokens = 9;
@@ -188,4 +188,4 @@ TEST(XPos, RefusesInFloatsWhatLeavesThem) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::xpos_test

@@ -11,7 +11,7 @@
 #include "support/throws.h"
 #include "support/tolerances.h"
 
-namespace posenc::test {
+namespace posenc::test::compare_consequences_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -362,4 +362,4 @@ TEST(Compare, refuses_what_has_no_answer) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::compare_consequences_test

@@ -10,7 +10,7 @@
 #include "plan/random_plan.h"
 #include "posenc/compare.h"
 
-namespace posenc::test {
+namespace posenc::test::compare_fields_test {
 namespace {
 
 TEST(Compare, a_plan_and_itself) {
@@ -165,4 +165,4 @@ TEST(Compare, no_difference_means_equal) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::compare_fields_test

@@ -10,7 +10,7 @@
 #include "plan/random_plan.h"
 #include "posenc/compare.h"
 
-namespace posenc::test {
+namespace posenc::test::compare_text_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -184,4 +184,4 @@ TEST(CompareNames, are_those_of_the_schema) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::compare_text_test

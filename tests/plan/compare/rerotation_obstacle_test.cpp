@@ -8,7 +8,7 @@
 #include "plan/read/plan_reading.h"
 #include "posenc/rotate.h"
 
-namespace posenc::test {
+namespace posenc::test::rerotation_obstacle_test {
 namespace {
 
 using Obstacle = std::optional<std::string>;
@@ -60,4 +60,4 @@ TEST(RerotationObstacle, DependsOnTheKindOfNorm) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::rerotation_obstacle_test

@@ -8,7 +8,7 @@
 
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::audio_families_test {
 namespace {
 
 const Stack& stack_of(const Plan& plan, std::string_view name) {
@@ -258,4 +258,4 @@ TEST(AudioFamilies, a_wrong_type_is_an_error_at_its_key) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::audio_families_test

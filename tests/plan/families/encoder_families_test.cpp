@@ -7,7 +7,7 @@
 
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::encoder_families_test {
 namespace {
 
 const Stack& stack_of(const Plan& plan, std::string_view name) {
@@ -392,4 +392,4 @@ TEST(EncoderFamilies, json_holds_what_they_have) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::encoder_families_test

@@ -10,7 +10,7 @@
 #include "plan/plan_summary.h"
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::kin_families_test {
 namespace {
 
 constexpr std::string_view kDecoder = R"("hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -361,4 +361,4 @@ TEST(KinFamilies, beit_s_tables_of_distances_are_named) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::kin_families_test

@@ -6,7 +6,7 @@
 
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::learned_families_test {
 namespace {
 
 constexpr std::string_view kMpt = R"({"model_type": "mpt", "d_model": 64, "n_heads": 4, "n_layers": 1,
@@ -170,4 +170,4 @@ TEST(LearnedFamilies, a_wrong_type_is_an_error_at_its_key) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::learned_families_test

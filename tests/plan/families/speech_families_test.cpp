@@ -8,7 +8,7 @@
 
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::speech_families_test {
 namespace {
 
 const Stack& stack_of(const Plan& plan, std::string_view name) {
@@ -362,4 +362,4 @@ TEST(SpeechFamilies, a_wrong_type_is_an_error_at_its_key) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::speech_families_test

@@ -9,7 +9,7 @@
 #include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::odd_files_test {
 namespace {
 
 constexpr ErrorKind kNoModel = ErrorKind::not_a_model_config;
@@ -173,4 +173,4 @@ TEST(OddFiles, every_file_is_in_a_table) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::odd_files_test

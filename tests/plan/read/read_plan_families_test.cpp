@@ -8,7 +8,7 @@
 
 #include "plan/expected_plan.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_families_test {
 namespace {
 
 // Latent attention: the 64 channels after the first 128 turn.
@@ -188,4 +188,4 @@ TEST(ReadPlanFamilies, an_unknown_family_is_named_and_not_read) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_families_test

@@ -10,7 +10,7 @@
 #include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_files_test {
 namespace {
 
 class ReadPlanFiles : public testing::Test {
@@ -143,4 +143,4 @@ TEST(ReadPlanData, every_file_has_an_answer) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_files_test

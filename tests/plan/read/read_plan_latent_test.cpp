@@ -12,7 +12,7 @@
 #include "plan/families/family_tables.h"
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_latent_test {
 namespace {
 
 // ---- words for what these layers have ----
@@ -404,4 +404,4 @@ TEST(ReadPlanLatent, spoilt_configs_are_refused_at_the_place) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_latent_test

@@ -10,7 +10,7 @@
 #include "plan/read/plan_reading.h"
 #include "support/heap_probe.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_limits_test {
 namespace {
 
 // Reads, and returns what the heap grew by over what it may grow by.
@@ -164,4 +164,4 @@ TEST(ReadPlanLimits, the_deepest_model_is_read) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_limits_test

@@ -9,7 +9,7 @@
 
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_native_test {
 namespace {
 
 using Codes = std::vector<std::string>;
@@ -230,4 +230,4 @@ TEST(ReadPlanNative, a_directory_with_a_params_json) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_native_test

@@ -7,7 +7,7 @@
 #include "plan/families/family_configs.h"
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_precedence_test {
 namespace {
 
 // A llama with these keys besides its sizes.
@@ -162,4 +162,4 @@ TEST(ReadPlanPrecedence, the_text_config_beats_the_top) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_precedence_test

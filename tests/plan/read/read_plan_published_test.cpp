@@ -8,7 +8,7 @@
 
 #include "plan/expected_plan.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_published_test {
 namespace {
 
 // Its kind and words; other fields stay.
@@ -98,4 +98,4 @@ TEST(ReadPlanPublished, rugpt_adds_a_table_and_the_others_nothing) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_published_test

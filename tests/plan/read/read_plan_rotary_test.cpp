@@ -8,7 +8,7 @@
 
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_rotary_test {
 namespace {
 
 using Codes = std::vector<std::string>;
@@ -232,4 +232,4 @@ TEST(ReadPlanUnknown, the_first_of_architectures_decides_where_no_type_is_given)
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_rotary_test

@@ -9,7 +9,7 @@
 #include "plan/families/family_tables.h"
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_sources_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -128,4 +128,4 @@ TEST(ReadPlanSources, a_spoilt_key_never_goes_unnoticed) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_sources_test

@@ -8,7 +8,7 @@
 
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_stacks_test {
 namespace {
 
 constexpr std::string_view kText =
@@ -351,4 +351,4 @@ TEST(ReadPlanStacks, errors_name_the_key) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_stacks_test

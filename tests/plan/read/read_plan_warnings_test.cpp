@@ -7,7 +7,7 @@
 #include "plan/families/family_configs.h"
 #include "plan/read/plan_reading.h"
 
-namespace posenc::test {
+namespace posenc::test::read_plan_warnings_test {
 namespace {
 
 struct Row {
@@ -171,4 +171,4 @@ TEST(ReadPlanWarnings, no_rotation_is_no_rotation) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::read_plan_warnings_test

@@ -24,7 +24,7 @@
 #include "plan/read/plan_reading.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::spoiled_keys_test {
 namespace {
 
 using io::JsonKind;
@@ -214,4 +214,4 @@ TEST(SpoiledKeys, change_the_plan_of_real_configs) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::spoiled_keys_test

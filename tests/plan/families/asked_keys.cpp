@@ -1,0 +1,96 @@
+#include "plan/families/asked_keys.h"
+
+#include <span>
+#include <string_view>
+
+#include "plan/families/family_configs.h"
+#include "plan/families/family_tables.h"
+#include "plan/keys/key_notes.h"
+#include "posenc/read_plan.h"
+
+namespace posenc::test {
+namespace {
+
+Result<Plan> read_text(std::string_view text) {
+  return read_plan(std::as_bytes(std::span(text.data(), text.size())), "config.json");
+}
+
+// What a class may insist on beside heads, layers, a width and a length; the first with which a type can be read
+// counts.
+constexpr std::string_view kInsistedOn[] = {
+    "",
+    R"(, "num_key_value_heads": 4)",
+    R"(, "num_key_value_heads": 4, "head_dim": 64)",
+    R"(, "layer_types": ["full_attention", "full_attention", "full_attention", "full_attention"])",
+    R"(, "num_key_value_heads": 4, "layers_block_type": ["hybrid", "mamba", "hybrid", "mamba"])",
+    R"(, "num_key_value_heads": 4, "head_dim": 64, "num_kv_shared_layers": 1)",
+    R"(, "rope_theta": 10000.0)",
+    R"(, "num_key_value_heads": 4, "head_dim": 64, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]})",
+    R"(, "num_key_value_heads": 4, "head_dim": 128, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]})",
+    R"(, "num_key_value_heads": 4, "head_dim": 128, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]})",
+    R"(, "num_key_value_heads": 4, "head_dim": 128, "rope_scaling": {"type": "mrope", "mrope_section": [24, 20, 20]})",
+    R"(, "pad_token_id": 1)",
+    R"(, "encoder_layers": 4, "decoder_layers": 4, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+       "d_model": 256)",
+    R"(, "attention_types": [[["global", "local"], 2]])",
+    R"(, "rotary_dim": 64)",
+    R"(, "num_key_value_heads": 4, "blocksparse_block_size": 64, "blocksparse_num_local_blocks": 16,
+       "blocksparse_vert_stride": 8, "dense_attention_every_n_layers": 2)",
+    R"(, "rope_theta": 10000.0, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128)",
+};
+
+Result<Plan> smallest(std::string_view model_type) {
+  Result<Plan> plan = FileError{};
+  for (const std::string_view more : kInsistedOn) {
+    plan = read_text("{\"model_type\": \"" + std::string(model_type) +
+                     "\", \"num_attention_heads\": 4, \"num_hidden_layers\": 4, \"hidden_size\": 256, "
+                     "\"max_position_embeddings\": 512" +
+                     std::string(more) + "}");
+    if (plan.ok()) break;
+  }
+  return plan;
+}
+
+bool is_index(std::string_view word) { return word.find_first_not_of("0123456789") == std::string_view::npos; }
+
+// The key that a JSON pointer speaks of: that of the list, for one of its entries.
+std::string_view key_of(std::string_view pointer) {
+  while (is_index(pointer.substr(pointer.rfind('/') + 1))) pointer = pointer.substr(0, pointer.rfind('/'));
+  return pointer.substr(pointer.rfind('/') + 1);
+}
+
+void note(std::string_view pointer, AskedKeys& asked) {
+  if (!pointer.starts_with('/')) return;
+  const std::string_view key = key_of(pointer);
+  for (const plan::KeyNote& dictionary : plan::dictionary_keys()) {
+    if (dictionary.name == key && dictionary.name != "rope_theta" && dictionary.name != "partial_rotary_factor") return;
+  }
+  for (const plan::Key* known : plan::position_keys()) {
+    if (known->names.data() == plan::names_of_key(key).data()) asked.insert(known->names.data());
+  }
+}
+
+void note(const Plan& plan, AskedKeys& asked) {
+  for (const ValueSource& source : plan.sources) note(source.from, asked);
+  for (const std::string& pointer : plan.absent_keys) note(pointer, asked);
+}
+
+}  // namespace
+
+std::map<std::string, AskedKeys> asked_keys() {
+  std::map<std::string, AskedKeys> asked;
+  for (std::span<const plan::Family> table : plan::family_tables()) {
+    for (const plan::Family& family : table) {
+      for (std::string_view type : family.model_types) {
+        AskedKeys& keys = asked[std::string(family.name)];  // empty where no small file can be read
+        if (const Result<Plan> plan = smallest(type); plan.ok()) note(*plan, keys);
+      }
+    }
+  }
+  for (const FamilyConfig& config : family_configs()) {
+    if (const Result<Plan> plan = read_text(config.text); plan.ok()) note(*plan, asked[plan->family]);
+  }
+  return asked;
+}
+
+}  // namespace posenc::test
