@@ -9,7 +9,7 @@
 #include "posenc/cache.h"
 #include "posenc/rotate.h"
 
-namespace posenc::test::go_on_test {
+namespace posenc::test::keep_going_test {
 namespace {
 
 constexpr std::int64_t kTokens = 640;
@@ -99,4 +99,4 @@ TEST(KeepGoing, EndsAWayIntoACache) {
 }
 
 }  // namespace
-}  // namespace posenc::test::go_on_test
+}  // namespace posenc::test::keep_going_test
