@@ -45,7 +45,8 @@ std::string pairing_words(const Rope& rope) {
   };
   const std::int64_t first = rope.first_channel;
   if (rope.pairing == Pairing::half) {
-    return formatted("half-split (NeoX, rotate_half): channel {} with {}", channel("p", first), channel("p", first + rope.dim / 2));
+    return formatted("half-split (NeoX, rotate_half): channel {} with {}", channel("p", first),
+                     channel("p", first + rope.dim / 2));
   }
   return formatted("interleaved (GPT-J): channel {} with {}", channel("2p", first), channel("2p", first + 1));
 }
@@ -214,8 +215,9 @@ std::string score_text(const ScoreTerm& term) {
       Overloaded{
           [](const Alibi& s) {
             return formatted("ALiBi over {}, largest bias {}{}{}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
-                             s.geometric_slopes ? ", one geometric sequence of slopes" : "", s.symmetric ? ", by |i - j|" : "",
-                             form_text(s.form), s.scaled ? ", multiplied by the scale too" : "");
+                             s.geometric_slopes ? ", one geometric sequence of slopes" : "",
+                             s.symmetric ? ", by |i - j|" : "", form_text(s.form),
+                             s.scaled ? ", multiplied by the scale too" : "");
           },
           [](const T5Bias& s) {
             return formatted("T5 bias: {} buckets to distance {}, {}, {}{}{}", s.buckets, s.max_distance,

@@ -5,7 +5,7 @@
 #include "math/check/parameter_checks.h"
 #include "posenc/reference_research.h"
 #include "reference/attention_row.h"
-#include "reference/research_checks.h"
+#include "research/research_checks.h"
 
 namespace posenc::inline v0_2::reference {
 namespace {

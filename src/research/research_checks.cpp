@@ -1,4 +1,4 @@
-#include "reference/research_checks.h"
+#include "research/research_checks.h"
 
 #include <cmath>
 #include <string>

@@ -2,7 +2,7 @@
 #include "posenc/error.h"
 #include "posenc/reference_research.h"
 #include "reference/attention_row.h"
-#include "reference/research_checks.h"
+#include "research/research_checks.h"
 
 namespace posenc::inline v0_2::reference {
 
