@@ -16,7 +16,7 @@
 
 #include "posenc/export.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 enum class Isa : std::uint8_t { automatic, scalar, avx2, avx512, neon, avx512_bf16, amx };
 
@@ -29,7 +29,7 @@ POSENC_API std::vector<Isa> supported_isas();
 POSENC_API Isa selected_isa();
 
 struct Info {
-  std::string version;                    // "0.1.0"
+  std::string version;                    // "0.2.0"
   std::string compiler;                   // "GNU 12.2.0"
   std::string build_type;                 // "Release"
   std::string cpu;                        // the vendor's own name, or empty
@@ -40,4 +40,4 @@ struct Info {
 
 POSENC_API Info info();
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -31,7 +31,11 @@
 #include "posenc/warning.h"
 #include "posenc/write_file.h"
 
-namespace posenc {
+namespace posenc::io {
+struct OpenTensorFile;
+}
+
+namespace posenc::inline v0_2 {
 
 enum class TensorFormat : std::uint8_t { npy, safetensors, gguf, llama2c };
 POSENC_API std::string_view name(TensorFormat format) noexcept;
@@ -123,10 +127,6 @@ struct TensorFileOptions {
       false;  // .npy knows no bf16: '<V2' (what NumPy writes with ml_dtypes) and '<u2' are taken for it
 };
 
-namespace io {
-struct OpenTensorFile;
-}
-
 class POSENC_API TensorFile {
  public:
   TensorFile(TensorFile&&) noexcept;
@@ -187,4 +187,4 @@ POSENC_API Result<std::int64_t> write_safetensors(const std::filesystem::path& p
                                                   const std::map<std::string, std::string>& metadata = {},
                                                   const WriteOptions& options = {});
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

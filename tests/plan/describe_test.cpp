@@ -35,7 +35,7 @@ Plan gemma3() {
     layer.heads = 32;
     layer.kv_heads = 16;
     layer.head_dim = layer.value_dim = 128;
-    layer.logit_scale = 0.0625;
+    layer.softmax_scale = 0.0625;
     layer.qk_norm = QkNorm{};
     if (!is_global) layer.mask.window = Window{1023, 0};
     layer.rotate.push_back({RotateRole::main, 32, rope});
@@ -53,8 +53,8 @@ decoder, 62 layers
   input: none
   layers 0-4, 6-10, ..., 54-58, 60-61 (52): attention
     heads: 32 of 128 channels, 16 for keys and values
-    rotate: rope of 32 heads, channels 0-127 of 128, pairing half, base 10000,
-      rule none, attention factor 1
+    rotate: rope of 32 heads, channels 0-127 of 128, pairing half-split
+      (NeoX, rotate_half), base 10000, rule none, attention factor 1
     score: none
     value: none
     mask: causal, window 1023 past and 0 future
@@ -62,8 +62,9 @@ decoder, 62 layers
     q and k norm: rms before the rotation, with weights, over each head
   layers 5, 11, ..., 59 (every 6th) (10): attention
     heads: 32 of 128 channels, 16 for keys and values
-    rotate: rope of 32 heads, channels 0-127 of 128, pairing half, base 1000000,
-      rule linear, factor 8, attention factor 1
+    rotate: rope of 32 heads, channels 0-127 of 128, pairing half-split
+      (NeoX, rotate_half), base 1000000, rule linear, factor 8, attention factor
+      1
     score: none
     value: none
     mask: causal
@@ -98,7 +99,7 @@ TEST(Describe, says_everything_that_a_layer_has) {
   layer.qk_norm = QkNorm{QkNorm::Kind::l2, QkNorm::Order::after, false, QkNorm::Over::all_heads, QkNorm::Of::keys};
   layer.mask = {MaskKind::prefix, {}, 8192, "the image sees itself"};
   Rope clockwise = rope;
-  clockwise.sense = Sense::clockwise;
+  clockwise.rotation_direction = RotationDirection::clockwise;
   layer.rotate = {{RotateRole::main, 8, XPos{rope, 256}, 1}, {RotateRole::indexer, 4, clockwise}};
   layer.regions = DualChunk{24, 8, 32};
   layer.score = {Alibi{8, 8.0, true, false}, ShawKeys{3, 4}, Fire{}};
@@ -119,14 +120,14 @@ encoder, 2 layers
   layers 3 (1): attention
     heads: 8 of ? channels, ? for keys and values, values of 12 channels, keys
       and values of layer 1, also keys of 4 tokens each
-    rotate: xpos of 8 heads, channels 4-19 of 20, pairing interleaved, base
-      10000, rule yarn, factor 4, original_max_position_embeddings 64,
-      attention_factor 1.25, truncate yes, attention factor 1.25, scale base
+    rotate: xpos of 8 heads, channels 4-19 of 20, pairing interleaved
+      (GPT-J), base 10000, rule yarn, factor 4, original_max_position_embeddings
+      64, attention_factor 1.25, truncate yes, attention factor 1.25, scale base
       256, axes t, h, w turning 2, 3, 3 pairs, positions + 1
-    rotate (indexer): rope of 4 heads, channels 4-19 of 20, pairing interleaved,
-      base 10000, rule yarn, factor 4, original_max_position_embeddings 64,
-      attention_factor 1.25, truncate yes, attention factor 1.25, axes t, h, w
-      turning 2, 3, 3 pairs, clockwise
+    rotate (indexer): rope of 4 heads, channels 4-19 of 20, pairing interleaved
+      (GPT-J), base 10000, rule yarn, factor 4, original_max_position_embeddings
+      64, attention_factor 1.25, truncate yes, attention factor 1.25, axes t, h,
+      w turning 2, 3, 3 pairs, clockwise
     regions: dual_chunk, chunk 24, local 8, trained 32
     score: alibi, heads 8, max_bias 8, symmetric yes, scaled no, form relative;
       shaw, left 3, right 4, sinusoidal no; fire

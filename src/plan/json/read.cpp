@@ -18,8 +18,7 @@
 #include "plan/json/plan_names.h"
 #include "posenc/plan.h"
 
-namespace posenc {
-namespace plan {
+namespace posenc::plan {
 namespace {
 
 // Relative. A document may come from a machine whose pow() and log() round otherwise: a few units of 2^-53, some
@@ -127,13 +126,13 @@ std::optional<Rotate> ObjectReader::read_rotate() {
       reading_.fail(*of_pair, ErrorKind::length_mismatch, "null or one axis for each pair");
     }
   }
-  if (const auto ladder = member("ladder")) {
-    read(*ladder, rope.ladder, {});
-    if (!failed() && rope.ladder == Ladder::shared) {
-      reading_.fail(*ladder, ErrorKind::out_of_range, "per_axis or dealt", "a shared ladder is not written");
+  if (const auto given = member("axis_frequencies")) {
+    read(*given, rope.axis_frequencies, {});
+    if (!failed() && rope.axis_frequencies == AxisFrequencies::shared) {
+      reading_.fail(*given, ErrorKind::out_of_range, "per_axis or strided", "shared is not written");
     }
   }
-  unless("sense", rope.sense, Sense::counterclockwise);
+  unless("rotation_direction", rope.rotation_direction, RotationDirection::counterclockwise);
   std::int64_t offset = 0;
   if (const auto given = member("offset")) {
     read(*given, offset, {});
@@ -159,9 +158,10 @@ namespace {
 void require_version(ObjectReader& document) {
   std::int64_t version = 0;
   document.field("schema_version", version);
-  if (document.failed() || version == kSchemaVersion) return;
+  document.reading().version = version;
+  if (document.failed() || version == kSchemaVersion || version == 1) return;
   const auto value = document.member("schema_version");
-  document.reading().fail(*value, ErrorKind::bad_plan, formatted("{}", kSchemaVersion),
+  document.reading().fail(*value, ErrorKind::bad_plan, formatted("1 or {}", kSchemaVersion),
                           "another version of posenc wrote this plan");
 }
 
@@ -201,12 +201,13 @@ Result<Plan> saved_plan(const io::JsonDocument& document, std::string_view name)
   return plan;
 }
 
-}  // namespace plan
+}  // namespace posenc::plan
 
+namespace posenc::inline v0_2 {
 Result<Plan> plan_from_json(std::string_view json, std::string_view name) {
   const Result<io::JsonDocument> document = io::JsonDocument::parse(json, name);
   if (!document) return document.error();
   return plan::saved_plan(*document, name);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

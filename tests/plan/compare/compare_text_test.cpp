@@ -22,7 +22,7 @@ Plan model(std::int64_t layers) {
   layer.heads = 32;
   layer.kv_heads = 8;
   layer.head_dim = layer.value_dim = 4;
-  layer.logit_scale = 0.5;
+  layer.softmax_scale = 0.5;
   layer.rotate.push_back({RotateRole::main, 32, rope});
   Plan plan;
   plan.known = true;
@@ -73,9 +73,9 @@ what follows
     reordered, and turned again by the difference of the angles, they are
   decoder layer 4: cached keys are not usable (only one plan has these layers)
   the hidden states that keys are made from differ all the same, by mask.window
-  decoder layers 0-3: A pairs channels half, B interleaved; for one set of
-    weights, rows 2p and 2p+1 of each head of q and k in B are rows p and p+2 in
-    A
+  decoder layers 0-3: A pairs channels half-split (NeoX, rotate_half), B
+    interleaved (GPT-J); for one set of weights, rows 2p and 2p+1 of each head
+    of q and k in B are rows p and p+2 in A
   a config.json and a GGUF or params.json of the Llama line differ so: the
     conversion permutes those rows
   decoder layers 0-3: inv_freq of pair 0 of 2 is apart by 0.75; its angle by
@@ -132,7 +132,7 @@ TEST(CompareText, fits_a_terminal_whatever_the_plans_say) {
 TEST(CompareJson, follows_the_schema_to_the_letter) {
   EXPECT_EQ(to_json(compare(model(4), other_model())),
             R"({
-  "schema_version": 1,
+  "schema_version": 2,
   "verdict": "differ",
   "tolerance": 0.001,
   "length": 1001,
@@ -155,7 +155,7 @@ TEST(CompareJson, follows_the_schema_to_the_letter) {
             R"("b": "b.gguf"}
   ],
   "cached_keys": [
-    {"stack": "decoder", "layers_a": "0-3", "layers_b": "0-3", "use": "reordered_and_turned", )"
+    {"stack": "decoder", "layers_a": "0-3", "layers_b": "0-3", "use": "reordered_and_rotated", )"
             R"("because": ["pairing", "frequencies"]},
     {"stack": "decoder", "layers_a": null, "layers_b": "4", "use": "not_at_all", )"
             R"("because": ["absent"]}
@@ -169,7 +169,7 @@ TEST(CompareJson, follows_the_schema_to_the_letter) {
             R"("pairs": 2, "pair": 0, "inv_freq_difference": 0.75, "first_position": 1, "end_difference": 750, )"
             R"("attention_factor_ratio": 1}
   ],
-  "logit_scales": []
+  "softmax_scales": []
 })");
 }
 
