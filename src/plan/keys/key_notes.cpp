@@ -276,7 +276,7 @@ Table read_names() {
   for (const Key* key : kPositionKeys) {
     for (std::string_view name : key->names) table.emplace(name, key->names);
   }
-  for (const KeyNote& note : kDictionaryKeys) table.emplace(note.name, Names(&note.name, 1));
+  for (const KeyNote& note : kDictionaryKeys) table.emplace(note.name, Names(note.name));
   return table;
 }
 
