@@ -470,7 +470,8 @@ def defaults_of(cls):
 
 def row(model_type, class_name):
     """One line of the table: the values as "key=JSON", in the order of their keys, "; " between them."""
-    defaults = [f"{key}={json.dumps(value)}" for key, value in sorted(defaults_of(getattr(transformers, class_name)).items())]
+    values = defaults_of(getattr(transformers, class_name))
+    defaults = [f"{key}={json.dumps(value)}" for key, value in sorted(values.items())]
     if any(";" in text for text in defaults):
         raise SystemExit(f"{class_name}: a value has the character that stands between values")
     return f'    {{"{model_type}", "{class_name}", R"({"; ".join(defaults)})"}},'
@@ -485,6 +486,7 @@ def main():
 #include "plan/families/class_defaults.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 namespace posenc::plan {{
