@@ -2,7 +2,6 @@
 #pragma once
 
 #include "plan/families/family.h"
-#include "plan/keys/speech_keys.h"
 
 namespace posenc::plan {
 
