@@ -24,25 +24,14 @@ struct Recognition {
   Names any = {};  // and one of these, if there are any
 };
 
-constexpr std::string_view kDeepseekKeys[] = {"dim", "n_layers", "n_heads", "inter_dim", "qk_rope_head_dim"};
-constexpr std::string_view kMistralMlaKeys[] = {"dim", "n_layers", "n_heads", "hidden_dim", "qk_rope_head_dim"};
-constexpr std::string_view kTransformerKeys[] = {"dim", "n_layers", "n_heads"};
-constexpr std::string_view kExecutorchKeys[] = {"use_hf_rope", "apply_embedding", "model_architecture",
-                                                "fusion_interval"};
-constexpr std::string_view kMistralKeys[] = {"dim", "n_layers", "n_heads", "hidden_dim", "norm_eps"};
-constexpr std::string_view kMetaKeys[] = {"dim", "n_layers", "n_heads", "norm_eps"};
-constexpr std::string_view kGptjKeys[] = {"layers", "d_model", "n_heads", "pe"};
-constexpr std::string_view kDebertaKeys[] = {"relative_attention", "position_buckets", "pos_att_type",
-                                             "num_attention_heads"};
-
 constexpr Recognition kRead[] = {
-    {{"deepseek-native", kConfig}, kDeepseekKeys},
-    {{"mistral-latent-params", kParams}, kMistralMlaKeys},
-    {{"executorch", kParams}, kTransformerKeys, kExecutorchKeys},
-    {{"mistral-params", kParams}, kMistralKeys},
-    {{"llama-params", kParams}, kMetaKeys},
-    {{"gptj-native", kConfig}, kGptjKeys},
-    {{"deberta-v2", kConfig}, kDebertaKeys},
+    {{"deepseek-native", kConfig}, "dim n_layers n_heads inter_dim qk_rope_head_dim"},
+    {{"mistral-latent-params", kParams}, "dim n_layers n_heads hidden_dim qk_rope_head_dim"},
+    {{"executorch", kParams}, "dim n_layers n_heads", "use_hf_rope apply_embedding model_architecture fusion_interval"},
+    {{"mistral-params", kParams}, "dim n_layers n_heads hidden_dim norm_eps"},
+    {{"llama-params", kParams}, "dim n_layers n_heads norm_eps"},
+    {{"gptj-native", kConfig}, "layers d_model n_heads pe"},
+    {{"deberta-v2", kConfig}, "relative_attention position_buckets pos_att_type num_attention_heads"},
 };
 
 // ---- schemas that are not ----
@@ -52,20 +41,14 @@ struct Foreign {
   Names all;
 };
 
-constexpr std::string_view kTencentKeys[] = {"emb_size", "heads_num", "layers_num"};
-constexpr std::string_view kCpmBeeKeys[] = {"dim_model", "position_bias_num_segment_buckets"};
-constexpr std::string_view kDashInferKeys[] = {"engine_config", "generation_config", "model_path"};
-constexpr std::string_view kAnalysisKeys[] = {"hidden_dim", "ffn_embed_dim", "num_layers"};
-constexpr std::string_view kTokenizerKeys[] = {"tokenizer_class", "chat_template"};
-constexpr std::string_view kTokensKeys[] = {"tokenizer_class", "added_tokens_decoder"};
-
 constexpr Foreign kForeign[] = {
-    {"a TencentPretrain config, whose keys (heads_num, layers_num) are not read here", kTencentKeys},
-    {"a CPM-Bee config, whose bias by position and segment no plan can hold", kCpmBeeKeys},
-    {"settings of DashInfer's engine, not of a model", kDashInferKeys},
-    {"a summary made by llm-analysis, which says nothing of positions", kAnalysisKeys},
-    {"a tokenizer_config.json", kTokenizerKeys},
-    {"a tokenizer_config.json", kTokensKeys},
+    {"a TencentPretrain config, whose keys (heads_num, layers_num) are not read here", "emb_size heads_num layers_num"},
+    {"a CPM-Bee config, whose bias by position and segment no plan can hold",
+     "dim_model position_bias_num_segment_buckets"},
+    {"settings of DashInfer's engine, not of a model", "engine_config generation_config model_path"},
+    {"a summary made by llm-analysis, which says nothing of positions", "hidden_dim ffn_embed_dim num_layers"},
+    {"a tokenizer_config.json", "tokenizer_class chat_template"},
+    {"a tokenizer_config.json", "tokenizer_class added_tokens_decoder"},
 };
 
 bool has(ConfigReader& reader, const JsonValue& object, std::string_view name) {

@@ -19,7 +19,7 @@ bool is_for_predictors(ConfigScope& scope, std::int64_t entries) {
 }
 
 // Llama 4 writes an empty no_rope_layers for its default; no class takes empty layer_types.
-bool may_be_empty(const Place& place) { return std::ranges::count(key_names::kLayerTypes, place.value.key()) == 0; }
+bool may_be_empty(const Place& place) { return !keys::kLayerTypes.names.contains(place.value.key()); }
 
 }  // namespace
 

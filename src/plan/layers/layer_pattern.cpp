@@ -116,7 +116,7 @@ Types pattern_types(ConfigScope& scope, const Place& place, std::int64_t layers)
 Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
   ConfigReader& reader = scope.reader();
   std::optional<Sourced<Types>> types = listed_types(scope, layers);
-  for (std::string_view name : key_names::kWindowPattern) {
+  for (std::string_view name : keys::kWindowPattern.names) {
     const auto place = reader.look(scope.object(), name);
     if (!place || place->value.is_null()) continue;
     const Types said = pattern_types(scope, *place, layers);

@@ -10,15 +10,13 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
   scores.qk_norm_from = family_default(scope.family());
   if (!rule) return;
   if (!rule->switch_key.empty()) {
-    const std::string_view names[] = {rule->switch_key};
-    const Setting<bool> on = scope.flag(Key{names, {}});
+    const Setting<bool> on = scope.flag(Key{Names(rule->switch_key), {}});
     scores.qk_norm_from = on.from;
     if (!on.value || !*on.value) return;
   }
   scores.qk_norm = rule->norm;
   if (rule->before_key.empty()) return;
-  const std::string_view names[] = {rule->before_key};
-  const Setting<bool> before = scope.flag(Key{.names = names, .about = {}});
+  const Setting<bool> before = scope.flag(Key{Names(rule->before_key), {}});
   scores.qk_norm->order = before.value.value_or(false) ? QkNorm::Order::before : QkNorm::Order::after;
 }
 

@@ -76,7 +76,7 @@ std::optional<Place> ConfigScope::class_default(const Key& key) {
 std::optional<Place> ConfigScope::default_of(Names names) {
   if (reader_.failed()) return {};
   for (std::string_view name : names) {
-    if (const ClassDefault* row = find_class_default(model_type_, name)) {
+    if (const auto row = find_class_default(model_type_, name)) {
       return default_at(row->json, row->class_name,
                         formatted("default: {}, transformers {}", row->class_name, class_defaults_version()));
     }

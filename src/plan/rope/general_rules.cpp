@@ -5,8 +5,6 @@
 namespace posenc::plan {
 namespace {
 
-constexpr std::string_view kUnreadSwitches[] = {"offset_alibi", "learned_pos_emb"};
-
 bool has_one(ConfigReader& reader, const io::JsonValue& object, const Key& key) {
   return std::ranges::any_of(key.names, [&](std::string_view name) {
     const auto place = reader.look(object, name);
@@ -23,7 +21,7 @@ Family general_family(std::string_view name) noexcept {
           .pairing = Pairing::half,
           .width = Width::factor_or_dim,
           .scheme = Scheme::by_keys,
-          .misleading_keys = kUnreadSwitches,
+          .misleading_keys = "offset_alibi learned_pos_emb",
           .needs_length = false};
 }
 
