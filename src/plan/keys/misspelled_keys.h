@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "plan/read/config_reader.h"
+#include "plan/scope/config_reader.h"
 
 namespace posenc::plan {
 

@@ -1,8 +1,8 @@
 // Layers that see blocks of keys by a fixed pattern: Phi-3-small's, and DeepSpeed's "fixed" one (ruGPT-3 XL).
 #pragma once
 
-#include "plan/layers/layer_pattern.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 

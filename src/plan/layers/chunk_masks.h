@@ -2,9 +2,9 @@
 // hash, and its neighbours.
 #pragma once
 
-#include "plan/json/sourced.h"
-#include "plan/layers/layer_pattern.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

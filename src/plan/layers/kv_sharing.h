@@ -1,8 +1,8 @@
 // Layers that reuse the keys and values of an earlier one.
 #pragma once
 
-#include "plan/layers/layer_pattern.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 

@@ -9,7 +9,7 @@
 
 #include "base/formatted.h"
 #include "plan/layers/attention_lists.h"
-#include "plan/layers/layer_lists.h"
+#include "plan/scope/layer_lists.h"
 #include "plan/towers/cross_attention.h"
 
 namespace posenc::plan {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/json/sourced.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

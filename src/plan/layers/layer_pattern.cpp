@@ -9,8 +9,8 @@
 #include "plan/layers/compression.h"
 #include "plan/layers/kv_sharing.h"
 #include "plan/layers/layer_kinds.h"
-#include "plan/layers/layer_lists.h"
 #include "plan/rope/lists.h"
+#include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {
 namespace {
@@ -18,21 +18,6 @@ namespace {
 using io::JsonKind;
 using io::JsonValue;
 using Types = std::vector<LayerType>;
-
-struct TypeName {
-  std::string_view name;
-  LayerType type;
-};
-// Hugging Face's names first; then EXAONE's letters and executorch's words.
-constexpr TypeName kTypeNames[] = {
-    {"full_attention", LayerType::full},
-    {"sliding_attention", LayerType::sliding},
-    {"chunked_attention", LayerType::chunked},
-    {"G", LayerType::full},
-    {"L", LayerType::sliding},
-    {"GLOBAL", LayerType::full},
-    {"SLIDING_LOCAL", LayerType::sliding},
-};
 
 constexpr Bounds kWindows{1, kMaxPosition};
 constexpr Bounds kPeriods{1, kMaxLayers};
@@ -283,17 +268,6 @@ void set_kinds(Sourced<std::vector<LayerKind>> kinds, LayerPattern& pattern) {
 }
 
 }  // namespace
-
-std::string_view name(LayerType type) noexcept {
-  const auto row = std::ranges::find(kTypeNames, type, &TypeName::type);
-  return row == std::ranges::end(kTypeNames) ? std::string_view() : row->name;
-}
-
-std::optional<LayerType> layer_type(std::string_view name) noexcept {
-  const auto row = std::ranges::find(kTypeNames, name, &TypeName::name);
-  if (row == std::ranges::end(kTypeNames)) return {};
-  return row->type;
-}
 
 LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   LayerPattern pattern;

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "plan/json/sourced.h"
-#include "plan/layers/attention_shape.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/attention_shape.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

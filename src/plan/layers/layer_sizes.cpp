@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/layers/layer_lists.h"
+#include "plan/layers/attention_shape.h"
 #include "plan/layers/listed_sizes.h"
+#include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {
 namespace {

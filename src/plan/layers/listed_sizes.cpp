@@ -4,7 +4,8 @@
 #include <optional>
 
 #include "base/formatted.h"
-#include "plan/layers/layer_lists.h"
+#include "plan/layers/attention_shape.h"
+#include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {
 namespace {

@@ -2,9 +2,9 @@
 // stays visible, images whose tokens see each other.
 #pragma once
 
-#include "plan/layers/layer_pattern.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/layer_pattern.h"
 #include "plan/rope/keys.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

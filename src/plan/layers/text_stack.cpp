@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/assemble/layer_sources.h"
 #include "plan/layers/attention_shape.h"
 #include "plan/layers/block_sparse.h"
 #include "plan/layers/indexer.h"
@@ -15,7 +16,6 @@
 #include "plan/layers/layer_plan.h"
 #include "plan/layers/layer_scores.h"
 #include "plan/layers/layer_sizes.h"
-#include "plan/layers/layer_sources.h"
 #include "plan/layers/score_terms.h"
 #include "plan/layers/sparse_masks.h"
 #include "plan/rope/logit_scale.h"

@@ -7,14 +7,14 @@
 #include "base/formatted.h"
 #include "io/files/looks_like.h"
 #include "io/json/json.h"
-#include "plan/families/native_schemas.h"
+#include "plan/assemble/plan_size.h"
 #include "plan/json/plan_json.h"
-#include "plan/json/plan_size.h"
 #include "plan/keys/misspelled_keys.h"
-#include "plan/read/config_reader.h"
 #include "plan/read/config_stacks.h"
 #include "plan/read/default_sizes.h"
-#include "plan/rope/general_rules.h"
+#include "plan/read/general_rules.h"
+#include "plan/read/native_schemas.h"
+#include "plan/scope/config_reader.h"
 
 namespace posenc::plan {
 namespace {

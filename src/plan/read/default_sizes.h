@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "plan/read/config_reader.h"
+#include "plan/scope/config_reader.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

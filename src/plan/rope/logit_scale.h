@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "plan/json/sourced.h"
-#include "plan/layers/attention_shape.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/attention_shape.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 
