@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/layers/sparse_config.h"
+#include "plan/layers/sparse_masks.h"
 #include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {

@@ -21,4 +21,7 @@ constexpr bool attends(LayerKind kind) noexcept {
   return kind == LayerKind::attention || kind == LayerKind::cross_attention;
 }
 
+// Whether each block of a stack has a second attention, which looks at another stack's output.
+Sourced<bool> read_cross_attention(ConfigScope& scope);
+
 }  // namespace posenc::plan
