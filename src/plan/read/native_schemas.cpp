@@ -1,11 +1,11 @@
-#include "plan/families/native_schemas.h"
+#include "plan/read/native_schemas.h"
 
 #include <algorithm>
 #include <span>
 #include <string>
 
 #include "plan/keys/config_keys.h"
-#include "plan/rope/general_rules.h"
+#include "plan/read/general_rules.h"
 
 namespace posenc::plan {
 namespace {

@@ -14,4 +14,10 @@ inline constexpr std::int64_t kMaxHeadDim = 8192;       // channels; to_json() w
 inline constexpr std::int64_t kMaxHiddenSize = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxPosition = std::int64_t{1} << 53;  // beyond it a double skips positions
 
+// What a whole number of a file may be.
+struct Bounds {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+
 }  // namespace posenc::plan

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "plan/json/sourced.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 

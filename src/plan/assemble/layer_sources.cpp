@@ -1,4 +1,4 @@
-#include "plan/layers/layer_sources.h"
+#include "plan/assemble/layer_sources.h"
 
 #include <algorithm>
 

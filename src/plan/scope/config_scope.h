@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/facts/plan_limits.h"
+#include "plan/facts/sourced.h"
 #include "plan/families/family.h"
-#include "plan/json/plan_limits.h"
-#include "plan/json/sourced.h"
 #include "plan/keys/config_keys.h"
-#include "plan/read/config_reader.h"
+#include "plan/scope/config_reader.h"
 
 namespace posenc::plan {
 

@@ -1,4 +1,4 @@
-#include "plan/read/config_scope.h"
+#include "plan/scope/config_scope.h"
 
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "plan/json/plan_size.h"
+#include "plan/assemble/plan_size.h"
 
 #include "base/formatted.h"
 

@@ -13,16 +13,12 @@
 #include <vector>
 
 #include "io/json/json.h"
-#include "plan/json/sourced.h"
+#include "plan/facts/plan_limits.h"
+#include "plan/facts/sourced.h"
 #include "posenc/error.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {
-
-struct Bounds {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-};
 
 class ConfigReader {
  public:
@@ -77,6 +73,14 @@ class ConfigReader {
   std::optional<FileError> error_;
   std::vector<Warning> warnings_;
 };
+
+// What an object says that it is.
+struct ClassNames {
+  std::string model_type;
+  std::string architecture;  // the first of architectures
+};
+
+ClassNames read_class_names(ConfigReader& reader, const io::JsonValue& object);
 
 bool same_value(const io::JsonValue& a, const io::JsonValue& b);
 // A value as messages show it: "4", "\"yarn\"", "a list of 3".

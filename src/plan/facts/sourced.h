@@ -19,6 +19,12 @@ struct Sourced {
 template <typename T>
 using Setting = Sourced<std::optional<T>>;
 
+// Where a field came from, below what it is a field of: "base", "scaling/factor".
+struct FieldSource {
+  std::string field;
+  std::string from;
+};
+
 // A JSON value of the file, or of a class default.
 struct Place {
   io::JsonValue value;

@@ -1,4 +1,4 @@
-#include "plan/layers/layer_lists.h"
+#include "plan/scope/layer_lists.h"
 
 #include <algorithm>
 #include <utility>

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "plan/read/config_reader.h"
+#include "plan/scope/config_reader.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

@@ -1,4 +1,4 @@
-#include "plan/read/config_reader.h"
+#include "plan/scope/config_reader.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,6 +18,11 @@ std::optional<T> value_or_error(ConfigReader& reader, Result<T> result) {
   if (result.ok()) return std::move(result).value();
   reader.fail(result.error());
   return {};
+}
+
+std::string read_text(ConfigReader& reader, const Place& place) {
+  reader.mark_read(place);
+  return std::string(reader.string(place).value_or(std::string_view{}));
 }
 
 bool is_written_as_integer(std::string_view number) { return number.find_first_of(".eE") == std::string_view::npos; }
@@ -211,6 +216,19 @@ std::vector<Warning> ConfigReader::take_warnings() {
          std::move(keys));
   }
   return std::move(warnings_);
+}
+
+ClassNames read_class_names(ConfigReader& reader, const JsonValue& object) {
+  ClassNames names;
+  const auto model_type = reader.look(object, "model_type");
+  if (model_type && !model_type->value.is_null()) names.model_type = read_text(reader, *model_type);
+  const auto architectures = reader.look(object, "architectures");
+  if (!architectures || architectures->value.is_null()) return names;
+  const auto list = reader.list(*architectures);
+  if (!list || list->empty()) return names;
+  reader.mark_read(*architectures);
+  names.architecture = read_text(reader, Place{list->front(), list->front().pointer()});
+  return names;
 }
 
 }  // namespace posenc::plan

@@ -1,4 +1,4 @@
-#include "plan/rope/general_rules.h"
+#include "plan/read/general_rules.h"
 
 #include <algorithm>
 
