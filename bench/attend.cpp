@@ -116,7 +116,7 @@ struct Scheme {
 
 posenc::LayerPlan plain(const Shape& s) {
   posenc::LayerPlan layer{.heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim, .value_dim = s.head_dim};
-  layer.logit_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
+  layer.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
   layer.mask.kind = s.causal ? posenc::MaskKind::causal : posenc::MaskKind::bidirectional;
   if (s.window > 0) layer.mask.window = posenc::Window{.past = s.window};
   return layer;
@@ -180,15 +180,16 @@ std::vector<Scheme> schemes(const Shape& s) {
 void add_matrices(const Shape& s, std::vector<Scheme>& list) {
   if (s.queries * s.keys > std::int64_t{1} << 25) return;
   list.push_back({.name = "bias given", .layer = plain(s), .inputs = {.bias = table({s.queries, s.keys})}});
-  list.push_back(
-      {.name = "visible given, all", .layer = plain(s), .inputs = {.visible = table({s.queries, s.keys}, 0.0F, 1.0F)}});
+  list.push_back({.name = "attn_mask given, all",
+                  .layer = plain(s),
+                  .inputs = {.attn_mask = table({s.queries, s.keys}, 0.0F, 1.0F)}});
   const posenc::ConstTensorView near = table({s.queries, s.keys}, 0.0F, 1.0F);
   auto* const of_near = const_cast<float*>(static_cast<const float*>(near.data));
   for (std::int64_t i = 0; i < s.queries; ++i) {
     const std::int64_t first = i + s.keys - s.queries - 255;
     std::fill_n(of_near + i * s.keys, std::max<std::int64_t>(first, 0), 0.0F);
   }
-  list.push_back({.name = "visible given, near", .layer = plain(s), .inputs = {.visible = near}});
+  list.push_back({.name = "attn_mask given, near", .layer = plain(s), .inputs = {.attn_mask = near}});
 }
 
 // Those whose weights take work, once more, with that work done before.
@@ -256,9 +257,9 @@ posenc::AttendArgs args_of(const Scheme& scheme, const Shape& shape, const Tenso
 void run(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int threads) {
   const posenc::AttendArgs args = args_of(scheme, shape, tensors, {.threads = threads});
   if (scheme.kept == nullptr) {
-    attend(scheme.layer, args);
+    (void)attend(scheme.layer, args);
   } else {
-    attend(*scheme.kept, args);
+    (void)attend(*scheme.kept, args);
   }
 }
 

@@ -88,7 +88,7 @@ struct Tensors {
 
 posenc::LayerPlan layer_of(const Shape& shape) {
   posenc::LayerPlan layer{.heads = kHeads, .kv_heads = kKvHeads, .head_dim = kChannels, .value_dim = kChannels};
-  layer.logit_scale = 1.0 / std::sqrt(static_cast<double>(kChannels));
+  layer.softmax_scale = 1.0 / std::sqrt(static_cast<double>(kChannels));
   layer.mask.kind = shape.causal ? posenc::MaskKind::causal : posenc::MaskKind::bidirectional;
   layer.rotate = {posenc::Rotate{
       .scheme = posenc::Rope{.pairing = posenc::Pairing::half, .head_dim = kChannels, .dim = kChannels, .base = 5e5}}};
@@ -104,19 +104,19 @@ void prefill(const Shape& shape, int threads) {
   std::vector<Candidate> candidates{
       {.name = "multiply-adds", .run = [&] { peak_operations = posenc::bench::multiply_add(isa, kSteps); }},
       {.name = "linear", .run = [&] {
-         attend_linear(layer, {.out = tensors.view(tensors.out, kHeads),
-                               .q = tensors.view(tensors.q, kHeads),
-                               .k = tensors.view(tensors.k, kKvHeads),
-                               .v = tensors.view(tensors.v, kKvHeads),
-                               .parallel = {.threads = threads}});
+         (void)attend_linear(layer, {.out = tensors.view(tensors.out, kHeads),
+                                     .q = tensors.view(tensors.q, kHeads),
+                                     .k = tensors.view(tensors.k, kKvHeads),
+                                     .v = tensors.view(tensors.v, kKvHeads),
+                                     .parallel = {.threads = threads}});
        }}};
   if (shape.tokens <= 2048) {
     candidates.push_back({.name = "softmax", .run = [&] {
-                            attend(layer, {.out = tensors.view(tensors.out, kHeads),
-                                           .q = tensors.view(tensors.q, kHeads),
-                                           .k = tensors.view(tensors.k, kKvHeads),
-                                           .v = tensors.view(tensors.v, kKvHeads),
-                                           .parallel = {.threads = threads}});
+                            (void)attend(layer, {.out = tensors.view(tensors.out, kHeads),
+                                                 .q = tensors.view(tensors.q, kHeads),
+                                                 .k = tensors.view(tensors.k, kKvHeads),
+                                                 .v = tensors.view(tensors.v, kKvHeads),
+                                                 .parallel = {.threads = threads}});
                           }});
   }
   posenc::bench::take_turns(candidates, kRounds,
@@ -150,7 +150,7 @@ void decode(const Shape& shape) {
       {.name = "linear",
        .run =
            [&] {
-             attend_linear(
+             (void)attend_linear(
                  layer, {.out = tensors.view(tensors.out, kHeads),
                          .q = tensors.view(tensors.q, kHeads),
                          .k = tensors.view(tensors.k, kKvHeads),

@@ -50,7 +50,7 @@ Size written_size(const Plan& plan) {
 
 void must_be_finite(const Frequencies& found, const Rope& scheme) {
   must(static_cast<std::int64_t>(found.inv_freq.size()) == scheme.pairs(), "there is a frequency per pair");
-  const double sign = scheme.sense == Sense::clockwise ? -1.0 : 1.0;
+  const double sign = scheme.rotation_direction == RotationDirection::clockwise ? -1.0 : 1.0;
   const auto sound = [sign](double value) { return std::isfinite(value) && sign * value >= 0; };
   must(std::all_of(found.inv_freq.begin(), found.inv_freq.end(), sound), "frequencies are finite");
   must(std::isfinite(found.attention_factor), "an attention factor is finite");

@@ -54,7 +54,7 @@ PICTURES = {
     "contextual-position": "bias --scheme contextual,every=8 --tokens 48",
     "forget-gate": "bias --scheme forget,every=12 --tokens 48",
     "query-scales": "query-scale",
-    "logit-scale-and-soft-cap": "attention --scheme soft_cap,cap=2",
+    "softmax-scale-and-soft-cap": "attention --scheme soft_cap,cap=2",
     # value
     "rotated-values": "rotation --scheme rope,dim=64 --pairs 4",
 }

@@ -33,7 +33,7 @@ _LONG = 4096
 def layer_of(kind: str, heads: int) -> tuple[posenc.LayerPlan, list[posenc.T5Weights | None]]:
     """A layer, and its learned tables: T5's are drawn."""
     sizes = {"heads": heads, "kv_heads": heads // 4, "head_dim": WIDTH, "value_dim": WIDTH}
-    layer = posenc.LayerPlan(**sizes, logit_scale=1 / math.sqrt(WIDTH))
+    layer = posenc.LayerPlan(**sizes, softmax_scale=1 / math.sqrt(WIDTH))
     if kind == "alibi":
         return layer.replace(score=[posenc.Alibi(heads=heads)]), [None]
     if kind == "t5":

@@ -61,7 +61,7 @@ def _operators() -> list[Candidate]:
 
 def _attend() -> list[Candidate]:
     sizes = {"heads": 1, "kv_heads": 1, "head_dim": 8, "value_dim": 8}
-    layer = posenc.LayerPlan(**sizes, logit_scale=0.5)
+    layer = posenc.LayerPlan(**sizes, softmax_scale=0.5)
     x = np.ones((1, 1, 8), np.float32)
     tensor = torch.from_numpy(x)[None]
     in_graphs = posenc.torch.Layer(layer)

@@ -59,19 +59,19 @@ class Decoder {
     };
     std::vector<std::int64_t> slots(static_cast<std::size_t>(tokens));
     std::iota(slots.begin(), slots.end(), seen_);
-    posenc::rotate_into_cache({.k = heads(k, tokens, plan.kv_heads),
-                               .v = heads(v, tokens, plan.kv_heads),
-                               .positions = posenc::PositionRange{seen_ + keys_off_},
-                               .table = &layer.table,
-                               .k_cache = heads(layer.k, capacity_, plan.kv_heads),
-                               .v_cache = heads(layer.v, capacity_, plan.kv_heads),
-                               .slots = slots});
+    (void)posenc::rotate_into_cache({.k = heads(k, tokens, plan.kv_heads),
+                                     .v = heads(v, tokens, plan.kv_heads),
+                                     .positions = posenc::PositionRange{seen_ + keys_off_},
+                                     .table = &layer.table,
+                                     .k_cache = heads(layer.k, capacity_, plan.kv_heads),
+                                     .v_cache = heads(layer.v, capacity_, plan.kv_heads),
+                                     .slots = slots});
     Numbers out(q.size());
-    posenc::attend(plan, {.out = heads(out, tokens, plan.heads),
-                          .q = heads(q, tokens, plan.heads),
-                          .k = heads(layer.k, seen_ + tokens, plan.kv_heads),
-                          .v = heads(layer.v, seen_ + tokens, plan.kv_heads),
-                          .inputs = {.length = model_.plan.length, .keys_are_turned = true}});
+    (void)posenc::attend(plan, {.out = heads(out, tokens, plan.heads),
+                                .q = heads(q, tokens, plan.heads),
+                                .k = heads(layer.k, seen_ + tokens, plan.kv_heads),
+                                .v = heads(layer.v, seen_ + tokens, plan.kv_heads),
+                                .inputs = {.length = model_.plan.length, .k_rotated = true}});
     return linear(at + "o_proj", out);
   }
 
@@ -84,12 +84,12 @@ class Decoder {
       const std::int64_t token = layer.plan.kv_heads * layer.plan.head_dim;  // elements
       for (Numbers* x : {&layer.k, &layer.v}) std::copy(x->begin() + (1 + gone) * token, x->end(), x->begin() + token);
       float* const moved = layer.k.data() + token;
-      posenc::rerotate({.k = posenc::tensor(moved, {seen_ - 1, layer.plan.kv_heads, layer.plan.head_dim}),
-                        .from_table = &layer.table,
-                        .from_positions = posenc::PositionRange{1 + gone},
-                        .to_table = &layer.table,
-                        .to_positions = posenc::PositionRange{1},
-                        .layer = &layer.plan});
+      (void)posenc::rerotate({.k = posenc::tensor(moved, {seen_ - 1, layer.plan.kv_heads, layer.plan.head_dim}),
+                              .from_table = &layer.table,
+                              .from_positions = posenc::PositionRange{1 + gone},
+                              .to_table = &layer.table,
+                              .to_positions = posenc::PositionRange{1},
+                              .layer = &layer.plan});
     }
   }
 

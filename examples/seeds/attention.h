@@ -35,7 +35,7 @@ inline posenc::LayerPlan layer_of(std::int64_t heads, std::int64_t head_dim, dou
           .kv_heads = heads,
           .head_dim = head_dim,
           .value_dim = head_dim,
-          .logit_scale = softmax_scale,
+          .softmax_scale = softmax_scale,
           .mask = mask(posenc::MaskKind::bidirectional)};
 }
 
@@ -52,14 +52,15 @@ inline Attended attend(const posenc::LayerPlan& layer, const Numbers& q, const N
   const std::int64_t queries = std::ssize(q) / width;
   const std::int64_t keys = std::ssize(k) / width;
   Attended result{.out = Numbers(q.size()), .scores = Numbers(static_cast<std::size_t>(layer.heads * queries * keys))};
-  posenc::reference::attend(layer, {.out = posenc::tensor(result.out.data(), {queries, layer.heads, layer.head_dim}),
-                                    .q = posenc::tensor(q.data(), {queries, layer.heads, layer.head_dim}),
-                                    .k = posenc::tensor(k.data(), {keys, layer.heads, layer.head_dim}),
-                                    .v = posenc::tensor(v.data(), {keys, layer.heads, layer.head_dim}),
-                                    .weights = std::move(weights),
-                                    .inputs = inputs,
-                                    .scores = posenc::tensor(result.scores.data(), {layer.heads, queries, keys}),
-                                    .stage = stage});
+  (void)posenc::reference::attend(layer,
+                                  {.out = posenc::tensor(result.out.data(), {queries, layer.heads, layer.head_dim}),
+                                   .q = posenc::tensor(q.data(), {queries, layer.heads, layer.head_dim}),
+                                   .k = posenc::tensor(k.data(), {keys, layer.heads, layer.head_dim}),
+                                   .v = posenc::tensor(v.data(), {keys, layer.heads, layer.head_dim}),
+                                   .weights = std::move(weights),
+                                   .inputs = inputs,
+                                   .scores = posenc::tensor(result.scores.data(), {layer.heads, queries, keys}),
+                                   .stage = stage});
   return result;
 }
 

@@ -101,7 +101,7 @@ void metas_code(Report& report) {
   const std::vector<float> xq(numbers.begin(), numbers.end());
   const std::vector<float> expected = apply_rotary_emb(xq, freqs_cis);
   std::vector<float> xq_out(xq);
-  posenc::rotate({.q = posenc::tensor(xq_out.data(), {kTokens, 1, kDim}), .table = &table});
+  (void)posenc::rotate({.q = posenc::tensor(xq_out.data(), {kTokens, 1, kDim}), .table = &table});
   report.add({.item = "apply",
               .what = "listing apply_rotary_emb: four tokens of one head",
               .text = Numbers(expected.begin(), expected.end()),

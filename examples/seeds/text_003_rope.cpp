@@ -70,9 +70,9 @@ void naive_code(Report& report, const Numbers& x) {
   report.add({.item = "o_1 .. o_d", .what = "the product, multiplied out", .text = by_text.out, .posenc = o, .by = by});
 
   Numbers out(x.size());
-  posenc::reference::rotate(rope, {.out = posenc::tensor(out.data(), {1, 1, kDim}),
-                                   .x = posenc::tensor(x.data(), {1, 1, kDim}),
-                                   .positions = posenc::PositionRange{5}});
+  (void)posenc::reference::rotate(rope, {.out = posenc::tensor(out.data(), {1, 1, kDim}),
+                                         .x = posenc::tensor(x.data(), {1, 1, kDim}),
+                                         .positions = posenc::PositionRange{5}});
   report.add({.item = "listing, naive",
               .what = "x[..., ::2], x[..., 1::2], stack, rearrange",
               .text = by_text.out,

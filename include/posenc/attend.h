@@ -25,7 +25,7 @@
 #include "posenc/rotary_table.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // Tiles of scores (keys by lanes of queries) that a call made, and those that a mask let it leave out, or ALiBi: keys
 // so far away that all of them together weigh less than 2^-25 of what the query has seen.
@@ -77,15 +77,15 @@ struct AttendArgs {
   // each distance that occurs, and beside few queries what each 1024 keys have added up to, value_dim + 3 floats a
   // query and head. The pass takes nothing.
   std::span<std::byte> scratch{};
-  // Asked every millisecond or so, by one thread at a time: no ends the call early.
-  std::function<bool()> go_on{};
+  // Asked every millisecond or so, by one thread at a time: false ends the call early.
+  std::function<bool()> keep_going{};
 };
 
 // Throws Error, before anything is written, for a tensor, a weight or an input that does not fit the layer, that it
 // needs and is left out, or that it has no place for; and where a table by distance cannot hold what occurs: distances
 // that are not whole, or too far apart.
 //
-// False where go_on said no: out, lse and carry then hold nothing of use.
+// False where keep_going returned false: out, lse and carry then hold nothing of use.
 POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
 
 // How many bytes of AttendArgs::scratch the call needs, with the threads that args.parallel allows: what a thread needs
@@ -112,4 +112,4 @@ struct MergeArgs {
 // Throws Error, before anything is written, for tensors that do not fit each other.
 POSENC_API void merge(const MergeArgs& args);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

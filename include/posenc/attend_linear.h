@@ -25,7 +25,7 @@
 #include "posenc/rotary_table.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // What keys add up to. A call adds its own to what is there: begin with zeros, and go from call to call, for each token
 // that is decoded or each part of a prompt. It holds no positions: they are the caller's to continue.
@@ -45,8 +45,8 @@ struct AttendLinearArgs {
   Angles angles = Angles::exact;
   Parallel parallel{};
   Isa isa = Isa::automatic;
-  // Asked every millisecond or so, by one thread at a time: no ends the call early.
-  std::function<bool()> go_on{};
+  // Asked every millisecond or so, by one thread at a time: false ends the call early.
+  std::function<bool()> keep_going{};
 };
 
 // Of the layer: its main rotations, sizes, and whether it is causal. In a causal layer the last query stands with the
@@ -57,7 +57,7 @@ struct AttendLinearArgs {
 // for (reference_linear.h); for a window, a chunk, orders or a matrix of who sees whom, which sums over all keys cannot
 // tell; and for a state without positions, in a layer that turns.
 //
-// False where go_on said no: out and state then hold nothing of use.
+// False where keep_going returned false: out and state then hold nothing of use.
 POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -16,7 +16,7 @@
 #include "posenc/schemes.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // ---- weights of score terms ----
 
@@ -119,15 +119,15 @@ struct LayerInputs {
   std::span<const std::int32_t> cu_seqlens_k{};
 
   std::int64_t prefix = 0;    // MaskKind::prefix: tokens at the front of each sequence that all may see
-  ConstTensorView visible{};  // not 0: visible, besides the plan's mask; [queries, keys] up to rank 4
+  ConstTensorView attn_mask{};  // not 0: visible, besides the plan's mask; [queries, keys] up to rank 4
   ConstTensorView bias{};     // added to the scores as any other bias, likewise
   std::span<const std::int32_t> q_segments{};  // XLNet: [rows]
   std::span<const std::int32_t> k_segments{};
   ConstTensorView log_forget{};          // FoX: ln of the forget gate, at most 0: [key rows, heads]
   ConstTensorView row_gate{};            // T5Bias::gated: [query rows, heads]
   std::optional<std::int64_t> length{};  // of the sequences, for rules that depend on it
-  bool queries_are_turned = false;       // by the rotation of the plan, already
-  bool keys_are_turned = false;
+  bool q_rotated = false;                // by the rotation of the plan, already
+  bool k_rotated = false;
 };
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -2,7 +2,7 @@
 //
 // Conventions, for all of this header:
 // - Every function that can fail returns a posenc_status; 0 is success. posenc_last_error() then says why, in one line,
-//   for the calling thread. Outputs are written on success only, tensors included, but for POSENC_ENDED.
+//   for the calling thread. Outputs are written on success only, tensors included, but for POSENC_CANCELLED.
 // - A handle (posenc_plan, posenc_table, posenc_prepared_layer) is made by a function that takes its address last, and
 //   ended by the _free function of its name, which takes NULL too. Handles never change: threads may share them.
 // - A struct that may grow begins with its size in bytes: fill it with its INIT macro and set what differs. Members
@@ -31,7 +31,7 @@ enum {
   POSENC_WRONG_FILE = 2,      // a file or bytes: missing, or not what they must be
   POSENC_NO_MEMORY = 3,
   POSENC_INTERNAL = 4,  // a fault of posenc
-  POSENC_ENDED = 5      // the caller's go_on said no: what was to be written holds nothing of use
+  POSENC_CANCELLED = 5  // the caller's keep_going returned false: what was to be written holds nothing of use
 };
 
 // Why the last call of this thread failed, or "". Valid until this thread's next call.
@@ -318,19 +318,20 @@ typedef struct posenc_attend_args {
   int64_t q_segments_count;
   const int32_t* k_segments;
   int64_t k_segments_count;
-  posenc_tensor visible;
+  posenc_tensor attn_mask;
   posenc_tensor bias;
   posenc_tensor log_forget;
   posenc_tensor row_gate;
   int64_t prefix;  // tokens
   int64_t length;  // of the sequences, for rules that depend on it; 0: as for posenc_table_of_layer
-  int32_t queries_are_turned;
-  int32_t keys_are_turned;
+  int32_t q_rotated;
+  int32_t k_rotated;
   posenc_angles angles;
   posenc_products products;
   posenc_attend_work* work;               // written
-  int32_t (*go_on)(void* go_on_context);  // asked every millisecond or so, by one thread at a time; 0 ends the call
-  void* go_on_context;
+  int32_t (*keep_going)(
+      void* keep_going_context);  // asked every millisecond or so, by one thread at a time; 0 ends the call
+  void* keep_going_context;
   int64_t threads;  // at most so many; 0: all
   posenc_executor executor;
   const posenc_prepared_layer* prepared;  // instead of plan, stack, layer, mask and weights, which are left out
@@ -386,8 +387,8 @@ typedef struct posenc_attend_linear_args {
   int64_t length;  // of the sequences, for rules that depend on it; 0: as for posenc_table_of_layer
   posenc_feature_map feature_map;
   posenc_angles angles;
-  int32_t (*go_on)(void* go_on_context);  // as for posenc_attend
-  void* go_on_context;
+  int32_t (*keep_going)(void* keep_going_context);  // as for posenc_attend
+  void* keep_going_context;
   int64_t threads;  // at most so many; 0: all
   posenc_executor executor;
 } posenc_attend_linear_args;

@@ -25,7 +25,7 @@
 #include "posenc/rotate.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // The norm of the keys, as a plan says it (LayerPlan::qk_norm), with what the model's weights give it.
 //
@@ -64,12 +64,13 @@ struct CacheArgs {
   std::span<const RotaryTable* const> tables{};  // one for each sequence, instead of table
   Parallel parallel{};                           // a call on few bytes stays on its thread
   Isa isa = Isa::automatic;
-  std::function<bool()> go_on{};  // as in RotateArgs
+  std::function<bool()> keep_going{};  // as in RotateArgs
 };
 
 // Throws Error, before anything is written, for a tensor, a norm, a position, a table or a slot that does not fit, and
 // where a cache shares memory with what is read or with the other cache. Calls of up to 256 tokens (more where slots
-// follow each other) take nothing from the heap. False where go_on said no: some rows are stored then, others are not.
+// follow each other) take nothing from the heap. False where keep_going returned false: some rows are stored then,
+// others are not.
 POSENC_API bool rotate_into_cache(const CacheArgs& args);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -17,7 +17,7 @@
 #include "posenc/export.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 struct CompareOptions {
   // Radians by which an angle may differ and count as the same. A turn by t moves a key by t of its length, and so does
@@ -64,9 +64,9 @@ struct Difference {
 // What keys (and the values beside them) that A's layers cached are to B's layers, and the reverse.
 enum class KeyUse : std::uint8_t {
   as_they_are,
-  turned,     // after a rotation by the difference of the angles, and by the ratio of attention factors
+  rotated,    // after a rotation by the difference of the angles, and by the ratio of attention factors
   reordered,  // after the channels of each head were put in the other order: PairingChange::rows
-  reordered_and_turned,
+  reordered_and_rotated,
   not_at_all,
 };
 
@@ -126,10 +126,10 @@ struct AngleChange {
   bool operator==(const AngleChange&) const = default;
 };
 
-struct LogitScaleChange {
+struct SoftmaxScaleChange {
   ComparedLayers layers;
   double ratio = 1.0;  // B over A
-  bool operator==(const LogitScaleChange&) const = default;
+  bool operator==(const SoftmaxScaleChange&) const = default;
 };
 
 struct ComparedPlan {
@@ -152,7 +152,7 @@ struct Comparison {
   std::vector<CachedKeys> cached_keys;  // layers that cache keys in either plan
   std::vector<PairingChange> pairings;
   std::vector<AngleChange> angles;  // rotations whose angles or attention factors are not equal
-  std::vector<LogitScaleChange> logit_scales;
+  std::vector<SoftmaxScaleChange> softmax_scales;
   bool operator==(const Comparison&) const = default;
 };
 
@@ -172,4 +172,4 @@ POSENC_API std::string describe(const Comparison& comparison);
 // JSON as docs/compare.schema.json says.
 POSENC_API std::string to_json(const Comparison& comparison);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

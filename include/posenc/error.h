@@ -17,7 +17,7 @@
 
 #include "posenc/export.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // A rule that a parameter breaks: "field must MUST but is IS".
 struct Problem {
@@ -146,4 +146,4 @@ class [[nodiscard]] Result {
   std::variant<T, FileError> state_;
 };
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

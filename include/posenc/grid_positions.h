@@ -23,7 +23,7 @@
 #include "posenc/export.h"
 #include "posenc/rope.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // What t is in a video of several frames:
 //   qwen2_vl    the frame's number
@@ -73,4 +73,4 @@ struct GridPositions {
 // numbers that the rule does not read: text_before (qwen2_vl, qwen2_5_vl).
 POSENC_API GridPositions grid_positions(const GridSettings& settings, std::span<const GridItem> items);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

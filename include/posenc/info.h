@@ -16,7 +16,7 @@
 
 #include "posenc/export.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 enum class Isa : std::uint8_t { automatic, scalar, avx2, avx512, neon, avx512_bf16, amx };
 
@@ -40,4 +40,4 @@ struct Info {
 
 POSENC_API Info info();
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

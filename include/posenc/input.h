@@ -20,7 +20,7 @@
 #include "posenc/schemes.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // ---- What is learned ----
 
@@ -90,4 +90,4 @@ enum class Bicubic : std::uint8_t { plain, antialias };
 POSENC_API std::vector<double> grow_table(std::span<const double> table, TableGrid from, std::int64_t channels,
                                           TableGrid to, Bicubic kernel, const RowPlaces& places = {});
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

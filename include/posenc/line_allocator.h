@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <new>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 template <typename T>
 class LineAllocator {
@@ -22,4 +22,4 @@ class LineAllocator {
   bool operator==(const LineAllocator&) const = default;
 };
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -15,7 +15,7 @@
 #include "posenc/plan.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // The tensor of a name; no tensor (rank 0) where there is none. What is_needed is never left out in a valid call.
 using FindWeight = std::function<ConstTensorView(const std::string& name, bool is_needed)>;
@@ -32,4 +32,4 @@ struct NamedWeight {
 // that is given twice.
 POSENC_API LayerWeights named_weights(const LayerPlan& layer, std::span<const NamedWeight> given);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

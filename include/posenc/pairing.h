@@ -17,7 +17,7 @@
 #include "posenc/rotary_table.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // Channel c of the result is channel order[c] of what it is made from: [head_dim]. `layout.pairing` is that of the
 // source, `to` that of the result; equal ones give 0, 1, 2, .... Throws Error for a layout that contradicts itself.
@@ -38,4 +38,4 @@ struct PermuteArgs {
 // written, when the first axis is no multiple of head_dim, and for a tensor or a layout that does not fit.
 POSENC_API void permute_pairing(const PermuteArgs& args);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

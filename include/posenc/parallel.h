@@ -23,7 +23,7 @@
 
 #include "posenc/export.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // One of the tasks of a run: index is its number.
 using Task = void (*)(void* data, std::int64_t index);
@@ -96,4 +96,4 @@ class POSENC_API ThreadPool {
 // way of ThreadPoolOptions::threads = 0. Throws Error while POSENC_THREADS means nothing.
 POSENC_API std::int64_t default_threads();
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -17,7 +17,7 @@
 #include "posenc/schemes.h"
 #include "posenc/warning.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 enum class LayerKind : std::uint8_t { attention, cross_attention, linear_attention, state_space, convolution, none };
 
@@ -87,7 +87,7 @@ struct LayerPlan {
   std::optional<std::int64_t> kv_from;  // reuses keys and values of that layer
   // Beside the window, keys made of so many tokens each, at the positions that are its multiples (DeepSeek V4).
   std::optional<std::int64_t> compression{};
-  double logit_scale = 1.0;    // the final factor on q.k, every constant folded in
+  double softmax_scale = 1.0;  // the final factor on q.k, every constant folded in
   bool channel_scale = false;  // a learned factor per channel besides (Gemma 4's audio)
   std::optional<SoftCap> soft_cap;
   bool sinks = false;
@@ -141,8 +141,8 @@ struct Plan {
 
 // The names that JSON, describe() and the command line share: "half", "cross_attention", "config.json".
 POSENC_API std::string_view name(Pairing pairing) noexcept;
-POSENC_API std::string_view name(Ladder ladder) noexcept;
-POSENC_API std::string_view name(Sense sense) noexcept;
+POSENC_API std::string_view name(AxisFrequencies axis_frequencies) noexcept;
+POSENC_API std::string_view name(RotationDirection direction) noexcept;
 POSENC_API std::string_view name(SinusoidConvention convention) noexcept;
 POSENC_API std::string_view name(LayerKind kind) noexcept;
 POSENC_API std::string_view name(RotateRole role) noexcept;
@@ -183,4 +183,4 @@ POSENC_API std::string describe(const Plan& plan);
 POSENC_API std::string to_json(const Plan& plan);
 POSENC_API Result<Plan> plan_from_json(std::string_view json, std::string_view name = "plan.json");
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

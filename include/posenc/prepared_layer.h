@@ -21,7 +21,7 @@
 #include "posenc/parallel.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 namespace cpu {
 struct KeptLayer;
@@ -65,4 +65,4 @@ POSENC_API PreparedLayer prepare_layer(const LayerPlan& layer, const LayerWeight
 POSENC_API bool attend(const PreparedLayer& prepared, const AttendArgs& args);
 POSENC_API std::int64_t attend_scratch_bytes(const PreparedLayer& prepared, const AttendArgs& args);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

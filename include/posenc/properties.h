@@ -21,7 +21,7 @@
 #include "posenc/export.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 inline constexpr std::int64_t kMeasuredPlaces = 512;  // whose encodings are compared
 inline constexpr std::int64_t kTrainedPlaces = 64;    // the "trained length" of scaling rules, and of what follows
@@ -195,4 +195,4 @@ struct OrderExperiment {
 };
 POSENC_API OrderExperiment order_experiment(std::string_view scheme);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

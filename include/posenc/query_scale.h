@@ -13,9 +13,9 @@
 #include "posenc/export.h"
 #include "posenc/schemes.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // tau_i; 1 without a scale. Throws Error for a position below 0 and for a scheme whose formula is not defined.
 POSENC_API double query_scale(const QueryScale& scheme, std::int64_t position);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

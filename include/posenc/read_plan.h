@@ -23,7 +23,7 @@
 #include "posenc/export.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 struct ReadOptions {
   std::optional<std::int64_t> length{};  // goes to Plan::length
@@ -51,4 +51,4 @@ POSENC_API std::span<const Preset> presets() noexcept;
 // Throws Error, naming the nearest presets, when there is none of that name.
 POSENC_API Plan preset_plan(std::string_view name, const ReadOptions& options = {});
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

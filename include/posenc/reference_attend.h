@@ -1,6 +1,6 @@
 // The slow truth of attention: every scheme and every mask, in double, one score at a time.
 //
-//   x_ij = scale tau_i (q~_i . k~_j + content terms)        q~, k~: turned; tau: query scale; scale: logit_scale
+//   x_ij = scale tau_i (q~_i . k~_j + content terms)        q~, k~: turned; tau: query scale; scale: softmax_scale
 //   y_ij = x_ij + sum of bias terms                         each times scale where the scheme says so (Falcon's ALiBi)
 //   z_ij = cap tanh(y_ij / cap)                             or the cap before the bias, as the plan says
 //   p_ij = exp(z_ij - m_i) / (sum_j exp(z_ij - m_i) + exp(sink_h - m_i))      over visible j; 0 elsewhere
@@ -18,7 +18,7 @@
 #include "posenc/plan.h"
 #include "posenc/tensor.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // The letters of the equation above: x, y, z and p. Where the cap comes before the bias, `capped` is cap tanh(x / cap),
 // and `biased` what the softmax is made of.
@@ -37,11 +37,11 @@ struct AttendArgs {
   // bias is in, in `weights` 0. So have, in every stage, keys of other packed sequences.
   TensorView scores{};  // f64 [heads, queries, keys] or [batch, heads, queries, keys]; may be left out
   ScoreStage stage = ScoreStage::weights;
-  std::function<bool()> go_on{};  // asked before each row of a head: no ends the call early
+  std::function<bool()> keep_going{};  // asked before each row of a head: false ends the call early
 };
 
 // Throws Error for a tensor, a weight or an input that does not fit the layer, that it needs and is left out, or that
-// it has no place for. False where go_on said no: some rows are written then, others are not.
+// it has no place for. False where keep_going returned false: some rows are written then, others are not.
 POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

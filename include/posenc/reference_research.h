@@ -2,7 +2,7 @@
 //
 // None is part of a plan, and nothing lowers to them: a plan cannot say them. What is not settled about them in public
 // is on their page, docs/schemes/research.md. q is [d] of the query at position i, k [d] of the key at position j, both
-// of one head and as projected and normalised; a score comes before the logit scale, unless it says otherwise. Angles
+// of one head and as projected and normalised; a score comes before the softmax scale, unless it says otherwise. Angles
 // are products of doubles, so they are off by 2^-53 of themselves. Matrices are row-major.
 //
 // Each function throws Error for vectors whose sizes do not fit, and for numbers that are not finite.
@@ -15,7 +15,7 @@
 
 #include "posenc/export.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // ---- PoPE, arXiv 2509.10534: polar coordinates ----
 //
@@ -92,7 +92,7 @@ POSENC_API double path_score(std::span<const double> q, std::span<const double> 
 //
 //   tau_i (q . k / d + r . P[:, i - j])      tau_i = 1 + alpha ln(max((i + 1) / n_floor, 1)), 1 without n_floor
 //
-// The logit scale 1/d is in it. Keys that are `extent` or more back, or ahead, get no r.
+// The softmax scale 1/d is in it. Keys that are `extent` or more back, or ahead, get no r.
 struct RelativeLogits {
   std::span<const double> profiles{};     // P [d_rel, extent], an extent of at least 1
   std::optional<std::int64_t> n_floor{};  // at least 1; the config's log_scaling_n_floor; none on sliding layers
@@ -103,4 +103,4 @@ struct RelativeLogits {
 POSENC_API double relative_logit(const RelativeLogits& scheme, std::span<const double> q, std::span<const double> k,
                                  std::span<const double> r, std::int64_t i, std::int64_t j);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

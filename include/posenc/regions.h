@@ -7,7 +7,7 @@
 #include "posenc/export.h"
 #include "posenc/schemes.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 struct Standing {
   double query;
@@ -17,4 +17,4 @@ struct Standing {
 // For a query at i and a key at j. Keys in the future (j > i) are taken as near ones.
 POSENC_API Standing standing(const Regions& regions, double i, double j);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -20,7 +20,7 @@
 #include "posenc/error.h"
 #include "posenc/export.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // Which two channels turn together. `half` pairs channel p with p + dim/2; `interleaved` pairs 2p with 2p + 1.
 // half:        rotate_half, NeoX, "non-interleaved", ONNX interleaved=0, ggml NEOX, MLX traditional=False
@@ -143,16 +143,16 @@ POSENC_API AxisMap alternating_axes(const std::vector<std::int64_t>& sections_hw
 POSENC_API AxisMap axial_axes(std::vector<std::string> names, std::int64_t pairs);
 
 // How the exponents 2p/dim are laid over the pairs.
-enum class Ladder : std::uint8_t {
+enum class AxisFrequencies : std::uint8_t {
   shared,    // one ladder over all pairs: base^(-2p/dim)                               language models, M-RoPE
   per_axis,  // each of A axes has its own: base^(-2i/(dim/A)) for its i-th pair. The axes have a block each (Qwen-VL,
              // SAM, V-JEPA 2) or alternate (Kimi K2.5)
-  dealt,     // one ladder, dealt out: block a, place i takes rung i*A + a              Pixtral
+  strided,   // one ladder, dealt out: block a, place i takes rung i*A + a              Pixtral
 };
 
 // Which way pairs turn as positions grow, t = position * |inv_freq[p]|. Clockwise, inv_freq is negative, and nothing
 // else is different: a score sees j - i where others see i - j.
-enum class Sense : std::uint8_t {
+enum class RotationDirection : std::uint8_t {
   counterclockwise,  // (a, b) -> (a cos t - b sin t, b cos t + a sin t)      RoFormer, nearly every model
   clockwise,         // (a, b) -> (a cos t + b sin t, b cos t - a sin t)      nanochat, whose rotate_half is (b, -a)
 };
@@ -167,8 +167,8 @@ struct Rope {
   double base = 10000.0;           // theta in the papers
   Scaling scaling{};
   AxisMap axes{};
-  Ladder ladder = Ladder::shared;
-  Sense sense = Sense::counterclockwise;
+  AxisFrequencies axis_frequencies = AxisFrequencies::shared;
+  RotationDirection rotation_direction = RotationDirection::counterclockwise;
 
   std::int64_t pairs() const noexcept { return dim / 2; }
   bool operator==(const Rope&) const = default;
@@ -204,4 +204,4 @@ POSENC_API Frequencies frequencies(const Rope& rope, std::optional<std::int64_t>
 // DeepSeek: YaRN's g(factor, mscale_all_dim)^2, by which such models multiply the softmax scale; 1 for other rules.
 POSENC_API double softmax_multiplier(const Scaling& scaling);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -21,12 +21,12 @@
 #include "posenc/line_allocator.h"
 #include "posenc/rope.h"
 
-namespace posenc {
-namespace cpu {
+namespace posenc::cpu {
 class AngleRule;
 struct TableAccess;
-}  // namespace cpu
+}  // namespace posenc::cpu
 
+namespace posenc::inline v0_2 {
 enum class Angles : std::uint8_t {
   exact,     // the truth, rounded once
   float32,   // Hugging Face's arithmetic: f32 inv_freq, f32 product, cos and sin of that product within 1 ulp
@@ -134,4 +134,4 @@ POSENC_API void cos_sin_into(const Rope& rope, std::span<const std::int32_t> pos
 POSENC_API void cos_sin_into(const Rope& rope, std::span<const double> positions, std::span<float> cos,
                              std::span<float> sin, const TableOptions& options = {});
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -24,7 +24,7 @@
 #include "posenc/rotary_table.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // With attention factor a: forward a R, inverse R^T / a, transpose a R^T (the backward pass of forward).
 enum class Direction : std::uint8_t { forward, inverse, transpose };
@@ -67,12 +67,12 @@ struct RotateArgs {
 
   Parallel parallel{};  // a call on few bytes stays on its thread
   Isa isa = Isa::automatic;
-  // Asked for every 16 MiB that a thread has done, by one thread at a time: no ends the call early.
-  std::function<bool()> go_on{};
+  // Asked for every 16 MiB that a thread has done, by one thread at a time: false ends the call early.
+  std::function<bool()> keep_going{};
 };
 
-// Throws Error, before anything is written, for a tensor, a position or a table that does not fit. False where go_on
-// said no: some rows are turned then, and others are not.
+// Throws Error, before anything is written, for a tensor, a position or a table that does not fit. False where
+// keep_going returned false: some rows are turned then, and others are not.
 POSENC_API bool rotate(const RotateArgs& args);
 
 // cos and sin, both [rows, pairs], that rotate would use for these positions of one sequence: rows of the table, or
@@ -96,7 +96,7 @@ struct RerotateArgs {
   const LayerPlan* layer = nullptr;  // whose keys they are: then refused where rerotation_obstacle() says so
   Parallel parallel{};
   Isa isa = Isa::automatic;
-  std::function<bool()> go_on{};  // as in RotateArgs
+  std::function<bool()> keep_going{};  // as in RotateArgs
 };
 
 // c and s of both rotations are combined in double and rounded to float once; each element is rounded to its dtype once
@@ -106,4 +106,4 @@ POSENC_API bool rerotate(const RerotateArgs& args);
 // Why cached keys of a layer cannot be turned again, or nothing: "a norm with weights follows the rotation", for one.
 POSENC_API std::optional<std::string> rerotation_obstacle(const LayerPlan& layer);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // ---- input: x_i -> m * x_i + p_i, or m * x_i * p_i ----
 
@@ -103,7 +103,7 @@ struct Alibi {
   bool symmetric = false;  // -slope_h |i - j| (encoders)
   bool scaled = false;     // multiplied by the softmax scale too (Falcon)
   AlibiForm form = AlibiForm::relative;
-  bool one_ladder = false;  // slopes 2^(-max_bias k / heads) for any number of heads (OLMo)
+  bool geometric_slopes = false;  // slopes 2^(-max_bias k / heads) for any number of heads (OLMo)
   bool operator==(const Alibi&) const = default;
 };
 
@@ -293,4 +293,4 @@ struct LogNScale {
 
 using QueryScale = std::variant<std::monostate, Llama4Temperature, MinistralTemperature, LogNScale>;
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

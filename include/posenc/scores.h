@@ -9,10 +9,10 @@
 #include "posenc/export.h"
 #include "posenc/schemes.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // 2^(-max_bias k / n), k from 1 to n heads, for n a power of two. Otherwise those of the next smaller power m, and then
-// every other one of 2 m; with one_ladder, for any n as for a power of two.
+// every other one of 2 m; with geometric_slopes, for any n as for a power of two.
 POSENC_API std::vector<double> alibi_slopes(const Alibi& scheme);
 // What is added for a query at i and a key at j; `slope` is the head's.
 POSENC_API double alibi_bias(const Alibi& scheme, double slope, double i, double j);
@@ -43,4 +43,4 @@ POSENC_API double mlp_input(const MlpBias& scheme, double distance);
 // The row of a table over a window: (di + rows - 1) (2 columns - 1) + dj + columns - 1.
 POSENC_API std::int64_t grid_row(const GridBias& scheme, std::int64_t row_difference, std::int64_t column_difference);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -11,7 +11,7 @@
 
 #include "posenc/export.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // f16 is IEEE 754 binary16; bf16 the upper half of a binary32. f64 is for the reference.
 enum class DType : std::uint8_t { f32, f16, bf16, f64 };
@@ -72,4 +72,4 @@ inline ConstTensorView tensor(const double* data, std::initializer_list<std::int
 POSENC_API TensorView transposed(TensorView view, int axis, int other);
 POSENC_API ConstTensorView transposed(ConstTensorView view, int axis, int other);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

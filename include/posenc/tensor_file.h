@@ -31,7 +31,7 @@
 #include "posenc/warning.h"
 #include "posenc/write_file.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 enum class TensorFormat : std::uint8_t { npy, safetensors, gguf, llama2c };
 POSENC_API std::string_view name(TensorFormat format) noexcept;
@@ -187,4 +187,4 @@ POSENC_API Result<std::int64_t> write_safetensors(const std::filesystem::path& p
                                                   const std::map<std::string, std::string>& metadata = {},
                                                   const WriteOptions& options = {});
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 struct Warning {
   std::string code;  // stable, kebab case: "precedence"
@@ -13,4 +13,4 @@ struct Warning {
   bool operator==(const Warning&) const = default;
 };
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -11,7 +11,7 @@
 #include "posenc/rope.h"
 #include "posenc/rotary_table.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 struct Wavelengths {
   std::vector<double> wavelength;     // [dim/2]
@@ -34,4 +34,4 @@ struct AngleError {
 POSENC_API AngleError angle_error(const Rope& rope, Angles angles, std::int64_t end, std::int64_t count = 64,
                                   std::optional<std::int64_t> length = {});
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -13,17 +13,17 @@
 #include "posenc/error.h"
 #include "posenc/export.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 struct WriteOptions {
   bool replace = false;  // a regular file of that name; anything else that stands there is an error in any case
   // Asked every 16 MiB, and before the file gets its name, with the bytes written so far. False gives the file up: an
   // error, and nothing is left; what it throws passes through, and nothing is left either.
-  std::function<bool(std::int64_t bytes)> go_on{};
+  std::function<bool(std::int64_t bytes)> keep_going{};
 };
 
 // Gives the bytes written.
 POSENC_API Result<std::int64_t> write_file(const std::filesystem::path& path, std::string_view bytes,
                                            const WriteOptions& options = {});
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -54,9 +54,9 @@ def _as_called(module: nn.Module, layer: _posenc.LayerPlan) -> _posenc.LayerPlan
     """The layer of queries as the module gives them: turned, where it does not leave that to attention, and by some
     scaled."""
     name = type(module).__name__
-    scale = 1.0 if name in _SCALE_QUERIES_THEMSELVES else layer.logit_scale
+    scale = 1.0 if name in _SCALE_QUERIES_THEMSELVES else layer.softmax_scale
     rotate = layer.rotate if name in _LEFT_TO_TURN else ()
-    return layer.replace(rotate=rotate, query_scale=None, logit_scale=scale)
+    return layer.replace(rotate=rotate, query_scale=None, softmax_scale=scale)
 
 
 def masks_itself(module: nn.Module) -> bool:

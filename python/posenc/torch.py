@@ -145,17 +145,17 @@ def rotate_(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: 
 
 @torch.library.custom_op("posenc::attend", mutates_args=(), device_types="cpu")
 def _attend(
-    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, bias: Tensor | None, layer: int, value_dim: int
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, bias: Tensor | None, layer: int, value_dim: int
 ) -> Tensor:
     plan, weights = _of_number(layer)
     out = q.new_empty((*q.shape[:-1], value_dim))
-    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), visible=visible, bias=bias, out=out, **weights)
+    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), attn_mask=attn_mask, bias=bias, out=out, **weights)
     return out
 
 
 @_attend.register_fake
 def _(
-    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, bias: Tensor | None, layer: int, value_dim: int
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, bias: Tensor | None, layer: int, value_dim: int
 ) -> Tensor:
     return q.new_empty((*q.shape[:-1], value_dim))
 
@@ -170,16 +170,16 @@ _attend.register_autograd(_no_backward)
 
 
 def attend(
-    layer: Layer, q: Tensor, k: Tensor, v: Tensor, *, visible: Tensor | None = None, bias: Tensor | None = None
+    layer: Layer, q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
     """Attention with all schemes of a layer, in one pass over the keys; it has no backward pass.
 
-    q: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; k, v likewise, with kv_heads. visible: bool, seen
+    q: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; k, v likewise, with kv_heads. attn_mask: bool, seen
     besides the plan's mask; bias: added to the scores; both [queries, keys] up to rank 4. Returns the output, like q
     with value_dim channels. ValueError for what does not fit.
     """
     _required(layer, Layer, "layer")
-    return _attend(q, k, v, visible, bias, layer.number, layer.value_dim)
+    return _attend(q, k, v, attn_mask, bias, layer.number, layer.value_dim)
 
 
 # ---- FlexAttention ----
@@ -226,7 +226,7 @@ def score_mod(
 
     plan: a Plan, whose `layer` of `stack` is meant, or a LayerPlan. length: the most tokens that the call will have.
     score_weights: learned tables, as attend has them. A soft cap of the layer is done too; FlexAttention's `scale` is
-    layer.logit_scale, and masks are its block_mask.
+    layer.softmax_scale, and masks are its block_mask.
 
     For what depends on the distance alone it looks up one of 2 length - 1 numbers a head, made by the reference (ALiBi,
     T5, clipped tables, KERPLE, Sandwich, perceptrons of the distance); for FIRE, which knows the query's place too, one

@@ -71,7 +71,7 @@ def attention(
     if given is None:
         layer = _posenc.LayerPlan(
             **sizes,
-            logit_scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
+            softmax_scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
             soft_cap=None if softcap is None else _posenc.SoftCap(cap=softcap, order="before_bias"),
             sinks=s_aux is not None,
             mask=_posenc.Mask(kind=kind),
@@ -153,12 +153,12 @@ def _kind_of_pattern(mask: Tensor, queries: int, keys: int) -> tuple[str, bool]:
 
 
 def _masked(mask: Tensor | None, bias: Tensor | None) -> dict[str, Tensor | None]:
-    """visible and bias of attend: what is of floats is added to scores, as eager attention and SDPA do."""
+    """attn_mask and bias of attend: what is of floats is added to scores, as eager attention and SDPA do."""
     if mask is not None and mask.dtype.is_floating_point:
         mask, bias = None, mask if bias is None else bias + mask
     if mask is not None and mask.dtype != torch.bool:
         raise TypeError(f"[attention] attention_mask must be of bool, or of floats to add, but is of {mask.dtype}")
-    return {"visible": mask, "bias": None if bias is None else bias.detach()}
+    return {"attn_mask": mask, "bias": None if bias is None else bias.detach()}
 
 
 def mask(*args: Any, **kwargs: Any) -> Tensor | None:

@@ -76,10 +76,10 @@ const char* const kInputsSignature =
     "q_positions: PositionsLike | None = None, "
     "k_positions: PositionsLike | None = None, q_order: IndicesLike | None = None, "
     "k_order: IndicesLike | None = None, cu_seqlens_q: IndicesLike | None = None, "
-    "cu_seqlens_k: IndicesLike | None = None, prefix: int = 0, visible: ArrayLike | None = None, "
+    "cu_seqlens_k: IndicesLike | None = None, prefix: int = 0, attn_mask: ArrayLike | None = None, "
     "bias: ArrayLike | None = None, q_segments: IndicesLike | None = None, k_segments: IndicesLike | None = None, "
     "log_forget: ArrayLike | None = None, row_gate: ArrayLike | None = None, length: int | None = None, "
-    "queries_are_turned: bool = False, keys_are_turned: bool = False";
+    "q_rotated: bool = False, k_rotated: bool = False";
 
 const char* const kInputsDoc =
     "What changes from call to call; all may be left out but where a scheme or a mask needs them:\n"
@@ -89,11 +89,11 @@ const char* const kInputsDoc =
     "0, and the last query stands with the last key.\n"
     "  cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1], packed sequences, rank 3 only.\n"
     "  prefix: tokens at the front that all may see, for the mask 'prefix'.\n"
-    "  visible: not 0, or True: seen, besides the plan's mask; bias: added to the scores; both [queries, keys] up to "
+    "  attn_mask: not 0, or True: seen, besides the plan's mask; bias: added to the scores; both [queries, keys] up to "
     "rank 4, axes of 1 broadcast. A mask of bool is copied.\n"
     "  q_segments, k_segments: int32 [rows], XLNet. log_forget: [key rows, heads], at most 0. row_gate: [query rows, "
     "heads].\n"
     "  length: of the sequences, for rules that depend on it.\n"
-    "  queries_are_turned, keys_are_turned: by the rotation of the plan, already.";
+    "  q_rotated, k_rotated: by the rotation of the plan, already.";
 
 }  // namespace posenc::python

@@ -117,7 +117,7 @@ def test_attention_of_no_queries_or_no_keys():
     assert posenc.attend(layer, none, some, some).shape == (0, 2, 8)
     assert posenc.attend(layer, none, none, none).shape == (0, 2, 8)
     seen = np.zeros((0, 3), bool)
-    out, lse = posenc.attend(layer, none, some, some, visible=seen, lse=True)
+    out, lse = posenc.attend(layer, none, some, some, attn_mask=seen, lse=True)
     assert out.shape == (0, 2, 8) and lse.shape == (0, 2)
     out, lse = posenc.attend(layer, some, none, none, lse=True)
     assert not out.any() and (lse == -np.inf).all()

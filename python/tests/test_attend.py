@@ -12,7 +12,7 @@ ROPE = posenc.Rope(pairing="half", head_dim=16, dim=16)
 
 
 def layer(**members):
-    return posenc.LayerPlan(heads=4, kv_heads=2, head_dim=16, value_dim=16, logit_scale=0.25).replace(**members)
+    return posenc.LayerPlan(heads=4, kv_heads=2, head_dim=16, value_dim=16, softmax_scale=0.25).replace(**members)
 
 
 def tensors(tokens=9, keys=9, dtype=np.float32):
@@ -114,8 +114,8 @@ def test_masks_of_bool_and_packed_sequences():
     plan = layer(mask=posenc.Mask(kind="bidirectional"))
     visible = np.tri(9, dtype=bool)
     causal = posenc.attend(layer(), q, k, v)
-    assert np.array_equal(posenc.attend(plan, q, k, v, visible=visible), causal)
-    assert np.array_equal(posenc.attend(plan, q, k, v, visible=visible.astype(np.float32)), causal)
+    assert np.array_equal(posenc.attend(plan, q, k, v, attn_mask=visible), causal)
+    assert np.array_equal(posenc.attend(plan, q, k, v, attn_mask=visible.astype(np.float32)), causal)
     packed = posenc.attend(plan, q, k, v, cu_seqlens_q=[0, 4, 9], cu_seqlens_k=np.array([0, 4, 9], np.int32))
     assert np.array_equal(packed[:4], posenc.attend(plan, q[:4], k[:4], v[:4]))
 

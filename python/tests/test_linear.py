@@ -7,7 +7,7 @@ import posenc
 
 ROPE = posenc.Rope(pairing="half", head_dim=16, dim=16)
 LAYER = posenc.LayerPlan(
-    heads=4, kv_heads=2, head_dim=16, value_dim=16, logit_scale=0.25, rotate=(posenc.Rotate(scheme=ROPE),)
+    heads=4, kv_heads=2, head_dim=16, value_dim=16, softmax_scale=0.25, rotate=(posenc.Rotate(scheme=ROPE),)
 )
 # Sums of 12 features and 16 products of numbers below 5 in f32, divided by a sum of terms above 0.
 BOUND = 5 * 64 * 2.0**-24

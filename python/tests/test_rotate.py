@@ -69,8 +69,8 @@ def test_rotation_agrees_with_the_reference(direction):
 
 
 def test_clockwise():
-    rope = posenc.Rope(pairing="half", head_dim=8, dim=8, sense="clockwise")
-    assert eval(repr(rope), vars(posenc)) == rope != rope.replace(sense="counterclockwise")
+    rope = posenc.Rope(pairing="half", head_dim=8, dim=8, rotation_direction="clockwise")
+    assert eval(repr(rope), vars(posenc)) == rope != rope.replace(rotation_direction="counterclockwise")
     assert posenc.check(rope) is None
     assert posenc.frequencies(rope).inv_freq == pytest.approx((-1.0, -0.1, -0.01, -0.001), rel=1e-14)
     x, angles = random((5, 1, 8)), np.arange(5)[:, None] * np.array([1.0, 0.1, 0.01, 0.001])
@@ -79,7 +79,7 @@ def test_clockwise():
     for table in (posenc.make_table(rope, count=5), posenc.table_on_demand(rope)):
         turned = posenc.rotate(x, table=table)
         assert 0 < np.abs(turned[:, 0] - truth).max() <= F32_BOUND
-    usual = posenc.table_on_demand(rope.replace(sense="counterclockwise"))
+    usual = posenc.table_on_demand(rope.replace(rotation_direction="counterclockwise"))
     assert np.array_equal(turned, posenc.rotate(x, table=usual, positions=[0, -1, -2, -3, -4]))
 
 

@@ -36,7 +36,7 @@ def test_sizes_of_0_are_no_error():
     x = torch.zeros(0, 2, 8)
     assert posenc.rotate(x, table=TABLE, positions=torch.zeros(0, dtype=torch.int64)).shape == x.shape
     layer = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8)
-    assert posenc.attend(layer, x, x, x, visible=torch.zeros(0, 0, dtype=torch.bool)).shape == x.shape
+    assert posenc.attend(layer, x, x, x, attn_mask=torch.zeros(0, 0, dtype=torch.bool)).shape == x.shape
 
 
 def test_gradients_are_not_lost_silently():

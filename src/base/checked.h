@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 inline std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) noexcept {
   const std::uint64_t sum = a + b;  // unsigned: wraps, and is smaller then
@@ -27,4 +27,4 @@ inline std::optional<std::uint64_t> checked_pad(std::uint64_t size, std::uint64_
   return *sum & ~(step - 1);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::size_t kFileBytes = 16384;  // of a file of the kernel's; they are some hundred bytes
@@ -119,4 +119,4 @@ std::int64_t available_cores() {
   return std::min(allowed, quota_cores(text_of("/proc/self/cgroup"), "/sys/fs/cgroup").value_or(allowed));
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // At least 1. The calling thread's affinity, and the quota of the process's control group.
 std::int64_t available_cores();
@@ -17,4 +17,4 @@ std::int64_t available_cores();
 // `mount` is where control groups are mounted: version 2's tree, or version 1's folder of which "cpu" is a part.
 std::optional<std::int64_t> quota_cores(std::string_view membership, const std::string& mount);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -10,7 +10,7 @@
 
 #include "base/pause.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 enum State : int { kIdle, kAsleep, kOffered, kTaken, kAwaited, kStop };
@@ -148,4 +148,4 @@ void Crew::stop() noexcept {
   }
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -24,7 +24,7 @@
 #include "base/placement.h"
 #include "posenc/parallel.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // Where part `part` of `parts` begins: `count` in contiguous parts that differ by one at most, the larger ones first.
 constexpr std::int64_t part_begin(std::int64_t count, std::int64_t parts, std::int64_t part) noexcept {
@@ -79,4 +79,4 @@ class Crew {
   std::int64_t groups_ = 0;  // of the job's tasks: one for the caller, one for each worker that takes part
 };
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -3,7 +3,7 @@
 #include "base/escape.h"
 #include "base/formatted.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 Error::Error(std::string_view where, const Problem& problem)
     : std::invalid_argument(formatted("[{}] {}{}must {} but is {}", where, problem.field,
@@ -74,4 +74,4 @@ std::string FileError::message() const {
   return out;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -5,7 +5,7 @@
 #include "base/formatted.h"
 #include "base/utf8.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 std::string escape(std::string_view text) {
   std::string out;
@@ -25,4 +25,4 @@ std::string escape(std::string_view text) {
   return out;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 std::string escape(std::string_view text);
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 std::string vformatted(fmt::string_view pattern, fmt::format_args arguments) {
   return fmt::vformat(pattern, arguments);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

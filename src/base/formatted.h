@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 std::string vformatted(fmt::string_view pattern, fmt::format_args arguments);
 
@@ -33,4 +33,4 @@ std::string joined(const Range& parts, std::string_view between) {
   return text;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

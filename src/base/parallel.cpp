@@ -12,7 +12,7 @@
 #include "base/pool.h"
 #include "posenc/error.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::int64_t kMaxThreads = 1024;
@@ -136,4 +136,4 @@ Executor ThreadPool::executor() const noexcept {
   return {.context = state_.get(), .run = run, .threads = state_->options.threads};
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

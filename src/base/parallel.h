@@ -6,7 +6,7 @@
 
 #include "posenc/parallel.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // Does indexes first ... last - 1.
 using RangeBody = void (*)(const void* data, std::int64_t first, std::int64_t last) noexcept;
@@ -31,4 +31,4 @@ void parallel_for(const Parallel& parallel, std::int64_t count, std::int64_t gra
   parallel_for(parallel, count, grain, call, &body);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -1,6 +1,6 @@
 #include "base/placement.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 cpu_set_t without(cpu_set_t cores, int core) {
@@ -26,4 +26,4 @@ void Placement::keep_off_this_core(pthread_t thread, Worker& worker) const noexc
   worker.off = core;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

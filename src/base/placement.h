@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 class Placement {
  public:
@@ -30,4 +30,4 @@ class Placement {
   bool moves_;
 };
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 // 1, and one more in each generation of forked children.
@@ -53,4 +53,4 @@ void Pool::close() noexcept {
   delete std::exchange(crew_, nullptr);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

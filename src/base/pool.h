@@ -6,7 +6,7 @@
 
 #include "base/crew.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // Trivially destructible, so that the one of the process may be used for as long as the process runs: by destructors of
 // static objects too.
@@ -35,4 +35,4 @@ class Pool {
   std::uint64_t crew_generation_ = 0;  // of the process that made the crew
 };
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -7,7 +7,7 @@
 #include "base/formatted.h"
 #include "posenc/error.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 template <typename Pointer>
@@ -70,4 +70,4 @@ ConstTensorView tensor(const void* data, DType dtype, std::initializer_list<std:
 TensorView transposed(TensorView view, int axis, int other) { return exchanged(view, axis, other); }
 ConstTensorView transposed(ConstTensorView view, int axis, int other) { return exchanged(view, axis, other); }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

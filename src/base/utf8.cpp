@@ -1,6 +1,6 @@
 #include "base/utf8.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 CodePoint first_code_point(std::string_view text) noexcept {
   if (text.empty()) return {};
@@ -26,4 +26,4 @@ bool steers_a_terminal(std::uint32_t code) noexcept {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 struct CodePoint {
   std::uint32_t value = 0;
@@ -16,4 +16,4 @@ CodePoint first_code_point(std::string_view text) noexcept;
 // C0, DEL, C1, and the characters that reorder or hide what a terminal shows (U+202E and its kin).
 bool steers_a_terminal(std::uint32_t code_point) noexcept;
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

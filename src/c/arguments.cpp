@@ -57,9 +57,9 @@ Products products_of(const char* where, const char* name, posenc_products produc
   return static_cast<Products>(products);
 }
 
-std::function<bool()> go_on_of(std::int32_t (*go_on)(void*), void* context) {
-  if (go_on == nullptr) return {};
-  return [go_on, context] { return go_on(context) != 0; };
+std::function<bool()> keep_going_of(std::int32_t (*keep_going)(void*), void* context) {
+  if (keep_going == nullptr) return {};
+  return [keep_going, context] { return keep_going(context) != 0; };
 }
 
 Parallel parallel_of(std::int64_t threads, const posenc_executor& executor) noexcept {

@@ -38,7 +38,7 @@ std::vector<const RotaryTable*> tables_of(const char* where, const posenc_table*
 
 Angles angles_of(const char* where, const char* name, posenc_angles angles);
 Products products_of(const char* where, const char* name, posenc_products products);
-std::function<bool()> go_on_of(std::int32_t (*go_on)(void*), void* context);
+std::function<bool()> keep_going_of(std::int32_t (*keep_going)(void*), void* context);
 Parallel parallel_of(std::int64_t threads, const posenc_executor& executor) noexcept;
 
 }  // namespace posenc::c

@@ -34,14 +34,14 @@ LayerInputs inputs_of(const posenc_attend_args& given) {
                   .cu_seqlens_q = list(kAttend, "cu_seqlens_q", given.cu_seqlens_q, given.cu_seqlens_q_count),
                   .cu_seqlens_k = list(kAttend, "cu_seqlens_k", given.cu_seqlens_k, given.cu_seqlens_k_count),
                   .prefix = given.prefix,
-                  .visible = view(kAttend, "visible", given.visible),
+                  .attn_mask = view(kAttend, "attn_mask", given.attn_mask),
                   .bias = view(kAttend, "bias", given.bias),
                   .q_segments = list(kAttend, "q_segments", given.q_segments, given.q_segments_count),
                   .k_segments = list(kAttend, "k_segments", given.k_segments, given.k_segments_count),
                   .log_forget = view(kAttend, "log_forget", given.log_forget),
                   .row_gate = view(kAttend, "row_gate", given.row_gate),
-                  .queries_are_turned = given.queries_are_turned != 0,
-                  .keys_are_turned = given.keys_are_turned != 0};
+                  .q_rotated = given.q_rotated != 0,
+                  .k_rotated = given.k_rotated != 0};
   if (given.length != 0) out.length = given.length;
   return out;
 }
@@ -60,7 +60,7 @@ AttendArgs args_of(const posenc_attend_args& given, AttendWork& work) {
           .products = products_of(kAttend, "products", given.products),
           .parallel = parallel_of(given.threads, given.executor),
           .work = &work,
-          .go_on = go_on_of(given.go_on, given.go_on_context)};
+          .keep_going = keep_going_of(given.keep_going, given.keep_going_context)};
 }
 
 // What a prepared layer has already: given again, it might be another's.
@@ -110,7 +110,7 @@ posenc_status posenc_attend(const posenc_attend_args* args) {
   return c::guarded([&]() -> posenc_status {
     const posenc_attend_args& given = c::sized(c::kAttend, "args", args);
     posenc::AttendWork work;
-    if (!c::attended(given, work)) return c::keep(POSENC_ENDED, "[posenc_attend] go_on ended the call");
+    if (!c::attended(given, work)) return c::keep(POSENC_CANCELLED, "[posenc_attend] keep_going returned false");
     if (given.work != nullptr) *given.work = {.tiles = work.tiles, .skipped = work.skipped};
     return POSENC_OK;
   });

@@ -50,8 +50,8 @@ posenc_status posenc_attend_linear(const posenc_attend_linear_args* args) {
                                                   .totals = c::view(c::kWhere, "totals", given.totals)},
                                         .angles = c::angles_of(c::kWhere, "angles", given.angles),
                                         .parallel = c::parallel_of(given.threads, given.executor),
-                                        .go_on = c::go_on_of(given.go_on, given.go_on_context)});
-    if (!is_done) return c::keep(POSENC_ENDED, "[posenc_attend_linear] go_on ended the call");
+                                        .keep_going = c::keep_going_of(given.keep_going, given.keep_going_context)});
+    if (!is_done) return c::keep(POSENC_CANCELLED, "[posenc_attend_linear] keep_going returned false");
     return POSENC_OK;
   });
 }

@@ -39,16 +39,17 @@ posenc_status posenc_rotate_into_cache(const posenc_cache_args* args) {
     constexpr const char* kWhere = "posenc_rotate_into_cache";
     const posenc_cache_args& given = c::sized(kWhere, "args", args);
     const auto tables = c::tables_of(kWhere, given.tables, given.tables_count);
-    posenc::rotate_into_cache({.k = c::view(kWhere, "k", given.k),
-                               .v = c::view(kWhere, "v", given.v),
-                               .positions = c::positions_of(kWhere, "positions", given.positions),
-                               .table = c::table_of(given.table),
-                               .norm = c::norm_of(kWhere, given),
-                               .k_cache = c::view(kWhere, "k_cache", given.k_cache),
-                               .v_cache = c::view(kWhere, "v_cache", given.v_cache),
-                               .slots = c::list(kWhere, "slots", given.slots, given.slots_count),
-                               .cu_seqlens = c::list(kWhere, "cu_seqlens", given.cu_seqlens, given.cu_seqlens_count),
-                               .tables = tables,
-                               .parallel = c::parallel_of(given.threads, given.executor)});
+    (void)posenc::rotate_into_cache(
+        {.k = c::view(kWhere, "k", given.k),
+         .v = c::view(kWhere, "v", given.v),
+         .positions = c::positions_of(kWhere, "positions", given.positions),
+         .table = c::table_of(given.table),
+         .norm = c::norm_of(kWhere, given),
+         .k_cache = c::view(kWhere, "k_cache", given.k_cache),
+         .v_cache = c::view(kWhere, "v_cache", given.v_cache),
+         .slots = c::list(kWhere, "slots", given.slots, given.slots_count),
+         .cu_seqlens = c::list(kWhere, "cu_seqlens", given.cu_seqlens, given.cu_seqlens_count),
+         .tables = tables,
+         .parallel = c::parallel_of(given.threads, given.executor)});
   });
 }

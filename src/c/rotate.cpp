@@ -34,17 +34,17 @@ posenc_status posenc_rotate(const posenc_rotate_args* args) {
     constexpr const char* kWhere = "posenc_rotate";
     const posenc_rotate_args& given = c::sized(kWhere, "args", args);
     const auto tables = c::tables_of(kWhere, given.tables, given.tables_count);
-    posenc::rotate({.q = c::view(kWhere, "q", given.q),
-                    .k = c::view(kWhere, "k", given.k),
-                    .q_from = c::view(kWhere, "q_from", given.q_from),
-                    .k_from = c::view(kWhere, "k_from", given.k_from),
-                    .positions = c::positions_of(kWhere, "positions", given.positions),
-                    .table = c::table_of(given.table),
-                    .direction = c::direction_of(kWhere, given.direction),
-                    .cu_seqlens = c::list(kWhere, "cu_seqlens", given.cu_seqlens, given.cu_seqlens_count),
-                    .k_pages = c::pages_of(kWhere, given),
-                    .tables = tables,
-                    .parallel = c::parallel_of(given.threads, given.executor)});
+    (void)posenc::rotate({.q = c::view(kWhere, "q", given.q),
+                          .k = c::view(kWhere, "k", given.k),
+                          .q_from = c::view(kWhere, "q_from", given.q_from),
+                          .k_from = c::view(kWhere, "k_from", given.k_from),
+                          .positions = c::positions_of(kWhere, "positions", given.positions),
+                          .table = c::table_of(given.table),
+                          .direction = c::direction_of(kWhere, given.direction),
+                          .cu_seqlens = c::list(kWhere, "cu_seqlens", given.cu_seqlens, given.cu_seqlens_count),
+                          .k_pages = c::pages_of(kWhere, given),
+                          .tables = tables,
+                          .parallel = c::parallel_of(given.threads, given.executor)});
   });
 }
 
@@ -52,7 +52,7 @@ posenc_status posenc_rerotate(const posenc_rerotate_args* args) {
   return c::guarded([&] {
     constexpr const char* kWhere = "posenc_rerotate";
     const posenc_rerotate_args& given = c::sized(kWhere, "args", args);
-    posenc::rerotate(
+    (void)posenc::rerotate(
         {.k = c::view(kWhere, "k", given.k),
          .k_from = c::view(kWhere, "k_from", given.k_from),
          .from_table = c::table_of(given.from_table),

@@ -6,14 +6,14 @@
 #include "base/formatted.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 const Rope& rope(const Rotate& rotate) noexcept {
   const XPos* xpos = std::get_if<XPos>(&rotate.scheme);
   return xpos != nullptr ? xpos->rope : *std::get_if<Rope>(&rotate.scheme);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2
 
 namespace posenc::math {
 namespace {
@@ -89,11 +89,11 @@ std::optional<Problem> check_shares(const RotaryLayout& layout, bool may_alterna
 
 }  // namespace posenc::math
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 RotaryLayout layout(const Rope& rope) {
   if (auto problem = check(rope)) throw Error("layout", *problem);
   return {rope.pairing, rope.head_dim, rope.first_channel, rope.dim, rope.axes};
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

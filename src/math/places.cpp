@@ -5,7 +5,7 @@
 #include "math/check/parameter_checks.h"
 #include "posenc/input.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 std::vector<std::int64_t> places(std::span<const std::uint8_t> mask, std::int64_t past, std::int64_t masked) {
   if (auto problem = math::check_at_least("past", past, 0)) throw Error("places", *problem);
@@ -15,4 +15,4 @@ std::vector<std::int64_t> places(std::span<const std::uint8_t> mask, std::int64_
   return out;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -70,14 +70,14 @@ Answer attend(const Specimen& specimen, const Call& call) {
   Answer out{std::vector<double>(static_cast<std::size_t>(layer.heads * queries * keys)),
              {layer.heads * layer.value_dim,
               std::vector<double>(static_cast<std::size_t>(queries * layer.heads * layer.value_dim))}};
-  reference::attend(layer, {.out = tensor(out.out.values.data(), {queries, layer.heads, layer.value_dim}),
-                            .q = heads_of(call.q),
-                            .k = heads_of(call.k),
-                            .v = heads_of(call.v),
-                            .weights = specimen.weights,
-                            .inputs = *inputs,
-                            .scores = tensor(out.scores.data(), {layer.heads, queries, keys}),
-                            .stage = reference::ScoreStage::biased});
+  (void)reference::attend(layer, {.out = tensor(out.out.values.data(), {queries, layer.heads, layer.value_dim}),
+                                  .q = heads_of(call.q),
+                                  .k = heads_of(call.k),
+                                  .v = heads_of(call.v),
+                                  .weights = specimen.weights,
+                                  .inputs = *inputs,
+                                  .scores = tensor(out.scores.data(), {layer.heads, queries, keys}),
+                                  .stage = reference::ScoreStage::biased});
   return out;
 }
 

@@ -14,7 +14,7 @@
 #include "properties/input_rows.h"
 #include "properties/specimens.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using properties::Call;
@@ -201,4 +201,4 @@ Cost plain_attention_cost(const CostSizes& sizes) {
   return {.additions = 2 * n * n * channels, .products = 2 * n * n * channels, .bytes = kBytes * 2 * n * channels};
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

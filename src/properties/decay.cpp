@@ -10,7 +10,7 @@
 #include "posenc/reference.h"
 #include "properties/numbers.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using properties::Numbers;
@@ -33,9 +33,9 @@ void check(const DecayOptions& options) {
 // Rows of x, each a head, turned by `distance`.
 Rows turned(const Rope& rope, const Rows& x, std::int64_t distance) {
   Rows out{x.width, std::vector<double>(x.values.size())};
-  reference::rotate(rope, {.out = tensor(out.values.data(), {1, x.count(), x.width}),
-                           .x = tensor(x.values.data(), {1, x.count(), x.width}),
-                           .positions = PositionRange{.start = distance}});
+  (void)reference::rotate(rope, {.out = tensor(out.values.data(), {1, x.count(), x.width}),
+                                 .x = tensor(x.values.data(), {1, x.count(), x.width}),
+                                 .positions = PositionRange{.start = distance}});
   return out;
 }
 
@@ -104,4 +104,4 @@ DecayCurves decay_curves(const DecayOptions& options) {
   return out;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -10,7 +10,7 @@
 #include "properties/input_rows.h"
 #include "properties/words.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using properties::Rows;
@@ -53,4 +53,4 @@ FourTerms four_terms(std::string_view scheme) {
           .position_position = size_of_scores(q_of_p, k_of_p, head_dim)};
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

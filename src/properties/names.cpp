@@ -1,7 +1,7 @@
 // The names that JSON and the command line share.
 #include "posenc/properties.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 std::string_view name(Stage stage) noexcept {
   switch (stage) {
@@ -47,4 +47,4 @@ std::string_view name(Judgement judgement) noexcept {
   return "unknown";
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

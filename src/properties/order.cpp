@@ -12,7 +12,7 @@
 #include "properties/input_rows.h"
 #include "properties/words.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using properties::Rows;
@@ -76,4 +76,4 @@ OrderExperiment order_experiment(std::string_view scheme) {
           .causal = order_seen(*made, vocabulary, MaskKind::causal)};
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -8,7 +8,7 @@
 #include "properties/encodings.h"
 #include "properties/measures.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using properties::Entry;
@@ -100,4 +100,4 @@ std::vector<PropertyResult> measure_properties(std::string_view scheme) {
   return out;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

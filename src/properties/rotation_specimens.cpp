@@ -64,7 +64,7 @@ Rope m_rope(const Size& size) {
   Rope out = plain_rope(size);
   const std::int64_t pairs = out.pairs();
   out.axes = chunked_axes({"t", "h", "w"}, {pairs - 2 * (3 * pairs / 8), 3 * pairs / 8, 3 * pairs / 8});
-  out.ladder = Ladder::shared;
+  out.axis_frequencies = AxisFrequencies::shared;
   return out;
 }
 

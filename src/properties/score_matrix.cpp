@@ -7,7 +7,7 @@
 #include "properties/input_rows.h"
 #include "properties/words.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 ScoreMatrix score_matrix(std::string_view scheme, std::int64_t places, MaskKind mask) {
   if (places < 1) throw Error("score_matrix", {"places", "be at least 1", formatted("{}", places)});
@@ -19,4 +19,4 @@ ScoreMatrix score_matrix(std::string_view scheme, std::int64_t places, MaskKind 
   return {.heads = made->layer.heads, .places = places, .values = std::move(answer.scores)};
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

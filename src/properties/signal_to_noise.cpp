@@ -12,7 +12,7 @@
 #include "properties/input_rows.h"
 #include "properties/numbers.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using properties::Numbers;
@@ -73,4 +73,4 @@ std::vector<SignalToNoise> signal_to_noise(std::string_view scheme, std::span<co
   return out;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

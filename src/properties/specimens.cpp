@@ -47,7 +47,7 @@ LayerPlan plain_layer(const Size& size) {
           .kv_heads = size.heads,
           .head_dim = size.head_dim,
           .value_dim = size.head_dim,
-          .logit_scale = 1 / std::sqrt(static_cast<double>(size.head_dim))};
+          .softmax_scale = 1 / std::sqrt(static_cast<double>(size.head_dim))};
 }
 
 Linear random_linear(Tables& tables, std::int64_t outputs, std::int64_t inputs) {
@@ -73,7 +73,7 @@ Made::Made(const Entry& entry, const Size& size) : tables_(kSeed), specimen_(ent
 
 }  // namespace posenc::properties
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 const std::vector<MeasuredScheme>& measured_schemes() {
   static const std::vector<MeasuredScheme> list = [] {
@@ -84,4 +84,4 @@ const std::vector<MeasuredScheme>& measured_schemes() {
   return list;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

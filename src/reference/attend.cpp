@@ -12,7 +12,7 @@
 #include "reference/sequences.h"
 #include "reference/visible.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 constexpr double kUnseen = -std::numeric_limits<double>::infinity();
@@ -144,7 +144,7 @@ bool attend_by(Scores& scores, const LayerPlan& layer, const AttendArgs& args) {
     scores.begin(sequence);
     for (std::int64_t h = 0; h < layer.heads; ++h) {
       for (std::int64_t i = 0; i < sequence.q.rows(); ++i) {
-        if (args.go_on && !args.go_on()) return false;
+        if (args.keep_going && !args.keep_going()) return false;
         Row row{.layer = layer, .args = args, .sequence = sequence, .h = h, .i = i};
         attend_row(scores, args, row);
       }
@@ -159,4 +159,4 @@ bool attend(const LayerPlan& layer, const AttendArgs& args) {
   return attend_by(scores, layer, args);
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -9,7 +9,7 @@
 #include "reference/turn.h"
 #include "reference/visible.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 double feature(FeatureMap map, double x) {
@@ -72,7 +72,7 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   for (const Sequence& sequence : sequences_of(layer, call)) {
     for (std::int64_t h = 0; h < layer.heads; ++h) {
       for (std::int64_t i = 0; i < sequence.q.rows(); ++i) {
-        if (args.go_on && !args.go_on()) return false;
+        if (args.keep_going && !args.keep_going()) return false;
         const Row row{.layer = layer, .args = call, .sequence = sequence, .h = h, .i = i};
         const std::vector<double> out = output(row, args.feature_map);
         const std::int64_t to = offset_of(args.out, sequence.batch, args.q.rank == 4 ? i : sequence.q.first_row + i, h);
@@ -86,4 +86,4 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   return true;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

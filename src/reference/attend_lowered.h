@@ -4,10 +4,10 @@
 #include "math/primitives.h"
 #include "posenc/reference_attend.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // As attend(), with scores and values made of the primitives that the layer was lowered to for this very call. Mask,
 // cap, sink, softmax and sums are the layer's, by the same code.
 void attend_lowered(const math::Lowered& lowered, const LayerPlan& layer, const AttendArgs& args);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

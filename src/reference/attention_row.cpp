@@ -3,7 +3,7 @@
 #include "posenc/reference.h"
 #include "reference/elements.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 std::vector<double> Tokens::head(std::int64_t row, std::int64_t h) const {
   std::vector<double> out(index(x.shape[2]));
@@ -29,4 +29,4 @@ std::vector<double> transformed(const Linear& linear, std::span<const double> x)
   return out;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -7,7 +7,7 @@
 
 #include "posenc/reference_attend.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -55,4 +55,4 @@ double dot(std::span<const double> a, std::span<const double> b);
 // W x + b.
 std::vector<double> transformed(const Linear& linear, std::span<const double> x);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -3,7 +3,7 @@
 
 #include "math/check/check_attend.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 inline void check_double(const LayerPlan& layer, const AttendArgs& args) {
   math::check_attend(layer, args);
@@ -14,4 +14,4 @@ inline void check_double(const LayerPlan& layer, const AttendArgs& args) {
   }
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -8,7 +8,7 @@
 #include "posenc/error.h"
 #include "posenc/reference.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // A binary floating-point number of sign, exponent and mantissa, IEEE 754-2019, 3.4.
@@ -61,4 +61,4 @@ double element(ConstTensorView view, std::initializer_list<std::int64_t> indices
   return read(view, offset);
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

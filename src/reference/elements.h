@@ -6,7 +6,7 @@
 
 #include "posenc/tensor.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // The element `offset` elements after view.data.
 double read(const ConstTensorView& view, std::int64_t offset);
@@ -34,4 +34,4 @@ inline std::int64_t offset_of(const ConstTensorView& x, std::int64_t b, std::int
   return b * x.strides[0] + h * x.strides[1] + t * x.strides[2];
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

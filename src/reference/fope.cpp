@@ -8,7 +8,7 @@
 #include "reference/attention_row.h"
 #include "reference/research_checks.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 void check(std::string_view where, std::string_view field, const Fope& scheme, std::span<const double> x) {
@@ -71,4 +71,4 @@ double fope_score(const Fope& scheme, std::span<const double> q, std::span<const
   return dot(turned(scheme, q, i), turned(scheme, k, j));
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

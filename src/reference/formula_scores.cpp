@@ -14,7 +14,7 @@
 #include "reference/turn.h"
 #include "reference/value_terms.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // Inside the scale: terms that stand for a part of q.k.
@@ -37,8 +37,8 @@ FormulaScores::FormulaScores(const LayerPlan& layer, const AttendArgs& args) : l
 
 // Without a scheme positions may be anything; with one they are at least 0.
 double FormulaScores::scale(const Row& row) {
-  if (std::holds_alternative<std::monostate>(layer_.query_scale)) return layer_.logit_scale;
-  return layer_.logit_scale * query_scale(layer_.query_scale, static_cast<std::int64_t>(row.q_coordinate()));
+  if (std::holds_alternative<std::monostate>(layer_.query_scale)) return layer_.softmax_scale;
+  return layer_.softmax_scale * query_scale(layer_.query_scale, static_cast<std::int64_t>(row.q_coordinate()));
 }
 
 // `coordinate` stands for all of the token's, where regions have moved it.
@@ -59,10 +59,10 @@ double FormulaScores::product(const Row& row, std::int64_t j) const {
   const bool moves = !std::holds_alternative<std::monostate>(layer_.regions);
   for (const Turning& turning : turnings_) {
     const auto moved = [&](double to) { return moves ? std::optional(to) : std::nullopt; };
-    if (!args_.inputs.queries_are_turned) {
+    if (!args_.inputs.q_rotated) {
       turn_by(turning, row.sequence.q, row.i, Direction::forward, q, moved(stands.query));
     }
-    if (!args_.inputs.keys_are_turned) {
+    if (!args_.inputs.k_rotated) {
       turn_by(turning, row.sequence.k, j, Direction::forward, k, moved(stands.key));
     }
     const auto* xpos = std::get_if<XPos>(&turning.rotate->scheme);
@@ -126,4 +126,4 @@ void FormulaScores::change_output(const RotatedValues& scheme, const Row& row, s
   }
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

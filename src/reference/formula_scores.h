@@ -7,7 +7,7 @@
 
 #include "reference/scores.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 class FormulaScores : public Scores {
  public:
@@ -44,4 +44,4 @@ class FormulaScores : public Scores {
   std::vector<Turning> turnings_;
 };
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

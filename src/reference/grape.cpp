@@ -13,7 +13,7 @@
 #include "reference/attention_row.h"
 #include "reference/research_checks.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // Planes that were learned in float: a product of two vectors of 256 channels is off by up to 256 roundings of 2^-24 of
@@ -113,4 +113,4 @@ double grape_bias(const GrapeBias& scheme, std::span<const double> q, std::span<
   return (j - i) * scheme.rate * (gated ? gate(scheme.query_gate, q) + gate(scheme.key_gate, k) : 1.0);
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

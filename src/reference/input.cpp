@@ -11,7 +11,7 @@
 #include "posenc/reference.h"
 #include "reference/elements.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 constexpr const char* kAddInput = "reference::add_input";
@@ -171,4 +171,4 @@ void add_input(const BinaryInput& scheme, const InputArgs& args) {
           [&](std::int64_t t) { return input_row(scheme, args.x.shape[1], whole_place_of(args, t)); });
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -12,7 +12,7 @@
 #include "reference/check_double.h"
 #include "reference/lowered_terms.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // Keys of one tile of a kernel: xPos takes its origin from the first.
@@ -156,4 +156,4 @@ void attend_lowered(const math::Lowered& lowered, const LayerPlan& layer, const 
   attend_by(scores, layer, args);
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -6,7 +6,7 @@
 #include "math/primitives.h"
 #include "reference/scores.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 class LoweredScores : public Scores {
  public:
@@ -29,4 +29,4 @@ class LoweredScores : public Scores {
   std::vector<double> gates_after_;           // [keys]: what Running has summed when it comes to a key
 };
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

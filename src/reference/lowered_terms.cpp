@@ -5,7 +5,7 @@
 
 #include "posenc/reference.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // Row r of [rows, channels].
@@ -130,4 +130,4 @@ double value_of(const math::Running& term, const Pair& pair) {
   return at_below + (p - static_cast<double>(below)) * (at_next - at_below);
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -7,7 +7,7 @@
 #include "math/primitives.h"
 #include "reference/attention_row.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 struct Pair {
   const math::Lowered& lowered;
@@ -37,4 +37,4 @@ double value_of(const math::Running& term, const Pair& pair);
 // What a term adds to the value, [value_dim], or nothing where the distance has no place.
 std::span<const double> vector_at(const math::ValueDistance& values, const Pair& pair);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

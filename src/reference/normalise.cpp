@@ -8,7 +8,7 @@
 #include "posenc/reference.h"
 #include "reference/elements.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 void require_row(bool holds, const char* field, std::string must, std::string is) {
@@ -82,4 +82,4 @@ void normalise(const TensorView& out, const ConstTensorView& x, const KeyNorm& n
   }
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

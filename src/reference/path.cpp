@@ -4,7 +4,7 @@
 #include "reference/attention_row.h"
 #include "reference/research_checks.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 double path_score(std::span<const double> q, std::span<const double> k, std::span<const double> w,
                   std::span<const double> betas) {
@@ -26,4 +26,4 @@ double path_score(std::span<const double> q, std::span<const double> k, std::spa
   return dot(k, x);
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -7,7 +7,7 @@
 #include "posenc/reference_research.h"
 #include "reference/research_checks.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 constexpr std::string_view kPope = "pope_score";
@@ -33,4 +33,4 @@ double pope_score(const Pope& scheme, std::span<const double> q, std::span<const
   return score;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -7,7 +7,7 @@
 #include "reference/attention_row.h"
 #include "reference/research_checks.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 constexpr std::string_view kRelativeLogit = "relative_logit";
@@ -55,4 +55,4 @@ double relative_logit(const RelativeLogits& scheme, std::span<const double> q, s
   return log_scale(scheme, i) * (product + relative(scheme.profiles, r, i - j));
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -6,7 +6,7 @@
 
 #include "posenc/attention.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 struct Clipping {
   std::int64_t left;   // distances beyond it into the past are as it
@@ -19,4 +19,4 @@ struct Clipping {
 std::vector<double> relative_row(const Clipping& clipping, const ShawWeights* weights, std::int64_t h,
                                  std::int64_t distance, std::int64_t channels);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -6,7 +6,7 @@
 #include "base/formatted.h"
 #include "posenc/error.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 void require_finite(std::string_view where, std::string_view field, double x) {
   if (!std::isfinite(x)) throw Error(where, {std::string(field), "be finite", formatted("{}", x)});
@@ -25,4 +25,4 @@ void require_heads(std::string_view where, std::span<const double> q, std::span<
   require_numbers(where, "k", k, q.size());
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 void require_finite(std::string_view where, std::string_view field, double x);
 
@@ -15,4 +15,4 @@ void require_numbers(std::string_view where, std::string_view field, std::span<c
 // At least one channel, as many in both.
 void require_heads(std::string_view where, std::span<const double> q, std::span<const double> k);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

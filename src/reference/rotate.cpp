@@ -9,7 +9,7 @@
 #include "reference/elements.h"
 #include "reference/turn.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 constexpr const char* kRotate = "reference::rotate";
@@ -90,7 +90,7 @@ bool rotate(const Rope& rope, const RotateArgs& args) {
   std::vector<double> head(static_cast<std::size_t>(rope.head_dim));
   for (std::int64_t b = 0; b < sizes.batch; ++b) {
     for (std::int64_t t = 0; t < sizes.tokens; ++t) {
-      if (args.go_on && !args.go_on()) return false;
+      if (args.keep_going && !args.keep_going()) return false;
       const auto coordinate = [&](std::int64_t axis) { return position_of(args, sizes, axes, axis, b, t); };
       for (std::int64_t h = 0; h < sizes.heads; ++h) {
         const std::int64_t from = offset_of(args.x, b, t, h);
@@ -108,4 +108,4 @@ bool rotate(const Rope& rope, const RotateArgs& args) {
   return true;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -11,7 +11,7 @@
 #include "math/rope/rotation.h"
 #include "posenc/reference.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 struct Channels {
@@ -122,4 +122,4 @@ std::vector<double> rotate_half(const RotaryLayout& layout, std::span<const doub
   return out;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -6,7 +6,7 @@
 #include "posenc/reference.h"
 #include "reference/score_terms.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // p_ij = sum over the keys l from j to i that the query sees, j with them, of sigmoid(x_il); q_i . E[p_ij], between
 // rows by interpolation. The gates are made of scores with their scale; this term has none.
@@ -40,4 +40,4 @@ double term(const ForgetGate&, const ScoreWeights&, const Row& row, std::int64_t
   return sum;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

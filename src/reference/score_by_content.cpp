@@ -9,7 +9,7 @@
 #include "reference/relative_rows.h"
 #include "reference/score_terms.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // [head_dim] of [heads, head_dim].
@@ -96,7 +96,7 @@ double term(const XlNet& scheme, const ScoreWeights& weights, const Row& row, st
 }
 
 // arXiv 2006.03654, (4): c2p q_i . W_k P[d], p2c k_j . W_q P[d]. The share of the scale, 1 / sqrt(terms), is in
-// logit_scale. p2p, in Microsoft's code only, takes the query's row number where the paper has nothing.
+// softmax_scale. p2p, in Microsoft's code only, takes the query's row number where the paper has nothing.
 double term(const Deberta& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {
   const auto& learned = std::get<DebertaWeights>(weights);
   const std::int64_t span = deberta_span(scheme);
@@ -137,4 +137,4 @@ double term(const DecomposedHw& scheme, const ScoreWeights& weights, const Row& 
   return out;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

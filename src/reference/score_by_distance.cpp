@@ -7,7 +7,7 @@
 #include "posenc/scores.h"
 #include "reference/score_terms.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 std::int64_t whole_distance(const Row& row, std::int64_t j, std::int64_t axis = 0) {
@@ -20,7 +20,7 @@ double silu(double x) { return x / (1.0 + std::exp(-x)); }
 
 double term(const Alibi& scheme, const ScoreWeights&, const Row& row, std::int64_t j) {
   const double bias = alibi_bias(scheme, alibi_slopes(scheme)[index(row.h)], row.q_coordinate(), row.k_coordinate(j));
-  return scheme.scaled ? row.layer.logit_scale * bias : bias;
+  return scheme.scaled ? row.layer.softmax_scale * bias : bias;
 }
 
 double term(const T5Bias& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {
@@ -68,4 +68,4 @@ double term(const MlpBias& scheme, const ScoreWeights& weights, const Row& row, 
   return x[index(row.h)];
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

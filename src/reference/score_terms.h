@@ -10,7 +10,7 @@
 #include "posenc/schemes.h"
 #include "reference/attention_row.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 double term(const Alibi&, const ScoreWeights&, const Row& row, std::int64_t j);
 double term(const T5Bias&, const ScoreWeights&, const Row& row, std::int64_t j);
@@ -28,4 +28,4 @@ double term(const DecomposedHw&, const ScoreWeights&, const Row& row, std::int64
 double term(const ContextualPosition&, const ScoreWeights&, const Row& row, std::int64_t j);
 double term(const ForgetGate&, const ScoreWeights&, const Row& row, std::int64_t j);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

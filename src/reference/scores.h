@@ -7,7 +7,7 @@
 
 #include "reference/attention_row.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 class Scores {
  public:
@@ -30,4 +30,4 @@ class Scores {
 
 bool attend_by(Scores& scores, const LayerPlan& layer, const AttendArgs& args);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

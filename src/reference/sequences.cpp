@@ -7,7 +7,7 @@
 #include "math/layer_axes.h"
 #include "reference/elements.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // Sequence b of a batch as [tokens, heads, channels]; of rank 3 the rows from `first` on.
@@ -101,4 +101,4 @@ std::vector<Sequence> sequences_of(const LayerPlan& layer, const AttendArgs& arg
   return out;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -5,9 +5,9 @@
 
 #include "reference/attention_row.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // The tensors and inputs of a call have been checked (check_double.h).
 std::vector<Sequence> sequences_of(const LayerPlan& layer, const AttendArgs& args);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

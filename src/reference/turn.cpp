@@ -5,7 +5,7 @@
 
 #include "math/rope/rotation.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 // x f modulo 2 pi, within 1e-15, for |x f| <= 2^53. The product is h + l exactly; 2 pi is the sum of two doubles (A
@@ -67,4 +67,4 @@ void turn(const Rope& rope, const Frequencies& frequencies, const std::function<
   }
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -8,11 +8,11 @@
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // x, [head_dim], is turned in place. coordinate(axis) is the token's; frequencies are those of rope in the arithmetic
 // of `angles`.
 void turn(const Rope& rope, const Frequencies& frequencies, const std::function<double(std::int64_t)>& coordinate,
           Direction direction, Angles angles, std::span<double> x);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

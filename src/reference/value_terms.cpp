@@ -6,7 +6,7 @@
 #include "posenc/reference.h"
 #include "reference/relative_rows.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 std::vector<double> relative_row(const Clipping& clipping, const ShawWeights* weights, std::int64_t h,
                                  std::int64_t distance, std::int64_t channels) {
@@ -26,4 +26,4 @@ std::vector<double> shaw_row(const ShawValues& scheme, const ShawWeights& weight
                       static_cast<std::int64_t>(row.distance(j)), row.layer.value_dim);
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

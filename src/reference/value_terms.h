@@ -6,9 +6,9 @@
 
 #include "reference/attention_row.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 // [value_dim]
 std::vector<double> shaw_row(const ShawValues& scheme, const ShawWeights& weights, const Row& row, std::int64_t j);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -4,7 +4,7 @@
 
 #include "reference/elements.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 namespace {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
@@ -48,7 +48,7 @@ double broadcast(const ConstTensorView& x, const Row& row, std::int64_t j) {
 
 bool is_visible(const Row& row, std::int64_t j) {
   if (!by_plan(row, j)) return false;
-  return row.args.inputs.visible.empty() || broadcast(row.args.inputs.visible, row, j) != 0.0;
+  return row.args.inputs.attn_mask.empty() || broadcast(row.args.inputs.attn_mask, row, j) != 0.0;
 }
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -3,11 +3,11 @@
 
 #include "reference/attention_row.h"
 
-namespace posenc::reference {
+namespace posenc::inline v0_2::reference {
 
 bool is_visible(const Row& row, std::int64_t j);
 
 // Element [batch, head, i, j] of a tensor that may have fewer axes, or 1 where it serves all.
 double broadcast(const ConstTensorView& x, const Row& row, std::int64_t j);
 
-}  // namespace posenc::reference
+}  // namespace posenc::inline v0_2::reference

@@ -29,7 +29,7 @@ TEST(Attend, WeighsValuesByTheirScores) {
   const Tensor v = column({10.0, 40.0});
   Tensor out = column({0.0, 0.0});
   Tensor lse = zeros({2, 1});
-  reference::attend(one_channel(), {.out = out.writable(), .q = q, .k = k, .v = v, .lse = lse.writable()});
+  (void)reference::attend(one_channel(), {.out = out.writable(), .q = q, .k = k, .v = v, .lse = lse.writable()});
   EXPECT_DOUBLE_EQ(out.values[0], 10.0);  // sees itself
   EXPECT_DOUBLE_EQ(lse.values[0], 0.0);
   EXPECT_DOUBLE_EQ(out.values[1], (1 * 10.0 + 2 * 40.0) / 3);  // scores 0 and ln 2
@@ -42,7 +42,7 @@ TEST(Attend, GivesZeroWhereNothingIsSeen) {
   Tensor out = column({7.0});
   Tensor lse = zeros({1, 1});
   const std::vector<std::int64_t> before{-1};
-  reference::attend(
+  (void)reference::attend(
       one_channel(),
       {.out = out.writable(), .q = q, .k = k, .v = k, .inputs = {.q_order = before}, .lse = lse.writable()});
   EXPECT_EQ(out.values[0], 0.0);
@@ -54,12 +54,13 @@ TEST(Attend, EndsWhenItIsTold) {
   int asked = 0;
   const auto two_rows = [&] { return ++asked <= 2; };
   Tensor out = column({7.0, 7.0, 7.0});
-  EXPECT_FALSE(reference::attend(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .go_on = two_rows}));
+  EXPECT_FALSE(
+      reference::attend(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .keep_going = two_rows}));
   EXPECT_THAT(out.values, ElementsAre(1.0, Ne(7.0), 7.0));
   asked = 0;
   out = column({7.0, 7.0, 7.0});
   EXPECT_FALSE(
-      reference::attend_linear(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .go_on = two_rows}));
+      reference::attend_linear(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x, .keep_going = two_rows}));
   EXPECT_THAT(out.values, ElementsAre(1.0, Ne(7.0), 7.0));
   EXPECT_TRUE(reference::attend(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x}));
   EXPECT_TRUE(reference::attend_linear(one_channel(), {.out = out.writable(), .q = x, .k = x, .v = x}));

@@ -52,7 +52,7 @@ AttentionSizes sizes(const OnnxCase& one, double bias) {
   const auto [least, most] = std::minmax_element(one.v.values.begin(), one.v.values.end());
   return {.head_dim = static_cast<double>(one.layer.head_dim),
           .keys = static_cast<double>(one.k.shape[2]),
-          .score = one.layer.logit_scale * longest(one.q) * longest(one.k),
+          .score = one.layer.softmax_scale * longest(one.q) * longest(one.k),
           .bias = bias,
           .value = largest(one.v),
           .spread = *most - *least};

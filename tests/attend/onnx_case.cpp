@@ -110,7 +110,7 @@ void read_layer(const Reader& reader, OnnxCase& one) {
   layer.kv_heads = one.k.shape[1];
   layer.head_dim = one.q.shape[3];
   layer.value_dim = one.v.shape[3];
-  layer.logit_scale = number(attributes, "scale").value_or(1 / std::sqrt(static_cast<double>(layer.head_dim)));
+  layer.softmax_scale = number(attributes, "scale").value_or(1 / std::sqrt(static_cast<double>(layer.head_dim)));
   const bool is_causal = integer(attributes, "is_causal").value_or(0) != 0;
   layer.mask.kind = is_causal ? MaskKind::causal : MaskKind::bidirectional;
   if (const auto cap = number(attributes, "softcap")) layer.soft_cap = SoftCap{*cap, SoftCap::Order::before_bias};
@@ -124,7 +124,7 @@ void read_masks(const Reader& reader, const Array* past, OnnxCase& one) {
   const std::optional<Array> nonpad = reader.input(6);
   if (const std::optional<Array> mask = reader.input(3)) {
     const double forbidden = mask->is_mask ? 0.0 : -HUGE_VAL;
-    (mask->is_mask ? one.visible : one.bias) = continued(mask->numbers, keys, forbidden);
+    (mask->is_mask ? one.attn_mask : one.bias) = continued(mask->numbers, keys, forbidden);
   }
   for (std::int64_t b = 0; b < one.q.shape[0]; ++b) {
     const double valid = nonpad ? nonpad->numbers.values[static_cast<std::size_t>(b)] : 0.0;
@@ -134,11 +134,11 @@ void read_masks(const Reader& reader, const Array* past, OnnxCase& one) {
     for (std::int64_t i = 0; i < queries; ++i) one.q_order.push_back(i + offset);
   }
   if (!nonpad || one.layer.mask.kind == MaskKind::causal) return;  // causal: keys that are not valid are in the future
-  if (one.visible) one.refusal = "a mask of bool and nonpad_kv_seqlen in a case that is not causal";
-  one.visible = zeros({one.q.shape[0], 1, 1, keys});
+  if (one.attn_mask) one.refusal = "a mask of bool and nonpad_kv_seqlen in a case that is not causal";
+  one.attn_mask = zeros({one.q.shape[0], 1, 1, keys});
   for (std::int64_t cell = 0; cell < one.q.shape[0] * keys; ++cell) {
     const double valid = nonpad->numbers.values[static_cast<std::size_t>(cell / keys)];
-    one.visible->values[static_cast<std::size_t>(cell)] = static_cast<double>(cell % keys) < valid ? 1.0 : 0.0;
+    one.attn_mask->values[static_cast<std::size_t>(cell)] = static_cast<double>(cell % keys) < valid ? 1.0 : 0.0;
   }
 }
 

@@ -33,7 +33,7 @@ struct OnnxCase {
   Tensor q;  // [batch, heads, tokens, channels]
   Tensor k;  // the past before it
   Tensor v;
-  std::optional<Tensor> visible;
+  std::optional<Tensor> attn_mask;
   std::optional<Tensor> bias;
   std::vector<std::int64_t> q_order;
   ScoreStage stage = ScoreStage::content;
@@ -43,7 +43,7 @@ struct OnnxCase {
   LayerInputs inputs() const {
     LayerInputs out;
     out.q_order = q_order;
-    if (visible) out.visible = *visible;
+    if (attn_mask) out.attn_mask = *attn_mask;
     if (bias) out.bias = *bias;
     return out;
   }

@@ -124,7 +124,7 @@ TEST(EveryScheme, DoesNotReadPadding) {
         }
         const PickedRows alone(call, 0, tokens(2, last), tokens(2, last));
         const SchemeCall::Result wanted = alone.by_formulas();
-        call.inputs.visible = seen;
+        call.inputs.attn_mask = seen;
         expect_same(picked(call, call.by_formulas(), 0, tokens(2, last)), wanted);
       });
 }

@@ -32,7 +32,7 @@ TEST(Refusals, OfLayers) {
         {"[attend] layer.kv_heads must divide heads but is 3", [](Call& c) { c.layer.kv_heads = 3; }},
         {"[attend] layer.head_dim must be at least 1 but is 0", [](Call& c) { c.layer.head_dim = 0; }},
         {"[attend] layer.value_dim must be at least 1 but is -6", [](Call& c) { c.layer.value_dim = -6; }},
-        {"[attend] layer.logit_scale must be finite but is inf", [](Call& c) { c.layer.logit_scale = kInfinity; }},
+        {"[attend] layer.softmax_scale must be finite but is inf", [](Call& c) { c.layer.softmax_scale = kInfinity; }},
         {"[attend] layer.soft_cap.cap must be a finite number above 0 but is 0",
          [](Call& c) { c.layer.soft_cap = SoftCap{.cap = 0.0}; }},
         {"[attend] layer.mask.chunk must be at least 1 but is 0", [](Call& c) { c.layer.mask.chunk = 0; }},
@@ -40,7 +40,7 @@ TEST(Refusals, OfLayers) {
          [](Call& c) { c.layer.mask.window = Window{.past = -3}; }},
         {"[attend] layer.mask.window.future must be at least 0 but is -1",
          [](Call& c) { c.layer.mask.window = Window{.future = -1}; }},
-        {"[attend] visible must say which keys are seen, since the plan's mask is sparse but is left out",
+        {"[attend] attn_mask must say which keys are seen, since the plan's mask is sparse but is left out",
          [](Call& c) { c.layer.mask.kind = MaskKind::sparse; }},
         {"[attend] sinks must have shape [4] but is left out", [](Call& c) { c.layer.sinks = true; }}}},
       {"a layer with sinks",
@@ -199,11 +199,12 @@ TEST(Refusals, OfMasksAndBiasesOfTheCall) {
   expect_refused({
       {"a matrix for all heads",
        [](Call& c) {
-         c.inputs.visible = zeros_of({kTokens, kTokens});
+         c.inputs.attn_mask = zeros_of({kTokens, kTokens});
          c.inputs.bias = zeros_of({kHeads, 1, kTokens});
        },
-       {{"[attend] visible must have rank 2 to 4 but is 1", [](Call& c) { c.inputs.visible = zeros_of({kTokens}); }},
-        {"[attend] visible must have 1 or 4 along axis 0 but is 3", [](Call& c) { c.inputs.visible.shape[0] = 3; }},
+       {{"[attend] attn_mask must have rank 2 to 4 but is 1",
+         [](Call& c) { c.inputs.attn_mask = zeros_of({kTokens}); }},
+        {"[attend] attn_mask must have 1 or 4 along axis 0 but is 3", [](Call& c) { c.inputs.attn_mask.shape[0] = 3; }},
         {"[attend] bias must have 1 or 4 along axis 0 but is 2", [](Call& c) { c.inputs.bias.shape[0] = 2; }},
         {"[attend] bias must have 1 or 1 along axis 0 but is 2",
          [](Call& c) {
@@ -249,7 +250,7 @@ TEST(Refusals, OfRotations) {
          [](Call& c) { rope_of(c).head_dim = 16; }},
         {"[frequencies] base must be a finite number of at least 1 but is 0", [](Call& c) { rope_of(c).base = 0.0; }},
         {"[frequencies] length must be at least 1 but is 0", [](Call& c) { c.inputs.length = 0; }},
-        {"[attend] queries_are_turned and keys_are_turned must be yes, since a norm follows the rotation but is no",
+        {"[attend] q_rotated and k_rotated must be yes, since a norm follows the rotation but is no",
          [](Call& c) { c.layer.qk_norm = QkNorm{.order = QkNorm::Order::after}; }}}},
       {"two axes",
        [](Call& c) {
@@ -295,9 +296,9 @@ TEST(Refusals, OfRegions) {
         {"[attend] layer.regions.window must be at least 0 but is -1", within(SelfExtend{.group = 2, .window = -1})},
         {"[attend] layer.regions must belong to a rotation but is without one",
          [](Call& c) { c.layer.rotate.clear(); }},
-        {"[attend] queries_are_turned and keys_are_turned must be no, since regions turn each key more than one way "
+        {"[attend] q_rotated and k_rotated must be no, since regions turn each key more than one way "
          "but is yes",
-         [](Call& c) { c.inputs.keys_are_turned = true; }}}},
+         [](Call& c) { c.inputs.k_rotated = true; }}}},
       {"ReRoPE",
        turned_within(ReRope{.window = 2, .step = 4.0}),
        {{"[attend] layer.regions.window must be at least 0 but is -2", within(ReRope{.window = -2})},

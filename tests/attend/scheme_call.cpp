@@ -84,8 +84,8 @@ SchemeCall::SchemeCall(const SchemeCase& scheme, const Arrangement& arrangement,
             .length = 40};
   give_inputs();
   if (arrangement.arbitrary) {
-    inputs.visible = tables_.between(-1.0, 1.0, {arrangement.batch, layer.heads, sizes.queries, sizes.keys});
-    const auto* seen = static_cast<const double*>(inputs.visible.data);
+    inputs.attn_mask = tables_.between(-1.0, 1.0, {arrangement.batch, layer.heads, sizes.queries, sizes.keys});
+    const auto* seen = static_cast<const double*>(inputs.attn_mask.data);
     for (std::int64_t n = 0; n < arrangement.batch * layer.heads * sizes.queries * sizes.keys; ++n) {
       if (seen[n] < 0) const_cast<double*>(seen)[n] = 0.0;
     }
@@ -172,7 +172,7 @@ SchemeCall::Result SchemeCall::attended(const Attend& attend) {
                     static_cast<std::size_t>(layer.value_dim));
   Tensor lse{std::vector<double>(q.values.size() / static_cast<std::size_t>(layer.head_dim)), q.shape};
   lse.shape.pop_back();
-  attend(reference::AttendArgs{
+  (void)attend(reference::AttendArgs{
       .out = out.writable(), .q = q, .k = k, .v = v, .weights = weights, .inputs = inputs, .lse = lse.writable()});
   return {std::move(out.values), std::move(lse.values)};
 }

@@ -23,7 +23,7 @@ struct Arrangement {
   std::int64_t prefix = 0;
   std::vector<std::int32_t> cu_seqlens_q{};
   std::vector<std::int32_t> cu_seqlens_k{};
-  bool arbitrary = false;         // `visible` is given
+  bool arbitrary = false;         // `attn_mask` is given
   bool orders_are_given = false;  // in any order, some of them twice
 };
 

@@ -63,19 +63,19 @@ void SpoiltCall::become_batch() {
 }
 
 void SpoiltCall::by_formulas() const {
-  reference::attend(
+  (void)reference::attend(
       layer, {.out = out, .q = q, .k = k, .v = v, .weights = weights, .inputs = inputs, .lse = lse, .scores = scores});
 }
 
 void SpoiltCall::by_kernels() const {
-  attend(layer, {.out = as_floats(out),
-                 .q = q,
-                 .k = k,
-                 .v = v,
-                 .weights = weights,
-                 .inputs = inputs,
-                 .lse = as_floats(lse),
-                 .parallel = {.threads = 1}});
+  (void)attend(layer, {.out = as_floats(out),
+                       .q = q,
+                       .k = k,
+                       .v = v,
+                       .weights = weights,
+                       .inputs = inputs,
+                       .lse = as_floats(lse),
+                       .parallel = {.threads = 1}});
 }
 
 bool SpoiltCall::is_untouched() const {

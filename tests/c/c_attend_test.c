@@ -110,7 +110,7 @@ static void rotated_and_causal(void) {
 
   // The same from tensors that come turned, by both of two threads, is the same.
   static float again[kCount];
-  args.queries_are_turned = args.keys_are_turned = 1;
+  args.q_rotated = args.k_rotated = 1;
   args.out.data = again;
   args.threads = 2;
   EXPECT(posenc_attend(&args) == POSENC_OK);
@@ -271,9 +271,9 @@ static void ended(void) {
   args.plan = plan;
   args.q = args.k = args.v = heads(x, kLong, kHeads, kDim);
   args.out = heads(y, kLong, kHeads, kDim);
-  args.go_on = count_and_end;
-  args.go_on_context = &asked;
-  EXPECT_ERROR(posenc_attend(&args), POSENC_ENDED, "[posenc_attend] go_on ended the call");
+  args.keep_going = count_and_end;
+  args.keep_going_context = &asked;
+  EXPECT_ERROR(posenc_attend(&args), POSENC_CANCELLED, "[posenc_attend] keep_going returned false");
   EXPECT(asked == 1);
   posenc_plan_free(plan);
 }

@@ -67,14 +67,14 @@ class Case {
   void attend_all(Products products = Products::f32, Isa isa = Isa::automatic) {
     const AttendCall all = call(products);
     const QueryInputs inputs(all, {.count = tokens_});
-    attend(layer_, {.out = out(),
-                    .q = all.q,
-                    .k = all.k,
-                    .v = all.v,
-                    .weights = tables_.weights,
-                    .inputs = inputs.inputs(),
-                    .products = products,
-                    .isa = isa});
+    (void)attend(layer_, {.out = out(),
+                          .q = all.q,
+                          .k = all.k,
+                          .v = all.v,
+                          .weights = tables_.weights,
+                          .inputs = inputs.inputs(),
+                          .products = products,
+                          .isa = isa});
   }
   float& at(std::int64_t token, std::int64_t head, std::int64_t channel) {
     return out_[static_cast<std::size_t>((token * kHeads + head) * layer_.value_dim + channel)];

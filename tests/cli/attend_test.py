@@ -139,7 +139,7 @@ class Values(AttendTest):
         cached = Tensor("f32", self.k.shape, tensors.decoded("f32", tensors.encoded("f32", [
             x for j in range(KEYS) for h in range(KEY_HEADS)
             for x in PLAIN.head([self.k.at(j, h, c) for c in range(CHANNELS)], j)])))
-        self.assert_near(self.attended("--keys-turned", k=cached), self.expected())
+        self.assert_near(self.attended("--k-rotated", k=cached), self.expected())
 
     def test_threads_and_instruction_sets(self):
         whole = self.attended().values

@@ -62,7 +62,7 @@ class Verdicts(CompareTest):
         self.assertEqual(angles["first_position"], first)
         self.assertAlmostEqual(angles["end_difference"], 2047 * max(apart), delta=1e-11)
         keys, = found["cached_keys"]
-        self.assertEqual((keys["use"], keys["because"]), ("turned", ["frequencies"]))
+        self.assertEqual((keys["use"], keys["because"]), ("rotated", ["frequencies"]))
 
     def test_layers_and_heads(self):
         found = self.compare(self.write("a.json"), self.write("b.json", num_hidden_layers=2, num_key_value_heads=4))

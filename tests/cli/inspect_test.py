@@ -111,8 +111,8 @@ class Configs(tool.ToolTest):
         tool.schema_validator().validate(plan)
         usual = json.loads(posenc("inspect", self.write(small(), "usual.json"), "--json").out)
         rotate, other = (p["stacks"][0]["layers"][0]["rotate"][0] for p in (plan, usual))
-        self.assertEqual((plan["known"], rotate["sense"]), (True, "clockwise"))
-        self.assertNotIn("sense", other)
+        self.assertEqual((plan["known"], rotate["rotation_direction"]), (True, "clockwise"))
+        self.assertNotIn("rotation_direction", other)
         self.assertEqual(rotate["inv_freq"], [-x for x in other["inv_freq"]])
         page = posenc("inspect", path).out
         self.assert_page(page)

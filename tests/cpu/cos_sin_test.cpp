@@ -115,7 +115,7 @@ TEST(CosSin, OneAxisOfSeveral) {
 TEST(CosSin, RealCoordinates) {
   Rope rope = plain_rope(32, 100.0);
   rope.axes = axial_axes({"y", "x"}, 16);
-  rope.ladder = Ladder::per_axis;
+  rope.axis_frequencies = AxisFrequencies::per_axis;
   const std::vector<double> f = frequencies(rope).inv_freq;
   const std::vector<double> positions{0.5, -0.984375, 13.7, 1e6 + 0.1};  // [2 axes, 2]
   const CosSin found = cos_sin(rope, positions);

@@ -77,7 +77,7 @@ inline std::vector<double> turned_by_kernel(const PublishedRotation& one, Isa is
   const std::int64_t width = one.layout.head_dim;
   const TensorView q = one.heads_first ? tensor(x.data(), {one.batch, one.heads, one.tokens, width})
                                        : transposed(tensor(x.data(), {one.batch, one.tokens, one.heads, width}), 1, 2);
-  rotate({.q = q, .positions = std::span<const std::int64_t>(one.positions), .table = &table, .isa = isa});
+  (void)rotate({.q = q, .positions = std::span<const std::int64_t>(one.positions), .table = &table, .isa = isa});
   return {x.begin(), x.end()};
 }
 

@@ -31,17 +31,17 @@ void expect_turned(const Rope& rope, std::int64_t position, const std::vector<do
   const double bound = printed + published_rotation_bound(largest, 1.0, 0.0) +
                        2 * largest * float_cos_sin_bound(rope, fastest * static_cast<double>(position));
   std::vector<double> got(x.size());
-  reference::rotate(rope, {.out = tensor(got.data(), {1, heads, rope.head_dim}),
-                           .x = tensor(x.data(), {1, heads, rope.head_dim}),
-                           .positions = PositionRange{position}});
+  (void)reference::rotate(rope, {.out = tensor(got.data(), {1, heads, rope.head_dim}),
+                                 .x = tensor(x.data(), {1, heads, rope.head_dim}),
+                                 .positions = PositionRange{position}});
   for (std::size_t i = 0; i < x.size(); ++i) ratio.add(std::abs(got[i] - expected[i]), bound, "reference");
   const RotaryTable table = make_table(rope, {.start = position, .count = 1});
   for (const Isa isa : supported_isas()) {
     std::vector<float> floats(x.begin(), x.end());
-    rotate({.q = tensor(floats.data(), {1, heads, rope.head_dim}),
-            .positions = PositionRange{position},
-            .table = &table,
-            .isa = isa});
+    (void)rotate({.q = tensor(floats.data(), {1, heads, rope.head_dim}),
+                  .positions = PositionRange{position},
+                  .table = &table,
+                  .isa = isa});
     for (std::size_t i = 0; i < x.size(); ++i) {
       ratio.add(std::abs(static_cast<double>(floats[i]) - expected[i]), bound, name(isa));
     }

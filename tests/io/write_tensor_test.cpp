@@ -203,7 +203,7 @@ TEST(OutputFiles, MayBeGivenUpOnTheWay) {
   const std::vector<float> numbers((std::size_t{33} << 20U) / sizeof(float));
   const auto write = [&](std::size_t give_up_at, std::vector<std::int64_t>& asked) {
     return write_npy(path, tensor(numbers.data(), {std::ssize(numbers)}),
-                     {.replace = true, .go_on = [&](std::int64_t bytes) {
+                     {.replace = true, .keep_going = [&](std::int64_t bytes) {
                         EXPECT_EQ(folder.entries(), 2);
                         asked.push_back(bytes);
                         return asked.size() != give_up_at;
@@ -229,7 +229,7 @@ TEST(OutputFiles, MayBeGivenUpOnTheWay) {
 
 TEST(OutputFiles, WhatIsThrownOnTheWayLeavesNothing) {
   const test::TemporaryFolder folder;
-  const WriteOptions options{.go_on = [](std::int64_t) -> bool { throw std::runtime_error("stop"); }};
+  const WriteOptions options{.keep_going = [](std::int64_t) -> bool { throw std::runtime_error("stop"); }};
   EXPECT_THROW((void)write_npy(folder.path() / "x", tensor(kSix.data(), {6}), options), std::runtime_error);
   EXPECT_EQ(folder.entries(), 0);
 }

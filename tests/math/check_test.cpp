@@ -64,7 +64,11 @@ std::vector<Bad> bad_channels() {
       {with([](Rope& r) { r.pairing = static_cast<Pairing>(7); }), "pairing", "7"},
       {with([](Rope& r) { r.head_dim = 0; }), "head_dim", "0"},
       {with([](Rope& r) { r.head_dim = -128; }), "head_dim", "-128"},
-      {with([](Rope& r) { r.head_dim = 1LL << 40; r.dim = 1LL << 40; }), "head_dim", "1099511627776"},
+      {with([](Rope& r) {
+         r.head_dim = 1LL << 40;
+         r.dim = 1LL << 40;
+       }),
+       "head_dim", "1099511627776"},
       {with([](Rope& r) { r.dim = 0; }), "dim", "0"},
       {with([](Rope& r) { r.dim = -8; }), "dim", "-8"},
       {with([](Rope& r) { r.dim = 7; }), "dim", "7"},
@@ -72,8 +76,8 @@ std::vector<Bad> bad_channels() {
       {with([](Rope& r) { r.first_channel = -1; }), "first_channel", "-1"},
       {with([](Rope& r) { r.first_channel = 9; }), "first_channel", "9"},
       {with([](Rope& r) { r.first_channel = std::numeric_limits<std::int64_t>::max(); }), "first_channel", "922"},
-      {with([](Rope& r) { r.ladder = static_cast<Ladder>(9); }), "ladder", "9"},
-      {with([](Rope& r) { r.sense = static_cast<Sense>(2); }), "sense", "2"},
+      {with([](Rope& r) { r.axis_frequencies = static_cast<AxisFrequencies>(9); }), "axis_frequencies", "9"},
+      {with([](Rope& r) { r.rotation_direction = static_cast<RotationDirection>(2); }), "rotation_direction", "2"},
   };
 }
 
@@ -87,8 +91,11 @@ std::vector<Bad> bad_bases() {
 }
 
 std::vector<Bad> bad_axes() {
-  const auto axes = [](AxisMap map, Ladder ladder = Ladder::shared) {
-    return with([=](Rope& r) { r.axes = map; r.ladder = ladder; });
+  const auto axes = [](AxisMap map, AxisFrequencies ladder = AxisFrequencies::shared) {
+    return with([=](Rope& r) {
+      r.axes = map;
+      r.axis_frequencies = ladder;
+    });
   };
   return {
       {axes({{}, {}}), "axes.names", "empty"},
@@ -96,11 +103,11 @@ std::vector<Bad> bad_axes() {
       {axes({{"t"}, {0, 0, 0, 0, 0}}), "axes.of_pair", "5 long"},
       {axes({{"t", "h"}, {0, 1, 2, 0}}), "axes.of_pair[2]", "2"},
       {axes({{"t", "h"}, {0, 1, 1, -1}}), "axes.of_pair[3]", "-1"},
-      {axes({{"t", "h", "w"}, {0, 1, 2, 0}}, Ladder::per_axis), "dim", "8"},
-      {axes({{"h", "w"}, {0, 0, 1, 0}}, Ladder::per_axis), "axes.of_pair[3]", "0"},
-      {axes({{"h", "w"}, {0, 1, 1, 0}}, Ladder::per_axis), "axes.of_pair[2]", "1"},
-      {axes({{"h", "w"}, {0, 1, 0, 1}}, Ladder::dealt), "axes.of_pair[1]", "1"},
-      {axes({{"h", "w"}, {}}, Ladder::dealt), "axes.of_pair[2]", "0"},
+      {axes({{"t", "h", "w"}, {0, 1, 2, 0}}, AxisFrequencies::per_axis), "dim", "8"},
+      {axes({{"h", "w"}, {0, 0, 1, 0}}, AxisFrequencies::per_axis), "axes.of_pair[3]", "0"},
+      {axes({{"h", "w"}, {0, 1, 1, 0}}, AxisFrequencies::per_axis), "axes.of_pair[2]", "1"},
+      {axes({{"h", "w"}, {0, 1, 0, 1}}, AxisFrequencies::strided), "axes.of_pair[1]", "1"},
+      {axes({{"h", "w"}, {}}, AxisFrequencies::strided), "axes.of_pair[2]", "0"},
   };
 }
 
@@ -144,7 +151,12 @@ std::vector<Bad> bad_rules() {
   const std::vector<double> right(4, 1.0);
   const auto two_channels = [](Scaling scaling) { return with([](Rope& r) { r.dim = 2; }, std::move(scaling)); };
   const auto blocks = [](Scaling scaling) {
-    return with([](Rope& r) { r.axes = axial_axes({"h", "w"}, 4); r.ladder = Ladder::per_axis; }, std::move(scaling));
+    return with(
+        [](Rope& r) {
+          r.axes = axial_axes({"h", "w"}, 4);
+          r.axis_frequencies = AxisFrequencies::per_axis;
+        },
+        std::move(scaling));
   };
   return {
       {two_channels(NtkScaling{2}), "dim", "2"},
@@ -154,9 +166,13 @@ std::vector<Bad> bad_rules() {
       {good(DynamicScaling{2, -5}), "max_position_embeddings", "-5"},
       {good(QwenNtkScaling{0}), "seq_length", "0"},
       {good(NtkScaling{1e-9}), "alpha", "1e-09"},
-      {good(yarn([](YarnScaling& y) { y.original_max_position_embeddings = 0; })),
-       "original_max_position_embeddings", "0"},
-      {good(yarn([](YarnScaling& y) { y.beta_fast = 1; y.beta_slow = 32; })), "beta_fast", "1"},
+      {good(yarn([](YarnScaling& y) { y.original_max_position_embeddings = 0; })), "original_max_position_embeddings",
+       "0"},
+      {good(yarn([](YarnScaling& y) {
+         y.beta_fast = 1;
+         y.beta_slow = 32;
+       })),
+       "beta_fast", "1"},
       {good(yarn([](YarnScaling& y) { y.beta_slow = 33; })), "beta_fast", "32"},
       {good(llama3(8, 4, 1)), "high_freq_factor", "1"},
       {good(llama3(8, 1, 4, 0)), "original_max_position_embeddings", "0"},
@@ -173,10 +189,10 @@ std::vector<Bad> bad_rules() {
       {whole(ProportionalScaling{-0.1, 1}), "partial_rotary_factor", "-0.1"},
       {whole(ProportionalScaling{1.5, 1}), "partial_rotary_factor", "1.5"},
       {whole(ProportionalScaling{kNaN, 1}), "partial_rotary_factor", "nan"},
-      {blocks(yarn()), "ladder", "per_axis"},
-      {blocks(NtkScaling{2}), "ladder", "per_axis"},
-      {blocks(DynamicScaling{2, 2048}), "ladder", "per_axis"},
-      {blocks(QwenNtkScaling{2048}), "ladder", "per_axis"},
+      {blocks(yarn()), "axis_frequencies", "per_axis"},
+      {blocks(NtkScaling{2}), "axis_frequencies", "per_axis"},
+      {blocks(DynamicScaling{2, 2048}), "axis_frequencies", "per_axis"},
+      {blocks(QwenNtkScaling{2048}), "axis_frequencies", "per_axis"},
   };
 }
 

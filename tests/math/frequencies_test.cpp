@@ -88,7 +88,7 @@ TEST(Frequencies, ClockwiseAreNegative) {
         Rope rope = rope_of(8, 1e4, rule);
         Frequencies expected = frequencies(rope, length, arithmetic);
         for (double& value : expected.inv_freq) value = -value;
-        rope.sense = Sense::clockwise;
+        rope.rotation_direction = RotationDirection::clockwise;
         EXPECT_FALSE(check(rope, length));
         const Frequencies got = frequencies(rope, length, arithmetic);
         EXPECT_EQ(got, expected) << rule.index();
@@ -153,7 +153,7 @@ TEST(Frequencies, FloatIsWithinItsRoundingsOfExact) {
 
 TEST(SoftmaxMultiplier, DeepSeekV3) {
   YarnScaling rule{.factor = 40, .original_max_position_embeddings = 4096, .mscale = 1, .mscale_all_dim = 1};
-  // (0.1 ln 40 + 1)^2; over sqrt(192), the expanded head, it is the published logit scale 0.135234.
+  // (0.1 ln 40 + 1)^2; over sqrt(192), the expanded head, it is the published softmax scale 0.135234.
   EXPECT_NEAR(softmax_multiplier(rule) / std::sqrt(192.0), 0.135234, test::printed_decimals(6));
   EXPECT_EQ(frequencies(rope_of(64, 1e4, rule)).attention_factor, 1);
   rule.mscale_all_dim = 0.707;  // DeepSeek V2: (0.0707 ln 40 + 1)^2 = 1.260804^2

@@ -36,15 +36,15 @@ Rope rope_of(std::int64_t dim, double base, Scaling scaling = {}) {
   return {.pairing = Pairing::half, .head_dim = dim, .dim = dim, .base = base, .scaling = std::move(scaling)};
 }
 
-Rope axial(std::int64_t dim, double base, std::vector<std::string> names, Ladder ladder) {
+Rope axial(std::int64_t dim, double base, std::vector<std::string> names, AxisFrequencies ladder) {
   Rope rope = rope_of(dim, base);
   rope.axes = axial_axes(std::move(names), dim / 2);
-  rope.ladder = ladder;
+  rope.axis_frequencies = ladder;
   return rope;
 }
 
 Rope alternating(std::int64_t dim, double base, std::vector<std::string> names) {
-  Rope rope = axial(dim, base, std::move(names), Ladder::per_axis);
+  Rope rope = axial(dim, base, std::move(names), AxisFrequencies::per_axis);
   const auto axes = static_cast<std::int32_t>(rope.axes.names.size());
   for (std::size_t p = 0; p < rope.axes.of_pair.size(); ++p) {
     rope.axes.of_pair[p] = static_cast<std::int32_t>(p) % axes;
@@ -95,10 +95,10 @@ const std::map<std::string, Case>& cases() {
   static const std::map<std::string, Case> all{
       {"default", {rope_of(12, 1e4)}},
       {"default_base_1", {rope_of(4, 1)}},
-      {"per_axis_2", {axial(8, 1e4, {"h", "w"}, Ladder::per_axis)}},
-      {"per_axis_3", {axial(12, 100, {"t", "h", "w"}, Ladder::per_axis)}},
+      {"per_axis_2", {axial(8, 1e4, {"h", "w"}, AxisFrequencies::per_axis)}},
+      {"per_axis_3", {axial(12, 100, {"t", "h", "w"}, AxisFrequencies::per_axis)}},
       {"per_axis_alternating", {alternating(8, 1e4, {"w", "h"})}},
-      {"dealt_2", {axial(8, 1e4, {"h", "w"}, Ladder::dealt)}},
+      {"strided_2", {axial(8, 1e4, {"h", "w"}, AxisFrequencies::strided)}},
       {"linear", {rope_of(8, 1e4, LinearScaling{3})}},
       {"linear_below_1", {rope_of(8, 1e4, LinearScaling{0.7})}},
       {"ntk", {rope_of(8, 1e4, NtkScaling{1000})}},
@@ -113,16 +113,14 @@ const std::map<std::string, Case>& cases() {
       {"qwen_beyond_twice", qwen(16385)},
       {"yarn", yarn(4, 2048)},
       {"yarn_not_truncated",
-       {rope_of(16, 150000,
-                YarnScaling{.factor = 32, .original_max_position_embeddings = 4096, .truncate = false})}},
+       {rope_of(16, 150000, YarnScaling{.factor = 32, .original_max_position_embeddings = 4096, .truncate = false})}},
       {"yarn_zero_betas", yarn(4, 2048, {.beta_fast = 0, .beta_slow = 0})},
       {"yarn_custom_betas", yarn(4, 2048, {.beta_fast = 16, .beta_slow = 2})},
       {"yarn_equal_range", yarn(4, 2048, {.beta_fast = 7, .beta_slow = 7, .truncate = false})},
       // c(10.3134) = 2.9995: pair 3 is halfway up the ramp of 0.001.
       {"yarn_pair_within_equal_range", yarn(4, 2048, {.beta_fast = 10.3134, .beta_slow = 10.3134, .truncate = false})},
       {"yarn_low_clamped", yarn(4, 64)},
-      {"yarn_high_clamped",
-       {rope_of(8, 10, YarnScaling{.factor = 4, .original_max_position_embeddings = 4096})}},
+      {"yarn_high_clamped", {rope_of(8, 10, YarnScaling{.factor = 4, .original_max_position_embeddings = 4096})}},
       {"yarn_range_turned_by_clamp",
        {rope_of(8, 2, YarnScaling{.factor = 4, .original_max_position_embeddings = 4096})}},
       {"yarn_mscale_pair", yarn(40, 4096, {.mscale = 0.707, .mscale_all_dim = 1})},
@@ -135,13 +133,10 @@ const std::map<std::string, Case>& cases() {
       {"longrope_one_beyond", longrope(32, 4097)},
       {"longrope_factor_1", longrope(1, 4096)},
       {"longrope_attention_factor", longrope(32, 5000, {.attention_factor = 0.5})},
-      {"longrope_short_mscale",
-       longrope(32, 4096, {.attention_factor = 0.5, .short_mscale = 1.1, .long_mscale = 1.3})},
-      {"longrope_long_mscale",
-       longrope(32, 4097, {.attention_factor = 0.5, .short_mscale = 1.1, .long_mscale = 1.3})},
+      {"longrope_short_mscale", longrope(32, 4096, {.attention_factor = 0.5, .short_mscale = 1.1, .long_mscale = 1.3})},
+      {"longrope_long_mscale", longrope(32, 4097, {.attention_factor = 0.5, .short_mscale = 1.1, .long_mscale = 1.3})},
       {"longrope_many", {rope_of(24, 1e4, many_divisors()), 4097}},
-      {"llama3_many",
-       {rope_of(64, 5e5, Llama3Scaling{.factor = 7, .original_max_position_embeddings = 8192})}},
+      {"llama3_many", {rope_of(64, 5e5, Llama3Scaling{.factor = 7, .original_max_position_embeddings = 8192})}},
       {"llama3", llama3(8, 1, 4)},
       {"llama3_low_equals_high", llama3(16, 1, 1)},
       {"proportional", proportional(16, 0.25)},

@@ -119,7 +119,7 @@ CASES = {
     "per_axis_2": lambda: default(10000.0, 8, [(0, 4), (1, 4)] * 2),
     "per_axis_3": lambda: default(100.0, 12, [(0, 4), (1, 4)] * 3),
     "per_axis_alternating": lambda: default(10000.0, 8, [(0, 4), (0, 4), (1, 4), (1, 4)]),
-    "dealt_2": lambda: default(10000.0, 8, [(0, 8), (2, 8), (1, 8), (3, 8)]),
+    "strided_2": lambda: default(10000.0, 8, [(0, 8), (2, 8), (1, 8), (3, 8)]),
     "linear": lambda: linear(10000.0, 8, 3.0),
     "linear_below_1": lambda: linear(10000.0, 8, 0.7),
     "ntk": lambda: ntk(10000.0, 8, 1000.0),

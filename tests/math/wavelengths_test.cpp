@@ -58,7 +58,7 @@ TEST(Wavelengths, AreThoseOfEitherSense) {
   for (const Scaling& rule : {Scaling{}, Scaling{ProportionalScaling{.partial_rotary_factor = 0.5}}}) {
     const Wavelengths expected = wavelengths(rope_of(8, 1e4, rule), 628);
     Rope rope = rope_of(8, 1e4, rule);
-    rope.sense = Sense::clockwise;
+    rope.rotation_direction = RotationDirection::clockwise;
     const Wavelengths got = wavelengths(rope, 628);
     EXPECT_EQ(got.wavelength, expected.wavelength);
     EXPECT_EQ(got.incomplete_pairs, expected.incomplete_pairs);

@@ -42,19 +42,19 @@ void turn(const Rotate& by, Way way, Numbers coordinates, std::int64_t length, s
   const std::span<const double> positions(places);
   Tensor all = heads_tensor(x, heads, scheme.head_dim);
   if (!way) {
-    reference::rotate(scheme, {.out = all.writable(),
-                               .x = heads_tensor(x, heads, scheme.head_dim),
-                               .positions = positions,
-                               .length = length});
+    (void)reference::rotate(scheme, {.out = all.writable(),
+                                     .x = heads_tensor(x, heads, scheme.head_dim),
+                                     .positions = positions,
+                                     .length = length});
     x = all.values;
     return;
   }
   const RotaryTable table = table_on_demand(scheme, {.length = length});
   std::vector<float> floats(x.begin(), x.end());
-  rotate({.q = tensor(floats.data(), {all.shape[0], heads, scheme.head_dim}),
-          .positions = positions,
-          .table = &table,
-          .isa = *way});
+  (void)rotate({.q = tensor(floats.data(), {all.shape[0], heads, scheme.head_dim}),
+                .positions = positions,
+                .table = &table,
+                .isa = *way});
   x.assign(floats.begin(), floats.end());
 }
 
@@ -143,7 +143,7 @@ void AttentionPart::attend_roughly(const LayerPlan& layer, reference::AttendArgs
   Tensor scores = zeros({layer.heads, args.q.shape[0], args.k.shape[0]});
   args.scores = scores.writable();
   args.stage = reference::ScoreStage::biased;
-  reference::attend(layer, args);
+  (void)reference::attend(layer, args);
   Tensor errors = scores;
   for (double& score : errors.values) {
     if (!std::isfinite(score)) score = 0.0;
@@ -152,7 +152,7 @@ void AttentionPart::attend_roughly(const LayerPlan& layer, reference::AttendArgs
   }
   args.inputs.bias = errors;
   args.stage = reference::ScoreStage::weights;
-  reference::attend(layer, args);
+  (void)reference::attend(layer, args);
   const auto keys = index(args.k.shape[0]);
   const auto width = index(layer.value_dim);
   const std::int64_t queries_of_key = layer.heads / layer.kv_heads;
@@ -184,12 +184,12 @@ Numbers AttentionPart::attended(const LayerPlan& layer, const std::string& at, c
                            .k_positions = std::span<const double>(places.keys),
                            .prefix = arithmetic_.wiring().prefix,
                            .length = k.shape[0],
-                           .queries_are_turned = are_turned,
-                           .keys_are_turned = are_turned};
+                           .q_rotated = are_turned,
+                           .k_rotated = are_turned};
   const reference::AttendArgs args{
       .out = out.writable(), .q = q, .k = k, .v = v, .weights = tables.weights(), .inputs = inputs};
   if (arithmetic_.round().is_exact()) {
-    reference::attend(layer, args);
+    (void)reference::attend(layer, args);
   } else {
     attend_roughly(layer, args, out);
   }

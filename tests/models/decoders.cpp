@@ -130,7 +130,7 @@ constexpr Roundings kDouble{};
 constexpr Departure kNoMultiplier{"transformers 5.11 left YaRN's multiplier out of DeepseekV2's softmax",
                                   [](Plan& plan) {
                                     for (LayerPlan& layer : plan.stacks[0].layers) {
-                                      layer.logit_scale /= softmax_multiplier(rope(layer.rotate[0]).scaling);
+                                      layer.softmax_scale /= softmax_multiplier(rope(layer.rotate[0]).scaling);
                                     }
                                   }};
 

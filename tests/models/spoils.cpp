@@ -87,7 +87,7 @@ bool turn_mask(LayerPlan& layer) {
 }
 
 bool raise_scale(LayerPlan& layer) {
-  layer.logit_scale *= 1.1;
+  layer.softmax_scale *= 1.1;
   return is_self_attention(layer);
 }
 

@@ -35,7 +35,7 @@ Plan gemma3() {
     layer.heads = 32;
     layer.kv_heads = 16;
     layer.head_dim = layer.value_dim = 128;
-    layer.logit_scale = 0.0625;
+    layer.softmax_scale = 0.0625;
     layer.qk_norm = QkNorm{};
     if (!is_global) layer.mask.window = Window{1023, 0};
     layer.rotate.push_back({RotateRole::main, 32, rope});
@@ -98,7 +98,7 @@ TEST(Describe, says_everything_that_a_layer_has) {
   layer.qk_norm = QkNorm{QkNorm::Kind::l2, QkNorm::Order::after, false, QkNorm::Over::all_heads, QkNorm::Of::keys};
   layer.mask = {MaskKind::prefix, {}, 8192, "the image sees itself"};
   Rope clockwise = rope;
-  clockwise.sense = Sense::clockwise;
+  clockwise.rotation_direction = RotationDirection::clockwise;
   layer.rotate = {{RotateRole::main, 8, XPos{rope, 256}, 1}, {RotateRole::indexer, 4, clockwise}};
   layer.regions = DualChunk{24, 8, 32};
   layer.score = {Alibi{8, 8.0, true, false}, ShawKeys{3, 4}, Fire{}};

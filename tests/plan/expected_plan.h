@@ -27,7 +27,7 @@ inline LayerPlan attention(std::int64_t heads, std::int64_t kv_heads, std::int64
   layer.heads = heads;
   layer.kv_heads = kv_heads;
   layer.head_dim = layer.value_dim = head_dim;
-  layer.logit_scale = 1 / std::sqrt(static_cast<double>(head_dim));
+  layer.softmax_scale = 1 / std::sqrt(static_cast<double>(head_dim));
   return layer;
 }
 
@@ -58,8 +58,8 @@ inline LayerPlan both_ways(LayerPlan layer) {
   layer.mask.kind = MaskKind::bidirectional;
   return layer;
 }
-inline LayerPlan scaled(LayerPlan layer, double logit_scale) {
-  layer.logit_scale = logit_scale;
+inline LayerPlan scaled(LayerPlan layer, double softmax_scale) {
+  layer.softmax_scale = softmax_scale;
   return layer;
 }
 inline LayerPlan normed(LayerPlan layer, QkNorm norm) {

@@ -137,7 +137,7 @@ std::string axes_cell(const JsonValue& rotate) {
   const std::vector<std::int32_t> of_pair = numbers(at(rotate, "axis_of_pair"));
   if (of_pair.empty()) return name;
   const std::vector<std::int64_t> sections = counts(of_pair, names.size());
-  const std::string ladder = cell(rotate, "ladder");
+  const std::string ladder = cell(rotate, "axis_frequencies");
   if (ladder == "-") {
     if (of_pair == chunked_axes(names, sections).of_pair) return name + " chunked" + listed(sections);
     if (names.size() == 3 && of_pair == interleaved_axes(sections).of_pair)
@@ -148,7 +148,7 @@ std::string axes_cell(const JsonValue& rotate) {
   for (std::size_t p = 0; p < of_pair.size(); ++p) alternates = alternates && of_pair[p] == static_cast<int>(p % 2);
   if (alternates && ladder == "per_axis") return name + " alternating";
   if (of_pair != axial_axes(names, static_cast<std::int64_t>(of_pair.size())).of_pair) return "?";
-  return name + (ladder == "dealt" ? " split" : " axial");
+  return name + (ladder == "strided" ? " split" : " axial");
 }
 
 std::string rotations_cell(const JsonValue& layer) {

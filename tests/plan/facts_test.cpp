@@ -136,7 +136,7 @@ void compare_layers(const Model& model) {
   compare(model, "dim", turns, same_at("rotate/0/dim"));
   compare(model, "base", turns, same_at("rotate/0/base"));
   compare(model, "attention_factor", turns, same_at("rotate/0/attention_factor", kUlps));
-  compare(model, "logit_scale", attends, same_at("logit_scale", kUlps));
+  compare(model, "softmax_scale", attends, same_at("softmax_scale", kUlps));
   compare(model, "window", attends, same(window_cell));
   compare(model, "chunk", attends, same_at("mask/chunk"));
   compare(model, "qk_norm", attends, same(qk_norm_cell));
@@ -197,7 +197,7 @@ std::string field_difference(const JsonValue& layer, std::string_view field, con
   if (field == "soft_cap") return same(soft_cap_cell)(layer, fact);
   if (field == "qk_norm") return same(qk_norm_cell)(layer, fact);
   if (field == "scale" && fact == "learned per channel") return cell(layer, "channel_scale") == "true" ? "" : "not so";
-  if (field == "scale") return same_at("logit_scale")(layer, fact);
+  if (field == "scale") return same_at("softmax_scale")(layer, fact);
   return same_at(field)(layer, fact);
 }
 

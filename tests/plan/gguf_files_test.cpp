@@ -37,7 +37,7 @@ Facts facts(const Plan& plan) {
               {"rotation", scheme_text(layer)},
               {"mask", std::string(name(layer.mask.kind))},
               {"window", layer.mask.window ? std::to_string(layer.mask.window->past) : "none"},
-              {"scale", fmt::format("{:.12g}", layer.logit_scale)},
+              {"scale", fmt::format("{:.12g}", layer.softmax_scale)},
               {"norm", layer.qk_norm ? "yes" : "no"},
               {"scores", std::to_string(layer.score.size())},
               {"input", stack.input.empty() ? "none" : "other"}};

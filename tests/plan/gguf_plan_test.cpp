@@ -162,7 +162,7 @@ TEST(GgufPlan, ReadsLatentAttentionWithItsYarn) {
   EXPECT_EQ(rope.dim, 64);
   EXPECT_EQ(rope.pairing, Pairing::interleaved);
   // plan-contract: g(40, 1)^2 / sqrt 192.
-  EXPECT_NEAR(layer.logit_scale, 0.135234, 5e-7);
+  EXPECT_NEAR(layer.softmax_scale, 0.135234, 5e-7);
   EXPECT_EQ(frequencies(rope).attention_factor, 1);
 }
 
@@ -292,7 +292,7 @@ TEST(GgufPlan, ReadsGemma4) {
   EXPECT_EQ(layer_of(plan, 0).head_dim, 64);
   EXPECT_EQ(layer_of(plan, 2).head_dim, 128);
   EXPECT_EQ(layer_of(plan, 2).kv_heads, 1);
-  EXPECT_EQ(layer_of(plan, 2).logit_scale, 1);
+  EXPECT_EQ(layer_of(plan, 2).softmax_scale, 1);
   EXPECT_EQ(rope_of(plan, 0).scaling, Scaling());
   EXPECT_TRUE(std::holds_alternative<FactorListScaling>(rope_of(plan, 2).scaling));
   EXPECT_EQ(layer_of(plan, 2).kv_from, std::nullopt);
@@ -379,7 +379,7 @@ TEST(GgufPlan, ReadsT5) {
   EXPECT_EQ(plan.stacks[0].name, "encoder");
   EXPECT_EQ(plan.stacks[0].layers.size(), 2u);
   EXPECT_EQ(plan.stacks[0].layers[0].score, (std::vector<ScoreTerm>{T5Bias{.bidirectional = true}}));
-  EXPECT_EQ(plan.stacks[0].layers[0].logit_scale, 1);
+  EXPECT_EQ(plan.stacks[0].layers[0].softmax_scale, 1);
   EXPECT_EQ(plan.stacks[1].layers.size(), 6u);
   EXPECT_EQ(plan.stacks[1].layers[1].kind, LayerKind::cross_attention);
   EXPECT_EQ(plan.stacks[1].layers[0].score, (std::vector<ScoreTerm>{T5Bias{}}));

@@ -26,7 +26,7 @@ Plan llama() {
   layer.heads = 32;
   layer.kv_heads = 8;
   layer.head_dim = layer.value_dim = 4;
-  layer.logit_scale = 0.5;
+  layer.softmax_scale = 0.5;
   layer.rotate.push_back({RotateRole::main, 32, rope});
   LayerPlan mamba;
   mamba.index = 1;
@@ -72,7 +72,7 @@ TEST(PlanJson, follows_the_contract) {
           "value_dim": 4,
           "kv_from": null,
           "compression": null,
-          "logit_scale": 0.5,
+          "softmax_scale": 0.5,
           "channel_scale": false,
           "soft_cap": null,
           "sinks": false,
@@ -153,8 +153,8 @@ TEST(PlanJson, random_plans_show_every_alternative) {
         for (const Rotate& rotate : layer.rotate) {
           note(seen, "rotate ", rotate.scheme);
           note(seen, "scaling ", rope(rotate).scaling);
-          seen.insert("ladder " + std::string(name(rope(rotate).ladder)));
-          seen.insert("sense " + std::string(name(rope(rotate).sense)));
+          seen.insert("ladder " + std::string(name(rope(rotate).axis_frequencies)));
+          seen.insert("sense " + std::string(name(rope(rotate).rotation_direction)));
         }
       }
     }
@@ -163,7 +163,7 @@ TEST(PlanJson, random_plans_show_every_alternative) {
                           std::variant_size_v<Regions> + std::variant_size_v<ValueScheme> +
                           std::variant_size_v<QueryScale> + std::variant_size_v<decltype(Rotate::scheme)> +
                           std::variant_size_v<Scaling> + plan::kEnumNames<LayerKind>.size() +
-                          plan::kEnumNames<Ladder>.size() + plan::kEnumNames<Sense>.size();
+                          plan::kEnumNames<AxisFrequencies>.size() + plan::kEnumNames<RotationDirection>.size();
   EXPECT_EQ(seen.size(), all) << ::testing::PrintToString(seen);
 }
 
@@ -184,7 +184,7 @@ TEST(PlanJson, combine_is_said_where_rows_multiply) {
   EXPECT_EQ(plan_from_json(multiplied).error().path, "/stacks/0/input/0/combine");
 }
 
-// Plans from before `sense` are what they were, and so is what is written of them.
+// Plans from before `rotation_direction` are what they were, and so is what is written of them.
 TEST(PlanJson, sense_is_said_where_a_rotation_turns_clockwise) {
   Plan plan = llama();
   Rope rope = posenc::rope(plan.stacks[0].layers[0].rotate[0]);
@@ -192,16 +192,16 @@ TEST(PlanJson, sense_is_said_where_a_rotation_turns_clockwise) {
   rope.base = 10000;
   plan.stacks[0].layers[0].rotate[0].scheme = rope;
   const std::string usual = to_json(plan);
-  EXPECT_THAT(usual, Not(HasSubstr("sense")));
+  EXPECT_THAT(usual, Not(HasSubstr("rotation_direction")));
   EXPECT_THAT(usual, HasSubstr("\"inv_freq\": [1, 0.01]"));
   EXPECT_EQ(plan_from_json(usual).value(), plan);
 
   for (const bool decays : {false, true}) {
-    rope.sense = Sense::clockwise;
+    rope.rotation_direction = RotationDirection::clockwise;
     plan.stacks[0].layers[0].rotate[0].scheme = rope;
     if (decays) plan.stacks[0].layers[0].rotate[0].scheme = XPos{rope};
     std::string clockwise = to_json(plan);
-    EXPECT_THAT(clockwise, HasSubstr("\"axis_of_pair\": null,\n              \"sense\": \"clockwise\","));
+    EXPECT_THAT(clockwise, HasSubstr("\"axis_of_pair\": null,\n              \"rotation_direction\": \"clockwise\","));
     EXPECT_THAT(clockwise, HasSubstr("\"inv_freq\": [-1, -0.01]"));
     EXPECT_EQ(plan_from_json(clockwise).value(), plan);
     // Frequencies are those of the sense.
@@ -209,7 +209,7 @@ TEST(PlanJson, sense_is_said_where_a_rotation_turns_clockwise) {
     wrong.replace(wrong.find("\"clockwise\""), 11, "\"counterclockwise\"");
     EXPECT_EQ(plan_from_json(wrong).error().path, "/stacks/0/layers/0/rotate/0/inv_freq/0");
     clockwise.replace(clockwise.find("\"clockwise\""), 11, "\"left\"");
-    EXPECT_EQ(plan_from_json(clockwise).error().path, "/stacks/0/layers/0/rotate/0/sense");
+    EXPECT_EQ(plan_from_json(clockwise).error().path, "/stacks/0/layers/0/rotate/0/rotation_direction");
   }
 }
 
@@ -230,10 +230,10 @@ TEST(PlanJson, frequencies_are_those_at_the_plan_length) {
 
 TEST(PlanJson, not_a_number_is_null) {
   Plan plan = llama();
-  plan.stacks[0].layers[0].logit_scale = std::numeric_limits<double>::quiet_NaN();
+  plan.stacks[0].layers[0].softmax_scale = std::numeric_limits<double>::quiet_NaN();
   plan.stacks[0].layers[0].soft_cap = SoftCap{std::numeric_limits<double>::infinity(), SoftCap::Order::before_bias};
   const std::string json = to_json(plan);
-  EXPECT_THAT(json, HasSubstr("\"logit_scale\": null"));
+  EXPECT_THAT(json, HasSubstr("\"softmax_scale\": null"));
   EXPECT_THAT(json, HasSubstr("\"soft_cap\": {\"cap\": null, \"order\": \"before_bias\"}"));
 }
 
@@ -273,8 +273,8 @@ TEST(PlanJson, what_json_cannot_hold_is_refused) {
 
 TEST(PlanNames, follow_the_contract) {
   EXPECT_EQ(name(Pairing::interleaved), "interleaved");
-  EXPECT_EQ(name(Ladder::dealt), "dealt");
-  EXPECT_EQ(name(Sense::clockwise), "clockwise");
+  EXPECT_EQ(name(AxisFrequencies::strided), "strided");
+  EXPECT_EQ(name(RotationDirection::clockwise), "clockwise");
   EXPECT_EQ(name(SinusoidConvention::xlnet), "xlnet");
   EXPECT_EQ(name(LayerKind::none), "none");
   EXPECT_EQ(name(RotateRole::indexer), "indexer");

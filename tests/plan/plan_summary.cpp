@@ -47,7 +47,7 @@ void add_rotation(const Rotate& rotate, Text& text) {
   text.add(turned.pairing == Pairing::half ? " half " : " interleaved ");
   if (turned.first_channel != 0) text.add(turned.first_channel, "+");
   text.add(turned.dim, " @", turned.base);
-  if (turned.sense == Sense::clockwise) text.add(" clockwise");
+  if (turned.rotation_direction == RotationDirection::clockwise) text.add(" clockwise");
   if (turned.axes.names.size() > 1) {
     text.add(" ");
     for (const std::string& axis : turned.axes.names) text.add(axis);
@@ -69,7 +69,7 @@ std::string summary(const LayerPlan& layer) {
     if (t5 == nullptr) text.add(" another score");
     if (t5 != nullptr) text.add(" t5 ", t5->buckets, "/", t5->max_distance);
   }
-  text.add(" s", layer.logit_scale);
+  text.add(" s", layer.softmax_scale);
   if (layer.soft_cap) text.add(" cap", layer.soft_cap->cap);
   if (layer.sinks) text.add(" sinks");
   if (layer.qk_norm) {

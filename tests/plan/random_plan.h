@@ -46,8 +46,8 @@ class RandomPlan {
       out.head_dim = out.first_channel + out.dim + (chance() ? 0 : whole(1, 8));
       out.base = number(2, 1e6);
       if (chance()) out.axes = axial_axes(std::vector<std::string>(static_cast<std::size_t>(axes), text()), pairs);
-      if (axes > 1 && !out.axes.of_pair.empty()) out.ladder = any<Ladder>();
-      out.sense = any<Sense>();
+      if (axes > 1 && !out.axes.of_pair.empty()) out.axis_frequencies = any<AxisFrequencies>();
+      out.rotation_direction = any<RotationDirection>();
       out.scaling = scaling(pairs);
       if (!check(out, length_)) return out;
     }
@@ -106,7 +106,7 @@ class RandomPlan {
     out.value_dim = whole(1, 256);
     out.kv_from = maybe(whole(0, 99));
     out.compression = maybe(whole(1, 128));
-    out.logit_scale = number(0.01, 2);
+    out.softmax_scale = number(0.01, 2);
     out.channel_scale = chance();
     if (chance()) out.soft_cap = SoftCap{factor(), any<SoftCap::Order>()};
     out.sinks = chance();

@@ -19,9 +19,9 @@ except ImportError:
 
 # Keys that a plan may lack.
 OPTIONAL = {"attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "short_mscale", "long_mscale",
-            "ladder", "sense", "offset", "combine"}
+            "axis_frequencies", "rotation_direction", "offset", "combine"}
 # Those that a scheme states only where it is not as usual: the member that the scheme stands in, its kind, the key.
-UNUSUAL = {("score", "alibi", "one_ladder"), ("score", "t5", "axis"), ("score", "shaw", "by_keys"),
+UNUSUAL = {("score", "alibi", "geometric_slopes"), ("score", "t5", "axis"), ("score", "shaw", "by_keys"),
            ("value", "shaw", "sinusoidal")}
 
 
@@ -75,7 +75,7 @@ def mutation_faults(validator, plan, seen):
         is_rotation = "pairing" in found
         is_row = "embedding_multiplier" in found
         for key in list(found):
-            if key in OPTIONAL and (is_rule or key in ("ladder", "sense") or (key == "offset" and is_rotation) or
+            if key in OPTIONAL and (is_rule or key in ("axis_frequencies", "rotation_direction") or (key == "offset" and is_rotation) or
                                     (key == "combine" and is_row)):
                 continue
             if shape[0] and (shape[0][-1], found.get("kind"), key) in UNUSUAL:

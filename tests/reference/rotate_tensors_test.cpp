@@ -43,10 +43,10 @@ TEST(ReferenceTensors, AreTurnedByTheMatrixTimesTheAttentionFactor) {
     EXPECT_GT(factor, 1.1);
     for (const Direction direction : {Direction::forward, Direction::inverse, Direction::transpose}) {
       std::vector<double> out(x.size());
-      reference::rotate(rope, {.out = tensor(out.data(), {kTokens, kHeads, kDim}),
-                               .x = tensor(x.data(), {kTokens, kHeads, kDim}),
-                               .positions = std::span<const std::int32_t>(kPositions),
-                               .direction = direction});
+      (void)reference::rotate(rope, {.out = tensor(out.data(), {kTokens, kHeads, kDim}),
+                                     .x = tensor(x.data(), {kTokens, kHeads, kDim}),
+                                     .positions = std::span<const std::int32_t>(kPositions),
+                                     .direction = direction});
       for (std::size_t head = 0; head < kTokens * kHeads; ++head) {
         std::vector<double> angles;
         for (std::size_t p = 0; p < 6; ++p) {
@@ -82,12 +82,13 @@ TEST(ReferenceTensors, AreTurnedClockwise) {
   ErrorRatio ratio("clockwise");
   const std::vector<double> x{0.6, -0.5, 0.8, 0.25};
   for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
-    const Rope rope{.pairing = pairing, .head_dim = 4, .dim = 4, .base = 4, .sense = Sense::clockwise};
+    const Rope rope{
+        .pairing = pairing, .head_dim = 4, .dim = 4, .base = 4, .rotation_direction = RotationDirection::clockwise};
     for (const std::int64_t position : {3, -7, 900, 16777217}) {
       std::vector<double> out(4);
-      reference::rotate(rope, {.out = tensor(out.data(), {1, 1, 4}),
-                               .x = tensor(x.data(), {1, 1, 4}),
-                               .positions = PositionRange{position}});
+      (void)reference::rotate(rope, {.out = tensor(out.data(), {1, 1, 4}),
+                                     .x = tensor(x.data(), {1, 1, 4}),
+                                     .positions = PositionRange{position}});
       for (std::size_t p = 0; p < 2; ++p) {
         const double t = static_cast<double>(position) * (p == 0 ? 1.0 : 0.5);
         const std::size_t a = pairing == Pairing::half ? p : 2 * p;
@@ -128,7 +129,7 @@ TEST(ReferenceTensors, AreLeftWhereTheCallIsTold) {
     std::vector<double> out(x.size(), 7.0);
     const bool is_done = reference::rotate(two_axes(Pairing::half), {.out = tensor(out.data(), {kTokens, kHeads, kDim}),
                                                                      .x = tensor(x.data(), {kTokens, kHeads, kDim}),
-                                                                     .go_on = [&] { return tokens-- > 0; }});
+                                                                     .keep_going = [&] { return tokens-- > 0; }});
     EXPECT_EQ(is_done, tokens >= 0);
     return out;
   };

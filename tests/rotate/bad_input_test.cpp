@@ -337,7 +337,7 @@ TEST_F(BadRotate, PositionsOfTooFewAxes) {
 TEST_F(BadRotate, StridesOfOneElementSayNothing) {
   Heads one(laid_out(Layout::thd, DType::f16, {1, 1, 1, 8}), random);
   const std::vector<std::byte> before = one.memory();
-  rotate({.q = one.view(), .positions = PositionRange{11}, .table = &table});
+  (void)rotate({.q = one.view(), .positions = PositionRange{11}, .table = &table});
   const std::vector<std::byte> turned = one.memory();
   EXPECT_FALSE(turned == before);
   for (const std::int64_t stride : {kLeast, kLargest, std::int64_t{0}, std::int64_t{-1}}) {
@@ -346,7 +346,7 @@ TEST_F(BadRotate, StridesOfOneElementSayNothing) {
     odd.strides = {stride, stride, 1, stride};
     odd.shape[3] = stride;  // beyond the rank
     ConstTensorView from = one.view();
-    rotate({.q = odd, .q_from = from, .positions = PositionRange{11}, .table = &table});
+    (void)rotate({.q = odd, .q_from = from, .positions = PositionRange{11}, .table = &table});
     EXPECT_TRUE(one.memory() == turned) << stride;
   }
 }

@@ -55,7 +55,7 @@ class CacheErrors : public testing::Test {
 
 TEST_F(CacheErrors, TheCallItselfFits) {
   const std::vector<std::byte> before = k_cache.memory;
-  rotate_into_cache(args);
+  (void)rotate_into_cache(args);
   EXPECT_FALSE(k_cache.memory == before);
 }
 
@@ -224,18 +224,18 @@ TEST_F(CacheErrors, WeightsOfNorms) {
 TEST_F(CacheErrors, NothingToStoreIsNoError) {
   const std::vector<std::byte> before = k_cache.memory;
   std::ranges::fill(slots, -1);
-  rotate_into_cache(args);
+  (void)rotate_into_cache(args);
   args.k = tensor(static_cast<const float*>(nullptr), {0, 2, 8});
   args.v = tensor(static_cast<const float*>(nullptr), {0, 2, 6});
   args.slots = {};
-  rotate_into_cache(args);
+  (void)rotate_into_cache(args);
   // Of no tokens, sizes may be anything.
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
   args = {};
   args.k = {nullptr, DType::f32, 3, {0, kHuge, kHuge}, {0, 0, 1}};
   args.k_cache = {nullptr, DType::f32, 4, {kHuge, 0, kHuge, kHuge}, {0, 0, 0, 1}};
   args.norm = KeyNorm{.scheme = {.weighted = false}};
-  rotate_into_cache(args);
+  (void)rotate_into_cache(args);
   EXPECT_TRUE(k_cache.memory == before);
 }
 

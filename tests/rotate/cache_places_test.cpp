@@ -46,7 +46,7 @@ struct Call {
       const TensorView& w = weight.view();
       args.norm = KeyNorm{.scheme = *norm, .weight = tensor(w.data, w.dtype, {w.shape[2]})};
     }
-    rotate_into_cache(args);
+    (void)rotate_into_cache(args);
   }
 };
 

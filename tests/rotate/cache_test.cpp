@@ -117,7 +117,7 @@ class Stages {
 
   void rotate(const Rope& rope, const Positions& positions, double factor) {
     const Row x = row_;
-    reference::rotate(rope, {.out = view(), .x = as_tensor(x.values), .positions = positions});
+    (void)reference::rotate(rope, {.out = view(), .x = as_tensor(x.values), .positions = positions});
     for (std::size_t head = 0; head < x.values.size(); head += static_cast<std::size_t>(rope.head_dim)) {
       for (std::int64_t p = 0; p < rope.pairs(); ++p) {
         const auto [first, second] = math::channels_of_pair(rope.pairing, rope.first_channel, rope.dim, p);
@@ -220,7 +220,7 @@ TEST(Cache, EqualsReference) {
             if (has_norm && cases[c].order == QkNorm::Order::before) stages.normalise(norm.norm);
             stages.rotate(rope, args.positions, table.attention_factor());
             if (has_norm && cases[c].order == QkNorm::Order::after) stages.normalise(norm.norm);
-            rotate_into_cache(args);
+            (void)rotate_into_cache(args);
             ratios.add(stages, cache.view, kSlots,
                        std::string(posenc::name(isa)) + " " + (has_norm ? name(cases[c]) : "no norm") + ", " +
                            std::string(posenc::name(from)) + " to " + std::string(posenc::name(to)) + ", dim " +
@@ -245,7 +245,7 @@ TEST(Cache, LayerNormOfNumbersFarFromZero) {
       KeyNorm norm{.scheme = {.kind = QkNorm::Kind::layer, .weighted = false}};
       Stages stages(k.view, lanes_of(isa));
       stages.normalise(norm);
-      rotate_into_cache({.k = k.view, .norm = norm, .k_cache = cache.view, .slots = kSlots, .isa = isa});
+      (void)rotate_into_cache({.k = k.view, .norm = norm, .k_cache = cache.view, .slots = kSlots, .isa = isa});
       ratios.add(stages, cache.view, kSlots, std::string(posenc::name(isa)));
     }
   }
@@ -263,15 +263,15 @@ TEST(Cache, WithoutANormTheBitsAreThoseOfRotate) {
         const Owned turned = owned(dtype, {4, 3, rope.head_dim});
         const Owned cache = owned(dtype, {4, 3, rope.head_dim});
         const Owned v_cache = owned(dtype, {4, 3, rope.head_dim});
-        rotate({.k = turned.view, .k_from = k.view, .positions = PositionRange{9}, .table = &table, .isa = isa});
-        rotate_into_cache({.k = k.view,
-                           .v = k.view,
-                           .positions = PositionRange{9},
-                           .table = &table,
-                           .k_cache = cache.view,
-                           .v_cache = v_cache.view,
-                           .slots = std::vector<std::int64_t>{0, 1, 2, 3},
-                           .isa = isa});
+        (void)rotate({.k = turned.view, .k_from = k.view, .positions = PositionRange{9}, .table = &table, .isa = isa});
+        (void)rotate_into_cache({.k = k.view,
+                                 .v = k.view,
+                                 .positions = PositionRange{9},
+                                 .table = &table,
+                                 .k_cache = cache.view,
+                                 .v_cache = v_cache.view,
+                                 .slots = std::vector<std::int64_t>{0, 1, 2, 3},
+                                 .isa = isa});
         EXPECT_EQ(cache.memory, turned.memory) << posenc::name(isa) << " " << posenc::name(dtype);
         EXPECT_EQ(v_cache.memory, k.memory) << posenc::name(isa) << " " << posenc::name(dtype);
       }
@@ -321,7 +321,7 @@ TEST(Cache, PagedBatchEqualsSingleTokens) {
       if (with_norm) args.norm = norm.norm;
       ThreadPool pool({.threads = 2});
       args.parallel = {.executor = pool.executor()};
-      rotate_into_cache(args);
+      (void)rotate_into_cache(args);
 
       Owned expected = owned(DType::f16, {blocks, block});
       for (std::int64_t b = 0; b < 2; ++b) {
@@ -357,7 +357,7 @@ TEST(Cache, PagedBatchEqualsSingleTokens) {
           single.slots = first;
           single.positions = PositionRange{500 + t};
           single.parallel = {.threads = 1};
-          rotate_into_cache(single);
+          (void)rotate_into_cache(single);
         }
       }
       EXPECT_TRUE(both.memory == expected.memory) << posenc::name(isa) << (with_norm ? " with a norm" : "");
@@ -383,13 +383,13 @@ TEST(Cache, ManyHeads) {
         Stages stages(k.view, lanes_of(isa));
         stages.normalise(norm.norm);
         stages.rotate(rope, std::span<const std::int64_t>(kPositions), 1.0);
-        rotate_into_cache({.k = k.view,
-                           .positions = std::span<const std::int64_t>(kPositions),
-                           .table = &table,
-                           .norm = norm.norm,
-                           .k_cache = cache.view,
-                           .slots = kSlots,
-                           .isa = isa});
+        (void)rotate_into_cache({.k = k.view,
+                                 .positions = std::span<const std::int64_t>(kPositions),
+                                 .table = &table,
+                                 .norm = norm.norm,
+                                 .k_cache = cache.view,
+                                 .slots = kSlots,
+                                 .isa = isa});
         ratios.add(stages, cache.view, kSlots, std::string(posenc::name(isa)));
       }
     }
@@ -407,15 +407,16 @@ TEST(Cache, PackedSequencesAndNoTable) {
   const Owned turned = owned(DType::f32, {4, 2, 32});
   const std::int32_t bounds[] = {0, 3, 4};
   const std::int64_t in_order[] = {0, 1, 2, 3};
-  rotate({.k = turned.view, .k_from = k.view, .positions = PositionRange{40}, .cu_seqlens = bounds, .tables = tables});
+  (void)rotate(
+      {.k = turned.view, .k_from = k.view, .positions = PositionRange{40}, .cu_seqlens = bounds, .tables = tables});
   CacheArgs args{
       .k = k.view, .positions = PositionRange{40}, .slots = in_order, .cu_seqlens = bounds, .tables = tables};
   Owned cache = owned(DType::f32, {4, 2, 32});
   args.k_cache = cache.view;
-  rotate_into_cache(args);
+  (void)rotate_into_cache(args);
   EXPECT_EQ(cache.memory, turned.memory);
   args.tables = {};
-  rotate_into_cache(args);
+  (void)rotate_into_cache(args);
   EXPECT_EQ(cache.memory, k.memory);
 }
 
@@ -439,9 +440,9 @@ TEST(Cache, CallsOfFewTokensTakeNothingFromTheHeap) {
                        .v_cache = v_cache.view,
                        .slots = backwards,
                        .parallel = {.threads = 1}};
-  rotate_into_cache(args);  // the first call of a process finds out what the machine can do
+  (void)rotate_into_cache(args);  // the first call of a process finds out what the machine can do
   const HeapProbe probe;
-  rotate_into_cache(args);
+  (void)rotate_into_cache(args);
   EXPECT_EQ(probe.peak_growth(), 0);
 }
 

@@ -24,7 +24,7 @@ Owned stored(const Owned& x, DType to, Isa isa) {
   Owned out = owned(to, {rows, 1, x.view.shape[2]});
   std::vector<std::int64_t> slots(static_cast<std::size_t>(rows));
   std::iota(slots.begin(), slots.end(), std::int64_t{0});
-  rotate_into_cache(
+  (void)rotate_into_cache(
       {.k = k.view, .v = x.view, .k_cache = k_cache.view, .v_cache = out.view, .slots = slots, .isa = isa});
   return out;
 }

@@ -54,27 +54,27 @@ TEST_F(DecodeCalls, OfOneToken) {
   for (const RotaryTable* const table : {&held_, &on_demand_}) {
     for (const Direction direction : {Direction::forward, Direction::inverse, Direction::transpose}) {
       expect_nothing_taken("rotate", [&](const Parallel& parallel) {
-        rotate({.q = q.view(),
-                .k = k.view(),
-                .positions = PositionRange{700},
-                .table = table,
-                .direction = direction,
-                .parallel = parallel});
-        rotate({.q = out.view(),
-                .q_from = q.view(),
-                .positions = PositionRange{700},
-                .table = table,
-                .direction = direction,
-                .parallel = parallel});
+        (void)rotate({.q = q.view(),
+                      .k = k.view(),
+                      .positions = PositionRange{700},
+                      .table = table,
+                      .direction = direction,
+                      .parallel = parallel});
+        (void)rotate({.q = out.view(),
+                      .q_from = q.view(),
+                      .positions = PositionRange{700},
+                      .table = table,
+                      .direction = direction,
+                      .parallel = parallel});
       });
     }
     expect_nothing_taken("rerotate", [&](const Parallel& parallel) {
-      rerotate({.k = k.view(),
-                .from_table = table,
-                .from_positions = PositionRange{700},
-                .to_table = &held_,
-                .to_positions = PositionRange{0},
-                .parallel = parallel});
+      (void)rerotate({.k = k.view(),
+                      .from_table = table,
+                      .from_positions = PositionRange{700},
+                      .to_table = &held_,
+                      .to_positions = PositionRange{0},
+                      .parallel = parallel});
     });
   }
 }
@@ -90,9 +90,9 @@ TEST_F(DecodeCalls, OfABatch) {
   tables[2] = &on_demand_;
   for (const Positions& positions : {Positions(places_), Positions(narrow), Positions(real)}) {
     expect_nothing_taken("rotate", [&](const Parallel& parallel) {
-      rotate({.k = batch.view(), .positions = positions, .table = &held_, .parallel = parallel});
-      rotate({.k = packed.view(), .positions = positions, .table = &on_demand_, .parallel = parallel});
-      rotate(
+      (void)rotate({.k = batch.view(), .positions = positions, .table = &held_, .parallel = parallel});
+      (void)rotate({.k = packed.view(), .positions = positions, .table = &on_demand_, .parallel = parallel});
+      (void)rotate(
           {.k = packed.view(), .positions = positions, .cu_seqlens = bounds, .tables = tables, .parallel = parallel});
     });
   }
@@ -107,21 +107,21 @@ TEST_F(DecodeCalls, OfAPagedCache) {
   for (std::int32_t i = 0; i < 3 * kSequences; ++i) block_table.push_back(39 - i);
   const Pages pages{block_table, first};
   expect_nothing_taken("rotate", [&](const Parallel& parallel) {
-    rotate({.q = q.view(),
-            .k = cache.view(),
-            .table = &held_,
-            .cu_seqlens = bounds,
-            .k_pages = pages,
-            .parallel = parallel});
+    (void)rotate({.q = q.view(),
+                  .k = cache.view(),
+                  .table = &held_,
+                  .cu_seqlens = bounds,
+                  .k_pages = pages,
+                  .parallel = parallel});
   });
   expect_nothing_taken("rerotate", [&](const Parallel& parallel) {
-    rerotate({.k = cache.view(),
-              .from_table = &held_,
-              .from_positions = PositionRange{4},
-              .to_table = &held_,
-              .cu_seqlens = bounds,
-              .k_pages = pages,
-              .parallel = parallel});
+    (void)rerotate({.k = cache.view(),
+                    .from_table = &held_,
+                    .from_positions = PositionRange{4},
+                    .to_table = &held_,
+                    .cu_seqlens = bounds,
+                    .k_pages = pages,
+                    .parallel = parallel});
   });
 }
 

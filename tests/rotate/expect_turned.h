@@ -87,8 +87,8 @@ inline std::vector<double> reference_of(const Rope& rope, const ConstTensorView&
     view.strides[static_cast<std::size_t>(axis)] = stride;
     stride *= x.shape[static_cast<std::size_t>(axis)];
   }
-  reference::rotate(rope,
-                    {.out = view, .x = x, .positions = positions, .direction = direction, .cu_seqlens = cu_seqlens});
+  (void)reference::rotate(
+      rope, {.out = view, .x = x, .positions = positions, .direction = direction, .cu_seqlens = cu_seqlens});
   return out;
 }
 

@@ -47,14 +47,14 @@ class Comparison {
     std::vector<std::uint32_t> vectorised;  // bits of the instruction sets with a fused multiply-add, all the same
     for (const Isa isa : supported_isas()) {
       const std::string here = where + " " + std::string(name(isa));
-      rotate({.q = to.view(),
-              .q_from = x.view(),
-              .positions = positions,
-              .table = &table_,
-              .direction = direction,
-              .isa = isa});
+      (void)rotate({.q = to.view(),
+                    .q_from = x.view(),
+                    .positions = positions,
+                    .table = &table_,
+                    .direction = direction,
+                    .isa = isa});
       EXPECT_TRUE(x.memory() == before) << "the input changed: " << here;
-      rotate({.k = x.view(), .positions = positions, .table = &table_, .direction = direction, .isa = isa});
+      (void)rotate({.k = x.view(), .positions = positions, .table = &table_, .direction = direction, .isa = isa});
       suite_.ran(isa);
       expect_turned(x, before, expected, layout(rope_), angle_bound(table_.attention_factor(), direction), suite_,
                     here);
@@ -187,7 +187,7 @@ TEST(RotateKernels, TurnQueriesAndKeysOfOneProjection) {
         if (static_cast<std::int64_t>(i) / rope.head_dim % all >= kHeads + kv_heads) expected[i] = old[i];
       }
       for (const Isa isa : supported_isas()) {
-        rotate({.q = q, .k = k, .positions = PositionRange{40}, .table = &table, .isa = isa});
+        (void)rotate({.q = q, .k = k, .positions = PositionRange{40}, .table = &table, .isa = isa});
         suite.ran(isa);
         expect_turned(fused, before, expected, layout(rope), {}, suite, std::string(name(isa)));
         const std::vector<double> now = values_of(fused.view());

@@ -118,27 +118,27 @@ TEST(RotatePages, EqualContiguousKeys) {
   const std::vector<std::int64_t> listed = cache.positions(30);
   std::mt19937_64 random(kSeed + 1);
   expect_as_packed([&](const TensorView& k, const Pages& pages, DType, Isa isa) {
-    rotate({.k = k,
-            .positions = standing(pages, 30, listed),
-            .table = &table,
-            .cu_seqlens = cache.bounds,
-            .k_pages = pages,
-            .isa = isa});
+    (void)rotate({.k = k,
+                  .positions = standing(pages, 30, listed),
+                  .table = &table,
+                  .cu_seqlens = cache.bounds,
+                  .k_pages = pages,
+                  .isa = isa});
   });
   // Beside packed queries, which have heads of their own.
   expect_as_packed([&](const TensorView& k, const Pages& pages, DType dtype, Isa isa) {
     Heads q(laid_out(Layout::gaps, dtype, {1, cache.bounds.back(), 5, kDim}), random);
     const std::vector<std::byte> before = q.memory();
-    rotate({.q = q.view(), .positions = listed, .table = &table, .cu_seqlens = cache.bounds, .isa = isa});
+    (void)rotate({.q = q.view(), .positions = listed, .table = &table, .cu_seqlens = cache.bounds, .isa = isa});
     const std::vector<std::byte> alone = q.memory();
     q.restore(before);
-    rotate({.q = q.view(),
-            .k = k,
-            .positions = standing(pages, 30, listed),
-            .table = &table,
-            .cu_seqlens = cache.bounds,
-            .k_pages = pages,
-            .isa = isa});
+    (void)rotate({.q = q.view(),
+                  .k = k,
+                  .positions = standing(pages, 30, listed),
+                  .table = &table,
+                  .cu_seqlens = cache.bounds,
+                  .k_pages = pages,
+                  .isa = isa});
     EXPECT_TRUE(q.memory() == alone);
   });
 }
@@ -151,14 +151,14 @@ TEST(RotatePages, AreTurnedAgainAsContiguousKeysAre) {
   const std::vector<std::int64_t> listed_from = cache.positions(30);
   const std::vector<std::int64_t> listed_to = cache.positions(2);
   expect_as_packed([&](const TensorView& k, const Pages& pages, DType, Isa isa) {
-    rerotate({.k = k,
-              .from_table = &from,
-              .from_positions = standing(pages, 30, listed_from),
-              .to_table = &to,
-              .to_positions = standing(pages, 2, listed_to),
-              .cu_seqlens = cache.bounds,
-              .k_pages = pages,
-              .isa = isa});
+    (void)rerotate({.k = k,
+                    .from_table = &from,
+                    .from_positions = standing(pages, 30, listed_from),
+                    .to_table = &to,
+                    .to_positions = standing(pages, 2, listed_to),
+                    .cu_seqlens = cache.bounds,
+                    .k_pages = pages,
+                    .isa = isa});
   });
 }
 
@@ -170,16 +170,16 @@ TEST(RotatePages, TokensOfAPartStandWhereTheyStandInTheWhole) {
   const std::vector<std::byte> before = cache.memory();
   const std::vector<std::int32_t> blocks{8, 3, 5};
   const std::vector<std::int32_t> whole{0, 11};
-  rotate({.k = cache.view(), .table = &table, .cu_seqlens = whole, .k_pages = {.block_table = blocks}});
+  (void)rotate({.k = cache.view(), .table = &table, .cu_seqlens = whole, .k_pages = {.block_table = blocks}});
   const std::vector<std::byte> expected = cache.memory();
   cache.restore(before);
   for (const auto& [first, count] : {std::pair<std::int32_t, std::int32_t>{0, 6}, {6, 4}, {10, 1}}) {
     const std::vector<std::int32_t> firsts{first};
     const std::vector<std::int32_t> bounds{0, count};
-    rotate({.k = cache.view(),
-            .table = &table,
-            .cu_seqlens = bounds,
-            .k_pages = {.block_table = blocks, .first = firsts}});
+    (void)rotate({.k = cache.view(),
+                  .table = &table,
+                  .cu_seqlens = bounds,
+                  .k_pages = {.block_table = blocks, .first = firsts}});
   }
   EXPECT_TRUE(cache.memory() == expected);
 }
@@ -191,7 +191,7 @@ TEST(RotatePages, WithoutSequencesAreLeftAlone) {
   const std::vector<std::byte> before = cache.memory();
   const std::vector<std::int32_t> none{0};
   const std::vector<std::int32_t> any{1, 2, 3};
-  rotate({.k = cache.view(), .table = &table, .cu_seqlens = none, .k_pages = {any, {}}});
+  (void)rotate({.k = cache.view(), .table = &table, .cu_seqlens = none, .k_pages = {any, {}}});
   EXPECT_TRUE(cache.memory() == before);
 }
 

@@ -174,7 +174,7 @@ TEST(PermutePairing, LatentAttention) {
         for (std::size_t c = 0; c < kIn; ++c) y[i] += weight[row * kIn + c] * x[token * kIn + c];
       }
       const RotaryTable table = make_table(by, {.inv_freq = {1.0, 0.5, 0.25, 0.125}}, {.count = kTokens});
-      rotate({.q = tensor(y.data(), {kTokens, rows / head_dim, head_dim}), .table = &table, .isa = isa});
+      (void)rotate({.q = tensor(y.data(), {kTokens, rows / head_dim, head_dim}), .table = &table, .isa = isa});
       return y;
     };
     const std::vector<std::int64_t> order = pairing_order(layout, Pairing::half);
@@ -227,7 +227,7 @@ std::vector<float> heads_of(const Layer& layer, const std::vector<double>& x, st
   const KeyNorm norm{
       .scheme = {.over = std::ssize(layer.norm_weight) == rows ? QkNorm::Over::all_heads : QkNorm::Over::head},
       .weight = tensor(layer.norm_weight.data(), {std::ssize(layer.norm_weight)})};
-  rotate_into_cache(
+  (void)rotate_into_cache(
       {.k = tensor(static_cast<const float*>(projected.data()), {tokens, layer.heads, layer.rope.head_dim}),
        .positions = PositionRange{12345},
        .table = &table,

@@ -97,10 +97,10 @@ TEST_F(PlainCall, OnOneThreadIsSmallUpToAMebibyte) {
     EXPECT_FALSE(cpu::is_small_and_plain(args)) << rows;
     args.parallel.threads = 1;
     EXPECT_TRUE(cpu::is_small_and_plain(args)) << rows;
-    rotate(args);
+    (void)rotate(args);
     const std::vector<float> turned = x;
     x = before;
-    rotate(AnyWay(args).args);
+    (void)rotate(AnyWay(args).args);
     EXPECT_TRUE(x == turned) << rows;
     EXPECT_FALSE(x == before);
   }
@@ -134,12 +134,12 @@ TEST_F(PlainCall, GivesTheBitsOfEveryOtherWay) {
                                       .direction = direction,
                                       .isa = isa};
                 EXPECT_EQ(cpu::is_small_and_plain(args), is_plain && rows <= 64);
-                rotate(args);
+                (void)rotate(args);
                 const std::vector<std::byte> q_after = q.memory();
                 const std::vector<std::byte> k_after = k.memory();
                 q.restore(q_before);
                 k.restore(k_before);
-                rotate(AnyWay(args).args);
+                (void)rotate(AnyWay(args).args);
                 EXPECT_TRUE(q.memory() == q_after && k.memory() == k_after) << scheme.name << ", " << name(isa);
                 q.restore(q_before);
                 k.restore(k_before);

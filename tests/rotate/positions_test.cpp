@@ -28,7 +28,7 @@ void compare(Suite& suite, const Rope& rope, const RotaryTable& table, const std
     const std::span<const Position> given(positions);
     const std::vector<double> expected = reference_of(rope, x.view(), given, Direction::forward);
     for (const Isa isa : supported_isas()) {
-      rotate({.q = x.view(), .positions = given, .table = &table, .isa = isa});
+      (void)rotate({.q = x.view(), .positions = given, .table = &table, .isa = isa});
       suite.ran(isa);
       expect_turned(x, before, expected, layout(rope), angles, suite, where + " " + std::string(name(isa)));
       x.restore(before);
@@ -107,7 +107,7 @@ TEST(RotatePositions, MeanTheSameInEveryType) {
     for (const Positions& positions : {Positions(PositionRange{-2}), Positions(std::span<const std::int64_t>(wide)),
                                        Positions(std::span<const std::int32_t>(narrow)),
                                        Positions(std::span<const double>(real))}) {
-      rotate({.q = x.view(), .positions = positions, .table = table});
+      (void)rotate({.q = x.view(), .positions = positions, .table = table});
       results.push_back(bits_of(x.view()));
       x.restore(before);
     }
@@ -131,12 +131,12 @@ TEST(RotatePositions, AreCountedFromTheBeginningOfEachPackedSequence) {
       for (std::int32_t t = bounds[s - 1]; t < bounds[s]; ++t) listed.push_back(9 + t - bounds[s - 1]);
     }
     for (const Isa isa : supported_isas()) {
-      rotate({.q = x.view(), .positions = PositionRange{9}, .table = &table, .cu_seqlens = bounds, .isa = isa});
+      (void)rotate({.q = x.view(), .positions = PositionRange{9}, .table = &table, .cu_seqlens = bounds, .isa = isa});
       suite.ran(isa);
       expect_turned(x, before, expected, layout(rope), {}, suite, std::string(name(isa)));
       const std::vector<std::uint32_t> counted = bits_of(x.view());
       x.restore(before);
-      rotate({.q = x.view(), .positions = std::span<const std::int32_t>(listed), .table = &table, .isa = isa});
+      (void)rotate({.q = x.view(), .positions = std::span<const std::int32_t>(listed), .table = &table, .isa = isa});
       EXPECT_EQ(bits_of(x.view()), counted);
       x.restore(before);
     }
@@ -155,10 +155,10 @@ TEST(RotatePositions, OfABatchMayBeShared) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     for (int b = 0; b < 3; ++b) own.insert(own.end(), shared.begin() + 4 * axis, shared.begin() + 4 * axis + 4);
   }
-  rotate({.q = x.view(), .positions = std::span<const std::int32_t>(shared), .table = &table});
+  (void)rotate({.q = x.view(), .positions = std::span<const std::int32_t>(shared), .table = &table});
   const std::vector<std::uint32_t> result = bits_of(x.view());
   x.restore(before);
-  rotate({.q = x.view(), .positions = std::span<const std::int32_t>(own), .table = &table});
+  (void)rotate({.q = x.view(), .positions = std::span<const std::int32_t>(own), .table = &table});
   EXPECT_EQ(bits_of(x.view()), result);
 }
 
@@ -178,11 +178,11 @@ TEST(RotatePositions, MayHaveATablePerSequence) {
     TensorView one = batch.view();
     one.shape[0] = 1;
     one.data = static_cast<std::byte*>(one.data) + b * one.strides[0] * bytes_of(DType::f16);
-    rotate({.q = one, .positions = PositionRange{12}, .table = tables[static_cast<std::size_t>(b)]});
+    (void)rotate({.q = one, .positions = PositionRange{12}, .table = tables[static_cast<std::size_t>(b)]});
   }
   one_by_one = bits_of(batch.view());
   batch.restore(before);
-  rotate({.q = batch.view(), .positions = PositionRange{12}, .tables = tables});
+  (void)rotate({.q = batch.view(), .positions = PositionRange{12}, .tables = tables});
   EXPECT_EQ(bits_of(batch.view()), one_by_one);
   batch.restore(before);
   // The middle sequence, against the reference.
@@ -191,11 +191,10 @@ TEST(RotatePositions, MayHaveATablePerSequence) {
   middle_one.data = static_cast<std::byte*>(middle_one.data) + middle_one.strides[0] * bytes_of(DType::f16);
   const std::vector<double> old = values_of(middle_one);
   std::vector<double> expected(old.size());
-  reference::rotate(rope, {.out = tensor(expected.data(), {1, 2, 5, 32}),
-                           .x = middle_one,
-                           .positions = PositionRange{12},
-                           .length = 100});
-  rotate({.q = batch.view(), .positions = PositionRange{12}, .tables = tables});
+  (void)reference::rotate(
+      rope,
+      {.out = tensor(expected.data(), {1, 2, 5, 32}), .x = middle_one, .positions = PositionRange{12}, .length = 100});
+  (void)rotate({.q = batch.view(), .positions = PositionRange{12}, .tables = tables});
   const std::vector<double> now = values_of(middle_one);
   ErrorRatio ratio("a table per sequence");
   const std::vector<std::int64_t> partner = partners(layout(rope));

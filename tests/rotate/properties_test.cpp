@@ -41,7 +41,7 @@ struct Setting {
   // Turns the rows [kRows, 1, head_dim] of a tensor. Errors that they came with are turned along.
   Measured turn(const TensorView& view, const Measured& old, std::span<const std::int64_t> positions,
                 Direction direction) const {
-    rotate({.k = view, .positions = positions, .table = &table, .direction = direction, .isa = isa});
+    (void)rotate({.k = view, .positions = positions, .table = &table, .direction = direction, .isa = isa});
     const AngleBound angles = angle_bound(factor, direction);
     Measured out{values_of(view), std::vector<double>(old.x.size())};
     for (std::size_t i = 0; i < old.x.size(); ++i) {
@@ -192,18 +192,20 @@ TEST(RotateProperties, ClockwiseIsCounterclockwiseToTheNegatedPosition) {
   std::mt19937_64 random(kSeed + 5);
   for_settings(suite, [&](const Setting& setting, DType dtype) {
     Rope other = setting.rope;
-    other.sense = setting.rope.sense == Sense::clockwise ? Sense::counterclockwise : Sense::clockwise;
+    other.rotation_direction = setting.rope.rotation_direction == RotationDirection::clockwise
+                                   ? RotationDirection::counterclockwise
+                                   : RotationDirection::clockwise;
     const RotaryTable table = table_on_demand(other);
     Heads x = rows_of(setting, dtype, random);
     const std::vector<std::byte> before = x.memory();
     const std::vector<std::int64_t> positions = positions_of(setting, random);
     std::vector<std::int64_t> negated = positions;
     for (std::int64_t& position : negated) position = -position;
-    rotate({.k = x.view(), .positions = positions, .table = &table, .isa = setting.isa});
+    (void)rotate({.k = x.view(), .positions = positions, .table = &table, .isa = setting.isa});
     const std::vector<std::byte> turned = x.memory();
     EXPECT_NE(turned, before) << setting.name;
     x.restore(before);
-    rotate({.k = x.view(), .positions = negated, .table = &setting.table, .isa = setting.isa});
+    (void)rotate({.k = x.view(), .positions = negated, .table = &setting.table, .isa = setting.isa});
     EXPECT_EQ(x.memory(), turned) << setting.name;
   });
   suite.expect_ran();

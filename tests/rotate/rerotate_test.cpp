@@ -58,14 +58,12 @@ std::vector<double> turned_again(const Change& change, const ConstTensorView& k,
   const std::int64_t d = change.from.head_dim;
   std::vector<double> out(static_cast<std::size_t>(k.shape[0] * k.shape[1] * d));
   const TensorView view = tensor(out.data(), {k.shape[0], k.shape[1], d});
-  reference::rotate(change.from, {.out = view,
-                                  .x = k,
-                                  .positions = from,
-                                  .direction = Direction::inverse,
-                                  .angles = change.from_angles});
+  (void)reference::rotate(
+      change.from,
+      {.out = view, .x = k, .positions = from, .direction = Direction::inverse, .angles = change.from_angles});
   const std::vector<double> straight = out;
-  reference::rotate(change.to,
-                    {.out = view, .x = tensor(straight.data(), {k.shape[0], k.shape[1], d}), .positions = to});
+  (void)reference::rotate(change.to,
+                          {.out = view, .x = tensor(straight.data(), {k.shape[0], k.shape[1], d}), .positions = to});
   return out;
 }
 
@@ -95,11 +93,11 @@ TEST(Rerotate, IsTheInverseAndANewTurnInOneRounding) {
                             .to_table = &to,
                             .to_positions = new_positions,
                             .isa = isa};
-          rerotate(args);
+          (void)rerotate(args);
           EXPECT_TRUE(k.memory() == before) << "the input changed: " << change.name;
           args.k = k.view();
           args.k_from = {};
-          rerotate(args);
+          (void)rerotate(args);
           suite.ran(isa);
           expect_turned(k, before, expected, layout(change.from), angles, suite,
                         change.name + " " + std::string(name(isa)));
@@ -131,14 +129,14 @@ TEST(Rerotate, EqualsTurningFromScratch) {
         const std::vector<std::int64_t> new_positions = random_positions(change.to, random);
         const std::vector<double> x = values_of(k.view());
         const std::vector<double> expected = reference_of(change.to, k.view(), new_positions, Direction::forward);
-        rotate({.k = k.view(), .positions = old_positions, .table = &from, .isa = isa});
+        (void)rotate({.k = k.view(), .positions = old_positions, .table = &from, .isa = isa});
         const std::vector<double> stored = values_of(k.view());
-        rerotate({.k = k.view(),
-                  .from_table = &from,
-                  .from_positions = old_positions,
-                  .to_table = &to,
-                  .to_positions = new_positions,
-                  .isa = isa});
+        (void)rerotate({.k = k.view(),
+                        .from_table = &from,
+                        .from_positions = old_positions,
+                        .to_table = &to,
+                        .to_positions = new_positions,
+                        .isa = isa});
         suite.ran(isa);
         const std::vector<double> now = values_of(k.view());
         const auto first = [&](std::size_t i, std::size_t j) {
@@ -169,23 +167,23 @@ TEST(Rerotate, SpeaksOfPackedSequencesAndTheirTables) {
   const std::vector<std::int32_t> bounds{0, 90, 100};
   Heads k(laid_out(Layout::thd, DType::bf16, {1, 100, 2, 32}), random);
   const std::vector<std::byte> before = k.memory();
-  rerotate({.k = k.view(),
-            .from_positions = PositionRange{7},
-            .to_positions = PositionRange{3},
-            .cu_seqlens = bounds,
-            .from_tables = from,
-            .to_tables = to});
+  (void)rerotate({.k = k.view(),
+                  .from_positions = PositionRange{7},
+                  .to_positions = PositionRange{3},
+                  .cu_seqlens = bounds,
+                  .from_tables = from,
+                  .to_tables = to});
   const std::vector<std::uint32_t> together = bits_of(k.view());
   k.restore(before);
   for (std::size_t s = 0; s < 2; ++s) {
     TensorView one = k.view();
     one.shape[0] = bounds[s + 1] - bounds[s];
     one.data = static_cast<std::byte*>(one.data) + bounds[s] * one.strides[0] * 2;
-    rerotate({.k = one,
-              .from_table = from[s],
-              .from_positions = PositionRange{7},
-              .to_table = to[s],
-              .to_positions = PositionRange{3}});
+    (void)rerotate({.k = one,
+                    .from_table = from[s],
+                    .from_positions = PositionRange{7},
+                    .to_table = to[s],
+                    .to_positions = PositionRange{3}});
   }
   EXPECT_EQ(bits_of(k.view()), together);
 }
@@ -239,15 +237,12 @@ ShiftError error_of_shifts(DType dtype, std::int64_t shifts, std::int64_t step, 
   double length = 0;
   for (const double value : x) length += value * value;
   std::vector<std::int64_t> here(kKeys, kOldest);
-  rotate({.k = k.view(), .positions = here, .table = &table});
+  (void)rotate({.k = k.view(), .positions = here, .table = &table});
   see(table_error(1.0));
   for (std::int64_t i = 0; i < shifts; ++i) {
     const std::vector<std::int64_t> there(kKeys, here[0] - step);
-    rerotate({.k = k.view(),
-              .from_table = &table,
-              .from_positions = here,
-              .to_table = &table,
-              .to_positions = there});
+    (void)rerotate(
+        {.k = k.view(), .from_table = &table, .from_positions = here, .to_table = &table, .to_positions = there});
     see(combined_error(1.0, 1.0));
     here = there;
   }

@@ -45,10 +45,10 @@ TEST(RotateRows, AreTheSameAloneAndInCompany) {
         for (const Isa isa : supported_isas()) {
           const RotaryTable table = make_table(scheme.rope, {.count = 300, .isa = isa});
           const RotaryTable on_demand = table_on_demand(scheme.rope);
-          rotate({.q = x.view(), .positions = positions, .table = &table, .isa = isa});
+          (void)rotate({.q = x.view(), .positions = positions, .table = &table, .isa = isa});
           const std::vector<std::uint32_t> together = bits_of(x.view());
           x.restore(before);
-          rotate({.q = x.view(), .positions = positions, .table = &on_demand, .isa = isa});
+          (void)rotate({.q = x.view(), .positions = positions, .table = &on_demand, .isa = isa});
           EXPECT_EQ(bits_of(x.view()), together) << "on demand, " << scheme.name << ", " << name(isa);
           x.restore(before);
           for (std::int64_t t = 0; t < kTokens; ++t) {
@@ -56,7 +56,7 @@ TEST(RotateRows, AreTheSameAloneAndInCompany) {
             row.data = static_cast<std::byte*>(row.data) + t * row.strides[0] * bytes_of(dtype);
             row.shape[0] = 1;
             const std::vector<std::int64_t> own = column(positions, kTokens, t);
-            rotate({.k = row, .positions = own, .table = t % 2 == 0 ? &table : &on_demand, .isa = isa});
+            (void)rotate({.k = row, .positions = own, .table = t % 2 == 0 ? &table : &on_demand, .isa = isa});
           }
           EXPECT_EQ(bits_of(x.view()), together) << "alone, " << scheme.name << ", " << name(isa);
           x.restore(before);
@@ -80,13 +80,13 @@ TEST(RotateRows, AreTheSameInEveryLayoutAndBesideOtherTensors) {
       Heads q(laid_out(Layout::thd, dtype, {1, 7, 5, rope.head_dim}), random);
       Heads first(laid_out(Layout::thd, dtype, sizes), random);
       const std::vector<std::uint32_t> elements = bits_of(first.view());
-      rotate({.q = q.view(), .k = first.view(), .positions = PositionRange{11}, .table = &table, .isa = isa});
+      (void)rotate({.q = q.view(), .k = first.view(), .positions = PositionRange{11}, .table = &table, .isa = isa});
       const std::vector<std::uint32_t> turned = bits_of(first.view());
       for (const Layout layout : {Layout::htd, Layout::gaps, Layout::reversed}) {
         Heads other(laid_out(layout, dtype, sizes), random);
         for_elements(other.view(),
                      [&](std::int64_t offset, std::size_t i) { set_bits(other.view(), offset, elements[i]); });
-        rotate({.k = other.view(), .positions = PositionRange{11}, .table = &table, .isa = isa});
+        (void)rotate({.k = other.view(), .positions = PositionRange{11}, .table = &table, .isa = isa});
         EXPECT_EQ(bits_of(other.view()), turned) << name(layout) << ", " << name(isa);
       }
       suite.ran(isa);
@@ -112,7 +112,7 @@ TEST(RotateRows, AreTheSameHeadByHead) {
           for_elements(by_head.view(),
                        [&](std::int64_t offset, std::size_t i) { set_bits(by_head.view(), offset, elements[i]); });
           for (Heads* const x : {&by_row, &by_head}) {
-            rotate({.k = x->view(), .positions = PositionRange{11}, .table = &table, .isa = isa});
+            (void)rotate({.k = x->view(), .positions = PositionRange{11}, .table = &table, .isa = isa});
           }
           EXPECT_EQ(bits_of(by_head.view()), bits_of(by_row.view())) << sizes.head_dim << ", " << name(isa);
           suite.ran(isa);
@@ -139,8 +139,8 @@ TEST(RotateRows, AreTheSameFarApart) {
   far.strides[0] = kStride;
   const std::vector<std::uint32_t> bits = bits_of(near.view());
   for_elements(far, [&](std::int64_t offset, std::size_t i) { set_bits(far, offset, bits[i]); });
-  rotate({.q = far, .positions = PositionRange{5}, .table = &table});
-  rotate({.q = near.view(), .positions = PositionRange{5}, .table = &table});
+  (void)rotate({.q = far, .positions = PositionRange{5}, .table = &table});
+  (void)rotate({.q = near.view(), .positions = PositionRange{5}, .table = &table});
   EXPECT_EQ(bits_of(far), bits_of(near.view()));
   munmap(reserved, kBytes);
 }
@@ -155,8 +155,8 @@ TEST(RotateRows, MayBeReadMoreThanOnce) {
   ConstTensorView repeated = one.view();
   repeated.shape[1] = 3;
   repeated.strides[1] = 0;
-  rotate({.k = all.view(), .k_from = repeated, .positions = PositionRange{5}, .table = &table});
-  rotate({.k = one.view(), .positions = PositionRange{5}, .table = &table});
+  (void)rotate({.k = all.view(), .k_from = repeated, .positions = PositionRange{5}, .table = &table});
+  (void)rotate({.k = one.view(), .positions = PositionRange{5}, .table = &table});
   EXPECT_EQ(bits_of(all.view()), bits_of(repeated));
 }
 

@@ -32,9 +32,9 @@ inline std::vector<Scheme> schemes(Pairing pairing, std::int64_t pairs) {
   out[4].rope.axes = interleaved_axes({pairs / 3, pairs / 3, pairs / 3});
   out[5].name = "axial";
   out[5].rope.axes = axial_axes({"h", "w"}, pairs);
-  out[5].rope.ladder = Ladder::per_axis;
+  out[5].rope.axis_frequencies = AxisFrequencies::per_axis;
   out[6].name = "clockwise";
-  out[6].rope.sense = Sense::clockwise;
+  out[6].rope.rotation_direction = RotationDirection::clockwise;
   return out;
 }
 

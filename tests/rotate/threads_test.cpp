@@ -91,7 +91,7 @@ TEST_F(RotateThreads, Rotate) {
         RotateArgs args{.q = q.view(), .k = k.view(), .positions = PositionRange{300}, .table = &table_, .isa = isa};
         const auto turn = [&](const Parallel& parallel) {
           args.parallel = parallel;
-          rotate(args);
+          (void)rotate(args);
         };
         expect_same_result({&q, &k}, what, turn);
         args.q = to.view();
@@ -110,7 +110,7 @@ TEST_F(RotateThreads, RotateByATableOnDemand) {
   const RotaryTable on_demand = table_on_demand(rope_);
   Heads q = heads(Layout::thd, DType::bf16);
   expect_same_result({&q}, "rotate", [&](const Parallel& parallel) {
-    rotate({.q = q.view(), .positions = PositionRange{300}, .table = &on_demand, .parallel = parallel});
+    (void)rotate({.q = q.view(), .positions = PositionRange{300}, .table = &on_demand, .parallel = parallel});
   });
 }
 
@@ -118,12 +118,12 @@ TEST_F(RotateThreads, Rerotate) {
   for (const DType dtype : kDTypes) {
     Heads k = heads(Layout::gaps, dtype);
     expect_same_result({&k}, "rerotate", [&](const Parallel& parallel) {
-      rerotate({.k = k.view(),
-                .from_table = &table_,
-                .from_positions = PositionRange{300},
-                .to_table = &table_,
-                .to_positions = PositionRange{0},
-                .parallel = parallel});
+      (void)rerotate({.k = k.view(),
+                      .from_table = &table_,
+                      .from_positions = PositionRange{300},
+                      .to_table = &table_,
+                      .to_positions = PositionRange{0},
+                      .parallel = parallel});
     });
   }
 }
@@ -169,7 +169,7 @@ TEST_F(CacheThreads, RotateIntoCache) {
     all.isa = isa;
     expect_same_result({&k_cache_, &v_cache_}, std::string(name(isa)), [&](const Parallel& parallel) {
       all.parallel = parallel;
-      rotate_into_cache(all);
+      (void)rotate_into_cache(all);
     });
   }
 }
@@ -178,13 +178,13 @@ TEST_F(CacheThreads, RotateIntoCache) {
 TEST_F(CacheThreads, TwoCallersShareACache) {
   const std::vector<Heads*> caches{&k_cache_, &v_cache_};
   const std::vector<std::vector<std::byte>> before = memory(caches);
-  rotate_into_cache(args(0, kTokens));
+  (void)rotate_into_cache(args(0, kTokens));
   const std::vector<std::vector<std::byte>> together = memory(caches);
   restore(caches, before);
   const auto store = [this](std::int64_t first, std::int64_t count) {
     CacheArgs own = args(first, count);
     own.parallel = {.executor = pool_.executor()};
-    rotate_into_cache(own);
+    (void)rotate_into_cache(own);
   };
   std::thread other(store, 0, kTokens / 2);
   store(kTokens / 2, kTokens - kTokens / 2);

@@ -62,7 +62,8 @@ void expect_rounding(std::int64_t pairs) {
           std::vector<std::uint16_t> x(static_cast<std::size_t>(rows * 2 * pairs));
           for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint16_t>(i % 3 == 0 ? one | 0x8000U : one);
           const std::vector<std::uint16_t> before = x;
-          rotate({.q = tensor(static_cast<void*>(x.data()), dtype, {rows, 1, 2 * pairs}), .table = &table, .isa = isa});
+          (void)rotate(
+              {.q = tensor(static_cast<void*>(x.data()), dtype, {rows, 1, 2 * pairs}), .table = &table, .isa = isa});
           suite.ran(isa);
           std::int64_t wrong = 0;
           for (std::int64_t row = 0; row < rows; ++row) {
@@ -107,10 +108,10 @@ TEST(RotateValues, StayWhatTheyAreAtPositionZero) {
       for (std::uint32_t m = 0; m < 0x10000; ++m) {
         x[static_cast<std::size_t>(m / kPairs * 2 * kPairs + m % kPairs)] = static_cast<std::uint16_t>(m);
       }
-      rotate({.q = tensor(static_cast<void*>(x.data()), dtype, {0x10000 / kPairs, 1, 2 * kPairs}),
-              .positions = zeros,
-              .table = &table,
-              .isa = isa});
+      (void)rotate({.q = tensor(static_cast<void*>(x.data()), dtype, {0x10000 / kPairs, 1, 2 * kPairs}),
+                    .positions = zeros,
+                    .table = &table,
+                    .isa = isa});
       suite.ran(isa);
       for (std::uint32_t m = 0; m < 0x10000; ++m) {
         const std::uint16_t now = x[static_cast<std::size_t>(m / kPairs * 2 * kPairs + m % kPairs)];
@@ -139,12 +140,12 @@ TEST(RotateValues, ThatAreNotFiniteReachTheirPairAndNoFurther) {
           std::mt19937_64 random(5);
           Heads x(laid_out(Layout::thd, dtype, {1, 2, 2, 80}), random);
           const std::vector<std::byte> before = x.memory();
-          rotate({.q = x.view(), .positions = PositionRange{4}, .table = &table, .isa = isa});
+          (void)rotate({.q = x.view(), .positions = PositionRange{4}, .table = &table, .isa = isa});
           const std::vector<std::uint32_t> clean = bits_of(x.view());
           for (const std::int64_t channel : {0, 17, 40, 79}) {
             x.restore(before);
             set_bits(x.view(), 80 + channel, bits);
-            rotate({.q = x.view(), .positions = PositionRange{4}, .table = &table, .isa = isa});
+            (void)rotate({.q = x.view(), .positions = PositionRange{4}, .table = &table, .isa = isa});
             const std::int64_t partner = partners(layout)[static_cast<std::size_t>(channel)];
             for_elements(x.view(), [&](std::int64_t offset, std::size_t i) {
               if (offset == 80 + channel || offset == 80 + partner) {
@@ -170,7 +171,7 @@ TEST(RotateValues, BecomeInfiniteWhereTheFormatEnds) {
   const RotaryTable table = table_from_cos_sin(layout, cos, sin, 0, 2.0);
   for (const Isa isa : every_isa("beyond the format")) {
     std::vector<std::uint16_t> x{0x7800, 0xF7FF};  // 32768, and -32752
-    rotate({.q = tensor(static_cast<void*>(x.data()), DType::f16, {1, 1, 2}), .table = &table, .isa = isa});
+    (void)rotate({.q = tensor(static_cast<void*>(x.data()), DType::f16, {1, 1, 2}), .table = &table, .isa = isa});
     EXPECT_EQ(x, (std::vector<std::uint16_t>{0x7C00, 0xFBFF})) << name(isa);
   }
 }
@@ -202,7 +203,7 @@ TEST(RotateValues, OfAGivenTableAreTakenAsTheyAre) {
       }
     }
     for (const Isa isa : supported_isas()) {
-      rotate({.q = x.view(), .positions = PositionRange{100}, .table = &table, .isa = isa});
+      (void)rotate({.q = x.view(), .positions = PositionRange{100}, .table = &table, .isa = isa});
       suite.ran(isa);
       expect_turned(x, before, expected, layout, {1.0, 0.0}, suite, std::string(name(isa)));
       x.restore(before);

@@ -60,7 +60,7 @@ inline LayerPlan plain_layer() {
           .kv_heads = kKvHeads,
           .head_dim = kHeadDim,
           .value_dim = kValueDim,
-          .logit_scale = 0.35355339059327373};  // 1 / sqrt(8)
+          .softmax_scale = 0.35355339059327373};  // 1 / sqrt(8)
 }
 
 // The same with one term of the score stage, or one rotation.

@@ -45,7 +45,7 @@ std::vector<SchemeCase> cases_of(Case<Rope>) {
   dealt.axes = interleaved_axes({2, 1, 1});
   Rope axial = half_rope();
   axial.axes = axial_axes({"h", "w"}, 4);
-  axial.ladder = Ladder::per_axis;
+  axial.axis_frequencies = AxisFrequencies::per_axis;
   Rope yarn = half_rope();
   yarn.scaling = YarnScaling{.factor = 8.0, .original_max_position_embeddings = 64};
   Rope llama3 = half_rope();
@@ -55,7 +55,7 @@ std::vector<SchemeCase> cases_of(Case<Rope>) {
   Rope proportional = half_rope();
   proportional.scaling = ProportionalScaling{.partial_rotary_factor = 0.5};
   Rope clockwise = half_rope();
-  clockwise.sense = Sense::clockwise;
+  clockwise.rotation_direction = RotationDirection::clockwise;
 
   std::vector<SchemeCase> out{rotated("half", half_rope()),
                               rotated("interleaved", interleaved),

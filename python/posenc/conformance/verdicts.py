@@ -60,7 +60,7 @@ def swapped(rope: posenc.Rope) -> posenc.Rope:
 
 
 def reversed_sense(rope: posenc.Rope) -> posenc.Rope:
-    return rope.replace(sense="counterclockwise" if rope.sense == "clockwise" else "clockwise")
+    return rope.replace(rotation_direction="counterclockwise" if rope.rotation_direction == "clockwise" else "clockwise")
 
 
 def exchanged(rope: posenc.Rope) -> posenc.Rope:

@@ -49,7 +49,7 @@ nb::object attend_call(nb::handle layer, nb::handle q, nb::handle k, nb::handle 
                   .inputs = common.inputs(),
                   .lse = lse ? lse->view : TensorView{},
                   .carry = carry.view(),
-                  .go_on = SignalWatch()};
+                  .keep_going = SignalWatch()};
   if (!angles.is_none()) args.angles = Convert<Angles>::from_python(angles, {where, "angles"});
   if (!products.is_none()) args.products = Convert<Products>::from_python(products, {where, "products"});
   if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {where, "isa"});

@@ -36,7 +36,7 @@ void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cac
   args.cu_seqlens = sequences.span();
   args.parallel.threads = threads;
   args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
-  args.go_on = SignalWatch();
+  args.keep_going = SignalWatch();
   finish([&] { return rotate_into_cache(args); });
 }
 

@@ -16,7 +16,7 @@ void bind_compare(nb::module_& m) {
   bind_value<CachedKeys>(m);
   bind_value<PairingChange>(m);
   bind_value<AngleChange>(m);
-  bind_value<LogitScaleChange>(m);
+  bind_value<SoftmaxScaleChange>(m);
   bind_value<ComparedPlan>(m);
   bind_value<Comparison>(m)
       .def(

@@ -72,7 +72,7 @@ nb::object attend_linear_call(const LayerPlan& layer, nb::handle q, nb::handle k
                         .v = common.v.view(),
                         .inputs = common.inputs,
                         .feature_map = common.feature_map,
-                        .go_on = SignalWatch()};
+                        .keep_going = SignalWatch()};
   if (!state.is_none()) {
     if (!nb::isinstance<HeldState>(state)) refuse_type({where, "state"}, "be a LinearState", state);
     const HeldState& held = *nb::inst_ptr<HeldState>(state);
@@ -105,7 +105,7 @@ nb::object reference_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb
                                          .v = common.v.view(),
                                          .inputs = common.inputs,
                                          .feature_map = common.feature_map,
-                                         .go_on = SignalWatch()};
+                                         .keep_going = SignalWatch()};
   finish([&] { return reference::attend_linear(layer, args); });
   return out.object;
 }
@@ -148,7 +148,7 @@ void bind_linear(nb::module_& m) {
                                  "v: ArrayLike, *, " +
                                  std::string(kInputs) +
                                  ", q_order: IndicesLike | None = None, k_order: IndicesLike | None = None, "
-                                 "visible: ArrayLike | None = None" +
+                                 "attn_mask: ArrayLike | None = None" +
                                  map_signature() + ") -> typing.Any")
                     .c_str()),
         "Linear attention by its formula; float64. q: [tokens, heads, head_dim] and all else as in attend_linear. "

@@ -27,7 +27,7 @@ nb::object rotate_call(const Rope& rope, nb::handle x, nb::handle positions, nb:
       .length = Convert<std::optional<std::int64_t>>::from_python(length, {where, "length"}),
       .angles = Convert<Angles>::from_python(angles, {where, "angles"}),
       .cu_seqlens = sequences.span(),
-      .go_on = SignalWatch()};
+      .keep_going = SignalWatch()};
   finish([&] { return reference::rotate(rope, args); });
   return out.object;
 }
@@ -48,7 +48,7 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
   if (common.q().rank < 3 || common.k().rank < 3) refuse({where, "q, k"}, "have rank 3 or 4", "less");
 
   const bool has_lse = !lse_given.is_none() && Convert<bool>::from_python(lse_given, {where, "lse"});
-  reference::AttendArgs args{.q = common.q(), .k = common.k(), .v = common.v(), .go_on = SignalWatch()};
+  reference::AttendArgs args{.q = common.q(), .k = common.k(), .v = common.v(), .keep_going = SignalWatch()};
   args.weights = common.weights();
   args.inputs = common.inputs();
   const NewArray out = new_array(q, DType::f64, common.out_shape(layer.value_dim));

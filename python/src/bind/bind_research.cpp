@@ -151,7 +151,7 @@ void bind_others(nb::module_& m) {
                                "i: int, j: int, *, profiles: PositionsLike, n_floor: int | None = None, "
                                "alpha: float = 0.1) -> float")
                   .c_str()),
-      "Relative logits of the content (Inkling): tau_i (q . k / d + r . P[:, i - j]), with the logit scale. "
+      "Relative logits of the content (Inkling): tau_i (q . k / d + r . P[:, i - j]), with the softmax scale. "
       "q, k: [d]; r: [rows of the profiles]; profiles: [rows, extent]. ValueError for sizes that do not fit.");
 }
 

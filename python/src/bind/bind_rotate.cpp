@@ -64,7 +64,7 @@ nb::object turn(nb::handle q, nb::handle k, const Outs& outs, const RotateHow& h
                         .tables = tables.many(),
                         .parallel = {.threads = how.threads},
                         .isa = Convert<Isa>::from_python(how.isa, {"rotate", "isa"}),
-                        .go_on = SignalWatch()};
+                        .keep_going = SignalWatch()};
   finish([&] { return rotate(args); });
   return results(queries, keys);
 }
@@ -149,7 +149,7 @@ nb::object turn_again(nb::handle k, nb::handle from_table, nb::handle from_posit
                           .layer = of,
                           .parallel = {.threads = threads},
                           .isa = Convert<Isa>::from_python(isa, {where, "isa"}),
-                          .go_on = SignalWatch()};
+                          .keep_going = SignalWatch()};
   finish([&] { return rerotate(args); });
   return keys.result;
 }

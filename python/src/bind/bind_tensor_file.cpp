@@ -160,7 +160,7 @@ Progress going_on(nb::handle progress) {
 
 template <typename Write>
 std::int64_t written(Write write, bool replace, nb::handle progress) {
-  const WriteOptions options{.replace = replace, .go_on = going_on(progress)};
+  const WriteOptions options{.replace = replace, .keep_going = going_on(progress)};
   const auto call = [&] {
     const nb::gil_scoped_release released;
     return write(options);

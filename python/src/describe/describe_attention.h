@@ -96,10 +96,9 @@ constexpr auto description(Type<LayerInputs>) {
       "LayerInputs", "What changes from call to call.", member("q_positions", &T::q_positions),
       member("k_positions", &T::k_positions), member("q_order", &T::q_order), member("k_order", &T::k_order),
       member("cu_seqlens_q", &T::cu_seqlens_q), member("cu_seqlens_k", &T::cu_seqlens_k), member("prefix", &T::prefix),
-      member("visible", &T::visible), member("bias", &T::bias), member("q_segments", &T::q_segments),
+      member("attn_mask", &T::attn_mask), member("bias", &T::bias), member("q_segments", &T::q_segments),
       member("k_segments", &T::k_segments), member("log_forget", &T::log_forget), member("row_gate", &T::row_gate),
-      member("length", &T::length), member("queries_are_turned", &T::queries_are_turned),
-      member("keys_are_turned", &T::keys_are_turned));
+      member("length", &T::length), member("q_rotated", &T::q_rotated), member("k_rotated", &T::k_rotated));
 }
 
 }  // namespace posenc::python

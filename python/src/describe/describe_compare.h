@@ -61,9 +61,9 @@ constexpr auto description(Type<AngleChange>) {
       member("attention_factor_ratio", &T::attention_factor_ratio, "B over A."));
 }
 
-constexpr auto description(Type<LogitScaleChange>) {
-  using T = LogitScaleChange;
-  return described_as<T>("LogitScaleChange", "Scores are scaled otherwise.", member("layers", &T::layers),
+constexpr auto description(Type<SoftmaxScaleChange>) {
+  using T = SoftmaxScaleChange;
+  return described_as<T>("SoftmaxScaleChange", "Scores are scaled otherwise.", member("layers", &T::layers),
                          member("ratio", &T::ratio, "B over A."));
 }
 
@@ -81,7 +81,7 @@ constexpr auto description(Type<Comparison>) {
       member("verdict", &T::verdict), member("tolerance", &T::tolerance, "Radians."),
       member("length", &T::length, "Tokens, up to which angles are judged."), member("a", &T::a), member("b", &T::b),
       member("differences", &T::differences), member("cached_keys", &T::cached_keys), member("pairings", &T::pairings),
-      member("angles", &T::angles), member("logit_scales", &T::logit_scales));
+      member("angles", &T::angles), member("softmax_scales", &T::softmax_scales));
 }
 
 }  // namespace posenc::python

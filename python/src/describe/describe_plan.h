@@ -43,18 +43,18 @@ constexpr auto description(Type<QkNorm>) {
 
 constexpr auto description(Type<LayerPlan>) {
   using T = LayerPlan;
-  return described_as<T>("LayerPlan", "Everything that one attention sub-layer does with positions.",
-                         member("index", &T::index, "Of the block; self and cross attention of one block share it."),
-                         member("kind", &T::kind), member("heads", &T::heads), member("kv_heads", &T::kv_heads),
-                         member("head_dim", &T::head_dim), member("value_dim", &T::value_dim),
-                         member("kv_from", &T::kv_from, "Reuses keys and values of that layer."),
-                         member("compression", &T::compression, "Tokens of a compressed key (DeepSeek V4)."),
-                         member("logit_scale", &T::logit_scale, "The final factor on q.k: 1 / sqrt(head_dim) of most."),
-                         member("channel_scale", &T::channel_scale, "A learned factor per channel besides."),
-                         member("soft_cap", &T::soft_cap), member("sinks", &T::sinks), member("qk_norm", &T::qk_norm),
-                         member("mask", &T::mask), member("rotate", &T::rotate),
-                         member("regions", &T::regions, "Of the main rotation."), member("score", &T::score),
-                         member("value", &T::value), member("query_scale", &T::query_scale));
+  return described_as<T>(
+      "LayerPlan", "Everything that one attention sub-layer does with positions.",
+      member("index", &T::index, "Of the block; self and cross attention of one block share it."),
+      member("kind", &T::kind), member("heads", &T::heads), member("kv_heads", &T::kv_heads),
+      member("head_dim", &T::head_dim), member("value_dim", &T::value_dim),
+      member("kv_from", &T::kv_from, "Reuses keys and values of that layer."),
+      member("compression", &T::compression, "Tokens of a compressed key (DeepSeek V4)."),
+      member("softmax_scale", &T::softmax_scale, "The final factor on q.k: 1 / sqrt(head_dim) of most."),
+      member("channel_scale", &T::channel_scale, "A learned factor per channel besides."),
+      member("soft_cap", &T::soft_cap), member("sinks", &T::sinks), member("qk_norm", &T::qk_norm),
+      member("mask", &T::mask), member("rotate", &T::rotate), member("regions", &T::regions, "Of the main rotation."),
+      member("score", &T::score), member("value", &T::value), member("query_scale", &T::query_scale));
 }
 
 constexpr auto description(Type<Stack>) {

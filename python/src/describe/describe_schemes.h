@@ -69,12 +69,13 @@ constexpr auto description(Type<BinaryInput>) {
 
 constexpr auto description(Type<Alibi>) {
   using T = Alibi;
-  return described_as<T>("Alibi", "ALiBi, arXiv 2108.12409: -slope_h (i - j).", member("heads", &T::heads),
-                         member("max_bias", &T::max_bias, "Slopes are 2^(-max_bias k / heads)."),
-                         member("symmetric", &T::symmetric, "-slope_h |i - j| (encoders)."),
-                         member("scaled", &T::scaled, "Multiplied by the softmax scale too (Falcon)."),
-                         member("form", &T::form, "How it is computed; 'column' is slope_h j (BLOOM)."),
-                         member("one_ladder", &T::one_ladder, "The formula of slopes for any number of heads (OLMo)."));
+  return described_as<T>(
+      "Alibi", "ALiBi, arXiv 2108.12409: -slope_h (i - j).", member("heads", &T::heads),
+      member("max_bias", &T::max_bias, "Slopes are 2^(-max_bias k / heads)."),
+      member("symmetric", &T::symmetric, "-slope_h |i - j| (encoders)."),
+      member("scaled", &T::scaled, "Multiplied by the softmax scale too (Falcon)."),
+      member("form", &T::form, "How it is computed; 'column' is slope_h j (BLOOM)."),
+      member("geometric_slopes", &T::geometric_slopes, "The formula of slopes for any number of heads (OLMo)."));
 }
 
 constexpr auto description(Type<T5Bias>) {

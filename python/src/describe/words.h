@@ -101,8 +101,8 @@ struct LastIs {
 };
 // clang-format off
 template <> struct Last<Pairing> : LastIs<Pairing::interleaved> {};
-template <> struct Last<Ladder> : LastIs<Ladder::dealt> {};
-template <> struct Last<Sense> : LastIs<Sense::clockwise> {};
+template <> struct Last<AxisFrequencies> : LastIs<AxisFrequencies::strided> {};
+template <> struct Last<RotationDirection> : LastIs<RotationDirection::clockwise> {};
 template <> struct Last<SinusoidConvention> : LastIs<SinusoidConvention::xlnet> {};
 template <> struct Last<LayerKind> : LastIs<LayerKind::none> {};
 template <> struct Last<RotateRole> : LastIs<RotateRole::before_projection> {};

@@ -318,7 +318,7 @@ def visible(monkeypatch):
 
     def told(layer, q, k, v, **given):
         of = layer.layer if isinstance(layer, posenc.PreparedLayer) else layer
-        more = given["bias"] if given.get("visible") is None else given["visible"]
+        more = given["bias"] if given.get("attn_mask") is None else given["attn_mask"]
         seen.append((of.mask.kind, None if more is None else tuple(more.shape)))
         return attend(layer, q, k, v, **given)
 

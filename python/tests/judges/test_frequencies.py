@@ -98,7 +98,7 @@ def cases(title):
     for _, module in modules:
         for kind, rope in ropes_by_kind(title, module).items():
             for length in lengths(title, rope):
-                yield copy.deepcopy(module), kind, rope.replace(sense="counterclockwise"), length
+                yield copy.deepcopy(module), kind, rope.replace(rotation_direction="counterclockwise"), length
 
 
 @pytest.mark.parametrize("title", [title for title in TURNING if title not in KEEP_A_TABLE])

@@ -10,7 +10,7 @@ from posenc import _posenc
 
 ROPE = posenc.Rope(pairing="half", head_dim=16, dim=16)
 TABLE = posenc.make_table(ROPE, count=64)
-LAYER = posenc.LayerPlan(heads=4, kv_heads=2, head_dim=16, value_dim=16, logit_scale=0.25)
+LAYER = posenc.LayerPlan(heads=4, kv_heads=2, head_dim=16, value_dim=16, softmax_scale=0.25)
 DTYPES = {"float32": jnp.float32, "float16": jnp.float16, "bfloat16": jnp.bfloat16}
 # A rounding of the result.
 EPSILON = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}

@@ -105,7 +105,7 @@ def test_rotary_embedding_of_three_axes(layout):
 
 def layer_with(*terms, **others):
     sizes = {"heads": HEADS, "kv_heads": KV_HEADS, "head_dim": WIDTH, "value_dim": WIDTH}
-    return posenc.LayerPlan(**sizes, logit_scale=0.4, score=terms, **others)
+    return posenc.LayerPlan(**sizes, softmax_scale=0.4, score=terms, **others)
 
 
 def qkv():
@@ -123,8 +123,8 @@ def test_attention(is_causal, cap):
     layer = layer_with(soft_cap=soft_cap, **({} if is_causal else {"mask": BIDIRECTIONAL}))
     ours = posenc.attend(layer, q, k, v)
     inputs = {"q": q, "k": k, "v": v}
-    attributes = {"scale": layer.logit_scale, "softcap": cap, "is_causal": int(is_causal)}
-    bound = bounds.attended(q, k, v, layer.logit_scale)
+    attributes = {"scale": layer.softmax_scale, "softcap": cap, "is_causal": int(is_causal)}
+    bound = bounds.attended(q, k, v, layer.softmax_scale)
     assert float((ours - run("Attention", inputs, **attributes)).abs().max()) <= bound
     spoiled = run("Attention", inputs, **{**attributes, "is_causal": int(not is_causal)})
     assert float((ours - spoiled).abs().max()) > 100 * bound
@@ -161,11 +161,11 @@ def test_biases(kind, judge):
     def judged(bias):
         mask = bias.float()[None].contiguous()
         if judge == "onnxruntime":
-            return run("Attention", {"q": q, "k": k, "v": v, "mask": mask}, scale=layer.logit_scale)
+            return run("Attention", {"q": q, "k": k, "v": v, "mask": mask}, scale=layer.softmax_scale)
         return torch.nn.functional.scaled_dot_product_attention(
-            q, k, v, attn_mask=mask, scale=layer.logit_scale, enable_gqa=True
+            q, k, v, attn_mask=mask, scale=layer.softmax_scale, enable_gqa=True
         )
 
-    bound = bounds.attended(q, k, v, layer.logit_scale, float(bias.abs().max()))
+    bound = bounds.attended(q, k, v, layer.softmax_scale, float(bias.abs().max()))
     assert float((ours - judged(bias)).abs().max()) <= bound
     assert float((ours - judged(bias.roll(1, 0))).abs().max()) > 100 * bound

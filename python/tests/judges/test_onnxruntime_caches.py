@@ -19,7 +19,7 @@ def random(*shape, seed=1):
 
 def layer_with(**others):
     sizes = {"heads": HEADS, "kv_heads": KV_HEADS, "head_dim": WIDTH, "value_dim": WIDTH}
-    return posenc.LayerPlan(**sizes, logit_scale=0.4, **others)
+    return posenc.LayerPlan(**sizes, softmax_scale=0.4, **others)
 
 
 def qkv(queries, keys):
@@ -103,7 +103,7 @@ def grouped(layer, q, k, v, past, sinks):
         outputs=3,
         num_heads=HEADS,
         kv_num_heads=KV_HEADS,
-        scale=layer.logit_scale,
+        scale=layer.softmax_scale,
         do_rotary=int(rope is not None),
         rotary_interleaved=int(rope is not None and rope.pairing == "interleaved"),
         local_window_size=layer.mask.window.past + 1 if layer.mask.window else -1,
@@ -121,7 +121,7 @@ def test_group_query_attention(kind, past):
     ours = posenc.attend(layer, q, k, v, sinks=sinks if layer.sinks else None)
     rope = rope_of(layer)
     factor = None if rope is None else posenc.frequencies(rope).attention_factor
-    bound = bounds.attended(q, k, v, layer.logit_scale, factor=factor)
+    bound = bounds.attended(q, k, v, layer.softmax_scale, factor=factor)
     assert float((ours - grouped(layer, q, k, v, past, sinks)).abs().max()) <= bound
     wrong = grouped(layer.replace(**WRONG[kind]), q, k, v, past, sinks)
     assert float((ours - wrong).abs().max()) > 100 * bound
@@ -153,7 +153,7 @@ def test_real_keys(opset, is_causal, real):
     q, k, v = qkv(3, 10)
     layer = layer_with(**({} if is_causal else {"mask": BIDIRECTIONAL}))
     ours = one_by_one(layer, q, k, v, real)
-    bound = bounds.attended(q, k, v, layer.logit_scale)
+    bound = bounds.attended(q, k, v, layer.softmax_scale)
     assert float((ours - attention(q, k, v, real, opset=opset, is_causal=int(is_causal))).abs().max()) <= bound
     others = [keys - 1 for keys in real]
     assert float((ours - attention(q, k, v, others, opset=opset, is_causal=int(is_causal))).abs().max()) > 100 * bound
@@ -165,7 +165,7 @@ def test_windows(past, future):
     q, k, v = qkv(6, 9)
     layer = layer_with(mask=posenc.Mask(kind="bidirectional", window=posenc.Window(past=past, future=future)))
     ours = one_by_one(layer, q, k, v, [7, 9])
-    bound = bounds.attended(q, k, v, layer.logit_scale)
+    bound = bounds.attended(q, k, v, layer.softmax_scale)
 
     def judged(past):
         return attention(q, k, v, [7, 9], left_window_size=past, right_window_size=future)

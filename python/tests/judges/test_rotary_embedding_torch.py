@@ -57,7 +57,7 @@ def test_xpos():
 
     def ours(scale_base):
         scheme = posenc.XPos(rope=rope(), scale_base=scale_base)
-        sizes = {"heads": HEADS, "kv_heads": HEADS, "head_dim": WIDTH, "value_dim": WIDTH, "logit_scale": 0.25}
+        sizes = {"heads": HEADS, "kv_heads": HEADS, "head_dim": WIDTH, "value_dim": WIDTH, "softmax_scale": 0.25}
         return posenc.attend(posenc.LayerPlan(**sizes, rotate=[posenc.Rotate(scheme=scheme)]), q, k, v)
 
     # zeta^(i - j) is at most 1 of keys that are seen. Their scales of q and of k are powers of about 3 roundings.
@@ -86,9 +86,9 @@ def test_axes_of_a_grid():
         of = rope(axes=posenc.axial_axes(["h", "w"], WIDTH // 2), **others)
         return posenc.rotate(x, table=posenc.table_on_demand(of), positions=places)
 
-    right = ours(cells(), ladder="per_axis")
-    must_be(theirs, right, ours(cells().flip(0), ladder="per_axis"), x, bounds.float_angle(max(GRID)))
-    must_be(theirs, right, ours(cells(), ladder="shared"), x, bounds.float_angle(max(GRID)))
+    right = ours(cells(), axis_frequencies="per_axis")
+    must_be(theirs, right, ours(cells().flip(0), axis_frequencies="per_axis"), x, bounds.float_angle(max(GRID)))
+    must_be(theirs, right, ours(cells(), axis_frequencies="shared"), x, bounds.float_angle(max(GRID)))
 
 
 def test_pixels():
@@ -98,7 +98,7 @@ def test_pixels():
     theirs = apply_rotary_emb(angles, x.unflatten(2, GRID)).flatten(2, 3)
     per_axis = WIDTH // 4
     wanted = [(1 + p * (10 / 2 - 1) / (per_axis - 1)) * math.pi for p in range(per_axis)] * 2
-    plain = rope(axes=posenc.axial_axes(["h", "w"], WIDTH // 2), ladder="per_axis")
+    plain = rope(axes=posenc.axial_axes(["h", "w"], WIDTH // 2), axis_frequencies="per_axis")
     factors = [of / want for of, want in zip(posenc.frequencies(plain).inv_freq, wanted)]
     places = torch.stack([2 * cells()[a].double() / (n - 1) - 1 for a, n in enumerate(GRID)])
 

@@ -103,7 +103,7 @@ def test_what_is_gone_is_named():
 
 def layer_with(*terms, **others):
     sizes = {"heads": HEADS, "kv_heads": HEADS, "head_dim": 8, "value_dim": 8}
-    return posenc.LayerPlan(**sizes, logit_scale=0.3, score=terms, **others)
+    return posenc.LayerPlan(**sizes, softmax_scale=0.3, score=terms, **others)
 
 
 def test_a_prepared_layer_may_be_given():
@@ -168,13 +168,13 @@ def test_flex_attention(case):
 
     def judged(by):
         mod = posenc.torch.score_mod(by, length=TOKENS, score_weights=[weights])
-        return flex_attention(q, k, v, score_mod=mod, block_mask=seen, scale=layer.logit_scale)
+        return flex_attention(q, k, v, score_mod=mod, block_mask=seen, scale=layer.softmax_scale)
 
     bias = float(posenc.torch._biases(layer, [weights], range(TOKENS), range(TOKENS)).abs().max())
-    bound = bounds.attended(q, k, v, layer.logit_scale, bias)
+    bound = bounds.attended(q, k, v, layer.softmax_scale, bias)
     assert float((ours - judged(layer)).abs().max()) <= bound
     # Without the bias it is seen that there is one.
-    bare = flex_attention(q, k, v, block_mask=seen, scale=layer.logit_scale)
+    bare = flex_attention(q, k, v, block_mask=seen, scale=layer.softmax_scale)
     assert float((ours - bare).abs().max()) > 100 * bound
 
 

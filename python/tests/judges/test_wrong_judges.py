@@ -83,7 +83,7 @@ def test_xpos_beside_a_cache():
     q, k, v = (torch.randn(1, 2, tokens, width, generator=torch.Generator().manual_seed(s)) for s in (1, 2, 3))
     last = q[:, :, -queries:].contiguous()
     rope = posenc.Rope(pairing="interleaved", head_dim=width, dim=width)
-    sizes = {"heads": 2, "kv_heads": 2, "head_dim": width, "value_dim": width, "logit_scale": scale}
+    sizes = {"heads": 2, "kv_heads": 2, "head_dim": width, "value_dim": width, "softmax_scale": scale}
     layer = posenc.LayerPlan(**sizes, rotate=[posenc.Rotate(scheme=posenc.XPos(rope=rope, scale_base=16.0))])
     ours = posenc.attend(layer, last, k, v)
 

@@ -25,7 +25,7 @@ def qkv(queries=TOKENS):
 
 def layer_with(*terms, **others):
     sizes = {"heads": HEADS, "kv_heads": HEADS, "head_dim": WIDTH, "value_dim": WIDTH}
-    return posenc.LayerPlan(**sizes, logit_scale=SCALE, score=terms, **others)
+    return posenc.LayerPlan(**sizes, softmax_scale=SCALE, score=terms, **others)
 
 
 def softmaxed(scores, v, is_causal):

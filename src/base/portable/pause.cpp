@@ -2,8 +2,8 @@
 
 #include <thread>
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 void pause() noexcept { std::this_thread::yield(); }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

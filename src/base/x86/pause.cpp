@@ -1,7 +1,7 @@
 #include "base/pause.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 void pause() noexcept { __builtin_ia32_pause(); }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

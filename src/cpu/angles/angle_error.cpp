@@ -6,7 +6,7 @@
 #include "posenc/rotary_table.h"
 #include "posenc/wavelength.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 AngleError angle_error(const Rope& rope, Angles angles, std::int64_t end, std::int64_t count,
                        std::optional<std::int64_t> length) {
@@ -30,4 +30,4 @@ AngleError angle_error(const Rope& rope, Angles angles, std::int64_t end, std::i
   return out;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

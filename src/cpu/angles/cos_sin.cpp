@@ -11,7 +11,7 @@
 #include "posenc/error.h"
 #include "posenc/rotary_table.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 // The largest magnitude among `positions`. Throws Error for one beyond 2^53, or NaN.
@@ -126,4 +126,4 @@ void cos_sin_into(const Rope& rope, std::span<const double> positions, std::span
   make_into(rope, positions, cos, sin, options);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

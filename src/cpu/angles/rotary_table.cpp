@@ -12,7 +12,7 @@
 #include "cpu/machine/dispatch.h"
 #include "posenc/error.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 namespace {
 
@@ -173,4 +173,4 @@ RotaryTable table_from_angles(const RotaryLayout& layout, std::span<const double
   return cpu::TableAccess::make(layout, attention_factor, start, std::move(rows));
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -13,14 +13,14 @@
 #include "cpu/attend/check_attend_call.h"
 #include "cpu/attend/kept_angles.h"
 #include "cpu/attend/kept_layer.h"
-#include "cpu/call/go_on.h"
+#include "cpu/call/keep_going.h"
 #include "cpu/call/share_out.h"
 #include "cpu/lower/weight_reader.h"
 #include "cpu/machine/dispatch.h"
 #include "posenc/error.h"
 #include "posenc/prepared_layer.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using cpu::index;
@@ -108,19 +108,19 @@ std::int64_t scratch_bytes(const cpu::AttendCall& call, const AttendArgs& args, 
   if (all.tasks.empty()) return 0;
   cpu::ArenaSize size;
   const std::function<bool()> nobody;
-  cpu::GoOn go_on(nobody);
+  cpu::KeepGoing keep_going(nobody);
   const cpu::FarTiles none;
-  const cpu::AttendWorker worker(call, all.units, none, go_on, &size);
+  const cpu::AttendWorker worker(call, all.units, none, keep_going, &size);
   return workers_of(args, all) * size.bytes() + cpu::kArenaAlignment;
 }
 
 std::vector<cpu::AttendWorker> make_workers(const cpu::AttendCall& call, const AttendArgs& args, const Passes& all,
-                                            const cpu::FarTiles& far, cpu::GoOn& go_on,
+                                            const cpu::FarTiles& far, cpu::KeepGoing& keep_going,
                                             std::pmr::memory_resource* memory) {
   std::vector<cpu::AttendWorker> out;
   const std::int64_t count = workers_of(args, all);
   out.reserve(index(count));
-  for (std::int64_t w = 0; w < count; ++w) out.emplace_back(call, all.units, far, go_on, memory);
+  for (std::int64_t w = 0; w < count; ++w) out.emplace_back(call, all.units, far, keep_going, memory);
   return out;
 }
 
@@ -141,8 +141,8 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   const Passes all = passes_of(call, threads_of(args.parallel));
   if (args.work != nullptr) *args.work = {};
   if (all.tasks.empty()) return true;
-  cpu::GoOn go_on(args.go_on);
-  cpu::keep_angles(call, asked_rows(call, all), go_on);
+  cpu::KeepGoing keep_going(args.keep_going);
+  cpu::keep_angles(call, asked_rows(call, all), keep_going);
   const cpu::FarTiles far(call);
   cpu::Arena arena(args.scratch);
   cpu::HeapLines heap;
@@ -150,14 +150,14 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   try {
     std::pmr::memory_resource* memory = &arena;
     if (args.scratch.empty()) memory = &heap;
-    workers = make_workers(call, args, all, far, go_on, memory);
+    workers = make_workers(call, args, all, far, keep_going, memory);
   } catch (const cpu::ArenaIsFull&) {
     throw Error("attend", {"scratch", formatted("have at least {} bytes", scratch_bytes(call, args, all)),
                            formatted("{}", args.scratch.size())});
   }
   std::vector<float> states(index(all.states));
   share_out(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
-    if (go_on.is_stopped()) return;
+    if (keep_going.is_stopped()) return;
     const Pass& task = all.tasks[index(n)];
     worker.begin(all.units[task.unit]);
     worker.pass_over(all.units[task.unit], task.first, task.end);
@@ -165,7 +165,7 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
     worker.save(states.data() + task.state);
   });
   share_out(args.parallel, workers, std::ssize(all.joins), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
-    if (go_on.is_stopped()) return;
+    if (keep_going.is_stopped()) return;
     const Pass& join = all.joins[index(n)];
     worker.begin(all.units[join.unit]);
     for (std::int64_t part = join.first; part < join.end; ++part) {
@@ -173,7 +173,7 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
     }
     worker.finish();
   });
-  if (!go_on.answer()) return false;
+  if (!keep_going.answer()) return false;
   if (args.work == nullptr) return true;
   for (const cpu::AttendWorker& worker : workers) {
     args.work->tiles += worker.work.tiles;
@@ -224,4 +224,4 @@ bool attend(const PreparedLayer& prepared, const AttendArgs& args) {
   return attend(kept.layer, with_kept(kept, args), kept.terms);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

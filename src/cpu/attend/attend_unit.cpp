@@ -92,11 +92,11 @@ std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_he
   return out;
 }
 
-AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> units, const FarTiles& far, GoOn& go_on,
-                           std::pmr::memory_resource* memory)
+AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> units, const FarTiles& far,
+                           KeepGoing& keep_going, std::pmr::memory_resource* memory)
     : call_(call),
       far_(far),
-      go_on_(go_on),
+      keep_going_(keep_going),
       scratch_(call, memory),
       terms_(call, memory),
       tile_(call, memory),
@@ -191,7 +191,7 @@ void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::in
     }
     if (tiles_since_asked_ < kTilesUntilAsked) continue;
     tiles_since_asked_ = 0;
-    if (!go_on_()) return;
+    if (!keep_going_()) return;
   }
 }
 

@@ -20,7 +20,7 @@
 #include "cpu/attend/lane_block.h"
 #include "cpu/attend/pair_products.h"
 #include "cpu/attend/tile_terms.h"
-#include "cpu/call/go_on.h"
+#include "cpu/call/keep_going.h"
 
 namespace posenc::cpu {
 
@@ -46,7 +46,7 @@ std::int64_t state_size(const AttendCall& call, const AttendUnit& unit);
 class AttendWorker {
  public:
   // Takes from `memory` all that it needs for any of the units.
-  AttendWorker(const AttendCall& call, std::span<const AttendUnit> units, const FarTiles& far, GoOn& go_on,
+  AttendWorker(const AttendCall& call, std::span<const AttendUnit> units, const FarTiles& far, KeepGoing& keep_going,
                std::pmr::memory_resource* memory);
 
   void begin(const AttendUnit& unit);
@@ -68,7 +68,7 @@ class AttendWorker {
 
   const AttendCall& call_;
   const FarTiles& far_;
-  GoOn& go_on_;
+  KeepGoing& keep_going_;
   std::int64_t tiles_since_asked_ = 0;
   RowScratch scratch_;
   TermScratch terms_;

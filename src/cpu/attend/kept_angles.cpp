@@ -25,12 +25,12 @@ std::int64_t rows_of(const AttendCall& call, math::Side side) {
   return side == math::Side::query ? call.lowered.q_rows : call.lowered.k_rows;
 }
 
-AlignedFloats angles_of(const AttendCall& call, const CallRotation& rotation, math::Side side, GoOn& go_on) {
+AlignedFloats angles_of(const AttendCall& call, const CallRotation& rotation, math::Side side, KeepGoing& keep_going) {
   const std::int64_t rows = rows_of(call, side);
   const std::int64_t width = 2 * rotation.pairs;
   const std::vector<double> positions = positions_of(call, *rotation.rule, side);
   AlignedFloats out(index(rows * width));
-  for (std::int64_t row = 0; row < rows && go_on(); row += kRowsUntilAsked) {
+  for (std::int64_t row = 0; row < rows && keep_going(); row += kRowsUntilAsked) {
     const std::int64_t count = std::min(kRowsUntilAsked, rows - row);
     parallel_for(call.args.parallel, count, kGrain, [&](std::int64_t first, std::int64_t last) noexcept {
       float* const cos = out.data() + (row + first) * width;
@@ -43,7 +43,7 @@ AlignedFloats angles_of(const AttendCall& call, const CallRotation& rotation, ma
 
 }  // namespace
 
-void keep_angles(AttendCall& call, const AskedRows& asked, GoOn& go_on) {
+void keep_angles(AttendCall& call, const AskedRows& asked, KeepGoing& keep_going) {
   if (!call.lowered.regions.regions.empty()) return;
   const auto keeps = [&](const CallRotation& rotation, math::Side side) {
     const bool is_query = side == math::Side::query;
@@ -58,8 +58,9 @@ void keep_angles(AttendCall& call, const AskedRows& asked, GoOn& go_on) {
   }
   if (bytes > kMostKeptBytes) return;
   for (CallRotation& rotation : call.rotations) {
-    if (keeps(rotation, math::Side::query)) rotation.of_queries = angles_of(call, rotation, math::Side::query, go_on);
-    if (keeps(rotation, math::Side::key)) rotation.of_keys = angles_of(call, rotation, math::Side::key, go_on);
+    if (keeps(rotation, math::Side::query))
+      rotation.of_queries = angles_of(call, rotation, math::Side::query, keep_going);
+    if (keeps(rotation, math::Side::key)) rotation.of_keys = angles_of(call, rotation, math::Side::key, keep_going);
   }
 }
 

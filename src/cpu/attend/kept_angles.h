@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "cpu/attend/attend_call.h"
-#include "cpu/call/go_on.h"
+#include "cpu/call/keep_going.h"
 
 namespace posenc::cpu {
 
@@ -17,7 +17,7 @@ struct AskedRows {
 // Fills CallRotation::of_queries and of_keys with the threads that the call allows, where rows turn as they stand, are
 // asked for twice or more on average, and take no more than kMostKeptBytes together: of what is not kept, each tile's
 // are written when it passes.
-void keep_angles(AttendCall& call, const AskedRows& asked, GoOn& go_on);
+void keep_angles(AttendCall& call, const AskedRows& asked, KeepGoing& keep_going);
 
 // Cos and sin of 16384 queries and keys of 64 pairs: beside 131072 tokens, whose scratch a call keeps below 46 MiB,
 // they would be 128.

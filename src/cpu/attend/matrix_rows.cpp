@@ -55,7 +55,7 @@ const float* MatrixRows::of_lane(std::int64_t lane) {
 }
 
 bool shows_any(const AttendCall& call, const LaneBlock& block, const KeyTile& tile) {
-  const ConstTensorView& visible = call.args.inputs.visible;
+  const ConstTensorView& visible = call.args.inputs.attn_mask;
   if (visible.empty()) return true;
   MatrixRows rows(call, visible, block, tile);
   for (std::int64_t l = 0; l < block.used; ++l) {

@@ -1,4 +1,5 @@
-// A matrix of queries and keys that the caller gives (LayerInputs::visible, bias), lane by lane beside a tile of keys.
+// A matrix of queries and keys that the caller gives (LayerInputs::attn_mask, bias), lane by lane beside a tile of
+// keys.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ class MatrixRows {
   std::array<float, kTileKeys> floats_{};
 };
 
-// Whether some lane sees some key of the tile, as far as LayerInputs::visible says.
+// Whether some lane sees some key of the tile, as far as LayerInputs::attn_mask says.
 bool shows_any(const AttendCall& call, const LaneBlock& block, const KeyTile& tile);
 
 }  // namespace posenc::cpu

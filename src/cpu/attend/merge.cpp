@@ -15,7 +15,7 @@
 #include "posenc/attend.h"
 #include "posenc/error.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::string_view kMerge = "merge";
@@ -151,4 +151,4 @@ void merge(const MergeArgs& args) {
   }
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

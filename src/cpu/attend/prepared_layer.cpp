@@ -14,7 +14,7 @@
 #include "math/check/check_attend.h"
 #include "posenc/error.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr const char* kPrepareLayer = "prepare_layer";
@@ -80,4 +80,4 @@ PreparedLayer prepare_layer(const LayerPlan& layer, const LayerWeights& weights,
   return PreparedLayer(std::move(kept));
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -289,7 +289,7 @@ void TileTerms::add_given() {
 }
 
 bool TileTerms::hide_given() {
-  const ConstTensorView& visible = call_.args.inputs.visible;
+  const ConstTensorView& visible = call_.args.inputs.attn_mask;
   if (visible.empty()) return false;
   MatrixRows rows(call_, visible, block_, tile_);
   bool hides = false;

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "cpu/attend/scratch.h"
-#include "cpu/call/go_on.h"
+#include "cpu/call/keep_going.h"
 #include "cpu/call/row_runs.h"
 #include "cpu/machine/dispatch.h"
 #include "cpu/rotate/check_rotate.h"
@@ -16,7 +16,7 @@
 #include "posenc/error.h"
 #include "posenc/rotate.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr const char* kRerotate = "rerotate";
@@ -81,9 +81,9 @@ bool rerotate(const RerotateArgs& args) {
   const cpu::TensorRotation tensors(to, call, kernels);
   const std::int64_t pairs = cpu::table_of(to, 0).pairs();
   const std::int64_t bytes_of_row = cpu::bytes_of_row(call, tensors.bytes());
-  cpu::GoOn go_on(args.go_on);
+  cpu::KeepGoing keep_going(args.keep_going);
   const auto turn = [&](std::int64_t begin, std::int64_t end) {
-    cpu::PacedGoOn may(go_on);
+    cpu::PacedKeepGoing may(keep_going);
     cpu::RotateBlock from_block(from, from_call, kernels);
     cpu::RotateBlock to_block(to, call, kernels);
     cpu::Scratch<float, cpu::RotateBlock::kValues> rows(2 * pairs * to_block.rows());
@@ -101,7 +101,7 @@ bool rerotate(const RerotateArgs& args) {
     });
   };
   cpu::for_parts(to, call, tensors.bytes(), cpu::RotateBlock::allocates(to), turn);
-  return go_on.answer();
+  return keep_going.answer();
 }
 
 std::optional<std::string> rerotation_obstacle(const LayerPlan& layer) {
@@ -115,4 +115,4 @@ std::optional<std::string> rerotation_obstacle(const LayerPlan& layer) {
   return {};
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

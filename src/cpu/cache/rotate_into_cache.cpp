@@ -1,12 +1,12 @@
 #include "cpu/cache/cache_rows.h"
 #include "cpu/cache/check_cache.h"
-#include "cpu/call/go_on.h"
+#include "cpu/call/keep_going.h"
 #include "cpu/call/row_runs.h"
 #include "cpu/machine/dispatch.h"
 #include "cpu/rotate/rotate_block.h"
 #include "posenc/cache.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 bool rotate_into_cache(const CacheArgs& args) {
   constexpr const char* kWhere = "rotate_into_cache";
@@ -14,10 +14,10 @@ bool rotate_into_cache(const CacheArgs& args) {
   const kernels::KernelTable& kernels = cpu::kernels_for(kWhere, args.isa);
   if (args.slots.empty() || call.bytes == 0) return true;
   const std::int64_t bytes_of_row = cpu::bytes_of_row(call.rows, call.bytes);
-  cpu::GoOn go_on(args.go_on);
+  cpu::KeepGoing keep_going(args.keep_going);
   const auto store = [&](std::int64_t begin, std::int64_t end) {
     cpu::CacheRows rows(args, call, kernels);
-    cpu::PacedGoOn may(go_on);
+    cpu::PacedKeepGoing may(keep_going);
     if (!call.turns) {
       for (std::int64_t row = begin; row < end && may(bytes_of_row); ++row) rows.store(row, nullptr);
       return;
@@ -34,7 +34,7 @@ bool rotate_into_cache(const CacheArgs& args) {
   };
   const bool here = cpu::CacheRows::allocates(args, call) || (call.turns && cpu::RotateBlock::allocates(call.turning));
   cpu::for_parts(call.turning, call.rows, call.bytes, here, store);
-  return go_on.answer();
+  return keep_going.answer();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

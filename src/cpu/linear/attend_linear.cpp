@@ -7,7 +7,7 @@
 
 #include "cpu/attend/attend_call.h"
 #include "cpu/attend/kept_angles.h"
-#include "cpu/call/go_on.h"
+#include "cpu/call/keep_going.h"
 #include "cpu/call/share_out.h"
 #include "cpu/linear/check_linear_call.h"
 #include "cpu/linear/linear_step.h"
@@ -15,7 +15,7 @@
 #include "cpu/machine/dispatch.h"
 #include "math/check/check_linear.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 kernels::Feature feature_of(FeatureMap map) {
@@ -59,17 +59,17 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   const math::CallSizes sizes = cpu::check_linear_call(attending, args, same);
   cpu::AttendCall call = cpu::attend_call(attending, same, sizes, cpu::kernels_for("attend_linear", args.isa));
   leave_out_factors(call);
-  cpu::GoOn go_on(args.go_on);
+  cpu::KeepGoing keep_going(args.keep_going);
   const std::int64_t heads = call.layer.kv_heads;
   cpu::keep_angles(call, {.queries = heads * call.group * call.lowered.q_rows, .keys = heads * call.lowered.k_rows},
-                   go_on);
+                   keep_going);
   const kernels::Feature feature = feature_of(args.feature_map);
   if (takes_steps(call, args.state)) {
     share_heads<cpu::LinearStepper>(call, [&] { return cpu::LinearStepper(call, feature, args.state); });
     return true;
   }
-  share_heads<cpu::LinearWorker>(call, [&] { return cpu::LinearWorker(call, feature, args.state, go_on); });
-  return go_on.answer();
+  share_heads<cpu::LinearWorker>(call, [&] { return cpu::LinearWorker(call, feature, args.state, keep_going); });
+  return keep_going.answer();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -29,7 +29,7 @@ void check_mask(const LayerPlan& layer, const LayerInputs& inputs) {
   }
   require_none(!layer.mask.window, "layer.mask.window");
   require_none(!layer.mask.chunk, "layer.mask.chunk");
-  require_none(inputs.visible.empty(), "visible");
+  require_none(inputs.attn_mask.empty(), "attn_mask");
   require_none(inputs.q_order.empty(), "q_order");
   require_none(inputs.k_order.empty(), "k_order");
 }

@@ -17,10 +17,11 @@ std::int64_t round_up(std::int64_t count, std::int64_t to) { return (count + to 
 
 }  // namespace
 
-LinearWorker::LinearWorker(const AttendCall& call, kernels::Feature feature, const LinearState& state, GoOn& go_on)
+LinearWorker::LinearWorker(const AttendCall& call, kernels::Feature feature, const LinearState& state,
+                           KeepGoing& keep_going)
     : call_(call),
       state_(state),
-      go_on_(go_on),
+      keep_going_(keep_going),
       sums_(call),
       keys_(call, feature, kChunkRows),
       queries_(call, feature, kChunkRows) {
@@ -37,7 +38,7 @@ LinearWorker::LinearWorker(const AttendCall& call, kernels::Feature feature, con
 bool LinearWorker::is_wanted() {
   if (++heads_since_asked_ < kHeadsUntilAsked) return true;
   heads_since_asked_ = 0;
-  return go_on_();
+  return keep_going_();
 }
 
 // The queries' first keys, where there are more keys than queries, are those of all rows; where there are fewer, the

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cpu/attend/attend_call.h"
-#include "cpu/call/go_on.h"
+#include "cpu/call/keep_going.h"
 #include "cpu/linear/linear_rows.h"
 #include "cpu/linear/linear_sums.h"
 #include "posenc/attend_linear.h"
@@ -29,7 +29,7 @@ inline constexpr std::int64_t kMeetingRows = 16;
 // Where one thread works.
 class LinearWorker {
  public:
-  LinearWorker(const AttendCall& call, kernels::Feature feature, const LinearState& state, GoOn& go_on);
+  LinearWorker(const AttendCall& call, kernels::Feature feature, const LinearState& state, KeepGoing& keep_going);
 
   // Writes out and the state; nothing of use once the call is not wanted any more.
   void attend(std::int64_t sequence, std::int64_t kv_head);
@@ -61,7 +61,7 @@ class LinearWorker {
 
   const AttendCall& call_;
   const LinearState& state_;
-  GoOn& go_on_;
+  KeepGoing& keep_going_;
   std::int64_t heads_since_asked_ = 0;
   LinearSums sums_;
   LinearRows keys_, queries_;

@@ -11,7 +11,7 @@ namespace {
 
 // scale tau_i. Without a scheme positions may be anything.
 std::vector<double> row_scale(const LayerPlan& layer, const std::vector<double>& positions) {
-  std::vector<double> out(positions.size(), layer.logit_scale);
+  std::vector<double> out(positions.size(), layer.softmax_scale);
   if (std::holds_alternative<std::monostate>(layer.query_scale)) return out;
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] *= query_scale(layer.query_scale, static_cast<std::int64_t>(positions[i]));

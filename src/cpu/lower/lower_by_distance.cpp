@@ -34,7 +34,7 @@ math::DistanceBias gathered(const Lowering& lowering, std::int64_t coordinate, c
 
 std::vector<double> columns_of(const Alibi& scheme, const Lowering& lowering) {
   const std::vector<double>& keys = lowering.out.coordinates.front().k;
-  const double scale = scheme.scaled ? lowering.layer.logit_scale : 1.0;
+  const double scale = scheme.scaled ? lowering.layer.softmax_scale : 1.0;
   std::vector<double> out;
   out.reserve(keys.size() * index(scheme.heads));
   for (const double slope : alibi_slopes(scheme)) {
@@ -53,7 +53,7 @@ void lower_term(const Alibi& scheme, const ScoreWeights&, Lowering& lowering) {
     return;
   }
   std::vector<double> slopes = alibi_slopes(scheme);
-  for (double& slope : slopes) slope *= scheme.scaled ? -lowering.layer.logit_scale : -1.0;
+  for (double& slope : slopes) slope *= scheme.scaled ? -lowering.layer.softmax_scale : -1.0;
   lowering.out.terms.push_back(math::LinearDistance{.slopes = std::move(slopes), .symmetric = scheme.symmetric});
 }
 

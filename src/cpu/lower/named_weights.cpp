@@ -10,7 +10,7 @@
 #include "cpu/lower/weight_reader.h"
 #include "posenc/error.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::string_view kLayerWeights = "named_weights";
@@ -114,4 +114,4 @@ LayerWeights named_weights(const LayerPlan& layer, std::span<const NamedWeight> 
   return out;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -7,8 +7,7 @@
 #include "base/escape.h"
 #include "posenc/error.h"
 
-namespace posenc {
-namespace cpu {
+namespace posenc::cpu {
 namespace {
 
 const std::vector<IsaKernels>& runnable() {
@@ -44,8 +43,9 @@ const kernels::KernelTable& kernels_for(std::string_view where, Isa isa) {
   return found->table;
 }
 
-}  // namespace cpu
+}  // namespace posenc::cpu
 
+namespace posenc::inline v0_2 {
 std::string_view name(Isa isa) noexcept {
   switch (isa) {
     case Isa::automatic: return "automatic";
@@ -73,4 +73,4 @@ Isa selected_isa() {
   return selected;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

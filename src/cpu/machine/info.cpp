@@ -4,7 +4,7 @@
 #include "cpu/machine/machine.h"
 #include "posenc/version.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 Info info() {
   return {
@@ -18,4 +18,4 @@ Info info() {
   };
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

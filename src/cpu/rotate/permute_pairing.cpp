@@ -12,7 +12,7 @@
 #include "posenc/error.h"
 #include "posenc/pairing.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::int64_t kTileBytes = 16 * 1024;  // half of a small first cache: what is read next to what is written
@@ -138,4 +138,4 @@ void permute_pairing(const PermuteArgs& args) {
   }
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

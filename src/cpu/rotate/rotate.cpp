@@ -4,7 +4,7 @@
 
 #include "base/formatted.h"
 #include "base/parallel.h"
-#include "cpu/call/go_on.h"
+#include "cpu/call/keep_going.h"
 #include "cpu/call/row_runs.h"
 #include "cpu/machine/dispatch.h"
 #include "cpu/rotate/check_rotate.h"
@@ -13,7 +13,7 @@
 #include "cpu/rotate/rotate_tensor.h"
 #include "posenc/error.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 // A table's rows are a cos and a sin; the transpose turns the other way; R^T / a = (a R)^T / a^2.
@@ -30,10 +30,10 @@ cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
   const kernels::KernelTable& kernels = cpu::kernels_for(where, args.isa);
   const cpu::TensorRotation tensors(args, call, kernels);
   const std::int64_t bytes_of_row = cpu::bytes_of_row(call, tensors.bytes());
-  cpu::GoOn go_on(args.go_on);
+  cpu::KeepGoing keep_going(args.keep_going);
   const auto turn = [&](std::int64_t begin, std::int64_t end) {
     cpu::RotateBlock block(args, call, kernels);
-    cpu::PacedGoOn may(go_on);
+    cpu::PacedKeepGoing may(keep_going);
     cpu::for_runs(args, call, begin, end, block.rows(), [&](std::int64_t s, std::int64_t first, std::int64_t count) {
       if (!may(count * bytes_of_row)) return;
       cpu::RowAngles angles = scaled(args.direction, cpu::table_of(args, s));
@@ -43,7 +43,7 @@ cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
     });
   };
   cpu::for_parts(args, call, tensors.bytes(), cpu::RotateBlock::allocates(args), turn);
-  return go_on.answer();
+  return keep_going.answer();
 }
 
 }  // namespace
@@ -84,4 +84,4 @@ void cos_sin_into(const RotaryTable& table, const Positions& positions, std::spa
   }
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

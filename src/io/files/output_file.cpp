@@ -80,13 +80,14 @@ void OutputFile::write(std::string_view bytes) {
     if (put < 0) return fail(ErrorKind::io_write, "to write on", errno_text(errno));
     bytes.remove_prefix(static_cast<std::size_t>(put));
     written_ += put;
-    if (written_ - asked_ >= kPiece) ask_to_go_on();
+    if (written_ - asked_ >= kPiece) ask_to_keep_going();
   }
 }
 
-void OutputFile::ask_to_go_on() {
+void OutputFile::ask_to_keep_going() {
   asked_ = written_;
-  if (options_.go_on && !options_.go_on(written_)) fail(ErrorKind::io_write, "to write on", "a request to stop");
+  if (options_.keep_going && !options_.keep_going(written_))
+    fail(ErrorKind::io_write, "to write on", "a request to stop");
 }
 
 // link(2) fails where the name is taken by now. File systems without hard links have only rename(2), which would
@@ -105,9 +106,9 @@ void OutputFile::take_name() {
 }
 
 Result<std::int64_t> OutputFile::publish() {
-  if (!error_) ask_to_go_on();
+  if (!error_) ask_to_keep_going();
   if (!error_ && ::fsync(descriptor_) != 0) fail(ErrorKind::io_write, "to write on", errno_text(errno));
-  if (!error_) ask_to_go_on();  // forcing much to the disk takes long
+  if (!error_) ask_to_keep_going();  // forcing much to the disk takes long
   if (!error_) take_name();
   if (error_) return *error_;
   // So that the name outlasts a power failure. The file is whole either way: what cannot be synchronised is no error.
@@ -121,7 +122,7 @@ Result<std::int64_t> OutputFile::publish() {
 
 }  // namespace posenc::io
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 Result<std::int64_t> write_file(const std::filesystem::path& path, std::string_view bytes,
                                 const WriteOptions& options) {
@@ -130,4 +131,4 @@ Result<std::int64_t> write_file(const std::filesystem::path& path, std::string_v
   return out.publish();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -36,7 +36,7 @@ class OutputFile {
   void check_target();
   void open_temporary();
   void take_name();
-  void ask_to_go_on();
+  void ask_to_keep_going();
   void fail(ErrorKind kind, std::string expected, std::string got);
 
   std::string path_;

@@ -1,7 +1,7 @@
 // What ElementType's values are called, and how wide they are.
 #include "posenc/tensor_file.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 struct Described {
@@ -64,4 +64,4 @@ std::string_view name(TensorFormat format) noexcept {
   return "unknown";
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -4,7 +4,7 @@
 #include "io/tensors/write_tensor.h"
 #include "posenc/tensor_file.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
@@ -49,4 +49,4 @@ Result<std::int64_t> write_npy(const std::filesystem::path& path, const ConstTen
   return out.publish();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

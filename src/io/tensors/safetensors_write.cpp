@@ -10,7 +10,7 @@
 #include "io/tensors/safetensors.h"
 #include "io/tensors/write_tensor.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
@@ -111,4 +111,4 @@ Result<std::int64_t> write_safetensors(const std::filesystem::path& path, std::s
   return out.publish();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -9,7 +9,7 @@
 #include "io/tensors/open_tensor_file.h"
 #include "posenc/tensor_file.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 // Bytes of what a byte order turns round: of a complex number, each half.
@@ -98,4 +98,4 @@ Result<TensorData> TensorFile::read(std::int64_t index) const {
   return TensorData(entry, bytes, std::move(memory));
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

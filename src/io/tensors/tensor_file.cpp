@@ -8,7 +8,7 @@
 #include "io/tensors/open_tensor_file.h"
 #include "io/tensors/tensor_shards.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 using io::OpenTensorFile;
 
@@ -122,4 +122,4 @@ Result<TensorData> read_tensor(const std::filesystem::path& path, std::string_vi
   return error;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

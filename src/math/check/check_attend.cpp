@@ -131,7 +131,7 @@ void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
   require_rows("q_segments", in.q_segments.size(), queries);
   require_rows("k_segments", in.k_segments.size(), keys);
   require(in.prefix >= 0, "prefix", "be at least 0", in.prefix);
-  check_broadcast("visible", in.visible, args, layer.heads);
+  check_broadcast("attn_mask", in.attn_mask, args, layer.heads);
   check_broadcast("bias", in.bias, args, layer.heads);
 }
 
@@ -142,8 +142,8 @@ void check_query_scale(const LayerPlan& layer, const CallRows& rows) {
 }
 
 void check_mask(const LayerPlan& layer, const AttendArgs& args) {
-  if (layer.mask.kind == MaskKind::sparse && args.inputs.visible.empty()) {
-    refuse("visible", "say which keys are seen, since the plan's mask is sparse", "left out");
+  if (layer.mask.kind == MaskKind::sparse && args.inputs.attn_mask.empty()) {
+    refuse("attn_mask", "say which keys are seen, since the plan's mask is sparse", "left out");
   }
   require(!layer.mask.chunk || *layer.mask.chunk >= 1, "layer.mask.chunk", "be at least 1",
           layer.mask.chunk.value_or(0));
@@ -171,7 +171,7 @@ void check_regions(const Regions& regions) {
 }
 
 void check_rotations(const LayerPlan& layer, const AttendArgs& args) {
-  const bool is_given_turned = args.inputs.queries_are_turned && args.inputs.keys_are_turned;
+  const bool is_given_turned = args.inputs.q_rotated && args.inputs.k_rotated;
   bool turns = false;
   for (const Rotate& one : layer.rotate) {
     if (one.role != RotateRole::main) continue;
@@ -181,7 +181,7 @@ void check_rotations(const LayerPlan& layer, const AttendArgs& args) {
   }
   const bool norm_follows = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
   if (turns && norm_follows && !is_given_turned) {
-    refuse("queries_are_turned and keys_are_turned", "be yes, since a norm follows the rotation", "no");
+    refuse("q_rotated and k_rotated", "be yes, since a norm follows the rotation", "no");
   }
   if (std::holds_alternative<RotatedValues>(layer.value)) {
     require(turns, "layer.value", "have a rotation to turn by", 0);
@@ -190,8 +190,8 @@ void check_rotations(const LayerPlan& layer, const AttendArgs& args) {
   if (std::holds_alternative<std::monostate>(layer.regions)) return;
   check_regions(layer.regions);
   if (!turns) refuse("layer.regions", "belong to a rotation", "without one");
-  if (args.inputs.queries_are_turned || args.inputs.keys_are_turned) {
-    refuse("queries_are_turned and keys_are_turned", "be no, since regions turn each key more than one way", "yes");
+  if (args.inputs.q_rotated || args.inputs.k_rotated) {
+    refuse("q_rotated and k_rotated", "be no, since regions turn each key more than one way", "yes");
   }
 }
 
@@ -233,7 +233,8 @@ void check_layer(const LayerPlan& layer) {
                                   std::pair{"layer.value_dim", layer.value_dim}}) {
     require(is <= kMostOfAxis, field, "be at most 1073741824", is);
   }
-  if (!std::isfinite(layer.logit_scale)) refuse("layer.logit_scale", "be finite", formatted("{}", layer.logit_scale));
+  if (!std::isfinite(layer.softmax_scale))
+    refuse("layer.softmax_scale", "be finite", formatted("{}", layer.softmax_scale));
   for (const ScoreTerm& term : layer.score) {
     const auto* t5 = std::get_if<T5Bias>(&term);
     if (t5 == nullptr || (t5->axis >= 0 && t5->axis < kMaxScoreAxes)) continue;

@@ -21,7 +21,7 @@ void refuse_softmax_terms(const LayerPlan& layer, const LayerInputs& inputs) {
   require_none(!layer.sinks, "layer.sinks");
   require_none(!has_xpos, "layer.rotate: xPos");
   require_none(inputs.bias.empty(), "bias");
-  require_none(!inputs.queries_are_turned && !inputs.keys_are_turned, "queries_are_turned, keys_are_turned");
+  require_none(!inputs.q_rotated && !inputs.k_rotated, "q_rotated, k_rotated");
 }
 
 LayerPlan attending(const LayerPlan& layer) {

@@ -44,10 +44,10 @@ std::optional<Problem> check_divisors(const Rope& rope, std::string_view field, 
   return {};
 }
 
-std::optional<Problem> check_shared_ladder(const Rope& rope, std::string_view rule) {
-  if (rope.ladder == Ladder::shared) return {};
-  return Problem{"ladder", formatted("be shared, as {} is defined over one ladder of frequencies,", rule),
-                 rope.ladder == Ladder::per_axis ? "per_axis" : "dealt"};
+std::optional<Problem> check_shared_frequencies(const Rope& rope, std::string_view rule) {
+  if (rope.axis_frequencies == AxisFrequencies::shared) return {};
+  return Problem{"axis_frequencies", formatted("be shared, as {} is defined over one ladder of frequencies,", rule),
+                 rope.axis_frequencies == AxisFrequencies::per_axis ? "per_axis" : "strided"};
 }
 
 }  // namespace posenc::math

@@ -25,6 +25,6 @@ std::optional<Problem> check_channels(std::int64_t channels);
 std::optional<Problem> check_divisors(const Rope& rope, std::string_view field, const std::vector<double>& divisors);
 
 // For rules whose formula speaks of all dim/2 pairs as one ladder.
-std::optional<Problem> check_shared_ladder(const Rope& rope, std::string_view rule);
+std::optional<Problem> check_shared_frequencies(const Rope& rope, std::string_view rule);
 
 }  // namespace posenc::math

@@ -9,7 +9,7 @@
 #include "math/check/parameter_checks.h"
 #include "posenc/input.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::int64_t kPlaceBits = 63;  // of an int64_t that is not negative
@@ -32,4 +32,4 @@ std::vector<double> input_row(const BinaryInput& scheme, std::int64_t channels, 
   return row;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

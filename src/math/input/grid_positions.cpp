@@ -25,7 +25,7 @@
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr const char* kGridPositions = "grid_positions";
@@ -163,4 +163,4 @@ GridPositions grid_positions(const GridSettings& settings, std::span<const GridI
   return sequence.take();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -9,7 +9,7 @@
 #include "math/check/parameter_checks.h"
 #include "posenc/input.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 std::vector<double> input_row(const IntegerInput& scheme, std::int64_t channels, double place,
                               std::optional<std::int64_t> length) {
@@ -27,4 +27,4 @@ std::vector<double> input_row(const IntegerInput& scheme, std::int64_t channels,
                              scheme.normalised ? number / static_cast<double>(*length) : number);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -22,7 +22,7 @@
 #include "math/check/parameter_checks.h"
 #include "posenc/input.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 31;  // of a table: 16 GiB of doubles
@@ -168,4 +168,4 @@ std::vector<double> grow_table(std::span<const double> table, TableGrid from, st
   return stretched(wide, 1, from.height, to.width * channels, to.height, places, shares);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -62,7 +62,7 @@ std::optional<Problem> check_sinusoid_channels(SinusoidConvention convention, st
 
 }  // namespace posenc::math
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 constexpr double kMostExact = 9007199254740992.0;  // 2^53, up to which every whole number is a double
@@ -101,4 +101,4 @@ std::vector<double> input_row(const SinusoidalInput& scheme, std::int64_t channe
   return row;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -10,7 +10,7 @@
 #include "base/formatted.h"
 #include "math/layout.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 // Every section counts at least 0 pairs, and all of them fit in a head.
@@ -89,4 +89,4 @@ AxisMap axial_axes(std::vector<std::string> names, std::int64_t pairs) {
   return chunked_axes(std::move(names), sections);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "math/check/parameter_checks.h"
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 #include "math/rope/ntk.h"
 #include "math/rope/scaling_rules.h"
 
@@ -24,7 +24,7 @@ Scaled<Real> scale(const Rope& rope, const DynamicScaling& rule, Length length) 
   const std::int64_t trained = rule.max_position_embeddings;
   const std::int64_t beyond = std::max(length.value_or(trained), trained) - trained;
   const double stretch = 1 + rule.factor * (static_cast<double>(beyond) / static_cast<double>(trained));
-  return {ladder<Real>(rope, ntk_base(rope, stretch))};
+  return {default_inv_freq<Real>(rope, ntk_base(rope, stretch))};
 }
 
 std::optional<Problem> check_rule(const Rope& rope, const DynamicScaling& rule) {

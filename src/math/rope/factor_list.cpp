@@ -6,14 +6,14 @@
 // follow in float: the ladder is rounded, then the quotient.
 #include "math/check/parameter_checks.h"
 #include "math/real.h"
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
 
 namespace posenc::math {
 
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, const FactorListScaling& rule, Length) {
-  std::vector<Real> inv_freq = ladder<Real>(rope, rope.base);
+  std::vector<Real> inv_freq = default_inv_freq<Real>(rope, rope.base);
   for (std::size_t p = 0; p < inv_freq.size(); ++p) inv_freq[p] /= real<Real>(rule.factors[p]);
   return {std::move(inv_freq)};
 }

@@ -8,7 +8,7 @@
 #include "math/rope/scaling_rules.h"
 #include "posenc/rope.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 // Everything that can be said before a frequency is computed.
@@ -19,18 +19,22 @@ std::optional<Problem> check_parameters(const Rope& rope) {
   if (!std::isfinite(rope.base) || rope.base < 1) {
     return Problem{"base", "be a finite number of at least 1", formatted("{}", rope.base)};
   }
-  switch (rope.ladder) {
-    case Ladder::shared: break;
-    case Ladder::per_axis:
-    case Ladder::dealt:
-      if (auto problem = math::check_shares(layout, rope.ladder == Ladder::per_axis)) return problem;
+  switch (rope.axis_frequencies) {
+    case AxisFrequencies::shared: break;
+    case AxisFrequencies::per_axis:
+    case AxisFrequencies::strided:
+      if (auto problem = math::check_shares(layout, rope.axis_frequencies == AxisFrequencies::per_axis)) return problem;
       break;
-    default: return Problem{"ladder", "be shared, per_axis or dealt", formatted("{}", static_cast<int>(rope.ladder))};
+    default:
+      return Problem{"axis_frequencies", "be shared, per_axis or strided",
+                     formatted("{}", static_cast<int>(rope.axis_frequencies))};
   }
-  switch (rope.sense) {
-    case Sense::counterclockwise:
-    case Sense::clockwise: break;
-    default: return Problem{"sense", "be counterclockwise or clockwise", formatted("{}", static_cast<int>(rope.sense))};
+  switch (rope.rotation_direction) {
+    case RotationDirection::counterclockwise:
+    case RotationDirection::clockwise: break;
+    default:
+      return Problem{"rotation_direction", "be counterclockwise or clockwise",
+                     formatted("{}", static_cast<int>(rope.rotation_direction))};
   }
   return std::visit([&](const auto& rule) { return math::check_rule(rope, rule); }, rope.scaling);
 }
@@ -77,10 +81,10 @@ Frequencies frequencies(const Rope& rope, std::optional<std::int64_t> length, Ar
   if (auto problem = check(rope, length)) throw Error("frequencies", *problem);
   Frequencies result = computed(rope, length, arithmetic);
   if (auto problem = check_values(rope, result, arithmetic)) throw Error("frequencies", *problem);
-  if (rope.sense == Sense::clockwise) {
+  if (rope.rotation_direction == RotationDirection::clockwise) {
     for (double& value : result.inv_freq) value = 0.0 - value;  // a pair that does not turn has 0 either way, not -0
   }
   return result;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

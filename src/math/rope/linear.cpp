@@ -6,14 +6,14 @@
 // several schemes, not one.
 #include "math/check/parameter_checks.h"
 #include "math/real.h"
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
 
 namespace posenc::math {
 
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, const LinearScaling& rule, Length) {
-  std::vector<Real> inv_freq = ladder<Real>(rope, rope.base);
+  std::vector<Real> inv_freq = default_inv_freq<Real>(rope, rope.base);
   for (Real& value : inv_freq) value /= real<Real>(rule.factor);
   return {std::move(inv_freq)};
 }

@@ -13,7 +13,7 @@
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
 #include "math/real.h"
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
 
 namespace posenc::math {
@@ -27,7 +27,7 @@ Scaled<Real> scale(const Rope& rope, const Llama3Scaling& rule, Length) {
   const Real fast = real<Real>(trained / rule.high_freq_factor);
   const Real low = real<Real>(rule.low_freq_factor);
   const Real span = real<Real>(rule.high_freq_factor - rule.low_freq_factor);
-  std::vector<Real> inv_freq = ladder<Real>(rope, rope.base);
+  std::vector<Real> inv_freq = default_inv_freq<Real>(rope, rope.base);
   for (Real& value : inv_freq) {
     const Real wavelength = real<Real>(2 * std::numbers::pi) / value;
     if (wavelength > slow) {

@@ -18,7 +18,7 @@
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
 #include "math/real.h"
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
 
 namespace posenc::math {

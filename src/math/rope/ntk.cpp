@@ -11,7 +11,7 @@
 
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
 
 namespace posenc::math {
@@ -25,12 +25,12 @@ std::optional<Problem> check_ntk(const Rope& rope, std::string_view rule) {
   if (rope.dim == 2) {
     return Problem{"dim", formatted("be above 2 for {}, which divides by dim - 2,", rule), "2"};
   }
-  return check_shared_ladder(rope, rule);
+  return check_shared_frequencies(rope, rule);
 }
 
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, const NtkScaling& rule, Length) {
-  return {ladder<Real>(rope, ntk_base(rope, rule.alpha))};
+  return {default_inv_freq<Real>(rope, ntk_base(rope, rule.alpha))};
 }
 
 std::optional<Problem> check_rule(const Rope& rope, const NtkScaling& rule) {

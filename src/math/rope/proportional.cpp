@@ -10,7 +10,7 @@
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
 #include "math/real.h"
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
 
 namespace posenc::math {
@@ -22,7 +22,7 @@ std::int64_t turning_pairs(const Rope& rope, const ProportionalScaling& rule) {
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, const ProportionalScaling& rule, Length) {
   const auto turning = static_cast<std::size_t>(turning_pairs(rope, rule));
-  std::vector<Real> inv_freq = ladder<Real>(rope, rope.base);
+  std::vector<Real> inv_freq = default_inv_freq<Real>(rope, rope.base);
   for (std::size_t p = 0; p < inv_freq.size(); ++p) {
     inv_freq[p] = p < turning ? inv_freq[p] / real<Real>(rule.factor) : real<Real>(0.0);
   }
@@ -30,7 +30,7 @@ Scaled<Real> scale(const Rope& rope, const ProportionalScaling& rule, Length) {
 }
 
 std::optional<Problem> check_rule(const Rope& rope, const ProportionalScaling& rule) {
-  if (auto problem = check_shared_ladder(rope, "proportional scaling")) return problem;
+  if (auto problem = check_shared_frequencies(rope, "proportional scaling")) return problem;
   if (rope.dim != rope.head_dim) {
     return Problem{"dim", formatted("be head_dim, {}, for proportional scaling", rope.head_dim),
                    formatted("{}", rope.dim)};

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "math/check/parameter_checks.h"
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 #include "math/rope/ntk.h"
 #include "math/rope/scaling_rules.h"
 
@@ -30,7 +30,7 @@ double qwen_alpha(std::int64_t length, std::int64_t trained) {
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, const QwenNtkScaling& rule, Length length) {
   const double alpha = qwen_alpha(length.value_or(rule.seq_length), rule.seq_length);
-  return {ladder<Real>(rope, ntk_base(rope, alpha))};
+  return {default_inv_freq<Real>(rope, ntk_base(rope, alpha))};
 }
 
 std::optional<Problem> check_rule(const Rope& rope, const QwenNtkScaling& rule) {

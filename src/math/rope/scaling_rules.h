@@ -26,7 +26,7 @@ struct Scaled {
   double attention_factor = 1.0;  // multiplies cos and sin
 };
 
-// default_ladder.cpp
+// default_inv_freq.cpp
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, std::monostate rule, Length length);
 std::optional<Problem> check_rule(const Rope& rope, std::monostate rule);

@@ -9,7 +9,7 @@
 #include "math/check/parameter_checks.h"
 #include "posenc/wavelength.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 Wavelengths wavelengths(const Rope& rope, std::int64_t trained_length, std::optional<std::int64_t> length) {
   auto problem = check(rope);
@@ -28,4 +28,4 @@ Wavelengths wavelengths(const Rope& rope, std::int64_t trained_length, std::opti
   return result;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

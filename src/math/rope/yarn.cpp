@@ -22,7 +22,7 @@
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
 #include "math/real.h"
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
 
 namespace posenc::math {
@@ -87,7 +87,7 @@ Scaled<Real> scale(const Rope& rope, const YarnScaling& rule, Length) {
 }
 
 std::optional<Problem> check_rule(const Rope& rope, const YarnScaling& rule) {
-  if (auto problem = check_shared_ladder(rope, "YaRN")) return problem;
+  if (auto problem = check_shared_frequencies(rope, "YaRN")) return problem;
   if (rope.base == 1) return Problem{"base", "be above 1 for YaRN, which divides by ln(base),", "1"};
   if (auto problem = check_above_zero("factor", rule.factor)) return problem;
   if (auto problem = check_at_least("original_max_position_embeddings", rule.original_max_position_embeddings, 1)) {
@@ -108,7 +108,7 @@ template Scaled<float> scale(const Rope&, const YarnScaling&, Length);
 
 }  // namespace posenc::math
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 double softmax_multiplier(const Scaling& scaling) {
   const auto* rule = std::get_if<YarnScaling>(&scaling);
@@ -120,4 +120,4 @@ double softmax_multiplier(const Scaling& scaling) {
   return g * g;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

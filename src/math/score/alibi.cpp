@@ -1,6 +1,6 @@
 // ALiBi, arXiv 2108.12409: slopes that fall by powers of two.
 //
-// OLMo takes 2^(-max_bias k / n) for any n (one_ladder), which for a power of two is the same.
+// OLMo takes 2^(-max_bias k / n) for any n (geometric_slopes), which for a power of two is the same.
 //
 // MPT builds slopes for the next power of two above and takes [1::2] ++ [0::2] of them, cut: the same numbers in the
 // same order. BLOOM and Falcon add slope j, which is the relative form to the softmax, since slope i is the same for a
@@ -13,7 +13,7 @@
 #include "posenc/error.h"
 #include "posenc/scores.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 double slope(double max_bias, std::int64_t k, std::int64_t heads) {
@@ -27,7 +27,7 @@ std::vector<double> alibi_slopes(const Alibi& scheme) {
     throw Error("alibi_slopes", {"heads", "be at least 1", formatted("{}", scheme.heads)});
   }
   const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(scheme.heads)));
-  const std::int64_t power = scheme.one_ladder ? scheme.heads : below;
+  const std::int64_t power = scheme.geometric_slopes ? scheme.heads : below;
   std::vector<double> out;
   for (std::int64_t k = 1; k <= power; ++k) out.push_back(slope(scheme.max_bias, k, power));
   for (std::int64_t k = 1; std::ssize(out) < scheme.heads; k += 2) out.push_back(slope(scheme.max_bias, k, 2 * power));
@@ -44,4 +44,4 @@ double alibi_bias(const Alibi& scheme, double slope, double i, double j) {
   return 0.0;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -10,7 +10,7 @@
 #include "posenc/error.h"
 #include "posenc/scores.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 void require_at_least(std::string_view where, const char* field, std::int64_t is, std::int64_t least) {
@@ -61,4 +61,4 @@ std::int64_t deberta_row(const Deberta& scheme, std::int64_t distance) {
   return std::clamp<std::int64_t>(bucket + span, 0, 2 * span - 1);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -6,7 +6,7 @@
 #include "posenc/error.h"
 #include "posenc/scores.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 // arXiv 2205.09921, (4) and (5).
 double kerple_bias(const Kerple& scheme, double r1, double r2, double distance) {
@@ -39,4 +39,4 @@ std::int64_t grid_row(const GridBias& scheme, std::int64_t row_difference, std::
   return (row_difference + scheme.rows - 1) * (2 * scheme.columns - 1) + column_difference + scheme.columns - 1;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -16,7 +16,7 @@
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 void require(std::optional<Problem> problem) {
@@ -54,4 +54,4 @@ double query_scale(const QueryScale& scheme, std::int64_t position) {
   return std::visit([&](const auto& s) { return scale(s, static_cast<double>(position)); }, scheme);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

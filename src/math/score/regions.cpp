@@ -46,10 +46,10 @@ Standing standing(const DualChunk& regions, double i, double j) {
 
 }  // namespace posenc::math
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 Standing standing(const Regions& regions, double i, double j) {
   return std::visit([&](const auto& scheme) { return math::standing(scheme, i, j); }, regions);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

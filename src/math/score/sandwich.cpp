@@ -14,8 +14,7 @@
 #include "posenc/error.h"
 #include "posenc/scores.h"
 
-namespace posenc {
-namespace math {
+namespace posenc::math {
 
 std::vector<double> sandwich_inv_freq(const Sandwich& scheme) {
   const auto channels = static_cast<double>(scheme.channels);
@@ -36,8 +35,9 @@ double sandwich_factor(const Sandwich& scheme, std::int64_t head) {
   return static_cast<double>(scheme.heads) / (8.0 * static_cast<double>(head + 1));
 }
 
-}  // namespace math
+}  // namespace posenc::math
 
+namespace posenc::inline v0_2 {
 double sandwich_bias(const Sandwich& scheme, std::int64_t head, double distance) {
   if (head < 0 || head >= scheme.heads) {
     throw Error("sandwich_bias", {"head", formatted("lie from 0 to below {}", scheme.heads), formatted("{}", head)});
@@ -45,4 +45,4 @@ double sandwich_bias(const Sandwich& scheme, std::int64_t head, double distance)
   return math::sandwich_sum(math::sandwich_inv_freq(scheme), distance) * math::sandwich_factor(scheme, head);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -13,7 +13,7 @@
 #include "plan/compare/pairs.h"
 #include "plan/compare/rotations.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using plan::CompareScope;
@@ -76,7 +76,7 @@ struct Statements {
   Merged<CachedKeys> cached_keys;
   Merged<PairingChange> pairings;
   Merged<AngleChange> angles;
-  Merged<LogitScaleChange> logit_scales;
+  Merged<SoftmaxScaleChange> softmax_scales;
 };
 
 void add_angles(const LayerPair& pair, const CompareScope& scope, Statements& out) {
@@ -105,8 +105,8 @@ void add_layers(const LayerPair& pair, bool in_both, const CompareScope& scope, 
   }
   if (pair.a == nullptr || pair.b == nullptr) return;
   add_angles(pair, scope, out);
-  if (pair.a->kind == pair.b->kind && pair.a->logit_scale != pair.b->logit_scale) {
-    out.logit_scales.add({{}, pair.b->logit_scale / pair.a->logit_scale}, pair.layers);
+  if (pair.a->kind == pair.b->kind && pair.a->softmax_scale != pair.b->softmax_scale) {
+    out.softmax_scales.add({{}, pair.b->softmax_scale / pair.a->softmax_scale}, pair.layers);
   }
 }
 
@@ -131,7 +131,7 @@ void add_stack(const StackPair& stacks, const CompareScope& scope, Comparison& o
   said.cached_keys.take_into(out.cached_keys);
   said.pairings.take_into(out.pairings);
   said.angles.take_into(out.angles);
-  said.logit_scales.take_into(out.logit_scales);
+  said.softmax_scales.take_into(out.softmax_scales);
   for (std::size_t d = first; d < out.differences.size(); ++d) {
     Difference& found = out.differences[d];
     const bool of_stack = found.layers.a.layers.empty() && found.layers.b.layers.empty();
@@ -175,4 +175,4 @@ std::string_view name(DifferenceKind kind) noexcept { return plan::enum_name(kin
 std::string_view name(KeyUse use) noexcept { return plan::enum_name(use); }
 std::string_view name(KeyReason reason) noexcept { return plan::enum_name(reason); }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

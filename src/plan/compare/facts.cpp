@@ -40,7 +40,8 @@ std::optional<std::size_t> rotation_of_frequency(std::string_view path) {
   const char* end = path.data() + path.size();
   const auto [stopped, error] = std::from_chars(path.data() + kBefore.size(), end, rotation);
   const std::string_view field(stopped, static_cast<std::size_t>(end - stopped));
-  const bool enters = field == "/base" || field == "/ladder" || field == "/sense" || field.starts_with("/scaling");
+  const bool enters = field == "/base" || field == "/axis_frequencies" || field == "/rotation_direction" ||
+                      field.starts_with("/scaling");
   return error == std::errc{} && enters ? std::optional(rotation) : std::nullopt;
 }
 

@@ -11,7 +11,7 @@
 #include "plan/compare/pairs.h"
 #include "posenc/compare.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using io::JsonLayout;
@@ -98,7 +98,7 @@ void write(JsonWriter& json, const AngleChange& change) {
   json.member("attention_factor_ratio", change.attention_factor_ratio);
 }
 
-void write(JsonWriter& json, const LogitScaleChange& change) {
+void write(JsonWriter& json, const SoftmaxScaleChange& change) {
   write_layers(json, change.layers);
   json.member("ratio", change.ratio);
 }
@@ -130,9 +130,9 @@ std::string to_json(const Comparison& comparison) {
   write_list(json, "cached_keys", comparison.cached_keys);
   write_list(json, "pairings", comparison.pairings);
   write_list(json, "angles", comparison.angles);
-  write_list(json, "logit_scales", comparison.logit_scales);
+  write_list(json, "softmax_scales", comparison.softmax_scales);
   json.end_object();
   return json.take();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -91,7 +91,7 @@ KeyUse use_for(const std::vector<KeyReason>& reasons) {
       case KeyReason::norm_after: return KeyUse::not_at_all;
     }
   }
-  if (is_turned) return is_reordered ? KeyUse::reordered_and_turned : KeyUse::turned;
+  if (is_turned) return is_reordered ? KeyUse::reordered_and_rotated : KeyUse::rotated;
   return is_reordered ? KeyUse::reordered : KeyUse::as_they_are;
 }
 

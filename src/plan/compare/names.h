@@ -16,7 +16,7 @@ struct EnumNames<DifferenceKind> {
 };
 template <>
 struct EnumNames<KeyUse> {
-  static constexpr NameArray<5> kNames{"as_they_are", "turned", "reordered", "reordered_and_turned", "not_at_all"};
+  static constexpr NameArray<5> kNames{"as_they_are", "rotated", "reordered", "reordered_and_rotated", "not_at_all"};
 };
 template <>
 struct EnumNames<KeyReason> {

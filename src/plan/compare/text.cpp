@@ -13,7 +13,7 @@
 #include "plan/text/text_lines.h"
 #include "posenc/compare.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using plan::TextLines;
@@ -184,9 +184,9 @@ std::string_view reason_words(KeyReason reason) {
 // What would make them usable.
 std::string_view remedy_words(KeyUse use) {
   switch (use) {
-    case KeyUse::turned: return "; turned again by the difference of the angles they are";
+    case KeyUse::rotated: return "; turned again by the difference of the angles they are";
     case KeyUse::reordered: return "; with the channels of each head reordered they are";
-    case KeyUse::reordered_and_turned:
+    case KeyUse::reordered_and_rotated:
       return "; with the channels of each head reordered, and turned again by the difference of the angles, they are";
     case KeyUse::as_they_are:
     case KeyUse::not_at_all: return "";
@@ -287,9 +287,9 @@ void add_consequences(TextLines& lines, const Comparison& comparison) {
         2, "a config.json and a GGUF or params.json of the Llama line differ so: the conversion permutes those rows");
   }
   for (const AngleChange& change : comparison.angles) add_angles(lines, change, comparison);
-  for (const LogitScaleChange& change : comparison.logit_scales) {
-    lines.add(
-        2, formatted("{}: the logit scale of B is {:.6g} times that of A", layers_words(change.layers), change.ratio));
+  for (const SoftmaxScaleChange& change : comparison.softmax_scales) {
+    lines.add(2, formatted("{}: the softmax scale of B is {:.6g} times that of A", layers_words(change.layers),
+                           change.ratio));
   }
 }
 
@@ -306,4 +306,4 @@ std::string describe(const Comparison& comparison) {
   return lines.take();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -188,7 +188,7 @@ struct Family {
   Names model_types;
   Names class_stems;  // "Llama" of LlamaForCausalLM
   Pairing pairing;
-  Sense sense = Sense::counterclockwise;
+  RotationDirection rotation_direction = RotationDirection::counterclockwise;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
 
   std::string_view nested = {};  // an object whose keys come before those beside it: "attn_config" (DBRX)

@@ -9,7 +9,7 @@
 #include "plan/read/config_plan.h"
 #include "posenc/read_plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 Problem no_such_preset(std::string_view name) {
@@ -31,4 +31,4 @@ Plan preset_plan(std::string_view name, const ReadOptions& options) {
   return plan::read_config(preset->config_json, {SourceKind::preset, std::string(name)}, options).value();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -37,11 +37,11 @@ struct TowerInput {
 // Which coordinates turn which pairs. The axes' frequencies f_j are base^(-2j/w) over w channels of d in a head.
 enum class TowerAxes : std::uint8_t {
   none,
-  h_then_w,         // blocks of d/4 pairs, f_j(d/2) in each
-  w_then_h,         //
-  h_then_w_dealt,   // blocks of d/4 pairs; h has f_0, f_2, ... of f_j(d), w the others
-  w_h_alternating,  // pair 2j takes w, pair 2j + 1 takes h, both f_j(d/2)
-  w_beside_h,       // two rotations, each over one half of the head
+  h_then_w,          // blocks of d/4 pairs, f_j(d/2) in each
+  w_then_h,          //
+  h_then_w_strided,  // blocks of d/4 pairs; h has f_0, f_2, ... of f_j(d), w the others
+  w_h_alternating,   // pair 2j takes w, pair 2j + 1 takes h, both f_j(d/2)
+  w_beside_h,        // two rotations, each over one half of the head
 };
 
 struct TowerTurn {

@@ -95,7 +95,7 @@ constexpr Family kFamilies[] = {
      .misleading_keys = kNoPartialFactor},
     // rotate_half is (b, -a).
     {.name = "nanochat", .model_types = kNanochat, .class_stems = kNanochatClass, .pairing = kHalf,
-     .sense = Sense::clockwise,
+     .rotation_direction = RotationDirection::clockwise,
      .qk_norm = QkNormRule{QkNorm{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after, .weighted = false}},
      .misleading_keys = kNoPartialFactor},
     {.name = "jetmoe", .model_types = kJetmoe, .class_stems = kJetmoeClass, .pairing = kHalf,

@@ -72,7 +72,7 @@ constexpr TowerInput kUnknownTable[] = {{.kind = Kind::unknown}};
 
 // ---- rotations ----
 constexpr TowerTurn kHThenW{TowerAxes::h_then_w};
-constexpr TowerTurn kDealt{TowerAxes::h_then_w_dealt};
+constexpr TowerTurn kStrided{TowerAxes::h_then_w_strided};
 constexpr TowerTurn kWBesideH{TowerAxes::w_beside_h};
 constexpr TowerTurn kAlternating{TowerAxes::w_h_alternating};
 constexpr TowerTurn kFromOne{TowerAxes::w_then_h, 1};
@@ -118,7 +118,7 @@ constexpr Tower kTowers[] = {
     {.family = of(kGlm4vMoe), .input = kPatches, .turn = kHThenW},
     {.family = of(kGemma4), .kv_heads = &keys::kKvHeads, .head_dim = &keys::kHeadDim, .input = kTables,
      .turn = kWBesideH, .scale = TowerScale::one, .qk_norm = QkNormRule{kRmsPerHead}},
-    {.family = of(kPixtral), .turn = kDealt},
+    {.family = of(kPixtral), .turn = kStrided},
     // The class stores q and k permuted to halves; checkpoints, and this row, have neighbours.
     {.family = of(kKimiK25, kInterleaved), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
      .width = &keys::kTowerWidth, .input = kGridAndFrames, .turn = kAlternating},

@@ -240,8 +240,8 @@ class StackReader {
       scale.value *= multiplier;
       if (multiplier != 1) scale.from = "default: g(factor, yarn_log_multiplier)^2 / sqrt(head_dim)";
     }
-    layer.logit_scale = scale.value;
-    note("logit_scale", scale.from);
+    layer.softmax_scale = scale.value;
+    note("softmax_scale", scale.from);
     if (soft_cap_.value > 0) {
       layer.soft_cap = SoftCap{.cap = soft_cap_.value};
       note("soft_cap", soft_cap_.from);
@@ -314,7 +314,7 @@ LayerPlan t5_layer(const GgufLayers& facts, std::int64_t index, LayerKind kind) 
   plan.kv_heads = layer.kv_heads;
   plan.head_dim = facts.full.keys.value;
   plan.value_dim = facts.full.values.value;
-  plan.logit_scale = 1;
+  plan.softmax_scale = 1;
   plan.mask.kind = MaskKind::bidirectional;
   return plan;
 }
@@ -334,7 +334,7 @@ void add_t5_sources(const GgufScope& scope, const GgufLayers& facts, const std::
   note("kv_heads", facts.kv_heads_from);
   note("head_dim", facts.full.keys.from);
   note("value_dim", facts.full.values.from);
-  note("logit_scale", gguf_default(scope.architecture()));
+  note("softmax_scale", gguf_default(scope.architecture()));
   note("score/0/buckets", scope.key("attention.relative_buckets_count"));
   note("score/0/max_distance", gguf_default(scope.architecture()));
 }

@@ -167,8 +167,8 @@ Fact FactTree::fact(const Rotate& what) {
   tree.field("scaling", rope.scaling);
   tree.field("axes", rope.axes.names);
   tree.add("axis_of_pair", rope.axes.of_pair.empty() ? Fact{} : fact(rope.axes.of_pair));
-  tree.field("ladder", rope.ladder);
-  tree.field("sense", rope.sense);
+  tree.field("axis_frequencies", rope.axis_frequencies);
+  tree.field("rotation_direction", rope.rotation_direction);
   tree.field("offset", what.offset);
   if (const XPos* xpos = std::get_if<XPos>(&what.scheme)) tree.field("scale_base", xpos->scale_base);
   return tree.take(kind_name(what.scheme));

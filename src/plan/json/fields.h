@@ -136,7 +136,7 @@ void fields(auto& v, Is<Alibi> auto& s) {
   v.field("symmetric", s.symmetric);
   v.field("scaled", s.scaled);
   v.field("form", s.form);
-  v.unless("one_ladder", s.one_ladder, false);
+  v.unless("geometric_slopes", s.geometric_slopes, false);
 }
 
 void fields(auto& v, Is<T5Bias> auto& s) {
@@ -286,7 +286,7 @@ void attention_fields(auto& v, Is<LayerPlan> auto& s) {
   v.field("value_dim", s.value_dim, at_least(0));
   v.nullable("kv_from", s.kv_from, at_least(0));
   v.nullable("compression", s.compression, at_least(1));
-  v.field("logit_scale", s.logit_scale);
+  v.field("softmax_scale", s.softmax_scale);
   v.field("channel_scale", s.channel_scale);
   v.nullable("soft_cap", s.soft_cap);
   v.field("sinks", s.sinks);

@@ -2,8 +2,7 @@
 
 #include "plan/json/plan_json.h"
 
-namespace posenc {
-namespace plan {
+namespace posenc::plan {
 
 bool has_index_and_kind_only(const LayerPlan& layer) {
   if (must_attend(layer.kind)) return false;
@@ -13,5 +12,4 @@ bool has_index_and_kind_only(const LayerPlan& layer) {
   return layer == bare;
 }
 
-}  // namespace plan
-}  // namespace posenc
+}  // namespace posenc::plan

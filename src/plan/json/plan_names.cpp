@@ -1,10 +1,10 @@
 #include "plan/json/plan_names.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 std::string_view name(Pairing pairing) noexcept { return plan::enum_name(pairing); }
-std::string_view name(Ladder ladder) noexcept { return plan::enum_name(ladder); }
-std::string_view name(Sense sense) noexcept { return plan::enum_name(sense); }
+std::string_view name(AxisFrequencies axis_frequencies) noexcept { return plan::enum_name(axis_frequencies); }
+std::string_view name(RotationDirection direction) noexcept { return plan::enum_name(direction); }
 std::string_view name(SinusoidConvention convention) noexcept { return plan::enum_name(convention); }
 std::string_view name(LayerKind kind) noexcept { return plan::enum_name(kind); }
 std::string_view name(RotateRole role) noexcept { return plan::enum_name(role); }
@@ -20,4 +20,4 @@ std::string_view name(AlibiForm form) noexcept { return plan::enum_name(form); }
 std::string_view name(Kerple::Form form) noexcept { return plan::enum_name(form); }
 std::string_view name(SourceKind kind) noexcept { return plan::enum_name(kind); }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

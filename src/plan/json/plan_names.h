@@ -26,11 +26,11 @@ struct EnumNames<Pairing> {
   static constexpr NameArray<2> kNames{"half", "interleaved"};
 };
 template <>
-struct EnumNames<Ladder> {
-  static constexpr NameArray<3> kNames{"shared", "per_axis", "dealt"};
+struct EnumNames<AxisFrequencies> {
+  static constexpr NameArray<3> kNames{"shared", "per_axis", "strided"};
 };
 template <>
-struct EnumNames<Sense> {
+struct EnumNames<RotationDirection> {
   static constexpr NameArray<2> kNames{"counterclockwise", "clockwise"};
 };
 template <>

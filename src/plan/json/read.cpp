@@ -18,8 +18,7 @@
 #include "plan/json/plan_names.h"
 #include "posenc/plan.h"
 
-namespace posenc {
-namespace plan {
+namespace posenc::plan {
 namespace {
 
 // Relative. A document may come from a machine whose pow() and log() round otherwise: a few units of 2^-53, some
@@ -127,13 +126,13 @@ std::optional<Rotate> ObjectReader::read_rotate() {
       reading_.fail(*of_pair, ErrorKind::length_mismatch, "null or one axis for each pair");
     }
   }
-  if (const auto ladder = member("ladder")) {
-    read(*ladder, rope.ladder, {});
-    if (!failed() && rope.ladder == Ladder::shared) {
-      reading_.fail(*ladder, ErrorKind::out_of_range, "per_axis or dealt", "a shared ladder is not written");
+  if (const auto ladder = member("axis_frequencies")) {
+    read(*ladder, rope.axis_frequencies, {});
+    if (!failed() && rope.axis_frequencies == AxisFrequencies::shared) {
+      reading_.fail(*ladder, ErrorKind::out_of_range, "per_axis or strided", "a shared ladder is not written");
     }
   }
-  unless("sense", rope.sense, Sense::counterclockwise);
+  unless("rotation_direction", rope.rotation_direction, RotationDirection::counterclockwise);
   std::int64_t offset = 0;
   if (const auto given = member("offset")) {
     read(*given, offset, {});
@@ -201,12 +200,13 @@ Result<Plan> saved_plan(const io::JsonDocument& document, std::string_view name)
   return plan;
 }
 
-}  // namespace plan
+}  // namespace posenc::plan
 
+namespace posenc::inline v0_2 {
 Result<Plan> plan_from_json(std::string_view json, std::string_view name) {
   const Result<io::JsonDocument> document = io::JsonDocument::parse(json, name);
   if (!document) return document.error();
   return plan::saved_plan(*document, name);
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

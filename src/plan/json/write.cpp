@@ -18,7 +18,7 @@
 #include "plan/json/plan_names.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using io::JsonLayout;
@@ -150,8 +150,8 @@ class PlanWriter : public plan::OptionalFields<PlanWriter> {
     } else {
       field("axis_of_pair", rope.axes.of_pair);
     }
-    if (rope.ladder != Ladder::shared) field("ladder", rope.ladder);
-    unless("sense", rope.sense, Sense::counterclockwise);
+    if (rope.axis_frequencies != AxisFrequencies::shared) field("axis_frequencies", rope.axis_frequencies);
+    unless("rotation_direction", rope.rotation_direction, RotationDirection::counterclockwise);
     if (rotate.offset != 0) field("offset", rotate.offset);
     if (xpos != nullptr) field("scale_base", xpos->scale_base);
     field("inv_freq", computed.inv_freq);
@@ -202,4 +202,4 @@ std::string to_json(const Plan& plan) {
   return writer.take();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -350,7 +350,7 @@ inline constexpr Key kRopeFactor{key_names::kRopeFactor, "DeepSeek: YaRN's facto
 inline constexpr Key kOriginalSeqLen{key_names::kOriginalSeqLen, "DeepSeek: YaRN's original length; absent: 4096"};
 inline constexpr Key kBetaFast{key_names::kBetaFast, "DeepSeek: YaRN's beta_fast; absent: 32"};
 inline constexpr Key kBetaSlow{key_names::kBetaSlow, "DeepSeek: YaRN's beta_slow; absent: 1"};
-inline constexpr Key kMscale{key_names::kMscale, "DeepSeek: YaRN's mscale, in the logit scale; absent: 1"};
+inline constexpr Key kMscale{key_names::kMscale, "DeepSeek: YaRN's mscale, in the softmax scale; absent: 1"};
 
 // ---- which layers, and what they see ----
 inline constexpr Key kWindow{
@@ -432,17 +432,17 @@ inline constexpr Key kIndexOffset{key_names::kIndexOffset,
                                   "layers up to this one all have an indexer; then index_topk_freq counts"};
 
 // ---- scores ----
-inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the logit scale is 1 / sqrt of it"};
-inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier, "the logit scale"};
+inline constexpr Key kQueryScalar{key_names::kQueryScalar, "the softmax scale is 1 / sqrt of it"};
+inline constexpr Key kAttentionMultiplier{key_names::kAttentionMultiplier, "the softmax scale"};
 inline constexpr Key kKeyMultiplier{key_names::kKeyMultiplier,
-                                    "Falcon H1: a factor on keys, and thereby on the logit scale"};
+                                    "Falcon H1: a factor on keys, and thereby on the softmax scale"};
 inline constexpr Key kNormSwitch{key_names::kNormSwitch, "whether queries and keys are normalised"};
 inline constexpr Key kSoftCap{key_names::kSoftCap, "the cap of the scores; null: none", true};
 inline constexpr Key kTemperature{key_names::kTemperature, "whether queries are scaled by position (Llama 4)"};
 inline constexpr Key kTemperatureScale{key_names::kTemperatureScale, "the factor of that scale"};
 inline constexpr Key kTemperatureFloor{key_names::kTemperatureFloor, "tokens from which that scale grows"};
 inline constexpr Key kMupScaling{key_names::kMupScaling,
-                                 "Phi-3-small: the logit scale is mup_attn_multiplier / head_dim"};
+                                 "Phi-3-small: the softmax scale is mup_attn_multiplier / head_dim"};
 inline constexpr Key kMupMultiplier{key_names::kMupMultiplier, "Phi-3-small: see mup_use_scaling"};
 inline constexpr Key kBeta{key_names::kBeta, "Ministral 3: queries times 1 + this ln(1 + floor(i / original length))"};
 inline constexpr Key kLlama4Scaling{key_names::kLlama4Scaling,
@@ -482,9 +482,9 @@ inline constexpr Key kPositionBuckets{
     "DeBERTa v2: buckets of distances, logarithmic beyond their half; absent or below 1: none"};
 inline constexpr Key kSharedProjection{key_names::kSharedProjection,
                                        "DeBERTa v2: positions are projected with the weights of the content"};
-inline constexpr Key kScaleScores{key_names::kScaleScores, "GPT-2: false means a logit scale of 1"};
-inline constexpr Key kScaleByLayer{key_names::kScaleByLayer, "GPT-2: the logit scale of layer i is divided by i + 1"};
-inline constexpr Key kSoftmaxScale{key_names::kSoftmaxScale, "MPT: the logit scale; null: 1 / sqrt(head_dim)"};
+inline constexpr Key kScaleScores{key_names::kScaleScores, "GPT-2: false means a softmax scale of 1"};
+inline constexpr Key kScaleByLayer{key_names::kScaleByLayer, "GPT-2: the softmax scale of layer i is divided by i + 1"};
+inline constexpr Key kSoftmaxScale{key_names::kSoftmaxScale, "MPT: the softmax scale; null: 1 / sqrt(head_dim)"};
 
 // ---- encoders and decoders ----
 inline constexpr Key kIsDecoder{key_names::kIsDecoder, "true makes the stack causal"};

@@ -256,7 +256,7 @@ constexpr KeyNote kDictionaryKeys[] = {
     {"beta_fast", "YaRN: turns in the original length from which a pair stays; 0 or absent: 32"},
     {"beta_slow", "YaRN: turns up to which a pair is divided; 0 or absent: 1"},
     {"mscale", "YaRN: the attention factor is g(factor, mscale) / g(factor, mscale_all_dim)"},
-    {"mscale_all_dim", "the same; with latent attention also the logit scale, times its square"},
+    {"mscale_all_dim", "the same; with latent attention also the softmax scale, times its square"},
     {"truncate", "YaRN: whether the borders between pairs are rounded; absent: yes"},
     {"short_factor", "LongRoPE: a divisor for each pair, up to the original length"},
     {"long_factor", "LongRoPE: a divisor for each pair, beyond the original length"},

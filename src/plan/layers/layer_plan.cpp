@@ -45,9 +45,9 @@ void add_rotation(RopeDicts& dicts, const StackFacts& facts, LayerKindPlan& laye
   }
   if (shape.latent) {
     const double multiplier = softmax_multiplier(draft.rope->scaling);
-    layer.plan.logit_scale *= multiplier;
+    layer.plan.softmax_scale *= multiplier;
     if (multiplier != 1)
-      layer.sources.push_back({"logit_scale", "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)"});
+      layer.sources.push_back({"softmax_scale", "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)"});
   }
   IndexerRotation chooser;
   if (facts.indexer && layer.traits.choice == Choice::own) {
@@ -130,8 +130,8 @@ const std::string& no_norm_from(const Family& family, const LayerPattern& patter
 void add_scores(ConfigScope& scope, const StackFacts& facts, LayerKindPlan& layer) {
   const LayerScores& scores = facts.scores;
   LayerPlan& plan = layer.plan;
-  if (std::ranges::find(layer.sources, "logit_scale", &FieldSource::field) == layer.sources.end()) {
-    layer.sources.push_back({"logit_scale", scores.scales[static_cast<std::size_t>(layer.traits.shape)].from});
+  if (std::ranges::find(layer.sources, "softmax_scale", &FieldSource::field) == layer.sources.end()) {
+    layer.sources.push_back({"softmax_scale", scores.scales[static_cast<std::size_t>(layer.traits.shape)].from});
   }
   if (scores.soft_cap.value) plan.soft_cap = SoftCap{.cap = *scores.soft_cap.value};
   plan.sinks = scope.family().sinks;
@@ -159,7 +159,7 @@ LayerKindPlan plan_layer(ConfigScope& scope, RopeDicts& dicts, const StackFacts&
   layer.plan.kv_heads = shape.kv_heads.value;
   layer.plan.head_dim = shape.head_dim.value;
   layer.plan.value_dim = shape.value_dim.value;
-  layer.plan.logit_scale =
+  layer.plan.softmax_scale =
       facts.scores.scales[static_cast<std::size_t>(traits.shape)].value / static_cast<double>(traits.scale_divisor);
   layer.sources.insert(layer.sources.end(), {{"heads", shape.heads.from},
                                              {"kv_heads", shape.kv_heads.from},
@@ -180,10 +180,10 @@ LayerKindPlan plan_cross_attention(const LayerKindPlan& self, const std::string&
   cross.plan.kv_heads = self.plan.kv_heads;
   cross.plan.head_dim = self.plan.head_dim;
   cross.plan.value_dim = self.plan.value_dim;
-  cross.plan.logit_scale = self.plan.logit_scale;
+  cross.plan.softmax_scale = self.plan.softmax_scale;
   cross.plan.mask.kind = MaskKind::bidirectional;
   for (const FieldSource& source : self.sources) {
-    constexpr std::string_view kShared[] = {"heads", "kv_heads", "head_dim", "value_dim", "logit_scale"};
+    constexpr std::string_view kShared[] = {"heads", "kv_heads", "head_dim", "value_dim", "softmax_scale"};
     if (std::ranges::find(kShared, source.field) != std::ranges::end(kShared)) cross.sources.push_back(source);
   }
   return cross;

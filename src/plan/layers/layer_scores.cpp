@@ -1,6 +1,6 @@
 #include "plan/layers/layer_scores.h"
 
-#include "plan/rope/logit_scale.h"
+#include "plan/rope/softmax_scale.h"
 
 namespace posenc::plan {
 namespace {
@@ -27,7 +27,7 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
 LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionShape>& shapes,
                               const Sourced<std::int64_t>& parts) {
   LayerScores scores;
-  for (const AttentionShape& shape : shapes) scores.scales.push_back(read_logit_scale(scope, shape, parts));
+  for (const AttentionShape& shape : shapes) scores.scales.push_back(read_softmax_scale(scope, shape, parts));
   scores.soft_cap.from = family_default(scope.family());
   if (scope.family().soft_cap) {
     scores.soft_cap = scope.number(keys::kSoftCap);

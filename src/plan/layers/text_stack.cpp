@@ -18,10 +18,10 @@
 #include "plan/layers/layer_sources.h"
 #include "plan/layers/score_terms.h"
 #include "plan/layers/sparse_masks.h"
-#include "plan/rope/logit_scale.h"
 #include "plan/rope/query_scale.h"
 #include "plan/rope/regions.h"
 #include "plan/rope/scheme_choice.h"
+#include "plan/rope/softmax_scale.h"
 #include "plan/towers/cross_attention.h"
 
 namespace posenc::plan {
@@ -129,7 +129,7 @@ Sourced<std::int64_t> read_trained_length(ConfigScope& scope) {
   return {length.value.value_or(0), length.value ? std::move(length.from) : "default: not given"};
 }
 
-// The logit scale of layer i falls with i (GPT-2).
+// The softmax scale of layer i falls with i (GPT-2).
 void divide_scales(ConfigScope& scope, LayerPattern& pattern) {
   if (!read_division_by_layer(scope).value) return;
   std::int64_t count = 0;

@@ -19,7 +19,7 @@
 #include "plan/read/config_plan.h"
 #include "plan/read/missing_model.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 
 namespace {
 
@@ -166,4 +166,4 @@ Result<Plan> read_plan(const ByteStream& stream, std::string_view name, const Re
   return error;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

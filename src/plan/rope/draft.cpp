@@ -222,10 +222,11 @@ RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionS
             .base = read_base(keys, layer),
             .scaling = read_rule(keys, *rope_type, dim.value),
             .axes = read_axes(keys, dim.value),
-            .sense = keys.scope().family().sense};
+            .rotation_direction = keys.scope().family().rotation_direction};
   keys.note("pairing", shape.pairing.from);
   keys.note("first_channel", shape.first_channel.from);
-  if (rope.sense != Sense::counterclockwise) keys.note("sense", family_default(keys.scope().family()));
+  if (rope.rotation_direction != RotationDirection::counterclockwise)
+    keys.note("rotation_direction", family_default(keys.scope().family()));
   if (keys.reader().failed()) return {};
   if (const auto problem = check(rope)) {
     keys.blame(*problem);

@@ -75,7 +75,7 @@ SchemeChoice olmo_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t tr
   if (biased.value.value_or(false)) {
     SchemeChoice choice = alibi(scope, heads, biased.from);
     // alibi_attention_bias: one ladder whatever the number of heads, which for a power of two is the paper's.
-    choice.alibi->one_ladder = !std::has_single_bit(static_cast<std::uint64_t>(heads));
+    choice.alibi->geometric_slopes = !std::has_single_bit(static_cast<std::uint64_t>(heads));
     return choice;
   }
   return learned(trained_length, rope.from);

@@ -15,7 +15,7 @@
 #include "plan/text/text_lines.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 using plan::TextLines;
@@ -50,8 +50,9 @@ std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {
   }
   if (rope.axes != AxisMap{}) out += formatted(", axes {}", axes(rope));
   if (rotate.offset != 0) out += formatted(", positions + {}", rotate.offset);
-  if (rope.ladder != Ladder::shared) out += formatted(", ladder {}", name(rope.ladder));
-  if (rope.sense != Sense::counterclockwise) out += formatted(", {}", name(rope.sense));
+  if (rope.axis_frequencies != AxisFrequencies::shared) out += formatted(", ladder {}", name(rope.axis_frequencies));
+  if (rope.rotation_direction != RotationDirection::counterclockwise)
+    out += formatted(", {}", name(rope.rotation_direction));
   return out;
 }
 
@@ -86,7 +87,7 @@ std::string mask(const Mask& mask) {
 }
 
 std::string logits(const LayerPlan& layer) {
-  std::string out = formatted("scale {}", layer.logit_scale);
+  std::string out = formatted("scale {}", layer.softmax_scale);
   if (layer.channel_scale) out += " and a learned one per channel";
   if (layer.soft_cap) {
     const bool after = layer.soft_cap->order == SoftCap::Order::after_bias;
@@ -155,4 +156,4 @@ std::string describe(const Plan& plan) {
   return lines.take();
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

@@ -7,7 +7,7 @@
 #include "base/formatted.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace posenc::inline v0_2 {
 namespace {
 
 // From this many on, ranges at equal distances are shortened to the first two and the last.
@@ -96,4 +96,4 @@ std::string selection(const LayerRun& run) {
   return out;
 }
 
-}  // namespace posenc
+}  // namespace posenc::inline v0_2

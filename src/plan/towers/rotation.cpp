@@ -35,7 +35,7 @@ double read_base(RopeKeys& rope) {
 AxisMap axes_of(TowerAxes axes, std::int64_t pairs) {
   switch (axes) {
     case TowerAxes::h_then_w:
-    case TowerAxes::h_then_w_dealt: return axial_axes({"h", "w"}, pairs);
+    case TowerAxes::h_then_w_strided: return axial_axes({"h", "w"}, pairs);
     case TowerAxes::w_then_h: return axial_axes({"w", "h"}, pairs);
     case TowerAxes::w_h_alternating: {
       AxisMap map{.names = {"w", "h"}, .of_pair = {}};
@@ -52,7 +52,8 @@ std::vector<Rope> ropes_of(const Tower& tower, std::int64_t head_dim, double bas
   Rope rope{.pairing = tower.family.pairing, .head_dim = head_dim, .dim = head_dim, .base = base};
   if (tower.turn.axes != TowerAxes::w_beside_h) {
     rope.axes = axes_of(tower.turn.axes, rope.pairs());
-    rope.ladder = tower.turn.axes == TowerAxes::h_then_w_dealt ? Ladder::dealt : Ladder::per_axis;
+    rope.axis_frequencies =
+        tower.turn.axes == TowerAxes::h_then_w_strided ? AxisFrequencies::strided : AxisFrequencies::per_axis;
     return {rope};
   }
   rope.dim = head_dim / 2;

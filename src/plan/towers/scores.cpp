@@ -14,17 +14,17 @@ void read_scale(const Tower& tower, const TowerShape& shape, TowerScores& scores
     case TowerScale::one: break;
     case TowerScale::head_dim:
       if (shape.head_dim.value == 0) return;
-      scores.logit_scale = 1 / root;
-      return scores.sources.push_back({"logit_scale", "default: 1 / sqrt(head_dim)"});
+      scores.softmax_scale = 1 / root;
+      return scores.sources.push_back({"softmax_scale", "default: 1 / sqrt(head_dim)"});
     case TowerScale::per_channel: {
       // q by softplus(w) / (ln(2) sqrt(head_dim)), k by softplus(1) / ln(2); w is learned.
       const double softplus_one = std::log1p(std::numbers::e);
-      scores.logit_scale = softplus_one / (std::numbers::ln2 * std::numbers::ln2 * root);
+      scores.softmax_scale = softplus_one / (std::numbers::ln2 * std::numbers::ln2 * root);
       scores.channel_scale = true;
       break;
     }
   }
-  scores.sources.push_back({"logit_scale", family_default(tower.family)});
+  scores.sources.push_back({"softmax_scale", family_default(tower.family)});
 }
 
 void read_norm(ConfigScope& scope, const Tower& tower, TowerScores& scores) {

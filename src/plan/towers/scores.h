@@ -15,13 +15,13 @@
 namespace posenc::plan {
 
 struct TowerScores {
-  double logit_scale = 1;
+  double softmax_scale = 1;
   bool channel_scale = false;
   std::optional<SoftCap> soft_cap;
   std::optional<QkNorm> qk_norm;
   std::vector<ScoreTerm> whole;      // of layers that see the whole image
   std::vector<ScoreTerm> window;     // of layers with windows
-  std::vector<FieldSource> sources;  // "logit_scale"
+  std::vector<FieldSource> sources;  // "softmax_scale"
 };
 
 TowerScores read_tower_scores(ConfigScope& scope, const Tower& tower, const TowerShape& shape, const TowerMasks& masks);

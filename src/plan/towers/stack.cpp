@@ -35,7 +35,7 @@ LayerPlan layer_of(const TowerFacts& facts, std::int64_t index) {
   layer.kv_heads = facts.shape.kv_heads.value;
   layer.head_dim = facts.shape.head_dim.value;
   layer.value_dim = facts.shape.head_dim.value;
-  layer.logit_scale = facts.scores.logit_scale;
+  layer.softmax_scale = facts.scores.softmax_scale;
   layer.channel_scale = facts.scores.channel_scale;
   layer.soft_cap = facts.scores.soft_cap;
   layer.qk_norm = facts.scores.qk_norm;

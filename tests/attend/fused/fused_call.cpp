@@ -146,7 +146,7 @@ SchemeCall::Result FusedCall::by_kernels(Isa isa, const FusedWay& way) {
       scratch.resize(static_cast<std::size_t>(attend_scratch_bytes(layer, args) + *way.spare_scratch));
       args.scratch = scratch;
     }
-    attend(layer, args);
+    (void)attend(layer, args);
   };
   if (way.prepared == nullptr) {
     with_layer(call_.layer);

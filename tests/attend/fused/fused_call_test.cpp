@@ -218,7 +218,7 @@ TEST(AttendCall, StopsWhenItIsToldTo) {
     std::atomic<int> asking = 0;
     AttendWork all;
     call.args.work = &all;
-    call.args.go_on = [&] {
+    call.args.keep_going = [&] {
       EXPECT_EQ(asking.fetch_add(1), 0) << "two threads at a time";
       ++asked;
       --asking;
@@ -230,11 +230,11 @@ TEST(AttendCall, StopsWhenItIsToldTo) {
     call.args.work = &some;
     asked = 0;
     call.out.front() = std::numeric_limits<float>::quiet_NaN();  // of the rows that are begun last
-    call.args.go_on = [&] { return ++asked < 2; };
+    call.args.keep_going = [&] { return ++asked < 2; };
     EXPECT_FALSE(attend(call.layer, call.args));
     EXPECT_EQ(asked, 2);
     EXPECT_TRUE(std::isnan(call.out.front())) << "rows are begun all the same";
-    call.args.go_on = []() -> bool { throw std::runtime_error("interrupted"); };
+    call.args.keep_going = []() -> bool { throw std::runtime_error("interrupted"); };
     EXPECT_THROW(attend(call.layer, call.args), std::runtime_error);
   }
 }

@@ -99,7 +99,7 @@ void compare_widths(FusedComparison& wide) {
       if (turns) scheme.layer = with_rotation({.pairing = Pairing::half, .head_dim = key, .dim = key / 2 * 2});
       scheme.layer.head_dim = key;
       scheme.layer.value_dim = value;
-      scheme.layer.logit_scale = 1 / std::sqrt(static_cast<double>(key));
+      scheme.layer.softmax_scale = 1 / std::sqrt(static_cast<double>(key));
       for (const std::int64_t queries : {1, 49}) {
         const Arrangement causal{.name = "causal", .mask = {.kind = MaskKind::causal}, .queries = queries, .keys = 66};
         wide.compare(scheme, causal, Places::run, turns ? DType::f32 : DType::bf16);

@@ -63,8 +63,8 @@ Kept kept_by(const Mask& mask, std::int64_t tokens, const cpu::AskedRows& asked)
   const AttendArgs args{.q = call.q, .k = call.k, .v = call.v, .inputs = call.inputs};
   cpu::AttendCall made = cpu::attend_call(call.layer, args, call.sizes, cpu::kernels_for("test", Isa::scalar), {});
   const std::function<bool()> nobody;
-  cpu::GoOn go_on(nobody);
-  cpu::keep_angles(made, asked, go_on);
+  cpu::KeepGoing keep_going(nobody);
+  cpu::keep_angles(made, asked, keep_going);
   return {std::ssize(made.rotations[0].of_queries), std::ssize(made.rotations[0].of_keys)};
 }
 

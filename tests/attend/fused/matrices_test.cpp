@@ -67,7 +67,7 @@ TEST(Matrices, AreReadInEveryDtypeAndStride) {
         SCOPED_TRACE(testing::PrintToString(shape));
         SchemeCall call(plain, {.name = "", .batch = 2, .queries = queries, .keys = kKeys}, Places::by_order, kSeed);
         Tensor given = quarters(random, shape);
-        for (ConstTensorView* const role : {&call.inputs.visible, &call.inputs.bias}) {
+        for (ConstTensorView* const role : {&call.inputs.attn_mask, &call.inputs.bias}) {
           *role = given;
           const SchemeCall::Result wanted = FusedCall(call).by_kernels(isa);  // from doubles, each by itself
           for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
@@ -96,7 +96,7 @@ TEST(Matrices, HideWhateverABiasIs) {
       Tensor visible{std::vector<double>(128 * 128, 1.0), {128, 128}};
       Tensor bias{std::vector<double>(128 * 128, 0.0), {128, 128}};
       for (std::size_t i = 0; i < 128; ++i) std::fill_n(visible.values.begin() + i * 128 + 64, 64, 0.0);
-      call.inputs.visible = visible;
+      call.inputs.attn_mask = visible;
       const SchemeCall::Result wanted = FusedCall(call).by_kernels(isa);
       bias.values[3 * 128 + 100] = bad;
       visible.values[64] = 1.0;  // of the first row alone
@@ -115,7 +115,7 @@ TEST(Matrices, ShowWhatIsNotZeroInItsOwnDtype) {
   SchemeCall call(plain, {.name = "", .queries = 3, .keys = 5}, Places::by_order, kSeed);
   const SchemeCall::Result wanted = FusedCall(call).by_kernels(Isa::automatic);
   const Tensor tiny{std::vector<double>(15, 1e-300), {3, 5}};
-  call.inputs.visible = tiny;
+  call.inputs.attn_mask = tiny;
   EXPECT_EQ(FusedCall(call).by_kernels(Isa::automatic).out, wanted.out);
 }
 
@@ -135,7 +135,7 @@ TEST(Matrices, HideTilesThatAreNotComputed) {
                       Places::by_order, kSeed);
       const SchemeCall::Result wanted = FusedCall(call).by_kernels(isa, {.threads = threads, .work = &by_mask});
       call.layer.mask = {};
-      call.inputs.visible = same_chunk;
+      call.inputs.attn_mask = same_chunk;
       const SchemeCall::Result is = FusedCall(call).by_kernels(isa, {.threads = threads, .work = &by_matrix});
       EXPECT_EQ(is.out, wanted.out);
       EXPECT_EQ(is.lse, wanted.lse);

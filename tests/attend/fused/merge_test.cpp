@@ -94,15 +94,15 @@ struct Parted {
     if (!inputs.k_segments.empty()) segments = slice(call.inputs.k_segments, first, end);
     inputs.k_segments = segments;
     if (!inputs.log_forget.empty()) inputs.log_forget = rows(call.inputs.log_forget, first, end);
-    attend(layer, {.out = result.out.view(),
-                   .q = q.view(),
-                   .k = rows(k.view(), first, end),
-                   .v = rows(v.view(), first, end),
-                   .weights = weights,
-                   .inputs = inputs,
-                   .lse = result.lse.view(),
-                   .carry = carry.shape.empty() ? TensorView{} : carry.view(),
-                   .parallel = {.threads = 1}});
+    (void)attend(layer, {.out = result.out.view(),
+                         .q = q.view(),
+                         .k = rows(k.view(), first, end),
+                         .v = rows(v.view(), first, end),
+                         .weights = weights,
+                         .inputs = inputs,
+                         .lse = result.lse.view(),
+                         .carry = carry.shape.empty() ? TensorView{} : carry.view(),
+                         .parallel = {.threads = 1}});
     return result;
   }
 };

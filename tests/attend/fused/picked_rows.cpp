@@ -126,27 +126,27 @@ PickedRows::PickedRows(const SchemeCall& call, std::int64_t s, const TokenList& 
              .log_forget = log_forget_,
              .row_gate = row_gate_,
              .length = in.length};
-  if (in.visible.empty()) return;
+  if (in.attn_mask.empty()) return;
   visible_ = {{}, {call.layer.heads, std::ssize(queries), std::ssize(keys)}};
   for (std::int64_t h = 0; h < call.layer.heads; ++h) {
     for (const std::int64_t i : queries) {
-      for (const std::int64_t j : keys) visible_.values.push_back(reference::element(in.visible, {s, h, i, j}));
+      for (const std::int64_t j : keys) visible_.values.push_back(reference::element(in.attn_mask, {s, h, i, j}));
     }
   }
-  inputs_.visible = visible_;
+  inputs_.attn_mask = visible_;
 }
 
 SchemeCall::Result PickedRows::by_formulas() const {
   const LayerPlan& layer = call_.layer;
   Tensor out = zeros({q_.shape[0], layer.heads, layer.value_dim});
   Tensor lse = zeros({q_.shape[0], layer.heads});
-  reference::attend(layer, {.out = out.writable(),
-                            .q = q_,
-                            .k = k_,
-                            .v = v_,
-                            .weights = call_.weights,
-                            .inputs = inputs_,
-                            .lse = lse.writable()});
+  (void)reference::attend(layer, {.out = out.writable(),
+                                  .q = q_,
+                                  .k = k_,
+                                  .v = v_,
+                                  .weights = call_.weights,
+                                  .inputs = inputs_,
+                                  .lse = lse.writable()});
   return {std::move(out.values), std::move(lse.values)};
 }
 

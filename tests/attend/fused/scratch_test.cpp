@@ -84,8 +84,8 @@ TEST(Scratch, IsAllThatAPassTakes) {
           cpu::attend_call(call.layer, args, call.sizes, cpu::kernels_for("test", Isa::automatic));
       const std::vector<cpu::AttendUnit> units = cpu::attend_units(made, call.layer.kv_heads);
       const cpu::FarTiles far(made);
-      cpu::GoOn go_on(args.go_on);
-      cpu::AttendWorker worker(made, units, far, go_on, std::pmr::new_delete_resource());
+      cpu::KeepGoing keep_going(args.keep_going);
+      cpu::AttendWorker worker(made, units, far, keep_going, std::pmr::new_delete_resource());
       std::vector<float> state;
       for (const cpu::AttendUnit& unit : units) {
         state.resize(std::max(state.size(), static_cast<std::size_t>(cpu::state_size(made, unit))));

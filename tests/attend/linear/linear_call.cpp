@@ -94,15 +94,15 @@ std::vector<double> LinearCall::by_formulas() const {
   Tensor out{{}, q.shape};
   out.shape.back() = layer.value_dim;
   out.values.resize(index(batch() * rows.queries * layer.heads * layer.value_dim));
-  reference::attend_linear(layer, {.out = out.writable(),
-                                   .q = q,
-                                   .k = k,
-                                   .v = v,
-                                   .inputs = {.q_positions = std::span(q_places_),
-                                              .k_positions = std::span(k_places_),
-                                              .cu_seqlens_q = rows.ends_q,
-                                              .cu_seqlens_k = rows.ends_k},
-                                   .feature_map = map_});
+  (void)reference::attend_linear(layer, {.out = out.writable(),
+                                         .q = q,
+                                         .k = k,
+                                         .v = v,
+                                         .inputs = {.q_positions = std::span(q_places_),
+                                                    .k_positions = std::span(k_places_),
+                                                    .cu_seqlens_q = rows.ends_q,
+                                                    .cu_seqlens_k = rows.ends_k},
+                                         .feature_map = map_});
   return out.values;
 }
 
@@ -174,11 +174,11 @@ std::vector<double> LinearCall::part(Isa isa, std::int64_t first, std::int64_t c
   return numbers(out);
 }
 
-bool LinearCall::until(const std::function<bool()>& go_on, std::int64_t threads) const {
+bool LinearCall::until(const std::function<bool()>& keep_going, std::int64_t threads) const {
   std::vector<std::byte> out;
   AttendLinearArgs args = args_for(out);
   args.parallel.threads = threads;
-  args.go_on = go_on;
+  args.keep_going = keep_going;
   return attend_linear(layer, args);
 }
 

@@ -45,7 +45,7 @@ class LinearCall {
   // Tokens first .. first + count - 1 of a causal call of as many queries as keys, of rank 3, beside a state.
   std::vector<double> part(Isa isa, std::int64_t first, std::int64_t count, LinearNumbers& state) const;
   // Whether it came to its end.
-  bool until(const std::function<bool()>& go_on, std::int64_t threads) const;
+  bool until(const std::function<bool()>& keep_going, std::int64_t threads) const;
   // Of the whole call, or of tokens one by one.
   std::vector<double> bounds(const std::vector<double>& outputs, bool one_by_one = false) const;
   LinearNumbers no_state(std::int64_t padding = 0) const;

@@ -189,7 +189,7 @@ TEST(LinearRefusals, SayWhatDoesNotFit) {
     RightCall call;
     one.spoil(call);
     try {
-      attend_linear(call.layer, call.args);
+      (void)attend_linear(call.layer, call.args);
       ADD_FAILURE() << "taken: " << one.says;
     } catch (const Error& error) {
       EXPECT_EQ(error.what(), "[attend] " + one.says);

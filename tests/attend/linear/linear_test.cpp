@@ -53,7 +53,7 @@ Features features_of(const Tensor& x, std::int64_t heads, std::int64_t h, Featur
     }
   }
   out.turned = out.plain;
-  reference::rotate(
+  (void)reference::rotate(
       rope, {.out = tensor(out.turned.data(), {kTokens, 1, kDim}), .x = tensor(out.plain.data(), {kTokens, 1, kDim})});
   for (std::size_t i = 0; i < out.turned.size(); ++i) {
     if (static_cast<std::int64_t>(i) % kDim < rope.dim) out.turned[i] /= factor;
@@ -70,7 +70,8 @@ TEST(LinearAttention, EqualsItsRecurrentForm) {
   EXPECT_GT(frequencies(yarn()).attention_factor, 1.1);  // which must not be seen
   for (const FeatureMap map : {FeatureMap::elu_plus_one, FeatureMap::identity, FeatureMap::relu}) {
     Tensor out = zeros({kTokens, 2, kValueDim});
-    reference::attend_linear(layer_with(yarn()), {.out = out.writable(), .q = q, .k = k, .v = v, .feature_map = map});
+    (void)reference::attend_linear(layer_with(yarn()),
+                                   {.out = out.writable(), .q = q, .k = k, .v = v, .feature_map = map});
     const Features key = features_of(k, 1, 0, map, yarn());
     for (std::int64_t h = 0; h < 2; ++h) {
       const Features query = features_of(q, 2, h, map, yarn());
@@ -118,7 +119,7 @@ TEST(LinearAttention, WithoutRotationWeighsByFeatures) {
   const Tensor k{{0.0, 2.0}, {2, 1, 1}};
   const Tensor v{{2.0, 6.0}, {2, 1, 1}};
   Tensor out = zeros({2, 1, 1});
-  reference::attend_linear(layer, {.out = out.writable(), .q = q, .k = k, .v = v});
+  (void)reference::attend_linear(layer, {.out = out.writable(), .q = q, .k = k, .v = v});
   EXPECT_DOUBLE_EQ(out.values[0], 2.0);
   EXPECT_DOUBLE_EQ(out.values[1], 5.0);
 }

@@ -50,12 +50,12 @@ TEST(Alibi, HasSlopesThatHalve) {
 
 // OLMo's alibi_attention_bias: 2^(-8 h / heads), h from 1. 6 heads: 2^-(4/3), 2^-(8/3), 2^-4, ...
 TEST(Alibi, HasOneLadderInOlmo) {
-  const std::vector<double> slopes = alibi_slopes({.heads = 6, .one_ladder = true});
+  const std::vector<double> slopes = alibi_slopes({.heads = 6, .geometric_slopes = true});
   ASSERT_EQ(slopes.size(), 6U);
   for (std::size_t h = 0; h < 6; ++h) EXPECT_EQ(slopes[h], std::exp2(-8.0 * static_cast<double>(h + 1) / 6.0));
   EXPECT_EQ(slopes[2], 1.0 / 16);
   EXPECT_EQ(slopes[5], 1.0 / 256);
-  EXPECT_EQ(alibi_slopes({.heads = 8, .one_ladder = true}), alibi_slopes({.heads = 8}));
+  EXPECT_EQ(alibi_slopes({.heads = 8, .geometric_slopes = true}), alibi_slopes({.heads = 8}));
 }
 
 // Two heads: slopes 1/16 and 1/256. Three queries and keys, a row a query.
@@ -94,7 +94,7 @@ TEST(Alibi, RoundsSlopeAndProductInFalcon) {
 TEST(Alibi, IsScaledWhereTheSchemeSaysSo) {
   for (const bool scaled : {false, true}) {
     LayerPlan layer = layer_with(Alibi{.heads = 1, .scaled = scaled});
-    layer.logit_scale = 0.5;
+    layer.softmax_scale = 0.5;
     EXPECT_EQ(biases(layer, 2, 2).score(0, 1, 0), scaled ? -1.0 / 512 : -1.0 / 256);
   }
 }

@@ -222,7 +222,7 @@ TEST(PublishedBiases, OfBloomBehindPadding) {
   const std::vector<std::uint8_t> mask{0, 0, 1, 1, 1};
   std::vector<std::int64_t> positions = places(mask, 0, 0);
   const Tensor seen = tensor_of({1, 5}, {0, 0, 1, 1, 1});
-  const LayerInputs inputs{.q_positions = positions, .k_positions = positions, .visible = seen};
+  const LayerInputs inputs{.q_positions = positions, .k_positions = positions, .attn_mask = seen};
   LayerPlan layer = layer_with(Alibi{.heads = 2, .form = AlibiForm::column}, 2);  // slopes 1/16 and 1/256
   layer.mask.kind = MaskKind::causal;
   const Attended got = biases(layer, 5, 5, {}, inputs);
@@ -254,7 +254,7 @@ TEST(PublishedBiases, OfFalconInBfloat16) {
       slopes.push_back(std::pow(extra_base, static_cast<float>(power)));
     }
     LayerPlan layer = layer_with(Alibi{.heads = heads, .scaled = true, .form = AlibiForm::column_bfloat16}, heads);
-    layer.logit_scale = kScale;
+    layer.softmax_scale = kScale;
     const std::vector<std::int64_t> keys{0, 1, 2, 3, 5, 100, 255, 256, 257, 258, 259, 511, 513, 1023, 2047, 100001};
     const std::vector<std::int64_t> query{100001};
     const Attended got = biases(layer, 1, std::ssize(keys), {}, {.q_positions = query, .k_positions = keys});

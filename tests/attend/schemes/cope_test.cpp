@@ -57,7 +57,7 @@ TEST(Cope, CountsWhatIsSeen) {
                                                                         .k = k,
                                                                         .v = k,
                                                                         .weights = {.score = {CopeWeights{table}}},
-                                                                        .inputs = {.visible = seen},
+                                                                        .inputs = {.attn_mask = seen},
                                                                         .stage = ScoreStage::biased});
   EXPECT_EQ(got.score(0, 2, 0), 10);
   EXPECT_EQ(got.score(0, 2, 2), 5);
@@ -66,7 +66,7 @@ TEST(Cope, CountsWhatIsSeen) {
 // A score of ln 3 with its scale is a gate of 3/4; without the scale it would be 9/10. The term itself is not scaled.
 TEST(Cope, MakesGatesOfScaledScores) {
   LayerPlan layer = causal(layer_with(ContextualPosition{.positions = 3}));
-  layer.logit_scale = 0.5;
+  layer.softmax_scale = 0.5;
   const Tensor q = tensor_of({1, 1, 1}, {1});
   const Tensor k = tensor_of({1, 1, 1}, {2 * std::log(3.0)});
   const Tensor table = tensor_of({3, 1}, {0, 10, 40});
@@ -113,7 +113,7 @@ TEST(Cope, IsThePapersListing) {
     const Tensor table = whole_tensor(random, {positions, kHeadDim});
     LayerPlan layer = causal(bare_layer(kHeads, kHeadDim, kHeadDim));
     layer.score = {ContextualPosition{.positions = positions}};
-    layer.logit_scale = kScale;
+    layer.softmax_scale = kScale;
     const Attended got = attended(
         layer, {.q = q, .k = k, .v = k, .weights = {.score = {CopeWeights{table}}}, .stage = ScoreStage::biased});
     for (std::int64_t h = 0; h < kHeads; ++h) {

@@ -37,7 +37,7 @@ struct Numbers {
 Attended content(const Numbers& in, const Deberta& scheme, double scale) {
   LayerPlan layer = bare_layer(kHeads, kHeadDim, kHeadDim);
   layer.score = {scheme};
-  layer.logit_scale = scale;
+  layer.softmax_scale = scale;
   const DebertaWeights weights{
       .table = in.table, .keys = {in.key_weight, in.key_bias}, .queries = {in.query_weight, in.query_bias}};
   return attended(layer,

@@ -73,7 +73,7 @@ void expect_same(const Given& given, std::uint64_t seed) {
   const Tensor rel_pos_w = whole_tensor(random, {given.rows, kHeadDim});
   LayerPlan layer = bare_layer(kHeads, kHeadDim, kHeadDim);
   layer.score = {DecomposedHw{.rows = given.rows}};
-  layer.logit_scale = kScale;
+  layer.softmax_scale = kScale;
   const Attended got = attended(layer, {.q = q,
                                         .k = k,
                                         .v = k,

@@ -34,7 +34,7 @@ TEST(ForgetGate, IsADifferenceOfRunningSums) {
   };
   LayerPlan layer = layer_with(ForgetGate{}, kHeads);
   layer.kv_heads = 1;  // gates belong to heads of queries
-  layer.logit_scale = 0.5;
+  layer.softmax_scale = 0.5;
   const Tensor q = zeros({kBatch, kHeads, kQueries, 1});
   const Tensor k = zeros({kBatch, 1, kKeys, 1});
   const Attended got =

@@ -66,12 +66,12 @@ TEST(Masks, Chunk) {
 
 TEST(Masks, Sparse) {
   const Tensor shown = tensor_of({2, 3}, {0, 1, 1, 1, 0, 0});
-  EXPECT_EQ(seen({.kind = MaskKind::sparse, .detail = ""}, 2, 3, {.visible = shown}), (Drawing{".xx", "x.."}));
+  EXPECT_EQ(seen({.kind = MaskKind::sparse, .detail = ""}, 2, 3, {.attn_mask = shown}), (Drawing{".xx", "x.."}));
 }
 
 TEST(Masks, TheCallersTakesAwayFromThePlans) {
   const Tensor shown = tensor_of({1, 3}, {1, 0, 1});
-  EXPECT_EQ(seen({}, 3, 3, {.visible = shown}), (Drawing{"x..", "x..", "x.x"}));
+  EXPECT_EQ(seen({}, 3, 3, {.attn_mask = shown}), (Drawing{"x..", "x..", "x.x"}));
 }
 
 TEST(Masks, OfABiasThatIsMinusInfinity) {
@@ -92,7 +92,7 @@ TEST(Masks, PackedSequencesEachHaveTheirOwn) {
 TEST(Masks, TheCallersOfPackedSequences) {
   const std::vector<std::int32_t> ends{0, 1, 3};
   const Tensor shown = tensor_of({3, 3}, {1, 1, 1, 1, 1, 1, 1, 0, 1});
-  EXPECT_EQ(seen({}, 3, 3, {.cu_seqlens_q = ends, .cu_seqlens_k = ends, .visible = shown}),
+  EXPECT_EQ(seen({}, 3, 3, {.cu_seqlens_q = ends, .cu_seqlens_k = ends, .attn_mask = shown}),
             (Drawing{"x..", ".x.", "..x"}));
 }
 

@@ -21,7 +21,7 @@ const QueryScale kSteps = Llama4Temperature{.attn_scale = 1.0, .floor_scale = 2.
 TEST(ScaledQueries, ScaleContentTermsAndNoBias) {
   LayerPlan layer = layer_with(ShawKeys{});
   layer.score.emplace_back(ClippedBias{});
-  layer.logit_scale = 0.5;
+  layer.softmax_scale = 0.5;
   layer.query_scale = kSteps;
   const Tensor q = tensor_of({4, 1, 1}, {3, 3, 3, 3});
   const Tensor k = tensor_of({1, 1, 1}, {5});

@@ -133,7 +133,7 @@ Places places(const Place& of_token) {
 Matrix attention(const Rope& rope, const Tensor& q, const Place& q_place, const Tensor& k, const Place& k_place) {
   const auto turned = [&](const Tensor& x, const Places& at) {
     Tensor out = zeros({kTokens, 1, kHeadDim});
-    reference::rotate(rope, {.out = out.writable(), .x = x, .positions = std::span<const double>(at)});
+    (void)reference::rotate(rope, {.out = out.writable(), .x = x, .positions = std::span<const double>(at)});
     return head_of(out, 0);
   };
   return product(turned(q, places(q_place)), transposed(turned(k, places(k_place))));

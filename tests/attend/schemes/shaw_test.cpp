@@ -95,7 +95,7 @@ TEST(Shaw, AddsTheRowOfTheKeyThatIsRead) {
   const Tensor table = tensor_of({3, 1}, {300, 200, 100});
   const Tensor seen = tensor_of({3, 3}, {0, 0, 1, 0, 1, 0, 1, 0, 0});
   const Attended got =
-      attended(layer, {.q = none, .k = none, .v = v, .weights = {.value = {table}}, .inputs = {.visible = seen}});
+      attended(layer, {.q = none, .k = none, .v = v, .weights = {.value = {table}}, .inputs = {.attn_mask = seen}});
   EXPECT_EQ(got.out.values, (std::vector<double>{303, 202, 101}));
 }
 
@@ -106,7 +106,7 @@ TEST(Shaw, KeysAskTooInBert) {
   const Tensor k = tensor_of({2, 1, 1}, {4, 8});
   const Tensor table = tensor_of({3, 1}, {10, 20, 30});
   LayerPlan layer = layer_with(ShawKeys{.left = 1, .right = 1, .by_keys = true});
-  layer.logit_scale = 0.5;
+  layer.softmax_scale = 0.5;
   const Attended got = attended(
       layer, {.q = q, .k = k, .v = k, .weights = {.score = {ShawWeights{table}}}, .stage = ScoreStage::content});
   // (4 + 1 20 + 4 20) / 2, (8 + 1 10 + 8 10) / 2; (8 + 2 30 + 4 30) / 2, (16 + 2 20 + 8 20) / 2
@@ -125,7 +125,7 @@ TEST(Shaw, KeysAreThoseOfTheBatchedForm) {
       const Tensor k = whole_tensor(random, {kKeys, kHeads, kDepth});
       LayerPlan asked = layer();
       asked.score = {ShawKeys{.left = left, .right = right}};
-      asked.logit_scale = 0.5;
+      asked.softmax_scale = 0.5;
       const Attended got = attended(
           asked, {.q = q, .k = k, .v = k, .weights = {.score = {ShawWeights{table}}}, .stage = ScoreStage::content});
       const auto positions = relative_positions(left, right);
@@ -169,7 +169,7 @@ TEST(Shaw, ValuesAreThoseOfTheBatchedForm) {
     LayerPlan asked = layer();
     asked.value = ShawValues{.left = left, .right = right};
     const Attended got =
-        attended(asked, {.q = q, .k = k, .v = v, .weights = {.value = {table}}, .inputs = {.visible = seen}});
+        attended(asked, {.q = q, .k = k, .v = v, .weights = {.value = {table}}, .inputs = {.attn_mask = seen}});
     const auto positions = relative_positions(left, right);
     for (std::int64_t h = 0; h < kHeads; ++h) {
       const Matrix wanted = relative_attention_inner(
@@ -232,7 +232,7 @@ TEST(Shaw, SinusoidsOfValuesAreNezhas) {
                                           .v = v,
                                           .inputs = {.q_positions = std::span<const std::int64_t>(query),
                                                      .k_positions = PositionRange{},
-                                                     .visible = seen}});
+                                                     .attn_mask = seen}});
     const auto place = static_cast<double>(std::clamp<std::int64_t>(j - 3, -4, 2) + 4);
     for (std::int64_t c = 0; c < kChannels; c += 2) {
       const double w = std::pow(10000.0, -static_cast<double>(c) / kChannels);

@@ -33,7 +33,7 @@ struct Numbers {
 Attended scores(const Numbers& in, const TransformerXl& scheme) {
   LayerPlan layer = bare_layer(kHeads, kHeadDim, kHeadDim);
   layer.score = {scheme};
-  layer.logit_scale = kScale;
+  layer.softmax_scale = kScale;
   TransformerXlWeights weights{.projection = in.w};
   if (scheme.content_bias) weights.content_bias = in.u;
   if (scheme.position_bias) weights.position_bias = in.v;

@@ -29,7 +29,7 @@ TEST(TurnedValues, ShowWhereTheKeyStands) {
   const Tensor none = zeros({3, 1, 2});
   const Tensor v = tensor_of({3, 1, 2}, {1, 0, 0, 0, 1, 0});
   const Tensor seen = tensor_of({3, 3}, {0, 0, 1, 0, 1, 0, 1, 0, 0});
-  const Call call{.q = none, .k = none, .v = v, .inputs = {.visible = seen}};
+  const Call call{.q = none, .k = none, .v = v, .inputs = {.attn_mask = seen}};
   const Attended as_read = attended(layer_of(plain_rope(2), false), call);
   EXPECT_DOUBLE_EQ(as_read.output(0, 0, 0), std::cos(2.0));
   EXPECT_DOUBLE_EQ(as_read.output(0, 0, 1), std::sin(2.0));
@@ -51,7 +51,8 @@ TEST(TurnedValues, LoseTheAttentionFactorOnTheWayBack) {
   const Tensor v = tensor_of({2, 1, 2}, {3, 4, 3, 4});
   const Tensor seen = tensor_of({2, 2}, {0, 1, 1, 0});
   for (const bool inverse : {false, true}) {
-    const Attended got = attended(layer_of(rope, inverse), {.q = none, .k = none, .v = v, .inputs = {.visible = seen}});
+    const Attended got =
+        attended(layer_of(rope, inverse), {.q = none, .k = none, .v = v, .inputs = {.attn_mask = seen}});
     for (std::int64_t i = 0; i < 2; ++i) {
       EXPECT_NEAR(std::hypot(got.output(i, 0, 0), got.output(i, 0, 1)), inverse ? 5 : 5 * a,
                   a * 2 * composition_bound(5));

@@ -56,7 +56,7 @@ TEST(GridBias, IsSwins) {
 // query is 2, the scale 1/2 does not touch it.
 TEST(DecomposedHw, AddsARowAndAColumn) {
   LayerPlan layer = layer_with(DecomposedHw{.rows = 3});
-  layer.logit_scale = 0.5;
+  layer.softmax_scale = 0.5;
   const Tensor rows = tensor_of({3, 1}, {1, 2, 4});
   const Tensor columns = tensor_of({3, 1}, {10, 20, 40});
   const Tensor q = tensor_of({4, 1, 1}, {2, 2, 2, 2});

@@ -116,7 +116,7 @@ TEST(XlNet, IsRelAttnCore) {
     for (const bool bi_data : {false, true}) {
       LayerPlan layer = bare_layer(kHeads, kHeadDim, kHeadDim);
       layer.score = {XlNet{.clamp_length = clamp_len, .bidirectional_data = bi_data}};
-      layer.logit_scale = kScale;
+      layer.softmax_scale = kScale;
       const Attended got = attended(layer, {.q = in.q,
                                             .k = in.k,
                                             .v = in.k,

@@ -108,17 +108,17 @@ TEST(XPos, TakesKeysThatWereTurnedWithoutDecay) {
   const LayerPlan layer = layer_of({.rope = rope(), .scale_base = kScaleBase});
   const auto turned = [](const Tensor& x) {
     Tensor out = x;
-    reference::rotate(rope(), {.out = out.writable(), .x = x});
+    (void)reference::rotate(rope(), {.out = out.writable(), .x = x});
     return out;
   };
   const Tensor v = zeros({kTokens, 1, 1});
   const Attended wanted = attended(layer, {.q = in.q, .k = in.k, .v = v, .stage = ScoreStage::content});
   const Attended of_keys = attended(
-      layer, {.q = in.q, .k = turned(in.k), .v = v, .inputs = {.keys_are_turned = true}, .stage = ScoreStage::content});
+      layer, {.q = in.q, .k = turned(in.k), .v = v, .inputs = {.k_rotated = true}, .stage = ScoreStage::content});
   const Attended of_both = attended(layer, {.q = turned(in.q),
                                             .k = turned(in.k),
                                             .v = v,
-                                            .inputs = {.queries_are_turned = true, .keys_are_turned = true},
+                                            .inputs = {.q_rotated = true, .k_rotated = true},
                                             .stage = ScoreStage::content});
   EXPECT_EQ(of_keys.scores.values, wanted.scores.values);
   EXPECT_EQ(of_both.scores.values, wanted.scores.values);
@@ -164,7 +164,7 @@ TEST(XPos, HoldsInFloatsWhereTokensStandFarApart) {
   Apart far(4600);
   const SchemeCall::Result wanted = far.call.by_formulas();
   const double size =
-      far.call.layer.logit_scale * longest(far.call.q.values, kHeadDim) * longest(far.call.k.values, kHeadDim);
+      far.call.layer.softmax_scale * longest(far.call.q.values, kHeadDim) * longest(far.call.k.values, kHeadDim);
   constexpr double kDecay = 6;  // roundings: docs/attention.md
   const double score = fused_score(size, static_cast<double>(kHeadDim) + kTurnedInFloats + kDecay);
   const double values = largest(far.call.v.values);

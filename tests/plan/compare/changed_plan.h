@@ -163,7 +163,7 @@ class OneChange {
     field("base", rope.base);
     field("scaling", rope.scaling);
     if (rope.axes.of_pair.empty()) field("axes", rope.axes.names);
-    field("sense", rope.sense);
+    field("rotation_direction", rope.rotation_direction);
     field("offset", rotate.offset);
     if (auto* xpos = std::get_if<XPos>(&rotate.scheme)) field("scale_base", xpos->scale_base);
   }

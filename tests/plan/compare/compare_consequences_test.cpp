@@ -38,7 +38,7 @@ Plan model(const Rope& rope = plain_rope(), std::int64_t layers = 4) {
     layer.heads = 4;
     layer.kv_heads = 2;
     layer.head_dim = layer.value_dim = kHeadDim;
-    layer.logit_scale = 0.25;
+    layer.softmax_scale = 0.25;
     layer.rotate.push_back({RotateRole::main, 4, rope});
   }
   return plan;
@@ -75,7 +75,7 @@ Plan changed(F&& change) {
 TEST(CompareKeys, serve_as_they_are_when_nothing_that_makes_them_differs) {
   const Plan other = changed([](LayerPlan& l) {
     l.heads = 8;
-    l.logit_scale = 1;
+    l.softmax_scale = 1;
     l.mask.window = Window{7, 0};
     l.sinks = true;
     l.score.emplace_back(Alibi{4});
@@ -107,26 +107,26 @@ TEST(CompareKeys, do_not_serve_when_their_shape_or_norm_differs) {
 
 TEST(CompareKeys, are_turned_when_only_angles_differ) {
   const Keys other_base = keys(model(), model(with_base(500)));
-  EXPECT_EQ(other_base.use, KeyUse::turned);
+  EXPECT_EQ(other_base.use, KeyUse::rotated);
   EXPECT_THAT(other_base.because, ElementsAre(KeyReason::frequencies));
   const Keys shifted = keys(model(), changed([](LayerPlan& l) { l.rotate[0].offset = 1; }));
-  EXPECT_EQ(shifted.use, KeyUse::turned);
+  EXPECT_EQ(shifted.use, KeyUse::rotated);
   EXPECT_THAT(shifted.because, ElementsAre(KeyReason::offset));
 }
 
 // Clockwise angles are the others' negatives: apart by twice an angle, at position 1 already.
 TEST(CompareKeys, are_turned_back_where_the_sense_differs) {
   Rope clockwise = plain_rope();
-  clockwise.sense = Sense::clockwise;
+  clockwise.rotation_direction = RotationDirection::clockwise;
   const Comparison found = compare(model(), model(clockwise));
   ASSERT_EQ(found.differences.size(), 1U);
-  EXPECT_EQ(found.differences[0].field, "rotate/0/sense");
+  EXPECT_EQ(found.differences[0].field, "rotate/0/rotation_direction");
   EXPECT_EQ(found.differences[0].kind, DifferenceKind::substance);
   EXPECT_EQ(found.differences[0].a.words, "counterclockwise");
   EXPECT_EQ(found.differences[0].b.json, "\"clockwise\"");
   EXPECT_EQ(found.verdict, Verdict::differ);
   ASSERT_EQ(found.cached_keys.size(), 1U);
-  EXPECT_EQ(found.cached_keys[0].use, KeyUse::turned);
+  EXPECT_EQ(found.cached_keys[0].use, KeyUse::rotated);
   EXPECT_THAT(found.cached_keys[0].because, ElementsAre(KeyReason::frequencies));
   ASSERT_EQ(found.angles.size(), 1U);
   EXPECT_EQ(found.angles[0].pair, 0);
@@ -157,8 +157,8 @@ TEST(CompareKeys, are_not_turned_behind_a_norm_that_is_no_length) {
     }
     return keys(a, b).use;
   };
-  EXPECT_EQ(use(QkNorm::Order::before, true, QkNorm::Kind::rms), KeyUse::turned);
-  EXPECT_EQ(use(QkNorm::Order::after, false, QkNorm::Kind::rms), KeyUse::turned);
+  EXPECT_EQ(use(QkNorm::Order::before, true, QkNorm::Kind::rms), KeyUse::rotated);
+  EXPECT_EQ(use(QkNorm::Order::after, false, QkNorm::Kind::rms), KeyUse::rotated);
   EXPECT_EQ(use(QkNorm::Order::after, true, QkNorm::Kind::rms), KeyUse::not_at_all);
   EXPECT_EQ(use(QkNorm::Order::after, false, QkNorm::Kind::layer), KeyUse::not_at_all);
 }
@@ -169,7 +169,7 @@ TEST(CompareKeys, an_attention_factor_counts_unless_a_norm_takes_it_away) {
   Rope louder = yarn;
   std::get<YarnScaling>(louder.scaling).attention_factor = 1.5;
   const Keys found = keys(model(yarn), model(louder));
-  EXPECT_EQ(found.use, KeyUse::turned);
+  EXPECT_EQ(found.use, KeyUse::rotated);
   EXPECT_THAT(found.because, ElementsAre(KeyReason::attention_factor));
   EXPECT_EQ(compare(model(yarn), model(louder)).angles.at(0).attention_factor_ratio, 1.5);
   Plan a = model(yarn);
@@ -269,11 +269,11 @@ TEST(CompareAngles, rules_that_depend_on_the_length_are_taken_at_it) {
   EXPECT_EQ(within.verdict, Verdict::differ);
 }
 
-TEST(CompareAngles, a_logit_scale_is_a_ratio) {
-  const Comparison found = compare(model(), changed([](LayerPlan& l) { l.logit_scale = 0.5; }));
-  ASSERT_EQ(found.logit_scales.size(), 1U);
-  EXPECT_EQ(found.logit_scales[0].ratio, 2);
-  EXPECT_EQ(found.logit_scales[0].layers.a.layers.size(), 4U);
+TEST(CompareAngles, a_softmax_scale_is_a_ratio) {
+  const Comparison found = compare(model(), changed([](LayerPlan& l) { l.softmax_scale = 0.5; }));
+  ASSERT_EQ(found.softmax_scales.size(), 1U);
+  EXPECT_EQ(found.softmax_scales[0].ratio, 2);
+  EXPECT_EQ(found.softmax_scales[0].layers.a.layers.size(), 4U);
 }
 
 // ---- substance ----
@@ -295,7 +295,7 @@ TEST(CompareSubstance, two_rules_with_the_same_angles_are_a_note) {
 TEST(CompareSubstance, one_float_is_a_note) {
   const double rounded = static_cast<float>(0.1);
   ASSERT_NE(rounded, 0.1);
-  const auto scaled = [](double scale) { return changed([scale](LayerPlan& l) { l.logit_scale = scale; }); };
+  const auto scaled = [](double scale) { return changed([scale](LayerPlan& l) { l.softmax_scale = scale; }); };
   EXPECT_EQ(compare(scaled(0.1), scaled(rounded)).verdict, Verdict::same);
   EXPECT_EQ(compare(scaled(0.1), scaled(0.1 * (1 + 1e-6))).verdict, Verdict::differ);
 }
@@ -345,7 +345,7 @@ TEST(ComparePairing, says_which_row_is_which) {
   faster.base = 500;
   const Comparison both = compare(model(half), model(faster));
   EXPECT_EQ(both.verdict, Verdict::differ);
-  EXPECT_EQ(both.cached_keys[0].use, KeyUse::reordered_and_turned);
+  EXPECT_EQ(both.cached_keys[0].use, KeyUse::reordered_and_rotated);
 }
 
 // ---- callers ----

@@ -19,7 +19,7 @@ TEST(Compare, a_plan_and_itself) {
     const Comparison same = compare(plan, plan);
     ASSERT_TRUE(same.differences.empty()) << seed;
     EXPECT_EQ(same.verdict, Verdict::same);
-    EXPECT_TRUE(same.pairings.empty() && same.angles.empty() && same.logit_scales.empty());
+    EXPECT_TRUE(same.pairings.empty() && same.angles.empty() && same.softmax_scales.empty());
     for (const CachedKeys& keys : same.cached_keys) EXPECT_EQ(keys.use, KeyUse::as_they_are);
   }
 }
@@ -51,13 +51,32 @@ TEST(Compare, every_value_of_a_plan_is_compared) {
       fields.insert(field_of(*where));
     }
   }
-  for (const char* field : {"heads",          "kv_heads",         "head_dim",         "value_dim",
-                            "kv_from",        "logit_scale",      "soft_cap/cap",     "sinks",
-                            "qk_norm/order",  "mask/kind",        "mask/window/past", "mask/chunk",
-                            "mask/detail",    "rotate/0/pairing", "rotate/0/base",    "rotate/0/scaling/factor",
-                            "rotate/0/sense", "rotate/1",         "score/0",          "value",
-                            "query_scale",    "/known",           "/family",          "/trained_length",
-                            "/length",        "/warnings"}) {
+  for (const char* field : {"heads",
+                            "kv_heads",
+                            "head_dim",
+                            "value_dim",
+                            "kv_from",
+                            "softmax_scale",
+                            "soft_cap/cap",
+                            "sinks",
+                            "qk_norm/order",
+                            "mask/kind",
+                            "mask/window/past",
+                            "mask/chunk",
+                            "mask/detail",
+                            "rotate/0/pairing",
+                            "rotate/0/base",
+                            "rotate/0/scaling/factor",
+                            "rotate/0/rotation_direction",
+                            "rotate/1",
+                            "score/0",
+                            "value",
+                            "query_scale",
+                            "/known",
+                            "/family",
+                            "/trained_length",
+                            "/length",
+                            "/warnings"}) {
     EXPECT_TRUE(fields.contains(field) || fields.contains(std::string(field) + "/kind")) << field;
   }
 }

@@ -22,7 +22,7 @@ Plan model(std::int64_t layers) {
   layer.heads = 32;
   layer.kv_heads = 8;
   layer.head_dim = layer.value_dim = 4;
-  layer.logit_scale = 0.5;
+  layer.softmax_scale = 0.5;
   layer.rotate.push_back({RotateRole::main, 32, rope});
   Plan plan;
   plan.known = true;
@@ -155,7 +155,7 @@ TEST(CompareJson, follows_the_schema_to_the_letter) {
             R"("b": "b.gguf"}
   ],
   "cached_keys": [
-    {"stack": "decoder", "layers_a": "0-3", "layers_b": "0-3", "use": "reordered_and_turned", )"
+    {"stack": "decoder", "layers_a": "0-3", "layers_b": "0-3", "use": "reordered_and_rotated", )"
             R"("because": ["pairing", "frequencies"]},
     {"stack": "decoder", "layers_a": null, "layers_b": "4", "use": "not_at_all", )"
             R"("because": ["absent"]}
@@ -169,7 +169,7 @@ TEST(CompareJson, follows_the_schema_to_the_letter) {
             R"("pairs": 2, "pair": 0, "inv_freq_difference": 0.75, "first_position": 1, "end_difference": 750, )"
             R"("attention_factor_ratio": 1}
   ],
-  "logit_scales": []
+  "softmax_scales": []
 })");
 }
 

@@ -226,7 +226,7 @@ TEST(AudioFamilies, pop2piano_is_t5) {
   const Plan plan = plan_of(R"({"model_type": "pop2piano", "d_model": 64, "d_kv": 16, "num_heads": 4,
     "num_layers": 2, "relative_attention_num_buckets": 32, "relative_attention_max_distance": 128})");
   EXPECT_EQ(stack_names(plan), (List{"decoder", "encoder"}));
-  EXPECT_EQ(plan.stacks[0].layers.at(0).logit_scale, 1);
+  EXPECT_EQ(plan.stacks[0].layers.at(0).softmax_scale, 1);
   EXPECT_EQ(plan.stacks[1].layers.at(0).score.at(0),
             ScoreTerm(T5Bias{.buckets = 32, .max_distance = 128, .bidirectional = true}));
 }

@@ -153,7 +153,7 @@ TEST(EncoderFamilies, mpnet_starts_at_row_2_and_has_t5_buckets) {
   const Stack& encoder = stack_of(plan, "encoder");
   EXPECT_EQ(input_of<LearnedInput>(encoder).offset, 2);
   EXPECT_EQ(score_of<T5Bias>(encoder), (T5Bias{.buckets = 16, .max_distance = 128, .bidirectional = true}));
-  EXPECT_DOUBLE_EQ(encoder.layers[0].logit_scale, 0.25);
+  EXPECT_DOUBLE_EQ(encoder.layers[0].softmax_scale, 0.25);
 }
 
 TEST(EncoderFamilies, distilbert_has_a_table_unless_it_says_sines) {
@@ -171,10 +171,10 @@ TEST(EncoderFamilies, deberta_shares_its_scale_between_terms) {
   const Stack& encoder = stack_of(plan, "encoder");
   EXPECT_TRUE(encoder.input.empty());
   EXPECT_EQ(score_of<Deberta>(encoder), (Deberta{.buckets = 64, .max_distance = 256, .shared_projection = true}));
-  EXPECT_DOUBLE_EQ(encoder.layers[0].logit_scale, 1 / std::sqrt(3 * 16.0));
+  EXPECT_DOUBLE_EQ(encoder.layers[0].softmax_scale, 1 / std::sqrt(3 * 16.0));
   const Stack one = stack_of(plan_of(with(kDeberta, R"("p2c|c2p")", R"(["c2p"])")), "encoder");
   EXPECT_FALSE(score_of<Deberta>(one).position_to_content);
-  EXPECT_DOUBLE_EQ(one.layers[0].logit_scale, 1 / std::sqrt(2 * 16.0));
+  EXPECT_DOUBLE_EQ(one.layers[0].softmax_scale, 1 / std::sqrt(2 * 16.0));
   const Stack biased = stack_of(plan_of(with(kDeberta, "false", "true")), "encoder");
   EXPECT_EQ(input_of<LearnedInput>(biased).positions, 256);
 }
@@ -182,10 +182,10 @@ TEST(EncoderFamilies, deberta_shares_its_scale_between_terms) {
 // v1 counts every name, v2 the two that it knows; neither has p2p.
 TEST(EncoderFamilies, deberta_leaves_p2p_out) {
   const std::string v2 = with(kDeberta, R"("p2c|c2p")", R"(["p2c", "c2p", "p2p"])");
-  EXPECT_DOUBLE_EQ(stack_of(plan_of(v2), "encoder").layers[0].logit_scale, 1 / std::sqrt(3 * 16.0));
+  EXPECT_DOUBLE_EQ(stack_of(plan_of(v2), "encoder").layers[0].softmax_scale, 1 / std::sqrt(3 * 16.0));
   EXPECT_EQ(codes(plan_of(v2)), std::vector<std::string>{"misleading-key"});
   const Stack v1 = stack_of(plan_of(with(v2, "deberta-v2", "deberta")), "encoder");
-  EXPECT_DOUBLE_EQ(v1.layers[0].logit_scale, 1 / std::sqrt(4 * 16.0));
+  EXPECT_DOUBLE_EQ(v1.layers[0].softmax_scale, 1 / std::sqrt(4 * 16.0));
   EXPECT_EQ(score_of<Deberta>(v1).buckets, 0);
   EXPECT_EQ(error_of(with(kDeberta, "p2c|c2p", "p2c|c3p")).kind, ErrorKind::out_of_range);
 }
@@ -297,7 +297,7 @@ TEST(EncoderDecoderFamilies, t5_has_its_own_numbers_of_layers_and_no_scale) {
   EXPECT_TRUE(plan.stacks[0].layers[1].score.empty());
   EXPECT_EQ(score_of<T5Bias>(encoder), (T5Bias{.buckets = 16, .max_distance = 64, .bidirectional = true}));
   EXPECT_EQ(encoder.layers[0].head_dim, 32);
-  EXPECT_EQ(encoder.layers[0].logit_scale, 1);
+  EXPECT_EQ(encoder.layers[0].softmax_scale, 1);
   EXPECT_TRUE(plan.warnings.empty());
 }
 

@@ -334,7 +334,7 @@ TEST(KinFamilies, nanochat_turns_clockwise) {
   const Plan plan = plan_of(config({"nanochat", kDecoder, "", ""}));
   EXPECT_TRUE(plan.known);
   EXPECT_EQ(summary(plan), "decoder: 0-3 4/2x64 half 64 @20000 clockwise s0.125 rms-after causal");
-  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-3/rotate/0/sense"), "default: the nanochat family");
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-3/rotate/0/rotation_direction"), "default: the nanochat family");
   const Plan scaled =
       plan_of(config({"nanochat", kDecoder, R"(, "rope_scaling": {"type": "linear", "factor": 4})", ""}));
   EXPECT_EQ(summary(scaled), "decoder: 0-3 4/2x64 half 64 @20000 clockwise linear4 s0.125 rms-after causal");

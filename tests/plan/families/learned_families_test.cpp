@@ -38,7 +38,7 @@ TEST(LearnedFamilies, mpt_reads_its_attention_dictionary) {
   const Plan plan = plan_of(kMpt);
   const LayerPlan layer = layer_of(plan, 0);
   EXPECT_EQ(layer.score.at(0), ScoreTerm(Alibi{.heads = 4, .max_bias = 16}));
-  EXPECT_EQ(layer.logit_scale, 0.5);
+  EXPECT_EQ(layer.softmax_scale, 0.5);
   EXPECT_EQ(layer.mask.kind, MaskKind::prefix);
   ASSERT_TRUE(layer.qk_norm);
   EXPECT_EQ(layer.qk_norm->over, QkNorm::Over::all_heads);
@@ -109,11 +109,11 @@ TEST(LearnedFamilies, mpt_has_as_many_key_heads_as_the_kind_of_attention_says) {
 TEST(LearnedFamilies, gpt2_divides_the_scale_by_the_layer) {
   const Plan plan = plan_of(kGpt2);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_DOUBLE_EQ(layer_of(plan, i).logit_scale, 0.25 / static_cast<double>(i + 1));
+    EXPECT_DOUBLE_EQ(layer_of(plan, i).softmax_scale, 0.25 / static_cast<double>(i + 1));
   }
   const Plan bare = plan_of(with(with(kGpt2, R"("scale_attn_weights": true)", R"("scale_attn_weights": false)"),
                                  R"("scale_attn_by_inverse_layer_idx": true)", R"("n_ctx": 128)"));
-  EXPECT_EQ(layer_of(bare, 2).logit_scale, 1);
+  EXPECT_EQ(layer_of(bare, 2).softmax_scale, 1);
   EXPECT_TRUE(bare.warnings.empty());
   EXPECT_EQ(codes(plan_of(with(kGpt2, R"("n_embd")", R"("n_ctx": 64, "n_embd")"))),
             std::vector<std::string>{"precedence"});
@@ -129,7 +129,7 @@ TEST(LearnedFamilies, gpt_neo_expands_its_groups) {
   const Plan plan = plan_of(kGptNeo);
   EXPECT_EQ(layer_of(plan, 0).mask.window, std::nullopt);
   for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(layer_of(plan, i).mask.window, (Window{31, 0})) << i;
-  EXPECT_EQ(layer_of(plan, 0).logit_scale, 1);
+  EXPECT_EQ(layer_of(plan, 0).softmax_scale, 1);
   const FileError error = error_of(with(kGptNeo, R"(["local"], 2)", R"(["local"], 3)"));
   EXPECT_EQ(error.kind, ErrorKind::length_mismatch);
   EXPECT_EQ(error.path, "/attention_types");

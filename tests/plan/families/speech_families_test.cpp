@@ -35,7 +35,7 @@ void expect_layers(const Stack& stack, std::int64_t layers, std::int64_t heads, 
     EXPECT_EQ(layer.heads, heads);
     EXPECT_EQ(layer.kv_heads, heads);
     EXPECT_EQ(layer.head_dim, head_dim);
-    EXPECT_DOUBLE_EQ(layer.logit_scale, 1 / std::sqrt(static_cast<double>(head_dim)));
+    EXPECT_DOUBLE_EQ(layer.softmax_scale, 1 / std::sqrt(static_cast<double>(head_dim)));
     EXPECT_EQ(layer.mask.kind, mask);
     EXPECT_EQ(layer.score, score);
     EXPECT_TRUE(layer.rotate.empty());
@@ -131,7 +131,7 @@ TEST(SpeechFamilies, sew_d_has_debertas_terms_besides) {
                                                  .position_to_content = true,
                                                  .position_to_position = false,
                                                  .shared_projection = false}));
-  EXPECT_DOUBLE_EQ(layer.logit_scale, 1 / std::sqrt(16.0 * 3));
+  EXPECT_DOUBLE_EQ(layer.softmax_scale, 1 / std::sqrt(16.0 * 3));
   EXPECT_EQ(layer.mask.kind, MaskKind::bidirectional);
   const Plan convolved = plan_of(with(kSewD, R"("squeeze_factor")", R"("conv_kernel_size": 3, "squeeze_factor")"));
   EXPECT_FALSE(convolved.known);

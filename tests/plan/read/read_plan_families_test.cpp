@@ -16,7 +16,7 @@ LayerPlan latent(std::int64_t heads, std::int64_t value_dim, Pairing pairing, do
                  double scale) {
   LayerPlan layer = turned(attention(heads, heads, 192), pairing, base, 64, std::move(scaling));
   layer.value_dim = value_dim;
-  layer.logit_scale = scale;
+  layer.softmax_scale = scale;
   std::get<Rope>(layer.rotate[0].scheme).first_channel = 128;
   return layer;
 }
@@ -159,7 +159,7 @@ TEST(ReadPlanFamilies, every_config_has_an_expectation) {
 
 // g(40, 1)^2 / sqrt 192, as the plan contract prints it.
 TEST(ReadPlanFamilies, deepseek_v3_scale_is_the_published_one) {
-  EXPECT_NEAR(layer_of(plan_of(family_config("deepseek_v3")), 0).logit_scale, 0.135234, 5e-7);
+  EXPECT_NEAR(layer_of(plan_of(family_config("deepseek_v3")), 0).softmax_scale, 0.135234, 5e-7);
 }
 
 TEST(ReadPlanFamilies, a_class_name_stands_in_for_a_missing_model_type) {

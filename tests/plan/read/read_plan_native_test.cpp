@@ -157,7 +157,7 @@ TEST(ReadPlanNative, executorchs_layers) {
   EXPECT_EQ(rope_of(mixed, 2).base, 100);
   EXPECT_EQ(rope_of(mixed, 3).base, 5000);
   EXPECT_EQ(layer_of(mixed, 3).qk_norm->order, QkNorm::Order::after);
-  EXPECT_EQ(layer_of(mixed, 3).logit_scale, 0.5);
+  EXPECT_EQ(layer_of(mixed, 3).softmax_scale, 0.5);
   const Plan resting = plan_of(with_key(kExecutorch, R"("no_rope_layer_interval": 4)"));
   EXPECT_TRUE(layer_of(resting, 3).rotate.empty());
   EXPECT_FALSE(layer_of(resting, 2).rotate.empty());
@@ -181,7 +181,7 @@ TEST(ReadPlanNative, deepseeks_own_config) {
   EXPECT_TRUE(plan.known);
   EXPECT_EQ(plan.source.kind, SourceKind::config_json);
   const double g = 0.1 * std::log(40.0) + 1;  // the plan contract's 0.135234
-  EXPECT_NEAR(layer_of(plan, 0).logit_scale, g * g / std::sqrt(192.0), 1e-15);
+  EXPECT_NEAR(layer_of(plan, 0).softmax_scale, g * g / std::sqrt(192.0), 1e-15);
   EXPECT_EQ(rope_of(plan).first_channel, 128);
   EXPECT_EQ(std::get<YarnScaling>(rope_of(plan).scaling).factor, 40);
   const Plan lite = plan_of(with_key(kDeepseek, R"("mscale": 0.707)"));

@@ -78,7 +78,7 @@ TEST(ReadPlanRotary, alibi_takes_the_place_of_a_rotation) {
   EXPECT_EQ(std::get<Alibi>(layer_of(olmo, 0).score.at(0)), (Alibi{.heads = 4, .max_bias = 4}));
   const Plan twelve = plan_of(with(config("hf_olmo", R"("alibi": true)"), R"(64, "num_attention_heads": 4)",
                                    R"(96, "num_attention_heads": 12)"));
-  EXPECT_EQ(std::get<Alibi>(layer_of(twelve, 0).score.at(0)), (Alibi{.heads = 12, .one_ladder = true}));
+  EXPECT_EQ(std::get<Alibi>(layer_of(twelve, 0).score.at(0)), (Alibi{.heads = 12, .geometric_slopes = true}));
   EXPECT_EQ(error_of(config("hf_olmo", R"("alibi": true, "alibi_bias_max": 0)")).path, "/alibi_bias_max");
 }
 
@@ -109,7 +109,7 @@ TEST(ReadPlanRotary, granite_turns_only_where_it_says_rope) {
   const std::string keys = R"("attention_multiplier": 0.25, "layer_types": ["attention", "mamba"])";
   const Plan still = plan_of(config("granitemoehybrid", keys));
   EXPECT_TRUE(still.known && layer_of(still, 0).rotate.empty());
-  EXPECT_EQ(layer_of(still, 0).logit_scale, 0.25);
+  EXPECT_EQ(layer_of(still, 0).softmax_scale, 0.25);
   EXPECT_EQ(layer_of(still, 1).kind, LayerKind::state_space);
   EXPECT_TRUE(
       layer_of(plan_of(config("granitemoehybrid", keys + R"(, "position_embedding_type": "nope")")), 0).rotate.empty());

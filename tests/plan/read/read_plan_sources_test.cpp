@@ -25,7 +25,7 @@ TEST(ReadPlanSources, keys_defaults_and_rules) {
   EXPECT_EQ(source_of(plan, layers + "kv_heads"), "default: as many as heads");
   EXPECT_EQ(source_of(plan, layers + "rotate/0/pairing"), "default: the llama family");
   EXPECT_EQ(source_of(plan, layers + "rotate/0/scaling/rule"), "default: no rule is given");
-  EXPECT_EQ(source_of(plan, layers + "logit_scale"), "default: 1 / sqrt(head_dim)");
+  EXPECT_EQ(source_of(plan, layers + "softmax_scale"), "default: 1 / sqrt(head_dim)");
   EXPECT_EQ(source_of(plan, "/stacks/0/layers"), "default: LlamaConfig, transformers 5.23.0");
   EXPECT_EQ(source_of(plan, "/trained_length"), "default: LlamaConfig, transformers 5.23.0");
 }

@@ -161,7 +161,7 @@ TEST(ReadPlanStacks, blocks_of_h_and_w) {
                                     .dim = 16,
                                     .base = 1e4,
                                     .axes = {{"h", "w"}, {0, 0, 0, 0, 1, 1, 1, 1}},
-                                    .ladder = Ladder::per_axis}));
+                                    .axis_frequencies = AxisFrequencies::per_axis}));
   EXPECT_EQ(source_of(plan, "/stacks/1/layers/0-1/head_dim"), "/vision_config/embed_dim");
   EXPECT_EQ(source_of(plan, "/stacks/1/layers/0-1/rotate/0/base"), "default: Qwen2VLVisionConfig, transformers 5.23.0");
 }
@@ -181,7 +181,7 @@ TEST(ReadPlanStacks, pixtral_deals_one_ladder_and_kimi_alternates) {
   const Plan pixtral = plan_of(vision(R"({"model_type": "pixtral", "hidden_size": 8, "num_attention_heads": 1,
     "num_hidden_layers": 1})"));
   const Rope dealt = rope(stack_of(pixtral, 1).layers.at(0).rotate.at(0));
-  EXPECT_EQ(dealt.ladder, Ladder::dealt);
+  EXPECT_EQ(dealt.axis_frequencies, AxisFrequencies::strided);
   EXPECT_EQ(frequencies(dealt).inv_freq, (std::vector<double>{1, 1e-2, 1e-1, 1e-3}));
   const Plan kimi = plan_of(vision(R"({"model_type": "kimi_k25_vision", "vt_hidden_size": 8,
     "vt_num_attention_heads": 1, "vt_num_hidden_layers": 1, "init_pos_emb_height": 6, "init_pos_emb_width": 5})"));
@@ -199,15 +199,19 @@ TEST(ReadPlanStacks, gemma_4_turns_two_halves_side_by_side) {
     "rope_parameters": {"rope_theta": 50.0, "rope_type": "default"}})"));
   const LayerPlan layer = stack_of(plan, 1).layers.at(0);
   ASSERT_EQ(layer.rotate.size(), 2U);
-  const Rope w{
-      .pairing = Pairing::half, .head_dim = 24, .dim = 12, .base = 50, .axes = {{"w"}, {}}, .ladder = Ladder::shared};
+  const Rope w{.pairing = Pairing::half,
+               .head_dim = 24,
+               .dim = 12,
+               .base = 50,
+               .axes = {{"w"}, {}},
+               .axis_frequencies = AxisFrequencies::shared};
   Rope h = w;
   h.first_channel = 12;
   h.axes.names = {"h"};
   EXPECT_TRUE(rope(layer.rotate[0]) == w);
   EXPECT_TRUE(rope(layer.rotate[1]) == h);
   EXPECT_EQ(layer.kv_heads, 1);
-  EXPECT_EQ(layer.logit_scale, 1);
+  EXPECT_EQ(layer.softmax_scale, 1);
   EXPECT_EQ(layer.qk_norm, QkNorm{});
   EXPECT_EQ(stack_of(plan, 1).input, (std::vector<InputScheme>{AxialInput{{64, 64}}}));
   EXPECT_EQ(source_of(plan, "/stacks/1/layers/0/rotate/1/base"), "/vision_config/rope_parameters/rope_theta");
@@ -254,7 +258,7 @@ TEST(ReadPlanStacks, the_audio_of_gemma_4) {
   EXPECT_EQ(layer.soft_cap, SoftCap{20});
   EXPECT_TRUE(layer.channel_scale);
   // softplus(1) / ln(2)^2 / sqrt 16: with the factor that is learned, softplus(0) = ln 2, as it starts.
-  EXPECT_NEAR(layer.logit_scale * 0.6931471805599453, 1.3132616875182228 / 0.6931471805599453 / 4, 1e-15);
+  EXPECT_NEAR(layer.softmax_scale * 0.6931471805599453, 1.3132616875182228 / 0.6931471805599453 / 4, 1e-15);
   const TransformerXl wanted{.content_bias = false,
                              .position_bias = false,
                              .sinusoid = SinusoidConvention::tensor2tensor,

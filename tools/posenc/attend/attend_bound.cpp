@@ -166,11 +166,11 @@ AttendBound::AttendBound(const AttendCall& call) : call_(call), keys_(static_cas
   for (const Rotate& one : call.layer.rotate) {
     if (one.role != RotateRole::main) continue;
     const double factor = frequencies(rope(one), call.length).attention_factor;
-    if (!call.queries_are_turned) {
+    if (!call.q_rotated) {
       of_query_ += kTurned;
       factor_ *= factor;
     }
-    if (!call.keys_are_turned) {
+    if (!call.k_rotated) {
       of_key_.most += kTurned;
       of_key_.squares += kTurned * kTurned;
       factor_ *= factor;
@@ -192,7 +192,7 @@ ScoreError AttendBound::score(const JudgedRow& row, const KeyHead& keys, std::si
   const double ahead = std::max(0.0, keys.places[j] - row.place);
   Sizes at{.q = row.length,
            .k = keys.lengths[j],
-           .scale = std::abs(call_.layer.logit_scale * tau),
+           .scale = std::abs(call_.layer.softmax_scale * tau),
            .product = 0.0,
            .head_dim = static_cast<double>(call_.layer.head_dim),
            .keys = keys_,
@@ -224,7 +224,7 @@ double AttendBound::largest_bias(const JudgedRow& row) const {
 
 // Queries and keys that lie in bfloat16, neither turned here nor added to, have exact products.
 double AttendBound::paired_score(double size) const {
-  const bool turns = !call_.layer.rotate.empty() && !(call_.queries_are_turned && call_.keys_are_turned);
+  const bool turns = !call_.layer.rotate.empty() && !(call_.q_rotated && call_.k_rotated);
   const bool is_exact =
       call_.q.dtype == DType::bf16 && call_.k.dtype == DType::bf16 && !turns && call_.layer.score.empty();
   return call_.products == Products::f32 || is_exact ? 0.0 : (2 * kPaired + kPaired * kPaired) * size;

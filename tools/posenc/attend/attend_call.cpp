@@ -41,8 +41,8 @@ TensorView some_tokens(TensorView x, int token_axis, const EveryNth& which) { re
 QueryInputs::QueryInputs(const AttendCall& call, const EveryNth& which) {
   const std::vector<Row> rows = rows_of(call.batch(), which);
   inputs_.length = call.length;
-  inputs_.queries_are_turned = call.queries_are_turned;
-  inputs_.keys_are_turned = call.keys_are_turned;
+  inputs_.q_rotated = call.q_rotated;
+  inputs_.k_rotated = call.k_rotated;
   inputs_.log_forget = call.tables.log_forget;
   inputs_.k_segments = call.tables.k_segments;
   if (call.q_positions) inputs_.q_positions = view(q_positions_ = call.q_positions->of(rows));
@@ -54,10 +54,10 @@ QueryInputs::QueryInputs(const AttendCall& call, const EveryNth& which) {
     for (const Row& row : rows) q_order_.push_back(call.keys() - call.queries() + row.token);
     inputs_.q_order = q_order_;
   }
-  if (const ConstTensorView& visible = call.visible; !visible.empty()) {
+  if (const ConstTensorView& visible = call.attn_mask; !visible.empty()) {
     const int axis = visible.rank - 2;
     const bool is_shared = visible.shape[static_cast<std::size_t>(axis)] == 1;
-    inputs_.visible = is_shared ? visible : some_tokens(visible, axis, which);
+    inputs_.attn_mask = is_shared ? visible : some_tokens(visible, axis, which);
   }
   if (const ConstTensorView& gate = call.tables.row_gate; !gate.empty() && gate.rank == 2) {
     for (const Row& row : rows) {

@@ -21,10 +21,10 @@ struct AttendCall {
   ConstTensorView q, k, v;
   std::optional<RowPositions> q_positions{};  // left out: the order
   std::optional<RowPositions> k_positions{};
-  ConstTensorView visible{};
+  ConstTensorView attn_mask{};
   std::optional<std::int64_t> length{};
-  bool queries_are_turned = false;
-  bool keys_are_turned = false;
+  bool q_rotated = false;
+  bool k_rotated = false;
   Products products = Products::f32;  // allowed, on an instruction set that has them
 
   std::int64_t batch() const { return q.rank == 4 ? q.shape[0] : 1; }

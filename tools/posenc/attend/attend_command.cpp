@@ -136,17 +136,17 @@ AttendWork attend_some(const AttendCall& call, const EveryNth& which, const Outp
   AttendWork work;
   const QueryInputs inputs(call, which);
   const int axis = call.q.rank == 4 ? 2 : 0;
-  attend(call.layer, {.out = some_tokens(to.out, axis, which),
-                      .q = some_tokens(call.q, axis, which),
-                      .k = call.k,
-                      .v = call.v,
-                      .weights = call.tables.weights,
-                      .inputs = inputs.inputs(),
-                      .lse = to.lse.empty() ? to.lse : some_tokens(to.lse, axis, which),
-                      .products = call.products,
-                      .parallel = parallel,
-                      .isa = isa,
-                      .work = &work});
+  (void)attend(call.layer, {.out = some_tokens(to.out, axis, which),
+                            .q = some_tokens(call.q, axis, which),
+                            .k = call.k,
+                            .v = call.v,
+                            .weights = call.tables.weights,
+                            .inputs = inputs.inputs(),
+                            .lse = to.lse.empty() ? to.lse : some_tokens(to.lse, axis, which),
+                            .products = call.products,
+                            .parallel = parallel,
+                            .isa = isa,
+                            .work = &work});
   return work;
 }
 
@@ -196,14 +196,14 @@ int run_attend(const AttendArguments& arguments) {
                   .q = q.heads,
                   .k = k.heads,
                   .v = v.heads,
-                  .queries_are_turned = arguments.queries_are_turned,
-                  .keys_are_turned = arguments.keys_are_turned,
+                  .q_rotated = arguments.q_rotated,
+                  .k_rotated = arguments.k_rotated,
                   .products = products_on(job.isa, arguments.products)};
   MaskWord mask;
   if (arguments.mask) {
     mask = read_mask(*arguments.mask, call.queries(), call.keys());
     layer.mask = mask.mask;
-    call.visible = mask.view;
+    call.attn_mask = mask.view;
   }
   place(arguments, axes_of(layer), call);
   call.length = length_of(job, layer.rotate, last_position(call));

@@ -57,12 +57,12 @@ AttendTruth truth_of(const AttendCall& call, std::int64_t products) {
     args.stage = stage;
     args.scores = tensor(scores.data(), {call.batch(), layer.heads, count, call.keys()});
     if (!is_batch) args.scores = tensor(scores.data(), {layer.heads, count, call.keys()});
-    reference::attend(layer, args);
+    (void)reference::attend(layer, args);
   };
-  attend(reference::ScoreStage::weights, out.weights);
+  (void)attend(reference::ScoreStage::weights, out.weights);
   if (layer.score.empty()) return out;
-  attend(reference::ScoreStage::content, out.content);
-  attend(reference::ScoreStage::biased, out.biased);
+  (void)attend(reference::ScoreStage::content, out.content);
+  (void)attend(reference::ScoreStage::biased, out.biased);
   return out;
 }
 

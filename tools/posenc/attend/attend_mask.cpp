@@ -52,9 +52,9 @@ MaskWord read_mask(const std::string& text, std::int64_t queries, std::int64_t k
   }
   for (std::size_t at = 0; at < data.bytes().size(); at += width) {
     const auto element = data.bytes().subspan(at, width);
-    out.visible.push_back(std::ranges::any_of(element, [](std::byte b) { return b != std::byte{}; }) ? 1.0F : 0.0F);
+    out.attn_mask.push_back(std::ranges::any_of(element, [](std::byte b) { return b != std::byte{}; }) ? 1.0F : 0.0F);
   }
-  out.view.data = out.visible.data();
+  out.view.data = out.attn_mask.data();
   return out;
 }
 

@@ -11,7 +11,7 @@ namespace posenc::tool {
 
 struct MaskWord {
   Mask mask{};                   // what stands in for the layer's
-  std::vector<float> visible{};  // of a file; 1: seen
+  std::vector<float> attn_mask{};  // of a file; 1: seen
   ConstTensorView view{};        // of those; nothing for a word
 };
 

@@ -15,8 +15,8 @@ Command read_attend(const Given& given) {
                          .positions = given.text("--positions"),
                          .q_positions = given.text("--q-positions"),
                          .mask = given.text("--mask"),
-                         .queries_are_turned = given.has("--queries-turned"),
-                         .keys_are_turned = given.has("--keys-turned"),
+                         .q_rotated = given.has("--q-rotated"),
+                         .k_rotated = given.has("--k-rotated"),
                          .lse = given.has("--lse"),
                          .products = products_given(given)};
 }
@@ -54,8 +54,8 @@ CommandSpec attend_spec() {
                 .value = "M",
                 .description = "Who sees whom, instead of the layer's own mask: causal, none, or a file of booleans "
                                "or integers, [queries, keys], not 0 where a key is seen"},
-               {.names = "--queries-turned", .description = "Queries have been turned already"},
-               {.names = "--keys-turned", .description = "Keys have been turned already, as those of a cache"},
+               {.names = "--q-rotated", .description = "Queries have been turned already"},
+               {.names = "--k-rotated", .description = "Keys have been turned already, as those of a cache"},
                {.names = "--lse", .description = "OUT also holds lse, the logarithm of the sum of exp(score)"},
                products_option(),
                {.names = "--cross", .description = "The layer's attention to an encoder, not that to itself"}}),

@@ -34,7 +34,7 @@ std::string positions_text(const AttendReport& report) {
 }
 
 std::string mask_line(const AttendReport& report) {
-  if (!report.call.visible.empty()) return "of the file alone";
+  if (!report.call.attn_mask.empty()) return "of the file alone";
   const std::string own = mask_text(report.call.layer.mask);
   return report.arguments.mask ? own + ", as asked" : own;
 }

@@ -152,8 +152,8 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
                         .v = v.view(),
                         .q_positions = places(layer, which.queries),
                         .k_positions = places(layer, which.keys),
-                        .queries_are_turned = is_turned,
-                        .keys_are_turned = is_turned || is_cached};
+                        .q_rotated = is_turned,
+                        .k_rotated = is_turned || is_cached};
   const QueryInputs inputs(call, {.count = which.queries});
   const ByteParts parts(pool);
   AttendArgs args{.out = out.view(),

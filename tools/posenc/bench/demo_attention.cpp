@@ -52,18 +52,18 @@ DemoAttentionDType measure(const DemoLayer& of, const RowPositions& positions, D
                         .v = view(v, layer.kv_heads, layer.value_dim),
                         .q_positions = positions,
                         .k_positions = positions,
-                        .queries_are_turned = of.is_turned,
-                        .keys_are_turned = of.is_turned};
+                        .q_rotated = of.is_turned,
+                        .k_rotated = of.is_turned};
   const TensorView to = view(out, layer.heads, layer.value_dim);
   const QueryInputs inputs(call, {.count = kDemoTokens});
   std::vector<bench::Candidate> attending{{.name = "attend", .run = [&] {
-                                             attend(layer, {.out = to,
-                                                            .q = call.q,
-                                                            .k = call.k,
-                                                            .v = call.v,
-                                                            .weights = of.tables.weights,
-                                                            .inputs = inputs.inputs(),
-                                                            .parallel = {.threads = 1}});
+                                             (void)attend(layer, {.out = to,
+                                                                  .q = call.q,
+                                                                  .k = call.k,
+                                                                  .v = call.v,
+                                                                  .weights = of.tables.weights,
+                                                                  .inputs = inputs.inputs(),
+                                                                  .parallel = {.threads = 1}});
                                            }}};
   bench::take_turns(attending, kRounds);
   DemoAttentionDType result{.dtype = dtype};

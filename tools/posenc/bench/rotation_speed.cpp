@@ -45,7 +45,7 @@ RotationSpeed measure(const SpeedCase& which, const ThreadPool* pool) {
   if (which.kv_heads == 0) args.k = {};
   // There and back in turn: an attention factor would make the numbers grow beyond all bounds.
   const auto turn = [&] {
-    rotate(args);
+    (void)rotate(args);
     args.direction = args.direction == Direction::forward ? Direction::inverse : Direction::forward;
   };
   const auto rmw = [&] {

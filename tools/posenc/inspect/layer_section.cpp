@@ -29,7 +29,7 @@ std::string pair_channels(const Rope& rope, std::int64_t pair) {
 }
 
 // 9 significant digits: enough to tell any two float32 values apart. What turns clockwise has a sign before them.
-int frequency_columns(const Rope& rope) { return rope.sense == Sense::clockwise ? 15 : 14; }
+int frequency_columns(const Rope& rope) { return rope.rotation_direction == RotationDirection::clockwise ? 15 : 14; }
 
 std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t pair) {
   const double inv_freq = f.inv_freq[static_cast<std::size_t>(pair)];

@@ -77,8 +77,9 @@ std::string axes_text(const Rope& rope) {
     }
     out += ", dealt out";
   }
-  if (rope.ladder == Ladder::per_axis) out += "; each axis has its own ladder of frequencies";
-  if (rope.ladder == Ladder::dealt) out += "; one ladder of frequencies, dealt to the axes in turn";
+  if (rope.axis_frequencies == AxisFrequencies::per_axis) out += "; each axis has its own ladder of frequencies";
+  if (rope.axis_frequencies == AxisFrequencies::strided)
+    out += "; one ladder of frequencies, dealt to the axes in turn";
   return out;
 }
 
@@ -193,8 +194,8 @@ std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length
   }
   const bool whole = r.first_channel == 0 && r.dim == r.head_dim;
   out += whole ? formatted("all {} channels", r.dim) : formatted("channels {} of {}", channels_text(r), r.head_dim);
-  out += formatted(", {}{}; base {}", pairing_words(r), r.sense == Sense::clockwise ? ", clockwise" : "",
-                   exact_number(r.base));
+  out += formatted(", {}{}; base {}", pairing_words(r),
+                   r.rotation_direction == RotationDirection::clockwise ? ", clockwise" : "", exact_number(r.base));
   if (!std::holds_alternative<std::monostate>(r.scaling)) out += "; " + describe(r.scaling);
   out += formatted("; attention factor {}", number(frequencies(r, length).attention_factor));
   if (!r.axes.of_pair.empty()) {
@@ -214,7 +215,7 @@ std::string score_text(const ScoreTerm& term) {
       Overloaded{
           [](const Alibi& s) {
             return formatted("ALiBi over {}, largest bias {}{}{}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
-                             s.one_ladder ? ", one ladder of slopes" : "", s.symmetric ? ", by |i - j|" : "",
+                             s.geometric_slopes ? ", one ladder of slopes" : "", s.symmetric ? ", by |i - j|" : "",
                              form_text(s.form), s.scaled ? ", multiplied by the scale too" : "");
           },
           [](const T5Bias& s) {
@@ -336,8 +337,8 @@ std::string query_scale_text(const QueryScale& scale) {
 }
 
 std::string logits_text(const LayerPlan& layer) {
-  std::string out = formatted("q.k x {}", number(layer.logit_scale));
-  if (is_one_over_sqrt(layer.logit_scale, layer.head_dim)) out += formatted(" (1 / sqrt {})", layer.head_dim);
+  std::string out = formatted("q.k x {}", number(layer.softmax_scale));
+  if (is_one_over_sqrt(layer.softmax_scale, layer.head_dim)) out += formatted(" (1 / sqrt {})", layer.head_dim);
   if (layer.channel_scale) out += " x a learned factor per channel";
   const std::string scale = query_scale_text(layer.query_scale);
   if (!scale.empty()) out += "; " + scale;
@@ -398,7 +399,7 @@ std::string short_mask(const Mask& mask) {
 }
 
 std::string short_scale(const LayerPlan& layer) {
-  return is_one_over_sqrt(layer.logit_scale, layer.head_dim) ? "1/sqrt(d)" : number(layer.logit_scale);
+  return is_one_over_sqrt(layer.softmax_scale, layer.head_dim) ? "1/sqrt(d)" : number(layer.softmax_scale);
 }
 
 std::string short_norm(const LayerPlan& layer) {

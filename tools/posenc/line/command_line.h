@@ -66,8 +66,8 @@ struct AttendArguments {
   std::optional<std::string> positions;    // of the keys
   std::optional<std::string> q_positions;  // left out: queries are the last of the keys' tokens
   std::optional<std::string> mask;         // instead of the layer's
-  bool queries_are_turned = false;
-  bool keys_are_turned = false;
+  bool q_rotated = false;
+  bool k_rotated = false;
   bool lse = false;
   Products products = Products::f32;
 };

@@ -69,7 +69,7 @@ std::vector<double> vectors_of(const std::vector<std::string>& words, std::int64
 void set_words(DrawnLayer& drawn, const std::vector<std::string>& words, MaskKind mask) {
   drawn.queries = drawn.keys = std::ssize(words);
   drawn.layer.head_dim = kChannels;
-  drawn.layer.logit_scale = 1.0 / std::sqrt(static_cast<double>(kChannels));
+  drawn.layer.softmax_scale = 1.0 / std::sqrt(static_cast<double>(kChannels));
   drawn.layer.mask.kind = mask;
   drawn.q = drawn.k = vectors_of(words, drawn.layer.heads);
 }
@@ -191,10 +191,10 @@ std::vector<double> linear_weights(const DrawnLayer& drawn) {
   std::vector<double> v(static_cast<std::size_t>(n * n));
   for (std::int64_t j = 0; j < n; ++j) v[static_cast<std::size_t>(j * n + j)] = 1.0;
   std::vector<double> out(static_cast<std::size_t>(n * n));
-  reference::attend_linear(layer, {.out = tensor(out.data(), {n, 1, n}),
-                                   .q = tensor(drawn.q.data(), {n, 1, kChannels}),
-                                   .k = tensor(drawn.k.data(), {n, 1, kChannels}),
-                                   .v = tensor(std::as_const(v).data(), {n, 1, n})});
+  (void)reference::attend_linear(layer, {.out = tensor(out.data(), {n, 1, n}),
+                                         .q = tensor(drawn.q.data(), {n, 1, kChannels}),
+                                         .k = tensor(drawn.k.data(), {n, 1, kChannels}),
+                                         .v = tensor(std::as_const(v).data(), {n, 1, n})});
   return out;
 }
 

@@ -25,14 +25,14 @@ std::vector<double> scores_of(const DrawnLayer& drawn, reference::ScoreStage sta
   std::vector<double> v = numbers(drawn.keys, layer.kv_heads, layer.value_dim);
   std::vector<double> out = numbers(drawn.queries, layer.heads, layer.value_dim);
   std::vector<double> scores = numbers(layer.heads, drawn.queries, drawn.keys);
-  reference::attend(layer, {.out = tensor(out.data(), {drawn.queries, layer.heads, layer.value_dim}),
-                            .q = tensor(q.data(), {drawn.queries, layer.heads, layer.head_dim}),
-                            .k = tensor(k.data(), {drawn.keys, layer.kv_heads, layer.head_dim}),
-                            .v = tensor(v.data(), {drawn.keys, layer.kv_heads, layer.value_dim}),
-                            .weights = drawn.weights,
-                            .inputs = drawn.inputs,
-                            .scores = tensor(scores.data(), {layer.heads, drawn.queries, drawn.keys}),
-                            .stage = stage});
+  (void)reference::attend(layer, {.out = tensor(out.data(), {drawn.queries, layer.heads, layer.value_dim}),
+                                  .q = tensor(q.data(), {drawn.queries, layer.heads, layer.head_dim}),
+                                  .k = tensor(k.data(), {drawn.keys, layer.kv_heads, layer.head_dim}),
+                                  .v = tensor(v.data(), {drawn.keys, layer.kv_heads, layer.value_dim}),
+                                  .weights = drawn.weights,
+                                  .inputs = drawn.inputs,
+                                  .scores = tensor(scores.data(), {layer.heads, drawn.queries, drawn.keys}),
+                                  .stage = stage});
   const auto first = scores.begin() + head * drawn.queries * drawn.keys;
   std::vector<double> chosen(first, first + drawn.queries * drawn.keys);
   for (double& score : chosen) {

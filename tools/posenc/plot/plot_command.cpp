@@ -34,7 +34,8 @@ int run_plot(const PlotArguments& arguments) {
   const std::string text = arguments.json ? json_of(figure, kind) : svg_of(figure);
   if (!arguments.out) return write_output(text);
   const HeldSignals held;
-  const WriteOptions options{.replace = arguments.force, .go_on = [](std::int64_t) { return !HeldSignals::came(); }};
+  const WriteOptions options{.replace = arguments.force,
+                             .keep_going = [](std::int64_t) { return !HeldSignals::came(); }};
   const Result<std::int64_t> written = write_file(*arguments.out, text, options);
   if (!written) throw Failure{file_error_text(written.error()), exit_code_of(written.error())};
   return kOk;

@@ -71,7 +71,7 @@ class Preparing {
     const std::int64_t rows = scheme.left + scheme.right + 1;
     ask_with_ones();
     give(ShawWeights{table(numbered(rows, channels()), {rows, channels()})}, kRow);
-    drawn_.layer.logit_scale = 1.0 / static_cast<double>(channels());
+    drawn_.layer.softmax_scale = 1.0 / static_cast<double>(channels());
   }
   void operator()(const TransformerXl& scheme) {
     give(asking(scheme.sinusoid), kAdded);
@@ -98,7 +98,7 @@ class Preparing {
     const std::int64_t rows = 2 * deberta_span(scheme);
     ask_with_ones();
     give(DebertaWeights{.table = table(numbered(rows), {rows, 1}), .keys = same(heads() * channels())}, kRow);
-    drawn_.layer.logit_scale = 1.0 / static_cast<double>(channels());
+    drawn_.layer.softmax_scale = 1.0 / static_cast<double>(channels());
   }
   void operator()(const DecomposedHw& scheme) {
     over_grid((scheme.rows + 1) / 2, (scheme.rows + 1) / 2);

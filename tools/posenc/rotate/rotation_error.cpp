@@ -84,11 +84,11 @@ std::vector<double> errors_in_bfloat16(const Turn& turn, const std::vector<std::
     x[i] = c < partners[static_cast<std::size_t>(c)] ? 1.0 : 0.0;
   }
   std::vector<double> out(x.size());
-  reference::rotate(turn.rope, {.out = tensor(out.data(), {rows, 1, width}),
-                                .x = tensor(static_cast<const double*>(x.data()), {rows, 1, width}),
-                                .positions = positions,
-                                .length = turn.length,
-                                .angles = Angles::float32});
+  (void)reference::rotate(turn.rope, {.out = tensor(out.data(), {rows, 1, width}),
+                                      .x = tensor(static_cast<const double*>(x.data()), {rows, 1, width}),
+                                      .positions = positions,
+                                      .length = turn.length,
+                                      .angles = Angles::float32});
   std::vector<double> of_pair(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t c = i % static_cast<std::size_t>(width);
@@ -211,12 +211,12 @@ RotationError RowSample::judge(const ConstTensorView& turned, const Turn& turn, 
       tensor(static_cast<const void*>(bytes_.data()), dtype_, {std::ssize(rows_), heads_, head_dim_});
   std::vector<double> truth(rows_.size() * static_cast<std::size_t>(heads_ * head_dim_));
   const RowPositions::List list = positions.of(rows_);
-  reference::rotate(turn.rope, {.out = tensor(truth.data(), {std::ssize(rows_), heads_, head_dim_}),
-                                .x = x,
-                                .positions = view(list),
-                                .direction = turn.direction,
-                                .length = turn.length,
-                                .angles = turn.angles});
+  (void)reference::rotate(turn.rope, {.out = tensor(truth.data(), {std::ssize(rows_), heads_, head_dim_}),
+                                      .x = x,
+                                      .positions = view(list),
+                                      .direction = turn.direction,
+                                      .length = turn.length,
+                                      .angles = turn.angles});
   const Arithmetic arithmetic = turn.angles == Angles::exact ? Arithmetic::exact : Arithmetic::float32;
   const double factor = frequencies(turn.rope, turn.length, arithmetic).attention_factor;
   const double error = table_error(factor, turn.angles, positions);

@@ -86,13 +86,13 @@ void turn_rows(const TurnedTensors& tensors, const Turn& turn, const RowPosition
   std::int64_t turned = 0;
   for (const Piece& piece : pieces_of(batch, tokens, row_bytes(tensors.q) + row_bytes(tensors.k))) {
     const RowPositions::List list = positions.of(rows_of(piece));
-    rotate({.q = part_of(tensors.q, piece),
-            .k = part_of(tensors.k, piece),
-            .positions = view(list),
-            .table = &table,
-            .direction = turn.direction,
-            .parallel = with.parallel,
-            .isa = with.isa});
+    (void)rotate({.q = part_of(tensors.q, piece),
+                  .k = part_of(tensors.k, piece),
+                  .positions = view(list),
+                  .table = &table,
+                  .direction = turn.direction,
+                  .parallel = with.parallel,
+                  .isa = with.isa});
     turned += piece.sequences * piece.tokens;
     done(turned, batch * tokens);
   }

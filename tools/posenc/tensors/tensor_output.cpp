@@ -40,7 +40,7 @@ std::int64_t write_tensors(const std::string& out, std::span<const NamedTensor> 
   std::int64_t all = 0;
   for (const NamedTensor& one : tensors) all += bytes_of(one.tensor);
   const HeldSignals held;
-  const WriteOptions options{.replace = force, .go_on = [&](std::int64_t bytes) {
+  const WriteOptions options{.replace = force, .keep_going = [&](std::int64_t bytes) {
                                progress.show("writing " + printable(out), std::min(bytes, all), all);
                                return !HeldSignals::came();
                              }};

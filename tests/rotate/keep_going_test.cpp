@@ -9,7 +9,7 @@
 #include "posenc/cache.h"
 #include "posenc/rotate.h"
 
-namespace posenc::test::go_on_test {
+namespace posenc::test::keep_going_test {
 namespace {
 
 constexpr std::int64_t kTokens = 640;
@@ -30,7 +30,7 @@ struct Ones {
   }
 };
 
-// call(go_on) under answers of each kind.
+// call(keep_going) under answers of each kind.
 template <typename Call>
 void expect_ends(const Call& call) {
   std::int64_t asked = 0;
@@ -43,51 +43,55 @@ void expect_ends(const Call& call) {
   EXPECT_THROW(call([]() -> bool { throw std::runtime_error("enough"); }), std::runtime_error);
 }
 
-TEST(GoOn, EndsARotation) {
+TEST(KeepGoing, EndsARotation) {
   const RotaryTable table = make_table(kRope, {.start = 1, .count = kTokens});
   Ones x;
-  expect_ends([&](const std::function<bool()>& go_on) {
-    return rotate(
-        {.k = x.view(), .positions = PositionRange{1}, .table = &table, .parallel = {.threads = 1}, .go_on = go_on});
+  expect_ends([&](const std::function<bool()>& keep_going) {
+    return rotate({.k = x.view(),
+                   .positions = PositionRange{1},
+                   .table = &table,
+                   .parallel = {.threads = 1},
+                   .keep_going = keep_going});
   });
   Ones stopped;
-  EXPECT_FALSE(rotate(
-      {.k = stopped.view(), .positions = PositionRange{1}, .table = &table, .parallel = {.threads = 1}, .go_on = [] {
-         return false;
-       }}));
+  EXPECT_FALSE(rotate({.k = stopped.view(),
+                       .positions = PositionRange{1},
+                       .table = &table,
+                       .parallel = {.threads = 1},
+                       .keep_going = [] { return false; }}));
   EXPECT_TRUE(stopped.is_done(0));
   EXPECT_FALSE(stopped.is_done(kTokens - 1));
 }
 
-TEST(GoOn, EndsARerotation) {
+TEST(KeepGoing, EndsARerotation) {
   const RotaryTable table = make_table(kRope, {.count = kTokens + 1});
   Ones x;
-  expect_ends([&](const std::function<bool()>& go_on) {
+  expect_ends([&](const std::function<bool()>& keep_going) {
     return rerotate({.k = x.view(),
                      .from_table = &table,
                      .from_positions = PositionRange{0},
                      .to_table = &table,
                      .to_positions = PositionRange{1},
                      .parallel = {.threads = 1},
-                     .go_on = go_on});
+                     .keep_going = keep_going});
   });
 }
 
-TEST(GoOn, EndsAWayIntoACache) {
+TEST(KeepGoing, EndsAWayIntoACache) {
   const RotaryTable table = make_table(kRope, {.count = kTokens});
   std::vector<std::int64_t> slots(kTokens);
   std::iota(slots.begin(), slots.end(), std::int64_t{0});
   Ones k;
   for (const RotaryTable* turning : {&table, static_cast<const RotaryTable*>(nullptr)}) {
     Ones cache;
-    expect_ends([&](const std::function<bool()>& go_on) {
+    expect_ends([&](const std::function<bool()>& keep_going) {
       cache.numbers.assign(cache.numbers.size(), 0.0F);
       return rotate_into_cache({.k = k.view(),
                                 .table = turning,
                                 .k_cache = cache.view(),
                                 .slots = slots,
                                 .parallel = {.threads = 1},
-                                .go_on = go_on});
+                                .keep_going = keep_going});
     });
     EXPECT_TRUE(cache.is_done(0, 0.0F));
     EXPECT_FALSE(cache.is_done(kTokens - 1, 0.0F));
@@ -95,4 +99,4 @@ TEST(GoOn, EndsAWayIntoACache) {
 }
 
 }  // namespace
-}  // namespace posenc::test::go_on_test
+}  // namespace posenc::test::keep_going_test

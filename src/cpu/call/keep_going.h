@@ -9,12 +9,12 @@
 
 namespace posenc::cpu {
 
-class GoOn {
+class KeepGoing {
  public:
   // Without a function: always.
-  explicit GoOn(const std::function<bool()>& ask) : ask_(ask) {}
-  GoOn(const GoOn&) = delete;
-  GoOn& operator=(const GoOn&) = delete;
+  explicit KeepGoing(const std::function<bool()>& ask) : ask_(ask) {}
+  KeepGoing(const KeepGoing&) = delete;
+  KeepGoing& operator=(const KeepGoing&) = delete;
 
   bool operator()() noexcept {
     if (!ask_ || is_stopped_.load(std::memory_order_relaxed)) return !is_stopped_;
@@ -46,24 +46,24 @@ class GoOn {
 };
 
 // What one thread does in steps that are too short to ask after each.
-class PacedGoOn {
+class PacedKeepGoing {
  public:
-  explicit PacedGoOn(GoOn& go_on) : go_on_(go_on) {}
+  explicit PacedKeepGoing(KeepGoing& keep_going) : keep_going_(keep_going) {}
 
   // Whether to do a step that writes so many bytes.
   bool operator()(std::int64_t bytes) noexcept {
-    if (go_on_.is_stopped()) return false;
+    if (keep_going_.is_stopped()) return false;
     done_ += bytes;
     if (done_ < kBytesBetween) return true;
     done_ = 0;
-    return go_on_();
+    return keep_going_();
   }
 
  private:
   // A thread turns 8 GB a second or more (docs/performance.md): 2 milliseconds at most.
   static constexpr std::int64_t kBytesBetween = 16LL << 20;
 
-  GoOn& go_on_;
+  KeepGoing& keep_going_;
   std::int64_t done_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "math/rope/default_ladder.h"
+#include "math/rope/default_inv_freq.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,10 +24,10 @@ std::vector<Rung> rungs(const Rope& rope) {
   for (std::int64_t p = 0; p < rope.pairs(); ++p) {
     const std::int64_t axis = rope.axes.of_pair.empty() ? 0 : rope.axes.of_pair[static_cast<std::size_t>(p)];
     const std::int64_t place = placed[static_cast<std::size_t>(axis)]++;
-    switch (rope.ladder) {
-      case Ladder::per_axis: result.push_back({place, rope.dim / axes}); break;
-      case Ladder::dealt: result.push_back({place * axes + axis, rope.dim}); break;
-      case Ladder::shared: result.push_back({p, rope.dim}); break;
+    switch (rope.axis_frequencies) {
+      case AxisFrequencies::per_axis: result.push_back({place, rope.dim / axes}); break;
+      case AxisFrequencies::strided: result.push_back({place * axes + axis, rope.dim}); break;
+      case AxisFrequencies::shared: result.push_back({p, rope.dim}); break;
     }
   }
   return result;
@@ -47,7 +47,7 @@ std::vector<Real> powers(const Rope& rope, double base) {
 }
 
 template <typename Real>
-std::vector<Real> ladder(const Rope& rope, double base) {
+std::vector<Real> default_inv_freq(const Rope& rope, double base) {
   std::vector<Real> result = powers<Real>(rope, base);
   for (Real& value : result) value = real<Real>(1.0) / value;
   return result;
@@ -55,15 +55,15 @@ std::vector<Real> ladder(const Rope& rope, double base) {
 
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, std::monostate, Length) {
-  return {ladder<Real>(rope, rope.base)};
+  return {default_inv_freq<Real>(rope, rope.base)};
 }
 
 std::optional<Problem> check_rule(const Rope&, std::monostate) { return {}; }
 
 template std::vector<double> powers(const Rope&, double);
 template std::vector<float> powers(const Rope&, double);
-template std::vector<double> ladder(const Rope&, double);
-template std::vector<float> ladder(const Rope&, double);
+template std::vector<double> default_inv_freq(const Rope&, double);
+template std::vector<float> default_inv_freq(const Rope&, double);
 template Scaled<double> scale(const Rope&, std::monostate, Length);
 template Scaled<float> scale(const Rope&, std::monostate, Length);
 

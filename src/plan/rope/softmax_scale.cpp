@@ -1,4 +1,4 @@
-#include "plan/rope/logit_scale.h"
+#include "plan/rope/softmax_scale.h"
 
 #include <cmath>
 
@@ -18,7 +18,8 @@ Sourced<double> by_scalar(ConfigScope& scope) {
 
 }  // namespace
 
-Sourced<double> read_logit_scale(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts) {
+Sourced<double> read_softmax_scale(ConfigScope& scope, const AttentionShape& shape,
+                                   const Sourced<std::int64_t>& parts) {
   switch (scope.family().scale) {
     case Scale::head_dim: break;
     case Scale::one: return {1.0, family_default(scope.family())};

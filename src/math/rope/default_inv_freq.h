@@ -1,6 +1,7 @@
 // The ladder of frequencies that every scaling rule starts from: base^(-2p/dim). RoFormer, arXiv 2104.09864, (15).
 //
-// How the exponents are laid over the pairs (Ladder in rope.h), for A axes and pair p = the i-th pair of axis a:
+// How the exponents are laid over the pairs (AxisFrequencies in rope.h), for A axes and pair p = the i-th pair of axis
+// a:
 //   shared     2p / dim
 //   per_axis   2i / (dim/A)          Qwen2-VL's vision tower (arXiv 2409.12191), SAM 2, V-JEPA 2; Kimi K2.5's axes
 //                                    alternate
@@ -19,6 +20,6 @@ std::vector<Real> powers(const Rope& rope, double base);
 
 // 1 / powers. [dim/2], radians per position.
 template <typename Real>
-std::vector<Real> ladder(const Rope& rope, double base);
+std::vector<Real> default_inv_freq(const Rope& rope, double base);
 
 }  // namespace posenc::math

@@ -10,7 +10,7 @@
 namespace posenc::plan {
 
 // `parts`: terms that share the scale (DeBERTa: 1/sqrt(head_dim * parts)).
-Sourced<double> read_logit_scale(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts);
+Sourced<double> read_softmax_scale(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts);
 
 // Whether each layer divides it by its index + 1 besides (GPT-2's scale_attn_by_inverse_layer_idx).
 Sourced<bool> read_division_by_layer(ConfigScope& scope);
