@@ -80,8 +80,8 @@ checkout.must_complain({
     "a member of another struct": (PAGE, {**SOURCES, "C++": SOURCES["C++"].replace("Layer", "Other")}, 1),
     "a name only in a comment of C": (PAGE, {**SOURCES, "C": "// softmax_scale;\n"}, 1),
     "an option that is not there": (PAGE, {**SOURCES, "CLI": '"--softmax"'}, 1),
-    "a key that the schema lacks": (PAGE, {**SOURCES, "JSON": '"logit_scale": {}'}, 1),
-    "a name that Python lacks": (PAGE, {**SOURCES, "Python": 'member("logit_scale", 1)'}, 1),
+    "a key that the schema lacks": (PAGE, {**SOURCES, "JSON": '"other_scale": {}'}, 1),
+    "a name that Python lacks": (PAGE, {**SOURCES, "Python": 'member("other_scale", 1)'}, 1),
 }, contract)
 
 root = pathlib.Path(sys.argv[1])
