@@ -1,4 +1,5 @@
-// What a family of models does with positions, as data: one row per family in families_*.cpp.
+// What a family of models does with positions, as data: one row per family, in the file of its maker or lineage
+// (llama.cpp, gemma.cpp, bert.cpp).
 //
 // A row says which rule holds where the config leaves a choice to the class; the rules themselves are in
 // attention_shape, layer_pattern, layer_plan and rope_draft. A new family is a row, unless it needs a new rule.

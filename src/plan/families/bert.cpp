@@ -1,41 +1,27 @@
-// Encoders, one row a family. Facts: the transformers 5.23.0 class named by the stem; Nomic BERT: its published code,
-// nomic-ai/contrastors src/contrastors/models/huggingface/modeling_hf_nomic_bert.py.
+// BERT, and encoders of text after it. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   nomic_bert: nomic-ai/contrastors src/contrastors/models/huggingface/modeling_hf_nomic_bert.py.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 
 namespace posenc::plan {
 namespace {
 
-// ---- keys that a class does not read, or reads under fewer names ----
 constexpr OwnKey kModernbertKeys[] = {
     {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, keys::kLocalAttention.names}};
 constexpr OwnKey kNomicKeys[] = {{&keys::kKvHeads}};
 constexpr OwnKey kXlnetKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim, "d_head"}};
-constexpr OwnKey kSizedHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim, "attention_head_size"}};
-
-// ---- what is added, and what is seen ----
 constexpr InputRule kTypedTable{.kind = InputKind::learned, .token_types = true};
 constexpr InputRule kPaddedTable{.kind = InputKind::learned, .offset_after_padding = true};
-constexpr InputRule kPaddedTypedTable{.kind = InputKind::learned, .offset_after_padding = true, .token_types = true};
 // The class fixes the padding index to 1, whatever the file says.
 constexpr InputRule kMpnetTable{.kind = InputKind::learned, .offset = 2};
 constexpr InputRule kBiasedTable{.kind = InputKind::learned, .present_if = &keys::kBiasedInput};
 constexpr InputRule kSinesOrTable{.kind = InputKind::sinusoidal, .learned_unless = &keys::kSines};
-constexpr InputRule kAxesOrTable{.kind = InputKind::axial, .learned_unless = &keys::kAxial};
-
-constexpr MaskRule kCausalIfDecoder{.kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder};
-constexpr MaskRule kLongformerMask{
-    .kind = MaskKind::sparse,
-    .detail = "window to both sides, tokens chosen per call see and are seen by all, with their own projections",
-    .window_spans_both = true};
 constexpr MaskRule kModernbertMask{.kind = MaskKind::bidirectional, .window_spans_both = true};
 constexpr MaskRule kCausalIfSaid{.kind = MaskKind::bidirectional, .causal_if = &keys::kCausal};
 constexpr MaskRule kXlnetMask{.kind = MaskKind::bidirectional,
                               .detail = "a permutation mask may be given per call",
                               .causal_if = &keys::kAttentionKind,
                               .evenly_if = &keys::kSameLength};
-
-// ---- stacks ----
 constexpr StackRule kBertStack{.name = "encoder",
                                .mask = kCausalIfDecoder,
                                .input = kTypedTable,
@@ -54,8 +40,6 @@ constexpr StackRule kRobertaStack{.name = "encoder",
                                   .input = kPaddedTypedTable,
                                   .cross = CrossAttention::by_flag,
                                   .own_keys = kPlainHeads};
-constexpr StackRule kLongformerStack{
-    .name = "encoder", .mask = kLongformerMask, .input = kPaddedTypedTable, .own_keys = kPlainHeads};
 constexpr StackRule kMpnetStack{.name = "encoder",
                                 .mask = kBothWays,
                                 .input = kMpnetTable,
@@ -81,18 +65,17 @@ constexpr StackRule kModernbertDecoderStack{.mask = {.window_spans_both = true},
 constexpr StackRule kNomicStack{.name = "encoder", .mask = kCausalIfSaid, .input = kTable, .own_keys = kNomicKeys};
 constexpr StackRule kXlnetStack{
     .name = "encoder", .mask = kXlnetMask, .score = {.kind = ScoreKind::xlnet}, .own_keys = kXlnetKeys};
-constexpr StackRule kReformerStack{
-    .name = "encoder", .mask = kCausalIfDecoder, .input = kAxesOrTable, .own_keys = kSizedHeads};
 constexpr StackRule kTurningStack{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kRoformerStack{
     .name = "encoder", .mask = kCausalIfDecoder, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
 constexpr StackRule kClipTextStack{.name = "text", .input = kTable, .own_keys = kPlainHeads};
 constexpr StackRule kSiglipTextStack{.name = "text", .mask = kBothWays, .input = kTable, .own_keys = kPlainHeads};
 
-constexpr QkNorm kRmsOfKeys{.kind = QkNorm::Kind::rms, .weighted = false, .of = QkNorm::Of::keys};
+}  // namespace
 
-// clang-format off
-constexpr Family kEncoderFamilies[] = {
+std::span<const Family> bert_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
     {.name = "bert", .model_types = "bert ernie rembert roc_bert splinter squeezebert chinese_clip_text_model",
      .class_stems = "Bert Ernie RemBert RoCBert Splinter SqueezeBert ChineseCLIPText", .main = kBertStack,
      .scales = false, .turning = kStill},
@@ -111,8 +94,6 @@ constexpr Family kEncoderFamilies[] = {
      .main = kRobertaStack, .scales = false, .turning = kStill},
     {.name = "camembert", .class_stems = "Camembert", .main = kRobertaStack, .scales = false, .turning = kStill},
     {.name = "data2vec-text", .class_stems = "Data2VecText", .main = kRobertaStack, .scales = false, .turning = kStill},
-    {.name = "longformer", .class_stems = "Longformer", .main = kLongformerStack, .scales = false, .turning = kStill,
-     .windows = Windows::window_list},
     {.name = "mpnet", .class_stems = "MPNet", .main = kMpnetStack, .scales = false, .turning = kStill},
     {.name = "deberta", .class_stems = "Deberta", .main = kDebertaStack, .scales = false, .turning = kStill,
      .scale = Scale::shared_by_parts},
@@ -132,8 +113,6 @@ constexpr Family kEncoderFamilies[] = {
      .width = Width::partial_factor, .ntk_switch = true, .decays = true, .scheme = Scheme::rotation_or_none},
     {.name = "xlnet", .class_stems = "XLNet", .main = kXlnetStack, .scales = false, .turning = kStill,
      .needs_length = false},
-    {.name = "reformer", .class_stems = "Reformer", .main = kReformerStack, .scales = false, .turning = kStill,
-     .windows = Windows::chunk_types, .qk_norm = QkNormRule{.norm = kRmsOfKeys, .hashed_layers_only = true}},
     {.name = "esmc", .class_stems = "Esmc", .pairing = kHalf, .main = kTurningStack,
      .qk_norm = QkNormRule{kLayerNormAcrossHeads}},
     {.name = "eurobert", .class_stems = "EuroBert", .pairing = kHalf, .main = kTurningStack},
@@ -143,19 +122,15 @@ constexpr Family kEncoderFamilies[] = {
      .base = BaseRule::class_own, .scales = false,
      .misleading_keys = "rope_scaling rope_parameters rope_theta partial_rotary_factor",
      .undecided_keys = "rotary_value"},
-
-    // ---- beside a vision encoder ----
     {.name = "clip_text",
      .model_types = "clip_text_model clipseg_text_model metaclip_2_text_model owlv2_text_model owlvit_text_model",
      .class_stems = "CLIPText CLIPSegText MetaClip2Text Owlv2Text OwlViTText", .main = kClipTextStack, .scales = false,
      .turning = kStill},
     {.name = "siglip_text", .model_types = "siglip_text_model siglip2_text_model",
      .class_stems = "SiglipText Siglip2Text", .main = kSiglipTextStack, .scales = false, .turning = kStill},
-};
-// clang-format on
-
-}  // namespace
-
-std::span<const Family> encoder_families() noexcept { return kEncoderFamilies; }
+  };
+  // clang-format on
+  return kRows;
+}
 
 }  // namespace posenc::plan

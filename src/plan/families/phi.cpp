@@ -1,0 +1,30 @@
+// Phi, of Microsoft. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   mixformer-sequential: modeling_mixformer_sequential.py of phi-1_5's first version.
+//   phi3small: the modeling_phi3_small.py beside its weights; vLLM 0.6 phi3_small.py.
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+
+namespace posenc::plan {
+
+std::span<const Family> phi_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "mixformer-sequential", .class_stems = "MixFormerSequential", .pairing = kHalf,
+     .own_names = "n_embd n_head n_layer n_positions", .width = Width::rotary_dim, .base = BaseRule::class_own,
+     .scales = false, .misleading_keys = kNoDictionaries},
+    {.name = "phi", .class_stems = "Phi", .pairing = kHalf, .width = Width::partial_factor,
+     .qk_norm = QkNormRule{kLayerNormPerHead, "qk_layernorm"}},
+    {.name = "phi3", .class_stems = "Phi3", .pairing = kHalf, .width = Width::partial_factor,
+     .yarn_means_longrope = true, .windows = Windows::every_layer},
+    {.name = "phi3small", .class_stems = "Phi3Small", .pairing = kHalf, .position_scale = true,
+     .block_sparse = BlockSparse::dense_interval, .scale = Scale::mup, .misleading_keys = "partial_rotary_factor"},
+    {.name = "phimoe", .class_stems = "Phimoe", .pairing = kHalf, .windows = Windows::every_layer,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "phi4_multimodal", .class_stems = "Phi4Multimodal", .pairing = kHalf, .width = Width::partial_factor,
+     .windows = Windows::every_layer},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan
