@@ -2,6 +2,8 @@
 //   nomic_bert: nomic-ai/contrastors src/contrastors/models/huggingface/modeling_hf_nomic_bert.py.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/keys.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
 namespace {
@@ -71,6 +73,37 @@ constexpr StackRule kRoformerStack{
 constexpr StackRule kClipTextStack{.name = "text", .input = kTable, .own_keys = kPlainHeads};
 constexpr StackRule kSiglipTextStack{.name = "text", .mask = kBothWays, .input = kTable, .own_keys = kPlainHeads};
 
+// By position_embedding_type: "rotary", or "absolute" for what the stack adds.
+// transformers 4 also had relative_key and relative_key_query here; its version 5 does without.
+SchemeChoice esm_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const auto place = scope.find(keys::kPositionType);
+  if (!place) return {.from = family_default(scope.family())};
+  const auto type = scope.reader().string(*place);
+  if (type && type != "rotary" && type != "absolute") {
+    scope.reader().fail(*place, ErrorKind::out_of_range, "\"rotary\" or \"absolute\"");
+  }
+  return {.rotates = type == "rotary", .input = type != "rotary", .from = place->from};
+}
+
+// A rotation, unless rotary_emb_fraction is 0: then what the stack adds.
+SchemeChoice nomic_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const auto place = scope.peek(keys::kPartialFactor);
+  if (!place) return {.rotates = true, .input = false, .from = family_default(scope.family())};
+  if (scope.reader().number(*place) != 0.0) return {.rotates = true, .input = false, .from = place->from};
+  scope.reader().mark_read(*place);
+  return {.from = place->from};
+}
+
+// The length beyond which the base grows is a key of its own here, not the trained length.
+Scaling nomic_scaling(RopeKeys& keys, std::int64_t) {
+  const Setting<double> factor = keys.scope().number(keys::kNtkFactor);
+  if (factor.value.value_or(0) == 0) return {};
+  if (const auto place = keys.scope().peek(keys::kNtkFactor)) keys.note("scaling/factor", *place);
+  const Sourced<std::int64_t> length = keys.scope().required_integer(keys::kNtkLength, {1, kMaxPosition});
+  keys.note("scaling/max_position_embeddings", length.from);
+  return DynamicScaling{.factor = *factor.value, .max_position_embeddings = length.value};
+}
+
 }  // namespace
 
 std::span<const Family> bert_families() noexcept {
@@ -100,8 +133,7 @@ std::span<const Family> bert_families() noexcept {
     // conv_kernel_size: a convolution over neighbouring tokens after the first layer, which no stage of a plan can say.
     {.name = "deberta-v2", .class_stems = "DebertaV2", .main = kDebertaV2Stack, .scales = false, .turning = kStill,
      .scale = Scale::shared_by_parts, .undecided_keys = "conv_kernel_size"},
-    {.name = "esm", .class_stems = "Esm", .pairing = kHalf, .main = kEsmStack, .scales = false,
-     .scheme = Scheme::rotation_or_input},
+    {.name = "esm", .class_stems = "Esm", .pairing = kHalf, .main = kEsmStack, .scales = false, .scheme = esm_scheme},
     {.name = "modernbert", .class_stems = "ModernBert", .pairing = kHalf, .main = kModernbertStack,
      .ropes_per_type = true, .flat_rope_for_all_types = true, .windows = Windows::but_each_nth,
      .misleading_keys = "position_embedding_type"},
@@ -110,7 +142,7 @@ std::span<const Family> bert_families() noexcept {
      .windows = Windows::but_each_nth, .misleading_keys = "position_embedding_type"},
     {.name = "nomic_bert", .class_stems = "NomicBert", .pairing = kHalf,
      .own_names = "n_embd n_head n_layer n_positions", .main = kNomicStack, .reads_interleave = true,
-     .width = Width::partial_factor, .ntk_switch = true, .decays = true, .scheme = Scheme::rotation_or_none},
+     .width = Width::partial_factor, .decays = true, .scheme = nomic_scheme, .own_scaling = nomic_scaling},
     {.name = "xlnet", .class_stems = "XLNet", .main = kXlnetStack, .scales = false, .turning = kStill,
      .needs_length = false},
     {.name = "esmc", .class_stems = "Esmc", .pairing = kHalf, .main = kTurningStack,

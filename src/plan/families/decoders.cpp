@@ -4,10 +4,31 @@
 //   bailing_moe, baichuan, yuan: the modeling_*.py beside their weights.
 //   openelm: the modeling_openelm.py beside its weights (OpenELMMultiHeadCausalAttention).
 //   transformer: fla/models and fla/layers/attn.py of flash-linear-attention.
+#include "base/formatted.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
+namespace {
+
+// Baichuan's two sizes: its 7B turns (Llama's shape), its 13B has ALiBi.
+constexpr std::int64_t kTurningWidth = 4096;
+constexpr std::int64_t kAlibiWidth = 5120;
+
+SchemeChoice baichuan_scheme(ConfigScope& scope, const SchemeFacts& facts) {
+  const Sourced<std::int64_t> width = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize});
+  if (width.value == kTurningWidth) return choose_rotation(width.from);
+  if (width.value == kAlibiWidth) return choose_alibi(scope, facts.heads, width.from);
+  scope.reader().warn("undecided",
+                      formatted("{} is {}: models of {} channels turn, those of {} have ALiBi, and this "
+                                "is neither.",
+                                width.from, width.value, kTurningWidth, kAlibiWidth),
+                      {width.from});
+  return {.from = width.from, .known = false};
+}
+
+}  // namespace
 
 std::span<const Family> decoders_families() noexcept {
   // clang-format off
@@ -20,7 +41,7 @@ std::span<const Family> decoders_families() noexcept {
      .misleading_keys = "partial_rotary_factor"},
     {.name = "arcee", .class_stems = "Arcee", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "aria_text", .class_stems = "AriaText", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
-    {.name = "baichuan", .class_stems = "Baichuan", .pairing = kHalf, .scales = false, .scheme = Scheme::by_width,
+    {.name = "baichuan", .class_stems = "Baichuan", .pairing = kHalf, .scales = false, .scheme = baichuan_scheme,
      .misleading_keys = kQwenMisleads},
     {.name = "bailing_moe", .class_stems = "BailingMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "bitnet", .class_stems = "BitNet Bitnet", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},

@@ -3,12 +3,25 @@
 //   deepseek-native: inference/model.py of deepseek-ai/DeepSeek-V3.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/native_rules.h"
 
 namespace posenc::plan {
 namespace {
 
 constexpr OwnKey kLongcatKeys[] = {{&keys::kLayers, "num_layers"}, {&keys::kHeadDim}};
 constexpr StackRule kLongcatStack{.own_keys = kLongcatKeys};
+
+// YaRN beyond original_seq_len; one mscale for both places leaves cos and sin alone.
+Scaling deepseek_scaling(RopeKeys& keys, std::int64_t) {
+  YarnScaling rule;
+  rule.factor = scaling_number_beside(keys, keys::kRopeFactor, "factor");
+  rule.original_max_position_embeddings = original_length_beside(keys, keys::kOriginalSeqLen);
+  rule.beta_fast = scaling_number_beside(keys, keys::kBetaFast, "beta_fast");
+  rule.beta_slow = scaling_number_beside(keys, keys::kBetaSlow, "beta_slow");
+  rule.mscale = rule.mscale_all_dim = scaling_number_beside(keys, keys::kMscale, "mscale");
+  if (const auto place = keys.scope().peek(keys::kMscale)) keys.note("scaling/mscale_all_dim", *place);
+  return rule;
+}
 
 }  // namespace
 
@@ -26,7 +39,7 @@ std::span<const Family> deepseek_families() noexcept {
      .compressed_keys = true, .rotates_values = true, .windows = Windows::every_layer, .sinks = true,
      .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "deepseek-native", .pairing = kInterleaved, .own_names = "dim n_heads n_layers n_kv_heads", .latent = true,
-     .scales = false, .native = NativeRule::rope_factor, .undecided_keys = "index_n_heads compress_ratios",
+     .scales = false, .own_scaling = deepseek_scaling, .undecided_keys = "index_n_heads compress_ratios",
      .needs_length = false},
     {.name = "kimi_linear", .class_stems = "KimiLinear", .pairing = kInterleaved, .latent = true, .scales = false,
      .kinds = Kinds::numbered, .turning = Turning::no_layer},

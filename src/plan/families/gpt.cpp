@@ -3,6 +3,7 @@
 //   rugpt3xl: llama.cpp src/models/rugpt3xl.cpp; ai-forever/ru-gpts (DeepSpeed's fixed pattern).
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
 namespace {
@@ -26,6 +27,10 @@ constexpr StackRule kGitStack{.mask = kImageFirst, .input = kTable, .own_keys = 
 constexpr StackRule kXglmStack{.input = kSinesFrom2, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
 constexpr StackRule kBiogptStack{.input = kScaledTableFrom2, .own_keys = kPlainHeads};
 
+SchemeChoice rugpt_scheme(ConfigScope& scope, const SchemeFacts& facts) {
+  return choose_table(facts.trained_length, family_default(scope.family()));
+}
+
 }  // namespace
 
 std::span<const Family> gpt_families() noexcept {
@@ -46,14 +51,14 @@ std::span<const Family> gpt_families() noexcept {
     {.name = "gptj", .class_stems = "GPTJ", .pairing = kInterleaved, .own_names = "n_embd n_head n_layer n_positions",
      .width = Width::rotary_dim, .base = BaseRule::class_own, .scales = false, .misleading_keys = kNoDictionaries},
     {.name = "gptj-native", .pairing = kInterleaved, .own_names = "layers d_model n_heads seq pe_rotary_dims",
-     .width = Width::rotary_dim, .scales = false, .scheme = Scheme::rotation_by_type},
+     .width = Width::rotary_dim, .scales = false, .scheme = scheme_by_type},
     {.name = "codegen", .class_stems = "CodeGen", .pairing = kInterleaved,
      .own_names = "n_embd n_head n_layer n_positions", .width = Width::rotary_dim, .base = BaseRule::class_own,
      .scales = false, .misleading_keys = kNoDictionaries},
     {.name = "gpt_oss", .class_stems = "GptOss", .pairing = kHalf, .windows = Windows::patterned, .default_pattern = 2,
      .sinks = true, .misleading_keys = "partial_rotary_factor initial_context_length"},
-    {.name = "rugpt3xl", .class_stems = "RuGPT3XL", .pairing = kHalf, .scheme = Scheme::learned,
-     .block_sparse = BlockSparse::alternating},
+    {.name = "rugpt3xl", .class_stems = "RuGPT3XL", .pairing = kHalf, .block_sparse = BlockSparse::alternating,
+     .scheme = rugpt_scheme},
     {.name = "opt", .class_stems = "OPT", .main = kOptStack, .scales = false, .turning = kStill},
     {.name = "xglm", .class_stems = "XGLM", .main = kXglmStack, .scales = false, .turning = kStill},
     {.name = "biogpt", .class_stems = "BioGpt", .main = kBiogptStack, .scales = false, .turning = kStill},

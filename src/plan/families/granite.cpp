@@ -1,9 +1,9 @@
 // Granite, of IBM, and Bamba. One row a family. Facts: the transformers 5.23.0 class named by the stem.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
-
 std::span<const Family> granite_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
@@ -14,7 +14,7 @@ std::span<const Family> granite_families() noexcept {
     {.name = "granitemoeshared", .class_stems = "GraniteMoeShared", .pairing = kHalf, .scale = Scale::multiplier,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "granitemoehybrid", .class_stems = "GraniteMoeHybrid", .pairing = kHalf, .kinds = Kinds::listed,
-     .recurrent = LayerKind::state_space, .scheme = Scheme::rotation_by_type, .scale = Scale::multiplier,
+     .recurrent = LayerKind::state_space, .scale = Scale::multiplier, .scheme = scheme_by_type,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "granite_swa", .model_types = "granite_swa granitemoe_swa", .class_stems = "GraniteSWA GraniteMoeSWA",
      .pairing = kHalf, .layer_bases = true, .windows = Windows::patterned, .default_pattern = 4,

@@ -3,12 +3,20 @@
 //   gla: fla/models and fla/layers/attn.py of flash-linear-attention.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
 namespace {
 
 constexpr OwnKey kZambaKeys[] = {{&keys::kHeadDim, "attention_head_dim"}};
 constexpr StackRule kZambaStack{.own_keys = kZambaKeys};
+
+// A rotation where use_mem_rope is true.
+SchemeChoice zamba2_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const Setting<bool> turns = scope.flag(keys::kMemoryRope);
+  if (turns.value.value_or(false)) return choose_rotation(turns.from);
+  return {.from = turns.from.empty() ? family_default(scope.family()) : turns.from};
+}
 
 }  // namespace
 
@@ -24,8 +32,8 @@ std::span<const Family> hybrids_families() noexcept {
      .kinds = Kinds::listed, .recurrent = kStateSpace, .turning = Turning::no_layer, .needs_types = true,
      .scale = Scale::half_head_dim},
     {.name = "zamba2", .class_stems = "Zamba2", .pairing = kHalf, .main = kZambaStack, .double_width = true,
-     .kinds = Kinds::listed, .recurrent = kStateSpace, .scheme = Scheme::rotation_by_flag, .needs_types = true,
-     .scale = Scale::half_head_dim, .misleading_keys = "partial_rotary_factor"},
+     .kinds = Kinds::listed, .recurrent = kStateSpace, .needs_types = true, .scale = Scale::half_head_dim,
+     .scheme = zamba2_scheme, .misleading_keys = "partial_rotary_factor"},
     // attn: attention in some of the layers.
     {.name = "gla", .class_stems = "GLA", .pairing = kHalf, .kinds = Kinds::listed, .turning = Turning::no_layer,
      .undecided_keys = "attn", .needs_length = false},

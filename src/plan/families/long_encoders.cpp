@@ -31,14 +31,15 @@ constexpr OwnKey kLedDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
 constexpr InputRule kScaledTypedTable{.kind = InputKind::learned, .token_types = true, .scaled = true};
 constexpr InputRule kTypedTableFrom2{
     .kind = InputKind::learned, .offset = 2, .rows = Rows::beside, .token_types = true};
-constexpr SparseWord kBlocks{
+constexpr SparseWord kBigBirdBlocks{
     .key = &keys::kPattern,
     .word = "block_sparse",
     .detail =
         "blocks of block_size tokens: the own, the two beside it, the first, the last, and num_random_blocks drawn "
         "at random; the first and the last see all"};
-constexpr MaskRule kBigBirdMask{.kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder, .sparse_if = kBlocks};
-constexpr MaskRule kBigBirdPegasusMask{.kind = MaskKind::bidirectional, .sparse_if = kBlocks};
+constexpr MaskRule kBigBirdMask{
+    .kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder, .sparse_if = kBigBirdBlocks};
+constexpr MaskRule kBigBirdPegasusMask{.kind = MaskKind::bidirectional, .sparse_if = kBigBirdBlocks};
 constexpr MaskRule kLedMask{
     .kind = MaskKind::sparse,
     .detail = "window to both sides, tokens chosen per call see and are seen by all, with their own projections",

@@ -1,12 +1,36 @@
 // Qwen. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
 //   qwen: modeling_qwen.py and configuration_qwen.py of Qwen-7B.
+#include "base/formatted.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/keys.h"
 
 namespace posenc::plan {
 namespace {
 
 constexpr AxesRule kQwen35Axes{.layout = AxisLayout::interleaved, .sections = {11, 11, 10}};
+
+// The class's two versions disagree, and so do files: those of 1.8B and 7B carry true, those of 72B false.
+void warn_of_qwen_switches(RopeKeys& keys) {
+  for (const Key* key : {&keys::kDynamicNtk, &keys::kLogn}) {
+    const auto place = keys.scope().peek(*key);
+    if (!place || place->in_file) continue;
+    keys.reader().warn("default-differs",
+                       formatted("{} is not given; the class says {}, its first version said false.", key->name(),
+                                 shown(place->value)),
+                       {});
+  }
+}
+
+// Qwen 1 has no dictionary: one switch, and the length that it is measured against.
+Scaling qwen_scaling(RopeKeys& keys, std::int64_t) {
+  warn_of_qwen_switches(keys);
+  const Setting<bool> on = keys.scope().flag(keys::kDynamicNtk);
+  keys.note("scaling/rule", on.from);
+  if (!on.value.value_or(false)) return {};
+  keys.note("scaling/seq_length", keys.trained_length().from);
+  return QwenNtkScaling{.seq_length = keys.trained_length().value};
+}
 
 }  // namespace
 
@@ -15,7 +39,7 @@ std::span<const Family> qwen_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "qwen", .class_stems = "QWen", .pairing = kHalf,
      .own_names = "seq_length rotary_emb_base kv_channels rotary_pct", .width = Width::partial_factor, .scales = false,
-     .qwen_ntk = true, .query_scaling = QueryScaling::logn, .misleading_keys = kQwenMisleads},
+     .query_scaling = QueryScaling::logn, .own_scaling = qwen_scaling, .misleading_keys = kQwenMisleads},
     {.name = "qwen2", .model_types = "qwen2 mimo", .class_stems = "Qwen2 MiMo", .pairing = kHalf, .dual_chunk = true,
      .windows = Windows::late_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "qwen2_moe", .class_stems = "Qwen2Moe", .pairing = kHalf, .dual_chunk = true,

@@ -1,6 +1,7 @@
 // Seamless M4T. One row a family. Facts: the transformers 5.23.0 class named by the stem.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
 namespace {
@@ -99,13 +100,13 @@ std::span<const Family> seamless_families() noexcept {
     {.name = "seamless_m4t",
      .class_stems = "SeamlessM4T SeamlessM4TForTextToText SeamlessM4TForSpeechToText SeamlessM4TForTextToSpeech "
          "SeamlessM4TForSpeechToSpeech", .pairing = kHalf, .main = kTextDecoder, .encoder = &kTextEncoder,
-     .more_stacks = kSpeechAndUnits, .class_stacks = kSeamlessStacks, .scales = false, .scheme = Scheme::relative_type,
+     .more_stacks = kSpeechAndUnits, .class_stacks = kSeamlessStacks, .scales = false, .scheme = relative_scheme,
      .needs_length = false},
     {.name = "seamless_m4t_v2",
      .class_stems = "SeamlessM4Tv2 SeamlessM4Tv2ForTextToText SeamlessM4Tv2ForSpeechToText "
-                    "SeamlessM4Tv2ForTextToSpeech SeamlessM4Tv2ForSpeechToSpeech",
-     .pairing = kHalf, .main = kTextDecoder, .encoder = &kTextEncoder, .more_stacks = kSpeechAndUnitsV2,
-     .class_stacks = kSeamlessV2Stacks, .scales = false, .scheme = Scheme::relative_type, .needs_length = false},
+         "SeamlessM4Tv2ForTextToSpeech SeamlessM4Tv2ForSpeechToSpeech", .pairing = kHalf, .main = kTextDecoder,
+     .encoder = &kTextEncoder, .more_stacks = kSpeechAndUnitsV2, .class_stacks = kSeamlessV2Stacks, .scales = false,
+     .scheme = relative_scheme, .needs_length = false},
   };
   // clang-format on
   return kRows;

@@ -1,6 +1,7 @@
 // wav2vec 2, and encoders of sound after it. One row a family. Facts: the transformers 5.23.0 class named by the stem.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
 namespace {
@@ -70,9 +71,9 @@ std::span<const Family> wav2vec2_families() noexcept {
     {.name = "wavlm", .class_stems = "WavLM", .pairing = kHalf, .main = kWavlmStack, .scales = false, .turning = kStill,
      .needs_length = false},
     {.name = "wav2vec2-conformer", .class_stems = "Wav2Vec2Conformer", .pairing = kHalf, .main = kConformerStack,
-     .scales = false, .scheme = Scheme::relative_type, .needs_length = false},
+     .scales = false, .scheme = relative_scheme, .needs_length = false},
     {.name = "wav2vec2-bert", .class_stems = "Wav2Vec2Bert", .pairing = kHalf, .main = kConformerBertStack,
-     .more_stacks = kAdapterAfter, .scales = false, .scheme = Scheme::relative_type, .needs_length = false},
+     .more_stacks = kAdapterAfter, .scales = false, .scheme = relative_scheme, .needs_length = false},
   };
   // clang-format on
   return kRows;

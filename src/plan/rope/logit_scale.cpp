@@ -1,6 +1,7 @@
 #include "plan/rope/logit_scale.h"
 
 #include <cmath>
+#include <utility>
 
 namespace posenc::plan {
 namespace {
@@ -19,7 +20,11 @@ Sourced<double> by_scalar(ConfigScope& scope) {
 }  // namespace
 
 Sourced<double> read_logit_scale(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts) {
-  switch (scope.family().scale) {
+  const Family& family = scope.family();
+  if (family.softmax_scale != nullptr) {
+    if (auto own = family.softmax_scale(scope, shape)) return *std::move(own);
+  }
+  switch (family.scale) {
     case Scale::head_dim: break;
     case Scale::one: return {1.0, family_default(scope.family())};
     case Scale::query_scalar: return by_scalar(scope);
@@ -28,20 +33,8 @@ Sourced<double> read_logit_scale(ConfigScope& scope, const AttentionShape& shape
     case Scale::multiplier_or_dim:
       return scope.peek(keys::kAttentionMultiplier) ? scope.required_positive(keys::kAttentionMultiplier)
                                                     : by_width(shape);
-    case Scale::key_multiplier: {
-      const Sourced<double> factor = scope.required_positive(keys::kKeyMultiplier);
-      return {factor.value * over_root(shape.head_dim.value), factor.from};
-    }
     case Scale::half_head_dim:
       return {std::sqrt(2.0) * over_root(shape.head_dim.value), "default: 1 / sqrt(head_dim / 2)"};
-    case Scale::mup: {
-      const Setting<bool> on = scope.flag(keys::kMupScaling);
-      if (!on.value.value_or(false)) break;
-      const Sourced<double> factor = scope.required_positive(keys::kMupMultiplier);
-      return {factor.value / static_cast<double>(shape.head_dim.value), factor.from};
-    }
-    case Scale::softmax_scale:
-      return scope.peek(keys::kSoftmaxScale) ? scope.required_positive(keys::kSoftmaxScale) : by_width(shape);
     case Scale::switched: {
       const Setting<bool> scaled = scope.flag(keys::kScaleScores);
       if (!scaled.value.value_or(true)) return {1.0, scaled.from};
