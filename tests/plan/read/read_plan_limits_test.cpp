@@ -5,8 +5,8 @@
 #include <string>
 
 #include "plan/families/family_configs.h"
-#include "plan/json/plan_limits.h"
-#include "plan/json/plan_size.h"
+#include "plan/facts/plan_limits.h"
+#include "plan/assemble/plan_size.h"
 #include "plan/read/plan_reading.h"
 #include "support/heap_probe.h"
 
