@@ -248,6 +248,7 @@ struct Family {
 
 // The family of a model_type, or of a class name where a file has no model_type; null when there is none.
 const Family* find_family(std::string_view model_type) noexcept;
+const Family* find_family(std::span<const Family> rows, std::string_view model_type) noexcept;
 const Family* find_family_of_class(std::string_view architecture) noexcept;
 // Whether `architecture` is a class of these stems, of this family: a stem and a known ending.
 bool is_class(Names stems, std::string_view architecture) noexcept;
