@@ -26,22 +26,19 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
   scores.qk_norm_from = family_default(scope.family());
   if (!rule) return;
   if (!rule->switch_key.empty()) {
-    const std::string_view names[] = {rule->switch_key};
-    const Setting<bool> on = scope.flag(Key{names, {}});
+    const Setting<bool> on = scope.flag(Key{Names(rule->switch_key), {}});
     scores.qk_norm_from = on.from;
     if (!on.value || !*on.value) return;
   }
   scores.qk_norm = rule->norm;
   if (rule->before_key.empty()) return;
-  const std::string_view names[] = {rule->before_key};
-  const Setting<bool> before = scope.flag(Key{.names = names, .about = {}});
+  const Setting<bool> before = scope.flag(Key{Names(rule->before_key), {}});
   scores.qk_norm->order = before.value.value_or(false) ? QkNorm::Order::before : QkNorm::Order::after;
 }
 
 // The factor on q.k: 1/sqrt(head_dim), or what a family has in its place. `parts`: terms that share the scale
 // (DeBERTa: 1/sqrt(head_dim * parts)).
-Sourced<double> read_softmax_scale(ConfigScope& scope, const AttentionShape& shape,
-                                   const Sourced<std::int64_t>& parts) {
+Sourced<double> read_softmax_scale(ConfigScope& scope, const AttentionShape& shape, const Sourced<std::int64_t>& parts) {
   switch (scope.family().scale) {
     case Scale::head_dim: break;
     case Scale::one: return {1.0, family_default(scope.family())};

@@ -70,7 +70,7 @@ class InputReader {
  private:
   void add(InputScheme scheme, std::vector<FieldSource> sources) {
     for (FieldSource& source : sources) {
-      out_.sources.push_back({formatted("{}/{}", out_.input.size(), source.field), source.from});
+      out_.sources.push_back({formatted("input/{}/{}", out_.input.size(), source.field), source.from});
     }
     out_.input.push_back(std::move(scheme));
   }
