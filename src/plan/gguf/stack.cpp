@@ -230,7 +230,7 @@ class StackReader {
       scale.value *= multiplier;
       if (multiplier != 1) scale.from = "default: g(factor, yarn_log_multiplier)^2 / sqrt(head_dim)";
     }
-    layer.set(facts::kLogitScale, scale);
+    layer.set(facts::kSoftmaxScale, scale);
     if (soft_cap_.value > 0) layer.set(facts::kSoftCap, SoftCap{.cap = soft_cap_.value}, soft_cap_.from);
     const std::string block = formatted("blk.{}.", index);
     layer.set(facts::kSinks, present(row_.sinks, block + "attn_sinks.weight", "a sink"), by_row());
