@@ -38,7 +38,8 @@ ROOMS = {
         "facts": set(),  # what is known of a stack, with its sources; limits
         "keys": set(),
         "json": set(),
-        "families": {"keys"},
+        # A row may name a function for what its class alone does; scope asks the row for its names.
+        "families": {"facts", "keys", "scope", "rope", "layers"},
         "scope": _CONFIG,  # what asks a config for keys
         "rope": _CONFIG,
         "layers": _CONFIG | {"rope"},
