@@ -31,8 +31,7 @@ void read_norm(ConfigScope& scope, const Tower& tower, LayerFacts& layer) {
   if (tower.qk_norm->switch_key.empty()) {
     return layer.set(facts::kQkNorm, tower.qk_norm->norm, family_default(tower.family));
   }
-  const std::string_view names[] = {tower.qk_norm->switch_key};
-  const Setting<bool> on = scope.flag(Key{names, {}});
+  const Setting<bool> on = scope.flag(Key{Names(tower.qk_norm->switch_key), {}});
   layer.set(facts::kQkNorm, on.value.value_or(false) ? std::optional(tower.qk_norm->norm) : std::nullopt, on.from);
 }
 

@@ -90,7 +90,7 @@ TEST(OwnFamily, is_read_by_its_row) {
     EXPECT_EQ(turned.pairing, Pairing::interleaved);
     EXPECT_EQ(turned.dim, 32);  // half of 256 / 4
     EXPECT_EQ(turned.base, 5000.0);
-    EXPECT_EQ(layer.logit_scale, 0.5 / 8) << "by the function beside the row";
+    EXPECT_EQ(layer.softmax_scale, 0.5 / 8) << "by the function beside the row";
   }
   ASSERT_TRUE(stack.layers[0].mask.window);
   EXPECT_EQ(stack.layers[0].mask.window->past, 127);
