@@ -1,7 +1,11 @@
 #include "plan/read/config_plan.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/formatted.h"
@@ -10,7 +14,7 @@
 #include "plan/families/native_schemas.h"
 #include "plan/json/plan_json.h"
 #include "plan/json/plan_size.h"
-#include "plan/keys/misspelled_keys.h"
+#include "plan/keys/key_notes.h"
 #include "plan/read/config_reader.h"
 #include "plan/read/config_stacks.h"
 #include "plan/read/default_sizes.h"
@@ -41,6 +45,19 @@ void require_model(ConfigReader& reader, const ClassNames& names) {
   }
   fail_as_no_model(reader, "another object",
                    "it has no model_type, no architectures and not the layers, heads and width of a model");
+}
+
+// A model's file has some hundred keys; whatever has more is not searched to its end.
+constexpr std::size_t kSearched = 1024;
+
+// A warning for each of the `unread` pointers whose last part differs by a letter or two from a position key's name.
+void warn_of_misspelled_keys(ConfigReader& reader, std::span<const std::string> unread) {
+  for (const std::string& pointer : unread.first(std::min(unread.size(), kSearched))) {
+    const std::string_view name = std::string_view(pointer).substr(pointer.rfind('/') + 1);
+    const std::string_view meant = misspelled_key(name);
+    if (meant.empty()) continue;
+    reader.warn("unknown-key", formatted("{} is not a key that is known here; {} is.", pointer, meant), {pointer});
+  }
 }
 
 Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOptions& options) {
