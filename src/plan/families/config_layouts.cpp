@@ -12,83 +12,8 @@ namespace {
 constexpr TypeRule kOwn = TypeRule::own;
 constexpr TypeRule kFixed = TypeRule::fixed;
 
-// ---- keys of objects ----
-constexpr OtherPlace kAnyOther[] = {{.object = "vision_config"},
-                                    {.object = "audio_config"},
-                                    {.object = "siglip_config"},
-                                    {.object = "acoustic_tokenizer_config"},
-                                    {.object = "semantic_tokenizer_config"}};
-
-// ---- stacks beside the text ----
-constexpr OtherPlace kClipVision[] = {{"vision_config", "clip_vision_model"}};
-constexpr OtherPlace kSiglipVision[] = {{"vision_config", "siglip_vision_model"}};
-constexpr OtherPlace kPixtralVision[] = {{"vision_config", "pixtral"}};
-constexpr OtherPlace kGitVision[] = {{"vision_config", "git_vision_model", kFixed}};
-constexpr OtherPlace kGemma4Others[] = {{"vision_config", "gemma4_vision"}, {"audio_config", "gemma4_audio"}};
-constexpr OtherPlace kLlama4Vision[] = {{"vision_config", "llama4_vision_model", kFixed}};
-constexpr OtherPlace kMllamaVision[] = {{"vision_config", "mllama_vision_model", kFixed}};
-constexpr OtherPlace kGlm4vVision[] = {{"vision_config", "glm4v_vision", kFixed}};
-constexpr OtherPlace kGlm4vMoeVision[] = {{"vision_config", "glm4v_moe_vision", kFixed}};
-constexpr OtherPlace kQwen2VlVision[] = {{"vision_config", "qwen2_vl_vision", kFixed}};
-constexpr OtherPlace kQwen25VlVision[] = {{"vision_config", "qwen2_5_vl_vision", kFixed}};
-constexpr OtherPlace kQwen3VlVision[] = {{"vision_config", "qwen3_vl_vision", kFixed}};
-constexpr OtherPlace kQwen3VlMoeVision[] = {{"vision_config", "qwen3_vl_moe_vision", kFixed}};
-constexpr OtherPlace kQwen35Vision[] = {{"vision_config", "qwen3_5_vision", kFixed}};
-constexpr OtherPlace kQwen35MoeVision[] = {{"vision_config", "qwen3_5_moe_vision", kFixed}};
-constexpr OtherPlace kKimiK25Vision[] = {{"vision_config", "kimi_k25_vision", kFixed}};
-constexpr OtherPlace kKimiK3Vision[] = {{"vision_config", "kimi_k3_vision", kFixed}};
-// The queries that look at the image stand between the towers; nothing here describes them.
-constexpr OtherPlace kBlip2Others[] = {{"vision_config", "blip_2_vision_model", kFixed},
-                                       {"qformer_config", "blip_2_qformer", kFixed}};
-constexpr OtherPlace kInstructblipOthers[] = {{"vision_config", "instructblip_vision_model", kFixed},
-                                              {"qformer_config", "instructblip_qformer", kFixed}};
-constexpr OtherPlace kIdefics2Others[] = {{"vision_config", "idefics2_vision", kFixed},
-                                          {"perceiver_config", "idefics2_perceiver", kFixed}};
-constexpr OtherPlace kIdefics3Vision[] = {{"vision_config", "idefics3_vision", kFixed}};
-constexpr OtherPlace kSmolvlmVision[] = {{"vision_config", "smolvlm_vision", kFixed}};
-constexpr OtherPlace kInternvlVision[] = {{"vision_config", "internvl_vision"}};
-constexpr OtherPlace kClipTower[] = {{"vision_config", "clip_vision_model", kFixed}};
-constexpr OtherPlace kAltclipTower[] = {{"vision_config", "altclip_vision_model", kFixed}};
-constexpr OtherPlace kChineseClipTower[] = {{"vision_config", "chinese_clip_vision_model", kFixed}};
-constexpr OtherPlace kClipsegTower[] = {{"vision_config", "clipseg_vision_model", kFixed}};
-constexpr OtherPlace kMetaclip2Tower[] = {{"vision_config", "metaclip_2_vision_model", kFixed}};
-constexpr OtherPlace kOwlvitTower[] = {{"vision_config", "owlvit_vision_model", kFixed}};
-constexpr OtherPlace kOwlv2Tower[] = {{"vision_config", "owlv2_vision_model", kFixed}};
-constexpr OtherPlace kSiglipTower[] = {{"vision_config", "siglip_vision_model", kFixed}};
-constexpr OtherPlace kSiglip2Tower[] = {{"vision_config", "siglip2_vision_model", kFixed}};
-constexpr OtherPlace kAnyVision[] = {{"vision_config"}};
-constexpr OtherPlace kGemma3nOthers[] = {{"vision_config", "gemma3n_vision", kFixed},
-                                         {"audio_config", "gemma3n_audio", kFixed}};
-constexpr OtherPlace kPhi4Others[] = {{"vision_config", "phi4_multimodal_vision", kFixed},
-                                      {"audio_config", "phi4_multimodal_audio", kFixed}};
-constexpr OtherPlace kPlainEncoder[] = {{"encoder"}};
-constexpr OtherPlace kMiniCpm46Vision[] = {{"vision_config", "minicpmv4_6_vision", kFixed},
-                                           {"vision_config", "minicpmv4_6_vision_merger", kFixed}};
-constexpr OtherPlace kMiniCpmVision[] = {{"vision_config", "siglip_vision_model"},
-                                         {"query_num", "resampler", kFixed, true}};
-constexpr OtherPlace kQwen2Audio[] = {{"audio_config", "qwen2_audio_encoder"}};
-constexpr OtherPlace kVoxtralAudio[] = {{"audio_config", "voxtral_encoder"}};
-constexpr OtherPlace kFlamingoAudio[] = {{"audio_config", "audioflamingo3_encoder"}};
-constexpr OtherPlace kGlmAsrAudio[] = {{"audio_config", "glmasr_encoder", kOwn, false, "audio"}};
-constexpr OtherPlace kParakeetEncoder[] = {{"encoder_config", "parakeet_encoder", kOwn, false, "encoder"}};
-// The codec that is not named, EnCodec, has convolutions and an LSTM: no position is told.
-constexpr OtherPlace kPromptEncoder[] = {{"text_encoder", "t5", kOwn, false, "text_encoder", true}};
-constexpr OtherPlace kBarkAcoustics[] = {
-    {"coarse_acoustics_config", "coarse_acoustics", kFixed, false, "coarse_acoustics"},
-    {"fine_acoustics_config", "fine_acoustics", kFixed, false, "fine_acoustics"}};
-constexpr OtherPlace kMoshiOthers[] = {{"depth_decoder_config", "moshi_depth", kFixed, false, "depth_decoder"},
-                                       {"audio_encoder_config", "mimi", kOwn, false, "codec"}};
-constexpr OtherPlace kCsmOthers[] = {
-    {"depth_decoder_config", "csm_depth_decoder_model", kFixed, false, "depth_decoder"},
-    {"codec_config", "mimi", kOwn, false, "codec"}};
-constexpr OtherPlace kMimiCodec[] = {{"codec_config", "mimi", kOwn, false, "codec"}};
-constexpr OtherPlace kUnlimitedOcrVision[] = {
-    {"vision_config/width/sam_vit_b", "unlimited_ocr_sam_vision_model", kFixed},
-    {"vision_config/sam_config", "unlimited_ocr_sam_vision_model", kFixed},
-    {"vision_config/width/clip-l-14-224", "unlimited_ocr_vision_encoder", kFixed},
-    {"vision_config/encoder_config", "unlimited_ocr_vision_encoder", kFixed}};
-constexpr OtherPlace kVibeVoiceTokenizers[] = {{"acoustic_tokenizer_config", "vibevoice_acoustic_tokenizer", kFixed},
-                                               {"semantic_tokenizer_config", "vibevoice_semantic_tokenizer", kFixed}};
+constexpr Few<OtherPlace, kMostOthers> kInstructblipOthers{{"vision_config", "instructblip_vision_model", kFixed},
+                                                           {"qformer_config", "instructblip_qformer", kFixed}};
 
 constexpr ImageMask kImageSeesItself{.detail = "the tokens of one image see each other both ways, within the window"};
 
@@ -98,78 +23,136 @@ constexpr ImageMask kImageAndPromptFirst{.kind = MaskKind::prefix,
 
 // clang-format off
 constexpr Layout kLayouts[] = {
-    {"llava", "llava", "Llava", {"text_config", "llama"}, kClipVision},
-    {"gemma3", "gemma3", "Gemma3", {"text_config", "gemma3_text", kFixed}, kSiglipVision, kImageSeesItself},
-    {"gemma4", "gemma4", "Gemma4", {"text_config", "gemma4_text", kFixed}, kGemma4Others},
-    {"mistral3", "mistral3", "Mistral3", {"text_config", "mistral"}, kPixtralVision},
-    {"git", "git", "Git", {{}, "git", kFixed}, kGitVision},
-    {"llama4", "llama4", "Llama4", {"text_config", "llama4_text", kFixed}, kLlama4Vision},
-    {"mllama", "mllama", "Mllama", {"text_config", "mllama_text_model", kFixed}, kMllamaVision},
-    {"glm4v", "glm4v", "Glm4v", {"text_config", "glm4v_text", kFixed}, kGlm4vVision},
-    {"glm4v_moe", "glm4v_moe", "Glm4vMoe", {"text_config", "glm4v_moe_text", kFixed}, kGlm4vMoeVision},
-    {"qwen2_vl", "qwen2_vl", "Qwen2VL", {"text_config", "qwen2_vl_text", kFixed}, kQwen2VlVision},
-    {"qwen2_5_vl", "qwen2_5_vl", "Qwen2_5_VL", {"text_config", "qwen2_5_vl_text", kFixed}, kQwen25VlVision},
-    {"qwen3_vl", "qwen3_vl", "Qwen3VL", {"text_config", "qwen3_vl_text", kFixed}, kQwen3VlVision},
-    {"qwen3_vl_moe", "qwen3_vl_moe", "Qwen3VLMoe", {"text_config", "qwen3_vl_moe_text", kFixed}, kQwen3VlMoeVision},
-    {"qwen3_5", "qwen3_5", "Qwen3_5", {"text_config", "qwen3_5_text", kFixed}, kQwen35Vision},
-    {"qwen3_5_moe", "qwen3_5_moe", "Qwen3_5Moe", {"text_config", "qwen3_5_moe_text", kFixed}, kQwen35MoeVision},
-    {"kimi_k25", "kimi_k25", "KimiK25 Kimi_K25", {"text_config", "deepseek_v3"}, kKimiK25Vision},
-    {"kimi_k3", "kimi_k3", "KimiK3", {"text_config", "kimi_linear"}, kKimiK3Vision},
-    {"minicpmv", "minicpmv", "MiniCPMV", {}, kMiniCpmVision},
-    {"minicpmv4_6", "minicpmv4_6", "MiniCPMV4_6", {"text_config", "qwen3_5_text"}, kMiniCpm46Vision},
-    {"qwen2_audio", "qwen2_audio", "Qwen2Audio", {"text_config", "qwen2"}, kQwen2Audio},
-    {"voxtral", "voxtral", "Voxtral", {"text_config", "llama"}, kVoxtralAudio},
-    {"audioflamingo3", "audioflamingo3", "AudioFlamingo3", {"text_config", "qwen2"}, kFlamingoAudio},
-    {"glmasr", "glmasr", "GlmAsr", {"text_config", "llama"}, kGlmAsrAudio},
+    {"llava", "llava", "Llava", {"text_config", "llama"}, {{"vision_config", "clip_vision_model"}}},
+    {"gemma3", "gemma3", "Gemma3", {"text_config", "gemma3_text", kFixed}, {{"vision_config", "siglip_vision_model"}},
+     kImageSeesItself},
+    {"gemma4", "gemma4", "Gemma4", {"text_config", "gemma4_text", kFixed},
+     {{"vision_config", "gemma4_vision"}, {"audio_config", "gemma4_audio"}}},
+    {"mistral3", "mistral3", "Mistral3", {"text_config", "mistral"}, {{"vision_config", "pixtral"}}},
+    {"git", "git", "Git", {{}, "git", kFixed}, {{"vision_config", "git_vision_model", kFixed}}},
+    {"llama4", "llama4", "Llama4", {"text_config", "llama4_text", kFixed},
+     {{"vision_config", "llama4_vision_model", kFixed}}},
+    {"mllama", "mllama", "Mllama", {"text_config", "mllama_text_model", kFixed},
+     {{"vision_config", "mllama_vision_model", kFixed}}},
+    {"glm4v", "glm4v", "Glm4v", {"text_config", "glm4v_text", kFixed}, {{"vision_config", "glm4v_vision", kFixed}}},
+    {"glm4v_moe", "glm4v_moe", "Glm4vMoe", {"text_config", "glm4v_moe_text", kFixed},
+     {{"vision_config", "glm4v_moe_vision", kFixed}}},
+    {"qwen2_vl", "qwen2_vl", "Qwen2VL", {"text_config", "qwen2_vl_text", kFixed},
+     {{"vision_config", "qwen2_vl_vision", kFixed}}},
+    {"qwen2_5_vl", "qwen2_5_vl", "Qwen2_5_VL", {"text_config", "qwen2_5_vl_text", kFixed},
+     {{"vision_config", "qwen2_5_vl_vision", kFixed}}},
+    {"qwen3_vl", "qwen3_vl", "Qwen3VL", {"text_config", "qwen3_vl_text", kFixed},
+     {{"vision_config", "qwen3_vl_vision", kFixed}}},
+    {"qwen3_vl_moe", "qwen3_vl_moe", "Qwen3VLMoe", {"text_config", "qwen3_vl_moe_text", kFixed},
+     {{"vision_config", "qwen3_vl_moe_vision", kFixed}}},
+    {"qwen3_5", "qwen3_5", "Qwen3_5", {"text_config", "qwen3_5_text", kFixed},
+     {{"vision_config", "qwen3_5_vision", kFixed}}},
+    {"qwen3_5_moe", "qwen3_5_moe", "Qwen3_5Moe", {"text_config", "qwen3_5_moe_text", kFixed},
+     {{"vision_config", "qwen3_5_moe_vision", kFixed}}},
+    {"kimi_k25", "kimi_k25", "KimiK25 Kimi_K25", {"text_config", "deepseek_v3"},
+     {{"vision_config", "kimi_k25_vision", kFixed}}},
+    {"kimi_k3", "kimi_k3", "KimiK3", {"text_config", "kimi_linear"}, {{"vision_config", "kimi_k3_vision", kFixed}}},
+    {"minicpmv", "minicpmv", "MiniCPMV", {},
+     {{"vision_config", "siglip_vision_model"}, {"query_num", "resampler", kFixed, true}}},
+    {"minicpmv4_6", "minicpmv4_6", "MiniCPMV4_6", {"text_config", "qwen3_5_text"},
+     {{"vision_config", "minicpmv4_6_vision", kFixed}, {"vision_config", "minicpmv4_6_vision_merger", kFixed}}},
+    {"qwen2_audio", "qwen2_audio", "Qwen2Audio", {"text_config", "qwen2"}, {{"audio_config", "qwen2_audio_encoder"}}},
+    {"voxtral", "voxtral", "Voxtral", {"text_config", "llama"}, {{"audio_config", "voxtral_encoder"}}},
+    {"audioflamingo3", "audioflamingo3", "AudioFlamingo3", {"text_config", "qwen2"},
+     {{"audio_config", "audioflamingo3_encoder"}}},
+    {"glmasr", "glmasr", "GlmAsr", {"text_config", "llama"},
+     {{"audio_config", "glmasr_encoder", kOwn, false, "audio"}}},
     {"parakeet", "parakeet_ctc parakeet_rnnt parakeet_tdt", "Parakeet", {"encoder_config", "parakeet_encoder"}, {}},
     {"lasr", "lasr_ctc", "Lasr", {"encoder_config", "lasr_encoder"}, {}},
-    {"cohere_asr", "cohere_asr", "CohereAsr", {{}, "cohere_asr", kFixed}, kParakeetEncoder},
-    {"musicgen", "musicgen", "Musicgen", {"decoder", "musicgen_decoder", kFixed}, kPromptEncoder},
+    {"cohere_asr", "cohere_asr", "CohereAsr", {{}, "cohere_asr", kFixed},
+     {{"encoder_config", "parakeet_encoder", kOwn, false, "encoder"}}},
+    // The codec that is not named, EnCodec, has convolutions and an LSTM: no position is told.
+    {"musicgen", "musicgen", "Musicgen", {"decoder", "musicgen_decoder", kFixed},
+     {{"text_encoder", "t5", kOwn, false, "text_encoder", true}}},
     {"musicgen_melody", "musicgen_melody", "MusicgenMelody", {"decoder", "musicgen_melody_decoder", kFixed},
-     kPromptEncoder},
-    {"bark", "bark", "Bark", {"semantic_config", "semantic", kFixed}, kBarkAcoustics},
-    {"moshi", "moshi", "Moshi", {{}, "moshi", kFixed}, kMoshiOthers},
-    {"csm", "csm", "Csm", {{}, "csm", kFixed}, kCsmOthers},
+     {{"text_encoder", "t5", kOwn, false, "text_encoder", true}}},
+    {"bark", "bark", "Bark", {"semantic_config", "semantic", kFixed},
+     {{"coarse_acoustics_config", "coarse_acoustics", kFixed, false, "coarse_acoustics"},
+      {"fine_acoustics_config", "fine_acoustics", kFixed, false, "fine_acoustics"}}},
+    {"moshi", "moshi", "Moshi", {{}, "moshi", kFixed},
+     {{"depth_decoder_config", "moshi_depth", kFixed, false, "depth_decoder"},
+      {"audio_encoder_config", "mimi", kOwn, false, "codec"}}},
+    {"csm", "csm", "Csm", {{}, "csm", kFixed},
+     {{"depth_decoder_config", "csm_depth_decoder_model", kFixed, false, "depth_decoder"},
+      {"codec_config", "mimi", kOwn, false, "codec"}}},
     {"kyutai_speech_to_text", "kyutai_speech_to_text", "KyutaiSpeechToText", {{}, "kyutai_speech_to_text", kFixed},
-     kMimiCodec},
+     {{"codec_config", "mimi", kOwn, false, "codec"}}},
     {"unlimited_ocr", "unlimited_ocr unlimited-ocr", "UnlimitedOCR",
-     {"language_config text_config", "unlimited_ocr_text", kFixed, "sliding_window"}, kUnlimitedOcrVision},
-    {"blip-2", "blip-2", "Blip2", {"text_config", "opt"}, kBlip2Others},
+     {"language_config text_config", "unlimited_ocr_text", kFixed, "sliding_window"},
+     {{"vision_config/width/sam_vit_b", "unlimited_ocr_sam_vision_model", kFixed},
+      {"vision_config/sam_config", "unlimited_ocr_sam_vision_model", kFixed},
+      {"vision_config/width/clip-l-14-224", "unlimited_ocr_vision_encoder", kFixed},
+      {"vision_config/encoder_config", "unlimited_ocr_vision_encoder", kFixed}}},
+    // The queries that look at the image stand between the towers; nothing here describes them.
+    {"blip-2", "blip-2", "Blip2", {"text_config", "opt"},
+     {{"vision_config", "blip_2_vision_model", kFixed}, {"qformer_config", "blip_2_qformer", kFixed}}},
     {"instructblip", "instructblip", "InstructBlip", {"text_config", "opt"}, kInstructblipOthers},
     {"instructblipvideo", "instructblipvideo", "InstructBlipVideo", {"text_config", "opt"}, kInstructblipOthers},
-    {"llava_next", "llava_next", "LlavaNext", {"text_config", "llama"}, kClipVision},
-    {"llava_next_video", "llava_next_video", "LlavaNextVideo", {"text_config", "llama"}, kClipVision},
-    {"llava_onevision", "llava_onevision", "LlavaOnevision", {"text_config", "qwen2"}, kSiglipVision},
-    {"vipllava", "vipllava", "VipLlava", {"text_config", "llama"}, kClipVision},
-    {"video_llava", "video_llava", "VideoLlava", {"text_config", "llama"}, kClipVision},
-    {"paligemma", "paligemma", "PaliGemma", {"text_config", "gemma"}, kSiglipVision, kImageAndPromptFirst},
-    {"idefics2", "idefics2", "Idefics2", {"text_config", "mistral"}, kIdefics2Others},
-    {"idefics3", "idefics3", "Idefics3", {"text_config", "llama"}, kIdefics3Vision},
-    {"smolvlm", "smolvlm", "SmolVLM", {"text_config", "llama"}, kSmolvlmVision},
-    {"internvl", "internvl", "InternVL", {"text_config", "qwen2"}, kInternvlVision},
-    {"cohere2_vision", "cohere2_vision", "Cohere2Vision", {"text_config", "cohere2"}, kSiglipVision},
-    {"aya_vision", "aya_vision", "AyaVision", {"text_config", "cohere2"}, kSiglipVision},
-    {"shieldgemma2", "shieldgemma2", "ShieldGemma2", {"text_config", "gemma3_text"}, kSiglipVision, kImageSeesItself},
-    {"lighton_ocr", "lighton_ocr", "LightOnOcr", {"text_config", "qwen3"}, kPixtralVision},
-    {"gemma3n", "gemma3n", "Gemma3n", {"text_config", "gemma3n_text", kFixed}, kGemma3nOthers},
-    {"phi4_multimodal", "phi4_multimodal", "Phi4Multimodal", {{}, "phi4_multimodal", kFixed}, kPhi4Others},
-    {"clip", "clip", "CLIP", {"text_config", "clip_text_model", kFixed}, kClipTower},
-    {"altclip", "altclip", "AltCLIP", {"text_config", "altclip_text_model", kFixed}, kAltclipTower},
+    {"llava_next", "llava_next", "LlavaNext", {"text_config", "llama"}, {{"vision_config", "clip_vision_model"}}},
+    {"llava_next_video", "llava_next_video", "LlavaNextVideo", {"text_config", "llama"},
+     {{"vision_config", "clip_vision_model"}}},
+    {"llava_onevision", "llava_onevision", "LlavaOnevision", {"text_config", "qwen2"},
+     {{"vision_config", "siglip_vision_model"}}},
+    {"vipllava", "vipllava", "VipLlava", {"text_config", "llama"}, {{"vision_config", "clip_vision_model"}}},
+    {"video_llava", "video_llava", "VideoLlava", {"text_config", "llama"}, {{"vision_config", "clip_vision_model"}}},
+    {"paligemma", "paligemma", "PaliGemma", {"text_config", "gemma"}, {{"vision_config", "siglip_vision_model"}},
+     kImageAndPromptFirst},
+    {"idefics2", "idefics2", "Idefics2", {"text_config", "mistral"},
+     {{"vision_config", "idefics2_vision", kFixed}, {"perceiver_config", "idefics2_perceiver", kFixed}}},
+    {"idefics3", "idefics3", "Idefics3", {"text_config", "llama"}, {{"vision_config", "idefics3_vision", kFixed}}},
+    {"smolvlm", "smolvlm", "SmolVLM", {"text_config", "llama"}, {{"vision_config", "smolvlm_vision", kFixed}}},
+    {"internvl", "internvl", "InternVL", {"text_config", "qwen2"}, {{"vision_config", "internvl_vision"}}},
+    {"cohere2_vision", "cohere2_vision", "Cohere2Vision", {"text_config", "cohere2"},
+     {{"vision_config", "siglip_vision_model"}}},
+    {"aya_vision", "aya_vision", "AyaVision", {"text_config", "cohere2"}, {{"vision_config", "siglip_vision_model"}}},
+    {"shieldgemma2", "shieldgemma2", "ShieldGemma2", {"text_config", "gemma3_text"},
+     {{"vision_config", "siglip_vision_model"}}, kImageSeesItself},
+    {"lighton_ocr", "lighton_ocr", "LightOnOcr", {"text_config", "qwen3"}, {{"vision_config", "pixtral"}}},
+    {"gemma3n", "gemma3n", "Gemma3n", {"text_config", "gemma3n_text", kFixed},
+     {{"vision_config", "gemma3n_vision", kFixed}, {"audio_config", "gemma3n_audio", kFixed}}},
+    {"phi4_multimodal", "phi4_multimodal", "Phi4Multimodal", {{}, "phi4_multimodal", kFixed},
+     {{"vision_config", "phi4_multimodal_vision", kFixed}, {"audio_config", "phi4_multimodal_audio", kFixed}}},
+    {"clip", "clip", "CLIP", {"text_config", "clip_text_model", kFixed},
+     {{"vision_config", "clip_vision_model", kFixed}}},
+    {"altclip", "altclip", "AltCLIP", {"text_config", "altclip_text_model", kFixed},
+     {{"vision_config", "altclip_vision_model", kFixed}}},
     {"chinese_clip", "chinese_clip", "ChineseCLIP", {"text_config", "chinese_clip_text_model", kFixed},
-     kChineseClipTower},
-    {"clipseg", "clipseg", "CLIPSeg", {"text_config", "clipseg_text_model", kFixed}, kClipsegTower},
-    {"metaclip_2", "metaclip_2", "MetaClip2", {"text_config", "metaclip_2_text_model", kFixed}, kMetaclip2Tower},
-    {"owlvit", "owlvit", "OwlViT", {"text_config", "owlvit_text_model", kFixed}, kOwlvitTower},
-    {"owlv2", "owlv2", "Owlv2", {"text_config", "owlv2_text_model", kFixed}, kOwlv2Tower},
-    {"siglip", "siglip", "Siglip", {"text_config", "siglip_text_model", kFixed}, kSiglipTower},
-    {"siglip2", "siglip2", "Siglip2", {"text_config", "siglip2_text_model", kFixed}, kSiglip2Tower},
-    {"vision-text-dual-encoder", "vision-text-dual-encoder", "VisionTextDualEncoder", {"text_config", {}}, kAnyVision},
-    {"vision-encoder-decoder", "vision-encoder-decoder", "VisionEncoderDecoder", {"decoder", {}}, kPlainEncoder},
-    {"vibevoice", "vibevoice", "VibeVoice", {"decoder_config text_config", "qwen2"}, kVibeVoiceTokenizers},
+     {{"vision_config", "chinese_clip_vision_model", kFixed}}},
+    {"clipseg", "clipseg", "CLIPSeg", {"text_config", "clipseg_text_model", kFixed},
+     {{"vision_config", "clipseg_vision_model", kFixed}}},
+    {"metaclip_2", "metaclip_2", "MetaClip2", {"text_config", "metaclip_2_text_model", kFixed},
+     {{"vision_config", "metaclip_2_vision_model", kFixed}}},
+    {"owlvit", "owlvit", "OwlViT", {"text_config", "owlvit_text_model", kFixed},
+     {{"vision_config", "owlvit_vision_model", kFixed}}},
+    {"owlv2", "owlv2", "Owlv2", {"text_config", "owlv2_text_model", kFixed},
+     {{"vision_config", "owlv2_vision_model", kFixed}}},
+    {"siglip", "siglip", "Siglip", {"text_config", "siglip_text_model", kFixed},
+     {{"vision_config", "siglip_vision_model", kFixed}}},
+    {"siglip2", "siglip2", "Siglip2", {"text_config", "siglip2_text_model", kFixed},
+     {{"vision_config", "siglip2_vision_model", kFixed}}},
+    {"vision-text-dual-encoder", "vision-text-dual-encoder", "VisionTextDualEncoder", {"text_config", {}},
+     {{"vision_config"}}},
+    {"vision-encoder-decoder", "vision-encoder-decoder", "VisionEncoderDecoder", {"decoder", {}}, {{"encoder"}}},
+    {"vibevoice", "vibevoice", "VibeVoice", {"decoder_config text_config", "qwen2"},
+     {{"acoustic_tokenizer_config", "vibevoice_acoustic_tokenizer", kFixed},
+      {"semantic_tokenizer_config", "vibevoice_semantic_tokenizer", kFixed}}},
 };
 // clang-format on
 
-constexpr Layout kAnyLayout{{}, {}, {}, {"text_config llm_config language_config decoder_config", {}}, kAnyOther};
+constexpr Layout kAnyLayout{{},
+                            {},
+                            {},
+                            {"text_config llm_config language_config decoder_config", {}},
+                            {{.object = "vision_config"},
+                             {.object = "audio_config"},
+                             {.object = "siglip_config"},
+                             {.object = "acoustic_tokenizer_config"},
+                             {.object = "semantic_tokenizer_config"}}};
 
 }  // namespace
 

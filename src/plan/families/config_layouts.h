@@ -3,7 +3,11 @@
 // The main stack, the text decoder, is the plan's first; the others follow in the order of the row.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -26,7 +30,7 @@ struct TextPlace {
 };
 
 struct OtherPlace {
-  std::string_view object;  // a key, or keys on the way down: "vision_config/width/sam_vit_b"
+  std::string_view object = {};  // a key, or keys on the way down: "vision_config/width/sam_vit_b"
   std::string_view type = {};
   TypeRule rule = TypeRule::own;
   bool is_sign = false;        // not an object: its presence says that there is such a stack, which nothing describes
@@ -40,12 +44,28 @@ struct ImageMask {
   std::string_view detail = {};  // empty: nothing
 };
 
+// At most so many, in the row itself.
+template <typename T, std::size_t most>
+class Few {
+ public:
+  constexpr Few() = default;
+  constexpr Few(std::initializer_list<T> items) : size_(items.size()) { std::ranges::copy(items, items_.begin()); }
+
+  constexpr auto begin() const noexcept { return items_.begin(); }
+  constexpr auto end() const noexcept { return items_.begin() + static_cast<std::ptrdiff_t>(size_); }
+
+ private:
+  std::array<T, most> items_{};
+  std::size_t size_ = 0;
+};
+inline constexpr std::size_t kMostOthers = 5;
+
 struct Layout {
   std::string_view family;
   Names model_types;
   Names class_stems;  // "Llava" of LlavaForConditionalGeneration
   TextPlace text;
-  std::span<const OtherPlace> others;
+  Few<OtherPlace, kMostOthers> others;
   ImageMask image = {};
 };
 

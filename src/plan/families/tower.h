@@ -1,5 +1,5 @@
 // What the class of a vision or audio encoder, a tower beside the text decoder, does with positions, as data: one row
-// per class in vision_towers.cpp and audio_towers.cpp.
+// per class in towers.cpp.
 //
 // A row says which keys give its sizes and which of the rules in tower_input, tower_rotation, tower_masks and
 // tower_scores hold. A new tower is a row, unless it needs a new rule.
@@ -94,8 +94,5 @@ struct Tower {
 
 // The row of a model type; null when there is none.
 const Tower* find_tower(std::string_view model_type) noexcept;
-
-std::span<const Tower> vision_towers() noexcept;  // vision_towers.cpp
-std::span<const Tower> audio_towers() noexcept;   // audio_towers.cpp
 
 }  // namespace posenc::plan
