@@ -17,7 +17,7 @@ class BadRerotate : public testing::Test {
  protected:
   void expect_error(const char* text) {
     const std::vector<std::byte> before = k.memory();
-    EXPECT_ERROR(rerotate(args), ("[rerotate] " + std::string(text)).c_str());
+    EXPECT_ERROR((void)rerotate(args), ("[rerotate] " + std::string(text)).c_str());
     EXPECT_TRUE(k.memory() == before);
   }
   std::mt19937_64 random{2};

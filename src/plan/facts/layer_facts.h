@@ -32,7 +32,7 @@ inline constexpr LayerFact kHeadDim{"head_dim", &LayerPlan::head_dim};
 inline constexpr LayerFact kValueDim{"value_dim", &LayerPlan::value_dim};
 inline constexpr LayerFact kKvFrom{"kv_from", &LayerPlan::kv_from};
 inline constexpr LayerFact kCompression{"compression", &LayerPlan::compression};
-inline constexpr LayerFact kLogitScale{"softmax_scale", &LayerPlan::softmax_scale};
+inline constexpr LayerFact kSoftmaxScale{"softmax_scale", &LayerPlan::softmax_scale};
 inline constexpr LayerFact kSoftCap{"soft_cap", &LayerPlan::soft_cap};
 inline constexpr LayerFact kSinks{"sinks", &LayerPlan::sinks};
 inline constexpr LayerFact kQkNorm{"qk_norm", &LayerPlan::qk_norm};

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/formatted.h"
-#include "plan/assemble/plan_of.h"
 #include "plan/facts/plan_limits.h"
 #include "plan/gguf/layers.h"
 #include "plan/gguf/rotation.h"
@@ -34,10 +33,11 @@ class StackReader {
       : scope_(scope), row_(scope.architecture()), facts_(facts), factors_(factors) {}
 
   StackFacts read() {
-    StackFacts stack{.name = row_.encoder ? "encoder" : "decoder"};
+    StackFacts stack{.name = row_.encoder ? "encoder" : "decoder",
+                     .count_from = facts_.count_from,
+                     .trained_length = facts_.trained_length};
     read_input(stack);
     read_shared_facts();
-    stack.count_from = facts_.count_from;
     for (std::size_t i = 0; i < facts_.layers.size() && !scope_.failed(); ++i) {
       stack.layers.add(read_layer(i), static_cast<std::int64_t>(i));
     }
@@ -230,7 +230,7 @@ class StackReader {
       scale.value *= multiplier;
       if (multiplier != 1) scale.from = "default: g(factor, yarn_log_multiplier)^2 / sqrt(head_dim)";
     }
-    layer.set(facts::kLogitScale, scale);
+    layer.set(facts::kSoftmaxScale, scale);
     if (soft_cap_.value > 0) layer.set(facts::kSoftCap, SoftCap{.cap = soft_cap_.value}, soft_cap_.from);
     const std::string block = formatted("blk.{}.", index);
     layer.set(facts::kSinks, present(row_.sinks, block + "attn_sinks.weight", "a sink"), by_row());
@@ -294,36 +294,29 @@ class StackReader {
 
 // ---- T5 ----
 
-LayerPlan t5_layer(const GgufLayers& facts, std::int64_t index, LayerKind kind) {
-  const GgufLayer& layer = facts.layers.front();
-  LayerPlan plan{.index = index, .kind = kind};
-  plan.heads = layer.heads;
-  plan.kv_heads = layer.kv_heads;
-  plan.head_dim = facts.full.keys.value;
-  plan.value_dim = facts.full.values.value;
-  plan.softmax_scale = 1;
-  plan.mask.kind = MaskKind::bidirectional;
-  return plan;
+LayerFacts t5_layer(const GgufScope& scope, const GgufLayers& facts, LayerKind kind, MaskKind mask) {
+  const GgufLayer& first = facts.layers.front();
+  LayerFacts layer(kind);
+  layer.set(facts::kHeads, first.heads, facts.heads_from);
+  layer.set(facts::kKvHeads, first.kv_heads, facts.kv_heads_from);
+  layer.set(facts::kHeadDim, facts.full.keys);
+  layer.set(facts::kValueDim, facts.full.values);
+  layer.set(facts::kSoftmaxScale, 1.0, gguf_default(scope.architecture()));
+  layer.set(Mask{.kind = mask, .window = {}, .chunk = {}, .detail = {}}, {});
+  return layer;
+}
+
+LayerFacts t5_layer(const GgufScope& scope, const GgufLayers& facts, MaskKind mask, const T5Bias& bias) {
+  LayerFacts layer = t5_layer(scope, facts, LayerKind::attention, mask);
+  layer.add(bias);
+  layer.say("score/0/buckets", scope.key("attention.relative_buckets_count"));
+  layer.say("score/0/max_distance", gguf_default(scope.architecture()));
+  return layer;
 }
 
 // UMT5 has a table of biases in every layer, T5 in the first.
 bool table_per_layer(const GgufScope& scope, std::string_view side) {
   return scope.has_tensor(formatted("{}.blk.1.attn_rel_b.weight", side)).value_or(false);
-}
-
-void add_t5_sources(const GgufScope& scope, const GgufLayers& facts, const std::string& layers, Plan& plan) {
-  const std::string all =
-      plan.stacks.back().layers.empty() ? layers : formatted("{}/0-{}", layers, plan.stacks.back().layers.back().index);
-  const auto note = [&](std::string_view field, std::string from) {
-    plan.sources.push_back({formatted("{}/{}", all, field), std::move(from)});
-  };
-  note("heads", facts.heads_from);
-  note("kv_heads", facts.kv_heads_from);
-  note("head_dim", facts.full.keys.from);
-  note("value_dim", facts.full.values.from);
-  note("softmax_scale", gguf_default(scope.architecture()));
-  note("score/0/buckets", scope.key("attention.relative_buckets_count"));
-  note("score/0/max_distance", gguf_default(scope.architecture()));
 }
 
 // Half of a direction's buckets hold one distance each: at least one, and fewer than the largest distance. A stack that
@@ -341,54 +334,53 @@ Sourced<std::int64_t> read_t5_buckets(GgufScope& scope, bool decodes) {
   return buckets;
 }
 
-void read_t5(GgufScope& scope, const GgufLayers& facts, Plan& plan) {
+StackFacts t5_encoder(const GgufScope& scope, const GgufLayers& facts, T5Bias bias) {
+  StackFacts stack{.name = "encoder", .count_from = facts.count_from, .trained_length = facts.trained_length};
+  bias.bidirectional = true;
+  bias.table_per_layer = table_per_layer(scope, "enc");
+  const LayerFacts layer = t5_layer(scope, facts, MaskKind::bidirectional, bias);
+  for (std::int64_t i = 0; i < std::ssize(facts.layers); ++i) stack.layers.add(layer, i);
+  return stack;
+}
+
+// `blocks`: nothing where there are as many as in the encoder.
+StackFacts t5_decoder(const GgufScope& scope, const GgufLayers& facts, const Setting<std::int64_t>& blocks,
+                      T5Bias bias) {
+  StackFacts stack{.name = "decoder", .count_from = blocks.value ? blocks.from : facts.count_from};
+  bias.bidirectional = false;
+  bias.table_per_layer = table_per_layer(scope, "dec");
+  const LayerFacts self = t5_layer(scope, facts, MaskKind::causal, bias);
+  const LayerFacts cross = t5_layer(scope, facts, LayerKind::cross_attention, MaskKind::bidirectional);
+  for (std::int64_t i = 0; i < blocks.value.value_or(std::ssize(facts.layers)); ++i) {
+    stack.layers.add(self, i);
+    stack.layers.add(cross, i);
+  }
+  return stack;
+}
+
+std::vector<StackFacts> read_t5(GgufScope& scope, const GgufLayers& facts) {
   const bool decodes = !scope.architecture().encoder;
   const Sourced<std::int64_t> buckets = read_t5_buckets(scope, decodes);
-  const auto blocks = static_cast<std::int64_t>(facts.layers.size());
-  const Setting<std::int64_t> decoder =
+  const Setting<std::int64_t> blocks =
       decodes ? scope.integer("decoder_block_count", {1, kMaxLayers}) : Setting<std::int64_t>{};
-  if (scope.failed()) return;
+  if (scope.failed()) return {};
   if (!scope.has_tensor("enc.blk.1.attn_rel_b.weight")) {
     scope.undecided("no-tensors",
                     "The tensors, which alone say whether each layer has its own table, are not in this file.", {});
   }
-  const T5Bias bias{.buckets = buckets.value,
-                    .max_distance = kT5MaxDistance,
-                    .bidirectional = true,
-                    .table_per_layer = table_per_layer(scope, "enc")};
-  Stack encoder{.name = "encoder", .input = {}, .layers = {}};
-  for (std::int64_t i = 0; i < blocks; ++i) {
-    encoder.layers.push_back(t5_layer(facts, i, LayerKind::attention));
-    encoder.layers.back().score.push_back(bias);
-  }
-  plan.sources.push_back({"/stacks/0/layers", facts.count_from});
-  plan.stacks.push_back(std::move(encoder));
-  add_t5_sources(scope, facts, "/stacks/0/layers", plan);
-  if (!decodes) return;
-  T5Bias onward = bias;
-  onward.bidirectional = false;
-  onward.table_per_layer = table_per_layer(scope, "dec");
-  Stack stack{.name = "decoder", .input = {}, .layers = {}};
-  for (std::int64_t i = 0; i < decoder.value.value_or(blocks); ++i) {
-    LayerPlan self = t5_layer(facts, i, LayerKind::attention);
-    self.mask.kind = MaskKind::causal;
-    self.score.push_back(onward);
-    stack.layers.push_back(std::move(self));
-    stack.layers.push_back(t5_layer(facts, i, LayerKind::cross_attention));
-  }
-  plan.sources.push_back({"/stacks/1/layers", decoder.value ? decoder.from : facts.count_from});
-  plan.stacks.push_back(std::move(stack));
-  add_t5_sources(scope, facts, "/stacks/1/layers", plan);
+  const T5Bias bias{.buckets = buckets.value, .max_distance = kT5MaxDistance};
+  std::vector<StackFacts> stacks{t5_encoder(scope, facts, bias)};
+  if (decodes) stacks.push_back(t5_decoder(scope, facts, blocks, bias));
+  return stacks;
 }
 
 }  // namespace
 
-void read_gguf_stacks(GgufScope& scope, const GgufFactors& factors, Plan& plan) {
+std::vector<StackFacts> read_gguf_stacks(GgufScope& scope, const GgufFactors& factors) {
   const GgufArchitecture& row = scope.architecture();
   const GgufLayers facts = read_gguf_layers(scope);
-  if (scope.failed()) return;
-  set_trained_length(facts.trained_length, plan);
-  if (row.name == "t5" || row.name == "t5encoder") return read_t5(scope, facts, plan);
+  if (scope.failed()) return {};
+  if (row.name == "t5" || row.name == "t5encoder") return read_t5(scope, facts);
   if (row.alibi == GgufAlibi::baichuan_13b && std::ssize(facts.layers) != kBaichuan13bLayers &&
       std::ssize(facts.layers) != 32) {
     scope.undecided("unread-fact", "Of Baichuan models the code knows those of 32 layers, which turn, and of 40.",
@@ -398,7 +390,7 @@ void read_gguf_stacks(GgufScope& scope, const GgufFactors& factors, Plan& plan) 
     scope.undecided("unread-fact", "The layers are run through several times, each with keys of its own.",
                     {scope.key("num_loops")});
   }
-  add_stack(StackReader(scope, facts, factors).read(), plan);
+  return {StackReader(scope, facts, factors).read()};
 }
 
 }  // namespace posenc::plan

@@ -142,12 +142,12 @@ LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts
   // Of latent attention YaRN scales the scores too.
   const double multiplier = shape.latent && draft.rope ? softmax_multiplier(draft.rope->scaling) : 1.0;
   if (multiplier != 1) {
-    layer.set(facts::kLogitScale, scale.value * multiplier,
+    layer.set(facts::kSoftmaxScale, scale.value * multiplier,
               "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)");
   }
   add_rotation(scope, stack, traits, draft, layer);
   add_score_terms(stack, layer);
-  if (multiplier == 1) layer.set(facts::kLogitScale, scale);
+  if (multiplier == 1) layer.set(facts::kSoftmaxScale, scale);
   add_scores(family, stack, traits, layer);
   add_mask(scope, stack, traits, layer);
   add_keys_and_values(family, stack, traits, layer);
@@ -161,7 +161,7 @@ LayerFacts cross_attention_beside(LayerFacts& self, const std::string& from) {
   cross.copy(facts::kKvHeads, self);
   cross.copy(facts::kHeadDim, self);
   cross.copy(facts::kValueDim, self);
-  cross.copy(facts::kLogitScale, self);
+  cross.copy(facts::kSoftmaxScale, self);
   cross.set(Mask{.kind = MaskKind::bidirectional, .window = {}, .chunk = {}, .detail = {}}, {});
   return cross;
 }

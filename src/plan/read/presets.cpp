@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/formatted.h"
-#include "plan/families/preset_table.h"
+#include "plan/read/preset_table.h"
 #include "plan/keys/nearest_names.h"
 #include "plan/read/config_plan.h"
 #include "posenc/read_plan.h"

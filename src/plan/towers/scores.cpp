@@ -13,14 +13,14 @@ namespace {
 void read_scale(const Tower& tower, const TowerShape& shape, LayerFacts& layer) {
   const double root = std::sqrt(static_cast<double>(shape.head_dim.value));
   switch (tower.scale) {
-    case TowerScale::one: return layer.set(facts::kLogitScale, 1.0, family_default(tower.family));
+    case TowerScale::one: return layer.set(facts::kSoftmaxScale, 1.0, family_default(tower.family));
     case TowerScale::head_dim:
-      if (shape.head_dim.value > 0) layer.set(facts::kLogitScale, 1 / root, "default: 1 / sqrt(head_dim)");
+      if (shape.head_dim.value > 0) layer.set(facts::kSoftmaxScale, 1 / root, "default: 1 / sqrt(head_dim)");
       return;
     case TowerScale::per_channel: {
       // q by softplus(w) / (ln(2) sqrt(head_dim)), k by softplus(1) / ln(2); w is learned.
       const double scale = std::log1p(std::numbers::e) / (std::numbers::ln2 * std::numbers::ln2 * root);
-      layer.set(facts::kLogitScale, scale, family_default(tower.family));
+      layer.set(facts::kSoftmaxScale, scale, family_default(tower.family));
       layer.scale_channels();
     }
   }

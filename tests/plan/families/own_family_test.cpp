@@ -14,13 +14,13 @@
 
 #include "io/json/json.h"
 #include "plan/families/family.h"
-#include "plan/layers/attention_shape.h"
-#include "plan/read/config_reader.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/stack_facts.h"
+#include "plan/scope/config_reader.h"
+#include "plan/scope/config_scope.h"
 #include "plan/towers/encoder_decoder.h"
 #include "support/test_data.h"
 
-namespace posenc::test {
+namespace posenc::test::own_family_test {
 namespace {
 
 // 1 / (2 sqrt(head_dim)).
@@ -49,7 +49,7 @@ std::string config(std::string_view more = "") {
 }
 
 struct Reading {
-  std::vector<plan::TextStack> stacks;
+  std::vector<plan::StackFacts> stacks;
   std::vector<std::string> warnings;  // codes
 };
 
@@ -81,9 +81,9 @@ TEST(OwnFamily, is_read_by_its_row) {
   const Reading reading = read_comet(config());
   ASSERT_EQ(reading.stacks.size(), 1u);
   EXPECT_TRUE(reading.stacks[0].known);
-  const Stack& stack = reading.stacks[0].stack;
-  ASSERT_EQ(stack.layers.size(), 2u);
-  for (const LayerPlan& layer : stack.layers) {
+  const std::vector<LayerPlan>& layers = reading.stacks[0].layers.layers();
+  ASSERT_EQ(layers.size(), 2u);
+  for (const LayerPlan& layer : layers) {
     EXPECT_EQ(layer.heads, 4);
     ASSERT_EQ(layer.rotate.size(), 1u);
     const Rope& turned = rope(layer.rotate[0]);
@@ -92,9 +92,9 @@ TEST(OwnFamily, is_read_by_its_row) {
     EXPECT_EQ(turned.base, 5000.0);
     EXPECT_EQ(layer.softmax_scale, 0.5 / 8) << "by the function beside the row";
   }
-  ASSERT_TRUE(stack.layers[0].mask.window);
-  EXPECT_EQ(stack.layers[0].mask.window->past, 127);
-  EXPECT_FALSE(stack.layers[1].mask.window) << "each second layer is full";
+  ASSERT_TRUE(layers[0].mask.window);
+  EXPECT_EQ(layers[0].mask.window->past, 127);
+  EXPECT_FALSE(layers[1].mask.window) << "each second layer is full";
 }
 
 TEST(OwnFamily, says_what_it_does_not_read) {
@@ -131,4 +131,4 @@ TEST(OwnFamily, the_example_of_the_contributors_page_is_real) {
 }
 
 }  // namespace
-}  // namespace posenc::test
+}  // namespace posenc::test::own_family_test

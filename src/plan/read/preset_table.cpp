@@ -1,5 +1,5 @@
 // The built-in models: the keys of their config.json that bear on positions, without anything else of the file.
-#include "plan/families/preset_table.h"
+#include "plan/read/preset_table.h"
 
 namespace posenc::plan {
 namespace {
