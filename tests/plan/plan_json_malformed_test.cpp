@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"missing_key_in_rule", ", \"factor\": 2", "", ErrorKind::missing_key,
              "/stacks/0/layers/0/rotate/0/scaling", "'factor'"},
         Case{"key_twice", "\"base\": 10000", "\"base\": 10000, \"base\": 1", ErrorKind::json_duplicate_key,
-             "/stacks/0/layers/0/rotate/0/base", "on lines 9 and 9"},
+             "/stacks/0/layers/0/rotate/0/base", "on lines 10 and 10"},
         Case{"source_twice", "\"/n_head\"", "\"/n_head\", \"/stacks/0/layers/0/heads\": \"/n\"",
              ErrorKind::json_duplicate_key, "/sources/~1stacks~10~1layers~10~1heads", "each key once"},
         Case{"source_no_text", "\"/n_head\"", "7", ErrorKind::type, "/sources/~1stacks~10~1layers~10~1heads",
