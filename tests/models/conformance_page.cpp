@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::string_view kHead = R"(# Conformance: published models, and the numbers that they give
 
-Does posenc do with positions what a model does? For the models below somebody published small weights (random, or
-cut down from trained ones) and the numbers that a run gave: logits, or hidden states. A test reads each model's config,
-runs the model by the plan that `read_plan` makes of it, and compares. Then it makes one fact of the plan wrong at a
-time, and requires that the numbers no longer agree.
+Does posenc handle positions as the models themselves do? For the models below somebody published small weights (random,
+or cut down from trained ones) and the numbers that a run gave: logits, or hidden states. A test reads each model's
+config, runs the model by the plan that `read_plan` makes of it, and compares. Then it makes one fact of the plan wrong
+at a time, and requires that the numbers no longer agree.
 
 This page is printed by `write_conformance`, which runs them all; a test (`models.ConformancePage`) fails where rows,
 schemes, counts or mistakes are not those of the checkpoints that are run.
@@ -35,22 +35,22 @@ in double, by transformers 5.11 or by programs of that repository's own. They ar
 
 ## What is compared
 
-The plan decides all that has to do with positions: the input stage (`reference::add_input`), and for each layer what
-turns, biases, masks, scales, caps and sinks (`reference::attend`), all in double. The rest of a model is plain loops of
-the test (`tests/models/network.h`) that know nothing of positions: projections, norms, feed-forward, experts, the
-patches of an image and the convolutions before Whisper's encoder. Qwen2-VL's decoder is given its image's embeddings
-and coordinates as they were published.
+The plan decides everything about positions: the input stage (`reference::add_input`), and for each layer RoPE, biases,
+attention masks, softmax scales, softcaps and sinks (`reference::attend`), all in double. The rest of a model is plain
+loops of the test (`tests/models/network.h`) that do not deal with positions: projections, norms, feed-forward, experts,
+the patches of an image and the convolutions before Whisper's encoder. Qwen2-VL's decoder is given its image's
+embeddings and coordinates as they were published.
 
 - *difference* is the root of the mean squared difference to the published numbers, over all of them.
 - *bound* is how far roundings can explain it. Both runs round, and the publisher's rounded more: transformers takes
   some steps in float even where a model is in double (RMSNorm, softmax, cos and sin; which ones is a line of each
   checkpoint, read from its code). The test runs the model 16 times more, each time moving the result of every step by
-  up to half a unit in the last place of the format that the publisher took it in, at random. From how large these
-  errors are, and on how many independent roundings they hang, follows what one more run passes once in 10^6: that is
+  up to half a unit in the last place of the format that the publisher took it in, at random. From the size of these
+  errors, and the number of independent roundings behind them, follows what one more run exceeds once in 10^6: that is
   the bound (`tests/support/model_tolerances.h`). No bound was fitted to a difference.
-- *by kernels* is the largest difference where `rotate` turns q and k, in float, instead: on every instruction set of
-  the machine that printed this page, and with a text that begins at position 0, 1000 and -7, where only distances
-  count. Its bound is the other, or a larger one where the publisher's angles were in double.
+- *by kernels* is the largest difference where `rotate` applies RoPE to q and k, in float, instead: on every instruction
+  set of the machine that printed this page, and with a text that begins at position 0, 1000 and -7, where only
+  distances count. Its bound is the same, or a larger one where the publisher's angles were in double.
 - *least mistake* is the smallest difference that a mistake in the row makes. At least 100 bounds are required.
 
 The last four columns depend a little on the machine; the others do not.
@@ -60,20 +60,20 @@ The last four columns depend a little on the machine; the others do not.
 constexpr std::string_view kInvisible = R"(
 ## Mistakes that cannot be seen
 
-A small model may be blind to a fact. Then the test requires that the mistake does not show, so that a reason cannot
-outlive its model.
+A small model may not depend on a fact. Then the test requires that the mistake makes no difference, so that no outdated
+reason stays here.
 
 )";
 
 constexpr std::string_view kDepartures = R"(
 ## Where the publisher's code is not followed
 
-The plan is what the model's makers do. For the comparison it is changed into what the published run did.
+The plan follows the model's authors. For the comparison it is changed to what the published run did.
 
 )";
 
 constexpr std::string_view kOthers = R"(
-## Beside the table
+## Other checks
 
 - stories260K of llama2.c (trained; Meta's order of channels): 256 tokens, chosen greedily, tell the published story, by
   the reference and by kernels, from position 0 and 100000; with any fact about its rotation wrong they do not.
