@@ -27,7 +27,7 @@ std::optional<Problem> check_channels(const RotaryLayout& layout) {
     return Problem{"head_dim", formatted("lie from 1 to {}", kMaxHeadDim), formatted("{}", head_dim)};
   }
   if (dim < 2 || dim % 2 != 0) {
-    return Problem{"dim", "be even and at least 2, since channels turn in pairs,", formatted("{}", dim)};
+    return Problem{"dim", "be even and at least 2, since channels are rotated in pairs,", formatted("{}", dim)};
   }
   if (dim > head_dim) {
     return Problem{"dim", formatted("be at most head_dim, {},", head_dim), formatted("{}", dim)};

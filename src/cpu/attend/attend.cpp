@@ -80,7 +80,7 @@ Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
 }
 
 // Each head asks for its queries', each unit for those of the keys that its queries may see, at most. Beside few
-// queries, whose keys turn by steps or once, nobody does.
+// queries, whose keys rotate by steps or once, nobody does.
 cpu::AskedRows asked_rows(const cpu::AttendCall& call, const Passes& all) {
   const Mask& mask = call.layer.mask;
   cpu::AskedRows out;
@@ -186,7 +186,7 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
 AttendArgs with_kept(const cpu::KeptLayer& kept, const AttendArgs& args) {
   const LayerWeights& given = args.weights;
   if (!given.score.empty() || !given.value.table.empty() || !given.sinks.empty()) {
-    throw Error("attend", {"weights", "be left out, since the prepared layer has them", "given"});
+    throw Error("attend", {"weights", "be omitted, since the prepared layer has them", "given"});
   }
   if (args.isa != Isa::automatic && args.isa != kept.isa) {
     throw Error("attend",

@@ -30,7 +30,7 @@ std::int64_t elements_of(const TensorView& out) { return rows_of(out) * out.shap
 
 void check_shape(const std::string& field, const ConstTensorView& x, std::span<const std::int64_t> shape) {
   if (x.rank != std::ssize(shape)) {
-    refuse(field, formatted("have rank {}", shape.size()), x.empty() ? "left out" : formatted("{}", x.rank));
+    refuse(field, formatted("have rank {}", shape.size()), x.empty() ? "omitted" : formatted("{}", x.rank));
   }
   bool has_elements = true;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {

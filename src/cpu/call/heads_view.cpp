@@ -88,7 +88,7 @@ bool has_elements(const ConstTensorView& x) {
 HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
                       std::int64_t head_dim, Axes axes, HeadsMemory& memory) {
   if (to.empty()) {
-    if (!from.empty()) refuse(to_name, "", formatted("be given where {} is", from_name.name), "left out");
+    if (!from.empty()) refuse(to_name, "", formatted("be given where {} is", from_name.name), "omitted");
     return {};
   }
   check_shape(to_name, to, head_dim, axes);

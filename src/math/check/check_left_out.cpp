@@ -9,7 +9,7 @@ namespace posenc::math {
 namespace {
 
 void require_left_out(const char* field, bool is_given, const char* unread_since) {
-  if (is_given) refuse(field, formatted("be left out, since {}", unread_since), "given");
+  if (is_given) refuse(field, formatted("be omitted, since {}", unread_since), "given");
 }
 
 }  // namespace

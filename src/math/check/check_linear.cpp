@@ -11,7 +11,7 @@ void refuse_softmax_terms(const LayerPlan& layer, const LayerInputs& inputs) {
   const bool has_xpos =
       std::ranges::any_of(layer.rotate, [](const Rotate& one) { return std::holds_alternative<XPos>(one.scheme); });
   const auto require_none = [](bool none, const char* field) {
-    if (!none) refuse(field, "be left out in linear attention", "given");
+    if (!none) refuse(field, "be omitted in linear attention", "given");
   };
   require_none(layer.score.empty(), "layer.score");
   require_none(std::holds_alternative<std::monostate>(layer.value), "layer.value");

@@ -7,7 +7,7 @@
 namespace posenc::math {
 
 // Throws Error for score and value terms, a query scale, regions, a soft cap, sinks, xPos, a bias, and tensors that
-// come turned.
+// come rotated.
 void refuse_softmax_terms(const LayerPlan& layer, const LayerInputs& inputs);
 
 // The layer as check_attend knows it: one that attends.
