@@ -20,8 +20,8 @@
 namespace posenc::inline v0_2 {
 
 struct CompareOptions {
-  // Radians by which an angle may differ and count as the same. A turn by t moves a key by t of its length, and so does
-  // an attention factor that differs by t of itself: this bounds both.
+  // Radians by which an angle may differ and count as the same. A rotation by t moves a key by t of its length, and so
+  // does an attention factor that differs by t of itself: this bounds both.
   double tolerance = 1e-3;
 };
 

@@ -36,7 +36,7 @@ struct ScalarFloats {
   }
 
   static Floats div(Floats a, Floats b) noexcept { return {{a.lane[0] / b.lane[0], a.lane[1] / b.lane[1]}}; }
-  // b where either is no number, as on x86.
+  // b where either is NaN, as on x86.
   static Floats max(Floats a, Floats b) noexcept { return where_less(b, a, a, b); }
   // x where a < b, else y.
   static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept {

@@ -1,9 +1,13 @@
-// The norms of q and k, written once over a vector of floats V and compiled once per instruction set.
+// QK norm: the norms of q and k, written once over a vector of floats V and compiled once per instruction set.
 //
-//   root mean square  arXiv 1910.07467      layer  arXiv 1607.06450
+//   RMSNorm    x / sqrt(mean(x^2) + epsilon) * weight                        arXiv 1910.07467
+//   LayerNorm  (x - mean(x)) / sqrt(var(x) + epsilon) * weight + bias        arXiv 1607.06450
+//   L2         x / sqrt(sum(x^2) + epsilon) * weight
 //
-// A row passes several times, out of the first cache. The order of a sum depends on the length of the row and on V
-// alone, so a row's result does not depend on its neighbours.
+// Reference: src/reference/normalise.cpp. Caller: src/cpu/cache/cache_rows.h.
+//
+// A row passes several times, out of L1. The order of a sum depends on the length of the row and on V alone, so a row's
+// result does not depend on its neighbours.
 #pragma once
 
 #include "kernels/kernels.h"

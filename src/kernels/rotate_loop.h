@@ -4,15 +4,15 @@
 //
 // Rows outside, heads inside: cos and sin of a row are loaded, scaled and put into the order of the lanes once, and
 // stay in registers while all heads pass. Where a head's rows are nearer in memory than a row's heads, heads are
-// outside, and cos and sin of some rows, made likewise once, stay in the first cache. A group of steps of a head is
-// read whole before it is written, in the order of addresses: touched as a0 b0 a1 b1 ..., a half layout in DRAM ran at
-// 0.7 of the speed.
+// outside, and cos and sin of some rows, made likewise once, stay in L1. A group of steps of a head is read whole
+// before it is written, in the order of addresses: touched as a0 b0 a1 b1 ..., a half layout in DRAM ran at 0.7 of the
+// speed.
 //
 // An element type says how a run of elements becomes one or two registers of floats, and back. A step takes a run of
 // each of its parts: Half has two parts, the a and the b of its pairs; Interleaved has one, a b a b ....
 //
 // An element type whose quick store may be inexact keeps a Doubt while a group is stored, and such a group is stored
-// again. A branch for each store cost bfloat16 a tenth of its speed in the second cache.
+// again. A branch for each store cost bfloat16 a tenth of its speed in L2.
 //
 // Loops over registers are unrolled by pragma, and what they call is inlined (flatten): at -O2, GCC 12 would keep them
 // in memory.
@@ -263,7 +263,7 @@ template <class V, class Step, int kSteps, class Count>
   }
 }
 
-// Whose cos and sin stay in the first cache while all heads pass: 16 KiB at most.
+// Whose cos and sin stay in L1 while all heads pass: 16 KiB at most.
 struct SomeRows {
   static constexpr std::int64_t kMost = 16;
   std::int64_t row;

@@ -1,4 +1,10 @@
-// The steps over a tile of scores, written once over a vector of floats V (attention.h says what each computes).
+// The steps over a tile of scores, written once over a vector of floats V: biases, soft cap, mask, CoPE's gates and the
+// online softmax. attention.h has the formula of each.
+//
+//   m' = max(m, max_j s_j),  p_j = exp(s_j - m'),  sum' = sum exp(m - m') + sum_j p_j       rescale = exp(m - m')
+//
+// Online softmax: arXiv 1805.02867; over tiles: FlashAttention, arXiv 2205.14135. Soft cap: Gemma 2, arXiv 2408.00118.
+// Reference: posenc/reference_attend.h. Caller: src/cpu/attend/tile_terms.h and attend_unit.h.
 #pragma once
 
 #include "kernels/attention.h"
@@ -115,7 +121,7 @@ void cap_scores(const CapScores& x) noexcept {
   const Floats inverse = V::all(1.0F / x.cap);
   change_scores<V>(x.of, [cap, inverse](Floats s, std::int64_t, std::int64_t) noexcept {
     const Floats capped = V::mul(cap, tanh<V>(V::mul(s, inverse)));
-    return V::where_less(V::all(kNothing), s, capped, s);  // what is not seen stays so
+    return V::where_less(V::all(kNothing), s, capped, s);  // masked scores, -inf, stay so
   });
 }
 
@@ -163,7 +169,7 @@ void softmax_lanes(const Softmax& x) noexcept {
   }
   for (int j = 0; j < kRegisters; ++j) {
     V::store(x.max + j * V::kLanes, most[j], All{});
-    most[j] = V::where_less(nothing, most[j], most[j], V::all(0.0F));  // -inf - -inf would be no number
+    most[j] = V::where_less(nothing, most[j], most[j], V::all(0.0F));  // -inf - -inf would be NaN
     const Floats rescale = exp<V>(V::sub(before[j], most[j]));
     V::store(x.rescale + j * V::kLanes, rescale, All{});
     sum[j] = V::mul(V::load(x.sum + j * V::kLanes, All{}), rescale);

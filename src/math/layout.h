@@ -1,4 +1,4 @@
-// Which channels of a head turn, and by which coordinate: what Rope and RotaryLayout have in common.
+// Which channels of a head rotate, and by which coordinate: what Rope and RotaryLayout have in common.
 #pragma once
 
 #include <cstdint>

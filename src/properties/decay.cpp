@@ -30,7 +30,7 @@ void check(const DecayOptions& options) {
   require_at_least("samples", 1, options.samples);
 }
 
-// Rows of x, each a head, turned by `distance`.
+// Rows of x, each a head, rotated by `distance`.
 Rows turned(const Rope& rope, const Rows& x, std::int64_t distance) {
   Rows out{x.width, std::vector<double>(x.values.size())};
   (void)reference::rotate(rope, {.out = tensor(out.values.data(), {1, x.count(), x.width}),

@@ -10,7 +10,7 @@
 namespace posenc::cpu {
 namespace {
 
-// Arguments of the kernel that are made at a time when they differ from pair to pair: 32 KiB, inside the first cache.
+// Arguments of the kernel that are made at a time when they differ from pair to pair: 32 KiB, inside L1.
 constexpr std::int64_t kArguments = 4096;
 
 }  // namespace

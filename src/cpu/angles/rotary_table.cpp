@@ -150,7 +150,7 @@ RotaryTable table_from_angles(const RotaryLayout& layout, std::span<const double
   if (wrong != radians.end()) {
     throw Error(kWhere, {"radians", "be finite and at most 2^53", formatted("{}", *wrong)});
   }
-  // Each pair's angle is a coordinate of its own, turned with frequency 1.
+  // Each pair's angle is a coordinate of its own, rotated with frequency 1.
   const kernels::KernelTable& table = cpu::kernels_for(kWhere, isa);
   const std::int64_t pairs = layout.pairs();
   const cpu::Turns turns = cpu::turns(std::vector<double>(static_cast<std::size_t>(pairs), 1.0));

@@ -80,7 +80,7 @@ Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
 }
 
 // Each head asks for its queries', each unit for those of the keys that its queries may see, at most. Beside few
-// queries, whose keys rotate by steps or once, nobody does.
+// queries, whose keys are rotated by steps or once, nothing is kept.
 cpu::AskedRows asked_rows(const cpu::AttendCall& call, const Passes& all) {
   const Mask& mask = call.layer.mask;
   cpu::AskedRows out;

@@ -16,7 +16,7 @@
 namespace posenc::cpu {
 namespace {
 
-// Lanes whose state stays in the second cache while a tile passes.
+// Lanes whose state stays in L2 while a tile passes.
 constexpr std::int64_t kBlocks = 8;
 
 // Some 10 to 20 us each.
@@ -27,7 +27,7 @@ bool mixes_heads(const AttendCall& call, std::int64_t rows) {
   return call.group > 1 && rows < call.attention.register_lanes;
 }
 
-// Lanes of a key head where products run along the channels, and how many key heads make a block: one where a term
+// Lanes of a KV head where products run along the channels, and how many KV heads make a block: one where a term
 // multiplies its own vectors with the keys of a head, or where a block of one head can have its terms by distance.
 // Without lanes: the unit has too many.
 struct FewLayout {

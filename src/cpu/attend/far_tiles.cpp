@@ -29,7 +29,7 @@ float longest_row(const FloatRows& rows, std::int64_t count, std::int64_t channe
     const float* const row = rows.data + m * rows.stride;
     float squares = 0.0F;
     for (std::int64_t c = 0; c < channels; ++c) squares += row[c] * row[c];
-    if (!(squares <= longest)) longest = squares > 0.0F ? squares : kInfinite;  // no number is no length, either
+    if (!(squares <= longest)) longest = squares > 0.0F ? squares : kInfinite;  // NaN counts as infinite
   }
   return std::sqrt(longest) * kAtMost;
 }

@@ -17,8 +17,8 @@ using kernels::kLineBytes;
 // to 8 times as many within the spread of these.
 constexpr std::int64_t kBytesAhead = 16 << 10;
 
-// Rows and heads that are turned at a time: of 128 channels, 8 KiB of floats, which stay in the first cache beside the
-// queries until they are multiplied.
+// Rows and heads that are rotated at a time: of 128 channels, 8 KiB of floats, which stay in L1 beside the queries
+// until they are multiplied.
 constexpr std::int64_t kTurnedRows = 4;
 constexpr std::int64_t kTurnedHeads = 4;
 
@@ -78,7 +78,7 @@ bool FewProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) co
   return true;
 }
 
-// The queries turned by their distance from the tile's first key.
+// The queries rotated by their distance from the tile's first key.
 const float* FewProducts::queries_from(const LaneBlock& block, const KeyTile& tile) {
   const std::int64_t channels = call_.layer.head_dim;
   std::copy_n(block.unturned.begin(), channels * block.lanes, queries_.begin());
@@ -131,7 +131,7 @@ void FewProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
   }
 }
 
-// Values turn as they stand, in no region and without decay.
+// Values rotate as they stand, in no region and without decay.
 void FewProducts::write_value_angles(const KeyTile& tile) {
   for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
@@ -143,7 +143,7 @@ void FewProducts::write_value_angles(const KeyTile& tile) {
   }
 }
 
-// kTurnedRows rows of all heads, or fewer, as floats that are turned: rows first .. of the tables.
+// kTurnedRows rows of all heads, or fewer, as floats that are rotated: rows first .. of the tables.
 void FewProducts::turn(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles,
                        kernels::FewLanes& turned) {
   const std::int64_t channels = given.depth;

@@ -105,7 +105,7 @@ void turn_queries(const AttendCall& call, const LaneBlock& block, const math::Re
   }
 }
 
-// u is added to the queries where keys do not turn.
+// u is added to the queries where keys do not rotate.
 void add_key_vectors(const AttendCall& call, const LaneBlock& block, float* rows) {
   if (!call.rotations.empty()) return;
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {

@@ -139,7 +139,7 @@ void merge(const MergeArgs& args) {
       share(args, n, head, shares);
       std::ranges::fill(sum, 0.0F);
       for (std::size_t p = 0; p < args.parts.size(); ++p) {
-        if (shares.of_part[p] == 0.0) continue;  // what nobody saw may be anything
+        if (shares.of_part[p] == 0.0) continue;  // a part that is masked altogether may hold anything
         const cpu::RowsView part = cpu::rows_view(args.parts[p].out);
         cpu::read_floats(kernels, part.element, part.at(n, head), width, row.data());
         const auto by = static_cast<float>(shares.of_part[p]);

@@ -8,7 +8,7 @@
 namespace posenc::cpu {
 namespace {
 
-// Of a product: the weights of so many inputs, and 3 registers of outputs, fill three quarters of a first cache of 32
+// Of a product: the weights of so many inputs, and 3 registers of outputs, fill three quarters of an L1 cache of 32
 // KiB, and are put into columns once for so many rows, whose sums stay in the second.
 constexpr std::int64_t kDepth = 128;
 constexpr std::int64_t kRows = 512;

@@ -225,7 +225,7 @@ void TileTerms::add(const math::Column& term, std::size_t) {
   call_.attention.add_column({.to = scores(), .column = scratch_.run.data(), .row = row.data()});
 }
 
-// Where keys do not turn, u is in the queries already.
+// Where keys do not rotate, u is in the queries already.
 void TileTerms::add(const math::KeyVector&, std::size_t t) {
   if (call_.rotations.empty()) return;
   const FloatRows raw = tile_.raw();

@@ -142,7 +142,7 @@ void CacheRows::store_keys(const void* from, void* to, const float* const* cos) 
   }
 }
 
-// Channels that do not turn keep their bits.
+// Channels that do not rotate keep their bits.
 void CacheRows::turn_straight(const void* from, void* to, const float* const* cos) const {
   const RotaryLayout& layout = table_of(call_.turning, 0).layout();
   const Heads read = read_heads(call_.rows.tensors[1]);

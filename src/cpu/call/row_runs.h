@@ -9,7 +9,7 @@
 
 namespace posenc::cpu {
 
-// Bytes of tensors that are worth a thread: handing them over costs a microsecond, turning them two. With 64 KiB each,
+// Bytes of tensors that are worth a thread: handing them over costs a microsecond, rotating them two. With 64 KiB each,
 // two threads took 1.07 of one's time (docs/performance.md).
 inline constexpr std::int64_t kBytesOfAThread = 80 * 1024;
 

@@ -1,4 +1,4 @@
-// Some rows of queries or keys of a head, as linear attention takes them: features, and the same turned.
+// Some rows of queries or keys of a head, as linear attention takes them: features, and the same rotated.
 #pragma once
 
 #include <cstdint>

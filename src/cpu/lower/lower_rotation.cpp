@@ -1,4 +1,4 @@
-// Rotations as their rule, and regions as what the rotation turns rows by in each band.
+// Rotations as their rule, and regions as what the rotation rotates rows by in each band.
 #include <cmath>
 #include <limits>
 

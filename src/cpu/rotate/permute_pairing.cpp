@@ -15,7 +15,7 @@
 namespace posenc::inline v0_2 {
 namespace {
 
-constexpr std::int64_t kTileBytes = 16 * 1024;  // half of a small first cache: what is read next to what is written
+constexpr std::int64_t kTileBytes = 16 * 1024;  // half of a small L1: what is read next to what is written
 
 void check_pairing(const char* where, Pairing to) {
   if (to == Pairing::half || to == Pairing::interleaved) return;
@@ -54,7 +54,7 @@ void check_data(const char* where, const TensorView& x) {
   cpu::check_places(where, "x", cpu::memory_of(where, "x", x));
 }
 
-// The turned channels of one head: `channels` of them, `stride` apart, each of `count` elements that are `step` apart.
+// The rotated channels of one head: `channels` of them, `stride` apart, each of `count` elements that are `step` apart.
 template <typename T>
 struct Head {
   T* x;
@@ -63,7 +63,7 @@ struct Head {
   std::int64_t step;
 };
 
-// order: where each channel comes from, counted from the first that turns. tile: [channels, as many as fit].
+// order: where each channel comes from, counted from the first that rotates. tile: [channels, as many as fit].
 template <typename T>
 void permute_head(const Head<T>& head, const std::vector<std::int64_t>& order, std::vector<T>& tile) {
   const auto channels = std::ssize(order);

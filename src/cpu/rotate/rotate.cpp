@@ -16,7 +16,7 @@
 namespace posenc::inline v0_2 {
 namespace {
 
-// A table's rows are a cos and a sin; the transpose turns the other way; R^T / a = (a R)^T / a^2.
+// A table's rows are a cos and a sin; the transpose rotates the other way; R^T / a = (a R)^T / a^2.
 cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
   const double a = table.attention_factor();
   const auto scale = direction == Direction::inverse ? static_cast<float>(1.0 / (a * a)) : 1.0F;

@@ -14,7 +14,7 @@ namespace posenc::cpu {
 class RotateBlock {
  public:
   static constexpr std::int64_t kRows = 64;
-  static constexpr std::int64_t kValues = 4096;  // cos and sin together, 16 KiB: they stay in the first cache
+  static constexpr std::int64_t kValues = 4096;  // cos and sin together, 16 KiB: they stay in L1
 
   RotateBlock(const RotateArgs& args, const RotateCall& call, const kernels::KernelTable& kernels);
 

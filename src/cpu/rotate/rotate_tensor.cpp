@@ -71,7 +71,7 @@ void TensorRotation::turn_rows(const HeadsView& x, const kernels::RotateRows& ro
   kernels_.rotate(ahead);
 }
 
-// Channels before and after those that turn.
+// Channels before and after those that rotate.
 void TensorRotation::copy_kept(const HeadsView& x, const kernels::RotateRows& rows) const {
   const std::int64_t before = layout_.first_channel * x.element_bytes;
   const std::int64_t turned = layout_.dim * x.element_bytes;

@@ -9,7 +9,7 @@
 
 namespace posenc::cpu {
 
-// From so much memory on, lines are fetched ahead: the second cache does not hold them.
+// From so much memory on, lines are fetched ahead: L2 does not hold them.
 inline constexpr std::int64_t kFetchFromBytes = std::int64_t{1} << 20U;
 
 // cos and sin of the rows, and what they are multiplied with.

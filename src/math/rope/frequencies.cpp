@@ -82,7 +82,7 @@ Frequencies frequencies(const Rope& rope, std::optional<std::int64_t> length, Ar
   Frequencies result = computed(rope, length, arithmetic);
   if (auto problem = check_values(rope, result, arithmetic)) throw Error("frequencies", *problem);
   if (rope.rotation_direction == RotationDirection::clockwise) {
-    for (double& value : result.inv_freq) value = 0.0 - value;  // a pair that does not turn has 0 either way, not -0
+    for (double& value : result.inv_freq) value = 0.0 - value;  // a pair that does not rotate has 0 either way, not -0
   }
   return result;
 }

@@ -19,7 +19,7 @@ double kerple_bias(const Kerple& scheme, double r1, double r2, double distance) 
 }
 
 // arXiv 2310.04418, (7): of i <= L the denominator is a constant, beyond it every distance grows nearer. The paper's
-// program takes |c d|, L as |multiplier L|, and adds 1e-6 to the denominator, which is left out here.
+// program takes |c d|, L as |multiplier L|, and adds 1e-6 to the denominator, which is omitted here.
 double fire_input(double c, double threshold, double distance, double i) {
   return math::fire_psi(c, std::abs(distance)) / math::fire_denominator(c, threshold, i);
 }

@@ -14,8 +14,8 @@ struct Processor {
   bool has_tiles = false;  // wanted, and not refused by the operating system
 };
 
-// Worst first. The order is the vendor's: VDPBF16PS does twice the multiply-adds of f32 on AMD's processors, so
-// avx512_bf16 is best there; on others half of them (docs/performance.md), and it stands before avx512. Tiles are last.
+// Worst first. The order is the vendor's: VDPBF16PS does twice the FMAs of f32 on AMD's processors, so avx512_bf16 is
+// best there; on others half of them (docs/performance.md), and it stands before avx512. Tiles are last.
 std::vector<Isa> offered_isas(const Processor& processor);
 
 }  // namespace posenc::cpu
