@@ -1,3 +1,5 @@
+// Messages of posenc/error.h: "[where] field must MUST but is IS" of Error, and the one line of FileError, in which
+// text from a file is escaped (base/escape.h) so that it can be shown on a terminal.
 #include "posenc/error.h"
 
 #include "base/escape.h"

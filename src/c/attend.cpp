@@ -1,3 +1,5 @@
+// posenc_attend, posenc_prepare_layer and posenc_merge of posenc/c.h: attend.h, prepared_layer.h and merge for C.
+// Learned tables come by name (named_weights.h). What is computed and checked is the C++ call's.
 #include "posenc/attend.h"
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// Four floats in a register of NEON, as every AArch64 has it: conversions of binary16 too, none of bfloat16.
+// Four floats in a register of NEON, as every AArch64 has it: conversions of binary16 too, none of bfloat16. The vector
+// V of the kernels for RoPE, conversion, norms and attention; floats_avx2.h lists what it must have.
 #pragma once
 
 #include <arm_neon.h>

@@ -1,4 +1,5 @@
-// Two floats at a time, a pair, in plain C++: what every machine has.
+// Two floats at a time, a pair, in plain C++: what every machine has. The vector V of the kernels for RoPE, conversion,
+// norms and attention; floats_avx2.h lists what it must have.
 #pragma once
 
 #include <cstdint>

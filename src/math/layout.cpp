@@ -1,3 +1,7 @@
+// Consistency of a rotary layout: head_dim, first_channel, dim and the axes of pairs must fit each other (RotaryLayout,
+// Rope). Also how pairs are laid over axes where each axis has frequencies of its own.
+//
+//   0 <= first_channel <= head_dim - dim,  dim even,  of_pair empty or [dim/2]
 #include "math/layout.h"
 
 #include <cstddef>

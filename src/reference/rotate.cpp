@@ -1,4 +1,5 @@
-// The rotation of tensors, in double: turn() for each token and head.
+// reference::rotate: RoPE on whole tensors in double, turn() for each token and head. posenc/reference.h; the kernels'
+// side is src/cpu/rotate/rotate.cpp.
 #include <type_traits>
 #include <variant>
 #include <vector>

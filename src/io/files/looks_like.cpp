@@ -1,3 +1,5 @@
+// Formats by their first bytes (magic numbers of the formats' own descriptions): gzip, zip and PyTorch checkpoints,
+// HTML, Git LFS pointers, safetensors, GGUF, llama2.c and others, so that "not JSON" can say what the file is instead.
 #include "io/files/looks_like.h"
 
 #include <algorithm>

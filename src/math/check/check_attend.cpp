@@ -1,3 +1,9 @@
+// What attend and reference::attend ask of a call before anything is computed: ranks and shapes of q, k, v, out and
+// lse, cu_seqlens, positions, orders, masks and biases that broadcast, and what the plan's layer demands.
+//
+//   q [tokens, heads, head_dim] or [batch, heads, tokens, head_dim];  k, v with kv_heads, which divides heads (GQA)
+//
+// One check for the formulas and the kernels, so that both refuse the same calls with the same words.
 #include "math/check/check_attend.h"
 
 #include <cmath>

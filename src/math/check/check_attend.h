@@ -1,4 +1,5 @@
-// What a call of attention must keep to, by the formulas or by the kernels.
+// What a call of attention must keep to, by the formulas (reference::attend) or by the kernels (attend): shapes,
+// positions, masks, weights. Throws Error "[where] x must be Y but is Z" before anything is written.
 #pragma once
 
 #include <string>

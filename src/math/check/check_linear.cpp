@@ -1,3 +1,6 @@
+// What a layer must not have for linear attention: everything that is defined on a score, as there are none (biases,
+// soft cap, sinks, a query scale, regions), and xPos. RoFormer, arXiv 2104.09864, (19);
+// docs/schemes/linear-attention.md.
 #include "math/check/check_linear.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// A scheme's frequencies: check, scale, check what came out, and give it the sign of the scheme's sense.
+// frequencies() of posenc/rope.h: checks a Rope, applies its scaling rule (scaling_rules.h) in double or in Hugging
+// Face's float steps, checks the result, and negates it for clockwise rotation.
 #include <cmath>
 #include <cstddef>
 
