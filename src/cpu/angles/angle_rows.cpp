@@ -1,3 +1,5 @@
+// Rows of cos and sin in exact, float32 and bfloat16 arithmetic: prepares the kernel's arguments (kernels::AngleRows),
+// one axis for all pairs or one for each (M-RoPE), and rounds afterwards where a framework would.
 #include "cpu/angles/angle_rows.h"
 
 #include <algorithm>

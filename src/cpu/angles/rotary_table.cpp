@@ -1,3 +1,7 @@
+// RotaryTable, the cos/sin cache: filled by the angle kernel, taken from the caller's values or angles, or without
+// rows, in which case rotate() makes those it needs.
+//
+//   cos[t][p] = a cos(position_t inv_freq[p])      rows [count, 2, pairs]: cos of all pairs, then sin
 #include "posenc/rotary_table.h"
 
 #include <algorithm>

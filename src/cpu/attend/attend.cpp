@@ -1,4 +1,8 @@
-// Which queries and keys make a task, and who does it. The loop over tiles: cpu/attend/attend_unit.h.
+// attend() of posenc/attend.h: which queries and keys make a task, and which thread does it. Prefill: blocks of queries
+// of a KV head. Decode: few queries, so the keys are cut as well (Flash-Decoding) and the parts joined by their
+// log-sum-exp.
+//
+// The loop over tiles: cpu/attend/attend_unit.h. Reference: src/reference/attend.cpp. Design: docs/attention.md.
 #include "posenc/attend.h"
 
 #include <algorithm>

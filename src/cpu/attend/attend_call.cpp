@@ -1,3 +1,5 @@
+// Prepares a call of attend: the plan's layer lowered to primitives (src/cpu/lower), their tables as floats, tensors or
+// paged KV caches as rows with strides, and the choice of products: f32 or bfloat16, plain (prefill) or few (decode).
 #include "cpu/attend/attend_call.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// One call of attend: the layer's primitives in the types that kernels take, and where the tensors lie.
+// One call of attend: the layer's primitives in the types that kernels take, where the tensors or pages of the KV cache
+// are, and which kernels multiply. Made once a call, then read by all threads.
 #pragma once
 
 #include <array>

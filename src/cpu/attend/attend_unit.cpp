@@ -1,3 +1,9 @@
+// The loop over tiles of one unit of work: its lanes (queries of the heads that share a KV head), its tiles of keys,
+// the online softmax, and the state that passes over parts of the keys are joined by (split-K, as in Flash-Decoding):
+//
+//   m = max(m_a, m_b),  sum = sum_a exp(m_a - m) + sum_b exp(m_b - m),  out likewise
+//
+// Steps on one tile are in tile_terms.h, products in few_products.h, pair_products.h and kernels/product_loop.h.
 #include "cpu/attend/attend_unit.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The bound by which ALiBi's far tiles are skipped: the longest key of each tile and the lengths of the block's queries
+// give |q| |k| >= q . k (Cauchy-Schwarz). far_tiles.h has the inequality and why 2^-25 is safe in f32.
 #include "cpu/attend/far_tiles.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Tiles of keys so far away under ALiBi (arXiv 2108.12409) that their softmax weights are below f32's resolution: they
-// are skipped, which makes a long context cost what its near part does.
+// are skipped, so that heads with steep slopes cost what their near keys do.
 //
 // A score is at most |q| |k| + slope d. Tile t is skipped where that is below max - 25 ln 2 - ln 64 - 2 ln(t + 2), max
 // the largest score that the query has met: its 64 keys then weigh less than 2^-25 / (t + 2)^2 of the row's sum, and

@@ -1,3 +1,5 @@
+// From sums to outputs: o = out / (sum + exp(sink - m)), lse = m + ln(sum), values rotated back by the query's position
+// where the plan says so (DeepSeek V4), vectors of values by distance (Shaw), and one rounding to the output's dtype.
 #include "cpu/attend/finish_block.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A block of lanes: queries converted, rotated (in each region where there are several), scaled by the softmax scale
+// and the query scale, and put into columns; what each score term needs of them; and the interval of orders that each
+// lane sees.
 #include "cpu/attend/lane_block.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-// Results over parts of the keys, weighed by their shares of all weight.
+// merge() of posenc/attend.h: results over parts of the keys, weighed by their shares of all weight, as ring attention
+// and split-K decode need it.
+//
+//   lse = ln sum_p exp(lse_p),  out = sum_p exp(lse_p - lse) out_p      a sink counts once, here
 #include <algorithm>
 #include <cmath>
 #include <limits>

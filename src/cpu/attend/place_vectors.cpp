@@ -1,3 +1,5 @@
+// Projects tables of relative embeddings, W_h r_n + b_h for every place n and head h (Transformer-XL's W_kR, DeBERTa's
+// shared q and k projections), by the kernel that multiplies attention's tiles, in blocks that stay in L1.
 #include "cpu/attend/place_vectors.h"
 
 #include <algorithm>

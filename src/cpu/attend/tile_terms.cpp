@@ -1,3 +1,6 @@
+// Score terms on one tile of [keys][lanes]: biases by distance (ALiBi, T5, KERPLE, FIRE, ...), content terms (Shaw,
+// Transformer-XL, DeBERTa), the caller's bias, the soft cap, the mask and CoPE's gates. Where positions of a tile go up
+// by one, numbers by distance are read as one run; else each is looked up.
 #include "cpu/attend/tile_terms.h"
 
 #include <algorithm>

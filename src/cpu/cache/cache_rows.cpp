@@ -1,3 +1,7 @@
+// One token's keys and values into its slot of the KV cache: QK norm, RoPE, conversion; straight from memory to memory
+// where the dtypes agree and nothing is computed.
+//
+//   k_cache[slot] = R norm(k) or norm(R k),  v_cache[slot] = v      arrangement: posenc/cache.h
 #include "cpu/cache/cache_rows.h"
 
 #include <algorithm>

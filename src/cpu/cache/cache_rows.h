@@ -1,4 +1,5 @@
-// Rows of keys and values on their way into a cache. One of these serves one thread.
+// Rows of keys and values on their way into a KV cache: QK norm, RoPE, conversion, store. One of these serves one
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Checks of rotate_into_cache: shapes of k, v and the caches (contiguous or paged), the norm, positions and tables as
+// for rotate, slots, and that no element that is written is read or written twice.
 #include "cpu/cache/check_cache.h"
 
 #include <algorithm>

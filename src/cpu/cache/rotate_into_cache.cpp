@@ -1,3 +1,5 @@
+// rotate_into_cache() of posenc/cache.h: QK norm, RoPE and the store into a contiguous or paged KV cache in one pass,
+// rows shared among threads. The call is plain (plain_cache_call.h) or checked in full (check_cache.h).
 #include "cpu/cache/cache_rows.h"
 #include "cpu/cache/check_cache.h"
 #include "cpu/call/keep_going.h"

@@ -1,3 +1,5 @@
+// Tensors [tokens, heads, channels] and [batch, heads, tokens, channels] as one shape with four strides, for the
+// rotation and the KV cache: dtype, rank, sizes and pointers are checked, axes of one element have no stride.
 #include "cpu/call/heads_view.h"
 
 #include <algorithm>

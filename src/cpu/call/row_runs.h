@@ -1,4 +1,5 @@
-// The rows of a call, divided among threads and cut at the ends of sequences.
+// The rows of a call, divided among threads and cut at the ends of sequences: each run has one table, one first
+// position and, in a paged cache, one block table.
 #pragma once
 
 #include <algorithm>

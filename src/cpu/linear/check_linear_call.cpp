@@ -1,3 +1,5 @@
+// Checks of attend_linear: those of attend without a softmax's, no mask that sums over all keys cannot honour, and a
+// state of the right shape that shares no memory.
 #include "cpu/linear/check_linear_call.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Linear attention's recurrence on the caller's state, for decode:
+//
+//   S += (R_j f(k_j)) v_j^T,  z += f(k_j),  o_i = (R_i f(q_i))^T S / f(q_i)^T z
 #include "cpu/linear/linear_step.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Chunkwise linear attention (as in Flash Linear Attention's kernels): within a chunk scores q~ k~^T under the causal
+// mask, before it the sums S and z. linear_unit.h has the loop.
 #include "cpu/linear/linear_unit.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// named_weights() of posenc/named_weights.h: asks for each learned table that a layer has by its name, and refuses
+// names that it does not know or that are given twice.
 #include "posenc/named_weights.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Checks of a key norm (KeyNorm in posenc/cache.h): weights and biases for a head or for all heads, where the plan's QK
+// norm has them and nowhere else; epsilon finite and at least 0.
 #include <cmath>
 #include <string>
 #include <utility>

@@ -1,3 +1,5 @@
+// Checks of rotate: tensors q and k and where they are read from, positions counted, listed or given as reals, one
+// table or one for each sequence, packed sequences, pages. Every row must have a position that its table serves.
 #include "cpu/rotate/check_rotate.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// A call of rotate, checked: what remains is pointers, sizes and strides.
+// A call of rotate, checked: what remains is pointers, sizes and strides. plain_call.h makes the same of the calls that
+// need few checks.
 #pragma once
 
 #include <array>

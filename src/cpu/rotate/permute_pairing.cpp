@@ -1,3 +1,7 @@
+// permute_pairing() of posenc/pairing.h: rows of q and k projections from half-split (NeoX, rotate_half) to interleaved
+// (GPT-J, Meta's) order and back, in place, tile by tile; what llama.cpp's converter does to Llama's weights.
+//
+//   interleaved channel 2p is half channel p, interleaved 2p + 1 is half p + dim/2      p = 0 .. dim/2 - 1
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -1,3 +1,7 @@
+// rotate() of posenc/rotate.h: RoPE on q and k. Rows are shared among threads; each thread takes cos and sin of some
+// rows (rotate_block.h) and rotates all heads of them (rotate_tensor.h) by the kernel (kernels/rotate_loop.h).
+//
+//   x_i -> R(i) x_i, R^-1 or R^T      RoFormer, arXiv 2104.09864, (34); reference: src/reference/rotate.cpp
 #include "posenc/rotate.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// cos and sin of a few rows of tensors: pointers into a table, or rows made here.
+// cos and sin of a few rows of tensors: pointers into a table, or rows made here by the angle kernel. One of these
+// serves one thread.
 #pragma once
 
 #include <array>

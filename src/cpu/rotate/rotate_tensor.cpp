@@ -1,3 +1,5 @@
+// One tensor of a call of rotate, by runs of rows: rows outside and heads inside, or the reverse, whichever is nearer
+// in memory; pages of a KV cache one after another; channels that are not rotated copied where the output is elsewhere.
 #include "cpu/rotate/rotate_tensor.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Turns some rows of one tensor: chooses the order of its rows and heads, follows pages, keeps the other channels.
+// RoPE on some rows of one tensor: chooses the order of its rows and heads, follows the pages of a KV cache, keeps the
+// channels that are not rotated. The kernel is kernels/rotate_loop.h.
 #pragma once
 
 #include <cstdint>
