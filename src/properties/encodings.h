@@ -1,4 +1,4 @@
-// What a scheme makes of a place, as a vector.
+// What a scheme makes of a place, as a vector: the row of an input scheme, R(j) k of RoPE, the biases of ALiBi.
 #pragma once
 
 #include <cstdint>

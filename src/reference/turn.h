@@ -1,4 +1,5 @@
-// The rotation of one head of one token, in double; angles are made here, by a way of their own.
+// RoPE on one head of one token, in double; angles are made here, and not by the angle kernel, so that an error of
+// either shows.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,6 @@
-// One tile of keys and values of a KV head: as floats, rotated, with where they stand.
+// One tile of keys and values of a KV head, from contiguous or paged memory: as floats or pairs of bfloat16, with RoPE
+// applied, and with their positions and orders. Read when it is first asked for, and then kept for all blocks of
+// queries, so each element of the KV cache is converted and rotated once a task.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Cancellation of a call of several threads: the caller's keep_going callback, called by one thread at a time.
+// Cancellation of a call of several threads: the caller's keep_going callback, called by one thread at a time, so it
+// need not be thread-safe. Once it has returned false or thrown, every thread stops at its next step.
 #pragma once
 
 #include <atomic>

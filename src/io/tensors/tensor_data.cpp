@@ -1,4 +1,5 @@
-// The elements of one tensor: brought into memory, in the machine's byte order, or looked at where they lie.
+// The elements of one tensor: read into memory, or viewed in the mapping where they can be used as they are; in the
+// machine's byte order.
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -1,4 +1,5 @@
-// Weights and inputs that the layer has no place for: whoever gives them means another layer.
+// Weights and inputs that the layer does not read must be omitted: whoever gives them means another layer, and a
+// silently ignored ALiBi table or sink would be a wrong result.
 #include <variant>
 
 #include "base/formatted.h"

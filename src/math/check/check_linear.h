@@ -1,4 +1,4 @@
-// What linear attention has no place for, by the formula or by the kernels.
+// What linear attention cannot honour, by the formula or by the kernels: everything that acts on single scores.
 #pragma once
 
 #include "posenc/attention.h"

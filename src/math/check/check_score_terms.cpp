@@ -1,4 +1,5 @@
-// Learned tables against the schemes that read them, and the distances that must have a row.
+// Learned tables against the schemes that read them: shapes by heads, buckets, distances and channels, parameters that
+// the formulas need (T5's and DeBERTa's buckets, FIRE's c and L), and that every distance of the call has a row.
 #include <algorithm>
 #include <cmath>
 #include <span>

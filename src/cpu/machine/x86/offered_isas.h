@@ -1,4 +1,5 @@
-// Which instruction sets a processor is offered, and which of them is best there.
+// Which instruction sets a processor is offered, and which of them is best there. Apart from CPUID, so that tests can
+// ask it about processors that they do not run on.
 #pragma once
 
 #include <string>
