@@ -207,6 +207,7 @@ template <class Factors, Turning kTurning>
   });
 }
 
+// The online softmax's rescale of what has been summed; mostly 1, since the maximum rarely changes after some tiles.
 template <class V>
 void scale_rows(const FewLanes& x) noexcept {
   for (std::int64_t l = 0; l < x.heads * x.each; ++l) {
@@ -254,6 +255,7 @@ void weighted_of(const FewLanes& x) noexcept {
   });
 }
 
+// RoPE on load or not, and its pairing, chosen once a call.
 template <class Factors>
 void dots_of_floats(const FewLanes& x) noexcept {
   if (x.turn.cos == nullptr) return dots_of<Factors, Turning::none>(x, x.b);
@@ -261,6 +263,7 @@ void dots_of_floats(const FewLanes& x) noexcept {
   dots_of<Factors, Turning::half>(x, x.b);
 }
 
+// AttentionKernels::dots: QK^T of decode, from a KV cache of f32, f16 or bf16.
 template <class V>
 void dots(const FewLanes& x) noexcept {
   switch (x.element) {
@@ -270,6 +273,7 @@ void dots(const FewLanes& x) noexcept {
   }
 }
 
+// AttentionKernels::weighted: PV of decode, likewise.
 template <class V>
 void weighted(const FewLanes& x) noexcept {
   switch (x.element) {

@@ -13,6 +13,7 @@
 
 namespace posenc::kernels {
 
+// x[i] = change(x[i]) for a whole array; the tail is a load and a store of its lanes.
 template <class V, class Change>
 void change_floats(float* x, std::int64_t count, Change change) noexcept {
   std::int64_t i = 0;

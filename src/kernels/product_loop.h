@@ -68,6 +68,7 @@ void product_rows(const X& x, const Element* a, float* c) noexcept {
   }
 }
 
+// All rows for kRegisters registers of lanes: V::kProductRows at a time, then fewer.
 template <class Factors, int kRegisters, class X>
 void product_lanes(const X& x) noexcept {
   using V = typename Factors::V;

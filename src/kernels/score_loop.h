@@ -33,6 +33,8 @@ typename V::Floats added(typename V::Floats s, typename V::Floats a, const float
   return factor == nullptr ? V::add(s, a) : V::fma(V::load(factor + l, All{}), a, s);
 }
 
+// A bias by distance where positions step by 1 (T5, ALiBi as a table, learned): the same numbers for each key, shifted
+// by one lane.
 template <class V>
 void add_rows(const AddRows& x) noexcept {
   using Floats = typename V::Floats;
@@ -41,6 +43,7 @@ void add_rows(const AddRows& x) noexcept {
   });
 }
 
+// A number for each key and one for each query, with a factor for each query: ALiBi as slope_h j, forget gates (FoX).
 template <class V>
 void add_column(const AddColumn& x) noexcept {
   using Floats = typename V::Floats;
@@ -87,6 +90,7 @@ void add_skewed(const AddGathered& x) noexcept {
   }
 }
 
+// A bias looked up for each score, where positions do not step by 1, or products with rows of relative embeddings.
 template <class V>
 void add_gathered(const AddGathered& x) noexcept {
   using Floats = typename V::Floats;
@@ -98,6 +102,7 @@ void add_gathered(const AddGathered& x) noexcept {
   });
 }
 
+// A piecewise linear function of one number: FIRE's perceptron (src/cpu/lower/lower_fire.cpp).
 template <class V>
 void add_bending(const AddBending& x) noexcept {
   using Floats = typename V::Floats;
@@ -114,6 +119,7 @@ void add_bending(const AddBending& x) noexcept {
   });
 }
 
+// Soft cap: cap tanh(s / cap), Gemma 2.
 template <class V>
 void cap_scores(const CapScores& x) noexcept {
   using Floats = typename V::Floats;
@@ -125,6 +131,7 @@ void cap_scores(const CapScores& x) noexcept {
   });
 }
 
+// The attention mask as an interval of orders for each query: causal, sliding window, chunk and prefix are all such.
 template <class V>
 void mask_scores(const MaskScores& x) noexcept {
   using Floats = typename V::Floats;
@@ -136,6 +143,7 @@ void mask_scores(const MaskScores& x) noexcept {
   });
 }
 
+// CoPE, arXiv 2405.18719: gates are summed from the last key to the first, and E is interpolated between whole sums.
 template <class V>
 void gates(const Gates& x) noexcept {
   using Floats = typename V::Floats;
@@ -155,6 +163,9 @@ void gates(const Gates& x) noexcept {
   }
 }
 
+// Online softmax of a tile, lane by lane: two passes over the keys, the maximum and then the exponentials. What was
+// summed before is multiplied by rescale = exp(old max - new max); a lane that has seen no key yet keeps -inf and
+// zeros.
 template <class V, int kRegisters>
 void softmax_lanes(const Softmax& x) noexcept {
   using Floats = typename V::Floats;

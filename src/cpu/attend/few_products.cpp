@@ -36,6 +36,8 @@ kernels::RotateRows rows_to_turn(const CallRotation& rotation, const float* cons
 
 }  // namespace
 
+// Reserves the memory of a thread, and writes the angles of 0, 1, 2, ... steps, which every tile with consecutive
+// positions uses.
 FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memory)
     : call_(call),
       scratch_(call, memory),
@@ -66,6 +68,8 @@ FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memo
   }
 }
 
+// Whether a tile's keys can be rotated by their steps from its first key: their positions go up by one, and the
+// queries' distances from it are within the range of exact angles.
 bool FewProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) const {
   if (!call_.turns_by_steps) return false;
   for (const math::Coordinate& at : call_.lowered.coordinates) {
@@ -111,6 +115,7 @@ const float* FewProducts::queries_from(const LaneBlock& block, const KeyTile& ti
   return queries_.data();
 }
 
+// The queries with the channels of pairs in half-split order, whatever the pairing of the keys (kernels::FewTurn).
 const float* FewProducts::beside_turned(const LaneBlock& block, const float* q) {
   if (call_.in_few_dots->rule->pairing == Pairing::half) return q;
   const std::int64_t channels = call_.layer.head_dim;
@@ -121,6 +126,7 @@ const float* FewProducts::beside_turned(const LaneBlock& block, const float* q) 
   return queries_.data();
 }
 
+// Angles of keys whose positions do not go up by one, for this tile and region.
 void FewProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
   const std::array<double, kTileKeys> beyond = tile.beyond_first();
   for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
