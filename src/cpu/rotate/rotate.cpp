@@ -52,6 +52,7 @@ cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
 
 }  // namespace
 
+// The fast path first: at decode, checks would cost as much as the rotation.
 bool rotate(const RotateArgs& args) {
   constexpr const char* kWhere = "rotate";
   if (cpu::is_small_and_plain(args)) {
