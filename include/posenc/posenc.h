@@ -1,4 +1,4 @@
-// All of posenc. Each header can be included alone.
+// All of posenc, but for studies (posenc/study.h, another library). Each header can be included alone.
 #pragma once
 
 #include "posenc/attend.h"          // attention, fused
@@ -14,14 +14,13 @@
 #include "posenc/parallel.h"        // threads: how many, and whose
 #include "posenc/plan.h"            // Plan: what a model does with positions
 #include "posenc/prepared_layer.h"  // a layer whose weights are prepared once
-#include "posenc/properties.h"      // what encodings are good for, measured
 #include "posenc/query_scale.h"     // scales of queries by position
 #include "posenc/read_plan.h"       // from a model's files to its plan
 #include "posenc/reference.h"       // the float64 reference
 #include "posenc/regions.h"         // where queries and keys stand in SelfExtend, ReRoPE, dual chunk
 #include "posenc/rope.h"            // the rotary scheme and its frequencies
 #include "posenc/rotary_table.h"    // tables of cos and sin
-#include "posenc/rotate.h"          // rotates q and k
+#include "posenc/rotate.h"          // applies RoPE to q and k
 #include "posenc/schemes.h"         // the other schemes
 #include "posenc/tensor.h"          // views of tensors
 #include "posenc/tensor_file.h"     // .npy, safetensors, GGUF, llama2.c

@@ -144,12 +144,12 @@ POSENC_API AxisMap alternating_axes(const std::vector<std::int64_t>& sections_hw
 // axial (2-D and 3-D vision): `names.size()` equal blocks of pairs, one per axis.
 POSENC_API AxisMap axial_axes(std::vector<std::string> names, std::int64_t pairs);
 
-// How the exponents 2p/dim are laid over the pairs.
+// Which frequencies the pairs of each axis have, where a token has several coordinates.
 enum class AxisFrequencies : std::uint8_t {
-  shared,    // one geometric series over all pairs: base^(-2p/dim)                    language models, M-RoPE
+  shared,    // pair p has base^(-2p/dim), whichever axis rotates it                    language models, M-RoPE
   per_axis,  // each of A axes has its own: base^(-2i/(dim/A)) for its i-th pair. The axes have a block each (Qwen-VL,
              // SAM, V-JEPA 2) or alternate (Kimi K2.5)
-  strided,   // one geometric series, strided over the axes: block a, place i takes term i*A + a      Pixtral
+  strided,   // axis a takes every A-th of base^(-2p/dim): its i-th pair, p = i*A + a   Pixtral (freqs[a::A])
 };
 
 // Which way pairs rotate as positions grow, t = position * |inv_freq[p]|. Clockwise, inv_freq is negative, and nothing

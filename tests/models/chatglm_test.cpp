@@ -122,7 +122,7 @@ LayerPlan with_two_coordinates() {
           .kv_heads = 8,
           .head_dim = 4,
           .value_dim = 4,
-          .logit_scale = 0.5,
+          .softmax_scale = 0.5,
           .mask = {.kind = MaskKind::prefix},
           .rotate = {half_of_head(0), half_of_head(1)}};
 }

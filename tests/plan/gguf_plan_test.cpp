@@ -383,6 +383,10 @@ TEST(GgufPlan, ReadsT5) {
   EXPECT_EQ(plan.stacks[1].layers.size(), 6u);
   EXPECT_EQ(plan.stacks[1].layers[1].kind, LayerKind::cross_attention);
   EXPECT_EQ(plan.stacks[1].layers[0].score, (std::vector<ScoreTerm>{T5Bias{}}));
+  EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-1/heads"), "t5.attention.head_count");
+  // Of a decoder places count both attentions of a block; the second has no biases.
+  EXPECT_EQ(source_of(plan, "/stacks/1/layers/0-5/heads"), "t5.attention.head_count");
+  EXPECT_EQ(source_of(plan, "/stacks/1/layers/0,2,4/score/0/buckets"), "t5.attention.relative_buckets_count");
 }
 
 // 255 / 2 = 127 buckets of one distance are the most below the largest distance, 128.

@@ -109,17 +109,17 @@ TEST(ReferenceTensors, ThatDoNotFitAreRefused) {
   const TensorView view = tensor(x.data(), {kTokens, kHeads, kDim});
   reference::RotateArgs args{.out = view, .x = view, .positions = std::span<const std::int32_t>(kPositions)};
   args.positions = std::span<const std::int32_t>(kPositions).first(9);
-  EXPECT_ERROR(reference::rotate(rope, args), "[reference::rotate] positions must have 10 entries but is 9");
+  EXPECT_ERROR((void)reference::rotate(rope, args), "[reference::rotate] positions must have 10 entries but is 9");
   args.positions = PositionRange{};
   args.direction = static_cast<Direction>(9);
-  EXPECT_ERROR(reference::rotate(rope, args),
+  EXPECT_ERROR((void)reference::rotate(rope, args),
                "[reference::rotate] direction must be forward, inverse or transpose but is 9");
   args.direction = Direction::forward;
   args.x.data = nullptr;
-  EXPECT_ERROR(reference::rotate(rope, args), "[reference::rotate] x.data must point to the elements but is null");
+  EXPECT_ERROR((void)reference::rotate(rope, args), "[reference::rotate] x.data must point to the elements but is null");
   args.x = view;
   args.out.dtype = DType::f32;
-  EXPECT_ERROR(reference::rotate(rope, args), "[reference::rotate] out.dtype must be f64 but is f32");
+  EXPECT_ERROR((void)reference::rotate(rope, args), "[reference::rotate] out.dtype must be f64 but is f32");
   EXPECT_EQ(x, before);
 }
 

@@ -39,7 +39,7 @@ class CacheErrors : public testing::Test {
   void expect_error(const char* text) {
     const std::vector<std::byte> k_before = k_cache.memory;
     const std::vector<std::byte> v_before = v_cache.memory;
-    EXPECT_ERROR(rotate_into_cache(args), text);
+    EXPECT_ERROR((void)rotate_into_cache(args), text);
     EXPECT_TRUE(k_cache.memory == k_before && v_cache.memory == v_before) << text;
   }
 

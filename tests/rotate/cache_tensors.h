@@ -92,14 +92,14 @@ void for_offsets(const ConstTensorView& view, const Visit& visit) {
   }
 }
 
-inline void fill(const TensorView& view, std::mt19937_64& random, double least = -3.0, double most = 3.0) {
+inline void fill_uniform(const TensorView& view, std::mt19937_64& random, double least = -3.0, double most = 3.0) {
   std::uniform_real_distribution<double> uniform(least, most);
   for_offsets(view, [&](std::int64_t offset) { set(view, offset, uniform(random)); });
 }
 
 inline Owned filled(DType dtype, std::vector<std::int64_t> shape, std::mt19937_64& random, std::int64_t gap = 0) {
   Owned out = owned(dtype, std::move(shape), gap);
-  fill(out.view, random);
+  fill_uniform(out.view, random);
   return out;
 }
 

@@ -240,7 +240,7 @@ TEST(Cache, LayerNormOfNumbersFarFromZero) {
   for (const Isa isa : every_isa("layer norm far from zero")) {
     for (const DType to : kDTypes) {
       Owned k = owned(DType::f32, {4, 2, 1000});
-      fill(k.view, random, 999.0, 1001.0);
+      fill_uniform(k.view, random, 999.0, 1001.0);
       const Owned cache = owned(to, {8, 2, 1000});
       KeyNorm norm{.scheme = {.kind = QkNorm::Kind::layer, .weighted = false}};
       Stages stages(k.view, lanes_of(isa));

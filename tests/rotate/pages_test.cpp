@@ -207,14 +207,14 @@ class BadPages : public testing::Test {
     const std::vector<std::byte> q_before = q.memory();
     const RotaryTable table = make_table(partial_rope(), {.count = 100});
     for (const bool with_queries : {false, true}) {
-      EXPECT_ERROR(rotate({.q = with_queries ? q.view() : TensorView{},
+      EXPECT_ERROR((void)rotate({.q = with_queries ? q.view() : TensorView{},
                            .k = k.view(),
                            .table = &table,
                            .cu_seqlens = cache.bounds,
                            .k_pages = cache.pages()}),
                    ("[rotate] " + std::string(text)).c_str());
     }
-    EXPECT_ERROR(rerotate({.k = k.view(),
+    EXPECT_ERROR((void)rerotate({.k = k.view(),
                            .from_table = &table,
                            .to_table = &table,
                            .cu_seqlens = cache.bounds,
@@ -297,9 +297,9 @@ TEST(RotatePagesErrors, ATokenBeyondTheTable) {
   const RotaryTable table = make_table(partial_rope(), {.count = 8});
   Heads k(cache_view(DType::f32, Order::tokens_then_heads), random);
   const std::vector<std::byte> before = k.memory();
-  EXPECT_ERROR(rotate({.k = k.view(), .table = &table, .cu_seqlens = cache.bounds, .k_pages = cache.pages()}),
+  EXPECT_ERROR((void)rotate({.k = k.view(), .table = &table, .cu_seqlens = cache.bounds, .k_pages = cache.pages()}),
                "[rotate] positions must lie from 0 to 7, which its table serves, but is 8");
-  EXPECT_ERROR(rerotate({.k = k.view(),
+  EXPECT_ERROR((void)rerotate({.k = k.view(),
                          .from_table = &table,
                          .from_positions = PositionRange{-1},
                          .to_table = &table,
@@ -318,16 +318,16 @@ TEST(RotatePagesErrors, RowsOfQueriesAreThoseOfTheSequences) {
   Heads batch(laid_out(Layout::bhtd, DType::f32, {3, 4, 3, kDim}), random);
   const std::vector<std::byte> before = k.memory();
   RotateArgs args{.q = q.view(), .k = k.view(), .table = &table, .cu_seqlens = cache.bounds, .k_pages = cache.pages()};
-  EXPECT_ERROR(rotate(args), "[rotate] cu_seqlens[3] must be the number of tokens, 13, but is 12");
+  EXPECT_ERROR((void)rotate(args), "[rotate] cu_seqlens[3] must be the number of tokens, 13, but is 12");
   args.q = batch.view();
-  EXPECT_ERROR(rotate(args), "[rotate] q.rank must be 3, packed as the rows of k are, but is 4");
+  EXPECT_ERROR((void)rotate(args), "[rotate] q.rank must be 3, packed as the rows of k are, but is 4");
   args.q = {};
   args.k_from = k.view();
-  EXPECT_ERROR(rotate(args), "[rotate] k_from must be omitted where k is a paged cache but is given");
+  EXPECT_ERROR((void)rotate(args), "[rotate] k_from must be omitted where k is a paged cache but is given");
   args.k = {};
   args.k_from = {};
   args.q = q.view();
-  EXPECT_ERROR(rotate(args), "[rotate] k must be given where k_pages are but is omitted");
+  EXPECT_ERROR((void)rotate(args), "[rotate] k must be given where k_pages are but is omitted");
   EXPECT_TRUE(k.memory() == before);
 }
 

@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/assemble/plan_of.h"
+#include "plan/assemble/plan_size.h"
 #include "plan/gguf/architecture.h"
 #include "plan/gguf/factors.h"
 #include "plan/gguf/scope.h"
 #include "plan/gguf/stack.h"
-#include "plan/json/plan_size.h"
 
 namespace posenc::plan {
 namespace {
@@ -220,8 +221,10 @@ Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOpti
   const Result<GgufFactors> factors = read_gguf_factors(cursor, *header);
   if (!factors) return factors.error();
   GgufScope scope(*header, *row, file);
-  read_gguf_stacks(scope, *factors, plan);
+  std::vector<StackFacts> stacks = read_gguf_stacks(scope, *factors);
   if (scope.failed()) return scope.error();
+  set_trained_length(stacks.front().trained_length, plan);
+  for (StackFacts& stack : stacks) add_stack(std::move(stack), plan);
   if (const std::optional<FileError> too_large = beyond_size(plan)) return *too_large;
   plan.ignored_keys = scope.ignored_keys();
   warn_of_ignored(scope, plan.ignored_keys);

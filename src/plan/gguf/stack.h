@@ -1,13 +1,15 @@
-// The stacks of a GGUF file's model: every layer's plan, from what the file and its architecture say.
+// The stacks of a GGUF file's model: their facts, as the file and its architecture say them.
 #pragma once
 
+#include <vector>
+
+#include "plan/facts/stack_facts.h"
 #include "plan/gguf/factors.h"
 #include "plan/gguf/scope.h"
-#include "posenc/plan.h"
 
 namespace posenc::plan {
 
-// Adds to plan.stacks and plan.sources, sets plan.trained_length. After an error (scope.failed()) the rest is void.
-void read_gguf_stacks(GgufScope& scope, const GgufFactors& factors, Plan& plan);
+// The main stack first. After an error (scope.failed()) the result is void.
+std::vector<StackFacts> read_gguf_stacks(GgufScope& scope, const GgufFactors& factors);
 
 }  // namespace posenc::plan

@@ -126,10 +126,10 @@ std::optional<Rotate> ObjectReader::read_rotate() {
       reading_.fail(*of_pair, ErrorKind::length_mismatch, "null or one axis for each pair");
     }
   }
-  if (const auto ladder = member("axis_frequencies")) {
-    read(*ladder, rope.axis_frequencies, {});
+  if (const auto given = member("axis_frequencies")) {
+    read(*given, rope.axis_frequencies, {});
     if (!failed() && rope.axis_frequencies == AxisFrequencies::shared) {
-      reading_.fail(*ladder, ErrorKind::out_of_range, "per_axis or strided", "a shared ladder is not written");
+      reading_.fail(*given, ErrorKind::out_of_range, "per_axis or strided", "shared is not written");
     }
   }
   unless("rotation_direction", rope.rotation_direction, RotationDirection::counterclockwise);
@@ -158,9 +158,10 @@ namespace {
 void require_version(ObjectReader& document) {
   std::int64_t version = 0;
   document.field("schema_version", version);
-  if (document.failed() || version == kSchemaVersion) return;
+  document.reading().version = version;
+  if (document.failed() || version == kSchemaVersion || version == 1) return;
   const auto value = document.member("schema_version");
-  document.reading().fail(*value, ErrorKind::bad_plan, formatted("{}", kSchemaVersion),
+  document.reading().fail(*value, ErrorKind::bad_plan, formatted("1 or {}", kSchemaVersion),
                           "another version of posenc wrote this plan");
 }
 

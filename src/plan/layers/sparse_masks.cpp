@@ -1,12 +1,53 @@
 #include "plan/layers/sparse_masks.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/formatted.h"
-#include "plan/layers/sparse_config.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 namespace {
+
+constexpr Bounds kBlockCounts{1, kMaxPosition};
+
+// vLLM phi3_small.py: every layer but each n-th (dense_attention_every_n_layers); absent: every layer.
+void read_phi3small(ConfigScope& scope, LayerPattern& pattern) {
+  const Sourced<std::int64_t> size = scope.required_integer(keys::kBlockSize, kBlockCounts);
+  const Sourced<std::int64_t> local = scope.required_integer(keys::kLocalBlocks, kBlockCounts);
+  const Sourced<std::int64_t> stride = scope.required_integer(keys::kBlockStride, kBlockCounts);
+  const Setting<std::int64_t> dense = scope.integer(keys::kDenseInterval, kBlockCounts);
+  const std::int64_t n = dense.value.value_or(0);
+  for (std::size_t i = 0; i < pattern.layers.size(); ++i) {
+    pattern.layers[i].block_sparse = n == 0 || (static_cast<std::int64_t>(i) + 1) % n != 0;
+  }
+  pattern.blocks_detail =
+      formatted("causal, in blocks of {} keys: the {} nearest blocks and each {}th, shifted by head", size.value,
+                local.value, stride.value);
+  pattern.blocks_from = size.from;
+}
+
+// llama.cpp models/rugpt3xl.cpp: even layers; DeepSpeed's FixedSparsityConfig.
+void read_alternating(ConfigScope& scope, LayerPattern& pattern) {
+  const auto mode = scope.find(keys::kSparseMode);
+  if (!mode) return;
+  if (scope.reader().string(*mode) != "alternating") {
+    scope.reader().fail(*mode, ErrorKind::out_of_range, "\"alternating\"");
+    return;
+  }
+  const Sourced<std::int64_t> size = scope.required_integer(keys::kBlockSize, kBlockCounts);
+  const Sourced<std::int64_t> local = scope.required_integer(keys::kLocalBlocks, kBlockCounts);
+  const Sourced<std::int64_t> global = scope.required_integer(keys::kGlobalBlocks, kBlockCounts);
+  for (std::size_t i = 0; i < pattern.layers.size(); i += 2) pattern.layers[i].block_sparse = true;
+  pattern.blocks_detail =
+      formatted("causal, in blocks of {} keys: the own group of {} blocks and the last {} of each group, by head",
+                size.value, local.value, global.value);
+  pattern.blocks_from = mode->from;
+}
 
 constexpr Bounds kKeyCounts{0, kMaxPosition};
 
@@ -36,12 +77,9 @@ std::string compressed(const Selection& selection, const LayerTraits& layer) {
                    selection.kept.value, layer.compression);
 }
 
-void set(Mask& mask, MaskKind kind, std::string detail, const std::string& from, std::vector<FieldSource>& sources) {
-  mask.kind = kind;
-  mask.detail = std::move(detail);
-  std::erase_if(sources, [](const FieldSource& source) { return source.field == "mask/kind"; });
-  sources.push_back({"mask/kind", from});
-  sources.push_back({"mask/detail", from});
+void set_mask(MaskKind kind, std::string detail, const std::string& from, LayerFacts& layer) {
+  layer.set(facts::kMaskKind, kind, from);
+  layer.set(facts::kMaskDetail, std::move(detail), from);
 }
 
 }  // namespace
@@ -61,24 +99,48 @@ Selection read_selection(ConfigScope& scope) {
 }
 
 void refine_mask(ConfigScope& scope, const LayerPattern& pattern, const Selection& selection, const LayerTraits& layer,
-                 Mask& mask, std::vector<FieldSource>& sources) {
+                 LayerFacts& facts) {
   const Family& family = scope.family();
   if (layer.kind == LayerKind::cross_attention) {
-    mask.window.reset();
-    return set(mask, MaskKind::bidirectional, "image tiles, those that the call allows the token",
-               family_default(family), sources);
+    set_mask(MaskKind::bidirectional, "image tiles, those that the call allows the token", family_default(family),
+             facts);
+  } else if (layer.block_sparse) {
+    set_mask(MaskKind::sparse, pattern.blocks_detail, pattern.blocks_from, facts);
+  } else if (layer.compression > 0) {
+    set_mask(MaskKind::sparse, compressed(selection, layer), pattern.compression_from, facts);
+  } else if (layer.choice != Choice::none) {
+    set_mask(MaskKind::sparse, chosen(selection, layer), selection.kept.from, facts);
+  } else if (family.keeps_prompt && facts.layer().mask.window) {
+    set_mask(MaskKind::sparse, "causal, prompt keys always, generated keys within the window", family_default(family),
+             facts);
   }
-  if (layer.block_sparse) return set(mask, MaskKind::sparse, pattern.blocks_detail, pattern.blocks_from, sources);
-  if (layer.compression > 0) {
-    return set(mask, MaskKind::sparse, compressed(selection, layer), pattern.compression_from, sources);
+}
+
+void read_block_sparse(ConfigScope& scope, LayerPattern& pattern) {
+  switch (scope.family().block_sparse) {
+    case BlockSparse::none: break;
+    case BlockSparse::dense_interval: return read_phi3small(scope, pattern);
+    case BlockSparse::alternating: return read_alternating(scope, pattern);
   }
-  if (layer.choice != Choice::none) {
-    return set(mask, MaskKind::sparse, chosen(selection, layer), selection.kept.from, sources);
+}
+
+std::optional<Place> find_sparse(ConfigScope& scope, const Key& key) {
+  const auto object = scope.peek(keys::kSparseAttention);
+  if (!object || object->value.kind() != io::JsonKind::object) return scope.find(key);
+  scope.reader().enter(object->value);
+  for (std::string_view name : key.names) {
+    auto place = scope.reader().look(object->value, name);
+    if (!place || place->value.is_null()) continue;
+    scope.reader().mark_read(*place);
+    return place;
   }
-  if (family.keeps_prompt && mask.window) {
-    return set(mask, MaskKind::sparse, "causal, prompt keys always, generated keys within the window",
-               family_default(family), sources);
-  }
+  return scope.find(key);
+}
+
+Sourced<std::int64_t> required_sparse(ConfigScope& scope, const Key& key, Bounds bounds) {
+  const auto place = find_sparse(scope, key);
+  if (!place) return scope.required_integer(key, bounds);  // which says what is missing
+  return {scope.reader().integer(*place, bounds).value_or(bounds.low), place->from};
 }
 
 }  // namespace posenc::plan

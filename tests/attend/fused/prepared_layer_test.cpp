@@ -112,8 +112,8 @@ TEST(PreparedLayer, SparesItsCalls) {
   for (const std::int64_t apart : {1, 100, 101}) {
     TwoTokens tokens(apart);
     tokens.args.weights = of.weights;
-    const cpu::AttendCall call =
-        cpu::attend_call(of.layer, tokens.args, {.queries = 2, .keys = 2}, kernels, prepared.kept().terms);
+    const cpu::AttendCall call = cpu::attend_call(of.layer, tokens.args, {.queries = 2, .keys = 2}, kernels,
+                                                  cpu::KeptLayerAccess::kept(prepared).terms);
     EXPECT_EQ(call.own_vectors[0].bias.values.empty(), apart <= 100);
   }
 }
@@ -128,19 +128,19 @@ TEST(PreparedLayer, RefusesWhatItWasNotMadeOf) {
   EXPECT_TRUE(attend(prepared, args));
   args.weights = call.weights;
   const char* const others = "[attend] weights must be omitted, since the prepared layer has them but is given";
-  EXPECT_ERROR(attend(prepared, args), others);
+  EXPECT_ERROR((void)attend(prepared, args), others);
   EXPECT_ERROR(attend_scratch_bytes(prepared, args), others);
   args.weights = {};
   if (selected_isa() != Isa::scalar) {
     args.isa = selected_isa();
     const std::string other =
         "[attend] isa must be that of the prepared layer, scalar but is " + std::string(name(args.isa));
-    EXPECT_ERROR(attend(prepared, args), other.c_str());
+    EXPECT_ERROR((void)attend(prepared, args), other.c_str());
     args.isa = Isa::automatic;
   }
   const PreparedLayer moved = std::move(prepared);
   EXPECT_TRUE(attend(moved, args));
-  EXPECT_ERROR(attend(prepared, args), "[PreparedLayer] must hold a layer but is moved from");  // NOLINT: is meant
+  EXPECT_ERROR((void)attend(prepared, args), "[PreparedLayer] must hold a layer but is moved from");  // NOLINT: is meant
 }
 
 TEST(PreparedLayer, IsMadeOfWhatFits) {

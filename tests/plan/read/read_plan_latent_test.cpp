@@ -223,9 +223,18 @@ TEST(ReadPlanLatent, every_config_has_an_expectation) {
 
 // ---- where values come from ----
 
+// Families whose configuration class gives every size.
+constexpr std::string_view kLatent[] = {"deepseek_v32", "deepseek_v4", "glm_moe_dsa",   "kimi_linear", "longcat_flash",
+                                        "minicpm3",     "minimax_m3",  "unlimited_ocr", "gemma4",      "mllama",
+                                        "step3p5",      "step3p7",     "qwen2_vl",      "qwen2_5_vl",  "qwen3_vl",
+                                        "qwen3_vl_moe", "qwen3_5",     "qwen3_5_moe",   "glm4v"};
+
 TEST(ReadPlanLatent, a_file_of_nothing_but_its_type_has_its_classs_values) {
-  for (const plan::Family& family : plan::latent_families()) {
-    SCOPED_TRACE(family.name);
+  for (const std::string_view name : kLatent) {
+    SCOPED_TRACE(name);
+    const plan::Family* const row = plan::find_family(name);
+    ASSERT_NE(row, nullptr);
+    const plan::Family& family = *row;
     if (family.name == "glm4v") continue;  // the sections in its class are for half of the pairs that the class turns
     const Plan plan = plan_of("{\"model_type\": \"" + std::string(family.model_types.front()) + "\"}");
     EXPECT_TRUE(plan.known);

@@ -62,9 +62,21 @@ TEST(ReadPlanSources, each_place_is_told_once_and_has_a_source) {
   }
 }
 
+// Families whose configuration class gives every size.
+constexpr std::string_view kRotary[] = {
+    "llama",   "mistral", "mixtral", "qwen2",      "qwen2_moe",        "qwen3",       "qwen3_moe",  "gemma",
+    "gemma2",  "gemma3",  "phi",     "phi3",       "gpt_neox",         "gptj",        "stablelm",   "cohere",
+    "cohere2", "glm",     "glm4",    "glm4_moe",   "deepseek_v2",      "deepseek_v3", "olmo",       "olmo2",
+    "olmo3",   "olmoe",   "granite", "granitemoe", "smollm3",          "exaone4",     "llama4",     "gpt_oss",
+    "falcon",  "codegen", "dbrx",    "internlm3",  "granitemoehybrid", "nemotron_h",  "minimax_m2", "ministral3",
+    "phimoe"};
+
 TEST(ReadPlanSources, a_file_of_nothing_but_its_type_has_its_classs_values) {
-  for (const plan::Family& family : plan::rotary_families()) {
-    SCOPED_TRACE(family.name);
+  for (const std::string_view name : kRotary) {
+    SCOPED_TRACE(name);
+    const plan::Family* const row = plan::find_family(name);
+    ASSERT_NE(row, nullptr);
+    const plan::Family& family = *row;
     // ChatGLM's class is not in transformers; the sizes in Glm4MoeConfig do not go together (4096 over 96 heads).
     if (family.name == "chatglm" || family.name == "glm4_moe") continue;
     const Plan plan = plan_of("{\"model_type\": \"" + std::string(family.model_types.front()) + "\"}");
