@@ -1,8 +1,8 @@
-// Attention with every position scheme: one fused pass over tiles of keys, in which no matrix of queries times keys
-// ever stands in memory.
+// Attention with every position scheme: one fused pass over tiles of keys, with an online softmax; the attention matrix
+// QK^T is never materialised. FlashAttention, arXiv 2205.14135.
 //
-// The equation is that of reference_attend.h, which is the slow truth; a layer's schemes are lowered to a few
-// primitives (docs/architecture.md), and what computes them is src/kernels/score_loop.h.
+// The equation is that of reference_attend.h, the float64 reference; a layer's schemes are lowered to a few primitives
+// (docs/architecture.md). Kernels: src/kernels/score_loop.h (prefill) and src/kernels/few_lanes_loop.h (decode).
 //
 // Products and sums are in f32, whatever the dtypes of the tensors, unless the caller allows products of bfloat16; each
 // element of the output is rounded once. The result of a query does not depend on the number of threads, nor on queries
@@ -27,26 +27,26 @@
 
 namespace posenc::inline v0_2 {
 
-// Tiles of scores (keys by lanes of queries) that a call made, and those that a mask let it leave out, or ALiBi: keys
-// so far away that all of them together weigh less than 2^-25 of what the query has seen.
+// Tiles of scores (keys by lanes of queries) that a call computed, and those that it skipped: hidden by the attention
+// mask, or so far away under ALiBi that all of them together weigh less than 2^-25 of what the query has seen.
 struct AttendWork {
   std::int64_t tiles = 0;
   std::int64_t skipped = 0;
   bool operator==(const AttendWork&) const = default;
 };
 
-// Keys and values in paged caches of [blocks, block_size, kv_heads, channels]: token n of sequence s stands in block
-// block_table[s][n / block_size] at n % block_size. With them come LayerInputs::cu_seqlens_q and cu_seqlens_k, and q of
-// rank 3.
+// A paged KV cache (vLLM's PagedAttention, arXiv 2309.06180) of [blocks, block_size, kv_heads, channels]: token n of
+// sequence s stands in block block_table[s][n / block_size] at n % block_size. With them come LayerInputs::cu_seqlens_q
+// and cu_seqlens_k, and q of rank 3.
 struct AttendPages {
   std::span<const std::int32_t>
       block_table{};  // [sequences, blocks of one sequence]; -1: a hole, where no token may be
 };
 
-// What may be multiplied with each other: numbers as they are in the tensors, turned and scaled in f32; or these, and
-// the softmax's weights, rounded to bfloat16 first, where that is faster and the machine can (docs/attention.md says
-// what it costs). Products of bfloat16 that are exact, of queries and keys that lie so and do not turn on load, need no
-// leave.
+// The type in which QK^T and PV are multiplied: f32, of the tensors' elements as they are, rotated and scaled; or
+// bfloat16, to which these and the softmax's weights are rounded first, where that is faster and the machine can
+// (docs/attention.md says what it costs). Exact products of bfloat16, of queries and keys that are stored so and are
+// not rotated on load, are always permitted.
 enum class Products : std::uint8_t { f32, bf16 };
 POSENC_API std::string_view name(Products products) noexcept;
 
@@ -60,8 +60,8 @@ struct AttendArgs {
   AttendPages pages{};
   LayerWeights weights{};
   LayerInputs inputs{};
-  // ln of the sum of exp(score), without the sink; -inf for a query that sees no key, whose output is 0.
-  TensorView lse{};  // written: f32 [tokens, heads] or [batch, heads, tokens]; may be left out
+  // The log-sum-exp of the scores, without the sink; -inf for a query that sees no key, whose output is 0.
+  TensorView lse{};  // written: f32 [tokens, heads] or [batch, heads, tokens]; may be omitted
   // Where k and v are a part of the keys (merge below), of schemes that sum along the keys (CoPE's gates, forget
   // gates): what the keys after the part have added up to for each query; then, with what these add. Like lse; left
   // out: none come after.
@@ -71,18 +71,18 @@ struct AttendArgs {
   Parallel parallel{};
   Isa isa = Isa::automatic;
   AttendWork* work = nullptr;  // written, where it is given
-  // Where threads work: at least attend_scratch_bytes(), which need not be aligned. Left out: the heap, once a thread.
-  // Before the pass a call takes from the heap, too: some numbers for each token, cos and sin of tokens that several
-  // heads turn, where they take no more than 16 MiB, lists of what there is to do, floats of the scheme's tables or for
-  // each distance that occurs, and beside few queries what each 1024 keys have added up to, value_dim + 3 floats a
-  // query and head. The pass takes nothing.
+  // Working memory of the threads: at least attend_scratch_bytes(), which need not be aligned. Omitted: the heap, once
+  // a thread. Before the pass a call takes from the heap, too: some numbers for each token, cos and sin of tokens that
+  // several heads rotate, where they take no more than 16 MiB, lists of what there is to do, floats of the scheme's
+  // tables or for each distance that occurs, and at decode (few queries) what each 1024 keys have added up to,
+  // value_dim + 3 floats a query and head. The pass takes nothing.
   std::span<std::byte> scratch{};
-  // Asked every millisecond or so, by one thread at a time: false ends the call early.
+  // A callback, called every millisecond or so by one thread at a time: false cancels the call.
   std::function<bool()> keep_going{};
 };
 
 // Throws Error, before anything is written, for a tensor, a weight or an input that does not fit the layer, that it
-// needs and is left out, or that it has no place for; and where a table by distance cannot hold what occurs: distances
+// needs and is omitted, or that it has no place for; and where a table by distance cannot hold what occurs: distances
 // that are not whole, or too far apart.
 //
 // False where keep_going returned false: out, lse and carry then hold nothing of use.
@@ -104,9 +104,9 @@ struct AttendPart {
 // call.
 struct MergeArgs {
   TensorView out{};  // written; may be that of a part
-  TensorView lse{};  // written, without the sinks; may be that of a part, or left out
+  TensorView lse{};  // written, without the sinks; may be that of a part, or omitted
   std::span<const AttendPart> parts{};
-  ConstTensorView sinks{};  // [heads], or left out
+  ConstTensorView sinks{};  // [heads], or omitted
 };
 
 // Throws Error, before anything is written, for tensors that do not fit each other.

@@ -3,12 +3,12 @@
 //
 //   o_i = (R_i f(q_i))^T S_i / f(q_i)^T z_i        S_i = sum_j R_j f(k_j) v_j^T,  z_i = sum_j f(k_j)    over visible j
 //
-// The equation is that of reference_linear.h, the slow truth; docs/schemes/linear-attention.md says why the denominator
-// does not turn. Keys enter S and z in chunks of 48; within its own chunk a causal query meets them one by one. Up to 4
-// tokens beside a state are taken one by one.
+// The equation is that of reference_linear.h, the float64 reference; docs/schemes/linear-attention.md says why the
+// denominator is not rotated. Keys enter S and z in chunks of 48; within its own chunk a causal query meets them one by
+// one. Up to 4 tokens beside a state are taken one by one.
 //
 // Products and sums are in f32, whatever the dtypes of the tensors; each element of the output is rounded once. The
-// result of a query does not depend on the number of threads, which share the key heads, nor in a causal layer on what
+// result of a query does not depend on the number of threads, which share the KV heads, nor in a causal layer on what
 // rows after it hold.
 //
 // Thread safety: calls that write to different tensors may run at the same time.
@@ -27,8 +27,9 @@
 
 namespace posenc::inline v0_2 {
 
-// What keys add up to. A call adds its own to what is there: begin with zeros, and go from call to call, for each token
-// that is decoded or each part of a prompt. It holds no positions: they are the caller's to continue.
+// The recurrent state, the sums over all keys so far. A call adds its own to what is there: begin with zeros, and pass
+// it from call to call, for each token of a decode or each chunk of a prefill. It holds no positions: the caller
+// continues them.
 struct LinearState {
   TensorView products{};  // S, read and written: f32 [sequences, kv_heads, head_dim, value_dim]; a batch is sequences
   TensorView totals{};    // z, read and written: f32 [sequences, kv_heads, head_dim]
@@ -41,11 +42,11 @@ struct AttendLinearArgs {
   ConstTensorView v{};
   LayerInputs inputs{};  // positions, packed sequences, length
   FeatureMap feature_map = FeatureMap::elu_plus_one;
-  LinearState state{};  // left out: no keys came before, and nobody asks what they add up to
+  LinearState state{};  // omitted: starts from zero, and the final state is dropped
   Angles angles = Angles::exact;
   Parallel parallel{};
   Isa isa = Isa::automatic;
-  // Asked every millisecond or so, by one thread at a time: false ends the call early.
+  // A callback, called every millisecond or so by one thread at a time: false cancels the call.
   std::function<bool()> keep_going{};
 };
 
@@ -54,8 +55,8 @@ struct AttendLinearArgs {
 // nothing, the output is 0.
 //
 // Throws Error, before anything is written, for what does not fit; for a layer with what linear attention has no place
-// for (reference_linear.h); for a window, a chunk, orders or a matrix of who sees whom, which sums over all keys cannot
-// tell; and for a state without positions, in a layer that turns.
+// for (reference_linear.h); for a sliding window, chunks, orders or an attention mask of the caller's, which sums over
+// all keys cannot honour; and for a state without positions, in a layer that rotates.
 //
 // False where keep_going returned false: out and state then hold nothing of use.
 [[nodiscard]] POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);

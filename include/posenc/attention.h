@@ -1,6 +1,7 @@
 // What one attention sub-layer is given besides its plan: learned tables (weights), and what changes per call (inputs).
 //
-// reference::attend (reference_attend.h) computes from these. i is a query, j a key, h a head.
+// attend (attend.h) and its float64 reference, reference::attend (reference_attend.h), compute from these. i is a
+// query, j a key, h a head.
 //
 // Tensors are views that somebody else owns, of any dtype and any strides. Tables of the relative schemes are stored by
 // the distance i - j, ascending; checkpoints of the Shaw family store by j - i, so their rows are reversed on load.
@@ -71,7 +72,7 @@ struct TransformerXlWeights {
 
 struct XlNetWeights {
   TransformerXlWeights positions{};  // r_w_bias is content_bias, r_r_bias position_bias
-  ConstTensorView segment_bias{};    // r_s_bias: [heads, head_dim]; both left out: no segments
+  ConstTensorView segment_bias{};    // r_s_bias: [heads, head_dim]; both omitted: no segments
   ConstTensorView segments{};        // seg_embed: [2, heads, head_dim], same segment first
 };
 
@@ -99,18 +100,18 @@ using ScoreWeights = std::variant<std::monostate, T5Weights, ClippedBiasWeights,
 // ---- weights and inputs of a layer ----
 
 struct LayerWeights {
-  std::vector<ScoreWeights> score{};  // one for each LayerPlan::score; left out where no term has any
+  std::vector<ScoreWeights> score{};  // one for each LayerPlan::score; omitted where no term has any
   ShawWeights value{};                // of ShawValues
   ConstTensorView sinks{};            // [heads], where LayerPlan::sinks
 };
 
-// All of them may be left out but where a scheme or a mask needs them. A prefix, segments, log_forget and row_gate are
+// All of them may be omitted but where a scheme or a mask needs them. A prefix, segments, log_forget and row_gate are
 // refused where no scheme or mask of the layer reads them.
 struct LayerInputs {
-  // Coordinates of the tokens, [axes, rows] as for rotate (rows are tokens, or batch * tokens). Left out: the order.
+  // Coordinates of the tokens, [axes, rows] as for rotate (rows are tokens, or batch * tokens). Omitted: the order.
   std::optional<Positions> q_positions{};
   std::optional<Positions> k_positions{};
-  // Where a token stands in its sequence, for masks. Left out: keys are counted from 0, and the last query stands with
+  // Where a token stands in its sequence, for masks. Omitted: keys are counted from 0, and the last query stands with
   // the last key. [rows]
   std::span<const std::int64_t> q_order{};
   std::span<const std::int64_t> k_order{};
@@ -118,15 +119,15 @@ struct LayerInputs {
   std::span<const std::int32_t> cu_seqlens_q{};
   std::span<const std::int32_t> cu_seqlens_k{};
 
-  std::int64_t prefix = 0;    // MaskKind::prefix: tokens at the front of each sequence that all may see
+  std::int64_t prefix = 0;      // MaskKind::prefix: tokens at the front of each sequence that all may see
   ConstTensorView attn_mask{};  // not 0: visible, besides the plan's mask; [queries, keys] up to rank 4
-  ConstTensorView bias{};     // added to the scores as any other bias, likewise
+  ConstTensorView bias{};       // added to the scores as any other bias, likewise
   std::span<const std::int32_t> q_segments{};  // XLNet: [rows]
   std::span<const std::int32_t> k_segments{};
   ConstTensorView log_forget{};          // FoX: ln of the forget gate, at most 0: [key rows, heads]
   ConstTensorView row_gate{};            // T5Bias::gated: [query rows, heads]
   std::optional<std::int64_t> length{};  // of the sequences, for rules that depend on it
-  bool q_rotated = false;                // by the rotation of the plan, already
+  bool q_rotated = false;                // RoPE is already applied to q
   bool k_rotated = false;
 };
 

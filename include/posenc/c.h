@@ -188,7 +188,7 @@ typedef struct posenc_rerotate_args {
   int64_t block_table_count;
   const int32_t* block_first;
   int64_t block_first_count;
-  const posenc_plan* plan;  // with stack and layer: whose keys they are, to refuse what cannot be turned again
+  const posenc_plan* plan;  // with stack and layer: whose keys they are, to refuse what cannot be rotated again
   const char* stack;
   int64_t layer;
   int64_t threads;
@@ -199,7 +199,7 @@ typedef struct posenc_rerotate_args {
 
 POSENC_API posenc_status posenc_rerotate(const posenc_rerotate_args* args);
 
-// ---- Into a cache ----
+// ---- Into a KV cache ----
 
 typedef int32_t posenc_norm;
 enum { POSENC_NO_NORM = 0, POSENC_RMS_NORM = 1, POSENC_L2_NORM = 2, POSENC_LAYER_NORM = 3 };
@@ -207,9 +207,9 @@ enum { POSENC_NO_NORM = 0, POSENC_RMS_NORM = 1, POSENC_L2_NORM = 2, POSENC_LAYER
 typedef struct posenc_cache_args {
   size_t size;
   posenc_tensor k;
-  posenc_tensor v;  // left out together with v_cache
+  posenc_tensor v;  // omitted together with v_cache
   posenc_positions positions;
-  const posenc_table* table;  // NULL: keys are not turned
+  const posenc_table* table;  // NULL: keys are not rotated
   const posenc_table* const* tables;
   int64_t tables_count;
   posenc_norm norm;             // of the keys: KeyNorm in cache.h
@@ -217,7 +217,7 @@ typedef struct posenc_cache_args {
   int32_t norm_over_all_heads;  // 1: not over each head
   int32_t weight_plus_one;      // 1: the weight is what is stored and 1
   double epsilon;
-  posenc_tensor norm_weight;  // left out: without weight
+  posenc_tensor norm_weight;  // omitted: without weight
   posenc_tensor norm_bias;
   posenc_tensor k_cache;  // written: [rows, heads, head_dim], or [blocks, block_size, heads, head_dim]
   posenc_tensor v_cache;  // written
@@ -244,7 +244,7 @@ typedef struct posenc_named_tensor {
 typedef int32_t posenc_mask_kind;
 enum { POSENC_CAUSAL = 0, POSENC_BIDIRECTIONAL = 1, POSENC_PREFIX = 2, POSENC_SPARSE = 3 };
 
-// Who sees whom: Mask in plan.h.
+// The attention mask of a layer: Mask in plan.h.
 typedef struct posenc_mask {
   size_t size;
   posenc_mask_kind kind;
@@ -256,7 +256,7 @@ typedef struct posenc_mask {
 #define POSENC_MASK_INIT \
   { .size = sizeof(posenc_mask) }
 
-// A layer whose weights are worked on once, for many calls of posenc_attend: prepared_layer.h.
+// A layer whose weights are prepared once, for many calls of posenc_attend: prepared_layer.h.
 typedef struct posenc_prepared_layer posenc_prepared_layer;
 
 typedef struct posenc_prepare_layer_args {
@@ -283,7 +283,7 @@ typedef struct posenc_attend_work {
   int64_t skipped;
 } posenc_attend_work;
 
-// What may be multiplied: floats, or these rounded to bfloat16 first, where that is faster (docs/attention.md).
+// The type of QK^T and PV: f32, or rounded to bfloat16 first where that is faster (docs/attention.md).
 typedef int32_t posenc_products;
 enum { POSENC_PRODUCTS_F32 = 0, POSENC_PRODUCTS_BF16 = 1 };
 
@@ -328,13 +328,13 @@ typedef struct posenc_attend_args {
   int32_t k_rotated;
   posenc_angles angles;
   posenc_products products;
-  posenc_attend_work* work;               // written
+  posenc_attend_work* work;  // written
   int32_t (*keep_going)(
-      void* keep_going_context);  // asked every millisecond or so, by one thread at a time; 0 ends the call
+      void* keep_going_context);  // called every millisecond or so, by one thread at a time; 0 cancels
   void* keep_going_context;
   int64_t threads;  // at most so many; 0: all
   posenc_executor executor;
-  const posenc_prepared_layer* prepared;  // instead of plan, stack, layer, mask and weights, which are left out
+  const posenc_prepared_layer* prepared;  // instead of plan, stack, layer, mask and weights, which are omitted
 } posenc_attend_args;
 #define POSENC_ATTEND_ARGS_INIT \
   { .size = sizeof(posenc_attend_args) }
@@ -350,10 +350,10 @@ typedef struct posenc_attend_part {
 typedef struct posenc_merge_args {
   size_t size;
   posenc_tensor out;  // written; may be that of a part
-  posenc_tensor lse;  // written, without the sinks; may be left out
+  posenc_tensor lse;  // written, without the sinks; may be omitted
   const posenc_attend_part* parts;
   int64_t parts_count;
-  posenc_tensor sinks;  // [heads], or left out
+  posenc_tensor sinks;  // [heads], or omitted
 } posenc_merge_args;
 #define POSENC_MERGE_ARGS_INIT \
   { .size = sizeof(posenc_merge_args) }

@@ -1,12 +1,14 @@
-// Keys and values on their way into a cache: normalised, rotated, converted and stored in one pass over memory.
+// Writing keys and values to the KV cache, contiguous or paged: QK norm, RoPE, conversion to the cache's dtype and
+// store in one pass over memory.
 //
 //   k_cache[slot_t] = R(t) norm(k_t)   or   norm(R(t) k_t),   v_cache[slot_t] = v_t
 //
-// What an engine does for every new token of every layer. Sums are in f32, and each element is rounded to the cache's
-// dtype once, to nearest, ties to even; keys that are neither turned nor normalised, and values, keep their bits where
-// the dtypes are the same. The result of a row depends on that row, its angles and the instruction set alone.
+// What an engine does for every new token of every layer (vLLM's reshape_and_cache, with RoPE and the norm fused in).
+// Sums are in f32, and each element is rounded to the cache's dtype once, to nearest, ties to even; keys that are
+// neither rotated nor normalised, and values, keep their bits where the dtypes are the same. The result of a row
+// depends on that row, its angles and the instruction set alone.
 //
-// The slow truth: reference::normalise and reference::rotate (reference.h). Kernels: src/kernels/norm_loop.h,
+// The float64 reference: reference::normalise and reference::rotate (reference.h). Kernels: src/kernels/norm_loop.h,
 // rotate_loop.h and convert_loop.h. How engines use it: docs/cache.md.
 //
 // Thread safety: calls that write different rows may run at the same time, of one cache and with one table too.
@@ -41,16 +43,16 @@ struct KeyNorm {
   // f32, f16 or bf16, elements adjacent: [head_dim] for all heads (where scheme.over is `head`), [heads * head_dim] or
   // [heads, head_dim]. Given if and only if scheme.weighted.
   ConstTensorView weight{};
-  ConstTensorView bias{};        // of `layer` with a weight, as large as it; left out: 0
+  ConstTensorView bias{};        // of `layer` with a weight, as large as it; omitted: 0
   bool weight_plus_one = false;  // the weight is what is stored and 1 (Gemma's files)
 };
 
 // Channels of a head are adjacent in all of them. Of f32, f16 and bf16 each tensor may have its own.
 struct CacheArgs {
   ConstTensorView k{};  // [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]
-  ConstTensorView v{};  // likewise with heads and channels of its own; left out together with v_cache
+  ConstTensorView v{};  // likewise with heads and channels of its own; omitted together with v_cache
   Positions positions{};
-  const RotaryTable* table = nullptr;  // without one, and without tables, keys are not turned and positions not read
+  const RotaryTable* table = nullptr;  // without one, and without tables, keys are not rotated and positions not read
   std::optional<KeyNorm> norm{};
 
   // Written. Contiguous: [rows, heads, head_dim]. Paged: [blocks, block_size, heads, head_dim].

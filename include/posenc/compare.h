@@ -20,8 +20,8 @@
 namespace posenc::inline v0_2 {
 
 struct CompareOptions {
-  // Radians by which an angle may differ and count as the same. A turn by t moves a key by t of its length, and so does
-  // an attention factor that differs by t of itself: this bounds both.
+  // Radians by which an angle may differ and count as the same. A rotation by t moves a key by t of its length, and so
+  // does an attention factor that differs by t of itself: this bounds both.
   double tolerance = 1e-3;
 };
 
@@ -78,16 +78,16 @@ enum class KeyReason : std::uint8_t {
   compression,  // keys made of other numbers of tokens
   kv_heads,
   head_dim,
-  values,  // value_dim, or values that are turned
+  values,  // value_dim, or values that are rotated
   qk_norm,
-  rotation,  // one turns keys, the other does not, or by another scheme, or by positions of other regions
-  channels,  // other channels turn
-  axes,      // other coordinates turn them
+  rotation,  // one rotates keys, the other does not, or by another scheme, or by positions of other regions
+  channels,  // other channels rotate
+  axes,      // other coordinates rotate them
   pairing,
   offset,       // positions count from another number
   frequencies,  // angles differ by more than the tolerance
   attention_factor,
-  norm_after,  // a norm after the rotation, with weights or of the layer kind: no turn undoes the first one
+  norm_after,  // a norm after the rotation, with weights or of the layer kind: no rotation undoes the first one
 };
 
 struct CachedKeys {
@@ -97,7 +97,7 @@ struct CachedKeys {
   bool operator==(const CachedKeys&) const = default;
 };
 
-// The same channels are turned in other pairs. One set of weights serves both when rows of the q and k projections
+// The same channels are rotated in other pairs. One set of weights serves both when rows of the q and k projections
 // (and biases, and weights of a norm over a head) are permuted within each head: row c of B is row rows[c] of A. A
 // config.json and a GGUF of the Llama line differ so, because the conversion permutes.
 struct PairingChange {

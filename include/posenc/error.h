@@ -100,7 +100,7 @@ struct POSENC_API FileError {
 
   bool operator==(const FileError&) const = default;
   // One line: "FILE:LINE:COLUMN: PATH: expected EXPECTED, got GOT (DETAIL)"; in a file without lines "FILE: byte
-  // OFFSET: PATH: ...". Control characters are escaped.
+  // OFFSET: PATH: ..."; of ErrorKind::io_open "FILE: cannot open: GOT". Control characters are escaped.
   std::string message() const;
 };
 

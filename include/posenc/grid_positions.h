@@ -1,4 +1,5 @@
-// Position ids of a sequence of text, images and videos: the coordinates t, h, w of every token, for M-RoPE.
+// Position ids of a sequence of text, images and videos: the coordinates t, h, w of every token, for M-RoPE
+// (get_rope_index in transformers, get_mrope_input_positions in vLLM).
 //
 //   text    t = h = w, counting on
 //   image   t constant, h and w the row and column of its grid, all from where the text stopped

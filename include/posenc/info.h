@@ -1,4 +1,4 @@
-// What this build of posenc is, and what the machine lets it use.
+// The version of this build, and the instruction sets that it can use on this machine.
 //
 // The instruction set is chosen once, by feature bits: the best that the machine has, or the one that the environment
 // variable POSENC_ISA names. A name that is unknown or not supported here makes the first use throw Error.

@@ -26,7 +26,7 @@ namespace posenc::inline v0_2 {
 
 struct LearnedInputWeights {
   ConstTensorView positions{};    // [rows, channels]
-  ConstTensorView token_types{};  // [types, channels]; GPT: the word table; left out: no segments
+  ConstTensorView token_types{};  // [types, channels]; GPT: the word table; omitted: no segments
 };
 
 struct SinusoidalInputWeights {
@@ -69,7 +69,7 @@ struct RowPlaces {
 };
 
 // A table [rows, channels] stretched to new_rows by linear interpolation, as torch's interpolate(mode="linear"): places
-// are cut off at the first and last row. Rows that stand for no position (padding, an offset's) must be left out before
+// are cut off at the first and last row. Rows that stand for no position (padding, an offset's) must be removed before
 // and put back after. Throws Error for a size below 1, a table of another size, and a scale_offset that is negative,
 // not finite or beside align_corners.
 POSENC_API std::vector<double> grow_table(std::span<const double> table, std::int64_t rows, std::int64_t channels,

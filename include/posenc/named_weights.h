@@ -17,7 +17,7 @@
 
 namespace posenc::inline v0_2 {
 
-// The tensor of a name; no tensor (rank 0) where there is none. What is_needed is never left out in a valid call.
+// The tensor of a name; no tensor (rank 0) where there is none. What is_needed is never omitted in a valid call.
 using FindWeight = std::function<ConstTensorView(const std::string& name, bool is_needed)>;
 
 // Asks for each table that the layer has, once. Throws Error for FIRE's c and threshold that are not one number.

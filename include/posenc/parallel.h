@@ -2,7 +2,7 @@
 //
 // A call cuts its work into contiguous parts, at most one a thread, the calling thread's included. The cuts depend on
 // the work and on the number of threads alone, so which thread is late changes no result. Work too small to gain runs
-// on the calling thread, without a look at any other.
+// on the calling thread alone.
 //
 // Whose threads: those of an Executor that the caller passes (an engine's own, torch's, ggml's, a ThreadPool), or, when
 // none is passed, those of the pool that the process has for posenc. That pool is the library's one piece of state that

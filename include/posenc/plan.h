@@ -21,9 +21,9 @@ namespace posenc::inline v0_2 {
 
 enum class LayerKind : std::uint8_t { attention, cross_attention, linear_attention, state_space, convolution, none };
 
-// A second rotation in a layer belongs to the indexer that picks keys (DeepSeek V3.2). Wav2Vec2-Conformer turns hidden
-// states, a head's width at a time, before they are projected to queries and keys: its scores do not depend on i - j
-// alone, and its keys cannot be turned again.
+// A second rotation in a layer belongs to the indexer that picks keys (DeepSeek V3.2). Wav2Vec2-Conformer rotates
+// hidden states, a head's width at a time, before they are projected to queries and keys: its scores do not depend on
+// i - j alone, and its keys cannot be rotated again.
 enum class RotateRole : std::uint8_t { main, indexer, before_projection };
 
 struct Rotate {
@@ -37,7 +37,8 @@ struct Rotate {
 // The rotation's Rope, whichever scheme it is.
 POSENC_API const Rope& rope(const Rotate& rotate) noexcept;
 
-// Visible iff -future <= i - j <= past, by order in the sequence. `sliding_window: w` means past w - 1, future 0.
+// A sliding window: visible iff -future <= i - j <= past, by order in the sequence. `sliding_window: w` means
+// past w - 1, future 0.
 struct Window {
   std::int64_t past = 0;
   std::int64_t future = 0;
@@ -49,12 +50,12 @@ enum class MaskKind : std::uint8_t { causal, bidirectional, prefix, sparse };
 struct Mask {
   MaskKind kind = MaskKind::causal;
   std::optional<Window> window;
-  std::optional<std::int64_t> chunk;  // keys of the query's own chunk of this many tokens only
+  std::optional<std::int64_t> chunk;  // chunked attention: only keys of the query's own chunk of so many tokens
   std::string detail;                 // what `sparse` and `prefix` mean here; empty when there is nothing to say
   bool operator==(const Mask&) const = default;
 };
 
-// z = cap * tanh(y / cap).
+// Logit soft-capping (Gemma 2): z = cap * tanh(y / cap).
 struct SoftCap {
   enum class Order : std::uint8_t { after_bias, before_bias };
   double cap = 0.0;
@@ -62,7 +63,7 @@ struct SoftCap {
   bool operator==(const SoftCap&) const = default;
 };
 
-// Normalisation of q and k. With weights and after the rotation, cached keys cannot be turned again.
+// QK norm: normalisation of q and k. With weights and after the rotation, cached keys cannot be rotated again.
 struct QkNorm {
   enum class Kind : std::uint8_t { rms, l2, layer };
   enum class Order : std::uint8_t { before, after };  // the rotation
@@ -84,10 +85,10 @@ struct LayerPlan {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t value_dim = 0;
-  std::optional<std::int64_t> kv_from;  // reuses keys and values of that layer
+  std::optional<std::int64_t> kv_from;  // shares the KV cache of that layer
   // Beside the window, keys made of so many tokens each, at the positions that are its multiples (DeepSeek V4).
   std::optional<std::int64_t> compression{};
-  double softmax_scale = 1.0;  // the final factor on q.k, every constant folded in
+  double softmax_scale = 1.0;  // the final factor on q.k (1/sqrt(d) in most models), every constant folded in
   bool channel_scale = false;  // a learned factor per channel besides (Gemma 4's audio)
   std::optional<SoftCap> soft_cap;
   bool sinks = false;

@@ -3,7 +3,7 @@
 
 #include "posenc/attend.h"          // attention, fused
 #include "posenc/attend_linear.h"   // linear attention with rotation
-#include "posenc/cache.h"           // keys and values into a cache: normalised, rotated, converted
+#include "posenc/cache.h"           // keys and values into a KV cache: normalised, rotated, converted
 #include "posenc/compare.h"         // what differs between two plans, and what follows
 #include "posenc/error.h"           // Error, FileError, Result
 #include "posenc/grid_positions.h"  // positions of text, images and videos
@@ -13,10 +13,10 @@
 #include "posenc/pairing.h"         // from one pairing to the other
 #include "posenc/parallel.h"        // threads: how many, and whose
 #include "posenc/plan.h"            // Plan: what a model does with positions
-#include "posenc/prepared_layer.h"  // a layer whose weights are worked on once
+#include "posenc/prepared_layer.h"  // a layer whose weights are prepared once
 #include "posenc/query_scale.h"     // scales of queries by position
 #include "posenc/read_plan.h"       // from a model's files to its plan
-#include "posenc/reference.h"       // the slow truth
+#include "posenc/reference.h"       // the float64 reference
 #include "posenc/regions.h"         // where queries and keys stand in SelfExtend, ReRoPE, dual chunk
 #include "posenc/rope.h"            // the rotary scheme and its frequencies
 #include "posenc/rotary_table.h"    // tables of cos and sin

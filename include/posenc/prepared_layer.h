@@ -1,4 +1,4 @@
-// A layer of attention whose weights are worked on once, and not in every call.
+// A layer of attention whose weights are prepared once, and not in every call.
 //
 //   const PreparedLayer prepared = prepare_layer(layer, weights);  // once
 //   attend(prepared, args);                                        // for every call, args without weights

@@ -121,14 +121,14 @@ struct DecayCurves {
   std::vector<double> equal;          // q = k = (1, ..., 1): the score over that at r = 0
   std::vector<double> random_mean;    // q and k drawn apart from each other
   std::vector<double> random_spread;  // their standard deviation
-  std::vector<double> table_mean;     // rows of a random table, r apart, in place of turned vectors
+  std::vector<double> table_mean;     // rows of a random table, r apart, in place of rotated vectors
   std::vector<double> table_spread;
 };
 
 // Throws Error for a dim that is not even or below 2, and for counts below 1.
 POSENC_API DecayCurves decay_curves(const DecayOptions& options = {});
 
-// ---- Does the position drown the token? ----
+// ---- Signal to noise: does the position drown the token? ----
 
 struct SignalToNoise {
   double multiplier = 1.0;  // M

@@ -1,12 +1,12 @@
-// The slow truth in double: the input stage, and rotations in the four forms in which the field writes them.
+// The float64 reference: the input stage, and rotations in the four forms in which the field writes them.
 //
-// Each form turns one head x [head_dim] by angles [dim/2] (radians) and returns a new vector; channels outside the
+// Each form rotates one head x [head_dim] by angles [dim/2] (radians) and returns a new vector; channels outside the
 // rotated part are copied. They share no table and no code with the kernels. All four are equal to rounding:
 //
 //   matrix       R x with the block-diagonal matrix R written out                         RoFormer (15), (34)
 //   complex      (x_a + i x_b) e^(i t)                                                     Meta's form
-//   pairwise     (a cos t - b sin t, a sin t + b cos t) per pair                           GPT-J's form
-//   rotate_half  x * cos + rotate_half(x) * sin, cos and sin repeated over both halves     Hugging Face's form
+//   pairwise     (a cos t - b sin t, a sin t + b cos t) per pair                           GPT-J's form (interleaved)
+//   rotate_half  x * cos + rotate_half(x) * sin, cos and sin repeated over both halves     Hugging Face's form (NeoX)
 //
 // Formulas: src/math/rope/rotation.h.
 #pragma once
@@ -50,11 +50,11 @@ struct RotateArgs {
   std::optional<std::int64_t> length{};  // of the sequences, for rules that depend on it
   Angles angles = Angles::exact;
   std::span<const std::int32_t> cu_seqlens{};
-  std::function<bool()> keep_going{};  // asked before each token: false ends the call early
+  std::function<bool()> keep_going{};  // called before each token: false cancels the call
 };
 
-// Throws Error for a tensor or positions that do not fit. False where keep_going returned false: some tokens are turned
-// then.
+// Throws Error for a tensor or positions that do not fit. False where keep_going returned false: some tokens are
+// rotated then.
 [[nodiscard]] POSENC_API bool rotate(const Rope& rope, const RotateArgs& args);
 
 // The input stage: what a position adds to embeddings, or multiplies them by (input.h).
@@ -65,7 +65,7 @@ struct InputArgs {
   ConstTensorView x{};                          // of that shape, any dtype; may be out
   Positions positions{};                        // one axis: the tokens' places (input.h)
   std::span<const std::int64_t> token_types{};  // [tokens], for tables of them; empty: none are added
-  std::optional<std::int64_t> length{};         // by which normalised integers are divided; left out: the tokens
+  std::optional<std::int64_t> length{};         // by which normalised integers are divided; omitted: the tokens
 };
 
 // Throws Error, before anything is written, for tensors that do not fit, a place or a token type beyond its table, and

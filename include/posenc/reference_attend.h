@@ -1,6 +1,6 @@
-// The slow truth of attention: every scheme and every mask, in double, one score at a time.
+// The float64 reference of attention: every scheme and every mask, one score at a time.
 //
-//   x_ij = scale tau_i (q~_i . k~_j + content terms)        q~, k~: turned; tau: query scale; scale: softmax_scale
+//   x_ij = scale tau_i (q~_i . k~_j + content terms)        q~, k~: rotated; tau: query scale; scale: softmax_scale
 //   y_ij = x_ij + sum of bias terms                         each times scale where the scheme says so (Falcon's ALiBi)
 //   z_ij = cap tanh(y_ij / cap)                             or the cap before the bias, as the plan says
 //   p_ij = exp(z_ij - m_i) / (sum_j exp(z_ij - m_i) + exp(sink_h - m_i))      over visible j; 0 elsewhere
@@ -31,17 +31,17 @@ struct AttendArgs {
   ConstTensorView v;
   LayerWeights weights{};
   LayerInputs inputs{};
-  // ln sum_j exp(z_ij), without the sink; -inf for a query that sees nothing, whose output is 0.
-  TensorView lse{};  // f64 [tokens, heads] or [batch, heads, tokens]; may be left out
+  // The log-sum-exp, ln sum_j exp(z_ij), without the sink; -inf for a query that sees nothing, whose output is 0.
+  TensorView lse{};  // f64 [tokens, heads] or [batch, heads, tokens]; may be omitted
   // One stage of the scores. With bias and mask in one, as ONNX has it, keys that are not seen have -inf from where the
   // bias is in, in `weights` 0. So have, in every stage, keys of other packed sequences.
-  TensorView scores{};  // f64 [heads, queries, keys] or [batch, heads, queries, keys]; may be left out
+  TensorView scores{};  // f64 [heads, queries, keys] or [batch, heads, queries, keys]; may be omitted
   ScoreStage stage = ScoreStage::weights;
-  std::function<bool()> keep_going{};  // asked before each row of a head: false ends the call early
+  std::function<bool()> keep_going{};  // called before each row of a head: false cancels the call
 };
 
-// Throws Error for a tensor, a weight or an input that does not fit the layer, that it needs and is left out, or that
-// it has no place for. False where keep_going returned false: some rows are written then, others are not.
+// Throws Error for a tensor, a weight or an input that does not fit the layer, that it needs and is omitted, or that it
+// has no place for. False where keep_going returned false: some rows are written then, others are not.
 [[nodiscard]] POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
 
 }  // namespace posenc::inline v0_2::reference

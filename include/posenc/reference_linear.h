@@ -1,4 +1,4 @@
-// The slow truth of linear attention with rotation, in double. RoFormer, arXiv 2104.09864, (19).
+// The float64 reference of linear attention with rotation. RoFormer, arXiv 2104.09864, (19).
 //
 //   o_i = sum_j (R_i f(q_i)) . (R_j f(k_j)) v_j / sum_j f(q_i) . f(k_j)      over visible j
 //
@@ -29,8 +29,8 @@ struct AttendLinearArgs {
 
 // Of the layer: its main rotations, mask and sizes. Where the denominator is 0, as for a query that sees nothing, the
 // output is 0. Throws Error for what does not fit, and for a layer with what linear attention has no place for: score
-// and value terms, a query scale, regions, a soft cap, sinks, xPos, or q and k that are turned already.
-// False where keep_going returned false: some rows are written then, others are not.
+// and value terms, a query scale, regions, a soft cap, sinks, xPos, or q and k that are rotated already. False where
+// keep_going returned false: some rows are written then, others are not.
 [[nodiscard]] POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
 
 }  // namespace posenc::inline v0_2::reference

@@ -34,7 +34,7 @@ POSENC_API double pope_score(const Pope& scheme, std::span<const double> q, std:
 //
 // The first pairs' frequencies are kept; of the others' pairs C is 1 and S is dropped_sin. The paper makes those
 // frequencies zero, and a sine of zero is 0; its code has 1, and so has vLLM. Otherwise this follows vLLM: the paper's
-// listing divides the mixes by the sums of their columns, which a caller may do before, and turns the other way.
+// listing divides the mixes by the sums of their columns, which a caller may do before, and rotates the other way.
 struct Fope {
   std::span<const double> inv_freq{};  // [kept], at most d / 2, radians per position
   std::span<const double> cos_mix{};   // [kept, kept]
@@ -53,8 +53,8 @@ POSENC_API double fope_score(const Fope& scheme, std::span<const double> q, std:
 //
 //   (G(i) q) . (G(j) k) = q . G(j - i) k
 //
-// L takes a to -b, so a plane of channels (c, c') turns clockwise, as in the authors' code. RoPE turns the other way:
-// it is this with a and b exchanged. (The paper calls both RoPE, and has L with either sign.)
+// L takes a to -b, so a plane of channels (c, c') rotates clockwise, as in the authors' code. RoPE rotates the other
+// way: it is this with a and b exchanged. (The paper calls both RoPE, and has L with either sign.)
 struct GrapePlane {
   std::span<const double> a{};  // [d]
   std::span<const double> b{};  // [d], not parallel to a; |a| = |b| = 1 and a . b = 0 make w the angle per position

@@ -4,7 +4,7 @@
 //   (a, b) -> (a cos t - b sin t, a sin t + b cos t),  t = position * inv_freq[p]     for the p-th pair of channels
 //
 // RoFormer, arXiv 2104.09864. A scaling rule changes inv_freq, and may multiply cos and sin by an attention factor.
-// Each rule's formula stands once, in src/math/; the slow truth of the rotation is reference.h, tables are
+// Each rule's formula stands once, in src/math/; the float64 reference of the rotation is reference.h, tables are
 // rotary_table.h.
 #pragma once
 
@@ -22,7 +22,8 @@
 
 namespace posenc::inline v0_2 {
 
-// Which two channels rotate together. `half`, half-split, pairs channel p with p + dim/2; `interleaved` pairs 2p with 2p + 1.
+// Which two channels are rotated together. `half` (half-split) pairs channel p with p + dim/2; `interleaved` pairs 2p
+// with 2p + 1. Weights of one and kernels of the other run without an error and give wrong text.
 // half:        rotate_half, NeoX, "non-interleaved", ONNX interleaved=0, ggml NEOX, MLX traditional=False
 // interleaved: GPT-J, Meta's complex form, rotate_every_two, "adjacent", ONNX interleaved=1, ggml NORM,
 //              MLX traditional=True
@@ -45,7 +46,7 @@ class Required {
 };
 
 // ---- Scaling rules. Members carry their Hugging Face names. Lengths are in tokens. ----
-// (Members written with {} can be left out of a designated initialiser without a warning from -Wextra.)
+// (Members written with {} can be omitted from a designated initialiser without a warning from -Wextra.)
 
 // Position interpolation, arXiv 2306.15595: inv_freq / factor.
 struct LinearScaling {
@@ -98,7 +99,8 @@ struct LongRopeScaling {
   bool operator==(const LongRopeScaling&) const = default;
 };
 
-// Llama 3.1: by wavelength, pairs that turn often stay, pairs that turn rarely are divided by factor, smooth between.
+// Llama 3.1: by wavelength, pairs that rotate often stay, pairs that rotate rarely are divided by factor, smooth
+// between.
 struct Llama3Scaling {
   double factor = 1.0;
   double low_freq_factor = 1.0;
@@ -107,7 +109,7 @@ struct Llama3Scaling {
   bool operator==(const Llama3Scaling&) const = default;
 };
 
-// p-RoPE, arXiv 2410.06205 (Gemma 4): exponents over the whole head; pairs past the given part do not turn.
+// p-RoPE, arXiv 2410.06205 (Gemma 4): exponents over the whole head; pairs past the given part are not rotated.
 struct ProportionalScaling {
   double partial_rotary_factor = 1.0;
   double factor = 1.0;
@@ -123,9 +125,9 @@ struct FactorListScaling {
 using Scaling = std::variant<std::monostate, LinearScaling, NtkScaling, DynamicScaling, QwenNtkScaling, YarnScaling,
                              LongRopeScaling, Llama3Scaling, ProportionalScaling, FactorListScaling>;
 
-// ---- Axes: which coordinate of a token turns which pair. ----
+// ---- Axes: which coordinate of a token rotates which pair. ----
 
-// Names of the coordinates, and for each pair the coordinate that turns it. Empty `of_pair`: the first turns all.
+// Names of the coordinates, and for each pair the coordinate that rotates it. Empty `of_pair`: the first rotates all.
 struct AxisMap {
   std::vector<std::string> names{"t"};
   std::vector<std::int32_t> of_pair{};  // [dim/2] or empty
@@ -162,8 +164,8 @@ enum class RotationDirection : std::uint8_t {
 struct Rope {
   Required<Pairing> pairing;
   std::int64_t head_dim = 0;       // channels of a head
-  std::int64_t first_channel = 0;  // the first channel that turns
-  std::int64_t dim = 0;            // channels that turn; even
+  std::int64_t first_channel = 0;  // the first channel that rotates
+  std::int64_t dim = 0;            // channels that rotate; even
   double base = 10000.0;           // theta in the papers
   Scaling scaling{};
   AxisMap axes{};

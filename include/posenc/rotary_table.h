@@ -1,4 +1,4 @@
-// Tables of cos and sin, and angles without a table.
+// Tables of cos and sin (the cos/sin cache of inference engines), and angles without a table.
 //
 //   cos[t][p] = a * cos(position_t * inv_freq[p])      a: attention factor, multiplied in before the one rounding
 //
@@ -29,12 +29,12 @@ struct TableAccess;
 namespace posenc::inline v0_2 {
 
 enum class Angles : std::uint8_t {
-  exact,     // the truth, rounded once
+  exact,     // the real number, rounded once to f32
   float32,   // Hugging Face's arithmetic: f32 inv_freq, f32 product, cos and sin of that product within 1 ulp
   bfloat16,  // the float32 table, each value rounded to bfloat16: what bf16 models run with
 };
 
-// Which channels a table turns, by which coordinate.
+// Which channels a table rotates, by which coordinate.
 struct RotaryLayout {
   Required<Pairing> pairing;
   std::int64_t head_dim = 0;

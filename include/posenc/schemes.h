@@ -261,7 +261,7 @@ struct ShawValues {
   bool operator==(const ShawValues&) const = default;
 };
 
-// Values are turned like keys; `inverse_on_output` turns the output back (DeepSeek V4).
+// Values are rotated like keys; `inverse_on_output` rotates the output back (DeepSeek V4).
 struct RotatedValues {
   bool inverse_on_output = false;
   bool operator==(const RotatedValues&) const = default;
@@ -269,7 +269,7 @@ struct RotatedValues {
 
 using ValueScheme = std::variant<std::monostate, ShawValues, RotatedValues>;
 
-// ---- query scale: q_i -> tau_i q_i ----
+// ---- query scale: q_i -> tau_i q_i (attention temperature tuning) ----
 
 // Llama 4: ln(1 + floor((i + 1) / floor_scale)) * attn_scale + 1.
 struct Llama4Temperature {

@@ -156,7 +156,7 @@ class POSENC_API TensorFile {
   std::unique_ptr<const io::OpenTensorFile> file_;
 };
 
-// A path that ends in ".index.json" is an index of safetensors shards, as transformers writes it
+// A path that ends in ".index.json" is an index of safetensors shards, as transformers' save_pretrained writes it
 // (docs/tensor-files.md): one TensorFile over all of them.
 POSENC_API Result<TensorFile> open_tensor_file(const std::filesystem::path& path,
                                                const TensorFileOptions& options = {});

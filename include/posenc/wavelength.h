@@ -19,7 +19,7 @@ struct Wavelengths {
   std::int64_t critical_dim = 0;      // 2 * the number of pairs that do (arXiv 2310.05209)
 };
 
-// `length`: of the sequence, in tokens, for rules that depend on it; when left out the trained one, and none where the
+// `length`: of the sequence, in tokens, for rules that depend on it; when omitted the trained one, and none where the
 // rule breaks down there. Throws Error when check(rope) finds a problem or trained_length < 1.
 POSENC_API Wavelengths wavelengths(const Rope& rope, std::int64_t trained_length,
                                    std::optional<std::int64_t> length = {});

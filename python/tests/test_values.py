@@ -99,7 +99,7 @@ def test_wrong_members_are_refused():
 
 def test_check_and_frequencies():
     assert posenc.check(LLAMA) is None
-    assert posenc.check(LLAMA.replace(dim=127)) == "dim must be even and at least 2, since channels turn in pairs, but is 127"
+    assert posenc.check(LLAMA.replace(dim=127)) == "dim must be even and at least 2, since channels are rotated in pairs, but is 127"
     with pytest.raises(ValueError, match=r"dim must be"):
         posenc.frequencies(LLAMA.replace(dim=127))
     plain = posenc.frequencies(LLAMA.replace(scaling=None))

@@ -1,3 +1,6 @@
+// Counts the cores that this process may use under Linux: sched_getaffinity(2), and the CPU quota of its control group,
+// cpu.max of version 2 (Linux, Documentation/admin-guide/cgroup-v2.rst) or cpu.cfs_quota_us and cpu.cfs_period_us of
+// version 1 (sched-bwc). So a container with two CPUs of a machine of 128 gets two threads.
 #include "base/cores.h"
 
 #include <fcntl.h>

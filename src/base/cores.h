@@ -1,4 +1,5 @@
-// How many cores there are to run on: not those of the machine, but those that this thread is let on and paid for.
+// How many cores there are to run on: not those of the machine, but those of this thread's affinity (taskset, cpuset)
+// and of the control group's CPU quota (docker --cpus, Kubernetes limits). More threads than that are throttled.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// The workers of a thread pool: the state machine of base/crew.h, with futex-like waits of std::atomic and spinning
+// before them. Memory order: the job is written before a word becomes `offered` (release) and read after it is seen
+// (acquire); what a worker wrote is visible to the caller once its word is `idle` again.
 #include "base/crew.h"
 
 #include <signal.h>  // pthread_sigmask: POSIX

@@ -1,3 +1,5 @@
+// Messages of posenc/error.h: "[where] field must MUST but is IS" of Error, and the one line of FileError, in which
+// text from a file is escaped (base/escape.h) so that it can be shown on a terminal.
 #include "posenc/error.h"
 
 #include "base/escape.h"
@@ -68,6 +70,10 @@ std::string FileError::message() const {
   if (line >= 0 && column >= 0) append(":", formatted("{}", column));
   if (line < 0 && offset >= 0) append(": ", formatted("byte {}", offset));
   if (!path.empty()) append(": ", escape(path));
+  if (kind == ErrorKind::io_open) {  // as every other program says it: "cannot open: No such file or directory"
+    append(": ", formatted("cannot open: {}", escape(got)));
+    return out;
+  }
   if (!expected.empty()) append(": ", formatted("expected {}", escape(expected)));
   if (!got.empty()) append(expected.empty() ? ": " : ", ", formatted("got {}", escape(got)));
   if (!detail.empty()) append(" ", formatted("({})", escape(detail)));

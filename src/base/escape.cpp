@@ -1,3 +1,5 @@
+// Escapes text from files for messages: \xNN for each byte that is not well-formed UTF-8 and for characters that move
+// the cursor or reorder what is shown (CVE-2021-42574, "Trojan Source"). base/utf8.h says which these are.
 #include "base/escape.h"
 
 #include <cstddef>

@@ -1,4 +1,5 @@
 // Makes text from a file safe to show: control characters, DEL, bidirectional controls and broken UTF-8 become \xNN.
+// Error messages name keys, tensors and paths that a hostile model file may have chosen.
 #pragma once
 
 #include <string>

@@ -1,3 +1,9 @@
+// posenc/parallel.h: the process's own pool and its size (POSENC_THREADS, or base/cores.h), ThreadPool, and
+// parallel_for, which cuts a range into contiguous parts, at most one a thread.
+//
+//   parts = min(threads, max(1, count / grain))      part p of n: as many indexes as any other, or one more
+//
+// Cuts depend on the count and the number of threads alone, never on which thread is late.
 #include "base/parallel.h"
 
 #include <algorithm>

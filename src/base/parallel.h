@@ -1,4 +1,5 @@
-// A loop over a range in contiguous parts, on the threads that the caller allows. posenc/parallel.h is the public side.
+// A loop over a range in contiguous parts, on the threads that the caller allows (at::parallel_for of torch is alike).
+// posenc/parallel.h is the public side; the pool behind it is base/pool.h, its workers base/crew.h.
 #pragma once
 
 #include <cstdint>

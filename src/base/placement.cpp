@@ -1,3 +1,5 @@
+// sched_setaffinity(2) for workers: base/placement.h says why. Where the caller's affinity or the system forbids it,
+// the worker is left where it is; nothing fails.
 #include "base/placement.h"
 
 namespace posenc::inline v0_2 {

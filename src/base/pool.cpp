@@ -1,3 +1,5 @@
+// A crew behind one atomic word that says who has it; fork(2) is noticed by pthread_atfork(3), after which the child's
+// first run makes threads of its own (a forked child has only the thread that called fork).
 #include "base/pool.h"
 
 #include <pthread.h>

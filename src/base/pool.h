@@ -1,4 +1,6 @@
-// A crew that starts when it is first needed, has one user at a time, and is made anew in a forked child.
+// A thread pool: a crew (base/crew.h) that starts when it is first needed, has one user at a time, and is made anew in
+// a forked child. Whoever finds it taken, by another thread or by its own caller, does the work alone: nothing waits,
+// so nested and concurrent calls cannot deadlock.
 #pragma once
 
 #include <atomic>

@@ -1,3 +1,6 @@
+// Views of tensors, posenc/tensor.h: row-major strides from a shape, two axes exchanged, names of dtypes.
+//
+//   stride[last] = 1,  stride[a] = stride[a + 1] * shape[a + 1]      every product checked against 2^63
 #include "posenc/tensor.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Decodes one code point of UTF-8 and refuses what is not well-formed: overlong forms, surrogates, anything above
+// U+10FFFF (Unicode 15, table 3-7), and names the characters that can steer a terminal.
 #include "base/utf8.h"
 
 namespace posenc::inline v0_2 {

@@ -1,4 +1,5 @@
-// UTF-8, one code point at a time (Unicode 15, table 3-7), for readers and writers of text that may be hostile.
+// UTF-8, one code point at a time (Unicode 15, table 3-7), for readers and writers of text that may be hostile: names
+// of tensors and keys in model files go into messages and JSON.
 #pragma once
 
 #include <cstddef>

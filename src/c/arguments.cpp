@@ -1,3 +1,6 @@
+// From C to C++: tensors, positions, tables, enumerations, callbacks and executors of posenc/c.h as the library's own
+// types. A number that is no enumerator, a rank out of range or NULL with a count throws Error, which becomes
+// POSENC_WRONG_ARGUMENT (c/status.h).
 #include "c/arguments.h"
 
 #include <algorithm>

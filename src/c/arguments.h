@@ -23,7 +23,7 @@ Positions positions_of(const char* where, const char* name, const posenc_positio
 std::optional<Positions> positions_if(const char* where, const char* name, const posenc_positions* given);
 const RotaryTable* table_of(const posenc_table* table) noexcept;
 
-// An array of C, NULL with count 0 when it is left out.
+// An array of C, NULL with count 0 when it is omitted.
 template <typename T>
 std::span<T> list(const char* where, const char* name, T* data, std::int64_t count) {
   if (count < 0 || (count > 0 && data == nullptr)) {

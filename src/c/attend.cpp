@@ -1,3 +1,5 @@
+// posenc_attend, posenc_prepare_layer and posenc_merge of posenc/c.h: attend.h, prepared_layer.h and merge for C.
+// Learned tables come by name (named_weights.h). What is computed and checked is the C++ call's.
 #include "posenc/attend.h"
 
 #include <string_view>
@@ -66,7 +68,7 @@ AttendArgs args_of(const posenc_attend_args& given, AttendWork& work) {
 // What a prepared layer has already: given again, it might be another's.
 void require_no_layer(const posenc_attend_args& given) {
   const auto require_none = [](const char* field, bool is_given) {
-    if (is_given) throw Error(kAttend, {field, "be left out, since the prepared layer has its own", "given"});
+    if (is_given) throw Error(kAttend, {field, "be omitted, since the prepared layer has its own", "given"});
   };
   require_none("plan", given.plan != nullptr);
   require_none("stack", given.stack != nullptr);

@@ -1,3 +1,4 @@
+// posenc_attend_linear of posenc/c.h: linear attention with RoPE, attend_linear.h, for C.
 #include "posenc/attend_linear.h"
 
 #include <string>

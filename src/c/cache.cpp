@@ -1,3 +1,5 @@
+// posenc_rotate_into_cache of posenc/c.h: QK norm, RoPE and the store into a contiguous or paged KV cache, cache.h, for
+// C.
 #include "posenc/cache.h"
 
 #include <optional>

@@ -1,4 +1,5 @@
-// What the handles of c.h hold.
+// What the opaque handles of posenc/c.h hold: a Plan, a RotaryTable, a PreparedLayer. Handles never change once they
+// are made, so threads may share them.
 #pragma once
 
 #include "posenc/c.h"

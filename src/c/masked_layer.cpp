@@ -1,3 +1,5 @@
+// The attention mask of posenc/c.h (kind, sliding window, chunks) put into a copy of a plan's layer, where a call gives
+// one: Mask in plan.h.
 #include "c/masked_layer.h"
 
 #include <string>

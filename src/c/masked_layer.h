@@ -1,4 +1,4 @@
-// The layer of a call of attention: as the plan has it, or with another mask.
+// The layer of a call of attention from C: as the plan has it, or a copy with another attention mask.
 #pragma once
 
 #include "c/handles.h"

@@ -1,3 +1,5 @@
+// Plans for C: posenc_plan_read and its kin (read_plan.h), presets, and the plan as JSON in the caller's memory, in two
+// calls: one that asks for the size and one that fills it.
 #include <algorithm>
 #include <cstring>
 #include <memory>

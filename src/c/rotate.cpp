@@ -1,3 +1,4 @@
+// posenc_rotate and posenc_rerotate of posenc/c.h: RoPE on q and k, and a shift of cached keys, rotate.h, for C.
 #include "posenc/rotate.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// The reason of the last error, for each thread, as errno is: posenc_last_error() of posenc/c.h.
 #include "c/status.h"
 
 namespace posenc::c {

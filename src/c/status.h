@@ -1,4 +1,6 @@
-// Where exceptions end: every function of c.h runs its work in guarded().
+// Where exceptions end: every function of c.h runs its work in guarded(), which turns Error into POSENC_WRONG_ARGUMENT,
+// bad_alloc into POSENC_NO_MEMORY and all else into POSENC_INTERNAL. A FileError, which is no exception, becomes
+// POSENC_WRONG_FILE in plan.cpp.
 #pragma once
 
 #include <exception>

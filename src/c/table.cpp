@@ -1,3 +1,4 @@
+// Tables of cos and sin for C: posenc_table of a layer of a plan or of the caller's own inv_freq, rotary_table.h.
 #include <algorithm>
 #include <memory>
 #include <span>

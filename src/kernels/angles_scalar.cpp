@@ -1,3 +1,6 @@
+// The angle kernel, cos and sin of positions, of kernels/angles_loop.h, compiled for plain C++, for machines without
+// any of the others and as the judge of them in tests: KernelTable::angles. src/cpu/machine/dispatch.h chooses at run
+// time; CMakeLists.txt here has the compiler flags.
 #include "kernels/angles_loop.h"
 #include "kernels/vec_scalar.h"
 

@@ -1,8 +1,14 @@
-// What attention asks of the island: steps over one tile of scores, and what linear attention has instead of a softmax.
+// The interface of the attention kernels: steps over one tile of QK^T (products, biases, mask, online softmax), and
+// what linear attention has instead of a softmax.
 //
-// A tile is [keys][lanes]: a row for each key, a lane for each query of one head. Scores stand as they are in the
-// equation of posenc/reference_attend.h, in natural units. `lanes` is 1 to kLaneRegisters registers of floats.
-// Everything here is f32; src/cpu/attend/attend_unit.cpp puts the steps together.
+//   Product, FewLanes   QK^T and PV: prefill (product_loop.h), decode (few_lanes_loop.h)
+//   AddRows ... Gates   biases, soft cap, mask, CoPE's gates     score_loop.h
+//   Softmax             online softmax, arXiv 1805.02867; FlashAttention, arXiv 2205.14135
+//   Features ...        linear attention, arXiv 2006.16236       linear_loop.h
+//
+// A tile is [keys][lanes]: a row for each key, a lane for each query of one head. Scores are those of the equation of
+// posenc/reference_attend.h, in natural units. `lanes` is 1 to kLaneRegisters registers of floats. Everything here is
+// f32; src/cpu/attend/attend_unit.cpp puts the steps together.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +34,18 @@ struct Product {
   std::int64_t c_row = 0;  // likewise
 };
 
-// The two products where the lanes of a key head are few, with channels in the registers instead: elements of keys and
-// values are read as they lie, of any dtype, each once for all lanes of its head. For l of head h, that is h each to
-// h each + each - 1:
+// The two products where the lanes of a KV head are few, with channels in the registers instead: elements of keys and
+// values are read as they lie, of any dtype, each once for all lanes of its head. For l of head h, that is h each to h
+// each + each - 1:
 //
 //   c[r][l] = sum_k a[r a_row + h a_head + k] b[l depth + k]
 //   out[l][k] = scale[l] out[l][k] + sum_r a[r a_row + h a_head + k] p[r][l]
 //
-// In dots of floats, `pairs` pairs of the channels of a from `first` on may be turned in registers on their way, as
-// RotateRows has it. There b has a half layout, whatever a has: all first channels of the pairs, then all second ones.
+// In dots of floats RoPE may be applied to a, the keys, on load: `pairs` pairs of its channels from `first` on are
+// rotated in registers, as RotateRows has it. There b, the queries, is half-split (NeoX) whatever a has: all first
+// channels of the pairs, then all second ones.
 struct FewTurn {
-  const float* cos = nullptr;  // row r at cos + r row: [pairs], then their sin; null: nothing turns
+  const float* cos = nullptr;  // row r at cos + r row: [pairs], then their sin; null: nothing rotates
   std::int64_t row = 0;
   std::int64_t first = 0;
   std::int64_t pairs = 0;
@@ -63,8 +70,8 @@ struct FewLanes {
   std::int64_t lanes = 0;
   std::int64_t heads = 1;
   std::int64_t each = 0;  // a multiple of kFewLanes
-  // What is brought into the second cache meanwhile, or null: beside line i of row n kFewRows + r of head h the line at
-  // ahead + n ahead_next + h ahead_head + r ahead_row + i ahead_line, in bytes.
+  // What is prefetched into L2 meanwhile, or null: beside line i of row n kFewRows + r of head h the line at ahead + n
+  // ahead_next + h ahead_head + r ahead_row + i ahead_line, in bytes.
   const void* ahead = nullptr;
   std::int64_t ahead_next = 0;
   std::int64_t ahead_head = 0;

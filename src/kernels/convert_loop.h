@@ -1,4 +1,5 @@
-// Rows of elements of one type, written as another: once over a vector of floats V, compiled once per instruction set.
+// Rows of elements of one dtype written as another: what a KV cache of f16 or bf16 needs of keys in f32. Written once
+// over a vector of floats V, compiled once per instruction set.
 //
 // From a narrow type to f32 nothing is lost; to a narrow type, and from one to the other, each element is rounded once.
 #pragma once

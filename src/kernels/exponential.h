@@ -1,4 +1,8 @@
-// exp and tanh of floats, written once over a vector V.
+// exp, sigmoid and tanh of floats, written once over a vector V: for the softmax, CoPE's gates and the soft cap.
+//
+//   exp(x) = 2^(x log2 e),   2^x = 2^n 2^f      n the nearest integer, 2^f a minimax polynomial
+//
+// The usual range reduction (Cephes, SLEEF); coefficients by scripts/exp2_coefficients.py. No result is denormal.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,13 @@
-// Products of a tile with few queries a key head, written once over a vector of floats V with channels in it: a row of
-// keys or values is read once for all of them. What else is multiplied at the same time changes no sum.
+// The decode kernel: QK^T and PV of a tile for few queries a KV head (one token of a GQA group, a few speculative
+// ones), where memory bandwidth is the limit. Written once over a vector of floats V with channels in its lanes.
 //
-// Some rows of all heads are read before the next ones, so that memory is read nearly in its order where the heads of a
-// token lie together; what is fetched meanwhile is fetched in its order.
+//   c[r][l]   = sum_k a[r][k] b[l][k]                    scores; a: keys, rotated on load where FewTurn says so
+//   out[l][k] = scale[l] out[l][k] + sum_r a[r][k] p[r][l]      a: values
+//
+// A row of the KV cache is read once, in its own dtype, for all queries that share it (GQA, arXiv 2305.13245); what
+// else is multiplied at the same time changes no sum. Some rows of all heads are read before the next ones, so that
+// memory is read nearly in its order where the heads of a token lie together; prefetches follow that order too.
+// Interface: attention.h. Caller: src/cpu/attend/few_products.h. Measured: docs/performance.md.
 #pragma once
 
 #include "kernels/attention.h"
@@ -35,11 +40,11 @@ Fetched fetched(const FewLanes& x, std::int64_t r, std::int64_t h) noexcept {
   return {group + r % kFewRows * x.ahead_row, x.ahead_row, x.ahead_line};
 }
 
-// One line beside each of kRows rows. In groups of 64 they would fill the processor's queue of misses, and loads would
-// wait for it.
+// Prefetches one line beside each of kRows rows. In groups of 64 they would fill the line fill buffers, and loads would
+// wait for those.
 //
-// A processor that waits for many lines leaves out what else it is asked for, and the load that comes for it later
-// waits instead. So where little is computed beside a line, it is asked for kAsks times in a row.
+// A processor whose fill buffers are busy drops prefetches, and the load that needs the line later waits instead. So
+// where little is computed beside a line, the prefetch is issued kAsks times in a row.
 template <class V, int kRows, int kAsks>
 void fetch_lines(Fetched& ahead) noexcept {
 #pragma GCC unroll 4
@@ -118,7 +123,7 @@ struct FewFloats {
   }
 };
 
-// Which of the channels turn: none, or those of FewTurn, whose pairs lie so.
+// Which channels are rotated on load: none, or those of FewTurn, paired half-split (NeoX) or interleaved (GPT-J).
 enum class Turning : std::uint8_t { none, half, interleaved };
 
 // The first and the second channels of pairs p .. of FewTurn, of the row of a head at `a`.
@@ -141,8 +146,8 @@ void load_pairs(const void* a, const FewTurn& turn, std::int64_t p, Count count,
   }
 }
 
-// What turns does so in registers. Keys that were turned before, written as floats and read again, cost 1.2 to 1.8
-// times no turning from memory where this costs 1.0 to 1.4 (docs/performance.md). Flattened, since a step that is
+// RoPE is applied in registers. Keys that were rotated before, written as floats and read again, cost 1.2 to 1.8 times
+// a call without RoPE from memory, where this costs 1.0 to 1.4 (docs/performance.md). Flattened, since a step that is
 // called from several places is a function otherwise, and its sums are in memory.
 template <class Factors, Turning kTurning>
 [[gnu::flatten]] void dots_of(const FewLanes& x, typename Factors::B of_lanes) noexcept {
@@ -202,6 +207,7 @@ template <class Factors, Turning kTurning>
   });
 }
 
+// The online softmax's rescale of what has been summed; mostly 1, since the maximum rarely changes after some tiles.
 template <class V>
 void scale_rows(const FewLanes& x) noexcept {
   for (std::int64_t l = 0; l < x.heads * x.each; ++l) {
@@ -249,6 +255,7 @@ void weighted_of(const FewLanes& x) noexcept {
   });
 }
 
+// RoPE on load or not, and its pairing, chosen once a call.
 template <class Factors>
 void dots_of_floats(const FewLanes& x) noexcept {
   if (x.turn.cos == nullptr) return dots_of<Factors, Turning::none>(x, x.b);
@@ -256,6 +263,7 @@ void dots_of_floats(const FewLanes& x) noexcept {
   dots_of<Factors, Turning::half>(x, x.b);
 }
 
+// AttentionKernels::dots: QK^T of decode, from a KV cache of f32, f16 or bf16.
 template <class V>
 void dots(const FewLanes& x) noexcept {
   switch (x.element) {
@@ -265,6 +273,7 @@ void dots(const FewLanes& x) noexcept {
   }
 }
 
+// AttentionKernels::weighted: PV of decode, likewise.
 template <class V>
 void weighted(const FewLanes& x) noexcept {
   switch (x.element) {

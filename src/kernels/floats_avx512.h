@@ -1,4 +1,6 @@
-// Sixteen floats in a register of AVX-512 (F, BW, VL, DQ).
+// Sixteen floats in a register of AVX-512 (F, BW, VL, DQ): the vector V of the kernels for RoPE, conversion, norms and
+// attention; floats_avx2.h lists what it must have. Tails are masked. bf16 is converted by shifts and not by
+// AVX512_BF16's VCVTNE2PS2BF16 (store_bf16 says why); that extension serves products alone (pairs_avx512.cpp).
 #pragma once
 
 #include <immintrin.h>

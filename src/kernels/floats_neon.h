@@ -1,4 +1,5 @@
-// Four floats in a register of NEON, as every AArch64 has it: conversions of binary16 too, none of bfloat16.
+// Four floats in a register of NEON, as every AArch64 has it: conversions of binary16 too, none of bfloat16. The vector
+// V of the kernels for RoPE, conversion, norms and attention; floats_avx2.h lists what it must have.
 #pragma once
 
 #include <arm_neon.h>
@@ -41,7 +42,7 @@ struct NeonFloats {
   }
 
   static Floats div(Floats a, Floats b) noexcept { return vdivq_f32(a, b); }
-  // b where either is no number, as on x86.
+  // b where either is NaN, as on x86.
   static Floats max(Floats a, Floats b) noexcept { return vbslq_f32(vcgtq_f32(a, b), a, b); }
   // x where a < b, else y.
   static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept { return vbslq_f32(vcltq_f32(a, b), x, y); }
@@ -156,9 +157,7 @@ struct NeonFloats {
 
   static Floats bf16_nan(Floats a) noexcept { return a; }  // any will do
 
-  [[gnu::always_inline]] static void fetch(const void* p) noexcept {
-    __builtin_prefetch(p, 0, 2);
-  }  // into the second cache
+  [[gnu::always_inline]] static void fetch(const void* p) noexcept { __builtin_prefetch(p, 0, 2); }  // into L2
   [[gnu::always_inline]] static void fetch_for_later(const void* p) noexcept { __builtin_prefetch(p, 0, 2); }
 
  private:

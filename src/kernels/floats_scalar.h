@@ -1,4 +1,5 @@
-// Two floats at a time, a pair, in plain C++: what every machine has.
+// Two floats at a time, a pair, in plain C++: what every machine has. The vector V of the kernels for RoPE, conversion,
+// norms and attention; floats_avx2.h lists what it must have.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct ScalarFloats {
   }
 
   static Floats div(Floats a, Floats b) noexcept { return {{a.lane[0] / b.lane[0], a.lane[1] / b.lane[1]}}; }
-  // b where either is no number, as on x86.
+  // b where either is NaN, as on x86.
   static Floats max(Floats a, Floats b) noexcept { return where_less(b, a, a, b); }
   // x where a < b, else y.
   static Floats where_less(Floats a, Floats b, Floats x, Floats y) noexcept {

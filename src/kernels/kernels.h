@@ -1,7 +1,14 @@
-// The border of the island: what the rest of posenc hands to the kernels, and what it gets back.
+// The interface of the kernels for angles, RoPE, conversion and norms, and the table of all kernels of an instruction
+// set (as ggml-cpu's and oneDNN's dispatch tables).
+//
+//   AngleRows    cos and sin of positions          angles_loop.h
+//   RotateRows   RoPE on q and k                   rotate_loop.h
+//   ConvertRows  f32, f16, bf16 into each other    convert_loop.h
+//   NormRows     RMSNorm, LayerNorm, L2            norm_loop.h
+//   attention    tiles of scores                   attention.h, pairs.h
 //
 // Plain structs in, pointers out. Kernels check nothing, throw nothing and call nothing; src/cpu checks first. One
-// KernelTable per instruction set; src/cpu/machine/dispatch.h chooses.
+// KernelTable per instruction set; src/cpu/machine/dispatch.h chooses at run time.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +38,8 @@ struct AngleRows {
   std::int64_t out_stride = 0;
 };
 
-// Lines are fetched into the first cache so many bytes ahead of their use, where KernelTable::fetches_ahead: 16 to 48
-// lines gave the same times from the third cache, 8 to 16 were slower from memory, as were 128 into the second cache
-// alone (docs/performance.md).
+// Lines are fetched into L1 so many bytes ahead of their use, where KernelTable::fetches_ahead: 16 to 48 lines gave the
+// same times from L3, 8 to 16 were slower from memory, as were 128 into L2 alone (docs/performance.md).
 constexpr std::int64_t kFetchAheadBytes = 2048;
 
 // Turns `pairs` pairs of each head of each row: (a, b) -> (a c - b s, b c + a s) with c = cos_scale * cos, s alike, in

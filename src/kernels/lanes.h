@@ -1,5 +1,5 @@
-// How much of a register a load or a store covers: all of it, or the first n lanes. Two types, so that a loop is
-// written once and compiled for both.
+// How much of a register a load or a store covers: all of it, or the first n lanes (the tail of a row). Two types, so
+// that a loop is written once and compiled for both, and no branch is left in the full one.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,10 @@
-// What linear attention asks besides products, written once over a vector of floats V (attention.h says what each
-// computes).
+// Linear attention's feature maps and denominators, written once over a vector of floats V.
+//
+//   f(x) = elu(x) + 1, relu(x) or x                         features
+//   totals[r] = q[r] . (before + sum of k up to r)          running totals: the denominator
+//
+// Katharopoulos et al., arXiv 2006.16236; with rotation RoFormer, arXiv 2104.09864, (19). Reference:
+// posenc/reference_linear.h. Caller: src/cpu/linear/linear_unit.h.
 #pragma once
 
 #include "kernels/attention.h"
@@ -8,6 +13,7 @@
 
 namespace posenc::kernels {
 
+// x[i] = change(x[i]) for a whole array; the tail is a load and a store of its lanes.
 template <class V, class Change>
 void change_floats(float* x, std::int64_t count, Change change) noexcept {
   std::int64_t i = 0;
@@ -16,7 +22,7 @@ void change_floats(float* x, std::int64_t count, Change change) noexcept {
   if (rest.n > 0) V::store(x + i, change(V::load(x + i, rest)), rest);
 }
 
-// What is no number stays so.
+// NaN stays NaN.
 template <class V>
 void features(const Features& x) noexcept {
   using Floats = typename V::Floats;

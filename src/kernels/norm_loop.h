@@ -1,9 +1,13 @@
-// The norms of q and k, written once over a vector of floats V and compiled once per instruction set.
+// QK norm: the norms of q and k, written once over a vector of floats V and compiled once per instruction set.
 //
-//   root mean square  arXiv 1910.07467      layer  arXiv 1607.06450
+//   RMSNorm    x / sqrt(mean(x^2) + epsilon) * weight                        arXiv 1910.07467
+//   LayerNorm  (x - mean(x)) / sqrt(var(x) + epsilon) * weight + bias        arXiv 1607.06450
+//   L2         x / sqrt(sum(x^2) + epsilon) * weight
 //
-// A row passes several times, out of the first cache. The order of a sum depends on the length of the row and on V
-// alone, so a row's result does not depend on its neighbours.
+// Reference: src/reference/normalise.cpp. Caller: src/cpu/cache/cache_rows.h.
+//
+// A row passes several times, out of L1. The order of a sum depends on the length of the row and on V alone, so a row's
+// result does not depend on its neighbours.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -47,6 +51,7 @@ void change_each(float* x, std::int64_t count, F f) noexcept {
   V::store(x + i, f(V::load(x + i, rest), i, rest), rest);
 }
 
+// The sum of a row, in f32 in kSums registers, then in double: the order depends on the length and V alone.
 template <class V>
 double sum(const float* x, std::int64_t count) noexcept {
   using Floats = typename V::Floats;
@@ -67,6 +72,9 @@ void centre(float* x, std::int64_t count) noexcept {
   subtract<V>(x, count, static_cast<float>(sum<V>(x, count) / n));
 }
 
+// Mean (LayerNorm), sum of squares, factor in double, then weight and bias in one pass.
+//
+//   x -> (x - mean) / sqrt(sum((x - mean)^2) / divisor + epsilon) * weight + bias      divisor: count, or 1 for L2
 template <class V>
 void normalise_row(const NormRows& r, std::int64_t row) noexcept {
   using Floats = typename V::Floats;
@@ -91,6 +99,7 @@ void normalise_row(const NormRows& r, std::int64_t row) noexcept {
   });
 }
 
+// The entry of KernelTable::normalise.
 template <class V>
 void normalise(const NormRows& r) noexcept {
   for (std::int64_t row = 0; row < r.rows; ++row) normalise_row<V>(r, row);

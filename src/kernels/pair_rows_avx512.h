@@ -1,4 +1,6 @@
-// Numbers as what products of bfloat16 take, in registers of AVX-512: PairRows and PairColumns.
+// Packs floats into the operands of bfloat16 dot products, in registers of AVX-512: PairRows and PairColumns of pairs.h
+// (the VNNI layout of VDPBF16PS and TDPBF16PS: two neighbours along the summed axis in one 32-bit word). Used by
+// pairs_avx512.cpp and pairs_amx.cpp.
 #pragma once
 
 #include "kernels/floats_avx512.h"

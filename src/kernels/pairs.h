@@ -1,4 +1,5 @@
-// Products of bfloat16, two at a time, as the instructions for them have it: AVX512_BF16's and AMX's.
+// QK^T and PV in bfloat16, two products at a time, as the instructions for them have it: AVX512_BF16's VDPBF16PS and
+// AMX's TDPBF16PS (Intel SDM vol. 2). Sums are in f32. Caller: src/cpu/attend/pair_products.h.
 //
 // What is multiplied was in bfloat16, or is rounded to it; products are exact in f32, and so are summed there. Numbers
 // below 2^-126 count as 0, as factors and as sums: neither instruction asks whether it should be so.

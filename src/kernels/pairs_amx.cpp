@@ -1,4 +1,5 @@
-// AMX: TDPBF16PS multiplies a tile of 16 x 32 with one of 32 x 16. This file has run on an emulated processor alone
+// QK^T and PV in bfloat16 by AMX: TDPBF16PS multiplies a tile of 16 x 32 with one of 32 x 16 and adds to one of 16 x 16
+// in f32 (Intel SDM vol. 2). Loop: kernels/tile_loop.h. This file has run on an emulated processor alone
 // (CONTRIBUTING.md says how), with the bits of the model of tiles that tests have (tests/kernels/tile_model.h).
 //
 // The instructions are written out: GCC 12's intrinsics for loads and stores do not say that they touch memory, so that

@@ -1,4 +1,9 @@
-// c = scale c + a b, written once over what is multiplied: lanes of b and c in registers, elements of a spread.
+// The prefill kernel: c = scale c + a b, a small matrix product with outer products in registers (as GotoBLAS' micro
+// kernels, DOI 10.1145/1356052.1356053): lanes of b and c in registers, elements of a broadcast.
+//
+//   QK^T   a: keys [rows][depth],  b: queries [depth][lanes]      PV   a: values^T,  b: weights [keys][lanes]
+//
+// Written once over what is multiplied: floats here, pairs of bfloat16 in pairs_avx512.cpp.
 //
 // Each element of c is one sum over k, in order, whatever the number of rows and of lanes beside it.
 #pragma once
@@ -63,6 +68,7 @@ void product_rows(const X& x, const Element* a, float* c) noexcept {
   }
 }
 
+// All rows for kRegisters registers of lanes: V::kProductRows at a time, then fewer.
 template <class Factors, int kRegisters, class X>
 void product_lanes(const X& x) noexcept {
   using V = typename Factors::V;

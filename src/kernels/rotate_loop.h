@@ -4,15 +4,15 @@
 //
 // Rows outside, heads inside: cos and sin of a row are loaded, scaled and put into the order of the lanes once, and
 // stay in registers while all heads pass. Where a head's rows are nearer in memory than a row's heads, heads are
-// outside, and cos and sin of some rows, made likewise once, stay in the first cache. A group of steps of a head is
-// read whole before it is written, in the order of addresses: touched as a0 b0 a1 b1 ..., a half layout in DRAM ran at
-// 0.7 of the speed.
+// outside, and cos and sin of some rows, made likewise once, stay in L1. A group of steps of a head is read whole
+// before it is written, in the order of addresses: touched as a0 b0 a1 b1 ..., a half layout in DRAM ran at 0.7 of the
+// speed.
 //
 // An element type says how a run of elements becomes one or two registers of floats, and back. A step takes a run of
 // each of its parts: Half has two parts, the a and the b of its pairs; Interleaved has one, a b a b ....
 //
 // An element type whose quick store may be inexact keeps a Doubt while a group is stored, and such a group is stored
-// again. A branch for each store cost bfloat16 a tenth of its speed in the second cache.
+// again. A branch for each store cost bfloat16 a tenth of its speed in L2.
 //
 // Loops over registers are unrolled by pragma, and what they call is inlined (flatten): at -O2, GCC 12 would keep them
 // in memory.
@@ -26,6 +26,7 @@
 
 namespace posenc::kernels {
 
+// A run of elements as floats: one register, or two for bf16.
 template <class V, int kRegisters>
 struct Wide {
   typename V::Floats x[kRegisters];
@@ -33,6 +34,7 @@ struct Wide {
 
 // ---- Element types: kWidth elements make a Run. ----
 
+// f32: a register of V::kLanes elements, loaded and stored as they are. `keep` holds loads in the order of addresses.
 template <class V>
 struct F32 {
   using Doubt = Sure;
@@ -53,6 +55,7 @@ struct F32 {
   }
 };
 
+// f16, IEEE binary16: converted by instructions on load and store, to nearest, ties to even.
 template <class V>
 struct F16 {
   using Doubt = Sure;
@@ -110,6 +113,8 @@ struct Bf16 {
 
 // ---- Steps: kPairs pairs. A count is one of pairs. ----
 
+// Half-split pairing (NeoX, rotate_half): the a of a run of pairs are adjacent, and so are their b, `partner` further
+// on.
 template <class V, class E>
 struct Half {
   using Element = E;
@@ -132,6 +137,9 @@ struct Half {
 };
 
 // Pairs side by side in one register: c c c c ... and -s s -s s ..., with the same roundings.
+// Interleaved pairing (GPT-J, Meta): a b a b ... in memory. No shuffle into a and b is needed:
+//
+//   x c + swap(x) s with x = (a, b), swap(x) = (b, a), s = (-s, s)      = (a c - b s, b c + a s)
 template <class V, class E>
 struct Interleaved {
   using Element = E;
@@ -172,6 +180,7 @@ struct Interleaved<V, Bf16<V>> {
 
 // ---- The loops. ----
 
+// cos and sin times cos_scale and sin_scale: the attention factor, the sign of the inverse rotation.
 template <class V, class W>
 void scale(W& wide, float factor) noexcept {
   for (auto& x : wide.x) x = V::mul(x, V::all(factor));
@@ -239,6 +248,7 @@ template <class V, class Step, int kSteps, class Count>
   }
 }
 
+// Rows outside: cos and sin of one token serve all its heads ([tokens, heads, head_dim]).
 struct OneRow {
   std::int64_t row;
 };
@@ -263,7 +273,7 @@ template <class V, class Step, int kSteps, class Count>
   }
 }
 
-// Whose cos and sin stay in the first cache while all heads pass: 16 KiB at most.
+// Whose cos and sin stay in L1 while all heads pass: 16 KiB at most.
 struct SomeRows {
   static constexpr std::int64_t kMost = 16;
   std::int64_t row;
@@ -307,6 +317,7 @@ void turn_groups(const RotateRows& r, Rows of, std::int64_t first) noexcept {
   }
 }
 
+// Chooses how many steps are in registers at a time, and which of rows and heads is the outer loop.
 template <class V, class Step>
 void turn_rows(const RotateRows& r) noexcept {
   // cos and sin of a group, and the group itself, are in registers at a time.
@@ -324,6 +335,7 @@ void turn_rows(const RotateRows& r) noexcept {
   for (std::int64_t row = 0; row < r.rows; ++row) turn_groups<V, Step, kSteps>(r, OneRow{row}, 0);
 }
 
+// partner 0 stands for interleaved pairs, whose second channel is the next one.
 template <class V, class E>
 void rotate_elements(const RotateRows& r) noexcept {
   if (r.partner != 0) {
@@ -333,6 +345,7 @@ void rotate_elements(const RotateRows& r) noexcept {
   }
 }
 
+// The entry of KernelTable::rotate: dispatches on dtype and pairing, once a call.
 template <class V>
 void rotate(const RotateRows& r) noexcept {
   switch (r.element) {

@@ -1,4 +1,10 @@
-// The steps over a tile of scores, written once over a vector of floats V (attention.h says what each computes).
+// The steps over a tile of scores, written once over a vector of floats V: biases, soft cap, mask, CoPE's gates and the
+// online softmax. attention.h has the formula of each.
+//
+//   m' = max(m, max_j s_j),  p_j = exp(s_j - m'),  sum' = sum exp(m - m') + sum_j p_j       rescale = exp(m - m')
+//
+// Online softmax: arXiv 1805.02867; over tiles: FlashAttention, arXiv 2205.14135. Soft cap: Gemma 2, arXiv 2408.00118.
+// Reference: posenc/reference_attend.h. Caller: src/cpu/attend/tile_terms.h and attend_unit.h.
 #pragma once
 
 #include "kernels/attention.h"
@@ -27,6 +33,8 @@ typename V::Floats added(typename V::Floats s, typename V::Floats a, const float
   return factor == nullptr ? V::add(s, a) : V::fma(V::load(factor + l, All{}), a, s);
 }
 
+// A bias by distance where positions step by 1 (T5, ALiBi as a table, learned): the same numbers for each key, shifted
+// by one lane.
 template <class V>
 void add_rows(const AddRows& x) noexcept {
   using Floats = typename V::Floats;
@@ -35,6 +43,7 @@ void add_rows(const AddRows& x) noexcept {
   });
 }
 
+// A number for each key and one for each query, with a factor for each query: ALiBi as slope_h j, forget gates (FoX).
 template <class V>
 void add_column(const AddColumn& x) noexcept {
   using Floats = typename V::Floats;
@@ -81,6 +90,7 @@ void add_skewed(const AddGathered& x) noexcept {
   }
 }
 
+// A bias looked up for each score, where positions do not step by 1, or products with rows of relative embeddings.
 template <class V>
 void add_gathered(const AddGathered& x) noexcept {
   using Floats = typename V::Floats;
@@ -92,6 +102,7 @@ void add_gathered(const AddGathered& x) noexcept {
   });
 }
 
+// A piecewise linear function of one number: FIRE's perceptron (src/cpu/lower/lower_fire.cpp).
 template <class V>
 void add_bending(const AddBending& x) noexcept {
   using Floats = typename V::Floats;
@@ -108,6 +119,7 @@ void add_bending(const AddBending& x) noexcept {
   });
 }
 
+// Soft cap: cap tanh(s / cap), Gemma 2.
 template <class V>
 void cap_scores(const CapScores& x) noexcept {
   using Floats = typename V::Floats;
@@ -115,10 +127,11 @@ void cap_scores(const CapScores& x) noexcept {
   const Floats inverse = V::all(1.0F / x.cap);
   change_scores<V>(x.of, [cap, inverse](Floats s, std::int64_t, std::int64_t) noexcept {
     const Floats capped = V::mul(cap, tanh<V>(V::mul(s, inverse)));
-    return V::where_less(V::all(kNothing), s, capped, s);  // what is not seen stays so
+    return V::where_less(V::all(kNothing), s, capped, s);  // masked scores, -inf, stay so
   });
 }
 
+// The attention mask as an interval of orders for each query: causal, sliding window, chunk and prefix are all such.
 template <class V>
 void mask_scores(const MaskScores& x) noexcept {
   using Floats = typename V::Floats;
@@ -130,6 +143,7 @@ void mask_scores(const MaskScores& x) noexcept {
   });
 }
 
+// CoPE, arXiv 2405.18719: gates are summed from the last key to the first, and E is interpolated between whole sums.
 template <class V>
 void gates(const Gates& x) noexcept {
   using Floats = typename V::Floats;
@@ -149,6 +163,9 @@ void gates(const Gates& x) noexcept {
   }
 }
 
+// Online softmax of a tile, lane by lane: two passes over the keys, the maximum and then the exponentials. What was
+// summed before is multiplied by rescale = exp(old max - new max); a lane that has seen no key yet keeps -inf and
+// zeros.
 template <class V, int kRegisters>
 void softmax_lanes(const Softmax& x) noexcept {
   using Floats = typename V::Floats;
@@ -163,7 +180,7 @@ void softmax_lanes(const Softmax& x) noexcept {
   }
   for (int j = 0; j < kRegisters; ++j) {
     V::store(x.max + j * V::kLanes, most[j], All{});
-    most[j] = V::where_less(nothing, most[j], most[j], V::all(0.0F));  // -inf - -inf would be no number
+    most[j] = V::where_less(nothing, most[j], most[j], V::all(0.0F));  // -inf - -inf would be NaN
     const Floats rescale = exp<V>(V::sub(before[j], most[j]));
     V::store(x.rescale + j * V::kLanes, rescale, All{});
     sum[j] = V::mul(V::load(x.sum + j * V::kLanes, All{}), rescale);

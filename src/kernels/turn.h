@@ -1,5 +1,5 @@
-// The turn of a pair, a and b in registers of their own: (a, b) -> (a c - b s, b c + a s), each one fused multiply-add
-// over one rounded product.
+// RoPE of one pair of channels, a and b in registers of their own: (a, b) -> (a c - b s, b c + a s), each one fused
+// multiply-add over one rounded product. RoFormer, arXiv 2104.09864, (34). Reference: src/reference/turn.cpp.
 #pragma once
 
 namespace posenc::kernels {

@@ -1,4 +1,7 @@
-// Four doubles in a register of AVX2, with FMA3.
+// Four doubles in a register of AVX2, with FMA3: the vector V of the angle kernel (kernels/angles_loop.h).
+//
+// The interface is the same in vec_scalar.h, vec_avx2.h, vec_avx512.h and vec_neon.h: loads and stores of a whole
+// register or of its first lanes, fused multiply-adds, and operations on the bit patterns.
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,5 @@
-// Eight doubles in a register of AVX-512 (F, DQ, VL, BW).
+// Eight doubles in a register of AVX-512 (F, DQ, VL, BW): the vector V of the angle kernel (kernels/angles_loop.h);
+// vec_avx2.h lists what it must have. Tails are masked loads and stores, which touch no memory beyond the row.
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,5 @@
-// Two doubles in a register of NEON, as every AArch64 has it.
+// Two doubles in a register of NEON, as every AArch64 has it: the vector V of the angle kernel (kernels/angles_loop.h);
+// vec_avx2.h lists what it must have.
 #pragma once
 
 #include <arm_neon.h>

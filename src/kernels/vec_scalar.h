@@ -1,5 +1,6 @@
-// One double at a time, in plain C++: what every machine has. No fused multiply-add: without the instruction it would
-// be a call into the C library.
+// One double at a time, in plain C++: the vector V of the angle kernel (kernels/angles_loop.h) on every machine;
+// vec_avx2.h lists what it must have. No fused multiply-add: without the instruction it would be a call into the C
+// library.
 #pragma once
 
 #include <cstdint>

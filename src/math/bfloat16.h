@@ -1,4 +1,5 @@
-// Rounding to bfloat16, to nearest, ties to even, in double.
+// Rounding to bfloat16, to nearest, ties to even, in double: for tables that bf16 models run with (Angles::bfloat16)
+// and for Falcon's ALiBi (scores.h). bfloat16 has 8 bits of mantissa, the implicit one counted, and float's exponents.
 #pragma once
 
 #include <cmath>

@@ -1,3 +1,6 @@
+// The rows of one call of attention: sequences of a batch or packed by cu_seqlens, the coordinates of each token, and
+// its order for masks. Where the caller gives no orders, keys are counted from 0 and the last query is at the last key,
+// as in a decode with a KV cache (the bottom-right causal mask of FlashAttention-2).
 #include "math/call_rows.h"
 
 #include <type_traits>

@@ -1,4 +1,5 @@
-// The rows of one call of attention: which belong to one sequence, and where each stands.
+// The rows of one call of attention: which belong to one sequence (of a batch, or packed by cu_seqlens), and where each
+// token is, by position for the schemes and by order for the masks. Used by reference::attend and by src/cpu/lower.
 #pragma once
 
 #include <cstdint>

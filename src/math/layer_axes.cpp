@@ -1,3 +1,5 @@
+// How many coordinates a token needs in a layer: the axes of its rotations (M-RoPE has 3, arXiv 2409.12191; 2-D vision
+// 2), and those along which its score terms count (Swin's window, arXiv 2103.14030; LayoutLMv2's boxes).
 #include "math/layer_axes.h"
 
 #include <algorithm>

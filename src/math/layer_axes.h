@@ -1,4 +1,4 @@
-// How many coordinates a token has in a layer.
+// How many coordinates a token has in a layer: 1 for text, 3 (t, h, w) for M-RoPE, 2 for images.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,7 @@
+// Consistency of a rotary layout: head_dim, first_channel, dim and the axes of pairs must fit each other (RotaryLayout,
+// Rope). Also how pairs are laid over axes where each axis has frequencies of its own.
+//
+//   0 <= first_channel <= head_dim - dim,  dim even,  of_pair empty or [dim/2]
 #include "math/layout.h"
 
 #include <cstddef>
@@ -27,7 +31,7 @@ std::optional<Problem> check_channels(const RotaryLayout& layout) {
     return Problem{"head_dim", formatted("lie from 1 to {}", kMaxHeadDim), formatted("{}", head_dim)};
   }
   if (dim < 2 || dim % 2 != 0) {
-    return Problem{"dim", "be even and at least 2, since channels turn in pairs,", formatted("{}", dim)};
+    return Problem{"dim", "be even and at least 2, since channels are rotated in pairs,", formatted("{}", dim)};
   }
   if (dim > head_dim) {
     return Problem{"dim", formatted("be at most head_dim, {},", head_dim), formatted("{}", dim)};

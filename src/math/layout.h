@@ -1,4 +1,5 @@
-// Which channels of a head turn, and by which coordinate: what Rope and RotaryLayout have in common.
+// Which channels of a head are rotated, and by which coordinate: what Rope and RotaryLayout have in common. Partial
+// rotation (GPT-NeoX's rotary_pct, Phi's partial_rotary_factor) is dim < head_dim.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// The primitives' formulas that kernels and the float64 check of lowering share: c and s of a rotation at any position,
+// with its decay (xPos, arXiv 2212.10554); which distance's sines stand for another's; the row's share of a column; all
+// entries of a bias table.
 #include "math/primitives.h"
 
 #include <algorithm>

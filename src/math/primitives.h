@@ -134,7 +134,7 @@ struct SineDistance {
 // The distance whose sines stand for d, or none.
 std::optional<std::int64_t> sine_place(const SineDistance& term, std::int64_t d);
 
-// u_h . k_j, k_j as given: a content term. Where keys do not turn, a kernel adds u to q; else it is a column.
+// u_h . k_j, k_j as given: a content term. Where keys do not rotate, a kernel adds u to q; else it is a column.
 struct KeyVector {
   std::vector<double> vectors;  // [heads, head_dim]
 };
@@ -173,7 +173,7 @@ struct Rotation {
   std::vector<std::int32_t> axis_of_pair;  // [pairs], or empty: the first coordinate
   double factor = 1.0;                     // of cos and sin
   double offset = 0.0;                     // added to every coordinate
-  bool turns_queries = true;               // no: they come turned
+  bool turns_queries = true;               // no: they come rotated (LayerInputs::q_rotated)
   bool turns_keys = true;
   // xPos: ln(zeta_p) / scale_base, [pairs] or empty. The product of a pair is multiplied by exp(decay (i - j)), i and j
   // along the first coordinate: queries take exp(decay (i - o)), keys exp(decay (o - j)), o an origin near the keys of
@@ -193,7 +193,7 @@ struct Coefficients {
 // `beyond_origin` after the tile's origin. Angles are within 1.5e-15 for |position| <= 2^53.
 Coefficients coefficients(const Rotation& rotation, Side side, std::int64_t pair, double position,
                           double beyond_origin);
-// Values are turned as keys are, outputs back by the inverse; neither decays.
+// Values are rotated as keys are, outputs back by the inverse; neither decays.
 Coefficients value_coefficients(const Rotation& rotation, std::int64_t pair, double position, bool inverse);
 
 // Keys and queries stand elsewhere where low <= q_place - k_place < high, on all axes.
@@ -219,7 +219,7 @@ struct ValueDistance {
   std::vector<double> vectors;  // [heads or 1, count, value_dim]
 };
 
-// v_j is turned as a key is, by the rotations and without regions; inverse_on_output: o_i is turned back.
+// v_j is rotated as a key is, by the rotations and without regions; inverse_on_output: o_i is rotated back.
 struct ValueRotation {
   bool inverse_on_output = false;
 };

@@ -1,3 +1,5 @@
+// A specimen's call of reference::attend: positions on a line or in a square, orders for masks, gates, and the scores
+// or outputs that properties are measured on.
 #include "properties/call.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// One call of reference::attend on a specimen.
+// One call of reference::attend on a specimen: places of queries and keys, gates, and the scores and outputs that come
+// back.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Scores in which a query or a key meets a vector of their distance, or counts what lies between; values.
+// Specimens of score terms in which a query or a key meets a vector of their distance (Shaw, Transformer-XL, XLNet,
+// DeBERTa, MViT), or counts what lies between (CoPE), and of the value stage. Learned tables are random.
 #include <cmath>
 #include <string>
 #include <utility>

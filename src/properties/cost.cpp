@@ -98,7 +98,7 @@ class Counter {
     cost_.additions += scores_;
     cost_.bytes += kBytes * heads_ * count;
   }
-  // Added to the queries, where keys do not turn.
+  // Added to the queries, where keys do not rotate.
   void operator()(const math::KeyVector& term) {
     cost_.additions += heads_ * q_rows_ * head_dim_;
     cost_.bytes += kBytes * size_of(term.vectors);

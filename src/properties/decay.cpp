@@ -1,4 +1,7 @@
-// The three curves that the decay of RoPE is argued with, and a table's beside them.
+// The curves that RoPE's long-range decay is argued with: RoFormer's bound, q = k = 1, and random q and k; and those of
+// a learned table beside them.
+//
+//   (2/d) sum_{i=1}^{d/2} |S_i|,  S_i = sum_{j<i} e^(i r theta_j)      RoFormer, arXiv 2104.09864, (36) and (37)
 #include <cmath>
 #include <complex>
 #include <span>
@@ -30,7 +33,7 @@ void check(const DecayOptions& options) {
   require_at_least("samples", 1, options.samples);
 }
 
-// Rows of x, each a head, turned by `distance`.
+// Rows of x, each a head, rotated by `distance`.
 Rows turned(const Rope& rope, const Rows& x, std::int64_t distance) {
   Rows out{x.width, std::vector<double>(x.values.size())};
   (void)reference::rotate(rope, {.out = tensor(out.values.data(), {1, x.count(), x.width}),

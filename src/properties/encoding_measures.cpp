@@ -1,4 +1,5 @@
-// Properties of encodings: one vector a place.
+// Properties of encodings, one vector for each place: whether places are told apart, whether one affine map leads from
+// each to the next, whether neighbours are near, whether length is kept. Definitions: docs/properties.md.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,3 +1,5 @@
+// Encodings of places as vectors, of every stage: rows of input schemes; of RoPE and score schemes what unit queries
+// see of one key at each place (so R(j) k for RoPE, b(i - j) for ALiBi); of value schemes what comes out.
 #include "properties/encodings.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Rows of the input stage (sinusoids, learned tables, integers, binary) of a specimen, through reference::add_input.
 #include "properties/input_rows.h"
 
 #include <numeric>

@@ -1,4 +1,5 @@
-// The input stage of a specimen: rows that are added, and embeddings with them.
+// The input stage of a specimen: the rows that are added to embeddings (sinusoids, learned, integers, binary), and the
+// sums.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The input stage.
+// Specimens of the input stage: sinusoids (arXiv 1706.03762), learned tables (GPT-2, BERT), the integer and the binary
+// encoding of textbooks.
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// The number of each property (posenc/properties.h), and where it was found.
+// The number of each property (posenc/properties.h), and where it was found: properties.cpp asks for them by name.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The names that JSON and the command line share.
+// The names of stages, properties, bounds and judgements that JSON and the command line share; they are stable.
 #include "posenc/properties.h"
 
 namespace posenc::inline v0_2 {

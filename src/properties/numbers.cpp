@@ -1,3 +1,4 @@
+// Random numbers by std::mt19937_64 and sums of uniform ones, the same on every machine and library.
 #include "properties/numbers.h"
 
 #include <functional>

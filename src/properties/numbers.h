@@ -1,4 +1,5 @@
-// Random numbers that are the same on every machine, and tables of them that weights view.
+// Random numbers that are the same on every machine, and tables of them that weights view: std::mt19937_64 is specified
+// to the bit by the standard, std::normal_distribution is not.
 #pragma once
 
 #include <cstdint>

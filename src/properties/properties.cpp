@@ -1,4 +1,4 @@
-// The table of schemes and properties.
+// The table of schemes and properties: each property's question and threshold, and the judgement of a scheme's number.
 #include "posenc/properties.h"
 
 #include <array>

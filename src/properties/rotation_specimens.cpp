@@ -1,4 +1,5 @@
-// Rotations, scaling rules and regions. Rules and regions extend what was trained for kTrainedPlaces.
+// Specimens of RoPE, its scaling rules (linear, NTK, YaRN, LongRoPE, Llama 3, ...) and regions (SelfExtend, ReRoPE,
+// dual chunk attention). Rules and regions extend what was trained for kTrainedPlaces.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-// Scores of one word at every place.
+// Scores of one word at every place: the matrix y_ij, in which only positions differ.
 #include <vector>
 
 #include "base/formatted.h"

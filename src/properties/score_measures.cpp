@@ -1,4 +1,5 @@
-// Properties of scores: of words at places.
+// Properties of scores, of words at places: whether they depend on i - j alone, how far they rise beyond the trained
+// length, how they fall with distance. Definitions: docs/properties.md.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,5 @@
-// How much of the token the sum M x + p has, behind the norm that follows it.
+// How much of the token is left in LayerNorm(M x + p), the first norm's view of an embedding x with a position p added,
+// for embedding multipliers M such as sqrt(d_model) (arXiv 1706.03762, 3.4).
 #include <cmath>
 #include <limits>
 #include <numeric>

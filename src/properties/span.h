@@ -1,4 +1,5 @@
-// Least squares: what of some columns no linear combination of others gives.
+// Least squares: what of some columns no linear combination of others gives. Tells whether one affine map leads from
+// the encoding of each place to the next, as a rotation does.
 #pragma once
 
 #include "properties/numbers.h"

@@ -1,3 +1,5 @@
+// The list of measured schemes, gathered from the alternatives of every stage's variant, and how one is made at a size.
+// docs/properties.md is its table.
 #include "properties/specimens.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// A vocabulary of random embeddings with W_Q, W_K and W_V: sentences of it go through reference::attend to see what
+// order and distance do to outputs.
 #include "properties/words.h"
 
 #include <cmath>

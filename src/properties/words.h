@@ -1,4 +1,5 @@
-// Attention over words: every word has a random embedding, and all that a layer makes of a token is made of that.
+// Attention over words: every word has a random embedding, and all that a layer makes of a token (q, k, v, gates) is
+// made of that, so that equal words differ by their positions alone.
 #pragma once
 
 #include <cstdint>

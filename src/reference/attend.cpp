@@ -1,4 +1,8 @@
-// The score equation of reference_attend.h, row by row.
+// reference::attend: the equation of posenc/reference_attend.h, row by row in double. Scores come from
+// reference/scores.h, by the formulas or by the primitives; mask, soft cap, sinks, softmax and the sum over values are
+// here, once for both.
+//
+//   p_ij = exp(z_ij - m_i) / (sum_j exp(z_ij - m_i) + exp(sink - m_i)),  o_i = sum_j p_ij v_j
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,3 +1,8 @@
+// Linear attention with RoPE in double, every query against every visible key, without the recurrence:
+//
+//   o_i = sum_j (R_i f(q_i)) . (R_j f(k_j)) v_j / sum_j f(q_i) . f(k_j)        RoFormer, arXiv 2104.09864, (19)
+//
+// posenc/reference_linear.h; the kernels' side is src/cpu/linear.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,5 @@
-// Attention by primitives: what lowering a layer must not change.
+// Attention in double by primitives instead of schemes: what lowering a layer (src/cpu/lower) must not change. Tests
+// compare it with reference::attend.
 #pragma once
 
 #include "math/primitives.h"

@@ -1,3 +1,5 @@
+// Heads of tokens as vectors of doubles, dot products, and W x + b: what the score terms of the reference are written
+// with.
 #include "reference/attention_row.h"
 
 #include "posenc/reference.h"

@@ -1,4 +1,5 @@
-// One sequence of an attention call as doubles, and one query of it while its scores are made.
+// One sequence of an attention call as doubles, and one query of it while its scores are made: q, the visible keys, the
+// content scores x of posenc/reference_attend.h. Terms of the score stage read it (score_terms.h).
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Elements of f64, f32, f16 and bf16 as doubles, by the definition of the formats (IEEE 754-2019, 3.4; bfloat16 is the
+// upper half of a binary32), one at a time and without the conversions that the kernels use.
 #include "reference/elements.h"
 
 #include <cmath>

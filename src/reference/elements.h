@@ -1,4 +1,5 @@
-// Elements of tensors as doubles, one at a time, by the definition of their format, and where a head begins.
+// Elements of tensors as doubles, one at a time, by the definition of their format, and where a head begins in each
+// rank. No conversion instruction is used, so the kernels' conversions can be tested against it.
 #pragma once
 
 #include <array>

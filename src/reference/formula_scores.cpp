@@ -1,3 +1,6 @@
+// Scores by the formulas of the plan's schemes, in double: rotation (RoPE, xPos, regions), query scale, content and
+// bias terms, values. The equation is that of posenc/reference_attend.h; terms are in score_by_distance.cpp,
+// score_by_content.cpp and score_along_row.cpp. lowered_scores.cpp computes the same numbers from the primitives.
 #include "reference/formula_scores.h"
 
 #include <cmath>

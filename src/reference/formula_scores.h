@@ -1,4 +1,5 @@
-// Scores by the formulas of the plan's schemes.
+// Scores by the formulas of the plan's schemes: one of the two implementations of reference/scores.h. The other one is
+// lowered_scores.h.
 #pragma once
 
 #include <optional>

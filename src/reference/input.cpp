@@ -1,6 +1,7 @@
-// The input stage, token by token: out = (m x + token type's row) + p, or times p.
+// reference::add_input: the input stage in double, token by token: out = (m x + token type's row) + p, or times p.
 //
 // A row of a learned table is looked up, one of a fixed encoding is made where it is needed (posenc/input.h).
+// Sinusoids: arXiv 1706.03762, 3.5; segments: BERT, arXiv 1810.04805.
 #include <cmath>
 #include <type_traits>
 #include <variant>
@@ -32,7 +33,7 @@ std::string shape_text(const ConstTensorView& view) {
 void check(const InputArgs& args) {
   require_input(args.x.rank == 2, "x", "be [tokens, channels]", shape_text(args.x));
   require_input(args.out.rank == 2 && args.out.shape == args.x.shape, "out",
-          "have the shape of x, " + shape_text(args.x) + ",", shape_text(args.out));
+                "have the shape of x, " + shape_text(args.x) + ",", shape_text(args.out));
   require_input(args.out.dtype == DType::f64, "out.dtype", "be f64", std::string(name(args.out.dtype)));
   const std::int64_t tokens = args.x.shape[0];
   const bool has_elements = tokens * args.x.shape[1] > 0;
@@ -41,8 +42,8 @@ void check(const InputArgs& args) {
   std::visit(
       [&](const auto& given) {
         if constexpr (!std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
-          require_input(std::ssize(given) == tokens, "positions", formatted("have one entry for each of {} tokens", tokens),
-                  formatted("{} long", given.size()));
+          require_input(std::ssize(given) == tokens, "positions",
+                        formatted("have one entry for each of {} tokens", tokens), formatted("{} long", given.size()));
         }
       },
       args.positions);
@@ -51,9 +52,9 @@ void check(const InputArgs& args) {
 // Of a table [rows, channels], or none at all.
 void check_table(const ConstTensorView& table, const char* field, std::int64_t channels) {
   require_input(table.rank == 2 && table.shape[1] == channels, field, formatted("be [rows, {}]", channels),
-          shape_text(table));
+                shape_text(table));
   require_input(table.shape[0] * channels == 0 || table.data != nullptr, std::string(field) + ".data",
-          "point to the elements", "null");
+                "point to the elements", "null");
 }
 
 double place_of(const InputArgs& args, std::int64_t t) {
@@ -71,7 +72,7 @@ double place_of(const InputArgs& args, std::int64_t t) {
 std::int64_t whole_place_of(const InputArgs& args, std::int64_t t) {
   const double place = place_of(args, t);
   require_input(place == std::floor(place) && std::abs(place) <= kMostExact, formatted("positions[{}]", t),
-          "be a whole number of at most 2^53", formatted("{}", place));
+                "be a whole number of at most 2^53", formatted("{}", place));
   return static_cast<std::int64_t>(place);
 }
 
@@ -97,7 +98,7 @@ void combine(const InputArgs& args, double m, InputCombine how, Row&& row, Added
 
 template <typename Row>
 void combine(const InputArgs& args, double m, InputCombine how, Row&& row) {
-  require_input(args.token_types.empty(), "token_types", "be left out of an encoding without a table of them", "given");
+  require_input(args.token_types.empty(), "token_types", "be omitted for an encoding without a table of them", "given");
   combine(args, m, how, row, [](std::int64_t, std::int64_t) { return 0.0; });
 }
 
@@ -105,18 +106,18 @@ void check_token_types(const LearnedInput& scheme, const ConstTensorView& table,
   const std::int64_t tokens = args.x.shape[0];
   if (args.token_types.empty()) {
     require_input(!scheme.token_types || tokens == 0, "token_types",
-            formatted("be given, as the scheme adds one of {} rows,", scheme.token_types.value_or(0)), "empty");
+                  formatted("be given, as the scheme adds one of {} rows,", scheme.token_types.value_or(0)), "empty");
     return;
   }
-  require_input(std::ssize(args.token_types) == tokens, "token_types", formatted("have one for each of {} tokens", tokens),
-          formatted("{} long", args.token_types.size()));
+  require_input(std::ssize(args.token_types) == tokens, "token_types",
+                formatted("have one for each of {} tokens", tokens), formatted("{} long", args.token_types.size()));
   check_table(table, "weights.token_types", args.x.shape[1]);
   require_input(!scheme.token_types || table.shape[0] == *scheme.token_types, "weights.token_types",
-          formatted("have {} rows", scheme.token_types.value_or(0)), shape_text(table));
+                formatted("have {} rows", scheme.token_types.value_or(0)), shape_text(table));
   for (std::int64_t t = 0; t < tokens; ++t) {
     const std::int64_t type = args.token_types[static_cast<std::size_t>(t)];
     require_input(type >= 0 && type < table.shape[0], formatted("token_types[{}]", t),
-            formatted("be at least 0 and below {}", table.shape[0]), formatted("{}", type));
+                  formatted("be at least 0 and below {}", table.shape[0]), formatted("{}", type));
   }
 }
 
@@ -128,14 +129,15 @@ void add_input(const LearnedInput& scheme, const LearnedInputWeights& weights, c
   check_table(weights.positions, "weights.positions", channels);
   const std::int64_t rows = weights.positions.shape[0];
   require_input(scheme.positions == 0 || rows == scheme.positions, "weights.positions",
-          formatted("have {} rows", scheme.positions), shape_text(weights.positions));
+                formatted("have {} rows", scheme.positions), shape_text(weights.positions));
   require_input(std::abs(static_cast<double>(scheme.offset)) <= kMostExact, "scheme.offset", "be within 2^53 of 0",
-          formatted("{}", scheme.offset));
+                formatted("{}", scheme.offset));
   check_token_types(scheme, weights.token_types, args);
   const auto row = [&](std::int64_t t) {
     const std::int64_t place = whole_place_of(args, t);
     require_input(place >= -scheme.offset && place < rows - scheme.offset, formatted("positions[{}]", t),
-            formatted("find one of the table's {} rows, position + {},", rows, scheme.offset), formatted("{}", place));
+                  formatted("find one of the table's {} rows, position + {},", rows, scheme.offset),
+                  formatted("{}", place));
     std::vector<double> p;
     for (std::int64_t c = 0; c < channels; ++c) p.push_back(element(weights.positions, {place + scheme.offset, c}));
     return p;
@@ -149,8 +151,8 @@ void add_input(const LearnedInput& scheme, const LearnedInputWeights& weights, c
 void add_input(const SinusoidalInput& scheme, const SinusoidalInputWeights& weights, const InputArgs& args) {
   check(args);
   require_input(weights.scale.has_value() == scheme.learned_scale, "weights.scale",
-          scheme.learned_scale ? "be given to a scheme with a learned scale" : "be left out of this scheme",
-          weights.scale ? "given" : "left out");
+                scheme.learned_scale ? "be given to a scheme with a learned scale" : "be omitted for this scheme",
+                weights.scale ? "given" : "omitted");
   combine(args, scheme.embedding_multiplier, scheme.combine, [&](std::int64_t t) {
     std::vector<double> p = input_row(scheme, args.x.shape[1], place_of(args, t));
     for (double& value : p) value *= weights.scale.value_or(1.0);

@@ -1,3 +1,5 @@
+// Scores by the primitives of math/primitives.h, in double, one query and one key at a time: what lowering a layer
+// (src/cpu/lower) must not change. Tests hold it to formula_scores.cpp, and the kernels to both.
 #include "reference/lowered_scores.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Scores by the primitives that a plan's schemes lower to: no formula of a scheme is used here.
+// Scores by the primitives that a plan's schemes lower to (math/primitives.h): no formula of a scheme is used here. The
+// other implementation of reference/scores.h.
 #pragma once
 
 #include <vector>

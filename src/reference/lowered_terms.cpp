@@ -1,3 +1,5 @@
+// One primitive for one query and one key, in double; math/primitives.h has each formula. Tables are read by the
+// distance of the pair, clamped as the primitive says.
 #include "reference/lowered_terms.h"
 
 #include <algorithm>

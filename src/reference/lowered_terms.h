@@ -1,4 +1,4 @@
-// One primitive for one query and one key. math/primitives.h says what each means.
+// One primitive for one query and one key; math/primitives.h says what each means. lowered_scores.cpp sums them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The norms of keys, in double, each as its formula stands.
+// QK norm in double, each as its formula stands: RMSNorm, arXiv 1910.07467, LayerNorm, arXiv 1607.06450, and L2; over a
+// head or over all heads of a token. posenc/cache.h has the formulas, src/kernels/norm_loop.h the kernel.
 #include <cmath>
 #include <vector>
 

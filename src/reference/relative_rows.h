@@ -1,4 +1,5 @@
-// Rows of Shaw's tables, arXiv 1803.02155, of keys and of values.
+// Rows of Shaw's tables, arXiv 1803.02155, of keys and of values: row clip(j - i, -left, right) + left, learned or
+// sines (NEZHA, arXiv 1909.00204).
 #pragma once
 
 #include <cstdint>

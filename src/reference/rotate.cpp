@@ -1,4 +1,5 @@
-// The rotation of tensors, in double: turn() for each token and head.
+// reference::rotate: RoPE on whole tensors in double, turn() for each token and head. posenc/reference.h; the kernels'
+// side is src/cpu/rotate/rotate.cpp.
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -37,18 +38,18 @@ void check(const Rope& rope, const RotateArgs& args) {
   require_call(args.out.dtype == DType::f64, "out.dtype", "be f64", std::string(name(args.out.dtype)));
   const auto last = static_cast<std::size_t>(args.x.rank - 1);
   require_call(args.x.shape[last] == rope.head_dim, "x.shape", formatted("end with head_dim, {},", rope.head_dim),
-          formatted("{}", args.x.shape[last]));
+               formatted("{}", args.x.shape[last]));
   const Sizes sizes = sizes_of(args.x);
   const bool has_elements = sizes.batch * sizes.tokens * sizes.heads > 0;
   require_call(!has_elements || args.x.data != nullptr, "x.data", "point to the elements", "null");
   require_call(!has_elements || args.out.data != nullptr, "out.data", "point to the elements", "null");
   require_call(args.direction <= Direction::transpose, "direction", "be forward, inverse or transpose",
-          formatted("{}", static_cast<int>(args.direction)));
+               formatted("{}", static_cast<int>(args.direction)));
   check_positions(args, sizes, std::ssize(rope.axes.names));
   if (args.cu_seqlens.empty()) return;
-  require_call(args.x.rank == 3, "cu_seqlens", "be left out for tensors of rank 4", "given");
+  require_call(args.x.rank == 3, "cu_seqlens", "be omitted for tensors of rank 4", "given");
   require_call(args.cu_seqlens.front() == 0 && args.cu_seqlens.back() == args.x.shape[0], "cu_seqlens",
-          "lead from 0 to the number of tokens", "otherwise");
+               "lead from 0 to the number of tokens", "otherwise");
 }
 
 // Where token t of its sequence's first token stands, for positions that are counted.

@@ -1,4 +1,5 @@
-// Biases that are sums along the row, from the key up to the query: each key between them counts.
+// Biases that are sums along the row, from the key up to the query, so that each key between them counts, in double:
+// CoPE, arXiv 2405.18719, and the forgetting transformer's gates, arXiv 2503.02130.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,4 +1,6 @@
-// Terms in which the query or the key meets a vector that stands for their distance.
+// Terms in which the query or the key meets a vector that stands for their distance, in double:
+//
+//   Shaw et al. arXiv 1803.02155, Transformer-XL 1901.02860, XLNet 1906.08237, DeBERTa 2006.03654, MViT 2112.01526
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,4 +1,7 @@
-// Biases that depend on the distance alone, or on it and the query's position (FIRE).
+// Biases that depend on the distance alone, or on it and the query's position (FIRE), in double. One overload for each
+// scheme; the formulas are in src/math/score.
+//
+//   ALiBi arXiv 2108.12409, T5 1910.10683, KERPLE 2205.09921, FIRE 2310.04418, Sandwich 2212.10356, windows 2103.14030
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,3 +1,5 @@
+// A call of attention cut into its sequences: of a batch, or packed by cu_seqlens as in FlashAttention's varlen calls.
+// Each gets its rows of q, k and v, its coordinates and its orders.
 #include "reference/sequences.h"
 
 #include <numeric>

@@ -1,4 +1,4 @@
-// A call of attention, cut into its sequences: of the batch, or packed one after another.
+// A call of attention, cut into its sequences: of the batch, or packed one after another (cu_seqlens).
 #pragma once
 
 #include <vector>

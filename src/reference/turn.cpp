@@ -1,3 +1,9 @@
+// RoPE of one head in double, with angles of its own: x f is reduced modulo 2 pi from an exact product, so that cos and
+// sin are within 1e-15 at any position up to 2^53; or in the float steps of Hugging Face (Angles::float32, bfloat16).
+//
+//   (a, b) -> factor (a cos t - b sin t, a sin t + b cos t)      RoFormer, arXiv 2104.09864, (34)
+//
+// Nothing is shared with the kernels (src/kernels/angles_loop.h, rotate_loop.h), which are tested against it.
 #include "reference/turn.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// The rotation of one head of one token, in double; angles are made here, by a way of their own.
+// RoPE on one head of one token, in double; angles are made here, and not by the angle kernel, so that an error of
+// either shows.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,7 @@
 
 namespace posenc::inline v0_2::reference {
 
-// x, [head_dim], is turned in place. coordinate(axis) is the token's; frequencies are those of rope in the arithmetic
+// x, [head_dim], is rotated in place. coordinate(axis) is the token's; frequencies are those of rope in the arithmetic
 // of `angles`.
 void turn(const Rope& rope, const Frequencies& frequencies, const std::function<double(std::int64_t)>& coordinate,
           Direction direction, Angles angles, std::span<double> x);

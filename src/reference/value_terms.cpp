@@ -1,3 +1,5 @@
+// What positions add to values, o_i = sum_j a_ij (v_j + r(i, j)): the value half of Shaw et al., arXiv 1803.02155, and
+// its sinusoidal form, NEZHA, arXiv 1909.00204.
 #include "reference/value_terms.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The value stage: what is added to a value, by distance.
+// The value stage: what is added to a value, by distance (Shaw et al., arXiv 1803.02155).
 #pragma once
 
 #include <cstdint>

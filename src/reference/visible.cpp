@@ -1,3 +1,7 @@
+// The attention mask: which keys a query sees, by the plan (causal, bidirectional, prefix, sliding window, chunks) and
+// by the caller's attn_mask, which broadcasts.
+//
+//   window: -future <= i - j <= past      chunk: floor(i / c) = floor(j / c)      i, j by order in the sequence
 #include "reference/visible.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Which keys a query sees: the plan's mask, by order, and the caller's.
+// The attention mask: which keys a query sees, by the plan's mask, in the order of the sequence, and by the caller's.
 #pragma once
 
 #include "reference/attention_row.h"

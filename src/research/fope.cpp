@@ -1,3 +1,9 @@
+// FoPE, Fourier position embedding, arXiv 2412.17739: cos and sin of each pair are mixtures over the frequencies that
+// are kept.
+//
+//   fope(x, n) = x C + rotate_half(x) S      C_p = sum_m cos(n w_m) cos_mix[m, p], S_p likewise
+//
+// Half-split (NeoX) pairs. posenc/reference_research.h says where paper, authors' code and vLLM differ.
 #include <cmath>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Multiplicative GRAPE turns plane after plane, each by Rodrigues' formula, arXiv 2512.07805, 2.3: with t = n w s,
+// Multiplicative GRAPE rotates plane after plane, each by Rodrigues' formula, arXiv 2512.07805, 2.3: with t = n w s,
 //
 //   exp(n w L) x = x + (sin t / s) L x + ((1 - cos t) / s^2) L^2 x      s^2 = |a|^2 |b|^2 - (a . b)^2
 //

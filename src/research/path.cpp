@@ -1,3 +1,8 @@
+// PaTH attention, arXiv 2505.16381: the position between two tokens is a product of Householder-like matrices,
+//
+//   k . H_(j+1) ... H_i q      H_l x = x - beta_l w_l (w_l . x)
+//
+// applied to q one after another, so no matrix is formed. posenc/reference_research.h.
 #include "base/formatted.h"
 #include "posenc/error.h"
 #include "posenc/reference_research.h"

@@ -1,3 +1,8 @@
+// PoPE, polar coordinate position embedding, arXiv 2509.10534: content is the magnitude, position the phase,
+//
+//   sum_c softplus(q_c) softplus(k_c) cos((j - i) w_c + delta_c)
+//
+// posenc/reference_research.h has the conventions.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -1,3 +1,8 @@
+// Relative logits made of the query's state (Inkling; no paper, the model's code in transformers 5):
+//
+//   tau_i (q . k / d + r . P[:, i - j])      tau_i = 1 + alpha ln(max((i + 1) / n_floor, 1))
+//
+// posenc/reference_research.h.
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,5 @@
+// Checks that the research schemes share: finite numbers, vectors of equal width. They throw Error in the name of the
+// public function of posenc/reference_research.h.
 #include "research/research_checks.h"
 
 #include <cmath>

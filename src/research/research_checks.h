@@ -1,4 +1,5 @@
-// What the functions of reference_research.h ask of their arguments. All throw Error.
+// What the functions of posenc/reference_research.h ask of their arguments: finite numbers, fitting sizes. All throw
+// Error.
 #pragma once
 
 #include <cstddef>

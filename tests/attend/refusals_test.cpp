@@ -40,9 +40,9 @@ TEST(Refusals, OfLayers) {
          [](Call& c) { c.layer.mask.window = Window{.past = -3}; }},
         {"[attend] layer.mask.window.future must be at least 0 but is -1",
          [](Call& c) { c.layer.mask.window = Window{.future = -1}; }},
-        {"[attend] attn_mask must say which keys are seen, since the plan's mask is sparse but is left out",
+        {"[attend] attn_mask must say which keys are visible, since the plan's mask is sparse but is omitted",
          [](Call& c) { c.layer.mask.kind = MaskKind::sparse; }},
-        {"[attend] sinks must have shape [4] but is left out", [](Call& c) { c.layer.sinks = true; }}}},
+        {"[attend] sinks must have shape [4] but is omitted", [](Call& c) { c.layer.sinks = true; }}}},
       {"a layer with sinks",
        [](Call& c) {
          c.layer.sinks = true;
@@ -91,7 +91,7 @@ TEST(Refusals, OfTensors) {
         {"[attend] lse must have shape [2, 4, 2] but is [2, 4, 3]", [](Call& c) { c.lse.shape[2] = 3; }},
         {"[attend] scores must have shape [2, 4, 2, 2] but is [2, 4, 2]", [](Call& c) { c.scores = c.lse; },
          RefusedBy::formulas},
-        {"[attend] cu_seqlens_q must be left out for rank 4 but is given",
+        {"[attend] cu_seqlens_q must be omitted for rank 4 but is given",
          [](Call& c) {
            static const std::array<std::int32_t, 2> ends{0, 4};
            c.inputs.cu_seqlens_q = c.inputs.cu_seqlens_k = ends;
@@ -163,23 +163,23 @@ TEST(Refusals, OfWhatTheLayerHasNoPlaceFor) {
   expect_refused({
       {"a layer",
        as_it_is,
-       {{"[attend] sinks must be left out, since the layer has no sinks but is given",
+       {{"[attend] sinks must be omitted, since the layer has no sinks but is given",
          [](Call& c) { c.weights.sinks = zeros_of({kHeads}); }},
-        {"[attend] weights.value must be left out, since no scheme of the layer's values reads it but is given",
+        {"[attend] weights.value must be omitted, since no scheme of the layer's values reads it but is given",
          [](Call& c) {
            c.weights.value.table = zeros_of({3, kValueDim});
          }},
-        {"[attend] prefix must be left out, since the layer's mask has none but is given",
+        {"[attend] prefix must be omitted, since the layer's mask has none but is given",
          [](Call& c) { c.inputs.prefix = 1; }},
-        {"[attend] q_segments must be left out, since no term of the layer has weights for segments but is given",
+        {"[attend] q_segments must be omitted, since no term of the layer has weights for segments but is given",
          [](Call& c) { c.inputs.q_segments = segments; }},
-        {"[attend] k_segments must be left out, since no term of the layer has weights for segments but is given",
+        {"[attend] k_segments must be omitted, since no term of the layer has weights for segments but is given",
          [](Call& c) { c.inputs.k_segments = segments; }},
-        {"[attend] log_forget must be left out, since the layer has no forget gate but is given",
+        {"[attend] log_forget must be omitted, since the layer has no forget gate but is given",
          [](Call& c) {
            c.inputs.log_forget = zeros_of({kTokens, kHeads});
          }},
-        {"[attend] row_gate must be left out, since the layer has no bias with a gate for each row but is given",
+        {"[attend] row_gate must be omitted, since the layer has no bias with a gate for each row but is given",
          [](Call& c) {
            c.inputs.row_gate = zeros_of({kTokens, kHeads});
          }}}},
@@ -188,7 +188,7 @@ TEST(Refusals, OfWhatTheLayerHasNoPlaceFor) {
          c.layer.score = {T5Bias{}};
          c.weights.score = {T5Weights{zeros_of({T5Bias{}.buckets, kHeads})}};
        },
-       {{"[attend] row_gate must be left out, since the layer has no bias with a gate for each row but is given",
+       {{"[attend] row_gate must be omitted, since the layer has no bias with a gate for each row but is given",
          [](Call& c) {
            c.inputs.row_gate = zeros_of({kTokens, kHeads});
          }}}},
@@ -271,12 +271,12 @@ TEST(Refusals, OfValuesThatTurn) {
   expect_refused({
       {"a rotation",
        turn,
-       {{"[attend] layer.value must have a rotation to turn by but is 0",
+       {{"[attend] layer.value must have a rotation to apply but is 0",
          [](Call& c) {
            c.layer.rotate.clear();
            c.layer.value = RotatedValues{};
          }},
-        {"[attend] layer.value_dim must be head_dim, for values that turn but is 6",
+        {"[attend] layer.value_dim must be head_dim, for rotated values but is 6",
          [](Call& c) { c.layer.value = RotatedValues{}; }}}},
   });
 }
@@ -296,7 +296,7 @@ TEST(Refusals, OfRegions) {
         {"[attend] layer.regions.window must be at least 0 but is -1", within(SelfExtend{.group = 2, .window = -1})},
         {"[attend] layer.regions must belong to a rotation but is without one",
          [](Call& c) { c.layer.rotate.clear(); }},
-        {"[attend] q_rotated and k_rotated must be no, since regions turn each key more than one way "
+        {"[attend] q_rotated and k_rotated must be no, since regions rotate each key in more than one way "
          "but is yes",
          [](Call& c) { c.inputs.k_rotated = true; }}}},
       {"ReRoPE",

@@ -55,11 +55,11 @@ Spoil not_whole_for_a_table() {
           RefusedBy::kernels};
 }
 Spoil no_tables() {
-  return {"[attend] weights.score[0] must hold the scheme's learned tables but is left out, or another scheme's",
+  return {"[attend] weights.score[0] must hold the scheme's learned tables but is omitted, or another scheme's",
           [](Call& c) { c.weights.score.clear(); }};
 }
 Spoil tables_of_another() {
-  return {"[attend] weights.score[0] must hold the scheme's learned tables but is left out, or another scheme's",
+  return {"[attend] weights.score[0] must hold the scheme's learned tables but is omitted, or another scheme's",
           [](Call& c) { c.weights.score = {CopeWeights{}}; }};
 }
 Spoil needless_tables() {
@@ -88,7 +88,7 @@ TEST(SchemeRefusals, OfTablesByDistance) {
         {"[t5_bucket] max_distance must be at least 5 but is 4", [](Call& c) { scheme<T5Bias>(c).max_distance = 4; }},
         {"[attend] layer.score.axis must be from 0 to 15 but is -1", [](Call& c) { scheme<T5Bias>(c).axis = -1; }},
         {"[attend] layer.score.axis must be from 0 to 15 but is 16", [](Call& c) { scheme<T5Bias>(c).axis = 16; }},
-        {"[attend] row_gate must have shape [4, 4] but is left out", [](Call& c) { scheme<T5Bias>(c).gated = true; }},
+        {"[attend] row_gate must have shape [4, 4] but is omitted", [](Call& c) { scheme<T5Bias>(c).gated = true; }},
         not_whole()}},
       {"clipped",
        of(ClippedBias{.past = 2, .future = 1}, ClippedBiasWeights{zeros_of({4, kHeads})}),
@@ -107,7 +107,7 @@ TEST(SchemeRefusals, OfTablesByDistance) {
       {"KERPLE",
        of(Kerple{}, KerpleWeights{zeros_of({kHeads}), zeros_of({kHeads})}),
        {no_tables(),
-        {"[attend] weights.score[0].r1 must have shape [4] but is left out",
+        {"[attend] weights.score[0].r1 must have shape [4] but is omitted",
          [](Call& c) { weights<KerpleWeights>(c).r1 = {}; }},
         {"[attend] weights.score[0].r2 must have shape [4] but is [2]",
          [](Call& c) { weights<KerpleWeights>(c).r2 = zeros_of({2}); }},
@@ -143,7 +143,7 @@ TEST(SchemeRefusals, OfFormulasOfTheDistance) {
          [](Call& c) { weights<FireWeights>(c).c = 0.0; }},
         {"[attend] weights.score[0] must have c and threshold above 0 but is otherwise",
          [](Call& c) { weights<FireWeights>(c).threshold = std::numeric_limits<double>::quiet_NaN(); }},
-        {"[attend] weights.score[0].hidden.weight must have shape [0, 1] but is left out",
+        {"[attend] weights.score[0].hidden.weight must have shape [0, 1] but is omitted",
          [](Call& c) { weights<FireWeights>(c).hidden = {}; }},
         {"[attend] weights.score[0].hidden.bias must have shape [3] but is [4]",
          [](Call& c) { weights<FireWeights>(c).hidden.bias = zeros_of({4}); }},
@@ -216,7 +216,7 @@ TEST(SchemeRefusals, OfTablesOverImages) {
          [](Call& c) {
            weights<DecomposedHwWeights>(c).rows = zeros_of({5, kHeadDim});
          }},
-        {"[attend] weights.score[0].columns must have shape [7, 8] but is left out",
+        {"[attend] weights.score[0].columns must have shape [7, 8] but is omitted",
          [](Call& c) { weights<DecomposedHwWeights>(c).columns = {}; }},
         {"[attend] weights.score[0] must have distances of at most 3 but is -4", stand_outside},
         {"[attend] weights.score[0] must have whole distances but is -2.5", stand_between_columns}}},
@@ -258,7 +258,7 @@ TEST(SchemeRefusals, OfShaw) {
          c.layer.value = ShawValues{.left = 2, .right = 1};
          c.weights.value.table = zeros_of({4, kValueDim});
        },
-       {{"[attend] weights.value.table must have shape [4, 6] but is left out",
+       {{"[attend] weights.value.table must have shape [4, 6] but is omitted",
          [](Call& c) { c.weights.value.table = {}; }},
         {"[attend] weights.value.left must be at least 0 but is -1",
          [](Call& c) { c.layer.value = ShawValues{.left = -1, .right = 1}; }},
@@ -287,13 +287,13 @@ TEST(SchemeRefusals, OfTransformerXlAndXlNet) {
          [](Call& c) {
            weights<TransformerXlWeights>(c).projection = zeros_of({kHeadDim, 6});
          }},
-        {"[attend] weights.score[0].content_bias must have shape [4, 8] but is left out",
+        {"[attend] weights.score[0].content_bias must have shape [4, 8] but is omitted",
          [](Call& c) { weights<TransformerXlWeights>(c).content_bias = {}; }},
         {"[attend] weights.score[0].position_bias must have shape [4, 8] but is [4]",
          [](Call& c) { weights<TransformerXlWeights>(c).position_bias = zeros_of({kHeads}); }},
-        {"[attend] weights.score[0].content_bias must be left out but is given",
+        {"[attend] weights.score[0].content_bias must be omitted but is given",
          [](Call& c) { scheme<TransformerXl>(c).content_bias = false; }},
-        {"[attend] weights.score[0].position_bias must be left out but is given",
+        {"[attend] weights.score[0].position_bias must be omitted but is given",
          [](Call& c) { scheme<TransformerXl>(c).position_bias = false; }},
         not_whole_for_a_table()}},
       {"XLNet",
@@ -304,11 +304,11 @@ TEST(SchemeRefusals, OfTransformerXlAndXlNet) {
        {{"[attend] q must be a batch of an even number of sequences, since half of them are read backwards but is "
          "otherwise",
          [](Call& c) { scheme<XlNet>(c).bidirectional_data = true; }},
-        {"[attend] weights.score[0].segments must have shape [2, 4, 8] but is left out",
+        {"[attend] weights.score[0].segments must have shape [2, 4, 8] but is omitted",
          [](Call& c) { weights<XlNetWeights>(c).segments = {}; }},
-        {"[attend] weights.score[0].segment_bias must have shape [4, 8] but is left out",
+        {"[attend] weights.score[0].segment_bias must have shape [4, 8] but is omitted",
          [](Call& c) { weights<XlNetWeights>(c).segment_bias = {}; }},
-        {"[attend] q_segments and k_segments must be given, since there are weights for segments but is left out",
+        {"[attend] q_segments and k_segments must be given, since there are weights for segments but is omitted",
          [](Call& c) { c.inputs.k_segments = {}; }}}},
   });
 }
@@ -333,7 +333,7 @@ TEST(SchemeRefusals, OfDeberta) {
          [](Call& c) {
            weights<DebertaWeights>(c).table = zeros_of({8, 3});
          }},
-        {"[attend] weights.score[0].keys.weight must have shape [32, 3] but is left out",
+        {"[attend] weights.score[0].keys.weight must have shape [32, 3] but is omitted",
          [](Call& c) { weights<DebertaWeights>(c).keys = {}; }},
         {"[attend] weights.score[0].queries.bias must have shape [32] but is [4]",
          [](Call& c) { weights<DebertaWeights>(c).queries.bias = zeros_of({kHeads}); }},
@@ -361,7 +361,7 @@ TEST(SchemeRefusals, OfSumsAlongTheRow) {
          c.inputs.log_forget = zeros_of({kTokens, kHeads});
        },
        {needless_tables(),
-        {"[attend] log_forget must have shape [4, 4] but is left out", [](Call& c) { c.inputs.log_forget = {}; }},
+        {"[attend] log_forget must have shape [4, 4] but is omitted", [](Call& c) { c.inputs.log_forget = {}; }},
         {"[lower] log_forget must be finite, for sums from the start of the sequence but is -inf",
          [](Call& c) { c.inputs.log_forget.data = shut.data(); }, RefusedBy::kernels}}},
   });

@@ -62,6 +62,13 @@ TEST(FileError, MessageLeavesOutWhatIsNotKnown) {
   error.file.clear();
   EXPECT_EQ(error.message(), "got -2");
   EXPECT_EQ(FileError{}.message(), "");
+
+  FileError missing;
+  missing.kind = ErrorKind::io_open;
+  missing.file = "config.json";
+  missing.expected = "a file that can be opened";
+  missing.got = "No such file or directory";
+  EXPECT_EQ(missing.message(), "config.json: cannot open: No such file or directory");
 }
 
 TEST(FileError, MessageIsOneSafeLine) {

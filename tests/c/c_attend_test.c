@@ -140,7 +140,7 @@ static void learned_table(void) {
       {.name = "tabel", .tensor = {.rank = 0}}};
   args.stack = "encoder";
   EXPECT_ERROR(posenc_attend(&args), POSENC_WRONG_ARGUMENT,
-               "[named_weights] weights[\"table\"] must be given but is left out");
+               "[named_weights] weights[\"table\"] must be given but is omitted");
   args.weights = weights;
   args.weights_count = 2;
   EXPECT_ERROR(posenc_attend(&args), POSENC_WRONG_ARGUMENT,
@@ -179,7 +179,7 @@ static void prepared_layer(void) {
   args.stack = layer.stack = "encoder";
   posenc_prepared_layer* prepared = NULL;
   EXPECT_ERROR(posenc_prepare_layer(&layer, &prepared), POSENC_WRONG_ARGUMENT,
-               "[named_weights] weights[\"table\"] must be given but is left out");
+               "[named_weights] weights[\"table\"] must be given but is omitted");
   args.weights = layer.weights = &weight;
   args.weights_count = layer.weights_count = 1;
   layer.max_distance = -2;
@@ -197,11 +197,11 @@ static void prepared_layer(void) {
 
   args.prepared = prepared;
   EXPECT_ERROR(posenc_attend(&args), POSENC_WRONG_ARGUMENT,
-               "[posenc_attend] plan must be left out, since the prepared layer has its own but is given");
+               "[posenc_attend] plan must be omitted, since the prepared layer has its own but is given");
   args.plan = NULL;
   args.stack = NULL;
   EXPECT_ERROR(posenc_attend(&args), POSENC_WRONG_ARGUMENT,
-               "[posenc_attend] weights must be left out, since the prepared layer has its own but is given");
+               "[posenc_attend] weights must be omitted, since the prepared layer has its own but is given");
   args.weights = NULL;
   args.weights_count = 0;
   posenc_plan_free(plan);
@@ -302,7 +302,7 @@ static void linear(void) {
   args.totals = heads(totals, 1, kHeads, kDim);
   EXPECT_ERROR(posenc_attend_linear(&args), POSENC_WRONG_ARGUMENT,
                "[attend] q_positions must be given with a state, which does not say where its tokens stood, but is "
-               "left out");
+               "omitted");
   for (int64_t t = 0; t < kTokens; ++t) {
     const posenc_positions at = {.type = POSENC_COUNTED, .start = t};
     args.q_positions = args.k_positions = &at;
@@ -375,7 +375,7 @@ static void refused(void) {
   const posenc_named_tensor sinks = {.name = "sinks", .tensor = {.rank = 0}};
   args.weights = &sinks;
   EXPECT_ERROR(posenc_attend(&args), POSENC_WRONG_ARGUMENT,
-               "[named_weights] weights[\"sinks\"] must be left out of a layer without tables but is given");
+               "[named_weights] weights[\"sinks\"] must be omitted for a layer without tables but is given");
   args.weights_count = 0;
   args.plan = NULL;
   EXPECT_ERROR(posenc_attend(&args), POSENC_WRONG_ARGUMENT, "[posenc_attend] plan must be given but is NULL");

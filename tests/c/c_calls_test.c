@@ -119,7 +119,7 @@ static void paged(void) {
 
   args.block_table_count = 0;
   EXPECT_ERROR(posenc_rotate(&args), POSENC_WRONG_ARGUMENT,
-               "[rotate] k_pages.block_table must be given where k_pages.first is but is left out");
+               "[rotate] k_pages.block_table must be given where k_pages.first is but is omitted");
   alone.to_positions.data = NULL;
   EXPECT_ERROR(posenc_rerotate(&alone), POSENC_WRONG_ARGUMENT,
                "[posenc_rerotate] to_positions must point to as many entries as its count says, at least 0, but is "

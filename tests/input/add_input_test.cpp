@@ -114,9 +114,9 @@ TEST_F(AddInput, LearnedScale) {
   EXPECT_EQ(out[1], 2 + 0.5 * 1);
   EXPECT_EQ(out[3], 4 + 0.5 * std::sin(1));
   EXPECT_ERROR(reference::add_input(scheme, {}, args()),
-               "[reference::add_input] weights.scale must be given to a scheme with a learned scale but is left out");
+               "[reference::add_input] weights.scale must be given to a scheme with a learned scale but is omitted");
   EXPECT_ERROR(reference::add_input(SinusoidalInput{}, {.scale = 1}, args()),
-               "[reference::add_input] weights.scale must be left out of this scheme but is given");
+               "[reference::add_input] weights.scale must be omitted for this scheme but is given");
 }
 
 TEST_F(AddInput, IntegerAndBinary) {
@@ -199,7 +199,7 @@ TEST_F(AddInput, TokenTypesThatDoNotFit) {
                "[reference::add_input] weights.token_types must have 3 rows but is [2, 3]");
   EXPECT_ERROR(
       reference::add_input(BinaryInput{}, call),
-      "[reference::add_input] token_types must be left out of an encoding without a table of them but is given");
+      "[reference::add_input] token_types must be omitted for an encoding without a table of them but is given");
   const Places one = {0};
   call.token_types = one;
   EXPECT_ERROR(reference::add_input(LearnedInput{.token_types = 2}, weights, call),

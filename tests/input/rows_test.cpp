@@ -36,7 +36,7 @@ TEST(Integer, NormalisedByTheLength) {
 
 TEST(Integer, BadNumbers) {
   EXPECT_ERROR(input_row(IntegerInput{.normalised = true}, 2, 1),
-               "[input_row] length must be given to a normalised encoding but is left out");
+               "[input_row] length must be given to a normalised encoding but is omitted");
   EXPECT_ERROR(input_row(IntegerInput{.normalised = true}, 2, 1, 0), "[input_row] length must be at least 1 but is 0");
   EXPECT_ERROR(input_row(IntegerInput{}, 0, 1), "[input_row] channels must be from 1 to 16777216 but is 0");
   EXPECT_ERROR(input_row(IntegerInput{}, 1, std::numeric_limits<double>::infinity()),

@@ -53,7 +53,7 @@ TEST_F(BadRotate, WouldFitOtherwise) {
 
 TEST_F(BadRotate, NoTensor) {
   args.q = args.k = {};
-  expect_error("q or k must be given but is left out");
+  expect_error("q or k must be given but is omitted");
 }
 TEST_F(BadRotate, NoTable) {
   args.table = nullptr;
@@ -62,7 +62,7 @@ TEST_F(BadRotate, NoTable) {
 TEST_F(BadRotate, NoTensorToWrite) {
   args.q = {};
   args.q_from = q.view();
-  expect_error("q must be given where q_from is but is left out");
+  expect_error("q must be given where q_from is but is omitted");
 }
 TEST_F(BadRotate, NullData) {
   args.k.data = nullptr;
@@ -223,7 +223,7 @@ TEST_F(BadRotate, TablesThatDoNotFit) {
   const RotaryTable other = make_table(plain_rope(16), {.count = 1});
   const RotaryTable* two[] = {&table, &on_demand};
   args.tables = two;
-  expect_error("table must be left out where tables are given but is given");
+  expect_error("table must be omitted where tables are given but is given");
   args.table = nullptr;
   expect_error("tables must have one table for each of 1 sequences but is 2 long");
   two[1] = nullptr;
@@ -263,7 +263,7 @@ TEST_F(BadRotate, PackedSequencesOfABatch) {
   args.q = batch.view();
   args.k = {};
   args.cu_seqlens = bounds;
-  expect_error("cu_seqlens must be left out for tensors of rank 4, whose batch are sequences, but is given");
+  expect_error("cu_seqlens must be omitted for tensors of rank 4, whose batch are sequences, but is given");
 }
 
 // ---- Positions ----
@@ -274,8 +274,7 @@ TEST_F(BadRotate, CountedPositionsBeyondTheTable) {
   args.positions = PositionRange{27};
   expect_error("positions must lie from 10 to 29, which its table serves, but is 30");
   args.positions = PositionRange{kLargest};
-  expect_error(
-      "positions must lie from 10 to 29, which its table serves, but is 9223372036854775807");
+  expect_error("positions must lie from 10 to 29, which its table serves, but is 9223372036854775807");
 }
 TEST_F(BadRotate, ListedPositionsBeyondTheTable) {
   const std::vector<std::int64_t> wide{10, 29, 30, 10};
@@ -290,7 +289,9 @@ TEST_F(BadRotate, PositionsThatAreNoWholeNumbers) {
     const std::vector<double> real{10, x, 12, 13};
     args.positions = std::span<const double>(real);
     expect_error(("positions[1] must be whole and lie from 10 to 29, which its table serves, but is " +
-                  std::string(std::isnan(x) ? "nan" : std::isinf(x) ? "inf" : "10.5"))
+                  std::string(std::isnan(x)   ? "nan"
+                              : std::isinf(x) ? "inf"
+                                              : "10.5"))
                      .c_str());
   }
 }
@@ -302,8 +303,7 @@ TEST_F(BadRotate, PositionsBeyondAllTables) {
       "9007199254740993");
   const std::vector<double> real{10, std::nan(""), 12, 13};
   args.positions = std::span<const double>(real);
-  expect_error(
-      "positions[1] must lie from -9007199254740992 to 9007199254740992, which its table serves, but is nan");
+  expect_error("positions[1] must lie from -9007199254740992 to 9007199254740992, which its table serves, but is nan");
 }
 TEST_F(BadRotate, PositionsInATableOfNone) {
   const RotaryTable empty = make_table(plain_rope(8), {.count = 0});

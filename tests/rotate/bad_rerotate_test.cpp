@@ -32,7 +32,7 @@ class BadRerotate : public testing::Test {
 
 TEST_F(BadRerotate, NamesTheSideThatDoesNotFit) {
   args.k = {};
-  expect_error("k must be given but is left out");
+  expect_error("k must be given but is omitted");
   args.k = k.view();
   args.from_table = nullptr;
   expect_error("from_table must be given but is null");

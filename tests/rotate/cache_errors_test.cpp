@@ -61,16 +61,16 @@ TEST_F(CacheErrors, TheCallItselfFits) {
 
 TEST_F(CacheErrors, TensorsLeftOut) {
   args.k = {};
-  expect_error("[rotate_into_cache] k must be given but is left out");
+  expect_error("[rotate_into_cache] k must be given but is omitted");
   args.k = k.view;
   args.v = {};
-  expect_error("[rotate_into_cache] v must be given where v_cache is but is left out");
+  expect_error("[rotate_into_cache] v must be given where v_cache is but is omitted");
   args.v = v.view;
   args.v_cache = {};
-  expect_error("[rotate_into_cache] v_cache must be given where v is but is left out");
+  expect_error("[rotate_into_cache] v_cache must be given where v is but is omitted");
   args.v_cache = v_cache.view;
   args.k_cache = {};
-  expect_error("[rotate_into_cache] k_cache must be given but is left out");
+  expect_error("[rotate_into_cache] k_cache must be given but is omitted");
 }
 
 TEST_F(CacheErrors, ShapesOfValues) {
@@ -174,7 +174,7 @@ TEST_F(CacheErrors, SharedMemory) {
 TEST_F(CacheErrors, Norms) {
   const Owned weight = filled(DType::f32, {16}, random);
   args.norm = KeyNorm{};
-  expect_error("[rotate_into_cache] norm.weight must be given where norm.scheme is weighted but is left out");
+  expect_error("[rotate_into_cache] norm.weight must be given where norm.scheme is weighted but is omitted");
   weigh(weight.view);
   args.norm->epsilon = -1;
   expect_error("[rotate_into_cache] norm.epsilon must be finite and at least 0 but is -1");
@@ -182,16 +182,16 @@ TEST_F(CacheErrors, Norms) {
   expect_error("[rotate_into_cache] norm.epsilon must be finite and at least 0 but is inf");
   args.norm->epsilon = 0;
   args.norm->scheme.weighted = false;
-  expect_error("[rotate_into_cache] norm.weight must be left out where norm.scheme is not weighted but is given");
+  expect_error("[rotate_into_cache] norm.weight must be omitted where norm.scheme is not weighted but is given");
   args.norm->weight = {};
   args.norm->weight_plus_one = true;
   expect_error("[rotate_into_cache] norm.weight_plus_one must be false without a weight but is true");
   weigh(weight.view);
   args.norm->bias = weight.view;
-  expect_error("[rotate_into_cache] norm.bias must be left out of a norm that is not `layer` but is given");
+  expect_error("[rotate_into_cache] norm.bias must be omitted for a norm that is not `layer` but is given");
   args.norm->scheme = {.kind = QkNorm::Kind::layer, .weighted = false};
   args.norm->weight = {};
-  expect_error("[rotate_into_cache] norm.bias must be left out where norm.weight is but is given");
+  expect_error("[rotate_into_cache] norm.bias must be omitted where norm.weight is but is given");
   args.norm->scheme.weighted = true;
   args.norm->weight = tensor(weight.view.data, DType::f32, {8});
   expect_error("[rotate_into_cache] norm.bias.shape must have as many elements as norm.weight but is otherwise");

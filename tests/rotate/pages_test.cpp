@@ -268,11 +268,11 @@ TEST_F(BadPages, TooFewFirstTokens) {
 }
 TEST_F(BadPages, FirstTokensWithoutABlockTable) {
   cache.block_table.clear();
-  expect_error("k_pages.block_table must be given where k_pages.first is but is left out");
+  expect_error("k_pages.block_table must be given where k_pages.first is but is omitted");
 }
 TEST_F(BadPages, NoSequences) {
   cache.bounds.clear();
-  expect_error("cu_seqlens must be given where k_pages are but is left out");
+  expect_error("cu_seqlens must be given where k_pages are but is omitted");
 }
 TEST_F(BadPages, SequencesThatRunBackwards) {
   cache.bounds = {0, 7, 5, 12};
@@ -323,11 +323,11 @@ TEST(RotatePagesErrors, RowsOfQueriesAreThoseOfTheSequences) {
   EXPECT_ERROR((void)rotate(args), "[rotate] q.rank must be 3, packed as the rows of k are, but is 4");
   args.q = {};
   args.k_from = k.view();
-  EXPECT_ERROR((void)rotate(args), "[rotate] k_from must be left out where k is a paged cache but is given");
+  EXPECT_ERROR((void)rotate(args), "[rotate] k_from must be omitted where k is a paged cache but is given");
   args.k = {};
   args.k_from = {};
   args.q = q.view();
-  EXPECT_ERROR((void)rotate(args), "[rotate] k must be given where k_pages are but is left out");
+  EXPECT_ERROR((void)rotate(args), "[rotate] k must be given where k_pages are but is omitted");
   EXPECT_TRUE(k.memory() == before);
 }
 

@@ -142,7 +142,7 @@ TEST(PermutePairing, Errors) {
                "[permute_pairing] x.data must be aligned to its elements, 4 bytes, but is between two");
   args.layout.dim = 7;
   EXPECT_ERROR(permute_pairing(args),
-               "[permute_pairing] dim must be even and at least 2, since channels turn in pairs, but is 7");
+               "[permute_pairing] dim must be even and at least 2, since channels are rotated in pairs, but is 7");
   args.layout.dim = 8;
   args.to = static_cast<Pairing>(7);
   EXPECT_ERROR(permute_pairing(args), "[permute_pairing] to must be half or interleaved but is 7");

@@ -1,3 +1,4 @@
+// The pause of a spin loop where there is no instruction for it: gives the core to another thread.
 #include "base/pause.h"
 
 #include <thread>

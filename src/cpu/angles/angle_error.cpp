@@ -1,3 +1,5 @@
+// angle_error() of posenc/wavelength.h: how far cos and sin in the float arithmetic of a framework are from the exact
+// ones at the end of a context. Hugging Face's f32 product position * inv_freq loses bits as positions grow.
 #include <algorithm>
 #include <cmath>
 

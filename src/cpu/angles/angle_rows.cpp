@@ -1,3 +1,5 @@
+// Rows of cos and sin in exact, float32 and bfloat16 arithmetic: prepares the kernel's arguments (kernels::AngleRows),
+// one axis for all pairs or one for each (M-RoPE), and rounds afterwards where a framework would.
 #include "cpu/angles/angle_rows.h"
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 namespace posenc::cpu {
 namespace {
 
-// Arguments of the kernel that are made at a time when they differ from pair to pair: 32 KiB, inside the first cache.
+// Arguments of the kernel that are made at a time when they differ from pair to pair: 32 KiB, inside L1.
 constexpr std::int64_t kArguments = 4096;
 
 }  // namespace
@@ -43,6 +45,7 @@ AngleRule::AngleRule(std::span<const double> inv_freq, std::span<const std::int3
   turns_ = turns(std::vector<double>(inv_freq.size(), 1.0));
 }
 
+// Exact angles of one axis go to the kernel as they are: one position for each row.
 void AngleRule::write(const kernels::KernelTable& kernels, const double* positions, std::int64_t axis_stride,
                       std::int64_t count, float* cos, float* sin, std::int64_t out_stride) const {
   kernels::AngleRows rows{
@@ -67,6 +70,8 @@ void AngleRule::write(const kernels::KernelTable& kernels, const double* positio
   }
 }
 
+// Several axes (M-RoPE), or float32 arithmetic, whose rounded angle differs from pair to pair: one argument for each
+// pair.
 void AngleRule::write_by_pair(const kernels::KernelTable& kernels, const double* positions, std::int64_t axis_stride,
                               std::int64_t count, kernels::AngleRows& rows) const {
   const std::int64_t step = std::clamp<std::int64_t>(kArguments / pairs_, 1, std::max<std::int64_t>(count, 1));
@@ -92,6 +97,7 @@ void AngleRule::write_by_pair(const kernels::KernelTable& kernels, const double*
   }
 }
 
+// What a framework does after cos and sin: times the attention factor in f32, then to bfloat16 for bf16 models.
 void AngleRule::round(const kernels::AngleRows& rows) const {
   const auto factor = static_cast<float>(factor_);
   for (float* const out : {rows.cos, rows.sin}) {

@@ -1,4 +1,4 @@
-// Rows of cos and sin in any of the three arithmetics, over the angle kernel.
+// Rows of cos and sin in any of the three arithmetics (Angles), over the angle kernel (kernels/angles_loop.h).
 //
 //   exact     the kernel with x = position, turns = inv_freq / 2 pi, the attention factor inside
 //   float32   the kernel with x = f32(f32(position) * f32(inv_freq)), turns = 1 / 2 pi, rounded; then, in f32, times

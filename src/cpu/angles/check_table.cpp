@@ -1,3 +1,5 @@
+// Checks of tables of cos and sin: layout, frequencies, attention factor, range of positions, bytes, and that no
+// position and no angle passes 2^53, beyond which not every whole number is a double.
 #include "cpu/angles/check_table.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// cos_sin() and cos_sin_into() of posenc/rotary_table.h: cos and sin of arbitrary positions, integers or reals, without
+// a table. Work is cut into rows for threads; each row is one call of the angle kernel.
 #include <algorithm>
 #include <cmath>
 #include <string_view>

@@ -1,6 +1,6 @@
 // 1 / (2 pi) as an unevaluated sum of doubles, largest first. Made by scripts/sincos_coefficients.py; do not edit.
 //
-// What is left out is below 4.9e-66 of the whole.
+// The truncation error is below 4.9e-66 of the whole.
 #pragma once
 
 namespace posenc::cpu {

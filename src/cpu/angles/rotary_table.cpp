@@ -1,3 +1,7 @@
+// RotaryTable, the cos/sin cache: filled by the angle kernel, taken from the caller's values or angles, or without
+// rows, in which case rotate() makes those it needs.
+//
+//   cos[t][p] = a cos(position_t inv_freq[p])      rows [count, 2, pairs]: cos of all pairs, then sin
 #include "posenc/rotary_table.h"
 
 #include <algorithm>
@@ -150,7 +154,7 @@ RotaryTable table_from_angles(const RotaryLayout& layout, std::span<const double
   if (wrong != radians.end()) {
     throw Error(kWhere, {"radians", "be finite and at most 2^53", formatted("{}", *wrong)});
   }
-  // Each pair's angle is a coordinate of its own, turned with frequency 1.
+  // Each pair's angle is a coordinate of its own, rotated with frequency 1.
   const kernels::KernelTable& table = cpu::kernels_for(kWhere, isa);
   const std::int64_t pairs = layout.pairs();
   const cpu::Turns turns = cpu::turns(std::vector<double>(static_cast<std::size_t>(pairs), 1.0));

@@ -1,4 +1,5 @@
-// The private side of RotaryTable: how the library makes one, and the rule of one that makes its rows on demand.
+// The private side of RotaryTable: how the library makes one, and the rule by which a table on demand makes its rows.
+// Only src/cpu reads it.
 #pragma once
 
 #include <cstdint>

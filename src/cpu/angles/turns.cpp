@@ -1,3 +1,5 @@
+// inv_freq / 2 pi as a sum of three doubles, by error-free sums and products: two-sum (Knuth, TAOCP vol. 2, 4.2.2) and
+// two-product by fused multiply-add. turns.h says why three; docs/angles.md has the error bound.
 #include "cpu/angles/turns.h"
 
 #include <algorithm>

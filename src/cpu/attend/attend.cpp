@@ -1,4 +1,8 @@
-// Which queries and keys make a task, and who does it. The loop over tiles: cpu/attend/attend_unit.h.
+// attend() of posenc/attend.h: which queries and keys make a task, and which thread does it. Prefill: blocks of queries
+// of a KV head. Decode: few queries, so the keys are cut as well (Flash-Decoding) and the parts joined by their
+// log-sum-exp.
+//
+// The loop over tiles: cpu/attend/attend_unit.h. Reference: src/reference/attend.cpp. Design: docs/attention.md.
 #include "posenc/attend.h"
 
 #include <algorithm>
@@ -31,6 +35,7 @@ using cpu::threads_of;
 constexpr std::int64_t kSplitKeys = 1024;
 constexpr std::int64_t kNoState = -1;
 
+// A task: a unit (a block of queries of a KV head) over some of its keys. Prefill has all keys in one; decode several.
 struct Pass {
   std::size_t unit;
   std::int64_t first;  // keys
@@ -38,6 +43,7 @@ struct Pass {
   std::int64_t state;  // where its sums are among all parts', where a unit has several
 };
 
+// All tasks of a call, and the units whose parts are joined after them (as Flash-Decoding's second kernel does).
 struct Passes {
   std::vector<cpu::AttendUnit> units;
   std::vector<Pass> tasks;
@@ -59,6 +65,7 @@ std::int64_t few_heads(const cpu::AttendCall& call, std::int64_t threads) {
   return heads;
 }
 
+// Which tasks there are: decode is cut into parts of kSplitKeys keys unless a term sums along the row (CoPE).
 Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
   Passes out{.units = cpu::attend_units(call, few_heads(call, threads)), .tasks = {}, .joins = {}};
   // Units with the most keys first: what is left at the end is small.
@@ -80,7 +87,7 @@ Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
 }
 
 // Each head asks for its queries', each unit for those of the keys that its queries may see, at most. Beside few
-// queries, whose keys turn by steps or once, nobody does.
+// queries, whose keys are rotated by steps or once, nothing is kept.
 cpu::AskedRows asked_rows(const cpu::AttendCall& call, const Passes& all) {
   const Mask& mask = call.layer.mask;
   cpu::AskedRows out;
@@ -100,10 +107,12 @@ cpu::AskedRows asked_rows(const cpu::AttendCall& call, const Passes& all) {
   return out;
 }
 
+// One worker for each thread that has something to do.
 std::int64_t workers_of(const AttendArgs& args, const Passes& all) {
   return std::min<std::int64_t>(threads_of(args.parallel), std::ssize(all.tasks));
 }
 
+// Constructs one worker against a counter instead of memory. Its size follows from widths, not from lengths.
 std::int64_t scratch_bytes(const cpu::AttendCall& call, const AttendArgs& args, const Passes& all) {
   if (all.tasks.empty()) return 0;
   cpu::ArenaSize size;
@@ -136,6 +145,8 @@ std::int64_t scratch_bytes(const LayerPlan& layer, const AttendArgs& args, KeptT
   return scratch_bytes(call, args, passes_of(call, threads_of(args.parallel)));
 }
 
+// The call: check, lower, keep angles, then tasks by whichever thread is free, then joins. The tasks allocate
+// nothing.
 bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   cpu::AttendCall call = checked_call(layer, args, kept);
   const Passes all = passes_of(call, threads_of(args.parallel));
@@ -186,7 +197,7 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
 AttendArgs with_kept(const cpu::KeptLayer& kept, const AttendArgs& args) {
   const LayerWeights& given = args.weights;
   if (!given.score.empty() || !given.value.table.empty() || !given.sinks.empty()) {
-    throw Error("attend", {"weights", "be left out, since the prepared layer has them", "given"});
+    throw Error("attend", {"weights", "be omitted, since the prepared layer has them", "given"});
   }
   if (args.isa != Isa::automatic && args.isa != kept.isa) {
     throw Error("attend",

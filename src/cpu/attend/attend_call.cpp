@@ -1,3 +1,5 @@
+// Prepares a call of attend: the plan's layer lowered to primitives (src/cpu/lower), their tables as floats, tensors or
+// paged KV caches as rows with strides, and the choice of products: f32 or bfloat16, plain (prefill) or few (decode).
 #include "cpu/attend/attend_call.h"
 
 #include <algorithm>
@@ -179,9 +181,9 @@ RowsView pages_view(const ConstTensorView& x) {
           .head_stride = x.strides[2]};
 }
 
-// Queries and keys that are in bfloat16 and neither turned nor added to have exact products there; all else is rounded
-// first, which the caller must have allowed, and beside few queries is as slow as floats are. A layer that multiplies a
-// tile more than once, or lets it decay, or has values by distance, has floats.
+// Queries and keys that are in bfloat16 and neither rotated nor added to have exact products there; all else is rounded
+// first, which the caller must have allowed, and at decode (few queries) is as slow as floats are. A layer that
+// multiplies a tile more than once, or lets it decay, or has values by distance, has floats.
 void choose_products(AttendCall& call) {
   const kernels::PairKernels* const pairs = call.kernels.pairs;
   if (pairs == nullptr) return;

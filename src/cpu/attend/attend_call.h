@@ -1,4 +1,5 @@
-// One call of attend: the layer's primitives in the types that kernels take, and where the tensors lie.
+// One call of attend: the layer's primitives in the types that kernels take, where the tensors or pages of the KV cache
+// are, and which kernels multiply. Made once a call, then read by all threads.
 #pragma once
 
 #include <array>
@@ -72,12 +73,13 @@ struct AttendCall {
   std::span<const TermVectors> kept_vectors;  // of each term that a prepared layer keeps them of, or of none
   std::vector<float> value_vectors;           // ValueDistance: [heads or 1][count][value_dim]
   RowsView q, k, v;
-  std::int64_t group = 1;      // heads that share a key head
+  std::int64_t group = 1;      // heads that share a KV head
   std::int64_t max_lanes = 0;  // kernels::kLaneRegisters registers
   bool takes_raw_queries = false;
   bool takes_raw_keys = false;
-  bool turns_by_steps = false;  // a tile's keys may turn by their steps from its first: FewProducts
-  // The only rotation, if it turns keys: where lanes are few, products turn by it what they read (kernels::FewTurn).
+  bool turns_by_steps = false;  // a tile's keys may rotate by their steps from its first: FewProducts
+  // The only rotation, if it rotates keys: where lanes are few, products rotate by it what they read
+  // (kernels::FewTurn).
   const CallRotation* in_few_dots = nullptr;
   // Of the products that are multiplied in bfloat16, in blocks whose lanes are not few; null: in floats.
   const kernels::PairKernels* score_pairs = nullptr;
@@ -91,7 +93,7 @@ struct AttendCall {
   // SineDistance
   bool projects_queries(std::size_t t) const { return vectors(t).sines && projected[t].rows.empty(); }
   std::int64_t rotated_width() const;  // cos and sin of a row, of the widest rotation
-  // Where a query's channel stands beside keys that are turned in_few_dots.
+  // Where a query's channel stands beside keys that are rotated in_few_dots.
   std::int64_t place_beside_turned(std::int64_t channel) const;
   const void* key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const;
 };

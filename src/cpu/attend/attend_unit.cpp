@@ -1,3 +1,9 @@
+// The loop over tiles of one unit of work: its lanes (queries of the heads that share a KV head), its tiles of keys,
+// the online softmax, and the state that passes over parts of the keys are joined by (split-K, as in Flash-Decoding):
+//
+//   m = max(m_a, m_b),  sum = sum_a exp(m_a - m) + sum_b exp(m_b - m),  out likewise
+//
+// Steps on one tile are in tile_terms.h, products in few_products.h, pair_products.h and kernels/product_loop.h.
 #include "cpu/attend/attend_unit.h"
 
 #include <algorithm>
@@ -16,7 +22,7 @@
 namespace posenc::cpu {
 namespace {
 
-// Lanes whose state stays in the second cache while a tile passes.
+// Lanes whose state stays in L2 while a tile passes.
 constexpr std::int64_t kBlocks = 8;
 
 // Some 10 to 20 us each.
@@ -27,13 +33,15 @@ bool mixes_heads(const AttendCall& call, std::int64_t rows) {
   return call.group > 1 && rows < call.attention.register_lanes;
 }
 
-// Lanes of a key head where products run along the channels, and how many key heads make a block: one where a term
+// Lanes of a KV head where products run along the channels, and how many KV heads make a block: one where a term
 // multiplies its own vectors with the keys of a head, or where a block of one head can have its terms by distance.
 // Without lanes: the unit has too many.
 struct FewLayout {
   std::int64_t each = 0;
   std::int64_t kv_heads = 0;
 };
+// How a decode's lanes are laid out: the queries of a GQA group, padded to kFewLanes, of as many KV heads as fit a
+// block.
 FewLayout few_layout(const AttendCall& call, const AttendUnit& unit) {
   const std::int64_t lanes = unit.rows * call.group;
   if (!are_few(call, lanes)) return {};
@@ -44,10 +52,12 @@ FewLayout few_layout(const AttendCall& call, const AttendUnit& unit) {
   return {each, (unit.kv_heads + blocks - 1) / blocks};
 }
 
+// Queries of one unit: so many that kBlocks blocks of lanes pass over each tile of keys while it is in the cache.
 std::int64_t rows_of_unit(const AttendCall& call) {
   return call.max_lanes * std::max<std::int64_t>(1, kBlocks / call.group);
 }
 
+// Blocks of lanes that a unit needs, by which a worker's memory is reserved.
 std::int64_t blocks_of_unit(const AttendCall& call, const AttendUnit& unit) {
   const FewLayout few = few_layout(call, unit);
   if (few.each > 0) return (unit.kv_heads + few.kv_heads - 1) / few.kv_heads;
@@ -57,6 +67,7 @@ std::int64_t blocks_of_unit(const AttendCall& call, const AttendUnit& unit) {
   return unit.kv_heads * of_head;
 }
 
+// exp(a - b), with exp(-inf - -inf) = 0: a lane that has seen no key weighs nothing.
 float exp_of_difference(float a, float b) {
   return a == -std::numeric_limits<float>::infinity() ? 0.0F : std::exp(a - b);
 }
@@ -77,6 +88,7 @@ void decay_queries(const AttendCall& call, const LaneBlock& block, double beyond
 
 }  // namespace
 
+// Units of all sequences: KV heads by blocks of queries. The cuts follow from the sizes alone, not from the threads.
 std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_heads) {
   std::vector<AttendUnit> out;
   const std::int64_t step = rows_of_unit(call);
@@ -123,6 +135,7 @@ void AttendWorker::begin_block(std::span<const Lane> lanes, std::int64_t kv_head
   if (far_.are_sought()) far_.measure(block);
 }
 
+// Decode: the lanes of several KV heads side by side, those of each padded by repeating its last.
 void AttendWorker::begin_few(const AttendUnit& unit) {
   const FewLayout layout = few_layout(call_, unit);
   const std::int64_t own = unit.rows * call_.group;
@@ -141,6 +154,7 @@ void AttendWorker::begin_few(const AttendUnit& unit) {
   }
 }
 
+// Prefill: lanes are queries of one head, or of the whole GQA group where a head has fewer than a register takes.
 void AttendWorker::begin(const AttendUnit& unit) {
   used_ = 0;
   if (few_layout(call_, unit).each > 0) return begin_few(unit);
@@ -165,6 +179,8 @@ void AttendWorker::begin(const AttendUnit& unit) {
   }
 }
 
+// All tiles of some keys past all blocks. A tile is skipped where the orders of its keys lie outside of what any lane
+// sees (causal, sliding window, chunk), where ALiBi leaves it nothing, and where attn_mask hides it.
 void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::int64_t end) {
   const std::int64_t tiles = (end - first + kTileKeys - 1) / kTileKeys;
   const bool is_backwards = call_.runs_backwards || far_.are_sought();
@@ -195,6 +211,8 @@ void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::in
   }
 }
 
+// One tile and one block, in the order of the equation of posenc/reference_attend.h: QK^T (in each region), content
+// terms, mask, soft cap and biases, online softmax, PV.
 void AttendWorker::attend_tile(LaneBlock& block) {
   const kernels::AttentionKernels& kernels = call_.attention;
   const std::int64_t channels = call_.layer.head_dim;
@@ -289,6 +307,7 @@ std::int64_t state_size(const AttendCall& call, const AttendUnit& unit) {
   return unit.kv_heads * lanes * rows;
 }
 
+// The state of a part, for the join: max, sum, divisor, out and mass of each block.
 void AttendWorker::save(float* to) const {
   for (const LaneBlock& block : std::span(blocks_).first(used_)) {
     to = std::copy_n(block.max.begin(), block.lanes, to);
@@ -299,6 +318,7 @@ void AttendWorker::save(float* to) const {
   }
 }
 
+// Adds another part's state: both are rescaled to the larger maximum, as merge() does for results.
 void AttendWorker::join(const float* from) {
   for (LaneBlock& block : std::span(blocks_).first(used_)) {
     const float* const max = from;

@@ -1,11 +1,13 @@
-// The loop over tiles: some queries of the heads that share a key head, over some of the keys.
+// The loop over tiles of FlashAttention (arXiv 2205.14135): some queries of the heads that share a KV head (a GQA
+// group), over some of the keys. Scores are never kept beyond one tile.
 //
 //   for each tile of keys:  for each block of lanes that sees any of it:
 //     s = q k, content terms, mask, cap, bias terms, cap      tile_terms.h
 //     p = exp(s - max), sum += p                              kernels/score_loop.h
 //     out = rescale out + p v
 //
-// Tiles are outside, so that keys are converted and turned once for all blocks.
+// Tiles are outside, so that keys are converted and rotated once for all blocks. Decode (few queries) goes through
+// few_products.h, bfloat16 through pair_products.h, all else through kernels/product_loop.h.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +29,7 @@ namespace posenc::cpu {
 struct AttendUnit {
   std::size_t sequence = 0;
   std::int64_t kv_head = 0;    // the first
-  std::int64_t kv_heads = 1;   // several, beside few queries: a token's keys of all heads lie together
+  std::int64_t kv_heads = 1;   // several, at decode (few queries): a token's keys of all heads lie together
   std::int64_t first_row = 0;  // of the sequence's queries
   std::int64_t rows = 0;
 };
@@ -35,7 +37,7 @@ struct AttendUnit {
 // Beside at most so many queries, what takes time is that keys and values come from memory.
 inline constexpr std::int64_t kFewQueries = 16;
 
-// Of a call's sequences. `few_heads`: key heads of a unit with few queries; it divides their number, and changes no
+// Of a call's sequences. `few_heads`: KV heads of a unit with few queries; it divides their number, and changes no
 // result.
 std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_heads);
 

@@ -1,3 +1,5 @@
+// Checks of a call of attend that only the kernels need: dtypes, adjacent channels, memory that outputs must not share
+// with inputs, the paged KV cache's block table, carry, orders. Shapes are math/check/check_attend.h's.
 #include "cpu/attend/check_attend_call.h"
 
 #include <algorithm>

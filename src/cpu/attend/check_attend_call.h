@@ -1,4 +1,4 @@
-// What a call of attend must keep to besides math/check/check_attend.h: dtypes, strides, memory, pages.
+// What a call of attend must keep to besides math/check/check_attend.h: dtypes, strides, memory, pages of the KV cache.
 #pragma once
 
 #include "math/call_rows.h"

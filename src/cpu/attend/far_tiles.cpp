@@ -1,3 +1,5 @@
+// The bound by which ALiBi's far tiles are skipped: the longest key of each tile and the lengths of the block's queries
+// give |q| |k| >= q . k (Cauchy-Schwarz). far_tiles.h has the inequality and why 2^-25 is safe in f32.
 #include "cpu/attend/far_tiles.h"
 
 #include <algorithm>
@@ -29,7 +31,7 @@ float longest_row(const FloatRows& rows, std::int64_t count, std::int64_t channe
     const float* const row = rows.data + m * rows.stride;
     float squares = 0.0F;
     for (std::int64_t c = 0; c < channels; ++c) squares += row[c] * row[c];
-    if (!(squares <= longest)) longest = squares > 0.0F ? squares : kInfinite;  // no number is no length, either
+    if (!(squares <= longest)) longest = squares > 0.0F ? squares : kInfinite;  // NaN counts as infinite
   }
   return std::sqrt(longest) * kAtMost;
 }

@@ -1,9 +1,10 @@
-// Tiles of keys so far away that a bias which falls with the distance leaves them nothing a float could show.
+// Tiles of keys so far away under ALiBi (arXiv 2108.12409) that their softmax weights are below f32's resolution: they
+// are skipped, so that heads with steep slopes cost what their near keys do.
 //
-// A score is at most |q| |k| + slope d. Tile t is left out where that is below max - 25 ln 2 - ln 64 - 2 ln(t + 2), max
+// A score is at most |q| |k| + slope d. Tile t is skipped where that is below max - 25 ln 2 - ln 64 - 2 ln(t + 2), max
 // the largest score that the query has met: its 64 keys then weigh less than 2^-25 / (t + 2)^2 of the row's sum, and
-// all that are left out, less than 2^-25. (How many keys come later is not asked: no row depends on that.) Tiles are
-// met from the last to the first, so that the near ones come first.
+// all that are skipped, less than 2^-25. (How many keys come later is not asked: no row depends on that.) Tiles are met
+// from the last to the first, so that the near ones come first.
 #pragma once
 
 #include <vector>

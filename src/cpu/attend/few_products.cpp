@@ -1,3 +1,5 @@
+// Decode: QK^T and PV of one tile straight from the KV cache, with RoPE on load and prefetch of the rows that come
+// next. Kernels: kernels/few_lanes_loop.h. few_products.h has the identity by which keys need no angles of their own.
 #include "cpu/attend/few_products.h"
 
 #include <algorithm>
@@ -17,8 +19,8 @@ using kernels::kLineBytes;
 // to 8 times as many within the spread of these.
 constexpr std::int64_t kBytesAhead = 16 << 10;
 
-// Rows and heads that are turned at a time: of 128 channels, 8 KiB of floats, which stay in the first cache beside the
-// queries until they are multiplied.
+// Rows and heads that are rotated at a time: of 128 channels, 8 KiB of floats, which stay in L1 beside the queries
+// until they are multiplied.
 constexpr std::int64_t kTurnedRows = 4;
 constexpr std::int64_t kTurnedHeads = 4;
 
@@ -34,6 +36,8 @@ kernels::RotateRows rows_to_turn(const CallRotation& rotation, const float* cons
 
 }  // namespace
 
+// Reserves the memory of a thread, and writes the angles of 0, 1, 2, ... steps, which every tile with consecutive
+// positions uses.
 FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memory)
     : call_(call),
       scratch_(call, memory),
@@ -64,6 +68,8 @@ FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memo
   }
 }
 
+// Whether a tile's keys can be rotated by their steps from its first key: their positions go up by one, and the
+// queries' distances from it are within the range of exact angles.
 bool FewProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) const {
   if (!call_.turns_by_steps) return false;
   for (const math::Coordinate& at : call_.lowered.coordinates) {
@@ -78,7 +84,7 @@ bool FewProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) co
   return true;
 }
 
-// The queries turned by their distance from the tile's first key.
+// The queries rotated by their distance from the tile's first key.
 const float* FewProducts::queries_from(const LaneBlock& block, const KeyTile& tile) {
   const std::int64_t channels = call_.layer.head_dim;
   std::copy_n(block.unturned.begin(), channels * block.lanes, queries_.begin());
@@ -109,6 +115,7 @@ const float* FewProducts::queries_from(const LaneBlock& block, const KeyTile& ti
   return queries_.data();
 }
 
+// The queries with the channels of pairs in half-split order, whatever the pairing of the keys (kernels::FewTurn).
 const float* FewProducts::beside_turned(const LaneBlock& block, const float* q) {
   if (call_.in_few_dots->rule->pairing == Pairing::half) return q;
   const std::int64_t channels = call_.layer.head_dim;
@@ -119,6 +126,7 @@ const float* FewProducts::beside_turned(const LaneBlock& block, const float* q) 
   return queries_.data();
 }
 
+// Angles of keys whose positions do not go up by one, for this tile and region.
 void FewProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
   const std::array<double, kTileKeys> beyond = tile.beyond_first();
   for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
@@ -131,7 +139,7 @@ void FewProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
   }
 }
 
-// Values turn as they stand, in no region and without decay.
+// Values rotate as they stand, in no region and without decay.
 void FewProducts::write_value_angles(const KeyTile& tile) {
   for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
@@ -143,7 +151,7 @@ void FewProducts::write_value_angles(const KeyTile& tile) {
   }
 }
 
-// kTurnedRows rows of all heads, or fewer, as floats that are turned: rows first .. of the tables.
+// kTurnedRows rows of all heads, or fewer, as floats that are rotated: rows first .. of the tables.
 void FewProducts::turn(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles,
                        kernels::FewLanes& turned) {
   const std::int64_t channels = given.depth;

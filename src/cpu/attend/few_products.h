@@ -1,14 +1,14 @@
-// The two products of a tile where the lanes of a key head are few: a token's keys and values are read once for all
-// lanes of all key heads of a block, as they lie in the caller's tensor. Keys turn while they are multiplied, in
-// registers; keys of several rotations, and values, some rows of some heads at a time, in the first cache.
+// The two products of a tile where the lanes of a KV head are few: a token's keys and values are read once for all
+// lanes of all KV heads of a block, as they lie in the caller's tensor. Keys rotate while they are multiplied, in
+// registers; keys of several rotations, and values, some rows of some heads at a time, in L1.
 //
 // Angles of a tile are made once for all its heads. Where its positions j go up by one from j0, they need not be made
 // at all: what counts is the distance,
 //
 //   R(i) q . R(j) k = R(i - j0) q . R(j - j0) k
 //
-// so that the keys of every tile turn by 0, 1, 2, ... steps, and the queries, which are fewer, anew for each tile.
-// i - j0 is exact in double, and each side is rounded as often as it would be on its own.
+// so that the keys of every tile rotate by 0, 1, 2, ... steps, and the queries, which are fewer, anew for each tile. i
+// - j0 is exact in double, and each side is rounded as often as it would be on its own.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class FewProducts {
   void add_values(LaneBlock& block, const KeyTile& tile, const float* p, const float* rescale);
 
  private:
-  // cos and sin of each rotation: [kTileKeys][2 pairs], or nothing where it does not turn these rows.
+  // cos and sin of each rotation: [kTileKeys][2 pairs], or nothing where it does not rotate these rows.
   using AngleTables = std::pmr::vector<std::pmr::vector<float>>;
 
   bool turns_by_steps(const LaneBlock& block, const KeyTile& tile) const;
@@ -40,7 +40,7 @@ class FewProducts {
   void write_key_angles(const KeyTile& tile, std::size_t region);
   void write_value_angles(const KeyTile& tile);
   // use(product, first, lane): some rows of the tile, from `first` on, for all heads of the block, or those whose lanes
-  // begin there. Null: they do not turn.
+  // begin there. Null: they do not rotate.
   template <typename Use>
   void for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
                 const AngleTables* angles, const Use& use);
@@ -50,8 +50,8 @@ class FewProducts {
   RowScratch scratch_;
   AngleTables steps_, of_keys_, of_values_;
   bool keys_turn_ = false;
-  std::pmr::vector<const float*> cos_;  // of rows that turn together
-  std::pmr::vector<float> queries_;     // [lanes][head_dim], beside what dots turn
+  std::pmr::vector<const float*> cos_;  // of rows that rotate together
+  std::pmr::vector<float> queries_;     // [lanes][head_dim], beside what dots rotate
   std::pmr::vector<float> rows_;        // [kTurnedRows][kTurnedHeads][channels]
 };
 

@@ -1,3 +1,5 @@
+// From sums to outputs: o = out / (sum + exp(sink - m)), lse = m + ln(sum), values rotated back by the query's position
+// where the plan says so (DeepSeek V4), vectors of values by distance (Shaw), and one rounding to the output's dtype.
 #include "cpu/attend/finish_block.h"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ void add_places(const AttendCall& call, const LaneBlock& block, std::int64_t l, 
   }
 }
 
-// Values that were turned by their positions, turned back by the query's.
+// Values that were rotated by their positions, rotated back by the query's.
 void turn_back(const AttendCall& call, const Lane& lane, float* row, RowScratch& scratch) {
   const auto* values = std::get_if<math::ValueRotation>(&call.lowered.values);
   if (values == nullptr || !values->inverse_on_output) return;
@@ -66,7 +68,7 @@ void finish_block(const AttendCall& call, const LaneBlock& block, RowScratch& sc
     const Lane& lane = block.lane[index(l)];
     const auto max = static_cast<double>(block.max[index(l)]);
     const auto sum = static_cast<double>(block.sum[index(l)]);
-    const bool sees_any = sum != 0.0;  // the largest weight is 1, or there is one that is no number
+    const bool sees_any = sum != 0.0;  // the largest weight is 1, or one is NaN
     const bool rounds_weights = call.value_pairs != nullptr && !block.few;
     double total = rounds_weights ? static_cast<double>(block.divisor[index(l)]) : sum;
     if (call.layer.sinks && sees_any) total += std::exp(read(call.args.weights.sinks, {lane.head}) - max);

@@ -1,4 +1,4 @@
-// What a block of lanes has summed, as outputs.
+// The end of a block of lanes: sums of the online softmax as outputs, out = sum p v / sum p, and lse.
 #pragma once
 
 #include "cpu/attend/attend_call.h"

@@ -1,3 +1,5 @@
+// cos and sin of a call's queries and keys, written by the angle kernel on the call's threads before the pass, where
+// several heads or blocks would compute them again. kept_angles.h has the limit on memory.
 #include "cpu/attend/kept_angles.h"
 
 #include <algorithm>

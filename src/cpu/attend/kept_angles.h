@@ -1,4 +1,4 @@
-// Cos and sin of a call's rows, written once before the pass: the blocks of all heads ask for the same.
+// Cos and sin of a call's rows, computed once before the pass: the blocks of all heads need the same.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct AskedRows {
   std::int64_t keys = 0;
 };
 
-// Fills CallRotation::of_queries and of_keys with the threads that the call allows, where rows turn as they stand, are
-// asked for twice or more on average, and take no more than kMostKeptBytes together: of what is not kept, each tile's
-// are written when it passes.
+// Fills CallRotation::of_queries and of_keys with the threads that the call allows, where rows rotate as they stand,
+// are asked for twice or more on average, and take no more than kMostKeptBytes together: of what is not kept, each
+// tile's are written when it passes.
 void keep_angles(AttendCall& call, const AskedRows& asked, KeepGoing& keep_going);
 
 // Cos and sin of 16384 queries and keys of 64 pairs: beside 131072 tokens, whose scratch a call keeps below 46 MiB,

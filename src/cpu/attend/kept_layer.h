@@ -1,4 +1,4 @@
-// What a prepared layer holds.
+// What a PreparedLayer holds (posenc/prepared_layer.h): the plan, views of the weights, and each score term's floats.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,5 @@
+// A tile of keys and values on its way to the products: gathered from contiguous or paged memory, converted to f32 or
+// packed in bfloat16, and rotated by position once for all blocks of lanes.
 #include "cpu/attend/key_tile.h"
 
 #include <algorithm>

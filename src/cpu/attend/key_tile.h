@@ -1,4 +1,6 @@
-// One tile of keys and values of a key head: as floats, turned, with where they stand.
+// One tile of keys and values of a KV head, from contiguous or paged memory: as floats or pairs of bfloat16, with RoPE
+// applied, and with their positions and orders. Read when it is first asked for, and then kept for all blocks of
+// queries, so each element of the KV cache is converted and rotated once a task.
 #pragma once
 
 #include <array>
@@ -37,7 +39,7 @@ class KeyTile {
   // Keys first .. first + count - 1 of the sequence. Nothing is read yet but their orders.
   void place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count);
 
-  // The same keys, shown as far, of another key head.
+  // The same keys, shown as far, of another KV head.
   void turn_to(std::int64_t kv_head);
 
   // The first keys alone, up to the last whose order is at most `last`, where orders ascend: those beyond are hidden
@@ -68,11 +70,11 @@ class KeyTile {
   std::array<double, kTileKeys> beyond_first() const;
 
   FloatRows raw();                     // keys as given
-  FloatRows keys(std::size_t region);  // turned, as they stand there
+  FloatRows keys(std::size_t region);  // rotated, as they stand there
   FloatRows values();
-  // Whether all values, of so many key heads from this one on, are numbers; looked at once a tile.
+  // Whether all values, of so many KV heads from this one on, are numbers; looked at once a tile.
   bool values_are_finite(std::int64_t kv_heads);
-  PairedRows paired_keys();    // of the first region, turned; an odd channel has a zero beside it
+  PairedRows paired_keys();    // of the first region, rotated; an odd channel has a zero beside it
   PairedRows paired_values();  // [value_dim][keys, and zeros]
 
  private:

@@ -1,3 +1,6 @@
+// A block of lanes: queries converted, rotated (in each region where there are several), scaled by the softmax scale
+// and the query scale, and put into columns; what each score term needs of them; and the interval of orders that each
+// lane sees.
 #include "cpu/attend/lane_block.h"
 
 #include <algorithm>
@@ -17,12 +20,14 @@ namespace {
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
+// a + b, cut off at the ends of int64_t: an interval of orders may begin at either.
 std::int64_t sum(std::int64_t a, std::int64_t b) {
   std::int64_t out = 0;
   if (__builtin_add_overflow(a, b, &out)) return b < 0 ? kLeast : kMost;
   return out;
 }
 
+// Whether the lanes' positions step by 1: then biases and vectors by distance are contiguous runs.
 bool go_up(const math::Coordinate& at, const LaneBlock& block) {
   for (std::int64_t l = 1; l < block.used; ++l) {
     if (at.q[index(block.lane[index(l)].row)] != at.q[index(block.lane[0].row)] + static_cast<double>(l)) return false;
@@ -60,6 +65,7 @@ void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, fl
   }
 }
 
+// Queries as given, times the softmax and query scale, to be rotated for each tile (FewProducts::queries_from).
 void keep_unturned(const AttendCall& call, const float* rows, LaneBlock& block) {
   const std::int64_t channels = call.layer.head_dim;
   block.unturned.resize(index(channels * block.lanes));
@@ -71,6 +77,7 @@ void keep_unturned(const AttendCall& call, const float* rows, LaneBlock& block) 
   }
 }
 
+// Queries of the lanes from the caller's tensor, as f32.
 void read_queries(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
   for (std::int64_t l = 0; l < block.lanes; ++l) {
     const Lane& lane = block.lane[index(l)];
@@ -105,7 +112,7 @@ void turn_queries(const AttendCall& call, const LaneBlock& block, const math::Re
   }
 }
 
-// u is added to the queries where keys do not turn.
+// u is added to the queries where keys do not rotate.
 void add_key_vectors(const AttendCall& call, const LaneBlock& block, float* rows) {
   if (!call.rotations.empty()) return;
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {

@@ -1,5 +1,5 @@
-// Lanes of a tile: queries of heads that share a key head, as columns, with what one pass over the keys keeps of them.
-// Where the lanes of a key head are few, those of several key heads stand beside each other.
+// Lanes of a tile: queries of heads that share a KV head, as columns, with what one pass over the keys keeps of them.
+// Where the lanes of a KV head are few, those of several KV heads stand beside each other.
 #pragma once
 
 #include <array>
@@ -36,20 +36,20 @@ struct LaneBlock {
   std::int64_t kv_heads = 1;
   std::int64_t used = 0;               // lanes with a query; the others repeat the last
   std::int64_t lanes = 0;              // a multiple of a register's
-  std::int64_t each = 0;               // few: lanes of a key head, of which the last may repeat the one before
+  std::int64_t each = 0;               // few: lanes of a KV head, of which the last may repeat the one before
   bool one_head = false;               // rows go up by one then
   std::pmr::vector<std::int8_t> runs;  // of each coordinate: is_run
-  bool few = false;  // so few lanes a key head that products run along the channels (kernels::FewLanes)
+  bool few = false;  // so few lanes a KV head that products run along the channels (kernels::FewLanes)
   std::array<Lane, kMaxLanes> lane;
   std::array<Orders, kMaxLanes> sees;
   Orders least;  // the least of low and of high
   Orders most;   // the greatest of both
   std::array<float, kMaxLanes> row_scale;
   std::array<double, kMaxLanes> shift;    // what Column leaves out of the scores: lse has it back
-  Floats q;                               // [regions or 1][head_dim][lanes], turned, times row_scale; few: [lanes][..]
+  Floats q;                               // [regions or 1][head_dim][lanes], rotated, times row_scale; few: [lanes][..]
   std::pmr::vector<std::uint32_t> pairs;  // q in bfloat16 without row_scale, as kernels::PairProduct takes it
   std::pmr::vector<std::uint16_t> few_pairs;  // the same as kernels::FewPairs takes it: [lanes][head_dim]
-  Floats unturned;  // [lanes][head_dim], times row_scale, where they turn with each tile, beside what dots turn
+  Floats unturned;  // [lanes][head_dim], times row_scale, where they rotate with each tile, beside what dots rotate
   Floats raw;       // [head_dim][lanes], as given
   std::pmr::vector<Floats> of_term;
   Floats out;                           // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
@@ -96,10 +96,10 @@ void turn_by_angles(const AttendCall& call, const CallRotation& rotation, std::i
 void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
                const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch);
 
-// Whether products run along the channels beside so many lanes of a key head.
+// Whether products run along the channels beside so many lanes of a KV head.
 bool are_few(const AttendCall& call, std::int64_t lanes);
 
-// The queries of the lanes, as many of each key head, and nothing seen yet.
+// The queries of the lanes, as many of each KV head, and nothing seen yet.
 void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
            RowScratch& scratch, LaneBlock& block);
 

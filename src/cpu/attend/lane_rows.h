@@ -1,4 +1,5 @@
-// A block's numbers, [channels][lanes] as kernels have them, and one row for each lane.
+// A block's numbers, [channels][lanes] as kernels have them, and one row for each lane, as tensors do: the transposes
+// at the ends of a block (queries in, outputs out).
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The caller's attn_mask and additive bias beside a tile: [queries, keys] up to rank 4, broadcast along axes of 1, any
+// dtype and strides, and whether a tile is visible to any lane at all.
 #include "cpu/attend/matrix_rows.h"
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace posenc::cpu {
 
 class MatrixRows {
  public:
-  // x: up to [batch, heads, queries, keys], of 1 or left out where one serves all.
+  // x: up to [batch, heads, queries, keys], of 1 or omitted where one serves all.
   MatrixRows(const AttendCall& call, const ConstTensorView& x, const LaneBlock& block, const KeyTile& tile);
 
   // What stands at the lane and each key of the tile, as floats; what is not 0 stays so. Good until the next call.

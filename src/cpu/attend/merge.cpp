@@ -1,4 +1,7 @@
-// Results over parts of the keys, weighed by their shares of all weight.
+// merge() of posenc/attend.h: results over parts of the keys, weighed by their shares of all weight, as ring attention
+// and split-K decode need it.
+//
+//   lse = ln sum_p exp(lse_p),  out = sum_p exp(lse_p - lse) out_p      a sink counts once, here
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -30,7 +33,7 @@ std::int64_t elements_of(const TensorView& out) { return rows_of(out) * out.shap
 
 void check_shape(const std::string& field, const ConstTensorView& x, std::span<const std::int64_t> shape) {
   if (x.rank != std::ssize(shape)) {
-    refuse(field, formatted("have rank {}", shape.size()), x.empty() ? "left out" : formatted("{}", x.rank));
+    refuse(field, formatted("have rank {}", shape.size()), x.empty() ? "omitted" : formatted("{}", x.rank));
   }
   bool has_elements = true;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -139,7 +142,7 @@ void merge(const MergeArgs& args) {
       share(args, n, head, shares);
       std::ranges::fill(sum, 0.0F);
       for (std::size_t p = 0; p < args.parts.size(); ++p) {
-        if (shares.of_part[p] == 0.0) continue;  // what nobody saw may be anything
+        if (shares.of_part[p] == 0.0) continue;  // a part that is masked altogether may hold anything
         const cpu::RowsView part = cpu::rows_view(args.parts[p].out);
         cpu::read_floats(kernels, part.element, part.at(n, head), width, row.data());
         const auto by = static_cast<float>(shares.of_part[p]);

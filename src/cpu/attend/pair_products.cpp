@@ -1,3 +1,5 @@
+// QK^T and PV of a tile in bfloat16, by AVX512_BF16 or AMX (kernels/pairs.h): packs queries, keys, weights and values
+// in pairs and calls the kernel. pair_products.h says what is rounded and what is divided by.
 #include "cpu/attend/pair_products.h"
 
 #include "cpu/lower/weight_reader.h"

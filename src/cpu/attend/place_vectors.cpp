@@ -1,3 +1,5 @@
+// Projects tables of relative embeddings, W_h r_n + b_h for every place n and head h (Transformer-XL's W_kR, DeBERTa's
+// shared q and k projections), by the kernel that multiplies attention's tiles, in blocks that stay in L1.
 #include "cpu/attend/place_vectors.h"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 namespace posenc::cpu {
 namespace {
 
-// Of a product: the weights of so many inputs, and 3 registers of outputs, fill three quarters of a first cache of 32
+// Of a product: the weights of so many inputs, and 3 registers of outputs, fill three quarters of an L1 cache of 32
 // KiB, and are put into columns once for so many rows, whose sums stay in the second.
 constexpr std::int64_t kDepth = 128;
 constexpr std::int64_t kRows = 512;

@@ -1,3 +1,5 @@
+// prepare_layer() of posenc/prepared_layer.h: checks a layer and its weights once, lowers it for a range of distances,
+// and keeps what a call would otherwise make each time.
 #include "posenc/prepared_layer.h"
 
 #include <algorithm>

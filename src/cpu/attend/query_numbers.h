@@ -1,4 +1,4 @@
-// A float for each query and head: [tokens, heads] or [batch, heads, tokens].
+// One float for each query and head, of lse and carry: [tokens, heads] or [batch, heads, tokens].
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// PV lane by lane, with masked keys left out of the sum, for tiles with NaN or Inf among their values: 0 * NaN is NaN,
+// so a matrix product would spread them to queries that do not see them.
 #include "cpu/attend/seen_values.h"
 
 #include "cpu/lower/weight_reader.h"

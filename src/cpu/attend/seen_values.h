@@ -1,4 +1,4 @@
-// Values of a tile of which some are no numbers (NaN, infinite) and some are not seen by all lanes.
+// PV for a tile in which some values are non-finite (NaN, Inf) and some are masked for some lanes.
 #pragma once
 
 #include "cpu/attend/attend_call.h"
@@ -8,8 +8,8 @@
 namespace posenc::cpu {
 
 // out = rescale out + p values, each lane by itself and without what weighs nothing: a product would take 0 NaN, which
-// is NaN, and so let rows feel what they do not see: memory behind the end of a cache, padding, the future. Slow; such
-// tiles are rare.
+// is NaN, and so let masked keys leak into rows that do not see them: memory behind the end of a cache, padding, the
+// future. Slow; such tiles are rare.
 void add_seen_values(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p, const float* rescale);
 
 }  // namespace posenc::cpu

@@ -1,3 +1,5 @@
+// Sinusoids of relative distances as floats (Transformer-XL, arXiv 1901.02860; XLNet; NEZHA), by the angle kernel: the
+// rows of a run of distances are kept from tile to tile, others are made for one tile.
 #include "cpu/attend/sine_rows.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Sines and cosines of distances as floats, for SineDistance (math/primitives.h).
+// Sines and cosines of distances as floats, for SineDistance (math/primitives.h): Transformer-XL's relative positions
+// (arXiv 1901.02860), which XLNet and the speech conformers share. The angle kernel makes them.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The floats that kernels need of each score term's weights: biases by distance, vectors of places, projections, sines.
+// Laid out so that a tile's places are one contiguous run.
 #include "cpu/attend/term_vectors.h"
 
 #include <variant>
@@ -94,7 +96,7 @@ bool covers(const TermVectors& held, const math::Term& term) {
 
 std::int64_t bytes_of(const TermVectors& vectors) {
   const std::size_t as_floats = vectors.rows.size() + vectors.columns.size() + vectors.given.size() +
-                             vectors.weight.size() + vectors.added.size() + vectors.bias.values.size();
+                                vectors.weight.size() + vectors.added.size() + vectors.bias.values.size();
   return static_cast<std::int64_t>(as_floats * sizeof(float));
 }
 

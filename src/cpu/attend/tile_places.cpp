@@ -18,6 +18,8 @@ bool is_run_of_places(std::span<const std::int32_t> places) {
 
 }  // namespace
 
+// The smallest and the largest distance i - j of a patch: from its corners where positions step by 1, else from the
+// extremes of both sides.
 TileTerms::PlaceRange TileTerms::distances(std::int64_t coordinate, const Patch& patch) const {
   if (is_run(coordinate)) {
     const std::int64_t last_lane = std::min(patch.first_lane + patch.lanes, block_.used) - 1;
@@ -42,6 +44,7 @@ TileTerms::PlaceRange TileTerms::distances(std::int64_t coordinate, const Patch&
   return {static_cast<std::int64_t>(least - last), static_cast<std::int64_t>(most - first)};
 }
 
+// Which rows of the table occur between those distances (T5 and DeBERTa map many distances to one row).
 TileTerms::PlaceRange TileTerms::places(const math::DistancePlaces& at, const Patch& patch) const {
   const PlaceRange range = distances(at.coordinate, patch);
   const std::int64_t count = std::ssize(at.places);
@@ -61,6 +64,8 @@ TileTerms::PlaceRange TileTerms::places(const math::DistancePlaces& at, const Pa
 
 // ---- queries ----
 
+// q_i . E[place]: Shaw et al. and DeBERTa's content to position. One product of the band of rows with the queries, then
+// each score picks its own.
 void TileTerms::add(const math::QueryDistance& term, std::size_t t) {
   add_products({.at = term.at,
                 .vectors = call_.vectors(t).rows.data(),
@@ -97,6 +102,7 @@ void TileTerms::multiply_places(const PlaceProducts& x, std::int64_t head, const
   }
 }
 
+// Bands of kBandPlaces rows of the table at a time, so that the products stay in L1.
 void TileTerms::add_products(const PlaceProducts& x) {
   const std::int64_t lanes = block_.lanes;
   const PlaceRange all = places(x.at, whole_tile());
@@ -229,6 +235,8 @@ void TileTerms::add_some_keys(const math::KeyDistance& term, std::size_t t, cons
 
 // ---- values ----
 
+// Weights summed by place: o += sum_place mass[place] T[place] at the end, instead of a vector for each key (Shaw's
+// values).
 void TileTerms::add_mass(const math::ValueDistance& values) {
   const std::int32_t* first = nullptr;
   const std::int64_t step = fill_places(

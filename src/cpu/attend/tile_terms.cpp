@@ -1,3 +1,6 @@
+// Score terms on one tile of [keys][lanes]: biases by distance (ALiBi, T5, KERPLE, FIRE, ...), content terms (Shaw,
+// Transformer-XL, DeBERTa), the caller's bias, the soft cap, the mask and CoPE's gates. Where positions of a tile go up
+// by one, numbers by distance are read as one run; else each is looked up.
 #include "cpu/attend/tile_terms.h"
 
 #include <algorithm>
@@ -225,7 +228,7 @@ void TileTerms::add(const math::Column& term, std::size_t) {
   call_.attention.add_column({.to = scores(), .column = scratch_.run.data(), .row = row.data()});
 }
 
-// Where keys do not turn, u is in the queries already.
+// Where keys do not rotate, u is in the queries already.
 void TileTerms::add(const math::KeyVector&, std::size_t t) {
   if (call_.rotations.empty()) return;
   const FloatRows raw = tile_.raw();

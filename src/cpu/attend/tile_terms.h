@@ -1,4 +1,6 @@
-// The score terms of a layer, over one tile: an overload for each primitive (math/primitives.h).
+// The score terms of a layer, over one tile of [keys][lanes]: an overload for each primitive (math/primitives.h), in
+// the order of the equation of posenc/reference_attend.h: content terms, soft cap, biases, mask. Kernels:
+// kernels/score_loop.h; a table by distance is read as one run where positions step by 1.
 #pragma once
 
 #include <array>

@@ -1,3 +1,7 @@
+// One token's keys and values into its slot of the KV cache: QK norm, RoPE, conversion; straight from memory to memory
+// where the dtypes agree and nothing is computed.
+//
+//   k_cache[slot] = R norm(k) or norm(R k),  v_cache[slot] = v      arrangement: posenc/cache.h
 #include "cpu/cache/cache_rows.h"
 
 #include <algorithm>
@@ -142,7 +146,7 @@ void CacheRows::store_keys(const void* from, void* to, const float* const* cos) 
   }
 }
 
-// Channels that do not turn keep their bits.
+// Channels that do not rotate keep their bits.
 void CacheRows::turn_straight(const void* from, void* to, const float* const* cos) const {
   const RotaryLayout& layout = table_of(call_.turning, 0).layout();
   const Heads read = read_heads(call_.rows.tensors[1]);

@@ -1,4 +1,5 @@
-// Rows of keys and values on their way into a cache. One of these serves one thread.
+// Rows of keys and values on their way into a KV cache: QK norm, RoPE, conversion, store. One of these serves one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ class CacheRows {
   // Whether one takes memory from the heap: norms over more channels than those of any known model.
   static bool allocates(const CacheArgs& args, const CacheCall& call) noexcept;
 
-  // Row `row` of the call into its slot. `cos`: [pairs], its sin after it; null where nothing turns.
+  // Row `row` of the call into its slot. `cos`: [pairs], its sin after it; null where nothing rotates.
   void store(std::int64_t row, const float* const* cos);
 
  private:

@@ -1,3 +1,5 @@
+// Checks of rotate_into_cache: shapes of k, v and the caches (contiguous or paged), the norm, positions and tables as
+// for rotate, slots, and that no element that is written is read or written twice.
 #include "cpu/cache/check_cache.h"
 
 #include <algorithm>
@@ -30,14 +32,15 @@ std::size_t token_axis(const ConstTensorView& x) { return x.rank == 4 ? 2 : 0; }
 
 class CacheCheck {
  public:
-  CacheCheck(std::string_view where, const CacheArgs& args, CacheCall& call) : where_(where), args_(args), call_(call) {}
+  CacheCheck(std::string_view where, const CacheArgs& args, CacheCall& call)
+      : where_(where), args_(args), call_(call) {}
 
   void run() {
     call_.turns = args_.table != nullptr || !args_.tables.empty();
-    if (args_.k.empty()) refuse("k", "be given", "left out");
+    if (args_.k.empty()) refuse("k", "be given", "omitted");
     if (args_.v.empty() != args_.v_cache.empty()) {
       refuse(args_.v.empty() ? "v" : "v_cache", formatted("be given where {} is", args_.v.empty() ? "v_cache" : "v"),
-             "left out");
+             "omitted");
     }
     check_keys();
     if (!args_.v.empty()) check_values();
@@ -58,7 +61,7 @@ class CacheCheck {
     throw Error(where_, {std::move(field), std::move(must), std::move(is)});
   }
 
-  // k, as tensors of rotate are checked; where nothing turns, by itself.
+  // k, as tensors of rotate are checked; where nothing rotates, by itself.
   void check_keys() {
     call_.turning = {.k = as_written(args_.k),
                      .positions = args_.positions,
@@ -99,7 +102,7 @@ class CacheCheck {
   // That heads of `from` have a place in it.
   HeadsView check_one_cache(const char* name, const TensorView& cache, const char* from_name,
                             const ConstTensorView& from, HeadsMemory& memory) const {
-    if (cache.empty()) refuse(name, "be given", "left out");
+    if (cache.empty()) refuse(name, "be given", "omitted");
     if (cache.rank != 3 && cache.rank != 4) {
       refuse(formatted("{}.rank", name), "be 3, [rows, heads, head_dim], or 4, [blocks, block_size, heads, head_dim],",
              formatted("{}", cache.rank));

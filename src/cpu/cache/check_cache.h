@@ -1,4 +1,5 @@
-// A call of rotate_into_cache, checked: what remains is pointers, sizes and strides.
+// A call of rotate_into_cache, checked: what remains is pointers, sizes and strides. plain_cache_call.h makes the same
+// of the calls that need few checks.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// slot_mapping, as vLLM calls it: one row of the cache for each token, -1 for none, none twice. Runs of consecutive
+// slots are sorted and compared by their ends, so a prompt costs no more than its blocks.
 #include "cpu/cache/check_slots.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The rows of a cache that tokens are stored in.
+// The rows of a KV cache that tokens are stored in (vLLM's slot_mapping): each in the cache, and none twice.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Recognises the calls of rotate_into_cache that an engine makes at decode by comparing shapes and strides, and builds
+// the CacheCall without the general checks. What is not plain goes to check_cache.h.
 #include "cpu/cache/plain_cache_call.h"
 
 #include <array>

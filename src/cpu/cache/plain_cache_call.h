@@ -1,6 +1,7 @@
-// Calls of rotate_into_cache that need no more than a glance: what an engine asks for the new token of each layer.
+// The fast path of rotate_into_cache: the calls that an engine makes for the new token of each layer (decode), whose
+// checks take a few comparisons.
 //
-// Keys of rank 3, turned by one held table with one axis; values likewise, or none; caches whose channels, heads, rows
+// Keys of rank 3, rotated by one held table with one axis; values likewise, or none; caches whose channels, heads, rows
 // and blocks stand in this order in memory; slots that ascend. Keys may have a norm (check_norm.cpp looks at it).
 // check_cache.h looks at every other call, and alone says what is wrong with one. A call that passes here passes there
 // too, and becomes the same CacheCall (tests/rotate/plain_cache_call_test.cpp).

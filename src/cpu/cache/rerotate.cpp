@@ -73,7 +73,7 @@ bool rerotate(const RerotateArgs& args) {
   }
   if (args.layer != nullptr && !keeps_factors(*args.layer, from, to, call.sequences)) {
     throw Error(kRerotate, {"to_table", "have the attention factor of from_table, since a norm follows the rotation,",
-                         "of another"});
+                            "of another"});
   }
   if (call.nothing()) return true;
 
@@ -107,8 +107,8 @@ bool rerotate(const RerotateArgs& args) {
 std::optional<std::string> rerotation_obstacle(const LayerPlan& layer) {
   if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after) {
     if (layer.qk_norm->weighted) return "a norm with weights follows the rotation";
-    // It takes off the mean of the channels, which turning changes; rms and l2 keep what turning keeps.
-    if (layer.qk_norm->kind == QkNorm::Kind::layer) return "a norm that takes off the mean follows the rotation";
+    // It takes off the mean of the channels, which rotating changes; rms and l2 keep what rotating keeps.
+    if (layer.qk_norm->kind == QkNorm::Kind::layer) return "a norm that subtracts the mean follows the rotation";
   }
   const auto turns = [](const Rotate& rotate) { return rotate.role == RotateRole::main; };
   if (std::ranges::none_of(layer.rotate, turns)) return "keys are not rotated";

@@ -1,3 +1,5 @@
+// rotate_into_cache() of posenc/cache.h: QK norm, RoPE and the store into a contiguous or paged KV cache in one pass,
+// rows shared among threads. The call is plain (plain_cache_call.h) or checked in full (check_cache.h).
 #include "cpu/cache/cache_rows.h"
 #include "cpu/cache/check_cache.h"
 #include "cpu/call/keep_going.h"
@@ -22,7 +24,7 @@ bool rotate_into_cache(const CacheArgs& args) {
       for (std::int64_t row = begin; row < end && may(bytes_of_row); ++row) rows.store(row, nullptr);
       return;
     }
-    // Not an optional, made only where keys turn: GCC 12 fills the 19 KiB of one with zeros, half of a call's time.
+    // Not an optional, made only where keys rotate: GCC 12 fills the 19 KiB of one with zeros, half of a call's time.
     cpu::RotateBlock block(call.turning, call.rows, kernels);
     cpu::for_runs(call.turning, call.rows, begin, end, block.rows(),
                   [&](std::int64_t s, std::int64_t first, std::int64_t count) {

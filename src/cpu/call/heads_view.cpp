@@ -1,3 +1,5 @@
+// Tensors [tokens, heads, channels] and [batch, heads, tokens, channels] as one shape with four strides, for the
+// rotation and the KV cache: dtype, rank, sizes and pointers are checked, axes of one element have no stride.
 #include "cpu/call/heads_view.h"
 
 #include <algorithm>
@@ -88,7 +90,7 @@ bool has_elements(const ConstTensorView& x) {
 HeadsView check_heads(TensorName to_name, const TensorView& to, TensorName from_name, const ConstTensorView& from,
                       std::int64_t head_dim, Axes axes, HeadsMemory& memory) {
   if (to.empty()) {
-    if (!from.empty()) refuse(to_name, "", formatted("be given where {} is", from_name.name), "left out");
+    if (!from.empty()) refuse(to_name, "", formatted("be given where {} is", from_name.name), "omitted");
     return {};
   }
   check_shape(to_name, to, head_dim, axes);

@@ -1,4 +1,5 @@
-// A tensor of heads, checked: what remains is pointers, sizes and strides.
+// A tensor of heads, checked: what remains is pointers, sizes and strides. [tokens, heads, channels], [batch, heads,
+// tokens, channels] and the blocks of a paged KV cache come out alike.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Whether a call of several threads is still wanted: its caller is asked by one thread at a time.
+// Cancellation of a call of several threads: the caller's keep_going callback, called by one thread at a time, so it
+// need not be thread-safe. Once it has returned false or thrown, every thread stops at its next step.
 #pragma once
 
 #include <atomic>
@@ -29,10 +30,10 @@ class KeepGoing {
     return !is_stopped_;
   }
 
-  // Whether it has been answered no, for work that is not begun yet: nobody is asked.
+  // Whether the call is cancelled already, for work that is not begun yet: the callback is not called.
   bool is_stopped() const noexcept { return is_stopped_.load(std::memory_order_relaxed); }
 
-  // What the caller's function has answered, or thrown. Once the threads are done.
+  // What the callback has returned, or thrown. Once the threads are done.
   bool answer() const {
     if (thrown_) std::rethrow_exception(thrown_);
     return !is_stopped_;
@@ -60,7 +61,7 @@ class PacedKeepGoing {
   }
 
  private:
-  // A thread turns 8 GB a second or more (docs/performance.md): 2 milliseconds at most.
+  // A thread rotates 8 GB a second or more (docs/performance.md): 2 milliseconds at most.
   static constexpr std::int64_t kBytesBetween = 16LL << 20;
 
   KeepGoing& keep_going_;

@@ -1,4 +1,5 @@
-// A row of elements of any dtype as floats, and floats as a row of any dtype.
+// A row of elements of any dtype as floats, and floats as a row of any dtype, by the conversion kernel
+// (kernels/convert_loop.h); floats are copied.
 #pragma once
 
 #include <algorithm>

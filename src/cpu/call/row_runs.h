@@ -1,4 +1,5 @@
-// The rows of a call, divided among threads and cut at the ends of sequences.
+// The rows of a call, divided among threads and cut at the ends of sequences: each run has one table, one first
+// position and, in a paged cache, one block table.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace posenc::cpu {
 
-// Bytes of tensors that are worth a thread: handing them over costs a microsecond, turning them two. With 64 KiB each,
+// Bytes of tensors that are worth a thread: handing them over costs a microsecond, rotating them two. With 64 KiB each,
 // two threads took 1.07 of one's time (docs/performance.md).
 inline constexpr std::int64_t kBytesOfAThread = 80 * 1024;
 

@@ -1,4 +1,5 @@
-// Tasks of a call that differ in size, each done by whoever is free.
+// Tasks of a call that differ in size (sequences of different lengths, causal blocks), each done by whichever thread is
+// free: an atomic counter over the list.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Which addresses a strided tensor touches: whether two of its elements overlap, and whether two tensors share one.
+// Exact for tensors whose axes nest, which all of use are; q and k inside one fused QKV tensor are recognised as apart.
 #include "cpu/call/tensor_memory.h"
 
 #include <limits>

@@ -1,4 +1,5 @@
-// The memory that a strided tensor touches: whether its elements are apart, and whether two tensors share one.
+// The memory that a strided tensor touches: whether its elements overlap, and whether two tensors share one. What is
+// written must do neither: q and k as views of one QKV tensor are allowed, a broadcast (stride 0) output is not.
 #pragma once
 
 #include <array>

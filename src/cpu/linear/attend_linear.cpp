@@ -1,4 +1,4 @@
-// Which key heads of which sequences there are, and who does them: in chunks, cpu/linear/linear_unit.h, or a few rows
+// Which KV heads of which sequences there are, and who does them: in chunks, cpu/linear/linear_unit.h, or a few rows
 // one by one, cpu/linear/linear_step.h.
 #include "posenc/attend_linear.h"
 

@@ -1,3 +1,5 @@
+// Checks of attend_linear: those of attend without a softmax's, no mask that sums over all keys cannot honour, and a
+// state of the right shape that shares no memory.
 #include "cpu/linear/check_linear_call.h"
 
 #include <algorithm>
@@ -21,7 +23,7 @@ constexpr std::string_view kAttendLinear = "attend_linear";
 // Sums over all keys know no key from another.
 void check_mask(const LayerPlan& layer, const LayerInputs& inputs) {
   const auto require_none = [](bool none, const char* field) {
-    if (!none) math::refuse(field, "be left out in linear attention, which sums over all keys,", "given");
+    if (!none) math::refuse(field, "be omitted in linear attention, which sums over all keys,", "given");
   };
   const MaskKind kind = layer.mask.kind;
   if (kind != MaskKind::causal && kind != MaskKind::bidirectional) {
@@ -79,8 +81,8 @@ void check_state(const LayerPlan& layer, const AttendLinearArgs& args, const mat
   const bool turns = std::ranges::any_of(layer.rotate, [](const Rotate& one) { return one.role == RotateRole::main; });
   if (!turns) return;
   const char* const must = "be given with a state, which does not say where its tokens stood,";
-  if (!args.inputs.q_positions) math::refuse("q_positions", must, "left out");
-  if (!args.inputs.k_positions) math::refuse("k_positions", must, "left out");
+  if (!args.inputs.q_positions) math::refuse("q_positions", must, "omitted");
+  if (!args.inputs.k_positions) math::refuse("k_positions", must, "omitted");
 }
 
 }  // namespace

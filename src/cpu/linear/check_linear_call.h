@@ -1,4 +1,5 @@
-// What a call of attend_linear must keep to: what one of attend does, without what only a softmax has; and its state.
+// What a call of attend_linear must keep to: what one of attend does, without what only a softmax has; and its state,
+// which is read and written and so shares no memory with another tensor.
 #pragma once
 
 #include "math/call_rows.h"

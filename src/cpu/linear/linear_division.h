@@ -1,4 +1,4 @@
-// The quotient of linear attention.
+// The quotient of linear attention, o = S^T q~ / z^T q, with 0 for a query that sees no key.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Rows of q or k for linear attention: converted to f32, the feature map f applied, then RoPE on a copy: f(k) and R
+// f(k).
 #include "cpu/linear/linear_rows.h"
 
 #include <algorithm>

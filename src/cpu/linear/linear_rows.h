@@ -1,4 +1,5 @@
-// Some rows of queries or keys of a head, as linear attention takes them: features, and the same turned.
+// Some rows of queries or keys of a head, as linear attention takes them: features f(x) for the denominator, and the
+// same with RoPE applied, R f(x), for the numerator (RoFormer, arXiv 2104.09864, (19)).
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// Linear attention's recurrence on the caller's state, for decode:
+//
+//   S += (R_j f(k_j)) v_j^T,  z += f(k_j),  o_i = (R_i f(q_i))^T S / f(q_i)^T z
 #include "cpu/linear/linear_step.h"
 
 #include <algorithm>
@@ -66,7 +69,7 @@ void LinearStepper::add_key(std::int64_t key) {
   for (std::int64_t c = 0; c < channels; ++c) totals_[c] += keys_.plain()[key * channels + c];
 }
 
-// S^T q~ of the heads that share the key head: they are lanes, and the rows of S are weighted.
+// S^T q~ of the heads that share the KV head: they are lanes, and the rows of S are weighted.
 void LinearStepper::attend_row(std::int64_t row, std::int64_t kv_head) {
   const std::int64_t channels = call_.layer.head_dim;
   const std::int64_t width = call_.layer.value_dim;

@@ -33,7 +33,7 @@ class LinearStepper {
   float* totals_ = nullptr;    // [head_dim]
   LinearRows keys_, query_;
   std::vector<float> values_;  // [rows][value_dim]
-  std::vector<float> lanes_;   // [head_dim][lanes]: turned queries of the heads that share the key head
+  std::vector<float> lanes_;   // [head_dim][lanes]: rotated queries of the heads that share the KV head
   std::vector<float> out_;     // [lanes][value_dim]
   std::vector<float> denominators_, nothing_;
 };

@@ -1,3 +1,5 @@
+// The sums S and z over the keys, in columns that are as wide as a product's lanes; from and to the caller's state. A
+// chunk is summed apart before it is added, which keeps the rounding error of long contexts small.
 #include "cpu/linear/linear_sums.h"
 
 #include <algorithm>

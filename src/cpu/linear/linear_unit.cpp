@@ -1,3 +1,5 @@
+// Chunkwise linear attention (as in Flash Linear Attention's kernels): within a chunk scores q~ k~^T under the causal
+// mask, before it the sums S and z. linear_unit.h has the loop.
 #include "cpu/linear/linear_unit.h"
 
 #include <algorithm>
@@ -67,6 +69,8 @@ void LinearWorker::attend(std::int64_t sequence, std::int64_t kv_head) {
   sums_.end(state_, sequence, kv_head);
 }
 
+// Keys into S and z, chunk by chunk, without queries: those before the first query, or all of them without a causal
+// mask.
 void LinearWorker::add_keys(const Unit& unit, std::int64_t first, std::int64_t end) {
   for (; first < end; first += kChunkRows) {
     if (!is_wanted()) return;
@@ -92,6 +96,7 @@ void LinearWorker::read_values(std::int64_t first, std::int64_t head, std::int64
   }
 }
 
+// Rotated keys as columns, the b of a product: scores of a chunk's own keys are q~ k~^T.
 void LinearWorker::put_keys_in_lanes(const ChunkKeys& keys) {
   const std::int64_t channels = call_.layer.head_dim;
   for (std::int64_t key = 0; key < keys.count; key += call_.max_lanes) {
@@ -105,6 +110,7 @@ void LinearWorker::put_keys_in_lanes(const ChunkKeys& keys) {
   }
 }
 
+// One query head on one chunk: denominators, numerators, their quotient.
 void LinearWorker::attend_head(const Unit& unit, std::int64_t head, const Chunk& chunk) {
   const std::int64_t row = unit.rows.q_first + chunk.row;
   queries_.read(math::Side::query, row, head, chunk.rows);
@@ -132,6 +138,7 @@ void LinearWorker::sum_totals(const Chunk& chunk) {
   call_.attention.running_totals(of);
 }
 
+// The numerators: q~ S of all keys before the chunk, then the chunk's own keys under the causal mask.
 void LinearWorker::sum_products(const Chunk& chunk) {
   const std::int64_t channels = call_.layer.head_dim;
   for (const ValueColumn& column : sums_.columns()) {

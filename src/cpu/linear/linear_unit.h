@@ -1,4 +1,4 @@
-// The loop over chunks of linear attention: one key head of one sequence, and the query heads that share it.
+// The loop over chunks of linear attention: one KV head of one sequence, and the query heads that share it.
 //
 //   for each chunk of rows:
 //     k = f(k), k~ = R k                                                 once for all query heads
@@ -23,7 +23,7 @@ namespace posenc::cpu {
 // A whole number of registers' lanes on every instruction set, and three of the widest.
 inline constexpr std::int64_t kChunkRows = 48;
 
-// Rows of a chunk that meet its keys together: those after the last of them are left out.
+// Rows of a chunk that meet its keys together: those after the last of them are omitted.
 inline constexpr std::int64_t kMeetingRows = 16;
 
 // Where one thread works.
@@ -66,7 +66,7 @@ class LinearWorker {
   LinearSums sums_;
   LinearRows keys_, queries_;
   std::vector<float> values_;         // ChunkKeys::values
-  std::vector<float> key_lanes_;      // turned keys, as many as a product has lanes: [head_dim][lanes], and the next
+  std::vector<float> key_lanes_;      // rotated keys, as many as a product has lanes: [head_dim][lanes], and the next
   std::vector<float> scores_;         // [kMeetingRows][lanes]
   std::vector<float> out_;            // [columns][kChunkRows][lanes], not yet divided
   std::vector<float> totals_;         // [kChunkRows]: what it is divided by

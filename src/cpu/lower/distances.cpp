@@ -1,3 +1,5 @@
+// Which distances i - j occur in a call, from the smallest and largest positions of its sequences and the mask, so that
+// tables by distance are no longer than they must be.
 #include "cpu/lower/distances.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Which distances occur in a call, and which row of a table each of them takes.
+// Which distances i - j occur in a call, and which row of a table each of them takes: what biases and vectors by
+// distance need so that their tables grow with the lengths and not with queries times keys.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// lower(): a layer's rotations, regions, score terms and value scheme become primitives (math/primitives.h), each by
+// its overload; softmax scale and query scale become one factor for each row.
 #include "cpu/lower/lower.h"
 
 #include <utility>

@@ -4,7 +4,7 @@
 //   by distance    cpu/lower/lower_by_distance.cpp   ALiBi, T5, clipped, window, KERPLE, FIRE, Sandwich, perceptron
 //   by content     cpu/lower/lower_by_content.cpp    Shaw, Transformer-XL, XLNet, DeBERTa, rows and columns
 //   along the row  cpu/lower/lower_along_row.cpp     CoPE, forget gates
-//   values         cpu/lower/lower_values.cpp        Shaw, turned values
+//   values         cpu/lower/lower_values.cpp        Shaw, rotated values
 //
 // reference::attend_lowered gives from the primitives what reference::attend gives by the formulas.
 #pragma once

@@ -1,4 +1,5 @@
-// Biases of the distance: numbers by distance, or a slope where they are a line.
+// Biases of the distance as primitives: numbers by distance (T5, KERPLE, Sandwich, windows, perceptrons), or a slope
+// where they are a line (ALiBi, arXiv 2108.12409). Formulas: src/math/score.
 #include <algorithm>
 #include <cmath>
 #include <span>

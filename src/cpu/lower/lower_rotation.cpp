@@ -1,4 +1,5 @@
-// Rotations as their rule, and regions as what the rotation turns rows by in each band.
+// Rotations as their rule (frequencies, axes, attention factor, xPos' decay), and regions (SelfExtend, ReRoPE, dual
+// chunk attention) as the positions by which the rotation rotates rows in each band of distances.
 #include <cmath>
 #include <limits>
 

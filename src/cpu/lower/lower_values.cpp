@@ -1,4 +1,5 @@
-// The value stage.
+// The value stage as primitives: Shaw's value vectors by distance (arXiv 1803.02155) and rotated values, whose output
+// may be rotated back (DeepSeek V4).
 #include "cpu/lower/distances.h"
 #include "cpu/lower/lowering.h"
 #include "cpu/lower/weight_reader.h"

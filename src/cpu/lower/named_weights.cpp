@@ -1,5 +1,6 @@
+// named_weights() of posenc/named_weights.h: asks for each learned table that a layer has by its name, and refuses
+// names that it does not know or that are given twice.
 #include "posenc/named_weights.h"
-
 
 #include <algorithm>
 #include <utility>
@@ -29,7 +30,7 @@ struct TablesOfTerm {
     if (x.empty()) return 1.0;
     if (x.rank != 1 || x.shape[0] != 1) {
       throw Error(kLayerWeights, {formatted("weights[\"{}{}\"]", prefix, name), "be one number, of shape [1],",
-                           formatted("of rank {}", x.rank)});
+                                  formatted("of rank {}", x.rank)});
     }
     return cpu::read(x, {0});
   }
@@ -98,7 +99,7 @@ LayerWeights named_weights(const LayerPlan& layer, std::span<const NamedWeight> 
     asked.push_back(name);
     const auto found = std::ranges::find(given, name, &NamedWeight::name);
     if (found != given.end() && !found->tensor.empty()) return found->tensor;
-    if (is_needed) throw Error(kLayerWeights, {quoted(name), "be given", "left out"});
+    if (is_needed) throw Error(kLayerWeights, {quoted(name), "be given", "omitted"});
     return ConstTensorView{};
   });
   for (const NamedWeight& one : given) {
@@ -107,9 +108,9 @@ LayerWeights named_weights(const LayerPlan& layer, std::span<const NamedWeight> 
     }
     if (std::ranges::find(asked, one.name) != asked.end()) continue;
     throw Error(kLayerWeights, {quoted(one.name),
-                         asked.empty() ? "be left out of a layer without tables"
-                                       : formatted("be a table of the layer: {}", joined(asked, ", ")),
-                         asked.empty() ? "given" : "none"});
+                                asked.empty() ? "be omitted for a layer without tables"
+                                              : formatted("be a table of the layer: {}", joined(asked, ", ")),
+                                asked.empty() ? "given" : "none"});
   }
   return out;
 }

@@ -1,3 +1,5 @@
+// Elements of learned tables as doubles, from f64, f32, f16 and bf16 with any strides, and products with them in
+// double.
 #include "cpu/lower/weight_reader.h"
 
 #include <bit>

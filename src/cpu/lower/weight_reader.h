@@ -1,4 +1,5 @@
-// Learned tables as doubles, whatever their dtype and strides, and what projections make of rows of them.
+// Learned tables as doubles, whatever their dtype and strides, and what projections make of rows of them. Lowering
+// works in double; the kernels' floats are rounded from it once.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Run-time dispatch: the instruction sets that this build has and this machine runs, POSENC_ISA, and the KernelTable of
+// each. Isa::automatic is the best one.
 #include "cpu/machine/dispatch.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Which kernels a call runs on. Chosen once; info.h is the public side.
+// Which kernels a call runs on. The instruction set is chosen once, by processor features and POSENC_ISA; posenc/info.h
+// is the public side, kernels/kernels.h the table that is chosen.
 #pragma once
 
 #include <span>

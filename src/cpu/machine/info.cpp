@@ -1,3 +1,4 @@
+// info() of posenc/info.h: version, compiler, build type, processor and instruction sets, as `posenc info` prints them.
 #include "posenc/info.h"
 
 #include "base/formatted.h"

@@ -1,3 +1,5 @@
+// Checks of a key norm (KeyNorm in posenc/cache.h): weights and biases for a head or for all heads, where the plan's QK
+// norm has them and nowhere else; epsilon finite and at least 0.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -19,15 +21,15 @@ class NormCheck {
     if (!std::isfinite(epsilon) || epsilon < 0) {
       refuse("norm.epsilon", "be finite and at least 0", formatted("{}", epsilon));
     }
-    if (weight.empty() && scheme.weighted) refuse("norm.weight", "be given where norm.scheme is weighted", "left out");
+    if (weight.empty() && scheme.weighted) refuse("norm.weight", "be given where norm.scheme is weighted", "omitted");
     if (!weight.empty() && !scheme.weighted) {
-      refuse("norm.weight", "be left out where norm.scheme is not weighted", "given");
+      refuse("norm.weight", "be omitted where norm.scheme is not weighted", "given");
     }
     if (weight.empty() && weight_plus_one) refuse("norm.weight_plus_one", "be false without a weight", "true");
     if (!bias.empty() && scheme.kind != QkNorm::Kind::layer) {
-      refuse("norm.bias", "be left out of a norm that is not `layer`", "given");
+      refuse("norm.bias", "be omitted for a norm that is not `layer`", "given");
     }
-    if (!bias.empty() && weight.empty()) refuse("norm.bias", "be left out where norm.weight is", "given");
+    if (!bias.empty() && weight.empty()) refuse("norm.bias", "be omitted where norm.weight is", "given");
     check_numbers("norm.weight", weight);
     check_numbers("norm.bias", bias);
     if (!bias.empty() && size_of(bias) != size_of(weight)) {

@@ -1,3 +1,5 @@
+// Checks of rotate: tensors q and k and where they are read from, positions counted, listed or given as reals, one
+// table or one for each sequence, packed sequences, pages. Every row must have a position that its table serves.
 #include "cpu/rotate/check_rotate.h"
 
 #include <algorithm>
@@ -59,7 +61,7 @@ class RotateCheck {
       return;
     }
     if (args_.table != nullptr) {
-      refuse(formatted("{}table", side_), formatted("be left out where {}tables are given", side_), "given");
+      refuse(formatted("{}table", side_), formatted("be omitted where {}tables are given", side_), "given");
     }
     for (std::size_t s = 0; s < args_.tables.size(); ++s) {
       if (args_.tables[s] == nullptr) refuse(formatted("{}tables[{}]", side_, s), "be given", "null");
@@ -70,22 +72,22 @@ class RotateCheck {
 
   void check_tensors() {
     if (args_.q.empty() && args_.k.empty()) {
-      if (side_.empty()) refuse("q or k", "be given", "left out");
-      refuse("k", "be given", "left out");
+      if (side_.empty()) refuse("q or k", "be given", "omitted");
+      refuse("k", "be given", "omitted");
     }
     const std::int64_t head_dim = table_of(args_, 0).layout().head_dim;
     const bool paged = !args_.k_pages.block_table.empty();
     if (!paged && !args_.k_pages.first.empty()) {
-      refuse("k_pages.block_table", "be given where k_pages.first is", "left out");
+      refuse("k_pages.block_table", "be given where k_pages.first is", "omitted");
     }
-    if (paged && !args_.k_from.empty()) refuse("k_from", "be left out where k is a paged cache", "given");
+    if (paged && !args_.k_from.empty()) refuse("k_from", "be omitted where k is a paged cache", "given");
     std::array<HeadsMemory, 2> memory;
     call_.tensors[0] = check_heads({where_, "q"}, args_.q, {where_, "q_from"}, args_.q_from, head_dim,
                                    Axes::heads_then_tokens, memory[0]);
     call_.tensors[1] = check_heads({where_, "k"}, args_.k, {where_, "k_from"}, args_.k_from, head_dim,
                                    paged ? Axes::tokens_then_heads : Axes::heads_then_tokens, memory[1]);
     if (paged) {
-      if (args_.k.empty()) refuse("k", "be given where k_pages are", "left out");
+      if (args_.k.empty()) refuse("k", "be given where k_pages are", "omitted");
       if (!args_.q.empty() && args_.q.rank != 3) refuse("q.rank", "be 3, packed as the rows of k are,", "4");
       call_.tensors[1].block_size = args_.k.shape[1];
     } else if (!args_.q.empty() && !args_.k.empty()) {
@@ -128,11 +130,11 @@ class RotateCheck {
   void check_sequences() {
     const std::span<const std::int32_t> bounds = args_.cu_seqlens;
     const bool paged = !args_.k_pages.block_table.empty();
-    if (paged && bounds.empty()) refuse("cu_seqlens", "be given where k_pages are", "left out");
+    if (paged && bounds.empty()) refuse("cu_seqlens", "be given where k_pages are", "omitted");
     if (!bounds.empty()) {
       const bool counted = !(paged && args_.q.empty());
       if (counted && (args_.q.empty() ? args_.k : args_.q).rank == 4) {
-        refuse("cu_seqlens", "be left out for tensors of rank 4, whose batch are sequences,", "given");
+        refuse("cu_seqlens", "be omitted for tensors of rank 4, whose batch are sequences,", "given");
       }
       for (std::size_t s = 0; s < bounds.size(); ++s) {
         const std::int32_t least = s == 0 ? 0 : bounds[s - 1];

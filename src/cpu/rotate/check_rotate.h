@@ -1,4 +1,5 @@
-// A call of rotate, checked: what remains is pointers, sizes and strides.
+// A call of rotate, checked: what remains is pointers, sizes and strides. plain_call.h makes the same of the calls that
+// need few checks.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ struct RotateCall {
   bool shared_positions = false;  // one row of positions serves every sequence of the batch
   std::int64_t axis_stride = 0;   // between the positions of two axes
 
-  // Whether no element is turned.
+  // Whether no element is rotated.
   bool nothing() const noexcept {
     return batch * rows == 0 || (tensors[0].from == nullptr && tensors[1].from == nullptr);
   }

@@ -1,3 +1,7 @@
+// permute_pairing() of posenc/pairing.h: rows of q and k projections from half-split (NeoX, rotate_half) to interleaved
+// (GPT-J, Meta's) order and back, in place, tile by tile; what llama.cpp's converter does to Llama's weights.
+//
+//   interleaved channel 2p is half channel p, interleaved 2p + 1 is half p + dim/2      p = 0 .. dim/2 - 1
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,7 +19,7 @@
 namespace posenc::inline v0_2 {
 namespace {
 
-constexpr std::int64_t kTileBytes = 16 * 1024;  // half of a small first cache: what is read next to what is written
+constexpr std::int64_t kTileBytes = 16 * 1024;  // half of a small L1: what is read next to what is written
 
 void check_pairing(const char* where, Pairing to) {
   if (to == Pairing::half || to == Pairing::interleaved) return;
@@ -54,7 +58,7 @@ void check_data(const char* where, const TensorView& x) {
   cpu::check_places(where, "x", cpu::memory_of(where, "x", x));
 }
 
-// The turned channels of one head: `channels` of them, `stride` apart, each of `count` elements that are `step` apart.
+// The rotated channels of one head: `channels` of them, `stride` apart, each of `count` elements that are `step` apart.
 template <typename T>
 struct Head {
   T* x;
@@ -63,7 +67,7 @@ struct Head {
   std::int64_t step;
 };
 
-// order: where each channel comes from, counted from the first that turns. tile: [channels, as many as fit].
+// order: where each channel comes from, counted from the first that rotates. tile: [channels, as many as fit].
 template <typename T>
 void permute_head(const Head<T>& head, const std::vector<std::int64_t>& order, std::vector<T>& tile) {
   const auto channels = std::ssize(order);

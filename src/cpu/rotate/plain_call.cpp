@@ -1,3 +1,5 @@
+// Recognises the calls of rotate that an engine makes for each token of each layer by comparing shapes and strides, and
+// does small ones at once on the calling thread. What is not plain goes to check_rotate.h.
 #include "cpu/rotate/plain_call.h"
 
 #include <array>

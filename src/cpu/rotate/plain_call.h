@@ -1,4 +1,5 @@
-// Calls of rotate that need no more than a glance: what an engine asks for each token of each layer.
+// The fast path of rotate: the calls that an engine makes for each token of each layer, whose checks take a few
+// comparisons.
 //
 // q and k of rank 3 in place, of one held table with one axis; channels of a head, heads of a token and tokens in this
 // order in memory, q and k in memory of their own; forward or transposed; positions counted, or listed as integers.
@@ -17,7 +18,7 @@ bool is_plain(const RotateArgs& args) noexcept;
 // Of a plain call.
 RotateCall plain_call(const RotateArgs& args) noexcept;
 
-// Whether a call is plain and so small that one thread turns it, in one run of the kernel for each tensor.
+// Whether a call is plain and so small that one thread rotates it, in one run of the kernel for each tensor.
 bool is_small_and_plain(const RotateArgs& args) noexcept;
 
 // Turns it: what the general way would do, without what makes it general, half the time of a call on one token.

@@ -1,5 +1,5 @@
-// Tensors of a call that needs no more than a glance: heads in an order of memory that nobody has to sort to see that
-// no two elements meet.
+// Tensors of a call on the fast path: heads in an order of memory that shows without sorting axes that no two elements
+// overlap.
 #pragma once
 
 #include <algorithm>

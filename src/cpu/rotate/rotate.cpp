@@ -1,3 +1,7 @@
+// rotate() of posenc/rotate.h: RoPE on q and k. Rows are shared among threads; each thread takes cos and sin of some
+// rows (rotate_block.h) and rotates all heads of them (rotate_tensor.h) by the kernel (kernels/rotate_loop.h).
+//
+//   x_i -> R(i) x_i, R^-1 or R^T      RoFormer, arXiv 2104.09864, (34); reference: src/reference/rotate.cpp
 #include "posenc/rotate.h"
 
 #include <algorithm>
@@ -16,7 +20,7 @@
 namespace posenc::inline v0_2 {
 namespace {
 
-// A table's rows are a cos and a sin; the transpose turns the other way; R^T / a = (a R)^T / a^2.
+// A table's rows are a cos and a sin; the transpose rotates the other way; R^T / a = (a R)^T / a^2.
 cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
   const double a = table.attention_factor();
   const auto scale = direction == Direction::inverse ? static_cast<float>(1.0 / (a * a)) : 1.0F;
@@ -48,6 +52,7 @@ cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
 
 }  // namespace
 
+// The fast path first: at decode, checks would cost as much as the rotation.
 bool rotate(const RotateArgs& args) {
   constexpr const char* kWhere = "rotate";
   if (cpu::is_small_and_plain(args)) {

@@ -1,3 +1,5 @@
+// cos and sin for a few rows: pointers into a held table, or rows made by the angle kernel into 16 KiB of scratch, for
+// tables on demand and positions on several axes.
 #include "cpu/rotate/rotate_block.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// cos and sin of a few rows of tensors: pointers into a table, or rows made here.
+// cos and sin of a few rows of tensors: pointers into a table, or rows made here by the angle kernel. One of these
+// serves one thread.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@ namespace posenc::cpu {
 class RotateBlock {
  public:
   static constexpr std::int64_t kRows = 64;
-  static constexpr std::int64_t kValues = 4096;  // cos and sin together, 16 KiB: they stay in the first cache
+  static constexpr std::int64_t kValues = 4096;  // cos and sin together, 16 KiB: they stay in L1
 
   RotateBlock(const RotateArgs& args, const RotateCall& call, const kernels::KernelTable& kernels);
 

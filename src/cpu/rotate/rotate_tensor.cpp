@@ -1,3 +1,5 @@
+// One tensor of a call of rotate, by runs of rows: rows outside and heads inside, or the reverse, whichever is nearer
+// in memory; pages of a KV cache one after another; channels that are not rotated copied where the output is elsewhere.
 #include "cpu/rotate/rotate_tensor.h"
 
 #include <algorithm>
@@ -25,6 +27,7 @@ void TensorRotation::turn(std::int64_t sequence, std::int64_t first, std::int64_
   }
 }
 
+// Some rows of q or of k: where they begin in memory, then by pages or at once.
 void TensorRotation::turn_tensor(const HeadsView& x, std::int64_t s, std::int64_t first, std::int64_t count,
                                  const RowAngles& angles) const {
   const RowOfBatch at = row_of_batch(call_, x.block_size > 0 ? 0 : sequence(args_, call_, s).first + first);
@@ -59,6 +62,7 @@ void TensorRotation::turn_pages(const HeadsView& x, std::int64_t s, std::int64_t
   }
 }
 
+// One call of the kernel. Prefetching pays where the tensor comes from memory (kFetchFromBytes).
 void TensorRotation::turn_rows(const HeadsView& x, const kernels::RotateRows& rows) const {
   if (x.to != x.from) copy_kept(x, rows);
   kernels::RotateRows ahead = rows;
@@ -71,7 +75,7 @@ void TensorRotation::turn_rows(const HeadsView& x, const kernels::RotateRows& ro
   kernels_.rotate(ahead);
 }
 
-// Channels before and after those that turn.
+// Channels before and after those that rotate.
 void TensorRotation::copy_kept(const HeadsView& x, const kernels::RotateRows& rows) const {
   const std::int64_t before = layout_.first_channel * x.element_bytes;
   const std::int64_t turned = layout_.dim * x.element_bytes;

@@ -1,4 +1,5 @@
-// Turns some rows of one tensor: chooses the order of its rows and heads, follows pages, keeps the other channels.
+// RoPE on some rows of one tensor: chooses the order of its rows and heads, follows the pages of a KV cache, keeps the
+// channels that are not rotated. The kernel is kernels/rotate_loop.h.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace posenc::cpu {
 
-// From so much memory on, lines are fetched ahead: the second cache does not hold them.
+// From so much memory on, lines are fetched ahead: L2 does not hold them.
 inline constexpr std::int64_t kFetchFromBytes = std::int64_t{1} << 20U;
 
 // cos and sin of the rows, and what they are multiplied with.

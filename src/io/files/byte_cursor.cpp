@@ -1,3 +1,5 @@
+// Bounded reads of a binary format: every length is checked against the limit and, where it is known, the size of the
+// source before memory is taken, so a hostile count costs nothing. Errors name the byte, what was wanted and what came.
 #include "io/files/byte_cursor.h"
 
 #include <algorithm>

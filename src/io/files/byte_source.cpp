@@ -1,3 +1,5 @@
+// Bytes of a file by pread(2), from its mapping, or from the caller's memory, behind one interface. A file that shrinks
+// while it is read gives an error.
 #include "io/files/byte_source.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Where a file's bytes are: in memory that the caller keeps, or in a regular file, read or mapped.
+// Where a file's bytes are: in memory that the caller keeps, or in a regular file, read by pread(2) or mapped by
+// mmap(2). The readers of tensor files are written over it once.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Formats by their first bytes (magic numbers of the formats' own descriptions): gzip, zip and PyTorch checkpoints,
+// HTML, Git LFS pointers, safetensors, GGUF, llama2.c and others, so that "not JSON" can say what the file is instead.
 #include "io/files/looks_like.h"
 
 #include <algorithm>
@@ -101,7 +103,7 @@ bool is_llama2c(std::string_view bytes) {
   const std::int64_t dim = size_at(bytes, kDim);
   const std::int64_t heads = size_at(bytes, kHeads);
   const std::int64_t kv_heads = size_at(bytes, kKvHeads);
-  // Its rotation turns pairs of a head's channels.
+  // Its rotation rotates pairs of a head's channels.
   return dim > 0 && heads > 0 && kv_heads > 0 && dim % (2 * heads) == 0 && heads % kv_heads == 0;
 }
 

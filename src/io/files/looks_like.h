@@ -1,4 +1,5 @@
-// Tells what a file is that should have been JSON and is clearly something else.
+// Tells what a file is that should have been JSON and is clearly something else: "a Git LFS pointer: the file itself
+// was not downloaded" helps more than a syntax error in line 1.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+// mmap(2) of a whole regular file, read-only and private; unmapped with the object.
 #include "io/files/mapped_file.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,5 @@
+// Atomic replacement of a file: a temporary file in the same folder, fsync(2), then link(2) or rename(2), then fsync of
+// the folder, so that a crash leaves the old file or the new one and never half of either.
 #include "io/files/output_file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Reads to the end of a file with EINTR and short reads retried, and one byte more than the limit to notice a larger
+// one.
 #include "io/files/read_all.h"
 
 #include <algorithm>

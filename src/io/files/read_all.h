@@ -1,4 +1,5 @@
-// The loop that reads a file to its end, apart from the system calls, so that tests can make every call fail.
+// The loop that reads a file to its end, apart from the system calls, so that tests can make every call fail: EINTR,
+// short reads, a file that shrinks or goes on for ever.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// open(2) of regular files alone: the kind is asked before and after opening, O_NONBLOCK keeps pipes from blocking, and
+// each failure says why: "cannot open: No such file or directory".
 #include "io/files/regular_file.h"
 
 #include <fcntl.h>

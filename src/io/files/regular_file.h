@@ -1,4 +1,5 @@
-// Opens a regular file to read from, without being led into a hang: pipes and devices are refused before reading.
+// Opens a regular file to read from, without being led into a hang: pipes and devices are refused before reading. A
+// path to a model comes from users and, in an index of shards, from the file itself.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// A whole text file as a string: config.json, index files and the like, bounded by the caller's limit.
 #include "io/files/text_file.h"
 
 #include "base/formatted.h"

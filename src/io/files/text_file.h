@@ -1,4 +1,4 @@
-// Reads a whole regular file, bounded.
+// Reads a whole regular file, bounded: configs and indices, whose size is known to be small.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// The header of a GGUF file (ggml's docs/gguf.md; gguf.h has the layout): magic, version and byte order, counts with
+// their bounds, and the numbers of small tensors such as llama.cpp's rope_freqs.weight. Keys: gguf_values.cpp, tensors:
+// gguf_tensors.cpp.
 #include "io/gguf/gguf.h"
 
 #include <algorithm>

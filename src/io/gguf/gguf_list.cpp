@@ -1,4 +1,5 @@
-// A GGUF file's table of tensors, as a list; the header's checks are gguf.cpp's.
+// A GGUF file's table of tensors as a TensorList: GGUF's shapes name the fastest axis first, here the slowest is, as in
+// NumPy. The header's checks are gguf.cpp's; quantised tensors are listed and not read.
 
 #include <array>
 #include <utility>

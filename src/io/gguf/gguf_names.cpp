@@ -1,3 +1,4 @@
+// Duplicate names among up to a million, by FNV-1a hashes that are sorted once: n log n whatever the names are.
 #include "io/gguf/gguf_names.h"
 
 #include <algorithm>

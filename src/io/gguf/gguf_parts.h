@@ -1,4 +1,5 @@
-// The two parts of a GGUF header, for gguf.cpp.
+// The two parts of a GGUF header, for gguf.cpp: the metadata (gguf_values.cpp) and the table of tensors
+// (gguf_tensors.cpp).
 #pragma once
 
 #include <cstdint>

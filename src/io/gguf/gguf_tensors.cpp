@@ -1,4 +1,8 @@
-// The table of tensors: names, shapes, types, offsets, and whether they fit together.
+// The table of tensors of a GGUF file: names, shapes, types, offsets, and whether they fit together.
+//
+//   bytes = elements / block * bytes of a block,  offset of the next = this one's end, padded to general.alignment
+//
+// ggml's rule (gguf_init_from_file) is checked as it stands, every product for overflow.
 #include <algorithm>
 #include <utility>
 

@@ -1,3 +1,5 @@
+// GGUF's value types and ggml's tensor types (ggml.h, ggml-common.h): number, name, and how many bytes a block of how
+// many elements takes. Quantised types are known by size only: their weights are never read.
 #include "io/gguf/gguf_types.h"
 
 #include <algorithm>

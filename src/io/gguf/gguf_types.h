@@ -1,4 +1,4 @@
-// The types of GGUF's values and of ggml's tensors, by number.
+// The types of GGUF's values and of ggml's tensors, by number: names, sizes and blocks (ggml's docs/gguf.md, ggml.h).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The metadata: keys and values.
+// The metadata of a GGUF file: keys and values of the 13 types of ggml's docs/gguf.md, strings and arrays among them. A
+// count is checked against what is left of the file before a loop is entered; values that nobody asked for are skipped.
 #include <algorithm>
 #include <bit>
 #include <utility>

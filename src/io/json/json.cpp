@@ -1,3 +1,5 @@
+// JsonValue and JsonDocument: typed access to the tree of json_tree.h. Asking for another type than is there gives a
+// FileError with file, line, column, JSON pointer, what was expected and what came.
 #include "io/json/json.h"
 
 #include <algorithm>

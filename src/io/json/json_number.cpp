@@ -1,3 +1,6 @@
+// Numbers of JSON (RFC 8259, section 6) without loss: the nearest double by std::from_chars, integers by decimal
+// arithmetic, so that 4096.0 and 1e3 are integers and 9007199254740993 is not rounded. Python's NaN and Infinity are
+// read, since json.dump writes them.
 #include "io/json/json_number.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The text of a JSON number: where it ends, and what it is worth, exactly.
+// The text of a JSON number (RFC 8259, section 6): where it ends, and what it is worth, exactly. RapidJSON is not
+// asked: json_stream.h says why.
 #pragma once
 
 #include <cstddef>

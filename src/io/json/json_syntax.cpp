@@ -1,3 +1,5 @@
+// Messages for text that is not JSON: what was expected at which place, what is there, and what people most often meant
+// (a trailing comma, single quotes, Python's True and None, a comment).
 #include "io/json/json_syntax.h"
 
 #include <algorithm>

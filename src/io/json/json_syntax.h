@@ -1,4 +1,5 @@
-// Says in plain words what is wrong with a text that is not JSON.
+// Says in plain words what is wrong with a text that is not JSON: what was expected, what is there, and a hint at what
+// was most likely meant.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// The nodes of a JSON text: their content, keys, neighbours, JSON pointers (RFC 6901) and errors with line and column.
 #include "io/json/json_tree.h"
 
 #include <algorithm>

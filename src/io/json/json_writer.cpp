@@ -1,3 +1,5 @@
+// JSON output (RFC 8259): commas, indentation, escapes, and doubles as the shortest decimals that read back to the same
+// bits. What is not UTF-8 becomes U+FFFD, so the output is always valid.
 #include "io/json/json_writer.h"
 
 #include <cmath>

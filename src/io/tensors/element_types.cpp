@@ -1,4 +1,5 @@
-// What ElementType's values are called, and how wide they are.
+// What ElementType's values are called, and how wide they are, in bits: f6 and f4 of the OCP microscaling formats are
+// narrower than a byte.
 #include "posenc/tensor_file.h"
 
 namespace posenc::inline v0_2 {

@@ -1,4 +1,5 @@
-// A .npy file's one tensor.
+// A .npy file's one tensor (NumPy's numpy.lib.format): its header (npy_header.h), element type, and that the data are
+// as long as the shape says. Object arrays would need pickle and are refused.
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -1,3 +1,5 @@
+// The header of a .npy file, NumPy's format versions 1 to 3 (numpy.lib.format): a Python dict literal with descr,
+// fortran_order and shape. It is parsed by a grammar of its own and never evaluated.
 #include "io/tensors/npy_header.h"
 
 #include <algorithm>

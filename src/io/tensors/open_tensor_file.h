@@ -1,4 +1,5 @@
-// What a TensorFile is made of.
+// What a TensorFile is made of: the source of its bytes, its format, the list of its tensors; of an index, one for each
+// shard.
 #pragma once
 
 #include <cstdint>

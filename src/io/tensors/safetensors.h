@@ -1,4 +1,5 @@
-// What the reader and the writer of safetensors share: the names of types.
+// What the reader and the writer of safetensors share: the names of types (https://github.com/huggingface/safetensors,
+// "Format").
 #pragma once
 
 #include <array>

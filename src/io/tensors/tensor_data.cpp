@@ -1,4 +1,5 @@
-// The elements of one tensor: brought into memory, in the machine's byte order, or looked at where they lie.
+// The elements of one tensor: read into memory, or viewed in the mapping where they can be used as they are; in the
+// machine's byte order.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -12,7 +13,7 @@
 namespace posenc::inline v0_2 {
 namespace {
 
-// Bytes of what a byte order turns round: of a complex number, each half.
+// Bytes of what a change of byte order reverses: of a complex number, each half.
 std::size_t unit_of(ElementType type) {
   const auto bytes = static_cast<std::size_t>(bits_of(type) / 8);
   const bool complex = type == ElementType::complex64 || type == ElementType::complex128;

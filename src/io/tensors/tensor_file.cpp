@@ -1,3 +1,5 @@
+// open_tensor_file and TensorFile of posenc/tensor_file.h: the format by name or first bytes, then the reader of that
+// format (npy.cpp, safetensors.cpp, llama2c.cpp, gguf_list.cpp), or an index of safetensors shards.
 #include "posenc/tensor_file.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Tells the format of a file of tensors.
+// Tells the format of a file of tensors: by its first bytes (magic of .npy, GGUF and llama2.c, the header's length of
+// safetensors), else by the end of its name.
 #include <algorithm>
 #include <array>
 #include <cstring>

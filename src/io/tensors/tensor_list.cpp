@@ -1,3 +1,5 @@
+// What all tensor formats share: element counts and bytes with every product checked, row-major or Fortran strides, and
+// warnings.
 #include "io/tensors/tensor_list.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// model.safetensors.index.json, as transformers' save_pretrained writes it: weight_map names the shard of each tensor.
+// Shards are opened beside the index and nowhere else, and each name must be in its shard.
 #include "io/tensors/tensor_shards.h"
 
 #include <algorithm>

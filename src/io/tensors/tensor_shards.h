@@ -17,7 +17,7 @@ inline constexpr std::size_t kMaxShards = 1024;  // each stays open
 
 // By the end of its name, which transformers fixes.
 bool is_shard_index(const std::filesystem::path& path);
-// Every name of the index must be in the shard that it is said to be in. What a shard has beside that is left out, with
+// Every name of the index must be in the shard that it is said to be in. What a shard has beside that is ignored, with
 // a warning.
 Result<std::unique_ptr<OpenTensorFile>> open_shards(const std::filesystem::path& index);
 

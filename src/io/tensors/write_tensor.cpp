@@ -1,3 +1,5 @@
+// Elements of a strided view in row-major order, as .npy and safetensors have them: at once where the view is dense,
+// else in blocks.
 #include "io/tensors/write_tensor.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Puts a view's elements into a file, in C order and little-endian.
+// Puts a view's elements into a file, in C order and little-endian: the data part of .npy and safetensors.
 #pragma once
 
 #include <string_view>

@@ -1,3 +1,9 @@
+// What attend and reference::attend ask of a call before anything is computed: ranks and shapes of q, k, v, out and
+// lse, cu_seqlens, positions, orders, masks and biases that broadcast, and what the plan's layer demands.
+//
+//   q [tokens, heads, head_dim] or [batch, heads, tokens, head_dim];  k, v with kv_heads, which divides heads (GQA)
+//
+// One check for the formulas and the kernels, so that both refuse the same calls with the same words.
 #include "math/check/check_attend.h"
 
 #include <cmath>
@@ -115,7 +121,7 @@ void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
   if (in.cu_seqlens_q.size() != in.cu_seqlens_k.size()) {
     refuse("cu_seqlens_k", "be as long as cu_seqlens_q", formatted("{} long", in.cu_seqlens_k.size()));
   }
-  if (!in.cu_seqlens_q.empty() && args.q.rank != 3) refuse("cu_seqlens_q", "be left out for rank 4", "given");
+  if (!in.cu_seqlens_q.empty() && args.q.rank != 3) refuse("cu_seqlens_q", "be omitted for rank 4", "given");
   check_cu_seqlens("cu_seqlens_q", in.cu_seqlens_q, queries);
   check_cu_seqlens("cu_seqlens_k", in.cu_seqlens_k, keys);
   const std::int64_t axes = axes_of(layer);
@@ -143,7 +149,7 @@ void check_query_scale(const LayerPlan& layer, const CallRows& rows) {
 
 void check_mask(const LayerPlan& layer, const AttendArgs& args) {
   if (layer.mask.kind == MaskKind::sparse && args.inputs.attn_mask.empty()) {
-    refuse("attn_mask", "say which keys are seen, since the plan's mask is sparse", "left out");
+    refuse("attn_mask", "say which keys are visible, since the plan's mask is sparse", "omitted");
   }
   require(!layer.mask.chunk || *layer.mask.chunk >= 1, "layer.mask.chunk", "be at least 1",
           layer.mask.chunk.value_or(0));
@@ -184,14 +190,14 @@ void check_rotations(const LayerPlan& layer, const AttendArgs& args) {
     refuse("q_rotated and k_rotated", "be yes, since a norm follows the rotation", "no");
   }
   if (std::holds_alternative<RotatedValues>(layer.value)) {
-    require(turns, "layer.value", "have a rotation to turn by", 0);
-    require(layer.value_dim == layer.head_dim, "layer.value_dim", "be head_dim, for values that turn", layer.value_dim);
+    require(turns, "layer.value", "have a rotation to apply", 0);
+    require(layer.value_dim == layer.head_dim, "layer.value_dim", "be head_dim, for rotated values", layer.value_dim);
   }
   if (std::holds_alternative<std::monostate>(layer.regions)) return;
   check_regions(layer.regions);
   if (!turns) refuse("layer.regions", "belong to a rotation", "without one");
   if (args.inputs.q_rotated || args.inputs.k_rotated) {
-    refuse("q_rotated and k_rotated", "be no, since regions turn each key more than one way", "yes");
+    refuse("q_rotated and k_rotated", "be no, since regions rotate each key in more than one way", "yes");
   }
 }
 
@@ -208,7 +214,7 @@ void require_shape(const std::string& field, const ConstTensorView& x, std::init
   for (int axis = 0; axis < wanted.rank; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     if (x.rank != wanted.rank || x.shape[a] != wanted.shape[a] || x.shape[a] < 0) {
-      refuse(field, formatted("have shape {}", text(wanted)), x.empty() ? "left out" : text(x));
+      refuse(field, formatted("have shape {}", text(wanted)), x.empty() ? "omitted" : text(x));
     }
     has_elements &= x.shape[a] > 0;
   }

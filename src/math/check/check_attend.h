@@ -1,4 +1,5 @@
-// What a call of attention must keep to, by the formulas or by the kernels.
+// What a call of attention must keep to, by the formulas (reference::attend) or by the kernels (attend): shapes,
+// positions, masks, weights. Throws Error "[where] x must be Y but is Z" before anything is written.
 #pragma once
 
 #include <string>
@@ -26,7 +27,7 @@ inline constexpr std::int64_t kMostOfAxis = std::int64_t{1} << 30;
 // Of them, the learned tables and the inputs that only one scheme has (check_score_terms.cpp).
 void check_score_terms(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows);
 
-// What has no place in the layer is left out (check_left_out.cpp).
+// What has no place in the layer is omitted (check_left_out.cpp).
 void check_weights_left_out(const LayerPlan& layer, const LayerWeights& weights);
 void check_inputs_left_out(const LayerPlan& layer, const AttendArgs& args);
 

@@ -1,4 +1,5 @@
-// Weights and inputs that the layer has no place for: whoever gives them means another layer.
+// Weights and inputs that the layer does not read must be omitted: whoever gives them means another layer, and a
+// silently ignored ALiBi table or sink would be a wrong result.
 #include <variant>
 
 #include "base/formatted.h"
@@ -9,7 +10,7 @@ namespace posenc::math {
 namespace {
 
 void require_left_out(const char* field, bool is_given, const char* unread_since) {
-  if (is_given) refuse(field, formatted("be left out, since {}", unread_since), "given");
+  if (is_given) refuse(field, formatted("be omitted, since {}", unread_since), "given");
 }
 
 }  // namespace

@@ -1,3 +1,6 @@
+// What a layer must not have for linear attention: everything that is defined on a score, as there are none (biases,
+// soft cap, sinks, a query scale, regions), and xPos. RoFormer, arXiv 2104.09864, (19);
+// docs/schemes/linear-attention.md.
 #include "math/check/check_linear.h"
 
 #include <algorithm>
@@ -11,7 +14,7 @@ void refuse_softmax_terms(const LayerPlan& layer, const LayerInputs& inputs) {
   const bool has_xpos =
       std::ranges::any_of(layer.rotate, [](const Rotate& one) { return std::holds_alternative<XPos>(one.scheme); });
   const auto require_none = [](bool none, const char* field) {
-    if (!none) refuse(field, "be left out in linear attention", "given");
+    if (!none) refuse(field, "be omitted in linear attention", "given");
   };
   require_none(layer.score.empty(), "layer.score");
   require_none(std::holds_alternative<std::monostate>(layer.value), "layer.value");

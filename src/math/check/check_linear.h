@@ -1,4 +1,4 @@
-// What linear attention has no place for, by the formula or by the kernels.
+// What linear attention cannot honour, by the formula or by the kernels: everything that acts on single scores.
 #pragma once
 
 #include "posenc/attention.h"
@@ -7,7 +7,7 @@
 namespace posenc::math {
 
 // Throws Error for score and value terms, a query scale, regions, a soft cap, sinks, xPos, a bias, and tensors that
-// come turned.
+// come rotated.
 void refuse_softmax_terms(const LayerPlan& layer, const LayerInputs& inputs);
 
 // The layer as check_attend knows it: one that attends.

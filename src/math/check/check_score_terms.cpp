@@ -1,4 +1,5 @@
-// Learned tables against the schemes that read them, and the distances that must have a row.
+// Learned tables against the schemes that read them: shapes by heads, buckets, distances and channels, parameters that
+// the formulas need (T5's and DeBERTa's buckets, FIRE's c and L), and that every distance of the call has a row.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -25,7 +26,7 @@ struct Given {
   template <typename Weights>
   const Weights& as() const {
     const auto* found = std::get_if<Weights>(&weights);
-    if (found == nullptr) refuse(field, "hold the scheme's learned tables", "left out, or another scheme's");
+    if (found == nullptr) refuse(field, "hold the scheme's learned tables", "omitted, or another scheme's");
     return *found;
   }
 };
@@ -182,8 +183,8 @@ void require_transformer_xl(const Given& given, const TransformerXlWeights& lear
   require_shape(given.field + ".projection", learned.projection, {layer.heads * layer.head_dim, channels});
   if (content) require_shape(given.field + ".content_bias", learned.content_bias, {layer.heads, layer.head_dim});
   if (position) require_shape(given.field + ".position_bias", learned.position_bias, {layer.heads, layer.head_dim});
-  if (!content && !learned.content_bias.empty()) refuse(given.field + ".content_bias", "be left out", "given");
-  if (!position && !learned.position_bias.empty()) refuse(given.field + ".position_bias", "be left out", "given");
+  if (!content && !learned.content_bias.empty()) refuse(given.field + ".content_bias", "be omitted", "given");
+  if (!position && !learned.position_bias.empty()) refuse(given.field + ".position_bias", "be omitted", "given");
 }
 
 void check(const TransformerXl& scheme, const Given& given) {
@@ -202,7 +203,7 @@ void check(const XlNet& scheme, const Given& given) {
   const bool has_queries = std::ssize(given.args.inputs.q_segments) == given.rows.queries;
   const bool has_keys = std::ssize(given.args.inputs.k_segments) == given.rows.keys;
   if (!has_queries || !has_keys) {
-    refuse("q_segments and k_segments", "be given, since there are weights for segments", "left out");
+    refuse("q_segments and k_segments", "be given, since there are weights for segments", "omitted");
   }
 }
 

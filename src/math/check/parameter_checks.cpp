@@ -1,3 +1,5 @@
+// Conditions on parameters that several schemes share, as a Problem that the caller puts its name before: finite, above
+// 0, at least some number, one divisor for each pair of channels.
 #include "math/check/parameter_checks.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// The conditions that parameters of several rules must fulfil. Each returns the Problem, or nothing.
+// The conditions that parameters of several rules must fulfil: finite, above 0, whole. Each returns the Problem, or
+// nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Which layers read which optional inputs of a call: segments (XLNet, arXiv 1906.08237), forget gates (FoX, arXiv
+// 2503.02130), gates of rows (WavLM's T5 bias). check_left_out.cpp refuses the others.
 #include "math/input/inputs_read.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which layers read the inputs that belong to a scheme.
+// Which layers read the inputs that belong to one scheme: segments (XLNet), log_forget (FoX), row_gate (WavLM).
 #pragma once
 
 #include <span>

@@ -18,7 +18,7 @@ std::vector<double> input_row(const IntegerInput& scheme, std::int64_t channels,
     problem = Problem{"place", "be a finite number", formatted("{}", place)};
   }
   if (!problem && scheme.normalised && !length) {
-    problem = Problem{"length", "be given to a normalised encoding", "left out"};
+    problem = Problem{"length", "be given to a normalised encoding", "omitted"};
   }
   if (!problem && scheme.normalised) problem = math::check_at_least("length", *length, 1);
   if (problem) throw Error("input_row", *problem);

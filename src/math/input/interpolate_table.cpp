@@ -8,7 +8,7 @@
 //   linear      w = 1 - |x - k| for the two neighbours, x cut off below 0 and the last row repeated
 //   cubic(a)    W(s) = (a+2)s^3 - (a+3)s^2 + 1 for s <= 1, a s^3 - 5a s^2 + 8a s - 4a for s < 2     Keys, 1981
 //   plain       a = -0.75, W(|x - k|) for the four neighbours, rows beyond the border are the border's
-//   antialias   a = -0.5; where the grid shrinks, W is widened by the step; what lies beyond the border is left out and
+//   antialias   a = -0.5; where the grid shrinks, W is widened by the step; what lies beyond the border is omitted and
 //               the weights are divided by their sum
 //
 // In the wild: ViT, DeiT and DINOv2 are bicubic without antialias in Hugging Face; DINOv2 with registers and timm use

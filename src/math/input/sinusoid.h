@@ -1,4 +1,5 @@
-// Which sine or cosine a channel of a sinusoidal encoding has.
+// Which sine or cosine a channel of a sinusoidal encoding has, in each of the conventions that checkpoints use (arXiv
+// 1706.03762, 3.5; sinusoid.cpp lists them).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Axis maps of models whose tokens have several coordinates: for each pair, the coordinate that turns it.
+// Axis maps of models whose tokens have several coordinates: for each pair, the coordinate that rotates it.
 //
 // M-RoPE, Qwen2-VL, arXiv 2409.12191, chunks the ladder, so time takes the fast pairs and width the slow ones; later
 // models deal the pairs out instead. `mrope_interleaved` in a config chooses between the two, and says nothing about

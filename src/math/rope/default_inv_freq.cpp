@@ -1,3 +1,5 @@
+// inv_freq[p] = base^(-2p/dim), the frequencies before any scaling rule; RoFormer, arXiv 2104.09864, (15). The header
+// has the variants for several axes. The float steps are those of Hugging Face: exponent, power, reciprocal.
 #include "math/rope/default_inv_freq.h"
 
 #include <cstddef>

@@ -6,9 +6,9 @@
 // The bracket is written 1 + factor * (n - max)/max, which is the same number without the cancellation, and exactly 1
 // up to the trained length.
 //
-// In the wild: Hugging Face turns new keys with the new base and leaves cached ones at the old (issue 25104); a running
-// Hugging Face model computes base' in float, because its length is a tensor there, while the function asked with an
-// integer computes it in double: this follows the function. vLLM makes one table at start-up, until 2026 for
+// In the wild: Hugging Face rotates new keys with the new base and leaves cached ones at the old (issue 25104); a
+// running Hugging Face model computes base' in float, because its length is a tensor there, while the function asked
+// with an integer computes it in double: this follows the function. vLLM makes one table at start-up, until 2026 for
 // max * factor tokens, since then for the trained length, which leaves the base alone.
 #include <algorithm>
 

@@ -1,4 +1,5 @@
-// A scheme's frequencies: check, scale, check what came out, and give it the sign of the scheme's direction.
+// frequencies() of posenc/rope.h: checks a Rope, applies its scaling rule (scaling_rules.h) in double or in Hugging
+// Face's float steps, checks the result, and negates it for clockwise rotation.
 #include <cmath>
 #include <cstddef>
 
@@ -82,7 +83,7 @@ Frequencies frequencies(const Rope& rope, std::optional<std::int64_t> length, Ar
   Frequencies result = computed(rope, length, arithmetic);
   if (auto problem = check_values(rope, result, arithmetic)) throw Error("frequencies", *problem);
   if (rope.rotation_direction == RotationDirection::clockwise) {
-    for (double& value : result.inv_freq) value = 0.0 - value;  // a pair that does not turn has 0 either way, not -0
+    for (double& value : result.inv_freq) value = 0.0 - value;  // a pair that does not rotate has 0 either way, not -0
   }
   return result;
 }

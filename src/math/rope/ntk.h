@@ -3,8 +3,8 @@
 //
 //   base' = base * stretch^(dim/(dim-2))      dim > 2
 //
-// Then the last pair, p = dim/2 - 1, turns with base'^(-(dim-2)/dim) = base^(-(dim-2)/dim) / stretch.
-// Three rules share it and differ in the stretch: ntk.cpp, dynamic_ntk.cpp, qwen_ntk.cpp.
+// Then the last pair, p = dim/2 - 1, rotates with base'^(-(dim-2)/dim) = base^(-(dim-2)/dim) / stretch. Three rules
+// share it and differ in the stretch: ntk.cpp, dynamic_ntk.cpp, qwen_ntk.cpp.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// p-RoPE: the slowest pairs do not turn at all. arXiv 2410.06205; Gemma 4's full-attention layers.
+// p-RoPE: the slowest pairs do not rotate at all. arXiv 2410.06205; Gemma 4's full-attention layers.
 //
 //   n = floor(partial_rotary_factor * dim / 2)
 //   inv_freq[p] = base^(-2p/dim) / factor for p < n, else 0

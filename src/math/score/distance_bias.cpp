@@ -1,4 +1,9 @@
-// Biases that are a formula of the distance: KERPLE, FIRE, Sandwich; and the rows of a window's table.
+// Biases that are a formula of the distance; and the rows of a window's table.
+//
+//   KERPLE    -r1 ln(1 + r2 |d|) or -r1 |d|^r2              arXiv 2205.09921, (4) and (5)
+//   FIRE      MLP(psi(d) / psi(max(L, i)))                  arXiv 2310.04418, (7)
+//   Sandwich  a sum of cosines                              arXiv 2212.10356; sandwich.cpp
+//   window    (di + rows - 1) (2 columns - 1) + dj + columns - 1      Swin, arXiv 2103.14030
 #include <cmath>
 
 #include "base/formatted.h"
@@ -19,7 +24,7 @@ double kerple_bias(const Kerple& scheme, double r1, double r2, double distance) 
 }
 
 // arXiv 2310.04418, (7): of i <= L the denominator is a constant, beyond it every distance grows nearer. The paper's
-// program takes |c d|, L as |multiplier L|, and adds 1e-6 to the denominator, which is left out here.
+// program takes |c d|, L as |multiplier L|, and adds 1e-6 to the denominator, which is omitted here.
 double fire_input(double c, double threshold, double distance, double i) {
   return math::fire_psi(c, std::abs(distance)) / math::fire_denominator(c, threshold, i);
 }

@@ -1,3 +1,10 @@
+// Positions that depend on how far apart query and key are, for models that read beyond their trained length:
+//
+//   SelfExtend            arXiv 2401.01325    near exact, far floor-divided by a group
+//   ReRoPE, leaky         kexue.fm/archives/9708    far clipped to the window, or growing by 1/step
+//   dual chunk attention  arXiv 2402.17463    keys at j mod chunk, queries by chunk distance
+//
+// Declared in regions.h and posenc/regions.h; lowered by src/cpu/lower/lower_rotation.cpp.
 #include "math/score/regions.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// posenc/regions.h, one formula a scheme.
+// Where query and key are, to the rotation, in SelfExtend, ReRoPE and dual chunk attention: posenc/regions.h, one
+// formula for each scheme (regions.cpp).
 #pragma once
 
 #include "posenc/regions.h"

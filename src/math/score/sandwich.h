@@ -1,4 +1,5 @@
-// What Sandwich's bias is made of (sandwich.cpp): for many distances and heads, each is made once.
+// The factors of Sandwich's bias (arXiv 2212.10356; the formula is in sandwich.cpp), split so that for many distances
+// and heads each is computed once.
 #pragma once
 
 #include <cstdint>

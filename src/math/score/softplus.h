@@ -1,4 +1,4 @@
-// softplus(x) = ln(1 + e^x), where e^x would overflow too.
+// softplus(x) = ln(1 + e^x), without overflow for large x, where it is x.
 #pragma once
 
 #include <algorithm>

@@ -210,7 +210,7 @@ TEST(Merge, RefusesWhatDoesNotFit) {
   EXPECT_ERROR(with({{out.view(), lse.view()}, {other.view(), lse.view()}}),
                "[merge] parts[1].out.shape[2] must be 4 but is 5");
   EXPECT_ERROR(with({{out.view(), short_lse.view()}}), "[merge] parts[0].lse.shape[1] must be 3 but is 2");
-  EXPECT_ERROR(with({{out.view(), {}}}), "[merge] parts[0].lse must have rank 2 but is left out");
+  EXPECT_ERROR(with({{out.view(), {}}}), "[merge] parts[0].lse must have rank 2 but is omitted");
   EXPECT_ERROR(with({{out.view(), lse.view()}}, Tensor{{1.0, 2.0}, {2}}), "[merge] sinks.shape[0] must be 3 but is 2");
   ConstTensorView doubles = out.view();
   doubles.dtype = DType::f64;

@@ -127,7 +127,7 @@ TEST(PreparedLayer, RefusesWhatItWasNotMadeOf) {
   EXPECT_EQ(prepared.layer(), call.layer);
   EXPECT_TRUE(attend(prepared, args));
   args.weights = call.weights;
-  const char* const others = "[attend] weights must be left out, since the prepared layer has them but is given";
+  const char* const others = "[attend] weights must be omitted, since the prepared layer has them but is given";
   EXPECT_ERROR((void)attend(prepared, args), others);
   EXPECT_ERROR(attend_scratch_bytes(prepared, args), others);
   args.weights = {};
@@ -146,7 +146,7 @@ TEST(PreparedLayer, RefusesWhatItWasNotMadeOf) {
 TEST(PreparedLayer, IsMadeOfWhatFits) {
   SchemeCall call(named("KERPLE"), {.name = "causal", .queries = 2, .keys = 2}, Places::by_order, kSeed);
   EXPECT_ERROR(prepare_layer(call.layer, {}),
-               "[attend] weights.score[0] must hold the scheme's learned tables but is left out, or another scheme's");
+               "[attend] weights.score[0] must hold the scheme's learned tables but is omitted, or another scheme's");
   EXPECT_ERROR(prepare_layer(call.layer, call.weights, {.max_distance = -1}),
                "[prepare_layer] max_distance must be from 0 to 33554431, for tables of 1 GiB but is -1");
   EXPECT_ERROR(
@@ -156,7 +156,7 @@ TEST(PreparedLayer, IsMadeOfWhatFits) {
                "[prepare_layer] parallel.threads must be at least 0 but is -1");
   LayerPlan other = call.layer;
   other.sinks = true;
-  EXPECT_ERROR(prepare_layer(other, call.weights), "[attend] sinks must have shape [4] but is left out");
+  EXPECT_ERROR(prepare_layer(other, call.weights), "[attend] sinks must have shape [4] but is omitted");
   other = call.layer;
   other.heads = (std::int64_t{1} << 30) + 1;
   other.kv_heads = 1;

@@ -165,16 +165,16 @@ TEST(LinearRefusals, SayWhatDoesNotFit) {
   const std::vector<std::int64_t> order{0, 1, 2, 3, 4};
   const std::vector<Case> cases{
       {[](RightCall& x) { x.layer.score.emplace_back(Alibi{.heads = 4}); },
-       "layer.score must be left out in linear attention but is given"},
+       "layer.score must be omitted in linear attention but is given"},
       {[](RightCall& x) { x.layer.mask.kind = MaskKind::prefix; },
        "layer.mask.kind must be causal or bidirectional in linear attention but is another"},
       {[](RightCall& x) { x.layer.mask.window = Window{.past = 3}; },
-       "layer.mask.window must be left out in linear attention, which sums over all keys, but is given"},
+       "layer.mask.window must be omitted in linear attention, which sums over all keys, but is given"},
       {[&](RightCall& x) { x.args.inputs.k_order = order; },
-       "k_order must be left out in linear attention, which sums over all keys, but is given"},
+       "k_order must be omitted in linear attention, which sums over all keys, but is given"},
       {[](RightCall& x) { x.args.q.shape[2] = 8; }, "q must have shape [5, 4, 16] but is [5, 4, 8]"},
       {[](RightCall& x) { x.args.k.dtype = DType::f64; }, "k.dtype must be f32, f16 or bf16 but is f64"},
-      {[](RightCall& x) { x.args.state.totals = {}; }, "state.totals must have shape [1, 2, 16] but is left out"},
+      {[](RightCall& x) { x.args.state.totals = {}; }, "state.totals must have shape [1, 2, 16] but is omitted"},
       {[](RightCall& x) { x.args.state.products.shape[3] = 5; },
        "state.products must have shape [1, 2, 16, 6] but is [1, 2, 16, 5]"},
       {[](RightCall& x) { x.args.state.products.dtype = DType::bf16; }, "state.products.dtype must be f32 but is bf16"},
@@ -182,7 +182,7 @@ TEST(LinearRefusals, SayWhatDoesNotFit) {
       {[](RightCall& x) { x.args.state.totals.data = x.out.data(); },
        "state.totals must not share memory with out but is memory of both"},
       {[](RightCall& x) { x.args.inputs.k_positions.reset(); },
-       "k_positions must be given with a state, which does not say where its tokens stood, but is left out"},
+       "k_positions must be given with a state, which does not say where its tokens stood, but is omitted"},
       {[](RightCall& x) { x.args.parallel.threads = -1; }, "parallel.threads must be at least 0 but is -1"},
   };
   for (const Case& one : cases) {

@@ -50,7 +50,7 @@ TEST(RerotationObstacle, DependsOnTheKindOfNorm) {
   for (const QkNorm::Kind kind : {QkNorm::Kind::rms, QkNorm::Kind::l2, QkNorm::Kind::layer}) {
     layer.qk_norm = QkNorm{.kind = kind, .order = QkNorm::Order::after, .weighted = false};
     EXPECT_EQ(rerotation_obstacle(layer), kind == QkNorm::Kind::layer
-                                              ? Obstacle("a norm that takes off the mean follows the rotation")
+                                              ? Obstacle("a norm that subtracts the mean follows the rotation")
                                               : Obstacle());
     layer.qk_norm->weighted = true;
     EXPECT_EQ(rerotation_obstacle(layer), kWeights);

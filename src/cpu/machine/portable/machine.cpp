@@ -1,3 +1,4 @@
+// A machine of which nothing is known: the scalar kernels alone. The folders x86 and arm know more; CMake picks one.
 #include "cpu/machine/machine.h"
 
 namespace posenc::cpu {

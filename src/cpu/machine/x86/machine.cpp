@@ -81,8 +81,8 @@ bool has(const Feature& feature, std::uint64_t saved) {
 }
 
 // What differs by vendor: the order of instruction sets (offered_isas.h), and fetching ahead. AMD's processors see a
-// rotation's lines coming: asking for them too made it up to a third slower, from the third cache and from memory,
-// where Intel's gain a sixth (docs/performance.md). A hypervisor hides models, but hardly ever this.
+// rotation's lines coming: asking for them too made it up to a third slower, from L3 and from memory, where Intel's
+// gain a sixth (docs/performance.md). A hypervisor hides models, but hardly ever this.
 bool is_amd() {
   const Registers r = cpuid(0, 0);                                  // the vendor, in ebx, edx, ecx
   constexpr Registers kAmd{0, 0x68747541, 0x444D4163, 0x69746E65};  // "AuthenticAMD"

@@ -1,3 +1,5 @@
+// Features of a processor -> instruction sets, in the order of what is fastest there: avx2 needs AVX2, FMA3 and F16C,
+// avx512 F, DQ, VL and BW, and so on. offered_isas.h says why the order differs by vendor.
 #include "cpu/machine/x86/offered_isas.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Which instruction sets a processor is offered, and which of them is best there.
+// Which instruction sets a processor is offered, and which of them is best there. Apart from CPUID, so that tests can
+// ask it about processors that they do not run on.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ struct Processor {
   bool has_tiles = false;  // wanted, and not refused by the operating system
 };
 
-// Worst first. The order is the vendor's: VDPBF16PS does twice the multiply-adds of f32 on AMD's processors, so
-// avx512_bf16 is best there; on others half of them (docs/performance.md), and it stands before avx512. Tiles are last.
+// Worst first. The order is the vendor's: VDPBF16PS does twice the FMAs of f32 on AMD's processors, so avx512_bf16 is
+// best there; on others half of them (docs/performance.md), and it stands before avx512. Tiles are last.
 std::vector<Isa> offered_isas(const Processor& processor);
 
 }  // namespace posenc::cpu

@@ -1,3 +1,5 @@
+// arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA) by syscall(2): AMX's tile registers for this process (Linux,
+// Documentation/arch/x86/xstate.rst).
 #include "cpu/machine/x86/tile_permission.h"
 
 #include <sys/syscall.h>
