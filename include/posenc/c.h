@@ -36,7 +36,7 @@ enum {
 
 // Why the last call of this thread failed, or "". Valid until this thread's next call.
 POSENC_API const char* posenc_last_error(void);
-// "0.1.0"
+// "0.2.0"
 POSENC_API const char* posenc_version(void);
 
 // ---- Plans ----

@@ -29,7 +29,7 @@ POSENC_API std::vector<Isa> supported_isas();
 POSENC_API Isa selected_isa();
 
 struct Info {
-  std::string version;                    // "0.1.0"
+  std::string version;                    // "0.2.0"
   std::string compiler;                   // "GNU 12.2.0"
   std::string build_type;                 // "Release"
   std::string cpu;                        // the vendor's own name, or empty

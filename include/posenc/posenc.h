@@ -21,7 +21,7 @@
 #include "posenc/regions.h"         // where queries and keys stand in SelfExtend, ReRoPE, dual chunk
 #include "posenc/rope.h"            // the rotary scheme and its frequencies
 #include "posenc/rotary_table.h"    // tables of cos and sin
-#include "posenc/rotate.h"          // turns q and k
+#include "posenc/rotate.h"          // applies RoPE to q and k
 #include "posenc/schemes.h"         // the other schemes
 #include "posenc/tensor.h"          // views of tensors
 #include "posenc/tensor_file.h"     // .npy, safetensors, GGUF, llama2.c

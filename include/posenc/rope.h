@@ -22,7 +22,7 @@
 
 namespace posenc::inline v0_2 {
 
-// Which two channels turn together. `half` pairs channel p with p + dim/2; `interleaved` pairs 2p with 2p + 1.
+// Which two channels rotate together. `half`, half-split, pairs channel p with p + dim/2; `interleaved` pairs 2p with 2p + 1.
 // half:        rotate_half, NeoX, "non-interleaved", ONNX interleaved=0, ggml NEOX, MLX traditional=False
 // interleaved: GPT-J, Meta's complex form, rotate_every_two, "adjacent", ONNX interleaved=1, ggml NORM,
 //              MLX traditional=True
@@ -142,15 +142,15 @@ POSENC_API AxisMap alternating_axes(const std::vector<std::int64_t>& sections_hw
 // axial (2-D and 3-D vision): `names.size()` equal blocks of pairs, one per axis.
 POSENC_API AxisMap axial_axes(std::vector<std::string> names, std::int64_t pairs);
 
-// How the exponents 2p/dim are laid over the pairs.
+// Which frequencies the pairs of each axis have, where a token has several coordinates.
 enum class AxisFrequencies : std::uint8_t {
-  shared,    // one ladder over all pairs: base^(-2p/dim)                               language models, M-RoPE
+  shared,    // pair p has base^(-2p/dim), whichever axis rotates it                    language models, M-RoPE
   per_axis,  // each of A axes has its own: base^(-2i/(dim/A)) for its i-th pair. The axes have a block each (Qwen-VL,
              // SAM, V-JEPA 2) or alternate (Kimi K2.5)
-  strided,   // one ladder, dealt out: block a, place i takes rung i*A + a              Pixtral
+  strided,   // axis a takes every A-th of base^(-2p/dim): its i-th pair, p = i*A + a   Pixtral (freqs[a::A])
 };
 
-// Which way pairs turn as positions grow, t = position * |inv_freq[p]|. Clockwise, inv_freq is negative, and nothing
+// Which way pairs rotate as positions grow, t = position * |inv_freq[p]|. Clockwise, inv_freq is negative, and nothing
 // else is different: a score sees j - i where others see i - j.
 enum class RotationDirection : std::uint8_t {
   counterclockwise,  // (a, b) -> (a cos t - b sin t, b cos t + a sin t)      RoFormer, nearly every model

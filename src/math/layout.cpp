@@ -81,7 +81,7 @@ std::optional<Problem> check_shares(const RotaryLayout& layout, bool may_alterna
     if (axis_of(p) == wanted) continue;
     return Problem{formatted("axes.of_pair[{}]", p),
                    alternates ? formatted("be {}, as axes alternate", wanted)
-                              : formatted("be {} for a ladder over axial blocks of {} pairs", wanted, block),
+                              : formatted("be {} for axis_frequencies over blocks of {} pairs", wanted, block),
                    formatted("{}", axis_of(p))};
   }
   return {};

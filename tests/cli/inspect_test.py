@@ -29,10 +29,11 @@ class Presets(tool.ToolTest):
 
     def test_facts_that_everybody_can_check(self):
         page = posenc("inspect", "llama-3.1-8b").out
-        for fact in ("131072 tokens", "32/8", "0-127", "half", "500000", "llama3 x8", "1/sqrt(d)", "p turns with p+64"):
+        for fact in ("131072 tokens", "32/8", "0-127", "half", "500000", "llama3 x8", "1/sqrt(d)",
+                     "(NeoX, rotate_half): channel p"):
             self.assertIn(fact, page)
         page = posenc("inspect", "deepseek-v3").out
-        for fact in ("128-191", "interleaved", "yarn x40", "192/128", "0.135234"):
+        for fact in ("128-191", "interleaved (GPT-J)", "yarn x40", "192/128", "0.135234"):
             self.assertIn(fact, page)
         page = posenc("inspect", "gemma-3-4b").out
         for fact in ("linear x8", "window 1024", "AAAAABAAAA ABAAAAABAA"):
@@ -116,7 +117,7 @@ class Configs(tool.ToolTest):
         self.assertEqual(rotate["inv_freq"], [-x for x in other["inv_freq"]])
         page = posenc("inspect", path).out
         self.assert_page(page)
-        self.assertIn("p turns with p+8, clockwise;", " ".join(page.split()))
+        self.assertIn("half-split (NeoX, rotate_half): channel p with p+8, clockwise;", " ".join(page.split()))
         self.assertIn("wavelengths 6.283 to 1.987e+04", " ".join(page.split()))
         layer = posenc("inspect", path, "--layer", 0).out
         self.assert_page(layer)

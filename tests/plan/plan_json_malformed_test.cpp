@@ -18,7 +18,8 @@ constexpr const char* kPlan = R"({"schema_version": 1, "known": true, "model_typ
 "stacks": [{"name": "decoder", "input": [{"kind": "learned", "positions": 8, "offset": 0,
   "token_types": null, "embedding_multiplier": 1}], "layers": [
   {"index": 0, "kind": "attention", "heads": 2, "kv_heads": 1, "head_dim": 4, "value_dim": 4, "kv_from": null,
-   "compression": null, "softmax_scale": 0.5, "channel_scale": false, "soft_cap": {"cap": 50, "order": "after_bias"}, "sinks": false, "qk_norm": null,
+   "compression": null, "softmax_scale": 0.5, "channel_scale": false, "soft_cap": {"cap": 50, "order": "after_bias"},
+   "sinks": false, "qk_norm": null,
    "mask": {"kind": "causal", "window": {"past": 7, "future": 0}, "chunk": null, "detail": null},
    "rotate": [{"role": "main", "kind": "rope", "heads": 2, "head_dim": 4, "pairing": "half", "first_channel": 0,
      "dim": 4, "base": 10000, "scaling": {"rule": "linear", "factor": 2}, "attention_factor": 1, "axes": ["t"],

@@ -75,8 +75,8 @@ def mutation_faults(validator, plan, seen):
         is_rotation = "pairing" in found
         is_row = "embedding_multiplier" in found
         for key in list(found):
-            if key in OPTIONAL and (is_rule or key in ("axis_frequencies", "rotation_direction") or (key == "offset" and is_rotation) or
-                                    (key == "combine" and is_row)):
+            if key in OPTIONAL and (is_rule or key in ("axis_frequencies", "rotation_direction") or
+                                    (key == "offset" and is_rotation) or (key == "combine" and is_row)):
                 continue
             if shape[0] and (shape[0][-1], found.get("kind"), key) in UNUSUAL:
                 continue

@@ -60,7 +60,8 @@ def swapped(rope: posenc.Rope) -> posenc.Rope:
 
 
 def reversed_sense(rope: posenc.Rope) -> posenc.Rope:
-    return rope.replace(rotation_direction="counterclockwise" if rope.rotation_direction == "clockwise" else "clockwise")
+    is_clockwise = rope.rotation_direction == "clockwise"
+    return rope.replace(rotation_direction="counterclockwise" if is_clockwise else "clockwise")
 
 
 def exchanged(rope: posenc.Rope) -> posenc.Rope:

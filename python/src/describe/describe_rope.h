@@ -113,7 +113,7 @@ constexpr auto description(Type<Rope>) {
       member("dim", &T::dim, "Channels that turn; even."), member("base", &T::base, "Theta in the papers."),
       member("scaling", &T::scaling, "The scaling rule, or None."),
       member("axes", &T::axes, "Which coordinate turns which pair."),
-      member("axis_frequencies", &T::axis_frequencies, "How the exponents are laid over the pairs."),
+      member("axis_frequencies", &T::axis_frequencies, "Which frequencies the pairs of each axis have."),
       member("rotation_direction", &T::rotation_direction,
              "Which way pairs turn as positions grow; 'clockwise' (nanochat): inv_freq is negative."));
 }

@@ -46,7 +46,7 @@ std::optional<Problem> check_divisors(const Rope& rope, std::string_view field, 
 
 std::optional<Problem> check_shared_frequencies(const Rope& rope, std::string_view rule) {
   if (rope.axis_frequencies == AxisFrequencies::shared) return {};
-  return Problem{"axis_frequencies", formatted("be shared, as {} is defined over one ladder of frequencies,", rule),
+  return Problem{"axis_frequencies", formatted("be shared, as {} is defined over all pairs at once,", rule),
                  rope.axis_frequencies == AxisFrequencies::per_axis ? "per_axis" : "strided"};
 }
 

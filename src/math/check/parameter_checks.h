@@ -24,7 +24,7 @@ std::optional<Problem> check_channels(std::int64_t channels);
 // A divisor for each pair of `rope`: dim/2 finite numbers above 0.
 std::optional<Problem> check_divisors(const Rope& rope, std::string_view field, const std::vector<double>& divisors);
 
-// For rules whose formula speaks of all dim/2 pairs as one ladder.
+// For rules whose formula speaks of all dim/2 pairs at once.
 std::optional<Problem> check_shared_frequencies(const Rope& rope, std::string_view rule);
 
 }  // namespace posenc::math

@@ -1,11 +1,10 @@
-// The ladder of frequencies that every scaling rule starts from: base^(-2p/dim). RoFormer, arXiv 2104.09864, (15).
+// The frequencies that every scaling rule starts from: base^(-2p/dim). RoFormer, arXiv 2104.09864, (15).
 //
-// How the exponents are laid over the pairs (AxisFrequencies in rope.h), for A axes and pair p = the i-th pair of axis
-// a:
+// The exponent of a pair (AxisFrequencies in rope.h), of A axes, pair p being the i-th pair of axis a:
 //   shared     2p / dim
 //   per_axis   2i / (dim/A)          Qwen2-VL's vision tower (arXiv 2409.12191), SAM 2, V-JEPA 2; Kimi K2.5's axes
 //                                    alternate
-//   dealt      2(iA + a) / dim       Pixtral (arXiv 2410.07073): rows take even rungs, columns odd ones
+//   strided    2(iA + a) / dim       Pixtral (arXiv 2410.07073): rows take even p, columns odd ones
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A scheme's frequencies: check, scale, check what came out, and give it the sign of the scheme's sense.
+// A scheme's frequencies: check, scale, check what came out, and give it the sign of the scheme's direction.
 #include <cmath>
 #include <cstddef>
 

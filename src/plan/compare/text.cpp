@@ -238,7 +238,7 @@ void add_pairing(TextLines& lines, const PairingChange& change) {
   const bool to_interleaved = change.b == Pairing::interleaved;
   lines.add(2, formatted("{}: A pairs channels {}, B {}; for one set of weights, rows {} and {} of each "
                          "head of q and k in {} are rows {} and {} in {}",
-                         layers_words(change.layers), name(change.a), name(change.b), row("2p", first),
+                         layers_words(change.layers), plan::pairing_words(change.a), plan::pairing_words(change.b), row("2p", first),
                          row("2p", first + 1), to_interleaved ? "B" : "A", row("p", first),
                          row("p", first + change.dim / 2), to_interleaved ? "A" : "B"));
 }

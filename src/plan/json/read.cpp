@@ -126,10 +126,10 @@ std::optional<Rotate> ObjectReader::read_rotate() {
       reading_.fail(*of_pair, ErrorKind::length_mismatch, "null or one axis for each pair");
     }
   }
-  if (const auto ladder = member("axis_frequencies")) {
-    read(*ladder, rope.axis_frequencies, {});
+  if (const auto given = member("axis_frequencies")) {
+    read(*given, rope.axis_frequencies, {});
     if (!failed() && rope.axis_frequencies == AxisFrequencies::shared) {
-      reading_.fail(*ladder, ErrorKind::out_of_range, "per_axis or strided", "a shared ladder is not written");
+      reading_.fail(*given, ErrorKind::out_of_range, "per_axis or strided", "shared is not written");
     }
   }
   unless("rotation_direction", rope.rotation_direction, RotationDirection::counterclockwise);

@@ -33,4 +33,8 @@ void TextLines::add(std::size_t indent, std::string_view text) {
   }
 }
 
+std::string_view pairing_words(Pairing pairing) {
+  return pairing == Pairing::half ? "half-split (NeoX, rotate_half)" : "interleaved (GPT-J)";
+}
+
 }  // namespace posenc::plan

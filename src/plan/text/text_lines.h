@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "posenc/rope.h"
+
 namespace posenc::plan {
 
 inline constexpr std::size_t kColumns = 80;
@@ -24,5 +26,8 @@ class TextLines {
  private:
   std::string out_;
 };
+
+// The names by which the field knows it: "half-split (NeoX, rotate_half)", "interleaved (GPT-J)".
+std::string_view pairing_words(Pairing pairing);
 
 }  // namespace posenc::plan

@@ -73,9 +73,9 @@ what follows
     reordered, and turned again by the difference of the angles, they are
   decoder layer 4: cached keys are not usable (only one plan has these layers)
   the hidden states that keys are made from differ all the same, by mask.window
-  decoder layers 0-3: A pairs channels half, B interleaved; for one set of
-    weights, rows 2p and 2p+1 of each head of q and k in B are rows p and p+2 in
-    A
+  decoder layers 0-3: A pairs channels half-split (NeoX, rotate_half), B
+    interleaved (GPT-J); for one set of weights, rows 2p and 2p+1 of each head
+    of q and k in B are rows p and p+2 in A
   a config.json and a GGUF or params.json of the Llama line differ so: the
     conversion permutes those rows
   decoder layers 0-3: inv_freq of pair 0 of 2 is apart by 0.75; its angle by

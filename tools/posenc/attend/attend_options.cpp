@@ -30,10 +30,10 @@ CommandSpec attend_spec() {
               "attend",
               {{.names = "--q",
                 .value = "FILE",
-                .description = "Queries, before they turn: .npy, safetensors or GGUF, f32, f16 or bf16; FILE:TENSOR "
+                .description = "Queries, before RoPE: .npy, safetensors or GGUF, f32, f16 or bf16; FILE:TENSOR "
                                "names one of several",
                 .required = true},
-               {.names = "--k", .value = "FILE", .description = "Keys, before they turn", .required = true},
+               {.names = "--k", .value = "FILE", .description = "Keys, before RoPE", .required = true},
                {.names = "--v", .value = "FILE", .description = "Values", .required = true},
                {.names = "-o,--output",
                 .value = "OUT",
@@ -52,10 +52,10 @@ CommandSpec attend_spec() {
                 .description = "Where queries stand; without it they are the last of the keys' tokens"},
                {.names = "--mask",
                 .value = "M",
-                .description = "Who sees whom, instead of the layer's own mask: causal, none, or a file of booleans "
+                .description = "The attention mask, instead of the layer's own: causal, none, or a file of booleans "
                                "or integers, [queries, keys], not 0 where a key is seen"},
-               {.names = "--q-rotated", .description = "Queries have been turned already"},
-               {.names = "--k-rotated", .description = "Keys have been turned already, as those of a cache"},
+               {.names = "--q-rotated", .description = "RoPE has been applied to the queries already"},
+               {.names = "--k-rotated", .description = "RoPE has been applied to the keys already, as in a KV cache"},
                {.names = "--lse", .description = "OUT also holds lse, the logarithm of the sum of exp(score)"},
                products_option(),
                {.names = "--cross", .description = "The layer's attention to an encoder, not that to itself"}}),

@@ -107,7 +107,7 @@ std::string rotate_bench_text(const std::vector<MeasuredRotate>& all, const Shap
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, layer));
   page.entry(
-      2, "turned", kAt,
+      2, "rotated", kAt,
       formatted("q [tokens, {0}, {2}] and k [tokens, {1}, {2}], {3} channels of each head, {4}, in place", shape.heads,
                 shape.kv_heads, shape.rope.head_dim, shape.rope.dim, pairing_text(shape.rope.pairing)));
   page.entry(2, "machine", kAt, machine_text(selected_isa()));

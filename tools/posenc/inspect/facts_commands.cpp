@@ -133,7 +133,7 @@ int run_info(const InfoArguments& arguments) {
 }
 
 int run_presets(const PresetsArguments& arguments) {
-  std::vector<std::vector<std::string>> rows{{"preset", "layers", "pairing", "turned", "base", "scaling", "trained"}};
+  std::vector<std::vector<std::string>> rows{{"preset", "layers", "pairing", "rotated", "base", "scaling", "trained"}};
   std::vector<std::string> unchecked;
   for (const Preset& preset : presets()) {
     rows.push_back(preset_row(preset, preset_plan(preset.name)));
@@ -142,8 +142,9 @@ int run_presets(const PresetsArguments& arguments) {
   if (!arguments.json) {
     Page page(output_wants_colour());
     page.table(0, rows);
+    page.blank();
+    page.entry(0, "pairing", 13, "half: half-split, NeoX, rotate_half; interleaved: GPT-J");
     if (!unchecked.empty()) {
-      page.blank();
       page.entry(0, "not checked", 13, "against the model's own file: " + join(unchecked, ", "));
     }
     return write_output(page.text());

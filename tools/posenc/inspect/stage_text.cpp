@@ -38,16 +38,16 @@ std::string_view convention_text(SinusoidConvention convention) {
   return "";
 }
 
-// "half: channel p turns with p+64".
+// "half-split (NeoX, rotate_half): channel p with p+64".
 std::string pairing_words(const Rope& rope) {
   const auto channel = [](std::string_view step, std::int64_t from) {
     return from == 0 ? std::string(step) : formatted("{}+{}", step, from);
   };
   const std::int64_t first = rope.first_channel;
   if (rope.pairing == Pairing::half) {
-    return formatted("half: channel {} turns with {}", channel("p", first), channel("p", first + rope.dim / 2));
+    return formatted("half-split (NeoX, rotate_half): channel {} with {}", channel("p", first), channel("p", first + rope.dim / 2));
   }
-  return formatted("interleaved: channel {} turns with {}", channel("2p", first), channel("2p", first + 1));
+  return formatted("interleaved (GPT-J): channel {} with {}", channel("2p", first), channel("2p", first + 1));
 }
 
 std::string axis_name(const AxisMap& axes, std::int32_t axis) {
@@ -75,11 +75,10 @@ std::string axes_text(const Rope& rope) {
       out += formatted("{}{} turns {}", a == 0 ? "" : ", ", axis_name(axes, static_cast<std::int32_t>(a)),
                        count(pairs, "pair"));
     }
-    out += ", dealt out";
+    out += ", interleaved";
   }
-  if (rope.axis_frequencies == AxisFrequencies::per_axis) out += "; each axis has its own ladder of frequencies";
-  if (rope.axis_frequencies == AxisFrequencies::strided)
-    out += "; one ladder of frequencies, dealt to the axes in turn";
+  if (rope.axis_frequencies == AxisFrequencies::per_axis) out += "; each axis has frequencies of its own";
+  if (rope.axis_frequencies == AxisFrequencies::strided) out += "; the axes take frequencies in turn";
   return out;
 }
 
@@ -215,7 +214,7 @@ std::string score_text(const ScoreTerm& term) {
       Overloaded{
           [](const Alibi& s) {
             return formatted("ALiBi over {}, largest bias {}{}{}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
-                             s.geometric_slopes ? ", one ladder of slopes" : "", s.symmetric ? ", by |i - j|" : "",
+                             s.geometric_slopes ? ", one geometric sequence of slopes" : "", s.symmetric ? ", by |i - j|" : "",
                              form_text(s.form), s.scaled ? ", multiplied by the scale too" : "");
           },
           [](const T5Bias& s) {

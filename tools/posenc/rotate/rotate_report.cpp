@@ -74,7 +74,7 @@ std::string rotate_text(const RotateReport& report) {
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, printable(report.arguments.job.out)) +
             formatted(": {} bytes", report.bytes_written));
-  page.entry(2, "turned", kRotateColumn, tensors_text(tensors_of(report)));
+  page.entry(2, "rotated", kRotateColumn, tensors_text(tensors_of(report)));
   page.entry(2, "by", kRotateColumn, formatted("{}, {}", printable(report.plan.source.name), layer_text(report)));
   page.entry(2, "rotation", kRotateColumn, rotate_text(*report.choice.rotate, report.turn.length));
   page.entry(2, "positions", kRotateColumn, formatted("{}; {}", positions_text(report), turn_text(report)));
