@@ -1,4 +1,4 @@
-// posenc properties --cost: what a scheme adds to plain attention.
+// posenc properties --cost: what a scheme costs on top of plain attention.
 #include "line/formatted.h"
 #include "line/json_text.h"
 #include "line/page.h"
@@ -28,9 +28,9 @@ std::string cost_text(const std::vector<MeasuredScheme>& schemes, const CostSize
   rows.push_back(cost_row("(plain attention)", plain, plain));
   for (const MeasuredScheme& scheme : schemes) rows.push_back(cost_row(scheme.name, cost(scheme.name, sizes), plain));
   Page page(output_wants_colour());
-  page.line(
-      page.paint(Style::bold, formatted("Beside plain attention of {} tokens, all to all, in {} heads of {} channels",
-                                        sizes.tokens, sizes.heads, sizes.head_dim)));
+  page.line(page.paint(Style::bold,
+                       formatted("Cost on top of plain attention, {} tokens, bidirectional, {} heads of {} channels",
+                                 sizes.tokens, sizes.heads, sizes.head_dim)));
   page.table(0, rows);
   page.blank();
   page.entry(
