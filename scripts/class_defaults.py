@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes src/plan/families/class_defaults.cpp and its tables, class_defaults_N.inc: what a config key means when
-the file leaves it out.
+"""Writes src/plan/families/class_defaults.cpp: what a config key means when the file leaves it out, a row for each
+configuration class.
 
 The values are read from the configuration classes of the installed transformers: the declared field
 defaults, the fallbacks written into a class's __post_init__ and convert_rope_params_to_dict, and the
@@ -11,15 +11,13 @@ class's default base. Values that a class derives from other keys are not defaul
 import ast
 import dataclasses
 import inspect
-import itertools
 import json
 import textwrap
 from pathlib import Path
 
 import transformers
 
-FOLDER = Path(__file__).resolve().parent.parent / "src/plan/families"
-ROWS_OF_A_FILE = 390  # at most, so that no file is too long to be looked into
+OUT = Path(__file__).resolve().parent.parent / "src/plan/families/class_defaults.cpp"
 
 # Model type in the file -> the class that decides. A composite model gives its text decoder.
 CLASSES = {
@@ -470,65 +468,42 @@ def defaults_of(cls):
     return {key: value for key, value in values.items() if key in KEYS and value is not None}
 
 
-def rows():
-    for model_type, class_name in sorted(CLASSES.items()):
-        for key, value in sorted(defaults_of(getattr(transformers, class_name)).items()):
-            yield model_type, class_name, key, json.dumps(value)
-
-
-def parts(all_rows):
-    """The rows in lists of at most ROWS_OF_A_FILE, a model type never torn apart."""
-    found = [[]]
-    for _, group in itertools.groupby(all_rows, key=lambda row: row[0]):
-        group = list(group)
-        if len(found[-1]) + len(group) > ROWS_OF_A_FILE:
-            found.append([])
-        found[-1] += group
-    return found
-
-
-def write_parts(made_by):
-    """Writes class_defaults_N.inc; returns the lines that include them."""
-    for old in FOLDER.glob("class_defaults_*.inc"):
-        old.unlink()
-    includes = []
-    for number, part in enumerate(parts(rows()), 1):
-        name = f"class_defaults_{number}.inc"
-        lines = ["{%s}," % ", ".join(json.dumps(cell) for cell in row) for row in part]
-        (FOLDER / name).write_text("\n".join([made_by, *lines, ""]), encoding="ascii")
-        includes.append(f'#include "plan/families/{name}"')
-    return "\n".join(includes)
+def row(model_type, class_name):
+    """One line of the table: the values as "key=JSON", in the order of their keys, "; " between them."""
+    values = defaults_of(getattr(transformers, class_name))
+    defaults = [f"{key}={json.dumps(value)}" for key, value in sorted(values.items())]
+    if any(";" in text for text in defaults):
+        raise SystemExit(f"{class_name}: a value has the character that stands between values")
+    return f'    {{"{model_type}", "{class_name}", R"({"; ".join(defaults)})"}},'
 
 
 def main():
     version = transformers.__version__
-    made_by = f"// Made by scripts/class_defaults.py from transformers {version}; do not edit."
-    includes = write_parts(made_by)
-    (FOLDER / "class_defaults.cpp").write_text(
+    table = "\n".join(row(model_type, class_name) for model_type, class_name in sorted(CLASSES.items()))
+    OUT.write_text(
         f"""\
-{made_by}
+// Made by scripts/class_defaults.py from transformers {version}; do not edit.
 #include "plan/families/class_defaults.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 namespace posenc::plan {{
 namespace {{
 
 // clang-format off
-constexpr ClassDefault kClassDefaults[] = {{
-{includes}
+constexpr ClassDefaults kClassDefaults[] = {{
+{table}
 }};
 // clang-format on
 
-constexpr bool out_of_order(const ClassDefault& a, const ClassDefault& b) {{
-    return !comes_before(a, b.model_type, b.key);
-}}
-static_assert(std::ranges::adjacent_find(kClassDefaults, out_of_order) == std::ranges::end(kClassDefaults));
+static_assert(std::ranges::adjacent_find(kClassDefaults, std::ranges::greater_equal(), &ClassDefaults::model_type) ==
+              std::ranges::end(kClassDefaults));
 
 }}  // namespace
 
-std::span<const ClassDefault> class_defaults() noexcept {{ return kClassDefaults; }}
+std::span<const ClassDefaults> class_defaults() noexcept {{ return kClassDefaults; }}
 std::string_view class_defaults_version() noexcept {{ return "{version}"; }}
 
 }}  // namespace posenc::plan

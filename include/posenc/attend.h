@@ -86,7 +86,7 @@ struct AttendArgs {
 // that are not whole, or too far apart.
 //
 // False where keep_going returned false: out, lse and carry then hold nothing of use.
-POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
+[[nodiscard]] POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
 
 // How many bytes of AttendArgs::scratch the call needs, with the threads that args.parallel allows: what a thread needs
 // follows from the widths of a head and of the scheme's vectors, not from the lengths. Throws as attend does.

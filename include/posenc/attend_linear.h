@@ -58,6 +58,6 @@ struct AttendLinearArgs {
 // tell; and for a state without positions, in a layer that turns.
 //
 // False where keep_going returned false: out and state then hold nothing of use.
-POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
+[[nodiscard]] POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
 
 }  // namespace posenc::inline v0_2

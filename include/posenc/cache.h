@@ -71,6 +71,6 @@ struct CacheArgs {
 // where a cache shares memory with what is read or with the other cache. Calls of up to 256 tokens (more where slots
 // follow each other) take nothing from the heap. False where keep_going returned false: some rows are stored then,
 // others are not.
-POSENC_API bool rotate_into_cache(const CacheArgs& args);
+[[nodiscard]] POSENC_API bool rotate_into_cache(const CacheArgs& args);
 
 }  // namespace posenc::inline v0_2

@@ -1,4 +1,4 @@
-// All of posenc. Each header can be included alone.
+// All of posenc, but for studies (posenc/study.h, another library). Each header can be included alone.
 #pragma once
 
 #include "posenc/attend.h"          // attention, fused
@@ -14,7 +14,6 @@
 #include "posenc/parallel.h"        // threads: how many, and whose
 #include "posenc/plan.h"            // Plan: what a model does with positions
 #include "posenc/prepared_layer.h"  // a layer whose weights are worked on once
-#include "posenc/properties.h"      // what encodings are good for, measured
 #include "posenc/query_scale.h"     // scales of queries by position
 #include "posenc/read_plan.h"       // from a model's files to its plan
 #include "posenc/reference.h"       // the slow truth

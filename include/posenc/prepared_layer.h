@@ -21,11 +21,12 @@
 #include "posenc/parallel.h"
 #include "posenc/plan.h"
 
-namespace posenc::inline v0_2 {
-
-namespace cpu {
+namespace posenc::cpu {
 struct KeptLayer;
-}
+struct KeptLayerAccess;
+}  // namespace posenc::cpu
+
+namespace posenc::inline v0_2 {
 
 struct PrepareOptions {
   // Biases are kept of distances up to here, of keys after the query too where the mask lets it see them; where buckets
@@ -44,14 +45,15 @@ class POSENC_API PreparedLayer {
   Isa isa() const;             // never automatic
   std::int64_t bytes() const;  // of what is kept
 
-  explicit PreparedLayer(std::unique_ptr<const cpu::KeptLayer> kept) noexcept;  // prepare_layer's
   PreparedLayer(PreparedLayer&&) noexcept;
   PreparedLayer& operator=(PreparedLayer&&) noexcept;
   ~PreparedLayer();
 
-  const cpu::KeptLayer& kept() const;  // of the library
-
  private:
+  friend struct cpu::KeptLayerAccess;
+  explicit PreparedLayer(std::unique_ptr<const cpu::KeptLayer> kept) noexcept;
+  const cpu::KeptLayer& kept() const;
+
   std::unique_ptr<const cpu::KeptLayer> kept_;
 };
 
@@ -62,7 +64,7 @@ POSENC_API PreparedLayer prepare_layer(const LayerPlan& layer, const LayerWeight
 
 // As attend(layer, args) and attend_scratch_bytes(layer, args) in attend.h, with that layer and its weights. Throws
 // Error, too, where args has weights, since they might be others, or an instruction set that is not the layer's.
-POSENC_API bool attend(const PreparedLayer& prepared, const AttendArgs& args);
+[[nodiscard]] POSENC_API bool attend(const PreparedLayer& prepared, const AttendArgs& args);
 POSENC_API std::int64_t attend_scratch_bytes(const PreparedLayer& prepared, const AttendArgs& args);
 
 }  // namespace posenc::inline v0_2

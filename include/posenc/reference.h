@@ -55,7 +55,7 @@ struct RotateArgs {
 
 // Throws Error for a tensor or positions that do not fit. False where keep_going returned false: some tokens are turned
 // then.
-POSENC_API bool rotate(const Rope& rope, const RotateArgs& args);
+[[nodiscard]] POSENC_API bool rotate(const Rope& rope, const RotateArgs& args);
 
 // The input stage: what a position adds to embeddings, or multiplies them by (input.h).
 //

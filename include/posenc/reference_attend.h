@@ -42,6 +42,6 @@ struct AttendArgs {
 
 // Throws Error for a tensor, a weight or an input that does not fit the layer, that it needs and is left out, or that
 // it has no place for. False where keep_going returned false: some rows are written then, others are not.
-POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
+[[nodiscard]] POSENC_API bool attend(const LayerPlan& layer, const AttendArgs& args);
 
 }  // namespace posenc::inline v0_2::reference

@@ -31,6 +31,6 @@ struct AttendLinearArgs {
 // output is 0. Throws Error for what does not fit, and for a layer with what linear attention has no place for: score
 // and value terms, a query scale, regions, a soft cap, sinks, xPos, or q and k that are turned already.
 // False where keep_going returned false: some rows are written then, others are not.
-POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
+[[nodiscard]] POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
 
 }  // namespace posenc::inline v0_2::reference

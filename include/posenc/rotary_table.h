@@ -27,6 +27,7 @@ struct TableAccess;
 }  // namespace posenc::cpu
 
 namespace posenc::inline v0_2 {
+
 enum class Angles : std::uint8_t {
   exact,     // the truth, rounded once
   float32,   // Hugging Face's arithmetic: f32 inv_freq, f32 product, cos and sin of that product within 1 ulp

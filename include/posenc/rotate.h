@@ -73,7 +73,7 @@ struct RotateArgs {
 
 // Throws Error, before anything is written, for a tensor, a position or a table that does not fit. False where
 // keep_going returned false: some rows are turned then, and others are not.
-POSENC_API bool rotate(const RotateArgs& args);
+[[nodiscard]] POSENC_API bool rotate(const RotateArgs& args);
 
 // cos and sin, both [rows, pairs], that rotate would use for these positions of one sequence: rows of the table, or
 // made from its rule.
@@ -101,7 +101,7 @@ struct RerotateArgs {
 
 // c and s of both rotations are combined in double and rounded to float once; each element is rounded to its dtype once
 // per call. The error after n shifts: docs/rotation.md. Throws Error, and answers, as rotate does.
-POSENC_API bool rerotate(const RerotateArgs& args);
+[[nodiscard]] POSENC_API bool rerotate(const RerotateArgs& args);
 
 // Why cached keys of a layer cannot be turned again, or nothing: "a norm with weights follows the rotation", for one.
 POSENC_API std::optional<std::string> rerotation_obstacle(const LayerPlan& layer);

@@ -31,6 +31,10 @@
 #include "posenc/warning.h"
 #include "posenc/write_file.h"
 
+namespace posenc::io {
+struct OpenTensorFile;
+}
+
 namespace posenc::inline v0_2 {
 
 enum class TensorFormat : std::uint8_t { npy, safetensors, gguf, llama2c };
@@ -122,10 +126,6 @@ struct TensorFileOptions {
   bool raw16_is_bf16 =
       false;  // .npy knows no bf16: '<V2' (what NumPy writes with ml_dtypes) and '<u2' are taken for it
 };
-
-namespace io {
-struct OpenTensorFile;
-}
 
 class POSENC_API TensorFile {
  public:

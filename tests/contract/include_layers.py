@@ -15,6 +15,7 @@ LAYERS = {
     "src/base": {"std", "public", "base", "fmt", "fcntl.h", "pthread.h", "sched.h", "signal.h", "unistd.h"},
     "src/math": {"std", "public", "math", "base", "fmt"},
     "src/reference": {"std", "public", "reference", "math", "base", "fmt"},
+    "src/research": {"std", "public", "research", "reference", "math", "base", "fmt"},
     "src/kernels": {"kernels", "cstddef", "cstdint", "immintrin.h", "arm_neon.h"},
     "src/cpu": {"std", "public", "cpu", "kernels", "math", "base", "fmt", "cpuid.h", "sys/auxv.h",
                 "sys/syscall.h", "unistd.h"},

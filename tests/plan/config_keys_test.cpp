@@ -37,16 +37,6 @@ std::map<std::string, int> left_out_names() {
   return names;
 }
 
-TEST(ConfigKeys, the_list_holds_every_key_of_the_header) {
-  const std::string header =
-      read_file(source("src/plan/keys/config_keys.h")) + read_file(source("src/plan/keys/speech_keys.h"));
-  const std::regex definition("inline constexpr Key k[A-Za-z0-9]+\\{");
-  const auto first = std::sregex_iterator(header.begin(), header.end(), definition);
-  EXPECT_EQ(std::distance(first, std::sregex_iterator{}), static_cast<std::ptrdiff_t>(plan::position_keys().size()));
-  std::set<const plan::Key*> different(plan::position_keys().begin(), plan::position_keys().end());
-  EXPECT_EQ(different.size(), plan::position_keys().size());
-}
-
 TEST(ConfigKeys, every_key_is_explained) {
   for (const plan::Key* key : plan::position_keys()) EXPECT_FALSE(key->about.empty()) << key->name();
 }

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // A valid plan; each case changes one place of it.
-constexpr const char* kPlan = R"({"schema_version": 1, "known": true, "model_type": "m", "family": "f",
+constexpr const char* kPlan = R"({"schema_version": 2, "known": true, "model_type": "m", "family": "f",
 "source": {"kind": "preset", "name": "p"}, "trained_length": 64, "length": null,
 "stacks": [{"name": "decoder", "input": [{"kind": "learned", "positions": 8, "offset": 0,
   "token_types": null, "embedding_multiplier": 1}], "layers": [
@@ -66,9 +66,9 @@ constexpr const char* kRotate = "/stacks/0/layers/0/rotate/0";
 INSTANTIATE_TEST_SUITE_P(
     Plan, Malformed,
     ::testing::Values(
-        Case{"no_version", "\"schema_version\": 1, ", "", ErrorKind::missing_key, "", "the key 'schema_version'"},
-        Case{"other_version", "\"schema_version\": 1", "\"schema_version\": 2", ErrorKind::bad_plan, "/schema_version",
-             "expected 1, got 2"},
+        Case{"no_version", "\"schema_version\": 2, ", "", ErrorKind::missing_key, "", "the key 'schema_version'"},
+        Case{"other_version", "\"schema_version\": 2", "\"schema_version\": 3", ErrorKind::bad_plan, "/schema_version",
+             "expected 1 or 2, got 3"},
         Case{"text_for_bool", "\"known\": true", "\"known\": \"yes\"", ErrorKind::type, "/known", "got \"yes\""},
         Case{"unknown_key", "\"family\":", "\"familly\": 1, \"family\":", ErrorKind::bad_plan, "/familly",
              "expected no such key"},
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
              "one of half, interleaved, got \"neox\""},
         Case{"unknown_rule", "\"rule\": \"linear\"", "\"rule\": \"su\"", ErrorKind::out_of_range,
              "/stacks/0/layers/0/rotate/0/scaling/rule", "got \"su\""},
-        Case{"shared_ladder", "\"axis_of_pair\"", "\"axis_frequencies\": \"shared\", \"axis_of_pair\"",
+        Case{"shared_frequencies", "\"axis_of_pair\"", "\"axis_frequencies\": \"shared\", \"axis_of_pair\"",
              ErrorKind::out_of_range, "/stacks/0/layers/0/rotate/0/axis_frequencies", "per_axis or strided"},
         Case{"offset_of_nothing", "\"axis_of_pair\"", "\"offset\": 0, \"axis_of_pair\"", ErrorKind::out_of_range,
              "/stacks/0/layers/0/rotate/0/offset", "an integer other than 0"},

@@ -51,7 +51,7 @@ Plan llama() {
 TEST(PlanJson, follows_the_contract) {
   const std::string json = to_json(llama());
   const std::string head = R"({
-  "schema_version": 1,
+  "schema_version": 2,
   "known": true,
   "model_type": "llama",
   "family": "llama",

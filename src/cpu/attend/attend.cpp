@@ -213,14 +213,14 @@ std::int64_t attend_scratch_bytes(const LayerPlan& layer, const AttendArgs& args
 }
 
 std::int64_t attend_scratch_bytes(const PreparedLayer& prepared, const AttendArgs& args) {
-  const cpu::KeptLayer& kept = prepared.kept();
+  const cpu::KeptLayer& kept = cpu::KeptLayerAccess::kept(prepared);
   return scratch_bytes(kept.layer, with_kept(kept, args), kept.terms);
 }
 
 bool attend(const LayerPlan& layer, const AttendArgs& args) { return attend(layer, args, {}); }
 
 bool attend(const PreparedLayer& prepared, const AttendArgs& args) {
-  const cpu::KeptLayer& kept = prepared.kept();
+  const cpu::KeptLayer& kept = cpu::KeptLayerAccess::kept(prepared);
   return attend(kept.layer, with_kept(kept, args), kept.terms);
 }
 

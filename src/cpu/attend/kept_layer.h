@@ -1,12 +1,15 @@
 // What a prepared layer holds.
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "cpu/attend/term_vectors.h"
 #include "posenc/attention.h"
 #include "posenc/info.h"
 #include "posenc/plan.h"
+#include "posenc/prepared_layer.h"
 
 namespace posenc::cpu {
 
@@ -15,6 +18,12 @@ struct KeptLayer {
   LayerWeights weights;
   Isa isa;
   std::vector<TermVectors> terms;  // in the order in which the layer is lowered
+};
+
+// What a PreparedLayer keeps to itself.
+struct KeptLayerAccess {
+  static PreparedLayer make(std::unique_ptr<const KeptLayer> kept) noexcept { return PreparedLayer(std::move(kept)); }
+  static const KeptLayer& kept(const PreparedLayer& prepared) { return prepared.kept(); }
 };
 
 }  // namespace posenc::cpu

@@ -77,7 +77,7 @@ PreparedLayer prepare_layer(const LayerPlan& layer, const LayerWeights& weights,
   const cpu::TermMaker make{layer.heads, layer.head_dim, *kernels.attention, options.parallel};
   const cpu::DistanceRange seen = cpu::seen_by(layer.mask, {-options.max_distance, options.max_distance});
   for (const math::Term& term : cpu::lower_terms(layer, weights, seen)) kept->terms.push_back(make(term));
-  return PreparedLayer(std::move(kept));
+  return cpu::KeptLayerAccess::make(std::move(kept));
 }
 
 }  // namespace posenc::inline v0_2

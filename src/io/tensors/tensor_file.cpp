@@ -28,9 +28,12 @@ Result<std::unique_ptr<OpenTensorFile>> open_one(io::ByteSource source, const Te
 }
 
 }  // namespace
+}  // namespace posenc::inline v0_2
 
-FileError io::OpenTensorFile::error(ErrorKind kind, const TensorEntry& entry, std::string expected, std::string got,
-                                    std::string detail) const {
+namespace posenc::io {
+
+FileError OpenTensorFile::error(ErrorKind kind, const TensorEntry& entry, std::string expected, std::string got,
+                                std::string detail) const {
   FileError error;
   error.kind = kind;
   error.file = source_of(entry).name();
@@ -41,6 +44,10 @@ FileError io::OpenTensorFile::error(ErrorKind kind, const TensorEntry& entry, st
   error.detail = std::move(detail);
   return error;
 }
+
+}  // namespace posenc::io
+
+namespace posenc::inline v0_2 {
 
 // The one that makes a TensorFile; tensor_file.h makes it a friend.
 Result<TensorFile> make_tensor_file(std::unique_ptr<OpenTensorFile>&& file, const TensorFileOptions& options) {

@@ -17,7 +17,7 @@ namespace {
 using io::JsonLayout;
 using io::JsonWriter;
 
-constexpr std::int64_t kSchemaVersion = 1;
+constexpr std::int64_t kSchemaVersion = 2;
 
 template <typename T>
 void write_optional(JsonWriter& json, std::string_view key, const std::optional<T>& what) {

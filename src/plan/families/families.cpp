@@ -58,9 +58,7 @@ const Family* find_row(Holds holds) {
 std::string family_default(const Family& family) { return formatted("default: the {} family", family.name); }
 
 const Family* find_family(std::string_view model_type) noexcept {
-  return find_row([&](const Family& family) {
-    return std::ranges::find(family.model_types, model_type) != family.model_types.end();
-  });
+  return find_row([&](const Family& family) { return family.model_types.contains(model_type); });
 }
 
 const Family* find_family_of_class(std::string_view architecture) noexcept {

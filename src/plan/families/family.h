@@ -185,9 +185,9 @@ struct DifferingDefault {
 
 struct Family {
   std::string_view name;
-  Names model_types;
-  Names class_stems;  // "Llama" of LlamaForCausalLM
-  Pairing pairing;
+  Names model_types = Names(name);
+  Names class_stems = {};           // "Llama" of LlamaForCausalLM
+  Pairing pairing = Pairing::half;  // where anything turns
   RotationDirection rotation_direction = RotationDirection::counterclockwise;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
 

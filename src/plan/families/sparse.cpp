@@ -1,60 +1,35 @@
 // Encoders that see by a pattern or attend only approximately, and the decoders beside them; one row a family. Facts:
 // the transformers 5.23.0 class named by the stem.
 #include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
 
 namespace posenc::plan {
 namespace {
 
-// ---- names ----
-constexpr std::string_view kBigBird[] = {"big_bird"}, kBigBirdClass[] = {"BigBird"};
-constexpr std::string_view kBigBirdPegasus[] = {"bigbird_pegasus"}, kBigBirdPegasusClass[] = {"BigBirdPegasus"};
-constexpr std::string_view kLed[] = {"led"}, kLedClass[] = {"LED"};
-constexpr std::string_view kLongT5[] = {"longt5"}, kLongT5Class[] = {"LongT5"},
-                           kLongT5Encoder[] = {"LongT5EncoderModel"};
-constexpr std::string_view kMra[] = {"mra"}, kMraClass[] = {"Mra"};
-constexpr std::string_view kNystromformer[] = {"nystromformer"}, kNystromformerClass[] = {"Nystromformer"};
-constexpr std::string_view kYoso[] = {"yoso"}, kYosoClass[] = {"Yoso"};
-
-constexpr std::string_view kRescale[] = {"rescale_embeddings"};
-constexpr std::string_view kEncoderLayers[] = {"encoder_layers", "num_hidden_layers"};
-constexpr std::string_view kEncoderHeads[] = {"encoder_attention_heads", "num_attention_heads"};
-constexpr std::string_view kDecoderLayers[] = {"decoder_layers"}, kDecoderHeads[] = {"decoder_attention_heads"};
-constexpr std::string_view kEncoderLength[] = {"max_encoder_position_embeddings"};
-constexpr std::string_view kDecoderLength[] = {"max_decoder_position_embeddings"};
-constexpr std::string_view kT5EncoderLayers[] = {"num_layers", "num_hidden_layers"};
-constexpr std::string_view kT5DecoderLayers[] = {"num_decoder_layers"};
-constexpr std::string_view kEncoderPattern[] = {"encoder_attention_type"};
-
 // ---- keys of one of two stacks, and keys that a class does not read ----
-constexpr OwnKey kPlainHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim}};
-constexpr OwnKey kBigBirdKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kScaleEmbedding, kRescale}};
-constexpr OwnKey kEncoderKeys[] = {
-    {&keys::kLayers, kEncoderLayers}, {&keys::kHeads, kEncoderHeads}, {&keys::kKvHeads}, {&keys::kHeadDim}};
-constexpr OwnKey kDecoderKeys[] = {
-    {&keys::kLayers, kDecoderLayers}, {&keys::kHeads, kDecoderHeads}, {&keys::kKvHeads}, {&keys::kHeadDim}};
-constexpr OwnKey kLedEncoderKeys[] = {{&keys::kLayers, kEncoderLayers},
-                                      {&keys::kHeads, kEncoderHeads},
+constexpr OwnKey kBigBirdKeys[] = {
+    {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kScaleEmbedding, "rescale_embeddings"}};
+constexpr OwnKey kLedEncoderKeys[] = {{&keys::kLayers, "encoder_layers num_hidden_layers"},
+                                      {&keys::kHeads, "encoder_attention_heads num_attention_heads"},
                                       {&keys::kKvHeads},
                                       {&keys::kHeadDim},
-                                      {&keys::kLength, kEncoderLength}};
-constexpr OwnKey kLedDecoderKeys[] = {{&keys::kLayers, kDecoderLayers},
-                                      {&keys::kHeads, kDecoderHeads},
+                                      {&keys::kLength, "max_encoder_position_embeddings"}};
+constexpr OwnKey kLedDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
+                                      {&keys::kHeads, "decoder_attention_heads"},
                                       {&keys::kKvHeads},
                                       {&keys::kHeadDim},
-                                      {&keys::kLength, kDecoderLength}};
-constexpr OwnKey kLongT5EncoderKeys[] = {{&keys::kLayers, kT5EncoderLayers},
+                                      {&keys::kLength, "max_decoder_position_embeddings"}};
+constexpr OwnKey kLongT5EncoderKeys[] = {{&keys::kLayers, "num_layers num_hidden_layers"},
                                          {&keys::kKvHeads},
-                                         {&keys::kWindow, key_names::kLocalRadius},
-                                         {&keys::kPattern, kEncoderPattern}};
-constexpr OwnKey kLongT5DecoderKeys[] = {{&keys::kLayers, kT5DecoderLayers, kT5EncoderLayers}, {&keys::kKvHeads}};
+                                         {&keys::kWindow, keys::kLocalRadius.names},
+                                         {&keys::kPattern, "encoder_attention_type"}};
+constexpr OwnKey kLongT5DecoderKeys[] = {{&keys::kLayers, "num_decoder_layers", "num_layers num_hidden_layers"},
+                                         {&keys::kKvHeads}};
 
 // ---- what is added ----
-constexpr InputRule kTable{.kind = InputKind::learned};
-constexpr InputRule kScaledTable{.kind = InputKind::learned, .scaled = true};
 constexpr InputRule kScaledTypedTable{.kind = InputKind::learned, .token_types = true, .scaled = true};
 constexpr InputRule kTypedTableFrom2{
     .kind = InputKind::learned, .offset = 2, .rows = Rows::beside, .token_types = true};
-constexpr ScoreRule kSharedT5{.kind = ScoreKind::t5};
 
 // ---- what is seen ----
 constexpr SparseWord kBlocks{
@@ -84,7 +59,6 @@ constexpr MaskRule kHashes{
 constexpr MaskRule kResolutions{.kind = MaskKind::bidirectional, .detail = "approximated by blocks at two resolutions"};
 
 // ---- stacks ----
-constexpr CrossAttention kEach = CrossAttention::every_block;
 constexpr StackRule kBigBirdStack{.name = "encoder",
                                   .mask = kBigBirdMask,
                                   .input = kScaledTypedTable,
@@ -105,32 +79,25 @@ constexpr StackRule kYosoStack{.name = "encoder", .mask = kHashes, .input = kTyp
 constexpr StackRule kMraStack{
     .name = "encoder", .mask = kResolutions, .input = kTypedTableFrom2, .own_keys = kPlainHeads};
 
-constexpr Pairing kUnused = Pairing::half;  // nothing turns
-constexpr Turning kStill = Turning::no_layer;
-
 // clang-format off
-constexpr Family kFamilies[] = {
-    {.name = "big_bird", .model_types = kBigBird, .class_stems = kBigBirdClass, .pairing = kUnused,
-     .main = kBigBirdStack, .scales = false, .turning = kStill},
-    {.name = "bigbird_pegasus", .model_types = kBigBirdPegasus, .class_stems = kBigBirdPegasusClass,
-     .pairing = kUnused, .main = kBigBirdPegasusDecoder, .encoder = &kBigBirdPegasusEncoder, .scales = false,
+constexpr Family kSparseFamilies[] = {
+    {.name = "big_bird", .class_stems = "BigBird", .main = kBigBirdStack, .scales = false, .turning = kStill},
+    {.name = "bigbird_pegasus", .class_stems = "BigBirdPegasus", .main = kBigBirdPegasusDecoder,
+     .encoder = &kBigBirdPegasusEncoder, .scales = false, .turning = kStill},
+    {.name = "led", .class_stems = "LED", .main = kLedDecoder, .encoder = &kLedEncoder, .scales = false,
+     .turning = kStill, .windows = Windows::window_list},
+    {.name = "longt5", .class_stems = "LongT5", .main = kLongT5Decoder, .encoder = &kLongT5EncoderStack,
+     .encoder_classes = "LongT5EncoderModel", .scales = false, .turning = kStill, .windows = Windows::every_layer,
+     .scale = Scale::one, .needs_length = false},
+    {.name = "mra", .class_stems = "Mra", .main = kMraStack, .scales = false, .turning = kStill},
+    {.name = "nystromformer", .class_stems = "Nystromformer", .main = kNystromformerStack, .scales = false,
      .turning = kStill},
-    {.name = "led", .model_types = kLed, .class_stems = kLedClass, .pairing = kUnused, .main = kLedDecoder,
-     .encoder = &kLedEncoder, .scales = false, .turning = kStill, .windows = Windows::window_list},
-    {.name = "longt5", .model_types = kLongT5, .class_stems = kLongT5Class, .pairing = kUnused,
-     .main = kLongT5Decoder, .encoder = &kLongT5EncoderStack, .encoder_classes = kLongT5Encoder, .scales = false,
-     .turning = kStill, .windows = Windows::every_layer, .scale = Scale::one, .needs_length = false},
-    {.name = "mra", .model_types = kMra, .class_stems = kMraClass, .pairing = kUnused, .main = kMraStack,
-     .scales = false, .turning = kStill},
-    {.name = "nystromformer", .model_types = kNystromformer, .class_stems = kNystromformerClass, .pairing = kUnused,
-     .main = kNystromformerStack, .scales = false, .turning = kStill},
-    {.name = "yoso", .model_types = kYoso, .class_stems = kYosoClass, .pairing = kUnused, .main = kYosoStack,
-     .scales = false, .turning = kStill},
+    {.name = "yoso", .class_stems = "Yoso", .main = kYosoStack, .scales = false, .turning = kStill},
 };
 // clang-format on
 
 }  // namespace
 
-std::span<const Family> sparse_families() noexcept { return kFamilies; }
+std::span<const Family> sparse_families() noexcept { return kSparseFamilies; }
 
 }  // namespace posenc::plan

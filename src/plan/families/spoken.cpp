@@ -1,109 +1,82 @@
 // Models that hear or speak with an encoder and a decoder, one row a family. Facts: the transformers 5.23.0 class named
 // by the stem.
 #include "plan/families/family_tables.h"
-#include "plan/keys/speech_keys.h"
+#include "plan/families/row_parts.h"
 
 namespace posenc::plan {
 namespace {
 
-// ---- names ----
-constexpr std::string_view kSeamless[] = {"seamless_m4t"};
-constexpr std::string_view kSeamlessV2[] = {"seamless_m4t_v2"};
-constexpr std::string_view kSeamlessClass[] = {"SeamlessM4T", "SeamlessM4TForTextToText", "SeamlessM4TForSpeechToText",
-                                               "SeamlessM4TForTextToSpeech", "SeamlessM4TForSpeechToSpeech"};
-constexpr std::string_view kSeamlessV2Class[] = {"SeamlessM4Tv2", "SeamlessM4Tv2ForTextToText",
-                                                 "SeamlessM4Tv2ForSpeechToText", "SeamlessM4Tv2ForTextToSpeech",
-                                                 "SeamlessM4Tv2ForSpeechToSpeech"};
-constexpr std::string_view kFastSpeech[] = {"fastspeech2_conformer"}, kFastSpeechClass[] = {"FastSpeech2Conformer"};
-constexpr std::string_view kSpeechT5[] = {"speecht5"};
-constexpr std::string_view kSpeechT5Class[] = {"SpeechT5", "SpeechT5ForSpeechToText", "SpeechT5ForTextToSpeech",
-                                               "SpeechT5ForSpeechToSpeech"};
-
-constexpr std::string_view kTextToText[] = {"SeamlessM4TForTextToText", "SeamlessM4Tv2ForTextToText"};
-constexpr std::string_view kSpeechToText[] = {"SeamlessM4TForSpeechToText", "SeamlessM4Tv2ForSpeechToText"};
-constexpr std::string_view kTextToSpeech[] = {"SeamlessM4TForTextToSpeech", "SeamlessM4Tv2ForTextToSpeech"};
-constexpr std::string_view kSpeechToSpeech[] = {"SeamlessM4TForSpeechToSpeech", "SeamlessM4Tv2ForSpeechToSpeech"};
-constexpr std::string_view kT5SpeechToText[] = {"SpeechT5ForSpeechToText"};
-constexpr std::string_view kT5TextToSpeech[] = {"SpeechT5ForTextToSpeech"};
-constexpr std::string_view kT5SpeechToSpeech[] = {"SpeechT5ForSpeechToSpeech"};
-
-constexpr std::string_view kEncoderLayers[] = {"encoder_layers"}, kDecoderLayers[] = {"decoder_layers"};
-constexpr std::string_view kEncoderHeads[] = {"encoder_attention_heads"};
-constexpr std::string_view kDecoderHeads[] = {"decoder_attention_heads"};
+constexpr Names kSpeechToSpeech{"SeamlessM4TForSpeechToSpeech SeamlessM4Tv2ForSpeechToSpeech"};
+constexpr Names kSpeechToText{"SeamlessM4TForSpeechToText SeamlessM4Tv2ForSpeechToText"};
+constexpr Names kTextToSpeech{"SeamlessM4TForTextToSpeech SeamlessM4Tv2ForTextToSpeech"};
+constexpr Names kTextToText{"SeamlessM4TForTextToText SeamlessM4Tv2ForTextToText"};
 
 // ---- keys of one of several stacks, and keys that a class does not read ----
-constexpr std::string_view kTextLength[] = {"max_position_embeddings"};
-constexpr OwnKey kTextEncoderKeys[] = {{&keys::kLayers, kEncoderLayers},
-                                       {&keys::kHeads, kEncoderHeads},
+constexpr OwnKey kTextEncoderKeys[] = {{&keys::kLayers, "encoder_layers"},
+                                       {&keys::kHeads, "encoder_attention_heads"},
                                        {&keys::kKvHeads},
                                        {&keys::kHeadDim},
-                                       {&keys::kLength, kTextLength}};
-constexpr OwnKey kTextDecoderKeys[] = {{&keys::kLayers, kDecoderLayers},
-                                       {&keys::kHeads, kDecoderHeads},
+                                       {&keys::kLength, "max_position_embeddings"}};
+constexpr OwnKey kTextDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
+                                       {&keys::kHeads, "decoder_attention_heads"},
                                        {&keys::kKvHeads},
                                        {&keys::kHeadDim},
-                                       {&keys::kLength, kTextLength}};
-constexpr OwnKey kSpeechEncoderKeys[] = {{&keys::kLayers, key_names::kSpeechLayers},
-                                         {&keys::kHeads, key_names::kSpeechHeads},
+                                       {&keys::kLength, "max_position_embeddings"}};
+constexpr OwnKey kSpeechEncoderKeys[] = {{&keys::kLayers, keys::kSpeechLayers.names},
+                                         {&keys::kHeads, keys::kSpeechHeads.names},
                                          {&keys::kKvHeads},
                                          {&keys::kHeadDim},
                                          {&keys::kLength},
-                                         {&keys::kBase, key_names::kRotaryEmbeddingBase}};
-constexpr OwnKey kSpeechAdapterKeys[] = {{&keys::kLayers, key_names::kAdapterLayers},
-                                         {&keys::kHeads, key_names::kSpeechHeads},
+                                         {&keys::kBase, keys::kRotaryEmbeddingBase.names}};
+constexpr OwnKey kSpeechAdapterKeys[] = {{&keys::kLayers, keys::kAdapterLayers.names},
+                                         {&keys::kHeads, keys::kSpeechHeads.names},
                                          {&keys::kKvHeads},
                                          {&keys::kHeadDim},
                                          {&keys::kLength}};
-constexpr OwnKey kUnitEncoderKeys[] = {{&keys::kLayers, key_names::kUnitEncoderLayers},
-                                       {&keys::kHeads, key_names::kUnitEncoderHeads},
+constexpr OwnKey kUnitEncoderKeys[] = {{&keys::kLayers, keys::kUnitEncoderLayers.names},
+                                       {&keys::kHeads, keys::kUnitEncoderHeads.names},
                                        {&keys::kKvHeads},
                                        {&keys::kHeadDim},
                                        {&keys::kLength}};
-constexpr OwnKey kUnitDecoderKeys[] = {{&keys::kLayers, key_names::kUnitDecoderLayers},
-                                       {&keys::kHeads, key_names::kUnitDecoderHeads},
+constexpr OwnKey kUnitDecoderKeys[] = {{&keys::kLayers, keys::kUnitDecoderLayers.names},
+                                       {&keys::kHeads, keys::kUnitDecoderHeads.names},
                                        {&keys::kKvHeads},
                                        {&keys::kHeadDim},
-                                       {&keys::kLength, key_names::kUnitLength},
-                                       {&keys::kPadding, key_names::kUnitPadding}};
-constexpr OwnKey kFastEncoderKeys[] = {{&keys::kLayers, kEncoderLayers},
-                                       {&keys::kHeads, key_names::kEncoderHeads},
-                                       {&keys::kKvHeads},
-                                       {&keys::kHeadDim},
-                                       {&keys::kLength}};
-constexpr OwnKey kFastDecoderKeys[] = {{&keys::kLayers, kDecoderLayers},
-                                       {&keys::kHeads, key_names::kDecoderHeads},
+                                       {&keys::kLength, keys::kUnitLength.names},
+                                       {&keys::kPadding, keys::kUnitPadding.names}};
+constexpr OwnKey kFastEncoderKeys[] = {{&keys::kLayers, "encoder_layers"},
+                                       {&keys::kHeads, keys::kEncoderHeads.names},
                                        {&keys::kKvHeads},
                                        {&keys::kHeadDim},
                                        {&keys::kLength}};
-constexpr OwnKey kT5SpeechEncoderKeys[] = {{&keys::kLayers, kEncoderLayers},
-                                           {&keys::kHeads, kEncoderHeads},
+constexpr OwnKey kFastDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
+                                       {&keys::kHeads, keys::kDecoderHeads.names},
+                                       {&keys::kKvHeads},
+                                       {&keys::kHeadDim},
+                                       {&keys::kLength}};
+constexpr OwnKey kT5SpeechEncoderKeys[] = {{&keys::kLayers, "encoder_layers"},
+                                           {&keys::kHeads, "encoder_attention_heads"},
                                            {&keys::kKvHeads},
                                            {&keys::kHeadDim},
-                                           {&keys::kLength, key_names::kSpeechRows}};
-constexpr OwnKey kT5TextEncoderKeys[] = {{&keys::kLayers, kEncoderLayers},
-                                         {&keys::kHeads, kEncoderHeads},
+                                           {&keys::kLength, keys::kSpeechRows.names}};
+constexpr OwnKey kT5TextEncoderKeys[] = {{&keys::kLayers, "encoder_layers"},
+                                         {&keys::kHeads, "encoder_attention_heads"},
                                          {&keys::kKvHeads},
                                          {&keys::kHeadDim},
-                                         {&keys::kLength, key_names::kTextRows}};
-constexpr OwnKey kT5SpeechDecoderKeys[] = {{&keys::kLayers, kDecoderLayers},
-                                           {&keys::kHeads, kDecoderHeads},
+                                         {&keys::kLength, keys::kTextRows.names}};
+constexpr OwnKey kT5SpeechDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
+                                           {&keys::kHeads, "decoder_attention_heads"},
                                            {&keys::kKvHeads},
                                            {&keys::kHeadDim},
-                                           {&keys::kLength, key_names::kSpeechRows}};
-constexpr OwnKey kT5TextDecoderKeys[] = {{&keys::kLayers, kDecoderLayers},
-                                         {&keys::kHeads, kDecoderHeads},
+                                           {&keys::kLength, keys::kSpeechRows.names}};
+constexpr OwnKey kT5TextDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
+                                         {&keys::kHeads, "decoder_attention_heads"},
                                          {&keys::kKvHeads},
                                          {&keys::kHeadDim},
-                                         {&keys::kLength, key_names::kTextRows}};
+                                         {&keys::kLength, keys::kTextRows.names}};
 
 // ---- what is added, and what is seen ----
-constexpr InputRule kConvolution{.kind = InputKind::convolution, .kernel = &keys::kConvPositions};
 // The class counts a padding row and has two rows more than that; the table grows with the text.
-constexpr InputRule kPaddedSines{.kind = InputKind::sinusoidal,
-                                 .convention = SinusoidConvention::tensor2tensor,
-                                 .offset_after_padding = true,
-                                 .rows = Rows::unlimited,
-                                 .scaled = true};
 constexpr InputRule kFrameSines[] = {{.kind = InputKind::sinusoidal,
                                       .convention = SinusoidConvention::tensor2tensor,
                                       .offset_after_padding = true,
@@ -123,15 +96,12 @@ constexpr InputRule kUnitSines[] = {{.kind = InputKind::sinusoidal,
                                      .rows = Rows::unlimited,
                                      .learned_scale = true}};
 
-constexpr MaskRule kBothWays{.kind = MaskKind::bidirectional};
 constexpr MaskRule kInChunks{
     .kind = MaskKind::bidirectional, .chunk = &keys::kSpeechChunk, .chunks_before = &keys::kSpeechChunksBefore};
 
-constexpr RelativeTypes kTurnsOrSines{.rotary = true, .relative = true};
 constexpr RelativeTypes kKeysOnly{.relative_key = true};
 
 // ---- stacks ----
-constexpr CrossAttention kEach = CrossAttention::every_block;
 
 constexpr StackRule kTextEncoder{
     .name = "encoder", .mask = kBothWays, .input = kPaddedSines, .own_keys = kTextEncoderKeys};
@@ -167,7 +137,6 @@ constexpr ClassStacks kSeamlessStacks[] = {
 constexpr ClassStacks kSeamlessV2Stacks[] = {
     {kTextToText, kText}, {kSpeechToText, kSpeechV2}, {kTextToSpeech, kTextUnitsV2}, {kSpeechToSpeech, kSpeechUnitsV2}};
 
-constexpr ScoreRule kSinesOfDistances{.kind = ScoreKind::transformer_xl};
 constexpr StackRule kFastEncoder{
     .name = "encoder", .mask = kBothWays, .score = kSinesOfDistances, .own_keys = kFastEncoderKeys};
 constexpr StackRule kFastDecoder{.mask = kBothWays, .score = kSinesOfDistances, .own_keys = kFastDecoderKeys};
@@ -185,36 +154,38 @@ constexpr StackRule kT5SpeechDecoder{.input = kScaledSines, .cross = kEach, .own
 constexpr StackRule kT5TextDecoder{.input = kPaddedSines, .cross = kEach, .own_keys = kT5TextDecoderKeys};
 // Without the class of a task nothing says what comes in: the same blocks serve speech and text.
 constexpr std::string_view kEitherInput = "what is added to the embeddings, which the class of the task decides";
-constexpr StackRule kT5Encoder{
+constexpr StackRule kSpeechT5Encoder{
     .name = "encoder", .mask = kBothWays, .score = kShawRows, .own_keys = kT5SpeechEncoderKeys};
-constexpr StackRule kT5Decoder{.cross = kEach, .own_keys = kT5SpeechDecoderKeys, .undecided = kEitherInput};
+constexpr StackRule kSpeechT5Decoder{.cross = kEach, .own_keys = kT5SpeechDecoderKeys, .undecided = kEitherInput};
 constexpr const StackRule* kT5FromSpeech[] = {&kT5TextDecoder, &kT5SpeechEncoder};
 constexpr const StackRule* kT5FromText[] = {&kT5SpeechDecoder, &kT5TextEncoder};
 constexpr const StackRule* kT5BothSpeech[] = {&kT5SpeechDecoder, &kT5SpeechEncoder};
-constexpr ClassStacks kT5Stacks[] = {
-    {kT5SpeechToText, kT5FromSpeech}, {kT5TextToSpeech, kT5FromText}, {kT5SpeechToSpeech, kT5BothSpeech}};
-
-constexpr Pairing kHalf = Pairing::half;
-constexpr Turning kStill = Turning::no_layer;
+constexpr ClassStacks kT5Stacks[] = {{"SpeechT5ForSpeechToText", kT5FromSpeech},
+                                     {"SpeechT5ForTextToSpeech", kT5FromText},
+                                     {"SpeechT5ForSpeechToSpeech", kT5BothSpeech}};
 
 // clang-format off
-constexpr Family kFamilies[] = {
-    {.name = "seamless_m4t", .model_types = kSeamless, .class_stems = kSeamlessClass, .pairing = kHalf,
-     .main = kTextDecoder, .encoder = &kTextEncoder, .more_stacks = kSpeechAndUnits, .class_stacks = kSeamlessStacks,
-     .scales = false, .scheme = Scheme::relative_type, .needs_length = false},
-    {.name = "seamless_m4t_v2", .model_types = kSeamlessV2, .class_stems = kSeamlessV2Class, .pairing = kHalf,
-     .main = kTextDecoder, .encoder = &kTextEncoder, .more_stacks = kSpeechAndUnitsV2,
-     .class_stacks = kSeamlessV2Stacks, .scales = false, .scheme = Scheme::relative_type, .needs_length = false},
-    {.name = "fastspeech2_conformer", .model_types = kFastSpeech, .class_stems = kFastSpeechClass, .pairing = kHalf,
-     .main = kFastDecoder, .encoder = &kFastEncoder, .scales = false, .turning = kStill, .needs_length = false},
-    {.name = "speecht5", .model_types = kSpeechT5, .class_stems = kSpeechT5Class, .pairing = kHalf,
-     .main = kT5Decoder, .encoder = &kT5Encoder, .class_stacks = kT5Stacks, .scales = false, .turning = kStill,
+constexpr Family kSpokenFamilies[] = {
+    {.name = "seamless_m4t",
+     .class_stems = "SeamlessM4T SeamlessM4TForTextToText SeamlessM4TForSpeechToText SeamlessM4TForTextToSpeech "
+         "SeamlessM4TForSpeechToSpeech", .pairing = kHalf, .main = kTextDecoder, .encoder = &kTextEncoder,
+     .more_stacks = kSpeechAndUnits, .class_stacks = kSeamlessStacks, .scales = false, .scheme = Scheme::relative_type,
      .needs_length = false},
+    {.name = "seamless_m4t_v2",
+     .class_stems = "SeamlessM4Tv2 SeamlessM4Tv2ForTextToText SeamlessM4Tv2ForSpeechToText SeamlessM4Tv2ForTextToSpeech " "SeamlessM4Tv2ForSpeechToSpeech",
+     .pairing = kHalf, .main = kTextDecoder, .encoder = &kTextEncoder, .more_stacks = kSpeechAndUnitsV2,
+     .class_stacks = kSeamlessV2Stacks, .scales = false, .scheme = Scheme::relative_type, .needs_length = false},
+    {.name = "fastspeech2_conformer", .class_stems = "FastSpeech2Conformer", .pairing = kHalf, .main = kFastDecoder,
+     .encoder = &kFastEncoder, .scales = false, .turning = kStill, .needs_length = false},
+    {.name = "speecht5",
+     .class_stems = "SpeechT5 SpeechT5ForSpeechToText SpeechT5ForTextToSpeech SpeechT5ForSpeechToSpeech",
+     .pairing = kHalf, .main = kSpeechT5Decoder, .encoder = &kSpeechT5Encoder, .class_stacks = kT5Stacks, .scales = false,
+     .turning = kStill, .needs_length = false},
 };
 // clang-format on
 
 }  // namespace
 
-std::span<const Family> spoken_families() noexcept { return kFamilies; }
+std::span<const Family> spoken_families() noexcept { return kSpokenFamilies; }
 
 }  // namespace posenc::plan

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/json/plan_limits.h"
+#include "plan/facts/plan_limits.h"
 
 namespace posenc::plan {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "plan/facts/sourced.h"
 #include "plan/gguf/scope.h"
-#include "plan/json/sourced.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

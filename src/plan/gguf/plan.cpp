@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/assemble/plan_size.h"
 #include "plan/gguf/architecture.h"
 #include "plan/gguf/factors.h"
 #include "plan/gguf/scope.h"
 #include "plan/gguf/stack.h"
-#include "plan/json/plan_size.h"
 
 namespace posenc::plan {
 namespace {

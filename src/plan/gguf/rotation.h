@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
+#include "plan/facts/sourced.h"
 #include "plan/gguf/factors.h"
 #include "plan/gguf/layers.h"
 #include "plan/gguf/scope.h"
-#include "plan/rope/keys.h"
 #include "posenc/rope.h"
 
 namespace posenc::plan {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "io/gguf/gguf.h"
+#include "plan/facts/plan_limits.h"
+#include "plan/facts/sourced.h"
 #include "plan/gguf/architecture.h"
-#include "plan/json/sourced.h"
-#include "plan/read/config_reader.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/formatted.h"
+#include "plan/assemble/layer_sources.h"
+#include "plan/facts/plan_limits.h"
 #include "plan/gguf/layers.h"
 #include "plan/gguf/rotation.h"
-#include "plan/json/plan_limits.h"
-#include "plan/layers/layer_sources.h"
 
 namespace posenc::plan {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/formatted.h"
 #include "plan/json/plan_json.h"
+#include "plan/json/version_1.h"
 
 namespace posenc::plan {
 namespace {
@@ -24,8 +25,9 @@ std::string expectation(std::string_view what, Range range) {
 
 std::optional<io::JsonValue> ObjectReader::member(std::string_view key) {
   if (failed()) return std::nullopt;
-  asked_.push_back(key);
-  Result<std::optional<io::JsonValue>> found = object_.find(key);
+  const std::string_view written = name_in(reading_.version, key);
+  asked_.push_back(written);
+  Result<std::optional<io::JsonValue>> found = object_.find(written);
   if (!found) {
     reading_.fail(found.error());
     return std::nullopt;
@@ -35,15 +37,34 @@ std::optional<io::JsonValue> ObjectReader::member(std::string_view key) {
 
 std::optional<io::JsonValue> ObjectReader::required(std::string_view key) {
   std::optional<io::JsonValue> found = member(key);
+  if (!found && !failed()) refuse_mixture();
   if (!found && !failed()) {
-    FileError error = object_.error(ErrorKind::missing_key, formatted("the key '{}'", key));
+    FileError error = object_.error(ErrorKind::missing_key, formatted("the key '{}'", name_in(reading_.version, key)));
     error.got = "an object without it";
     reading_.fail(std::move(error));
   }
   return found;
 }
 
+// A name of the other version explains more than that it is not known, or that this version's is absent.
+void ObjectReader::refuse_mixture() {
+  for (const io::JsonValue& item : object_.items()) {
+    const auto meant = mixed_in(reading_.version, item.key());
+    if (!meant || std::find(asked_.begin(), asked_.end(), item.key()) != asked_.end()) continue;
+    return fail_mixed(item, item.key(), *meant);
+  }
+}
+
+void ObjectReader::fail_mixed(const io::JsonValue& at, std::string_view written, std::string_view meant) {
+  FileError error =
+      at.error(ErrorKind::bad_plan, formatted("'{}'", meant), std::string(of_other_version(reading_.version)));
+  error.got = formatted("'{}'", written);
+  reading_.fail(std::move(error));
+}
+
 void ObjectReader::finish() {
+  if (failed()) return;
+  refuse_mixture();
   if (failed()) return;
   for (const io::JsonValue& item : object_.items()) {
     if (std::find(asked_.begin(), asked_.end(), item.key()) == asked_.end()) {
@@ -107,7 +128,12 @@ void ObjectReader::read(const io::JsonValue& value, std::vector<ValueSource>& to
   if (value.kind() != io::JsonKind::object) return reading_.fail(value, ErrorKind::type, "an object");
   for (const io::JsonValue& item : value.items()) {
     ValueSource& source = to.emplace_back();
-    source.where = item.key();
+    const std::optional<std::string> where = place_from(reading_.version, item.key());
+    if (!where) {
+      return reading_.fail(item, ErrorKind::bad_plan, formatted("names of schema_version {}", reading_.version),
+                           std::string(of_other_version(reading_.version)));
+    }
+    source.where = *where;
     read(item, source.from, {});
   }
 }

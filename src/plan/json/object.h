@@ -2,6 +2,7 @@
 // asked for once; a key that nothing asks for is an error. The first error stands; after it, nothing more is read.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,7 +15,9 @@
 
 #include "io/json/json.h"
 #include "plan/json/fields.h"
+#include "plan/json/plan_json.h"
 #include "plan/json/plan_names.h"
+#include "plan/json/version_1.h"
 #include "posenc/error.h"
 #include "posenc/plan.h"
 
@@ -23,9 +26,10 @@ namespace posenc::plan {
 // What all readers of one document share.
 struct Reading {
   std::optional<FileError> error;
-  std::optional<std::int64_t> length;  // Plan::length, which frequencies depend on
-  bool known = false;                  // Plan::known
-  std::int64_t layers = 0;             // read so far
+  std::int64_t version = kSchemaVersion;  // of the document, which decides its names
+  std::optional<std::int64_t> length;     // Plan::length, which frequencies depend on
+  bool known = false;                     // Plan::known
+  std::int64_t layers = 0;                // read so far
 
   void fail(FileError first) {
     if (!error) error = std::move(first);
@@ -73,7 +77,8 @@ class ObjectReader {
   std::optional<io::JsonValue> member(std::string_view key);
   // The member; its absence is an error.
   std::optional<io::JsonValue> required(std::string_view key);
-  // Fails for a member that was not asked for. Call it last.
+  // Fails for a member that was not asked for, and for names of another schema_version than the document's. Call it
+  // last.
   void finish();
 
   bool failed() const { return reading_.error.has_value(); }
@@ -141,6 +146,9 @@ class ObjectReader {
 
   std::optional<Rotate> read_rotate();
 
+  void refuse_mixture();
+  void fail_mixed(const io::JsonValue& at, std::string_view written, std::string_view meant);
+
   // The elements of an array; none, and an error, for anything else.
   std::vector<io::JsonValue> elements(const io::JsonValue& value);
 
@@ -149,9 +157,14 @@ class ObjectReader {
     std::string name;
     read(value, name, {});
     if (failed()) return std::nullopt;
-    const auto index = index_of(names, name);
-    if (!index) reading_.fail(value, ErrorKind::out_of_range, "one of " + listed(names));
-    return index;
+    const auto index = std::ranges::find_if(
+        names, [&](std::string_view one) { return !one.empty() && name_in(reading_.version, one) == name; });
+    if (index == names.end()) {
+      if (const auto meant = mixed_in(reading_.version, name)) fail_mixed(value, name, *meant);
+    }
+    if (index == names.end()) reading_.fail(value, ErrorKind::out_of_range, "one of " + listed(names));
+    if (failed()) return std::nullopt;
+    return static_cast<std::size_t>(index - names.begin());
   }
 
   io::JsonValue object_;

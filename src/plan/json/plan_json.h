@@ -9,8 +9,8 @@
 
 namespace posenc::plan {
 
-// Counts up when a document of the older version would be misread.
-inline constexpr std::int64_t kSchemaVersion = 1;
+// Counts up when a document of the older version would be misread. 2: other names, of the same things (version_1.h).
+inline constexpr std::int64_t kSchemaVersion = 2;
 
 // Linear attention may turn and scale its q and k as well (RoFormer), so it may have the attention fields.
 constexpr bool may_attend(LayerKind kind) noexcept {

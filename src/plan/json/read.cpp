@@ -158,9 +158,10 @@ namespace {
 void require_version(ObjectReader& document) {
   std::int64_t version = 0;
   document.field("schema_version", version);
-  if (document.failed() || version == kSchemaVersion) return;
+  document.reading().version = version;
+  if (document.failed() || version == kSchemaVersion || version == 1) return;
   const auto value = document.member("schema_version");
-  document.reading().fail(*value, ErrorKind::bad_plan, formatted("{}", kSchemaVersion),
+  document.reading().fail(*value, ErrorKind::bad_plan, formatted("1 or {}", kSchemaVersion),
                           "another version of posenc wrote this plan");
 }
 

@@ -1,4 +1,4 @@
-// What every key of a config means to the reader: it is read (config_keys.h, speech_keys.h, the rope dictionaries), or
+// What every key of a config means to the reader: it is read (config_keys.inc, the rope dictionaries), or
 // left out on purpose, with the reason, or not known. docs/config-keys.md is printed from these tables.
 #pragma once
 
@@ -20,7 +20,7 @@ struct LeftOut {
   Names names;
 };
 
-std::span<const Key* const> position_keys() noexcept;   // of config_keys.h and speech_keys.h, all of them
+std::span<const Key* const> position_keys() noexcept;   // all of config_keys.inc
 std::span<const KeyNote> dictionary_keys() noexcept;    // of rope_parameters and rope_scaling
 std::span<const LeftOut> keys_that_mislead() noexcept;  // they look like position keys
 std::span<const LeftOut> keys_of_other_things() noexcept;

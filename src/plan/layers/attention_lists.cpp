@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/layers/layer_lists.h"
+#include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "plan/json/sourced.h"
-#include "plan/layers/layer_pattern.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 

@@ -1,29 +1,10 @@
-// Heads and channels of an attention layer, and which of its channels may turn.
+// Heads and channels of an attention layer, as a config says them.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
-#include "plan/json/sourced.h"
-#include "plan/read/config_scope.h"
-#include "posenc/rope.h"
+#include "plan/facts/attention_shape.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
-
-struct AttentionShape {
-  Sourced<std::int64_t> heads;
-  Sourced<std::int64_t> kv_heads;
-  Sourced<std::int64_t> head_dim;   // channels of q and k
-  Sourced<std::int64_t> value_dim;  // channels of v
-  bool latent = false;
-
-  // The part of a head that a rotation is laid over. Latent attention: the qk_rope_head_dim channels after the
-  // qk_nope_head_dim ones; else the whole head.
-  Sourced<std::int64_t> first_channel;
-  Sourced<std::int64_t> turning_width;
-  Sourced<Pairing> pairing{Pairing::half, {}};
-  std::optional<Place> width_place;  // the key to blame when the width does not suit a rotation
-};
 
 // Multi-head latent attention is read in its expanded form: heads = kv_heads = num_attention_heads and
 // head_dim = qk_nope_head_dim + qk_rope_head_dim (DeepSeek-V2, arXiv 2405.04434, section 2.1).

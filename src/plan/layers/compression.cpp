@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/layers/layer_lists.h"
+#include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {
 namespace {

@@ -1,8 +1,8 @@
 // Layers that see, beside their window, keys made of several tokens each (DeepSeek V4).
 #pragma once
 
-#include "plan/layers/layer_pattern.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 

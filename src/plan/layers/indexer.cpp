@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/layers/layer_lists.h"
-#include "plan/layers/sparse_config.h"
+#include "plan/layers/sparse_masks.h"
+#include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {
 namespace {

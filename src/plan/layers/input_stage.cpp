@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/keys/speech_keys.h"
 
 namespace posenc::plan {
 namespace {

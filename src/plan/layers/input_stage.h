@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "plan/json/sourced.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/sourced.h"
 #include "plan/rope/keys.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/schemes.h"
 
 namespace posenc::plan {

@@ -1,6 +1,7 @@
 #include "plan/layers/layer_kinds.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -8,9 +9,10 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/facts/sourced.h"
 #include "plan/layers/attention_lists.h"
-#include "plan/layers/layer_lists.h"
-#include "plan/towers/cross_attention.h"
+#include "plan/scope/config_scope.h"
+#include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {
 namespace {
@@ -243,6 +245,14 @@ KindList cross_kinds(ConfigScope& scope, std::int64_t layers) {
   return kinds;
 }
 
+// How many blocks a stack may have: those of all stacks of the object, and both attentions of each, share kMaxLayers.
+std::int64_t most_blocks(ConfigScope& scope) {
+  const bool crosses = scope.stack().cross != CrossAttention::none;
+  const auto stacks = static_cast<std::int64_t>(scope.family().more_stacks.size()) + (scope.family().encoder ? 2 : 1);
+  if (stacks > 1) return kMaxLayers / (2 * stacks);  // as much each, and a decoder's are double
+  return crosses && read_cross_attention(scope).value ? kMaxLayers / 2 : kMaxLayers;
+}
+
 }  // namespace
 
 Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
@@ -298,6 +308,18 @@ KindList read_layer_kinds(ConfigScope& scope, std::int64_t layers) {
     case Kinds::attention: break;
   }
   return {all(layers, LayerKind::attention), family_default(scope.family())};
+}
+
+Sourced<bool> read_cross_attention(ConfigScope& scope) {
+  switch (scope.stack().cross) {
+    case CrossAttention::none: break;
+    case CrossAttention::every_block: return {true, family_default(scope.family())};
+    case CrossAttention::by_flag: {
+      const Setting<bool> crosses = scope.flag(keys::kAddCross);
+      return {crosses.value.value_or(false), crosses.from};
+    }
+  }
+  return {false, family_default(scope.family())};
 }
 
 }  // namespace posenc::plan

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/json/sourced.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {
@@ -20,5 +20,8 @@ Sourced<std::vector<LayerKind>> read_layer_kinds(ConfigScope& scope, std::int64_
 constexpr bool attends(LayerKind kind) noexcept {
   return kind == LayerKind::attention || kind == LayerKind::cross_attention;
 }
+
+// Whether each block of a stack has a second attention, which looks at another stack's output.
+Sourced<bool> read_cross_attention(ConfigScope& scope);
 
 }  // namespace posenc::plan

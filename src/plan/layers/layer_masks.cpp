@@ -1,15 +1,157 @@
 #include "plan/layers/layer_masks.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/formatted.h"
-#include "plan/layers/chunk_masks.h"
-#include "plan/layers/mask_kind.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
+#include "posenc/plan.h"
 
 namespace posenc::plan {
 namespace {
+
+// ---- which way the tokens look: the class's kind of mask, and the keys that change it ----
+
+struct StackMask {
+  Sourced<MaskKind> kind{MaskKind::causal, {}};
+  std::string detail;
+  bool turned_causal = false;  // a key made it so where the class does not by itself: the stack is a decoder then
+};
+
+// A flag, or XLNet's attn_type: "bi" or "uni".
+bool means_causal(ConfigScope& scope, const Place& place) {
+  if (place.value.kind() != io::JsonKind::string) return scope.reader().boolean(place).value_or(false);
+  const auto text = scope.reader().string(place);
+  if (text != "uni" && text != "bi") scope.reader().fail(place, ErrorKind::out_of_range, "\"bi\" or \"uni\"");
+  return text == "uni";
+}
+
+// transformers makes any decoder look both ways when is_causal is false.
+void read_is_causal(ConfigScope& scope, StackMask& mask) {
+  const Setting<bool> causal = scope.flag(keys::kIsCausal);
+  if (causal.value) mask.kind = {*causal.value ? MaskKind::causal : MaskKind::bidirectional, causal.from};
+}
+
+void read_evenness(ConfigScope& scope, const Key& key, StackMask& mask) {
+  const Setting<bool> even = scope.flag(key);
+  if (!even.value.value_or(false)) return;
+  mask.kind = {MaskKind::sparse, even.from};
+  mask.detail = "causal, every token sees as many keys as the others";
+}
+
+void read_sparse_word(ConfigScope& scope, const SparseWord& rule, StackMask& mask) {
+  const auto place = rule.key != nullptr ? scope.find(*rule.key) : std::nullopt;
+  if (!place || scope.reader().string(*place) != rule.word) return;
+  mask.kind = {MaskKind::sparse, place->from};
+  mask.detail = rule.detail;
+}
+
+// Chunks of so many positions; of each its own and the ones before it.
+void read_chunks(ConfigScope& scope, const MaskRule& rule, StackMask& mask) {
+  const Setting<std::int64_t> chunk = scope.integer(*rule.chunk, {1, kMaxPosition});
+  if (!chunk.value) return;
+  const Setting<std::int64_t> before = scope.integer(*rule.chunks_before, {-kMaxPosition, kMaxPosition});
+  const std::int64_t count = before.value.value_or(-1);
+  mask.kind = {MaskKind::sparse, chunk.from};
+  mask.detail = count < 0 ? formatted("all up to the end of the own chunk of {}", *chunk.value)
+                          : formatted("the own chunk of {} and the {} before it", *chunk.value, count);
+}
+
+StackMask read_stack_mask(ConfigScope& scope) {
+  const MaskRule& rule = scope.stack().mask;
+  StackMask mask{.kind = {rule.kind, family_default(scope.family())}, .detail = std::string(rule.detail)};
+  if (rule.prefix_if != nullptr) {
+    const Setting<bool> prefix = scope.flag(*rule.prefix_if);
+    if (prefix.value.value_or(false)) {
+      mask.kind = {MaskKind::prefix, prefix.from};
+      mask.detail = "the prompt sees itself both ways, what follows is causal";
+      return mask;
+    }
+  }
+  if (const auto place = rule.causal_if != nullptr ? scope.find(*rule.causal_if) : std::nullopt) {
+    mask.turned_causal = means_causal(scope, *place);
+    mask.kind = {mask.turned_causal ? MaskKind::causal : rule.kind, place->from};
+    if (mask.turned_causal && rule.evenly_if != nullptr) read_evenness(scope, *rule.evenly_if, mask);
+  }
+  if (rule.causal_if == nullptr && rule.chunk != nullptr) read_chunks(scope, rule, mask);
+  if (!mask.turned_causal) read_sparse_word(scope, rule.sparse_if, mask);
+  if (rule.causal_if != nullptr) return mask;
+  if (rule.kind == MaskKind::causal) read_is_causal(scope, mask);
+  return mask;
+}
+
+// ---- Reformer's two kinds of layers (arXiv 2001.04451): a chunk of the sequence, or of the sequence sorted by hash,
+// and its neighbours ----
+
+constexpr Bounds kChunkLengths{1, kMaxPosition};
+constexpr Bounds kChunkCounts{0, kMaxPosition};
+constexpr std::size_t kMaxFactors = 8;  // of the number of buckets: each layer carries the text
+
+std::string neighbours(std::int64_t count, std::string_view side) {
+  if (count == 0) return {};
+  if (count == 1) return formatted(" and the one {}", side);
+  return formatted(" and the {} {}", count, side);
+}
+
+// 128, or [64, 128] for 64 x 128; null: found from the length when the model runs.
+std::string buckets(ConfigScope& scope) {
+  const auto place = scope.find(keys::kHashBuckets);
+  if (!place) return "LSH buckets by length";
+  if (place->value.kind() == io::JsonKind::number) {
+    return formatted("{} LSH buckets", scope.reader().integer(*place, kChunkLengths).value_or(1));
+  }
+  const auto factors = scope.reader().list(*place);
+  if (!factors) return {};
+  if (factors->empty() || factors->size() > kMaxFactors) {
+    scope.reader().fail(*place, ErrorKind::length_mismatch, formatted("1 to {} factors", kMaxFactors));
+    return {};
+  }
+  std::string text = "LSH buckets ";
+  std::string_view between = "";  // fmt 9 copies from it, and null is no place to copy from
+  for (const io::JsonValue& entry : *factors) {
+    const std::int64_t count = scope.reader().integer({entry, entry.pointer()}, kChunkLengths).value_or(1);
+    text += formatted("{}{}", between, count);
+    between = " x ";
+  }
+  return text;
+}
+
+std::string chunks(std::int64_t length, std::int64_t before, std::int64_t after) {
+  return formatted("{}{}{}", length, neighbours(before, "before"), neighbours(after, "after"));
+}
+
+Sourced<Mask> nearby(ConfigScope& scope, std::string_view kind) {
+  const Sourced<std::int64_t> length = scope.required_integer(keys::kLocalChunk, kChunkLengths);
+  const std::int64_t before = scope.required_integer(keys::kLocalBefore, kChunkCounts).value;
+  const std::int64_t after = scope.required_integer(keys::kLocalAfter, kChunkCounts).value;
+  Mask mask{.kind = MaskKind::sparse};
+  mask.detail = formatted("{}own chunk of {}", kind, chunks(length.value, before, after));
+  return {std::move(mask), length.from};
+}
+
+Sourced<Mask> hashed(ConfigScope& scope, std::string_view kind) {
+  const Sourced<std::int64_t> length = scope.required_integer(keys::kHashChunk, kChunkLengths);
+  const std::int64_t before = scope.required_integer(keys::kHashBefore, kChunkCounts).value;
+  const std::int64_t after = scope.required_integer(keys::kHashAfter, kChunkCounts).value;
+  const std::int64_t hashes = scope.required_integer(keys::kHashes, kChunkLengths).value;
+  Mask mask{.kind = MaskKind::sparse};
+  mask.detail = formatted("{}{}, {} {}, chunks of {}, a token sees itself only when alone", kind, buckets(scope),
+                          hashes, hashes == 1 ? "hash" : "hashes", chunks(length.value, before, after));
+  return {std::move(mask), length.from};
+}
+
+// `type` is nearby_chunks or hashed_chunks.
+Sourced<Mask> read_chunk_mask(ConfigScope& scope, LayerType type, bool causal) {
+  const std::string_view kind = causal ? "causal, " : "";
+  return type == LayerType::hashed_chunks ? hashed(scope, kind) : nearby(scope, kind);
+}
+
+// ---- windows ----
 
 // How a window of `width` tokens lies around a token.
 struct WindowRule {

@@ -5,34 +5,43 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/facts/layer_pattern.h"
 #include "plan/layers/attention_lists.h"
 #include "plan/layers/compression.h"
-#include "plan/layers/kv_sharing.h"
 #include "plan/layers/layer_kinds.h"
-#include "plan/layers/layer_lists.h"
 #include "plan/rope/lists.h"
+#include "plan/scope/config_scope.h"
+#include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {
 namespace {
 
+// num_kv_shared_layers: the last so many layers take the keys and values of the last layer of their own type before
+// them (Gemma 4).
+void read_kv_sharing(ConfigScope& scope, LayerPattern& pattern) {
+  if (!scope.family().shares_kv) return;
+  const auto layers = static_cast<std::int64_t>(pattern.layers.size());
+  const Setting<std::int64_t> shared = scope.integer(keys::kSharedKv, {0, std::max<std::int64_t>(layers - 1, 0)});
+  pattern.kv_from = shared.from;
+  const std::int64_t first = layers - shared.value.value_or(0);
+  const auto owners_end = pattern.layers.begin() + first;
+  for (auto layer = owners_end; layer != pattern.layers.end(); ++layer) {
+    const auto owner = std::find_if(std::make_reverse_iterator(owners_end), pattern.layers.rend(),
+                                    [&](const LayerTraits& earlier) { return earlier.type == layer->type; });
+    if (owner == pattern.layers.rend()) {
+      const auto place = scope.peek(keys::kSharedKv);
+      if (!place) return;
+      return scope.reader().fail(
+          *place, ErrorKind::missing_layer_type, formatted("a {} layer among the first {}", name(layer->type), first),
+          formatted("layer {} is of that type and has no keys of its own", layer - pattern.layers.begin()));
+    }
+    layer->kv_from = pattern.layers.rend() - owner - 1;
+  }
+}
+
 using io::JsonKind;
 using io::JsonValue;
 using Types = std::vector<LayerType>;
-
-struct TypeName {
-  std::string_view name;
-  LayerType type;
-};
-// Hugging Face's names first; then EXAONE's letters and executorch's words.
-constexpr TypeName kTypeNames[] = {
-    {"full_attention", LayerType::full},
-    {"sliding_attention", LayerType::sliding},
-    {"chunked_attention", LayerType::chunked},
-    {"G", LayerType::full},
-    {"L", LayerType::sliding},
-    {"GLOBAL", LayerType::full},
-    {"SLIDING_LOCAL", LayerType::sliding},
-};
 
 constexpr Bounds kWindows{1, kMaxPosition};
 constexpr Bounds kPeriods{1, kMaxLayers};
@@ -116,7 +125,7 @@ Types pattern_types(ConfigScope& scope, const Place& place, std::int64_t layers)
 Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
   ConfigReader& reader = scope.reader();
   std::optional<Sourced<Types>> types = listed_types(scope, layers);
-  for (std::string_view name : key_names::kWindowPattern) {
+  for (std::string_view name : keys::kWindowPattern.names) {
     const auto place = reader.look(scope.object(), name);
     if (!place || place->value.is_null()) continue;
     const Types said = pattern_types(scope, *place, layers);
@@ -283,17 +292,6 @@ void set_kinds(Sourced<std::vector<LayerKind>> kinds, LayerPattern& pattern) {
 }
 
 }  // namespace
-
-std::string_view name(LayerType type) noexcept {
-  const auto row = std::ranges::find(kTypeNames, type, &TypeName::type);
-  return row == std::ranges::end(kTypeNames) ? std::string_view() : row->name;
-}
-
-std::optional<LayerType> layer_type(std::string_view name) noexcept {
-  const auto row = std::ranges::find(kTypeNames, name, &TypeName::name);
-  if (row == std::ranges::end(kTypeNames)) return {};
-  return row->type;
-}
 
 LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   LayerPattern pattern;

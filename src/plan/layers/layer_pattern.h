@@ -1,56 +1,12 @@
-// Which layers turn and which see only a part of the sequence, layer by layer.
+// Which layers turn and which see only a part of the sequence, as a config says it.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "plan/json/sourced.h"
-#include "plan/read/config_scope.h"
-#include "posenc/plan.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
-
-enum class LayerType : std::uint8_t { full, sliding, chunked, nearby_chunks, hashed_chunks };
-
-// "sliding_attention", as in layer_types and in dictionaries per layer type.
-std::string_view name(LayerType type) noexcept;
-std::optional<LayerType> layer_type(std::string_view name) noexcept;
-
-// Whether a layer sees only keys that an indexer chooses: its own, or an earlier layer's.
-enum class Choice : std::uint8_t { none, own, earlier };
-
-struct LayerTraits {
-  LayerKind kind = LayerKind::attention;
-  LayerType type = LayerType::full;
-  bool turns = true;
-  std::int64_t width = 0;          // of the layer's own window; 0: that of the stack
-  std::int64_t scale_divisor = 1;  // the softmax scale is divided by it
-  std::int64_t shape = 0;          // which of the stack's shapes (layer_sizes)
-  std::int64_t list_entry = 0;     // where lists give rotations layer by layer: the first layer with the same entries
-  std::int64_t compression = 0;    // tokens of a key that is made of several; 0: there are none
-  Choice choice = Choice::none;
-  std::int64_t chosen_by = -1;  // that earlier layer
-  std::int64_t kv_from = -1;    // the layer whose keys and values are reused; -1: its own
-  bool block_sparse = false;    // sees blocks of keys by a fixed pattern (block_sparse.h)
-  bool operator==(const LayerTraits&) const = default;
-};
-
-struct LayerPattern {
-  std::vector<LayerTraits> layers;
-  std::string kinds_from;
-  std::string blocks_detail;  // what layers that are block-sparse see
-  std::string blocks_from;
-  std::string types_from;
-  std::string turning_from;
-  std::string choice_from;
-  std::string compression_from;
-  std::string kv_from;
-  Setting<std::int64_t> window;  // tokens that a sliding layer sees, itself included
-  Setting<std::int64_t> chunk;   // tokens of a chunk
-};
 
 // Layers are counted from 0. An empty list is the same as none.
 LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers);

@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "plan/json/sourced.h"
-#include "plan/layers/attention_shape.h"
+#include "plan/assemble/layer_sources.h"
+#include "plan/facts/attention_shape.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/facts/sourced.h"
 #include "plan/layers/indexer.h"
 #include "plan/layers/layer_masks.h"
-#include "plan/layers/layer_pattern.h"
 #include "plan/layers/layer_scores.h"
-#include "plan/layers/layer_sources.h"
 #include "plan/layers/score_terms.h"
 #include "plan/layers/sparse_masks.h"
-#include "plan/read/config_scope.h"
 #include "plan/rope/dicts.h"
 #include "plan/rope/regions.h"
 #include "plan/rope/scheme_choice.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

@@ -1,9 +1,25 @@
 #include "plan/layers/layer_scores.h"
 
-#include "plan/rope/softmax_scale.h"
+#include <cmath>
+#include <cstdint>
+
+#include "plan/facts/attention_shape.h"
+#include "plan/facts/sourced.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 namespace {
+
+double over_root(std::int64_t channels) { return 1 / std::sqrt(static_cast<double>(channels)); }
+
+Sourced<double> by_width(const AttentionShape& shape) {
+  return {over_root(shape.head_dim.value), "default: 1 / sqrt(head_dim)"};
+}
+
+Sourced<double> by_scalar(ConfigScope& scope) {
+  const Sourced<double> scalar = scope.required_positive(keys::kQueryScalar);
+  return {1 / std::sqrt(scalar.value), scalar.from};
+}
 
 void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
   const auto& rule = scope.family().qk_norm;
@@ -22,6 +38,46 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
   scores.qk_norm->order = before.value.value_or(false) ? QkNorm::Order::before : QkNorm::Order::after;
 }
 
+// The factor on q.k: 1/sqrt(head_dim), or what a family has in its place. `parts`: terms that share the scale
+// (DeBERTa: 1/sqrt(head_dim * parts)).
+Sourced<double> read_softmax_scale(ConfigScope& scope, const AttentionShape& shape,
+                                   const Sourced<std::int64_t>& parts) {
+  switch (scope.family().scale) {
+    case Scale::head_dim: break;
+    case Scale::one: return {1.0, family_default(scope.family())};
+    case Scale::query_scalar: return by_scalar(scope);
+    case Scale::scalar_or_dim: return scope.peek(keys::kQueryScalar) ? by_scalar(scope) : by_width(shape);
+    case Scale::multiplier: return scope.required_positive(keys::kAttentionMultiplier);
+    case Scale::multiplier_or_dim:
+      return scope.peek(keys::kAttentionMultiplier) ? scope.required_positive(keys::kAttentionMultiplier)
+                                                    : by_width(shape);
+    case Scale::key_multiplier: {
+      const Sourced<double> factor = scope.required_positive(keys::kKeyMultiplier);
+      return {factor.value * over_root(shape.head_dim.value), factor.from};
+    }
+    case Scale::half_head_dim:
+      return {std::sqrt(2.0) * over_root(shape.head_dim.value), "default: 1 / sqrt(head_dim / 2)"};
+    case Scale::mup: {
+      const Setting<bool> on = scope.flag(keys::kMupScaling);
+      if (!on.value.value_or(false)) break;
+      const Sourced<double> factor = scope.required_positive(keys::kMupMultiplier);
+      return {factor.value / static_cast<double>(shape.head_dim.value), factor.from};
+    }
+    case Scale::softmax_scale:
+      return scope.peek(keys::kSoftmaxScale) ? scope.required_positive(keys::kSoftmaxScale) : by_width(shape);
+    case Scale::switched: {
+      const Setting<bool> scaled = scope.flag(keys::kScaleScores);
+      if (!scaled.value.value_or(true)) return {1.0, scaled.from};
+      break;
+    }
+    case Scale::shared_by_parts: {
+      const std::string from = parts.from.empty() ? "default: 1 / sqrt(head_dim)" : parts.from;
+      return {over_root(shape.head_dim.value * parts.value), from};
+    }
+  }
+  return by_width(shape);
+}
+
 }  // namespace
 
 LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionShape>& shapes,
@@ -37,6 +93,12 @@ LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionSha
   }
   read_qk_norm(scope, scores);
   return scores;
+}
+
+Sourced<bool> read_division_by_layer(ConfigScope& scope) {
+  if (scope.family().scale != Scale::switched) return {false, {}};
+  const Setting<bool> divided = scope.flag(keys::kScaleByLayer);
+  return {divided.value.value_or(false), divided.from};
 }
 
 }  // namespace posenc::plan

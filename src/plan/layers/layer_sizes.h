@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "plan/layers/attention_shape.h"
-#include "plan/layers/layer_pattern.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/attention_shape.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "plan/json/sourced.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/sourced.h"
 #include "plan/rope/keys.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

@@ -2,9 +2,13 @@
 // stays visible, images whose tokens see each other.
 #pragma once
 
-#include "plan/layers/layer_pattern.h"
-#include "plan/read/config_scope.h"
+#include <cstdint>
+#include <optional>
+
+#include "plan/facts/layer_pattern.h"
+#include "plan/facts/sourced.h"
 #include "plan/rope/keys.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {
@@ -20,5 +24,16 @@ Selection read_selection(ConfigScope& scope);
 // Turns a layer's mask into what this layer sees, and says where that came from.
 void refine_mask(ConfigScope& scope, const LayerPattern& pattern, const Selection& selection, const LayerTraits& layer,
                  Mask& mask, std::vector<FieldSource>& sources);
+
+// ---- blocks of keys by a fixed pattern: Phi-3-small's, and DeepSpeed's "fixed" one (ruGPT-3 XL) ----
+
+// By Family::block_sparse: LayerTraits::block_sparse of those layers, and what they see.
+void read_block_sparse(ConfigScope& scope, LayerPattern& pattern);
+
+// ---- keys of an attention that sees chosen keys only; some files have them in an object of their own
+// (sparse_attention_config), which comes before what stands beside it ----
+
+std::optional<Place> find_sparse(ConfigScope& scope, const Key& key);
+Sourced<std::int64_t> required_sparse(ConfigScope& scope, const Key& key, Bounds bounds);
 
 }  // namespace posenc::plan

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/assemble/layer_sources.h"
 #include "plan/layers/attention_shape.h"
-#include "plan/layers/block_sparse.h"
+#include "plan/layers/sparse_masks.h"
 #include "plan/layers/indexer.h"
 #include "plan/layers/input_stage.h"
 #include "plan/layers/layer_kinds.h"
@@ -15,14 +16,10 @@
 #include "plan/layers/layer_plan.h"
 #include "plan/layers/layer_scores.h"
 #include "plan/layers/layer_sizes.h"
-#include "plan/layers/layer_sources.h"
 #include "plan/layers/score_terms.h"
-#include "plan/layers/sparse_masks.h"
 #include "plan/rope/query_scale.h"
 #include "plan/rope/regions.h"
 #include "plan/rope/scheme_choice.h"
-#include "plan/rope/softmax_scale.h"
-#include "plan/towers/cross_attention.h"
 
 namespace posenc::plan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plan/read/config_scope.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

@@ -1,23 +1,63 @@
 #include "plan/read/config_plan.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/formatted.h"
 #include "io/files/looks_like.h"
 #include "io/json/json.h"
-#include "plan/families/native_schemas.h"
+#include "plan/assemble/plan_size.h"
 #include "plan/json/plan_json.h"
-#include "plan/json/plan_size.h"
-#include "plan/keys/misspelled_keys.h"
-#include "plan/read/config_reader.h"
+#include "plan/keys/key_notes.h"
 #include "plan/read/config_stacks.h"
-#include "plan/read/default_sizes.h"
-#include "plan/rope/general_rules.h"
+#include "plan/read/general_rules.h"
+#include "plan/read/native_schemas.h"
+#include "plan/scope/config_reader.h"
+#include "posenc/plan.h"
 
 namespace posenc::plan {
 namespace {
+
+// A model's file has some hundred keys; whatever has more is not searched to its end.
+constexpr std::size_t kSearched = 1024;
+
+// A warning for each of the `unread` pointers whose last part looks like a position key's name.
+void warn_of_misspelled_keys(ConfigReader& reader, std::span<const std::string> unread) {
+  for (const std::string& pointer : unread.first(std::min(unread.size(), kSearched))) {
+    const std::string_view name = std::string_view(pointer).substr(pointer.rfind('/') + 1);
+    const std::string_view meant = misspelled_key(name);
+    if (meant.empty()) continue;
+    reader.warn("unknown-key", formatted("{} is not a key that is known here; {} is.", pointer, meant), {pointer});
+  }
+}
+
+// "/stacks/0/layers" counts the layers; "/stacks/0/layers/0-31/heads" is a size of them, "/.../rotate/0/heads" is not.
+bool is_layers(std::string_view where) { return where.ends_with("/layers"); }
+
+constexpr std::string_view kDefaultPrefix = "default: ";
+
+bool is_size(std::string_view where) {
+  constexpr auto kSlashes = 5;
+  if (is_layers(where)) return true;
+  return (where.ends_with("/heads") || where.ends_with("/head_dim")) && std::ranges::count(where, '/') == kSlashes;
+}
+
+// A file that gives none of the sizes is a sketch of a model, or its name alone.
+void warn_of_default_sizes(ConfigReader& reader, std::span<const ValueSource> sources) {
+  const auto layers = std::ranges::find_if(sources, is_layers, &ValueSource::where);
+  const bool any_given = std::ranges::any_of(
+      sources, [](const ValueSource& source) { return is_size(source.where) && source.from.starts_with('/'); });
+  if (any_given || layers == sources.end() || !layers->from.starts_with(kDefaultPrefix)) return;
+  reader.warn("default-sizes",
+              formatted("The file gives no layers, no heads and no head_dim: all are defaults of the class ({}).",
+                        layers->from.substr(kDefaultPrefix.size())),
+              {});
+}
 
 using io::JsonKind;
 using io::JsonValue;

@@ -10,7 +10,7 @@
 #include "plan/families/config_layouts.h"
 #include "plan/families/family.h"
 #include "plan/families/tower.h"
-#include "plan/rope/general_rules.h"
+#include "plan/read/general_rules.h"
 #include "plan/towers/encoder_decoder.h"
 #include "plan/towers/other_stacks.h"
 
@@ -19,11 +19,6 @@ namespace {
 
 using io::JsonKind;
 using io::JsonValue;
-
-std::string read_text(ConfigReader& reader, const Place& place) {
-  reader.mark_read(place);
-  return std::string(reader.string(place).value_or(std::string_view{}));
-}
 
 void fail_no_object(ConfigReader& reader, const Place& place) {
   if (!place.value.is_null()) reader.fail(place, ErrorKind::type, "an object or null");
@@ -259,19 +254,6 @@ void note_image_mask(const ImageMask& image, Plan& plan) {
 }
 
 }  // namespace
-
-ClassNames read_class_names(ConfigReader& reader, const JsonValue& object) {
-  ClassNames names;
-  const auto model_type = reader.look(object, "model_type");
-  if (model_type && !model_type->value.is_null()) names.model_type = read_text(reader, *model_type);
-  const auto architectures = reader.look(object, "architectures");
-  if (!architectures || architectures->value.is_null()) return names;
-  const auto list = reader.list(*architectures);
-  if (!list || list->empty()) return names;
-  reader.mark_read(*architectures);
-  names.architecture = read_text(reader, Place{list->front(), list->front().pointer()});
-  return names;
-}
 
 void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
   const Wrapper wrapper = choose_wrapper(names);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/layers/attention_shape.h"
+#include "plan/facts/attention_shape.h"
 #include "plan/rope/dicts.h"
 #include "plan/rope/keys.h"
 #include "posenc/rope.h"

@@ -9,17 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "plan/json/sourced.h"
+#include "plan/facts/sourced.h"
 #include "plan/rope/dicts.h"
 #include "posenc/error.h"
 
 namespace posenc::plan {
-
-// Where a field of a Rotate came from: "base", "scaling/factor".
-struct FieldSource {
-  std::string field;
-  std::string from;
-};
 
 // How a rule treats original_max_position_embeddings.
 struct OriginalLength {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "plan/layers/layer_lists.h"
+#include "plan/scope/layer_lists.h"
 
 namespace posenc::plan {
 namespace {

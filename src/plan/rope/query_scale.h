@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "plan/json/sourced.h"
+#include "plan/facts/sourced.h"
 #include "plan/rope/dicts.h"
 #include "posenc/schemes.h"
 

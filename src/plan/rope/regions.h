@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/read/config_scope.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 #include "posenc/schemes.h"
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "plan/layers/layer_pattern.h"
-#include "plan/read/config_scope.h"
+#include "plan/facts/layer_pattern.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/schemes.h"
 
 namespace posenc::plan {

@@ -43,14 +43,15 @@ std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {
   }
   std::string out = formatted("{} of {} heads, channels {}-{} of {}, pairing {}, base {}, rule {}, attention factor {}",
                               plan::kind_name(rotate.scheme), rotate.heads, rope.first_channel,
-                              rope.first_channel + rope.dim - 1, rope.head_dim, plan::pairing_words(rope.pairing), rope.base,
-                              describe(rope.scaling), frequencies(rope, length).attention_factor);
+                              rope.first_channel + rope.dim - 1, rope.head_dim, plan::pairing_words(rope.pairing),
+                              rope.base, describe(rope.scaling), frequencies(rope, length).attention_factor);
   if (const XPos* xpos = std::get_if<XPos>(&rotate.scheme)) {
     out += formatted(", scale base {}", xpos->scale_base);
   }
   if (rope.axes != AxisMap{}) out += formatted(", axes {}", axes(rope));
   if (rotate.offset != 0) out += formatted(", positions + {}", rotate.offset);
-  if (rope.axis_frequencies != AxisFrequencies::shared) out += formatted(", axis frequencies {}", name(rope.axis_frequencies));
+  if (rope.axis_frequencies != AxisFrequencies::shared)
+    out += formatted(", axis frequencies {}", name(rope.axis_frequencies));
   if (rope.rotation_direction != RotationDirection::counterclockwise)
     out += formatted(", {}", name(rope.rotation_direction));
   return out;

@@ -12,16 +12,14 @@
 namespace posenc::plan {
 namespace {
 
-constexpr std::string_view kAcoustic[] = {"vibevoice_acoustic_tokenizer", "vibepod_acoustic_tokenizer"};
-constexpr std::string_view kSemantic[] = {"vibevoice_semantic_tokenizer", "vibepod_semantic_tokenizer"};
-
 constexpr Family convolution(Names types) {
   return {.name = types.front(), .model_types = types, .class_stems = {}, .pairing = Pairing::half};
 }
 
 // Facts: the published VibeVoice code, whose files carry encoder_depths; VibeVoiceAcousticTokenizerConfig says depths.
-constexpr Convolutions kRows[] = {{convolution(kAcoustic), "acoustic_encoder", "acoustic_decoder"},
-                                  {convolution(kSemantic), "semantic_encoder", {}}};
+constexpr Convolutions kRows[] = {
+    {convolution("vibevoice_acoustic_tokenizer vibepod_acoustic_tokenizer"), "acoustic_encoder", "acoustic_decoder"},
+    {convolution("vibevoice_semantic_tokenizer vibepod_semantic_tokenizer"), "semantic_encoder", {}}};
 
 std::optional<std::int64_t> sum_of_list(ConfigReader& reader, const Place& place, std::int64_t room) {
   std::int64_t sum = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/formatted.h"
-#include "plan/read/config_scope.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 namespace {

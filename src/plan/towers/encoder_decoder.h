@@ -8,7 +8,7 @@
 
 #include "plan/families/family.h"
 #include "plan/layers/text_stack.h"
-#include "plan/read/config_reader.h"
+#include "plan/scope/config_reader.h"
 
 namespace posenc::plan {
 

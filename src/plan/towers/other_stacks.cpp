@@ -9,8 +9,7 @@
 #include "base/formatted.h"
 #include "plan/families/class_defaults.h"
 #include "plan/families/tower.h"
-#include "plan/read/config_scope.h"
-#include "plan/read/config_stacks.h"
+#include "plan/scope/config_scope.h"
 #include "plan/towers/convolution_stacks.h"
 #include "plan/towers/encoder_decoder.h"
 #include "plan/towers/stack.h"
@@ -33,7 +32,7 @@ std::string type_of(ConfigReader& reader, const Place& object, const OtherPlace&
 
 // Under which name a tower's class defaults stand: its own type's, where that has a class, else its row's.
 std::string_view class_of(std::string_view type, const Tower& tower) {
-  return find_class_default(type, keys::kHidden.name()) != nullptr ? type : tower.family.name;
+  return find_class_default(type, keys::kHidden.name()) ? type : tower.family.name;
 }
 
 void read_family_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, const Family& family,

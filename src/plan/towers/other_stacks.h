@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plan/families/config_layouts.h"
-#include "plan/read/config_reader.h"
+#include "plan/scope/config_reader.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

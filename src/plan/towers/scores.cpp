@@ -30,8 +30,7 @@ void read_scale(const Tower& tower, const TowerShape& shape, TowerScores& scores
 void read_norm(ConfigScope& scope, const Tower& tower, TowerScores& scores) {
   std::string from = family_default(tower.family);
   if (tower.qk_norm && !tower.qk_norm->switch_key.empty()) {
-    const std::string_view names[] = {tower.qk_norm->switch_key};
-    const Setting<bool> on = scope.flag(Key{names, {}});
+    const Setting<bool> on = scope.flag(Key{Names(tower.qk_norm->switch_key), {}});
     from = on.from;
     if (on.value && *on.value) scores.qk_norm = tower.qk_norm->norm;
   } else if (tower.qk_norm) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "plan/families/tower.h"
-#include "plan/read/config_scope.h"
 #include "plan/rope/keys.h"
+#include "plan/scope/config_scope.h"
 #include "plan/towers/masks.h"
 #include "plan/towers/shape.h"
 #include "posenc/plan.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "plan/families/tower.h"
-#include "plan/read/config_scope.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/layers/layer_sources.h"
+#include "plan/assemble/layer_sources.h"
 #include "plan/towers/input.h"
 #include "plan/towers/masks.h"
 #include "plan/towers/rotation.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "plan/families/tower.h"
-#include "plan/read/config_scope.h"
+#include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {

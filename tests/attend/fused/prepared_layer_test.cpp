@@ -112,8 +112,8 @@ TEST(PreparedLayer, SparesItsCalls) {
   for (const std::int64_t apart : {1, 100, 101}) {
     TwoTokens tokens(apart);
     tokens.args.weights = of.weights;
-    const cpu::AttendCall call =
-        cpu::attend_call(of.layer, tokens.args, {.queries = 2, .keys = 2}, kernels, prepared.kept().terms);
+    const cpu::AttendCall call = cpu::attend_call(of.layer, tokens.args, {.queries = 2, .keys = 2}, kernels,
+                                                  cpu::KeptLayerAccess::kept(prepared).terms);
     EXPECT_EQ(call.own_vectors[0].bias.values.empty(), apart <= 100);
   }
 }

@@ -132,7 +132,7 @@ TEST(CompareText, fits_a_terminal_whatever_the_plans_say) {
 TEST(CompareJson, follows_the_schema_to_the_letter) {
   EXPECT_EQ(to_json(compare(model(4), other_model())),
             R"({
-  "schema_version": 1,
+  "schema_version": 2,
   "verdict": "differ",
   "tolerance": 0.001,
   "length": 1001,

@@ -46,7 +46,7 @@ TEST_F(ReadPlanFiles, a_saved_plan_is_read_back) {
 
 TEST_F(ReadPlanFiles, what_is_wrong_with_a_saved_plan_is_said) {
   const std::string saved = to_json(plan_of(family_config("llama")));
-  const auto file = write("plan.json", with(saved, R"("schema_version": 1)", R"("schema_version": 7)"));
+  const auto file = write("plan.json", with(saved, R"("schema_version": 2)", R"("schema_version": 7)"));
   const Result<Plan> plan = read_plan(file);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().kind, ErrorKind::bad_plan);

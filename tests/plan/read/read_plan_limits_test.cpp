@@ -5,8 +5,8 @@
 #include <string>
 
 #include "plan/families/family_configs.h"
-#include "plan/json/plan_limits.h"
-#include "plan/json/plan_size.h"
+#include "plan/facts/plan_limits.h"
+#include "plan/assemble/plan_size.h"
 #include "plan/read/plan_reading.h"
 #include "support/heap_probe.h"
 
@@ -65,7 +65,7 @@ std::string saved_without_attention(std::int64_t layers) {
   for (std::int64_t n = 0; n < layers; ++n) {
     listed += (n == 0 ? "" : ",") + std::string(R"({"index":)") + std::to_string(n) + R"(,"kind":"state_space"})";
   }
-  return R"({"schema_version":1,"known":true,"model_type":"m","family":"f","source":{"kind":"config_json","name":"c"},)"
+  return R"({"schema_version":2,"known":true,"model_type":"m","family":"f","source":{"kind":"config_json","name":"c"},)"
          R"("trained_length":null,"length":null,"stacks":[{"name":"decoder","input":[],"layers":[)" +
          listed + R"(]}],"sources":{},"absent_keys":[],"ignored_keys":[],"warnings":[]})";
 }

@@ -92,16 +92,12 @@ std::string demo_json(const std::string& preset, const Accuracy& accuracy, const
          "\n";
 }
 
-std::string demo_text(const Plan& plan, const Accuracy& accuracy, const std::vector<Contestant>& contestants,
-                      const DemoRotation& rotation, const DemoAttention& attention) {
+// Writes what `add` puts on a page: each part of the demo is shown when it is ready.
+template <typename Add>
+int show(Add add) {
   Page page(output_wants_colour());
-  add_head(page, plan);
-  for (const Stack& stack : plan.stacks) add_stack(page, plan, stack);
-  add_accuracy(page, accuracy);
-  add_speed(page, contestants);
-  add_rotation(page, rotation);
-  add_attention(page, attention);
-  return page.text();
+  add(page);
+  return write_output(page.text());
 }
 
 }  // namespace
@@ -113,14 +109,24 @@ int run_demo(const DemoArguments& arguments) {
   const Plan plan = preset_plan(arguments.preset);
   const std::vector<Rope> rotations = rotations_by_use(plan);
   if (rotations.empty()) throw UsageError{formatted("{}: this model has no RoPE", arguments.preset)};
+  int written = kOk;
+  const auto show_part = [&](auto add) {
+    if (!arguments.json && written == kOk) written = show(add);
+  };
+  show_part([&](Page& page) {
+    add_head(page, plan);
+    for (const Stack& stack : plan.stacks) add_stack(page, plan, stack);
+  });
   const Accuracy accuracy = measure_accuracy(rotations, plan.trained_length);
+  show_part([&](Page& page) { add_accuracy(page, accuracy); });
   const std::vector<Contestant> contestants =
       measure_speed(rotations.front(), plan.trained_length.value_or(kTimedPositions));
+  show_part([&](Page& page) { add_speed(page, contestants); });
   const DemoRotation rotation = rotate_for_demo(plan, rotations.front());
+  show_part([&](Page& page) { add_rotation(page, rotation); });
   const DemoAttention attention = attend_for_demo(plan, rotations.front());
-  const int written =
-      write_output(arguments.json ? demo_json(arguments.preset, accuracy, contestants, rotation, attention)
-                                  : demo_text(plan, accuracy, contestants, rotation, attention));
+  show_part([&](Page& page) { add_attention(page, attention); });
+  if (arguments.json) written = write_output(demo_json(arguments.preset, accuracy, contestants, rotation, attention));
   if (written != kOk) return written;
   if (!keeps_promise(accuracy)) {
     write_message(formatted("posenc: an error of cos or sin is above the promised {} ulp\n", number(kPromisedUlp)));

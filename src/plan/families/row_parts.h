@@ -1,0 +1,54 @@
+// What rows of several makers have in common, by name.
+#pragma once
+
+#include "plan/families/family.h"
+
+namespace posenc::plan {
+
+inline constexpr Pairing kHalf = Pairing::half;
+inline constexpr Pairing kInterleaved = Pairing::interleaved;
+inline constexpr Turning kStill = Turning::no_layer;
+
+// ---- norms of q and k ----
+inline constexpr QkNorm kRmsPerHead{.kind = QkNorm::Kind::rms};
+inline constexpr QkNorm kRmsAcrossHeads{.kind = QkNorm::Kind::rms, .over = QkNorm::Over::all_heads};
+inline constexpr QkNorm kLayerNormPerHead{.kind = QkNorm::Kind::layer};
+inline constexpr QkNorm kLayerNormAcrossHeads{.kind = QkNorm::Kind::layer, .over = QkNorm::Over::all_heads};
+// Llama 4 calls it an L2 norm; it divides by the root of the mean square, and has no weight.
+inline constexpr QkNorm kRmsAfterRotation{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after, .weighted = false};
+
+// ---- keys that a class does not read, or reads under fewer names ----
+inline constexpr Names kNoDictionaries{"rope_scaling rope_parameters rope_theta partial_rotary_factor"};
+inline constexpr OwnKey kPlainHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim}};
+inline constexpr OwnKey kNoLengthKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength}};
+inline constexpr OwnKey kEncoderKeys[] = {{&keys::kLayers, "encoder_layers num_hidden_layers"},
+                                          {&keys::kHeads, "encoder_attention_heads num_attention_heads"},
+                                          {&keys::kKvHeads},
+                                          {&keys::kHeadDim}};
+inline constexpr OwnKey kDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
+                                          {&keys::kHeads, "decoder_attention_heads"},
+                                          {&keys::kKvHeads},
+                                          {&keys::kHeadDim}};
+
+// ---- what is added to embeddings, what is seen, what is added to scores ----
+inline constexpr InputRule kTable{.kind = InputKind::learned};
+inline constexpr InputRule kScaledTable{.kind = InputKind::learned, .scaled = true};
+// The classes count a padding row and have two rows more than that; the table grows with the text.
+inline constexpr InputRule kPaddedSines{.kind = InputKind::sinusoidal,
+                                        .convention = SinusoidConvention::tensor2tensor,
+                                        .offset_after_padding = true,
+                                        .rows = Rows::unlimited,
+                                        .scaled = true};
+inline constexpr InputRule kConvolution{.kind = InputKind::convolution, .kernel = &keys::kConvPositions};
+inline constexpr MaskRule kBothWays{.kind = MaskKind::bidirectional};
+inline constexpr CrossAttention kEach = CrossAttention::every_block;
+inline constexpr ScoreRule kSharedT5{.kind = ScoreKind::t5};
+inline constexpr ScoreRule kSinesOfDistances{.kind = ScoreKind::transformer_xl};
+inline constexpr RelativeTypes kTurnsOrSines{.rotary = true, .relative = true};
+
+// ---- axes: where a file has no mrope_section, the class deals out these pairs of t, h and w ----
+inline constexpr AxesRule kQwen2Axes{.layout = AxisLayout::chunked, .sections = {16, 24, 24}};
+inline constexpr AxesRule kQwen3Axes{.layout = AxisLayout::interleaved, .sections = {24, 20, 20}};
+inline constexpr AxesRule kGlmAxes{.layout = AxisLayout::chunked, .sections = {8, 12, 12}};
+
+}  // namespace posenc::plan
