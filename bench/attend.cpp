@@ -48,9 +48,9 @@ struct Shape {
   std::int64_t head_dim = 128;
   bool causal = true;
   posenc::DType dtype = posenc::DType::f32;
-  bool irregular = false;   // a position is left out behind every 61 tokens, so that tables by distance are gathered
+  bool irregular = false;   // a position is skipped after every 61 tokens, so that tables by distance are gathered
   bool spread = false;      // queries stand from the first key to the last, not beside the last
-  std::int64_t window = 0;  // keys that a query sees; 0: all
+  std::int64_t window = 0;  // keys that a query attends to; 0: all
   posenc::Products products = posenc::Products::f32;
 };
 
@@ -175,8 +175,8 @@ std::vector<Scheme> schemes(const Shape& s) {
   return out;
 }
 
-// Matrices of queries and keys that the call gives for all heads: scores that are added; and who sees whom, everything
-// or the nearest 256 keys.
+// Matrices of queries and keys that the call gives for all heads: biases that are added; and an attention mask,
+// everything or the nearest 256 keys.
 void add_matrices(const Shape& s, std::vector<Scheme>& list) {
   if (s.queries * s.keys > std::int64_t{1} << 25) return;
   list.push_back({.name = "bias given", .layer = plain(s), .inputs = {.bias = table({s.queries, s.keys})}});

@@ -37,7 +37,7 @@ struct Shape {
   posenc::DType dtype = posenc::DType::f32;
 };
 
-// A multiply-add for each pair of channels: of each query head to ask S, of each key head to add to it.
+// A multiply-add for each pair of channels: of each query head to read S, of each KV head to add to it.
 double operations(const Shape& shape) {
   return 2.0 * static_cast<double>(shape.tokens * (kHeads + kKvHeads) * kChannels * kChannels);
 }
@@ -171,7 +171,7 @@ void decode(const Shape& shape) {
 
 int main(int argc, char** argv) {
   const std::string part = argc > 1 ? argv[1] : "";
-  std::printf("instruction set: %s; %d query heads to %d key heads of %d channels\n",
+  std::printf("instruction set: %s; %d query heads to %d KV heads of %d channels\n",
               std::string(name(posenc::selected_isa())).c_str(), static_cast<int>(kHeads), static_cast<int>(kKvHeads),
               static_cast<int>(kChannels));
   const std::vector<Shape> shapes{
