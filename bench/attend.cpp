@@ -143,7 +143,7 @@ std::vector<Scheme> schemes(const Shape& s) {
     out.back().layer.score = {term};
   };
   const posenc::Rope rope{.pairing = posenc::Pairing::half, .head_dim = s.head_dim, .dim = s.head_dim, .base = 5e5};
-  out.push_back({.name = "rotation on load", .layer = plain(s)});
+  out.push_back({.name = "rotate on load", .layer = plain(s)});
   out.back().layer.rotate = {posenc::Rotate{.scheme = rope}};
   add("ALiBi", posenc::Alibi{.heads = s.heads}, {});
   add("T5", posenc::T5Bias{.buckets = 32, .max_distance = 128, .bidirectional = false},
@@ -383,13 +383,13 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
     std::printf("  %-18s %8.3f ms", c.name.c_str(), spread(c.seconds).median * 1e3);
     if (c.name != "reading") {
       const Spread peak = spread(of_peak);
-      std::printf(" %7.1f Gflop/s   %.3f [%.3f, %.3f] of multiply-adds", spread(rates).median, peak.median, peak.least,
+      std::printf(" %7.1f Gflop/s   %.3f [%.3f, %.3f] of peak FLOP/s", spread(rates).median, peak.median, peak.least,
                   peak.most);
     }
     if (is_decoding && &c != candidates.data()) {
       const Spread reading = spread(of_reading);
-      std::printf("   %5.1f GB/s %.3f [%.3f, %.3f] of reading", key_bytes(shape) / spread(c.seconds).median * 1e-9,
-                  reading.median, reading.least, reading.most);
+      std::printf("   %5.1f GB/s %.3f [%.3f, %.3f] of memory bandwidth",
+                  key_bytes(shape) / spread(c.seconds).median * 1e-9, reading.median, reading.least, reading.most);
     }
     const Spread plain = spread(over_plain);
     if (&c - candidates.data() > static_cast<std::ptrdiff_t>(plain_at))
@@ -412,7 +412,7 @@ int main(int argc, char** argv) {
                     .keys = kTokens,
                     .dtype = posenc::DType::bf16},
                    scheme);
-    measure_memory({.name = "4 queries among 131072 keys, both ways, 32 heads of 128, bf16",
+    measure_memory({.name = "4 queries among 131072 keys, bidirectional, 32 heads of 128, bf16",
                     .queries = 4,
                     .keys = kTokens,
                     .causal = false,

@@ -159,8 +159,9 @@ void measure(const posenc::kernels::KernelTable& kernels, Element element, const
   for (const Candidate& c : candidates) {
     const posenc::bench::Spread time = posenc::bench::spread(c.seconds);
     const posenc::bench::Spread of_reading = ratios(candidates.back(), c);
-    std::printf("  %-28s %8.3f ms [%.3f, %.3f]   %.2f [%.2f, %.2f] of reading\n", c.name.c_str(), time.median * 1e3,
-                time.least * 1e3, time.most * 1e3, of_reading.median, of_reading.least, of_reading.most);
+    std::printf("  %-28s %8.3f ms [%.3f, %.3f]   %.2f [%.2f, %.2f] of memory bandwidth\n", c.name.c_str(),
+                time.median * 1e3, time.least * 1e3, time.most * 1e3, of_reading.median, of_reading.least,
+                of_reading.most);
   }
 }
 

@@ -128,7 +128,7 @@ void prefill(const Shape& shape, int threads) {
   }
   const double seconds = spread(candidates[1].seconds).median;
   const Spread part = spread(of_peak);
-  std::printf("%-20s %d thread%s %9.2f ms %7.1f Gflop/s   %.3f [%.3f, %.3f] of multiply-adds", shape.name.c_str(),
+  std::printf("%-20s %d thread%s %9.2f ms %7.1f Gflop/s   %.3f [%.3f, %.3f] of peak FLOP/s", shape.name.c_str(),
               threads, threads == 1 ? " " : "s", seconds * 1e3, operations(shape) / seconds * 1e-9, part.median,
               part.least, part.most);
   if (candidates.size() > 2) {
@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
       {.name = "decode, f32", .tokens = 1},
       {.name = "512, f32", .tokens = 512},
       {.name = "2048, f32", .tokens = 2048},
-      {.name = "2048, f32, both ways", .tokens = 2048, .causal = false},
+      {.name = "2048, f32, full", .tokens = 2048, .causal = false},
       {.name = "2048, bf16", .tokens = 2048, .dtype = posenc::DType::bf16},
       {.name = "8192, f32", .tokens = 8192},
   };

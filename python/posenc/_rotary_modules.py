@@ -1,4 +1,4 @@
-"""The rotary modules of a model of transformers, and the functions that apply RoPE with what they give, replaced by posenc.
+"""The rotary modules of a model of transformers, and the functions that apply RoPE with them, replaced by posenc.
 
 A model has a module that makes cos and sin of positions once a forward pass, XRotaryEmbedding, and its attention gives
 them with queries and keys to a function of its file, apply_rotary_pos_emb or the like. The arrangement of cos and sin

@@ -12,7 +12,7 @@
         model.generate(...)
 
 Importing this module registers the attention and, under the same name, its mask: without one transformers drops masks
-silently. All of it runs on the CPU. Rotary modules have a backward pass; attention has none, and raises where it is needed.
+silently. All of it runs on the CPU. RoPE has a backward pass; attention has none, and raises where it is needed.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def use(
     Learned tables of scores are prepared once, and again when their parameters change by what torch counts: not by
     writing through `parameter.data`.
 
-    Afterwards all is as before, whatever happened. The functions that apply RoPE belong to the model's file: two models of
+    Afterwards all is as before, whatever happened. Functions that apply RoPE belong to the model's file: two models of
     one family can be in use at once, in one thread, and left in any order.
 
     ValueError for a plan of other sizes than the model's, and for a scheme where nothing rotates by it.
