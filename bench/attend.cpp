@@ -1,6 +1,7 @@
-// Attention against what limits it: the fraction of the machine's multiply-adds (register only, same process), beside
-// one query also the speed over that of reading the keys and values, and the time over that of the same kernel without
-// positions. Operations are counted exactly: of a causal layer the lower triangle, its diagonal included.
+// Attention against what limits it: the fraction of the machine's peak FLOP/s (multiply-adds on registers, same
+// process), of one query also that of the memory bandwidth with which its keys and values are read, and the time over
+// that of the same kernel without positions. Operations are counted exactly: of a causal layer the lower triangle, its
+// diagonal included.
 //
 // usage: bench_attend [PART OF A SHAPE [PART OF A SCHEME]]
 //        bench_attend memory [PART OF A SCHEME]              what a call on 131072 tokens takes beside its tensors
@@ -143,7 +144,7 @@ std::vector<Scheme> schemes(const Shape& s) {
     out.back().layer.score = {term};
   };
   const posenc::Rope rope{.pairing = posenc::Pairing::half, .head_dim = s.head_dim, .dim = s.head_dim, .base = 5e5};
-  out.push_back({.name = "rotate on load", .layer = plain(s)});
+  out.push_back({.name = "RoPE on load", .layer = plain(s)});
   out.back().layer.rotate = {posenc::Rotate{.scheme = rope}};
   add("ALiBi", posenc::Alibi{.heads = s.heads}, {});
   add("T5", posenc::T5Bias{.buckets = 32, .max_distance = 128, .bidirectional = false},
