@@ -317,9 +317,9 @@ class CallsInARow {
 
   void add_to(std::vector<Candidate>& candidates) const {
     constexpr int kCalls = 32;
-    candidates.push_back({.name = "calls in a row", .run = [this] { attend(layer_, own_); }, .calls = kCalls});
-    candidates.push_back({.name = "with scratch", .run = [this] { attend(layer_, given_); }, .calls = kCalls});
-    candidates.push_back({.name = "and spinning", .run = [this] { attend(layer_, awake_); }, .calls = kCalls});
+    candidates.push_back({.name = "calls in a row", .run = [this] { (void)attend(layer_, own_); }, .calls = kCalls});
+    candidates.push_back({.name = "with scratch", .run = [this] { (void)attend(layer_, given_); }, .calls = kCalls});
+    candidates.push_back({.name = "and spinning", .run = [this] { (void)attend(layer_, awake_); }, .calls = kCalls});
   }
 
  private:

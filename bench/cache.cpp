@@ -59,9 +59,9 @@ void measure(std::int64_t tokens, posenc::DType dtype) {
   };
   const auto check = [&] { (void)posenc::cpu::check_cache("bench", paged); };
   std::vector<Candidate> candidates{candidate("xor of k, memcpy of k and v", limit),
-                                    candidate("rotate_into_cache", [&] { rotate_into_cache(plain); }),
-                                    candidate("  in blocks of 16", [&] { rotate_into_cache(paged); }),
-                                    candidate("  with an rms norm too", [&] { rotate_into_cache(normed); }),
+                                    candidate("rotate_into_cache", [&] { (void)rotate_into_cache(plain); }),
+                                    candidate("  in blocks of 16", [&] { (void)rotate_into_cache(paged); }),
+                                    candidate("  with an rms norm too", [&] { (void)rotate_into_cache(normed); }),
                                     candidate("  the check of its arguments alone", check)};
   posenc::bench::take_turns(candidates, kRounds);
   std::printf("%lld tokens, %s\n", static_cast<long long>(tokens), std::string(name(dtype)).c_str());

@@ -131,7 +131,7 @@ Measured measure_once(const Case& c) {
   const auto candidate = [&](const char* name, const std::function<void()>& run) {
     return Candidate{.name = name, .run = run, .calls = calls, .before = is_warm ? run : evict};
   };
-  std::vector<Candidate> candidates{candidate("rotate", [&] { rotate(args); }),
+  std::vector<Candidate> candidates{candidate("rotate", [&] { (void)rotate(args); }),
                                     candidate("xor", [&] { posenc::bench::xor_in_place(x.data(), bytes); }),
                                     candidate("memcpy", [&] {
                                       std::memcpy(y.data(), x.data(), bytes);

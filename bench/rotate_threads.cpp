@@ -56,8 +56,8 @@ void measure(std::int64_t tokens, posenc::DType dtype, const posenc::ThreadPool&
     return Candidate{.name = name, .run = run, .calls = calls, .before = warm};
   };
   Halves halves{memory.data(), static_cast<std::size_t>(bytes)};
-  std::vector<Candidate> turned{candidate("one thread", [one] { rotate(one); }),
-                                candidate("two threads", [two] { rotate(two); })};
+  std::vector<Candidate> turned{candidate("one thread", [one] { (void)rotate(one); }),
+                                candidate("two threads", [two] { (void)rotate(two); })};
   std::vector<Candidate> passed{
       candidate("RMW, one thread", [&] { posenc::bench::xor_in_place(halves.memory, halves.bytes); }),
       candidate("RMW, two threads", [&] { executor.run(executor.context, 2, xor_half, &halves); })};

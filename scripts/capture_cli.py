@@ -54,10 +54,12 @@ class Reader:
             (self.folder / name).write_bytes(content)
         flags = os.environ.get("CXXFLAGS", "")
         library_folder = tool.parents[2] / "src"
-        library = next(iter(sorted(library_folder.glob("libposenc.[as]*"))), "")
-        (folder / "posenc.pc").write_text("Name: posenc\nDescription: of a build\nVersion: 0\n"
-                                          f"Cflags: {flags} -I{ROOT}/include\n"
-                                          f"Libs: {flags} {library} -Wl,-rpath,{library_folder} -pthread\n")
+        for name, parts in {"posenc": ["posenc"], "posenc_study": ["posenc_study", "posenc"]}.items():
+            libraries = [str(next(iter(sorted(library_folder.glob(f"lib{part}.[as]*"))), "")) for part in parts]
+            (folder / f"{name}.pc").write_text(f"Name: {name}\nDescription: of a build\nVersion: 0\n"
+                                               f"Cflags: {flags} -I{ROOT}/include\n"
+                                               f"Libs: {flags} {' '.join(libraries)} "
+                                               f"-Wl,-rpath,{library_folder} -pthread\n")
         self.environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}", "LC_ALL": "C",
                             "PKG_CONFIG_PATH": str(folder)}
         self.environment.pop("POSENC_ISA", None)

@@ -178,7 +178,7 @@ SchemeCall::Result SchemeCall::attended(const Attend& attend) {
 }
 
 SchemeCall::Result SchemeCall::by_formulas() {
-  return attended([&](const reference::AttendArgs& args) { reference::attend(layer, args); });
+  return attended([&](const reference::AttendArgs& args) { (void)reference::attend(layer, args); });
 }
 
 SchemeCall::Result SchemeCall::by_primitives() {

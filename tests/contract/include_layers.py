@@ -1,4 +1,4 @@
-"""Includes point down the layer table.
+"""Includes point down the layer table, and within src/plan down the table of its rooms.
 
 usage: include_layers.py SOURCE_DIR
 """
@@ -30,6 +30,26 @@ LAYERS = {
     "python": {"std", "public", "python", "nanobind", "sys/mman.h"},
     "examples": {"std", "public", "examples"},
     "bench": None,  # everything
+}
+# The rooms of a layer, and what each may include of the others.
+_CONFIG = {"facts", "keys", "families", "scope"}
+ROOMS = {
+    "src/plan": {
+        "facts": set(),  # what is known of a stack, with its sources; limits
+        "keys": set(),
+        "json": set(),
+        # A row may name a function for what its class alone does; scope asks the row for its names.
+        "families": {"facts", "keys", "scope", "rope", "layers"},
+        "scope": _CONFIG,  # what asks a config for keys
+        "rope": _CONFIG,
+        "layers": _CONFIG | {"rope"},
+        "towers": _CONFIG | {"rope", "layers"},
+        "assemble": {"facts"},  # facts -> plan
+        "gguf": {"facts", "assemble"},
+        "text": {"json"},
+        "compare": {"json", "text"},
+        "read": _CONFIG | {"rope", "layers", "towers", "assemble", "gguf", "json"},
+    },
 }
 CODE = {".h", ".cpp", ".inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
@@ -65,6 +85,18 @@ def bracketed_layer(included):
     return "std" if STD.fullmatch(str(included)) else str(included)
 
 
+def room_complaint(folder, path, included):
+    """What is wrong with a file of `folder` that includes another one of the same layer; None where nothing is."""
+    rooms = ROOMS.get(folder)
+    if rooms is None:
+        return None
+    room = path.relative_to(folder).parts[0]
+    if room not in rooms:
+        return f"{room} is no room of {folder} (ROOMS)"
+    other = included.parts[1] if len(included.parts) > 1 else ""
+    return None if other == room or other in rooms[room] else f"{folder}/{room} may not include {included}"
+
+
 def contract(texts):
     """texts: {path: content}."""
     complaints = []
@@ -82,20 +114,27 @@ def contract(texts):
                 complaints.append(f"{path}:{line}: no such file: {included} (write the path from src/ or include/)")
             elif layer not in LAYERS[folder] and str(included) not in LAYERS[folder]:
                 complaints.append(f"{path}:{line}: {folder} may not include {included}")
+            elif match[1] and layer == pathlib.PurePosixPath(folder).name:
+                wrong = room_complaint(folder, path, included)
+                if wrong:
+                    complaints.append(f"{path}:{line}: {wrong}")
     return complaints
 
 
 def sample(path, text):
     return {pathlib.PurePosixPath(path): text,
             pathlib.PurePosixPath("include/posenc/rope.h"): "#include <vector>\n",
-            pathlib.PurePosixPath("src/plan/plan.h"): "",
+            pathlib.PurePosixPath("src/plan/facts/a.h"): "",
+            pathlib.PurePosixPath("src/plan/scope/a.h"): "",
+            pathlib.PurePosixPath("src/plan/layers/a.h"): "",
+            pathlib.PurePosixPath("src/plan/read/a.h"): "",
             pathlib.PurePosixPath("src/base/escape.h"): "",
             pathlib.PurePosixPath("bench/taking_turns.h"): "",
             pathlib.PurePosixPath("bench/other.h"): ""}
 
 
 checkout.must_complain({
-    "a lower layer that includes a higher one": sample("src/math/a.cpp", '#include "plan/plan.h"'),
+    "a lower layer that includes a higher one": sample("src/math/a.cpp", '#include "plan/facts/a.h"'),
     "a public header with a dependency": sample("include/posenc/a.h", "#include <fmt/format.h>"),
     "a public header that includes a layer": sample("include/posenc/a.h", '#include "base/escape.h"'),
     "a kernel that uses the C++ library": sample("src/kernels/a.cpp", "#include <vector>"),
@@ -103,13 +142,20 @@ checkout.must_complain({
     "a tool that looks inside": sample("tools/posenc/a.cpp", '#include "base/escape.h"'),
     "a tool that uses any file of the benchmarks": sample("tools/posenc/a.cpp", '#include "other.h"'),
     "a layer that uses the benchmarks": sample("src/cpu/a.cpp", '#include "taking_turns.h"'),
-    "a JSON library outside of io": sample("src/plan/a.cpp", "#include <rapidjson/reader.h>"),
-    "a file that does not exist": sample("src/plan/a.cpp", '#include "plan/absent.h"'),
+    "a JSON library outside of io": sample("src/plan/json/a.cpp", "#include <rapidjson/reader.h>"),
+    "a file that does not exist": sample("src/plan/facts/b.h", '#include "plan/facts/absent.h"'),
     "a folder outside the table": sample("src/extra/a.cpp", ""),
+    "facts that include what fills them": sample("src/plan/facts/b.h", '#include "plan/layers/a.h"'),
+    "a room that includes the way to the plan": sample("src/plan/layers/b.cpp", '#include "plan/read/a.h"'),
+    "GGUF that asks a config": sample("src/plan/gguf/b.cpp", '#include "plan/scope/a.h"'),
+    "a text of a plan that reads files": sample("src/plan/text/b.cpp", '#include "plan/read/a.h"'),
+    "a room outside the table": sample("src/plan/extra/b.cpp", '#include "plan/facts/a.h"'),
+    "a file of a layer with rooms that stands in none": sample("src/plan/b.cpp", '#include "plan/facts/a.h"'),
 }, contract)
 checkout.must_accept(sample("tools/posenc/a.cpp", "#include <posenc/rope.h>\n#include <CLI/CLI.hpp>\n#include \"taking_turns.h\""), contract)
-checkout.must_accept(sample("src/plan/a.cpp", '#include "plan/plan.h"\n#include "base/escape.h"\n#include <map>'),
-                     contract)
+checkout.must_accept(sample("src/plan/layers/b.cpp", '#include "plan/layers/a.h"\n#include "plan/scope/a.h"\n'
+                            '#include "base/escape.h"\n#include <map>'), contract)
+checkout.must_accept(sample("src/plan/read/b.cpp", '#include "plan/read/a.h"\n#include "plan/facts/a.h"'), contract)
 
 root = pathlib.Path(sys.argv[1])
 sources = [path for path in checkout.files(root)

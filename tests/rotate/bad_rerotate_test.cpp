@@ -70,7 +70,7 @@ TEST_F(BadRerotate, ALayerWhoseKeysCannotBeTurned) {
   LayerPlan layer;
   layer.rotate.push_back({.scheme = plain_rope(8)});
   args.layer = &layer;
-  EXPECT_NO_THROW(rerotate(args));
+  EXPECT_NO_THROW((void)rerotate(args));
   layer.qk_norm = QkNorm{.order = QkNorm::Order::after};
   expect_error(
       "layer must allow its cached keys to be turned again but is of the kind where a norm with weights follows the "
@@ -84,12 +84,12 @@ TEST_F(BadRerotate, AFactorThatANormHasTakenAway) {
   layer.rotate.push_back({.scheme = plain_rope(8)});
   layer.qk_norm = QkNorm{.order = QkNorm::Order::after, .weighted = false};
   args.layer = &layer;
-  EXPECT_NO_THROW(rerotate(args));
+  EXPECT_NO_THROW((void)rerotate(args));
   args.to_table = &other;
   expect_error(
       "to_table must have the attention factor of from_table, since a norm follows the rotation, but is of another");
   layer.qk_norm->order = QkNorm::Order::before;
-  EXPECT_NO_THROW(rerotate(args));
+  EXPECT_NO_THROW((void)rerotate(args));
 }
 
 }  // namespace

@@ -209,17 +209,17 @@ TEST(RotateKernels, LeaveTensorsWithoutRowsOrHeadsAlone) {
   for (const Layout layout : kLayouts) {
     for (const Sizes& sizes : {Sizes{2, 0, 3, 8}, Sizes{2, 3, 0, 8}}) {
       const TensorView nothing = laid_out(layout, DType::f32, sizes);
-      EXPECT_NO_THROW(rotate({.q = nothing, .k = nothing, .positions = PositionRange{}, .table = &table}));
-      EXPECT_NO_THROW(rotate({.q = nothing, .q_from = nothing, .positions = PositionRange{}, .table = &table}));
+      EXPECT_NO_THROW((void)rotate({.q = nothing, .k = nothing, .positions = PositionRange{}, .table = &table}));
+      EXPECT_NO_THROW((void)rotate({.q = nothing, .q_from = nothing, .positions = PositionRange{}, .table = &table}));
     }
   }
   // A batch of nothing is not counted through.
   TensorView vast = laid_out(Layout::bhtd, DType::f32, {1, 1, 0, 8});
   vast.shape = {std::int64_t{1} << 40U, 0, std::int64_t{1} << 20U, 8};
-  EXPECT_NO_THROW(rotate({.q = vast, .positions = PositionRange{-(std::int64_t{1} << 20U)}, .table = [&] {
-                            static const RotaryTable any = table_on_demand(rope);
-                            return &any;
-                          }()}));
+  EXPECT_NO_THROW((void)rotate({.q = vast, .positions = PositionRange{-(std::int64_t{1} << 20U)}, .table = [&] {
+                                  static const RotaryTable any = table_on_demand(rope);
+                                  return &any;
+                                }()}));
 }
 
 }  // namespace

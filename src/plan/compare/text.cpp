@@ -224,8 +224,7 @@ void add_upstream(TextLines& lines, const Comparison& comparison) {
     if (counts && std::find(fields.begin(), fields.end(), field) == fields.end()) fields.push_back(field);
   }
   if (!any_use || fields.empty()) return;
-  lines.add(2,
-            formatted("the hidden states that keys are made from differ all the same, by {}", joined(fields, ", ")));
+  lines.add(2, formatted("the hidden states that keys are made from differ all the same, by {}", joined(fields, ", ")));
 }
 
 // "2p", "p+64".
@@ -238,8 +237,8 @@ void add_pairing(TextLines& lines, const PairingChange& change) {
   const bool to_interleaved = change.b == Pairing::interleaved;
   lines.add(2, formatted("{}: A pairs channels {}, B {}; for one set of weights, rows {} and {} of each "
                          "head of q and k in {} are rows {} and {} in {}",
-                         layers_words(change.layers), plan::pairing_words(change.a), plan::pairing_words(change.b), row("2p", first),
-                         row("2p", first + 1), to_interleaved ? "B" : "A", row("p", first),
+                         layers_words(change.layers), plan::pairing_words(change.a), plan::pairing_words(change.b),
+                         row("2p", first), row("2p", first + 1), to_interleaved ? "B" : "A", row("p", first),
                          row("p", first + change.dim / 2), to_interleaved ? "A" : "B"));
 }
 

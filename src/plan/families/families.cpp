@@ -45,10 +45,15 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 }
 
 template <typename Holds>
+const Family* find_row(std::span<const Family> rows, Holds holds) {
+  const auto row = std::ranges::find_if(rows, holds);
+  return row == rows.end() ? nullptr : &*row;
+}
+
+template <typename Holds>
 const Family* find_row(Holds holds) {
   for (std::span<const Family> table : family_tables()) {
-    const auto row = std::ranges::find_if(table, holds);
-    if (row != table.end()) return &*row;
+    if (const Family* row = find_row(table, holds)) return row;
   }
   return nullptr;
 }
@@ -56,6 +61,10 @@ const Family* find_row(Holds holds) {
 }  // namespace
 
 std::string family_default(const Family& family) { return formatted("default: the {} family", family.name); }
+
+const Family* find_family(std::span<const Family> rows, std::string_view model_type) noexcept {
+  return find_row(rows, [&](const Family& family) { return family.model_types.contains(model_type); });
+}
 
 const Family* find_family(std::string_view model_type) noexcept {
   return find_row([&](const Family& family) { return family.model_types.contains(model_type); });

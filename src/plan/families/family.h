@@ -1,4 +1,5 @@
-// What a family of models does with positions, as data: one row per family in families_*.cpp.
+// What a family of models does with positions, as data: one row per family, in the file of its maker or lineage
+// (llama.cpp, gemma.cpp, bert.cpp).
 //
 // A row says which rule holds where the config leaves a choice to the class; the rules themselves are in
 // attention_shape, layer_pattern, layer_plan and rope_draft. A new family is a row, unless it needs a new rule.
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "plan/facts/sourced.h"
 #include "plan/families/stack_rule.h"
 #include "plan/keys/config_keys.h"
 #include "posenc/plan.h"
@@ -35,31 +37,6 @@ enum class KvHeads : std::uint8_t {
   given_or_one,           // n_kv_heads; absent: 1 where multi_query_attention is true (OLMo's first files)
   by_attention_kind,      // attn_type: as many as heads, one, or kv_n_heads (MPT)
   falcon,                 // num_kv_heads with new_decoder_architecture or without multi_query, else 1
-};
-
-// How positions enter, where a family's files may differ.
-enum class Scheme : std::uint8_t {
-  rotation,
-  rotation_or_alibi,  // ALiBi where alibi is true (Falcon)
-  rotation_by_type,   // a rotation only where position_embedding_type is "rope" (Granite 4)
-  by_flags,           // rope, alibi, or with neither a learned table (OLMo's first files)
-  by_width,           // Baichuan: 4096 channels turn, 5120 have ALiBi
-  by_keys,            // an unknown family: what its keys speak of
-  rotation_by_base,   // none where rope_parameters says that there is no base (OLMo hybrid)
-  rotation_by_flag,   // where use_mem_rope is true (Zamba 2)
-  learned,            // a table with a row for each position
-  rotation_or_input,  // by position_embedding_type: "rotary", or "absolute" for what the stack adds (ESM)
-  rotation_or_none,   // where rotary_emb_fraction is 0, what the stack adds (Nomic BERT)
-  mpt,                // by rope and alibi: a rotation, the stack's score, or what it adds
-  relative_type,      // by position_embeddings_type, in stacks that have StackRule::types; the others rest
-};
-
-// Scaling rules without a dictionary (native_rules.h).
-enum class NativeRule : std::uint8_t {
-  none,
-  scaled_switch,  // use_scaled_rope, or two lists of divisors (Meta, ExecuTorch)
-  yarn_object,    // yarn (Mistral)
-  rope_factor,    // rope_factor, original_seq_len (DeepSeek)
 };
 
 enum class BaseRule : std::uint8_t {
@@ -149,13 +126,10 @@ enum class Scale : std::uint8_t {
   head_dim,           // 1/sqrt(head_dim)
   query_scalar,       // 1/sqrt(query_pre_attn_scalar)
   multiplier,         // attention_multiplier
-  mup,                // mup_attn_multiplier / head_dim where mup_use_scaling is true, else 1/sqrt(head_dim)
   multiplier_or_dim,  // the same, or 1/sqrt(head_dim) where there is none
-  key_multiplier,     // key_multiplier / sqrt(head_dim) (Falcon H1)
   half_head_dim,      // 1/sqrt(head_dim / 2) (Zamba)
   scalar_or_dim,      // 1/sqrt(query_pre_attn_scalar), or of head_dim where there is none
   one,
-  softmax_scale,    // softmax_scale, else 1/sqrt(head_dim) (MPT)
   switched,         // 1 where scale_attn_weights is false; over index + 1 by scale_attn_by_inverse_layer_idx (GPT-2)
   shared_by_parts,  // 1/sqrt(head_dim * terms of the sum) (DeBERTa)
 };
@@ -183,6 +157,16 @@ struct DifferingDefault {
   std::string_view published;
 };
 
+// What a function beside a row is called with, and what it answers; each is defined where it is used.
+class ConfigScope;
+class RopeKeys;
+struct AttentionShape;
+struct SchemeChoice;
+struct SchemeFacts {
+  std::int64_t heads;
+  std::int64_t trained_length;  // 0: the file does not say
+};
+
 struct Family {
   std::string_view name;
   Names model_types = Names(name);
@@ -205,12 +189,8 @@ struct Family {
   bool double_width = false;     // heads divide twice hidden_size (Zamba)
   Width width = Width::whole_head;
   BaseRule base = BaseRule::key;
-  bool scales = true;  // reads rope_parameters and rope_scaling
-  NativeRule native = NativeRule::none;
-  bool position_scale = false;   // without a dictionary positions are divided by rope_position_scale (Phi-3-small)
+  bool scales = true;            // reads rope_parameters and rope_scaling
   bool alpha_stretches = false;  // "dynamic" with alpha is the plain NTK rule of that alpha (Hunyuan)
-  bool ntk_switch = false;       // without a dictionary rotary_scaling_factor is dynamic NTK (Nomic BERT)
-  bool qwen_ntk = false;         // use_dynamic_ntk is the only rule (Qwen 1)
   bool ropes_per_type = false;   // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool flat_rope_for_all_types = false;              // then: it is for all of them (ModernBERT)
   bool decays = false;                               // xPos where rotary_emb_scale_base is a number
@@ -230,7 +210,6 @@ struct Family {
   bool two_attentions = false;  // a block has two, each counted as a layer, as its cache counts them (LongCat)
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
 
-  Scheme scheme = Scheme::rotation;
   Sizes sizes = Sizes::uniform;
   bool shares_kv = false;  // num_kv_shared_layers
 
@@ -252,6 +231,14 @@ struct Family {
   QueryScaling query_scaling = QueryScaling::none;
   std::optional<QkNormRule> qk_norm = {};
 
+  // Rules that only this class has: functions beside its row. Null: there is none.
+  // Whether it rotates, has ALiBi or a table, where its files differ; else it rotates.
+  SchemeChoice (*scheme)(ConfigScope& scope, const SchemeFacts& facts) = nullptr;
+  // The scaling where no dictionary names a rule, for a rotation of `dim` channels; without `scales`, in any case.
+  Scaling (*own_scaling)(RopeKeys& keys, std::int64_t dim) = nullptr;
+  // The softmax scale; nothing: by `scale`.
+  std::optional<Sourced<double>> (*softmax_scale)(ConfigScope& scope, const AttentionShape& shape) = nullptr;
+
   Names misleading_keys = {};  // known keys that the family's class does not read
   std::optional<DifferingDefault> differing_default = {};
   Names undecided_keys = {};        // where one of them says something, the plan is not known
@@ -261,6 +248,7 @@ struct Family {
 
 // The family of a model_type, or of a class name where a file has no model_type; null when there is none.
 const Family* find_family(std::string_view model_type) noexcept;
+const Family* find_family(std::span<const Family> rows, std::string_view model_type) noexcept;
 const Family* find_family_of_class(std::string_view architecture) noexcept;
 // Whether `architecture` is a class of these stems, of this family: a stem and a known ending.
 bool is_class(Names stems, std::string_view architecture) noexcept;

@@ -1,4 +1,4 @@
-// The tables of families, one per file, and all of them.
+// The tables of families, a file for each maker or lineage, and all of them.
 #pragma once
 
 #include <array>
@@ -8,23 +8,50 @@
 
 namespace posenc::plan {
 
-std::span<const Family> rotary_families() noexcept;     // families_rotary.cpp
-std::span<const Family> uniform_families() noexcept;    // families_uniform.cpp
-std::span<const Family> varied_families() noexcept;     // families_varied.cpp
-std::span<const Family> latent_families() noexcept;     // families_latent.cpp
-std::span<const Family> encoder_families() noexcept;    // families_encoder.cpp
-std::span<const Family> learned_families() noexcept;    // families_learned.cpp
-std::span<const Family> sparse_families() noexcept;     // families_sparse.cpp
-std::span<const Family> native_families() noexcept;     // families_native.cpp
-std::span<const Family> published_families() noexcept;  // families_published.cpp
-std::span<const Family> speech_families() noexcept;     // families_speech.cpp
-std::span<const Family> spoken_families() noexcept;     // families_spoken.cpp
-std::span<const Family> audio_families() noexcept;      // families_audio.cpp
+// Each in the file of its name: llama.cpp.
+std::span<const Family> llama_families() noexcept;
+std::span<const Family> mistral_families() noexcept;
+std::span<const Family> qwen_families() noexcept;
+std::span<const Family> gemma_families() noexcept;
+std::span<const Family> deepseek_families() noexcept;
+std::span<const Family> glm_families() noexcept;
+std::span<const Family> minimax_families() noexcept;
+std::span<const Family> minicpm_families() noexcept;
+std::span<const Family> phi_families() noexcept;
+std::span<const Family> olmo_families() noexcept;
+std::span<const Family> granite_families() noexcept;
+std::span<const Family> cohere_families() noexcept;
+std::span<const Family> falcon_families() noexcept;
+std::span<const Family> nemotron_families() noexcept;
+std::span<const Family> exaone_families() noexcept;
+std::span<const Family> internlm_families() noexcept;
+std::span<const Family> hunyuan_families() noexcept;
+std::span<const Family> ernie_families() noexcept;
+std::span<const Family> step_families() noexcept;
+std::span<const Family> gpt_families() noexcept;
+std::span<const Family> mpt_families() noexcept;
+std::span<const Family> hybrids_families() noexcept;
+std::span<const Family> decoders_families() noexcept;
+std::span<const Family> bert_families() noexcept;
+std::span<const Family> long_encoders_families() noexcept;
+std::span<const Family> t5_families() noexcept;
+std::span<const Family> bart_families() noexcept;
+std::span<const Family> whisper_families() noexcept;
+std::span<const Family> wav2vec2_families() noexcept;
+std::span<const Family> seamless_families() noexcept;
+std::span<const Family> speecht5_families() noexcept;
+std::span<const Family> moshi_families() noexcept;
+std::span<const Family> audio_decoders_families() noexcept;
 
-inline std::array<std::span<const Family>, 12> family_tables() noexcept {
-  return {rotary_families(),  uniform_families(), varied_families(),    latent_families(),
-          encoder_families(), learned_families(), sparse_families(),    speech_families(),
-          spoken_families(),  audio_families(),   published_families(), native_families()};
+inline std::array<std::span<const Family>, 33> family_tables() noexcept {
+  return {
+      llama_families(),    mistral_families(), qwen_families(),          gemma_families(),    deepseek_families(),
+      glm_families(),      minimax_families(), minicpm_families(),       phi_families(),      olmo_families(),
+      granite_families(),  cohere_families(),  falcon_families(),        nemotron_families(), exaone_families(),
+      internlm_families(), hunyuan_families(), ernie_families(),         step_families(),     gpt_families(),
+      mpt_families(),      hybrids_families(), decoders_families(),      bert_families(),     long_encoders_families(),
+      t5_families(),       bart_families(),    whisper_families(),       wav2vec2_families(), seamless_families(),
+      speecht5_families(), moshi_families(),   audio_decoders_families()};
 }
 
 }  // namespace posenc::plan

@@ -51,4 +51,14 @@ inline constexpr AxesRule kQwen2Axes{.layout = AxisLayout::chunked, .sections = 
 inline constexpr AxesRule kQwen3Axes{.layout = AxisLayout::interleaved, .sections = {24, 20, 20}};
 inline constexpr AxesRule kGlmAxes{.layout = AxisLayout::chunked, .sections = {8, 12, 12}};
 
+// ---- of more than one maker ----
+inline constexpr LayerKind kStateSpace = LayerKind::state_space;
+inline constexpr OwnKey kSizedHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim, "attention_head_size"}};
+inline constexpr InputRule kPaddedTypedTable{
+    .kind = InputKind::learned, .offset_after_padding = true, .token_types = true};
+inline constexpr MaskRule kCausalIfDecoder{.kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder};
+inline constexpr InputRule kScaledTableFrom2{
+    .kind = InputKind::learned, .offset = 2, .rows = Rows::beside, .scaled = true};
+inline constexpr Names kQwenMisleads{"rope_scaling rope_parameters partial_rotary_factor"};
+
 }  // namespace posenc::plan

@@ -46,7 +46,9 @@ constexpr Tower kVisionTowers[] = {
     {.family = of("siglip_vision_model siglip"), .input = kPatches},
     {.family = of("siglip2_vision_model"), .input = kPatchRows},
     // A class token, and a row for it, before the patches.
-    {.family = of("clip_vision_model altclip_vision_model blip_vision_model chinese_clip_vision_model clipseg_vision_model " "flava_image_model kosmos_2_vision_model metaclip_2_vision_model owlv2_vision_model owlvit_vision_model"),
+    {.family = of("clip_vision_model altclip_vision_model blip_vision_model chinese_clip_vision_model "
+                  "clipseg_vision_model flava_image_model kosmos_2_vision_model metaclip_2_vision_model "
+                  "owlv2_vision_model owlvit_vision_model"),
      .input = kPatchesAndClass},
     {.family = of("git_vision_model"), .input = kPatchesAndClass},
     {.family = of("dinov2"), .input = kPatchesAndClass},

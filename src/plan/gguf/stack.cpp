@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/formatted.h"
-#include "plan/assemble/layer_sources.h"
+#include "plan/assemble/plan_of.h"
 #include "plan/facts/plan_limits.h"
 #include "plan/gguf/layers.h"
 #include "plan/gguf/rotation.h"
@@ -33,24 +33,18 @@ class StackReader {
   StackReader(GgufScope& scope, const GgufLayers& facts, const GgufFactors& factors)
       : scope_(scope), row_(scope.architecture()), facts_(facts), factors_(factors) {}
 
-  Stack read(std::string_view prefix, std::vector<ValueSource>& sources) {
-    Stack stack{.name = row_.encoder ? "encoder" : "decoder", .input = read_input(prefix, sources), .layers = {}};
+  StackFacts read() {
+    StackFacts stack{.name = row_.encoder ? "encoder" : "decoder"};
+    read_input(stack);
     read_shared_facts();
-    LayerSources layer_sources;
+    stack.count_from = facts_.count_from;
     for (std::size_t i = 0; i < facts_.layers.size() && !scope_.failed(); ++i) {
-      fields_.clear();
-      stack.layers.push_back(layer_plan(i));
-      layer_sources.add(static_cast<std::int64_t>(i), fields_);
+      stack.layers.add(read_layer(i), static_cast<std::int64_t>(i));
     }
-    const std::string layers = formatted("{}/layers", prefix);
-    sources.push_back({layers, facts_.count_from});
-    std::vector<ValueSource> merged = layer_sources.merged(layers);
-    sources.insert(sources.end(), std::make_move_iterator(merged.begin()), std::make_move_iterator(merged.end()));
     return stack;
   }
 
  private:
-  void note(std::string field, std::string from) { fields_.push_back({std::move(field), std::move(from)}); }
   std::string by_row() const { return gguf_default(row_); }
 
   // Whether something is there that only the tensor table tells.
@@ -66,8 +60,8 @@ class StackReader {
 
   // ---- of the whole stack ----
 
-  std::vector<InputScheme> read_input(std::string_view prefix, std::vector<ValueSource>& sources) {
-    if (!present(row_.learned, std::string(kPositionTable), "a table of learned positions")) return {};
+  void read_input(StackFacts& stack) {
+    if (!present(row_.learned, std::string(kPositionTable), "a table of learned positions")) return;
     LearnedInput input{.positions = facts_.trained_length.value};
     std::string from = facts_.trained_length.from;
     if (const io::GgufTensor* table = scope_.header().tensor(kPositionTable); table != nullptr && table->dims == 2) {
@@ -75,8 +69,8 @@ class StackReader {
       from = std::string(kPositionTable);
     }
     if (row_.encoder) read_token_types(input);
-    sources.push_back({formatted("{}/input/0/positions", prefix), from});
-    return {input};
+    stack.input = {input};
+    stack.input_sources = {{"input/0/positions", from}};
   }
 
   void read_token_types(LearnedInput& input) {
@@ -143,48 +137,46 @@ class StackReader {
 
   // ---- of a layer ----
 
-  LayerPlan layer_plan(std::size_t index) {
+  LayerFacts read_layer(std::size_t index) {
     const GgufLayer& facts = facts_.layers[index];
-    LayerPlan layer{.index = static_cast<std::int64_t>(index), .kind = facts.kind};
-    note("kind", facts_.kind_from);
+    LayerFacts layer(facts.kind);
+    layer.say("kind", facts_.kind_from);
     if (facts.kind != LayerKind::attention) return layer;
     add_shape(facts, layer);
     if (facts.turns) {
       add_rotation(facts, layer);
     } else {
-      note("rotate", facts_.turns_from);
+      layer.say("rotate", facts_.turns_from);
     }
     add_scores(facts, index, layer);
     add_mask(facts, layer);
     return layer;
   }
 
-  void add_shape(const GgufLayer& facts, LayerPlan& layer) {
+  void add_shape(const GgufLayer& facts, LayerFacts& layer) {
     const GgufHead& head = facts.slides ? facts_.sliding : facts_.full;
-    layer.heads = facts.heads;
-    layer.kv_heads = row_.latent ? facts.heads : facts.kv_heads;
-    layer.head_dim = head.keys.value;
-    layer.value_dim = head.values.value;
-    layer.kv_from = facts.kv_from;
-    note("heads", facts_.heads_from);
-    note("kv_heads", row_.latent ? "default: latent attention, expanded" : facts_.kv_heads_from);
-    note("head_dim", head.keys.from);
-    note("value_dim", head.values.from);
-    if (facts.kv_from) note("kv_from", facts_.shares_from);
+    layer.set(facts::kHeads, facts.heads, facts_.heads_from);
+    if (row_.latent) {
+      layer.set(facts::kKvHeads, facts.heads, "default: latent attention, expanded");
+    } else {
+      layer.set(facts::kKvHeads, facts.kv_heads, facts_.kv_heads_from);
+    }
+    layer.set(facts::kHeadDim, head.keys);
+    layer.set(facts::kValueDim, head.values);
+    if (facts.kv_from) layer.set(facts::kKvFrom, facts.kv_from, facts_.shares_from);
   }
 
-  void add_rotation(const GgufLayer& facts, LayerPlan& layer) {
+  void add_rotation(const GgufLayer& facts, LayerFacts& layer) {
     Rotation& rotation = rotations_[facts.slides ? 1 : 0];
     if (!rotation.made) rotation = {read_gguf_rotation(scope_, facts_, factors_, facts.slides), true};
     if (!rotation.draft.rope) return;
-    layer.rotate.push_back(Rotate{.heads = facts.heads, .scheme = *rotation.draft.rope});
-    for (const FieldSource& source : rotation.draft.sources) note("rotate/0/" + source.field, source.from);
+    layer.add(Rotate{.heads = facts.heads, .scheme = *rotation.draft.rope}, rotation.draft.sources);
     if (row_.indexer) add_indexer(*rotation.draft.rope, layer);
   }
 
   // DeepSeek V3.2 and GLM 5: a small attention that picks keys for the other; its own rotation pairs halves in
   // DeepSeek's, neighbours in GLM's code.
-  void add_indexer(const Rope& main, LayerPlan& layer) {
+  void add_indexer(const Rope& main, LayerFacts& layer) {
     const Sourced<std::int64_t> heads = scope_.required_integer("attention.indexer.head_count", {1, kMaxHeads});
     const Sourced<std::int64_t> width = scope_.required_integer("attention.indexer.key_length", {1, kMaxHeadDim});
     const Setting<std::int64_t> top = scope_.integer("attention.indexer.top_k", {1, kMaxPosition});
@@ -197,13 +189,10 @@ class StackReader {
       return scope_.fail("attention.indexer.key_length", ErrorKind::out_of_range,
                          formatted("at least the {} channels that turn", rope.dim));
     }
-    layer.rotate.push_back(Rotate{.role = RotateRole::indexer, .heads = heads.value, .scheme = rope});
-    layer.mask.kind = MaskKind::sparse;
-    layer.mask.detail =
+    layer.add(Rotate{.role = RotateRole::indexer, .heads = heads.value, .scheme = rope},
+              {{"heads", heads.from}, {"head_dim", width.from}, {"pairing", by_row()}});
+    chosen_ =
         top.value ? formatted("the {} keys that the indexer picks", *top.value) : "the keys that the indexer picks";
-    note("rotate/1/heads", heads.from);
-    note("rotate/1/head_dim", width.from);
-    note("rotate/1/pairing", by_row());
   }
 
   Sourced<double> scale_of(const LayerPlan& layer) {
@@ -233,75 +222,73 @@ class StackReader {
     return {otherwise, by_row()};
   }
 
-  void add_scores(const GgufLayer& facts, std::size_t index, LayerPlan& layer) {
-    Sourced<double> scale = scale_of(layer);
-    if (row_.latent && row_.log_multiplier != 0 && !layer.rotate.empty()) {
-      const double multiplier = softmax_multiplier(rope(layer.rotate.front()).scaling);
+  void add_scores(const GgufLayer& facts, std::size_t index, LayerFacts& layer) {
+    const LayerPlan& known = layer.layer();
+    Sourced<double> scale = scale_of(known);
+    if (row_.latent && row_.log_multiplier != 0 && !known.rotate.empty()) {
+      const double multiplier = softmax_multiplier(rope(known.rotate.front()).scaling);
       scale.value *= multiplier;
       if (multiplier != 1) scale.from = "default: g(factor, yarn_log_multiplier)^2 / sqrt(head_dim)";
     }
-    layer.softmax_scale = scale.value;
-    note("softmax_scale", scale.from);
-    if (soft_cap_.value > 0) {
-      layer.soft_cap = SoftCap{.cap = soft_cap_.value};
-      note("soft_cap", soft_cap_.from);
-    }
+    layer.set(facts::kSoftmaxScale, scale);
+    if (soft_cap_.value > 0) layer.set(facts::kSoftCap, SoftCap{.cap = soft_cap_.value}, soft_cap_.from);
     const std::string block = formatted("blk.{}.", index);
-    layer.sinks = present(row_.sinks, block + "attn_sinks.weight", "a sink");
-    note("sinks", by_row());
+    layer.set(facts::kSinks, present(row_.sinks, block + "attn_sinks.weight", "a sink"), by_row());
     add_norm(facts, block, layer);
     if (alibi_.value > 0) {
-      layer.score.push_back(Alibi{.heads = layer.heads, .max_bias = alibi_.value, .symmetric = !causal_.value});
+      layer.add(Alibi{.heads = facts.heads, .max_bias = alibi_.value, .symmetric = !causal_.value});
     }
-    if (!alibi_.from.empty()) note("score", alibi_.from);
+    if (!alibi_.from.empty()) layer.say("score", alibi_.from);
     const bool scaled = row_.temperature != GgufTemperature::llama4 || !facts.turns;
-    if (row_.temperature == GgufTemperature::none || !scaled) return;
-    layer.query_scale = temperature_.value;
-    note("query_scale", temperature_.from);
+    if (row_.temperature != GgufTemperature::none && scaled) layer.set(facts::kQueryScale, temperature_);
   }
 
-  void add_norm(const GgufLayer& facts, const std::string& block, LayerPlan& layer) {
+  void add_norm(const GgufLayer& facts, const std::string& block, LayerFacts& layer) {
     // Llama 4: a norm in the layers that turn, and none in Maverick.
     const bool here = row_.temperature != GgufTemperature::llama4 || (facts.turns && !maverick_);
-    note("qk_norm", by_row());
+    std::optional<QkNorm> norm;
     if (row_.qk_norm && here && present(row_.qk_norm->presence, block + "attn_q_norm.weight", "a norm of q and k")) {
-      layer.qk_norm = row_.qk_norm->norm;
+      norm = row_.qk_norm->norm;
     }
+    layer.set(facts::kQkNorm, norm, by_row());
   }
 
-  void add_mask(const GgufLayer& facts, LayerPlan& layer) {
-    if (layer.mask.kind != MaskKind::sparse) {
-      layer.mask.kind = causal_.value ? MaskKind::causal : MaskKind::bidirectional;
+  void add_mask(const GgufLayer& facts, LayerFacts& layer) {
+    Mask mask{.kind = causal_.value ? MaskKind::causal : MaskKind::bidirectional, .window = {}, .chunk = {}, .detail = {}};
+    if (row_.indexer && facts.turns) {
+      mask.kind = MaskKind::sparse;
+      mask.detail = chosen_;
     }
-    note("mask/kind", causal_.from);
-    if (!facts.slides) return note("mask/window", facts_.slides_from);
+    if (!facts.slides) {
+      return layer.set(std::move(mask), {{"mask/kind", causal_.from}, {"mask/window", facts_.slides_from}});
+    }
     const std::int64_t width = *facts_.window.value;
-    note(row_.chunks ? "mask/chunk" : "mask/window", facts_.window.from);
     if (width >= facts_.trained_length.value) {
-      return scope_.warn("window-covers-length",
-                         formatted("A window of {} tokens covers the {} that the model is for; read as none.", width,
-                                   facts_.trained_length.value),
-                         {facts_.window.from});
-    }
-    if (row_.chunks) {
-      layer.mask.chunk = width;
+      scope_.warn("window-covers-length",
+                  formatted("A window of {} tokens covers the {} that the model is for; read as none.", width,
+                            facts_.trained_length.value),
+                  {facts_.window.from});
+    } else if (row_.chunks) {
+      mask.chunk = width;
     } else if (row_.symmetric) {
-      layer.mask.window = Window{width / 2, width / 2};
+      mask.window = Window{width / 2, width / 2};
     } else {
-      layer.mask.window = Window{width - 1, causal_.value ? 0 : kMaxPosition};
+      mask.window = Window{width - 1, causal_.value ? 0 : kMaxPosition};
     }
+    const char* const limit = row_.chunks ? "mask/chunk" : "mask/window";
+    layer.set(std::move(mask), {{"mask/kind", causal_.from}, {limit, facts_.window.from}});
   }
 
   GgufScope& scope_;
   const GgufArchitecture& row_;
   const GgufLayers& facts_;
   const GgufFactors& factors_;
-  std::vector<FieldSource> fields_;  // of the layer at hand
   Rotation rotations_[2];            // of full layers, and of those that slide
   Sourced<double> soft_cap_;         // 0: none
   Sourced<bool> causal_;
   Sourced<double> alibi_;  // 0: none
   Sourced<QueryScale> temperature_;
+  std::string chosen_;  // what layers with an indexer see
   bool maverick_ = false;
 };
 
@@ -400,8 +387,7 @@ void read_gguf_stacks(GgufScope& scope, const GgufFactors& factors, Plan& plan) 
   const GgufArchitecture& row = scope.architecture();
   const GgufLayers facts = read_gguf_layers(scope);
   if (scope.failed()) return;
-  plan.trained_length = facts.trained_length.value;
-  plan.sources.push_back({"/trained_length", facts.trained_length.from});
+  set_trained_length(facts.trained_length, plan);
   if (row.name == "t5" || row.name == "t5encoder") return read_t5(scope, facts, plan);
   if (row.alibi == GgufAlibi::baichuan_13b && std::ssize(facts.layers) != kBaichuan13bLayers &&
       std::ssize(facts.layers) != 32) {
@@ -412,8 +398,7 @@ void read_gguf_stacks(GgufScope& scope, const GgufFactors& factors, Plan& plan) 
     scope.undecided("unread-fact", "The layers are run through several times, each with keys of its own.",
                     {scope.key("num_loops")});
   }
-  StackReader reader(scope, facts, factors);
-  plan.stacks.push_back(reader.read("/stacks/0", plan.sources));
+  add_stack(StackReader(scope, facts, factors).read(), plan);
 }
 
 }  // namespace posenc::plan

@@ -1,6 +1,5 @@
 #include "plan/json/fact_tree.h"
 
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -38,8 +37,8 @@ Fact list(const std::vector<T>& what, std::string_view between) {
   fact.is_real = std::is_same_v<T, double>;
   if (what.empty()) return fact;
   const auto [low, high] = std::minmax_element(what.begin(), what.end());
-  fact.words = what.size() <= kListed ? joined(what, between)
-                                      : formatted("{} numbers, {} to {}", what.size(), *low, *high);
+  fact.words =
+      what.size() <= kListed ? joined(what, between) : formatted("{} numbers, {} to {}", what.size(), *low, *high);
   return fact;
 }
 

@@ -40,7 +40,7 @@ struct EnumNames<SinusoidConvention> {
 template <>
 struct EnumNames<LayerKind> {
   static constexpr NameArray<6> kNames{"attention",   "cross_attention", "linear_attention",
-                                   "state_space", "convolution",     "none"};
+                                       "state_space", "convolution",     "none"};
 };
 template <>
 struct EnumNames<RotateRole> {
@@ -100,7 +100,7 @@ struct KindNames;
 template <>
 struct KindNames<Scaling> {
   static constexpr NameArray<10> kNames{"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
-                                    "yarn", "longrope", "llama3", "proportional", "factors"};
+                                        "yarn", "longrope", "llama3", "proportional", "factors"};
 };
 template <>
 struct KindNames<InputScheme> {
@@ -109,8 +109,8 @@ struct KindNames<InputScheme> {
 template <>
 struct KindNames<ScoreTerm> {
   static constexpr NameArray<15> kNames{"alibi", "t5",       "clipped",       "grid",       "kerple",
-                                    "fire",  "sandwich", "mlp",           "shaw",       "transformer_xl",
-                                    "xlnet", "deberta",  "decomposed_hw", "contextual", "forget"};
+                                        "fire",  "sandwich", "mlp",           "shaw",       "transformer_xl",
+                                        "xlnet", "deberta",  "decomposed_hw", "contextual", "forget"};
 };
 template <>
 struct KindNames<Regions> {

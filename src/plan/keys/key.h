@@ -54,6 +54,7 @@ class Names {
   constexpr Iterator end() const noexcept { return Iterator(text_.substr(text_.size())); }
   constexpr bool empty() const noexcept { return text_.empty(); }
   constexpr std::string_view front() const noexcept { return *begin(); }
+  constexpr std::string_view text() const noexcept { return text_; }
   constexpr bool contains(std::string_view name) const noexcept {
     for (std::string_view one : *this) {
       if (one == name) return true;

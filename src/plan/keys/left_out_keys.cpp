@@ -59,7 +59,7 @@ constexpr LeftOut kOthers[] = {
      "lm_head_bias include_bias bias_dropout_fusion bias_for_layer_norm qkv_proj_bias mlp_fc1_bias mlp_fc2_bias "
      "projector_bias multi_modal_projector_bias residual_in_fp32 fp32_residual_connection parallel_attn "
      "parallel_block parallel_block_tied_norm use_parallel_residual residual_multiplier embedding_multiplier "
-     "logits_scaling scale_emb scale_depth dim_model_base prenorm softmax_scale attn_output_gate "
+     "logits_scaling scale_emb scale_depth dim_model_base prenorm logit_scale attn_output_gate "
      "attention_output_gate mla_use_output_gate sparse_score_type sparse_disable_index_value"},
     {"training and initial values",
      "initializer_range initializer_factor init_std init_method init_device init_config attention_dropout "

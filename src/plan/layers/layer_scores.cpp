@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "plan/facts/attention_shape.h"
 #include "plan/facts/sourced.h"
@@ -26,15 +27,13 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
   scores.qk_norm_from = family_default(scope.family());
   if (!rule) return;
   if (!rule->switch_key.empty()) {
-    const std::string_view names[] = {rule->switch_key};
-    const Setting<bool> on = scope.flag(Key{names, {}});
+    const Setting<bool> on = scope.flag(Key{Names(rule->switch_key), {}});
     scores.qk_norm_from = on.from;
     if (!on.value || !*on.value) return;
   }
   scores.qk_norm = rule->norm;
   if (rule->before_key.empty()) return;
-  const std::string_view names[] = {rule->before_key};
-  const Setting<bool> before = scope.flag(Key{.names = names, .about = {}});
+  const Setting<bool> before = scope.flag(Key{.names = Names(rule->before_key), .about = {}});
   scores.qk_norm->order = before.value.value_or(false) ? QkNorm::Order::before : QkNorm::Order::after;
 }
 
@@ -42,7 +41,11 @@ void read_qk_norm(ConfigScope& scope, LayerScores& scores) {
 // (DeBERTa: 1/sqrt(head_dim * parts)).
 Sourced<double> read_softmax_scale(ConfigScope& scope, const AttentionShape& shape,
                                    const Sourced<std::int64_t>& parts) {
-  switch (scope.family().scale) {
+  const Family& family = scope.family();
+  if (family.softmax_scale != nullptr) {
+    if (auto own = family.softmax_scale(scope, shape)) return *std::move(own);
+  }
+  switch (family.scale) {
     case Scale::head_dim: break;
     case Scale::one: return {1.0, family_default(scope.family())};
     case Scale::query_scalar: return by_scalar(scope);
@@ -51,20 +54,8 @@ Sourced<double> read_softmax_scale(ConfigScope& scope, const AttentionShape& sha
     case Scale::multiplier_or_dim:
       return scope.peek(keys::kAttentionMultiplier) ? scope.required_positive(keys::kAttentionMultiplier)
                                                     : by_width(shape);
-    case Scale::key_multiplier: {
-      const Sourced<double> factor = scope.required_positive(keys::kKeyMultiplier);
-      return {factor.value * over_root(shape.head_dim.value), factor.from};
-    }
     case Scale::half_head_dim:
       return {std::sqrt(2.0) * over_root(shape.head_dim.value), "default: 1 / sqrt(head_dim / 2)"};
-    case Scale::mup: {
-      const Setting<bool> on = scope.flag(keys::kMupScaling);
-      if (!on.value.value_or(false)) break;
-      const Sourced<double> factor = scope.required_positive(keys::kMupMultiplier);
-      return {factor.value / static_cast<double>(shape.head_dim.value), factor.from};
-    }
-    case Scale::softmax_scale:
-      return scope.peek(keys::kSoftmaxScale) ? scope.required_positive(keys::kSoftmaxScale) : by_width(shape);
     case Scale::switched: {
       const Setting<bool> scaled = scope.flag(keys::kScaleScores);
       if (!scaled.value.value_or(true)) return {1.0, scaled.from};

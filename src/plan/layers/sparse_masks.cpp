@@ -77,12 +77,9 @@ std::string compressed(const Selection& selection, const LayerTraits& layer) {
                    selection.kept.value, layer.compression);
 }
 
-void set(Mask& mask, MaskKind kind, std::string detail, const std::string& from, std::vector<FieldSource>& sources) {
-  mask.kind = kind;
-  mask.detail = std::move(detail);
-  std::erase_if(sources, [](const FieldSource& source) { return source.field == "mask/kind"; });
-  sources.push_back({"mask/kind", from});
-  sources.push_back({"mask/detail", from});
+void set_mask(MaskKind kind, std::string detail, const std::string& from, LayerFacts& layer) {
+  layer.set(facts::kMaskKind, kind, from);
+  layer.set(facts::kMaskDetail, std::move(detail), from);
 }
 
 }  // namespace
@@ -102,23 +99,20 @@ Selection read_selection(ConfigScope& scope) {
 }
 
 void refine_mask(ConfigScope& scope, const LayerPattern& pattern, const Selection& selection, const LayerTraits& layer,
-                 Mask& mask, std::vector<FieldSource>& sources) {
+                 LayerFacts& facts) {
   const Family& family = scope.family();
   if (layer.kind == LayerKind::cross_attention) {
-    mask.window.reset();
-    return set(mask, MaskKind::bidirectional, "image tiles, those that the call allows the token",
-               family_default(family), sources);
-  }
-  if (layer.block_sparse) return set(mask, MaskKind::sparse, pattern.blocks_detail, pattern.blocks_from, sources);
-  if (layer.compression > 0) {
-    return set(mask, MaskKind::sparse, compressed(selection, layer), pattern.compression_from, sources);
-  }
-  if (layer.choice != Choice::none) {
-    return set(mask, MaskKind::sparse, chosen(selection, layer), selection.kept.from, sources);
-  }
-  if (family.keeps_prompt && mask.window) {
-    return set(mask, MaskKind::sparse, "causal, prompt keys always, generated keys within the window",
-               family_default(family), sources);
+    set_mask(MaskKind::bidirectional, "image tiles, those that the call allows the token", family_default(family),
+             facts);
+  } else if (layer.block_sparse) {
+    set_mask(MaskKind::sparse, pattern.blocks_detail, pattern.blocks_from, facts);
+  } else if (layer.compression > 0) {
+    set_mask(MaskKind::sparse, compressed(selection, layer), pattern.compression_from, facts);
+  } else if (layer.choice != Choice::none) {
+    set_mask(MaskKind::sparse, chosen(selection, layer), selection.kept.from, facts);
+  } else if (family.keeps_prompt && facts.layer().mask.window) {
+    set_mask(MaskKind::sparse, "causal, prompt keys always, generated keys within the window", family_default(family),
+             facts);
   }
 }
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "plan/facts/layer_facts.h"
 #include "plan/facts/layer_pattern.h"
 #include "plan/facts/sourced.h"
-#include "plan/rope/keys.h"
 #include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
@@ -23,7 +23,7 @@ Selection read_selection(ConfigScope& scope);
 
 // Turns a layer's mask into what this layer sees, and says where that came from.
 void refine_mask(ConfigScope& scope, const LayerPattern& pattern, const Selection& selection, const LayerTraits& layer,
-                 Mask& mask, std::vector<FieldSource>& sources);
+                 LayerFacts& facts);
 
 // ---- blocks of keys by a fixed pattern: Phi-3-small's, and DeepSpeed's "fixed" one (ruGPT-3 XL) ----
 

@@ -5,18 +5,16 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/assemble/layer_sources.h"
-#include "plan/layers/attention_shape.h"
-#include "plan/layers/sparse_masks.h"
 #include "plan/layers/indexer.h"
 #include "plan/layers/input_stage.h"
 #include "plan/layers/layer_kinds.h"
 #include "plan/layers/layer_masks.h"
 #include "plan/layers/layer_pattern.h"
-#include "plan/layers/layer_plan.h"
 #include "plan/layers/layer_scores.h"
 #include "plan/layers/layer_sizes.h"
 #include "plan/layers/score_terms.h"
+#include "plan/layers/sparse_masks.h"
+#include "plan/layers/text_layer.h"
 #include "plan/rope/query_scale.h"
 #include "plan/rope/regions.h"
 #include "plan/rope/scheme_choice.h"
@@ -24,40 +22,32 @@
 namespace posenc::plan {
 namespace {
 
-void add_layer(const LayerKindPlan& layer, std::int64_t block, std::vector<LayerPlan>& layers, LayerSources& sources) {
-  sources.add(static_cast<std::int64_t>(layers.size()), layer.sources);
-  layers.push_back(layer.plan);
-  layers.back().index = block;
-}
+struct KnownLayer {
+  LayerTraits traits;
+  LayerFacts facts;
+};
 
-// So many plans are remembered at a time, each with a text for every field: all kinds of a real model, and no more than
-// 200 kB where a hostile file makes each layer another kind.
+// So many layers are remembered at a time, each with a text for every field: all kinds of a real model, and no more
+// than 200 kB where a hostile file makes each layer another kind.
 constexpr std::size_t kMaxKinds = 32;
 
-// Equal layers are planned once and copied.
-void fill_layers(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, std::string_view prefix,
-                 TextStack& result) {
-  std::vector<LayerKindPlan> kinds;
-  LayerSources sources;
+// Equal layers are read once.
+void read_layers(ConfigScope& scope, RopeDicts& dicts, const TextFacts& facts, StackLayers& layers) {
+  std::vector<KnownLayer> kinds;
   const Sourced<bool> crosses = read_cross_attention(scope);
-  result.stack.layers.reserve(facts.pattern.layers.size() * (crosses.value ? 2 : 1));
-  for (std::size_t block = 0; block < facts.pattern.layers.size(); ++block) {
-    const LayerTraits& traits = facts.pattern.layers[block];
-    auto kind = std::ranges::find(kinds, traits, &LayerKindPlan::traits);
+  layers.reserve(std::ssize(facts.pattern.layers) * (crosses.value ? 2 : 1));
+  std::int64_t block = 0;
+  for (const LayerTraits& traits : facts.pattern.layers) {
+    auto kind = std::ranges::find(kinds, traits, &KnownLayer::traits);
     if (kind == kinds.end()) {
       if (kinds.size() == kMaxKinds) kinds.clear();
-      kind = kinds.insert(kinds.end(), plan_layer(scope, dicts, facts, traits));
+      kind = kinds.insert(kinds.end(), {traits, read_text_layer(scope, dicts, facts, traits)});
     }
     if (scope.reader().failed()) return;
-    add_layer(*kind, static_cast<std::int64_t>(block), result.stack.layers, sources);
-    if (crosses.value) {
-      add_layer(plan_cross_attention(*kind, crosses.from), static_cast<std::int64_t>(block), result.stack.layers,
-                sources);
-    }
+    layers.add(kind->facts, block);
+    if (crosses.value) layers.add(cross_attention_beside(kind->facts, crosses.from), block);
+    ++block;
   }
-  std::vector<ValueSource> merged = sources.merged(formatted("{}/layers", prefix));
-  result.sources.insert(result.sources.end(), std::make_move_iterator(merged.begin()),
-                        std::make_move_iterator(merged.end()));
 }
 
 // ---- keys that look as if they meant something ----
@@ -133,35 +123,33 @@ void divide_scales(ConfigScope& scope, LayerPattern& pattern) {
   for (LayerTraits& layer : pattern.layers) layer.scale_divisor = ++count;
 }
 
-void add_input(const StackFacts& facts, InputStage input, std::string_view prefix, TextStack& result) {
-  result.stack.input = std::move(input.schemes);
-  for (FieldSource& source : input.sources) {
-    result.sources.push_back({formatted("{}/{}", prefix, source.field), std::move(source.from)});
-  }
-  if (!facts.scheme.table) return;
-  result.stack.input.push_back(*facts.scheme.table);
-  result.sources.push_back({formatted("{}/input/0", prefix), facts.scheme.from});
+void add_input(const SchemeChoice& scheme, InputStage input, StackFacts& stack) {
+  stack.input = std::move(input.schemes);
+  stack.input_sources = std::move(input.sources);
+  if (!scheme.table) return;
+  stack.input.push_back(*scheme.table);
+  stack.input_sources.push_back({"input/0", scheme.from});
 }
 
 }  // namespace
 
-TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
-  TextStack result{.stack = {.name = {}, .input = {}, .layers = {}}, .sources = {}, .trained_length = {}};
+StackFacts read_text_stack(ConfigScope& scope) {
+  StackFacts result;
   const Sourced<std::int64_t> layers = read_layer_count(scope);
-  StackFacts facts;
+  TextFacts facts;
   facts.pattern = read_layer_pattern(scope, layers.value);
   read_block_sparse(scope, facts.pattern);
   facts.shapes = read_layer_sizes(scope, facts.pattern);
   facts.indexer = read_indexer(scope, facts.pattern);
   facts.selection = read_selection(scope);
   const Sourced<std::int64_t>& heads = facts.shapes.front().heads;
-  facts.trained_length = read_trained_length(scope);
-  facts.scheme = read_scheme(scope, heads.value, facts.trained_length.value);
+  const Sourced<std::int64_t> length = read_trained_length(scope);
+  facts.scheme = read_scheme(scope, heads.value, length.value);
   if (!facts.scheme.rotates) let_rest(facts.pattern, facts.scheme.from);
   divide_scales(scope, facts.pattern);
-  InputStage input{{}, {}, facts.trained_length};
-  if (facts.scheme.input) input = read_input_stage(scope, facts.trained_length);
-  facts.trained_length = input.length;
+  InputStage input{{}, {}, length};
+  if (facts.scheme.input) input = read_input_stage(scope, length);
+  facts.trained_length = input.length;  // less the rows of a table that no token finds
   facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
   if (facts.scheme.score) {
     const ScoreKind kind = facts.scheme.relative.value_or(scope.stack().score.kind);
@@ -176,11 +164,11 @@ TextStack read_text_stack(ConfigScope& scope, std::string_view prefix) {
   facts.query_scale = read_query_scale(dicts, facts.trained_length);
   if (scope.reader().failed()) return result;
 
-  result.stack.name = facts.masks.turned_causal ? "decoder" : scope.stack().name;
-  add_input(facts, std::move(input), prefix, result);
-  result.sources.push_back({formatted("{}/layers", prefix), layers.from});
-  fill_layers(scope, dicts, facts, prefix, result);
-  warn_of_scaled_chunks(scope, facts.regions, result.stack.layers);
+  result.name = facts.masks.turned_causal ? "decoder" : scope.stack().name;
+  add_input(facts.scheme, std::move(input), result);
+  result.count_from = layers.from;
+  read_layers(scope, dicts, facts, result.layers);
+  warn_of_scaled_chunks(scope, facts.regions, result.layers.layers());
   dicts.warn_unknown();
   if (dicts.has_unknown_axes()) result.known = false;
   warn_misleading(scope);

@@ -1,18 +1,18 @@
 #include "plan/read/config_stacks.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/formatted.h"
+#include "plan/assemble/plan_of.h"
 #include "plan/families/config_layouts.h"
 #include "plan/families/family.h"
 #include "plan/families/tower.h"
 #include "plan/read/general_rules.h"
+#include "plan/read/other_stacks.h"
 #include "plan/towers/encoder_decoder.h"
-#include "plan/towers/other_stacks.h"
 
 namespace posenc::plan {
 namespace {
@@ -181,19 +181,14 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
                         .model_type = model_type,
                         .architecture = text.names.architecture,
                         .top_keys = text.is_inner ? wrapper.layout->text.top_keys : Names{}};
-  std::vector<TextStack> stacks = read_family_stacks(reader, of);
+  std::vector<StackFacts> stacks = read_family_stacks(reader, of);
   if (reader.failed()) return;
   // Of a wrapper that is not known nobody can say what its top-level keys are for.
   if (text.is_inner && wrapper.known) warn_of_repeated_keys(reader, text.object);
   ConfigScope scope(reader, text.object, family, model_type);
-  plan.known = decides_mask(scope) && std::ranges::all_of(stacks, &TextStack::known);
-  const Sourced<std::int64_t>& length = stacks.front().trained_length;
-  if (length.value > 0) plan.trained_length = length.value;
-  plan.sources.push_back({"/trained_length", length.from});
-  for (TextStack& stack : stacks) {
-    plan.stacks.push_back(std::move(stack.stack));
-    std::ranges::move(stack.sources, std::back_inserter(plan.sources));
-  }
+  plan.known = decides_mask(scope) && std::ranges::all_of(stacks, &StackFacts::known);
+  set_trained_length(stacks.front().trained_length, plan);
+  for (StackFacts& stack : stacks) add_stack(std::move(stack), plan);
 }
 
 // What stands at "a/b/c"; objects on the way are entered.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/rope/scheme_choice.h"
+
 namespace posenc::plan {
 namespace {
 
@@ -20,7 +22,7 @@ Family general_family(std::string_view name) noexcept {
           .class_stems = {},
           .pairing = Pairing::half,
           .width = Width::factor_or_dim,
-          .scheme = Scheme::by_keys,
+          .scheme = scheme_by_keys,
           .misleading_keys = "offset_alibi learned_pos_emb",
           .needs_length = false};
 }

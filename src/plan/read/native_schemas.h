@@ -1,7 +1,7 @@
 // Model files that are no Hugging Face config: which schema an object has, by its keys.
 //
-// A schema that is read has a family of its own (families_native.cpp), whose model type stands for it. One that is
-// not read is an error that says what the file is.
+// A schema that is read has a family of its own (llama-params of llama.cpp, mistral-params of mistral.cpp, ...), whose
+// model type stands for it. One that is not read is an error that says what the file is.
 #pragma once
 
 #include <optional>

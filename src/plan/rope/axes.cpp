@@ -1,6 +1,5 @@
 #include "plan/rope/axes.h"
 
-
 #include <algorithm>
 #include <numeric>
 #include <string_view>

@@ -1,6 +1,5 @@
 #include "plan/rope/dicts.h"
 
-
 #include <algorithm>
 #include <utility>
 

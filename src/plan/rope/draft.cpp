@@ -10,7 +10,6 @@
 #include "base/formatted.h"
 #include "plan/rope/axes.h"
 #include "plan/rope/lists.h"
-#include "plan/rope/native_rules.h"
 #include "plan/rope/rules.h"
 
 namespace posenc::plan {
@@ -135,54 +134,13 @@ double read_base(RopeKeys& keys, const LayerTraits& layer) {
 
 // ---- rule ----
 
-// The class's two versions disagree, and so do files: those of 1.8B and 7B carry true, those of 72B false.
-void warn_of_qwen_switches(RopeKeys& keys) {
-  for (const Key* key : {&keys::kDynamicNtk, &keys::kLogn}) {
-    const auto place = keys.scope().peek(*key);
-    if (!place || place->in_file) continue;
-    keys.reader().warn("default-differs",
-                       formatted("{} is not given; the class says {}, its first version said false.", key->name(),
-                                 shown(place->value)),
-                       {});
-  }
-}
-
-// Qwen 1 has no dictionary: one switch, and the length that it is measured against.
-Scaling read_qwen_rule(RopeKeys& keys) {
-  warn_of_qwen_switches(keys);
-  const Setting<bool> on = keys.scope().flag(keys::kDynamicNtk);
-  keys.note("scaling/rule", on.from);
-  if (!on.value.value_or(false)) return {};
-  keys.note("scaling/seq_length", keys.trained_length().from);
-  return QwenNtkScaling{.seq_length = keys.trained_length().value};
-}
-
-bool has_dictionaries(const Family& family) { return !family.qwen_ntk && family.native == NativeRule::none; }
-
-Scaling read_position_scale(RopeKeys& keys) {
-  const auto place = keys.scope().find(keys::kPositionScale);
-  if (!place) return {};
-  keys.note("scaling/factor", *place);
-  const double factor = keys.reader().number(*place).value_or(1.0);
-  return factor == 1 ? Scaling{} : Scaling{LinearScaling{.factor = factor}};
-}
-
-// The length beyond which the base grows is a key of its own here, not the trained length.
-Scaling read_ntk_switch(RopeKeys& keys) {
-  const Setting<double> factor = keys.scope().number(keys::kNtkFactor);
-  if (factor.value.value_or(0) == 0) return {};
-  if (const auto place = keys.scope().peek(keys::kNtkFactor)) keys.note("scaling/factor", *place);
-  const Sourced<std::int64_t> length = keys.scope().required_integer(keys::kNtkLength, {1, kMaxPosition});
-  keys.note("scaling/max_position_embeddings", length.from);
-  return DynamicScaling{.factor = *factor.value, .max_position_embeddings = length.value};
-}
+// A class with a rule of its own alone has no dictionary to read.
+bool has_dictionaries(const Family& family) { return family.scales || family.own_scaling == nullptr; }
 
 Scaling read_rule(RopeKeys& keys, std::string_view rope_type, std::int64_t dim) {
-  if (keys.scope().family().position_scale && rope_type == "default") return read_position_scale(keys);
-  if (keys.scope().family().ntk_switch && rope_type == "default") return read_ntk_switch(keys);
-  if (keys.scope().family().qwen_ntk) return read_qwen_rule(keys);
-  if (keys.scope().family().native != NativeRule::none) return read_native_scaling(keys, dim);
-  return read_scaling(keys, rope_type, dim);
+  const Family& family = keys.scope().family();
+  return family.own_scaling != nullptr && rope_type == "default" ? family.own_scaling(keys, dim)
+                                                                 : read_scaling(keys, rope_type, dim);
 }
 
 void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {

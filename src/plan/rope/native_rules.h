@@ -1,14 +1,15 @@
-// Scaling rules of model files that have no rope dictionary in Hugging Face's form (native_schemas.h).
+// Numbers of a scaling rule that stand beside the other keys, not in a rope dictionary (native_schemas.h).
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "plan/rope/keys.h"
-#include "posenc/rope.h"
 
 namespace posenc::plan {
 
-// By Family::native, for a rotation of `dim` channels.
-Scaling read_native_scaling(RopeKeys& keys, std::int64_t dim);
+// Noted as a field of the rule. Without the key, and without a default of it, an error.
+double scaling_number_beside(RopeKeys& keys, const Key& key, std::string_view field);
+std::int64_t original_length_beside(RopeKeys& keys, const Key& key);
 
 }  // namespace posenc::plan

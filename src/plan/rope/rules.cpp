@@ -1,6 +1,5 @@
 #include "plan/rope/rules.h"
 
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -124,9 +123,10 @@ std::optional<std::string_view> known_type(RopeKeys& keys, const Place& place) {
   for (const RopeRule& rule : kRules) names.push_back(rule.type);
   names.insert(names.end(), {"su", "mrope"});
   const std::string_view nearest = nearest_names(*text, names, 1).front();
-  keys.reader().fail(place, ErrorKind::unknown_rope_type,
-                     formatted("a known rule: {} or {}", joined(std::span(names).first(names.size() - 1), ", "), names.back()),
-                     is_meant(nearest, *text) ? formatted("did you mean {}?", nearest) : "");
+  keys.reader().fail(
+      place, ErrorKind::unknown_rope_type,
+      formatted("a known rule: {} or {}", joined(std::span(names).first(names.size() - 1), ", "), names.back()),
+      is_meant(nearest, *text) ? formatted("did you mean {}?", nearest) : "");
   return {};
 }
 

@@ -22,7 +22,22 @@ struct SchemeChoice {
   bool known = true;  // false: nothing says, and none of the three is claimed
 };
 
-// By Family::scheme.
+// A rotation; a learned table of so many rows; ALiBi, its maximum bias a number above 0 under alibi_bias_max, else 8,
+// the paper's.
+SchemeChoice choose_rotation(std::string from);
+SchemeChoice choose_table(std::int64_t positions, std::string from);
+SchemeChoice choose_alibi(ConfigScope& scope, std::int64_t heads, std::string from);
+
+// Choices of several families, for Family::scheme; those of one stand beside its row.
+// A rotation only where position_embedding_type is "rope" or "rotary".
+SchemeChoice scheme_by_type(ConfigScope& scope, const SchemeFacts& facts);
+// By position_embeddings_type, in stacks that have StackRule::types; the others rest.
+SchemeChoice relative_scheme(ConfigScope& scope, const SchemeFacts& facts);
+// An unknown family, by the general rules of the plan's contract: a base means rotation, n_positions or the type
+// "absolute" a table.
+SchemeChoice scheme_by_keys(ConfigScope& scope, const SchemeFacts& facts);
+
+// By Family::scheme; where it has none, a rotation.
 SchemeChoice read_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t trained_length);
 
 // No layer turns; `from` says why.

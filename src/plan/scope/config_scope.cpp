@@ -1,6 +1,5 @@
 #include "plan/scope/config_scope.h"
 
-
 #include <algorithm>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // A visitor of plan_json_fields.h that makes "factor 40, truncate yes" of a scheme's numbers.
 #pragma once
 
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

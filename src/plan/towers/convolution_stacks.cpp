@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/towers/stack.h"
 
 namespace posenc::plan {
 namespace {
@@ -61,15 +60,10 @@ Setting<std::int64_t> read_blocks(ConfigScope& scope, const Key& key, std::int64
   return {is_text ? sum_of_text(reader, *place, room) : sum_of_list(reader, *place, room), place->from};
 }
 
-void add_stack(std::string_view name, std::int64_t blocks, const std::string& from, Plan& plan) {
-  plan.sources.push_back({formatted("/stacks/{}/layers", plan.stacks.size()), from});
-  Stack stack{.name = std::string(name), .input = {}, .layers = {}};
-  stack.layers.resize(static_cast<std::size_t>(blocks));
-  for (std::int64_t i = 0; i < blocks; ++i) {
-    stack.layers[static_cast<std::size_t>(i)].index = i;
-    stack.layers[static_cast<std::size_t>(i)].kind = LayerKind::convolution;
-  }
-  plan.stacks.push_back(std::move(stack));
+StackFacts stack_of(std::string_view name, std::int64_t blocks, std::string from) {
+  StackFacts stack{.name = std::string(name), .count_from = std::move(from)};
+  for (std::int64_t i = 0; i < blocks; ++i) stack.layers.add(LayerFacts(LayerKind::convolution), i);
+  return stack;
 }
 
 }  // namespace
@@ -81,18 +75,19 @@ const Convolutions* find_convolutions(std::string_view model_type) noexcept {
   return row == std::ranges::end(kRows) ? nullptr : row;
 }
 
-void read_convolution_stacks(ConfigScope& scope, const Convolutions& row, Plan& plan) {
-  const Setting<std::int64_t> encoder = read_blocks(scope, keys::kDepths, room_for_layers(plan));
+std::vector<StackFacts> read_convolution_stacks(ConfigScope& scope, const Convolutions& row, std::int64_t room) {
+  const Setting<std::int64_t> encoder = read_blocks(scope, keys::kDepths, room);
   if (!encoder.value) {
     if (!scope.reader().failed()) scope.require(keys::kDepths);
-    return;
+    return {};
   }
-  add_stack(row.encoder, *encoder.value, encoder.from, plan);
-  if (row.decoder.empty()) return;
-  const Setting<std::int64_t> decoder = read_blocks(scope, keys::kDecoderDepths, room_for_layers(plan));
-  if (scope.reader().failed()) return;
-  const std::int64_t blocks = decoder.value.value_or(*encoder.value);
-  add_stack(row.decoder, blocks, decoder.value ? decoder.from : "default: the encoder's, turned round", plan);
+  std::vector<StackFacts> stacks{stack_of(row.encoder, *encoder.value, encoder.from)};
+  if (row.decoder.empty()) return stacks;
+  const std::int64_t left = std::max<std::int64_t>(room - *encoder.value, 1);
+  const Setting<std::int64_t> decoder = read_blocks(scope, keys::kDecoderDepths, left);
+  stacks.push_back(stack_of(row.decoder, decoder.value.value_or(*encoder.value),
+                            decoder.value ? decoder.from : "default: the encoder's, turned round"));
+  return stacks;
 }
 
 }  // namespace posenc::plan

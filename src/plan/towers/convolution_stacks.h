@@ -1,10 +1,12 @@
 // Tokenizers of sound that are convolutions throughout: their layers are counted, and no position is told.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
+#include "plan/facts/stack_facts.h"
 #include "plan/scope/config_scope.h"
-#include "posenc/plan.h"
 
 namespace posenc::plan {
 
@@ -17,6 +19,7 @@ struct Convolutions {
 // The row of a model type; null when there is none.
 const Convolutions* find_convolutions(std::string_view model_type) noexcept;
 
-void read_convolution_stacks(ConfigScope& scope, const Convolutions& row, Plan& plan);
+// `room`: how many layers the plan may still get. After an error (scope.reader().failed()) the result is void.
+std::vector<StackFacts> read_convolution_stacks(ConfigScope& scope, const Convolutions& row, std::int64_t room);
 
 }  // namespace posenc::plan

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
-#include "base/formatted.h"
+#include "plan/layers/text_stack.h"
 #include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 namespace {
 
-TextStack read_one(ConfigReader& reader, const FamilyObject& of, const StackRule& stack, std::int64_t most_layers,
-                   std::string_view prefix) {
+StackFacts read_one(ConfigReader& reader, const FamilyObject& of, const StackRule& stack, std::int64_t most_layers) {
   ConfigScope scope(reader, of.object, of.family, of.model_type, stack);
   scope.read_at_top(of.top_keys);
   if (of.room > 0) scope.required_integer(keys::kLayers, {1, most_layers});
-  return read_text_stack(scope, prefix);
+  return read_text_stack(scope);
 }
 
 bool is_among(Names classes, std::string_view architecture) {
@@ -42,14 +41,14 @@ bool is_present(ConfigReader& reader, const FamilyObject& of, const StackRule& s
 
 }  // namespace
 
-std::vector<TextStack> read_family_stacks(ConfigReader& reader, const FamilyObject& of) {
-  std::vector<TextStack> stacks;
+std::vector<StackFacts> read_family_stacks(ConfigReader& reader, const FamilyObject& of) {
+  std::vector<StackFacts> stacks;
   const std::vector<const StackRule*> rules = rules_of(of);
   const std::int64_t most_layers = std::max<std::int64_t>(of.room / (2 * std::ssize(rules)), 1);
   for (const StackRule* rule : rules) {
     if (reader.failed()) break;
     if (!is_present(reader, of, *rule)) continue;
-    stacks.push_back(read_one(reader, of, *rule, most_layers, formatted("/stacks/{}", of.first_stack + stacks.size())));
+    stacks.push_back(read_one(reader, of, *rule, most_layers));
   }
   return stacks;
 }

@@ -34,7 +34,8 @@ Sides read_sides(ConfigScope& scope, const Key& key) {
     return {};
   }
   const auto side = [&](const io::JsonValue& value) {
-    return reader.integer({value, place->in_file ? value.pointer() : place->from, place->in_file}, kGridSides).value_or(1);
+    return reader.integer({value, place->in_file ? value.pointer() : place->from, place->in_file}, kGridSides)
+        .value_or(1);
   };
   const std::int64_t height = side(both[0]);
   return {height, side(both[1])};
@@ -70,7 +71,7 @@ class InputReader {
  private:
   void add(InputScheme scheme, std::vector<FieldSource> sources) {
     for (FieldSource& source : sources) {
-      out_.sources.push_back({formatted("{}/{}", out_.input.size(), source.field), source.from});
+      out_.sources.push_back({formatted("input/{}/{}", out_.input.size(), source.field), source.from});
     }
     out_.input.push_back(std::move(scheme));
   }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "plan/families/tower.h"
-#include "plan/rope/keys.h"
 #include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
@@ -23,7 +22,7 @@ PatchGrid read_patch_grid(ConfigScope& scope);
 
 struct TowerInputs {
   std::vector<InputScheme> input;
-  std::vector<FieldSource> sources;  // "0/positions"
+  std::vector<FieldSource> sources;  // "input/0/positions"
 };
 
 TowerInputs read_tower_input(ConfigScope& scope, const Tower& tower);

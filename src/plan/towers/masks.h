@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "plan/facts/sourced.h"
 #include "plan/families/tower.h"
-#include "plan/rope/keys.h"
 #include "plan/scope/config_scope.h"
 #include "posenc/plan.h"
 
@@ -23,10 +23,6 @@ struct TowerMasks {
   TowerSight whole;
   TowerSight window;
   std::vector<bool> windowed;  // [layers]
-
-  const TowerSight& of_layer(std::int64_t layer) const {
-    return windowed[static_cast<std::size_t>(layer)] ? window : whole;
-  }
 };
 
 TowerMasks read_tower_masks(ConfigScope& scope, const Tower& tower, std::int64_t layers);

@@ -2,9 +2,11 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/formatted.h"
 #include "plan/rope/dicts.h"
+#include "plan/rope/keys.h"
 
 namespace posenc::plan {
 namespace {
@@ -81,8 +83,8 @@ bool suits(ConfigScope& scope, const TowerShape& shape) {
 
 }  // namespace
 
-TowerRotation read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape) {
-  if (tower.turn.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, shape)) return {};
+void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape, LayerFacts& layer) {
+  if (tower.turn.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, shape)) return;
   RopeDicts dicts(scope);
   const Sourced<std::int64_t> no_length;
   RopeKeys rope(dicts, LayerTraits{}, no_length, shape.layers);
@@ -93,21 +95,12 @@ TowerRotation read_tower_rotation(ConfigScope& scope, const Tower& tower, const 
     rope.note(std::string(field), family_default(tower.family));
   }
   rope.note("dim", shape.head_dim.from);
-  if (scope.reader().failed()) return {};
-  std::vector<Rope> ropes = ropes_of(tower, shape.head_dim.value, base);
+  if (scope.reader().failed()) return;
   const std::vector<FieldSource> sources = rope.take_sources();
-  TowerRotation out;
-  for (Rope& one : ropes) {
-    if (const auto problem = check(one)) {
-      rope.blame(*problem);
-      return {};
-    }
-    for (const FieldSource& source : sources) {
-      out.sources.push_back({formatted("rotate/{}/{}", out.rotate.size(), source.field), source.from});
-    }
-    out.rotate.push_back(Rotate{.heads = shape.heads.value, .scheme = std::move(one), .offset = tower.turn.offset});
+  for (Rope& one : ropes_of(tower, shape.head_dim.value, base)) {
+    if (const auto problem = check(one)) return rope.blame(*problem);
+    layer.add(Rotate{.heads = shape.heads.value, .scheme = std::move(one), .offset = tower.turn.offset}, sources);
   }
-  return out;
 }
 
 }  // namespace posenc::plan

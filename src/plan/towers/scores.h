@@ -1,12 +1,10 @@
 // The scores of a tower's layers: their scale, cap, norm of q and k, and terms by distance.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <vector>
 
+#include "plan/facts/layer_facts.h"
 #include "plan/families/tower.h"
-#include "plan/rope/keys.h"
 #include "plan/scope/config_scope.h"
 #include "plan/towers/masks.h"
 #include "plan/towers/shape.h"
@@ -14,16 +12,13 @@
 
 namespace posenc::plan {
 
-struct TowerScores {
-  double softmax_scale = 1;
-  bool channel_scale = false;
-  std::optional<SoftCap> soft_cap;
-  std::optional<QkNorm> qk_norm;
-  std::vector<ScoreTerm> whole;      // of layers that see the whole image
-  std::vector<ScoreTerm> window;     // of layers with windows
-  std::vector<FieldSource> sources;  // "softmax_scale"
+// Terms by distance differ between layers.
+struct TowerTerms {
+  std::vector<ScoreTerm> whole;   // of layers that see the whole image
+  std::vector<ScoreTerm> window;  // of layers with windows
 };
 
-TowerScores read_tower_scores(ConfigScope& scope, const Tower& tower, const TowerShape& shape, const TowerMasks& masks);
+TowerTerms read_tower_scores(ConfigScope& scope, const Tower& tower, const TowerShape& shape, const TowerMasks& masks,
+                             LayerFacts& layer);
 
 }  // namespace posenc::plan

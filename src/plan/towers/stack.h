@@ -1,18 +1,15 @@
-// The stack of a vision or audio tower: every layer's plan, from one object of the config.
+// The stack of a vision or audio tower: its facts, from one object of the config.
 #pragma once
 
-#include <string_view>
+#include <cstdint>
 
+#include "plan/facts/stack_facts.h"
 #include "plan/families/tower.h"
 #include "plan/scope/config_scope.h"
-#include "posenc/plan.h"
 
 namespace posenc::plan {
 
-// Adds the stack to the plan's, with its sources. After an error (scope.reader().failed()) the plan is void.
-void read_tower_stack(ConfigScope& scope, const Tower& tower, Plan& plan);
-
-// Layers that a plan of so many may still get; at least 1, so that a bound can be said.
-std::int64_t room_for_layers(const Plan& plan);
+// `room`: how many layers the plan may still get. After an error (scope.reader().failed()) the result is void.
+StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t room);
 
 }  // namespace posenc::plan

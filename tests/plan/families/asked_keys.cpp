@@ -66,7 +66,7 @@ void note(std::string_view pointer, AskedKeys& asked) {
     if (dictionary.name == key && dictionary.name != "rope_theta" && dictionary.name != "partial_rotary_factor") return;
   }
   for (const plan::Key* known : plan::position_keys()) {
-    if (known->names.data() == plan::names_of_key(key).data()) asked.insert(known->names.data());
+    if (known->names.text().data() == plan::names_of_key(key).text().data()) asked.insert(known->names.text().data());
   }
 }
 

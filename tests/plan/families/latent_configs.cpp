@@ -4,7 +4,7 @@
 namespace posenc::test {
 namespace {
 
-constexpr FamilyConfig kConfigs[] = {
+constexpr FamilyConfig kLatentConfigs[] = {
     {"deepseek_v32", R"({"model_type": "deepseek_v32", "architectures": ["DeepseekV32ForCausalLM"],
       "num_attention_heads": 8, "num_hidden_layers": 2, "max_position_embeddings": 163840, "qk_nope_head_dim": 128,
       "qk_rope_head_dim": 64, "v_head_dim": 96, "rope_theta": 20000, "index_n_heads": 4, "index_head_dim": 128,
@@ -110,6 +110,6 @@ constexpr FamilyConfig kConfigs[] = {
 
 }  // namespace
 
-std::span<const FamilyConfig> latent_configs() { return kConfigs; }
+std::span<const FamilyConfig> latent_configs() { return kLatentConfigs; }
 
 }  // namespace posenc::test

@@ -4,7 +4,7 @@
 namespace posenc::test {
 namespace {
 
-constexpr FamilyConfig kConfigs[] = {
+constexpr FamilyConfig kPublishedConfigs[] = {
     {"openelm", R"({"model_type": "openelm", "architectures": ["OpenELMForCausalLM"], "head_dim": 32,
       "num_transformer_layers": 2, "num_query_heads": [6, 8], "num_kv_heads": [3, 4], "max_context_length": 2048,
       "rope_freq_constant": 20000, "normalize_qk_projections": true})"},
@@ -59,6 +59,6 @@ constexpr FamilyConfig kConfigs[] = {
 
 }  // namespace
 
-std::span<const FamilyConfig> published_configs() { return kConfigs; }
+std::span<const FamilyConfig> published_configs() { return kPublishedConfigs; }
 
 }  // namespace posenc::test

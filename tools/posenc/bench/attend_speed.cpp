@@ -174,7 +174,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
 
   const Seen shown = seen(which);
   const double operations = 2.0 * shown.pairs * static_cast<double>(layer.heads * (layer.head_dim + layer.value_dim));
-  const int calls = calls_of([&] { attend(layer, args); });
+  const int calls = calls_of([&] { (void)attend(layer, args); });
   const auto read = [&] {
     for (const Heads* x : {&k, &v}) {
       const auto [data, bytes] = x->bytes(shown.keys);
@@ -193,10 +193,10 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   std::vector<Candidate> candidates{
       {.name = "multiply-adds", .run = multiply},
       {.name = "reading", .run = read, .calls = calls, .before = read},
-      {.name = "attend", .run = [&] { attend(layer, args); }, .calls = calls},
+      {.name = "attend", .run = [&] { (void)attend(layer, args); }, .calls = calls},
   };
   if (!(plain == layer)) {
-    candidates.push_back({.name = "no positions", .run = [&] { attend(plain, plain_args); }, .calls = calls});
+    candidates.push_back({.name = "no positions", .run = [&] { (void)attend(plain, plain_args); }, .calls = calls});
   }
   bench::take_turns(candidates, kAttendRounds, pool == nullptr ? bench::thread_seconds : bench::wall_seconds);
   const Candidate& attending = candidates[2];

@@ -143,7 +143,8 @@ int run_presets(const PresetsArguments& arguments) {
     Page page(output_wants_colour());
     page.table(0, rows);
     page.blank();
-    page.entry(0, "pairing", 13, "half: half-split, NeoX, rotate_half; interleaved: GPT-J");
+    page.entry(0, "half:", 13, "half-split (NeoX, rotate_half)");
+    page.entry(0, "interleaved:", 13, "GPT-J");
     if (!unchecked.empty()) {
       page.entry(0, "not checked", 13, "against the model's own file: " + join(unchecked, ", "));
     }

@@ -1,41 +1,29 @@
-// Encoders, one row a family. Facts: the transformers 5.23.0 class named by the stem; Nomic BERT: its published code,
-// nomic-ai/contrastors src/contrastors/models/huggingface/modeling_hf_nomic_bert.py.
+// BERT, and encoders of text after it. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   nomic_bert: nomic-ai/contrastors src/contrastors/models/huggingface/modeling_hf_nomic_bert.py.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/keys.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
 namespace {
 
-// ---- keys that a class does not read, or reads under fewer names ----
 constexpr OwnKey kModernbertKeys[] = {
     {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, keys::kLocalAttention.names}};
 constexpr OwnKey kNomicKeys[] = {{&keys::kKvHeads}};
 constexpr OwnKey kXlnetKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim, "d_head"}};
-constexpr OwnKey kSizedHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim, "attention_head_size"}};
-
-// ---- what is added, and what is seen ----
 constexpr InputRule kTypedTable{.kind = InputKind::learned, .token_types = true};
 constexpr InputRule kPaddedTable{.kind = InputKind::learned, .offset_after_padding = true};
-constexpr InputRule kPaddedTypedTable{.kind = InputKind::learned, .offset_after_padding = true, .token_types = true};
 // The class fixes the padding index to 1, whatever the file says.
 constexpr InputRule kMpnetTable{.kind = InputKind::learned, .offset = 2};
 constexpr InputRule kBiasedTable{.kind = InputKind::learned, .present_if = &keys::kBiasedInput};
 constexpr InputRule kSinesOrTable{.kind = InputKind::sinusoidal, .learned_unless = &keys::kSines};
-constexpr InputRule kAxesOrTable{.kind = InputKind::axial, .learned_unless = &keys::kAxial};
-
-constexpr MaskRule kCausalIfDecoder{.kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder};
-constexpr MaskRule kLongformerMask{
-    .kind = MaskKind::sparse,
-    .detail = "window to both sides, tokens chosen per call see and are seen by all, with their own projections",
-    .window_spans_both = true};
 constexpr MaskRule kModernbertMask{.kind = MaskKind::bidirectional, .window_spans_both = true};
 constexpr MaskRule kCausalIfSaid{.kind = MaskKind::bidirectional, .causal_if = &keys::kCausal};
 constexpr MaskRule kXlnetMask{.kind = MaskKind::bidirectional,
                               .detail = "a permutation mask may be given per call",
                               .causal_if = &keys::kAttentionKind,
                               .evenly_if = &keys::kSameLength};
-
-// ---- stacks ----
 constexpr StackRule kBertStack{.name = "encoder",
                                .mask = kCausalIfDecoder,
                                .input = kTypedTable,
@@ -54,8 +42,6 @@ constexpr StackRule kRobertaStack{.name = "encoder",
                                   .input = kPaddedTypedTable,
                                   .cross = CrossAttention::by_flag,
                                   .own_keys = kPlainHeads};
-constexpr StackRule kLongformerStack{
-    .name = "encoder", .mask = kLongformerMask, .input = kPaddedTypedTable, .own_keys = kPlainHeads};
 constexpr StackRule kMpnetStack{.name = "encoder",
                                 .mask = kBothWays,
                                 .input = kMpnetTable,
@@ -81,18 +67,48 @@ constexpr StackRule kModernbertDecoderStack{.mask = {.window_spans_both = true},
 constexpr StackRule kNomicStack{.name = "encoder", .mask = kCausalIfSaid, .input = kTable, .own_keys = kNomicKeys};
 constexpr StackRule kXlnetStack{
     .name = "encoder", .mask = kXlnetMask, .score = {.kind = ScoreKind::xlnet}, .own_keys = kXlnetKeys};
-constexpr StackRule kReformerStack{
-    .name = "encoder", .mask = kCausalIfDecoder, .input = kAxesOrTable, .own_keys = kSizedHeads};
 constexpr StackRule kTurningStack{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kRoformerStack{
     .name = "encoder", .mask = kCausalIfDecoder, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
 constexpr StackRule kClipTextStack{.name = "text", .input = kTable, .own_keys = kPlainHeads};
 constexpr StackRule kSiglipTextStack{.name = "text", .mask = kBothWays, .input = kTable, .own_keys = kPlainHeads};
 
-constexpr QkNorm kRmsOfKeys{.kind = QkNorm::Kind::rms, .weighted = false, .of = QkNorm::Of::keys};
+// By position_embedding_type: "rotary", or "absolute" for what the stack adds.
+// transformers 4 also had relative_key and relative_key_query here; its version 5 does without.
+SchemeChoice esm_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const auto place = scope.find(keys::kPositionType);
+  if (!place) return {.from = family_default(scope.family())};
+  const auto type = scope.reader().string(*place);
+  if (type && type != "rotary" && type != "absolute") {
+    scope.reader().fail(*place, ErrorKind::out_of_range, "\"rotary\" or \"absolute\"");
+  }
+  return {.rotates = type == "rotary", .input = type != "rotary", .from = place->from};
+}
 
-// clang-format off
-constexpr Family kEncoderFamilies[] = {
+// A rotation, unless rotary_emb_fraction is 0: then what the stack adds.
+SchemeChoice nomic_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const auto place = scope.peek(keys::kPartialFactor);
+  if (!place) return {.rotates = true, .input = false, .from = family_default(scope.family())};
+  if (scope.reader().number(*place) != 0.0) return {.rotates = true, .input = false, .from = place->from};
+  scope.reader().mark_read(*place);
+  return {.from = place->from};
+}
+
+// The length beyond which the base grows is a key of its own here, not the trained length.
+Scaling nomic_scaling(RopeKeys& keys, std::int64_t) {
+  const Setting<double> factor = keys.scope().number(keys::kNtkFactor);
+  if (factor.value.value_or(0) == 0) return {};
+  if (const auto place = keys.scope().peek(keys::kNtkFactor)) keys.note("scaling/factor", *place);
+  const Sourced<std::int64_t> length = keys.scope().required_integer(keys::kNtkLength, {1, kMaxPosition});
+  keys.note("scaling/max_position_embeddings", length.from);
+  return DynamicScaling{.factor = *factor.value, .max_position_embeddings = length.value};
+}
+
+}  // namespace
+
+std::span<const Family> bert_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
     {.name = "bert", .model_types = "bert ernie rembert roc_bert splinter squeezebert chinese_clip_text_model",
      .class_stems = "Bert Ernie RemBert RoCBert Splinter SqueezeBert ChineseCLIPText", .main = kBertStack,
      .scales = false, .turning = kStill},
@@ -111,16 +127,13 @@ constexpr Family kEncoderFamilies[] = {
      .main = kRobertaStack, .scales = false, .turning = kStill},
     {.name = "camembert", .class_stems = "Camembert", .main = kRobertaStack, .scales = false, .turning = kStill},
     {.name = "data2vec-text", .class_stems = "Data2VecText", .main = kRobertaStack, .scales = false, .turning = kStill},
-    {.name = "longformer", .class_stems = "Longformer", .main = kLongformerStack, .scales = false, .turning = kStill,
-     .windows = Windows::window_list},
     {.name = "mpnet", .class_stems = "MPNet", .main = kMpnetStack, .scales = false, .turning = kStill},
     {.name = "deberta", .class_stems = "Deberta", .main = kDebertaStack, .scales = false, .turning = kStill,
      .scale = Scale::shared_by_parts},
     // conv_kernel_size: a convolution over neighbouring tokens after the first layer, which no stage of a plan can say.
     {.name = "deberta-v2", .class_stems = "DebertaV2", .main = kDebertaV2Stack, .scales = false, .turning = kStill,
      .scale = Scale::shared_by_parts, .undecided_keys = "conv_kernel_size"},
-    {.name = "esm", .class_stems = "Esm", .pairing = kHalf, .main = kEsmStack, .scales = false,
-     .scheme = Scheme::rotation_or_input},
+    {.name = "esm", .class_stems = "Esm", .pairing = kHalf, .main = kEsmStack, .scales = false, .scheme = esm_scheme},
     {.name = "modernbert", .class_stems = "ModernBert", .pairing = kHalf, .main = kModernbertStack,
      .ropes_per_type = true, .flat_rope_for_all_types = true, .windows = Windows::but_each_nth,
      .misleading_keys = "position_embedding_type"},
@@ -129,11 +142,9 @@ constexpr Family kEncoderFamilies[] = {
      .windows = Windows::but_each_nth, .misleading_keys = "position_embedding_type"},
     {.name = "nomic_bert", .class_stems = "NomicBert", .pairing = kHalf,
      .own_names = "n_embd n_head n_layer n_positions", .main = kNomicStack, .reads_interleave = true,
-     .width = Width::partial_factor, .ntk_switch = true, .decays = true, .scheme = Scheme::rotation_or_none},
+     .width = Width::partial_factor, .decays = true, .scheme = nomic_scheme, .own_scaling = nomic_scaling},
     {.name = "xlnet", .class_stems = "XLNet", .main = kXlnetStack, .scales = false, .turning = kStill,
      .needs_length = false},
-    {.name = "reformer", .class_stems = "Reformer", .main = kReformerStack, .scales = false, .turning = kStill,
-     .windows = Windows::chunk_types, .qk_norm = QkNormRule{.norm = kRmsOfKeys, .hashed_layers_only = true}},
     {.name = "esmc", .class_stems = "Esmc", .pairing = kHalf, .main = kTurningStack,
      .qk_norm = QkNormRule{kLayerNormAcrossHeads}},
     {.name = "eurobert", .class_stems = "EuroBert", .pairing = kHalf, .main = kTurningStack},
@@ -143,19 +154,15 @@ constexpr Family kEncoderFamilies[] = {
      .base = BaseRule::class_own, .scales = false,
      .misleading_keys = "rope_scaling rope_parameters rope_theta partial_rotary_factor",
      .undecided_keys = "rotary_value"},
-
-    // ---- beside a vision encoder ----
     {.name = "clip_text",
      .model_types = "clip_text_model clipseg_text_model metaclip_2_text_model owlv2_text_model owlvit_text_model",
      .class_stems = "CLIPText CLIPSegText MetaClip2Text Owlv2Text OwlViTText", .main = kClipTextStack, .scales = false,
      .turning = kStill},
     {.name = "siglip_text", .model_types = "siglip_text_model siglip2_text_model",
      .class_stems = "SiglipText Siglip2Text", .main = kSiglipTextStack, .scales = false, .turning = kStill},
-};
-// clang-format on
-
-}  // namespace
-
-std::span<const Family> encoder_families() noexcept { return kEncoderFamilies; }
+  };
+  // clang-format on
+  return kRows;
+}
 
 }  // namespace posenc::plan

@@ -1,11 +1,11 @@
-// Speech encoders, one row a family. Facts: the transformers 5.23.0 class named by the stem.
+// wav2vec 2, and encoders of sound after it. One row a family. Facts: the transformers 5.23.0 class named by the stem.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
 namespace {
 
-// ---- keys that a class does not read, or reads under other names ----
 constexpr OwnKey kWavlmKeys[] = {{&keys::kKvHeads},
                                  {&keys::kHeadDim},
                                  {&keys::kLength},
@@ -19,16 +19,11 @@ constexpr OwnKey kAdapterKeys[] = {{&keys::kKvHeads},
                                    {&keys::kLength},
                                    {&keys::kLayers, keys::kAdapterLayers.names},
                                    {&keys::kHidden, keys::kOutputHidden.names, "hidden_size"}};
-
-// ---- what is added, and what is seen ----
 constexpr InputRule kSqueezing{
     .kind = InputKind::convolution, .kernel = &keys::kConvPositions, .stride = &keys::kSqueeze};
 constexpr InputRule kStackedConvolutions{
     .kind = InputKind::convolution, .kernel = &keys::kConvKernel, .layers = &keys::kConvPositions};
-
 constexpr RelativeTypes kAllTypes{.rotary = true, .relative = true, .relative_key = true};
-
-// ---- stacks ----
 constexpr StackRule kConvolutionStack{
     .name = "encoder", .mask = kBothWays, .input = kConvolution, .own_keys = kNoLengthKeys};
 constexpr StackRule kData2vecStack{
@@ -44,7 +39,6 @@ constexpr StackRule kWavlmStack{.name = "encoder",
                                 .input = kConvolution,
                                 .score = {.kind = ScoreKind::t5, .gated = true},
                                 .own_keys = kWavlmKeys};
-
 constexpr StackRule kConformerStack{
     .name = "encoder", .mask = kBothWays, .input = kConvolution, .types = kTurnsOrSines, .own_keys = kConformerKeys};
 constexpr StackRule kConformerBertStack{
@@ -54,8 +48,11 @@ constexpr StackRule kAdapterStack{
     .name = "adapter", .mask = kBothWays, .own_keys = kAdapterKeys, .present_if = &keys::kAdapter};
 constexpr const StackRule* kAdapterAfter[] = {&kAdapterStack};
 
-// clang-format off
-constexpr Family kSpeechFamilies[] = {
+}  // namespace
+
+std::span<const Family> wav2vec2_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
     {.name = "wav2vec2", .class_stems = "Wav2Vec2", .pairing = kHalf, .main = kConvolutionStack, .scales = false,
      .turning = kStill, .needs_length = false},
     {.name = "hubert", .class_stems = "Hubert", .pairing = kHalf, .main = kConvolutionStack, .scales = false,
@@ -74,14 +71,12 @@ constexpr Family kSpeechFamilies[] = {
     {.name = "wavlm", .class_stems = "WavLM", .pairing = kHalf, .main = kWavlmStack, .scales = false, .turning = kStill,
      .needs_length = false},
     {.name = "wav2vec2-conformer", .class_stems = "Wav2Vec2Conformer", .pairing = kHalf, .main = kConformerStack,
-     .scales = false, .scheme = Scheme::relative_type, .needs_length = false},
+     .scales = false, .scheme = relative_scheme, .needs_length = false},
     {.name = "wav2vec2-bert", .class_stems = "Wav2Vec2Bert", .pairing = kHalf, .main = kConformerBertStack,
-     .more_stacks = kAdapterAfter, .scales = false, .scheme = Scheme::relative_type, .needs_length = false},
-};
-// clang-format on
-
-}  // namespace
-
-std::span<const Family> speech_families() noexcept { return kSpeechFamilies; }
+     .more_stacks = kAdapterAfter, .scales = false, .scheme = relative_scheme, .needs_length = false},
+  };
+  // clang-format on
+  return kRows;
+}
 
 }  // namespace posenc::plan

@@ -1,12 +1,12 @@
-#include "plan/towers/other_stacks.h"
+#include "plan/read/other_stacks.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/formatted.h"
+#include "plan/assemble/plan_of.h"
 #include "plan/families/class_defaults.h"
 #include "plan/families/tower.h"
 #include "plan/scope/config_scope.h"
@@ -16,6 +16,13 @@
 
 namespace posenc::plan {
 namespace {
+
+// Layers that a plan of so many may still get; at least 1, so that a bound can be said.
+std::int64_t room_for_layers(const Plan& plan) {
+  std::int64_t used = 0;
+  for (const Stack& stack : plan.stacks) used += static_cast<std::int64_t>(stack.layers.size());
+  return std::max<std::int64_t>(kMaxLayers - used, 1);
+}
 
 void warn_undecided(ConfigReader& reader, const Place& object, std::string_view type, std::string_view what,
                     Plan& plan) {
@@ -41,17 +48,15 @@ void read_family_stack(ConfigReader& reader, const Place& object, const OtherPla
                         .family = family,
                         .model_type = family.model_types.front(),
                         .architecture = {},
-                        .first_stack = plan.stacks.size(),
                         .encoder_only = place.encoder_only,
                         .room = room_for_layers(plan)};
-  std::vector<TextStack> stacks = read_family_stacks(reader, of);
-  for (TextStack& one : stacks) {
+  std::vector<StackFacts> stacks = read_family_stacks(reader, of);
+  for (StackFacts& one : stacks) {
     plan.known = plan.known && one.known;
     if (!place.name.empty()) {
-      one.stack.name = stacks.size() == 1 ? std::string(place.name) : formatted("{}_{}", place.name, one.stack.name);
+      one.name = stacks.size() == 1 ? std::string(place.name) : formatted("{}_{}", place.name, one.name);
     }
-    plan.stacks.push_back(std::move(one.stack));
-    std::ranges::move(one.sources, std::back_inserter(plan.sources));
+    add_stack(std::move(one), plan);
   }
 }
 
@@ -61,11 +66,13 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
   const std::string type = type_of(reader, object, place);
   if (const Tower* tower = find_tower(type)) {
     ConfigScope scope(reader, object.value, tower->family, class_of(type, *tower));
-    read_tower_stack(scope, *tower, plan);
+    add_stack(read_tower_stack(scope, *tower, room_for_layers(plan)), plan);
     if (!tower->undecided.empty()) warn_undecided(reader, object, type, tower->undecided, plan);
   } else if (const Convolutions* convolutions = find_convolutions(type)) {
     ConfigScope scope(reader, object.value, convolutions->family, convolutions->family.name);
-    read_convolution_stacks(scope, *convolutions, plan);
+    for (StackFacts& one : read_convolution_stacks(scope, *convolutions, room_for_layers(plan))) {
+      add_stack(std::move(one), plan);
+    }
   } else if (const Family* family = find_family(type); family != nullptr && !place.name.empty()) {
     read_family_stack(reader, object, place, *family, plan);
   } else {
@@ -77,7 +84,7 @@ void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace
   reader.mark_read(sign);
   if (!reader.integer(sign, {1, kMaxPosition})) return;
   warn_undecided(reader, sign, place.type, "a stack of which the file says no more", plan);
-  plan.stacks.push_back({.name = std::string(place.type), .input = {}, .layers = {}});
+  add_stack({.name = std::string(place.type)}, plan);
 }
 
 }  // namespace posenc::plan

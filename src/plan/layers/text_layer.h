@@ -1,4 +1,4 @@
-// The plan of one kind of layer, from what is known of its stack.
+// The facts of one kind of layer of a text stack, from what the config says of the stack.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/assemble/layer_sources.h"
 #include "plan/facts/attention_shape.h"
+#include "plan/facts/layer_facts.h"
 #include "plan/facts/layer_pattern.h"
 #include "plan/facts/sourced.h"
 #include "plan/layers/indexer.h"
@@ -23,7 +23,7 @@
 
 namespace posenc::plan {
 
-struct StackFacts {
+struct TextFacts {
   std::vector<AttentionShape> shapes;
   LayerPattern pattern;
   LayerScores scores;
@@ -37,18 +37,11 @@ struct StackFacts {
   ReadRegions regions;
 };
 
-// Layers of the same traits have the same plan.
-struct LayerKindPlan {
-  LayerTraits traits;
-  LayerPlan plan;
-  std::vector<FieldSource> sources;
-};
-
-// After an error (scope.reader().failed()) the result is void.
-LayerKindPlan plan_layer(ConfigScope& scope, RopeDicts& dicts, const StackFacts& facts, LayerTraits traits);
+// Layers of the same traits have the same facts. After an error (scope.reader().failed()) the result is void.
+LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts& stack, const LayerTraits& traits);
 
 // The second attention of a block, which sees all of another stack's output: the first one's heads and scale, no
 // rotation, no score term. `from`: what says that there is one.
-LayerKindPlan plan_cross_attention(const LayerKindPlan& self, const std::string& from);
+LayerFacts cross_attention_beside(LayerFacts& self, const std::string& from);
 
 }  // namespace posenc::plan

@@ -1,4 +1,4 @@
-// Encoders that see by a pattern or attend only approximately, and the decoders beside them; one row a family. Facts:
+// Encoders that see by a pattern or attend only approximately, and the decoders beside them. One row a family. Facts:
 // the transformers 5.23.0 class named by the stem.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
@@ -6,7 +6,16 @@
 namespace posenc::plan {
 namespace {
 
-// ---- keys of one of two stacks, and keys that a class does not read ----
+constexpr InputRule kAxesOrTable{.kind = InputKind::axial, .learned_unless = &keys::kAxial};
+constexpr MaskRule kLongformerMask{
+    .kind = MaskKind::sparse,
+    .detail = "window to both sides, tokens chosen per call see and are seen by all, with their own projections",
+    .window_spans_both = true};
+constexpr StackRule kLongformerStack{
+    .name = "encoder", .mask = kLongformerMask, .input = kPaddedTypedTable, .own_keys = kPlainHeads};
+constexpr StackRule kReformerStack{
+    .name = "encoder", .mask = kCausalIfDecoder, .input = kAxesOrTable, .own_keys = kSizedHeads};
+constexpr QkNorm kRmsOfKeys{.kind = QkNorm::Kind::rms, .weighted = false, .of = QkNorm::Of::keys};
 constexpr OwnKey kBigBirdKeys[] = {
     {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kScaleEmbedding, "rescale_embeddings"}};
 constexpr OwnKey kLedEncoderKeys[] = {{&keys::kLayers, "encoder_layers num_hidden_layers"},
@@ -19,34 +28,18 @@ constexpr OwnKey kLedDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
                                       {&keys::kKvHeads},
                                       {&keys::kHeadDim},
                                       {&keys::kLength, "max_decoder_position_embeddings"}};
-constexpr OwnKey kLongT5EncoderKeys[] = {{&keys::kLayers, "num_layers num_hidden_layers"},
-                                         {&keys::kKvHeads},
-                                         {&keys::kWindow, keys::kLocalRadius.names},
-                                         {&keys::kPattern, "encoder_attention_type"}};
-constexpr OwnKey kLongT5DecoderKeys[] = {{&keys::kLayers, "num_decoder_layers", "num_layers num_hidden_layers"},
-                                         {&keys::kKvHeads}};
-
-// ---- what is added ----
 constexpr InputRule kScaledTypedTable{.kind = InputKind::learned, .token_types = true, .scaled = true};
 constexpr InputRule kTypedTableFrom2{
     .kind = InputKind::learned, .offset = 2, .rows = Rows::beside, .token_types = true};
-
-// ---- what is seen ----
-constexpr SparseWord kBlocks{
+constexpr SparseWord kBigBirdBlocks{
     .key = &keys::kPattern,
     .word = "block_sparse",
     .detail =
         "blocks of block_size tokens: the own, the two beside it, the first, the last, and num_random_blocks drawn "
         "at random; the first and the last see all"};
-constexpr SparseWord kSummaries{
-    .key = &keys::kPattern,
-    .word = "transient-global",
-    .detail =
-        "a window to both sides, and a summary of each block of global_block_size tokens, whose scores have a table "
-        "of their own"};
-constexpr MaskRule kBigBirdMask{.kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder, .sparse_if = kBlocks};
-constexpr MaskRule kBigBirdPegasusMask{.kind = MaskKind::bidirectional, .sparse_if = kBlocks};
-constexpr MaskRule kLongT5Mask{.kind = MaskKind::bidirectional, .sparse_if = kSummaries};
+constexpr MaskRule kBigBirdMask{
+    .kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder, .sparse_if = kBigBirdBlocks};
+constexpr MaskRule kBigBirdPegasusMask{.kind = MaskKind::bidirectional, .sparse_if = kBigBirdBlocks};
 constexpr MaskRule kLedMask{
     .kind = MaskKind::sparse,
     .detail = "window to both sides, tokens chosen per call see and are seen by all, with their own projections",
@@ -57,8 +50,6 @@ constexpr MaskRule kHashes{
     .kind = MaskKind::bidirectional,
     .detail = "approximated by hashing; where conv_window is given, a convolution over values too"};
 constexpr MaskRule kResolutions{.kind = MaskKind::bidirectional, .detail = "approximated by blocks at two resolutions"};
-
-// ---- stacks ----
 constexpr StackRule kBigBirdStack{.name = "encoder",
                                   .mask = kBigBirdMask,
                                   .input = kScaledTypedTable,
@@ -69,35 +60,33 @@ constexpr StackRule kBigBirdPegasusEncoder{
 constexpr StackRule kBigBirdPegasusDecoder{.input = kScaledTable, .cross = kEach, .own_keys = kDecoderKeys};
 constexpr StackRule kLedEncoder{.name = "encoder", .mask = kLedMask, .input = kTable, .own_keys = kLedEncoderKeys};
 constexpr StackRule kLedDecoder{.input = kTable, .cross = kEach, .own_keys = kLedDecoderKeys, .sees_no_window = true};
-constexpr StackRule kLongT5EncoderStack{
-    .name = "encoder", .mask = kLongT5Mask, .score = kSharedT5, .own_keys = kLongT5EncoderKeys};
-constexpr StackRule kLongT5Decoder{
-    .score = kSharedT5, .cross = kEach, .own_keys = kLongT5DecoderKeys, .sees_no_window = true};
 constexpr StackRule kNystromformerStack{
     .name = "encoder", .mask = kLandmarks, .input = kTypedTableFrom2, .own_keys = kPlainHeads};
 constexpr StackRule kYosoStack{.name = "encoder", .mask = kHashes, .input = kTypedTableFrom2, .own_keys = kPlainHeads};
 constexpr StackRule kMraStack{
     .name = "encoder", .mask = kResolutions, .input = kTypedTableFrom2, .own_keys = kPlainHeads};
 
-// clang-format off
-constexpr Family kSparseFamilies[] = {
+}  // namespace
+
+std::span<const Family> long_encoders_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "longformer", .class_stems = "Longformer", .main = kLongformerStack, .scales = false, .turning = kStill,
+     .windows = Windows::window_list},
+    {.name = "led", .class_stems = "LED", .main = kLedDecoder, .encoder = &kLedEncoder, .scales = false,
+     .turning = kStill, .windows = Windows::window_list},
     {.name = "big_bird", .class_stems = "BigBird", .main = kBigBirdStack, .scales = false, .turning = kStill},
     {.name = "bigbird_pegasus", .class_stems = "BigBirdPegasus", .main = kBigBirdPegasusDecoder,
      .encoder = &kBigBirdPegasusEncoder, .scales = false, .turning = kStill},
-    {.name = "led", .class_stems = "LED", .main = kLedDecoder, .encoder = &kLedEncoder, .scales = false,
-     .turning = kStill, .windows = Windows::window_list},
-    {.name = "longt5", .class_stems = "LongT5", .main = kLongT5Decoder, .encoder = &kLongT5EncoderStack,
-     .encoder_classes = "LongT5EncoderModel", .scales = false, .turning = kStill, .windows = Windows::every_layer,
-     .scale = Scale::one, .needs_length = false},
+    {.name = "reformer", .class_stems = "Reformer", .main = kReformerStack, .scales = false, .turning = kStill,
+     .windows = Windows::chunk_types, .qk_norm = QkNormRule{.norm = kRmsOfKeys, .hashed_layers_only = true}},
     {.name = "mra", .class_stems = "Mra", .main = kMraStack, .scales = false, .turning = kStill},
     {.name = "nystromformer", .class_stems = "Nystromformer", .main = kNystromformerStack, .scales = false,
      .turning = kStill},
     {.name = "yoso", .class_stems = "Yoso", .main = kYosoStack, .scales = false, .turning = kStill},
-};
-// clang-format on
-
-}  // namespace
-
-std::span<const Family> sparse_families() noexcept { return kSparseFamilies; }
+  };
+  // clang-format on
+  return kRows;
+}
 
 }  // namespace posenc::plan

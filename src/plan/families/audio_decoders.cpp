@@ -1,0 +1,35 @@
+// Other decoders of audio codes. One row a family. Facts: the transformers 5.23.0 class named by the stem.
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr OwnKey kHeadWidth[] = {{&keys::kKvHeads}};
+constexpr InputRule kMusicgenSines{
+    .kind = InputKind::sinusoidal, .convention = SinusoidConvention::musicgen, .rows = Rows::unlimited, .scaled = true};
+constexpr StackRule kMusicgenStack{.input = kMusicgenSines, .cross = kEach, .own_keys = kHeadWidth};
+// The prompt stands before the codes and is counted with them.
+constexpr StackRule kMelodyStack{.input = kMusicgenSines, .own_keys = kHeadWidth};
+constexpr OwnKey kBarkKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength, keys::kBlockRows.names}};
+constexpr StackRule kBarkCausal{.input = kTable, .own_keys = kBarkKeys};
+constexpr StackRule kBarkBothWays{.mask = kBothWays, .input = kTable, .own_keys = kBarkKeys};
+
+}  // namespace
+
+std::span<const Family> audio_decoders_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "semantic", .class_stems = "BarkSemantic", .main = kBarkCausal, .scales = false, .turning = kStill},
+    {.name = "coarse_acoustics", .class_stems = "BarkCoarse", .main = kBarkCausal, .scales = false, .turning = kStill},
+    {.name = "fine_acoustics", .class_stems = "BarkFine", .main = kBarkBothWays, .scales = false, .turning = kStill},
+    {.name = "musicgen_decoder", .class_stems = "Musicgen", .main = kMusicgenStack, .scales = false, .turning = kStill},
+    {.name = "musicgen_melody_decoder", .class_stems = "MusicgenMelody", .main = kMelodyStack, .scales = false,
+     .turning = kStill},
+    {.name = "higgs_audio_v2", .class_stems = "HiggsAudioV2", .pairing = kHalf},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,46 @@
+// BART, and encoder-decoders for translation and dialogue. One row a family. Facts: the transformers 5.23.0 class named
+// by the stem.
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr InputRule kMarianSines{
+    .kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian, .scaled = true};
+constexpr StackRule kM2m100Encoder{
+    .name = "encoder", .mask = kBothWays, .input = kPaddedSines, .own_keys = kEncoderKeys};
+constexpr StackRule kM2m100Decoder{.input = kPaddedSines, .cross = kEach, .own_keys = kDecoderKeys};
+constexpr StackRule kBartEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kScaledTableFrom2, .own_keys = kEncoderKeys};
+constexpr StackRule kBartDecoder{.input = kScaledTableFrom2, .cross = kEach, .own_keys = kDecoderKeys};
+constexpr StackRule kMarianEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kMarianSines, .own_keys = kEncoderKeys};
+constexpr StackRule kMarianDecoder{.input = kMarianSines, .cross = kEach, .own_keys = kDecoderKeys};
+constexpr StackRule kBlenderbotEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kScaledTable, .own_keys = kEncoderKeys};
+constexpr StackRule kBlenderbotDecoder{.input = kScaledTable, .cross = kEach, .own_keys = kDecoderKeys};
+
+}  // namespace
+
+std::span<const Family> bart_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "bart", .model_types = "bart mvp plbart", .class_stems = "Bart Mvp PLBart", .main = kBartDecoder,
+     .encoder = &kBartEncoder, .scales = false, .turning = kStill},
+    {.name = "mbart", .class_stems = "MBart", .main = kBartDecoder, .encoder = &kBartEncoder, .scales = false,
+     .turning = kStill},
+    {.name = "marian", .class_stems = "Marian MarianMT", .main = kMarianDecoder, .encoder = &kMarianEncoder,
+     .scales = false, .turning = kStill},
+    {.name = "pegasus", .class_stems = "Pegasus", .main = kMarianDecoder, .encoder = &kMarianEncoder, .scales = false,
+     .turning = kStill},
+    {.name = "blenderbot", .model_types = "blenderbot blenderbot-small", .class_stems = "Blenderbot BlenderbotSmall",
+     .main = kBlenderbotDecoder, .encoder = &kBlenderbotEncoder, .scales = false, .turning = kStill},
+    {.name = "m2m_100", .model_types = "m2m_100 fsmt nllb-moe", .class_stems = "M2M100 FSMT NllbMoe",
+     .main = kM2m100Decoder, .encoder = &kM2m100Encoder, .scales = false, .turning = kStill},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,95 @@
+// Decoders of makers with one or two, by name. One row a family. Facts: the transformers 5.23.0 class named by the
+// stem; but of
+//   PanguEmbedded: modular_openpangu_dense.py (LlamaAttention).
+//   bailing_moe, baichuan, yuan: the modeling_*.py beside their weights.
+//   openelm: the modeling_openelm.py beside its weights (OpenELMMultiHeadCausalAttention).
+//   transformer: fla/models and fla/layers/attn.py of flash-linear-attention.
+#include "base/formatted.h"
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
+
+namespace posenc::plan {
+namespace {
+
+// Baichuan's two sizes: its 7B turns (Llama's shape), its 13B has ALiBi.
+constexpr std::int64_t kTurningWidth = 4096;
+constexpr std::int64_t kAlibiWidth = 5120;
+
+SchemeChoice baichuan_scheme(ConfigScope& scope, const SchemeFacts& facts) {
+  const Sourced<std::int64_t> width = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize});
+  if (width.value == kTurningWidth) return choose_rotation(width.from);
+  if (width.value == kAlibiWidth) return choose_alibi(scope, facts.heads, width.from);
+  scope.reader().warn("undecided",
+                      formatted("{} is {}: models of {} channels turn, those of {} have ALiBi, and this "
+                                "is neither.",
+                                width.from, width.value, kTurningWidth, kAlibiWidth),
+                      {width.from});
+  return {.from = width.from, .known = false};
+}
+
+}  // namespace
+
+std::span<const Family> decoders_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "PanguEmbedded", .class_stems = "PanguEmbedded", .pairing = kHalf,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "afmoe", .class_stems = "Afmoe", .pairing = kHalf, .turning = Turning::sliding_layers,
+     .windows = Windows::but_last_of_n, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "apertus", .class_stems = "Apertus", .pairing = kHalf, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "arcee", .class_stems = "Arcee", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "aria_text", .class_stems = "AriaText", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "baichuan", .class_stems = "Baichuan", .pairing = kHalf, .scales = false, .scheme = baichuan_scheme,
+     .misleading_keys = kQwenMisleads},
+    {.name = "bailing_moe", .class_stems = "BailingMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "bitnet", .class_stems = "BitNet Bitnet", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    // Two softmaxes of the same scores, apart by a learned factor (arXiv 2410.05258): positions are Llama's.
+    {.name = "diffllama", .class_stems = "DiffLlama", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "doge", .class_stems = "Doge", .pairing = kHalf, .windows = Windows::every_layer,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor",
+     .undecided = "a number made of each value is added to its key's scores, and the keys with the largest are kept; a "
+         "plan cannot hold that"},
+    {.name = "dots1", .class_stems = "Dots1", .pairing = kHalf, .windows = Windows::late_layers,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "flint", .class_stems = "Flint", .pairing = kHalf, .turning = Turning::sliding_layers,
+     .windows = Windows::patterned, .needs_types = true, .sinks = true, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "helium", .class_stems = "Helium", .pairing = kInterleaved, .misleading_keys = "partial_rotary_factor"},
+    {.name = "hyperclovax", .class_stems = "HyperCLOVAX", .pairing = kHalf, .scale = Scale::multiplier_or_dim,
+     .misleading_keys = "partial_rotary_factor"},
+    // Llama's class runs its files; clip_qkv and windows are refused there.
+    {.name = "iquestcoder", .class_stems = "IQuestCoder", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "jais2", .class_stems = "Jais2", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "jetmoe", .class_stems = "JetMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "kolibri1", .class_stems = "Kolibri1", .pairing = kHalf, .turning = Turning::sliding_or_windowless,
+     .windows = Windows::patterned, .default_pattern = 5, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "mellum", .class_stems = "Mellum", .pairing = kHalf, .width = Width::partial_factor,
+     .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 1, .qk_norm = QkNormRule{kRmsPerHead}},
+    // rotate_half is (b, -a).
+    {.name = "nanochat", .class_stems = "NanoChat", .pairing = kHalf, .rotation_direction = RotationDirection::clockwise,
+     .qk_norm = QkNormRule{QkNorm{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after, .weighted = false}},
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "openelm", .class_stems = "OpenELM", .pairing = kHalf,
+     .own_names = "num_query_heads num_transformer_layers rope_freq_constant", .scales = false, .sizes = Sizes::listed,
+     .qk_norm = QkNormRule{kRmsPerHead, "normalize_qk_projections"}, .misleading_keys = kQwenMisleads},
+    {.name = "seed_oss", .class_stems = "SeedOss", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "smollm3", .class_stems = "SmolLM3", .pairing = kHalf, .turning = Turning::listed,
+     .windows = Windows::resting_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "solar_open", .class_stems = "SolarOpen", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "transformer", .class_stems = "Transformer", .pairing = kHalf,
+     .own_names = "num_heads num_kv_heads window_size", .scales = false, .windows = Windows::every_layer,
+     .qk_norm = QkNormRule{kRmsPerHead, "qk_norm"}, .misleading_keys = kQwenMisleads},
+    {.name = "unlimited_ocr", .model_types = "unlimited_ocr unlimited_ocr_text unlimited-ocr",
+     .class_stems = "UnlimitedOcr UnlimitedOcrText", .pairing = kHalf, .windows = Windows::every_layer,
+     .keeps_prompt = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "yuan", .class_stems = "Yuan", .pairing = kHalf, .base = BaseRule::class_own, .scales = false,
+     .misleading_keys = kNoDictionaries},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan

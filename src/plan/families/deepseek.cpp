@@ -1,0 +1,55 @@
+// DeepSeek, and decoders of others with its latent attention. One row a family. Facts: the transformers 5.23.0 class
+// named by the stem; but of
+//   deepseek-native: inference/model.py of deepseek-ai/DeepSeek-V3.
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+#include "plan/rope/native_rules.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr OwnKey kLongcatKeys[] = {{&keys::kLayers, "num_layers"}, {&keys::kHeadDim}};
+constexpr StackRule kLongcatStack{.own_keys = kLongcatKeys};
+
+// YaRN beyond original_seq_len; one mscale for both places leaves cos and sin alone.
+Scaling deepseek_scaling(RopeKeys& keys, std::int64_t) {
+  YarnScaling rule;
+  rule.factor = scaling_number_beside(keys, keys::kRopeFactor, "factor");
+  rule.original_max_position_embeddings = original_length_beside(keys, keys::kOriginalSeqLen);
+  rule.beta_fast = scaling_number_beside(keys, keys::kBetaFast, "beta_fast");
+  rule.beta_slow = scaling_number_beside(keys, keys::kBetaSlow, "beta_slow");
+  rule.mscale = rule.mscale_all_dim = scaling_number_beside(keys, keys::kMscale, "mscale");
+  if (const auto place = keys.scope().peek(keys::kMscale)) keys.note("scaling/mscale_all_dim", *place);
+  return rule;
+}
+
+}  // namespace
+
+std::span<const Family> deepseek_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "deepseek_v2", .class_stems = "DeepseekV2", .pairing = kInterleaved, .latent = true,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "deepseek_v3", .model_types = "deepseek_v3 kimi_k2", .class_stems = "DeepseekV3", .pairing = kInterleaved,
+     .latent = true, .reads_interleave = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "deepseek_v32", .class_stems = "DeepseekV32", .pairing = kInterleaved, .latent = true,
+     .indexer = IndexerRule{IndexedLayers::every, kHalf}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "deepseek_v4", .class_stems = "DeepseekV4", .pairing = kInterleaved, .last_channels = true,
+     .yarn_attention_factor = 1.0, .indexer = IndexerRule{IndexedLayers::compressed, kInterleaved, true},
+     .compressed_keys = true, .rotates_values = true, .windows = Windows::every_layer, .sinks = true,
+     .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "deepseek-native", .pairing = kInterleaved, .own_names = "dim n_heads n_layers n_kv_heads", .latent = true,
+     .scales = false, .own_scaling = deepseek_scaling, .undecided_keys = "index_n_heads compress_ratios",
+     .needs_length = false},
+    {.name = "kimi_linear", .class_stems = "KimiLinear", .pairing = kInterleaved, .latent = true, .scales = false,
+     .kinds = Kinds::numbered, .turning = Turning::no_layer},
+    {.name = "longcat_flash", .class_stems = "LongcatFlash", .pairing = kInterleaved, .main = kLongcatStack,
+     .latent = true, .two_attentions = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "youtu", .class_stems = "Youtu", .pairing = kInterleaved, .latent = true, .reads_interleave = true,
+     .misleading_keys = "partial_rotary_factor"},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,49 @@
+// Falcon. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   falcon_perception: falcon_perception/rope.py of tiiuae/Falcon-Perception.
+#include <cmath>
+
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+#include "plan/layers/attention_shape.h"
+#include "plan/rope/scheme_choice.h"
+
+namespace posenc::plan {
+namespace {
+
+SchemeChoice falcon_scheme(ConfigScope& scope, const SchemeFacts& facts) {
+  const Setting<bool> biased = scope.flag(keys::kAlibi);
+  if (!biased.value.value_or(false)) {
+    return choose_rotation(biased.from.empty() ? family_default(scope.family()) : biased.from);
+  }
+  // build_alibi_tensor: bfloat16 in every model, and the product with an integer is taken in bfloat16 too.
+  SchemeChoice choice = choose_alibi(scope, facts.heads, biased.from);
+  choice.alibi->scaled = true;
+  choice.alibi->form = AlibiForm::column_bfloat16;
+  return choice;
+}
+
+// key_multiplier / sqrt(head_dim).
+std::optional<Sourced<double>> falcon_h1_scale(ConfigScope& scope, const AttentionShape& shape) {
+  const Sourced<double> factor = scope.required_positive(keys::kKeyMultiplier);
+  return Sourced<double>{factor.value * (1 / std::sqrt(static_cast<double>(shape.head_dim.value))), factor.from};
+}
+
+}  // namespace
+
+std::span<const Family> falcon_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "falcon", .class_stems = "Falcon RW", .pairing = kHalf, .kv_heads = KvHeads::falcon,
+     .scheme = falcon_scheme, .misleading_keys = "partial_rotary_factor"},
+    {.name = "falcon_h1", .class_stems = "FalconH1", .pairing = kHalf, .softmax_scale = falcon_h1_scale,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "falcon_perception", .class_stems = "FalconPerception", .pairing = kInterleaved, .width = Width::half_head,
+     .scales = false,
+     .undecided = "the second half of a head turns by learned frequencies of two axes, and image tokens see each "
+         "other both ways; a plan cannot hold that"},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan

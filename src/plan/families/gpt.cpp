@@ -1,0 +1,79 @@
+// GPT, and the decoders of its time. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   gptj-native: mesh-transformer-jax: layers.py, fixed_pos_embedding and apply_rotary_pos_emb.
+//   rugpt3xl: llama.cpp src/models/rugpt3xl.cpp; ai-forever/ru-gpts (DeepSpeed's fixed pattern).
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr StackRule kEqualHeads{.own_keys = kPlainHeads};
+constexpr OwnKey kGptNeoKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, keys::kWindowSize.names}};
+constexpr InputRule kTableFrom2{.kind = InputKind::learned, .offset = 2, .rows = Rows::beside};
+constexpr InputRule kSinesFrom2{.kind = InputKind::sinusoidal,
+                                .convention = SinusoidConvention::tensor2tensor,
+                                .offset = 2,
+                                .rows = Rows::unlimited,
+                                .scaled = true};
+constexpr MaskRule kImageFirst{.kind = MaskKind::prefix,
+                               .detail = "image tokens first, they see each other, text is causal"};
+constexpr ScoreRule kAlibiColumn{.kind = ScoreKind::alibi, .form = AlibiForm::column};
+constexpr StackRule kBloomStack{.score = kAlibiColumn, .own_keys = kPlainHeads};
+constexpr StackRule kGpt2Stack{.input = kTable, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
+constexpr StackRule kGptNeoStack{.input = kTable, .own_keys = kGptNeoKeys};
+constexpr StackRule kOptStack{.input = kTableFrom2, .own_keys = kPlainHeads};
+constexpr StackRule kGitStack{.mask = kImageFirst, .input = kTable, .own_keys = kPlainHeads};
+constexpr StackRule kXglmStack{.input = kSinesFrom2, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
+constexpr StackRule kBiogptStack{.input = kScaledTableFrom2, .own_keys = kPlainHeads};
+
+SchemeChoice rugpt_scheme(ConfigScope& scope, const SchemeFacts& facts) {
+  return choose_table(facts.trained_length, family_default(scope.family()));
+}
+
+}  // namespace
+
+std::span<const Family> gpt_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "gpt2", .model_types = "gpt2 imagegpt openai-gpt", .class_stems = "GPT2 ImageGPT OpenAIGPT",
+     .own_names = "n_embd n_head n_layer n_positions", .main = kGpt2Stack, .scales = false, .turning = kStill,
+     .scale = Scale::switched},
+    {.name = "gpt_bigcode", .class_stems = "GPTBigCode", .own_names = "n_embd n_head n_layer n_positions",
+     .main = kGpt2Stack, .kv_heads = KvHeads::one_where_multi_query, .scales = false, .turning = kStill,
+     .scale = Scale::switched},
+    {.name = "gpt_neo", .class_stems = "GPTNeo", .main = kGptNeoStack, .scales = false, .turning = kStill,
+     .windows = Windows::attention_types, .scale = Scale::one},
+    {.name = "gpt_neox", .model_types = "gpt_neox gpt_neox_reward_model", .class_stems = "GPTNeoX GPTNeoXReward",
+     .pairing = kHalf, .own_names = "rotary_emb_base rotary_pct", .width = Width::partial_factor},
+    {.name = "gpt_neox_japanese", .class_stems = "GPTNeoXJapanese", .pairing = kHalf,
+     .own_names = "rotary_emb_base rotary_pct", .main = kEqualHeads, .width = Width::partial_factor},
+    {.name = "gptj", .class_stems = "GPTJ", .pairing = kInterleaved, .own_names = "n_embd n_head n_layer n_positions",
+     .width = Width::rotary_dim, .base = BaseRule::class_own, .scales = false, .misleading_keys = kNoDictionaries},
+    {.name = "gptj-native", .pairing = kInterleaved, .own_names = "layers d_model n_heads seq pe_rotary_dims",
+     .width = Width::rotary_dim, .scales = false, .scheme = scheme_by_type},
+    {.name = "codegen", .class_stems = "CodeGen", .pairing = kInterleaved,
+     .own_names = "n_embd n_head n_layer n_positions", .width = Width::rotary_dim, .base = BaseRule::class_own,
+     .scales = false, .misleading_keys = kNoDictionaries},
+    {.name = "gpt_oss", .class_stems = "GptOss", .pairing = kHalf, .windows = Windows::patterned, .default_pattern = 2,
+     .sinks = true, .misleading_keys = "partial_rotary_factor initial_context_length"},
+    {.name = "rugpt3xl", .class_stems = "RuGPT3XL", .pairing = kHalf, .block_sparse = BlockSparse::alternating,
+     .scheme = rugpt_scheme},
+    {.name = "opt", .class_stems = "OPT", .main = kOptStack, .scales = false, .turning = kStill},
+    {.name = "xglm", .class_stems = "XGLM", .main = kXglmStack, .scales = false, .turning = kStill},
+    {.name = "biogpt", .class_stems = "BioGpt", .main = kBiogptStack, .scales = false, .turning = kStill},
+    {.name = "git", .class_stems = "Git", .main = kGitStack, .scales = false, .turning = kStill},
+    {.name = "bloom", .class_stems = "Bloom", .own_names = "n_embed", .main = kBloomStack, .scales = false,
+     .turning = kStill, .misleading_keys = "offset_alibi", .needs_length = false},
+    {.name = "starcoder2", .class_stems = "Starcoder2", .pairing = kHalf, .windows = Windows::every_layer,
+     .misleading_keys = "partial_rotary_factor layer_types"},
+    {.name = "stablelm", .class_stems = "StableLm", .pairing = kHalf, .width = Width::partial_factor,
+     .qk_norm = QkNormRule{kLayerNormPerHead, "qk_layernorm"}},
+    {.name = "persimmon", .class_stems = "Persimmon", .pairing = kHalf, .main = kEqualHeads,
+     .width = Width::partial_factor, .qk_norm = QkNormRule{kLayerNormPerHead, "qk_layernorm"}},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,82 @@
+// Qwen. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   qwen: modeling_qwen.py and configuration_qwen.py of Qwen-7B.
+#include "base/formatted.h"
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+#include "plan/rope/keys.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr AxesRule kQwen35Axes{.layout = AxisLayout::interleaved, .sections = {11, 11, 10}};
+
+// The class's two versions disagree, and so do files: those of 1.8B and 7B carry true, those of 72B false.
+void warn_of_qwen_switches(RopeKeys& keys) {
+  for (const Key* key : {&keys::kDynamicNtk, &keys::kLogn}) {
+    const auto place = keys.scope().peek(*key);
+    if (!place || place->in_file) continue;
+    keys.reader().warn("default-differs",
+                       formatted("{} is not given; the class says {}, its first version said false.", key->name(),
+                                 shown(place->value)),
+                       {});
+  }
+}
+
+// Qwen 1 has no dictionary: one switch, and the length that it is measured against.
+Scaling qwen_scaling(RopeKeys& keys, std::int64_t) {
+  warn_of_qwen_switches(keys);
+  const Setting<bool> on = keys.scope().flag(keys::kDynamicNtk);
+  keys.note("scaling/rule", on.from);
+  if (!on.value.value_or(false)) return {};
+  keys.note("scaling/seq_length", keys.trained_length().from);
+  return QwenNtkScaling{.seq_length = keys.trained_length().value};
+}
+
+}  // namespace
+
+std::span<const Family> qwen_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "qwen", .class_stems = "QWen", .pairing = kHalf,
+     .own_names = "seq_length rotary_emb_base kv_channels rotary_pct", .width = Width::partial_factor, .scales = false,
+     .query_scaling = QueryScaling::logn, .own_scaling = qwen_scaling, .misleading_keys = kQwenMisleads},
+    {.name = "qwen2", .model_types = "qwen2 mimo", .class_stems = "Qwen2 MiMo", .pairing = kHalf, .dual_chunk = true,
+     .windows = Windows::late_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen2_moe", .class_stems = "Qwen2Moe", .pairing = kHalf, .dual_chunk = true,
+     .windows = Windows::early_even, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen3", .class_stems = "Qwen3", .pairing = kHalf, .dual_chunk = true, .windows = Windows::late_layers,
+     .window_switch = true, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen3_moe", .class_stems = "Qwen3Moe", .pairing = kHalf, .dual_chunk = true,
+     .windows = Windows::every_layer, .window_switch = true, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor layer_types"},
+    {.name = "qwen3_next", .class_stems = "Qwen3Next", .pairing = kHalf, .width = Width::partial_factor,
+     .dual_chunk = true, .kinds = Kinds::listed, .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "qwen3_5", .model_types = "qwen3_5 qwen3_5_text", .class_stems = "Qwen3_5 Qwen3_5Text", .pairing = kHalf,
+     .width = Width::partial_factor, .axes = kQwen35Axes, .kinds = Kinds::listed, .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "qwen3_5_moe", .model_types = "qwen3_5_moe qwen3_5_moe_text", .class_stems = "Qwen3_5Moe Qwen3_5MoeText",
+     .pairing = kHalf, .width = Width::partial_factor, .axes = kQwen35Axes, .kinds = Kinds::listed,
+     .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "qwen2_vl", .model_types = "qwen2_vl qwen2_vl_text", .class_stems = "Qwen2VL Qwen2VLText",
+     .pairing = kHalf, .axes = kQwen2Axes, .windows = Windows::late_layers, .window_switch = true,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen2_5_vl", .model_types = "qwen2_5_vl qwen2_5_vl_text", .class_stems = "Qwen2_5_VL Qwen2_5_VLText",
+     .pairing = kHalf, .axes = kQwen2Axes, .windows = Windows::late_layers, .window_switch = true,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen3_vl", .model_types = "qwen3_vl qwen3_vl_text", .class_stems = "Qwen3VL Qwen3VLText",
+     .pairing = kHalf, .axes = kQwen3Axes, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen3_vl_moe", .model_types = "qwen3_vl_moe qwen3_vl_moe_text",
+     .class_stems = "Qwen3VLMoe Qwen3VLMoeText", .pairing = kHalf, .axes = kQwen3Axes,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen2_5_omni", .model_types = "qwen2_5_omni_text", .class_stems = "Qwen2_5OmniText", .pairing = kHalf,
+     .axes = kQwen2Axes, .windows = Windows::late_layers, .window_switch = true,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen3_omni_moe", .model_types = "qwen3_omni_moe_text", .class_stems = "Qwen3OmniMoeText",
+     .pairing = kHalf, .axes = kQwen3Axes, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor"},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan

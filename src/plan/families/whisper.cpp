@@ -1,0 +1,61 @@
+// Models that write down speech. One row a family. Facts: the transformers 5.23.0 class named by the stem.
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr OwnKey kSourceKeys[] = {{&keys::kLayers, "encoder_layers num_hidden_layers"},
+                                  {&keys::kHeads, "encoder_attention_heads num_attention_heads"},
+                                  {&keys::kKvHeads},
+                                  {&keys::kHeadDim},
+                                  {&keys::kLength, "max_source_positions"}};
+constexpr OwnKey kTargetKeys[] = {{&keys::kLayers, "decoder_layers"},
+                                  {&keys::kHeads, "decoder_attention_heads"},
+                                  {&keys::kKvHeads},
+                                  {&keys::kHeadDim},
+                                  {&keys::kLength, "max_target_positions"}};
+constexpr InputRule kWhisperSines{.kind = InputKind::sinusoidal, .convention = SinusoidConvention::whisper};
+constexpr StackRule kWhisperEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kWhisperSines, .own_keys = kSourceKeys};
+constexpr StackRule kWhisperDecoder{.input = kTable, .cross = kEach, .own_keys = kTargetKeys};
+constexpr StackRule kSpeechToTextEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kPaddedSines, .own_keys = kSourceKeys};
+constexpr StackRule kSpeechToTextDecoder{.input = kPaddedSines, .cross = kEach, .own_keys = kTargetKeys};
+constexpr OwnKey kMoonshineEncoderKeys[] = {{&keys::kLayers, keys::kNumEncoderLayers.names},
+                                            {&keys::kHeads, keys::kEncoderHeads.names},
+                                            {&keys::kKvHeads, keys::kEncoderKvHeads.names}};
+constexpr OwnKey kMoonshineDecoderKeys[] = {{&keys::kLayers, keys::kNumDecoderLayers.names},
+                                            {&keys::kHeads, keys::kDecoderHeads.names},
+                                            {&keys::kKvHeads, keys::kDecoderKvHeads.names}};
+constexpr StackRule kParakeetStack{
+    .name = "encoder", .mask = kBothWays, .score = kSinesOfDistances, .own_keys = kNoLengthKeys};
+constexpr StackRule kTurningEncoder{.name = "encoder", .mask = kBothWays, .own_keys = kPlainHeads};
+constexpr StackRule kGroupedEncoder{.name = "encoder", .mask = kBothWays};
+constexpr StackRule kCohereAsrStack{.input = kTable, .cross = CrossAttention::every_block};
+constexpr StackRule kMoonshineEncoder{.name = "encoder", .mask = kBothWays, .own_keys = kMoonshineEncoderKeys};
+constexpr StackRule kMoonshineDecoder{.cross = CrossAttention::every_block, .own_keys = kMoonshineDecoderKeys};
+
+}  // namespace
+
+std::span<const Family> whisper_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "whisper", .class_stems = "Whisper", .main = kWhisperDecoder, .encoder = &kWhisperEncoder,
+     .encoder_classes = "WhisperForAudioClassification", .scales = false, .turning = kStill},
+    {.name = "speech_to_text", .class_stems = "Speech2Text", .main = kSpeechToTextDecoder,
+     .encoder = &kSpeechToTextEncoder, .scales = false, .turning = kStill},
+    {.name = "moonshine", .class_stems = "Moonshine", .pairing = Pairing::interleaved, .main = kMoonshineDecoder,
+     .encoder = &kMoonshineEncoder, .width = Width::partial_factor},
+    {.name = "cohere_asr", .class_stems = "CohereAsr", .main = kCohereAsrStack, .scales = false, .turning = kStill},
+    {.name = "parakeet_encoder", .class_stems = "ParakeetEncoder", .main = kParakeetStack, .scales = false,
+     .turning = kStill, .needs_length = false},
+    {.name = "lasr_encoder", .class_stems = "LasrEncoder", .pairing = kHalf, .main = kTurningEncoder},
+    {.name = "glmasr_encoder", .class_stems = "GlmAsrEncoder", .pairing = kHalf, .main = kGroupedEncoder,
+     .width = Width::partial_factor},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan

@@ -1,0 +1,169 @@
+#include "plan/layers/text_layer.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "plan/layers/layer_kinds.h"
+#include "plan/rope/draft.h"
+
+namespace posenc::plan {
+namespace {
+
+// ---- rotation ----
+
+void add_main_rotation(ConfigScope& scope, std::int64_t heads, const RopeDraft& draft, LayerFacts& layer) {
+  Rotate rotate{.heads = heads, .scheme = *draft.rope};
+  if (scope.stack().types.rotary) rotate.role = RotateRole::before_projection;
+  std::vector<FieldSource> sources;
+  if (scope.family().decays && scope.peek(keys::kScaleBase)) {
+    const Sourced<double> base = scope.required_positive(keys::kScaleBase);
+    rotate.scheme = XPos{.rope = *draft.rope, .scale_base = base.value};
+    sources.push_back({"scale_base", base.from});
+  }
+  sources.insert(sources.end(), draft.sources.begin(), draft.sources.end());
+  layer.add(std::move(rotate), sources);
+}
+
+void add_rotation(ConfigScope& scope, const TextFacts& stack, const LayerTraits& traits, const RopeDraft& draft,
+                  LayerFacts& layer) {
+  if (!traits.turns) {
+    const bool by_kind = traits.kind != LayerKind::attention;
+    return layer.say("rotate", by_kind ? stack.pattern.kinds_from : stack.pattern.turning_from);
+  }
+  if (!draft.rope) return layer.say("rotate", draft.still_from);
+  IndexerRotation chooser;
+  if (stack.indexer && traits.choice == Choice::own) {
+    chooser = indexer_rotation(scope, *stack.indexer, *draft.rope, draft.sources);
+  }
+  add_main_rotation(scope, layer.layer().heads, draft, layer);
+  if (!stack.regions.from.empty()) layer.set(facts::kRegions, stack.regions.regions, stack.regions.from);
+  if (chooser.rotate) layer.add(std::move(*chooser.rotate), chooser.sources);
+}
+
+// ---- scores ----
+
+void add_score_terms(const TextFacts& stack, LayerFacts& layer) {
+  for (const ScoreTerm& term : stack.terms.terms) layer.add(term);
+  layer.say(stack.terms.sources);
+  if (stack.scheme.relative) layer.say("score", stack.scheme.from);
+  if (!stack.scheme.alibi) return;
+  layer.add(*stack.scheme.alibi);
+  layer.say("score/0", stack.scheme.from);
+}
+
+// The norm of q and k, or why a layer of the stack has none.
+void add_norm(const Family& family, const TextFacts& stack, const LayerTraits& traits, LayerFacts& layer) {
+  const auto& rule = family.qk_norm;
+  if (rule && rule->turning_layers_only && !traits.turns) {
+    layer.set(facts::kQkNorm, {}, stack.pattern.turning_from);
+  } else if (rule && rule->cross_layers_only && traits.kind != LayerKind::cross_attention) {
+    layer.set(facts::kQkNorm, {}, stack.pattern.kinds_from);
+  } else if (rule && rule->hashed_layers_only && traits.type != LayerType::hashed_chunks) {
+    layer.set(facts::kQkNorm, {}, stack.pattern.types_from);
+  } else {
+    layer.set(facts::kQkNorm, stack.scores.qk_norm, stack.scores.qk_norm_from);
+  }
+}
+
+void add_scores(const Family& family, const TextFacts& stack, const LayerTraits& traits, LayerFacts& layer) {
+  const Setting<double>& cap = stack.scores.soft_cap;
+  layer.set(facts::kSoftCap, cap.value ? std::optional(SoftCap{.cap = *cap.value}) : std::nullopt, cap.from);
+  layer.set(facts::kSinks, family.sinks, family_default(family));
+  add_norm(family, stack, traits, layer);
+  const QueryScaling scaling = family.query_scaling;
+  if (scaling == QueryScaling::none || (scaling == QueryScaling::resting_layers && traits.turns)) return;
+  layer.set(facts::kQueryScale, stack.query_scale);
+}
+
+// ---- masks, keys and values ----
+
+// Reformer's two kinds of layers have a whole mask of their own.
+void set_chunk_mask(const TextFacts& stack, const Sourced<Mask>& mask, LayerFacts& layer) {
+  layer.set(mask.value, {{"mask/kind", stack.pattern.types_from}, {"mask/detail", mask.from}});
+}
+
+void add_mask(ConfigScope& scope, const TextFacts& stack, const LayerTraits& traits, LayerFacts& layer) {
+  const LayerMasks& masks = stack.masks;
+  if (traits.type == LayerType::nearby_chunks) return set_chunk_mask(stack, masks.nearby, layer);
+  if (traits.type == LayerType::hashed_chunks) return set_chunk_mask(stack, masks.hashed, layer);
+  layer.set(facts::kMaskKind, masks.kind);
+  const bool slides = traits.type == LayerType::sliding;
+  if (slides) {
+    layer.set(facts::kWindow, window_of(masks, traits.width), masks.window_from);
+  } else {
+    layer.set(facts::kWindow, {}, stack.pattern.types_from);
+  }
+  if (traits.type == LayerType::chunked) layer.set(facts::kChunk, stack.pattern.chunk);
+  if (slides && !masks.sliding_detail.value.empty()) {
+    layer.set(facts::kMaskDetail, masks.sliding_detail);
+  } else if (!masks.detail.empty()) {
+    layer.set(facts::kMaskDetail, masks.detail, masks.kind.from);
+  }
+  refine_mask(scope, stack.pattern, stack.selection, traits, layer);
+}
+
+template <typename Number>
+std::optional<Number> unless_none(Number number, Number none) {
+  return number == none ? std::nullopt : std::optional(number);
+}
+
+// Keys and values that are another layer's, made of several tokens, or turned.
+void add_keys_and_values(const Family& family, const TextFacts& stack, const LayerTraits& traits, LayerFacts& layer) {
+  const std::int64_t none = -1;
+  if (family.shares_kv) layer.set(facts::kKvFrom, unless_none(traits.kv_from, none), stack.pattern.kv_from);
+  if (family.compressed_keys) {
+    layer.set(facts::kCompression, unless_none<std::int64_t>(traits.compression, 0), stack.pattern.compression_from);
+  }
+  if (family.rotates_values) {
+    layer.set(facts::kValue, RotatedValues{.inverse_on_output = true}, family_default(family));
+  }
+}
+
+}  // namespace
+
+LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts& stack, const LayerTraits& traits) {
+  const Family& family = scope.family();
+  LayerFacts layer(traits.kind);
+  if (family.kinds != Kinds::attention) layer.say("kind", stack.pattern.kinds_from);
+  if (!attends(traits.kind)) return layer;
+  const auto index = static_cast<std::size_t>(traits.shape);
+  const AttentionShape& shape = stack.shapes[index];
+  layer.set(facts::kHeads, shape.heads);
+  layer.set(facts::kKvHeads, shape.kv_heads);
+  layer.set(facts::kHeadDim, shape.head_dim);
+  layer.set(facts::kValueDim, shape.value_dim);
+  RopeDraft draft;
+  if (traits.turns) {
+    draft = read_rope(dicts, traits, shape, stack.trained_length,
+                      static_cast<std::int64_t>(stack.pattern.layers.size()));
+  }
+  Sourced<double> scale = stack.scores.scales[index];
+  scale.value /= static_cast<double>(traits.scale_divisor);
+  // Of latent attention YaRN scales the scores too.
+  const double multiplier = shape.latent && draft.rope ? softmax_multiplier(draft.rope->scaling) : 1.0;
+  if (multiplier != 1) {
+    layer.set(facts::kSoftmaxScale, scale.value * multiplier,
+              "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)");
+  }
+  add_rotation(scope, stack, traits, draft, layer);
+  add_score_terms(stack, layer);
+  if (multiplier == 1) layer.set(facts::kSoftmaxScale, scale);
+  add_scores(family, stack, traits, layer);
+  add_mask(scope, stack, traits, layer);
+  add_keys_and_values(family, stack, traits, layer);
+  return layer;
+}
+
+LayerFacts cross_attention_beside(LayerFacts& self, const std::string& from) {
+  LayerFacts cross(LayerKind::cross_attention);
+  cross.say("kind", from);
+  cross.copy(facts::kHeads, self);
+  cross.copy(facts::kKvHeads, self);
+  cross.copy(facts::kHeadDim, self);
+  cross.copy(facts::kValueDim, self);
+  cross.copy(facts::kSoftmaxScale, self);
+  cross.set(Mask{.kind = MaskKind::bidirectional, .window = {}, .chunk = {}, .detail = {}}, {});
+  return cross;
+}
+
+}  // namespace posenc::plan
