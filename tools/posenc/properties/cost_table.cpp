@@ -29,7 +29,7 @@ std::string cost_text(const std::vector<MeasuredScheme>& schemes, const CostSize
   for (const MeasuredScheme& scheme : schemes) rows.push_back(cost_row(scheme.name, cost(scheme.name, sizes), plain));
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold,
-                       formatted("Cost on top of plain attention, {} tokens, bidirectional, {} heads of {} channels",
+                       formatted("Cost over plain attention, {} tokens, bidirectional, {} heads of {} channels",
                                  sizes.tokens, sizes.heads, sizes.head_dim)));
   page.table(0, rows);
   page.blank();
