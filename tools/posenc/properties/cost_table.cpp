@@ -28,9 +28,9 @@ std::string cost_text(const std::vector<MeasuredScheme>& schemes, const CostSize
   rows.push_back(cost_row("(plain attention)", plain, plain));
   for (const MeasuredScheme& scheme : schemes) rows.push_back(cost_row(scheme.name, cost(scheme.name, sizes), plain));
   Page page(output_wants_colour());
-  page.line(page.paint(Style::bold,
-                       formatted("Cost over plain attention, {} tokens, bidirectional, {} heads of {} channels",
-                                 sizes.tokens, sizes.heads, sizes.head_dim)));
+  page.line(
+      page.paint(Style::bold, formatted("Cost over plain attention, {} tokens, bidirectional, {} heads of {} channels",
+                                        sizes.tokens, sizes.heads, sizes.head_dim)));
   page.table(0, rows);
   page.blank();
   page.entry(
