@@ -161,7 +161,7 @@ class Attention(Numbers):
 
 class BiasHelp(Numbers):
     def test_numbers_are_those_that_hold_when_left_out(self):
-        lines = posenc("plot", "bias", "--help").out.split("left out:\n")[1].splitlines()
+        lines = posenc("plot", "bias", "--help").out.split("with their defaults:\n")[1].splitlines()
         rows = [line.split() for line in lines[:[line.startswith("  ") for line in lines].index(False)]]
         error = posenc("plot", "bias", "--scheme", "none-of-them").err
         self.assertEqual(sorted(row[0] for row in rows), error.split("one of ")[1].split(", got")[0].split(", "))
