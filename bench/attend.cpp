@@ -1,6 +1,7 @@
-// Attention against what limits it: the fraction of the machine's multiply-adds (register only, same process), beside
-// one query also the speed over that of reading the keys and values, and the time over that of the same kernel without
-// positions. Operations are counted exactly: of a causal layer the lower triangle, its diagonal included.
+// Attention against what limits it: the fraction of the machine's peak FLOP/s (multiply-adds on registers, same
+// process), of one query also that of the memory bandwidth with which its keys and values are read, and the time over
+// that of the same kernel without positions. Operations are counted exactly: of a causal layer the lower triangle, its
+// diagonal included.
 //
 // usage: bench_attend [PART OF A SHAPE [PART OF A SCHEME]]
 //        bench_attend memory [PART OF A SCHEME]              what a call on 131072 tokens takes beside its tensors
@@ -48,9 +49,9 @@ struct Shape {
   std::int64_t head_dim = 128;
   bool causal = true;
   posenc::DType dtype = posenc::DType::f32;
-  bool irregular = false;   // a position is left out behind every 61 tokens, so that tables by distance are gathered
+  bool irregular = false;   // a position is skipped after every 61 tokens, so that tables by distance are gathered
   bool spread = false;      // queries stand from the first key to the last, not beside the last
-  std::int64_t window = 0;  // keys that a query sees; 0: all
+  std::int64_t window = 0;  // keys that a query attends to; 0: all
   posenc::Products products = posenc::Products::f32;
 };
 
@@ -143,7 +144,7 @@ std::vector<Scheme> schemes(const Shape& s) {
     out.back().layer.score = {term};
   };
   const posenc::Rope rope{.pairing = posenc::Pairing::half, .head_dim = s.head_dim, .dim = s.head_dim, .base = 5e5};
-  out.push_back({.name = "rotation on load", .layer = plain(s)});
+  out.push_back({.name = "RoPE on load", .layer = plain(s)});
   out.back().layer.rotate = {posenc::Rotate{.scheme = rope}};
   add("ALiBi", posenc::Alibi{.heads = s.heads}, {});
   add("T5", posenc::T5Bias{.buckets = 32, .max_distance = 128, .bidirectional = false},
@@ -175,8 +176,8 @@ std::vector<Scheme> schemes(const Shape& s) {
   return out;
 }
 
-// Matrices of queries and keys that the call gives for all heads: scores that are added; and who sees whom, everything
-// or the nearest 256 keys.
+// Matrices of queries and keys that the call gives for all heads: biases that are added; and an attention mask,
+// everything or the nearest 256 keys.
 void add_matrices(const Shape& s, std::vector<Scheme>& list) {
   if (s.queries * s.keys > std::int64_t{1} << 25) return;
   list.push_back({.name = "bias given", .layer = plain(s), .inputs = {.bias = table({s.queries, s.keys})}});
@@ -383,13 +384,13 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
     std::printf("  %-18s %8.3f ms", c.name.c_str(), spread(c.seconds).median * 1e3);
     if (c.name != "reading") {
       const Spread peak = spread(of_peak);
-      std::printf(" %7.1f Gflop/s   %.3f [%.3f, %.3f] of multiply-adds", spread(rates).median, peak.median, peak.least,
+      std::printf(" %7.1f Gflop/s   %.3f [%.3f, %.3f] of peak FLOP/s", spread(rates).median, peak.median, peak.least,
                   peak.most);
     }
     if (is_decoding && &c != candidates.data()) {
       const Spread reading = spread(of_reading);
-      std::printf("   %5.1f GB/s %.3f [%.3f, %.3f] of reading", key_bytes(shape) / spread(c.seconds).median * 1e-9,
-                  reading.median, reading.least, reading.most);
+      std::printf("   %5.1f GB/s %.3f [%.3f, %.3f] of memory bandwidth",
+                  key_bytes(shape) / spread(c.seconds).median * 1e-9, reading.median, reading.least, reading.most);
     }
     const Spread plain = spread(over_plain);
     if (&c - candidates.data() > static_cast<std::ptrdiff_t>(plain_at))
@@ -412,7 +413,7 @@ int main(int argc, char** argv) {
                     .keys = kTokens,
                     .dtype = posenc::DType::bf16},
                    scheme);
-    measure_memory({.name = "4 queries among 131072 keys, both ways, 32 heads of 128, bf16",
+    measure_memory({.name = "4 queries among 131072 keys, bidirectional, 32 heads of 128, bf16",
                     .queries = 4,
                     .keys = kTokens,
                     .causal = false,

@@ -1,5 +1,5 @@
 // What one query's pass over keys and values costs where memory costs nothing, against reading them: 32 heads on 8 key
-// heads of 128 channels, by the kernels of attend (kernels/few_lanes_loop.h), which take turns with their parts. Where
+// heads of 128 channels, by the kernels of attend (kernels/few_lanes_loop.h), which alternate with their parts. Where
 // a part takes longer than reading by itself, no order of reading can reach the speed of reading.
 //
 // usage: bench_decode_floors [KEYS]          4096 unless told, a multiple of 64
@@ -36,7 +36,7 @@ constexpr std::int64_t kBytesAhead = 16 << 10;  // as cpu/attend/few_products.cp
 struct Way {
   bool stays = false;  // the same row again and again
   bool has_scores = true;
-  bool turns = false;  // keys, in a half layout
+  bool turns = false;  // rotates keys, in a half layout
 };
 
 class Pass {
@@ -159,8 +159,9 @@ void measure(const posenc::kernels::KernelTable& kernels, Element element, const
   for (const Candidate& c : candidates) {
     const posenc::bench::Spread time = posenc::bench::spread(c.seconds);
     const posenc::bench::Spread of_reading = ratios(candidates.back(), c);
-    std::printf("  %-28s %8.3f ms [%.3f, %.3f]   %.2f [%.2f, %.2f] of reading\n", c.name.c_str(), time.median * 1e3,
-                time.least * 1e3, time.most * 1e3, of_reading.median, of_reading.least, of_reading.most);
+    std::printf("  %-28s %8.3f ms [%.3f, %.3f]   %.2f [%.2f, %.2f] of memory bandwidth\n", c.name.c_str(),
+                time.median * 1e3, time.least * 1e3, time.most * 1e3, of_reading.median, of_reading.least,
+                of_reading.most);
   }
 }
 

@@ -37,7 +37,7 @@ struct Shape {
   posenc::DType dtype = posenc::DType::f32;
 };
 
-// A multiply-add for each pair of channels: of each query head to ask S, of each key head to add to it.
+// A multiply-add for each pair of channels: of each query head to read S, of each KV head to add to it.
 double operations(const Shape& shape) {
   return 2.0 * static_cast<double>(shape.tokens * (kHeads + kKvHeads) * kChannels * kChannels);
 }
@@ -128,7 +128,7 @@ void prefill(const Shape& shape, int threads) {
   }
   const double seconds = spread(candidates[1].seconds).median;
   const Spread part = spread(of_peak);
-  std::printf("%-20s %d thread%s %9.2f ms %7.1f Gflop/s   %.3f [%.3f, %.3f] of multiply-adds", shape.name.c_str(),
+  std::printf("%-20s %d thread%s %9.2f ms %7.1f Gflop/s   %.3f [%.3f, %.3f] of peak FLOP/s", shape.name.c_str(),
               threads, threads == 1 ? " " : "s", seconds * 1e3, operations(shape) / seconds * 1e-9, part.median,
               part.least, part.most);
   if (candidates.size() > 2) {
@@ -171,14 +171,14 @@ void decode(const Shape& shape) {
 
 int main(int argc, char** argv) {
   const std::string part = argc > 1 ? argv[1] : "";
-  std::printf("instruction set: %s; %d query heads to %d key heads of %d channels\n",
+  std::printf("instruction set: %s; %d query heads to %d KV heads of %d channels\n",
               std::string(name(posenc::selected_isa())).c_str(), static_cast<int>(kHeads), static_cast<int>(kKvHeads),
               static_cast<int>(kChannels));
   const std::vector<Shape> shapes{
       {.name = "decode, f32", .tokens = 1},
       {.name = "512, f32", .tokens = 512},
       {.name = "2048, f32", .tokens = 2048},
-      {.name = "2048, f32, both ways", .tokens = 2048, .causal = false},
+      {.name = "2048, f32, full", .tokens = 2048, .causal = false},
       {.name = "2048, bf16", .tokens = 2048, .dtype = posenc::DType::bf16},
       {.name = "8192, f32", .tokens = 8192},
   };

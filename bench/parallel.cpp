@@ -1,6 +1,6 @@
 // What it costs to hand half of some work to a second thread, and from how much work on that gains.
 //
-// Time is the wall's, as a caller waits it out: on a machine that others use too, look at the medians and at the least.
+// Time is wall-clock, as a caller waits it out: on a machine that others use too, look at the medians and at the least.
 #include "base/parallel.h"
 
 #include <atomic>
@@ -45,7 +45,7 @@ void meet(const Parallel& parallel) {
   });
 }
 
-// The seconds of one call of `work(parallel)`, kRounds times, the candidates taking turns.
+// The seconds of one call of `work(parallel)`, kRounds times, the candidates interleaved.
 template <typename Work>
 void measure(std::vector<Measured>& candidates, int calls, const Work& work) {
   for (Measured& m : candidates) m.seconds.clear();

@@ -1,5 +1,5 @@
 // The rotation against what limits it: time over that of xor_in_place.h (in place) or memcpy (out of place) on the same
-// bytes, in the same state of the caches, taking turns in one process.
+// bytes, in the same state of the caches, alternating in one process.
 //
 // Google Benchmark runs the cases: --benchmark_filter chooses among them by name, --benchmark_out keeps what they say.
 // Its own interleaving shuffles whole repetitions, and gives no ratio within a round, so the rounds are taking_turns.h.
@@ -174,7 +174,7 @@ void run(benchmark::State& state, const Case& c) {
 }
 
 // What the library asks of the arguments of a call on one token.
-// What is looked at before a call of `tokens` is turned: where that is little, a glance (cpu/rotate/plain_call.h).
+// What is checked before a call of `tokens` is rotated: where that is little, a fast path (cpu/rotate/plain_call.h).
 void run_check(benchmark::State& state, std::int64_t tokens, bool with_k) {
   const Case c{.name = "", .tokens = tokens};
   std::vector<float> q(static_cast<std::size_t>(tokens * c.heads * c.head_dim));

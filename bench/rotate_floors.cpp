@@ -1,4 +1,4 @@
-// The parts of a rotation against RMW (xor_in_place.h), which takes turns with them, on bytes that stay in the first
+// The parts of a rotation against RMW (xor_in_place.h), which alternates with them, on bytes that stay in the first
 // cache, in the second, in the third and in none. A goal below what a part takes by itself is out of reach on this
 // machine, by this order of loads and stores.
 //
@@ -53,7 +53,7 @@ constexpr std::int64_t kTimedLines = std::int64_t{1} << 16;
 // cache.
 enum class Angles { same, own };
 
-// Rows of heads in place, all turned by 0.
+// Rows of heads in place, all rotated by 0.
 struct Rows {
   Rows(const posenc::bench::HugeMemory& memory, std::int64_t bytes, Element element, Angles of = Angles::same) {
     const std::int64_t size = element == Element::f32 ? 4 : 2;

@@ -19,7 +19,7 @@ struct Order {
 using Orders = std::vector<Order>;
 
 struct RotateFloors {
-  // The formula alone, half layout, on registers: what `lines` of 64 bytes of that element have to be turned by.
+  // The formula alone, half layout, on registers: what `lines` of 64 bytes of that element have to be rotated by.
   void (*turn)(kernels::Element element, std::int64_t lines);
   // The kernel's loads, conversions and stores, without the formula.
   void (*pass)(const kernels::RotateRows& rows);

@@ -1,8 +1,8 @@
 // The rotation on two threads against one: how much faster, and that it is never slower. The second thread spins all
 // the time, as one of an engine does between two of its calls (spin, parallel.h): one that is woken runs for
-// milliseconds on the core of who woke it, so what would be measured is the scheduler. Time is the wall's: needs two
-// idle cores. What two cores and their memory give at most is what RMW (xor_in_place.h) gains there, which takes turns
-// with them: each thread passes over the half that it would turn.
+// milliseconds on the core of who woke it, so what would be measured is the scheduler. Time is wall-clock: needs two
+// idle cores. What two cores and their memory give at most is what RMW (xor_in_place.h) gains there, which alternates
+// with them: each thread passes over the half that it would rotate.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // Times several ways of doing one thing in one process: round after round, each once, so that whatever disturbs the
 // machine disturbs all of them. A round's ratio is taken within the round. Time is that of the calling thread on its
-// processor, so that what other processes take does not count; where several threads work, the wall's.
+// processor, so that what other processes take does not count; where several threads work, wall-clock time.
 //
 // The benchmarks use this, and `posenc bench`.
 #pragma once

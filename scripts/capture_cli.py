@@ -136,7 +136,7 @@ def main(arguments):
     tool, *pages = arguments[check:]
     tool = pathlib.Path(tool).resolve()
     if not tool.is_file():
-        sys.exit(f"{tool}: there is no such program")
+        sys.exit(f"{tool}: no such file")
     failed = False
     for name in pages or PAGES:
         page = (ROOT / name).read_text().splitlines()

@@ -24,7 +24,7 @@ import posenc
 
 def arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/python", description=__doc__.splitlines()[0])
-    parser.add_argument("case", nargs="*", help="how names of cases begin; left out: all")
+    parser.add_argument("case", nargs="*", help="how names of cases begin (default: all)")
     parser.add_argument("--threads", type=int, default=1, help="of every library (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=9, help="(default: %(default)s)")
     parser.add_argument("--tokens", type=int, nargs="+", default=[512, 2048, 4096], help="(default: %(default)s)")

@@ -1,7 +1,7 @@
 """posenc.attend against torch's SDPA, FlexAttention compiled for the CPU, and onnxruntime's GroupQueryAttention.
 
-Four query heads a key head, 128 channels, as transformers holds them: [1, heads, tokens, 128]. `prefill` is causal over
-as many queries as keys; `decode` is one query, which sees all keys. SDPA gets a bias as a matrix that was made
+Four query heads per KV head, 128 channels, as transformers holds them: [1, heads, tokens, 128]. `prefill` is causal,
+over as many queries as keys; `decode` is one query over all keys. SDPA gets a bias as a matrix that was made
 beforehand, with the causal mask in it; FlexAttention gets a function of the distance and a block mask.
 `limits` says what a ratio over SDPA is made of.
 """

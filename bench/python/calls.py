@@ -30,7 +30,7 @@ def _array(library: str, seed: int = 1) -> Any:
 
 def _of(library: str) -> list[Candidate]:
     q, k, q_out, k_out = (_array(library, seed) for seed in (1, 2, 1, 2))
-    # What is turned in place is turned again by every call, each candidate its own.
+    # What is rotated in place is rotated again by every call, each candidate its own.
     alone, q_own, k_own = (_array(library, seed) for seed in (1, 1, 2))
     table = posenc.make_table(ROPE, count=64)
     return [

@@ -1,4 +1,4 @@
-"""posenc.rotate against the functions that turn queries and keys elsewhere.
+"""posenc.rotate against the functions that apply RoPE to queries and keys elsewhere.
 
 Queries and keys are what a projection leaves: [1, tokens, heads, 128] seen as [1, heads, tokens, 128]. cos and sin are
 made beforehand on all sides. Every candidate makes new arrays, as apply_rotary_pos_emb does; "in place" is what an
@@ -40,7 +40,7 @@ def _make(dtype: torch.dtype, tokens: int, threads: int) -> list[Candidate]:
     table = posenc.make_table(ROPE, count=tokens)
     rows = torch.from_numpy(np.asarray(table.rows).copy())  # [tokens, 2, pairs]
     cos, sin = (torch.cat((rows[:, i], rows[:, i]), -1)[None].to(dtype) for i in (0, 1))
-    # In place of copies: turning once more changes nothing of what a turn takes.
+    # In place of copies: rotating once more changes nothing of what a rotation takes.
     q_own, k_own = q.clone(), k.clone()
     copies = torch.empty_like(q), torch.empty_like(k)
     compiled = torch.compile(apply_rotary_pos_emb, dynamic=False)

@@ -72,7 +72,7 @@ def _calls(candidate: Candidate) -> int:
 
 
 def take_turns(candidates: list[Candidate], rounds: int) -> None:
-    """Fills in `seconds`, of the wall's clock: there may be several threads."""
+    """Fills in `seconds`, of wall-clock time: there may be several threads."""
     calls = [_calls(candidate) for candidate in candidates]
     for _ in range(rounds):
         for candidate, count in zip(candidates, calls, strict=True):

@@ -22,7 +22,7 @@ class Decoder {
     }
   }
 
-  // The logits behind each of these tokens, [tokens, vocab]; they follow those of earlier calls.
+  // The logits after each of these tokens, [tokens, vocab]; they follow those of earlier calls.
   Numbers read(std::span<const std::int32_t> tokens) {
     Numbers logits;
     while (!tokens.empty()) {
@@ -39,13 +39,13 @@ class Decoder {
   struct Layer {
     const posenc::LayerPlan& plan;
     posenc::RotaryTable table;  // of every position in the cache
-    Numbers k, v;               // the cache, [capacity, kv_heads, head_dim]; keys are turned
+    Numbers k, v;               // the KV cache, [capacity, kv_heads, head_dim]; keys are rotated
   };
 
   // ---- positions ----
 
-  // Keys are turned on their way into the cache. attend turns the queries, which stand where the last keys stand, and
-  // knows from the plan who sees whom.
+  // Keys are rotated on their way into the KV cache. attend rotates the queries, which are at the positions of the last
+  // keys, and takes the attention mask from the plan.
   Numbers attention(Layer& layer, const std::string& at, const Numbers& x) const {
     const posenc::LayerPlan& plan = layer.plan;
     const Numbers q = norm(at + "q_norm", linear(at + "q_proj", x));  // of Qwen 3
@@ -75,8 +75,8 @@ class Decoder {
     return linear(at + "o_proj", out);
   }
 
-  // The first token stays: models rest attention on it (arXiv 2309.17453). Of the others the older half is forgotten,
-  // and keys of the rest are turned from where they stood to where they stand now.
+  // The first token stays: it is an attention sink (arXiv 2309.17453). Of the others the older half is evicted,
+  // and keys of the rest are re-rotated from their old positions to their new ones.
   void shift() {
     const std::int64_t gone = capacity_ / 2;
     seen_ -= gone;

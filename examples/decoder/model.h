@@ -38,7 +38,7 @@ inline posenc::Plan plan_of(const std::string& config, const std::string& name, 
 
 inline posenc::Rope& rope_of(posenc::LayerPlan& layer) { return std::get<posenc::Rope>(layer.rotate.at(0).scheme); }
 
-// All layers turn other pairs of channels: neighbours instead of the two halves of a head, or the other way.
+// All layers pair other channels: interleaved (GPT-J) instead of half-split (NeoX, rotate_half), or the other way.
 inline void swap_pairing(posenc::Plan& plan) {
   for (posenc::LayerPlan& layer : plan.stacks.at(0).layers) {
     auto& pairing = rope_of(layer).pairing;
@@ -63,7 +63,7 @@ inline std::string config_of_header(const std::string& path) {
   return config_of(s[0], s[2], s[3], s[4], s[6], R"("rms_norm_eps": 1e-5, "rope_theta": 10000.0)");
 }
 
-// All layers turn by another rule, in the words of a config.json: "yarn:factor=4,beta_fast=16".
+// All layers have another scaling rule, in the words of a config.json: "yarn:factor=4,beta_fast=16".
 inline void replace_rule(posenc::Plan& plan, const std::string& words) {
   const std::string type = words.substr(0, words.find(':'));
   const std::string rule = R"("rope_scaling": {"rope_type": ")" + type + '"' +
@@ -112,7 +112,7 @@ inline Model read_model(const std::filesystem::path& path, std::int64_t length) 
   if (!model.plan.known || !std::regex_match(model.plan.model_type, std::regex("llama|mistral|qwen2|qwen3"))) {
     throw std::runtime_error(path.string() + ": not of the Llama family, but '" + model.plan.model_type + "'");
   }
-  // Meta turns neighbours. Hugging Face has exchanged rows of the weights, so that its code can turn halves.
+  // Meta pairs neighbours (GPT-J). Hugging Face has permuted rows of the weights, so that its code can use rotate_half.
   if (!is_folder) swap_pairing(model.plan);
   const std::regex epsilon(R"("rms_norm_eps":\s*([0-9.eE+-]+))");  // it has nothing to do with positions
   if (std::smatch is; std::regex_search(config, is, epsilon)) model.epsilon = std::stod(is[1]);

@@ -51,7 +51,7 @@ _LEFT_TO_TURN = ("RoFormerSelfAttention",)
 
 
 def _as_called(module: nn.Module, layer: _posenc.LayerPlan) -> _posenc.LayerPlan:
-    """The layer of queries as the module gives them: turned, where it does not leave that to attention, and by some
+    """The layer of queries as the module gives them: rotated, where it does not leave that to attention, and by some
     scaled."""
     name = type(module).__name__
     scale = 1.0 if name in _SCALE_QUERIES_THEMSELVES else layer.softmax_scale

@@ -13,7 +13,7 @@ def compare(a: Union[Plan, Model], b: Union[Plan, Model], *, tolerance: float | 
     """Which position facts differ, layer by layer, and what follows for cached keys, weights and angles.
 
     a, b: plans, or whatever read_plan takes. tolerance: radians by which an angle may differ and count as the same;
-    0.001 where it is left out. ValueError for one that is not a finite number of at least 0, for a plan with a rotation
+    0.001 by default. ValueError for one that is not a finite number of at least 0, for a plan with a rotation
     that does not pass check(), and for what cannot be read.
     """
     plans = (of if isinstance(of, Plan) else read_plan(of) for of in (a, b))

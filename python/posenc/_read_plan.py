@@ -26,7 +26,7 @@ def read_plan(model: Model, *, length: int | None = None) -> Plan:
 
     `model` is, as on the command line, a path to a config.json, its directory or a GGUF file, or, where no such file
     is, the name of a preset; besides, the bytes of a file; the keys of a config.json as a dict; or a configuration of
-    transformers. `length`: the sequence length that length-dependent rules are asked for, in tokens.
+    transformers. `length`: the sequence length that length-dependent rules are read for, in tokens.
 
     FileError for what cannot be read, and says where, what was expected and what came.
     """

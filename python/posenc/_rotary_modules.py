@@ -1,10 +1,10 @@
-"""The rotary modules of a model of transformers, and the functions that turn by what they give, replaced by posenc.
+"""The rotary modules of a model of transformers, and the functions that apply RoPE with them, replaced by posenc.
 
 A model has a module that makes cos and sin of positions once a forward pass, XRotaryEmbedding, and its attention gives
 them with queries and keys to a function of its file, apply_rotary_pos_emb or the like. The arrangement of cos and sin
 differs (a number a pair, both halves, each number twice, complex), and so does the pairing, which only the function
 knows. Rotary gives posenc's numbers in the model's arrangement; they carry a Turn, by which the function that stands
-in for the model's turns queries and keys by the plan's pairing, and which knows nothing of arrangements. What turns
+in for the model's rotates queries and keys by the plan's pairing, and which knows nothing of arrangements. What rotates
 clockwise has negative sines, which nanochat's own function would negate again: it is not given them.
 """
 
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from . import _posenc
 from .torch import adjacent
 
-# What turns; what makes the numbers is found by its class.
+# What rotates; what makes the numbers is found by its class.
 _APPLY = re.compile(r"apply_.*rotary")
 _ANGLES = ("cos", "sin", "freqs_cis", "freqs_cos", "freqs_sin")
 _QUERIES = ("q", "xq", "x", "tensor", "query")
@@ -30,7 +30,7 @@ _KEYS = ("k", "xk", "key")
 
 
 class Turn:
-    """cos and sin of the tokens of one forward pass, and whatever turns by them."""
+    """cos and sin of the tokens of one forward pass, and whatever rotates by them."""
 
     def __init__(self, rope: _posenc.Rope, cos: Tensor, sin: Tensor, batch: int) -> None:
         self.rope = rope
@@ -41,7 +41,7 @@ class Turn:
         self._tables: dict[int, _posenc.RotaryTable] = {}
 
     def _table(self, width: int) -> _posenc.RotaryTable:
-        """For heads of `width` channels: models with a part that does not turn may give the other alone."""
+        """For heads of `width` channels: models with a part that is not rotated may give the other alone."""
         if width not in self._tables:
             first = 0 if width == self.rope.dim else self.rope.first_channel
             layout = _posenc.RotaryLayout(
@@ -75,7 +75,7 @@ def _turned(x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: st
 
 
 class _Turned(torch.autograd.Function):
-    """_turned with its backward pass, which turns by the transpose."""
+    """_turned with its backward pass, which rotates by the transpose."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: str) -> Tensor:
@@ -146,7 +146,7 @@ def _given_turn(given: dict[str, Any], ropes: Mapping[str | None, _posenc.Rope])
 
 
 def _standing_in(original: Callable[..., Any], ropes: Mapping[str | None, _posenc.Rope]) -> Callable[..., Any]:
-    """What a model's own function to turn is replaced by while posenc is in use."""
+    """What a model's own function to apply RoPE is replaced by while posenc is in use."""
     signature = inspect.signature(original)
 
     def apply(*args: Any, **kwargs: Any) -> Any:

@@ -117,14 +117,14 @@ def bias(
 
 
 def distance(*, scheme: str | None = None, tokens: int | None = None, ax: Any = None) -> Any:
-    """How far the rotation has a key from a query. scheme: "self_extend", "rerope", "dual_chunk", "none"."""
+    """Distance of a key from a query in RoPE. scheme: "self_extend", "rerope", "dual_chunk", "none"."""
     return _drawn("distance", **locals())
 
 
 def attention(
     *, scheme: str | None = None, words: str | Sequence[str] | None = None, both_ways: bool = False, ax: Any = None
 ) -> Any:
-    """Weights over a few words, without a scheme and with it: two maps. words: 2 to 20."""
+    """Attention weights over a few words, without a scheme and with it: two maps. words: 2 to 20."""
     words = words if words is None or isinstance(words, str) else " ".join(words)
     return _drawn("attention", **locals())
 
@@ -140,7 +140,7 @@ def wavelengths(
     trained: int | None = None,
     ax: Any = None,
 ) -> Any:
-    """Positions per turn of each pair, against the trained length. scheme: "rope,base=500000,dim=128"."""
+    """Wavelength of each pair, in positions, against the trained length. scheme: "rope,base=500000,dim=128"."""
     return _drawn("wavelengths", **locals())
 
 
@@ -157,7 +157,7 @@ def scaling(
     original_length: int | None = None,
     ax: Any = None,
 ) -> Any:
-    """What a rule leaves of each frequency. rules: "linear", "ntk", "yarn", "llama3", beside a scheme."""
+    """RoPE scaling: what a rule leaves of each frequency. rules: "linear", "ntk", "yarn", "llama3", with a scheme."""
     return _drawn("scaling", **locals())
 
 
@@ -175,12 +175,12 @@ def rotation(
     step: int | None = None,
     ax: Any = None,
 ) -> Any:
-    """Pairs of channels in the plane, turned to several positions: a dial a pair."""
+    """Pairs of channels in the plane, rotated to several positions: a dial a pair."""
     return _drawn("rotation", **locals())
 
 
 def decay(*, base: float | None = None, channels: int | None = None, tokens: int | None = None, ax: Any = None) -> Any:
-    """The curves with which it is argued that scores of a rotation fall with distance."""
+    """The curves behind RoPE's long-term decay: scores by distance."""
     return _drawn("decay", **locals())
 
 
@@ -333,7 +333,7 @@ def _drawn_dials(figure: Mapping[str, Any], axes: list[Any]) -> Any:
         ax.add_patch(Circle((0.0, 0.0), 1.0, fill=False, color="0.7"))
         for n, hand in enumerate(dial["hands"]):
             colour = matplotlib.colormaps["viridis"](0.85 * n / max(1, len(dial["hands"]) - 1))
-            # The first channel to the right, the second upwards: a positive angle turns counter-clockwise.
+            # The first channel to the right, the second upwards: a positive angle rotates counter-clockwise.
             ax.plot([0.0, hand["a"]], [0.0, hand["b"]], color=colour, marker="o", markevery=[1], label=hand["name"])
             ax.text(1.24 * hand["a"], 1.24 * hand["b"], hand["name"], ha="center", va="center")
         ax.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.45), aspect="equal")

@@ -1,4 +1,4 @@
-"""The slow truth, in double: each stage by its formula, one number at a time; and schemes of research papers."""
+"""The float64 reference: each stage by its formula, one number at a time; and schemes of research papers."""
 
 from ._posenc import _reference_add_input as add_input
 from ._posenc import _reference_attend as attend

@@ -123,7 +123,7 @@ def _rows(positions: int | Tensor) -> tuple[Tensor | None, int]:
 
 
 def rotate(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: str = "forward") -> Tensor:
-    """x, queries or keys, turned by its positions; differentiable in x.
+    """RoPE applied to x, queries or keys, by its positions; differentiable in x.
 
     x: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim] of float32, float16 or bfloat16, on the CPU.
     positions: where the first token of each sequence stands; or coordinates [axes, rows], int64, int32 or float64.

@@ -12,7 +12,7 @@
         model.generate(...)
 
 Importing this module registers the attention and, under the same name, its mask: without one transformers drops masks
-silently. All of it runs on the CPU. What turns has a backward pass; attention has none, and says so when it is asked.
+silently. All of it runs on the CPU. RoPE has a backward pass; attention has none, and raises where it is needed.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _masked(mask: Tensor | None, bias: Tensor | None) -> dict[str, Tensor | None
 
 
 def mask(*args: Any, **kwargs: Any) -> Tensor | None:
-    """The mask of "posenc": True where a key is seen, [batch, 1, queries, keys]; never left out for being causal."""
+    """The mask of "posenc": True where a query attends, [batch, 1, queries, keys]; never omitted for being causal."""
     kwargs["allow_is_causal_skip"] = False
     return sdpa_mask(*args, **kwargs)
 
@@ -185,7 +185,7 @@ class Changed:
 
 
 class _Layer:
-    """The plan's layer of an attention module, its learned tables worked on once for all calls alike."""
+    """The plan's layer of an attention module, its learned tables prepared once for all calls alike."""
 
     def __init__(self, layer: _posenc.LayerPlan, weights: Learned, masks: str, angles: str) -> None:
         self.layer = layer
@@ -253,20 +253,20 @@ def use(
     length: int | None = None,
     masks: str = "model",
 ) -> Iterator[Changed]:
-    """Within it, positions of the model are posenc's: rotary modules, what turns by them, and attention.
+    """Within it, positions of the model are posenc's: rotary modules, what applies RoPE with them, and attention.
 
     plan: by which; read_plan(model.config). scheme: a Rope for all layers, or what makes another of the plan's. angles:
-    'exact', or 'float32' as transformers computes them. length: that rules of length are asked for; left out: the
+    'exact', or 'float32' as transformers computes them. length: that rules of length are read for; by default the
     largest position + 1 of each forward pass, as transformers does. masks: 'model', those that transformers makes, or
     'plan', which knows nothing of padding.
 
-    Learned tables of scores are worked on once, and again when their parameters change by what torch counts: not by
+    Learned tables of scores are prepared once, and again when their parameters change by what torch counts: not by
     writing through `parameter.data`.
 
-    Afterwards all is as before, whatever happened. The functions that turn belong to the model's file: two models of
+    Afterwards all is as before, whatever happened. Functions that apply RoPE belong to the model's file: two models of
     one family can be in use at once, in one thread, and left in any order.
 
-    ValueError for a plan of other sizes than the model's, and for a scheme where nothing turns by it.
+    ValueError for a plan of other sizes than the model's, and for a scheme where nothing rotates by it.
     """
     if plan is None:
         plan = read_plan(model.config)
@@ -298,7 +298,7 @@ def use(
             attending.append(name)
             turns = turns or bool(layer.rotate)
         if scheme is not None and not turns:
-            raise ValueError("[use] scheme must be left out where nothing turns by the plan, as in this model")
+            raise ValueError("[use] scheme must be omitted where the plan has no RoPE, as in this model")
         before = model.config._attn_implementation
         _hold(undo, model.config, "_attn_implementation", before, "posenc", lambda by: _look_attention_up_by(model, by))
         weights = model.register_forward_pre_hook(_look_for_weights, with_kwargs=True)
@@ -326,7 +326,7 @@ def _look_for_weights(model: PreTrainedModel, args: Any, kwargs: dict[str, Any])
 
 
 def _require_fit(plan: _posenc.Plan, model: PreTrainedModel) -> None:
-    """ValueError for layers of other sizes than the model's configuration has, and for a plan that leaves its turns out.
+    """ValueError for layers of other sizes than the model's configuration has, and for a plan without its RoPE.
 
     A configuration that cannot be read says nothing.
     """
@@ -349,7 +349,7 @@ def _require_fit(plan: _posenc.Plan, model: PreTrainedModel) -> None:
                         f"[use] plan must have {name} {size} in attention layer {number}, as the model, but has {ours[name]}"
                     )
     if ropes_by_layer_type(model, own) and not ropes_by_layer_type(model, plan):
-        raise ValueError("[use] plan must have a rotation, as the model has modules that turn, but has none")
+        raise ValueError("[use] plan must have a rotation, as the model has rotary modules, but has none")
 
 
 def _sizes(plan: _posenc.Plan) -> dict[str, list[dict[str, int]]]:

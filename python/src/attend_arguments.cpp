@@ -82,14 +82,15 @@ const char* const kInputsSignature =
     "q_rotated: bool = False, k_rotated: bool = False";
 
 const char* const kInputsDoc =
-    "What changes from call to call; all may be left out but where a scheme or a mask needs them:\n"
-    "  q_positions, k_positions: as positions of rotate; left out: the order.\n"
-    "  q_order, k_order: int64 [rows], where a token stands in its sequence, for masks; left out: keys are counted "
+    "What changes from call to call; all may be omitted but where a scheme or a mask needs them:\n"
+    "  q_positions, k_positions: as positions of rotate; default: the order.\n"
+    "  q_order, k_order: int64 [rows], the index of a token in its sequence, for masks; default: keys are counted "
     "from "
-    "0, and the last query stands with the last key.\n"
+    "0, and the last query is at the last key.\n"
     "  cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1], packed sequences, rank 3 only.\n"
-    "  prefix: tokens at the front that all may see, for the mask 'prefix'.\n"
-    "  attn_mask: not 0, or True: seen, besides the plan's mask; bias: added to the scores; both [queries, keys] up to "
+    "  prefix: tokens at the front that all attend to, for the mask 'prefix'.\n"
+    "  attn_mask: nonzero, or True: attend, besides the plan's mask; bias: added to the scores; both [queries, keys] "
+    "up to "
     "rank 4, axes of 1 broadcast. A mask of bool is copied.\n"
     "  q_segments, k_segments: int32 [rows], XLNet. log_forget: [key rows, heads], at most 0. row_gate: [query rows, "
     "heads].\n"

@@ -1,4 +1,4 @@
-// What calls that turn tensors have in common: tables, one or one a sequence, and tensors that are read and written.
+// What calls that rotate tensors have in common: tables, one or one a sequence, and tensors that are read and written.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -35,7 +35,7 @@ class Tables {
   std::vector<nb::object> kept_;
 };
 
-// x turned into out: a new array where out is None, x itself where out is x.
+// x rotated into out: a new array where out is None, x itself where out is x.
 struct Turned {
   nb::object result;  // what the caller gets
   ConstArray from;

@@ -1,4 +1,4 @@
-"""posenc attend: what comes out, against the formula in double; and what is refused."""
+"""posenc attend: what comes out, against the formula in float64; and what is refused."""
 import json
 import math
 import pathlib
@@ -164,7 +164,7 @@ class Values(AttendTest):
                 self.assertEqual([report["products"] for report in reports], ["f32", "bf16" if has_them else "f32"])
                 self.assertEqual(outs[0] != outs[1], has_them)
                 page = posenc(*self.words("--products", "bf16", "--isa", isa, "--force", **given)).out
-                self.assertRegex(page, r"products +of bfloat16" if has_them else r"products +of floats")
+                self.assertRegex(page, r"products +bf16" if has_them else r"products +f32")
 
     def test_masks(self):
         self.assert_near(self.attended("--mask", "none"), self.expected(seen=lambda i, j: True))
@@ -242,7 +242,7 @@ class Refusals(AttendTest):
 
     def test_tensors_that_do_not_fit(self):
         self.refused(4, f"--q: {self.folder}/q.npy: expected 4 query heads of 16 channels", q=self.k)
-        self.refused(4, f"--v: {self.folder}/v.npy: expected 2 value heads of 16 channels", v=self.q)
+        self.refused(4, f"--v: {self.folder}/v.npy: expected 2 KV heads of 16 channels", v=self.q)
         self.refused(4, "--v: decoder layers 0-2: [attend] v.shape must have the tokens of k", v=random_tensor((KEYS + 1, KEY_HEADS, CHANNELS)))
         self.refused(2, "--q-positions is needed", "--positions", "0", q=random_tensor((KEYS + 1, HEADS, CHANNELS)))
 
@@ -260,8 +260,8 @@ class Refusals(AttendTest):
             self.refused(2, f"posenc: {flag}: expected a start", flag, "1,,2")
             self.refused(2, f"posenc: {flag}: ", flag, "1,2")  # as many as there are tokens
             floats = write_npy(self.folder / "halves.npy", random_tensor((KEYS,), "f16"))
-            self.refused(4, f"posenc: {flag}: {floats}: f16 holds few", flag, floats)
-        self.refused(3, f"posenc: -o: {self.folder}/none/out.npy: there is no folder", out="none/out.npy")
+            self.refused(4, f"posenc: {flag}: {floats}: expected positions as i64, i32, f64 or f32, got f16", flag, floats)
+        self.refused(3, f"posenc: -o: {self.folder}/none/out.npy: no such directory", out="none/out.npy")
 
     def test_masks_that_do_not_fit(self):
         floats = write_numbers(self.folder / "floats.npy", "f", (QUERIES, KEYS), [0.0] * QUERIES * KEYS)
@@ -280,7 +280,7 @@ class Refusals(AttendTest):
     def test_layers_that_differ(self):
         self.refused(2, "--layer is needed", model=self.write_model(SINKS, "sinks.json"))
         self.refused(2, "--layer 7", "--layer", 7)
-        self.refused(4, "no cross attention", "--cross")
+        self.refused(4, "no cross-attention", "--cross")
 
     def test_what_the_machine_has_not(self):
         self.refused(2, "--isa: expected one of", "--isa", "sse9")
@@ -288,7 +288,7 @@ class Refusals(AttendTest):
 
     def test_outputs(self):
         self.refused(2, "out and lse are two", "--lse")
-        self.refused(3, "there is no folder", out="none/out.npy")
+        self.refused(3, "no such directory", out="none/out.npy")
         (self.folder / "there.npy").write_bytes(b"")
         got = posenc(*self.words(out="there.npy"))
         self.assertEqual(got.code, 3)

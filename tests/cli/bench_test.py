@@ -50,7 +50,7 @@ class BenchRotate(tool.ToolTest):
                          len(TOKENS) * len(DTYPES))
 
     def test_what_cannot_be_measured(self):
-        self.assert_fails(posenc("bench", "rotate", "--model", "gpt2"), 4, "turns nothing")
+        self.assert_fails(posenc("bench", "rotate", "--model", "gpt2"), 4, "has no RoPE")
         self.assert_fails(posenc("bench", "rotate", "--model", "absent.json"), 3, "absent.json")
         self.assert_fails(posenc("bench", "rotate", "--layer", "99"), 2, "--layer 99", "decoder 0-31")
         self.assert_fails(posenc("bench", "rotate", environment={"POSENC_THREADS": "x"}), 2, "POSENC_THREADS")

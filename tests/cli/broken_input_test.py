@@ -36,7 +36,7 @@ class Unreadable(tool.ToolTest):
     def test_a_pipe_in_the_file_system_is_not_waited_for(self):
         os.mkfifo(self.folder / "pipe")
         self.assert_fails(posenc("inspect", self.folder / "pipe"), FILE, "a regular file, got a pipe",
-                          "from standard input, where the model is -")
+                          "give - as the model")
 
     def test_devices(self):
         for device in ("/dev/zero", "/dev/null"):

@@ -58,7 +58,7 @@ class Demo(tool.ToolTest):
         self.assertEqual((got.code, got.err), (0, ""))
         self.assert_page(got.out)
         self.assertEqual(got.out.splitlines()[0], "llama-3.1-8b")
-        for part in ("exact tables", "speed", "rotation: q [256, 32, 128] and k [256, 8, 128]", "time over RMW",
+        for part in ("exact tables", "speed", "RoPE: q [256, 32, 128] and k [256, 8, 128]", "time over RMW",
                      "attention: q [256, 32, 128], k [256, 8, 128], v [256, 8, 128]"):
             self.assertIn(part, got.out)
 

@@ -71,7 +71,7 @@ class Configs(tool.ToolTest):
         # p = 5 (1987) does not.
         page = posenc("inspect", self.write(small())).out
         self.assertIn("######..\n", page)
-        self.assertIn("2 of 8 pairs (.) never complete a turn within 2048 tokens", " ".join(page.split()))
+        self.assertIn("2 of 8 pairs (.) do not complete a period within 2048 tokens", " ".join(page.split()))
         self.assertIn("critical dimension 12", " ".join(page.split()))
         self.assertIn("wavelengths 6.283 to 1.987e+04", " ".join(page.split()))
 
@@ -87,7 +87,7 @@ class Configs(tool.ToolTest):
                     page = posenc("inspect", path, *layer, *more).out
                     self.assertIn(f"to {longest}; {what}", " ".join(page.split()))
         path = self.write(small(rope_scaling={"rope_type": "dynamic", "factor": 2.0}))
-        for more, what in (([], "its own base (up to 2048 tokens)"), (["--length", 4096], "the base for 4096 tokens")):
+        for more, what in (([], "the unscaled base (up to 2048 tokens)"), (["--length", 4096], "the base scaled for 4096 tokens")):
             self.assertIn(what, " ".join(posenc("inspect", path, *more).out.split()))
 
     def test_a_base_beyond_float32(self):
@@ -133,7 +133,7 @@ class Configs(tool.ToolTest):
         # base * (4 * 8192 / 2048 - 3)^(16 / 14), so that inv_freq[1] = base^(-2 / 16).
         self.assertAlmostEqual(first[0][1], 10000 ** (-1 / 8), delta=1e-15)
         self.assertAlmostEqual(first[1][1], (10000 * 13 ** (8 / 7)) ** (-1 / 8), delta=1e-15)
-        self.assertIn("8192 tokens, as asked for", posenc("inspect", path, "--length", 8192).out)
+        self.assertIn("8192 tokens (--length)", posenc("inspect", path, "--length", 8192).out)
 
     def test_strict(self):
         self.assertEqual(posenc("inspect", "--strict", self.write(small())).code, 0)

@@ -111,10 +111,10 @@ class Words(Refused):
 class Models(Refused):
     def test_nothing_to_draw(self):
         for words, *fragments in (
-            ("encoding --model config.json", "adds no positions to its embeddings"),
+            ("encoding --model config.json", "adds no position embeddings"),
             ("bias --model config.json", "nothing is added to the scores"),
             ("scaling --model config.json", "has no scaling rule"),
-            ("query-scale --model config.json", "no query is scaled"),
+            ("query-scale --model config.json", "no query scale"),
         ):
             with self.subTest(words=words):
                 self.assert_refused(MALFORMED, words, *fragments)

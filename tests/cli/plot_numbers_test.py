@@ -161,7 +161,7 @@ class Attention(Numbers):
 
 class BiasHelp(Numbers):
     def test_numbers_are_those_that_hold_when_left_out(self):
-        lines = posenc("plot", "bias", "--help").out.split("left out:\n")[1].splitlines()
+        lines = posenc("plot", "bias", "--help").out.split("with their defaults:\n")[1].splitlines()
         rows = [line.split() for line in lines[:[line.startswith("  ") for line in lines].index(False)]]
         error = posenc("plot", "bias", "--scheme", "none-of-them").err
         self.assertEqual(sorted(row[0] for row in rows), error.split("one of ")[1].split(", got")[0].split(", "))
@@ -181,12 +181,12 @@ class BiasHelp(Numbers):
 class Curves(Numbers):
     def test_wavelengths(self):
         found = curves("wavelengths --scheme rope,base=500000,dim=64 --trained 8192")
-        every = sorted(found["complete a turn"] + found["never complete one"])
+        every = sorted(found["complete a period"] + found["complete none"])
         for p, (x, wavelength) in enumerate(every):
             self.assertEqual(x, p)
             self.assert_near(wavelength, 2 * math.pi * 500000 ** (2 * p / 64))
-        self.assertLessEqual(max(y for _, y in found["complete a turn"]), 8192)
-        self.assertGreater(min(y for _, y in found["never complete one"]), 8192)
+        self.assertLessEqual(max(y for _, y in found["complete a period"]), 8192)
+        self.assertGreater(min(y for _, y in found["complete none"]), 8192)
 
     def test_scaling(self):
         found = curves("scaling --scheme rope,dim=64 --rules linear,ntk,llama3 --factor 4 --original-length 2048")
@@ -208,7 +208,7 @@ class Curves(Numbers):
         # As inspect says: 17 of 48 pairs by the long list, 1 by the short one.
         found, by_short = (curves(f"wavelengths --model phi-3.5-mini {more}") for more in ("", "--length 4096"))
         self.assertEqual(found, curves("wavelengths --model phi-3.5-mini --length 131072"))
-        self.assertEqual((len(found["never complete one"]), len(by_short["never complete one"])), (17, 1))
+        self.assertEqual((len(found["complete none"]), len(by_short["complete none"])), (17, 1))
         for length, what in ((4096, "short_factor (up to 4096 tokens)"), (4097, "long_factor (beyond 4096 tokens)")):
             for kind in ("wavelengths", "rotation"):
                 self.assertIn(what, drawn(f"{kind} --model phi-3.5-mini --length {length}")["detail"])

@@ -25,7 +25,7 @@ TEST(Progress, SaysNothingForASecond) {
   Terminal terminal;
   {
     Progress progress(terminal.place());
-    for (int i = 0; i < 99; ++i, terminal.now += 0.01) progress.show("turning rows", i, 100);
+    for (int i = 0; i < 99; ++i, terminal.now += 0.01) progress.show("rotating rows", i, 100);
   }
   EXPECT_TRUE(terminal.written.empty());
 }
@@ -35,12 +35,12 @@ TEST(Progress, ThenShowsTenTimesASecondAndGoesAway) {
   {
     Progress progress(terminal.place());
     terminal.now += 1.001;
-    progress.show("turning rows", 1, 4);
-    progress.show("turning rows", 2, 4);  // too soon
+    progress.show("rotating rows", 1, 4);
+    progress.show("rotating rows", 2, 4);  // too soon
     terminal.now += 0.101;
     progress.show("writing out.npy", 3, 4);
   }
-  const std::vector<std::string> expected{"turning rows  25 %", "\r" + std::string(18, ' ') + "\r",
+  const std::vector<std::string> expected{"rotating rows  25 %", "\r" + std::string(19, ' ') + "\r",
                                           "writing out.npy  75 %", "\r" + std::string(21, ' ') + "\r"};
   EXPECT_EQ(terminal.written, expected);
 }
@@ -49,7 +49,7 @@ TEST(Progress, SaysNothingWhereThereIsNoTerminal) {
   Terminal terminal;
   Progress progress(terminal.place(false));
   terminal.now += 100;
-  progress.show("turning rows", 1, 4);
+  progress.show("rotating rows", 1, 4);
   progress.wipe();
   EXPECT_TRUE(terminal.written.empty());
 }
@@ -58,8 +58,8 @@ TEST(Progress, OfNothingIsDone) {
   Terminal terminal;
   Progress progress(terminal.place());
   terminal.now += 2;
-  progress.show("turning rows", 0, 0);
-  EXPECT_EQ(terminal.written, std::vector<std::string>{"turning rows 100 %"});
+  progress.show("rotating rows", 0, 0);
+  EXPECT_EQ(terminal.written, std::vector<std::string>{"rotating rows 100 %"});
 }
 
 }  // namespace

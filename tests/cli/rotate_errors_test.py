@@ -1,4 +1,4 @@
-"""posenc rotate: what cannot be turned, and that nothing is left of it."""
+"""posenc rotate: what cannot be rotated, and that nothing is left of it."""
 import json
 import os
 import pathlib
@@ -97,8 +97,8 @@ class Models(Refused):
                             model="both.json", more=["--stack", "vision"])
 
     def test_what_turns_nothing(self):
-        self.assert_refused(MALFORMED, "turns nothing", model="gpt2")
-        self.assert_refused(MALFORMED, "layer 3 turns nothing", "0-2", model="smollm3-3b", more=["--layer", "3"])
+        self.assert_refused(MALFORMED, "has no RoPE", model="gpt2")
+        self.assert_refused(MALFORMED, "layer 3 has no RoPE", "0-2", model="smollm3-3b", more=["--layer", "3"])
 
     def test_xpos(self):
         (self.folder / "xpos.json").write_text(json.dumps(
@@ -128,18 +128,18 @@ class Tensors(Refused):
     def test_sizes(self):
         self.assert_refused(MALFORMED, "expected 4 query heads of 16 channels (decoder layers 0-2)",
                             "got 2 heads of 16 channels", "[6, 2, 16] as thd", q="k.npy")
-        self.assert_refused(MALFORMED, "expected 2 key heads", "got 4 heads", q=None, more=["--k", "q.npy"])
+        self.assert_refused(MALFORMED, "expected 2 KV heads", "got 4 heads", q=None, more=["--k", "q.npy"])
         write_npy(self.folder / "x.npy", random_tensor((6, 4, 8)))
         self.assert_refused(MALFORMED, "of 16 channels", "of 8 channels", q="x.npy")
         write_npy(self.folder / "x.npy", random_tensor((4, 6, 16)))
-        self.assert_refused(MALFORMED, "got 6 heads", "--layout htd would fit", q="x.npy")
+        self.assert_refused(MALFORMED, "got 6 heads", "--layout htd fits", q="x.npy")
         write_npy(self.folder / "x.npy", random_tensor((2, 6, 4, 16)))
-        self.assert_refused(MALFORMED, "[2, 6, 4, 16] as bhtd", "--layout bthd would fit", q="x.npy")
+        self.assert_refused(MALFORMED, "[2, 6, 4, 16] as bhtd", "--layout bthd fits", q="x.npy")
 
     def test_axes(self):
         for shape in ((), (64,), (6, 64), (1, 1, 6, 4, 16)):
             write_npy(self.folder / "x.npy", random_tensor(shape))
-            self.assert_refused(MALFORMED, "expected three axes", f"{list(shape)}", q="x.npy")
+            self.assert_refused(MALFORMED, "expected 3 axes", f"{list(shape)}", q="x.npy")
         self.assert_refused(MALFORMED, "expected 4 axes (--layout bhtd)", "[6, 4, 16]", more=["--layout", "bhtd"])
 
     def test_queries_and_keys_apart(self):
@@ -155,9 +155,9 @@ class Tensors(Refused):
             self.assert_refused(MALFORMED, "x.npy", "expected f32, f16 or bf16", f"got {name}", q="x.npy")
         bits = random_tensor((6, 4, 16), "bf16")
         write_npy(self.folder / "x.npy", bits, "<u2")
-        self.assert_refused(MALFORMED, "got u16; if these are bf16, --bf16 says so", q="x.npy")
+        self.assert_refused(MALFORMED, "got u16; if these are bf16, give --bf16", q="x.npy")
         write_npy(self.folder / "x.npy", bits, "<V2")
-        self.assert_refused(MALFORMED, "raw bytes", "--bf16 says so", q="x.npy")
+        self.assert_refused(MALFORMED, "raw bytes", "if these are bf16, give --bf16", q="x.npy")
         tensors.write_npy_bytes(self.folder / "x.npy", "|O", (6, 4, 16), b"")
         self.assert_refused(MALFORMED, "never loaded", q="x.npy")
 
@@ -170,13 +170,13 @@ class Tensors(Refused):
     def test_names(self):
         two = {"layer.0.q": random_tensor((6, 4, 16)), "layer.0.k": random_tensor((6, 2, 16))}
         write_safetensors(self.folder / "two.safetensors", two)
-        self.assert_refused(MALFORMED, "2 tensors: say which, as two.safetensors:layer.0.", q="two.safetensors")
+        self.assert_refused(MALFORMED, "2 tensors in the file; name one, as two.safetensors:layer.0.", q="two.safetensors")
         self.assert_refused(MALFORMED, "'layer.0.v'", "did you mean layer.0.q or layer.0.k?",
                             q="two.safetensors:layer.0.v")
         self.assert_refused(MALFORMED, "\\x1b[31m", q="two.safetensors:\x1b[31m")
         write_safetensors(self.folder / "none.safetensors", {})
-        self.assert_refused(MALFORMED, "no tensor in it", q="none.safetensors")
-        self.assert_refused(MALFORMED, "a .npy file's tensor has no name, got 'q'", q="q.npy:q")
+        self.assert_refused(MALFORMED, "no tensors in the file", q="none.safetensors")
+        self.assert_refused(MALFORMED, "a .npy file holds one tensor without a name, got 'q'", q="q.npy:q")
 
     def test_position_files(self):
         self.assert_refused(FILE, "--positions", "absent.npy", more=["--positions", "absent.npy"])
@@ -207,12 +207,12 @@ class Tensors(Refused):
 class Outputs(Refused):
     def test_what_is_there_stays(self):
         (self.folder / "out.npy").write_text("old")
-        self.assert_refused(FILE, "out.npy", "is there already", "--force")
+        self.assert_refused(FILE, "out.npy", "file exists", "--force")
         (self.folder / "folder.npy").mkdir()
         (self.folder / "link.npy").symlink_to("nowhere")
         os.mkfifo(self.folder / "pipe.npy")
         for name in ("folder", "link", "pipe"):
-            self.assert_refused(FILE, f"{name}.npy", "is there already", out=f"{name}.npy")
+            self.assert_refused(FILE, f"{name}.npy", "file exists", out=f"{name}.npy")
             self.assert_refused(FILE, f"{name}.npy", out=f"{name}.npy", more=["--force"])
         self.assertTrue((self.folder / "link.npy").is_symlink())
 
@@ -221,8 +221,8 @@ class Outputs(Refused):
         self.assert_refused(MALFORMED, "got 2 heads", q="k.npy", more=["--force"])
 
     def test_no_folder(self):
-        self.assert_refused(FILE, "absent/out.npy", "there is no folder absent", out="absent/out.npy")
-        self.assert_refused(FILE, "there is no folder q.npy", out="q.npy/out.npy")
+        self.assert_refused(FILE, "absent/out.npy", "no such directory: absent", out="absent/out.npy")
+        self.assert_refused(FILE, "no such directory: q.npy", out="q.npy/out.npy")
 
     def test_a_folder_that_cannot_be_written(self):
         (self.folder / "locked").mkdir(mode=0o500)

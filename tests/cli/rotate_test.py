@@ -1,4 +1,4 @@
-"""posenc rotate: what comes out, against the formula in double."""
+"""posenc rotate: what comes out, against the formula in float64."""
 import json
 import math
 import pathlib
@@ -332,7 +332,7 @@ class Words(RotateTest):
         write_npy(self.folder / "q.npy", tensor)
         got = posenc("rotate", "--model", "config.json", "--q", "q.npy", "-o", "o.npy", "--check", cwd=self.folder)
         self.assertEqual((got.code, got.err), (0, ""))
-        self.assertIn("2 pairs with a NaN or an infinity not judged", " ".join(got.out.split()))
+        self.assertIn("2 pairs with NaN or Inf not checked", " ".join(got.out.split()))
 
     def test_bytes_behind_the_last_element_are_a_warning(self):
         path = self.folder / "q.npy"

@@ -50,8 +50,8 @@ class Help(tool.ToolTest):
 
     def test_demo_says_all_that_it_measures(self):
         for words in (["demo", "--help"], ["--help"]):
-            self.assertIn("its angles, its rotation and its attention", " ".join(posenc(*words).out.split()))
-        self.assertIn("the attention's above its bound", " ".join(posenc("demo", "--help").out.split()))
+            self.assertIn("its angle tables, its RoPE and its attention", " ".join(posenc(*words).out.split()))
+        self.assertIn("one of RoPE or attention above its bound", " ".join(posenc("demo", "--help").out.split()))
 
     def test_version(self):
         header = (tool.SOURCE_DIR / "include/posenc/version.h").read_text()

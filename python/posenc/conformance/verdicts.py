@@ -131,7 +131,7 @@ class Shifted:
 
 @contextlib.contextmanager
 def keys_shifted(by: int) -> Iterator[Shifted]:
-    """Within it, keys are turned by so many positions more than queries; gives whether any were, when it ends."""
+    """Within it, keys are rotated by so many positions more than queries; gives whether any were, when it ends."""
     keys = _rotary_modules.Turn.keys
     seen = Shifted()
 

@@ -45,7 +45,8 @@ TensorView view_of(void* data, DType dtype, std::span<const std::int64_t> shape)
 }
 
 // Asks for huge pages in new memory, as NumPy does for its own and torch does not: an array of this size is memory that
-// the system has not given yet, and to get it by pages of 4 KiB takes several times as long as to turn what goes there.
+// the system has not given yet, and to get it by pages of 4 KiB takes several times as long as to rotate what goes
+// there.
 void ask_for_huge_pages(void* data, std::size_t bytes) {
   constexpr std::size_t kHuge = std::size_t{2} << 20U;
   if (bytes < 2 * kHuge) return;  // a whole one lies within, wherever it begins

@@ -97,18 +97,18 @@ void bind_attend(nb::module_& m) {
   };
   const std::string doc =
       std::string(
-          "Attention with the schemes of a layer, in one pass over tiles of keys: no matrix of queries times keys ever "
-          "stands in memory.\n\n"
+          "Attention with the schemes of a layer, in one pass over tiles of keys: the attention matrix QK^T is "
+          "never materialised.\n\n"
           "q: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; k, v likewise, with kv_heads and tokens "
           "of "
           "their own (v: value_dim channels), or with block_table, int32 [sequences, blocks], paged caches [blocks, "
           "block_size, kv_heads, channels]. float32, float16 or bfloat16 each, any strides but adjacent channels.\n\n"
-          "Returns the output, like q and of q's library; with lse=True the pair of it and ln of the sum of exp(score) "
+          "Returns the output, like q and of q's library; with lse=True the pair of it and the log-sum-exp of scores "
           "without the sink, float32 [tokens, heads] or [batch, heads, tokens]. `out` and `lse` may be arrays to write "
           "into. carry: read and written where k and v are a part of the keys of a scheme that sums along them. "
           "products='bf16' "
           "allows numbers to be rounded to bfloat16 before they are multiplied, where that is faster.\n\n"
-          "layer: a PreparedLayer gives the same bits, and has the learned tables: these are left out then.\n\n") +
+          "layer: a PreparedLayer gives the same bits, and has the learned tables: these are omitted then.\n\n") +
       kWeightsDoc + kInputsDoc +
       "\n\nThe result of a query does not depend on the number of threads. ValueError, before anything is written, for "
       "what does not fit. The GIL is released; Ctrl-C ends the call, whose output then holds nothing of use.";

@@ -75,11 +75,11 @@ void bind_cache(nb::module_& m) {
       nb::arg("norm_weight") = nb::none(), nb::arg("norm_bias") = nb::none(), nb::arg("weight_plus_one") = false,
       nb::arg("cu_seqlens") = nb::none(), nb::arg("threads") = 0, nb::arg("isa") = "automatic",
       nb::sig(with_array_types(signature).c_str()),
-      "Keys normalised, turned, converted and stored, with values, in one pass over memory.\n\n"
+      "Keys normalised, rotated, converted and stored in a KV cache, with values, in one pass over memory.\n\n"
       "k: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; v likewise, with heads and channels of its "
       "own. k_cache, v_cache: written, [rows, heads, head_dim], or paged [blocks, block_size, heads, head_dim]. slots: "
       "int64, the row for each token, in paged caches block * block_size + place; -1: not stored. Without a table keys "
-      "are not turned. norm: layer.qk_norm, with norm_weight [head_dim] or [heads * head_dim] if and only if it is "
+      "are not rotated. norm: layer.qk_norm, with norm_weight [head_dim] or [heads * head_dim] if and only if it is "
       "weighted. Each tensor is float32, float16 or bfloat16 of its own. ValueError, before anything is written, for "
       "what does not fit.");
   m.def(

@@ -114,11 +114,12 @@ void bind_rows(nb::module_& m) {
         "[channels]: the row of a fixed encoding for a token at this place; a learned scale is not in it.\n\n"
         "length: what a normalised IntegerInput divides by. ValueError for a place beyond the table, and for a number "
         "of channels that the convention does not have.");
-  m.def("places", &places_call, nb::arg("mask"), nb::kw_only(), nb::arg("past") = 0, nb::arg("masked") = -1,
-        nb::sig("def places(mask: collections.abc.Iterable[typing.Any], *, past: int = 0, masked: int = -1) -> "
-                "tuple[int, ...]"),
-        "The places of tokens behind a mask [tokens]: the n-th that counts stands at past + n, the others get "
-        "`masked`. past: tokens that counted before, in a cache.");
+  m.def(
+      "places", &places_call, nb::arg("mask"), nb::kw_only(), nb::arg("past") = 0, nb::arg("masked") = -1,
+      nb::sig("def places(mask: collections.abc.Iterable[typing.Any], *, past: int = 0, masked: int = -1) -> "
+              "tuple[int, ...]"),
+      "The positions of tokens under a padding mask [tokens]: the n-th that counts stands at past + n, the others get "
+      "`masked`. past: tokens that counted before, in a cache.");
   m.def("grow_table", &grow_rows, nb::arg("table"), nb::arg("new_rows"), nb::kw_only(),
         nb::arg("align_corners") = false, nb::arg("scale_offset") = 0.0,
         nb::sig(with_array_types("def grow_table(table: ArrayLike, new_rows: int, *, align_corners: bool = False, "
@@ -126,7 +127,7 @@ void bind_rows(nb::module_& m) {
                     .c_str()),
         "A learned table of another size, float64, of the table's library: [rows, channels] by linear interpolation, "
         "as torch's interpolate(mode='linear'); or [height, width, channels] to another grid, as mode='bicubic', "
-        "whose two values of `antialias` are two kernels. Rows that stand for no position must be left out before. "
+        "whose two values of `antialias` are two kernels. Rows that belong to no position must be removed before. "
         "scale_offset: 0.1 in Meta's DINOv2.");
   m.def("grow_table", &grow_grid, nb::arg("table"), nb::arg("to"), nb::kw_only(), nb::arg("kernel"),
         nb::arg("align_corners") = false, nb::arg("scale_offset") = 0.0,
@@ -202,7 +203,7 @@ void bind_add_input(nb::module_& m) {
                     .c_str()),
         "The input stage: (m x_i + token type's row) + p_i, or times p_i; float64, the shape of x.\n\n"
         "x: embeddings [tokens, channels]. positions: the tokens' places, counted from 0; a scheme's offset is added "
-        "here. token_types: int64 [tokens]. length: what normalised integers are divided by; left out: the tokens. "
+        "here. token_types: int64 [tokens]. length: what normalised integers are divided by; default: the tokens. "
         "ValueError for what does not fit, a place or a token type beyond its table, and a table that is missing.");
 }
 

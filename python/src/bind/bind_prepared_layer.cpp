@@ -1,4 +1,4 @@
-// A layer whose weights are worked on once, and what keeps the arrays of those weights.
+// A layer whose weights are prepared once, and what keeps the arrays of those weights.
 #include <string>
 #include <utility>
 
@@ -36,7 +36,7 @@ HeldLayer prepare_layer_call(const LayerPlan& layer, nb::handle score, nb::handl
 
 void bind_class(nb::module_& m) {
   nb::class_<HeldLayer>(m, "PreparedLayer", nb::is_final(),
-                        "A layer whose weights were worked on, for many calls of attend: prepare_layer makes it. It "
+                        "A layer with prepared weights, for many calls of attend: prepare_layer makes it. It "
                         "does not change; threads may share it. It keeps the arrays of its weights, which must not "
                         "change either as long as calls are made.")
       .def_prop_ro(
@@ -79,7 +79,7 @@ void bind_prepared_layer(nb::module_& m) {
           "perceptrons), vectors as floats. attend(prepared, q, k, v) gives the very bits of attend(layer, q, k, v) "
           "with the same tables, for calls of all lengths, positions and batches.\n\n") +
       kWeightsDoc +
-      "max_distance: biases are kept of distances up to here, or to where buckets or a window end; a call that sees "
+      "max_distance: biases are kept of distances up to here, or to where buckets or a window end; a call that reaches "
       "farther makes its own. isa: of the calls, too.\n\n"
       "ValueError for a layer that attend does not take, for tables that do not fit it, and for distances of which "
       "biases would take more than 1 GiB. The GIL is released.";

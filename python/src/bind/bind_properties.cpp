@@ -32,7 +32,7 @@ void bind_facts(nb::module_& m) {
   bind_fact<OrderSeen>(m);
   bind_fact<OrderExperiment>(m);
   nb::class_<ScoreMatrix>(m, "ScoreMatrix", nb::is_final(),
-                          "Scores where one and the same token stands at every place, so that only places differ.")
+                          "Scores with the same token at every position, so that only positions differ.")
       .def_ro("heads", &ScoreMatrix::heads)
       .def_ro("places", &ScoreMatrix::places)
       .def_prop_ro(
@@ -100,7 +100,7 @@ void bind_experiments(nb::module_& m) {
       nb::kw_only(), nb::arg("dim") = DecayOptions{}.dim, nb::arg("base") = DecayOptions{}.base,
       nb::arg("longest") = DecayOptions{}.longest, nb::arg("step") = DecayOptions{}.step,
       nb::arg("samples") = DecayOptions{}.samples,
-      "The curves with which it is argued that scores of a rotation fall with distance, at distances 0, step, "
+      "The curves behind RoPE's long-term decay, at distances 0, step, "
       "2 step, ... up to `longest`. ValueError for a dim that is not even or below 2, and for counts below 1.");
   m.def(
       "signal_to_noise",
@@ -135,7 +135,7 @@ void bind_costs(nb::module_& m) {
       },
       nb::arg("scheme"), nb::kw_only(), nb::arg("tokens") = usual.tokens, nb::arg("heads") = usual.heads,
       nb::arg("head_dim") = usual.head_dim,
-      "What a scheme costs beside plain attention, counted on what kernels compute. ValueError for a size below 1.");
+      "What a scheme costs on top of plain attention, counted on what kernels compute. ValueError for a size below 1.");
   m.def(
       "plain_attention_cost",
       [](std::int64_t tokens, std::int64_t heads, std::int64_t head_dim) {

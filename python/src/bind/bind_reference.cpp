@@ -1,4 +1,4 @@
-// The slow truth, in double.
+// The float64 reference.
 #include "arrays/arrays.h"
 #include "attend_arguments.h"
 #include "describe/describe_plan.h"
@@ -91,7 +91,7 @@ void bind_reference(nb::module_& m) {
   const std::string doc =
       std::string(
           "Attention by its formula, one score at a time. Shapes as in attend; float64 comes out.\n\n"
-          "  x_ij = scale tau_i (q~_i . k~_j + content terms)        q~, k~: turned; tau: query scale\n"
+          "  x_ij = scale tau_i (q~_i . k~_j + content terms)        q~, k~: rotated; tau: query scale\n"
           "  y_ij = x_ij + sum of bias terms\n"
           "  z_ij = cap tanh(y_ij / cap)\n"
           "  p_ij = exp(z_ij - m_i) / (sum_j exp(z_ij - m_i) + exp(sink_h - m_i))\n"

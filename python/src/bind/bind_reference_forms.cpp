@@ -78,7 +78,7 @@ void bind_reference_forms(nb::module_& m) {
                                "norm_weight: ArrayLike | None = None, norm_bias: ArrayLike | None = None, "
                                "weight_plus_one: bool = False) -> typing.Any")
                   .c_str()),
-      "The norm of keys that rotate_into_cache puts beside the rotation; float64, the shape of x, "
+      "The norm of keys that rotate_into_cache applies with RoPE; float64, the shape of x, "
       "[tokens, heads, head_dim]. ValueError for a norm or weights that do not fit.");
 }
 

@@ -43,7 +43,7 @@ void bind_axes(nb::module_& m) {
       "alternating_axes",
       [=](nb::handle sections) { return alternating_axes(sections_of(sections, "alternating_axes")); },
       nb::sig("def alternating_axes(sections: collections.abc.Iterable[int]) -> AxisMap"),
-      "Ernie 4.5-VL's map: sections of h, w, t; h and w in turn, the last pairs take t.");
+      "Ernie 4.5-VL's map: sections of h, w, t; h and w alternate, the last pairs take t.");
   m.def(
       "axial_axes",
       [=](nb::handle names, std::int64_t pairs) { return axial_axes(names_of(names, "axial_axes"), pairs); },
@@ -61,8 +61,8 @@ void bind_wavelengths(nb::module_& m) {
       },
       nb::arg("rope"), nb::arg("trained_length"), nb::kw_only(), nb::arg("length") = nb::none(),
       nb::sig("def wavelengths(rope: Rope, trained_length: int, *, length: int | None = None) -> Wavelengths"),
-      "A rotation's wavelengths, in positions per turn, and what they say about a trained length, in tokens. `length`: "
-      "of the sequence, for rules that depend on it; when left out the trained one, and none where the rule breaks "
+      "RoPE's wavelengths, in positions per period, and what they say about a trained length, in tokens. `length`: "
+      "of the sequence, for rules that depend on it; by default the trained one, and none where the rule breaks "
       "down "
       "there. ValueError for what check() finds, and for a trained_length below "
       "1.");
@@ -123,7 +123,7 @@ void bind_rope(nb::module_& m) {
       },
       nb::arg("scaling").none(), nb::sig("def softmax_multiplier(scaling: YarnScaling | None) -> float"),
       "DeepSeek: YaRN's g(factor, mscale_all_dim)^2, by which such models multiply the softmax scale; else 1.");
-  m.def("layout", &layout, nb::arg("rope"), "Which channels a table of this rotation turns, by which coordinate.");
+  m.def("layout", &layout, nb::arg("rope"), "Which channels a table of this rotation rotates, by which coordinate.");
   m.def(
       "describe",
       [](nb::handle scaling) {

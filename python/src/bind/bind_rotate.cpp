@@ -1,4 +1,4 @@
-// Queries, keys and caches turned by their positions.
+// RoPE applied to queries, keys and caches.
 #include <nanobind/stl/optional.h>
 
 #include "arrays/arrays.h"
@@ -89,12 +89,12 @@ void bind_rotate_calls(nb::module_& m) {
       "direction: " + Convert<Direction>::type() + " = 'forward', cu_seqlens: IndicesLike | None = None, ";
   def(
       m, signatures("rotate", shared + how_signature(), true),
-      "Queries and keys turned by their positions, RoFormer, arXiv 2104.09864.\n\n"
+      "RoPE applied to queries and keys by their positions: RoFormer, arXiv 2104.09864.\n\n"
       "q, k: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim] of float32, float16 or bfloat16, any "
-      "strides but adjacent channels; one of them may be left out. Returns new arrays of the caller's library, q "
+      "strides but adjacent channels; one of them may be omitted. Returns new arrays of the caller's library, q "
       "alone, "
       "k alone or the pair; or writes into `out` (for both, a pair), which may be the input itself.\n\n"
-      "table: a RotaryTable, or one for each sequence. positions: where the first token of each sequence stands; or "
+      "table: a RotaryTable, or one for each sequence. positions: that of the first token of each sequence; or "
       "coordinates [axes, rows] of int64, int32 or float64. direction: with attention factor a, 'forward' is a R, "
       "'inverse' R^T / a, 'transpose' a R^T, the backward pass of 'forward'. cu_seqlens: int32 [sequences + 1], where "
       "packed sequences begin.\n\n"
@@ -114,7 +114,7 @@ void bind_rotate_calls(nb::module_& m) {
           shared + "k_block_table: IndicesLike | None = None, k_first: IndicesLike | None = None, " + how_signature(),
           false),
       "rotate in place. With k_block_table, int32 [sequences, blocks], k is a paged cache [blocks, block_size, heads, "
-      "head_dim] of the packed sequences, whose rows begin with token k_first[s] (left out: 0).",
+      "head_dim] of the packed sequences, whose rows begin with token k_first[s] (default: 0).",
       [](nb::handle q, nb::handle k, nb::handle table, nb::handle positions, nb::handle direction,
          nb::handle cu_seqlens, nb::handle block_table, nb::handle first, std::int64_t threads, nb::handle isa) {
         return turn(q, k, {nb::borrow(q), nb::borrow(k)}, {table, positions, direction, cu_seqlens, threads, isa},
@@ -163,7 +163,7 @@ void bind_rerotate(nb::module_& m) {
            "layer: LayerPlan | None = None, out: " + array + " | None = None, " + how_signature() + ") -> " + result;
   };
   def(m, {signature("ArrayT", "ArrayT"), signature("ArrayLike", "typing.Any")},
-      "Keys that were turned by one position, turned to another: R_to(to) R_from(from)^-1 k.\n\n"
+      "Cached keys re-rotated from one position to another: R_to(to) R_from(from)^-1 k.\n\n"
       "A shift of a cache is the case of one table; a change of base, rule or attention factor that of two. `layer`: "
       "whose keys they are; ValueError where rerotation_obstacle(layer) says so. Else as rotate.",
       &turn_again, nb::arg("k"), nb::kw_only(), nb::arg("from_table") = nb::none(),
@@ -172,7 +172,7 @@ void bind_rerotate(nb::module_& m) {
       nb::arg("threads") = 0, nb::arg("isa") = "automatic");
   m.def("rerotation_obstacle", &rerotation_obstacle, nb::arg("layer"),
         nb::sig("def rerotation_obstacle(layer: LayerPlan) -> str | None"),
-        "Why cached keys of a layer cannot be turned again, or None.");
+        "Why cached keys of a layer cannot be re-rotated, or None.");
 }
 
 }  // namespace

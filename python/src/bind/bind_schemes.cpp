@@ -22,11 +22,10 @@ void bind_formulas(nb::module_& m) {
   m.def("kerple_bias", &kerple_bias, nb::arg("scheme"), nb::arg("r1"), nb::arg("r2"), nb::arg("distance"),
         "-r1 ln(1 + r2 |d|), or -r1 |d|^r2.");
   m.def("fire_input", &fire_input, nb::arg("c"), nb::arg("threshold"), nb::arg("distance"), nb::arg("i"),
-        "psi(d) / psi(max(threshold, i)), psi(x) = ln(c x + 1): what FIRE's perceptron is asked about.");
+        "psi(d) / psi(max(threshold, i)), psi(x) = ln(c x + 1): the input of FIRE's MLP.");
   m.def("sandwich_bias", &sandwich_bias, nb::arg("scheme"), nb::arg("head"), nb::arg("distance"),
         "For head h, from 0.");
-  m.def("mlp_input", &mlp_input, nb::arg("scheme"), nb::arg("distance"),
-        "What a perceptron of the distance is asked about.");
+  m.def("mlp_input", &mlp_input, nb::arg("scheme"), nb::arg("distance"), "The input of an MLP of the distance.");
   m.def("grid_row", &grid_row, nb::arg("scheme"), nb::arg("row_difference"), nb::arg("column_difference"),
         "The row of a table over a window: (di + rows - 1) (2 columns - 1) + dj + columns - 1.");
 }
@@ -59,7 +58,7 @@ void bind_schemes(nb::module_& m) {
       nb::arg("regions").none(), nb::arg("i"), nb::arg("j"),
       nb::sig("def standing(regions: SelfExtend | ReRope | DualChunk | None, i: float, j: float) -> "
               "tuple[float, float]"),
-      "Where a query at i and a key at j stand, to the rotation.");
+      "The positions that RoPE has of a query at i and a key at j.");
   m.def(
       "alibi_slopes",
       [](const Alibi& scheme) { return Convert<std::vector<double>>::to_python(alibi_slopes(scheme), {}); },

@@ -38,7 +38,7 @@ void bind_table_class(nb::module_& m) {
                           "changes; threads may share it. It cannot be pickled: pickle the Rope.")
       .def_prop_ro(
           "layout", [](nb::handle self) { return nb::cast(nb::inst_ptr<RotaryTable>(self)->layout()); },
-          nb::for_getter(nb::sig("def layout(self) -> RotaryLayout")), "Which channels it turns.")
+          nb::for_getter(nb::sig("def layout(self) -> RotaryLayout")), "Which channels it rotates.")
       .def_prop_ro("attention_factor", &RotaryTable::attention_factor, "What cos and sin were multiplied by.")
       .def_prop_ro("start", &RotaryTable::start, "The first position.")
       .def_prop_ro("count", &RotaryTable::count, "Positions.")
@@ -94,7 +94,8 @@ void bind_make_table(nb::module_& m) {
                options + ") -> RotaryTable")
                   .c_str()),
       "cos and sin of `count` positions from `start` on.\n\n"
-      "'exact' is within 1 ulp of the truth for |position| <= 2^31; 'float32' and 'bfloat16' are what models run with. "
+      "'exact' is within 1 ulp of the true value for |position| <= 2^31; 'float32' and 'bfloat16' are what models run "
+      "with. "
       "`length` is that of the sequence, for rules that depend on it. ValueError for a wrong scheme, a negative count, "
       "positions beyond 2^53, or more than max_bytes.");
   m.def(

@@ -222,7 +222,7 @@ void bind_writing(nb::module_& m) {
         "A .npy file, of float32, float16, bfloat16 ('<V2') or float64, in C order; returns its bytes.\n\n"
         "The path is what it was or the whole new file at every moment, also after an error or Ctrl-C. replace: a "
         "regular file of that name. progress: called every 16 MiB with the bytes so far; what it raises ends the call. "
-        "FileError where something stands there, or the disk is full.");
+        "FileError where a file exists, or the disk is full.");
   m.def("write_safetensors", &safetensors_call, nb::arg("path"), nb::arg("tensors"), nb::kw_only(),
         nb::arg("metadata") = nb::none(), nb::arg("replace") = false, nb::arg("progress") = nb::none(),
         nb::sig(with_array_types("def write_safetensors(path: str | os.PathLike[str], tensors: "

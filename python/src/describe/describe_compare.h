@@ -43,7 +43,7 @@ constexpr auto description(Type<CachedKeys>) {
 
 constexpr auto description(Type<PairingChange>) {
   using T = PairingChange;
-  return described_as<T>("PairingChange", "The same channels are turned in other pairs.", member("layers", &T::layers),
+  return described_as<T>("PairingChange", "The same channels are rotated in other pairs.", member("layers", &T::layers),
                          member("rotation", &T::rotation, "Its place in LayerPlan.rotate."), member("a", &T::a),
                          member("b", &T::b), member("first_channel", &T::first_channel), member("dim", &T::dim),
                          member("rows", &T::rows, "[head_dim]: row c of B is row rows[c] of A."));

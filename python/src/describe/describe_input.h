@@ -11,7 +11,7 @@ constexpr auto description(Type<LearnedInputWeights>) {
   using T = LearnedInputWeights;
   return described_as<T>(
       "LearnedInputWeights", "Of LearnedInput.", member("positions", &T::positions, "[rows, channels]"),
-      member("token_types", &T::token_types, "[types, channels]; GPT: the word table; left out: no segments."));
+      member("token_types", &T::token_types, "[types, channels]; GPT: the word table; empty: no segments."));
 }
 
 constexpr auto description(Type<SinusoidalInputWeights>) {

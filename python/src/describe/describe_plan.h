@@ -24,7 +24,8 @@ constexpr auto description(Type<Window>) {
 
 constexpr auto description(Type<Mask>) {
   using T = Mask;
-  return described_as<T>("Mask", "Which keys a query sees.", member("kind", &T::kind), member("window", &T::window),
+  return described_as<T>("Mask", "The attention mask: which keys a query attends to.", member("kind", &T::kind),
+                         member("window", &T::window),
                          member("chunk", &T::chunk, "Keys of the query's own chunk of so many tokens only."),
                          member("detail", &T::detail, "What 'sparse' and 'prefix' mean here."));
 }
@@ -92,7 +93,7 @@ constexpr auto description(Type<Plan>) {
       member("known", &T::known, "False: some fact that positions need could not be decided; a warning names it."),
       member("model_type", &T::model_type), member("family", &T::family), member("source", &T::source),
       member("trained_length", &T::trained_length, "Tokens."),
-      member("length", &T::length, "The sequence length that length-dependent rules are asked for."),
+      member("length", &T::length, "The sequence length that length-dependent rules are read for."),
       member("stacks", &T::stacks), member("sources", &T::sources),
       member("absent_keys", &T::absent_keys, "Asked for and not in the file, so that a default holds."),
       member("ignored_keys", &T::ignored_keys, "Present in the file, not read."), member("warnings", &T::warnings));

@@ -48,7 +48,7 @@ constexpr auto description(Type<DecayCurves>) {
       member("equal", &T::equal, "q = k = (1, ..., 1): the score over that at r = 0."),
       member("random_mean", &T::random_mean, "q and k drawn apart from each other."),
       member("random_spread", &T::random_spread, "Their standard deviation."),
-      member("table_mean", &T::table_mean, "Rows of a random table, r apart, in place of turned vectors."),
+      member("table_mean", &T::table_mean, "Rows of a random table, r apart, in place of rotated vectors."),
       member("table_spread", &T::table_spread));
 }
 
@@ -62,10 +62,10 @@ constexpr auto description(Type<SignalToNoise>) {
 
 constexpr auto description(Type<Cost>) {
   using T = Cost;
-  return described_as<T>("Cost", "Of one sequence, beside plain attention, in one layer; in the input stage, once.",
+  return described_as<T>("Cost", "Of one sequence, on top of plain attention, in one layer; in the input stage, once.",
                          member("additions", &T::additions), member("products", &T::products),
                          member("parameters", &T::parameters, "Learned numbers."),
-                         member("bytes", &T::bytes, "What is read beside queries, keys and values: tables in f32."));
+                         member("bytes", &T::bytes, "What is read besides queries, keys and values: tables in f32."));
 }
 
 constexpr auto description(Type<FourTerms>) {
@@ -88,7 +88,7 @@ constexpr auto description(Type<OrderSeen>) {
 
 constexpr auto description(Type<OrderExperiment>) {
   using T = OrderExperiment;
-  return described_as<T>("OrderExperiment", "Whether order is seen, under two masks.",
+  return described_as<T>("OrderExperiment", "Whether attention is blind to order, under two masks.",
                          member("all_see_all", &T::all_see_all), member("causal", &T::causal));
 }
 

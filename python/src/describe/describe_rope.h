@@ -59,7 +59,7 @@ constexpr auto description(Type<LongRopeScaling>) {
       member("short_factor", &T::short_factor, "[dim / 2]"), member("long_factor", &T::long_factor, "[dim / 2]"),
       member("original_max_position_embeddings", &T::original_max_position_embeddings, "Tokens."),
       member("factor", &T::factor, "Extended length over original length."),
-      member("attention_factor", &T::attention_factor, "Not used beside the two below."),
+      member("attention_factor", &T::attention_factor, "Not used with the two below."),
       member("short_mscale", &T::short_mscale, "The attention factor up to the original length (PhiMoE)."),
       member("long_mscale", &T::long_mscale, "The attention factor beyond it."));
 }
@@ -67,7 +67,7 @@ constexpr auto description(Type<LongRopeScaling>) {
 constexpr auto description(Type<Llama3Scaling>) {
   using T = Llama3Scaling;
   return described_as<T>("Llama3Scaling",
-                         "Llama 3.1, arXiv 2407.21783: pairs that turn often stay, pairs that turn rarely are divided "
+                         "Llama 3.1, arXiv 2407.21783: short wavelengths stay, long ones have their inv_freq divided "
                          "by factor, smooth between.",
                          member("factor", &T::factor), member("low_freq_factor", &T::low_freq_factor),
                          member("high_freq_factor", &T::high_freq_factor),
@@ -78,7 +78,7 @@ constexpr auto description(Type<ProportionalScaling>) {
   using T = ProportionalScaling;
   return described_as<T>(
       "ProportionalScaling",
-      "p-RoPE, arXiv 2410.06205 (Gemma 4): exponents over the whole head; pairs past the given part do not turn.",
+      "p-RoPE, arXiv 2410.06205 (Gemma 4): exponents over the whole head; pairs past the given part are not rotated.",
       member("partial_rotary_factor", &T::partial_rotary_factor), member("factor", &T::factor));
 }
 
@@ -92,8 +92,8 @@ constexpr auto description(Type<FactorListScaling>) {
 constexpr auto description(Type<AxisMap>) {
   using T = AxisMap;
   return described_as<T>("AxisMap",
-                         "Names of the coordinates, and for each pair the coordinate that turns it. Empty of_pair: "
-                         "the first turns all.",
+                         "Names of the coordinates, and for each pair the coordinate that rotates it. Empty of_pair: "
+                         "the first rotates all.",
                          member("names", &T::names), member("of_pair", &T::of_pair, "[dim / 2], or empty."));
 }
 
@@ -106,16 +106,16 @@ constexpr auto description(Type<Rope>) {
       "    (a, b) -> (a cos t - b sin t, a sin t + b cos t), t = position * inv_freq[p]\n\n"
       "`pairing` has no default: a wrong one is silent and ruins a model. check(rope) says what is wrong with one.",
       member("pairing", &T::pairing,
-             "Which two channels turn together. 'half' pairs p with p + dim / 2 (rotate_half, NeoX), 'interleaved' 2p "
+             "Which two channels are a pair. 'half' pairs p with p + dim / 2 (rotate_half, NeoX), 'interleaved' 2p "
              "with 2p + 1 (GPT-J, Meta)."),
       member("head_dim", &T::head_dim, "Channels of a head."),
-      member("first_channel", &T::first_channel, "The first channel that turns."),
-      member("dim", &T::dim, "Channels that turn; even."), member("base", &T::base, "Theta in the papers."),
+      member("first_channel", &T::first_channel, "The first rotated channel."),
+      member("dim", &T::dim, "Rotated channels; even."), member("base", &T::base, "Theta in the papers."),
       member("scaling", &T::scaling, "The scaling rule, or None."),
-      member("axes", &T::axes, "Which coordinate turns which pair."),
+      member("axes", &T::axes, "Which coordinate rotates which pair."),
       member("axis_frequencies", &T::axis_frequencies, "Which frequencies the pairs of each axis have."),
       member("rotation_direction", &T::rotation_direction,
-             "Which way pairs turn as positions grow; 'clockwise' (nanochat): inv_freq is negative."));
+             "Which way pairs rotate as positions grow; 'clockwise' (nanochat): inv_freq is negative."));
 }
 
 constexpr auto description(Type<XPos>) {
@@ -128,7 +128,7 @@ constexpr auto description(Type<XPos>) {
 
 constexpr auto description(Type<Frequencies>) {
   using T = Frequencies;
-  return described_as<T>("Frequencies", "What a rotation turns by.",
+  return described_as<T>("Frequencies", "What RoPE rotates by.",
                          member("inv_freq", &T::inv_freq, "[dim / 2], radians per position; negative: clockwise."),
                          member("attention_factor", &T::attention_factor, "Multiplies cos and sin."));
 }
@@ -136,9 +136,9 @@ constexpr auto description(Type<Frequencies>) {
 constexpr auto description(Type<Wavelengths>) {
   using T = Wavelengths;
   return described_as<T>(
-      "Wavelengths", "2 pi / |inv_freq|, positions per turn, against a trained length.",
-      member("wavelength", &T::wavelength, "[dim / 2]; infinite for a pair that does not turn."),
-      member("incomplete_pairs", &T::incomplete_pairs, "That never complete a turn within the trained length."),
+      "Wavelengths", "2 pi / |inv_freq|, positions per period, against a trained length.",
+      member("wavelength", &T::wavelength, "[dim / 2]; infinite for a pair that is not rotated."),
+      member("incomplete_pairs", &T::incomplete_pairs, "That do not complete a period within the trained length."),
       member("critical_dim", &T::critical_dim, "2 * the number of pairs that do (arXiv 2310.05209)."));
 }
 
@@ -151,10 +151,10 @@ constexpr auto description(Type<AngleError>) {
 
 constexpr auto description(Type<RotaryLayout>) {
   using T = RotaryLayout;
-  return described_as<T>("RotaryLayout", "Which channels a table turns, by which coordinate.",
+  return described_as<T>("RotaryLayout", "Which channels a table rotates, by which coordinate.",
                          member("pairing", &T::pairing), member("head_dim", &T::head_dim, "Channels of a head."),
-                         member("first_channel", &T::first_channel, "The first channel that turns."),
-                         member("dim", &T::dim, "Channels that turn; even."), member("axes", &T::axes));
+                         member("first_channel", &T::first_channel, "The first rotated channel."),
+                         member("dim", &T::dim, "Rotated channels; even."), member("axes", &T::axes));
 }
 
 }  // namespace posenc::python

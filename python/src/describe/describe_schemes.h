@@ -119,7 +119,7 @@ constexpr auto description(Type<Sandwich>) {
 
 constexpr auto description(Type<MlpBias>) {
   using T = MlpBias;
-  return described_as<T>("MlpBias", "A learned perceptron of the distance, or of sign(d) ln(|d| + 1).",
+  return described_as<T>("MlpBias", "A learned MLP of the distance, or of sign(d) ln(|d| + 1).",
                          member("logarithmic", &T::logarithmic));
 }
 
@@ -210,8 +210,9 @@ constexpr auto description(Type<ShawValues>) {
 constexpr auto description(Type<RotatedValues>) {
   using T = RotatedValues;
   return described_as<T>(
-      "RotatedValues", "Values are turned like keys: R_j v_j is read, and (DeepSeek V4) R_i^-1 turns the output back.",
-      member("inverse_on_output", &T::inverse_on_output, "The output is turned back."));
+      "RotatedValues",
+      "Values are rotated like keys: R_j v_j is read, and (DeepSeek V4) R_i^-1 rotates the output back.",
+      member("inverse_on_output", &T::inverse_on_output, "The output is rotated back."));
 }
 
 // ---- query scale ----

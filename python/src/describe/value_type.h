@@ -81,7 +81,7 @@ nb::dict members_of(const T& value, nb::handle owner) {
   return members;
 }
 
-// "Window(past=4095)": members that have their default are left out.
+// "Window(past=4095)": members that have their default are omitted.
 template <typename T>
 std::string repr_of(const T& value, nb::handle owner) {
   const auto described = description(Type<T>{});

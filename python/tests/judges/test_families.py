@@ -145,7 +145,7 @@ def test_a_plan_of_other_sizes_is_refused():
 @pytest.mark.parametrize("title", ["t5", "bloom"])
 def test_a_scheme_is_refused_where_nothing_turns(title):
     model = BY_TITLE[title].model()
-    with pytest.raises(ValueError, match="scheme must be left out where nothing turns by the plan"):
+    with pytest.raises(ValueError, match="scheme must be omitted where the plan has no RoPE"):
         with posenc.transformers.use(model, scheme=other_base(300.0)):
             pass
     assert model.config._attn_implementation == "eager"

@@ -13,7 +13,7 @@ namespace posenc::tool {
 namespace {
 
 constexpr double kRounding = 0x1p-24;  // of a float
-// A head that is turned in floats, in roundings of the products that it is in: cos and sin are within an ulp, 2
+// A head that is rotated in floats, in roundings of the products that it is in: cos and sin are within an ulp, 2
 // roundings, of which a product takes one each, and its 2 products and their sum are rounded once.
 const double kTurned = (2 + 2) * std::sqrt(2.0);
 // xPos: a float for the query, one for the key and one for the tile's origin, each with its product.
@@ -82,7 +82,7 @@ struct Sizes {
   double q;  // lengths
   double k;
   double scale;    // of content
-  double product;  // |q| |k|, turned and scaled
+  double product;  // |q| |k|, rotated and scaled
   double head_dim;
   double keys;               // how many
   double product_roundings;  // of q.k
@@ -222,7 +222,7 @@ double AttendBound::largest_bias(const JudgedRow& row) const {
   return out;
 }
 
-// Queries and keys that lie in bfloat16, neither turned here nor added to, have exact products.
+// Queries and keys that lie in bfloat16, neither rotated here nor added to, have exact products.
 double AttendBound::paired_score(double size) const {
   const bool turns = !call_.layer.rotate.empty() && !(call_.q_rotated && call_.k_rotated);
   const bool is_exact =
@@ -258,7 +258,7 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
   };
   const double out_length = length(row.out);
 
-  std::vector<double> moved(width);     // sum_j p_j e_j |v_j - o|, e_j of the query's own turn
+  std::vector<double> moved(width);     // sum_j p_j e_j |v_j - o|, e_j of the query's own rotation
   std::vector<double> at_most(width);   // the same of what belongs to the key
   std::vector<double> squares(width);   // of the key's roundings by themselves
   std::vector<double> met(width);       // sum_j p_j |v_j|

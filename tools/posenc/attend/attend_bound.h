@@ -62,7 +62,7 @@ class AttendBound {
     double most = 0.0;
     double squares = 0.0;
   };
-  double factor_ = 1.0;  // of the sides that are turned here
+  double factor_ = 1.0;  // of the sides that are rotated here
   double of_query_ = 0.0;
   ScoreRoundings of_key_{};
   double product_ = 0.0;  // of q.k alone

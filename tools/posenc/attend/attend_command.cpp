@@ -188,9 +188,9 @@ int run_attend(const AttendArguments& arguments) {
   const HeadsTensor q =
       read_tensor(arguments, "--q", arguments.q, {"query head", layer.heads, layer.head_dim}, choice.name);
   const HeadsTensor k =
-      read_tensor(arguments, "--k", arguments.k, {"key head", layer.kv_heads, layer.head_dim}, choice.name);
+      read_tensor(arguments, "--k", arguments.k, {"KV head", layer.kv_heads, layer.head_dim}, choice.name);
   const HeadsTensor v =
-      read_tensor(arguments, "--v", arguments.v, {"value head", layer.kv_heads, layer.value_dim}, choice.name);
+      read_tensor(arguments, "--v", arguments.v, {"KV head", layer.kv_heads, layer.value_dim}, choice.name);
   AttendCall call{.layer = layer,
                   .tables = tables,
                   .q = q.heads,

@@ -1,4 +1,4 @@
-// `posenc attend`: queries, keys and values of files, attended as a model's layer attends.
+// `posenc attend`: a model layer's attention over queries, keys and values of files.
 #pragma once
 
 #include "line/command_line.h"

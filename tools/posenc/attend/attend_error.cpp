@@ -89,9 +89,10 @@ double least_weight(const AttendCall& call) {
   return leaves_out ? 0x1p-20 : 0x1p-120;
 }
 
-// Whether the row sees what is no number: a score that is none, or a value of that channel. Of values that turn,
+// Whether a key that the row attends to is NaN in its score, or non-finite in that channel of its value. Of rotated
+// values,
 // channels mix: not asked.
-bool sees_no_number(const AttendCall& call, const JudgedRow& row, const KeyHead& keys, std::size_t channel) {
+bool meets_non_finite(const AttendCall& call, const JudgedRow& row, const KeyHead& keys, std::size_t channel) {
   const double least = least_weight(call);
   const bool has_values = !std::holds_alternative<RotatedValues>(call.layer.value);
   for (std::size_t j = 0; j < row.weights.size(); ++j) {
@@ -133,7 +134,7 @@ AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64
           double allowed = bounds[static_cast<std::size_t>(c)];
           if (!std::isfinite(expected) || !std::isfinite(allowed)) {
             ++worst.not_finite;
-            if (!std::isfinite(is) || !sees_no_number(call, judged, keys, static_cast<std::size_t>(c))) continue;
+            if (!std::isfinite(is) || !meets_non_finite(call, judged, keys, static_cast<std::size_t>(c))) continue;
             error = HUGE_VAL;
           }
           if (out.dtype != DType::f32) allowed += 0.5 * ulp(out.dtype, std::abs(expected) + allowed);

@@ -1,5 +1,5 @@
-// How far an output of attention is from the slow truth, reference::attend, and from the bound that docs/attention.md
-// states.
+// How far an output of attention is from the float64 reference, reference::attend, and from the bound that
+// docs/attention.md states.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace posenc::tool {
 
 struct AttendError {
   double largest = 0.0;  // |out - reference|
-  // The largest error over its bound. At most 1: as promised. Infinite for what is no number and should be.
+  // The largest error over its bound. At most 1: as promised. Infinite for what is non-finite and should not be.
   double over_bound = 0.0;
   double bound = 0.0;  // there
   Row row{};

@@ -41,8 +41,9 @@ std::vector<Kind> kinds_of(const std::vector<const Stack*>& stacks, LayerKind wa
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   if (names.size() > kShown) names.resize(kShown, "...");
-  if (!one_stack) throw UsageError{formatted("--stack is needed: stacks attend differently: {}", join(names, ", "))};
-  throw UsageError{formatted("--layer is needed: layers of this model attend differently: {}", join(names, "; "))};
+  if (!one_stack)
+    throw UsageError{formatted("--stack is needed: attention differs between stacks: {}", join(names, ", "))};
+  throw UsageError{formatted("--layer is needed: attention differs between layers: {}", join(names, "; "))};
 }
 
 std::vector<Kind> asked_kinds(const Plan& plan, const AttendingWords& words) {
@@ -59,9 +60,9 @@ std::vector<Kind> asked_kinds(const Plan& plan, const AttendingWords& words) {
     std::erase_if(kinds, [&](const Kind& kind) { return std::ranges::count(kind.run.blocks, *words.layer) == 0; });
   }
   if (kinds.empty()) {
-    throw failure(kMalformed, formatted("{} no {}attention{}", words.layer ? "this layer has" : "this model has",
-                                        words.cross ? "cross " : "",
-                                        words.cross ? "" : "; for that of a decoder to an encoder, --cross says so"));
+    throw failure(kMalformed,
+                  formatted("{} no {}attention{}", words.layer ? "this layer has" : "this model has",
+                            words.cross ? "cross-" : "", words.cross ? "" : "; for cross-attention give --cross"));
   }
   return kinds;
 }

@@ -41,7 +41,7 @@ MaskWord read_mask(const std::string& text, std::int64_t queries, std::int64_t k
   const std::size_t rank = shape.size();
   if (rank < 2 || rank > static_cast<std::size_t>(kMaxRank) || shape[rank - 1] != keys || shape[rank - 2] != queries) {
     refuse(word, tensor,
-           formatted("expected {}, or that for each head, or for each sequence and head, got {}",
+           formatted("expected {}, with or without leading axes for heads and batch, got {}",
                      shape_text({queries, keys}), shape_text(shape)));
   }
   const auto width = static_cast<std::size_t>(bits_of(data.type()) / 8);

@@ -1,4 +1,4 @@
-// --mask: who sees whom, said instead of the layer's own mask.
+// --mask: an attention mask instead of the layer's own.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace posenc::tool {
 
 struct MaskWord {
-  Mask mask{};                   // what stands in for the layer's
+  Mask mask{};                     // what stands in for the layer's
   std::vector<float> attn_mask{};  // of a file; 1: seen
-  ConstTensorView view{};        // of those; nothing for a word
+  ConstTensorView view{};          // of those; nothing for a word
 };
 
 // causal, none, or a file. Throws Failure for a file that holds no mask for so many queries and keys.

@@ -34,9 +34,9 @@ std::string positions_text(const AttendReport& report) {
 }
 
 std::string mask_line(const AttendReport& report) {
-  if (!report.call.attn_mask.empty()) return "of the file alone";
+  if (!report.call.attn_mask.empty()) return "from file";
   const std::string own = mask_text(report.call.layer.mask);
-  return report.arguments.mask ? own + ", as asked" : own;
+  return report.arguments.mask ? own + " (--mask)" : own;
 }
 
 void add_layer(Page& page, const AttendReport& report) {
@@ -46,7 +46,7 @@ void add_layer(Page& page, const AttendReport& report) {
   page.entry(2, "scores", kAttendColumn, logits_text(layer));
   page.entry(2, "mask", kAttendColumn, mask_line(report));
   if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::before) {
-    page.entry(2, "norm", kAttendColumn, "not applied here: queries and keys are taken as they are behind it");
+    page.entry(2, "norm", kAttendColumn, "not applied: q and k are expected after QK norm");
   }
 }
 
@@ -61,8 +61,7 @@ std::string error_json(const AttendError& error) {
 }  // namespace
 
 std::string error_text(const AttendError& error) {
-  return formatted("largest deviation {}, at most {} of its bound", number(error.largest, 2),
-                   number(error.over_bound, 2));
+  return formatted("largest error {}, at most {} of its bound", number(error.largest, 2), number(error.over_bound, 2));
 }
 
 std::string attend_text(const AttendReport& report) {
@@ -70,18 +69,18 @@ std::string attend_text(const AttendReport& report) {
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, printable(report.arguments.job.out)) +
             formatted(": {} bytes", report.bytes_written));
-  page.entry(2, "attended", kAttendColumn, tensors_text(tensors_of(report)));
+  page.entry(2, "inputs", kAttendColumn, tensors_text(tensors_of(report)));
   page.entry(2, "by", kAttendColumn, formatted("{}, {}", printable(report.plan.source.name), report.choice.name));
   add_layer(page, report);
   if (!call.tables.names.empty()) page.entry(2, "tables", kAttendColumn, printable(join(call.tables.names, ", ")));
   page.entry(2, "positions", kAttendColumn, positions_text(report));
-  page.entry(2, "work", kAttendColumn,
-             formatted("{} of scores; {} more left out, which the mask hides", count(report.work.tiles, "tile"),
-                       report.work.skipped));
+  page.entry(
+      2, "work", kAttendColumn,
+      formatted("{} of scores; {} more skipped, all masked", count(report.work.tiles, "tile"), report.work.skipped));
   if (report.arguments.products == Products::bf16) {
     page.entry(2, "products", kAttendColumn,
-               call.products == Products::bf16 ? "of bfloat16, where they are faster"
-                                               : "of floats: this instruction set has none of bfloat16");
+               call.products == Products::bf16 ? "bf16, where that is faster"
+                                               : "f32: this instruction set has no bf16 products");
   }
   if (report.error) {
     const std::int64_t all = call.batch() * call.queries();
@@ -89,7 +88,7 @@ std::string attend_text(const AttendReport& report) {
                formatted("{}; {} of {}{}", error_text(*report.error), report.error->tokens, count(all, "token"),
                          report.error->not_finite == 0
                              ? ""
-                             : formatted("; {} not finite", count(report.error->not_finite, "value"))));
+                             : formatted("; {} non-finite", count(report.error->not_finite, "value"))));
   }
   add_warnings(page, kAttendColumn, warnings_of(report.plan, tensors_of(report)));
   return page.text();

@@ -1,4 +1,4 @@
-// What `posenc attend` says when it is done, for people and as JSON.
+// The report of `posenc attend`, as text and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct AttendReport {
 std::string attend_text(const AttendReport& report);
 std::string attend_json(const AttendReport& report);
 
-// "largest deviation 2.4e-07, at most 0.03 of its bound"
+// "largest error 2.4e-07, at most 0.03 of its bound"
 std::string error_text(const AttendError& error);
 
 }  // namespace posenc::tool

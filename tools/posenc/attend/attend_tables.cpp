@@ -78,7 +78,7 @@ class Finder {
     std::vector<std::string> names;
     for (const TensorEntry& entry : file_->tensors()) names.push_back(entry.name);
     const std::vector<std::string> near = nearest(name, names);
-    throw about(formatted("{}: no tensor is called '{}'{}", printable(path_), name,
+    throw about(formatted("{}: no tensor named '{}'{}", printable(path_), name,
                           near.empty() ? "" : formatted("; did you mean {}?", printable(join(near, " or ")))));
   }
 
@@ -127,7 +127,7 @@ LayerTables read_tables(const std::optional<std::string>& file, const LayerPlan&
     std::visit(InputsOf{find, out}, layer.score[n]);
   }
   if (!find.missing().empty()) {
-    throw about(formatted("{} has learned tables: a file is needed with {}", layer_name, join(find.missing(), ", ")));
+    throw about(formatted("{} has learned tables; expected a file with {}", layer_name, join(find.missing(), ", ")));
   }
   if (find.has_file() && out.names.empty()) {
     throw UsageError{formatted("--weights: {} has no learned tables", layer_name)};

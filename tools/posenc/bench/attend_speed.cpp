@@ -30,7 +30,7 @@ constexpr double kTimedCalls = 256;
 
 volatile std::uint64_t kept;  // what was read, so that it is
 
-// ---- what the mask shows ----
+// ---- unmasked keys ----
 
 struct KeyRange {
   std::int64_t first;
@@ -54,7 +54,7 @@ KeyRange seen_by(const Mask& mask, std::int64_t order, std::int64_t keys) {
 
 struct Seen {
   double pairs = 0.0;
-  KeyRange keys;  // that some query sees
+  KeyRange keys;  // that some query attends to
 };
 
 Seen seen(const AttendSpeedCase& which) {
@@ -143,7 +143,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   const Heads v(which.keys, layer.kv_heads, layer.value_dim, which.dtype);
   const Heads out(which.queries, layer.heads, layer.value_dim, which.dtype);
   const bool is_turned = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
-  // In a cache they have been turned once; in regions each key turns more than one way.
+  // In a KV cache RoPE has been applied once; in regions each key has more than one position.
   const bool is_cached = which.queries < which.keys && std::holds_alternative<std::monostate>(layer.regions);
   const AttendCall call{.layer = layer,
                         .tables = which.tables,

@@ -1,5 +1,5 @@
-// How fast a layer attends, against what limits it: the multiply-adds that the machine's cores do at most
-// (bench/multiply_add.h), and the time it takes to read the same keys and values once (bench/read_memory.h). And
+// How fast a layer attends, against what limits it: the peak FLOP/s of the machine's cores
+// (bench/multiply_add.h), and its memory bandwidth: one pass over the same keys and values (bench/read_memory.h). And
 // against the same layer without positions, in the same kernel. docs/performance.md says why these.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace posenc::tool {
 
 // q [queries, heads, head_dim] over k [keys, kv_heads, head_dim] and v [keys, kv_heads, value_dim]; the last query
-// stands with the last key. Where there are more keys than queries they lie in a cache, turned already.
+// stands with the last key. Where there are more keys than queries they lie in a KV cache, rotated already.
 struct AttendSpeedCase {
   const LayerPlan& layer;
   const LayerTables& tables;
@@ -27,8 +27,8 @@ struct AttendSpeedCase {
 };
 
 struct AttendSpeed {
-  double operations = 0.0;  // multiplications and additions of the pairs that the mask shows, exactly
-  std::int64_t bytes = 0;   // of the keys and values that some query sees
+  double operations = 0.0;  // multiplications and additions of the unmasked pairs, exactly
+  std::int64_t bytes = 0;   // of the keys and values that some query attends to
   bench::Spread attend;     // seconds of one call
   // Of the limits, round by round: the multiply-adds in a second over those that touch no memory; the time that only
   // reads over attend's.
@@ -42,10 +42,10 @@ inline constexpr int kAttendRounds = 9;
 // The tokens of a layer whose scheme knows a window of rows and columns: all of that, at its places.
 std::optional<std::int64_t> grid_tokens(const LayerPlan& layer);
 
-// The layer without rotation, terms, regions and scales of queries by position; its mask, cap and sinks stay.
+// The layer without rotation, terms, regions and scales of queries by position; its mask, softcap and sinks stay.
 LayerPlan without_positions(const LayerPlan& layer);
 
-// On one thread, of which it is the processor time; or on the threads of a pool, where it is the wall's.
+// On one thread, of which it is the CPU time; or on the threads of a pool, where it is wall-clock time.
 AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const ThreadPool* pool);
 
 }  // namespace posenc::tool

@@ -64,7 +64,7 @@ std::vector<Size> sizes_of(const LayerPlan& layer, const BenchAttendArguments& a
     for (const std::int64_t tokens : kPrompts) out.push_back({tokens, tokens});
     out.push_back({1, kCached});
   }
-  // Who sees what comes after it does not decode, but a decoder that asks an encoder.
+  // Bidirectional attention does not decode, but cross-attention of a decoder does.
   if (layer.mask.kind == MaskKind::bidirectional && !arguments.cross) out.pop_back();
   return out;
 }
@@ -72,7 +72,7 @@ std::vector<Size> sizes_of(const LayerPlan& layer, const BenchAttendArguments& a
 TimedLayer timed(const AttendingLayer& choice, const BenchAttendArguments& arguments) {
   TimedLayer out{.choice = choice, .layer = *choice.layer};
   if (out.layer.heads == 0) {
-    throw failure(kMalformed, "how many heads this layer has is not known, so there is nothing to time");
+    throw failure(kMalformed, "the number of heads of this layer is not known, so there is nothing to time");
   }
   // What a learned indexer would pick is not known: all keys up to the query.
   if (out.layer.mask.kind == MaskKind::sparse) out.layer.mask = {.kind = MaskKind::causal};
@@ -160,21 +160,21 @@ void add_layer(Page& page, const MeasuredLayer& measured) {
 }
 
 std::string attend_bench_text(const std::vector<MeasuredLayer>& layers, const Plan& plan,
-                       const BenchAttendArguments& arguments) {
+                              const BenchAttendArguments& arguments) {
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, printable(plan.source.name)));
   page.entry(2, "machine", kColumn, machine_text(isa_of(arguments)));
-  page.entry(
-      2, "time", kColumn,
-      arguments.threads == 1 ? "one thread's processor time" : formatted("{} threads, by the wall", arguments.threads));
-  if (products_of(arguments) == Products::bf16) page.entry(2, "products", kColumn, "of bfloat16, where they are faster");
+  page.entry(2, "time", kColumn,
+             arguments.threads == 1 ? "CPU time of one thread"
+                                    : formatted("wall-clock time of {} threads", arguments.threads));
+  if (products_of(arguments) == Products::bf16) page.entry(2, "products", kColumn, "bf16, where that is faster");
   for (const MeasuredLayer& layer : layers) add_layer(page, layer);
   page.blank();
   page.entry(2, "", 2,
-             formatted("FMA: multiply-adds on registers; reads: a pass over the same keys and values that only reads; "
-                       "the nearer of the two limits is given. One query finds its keys turned, in a cache. Medians "
-                       "(and the least to the most) of {} rounds in which all take turns; a ratio is taken within a "
-                       "round.",
+             formatted("FMA: peak FLOP/s, multiply-adds on registers; reads: memory bandwidth, a pass that only reads "
+                       "the same keys and values; the nearer limit is given. A decode query finds its keys rotated, "
+                       "in a KV cache. Medians (min to max) of {} rounds in which all alternate; a ratio is taken "
+                       "within a round.",
                        kAttendRounds));
   return page.text();
 }
@@ -207,7 +207,8 @@ std::string layer_json(const MeasuredLayer& measured) {
                       {"cases", json_array(cases)}});
 }
 
-std::string attend_bench_json(const std::vector<MeasuredLayer>& layers, const Plan& plan, const BenchAttendArguments& arguments) {
+std::string attend_bench_json(const std::vector<MeasuredLayer>& layers, const Plan& plan,
+                              const BenchAttendArguments& arguments) {
   std::vector<std::string> all;
   for (const MeasuredLayer& layer : layers) all.push_back(layer_json(layer));
   const Info machine = info();
@@ -231,7 +232,8 @@ int run_bench_attend(const BenchAttendArguments& arguments) {
   (void)selected_isa();  // what the environment asks for and is not there is not the model's fault
   const Plan plan = plan_of(arguments.model, {});
   const std::vector<MeasuredLayer> layers = measure_all(timed_layers(plan, arguments), arguments);
-  return write_output(arguments.json ? attend_bench_json(layers, plan, arguments) : attend_bench_text(layers, plan, arguments));
+  return write_output(arguments.json ? attend_bench_json(layers, plan, arguments)
+                                     : attend_bench_text(layers, plan, arguments));
 }
 
 }  // namespace posenc::tool

@@ -1,4 +1,4 @@
-// posenc bench: what is measured on this machine, against its limits.
+// posenc bench: speeds on this machine, against its limits.
 #pragma once
 
 #include "line/command_line.h"

@@ -17,26 +17,26 @@ Command read_bench_rotate(const Given& given) {
 }
 
 CommandSpec bench_rotate_spec() {
-  return {.name = "rotate",
-          .description = "The rotation of queries and keys against this machine's limits",
-          .options =
-              {{.names = "--model",
-                .value = "MODEL",
-                .description =
-                    "Whose shape is turned: what inspect takes; " + BenchRotateArguments{}.model + " when left out"},
-               {.names = "--layer", .value = "N", .description = "Counted from 0; the first that turns when left out"},
-               {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
-               {.names = "--rotation", .value = "N", .description = "Which of a layer's rotations, counted from 0"},
-               {.names = "--json", .description = "The measurements as JSON"}},
-          .footer =
-              "The limits are 64-byte integer XOR in place (RMW) and memcpy of the same bytes,\n"
-              "taking turns with the rotation in one process (docs/performance.md). It takes a\n"
-              "few seconds.\n\n"
-              "Examples:\n"
-              "  posenc bench rotate\n"
-              "  posenc bench rotate --model gemma-3-4b --layer 5\n"
-              "  POSENC_ISA=avx2 POSENC_THREADS=4 posenc bench rotate --json\n\n",
-          .read = read_bench_rotate};
+  return {
+      .name = "rotate",
+      .description = "RoPE of queries and keys against this machine's limits",
+      .options = {{.names = "--model",
+                   .value = "MODEL",
+                   .description =
+                       "Whose shapes are rotated, as for inspect (default: " + BenchRotateArguments{}.model + ")"},
+                  {.names = "--layer", .value = "N", .description = "Counted from 0 (default: the first with RoPE)"},
+                  {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
+                  {.names = "--rotation", .value = "N", .description = "Which of a layer's rotations, counted from 0"},
+                  {.names = "--json", .description = "The measurements as JSON"}},
+      .footer =
+          "The limits are 64-byte integer XOR in place (RMW) and memcpy of the same bytes,\n"
+          "interleaved with the rotation in one process (docs/performance.md). It takes a\n"
+          "few seconds.\n\n"
+          "Examples:\n"
+          "  posenc bench rotate\n"
+          "  posenc bench rotate --model gemma-3-4b --layer 5\n"
+          "  POSENC_ISA=avx2 POSENC_THREADS=4 posenc bench rotate --json\n\n",
+      .read = read_bench_rotate};
 }
 
 Command read_bench_attend(const Given& given) {
@@ -59,32 +59,30 @@ Command read_bench_attend(const Given& given) {
 CommandSpec bench_attend_spec() {
   return {
       .name = "attend",
-      .description = "Attention by a model's layers against this machine's limits",
-      .options = {{.names = "--model",
-                   .value = "MODEL",
-                   .description =
-                       "Whose layers attend: what inspect takes; " + BenchAttendArguments{}.model + " when left out"},
-                  {.names = "--layer",
-                   .value = "N",
-                   .description = "Counted from 0; when left out, one of each kind that a stack has"},
-                  {.names = "--tokens",
-                   .value = "N",
-                   .description = "So many attend to themselves, and one query to so many keys; when left out, 512 and "
-                                  "1024, and one to 4096"},
-                  {.names = "--dtype", .value = "T", .description = "f32, f16 or bf16; f32 and bf16 when left out"},
-                  {.names = "--weights",
-                   .value = "FILE",
-                   .description = "The layer's learned tables, by name; drawn at random when left out"},
-                  threads_option("1 when left out, whose processor time counts; of more it is the wall's clock"),
-                  isa_option(),
-                  products_option(),
-                  {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
-                  {.names = "--cross", .description = "The layers' attention to an encoder, not that to itself"},
-                  {.names = "--json", .description = "The measurements as JSON"}},
+      .description = "Attention of a model's layers against this machine's limits",
+      .options =
+          {{.names = "--model",
+            .value = "MODEL",
+            .description = "Whose layers attend, as for inspect (default: " + BenchAttendArguments{}.model + ")"},
+           {.names = "--layer", .value = "N", .description = "Counted from 0 (default: one of each kind in the stack)"},
+           {.names = "--tokens",
+            .value = "N",
+            .description = "Prefill of N tokens, and decode of one query over N keys (default: prefill of 512 and "
+                           "1024, decode over 4096)"},
+           {.names = "--dtype", .value = "T", .description = "f32, f16 or bf16 (default: f32 and bf16)"},
+           {.names = "--weights",
+            .value = "FILE",
+            .description = "The layer's learned tables, by name (default: random)"},
+           threads_option("(default: 1); one is timed in CPU time, more in wall-clock time"),
+           isa_option(),
+           products_option(),
+           {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
+           {.names = "--cross", .description = "The layers' cross-attention to an encoder, not their self-attention"},
+           {.names = "--json", .description = "The measurements as JSON"}},
       .footer =
-          "The limits are the multiply-adds that the cores do without touching memory\n"
-          "(FMA), and one pass that only reads the same keys and values. They, attend and\n"
-          "the layer without positions take turns in one process (docs/performance.md). It\n"
+          "The limits are peak FLOP/s, multiply-adds on registers (FMA), and memory\n"
+          "bandwidth, one pass that only reads the same keys and values. They, attend and\n"
+          "the layer without positions alternate in one process (docs/performance.md). It\n"
           "takes some seconds for each kind of layer.\n\n"
           "Examples:\n"
           "  posenc bench attend\n"
@@ -97,7 +95,7 @@ CommandSpec bench_attend_spec() {
 
 CommandSpec bench_spec() {
   return {.name = "bench",
-          .description = "What is measured on this machine, as fractions of its limits",
+          .description = "Speeds on this machine, as fractions of its limits",
           .footer = "Examples:\n  posenc bench rotate\n  posenc bench attend\n\n",
           .subjects = {bench_rotate_spec(), bench_attend_spec()}};
 }

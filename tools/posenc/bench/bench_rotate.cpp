@@ -47,7 +47,7 @@ Shape shape_of(const LayerChoice& choice) {
   const Shape shape{rope(*choice.rotate), indexer ? choice.rotate->heads : choice.layer->heads,
                     indexer ? 1 : choice.layer->kv_heads};
   if (shape.heads > 0) return shape;
-  throw failure(kMalformed, "how many heads this layer has is not known, so there is nothing to time");
+  throw failure(kMalformed, "the number of heads of this layer is not known, so there is nothing to time");
 }
 
 std::vector<MeasuredRotate> measure_all(const Shape& shape, std::int64_t threads) {
@@ -102,20 +102,21 @@ void add_table(Page& page, const std::vector<MeasuredRotate>& all, std::int64_t 
 }
 
 std::string rotate_bench_text(const std::vector<MeasuredRotate>& all, const Shape& shape, const std::string& layer,
-                       std::int64_t threads) {
+                              std::int64_t threads) {
   constexpr std::int64_t kAt = 11;
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, layer));
   page.entry(
       2, "rotated", kAt,
       formatted("q [tokens, {0}, {2}] and k [tokens, {1}, {2}], {3} channels of each head, {4}, in place", shape.heads,
-                shape.kv_heads, shape.rope.head_dim, shape.rope.dim, pairing_text(shape.rope.pairing)));
+                shape.kv_heads, shape.rope.head_dim, shape.rope.dim, long_pairing(shape.rope.pairing)));
   page.entry(2, "machine", kAt, machine_text(selected_isa()));
-  add_table(page, all, 1, "one thread: GB/s, read and written, by its processor time");
-  if (threads > 1) add_table(page, all, threads, formatted("{} threads: GB/s, read and written, by the wall", threads));
+  add_table(page, all, 1, "one thread: GB/s, read and written, CPU time");
+  if (threads > 1)
+    add_table(page, all, threads, formatted("{} threads: GB/s, read and written, wall-clock time", threads));
   page.entry(2, "", 2,
              formatted("RMW: 64-byte integer XOR with a constant, in place. Medians (and the least to the most) of {} "
-                       "rounds in which the three take turns on the same warm bytes; a ratio is taken within a round.",
+                       "rounds in which the three alternate on the same warm bytes; a ratio is taken within a round.",
                        kSpeedRounds));
   return page.text();
 }
@@ -135,7 +136,8 @@ std::string rotate_measured_json(const MeasuredRotate& m) {
                       {"time_over_memcpy", spread_json(m.speed.over_copy)}});
 }
 
-std::string rotate_bench_json(const std::vector<MeasuredRotate>& all, const Shape& shape, const Plan& plan, const LayerChoice& choice) {
+std::string rotate_bench_json(const std::vector<MeasuredRotate>& all, const Shape& shape, const Plan& plan,
+                              const LayerChoice& choice) {
   std::vector<std::string> cases;
   for (const MeasuredRotate& m : all) cases.push_back(rotate_measured_json(m));
   const Info machine = info();

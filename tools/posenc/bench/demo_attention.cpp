@@ -18,8 +18,8 @@ constexpr std::array<DType, 3> kAttendedTypes{DType::f32, DType::f16, DType::bf1
 constexpr int kRounds = 3;
 constexpr std::int64_t kProducts = std::int64_t{1} << 23;  // of a dtype, in tenths of a second of the reference
 
-// What a preset leaves open: sinks, of which any number will do; who sees whom where a learned indexer decides; and
-// tensors behind a norm that follows the rotation have been turned.
+// What a preset leaves open: sinks, of which any number will do; the mask where a learned indexer decides; and
+// tensors after a norm that follows RoPE have been rotated.
 struct DemoLayer {
   LayerPlan layer;
   LayerTables tables{};
@@ -104,7 +104,7 @@ void add_attention(Page& page, const DemoAttention& attention) {
                        formatted("attention: q [{0}, {1}, {3}], k [{0}, {2}, {3}], v [{0}, {2}, {4}]", kDemoTokens,
                                  attention.heads, attention.kv_heads, attention.head_dim, attention.value_dim)));
   std::vector<std::vector<std::string>> rows{
-      {"dtype", "worst error", "of its bound", "microseconds a token", "the reference"}};
+      {"dtype", "worst error", "of its bound", "microseconds per token", "the reference"}};
   for (const DemoAttentionDType& d : attention.dtypes) {
     rows.push_back({std::string(name(d.dtype)), formatted("{:.2g}", d.error.largest),
                     formatted("{:.2g}", d.error.over_bound), spread_text(d.seconds, 1e-6, 1),
@@ -112,8 +112,8 @@ void add_attention(Page& page, const DemoAttention& attention) {
   }
   page.table(2, rows);
   page.entry(2, "", 2,
-             formatted("Positions {} to {}; mask: {}; {} of {} tokens judged by the reference in double. Queries and "
-                       "keys are turned on the way. Processor time of one thread: median (range) of {} rounds.",
+             formatted("Positions {} to {}; mask: {}; {} of {} tokens judged by the float64 reference. RoPE is applied "
+                       "in the same call. CPU time of one thread: median (range) of {} rounds.",
                        attention.first, attention.first + kDemoTokens - 1, attention.mask,
                        attention.dtypes.front().error.tokens, kDemoTokens, kRounds));
 }

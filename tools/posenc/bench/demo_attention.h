@@ -1,4 +1,4 @@
-// Attention in `posenc demo`: a layer of a preset attends over random tensors, is judged by the slow reference, and
+// Attention in `posenc demo`: a layer of a preset attends over random tensors, is judged by the float64 reference, and
 // both are timed.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace posenc::tool {
 struct DemoAttentionDType {
   DType dtype = DType::f32;
   AttendError error;
-  bench::Spread seconds;           // of a token, processor time of one thread
+  bench::Spread seconds;           // of a token, CPU time of one thread
   double reference_seconds = 0.0;  // likewise, of the judged tokens
 };
 

@@ -48,8 +48,8 @@ void add_accuracy(Page& page, const Accuracy& accuracy) {
 
 void add_speed(Page& page, const std::vector<Contestant>& contestants) {
   page.blank();
-  page.line(page.paint(Style::bold, "speed: one cos and one sin, processor time of one thread"));
-  std::vector<std::vector<std::string>> rows{{"maker", "ns: median (range)", "times libm: median (range)"}};
+  page.line(page.paint(Style::bold, "speed: one cos and one sin, CPU time of one thread"));
+  std::vector<std::vector<std::string>> rows{{"by", "ns: median (range)", "times libm: median (range)"}};
   for (const Contestant& c : contestants) {
     const bool is_libm = &c == &contestants.front();
     rows.push_back({c.name, spread_text(c.nanoseconds, 1.0, 3), is_libm ? "1" : spread_text(c.over_libm, 1.0, 1)});
@@ -108,7 +108,7 @@ int run_demo(const DemoArguments& arguments) {
   }
   const Plan plan = preset_plan(arguments.preset);
   const std::vector<Rope> rotations = rotations_by_use(plan);
-  if (rotations.empty()) throw UsageError{formatted("{}: this model turns nothing", arguments.preset)};
+  if (rotations.empty()) throw UsageError{formatted("{}: this model has no RoPE", arguments.preset)};
   int written = kOk;
   const auto show_part = [&](auto add) {
     if (!arguments.json && written == kOk) written = show(add);
@@ -129,15 +129,15 @@ int run_demo(const DemoArguments& arguments) {
   if (arguments.json) written = write_output(demo_json(arguments.preset, accuracy, contestants, rotation, attention));
   if (written != kOk) return written;
   if (!keeps_promise(accuracy)) {
-    write_message(formatted("posenc: an error of a table above the promised {} ulp\n", number(kPromisedUlp)));
+    write_message(formatted("posenc: an error of cos or sin is above the promised {} ulp\n", number(kPromisedUlp)));
     return kJudged;
   }
   if (!rotation.keeps_bound()) {
-    write_message("posenc: an error of the rotation above its bound\n");
+    write_message("posenc: an error of RoPE is above its bound\n");
     return kJudged;
   }
   if (!attention.keeps_bound()) {
-    write_message("posenc: an error of attention above its bound\n");
+    write_message("posenc: an error of attention is above its bound\n");
     return kJudged;
   }
   return kOk;

@@ -97,7 +97,7 @@ DemoRotation rotate_for_demo(const Plan& plan, const Rope& rope) {
 
 void add_rotation(Page& page, const DemoRotation& rotation) {
   page.blank();
-  page.line(page.paint(Style::bold, formatted("rotation: q [{0}, {1}, {3}] and k [{0}, {2}, {3}], measured now",
+  page.line(page.paint(Style::bold, formatted("RoPE: q [{0}, {1}, {3}] and k [{0}, {2}, {3}], measured now",
                                               kDemoTokens, rotation.heads, rotation.kv_heads, rotation.head_dim)));
   std::vector<std::vector<std::string>> rows{{"dtype", "worst error", "of its bound", "microseconds", "time over RMW"}};
   for (const DemoDType& d : rotation.dtypes) {
@@ -107,9 +107,9 @@ void add_rotation(Page& page, const DemoRotation& rotation) {
   }
   page.table(2, rows);
   page.entry(2, "", 2,
-             formatted("Positions {} to {}; {} of {} tokens judged by the reference in double, in ulps of the dtype at "
-                       "the length of the turned pair. In place, processor time of one thread: median (range) of {} "
-                       "rounds. RMW: 64-byte integer XOR with a constant over the same bytes, in turns with it.",
+             formatted("Positions {} to {}; {} of {} tokens judged by the float64 reference, in ulps of the dtype at "
+                       "the length of the rotated pair. In place, CPU time of one thread: median (range) of {} "
+                       "rounds. RMW: 64-byte integer XOR with a constant over the same bytes, interleaved with it.",
                        rotation.first, rotation.first + kDemoTokens - 1, rotation.judged, kDemoTokens, kSpeedRounds));
 }
 

@@ -1,5 +1,5 @@
-// The rotation in `posenc demo`: queries and keys of a preset's shape turned, judged by the slow reference, and timed
-// against XOR in place.
+// The rotation in `posenc demo`: queries and keys of a preset's shape rotated, judged by the float64 reference, and
+// timed against XOR in place.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct DemoRotation {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t first = 0;   // position: the last kDemoTokens of the trained length are turned
+  std::int64_t first = 0;   // position: the last kDemoTokens of the trained length are rotated
   std::int64_t judged = 0;  // tokens
   std::vector<DemoDType> dtypes;
 

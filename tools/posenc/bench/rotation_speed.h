@@ -1,5 +1,5 @@
-// How fast this machine turns queries and keys in place, against what limits it: the same bytes combined with a
-// constant by integer XOR (bench/xor_in_place.h), and copied. docs/performance.md says why these.
+// How fast this machine applies RoPE to queries and keys in place, against what limits it: the same bytes combined with
+// a constant by integer XOR (bench/xor_in_place.h), and copied. docs/performance.md says why these.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace posenc::tool {
 
-// q [tokens, heads, head_dim] and k [tokens, kv_heads, head_dim], one after the other in memory, turned by a held
+// q [tokens, heads, head_dim] and k [tokens, kv_heads, head_dim], one after the other in memory, rotated by a held
 // table.
 struct SpeedCase {
   const Rope& rope;
@@ -32,8 +32,8 @@ struct RotationSpeed {
 
 inline constexpr int kSpeedRounds = 11;
 
-// On one thread, of which it is the processor time; or on the threads of a pool, each of which has as many bytes: then
-// the wall's. Caches are warm: what is timed has just passed over the same bytes.
+// On one thread, of which it is the CPU time; or on the threads of a pool, each of which has as many bytes: then
+// wall-clock time. Caches are warm: what is timed has just passed over the same bytes.
 RotationSpeed measure_rotation(const SpeedCase& which);
 RotationSpeed measure_rotation(const SpeedCase& which, const ThreadPool& pool);
 

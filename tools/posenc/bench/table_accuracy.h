@@ -28,7 +28,7 @@ struct Accuracy {
 inline constexpr std::int64_t kBlock = 4096;
 inline constexpr std::int64_t kDrawn = 4096;
 
-// The rotations of a plan that positions in a sequence turn, each different one once, the most used first.
+// The rotations of a plan by positions in a sequence, each different one once, the most used first.
 std::vector<Rope> rotations_by_use(const Plan& plan);
 
 // Positions: the first and the last kBlock of the trained length as a table, and from there to 2^31 on both sides of

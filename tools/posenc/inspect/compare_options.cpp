@@ -17,23 +17,23 @@ Command read_compare(const Given& given) {
 
 CommandSpec compare_spec() {
   return {.name = "compare",
-          .description = "Which position facts of two models differ, and what follows",
+          .description = "How the position encodings of two models differ, and what follows from it",
           .options = {{.names = "A",
                        .description = "What inspect takes: a file, a directory, the name of a preset, or -",
                        .required = true},
-                      {.names = "B", .description = "The other one", .required = true},
+                      {.names = "B", .description = "The other model", .required = true},
                       {.names = "--length",
                        .value = "N",
                        .description =
-                           "The sequence's length in tokens, for rules that depend on it, and up to which angles "
-                           "are judged"},
+                           "Sequence length in tokens, for scaling rules that depend on it; angles are compared up "
+                           "to there"},
                       {.names = "--tolerance",
                        .value = "R",
-                       .description = "Radians by which an angle may differ and count as the same; 0.001 if left out"},
+                       .description = "Radians by which angles may differ and count as the same (default: 0.001)"},
                       {.names = "--json", .description = "As JSON (docs/compare.schema.json)"}},
           .footer =
               "Exit code 0: the same in substance. 1: they differ in something that changes\n"
-              "what the model computes, if only in the pairing.\n\n"
+              "what the model computes, even if only in the pairing (NeoX or GPT-J).\n\n"
               "Examples:\n"
               "  posenc compare llama-3.1-8b llama-3.2-1b\n"
               "  posenc compare base/ finetuned/ --length 32768\n"

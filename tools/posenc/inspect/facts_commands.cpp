@@ -23,7 +23,7 @@ namespace {
 
 std::string why_selected() {
   const char* asked = std::getenv("POSENC_ISA");
-  return asked != nullptr && *asked != '\0' ? "POSENC_ISA asks for it" : "the best that this machine has";
+  return asked != nullptr && *asked != '\0' ? "set by POSENC_ISA" : "best of this machine";
 }
 
 std::vector<std::string> isa_names(const std::vector<Isa>& isas) {
@@ -66,8 +66,8 @@ std::string info_text(const Info& i) {
   page.entry(2, "kernels", kAt, join(isa_names(i.isas), ", "));
   page.entry(2, "selected", kAt, formatted("{} ({})", name(i.selected), why_selected()));
   page.entry(2, "limits", kAt,
-             formatted("exact angles within 1 ulp to position 2^31, within 6e-8 to 2^53; a table of at most {} MiB "
-                       "unless asked for more",
+             formatted("exact angles within 1 ulp to position 2^31, within 6e-8 to 2^53; tables of at most {} MiB "
+                       "by default",
                        TableOptions{}.max_bytes >> 20));
   return page.text();
 }

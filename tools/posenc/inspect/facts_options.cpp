@@ -5,12 +5,12 @@ namespace posenc::tool {
 
 CommandSpec info_spec() {
   return {.name = "info",
-          .description = "This build, this machine, the kernels in use, and limits",
+          .description = "This build, this machine, its kernels, and limits",
           .options = {{.names = "--json", .description = "As JSON"}},
           .footer =
               "Examples:\n"
               "  posenc info\n"
-              "  POSENC_ISA=scalar posenc info       another kernel than the best one\n\n",
+              "  POSENC_ISA=scalar posenc info       another kernel than the default\n\n",
           .read = [](const Given& given) -> Command { return InfoArguments{.json = given.has("--json")}; }};
 }
 
@@ -25,14 +25,13 @@ CommandSpec presets_spec() {
 CommandSpec demo_spec() {
   return {
       .name = "demo",
-      .description = "A built-in model; the worst errors and the speed of its angles, its rotation and its attention",
+      .description = "A built-in model, then errors and speed of its angle tables, its RoPE and its attention",
       .options = {{.names = "PRESET",
-                   .description =
-                       "One of `posenc presets` that has a rotation; " + DemoArguments{}.preset + " when left out"},
+                   .description = "One of `posenc presets` that has RoPE (default: " + DemoArguments{}.preset + ")"},
                   {.names = "--json", .description = "The measurements as JSON, without the model's description"}},
       .footer =
-          "Errors and speeds are measured when it runs. Exit code 1: an angle's error is\n"
-          "above 1 ulp, or the rotation's or the attention's above its bound\n"
+          "Errors and speeds are measured when it runs. Exit code 1: an error of cos or sin\n"
+          "is above 1 ulp, or one of RoPE or attention above its bound\n"
           "(docs/rotation.md, docs/attention.md).\n\n"
           "Examples:\n"
           "  posenc demo\n"

@@ -23,9 +23,9 @@ std::string source_text(const PlanSource& source) {
 std::string counts(const Plan& plan) {
   const auto defaults = std::count_if(plan.sources.begin(), plan.sources.end(),
                                       [](const ValueSource& s) { return s.from.starts_with("default"); });
-  std::string out = formatted("{}; {} read, {} by default", source_text(plan.source),
-                              count(std::ssize(plan.sources) - defaults, "value"), defaults);
-  if (!plan.ignored_keys.empty()) out += formatted("; {} not read", count(std::ssize(plan.ignored_keys), "key"));
+  std::string out = formatted("{}; {} from file, {}", source_text(plan.source),
+                              count(std::ssize(plan.sources) - defaults, "value"), count(defaults, "default"));
+  if (!plan.ignored_keys.empty()) out += formatted("; {} ignored", count(std::ssize(plan.ignored_keys), "key"));
   return out + "; " + (plan.warnings.empty() ? "no warnings" : count(std::ssize(plan.warnings), "warning"));
 }
 
@@ -38,11 +38,10 @@ void add_head(Page& page, const Plan& plan) {
                                : formatted(" (model_type {})", printable(plan.model_type));
   page.entry(2, "family", kTextAt, (plan.family.empty() ? "not named" : printable(plan.family)) + type);
   page.entry(2, "trained", kTextAt, plan.trained_length ? count(*plan.trained_length, "token") : "length not known");
-  if (plan.length) page.entry(2, "length", kTextAt, count(*plan.length, "token") + ", as asked for");
+  if (plan.length) page.entry(2, "length", kTextAt, count(*plan.length, "token") + " (--length)");
   page.entry(2, "source", kTextAt, counts(plan), plan.warnings.empty() ? Style::plain : Style::warning);
   if (!plan.known) {
-    page.entry(2, "known", kTextAt, "no: a fact that positions need could not be decided; the warnings name it",
-               Style::warning);
+    page.entry(2, "known", kTextAt, "no: a required fact could not be decided; see the warnings", Style::warning);
   }
 }
 

@@ -24,27 +24,27 @@ Command read_inspect(const Given& given) {
 CommandSpec inspect_spec() {
   return {
       .name = "inspect",
-      .description = "What a model does with positions, layer by layer",
+      .description = "A model's position encodings, layer by layer: RoPE, biases, softmax scale, mask",
       .options =
           {{.names = "MODEL",
             .description = "A config.json, params.json or GGUF file, a directory that holds one of the first two, "
                            "the name of a preset, or - for standard input",
             .required = true},
-           {.names = "--layer", .value = "N", .description = "Everything about one layer, all frequencies too"},
+           {.names = "--layer", .value = "N", .description = "One layer in full, with the inv_freq of every pair"},
            {.names = "--stack", .value = "NAME", .description = "Only this stack: decoder, encoder, vision, ..."},
            {.names = "--length",
             .value = "N",
-            .description = "The sequence's length in tokens, for rules that depend on it (dynamic NTK, LongRoPE); "
-                           "the trained length when left out, but in --json"},
-           {.names = "--json", .description = "The whole plan as JSON (docs/plan.schema.json), nothing merged"},
-           {.names = "--strict", .description = "Exit 1 when there are warnings or facts that could not be decided"}},
+            .description = "Sequence length in tokens, for scaling rules that depend on it (dynamic NTK, LongRoPE); by "
+                           "default the trained length, and none in --json"},
+           {.names = "--json", .description = "The whole plan as JSON (docs/plan.schema.json), layers not merged"},
+           {.names = "--strict", .description = "Exit 1 on warnings and on facts that could not be decided"}},
       .footer =
           "Examples:\n"
           "  posenc inspect llama-3.1-8b\n"
           "  posenc inspect model/ --layer 5\n"
           "  posenc inspect config.json --length 32768\n"
           "  posenc inspect --json - < config.json | jq .stacks[0].layers[0].rotate\n"
-          "  posenc inspect --strict config.json > /dev/null && echo nothing odd\n\n",
+          "  posenc inspect --strict config.json > /dev/null && echo no warnings\n\n",
       .read = read_inspect};
 }
 

@@ -14,14 +14,14 @@
 namespace posenc::tool {
 namespace {
 
-// What one block turns: the rotations of its self and cross attention.
+// What one block rotates: the rotations of its self and cross attention.
 struct Block {
   const Stack* stack = nullptr;
   std::int64_t index = 0;
   std::vector<std::pair<const LayerPlan*, const Rotate*>> rotations;
 };
 
-// The blocks that turn something.
+// The blocks that have RoPE.
 std::vector<Block> blocks_of(const std::vector<const Stack*>& stacks, std::optional<std::int64_t> index) {
   std::vector<Block> blocks;
   for (const Stack* stack : stacks) {
@@ -42,7 +42,7 @@ bool turn_alike(const Block& a, const Block& b) {
       });
 }
 
-// Blocks of one stack that turn alike.
+// Blocks of one stack whose RoPE is the same.
 std::string alike_text(const std::vector<Block>& blocks, const Block& like) {
   LayerRun run;
   for (const Block& block : blocks) {
@@ -70,22 +70,22 @@ std::string names_of(const std::vector<Block>& blocks) {
   return join(names, ", ");
 }
 
-// Blocks that do not turn alike: which word would tell them apart?
+// Blocks whose RoPE differs: which word would tell them apart?
 [[noreturn]] void ask(const std::vector<Block>& blocks, const std::vector<Block>& kinds) {
   const bool one_stack =
       std::all_of(blocks.begin(), blocks.end(), [&](const Block& b) { return b.stack == blocks.front().stack; });
   if (!one_stack) {
-    throw UsageError{formatted("--stack is needed: stacks turn differently: {}", names_of(blocks))};
+    throw UsageError{formatted("--stack is needed: RoPE differs between stacks: {}", names_of(blocks))};
   }
   constexpr std::size_t kShown = 3;
   std::vector<std::string> groups;
   for (const Block& kind : kinds) groups.push_back(alike_text(blocks, kind));
   if (groups.size() > kShown) groups.resize(kShown, "...");
-  throw UsageError{formatted("--layer is needed: layers of this model turn differently: {}", join(groups, "; "))};
+  throw UsageError{formatted("--layer is needed: RoPE differs between layers: {}", join(groups, "; "))};
 }
 
-// The one that queries and keys pass through. Where there are several (Gemma 4's patches: channels that turn by w, and
-// others by h), each has positions of its own, and which is meant must be said.
+// The one that queries and keys pass through. Where there are several (Gemma 4's patches: channels that rotate by w,
+// and others by h), each has positions of its own, and which is meant must be said.
 std::int64_t only_rotation(const Block& block) {
   std::vector<std::string> found;
   std::int64_t last = 0;
@@ -103,7 +103,7 @@ std::int64_t only_rotation(const Block& block) {
 
 Failure turns_nothing(const std::vector<const Stack*>& stacks, std::optional<std::int64_t> layer) {
   const std::vector<Block> others = blocks_of(stacks, {});
-  if (others.empty()) return failure(kMalformed, "this model turns nothing");
+  if (others.empty()) return failure(kMalformed, "this model has no RoPE");
   std::vector<std::string> ranges;
   for (const Stack* stack : stacks) {
     LayerRun run;
@@ -112,7 +112,7 @@ Failure turns_nothing(const std::vector<const Stack*>& stacks, std::optional<std
     }
     if (!run.blocks.empty()) ranges.push_back(formatted("{} {}", printable(stack->name), selection(run)));
   }
-  return failure(kMalformed, formatted("layer {} turns nothing; those that do: {}", *layer, join(ranges, "; ")));
+  return failure(kMalformed, formatted("layer {} has no RoPE; layers that have it: {}", *layer, join(ranges, "; ")));
 }
 
 }  // namespace

@@ -27,17 +27,17 @@ struct LayerChoice {
   const Rotate* rotate = nullptr;
   std::int64_t rotation = 0;   // its number in the block
   std::int64_t rotations = 0;  // how many the block has
-  std::string alike;           // the blocks of the stack that turn the same: "0-31"
+  std::string alike;           // the blocks of the stack whose RoPE is the same: "0-31"
 };
 
-// Where nothing is said of the stack or the layer: `ask` takes one only when all that turn do the same.
+// Where nothing is said of the stack or the layer: `ask` takes one only when RoPE is the same in all that have it.
 enum class WhenLayersDiffer { ask, take_the_first };
 
 // Throws UsageError for a stack, layer or rotation that the plan does not have, or that must be said; Failure when what
-// is asked for turns nothing.
+// is asked for has no RoPE.
 LayerChoice choose_layer(const Plan& plan, const LayerWords& words, WhenLayersDiffer when);
 
-// "decoder layer 5"; "decoder layers 0-31" where none was asked for and they turn the same.
+// "decoder layer 5"; "decoder layers 0-31" where none was asked for and their RoPE is the same.
 std::string layer_name(const LayerChoice& choice, const LayerWords& words);
 
 }  // namespace posenc::tool

@@ -28,7 +28,7 @@ std::string pair_channels(const Rope& rope, std::int64_t pair) {
   return formatted("{},{}{}", a, b, axis);
 }
 
-// 9 significant digits: enough to tell any two float32 values apart. What turns clockwise has a sign before them.
+// 9 significant digits: enough to tell any two float32 values apart. What rotates clockwise has a sign before them.
 int frequency_columns(const Rope& rope) { return rope.rotation_direction == RotationDirection::clockwise ? 15 : 14; }
 
 std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t pair) {
@@ -57,10 +57,10 @@ void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
 void add_facts(Page& page, const Plan& plan, const LayerPlan& layer) {
   const std::string values = layer.value_dim == layer.head_dim ? "" : formatted(", values {}", layer.value_dim);
   page.entry(2, "heads", kTextAt,
-             formatted("{}, {}, {} each{}", count(layer.heads, "head"), count(layer.kv_heads, "key/value head"),
+             formatted("{}, {}, {} each{}", count(layer.heads, "head"), count(layer.kv_heads, "KV head"),
                        count(layer.head_dim, "channel"), values));
   std::string_view name = "rotate";
-  if (layer.rotate.empty()) page.entry(2, name, kTextAt, "nothing");
+  if (layer.rotate.empty()) page.entry(2, name, kTextAt, "none");
   for (const Rotate& rotate : layer.rotate) {
     page.entry(2, name, kTextAt, rotate_text(rotate, shown_length(rope(rotate), plan.length, plan.trained_length)));
     name = "";
@@ -72,7 +72,7 @@ void add_facts(Page& page, const Plan& plan, const LayerPlan& layer) {
   page.entry(2, "score", kTextAt, (biases.empty() ? "no bias; " : biases) + logits_text(layer));
   page.entry(2, "value", kTextAt, value_text(layer.value));
   page.entry(2, "mask", kTextAt, mask_text(layer.mask));
-  page.entry(2, "norm", kTextAt, layer.qk_norm ? norm_text(*layer.qk_norm) : "none of q and k");
+  page.entry(2, "norm", kTextAt, layer.qk_norm ? norm_text(*layer.qk_norm) : "no QK norm");
   const std::string cache = cache_text(layer);
   if (!cache.empty()) page.entry(2, "cache", kTextAt, cache);
 }

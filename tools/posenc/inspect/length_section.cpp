@@ -20,13 +20,13 @@ constexpr std::int64_t kJudgedPositions = 64;  // tables are judged on that many
 // The length at which tables are judged: the one asked for, else the trained one.
 std::optional<std::int64_t> longest(const Plan& plan) { return plan.length ? plan.length : plan.trained_length; }
 
-// Whether places in a sequence turn it, and not coordinates in a picture.
+// Whether positions in a sequence rotate it, and not coordinates in a picture.
 bool is_turned_by_time(const Rope& rope) {
   const auto& names = rope.axes.names;
   return std::find(names.begin(), names.end(), "t") != names.end();
 }
 
-// One mark a pair, or a few pairs: # all complete a turn, 0 none turns, . else.
+// One mark a pair, or a few pairs: # all complete a period, 0 none rotates, . else.
 std::string marks(const std::vector<double>& wavelength, double length) {
   const std::size_t each = (wavelength.size() + kMostMarks - 1) / kMostMarks;
   std::string out;
@@ -44,11 +44,10 @@ std::string range_text(const std::vector<double>& wavelength) {
   std::vector<double> finite;
   std::copy_if(wavelength.begin(), wavelength.end(), std::back_inserter(finite),
                [](double w) { return !std::isinf(w); });
-  if (finite.empty()) return "no pair turns";
+  if (finite.empty()) return "no pair rotates";
   const auto [shortest, last] = std::minmax_element(finite.begin(), finite.end());
   const auto still = std::ssize(wavelength) - std::ssize(finite);
-  const std::string rest =
-      still == 0 ? "" : formatted("; {} not turn at all (0)", count(still, "pair does", "pairs do"));
+  const std::string rest = still == 0 ? "" : formatted("; {} not rotate (0)", count(still, "pair does", "pairs do"));
   return formatted("wavelengths {} to {}{}", number(*shortest, 4), number(*last, 4), rest);
 }
 
@@ -56,8 +55,8 @@ std::string turns_text(const Wavelengths& w, std::int64_t length) {
   const auto pairs = std::ssize(w.wavelength);
   const std::string turns =
       w.incomplete_pairs == 0
-          ? formatted("all {} complete a turn within {}", count(pairs, "pair"), count(length, "token"))
-          : formatted("{} of {} (.) never complete a turn within {}", w.incomplete_pairs, count(pairs, "pair"),
+          ? formatted("all {} complete a period within {}", count(pairs, "pair"), count(length, "token"))
+          : formatted("{} of {} (.) do not complete a period within {}", w.incomplete_pairs, count(pairs, "pair"),
                       count(length, "token"));
   return formatted("{}; critical dimension {}; {}", turns, w.critical_dim, range_text(w.wavelength));
 }
@@ -75,7 +74,7 @@ std::optional<std::string> lost_in_float32(const Rope& rope, std::optional<std::
 }  // namespace
 
 void add_turns(Page& page, const Plan& plan, const std::vector<RopeOf>& ropes) {
-  std::string_view name = "turns";
+  std::string_view name = "periods";
   for (const auto& [rope, who] : ropes) {
     const std::int64_t length = plan.trained_length.value_or(plan.length.value_or(1));
     const std::optional<std::int64_t> shown = shown_length(*rope, plan.length, plan.trained_length);
@@ -110,7 +109,7 @@ void add_table_errors(Page& page, const Plan& plan, const std::vector<RopeOf>& r
       return number(angle_error(turned, angles, *end, judged, shown).largest, 2);
     };
     add_statement(page, name, who,
-                  formatted("off by up to {} in float32 and {} in bfloat16, in the last {} before {}",
+                  formatted("cos/sin off by up to {} in float32 and {} in bfloat16, in the last {} before {}",
                             largest(Angles::float32), largest(Angles::bfloat16), count(judged, "position"), *end));
     name = "";
   }

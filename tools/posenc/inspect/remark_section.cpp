@@ -1,4 +1,4 @@
-// Which keys were not read, and warnings.
+// Absent keys, ignored keys, and warnings.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,10 +15,11 @@ namespace {
 
 constexpr std::size_t kMostLines = 6;
 
-void add_keys(Page& page, const std::vector<std::string>& pointers, std::string_view what) {
+void add_keys(Page& page, const std::vector<std::string>& pointers, std::string_view what,
+              std::string_view after = {}) {
   if (pointers.empty()) return;
   page.blank();
-  page.line(page.paint(Style::bold, formatted("{} {}", count(std::ssize(pointers), "key"), what)));
+  page.line(page.paint(Style::bold, formatted("{}{}", count(std::ssize(pointers), what), after)));
   std::vector<std::string> keys;
   for (const std::string& key : pointers) {
     keys.push_back(printable(key.starts_with('/') ? key.substr(1) : key));
@@ -43,8 +44,8 @@ void add_warnings(Page& page, const Plan& plan) {
 }  // namespace
 
 void add_remarks(Page& page, const Plan& plan) {
-  add_keys(page, plan.absent_keys, "not given, for which defaults hold");
-  add_keys(page, plan.ignored_keys, "not read");
+  add_keys(page, plan.absent_keys, "absent key", ", defaults used");
+  add_keys(page, plan.ignored_keys, "ignored key");
   add_warnings(page, plan);
 }
 

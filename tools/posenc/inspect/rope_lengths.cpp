@@ -42,8 +42,8 @@ struct Holds {
  private:
   bool is_beyond(std::int64_t last) const { return length && *length > last; }
   std::string base_for(std::int64_t last) const {
-    return is_beyond(last) ? formatted("the base for {}", count(*length, "token"))
-                           : formatted("its own base (up to {})", count(last, "token"));
+    return is_beyond(last) ? formatted("the base scaled for {}", count(*length, "token"))
+                           : formatted("the unscaled base (up to {})", count(last, "token"));
   }
 };
 

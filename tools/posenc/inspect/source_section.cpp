@@ -1,4 +1,4 @@
-// Where a plan's values came from: a line per key of the file, then what held by default.
+// Where a plan's values come from: a line per key of the file, then the defaults.
 
 #include <algorithm>
 #include <charconv>
@@ -130,7 +130,7 @@ void add_sources(Page& page, const Plan& plan) {
 
   const std::string under = common_parent(origins);
   page.blank();
-  page.line(page.paint(Style::bold, "where the values came from") +
+  page.line(page.paint(Style::bold, "where the values come from") +
             (under.empty() ? "" : ", under " + printable(under)));
   for (Origin& origin : origins) {
     if (!origin.from.starts_with(kDefault)) origin.from.erase(0, under.size());
@@ -140,13 +140,13 @@ void add_sources(Page& page, const Plan& plan) {
     const std::int64_t needed = columns(printable(origin.from));
     if (needed <= kWidestKey && !origin.from.starts_with(kDefault)) width = std::max(width, needed);
   }
-  std::string_view by_default = "by default";
+  std::string_view defaults = "defaults";
   for (const Origin& origin : origins) {
     const std::string text = printable(fields_text(origin.fields));
     const std::string from = printable(origin.from);
     if (from.starts_with(kDefault)) {
-      page.entry(2, by_default, width + 4, from.substr(kDefault.size()) + ": " + text);
-      by_default = "";
+      page.entry(2, defaults, width + 4, from.substr(kDefault.size()) + ": " + text);
+      defaults = "";
     } else if (columns(from) <= width) {
       page.entry(2, from, width + 4, text);
     } else {

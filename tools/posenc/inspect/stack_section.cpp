@@ -59,7 +59,7 @@ std::vector<Column> columns_for(const Stack& stack, std::int64_t widest_selectio
       {"kind", [](const Group& g) { return kind_text(g.layer->kind); }, 4},
       {"heads/kv", of_layer([](L l) { return known_count(l.heads) + "/" + known_count(l.kv_heads); }), 5},
       {"dim", of_layer([](L l) { return pair_of(l.head_dim, l.value_dim); }), 3},
-      {"rotates", of_rope([](R r) { return channels_text(r); }), 9},
+      {"rotated", of_rope([](R r) { return channels_text(r); }), 9},
       {"pairing", of_rope([](R r) { return pairing_text(r.pairing); }), 9},
       {"base", of_rope([](R r) { return exact_number(r.base); }), 9},
       {"scaling", of_rope([](R r) { return short_rule(r.scaling); }), 9},
@@ -160,7 +160,7 @@ std::string rotations(const LayerPlan& layer, const Plan& plan) {
   for (const Rotate& rotate : layer.rotate) {
     parts.push_back(rotate_text(rotate, shown_length(rope(rotate), plan.length, plan.trained_length)));
   }
-  return parts.empty() ? "nothing" : join(parts, ". ");
+  return parts.empty() ? "none" : join(parts, ". ");
 }
 
 std::string biases(const LayerPlan& layer) {
@@ -172,7 +172,7 @@ std::string biases(const LayerPlan& layer) {
 void add_stages(Page& page, const Plan& plan, const Stack& stack, const std::vector<Group>& groups) {
   std::vector<std::string> inputs;
   for (const InputScheme& input : stack.input) inputs.push_back(input_text(input));
-  page.entry(2, "input", kTextAt, inputs.empty() ? "nothing" : join(inputs, "; "));
+  page.entry(2, "input", kTextAt, inputs.empty() ? "none" : join(inputs, "; "));
   add_statements(page, "rotate", groups, [&](const LayerPlan& l) { return rotations(l, plan); });
   add_statements(page, "regions", groups, [](const LayerPlan& l) { return regions_text(l.regions); });
   add_statements(page, "score", groups, biases);

@@ -44,11 +44,10 @@ std::string pairing_words(const Rope& rope) {
     return from == 0 ? std::string(step) : formatted("{}+{}", step, from);
   };
   const std::int64_t first = rope.first_channel;
-  if (rope.pairing == Pairing::half) {
-    return formatted("half-split (NeoX, rotate_half): channel {} with {}", channel("p", first),
-                     channel("p", first + rope.dim / 2));
-  }
-  return formatted("interleaved (GPT-J): channel {} with {}", channel("2p", first), channel("2p", first + 1));
+  const bool half = rope.pairing == Pairing::half;
+  const std::string_view step = half ? "p" : "2p";
+  return formatted("{}: channel {} with {}", long_pairing(rope.pairing), channel(step, first),
+                   channel(step, first + (half ? rope.dim / 2 : 1)));
 }
 
 std::string axis_name(const AxisMap& axes, std::int32_t axis) {
@@ -56,7 +55,7 @@ std::string axis_name(const AxisMap& axes, std::int32_t axis) {
   return at < axes.names.size() ? printable(axes.names[at]) : formatted("axis {}", axis);
 }
 
-// "t turns pairs 0-15, h 16-39, w 40-63"; by number of pairs when an axis has them scattered.
+// "t: pairs 0-15, h: pairs 16-39, w: pairs 40-63"; by number of pairs when an axis has them scattered.
 std::string axes_text(const Rope& rope) {
   const AxisMap& axes = rope.axes;
   constexpr std::size_t kMostRuns = 6;
@@ -64,7 +63,7 @@ std::string axes_text(const Rope& rope) {
   for (std::size_t p = 0; p < axes.of_pair.size();) {
     std::size_t end = p + 1;
     while (end < axes.of_pair.size() && axes.of_pair[end] == axes.of_pair[p]) ++end;
-    runs.push_back(formatted("{} turns pairs {}-{}", axis_name(axes, axes.of_pair[p]), p, end - 1));
+    runs.push_back(formatted("{}: pairs {}-{}", axis_name(axes, axes.of_pair[p]), p, end - 1));
     p = end;
   }
   std::string out;
@@ -73,7 +72,7 @@ std::string axes_text(const Rope& rope) {
   } else {
     for (std::size_t a = 0; a < axes.names.size(); ++a) {
       const auto pairs = std::count(axes.of_pair.begin(), axes.of_pair.end(), static_cast<std::int32_t>(a));
-      out += formatted("{}{} turns {}", a == 0 ? "" : ", ", axis_name(axes, static_cast<std::int32_t>(a)),
+      out += formatted("{}{}: {}", a == 0 ? "" : ", ", axis_name(axes, static_cast<std::int32_t>(a)),
                        count(pairs, "pair"));
     }
     out += ", interleaved";
@@ -124,6 +123,10 @@ std::string kind_text(LayerKind kind) {
 }
 
 std::string pairing_text(Pairing pairing) { return pairing == Pairing::half ? "half" : "interleaved"; }
+
+std::string long_pairing(Pairing pairing) {
+  return pairing == Pairing::half ? "half-split (NeoX, rotate_half)" : "interleaved (GPT-J)";
+}
 
 std::string channels_text(const Rope& rope) {
   return formatted("{}-{}", rope.first_channel, rope.first_channel + rope.dim - 1);
@@ -190,7 +193,7 @@ std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length
     case RotateRole::indexer:
       out = formatted("indexer ({} of {} channels): ", count(rotate.heads, "head"), r.head_dim);
       break;
-    case RotateRole::before_projection: out = "hidden states, before queries and keys are made of them: "; break;
+    case RotateRole::before_projection: out = "hidden states, before the Q and K projections: "; break;
   }
   const bool whole = r.first_channel == 0 && r.dim == r.head_dim;
   out += whole ? formatted("all {} channels", r.dim) : formatted("channels {} of {}", channels_text(r), r.head_dim);
@@ -201,7 +204,7 @@ std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length
   if (!r.axes.of_pair.empty()) {
     out += "; " + axes_text(r);
   } else if (r.axes.names != std::vector<std::string>{"t"} && !r.axes.names.empty()) {
-    out += "; turned by " + axis_name(r.axes, 0);
+    out += "; positions along " + axis_name(r.axes, 0);
   }
   if (rotate.offset != 0) out += formatted("; coordinates + {}", rotate.offset);
   if (const auto* xpos = std::get_if<XPos>(&rotate.scheme)) {
@@ -214,39 +217,37 @@ std::string score_text(const ScoreTerm& term) {
   return std::visit(
       Overloaded{
           [](const Alibi& s) {
-            return formatted("ALiBi over {}, largest bias {}{}{}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
+            return formatted("ALiBi over {}, max bias {}{}{}{}{}", count(s.heads, "head"), exact_number(s.max_bias),
                              s.geometric_slopes ? ", one geometric sequence of slopes" : "",
                              s.symmetric ? ", by |i - j|" : "", form_text(s.form),
-                             s.scaled ? ", multiplied by the scale too" : "");
+                             s.scaled ? ", times the softmax scale" : "");
           },
           [](const T5Bias& s) {
             return formatted("T5 bias: {} buckets to distance {}, {}, {}{}{}", s.buckets, s.max_distance,
-                             s.bidirectional ? "both directions" : "past only",
+                             s.bidirectional ? "bidirectional" : "past only",
                              s.table_per_layer ? "a table in each layer" : "one table for all layers",
                              s.gated ? ", gated by the query's hidden state" : "",
                              s.axis > 0 ? formatted(", along coordinate {}", s.axis) : "");
           },
           [](const ClippedBias& s) {
-            return formatted("a learned number for each distance, clipped to -{} .. {}", s.past, s.future);
+            return formatted("a learned bias for each distance, clipped to -{} .. {}", s.past, s.future);
           },
           [](const GridBias& s) {
-            return formatted("a learned number for each difference in row and column of a window of {} x {}", s.rows,
+            return formatted("a learned bias for each offset in row and column of a window of {} x {}", s.rows,
                              s.columns);
           },
           [](const Kerple& s) {
             return std::string(s.form == Kerple::Form::logarithmic ? "KERPLE, logarithmic: -r1 ln(1 + r2 |i - j|)"
                                                                    : "KERPLE, power: -r1 |i - j|^r2");
           },
-          [](const Fire&) { return std::string("FIRE: a learned perceptron of the distance over the position"); },
+          [](const Fire&) { return std::string("FIRE: a learned MLP of the distance over the position"); },
           [](const Sandwich& s) {
             return formatted("Sandwich over {}, sinusoids of {} channels", count(s.heads, "head"), s.channels);
           },
-          [](const MlpBias& s) {
-            return formatted("a learned perceptron of the distance{}", s.logarithmic ? "'s logarithm" : "");
-          },
+          [](const MlpBias& s) { return formatted("a learned MLP of the {}distance", s.logarithmic ? "log " : ""); },
           [](const ShawKeys& s) {
             return formatted("Shaw keys, distances clipped to -{} .. {}{}{}", s.left, s.right,
-                             s.sinusoidal ? ", rows of sines" : "", s.by_keys ? ", asked by keys too" : "");
+                             s.sinusoidal ? ", sinusoidal rows" : "", s.by_keys ? ", dot products with keys too" : "");
           },
           [](const TransformerXl& s) {
             std::string out = "Transformer-XL terms";
@@ -257,28 +258,28 @@ std::string score_text(const ScoreTerm& term) {
             }
             if (s.clamp_length >= 0) out += formatted(", distances clamped to {}", s.clamp_length);
             if (s.distances) out += formatted(", distances {} to {}", s.distances->low, s.distances->high);
-            return out + formatted(", sines by {} convention", convention_text(s.sinusoid));
+            return out + formatted(", sinusoids by {} convention", convention_text(s.sinusoid));
           },
           [](const XlNet& s) {
             const std::string clamp = s.clamp_length < 0 ? "" : formatted(", distances clamped to {}", s.clamp_length);
-            return formatted("XLNet terms and segments{}{}", clamp, s.bidirectional_data ? ", both directions" : "");
+            return formatted("XLNet terms and segments{}{}", clamp, s.bidirectional_data ? ", bidirectional" : "");
           },
           [](const Deberta& s) {
             std::vector<std::string> terms;
-            if (s.content_to_position) terms.emplace_back("content to position");
-            if (s.position_to_content) terms.emplace_back("position to content");
-            if (s.position_to_position) terms.emplace_back("position to position");
+            if (s.content_to_position) terms.emplace_back("content-to-position (c2p)");
+            if (s.position_to_content) terms.emplace_back("position-to-content (p2c)");
+            if (s.position_to_position) terms.emplace_back("position-to-position (p2p)");
             const std::string buckets = s.buckets > 0 ? formatted("{} logarithmic buckets", s.buckets) : "no buckets";
             return formatted("DeBERTa: {}; {}, to distance {}{}", join(terms, ", "), buckets, s.max_distance,
                              s.shared_projection ? ", projections shared with the content" : "");
           },
           [](const DecomposedHw& s) {
-            return formatted("a learned row for the distance, by height and by width: {} rows each", s.rows);
+            return formatted("decomposed: a learned row for the distance by height and by width, {} rows each", s.rows);
           },
           [](const ContextualPosition& s) {
-            return formatted("contextual positions: counted by gates, a learned row for each of {}", s.positions);
+            return formatted("CoPE: contextual positions, counted by gates, a learned row for each of {}", s.positions);
           },
-          [](const ForgetGate&) { return std::string("forget gates: the sum of their logarithms after the key"); },
+          [](const ForgetGate&) { return std::string("forget gates (FoX): the sum of log f after the key"); },
       },
       term);
 }
@@ -297,8 +298,8 @@ std::string regions_text(const Regions& regions) {
           },
           [](const DualChunk& r) {
             return formatted(
-                "dual chunk attention: chunks of {}; {} queries of each see the chunk before at its true distance; "
-                "queries stand at {} at most",
+                "dual chunk attention: chunks of {}; the first {} queries of each have the previous chunk at its true "
+                "distance; query positions at most {}",
                 r.chunk, r.local, r.trained - 1);
           },
       },
@@ -307,14 +308,14 @@ std::string regions_text(const Regions& regions) {
 
 std::string value_text(const ValueScheme& value) {
   return std::visit(Overloaded{
-                        [](std::monostate) { return std::string("nothing"); },
+                        [](std::monostate) { return std::string("no positions"); },
                         [](const ShawValues& v) {
                           return formatted("Shaw values, distances clipped to -{} .. {}{}", v.left, v.right,
-                                           v.sinusoidal ? ", rows of sines" : "");
+                                           v.sinusoidal ? ", sinusoidal rows" : "");
                         },
                         [](const RotatedValues& v) {
-                          return std::string(v.inverse_on_output ? "values are turned like keys, outputs turned back"
-                                                                 : "values are turned like keys");
+                          return std::string(v.inverse_on_output ? "values are rotated like keys, outputs rotated back"
+                                                                 : "values are rotated like keys");
                         },
                     },
                     value);
@@ -338,32 +339,32 @@ std::string query_scale_text(const QueryScale& scale) {
 }
 
 std::string logits_text(const LayerPlan& layer) {
-  std::string out = formatted("q.k x {}", number(layer.softmax_scale));
-  if (is_one_over_sqrt(layer.softmax_scale, layer.head_dim)) out += formatted(" (1 / sqrt {})", layer.head_dim);
-  if (layer.channel_scale) out += " x a learned factor per channel";
+  std::string out = formatted("softmax scale {}", number(layer.softmax_scale));
+  if (is_one_over_sqrt(layer.softmax_scale, layer.head_dim)) out += formatted(" (1/sqrt({}))", layer.head_dim);
+  if (layer.channel_scale) out += ", times a learned factor per channel";
   const std::string scale = query_scale_text(layer.query_scale);
   if (!scale.empty()) out += "; " + scale;
   if (layer.soft_cap) {
-    out += formatted("; soft cap {} {} the bias", exact_number(layer.soft_cap->cap),
+    out += formatted("; softcap {} {} the bias", exact_number(layer.soft_cap->cap),
                      layer.soft_cap->order == SoftCap::Order::after_bias ? "after" : "before");
   }
-  if (layer.sinks) out += "; a learned sink per head in the softmax";
+  if (layer.sinks) out += "; attention sinks, a learned logit per head";
   return out;
 }
 
 std::string norm_text(const QkNorm& norm) {
   const std::string_view kind = norm.kind == QkNorm::Kind::rms ? "RMS" : norm.kind == QkNorm::Kind::l2 ? "L2" : "layer";
-  return formatted("{} norm of {} over {}, {} weights, {} the rotation", kind,
-                   norm.of == QkNorm::Of::keys ? "k" : "q and k",
+  return formatted("{} norm of {} over {}, {} weights, {} RoPE", kind, norm.of == QkNorm::Of::keys ? "k" : "q and k",
                    norm.over == QkNorm::Over::head ? "each head" : "all heads", norm.weighted ? "with" : "without",
                    norm.order == QkNorm::Order::before ? "before" : "after");
 }
 
 std::string cache_text(const LayerPlan& layer) {
   std::string out;
-  if (layer.kv_from) out = formatted("keys and values are those of layer {}", *layer.kv_from);
+  if (layer.kv_from) out = formatted("KV cache shared with layer {}", *layer.kv_from);
   if (layer.compression) {
-    out += formatted("{}keys made of {} tokens each, at its multiples", out.empty() ? "" : "; ", *layer.compression);
+    out += formatted("{}compressed keys, one for each {} tokens, at multiples of that", out.empty() ? "" : "; ",
+                     *layer.compression);
   }
   return out;
 }
@@ -377,11 +378,11 @@ std::string mask_text(const Mask& mask) {
     case MaskKind::sparse: out = "sparse"; break;
   }
   if (mask.window && mask.window->future == 0) {
-    out += formatted(", window {} (itself and {} before it)", mask.window->past + 1, mask.window->past);
+    out += formatted(", sliding window {} (itself and {} before it)", mask.window->past + 1, mask.window->past);
   } else if (mask.window) {
     out += formatted(", window of {} back and {} ahead", mask.window->past, mask.window->future);
   }
-  if (mask.chunk) out += formatted(", within its own chunk of {} tokens", *mask.chunk);
+  if (mask.chunk) out += formatted(", in chunks of {} tokens", *mask.chunk);
   if (!mask.detail.empty()) out += formatted(" ({})", printable(mask.detail));
   return out;
 }
@@ -392,7 +393,7 @@ std::string short_mask(const Mask& mask) {
   if (mask.window) return formatted("window -{}+{}", mask.window->past, mask.window->future);
   switch (mask.kind) {
     case MaskKind::causal: return "causal";
-    case MaskKind::bidirectional: return "both ways";
+    case MaskKind::bidirectional: return "bidirectional";
     case MaskKind::prefix: return "prefix";
     case MaskKind::sparse: return "sparse";
   }

@@ -11,19 +11,20 @@ namespace posenc::tool {
 
 std::string kind_text(LayerKind kind);
 std::string pairing_text(Pairing pairing);    // "half"
-std::string channels_text(const Rope& rope);  // "128-191": the channels that turn
+std::string long_pairing(Pairing pairing);    // "half-split (NeoX, rotate_half)"
+std::string channels_text(const Rope& rope);  // "128-191": the rotated channels
 std::string input_text(const InputScheme& input);
 
-// "all 128 channels, half: channel p turns with p+64; base 500000; llama3, factor 8, ...; attention factor 1"
+// "all 128 channels, half-split (NeoX, rotate_half): channel p with p+64; base 500000; ...; attention factor 1"
 std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length);
 std::string score_text(const ScoreTerm& term);
 std::string regions_text(const Regions& regions);  // empty: none
 std::string value_text(const ValueScheme& value);
 std::string query_scale_text(const QueryScale& scale);  // empty: none
-// What multiplies q.k, and what is done to the result: scale, query scale, soft cap, sinks.
+// Softmax scale, query scale, softcap, sinks.
 std::string logits_text(const LayerPlan& layer);
 std::string norm_text(const QkNorm& norm);
-// What is kept for later tokens, where it is not the keys and values of each token of the layer itself; may be empty.
+// What the KV cache holds, where it is not the keys and values of each token of the layer itself; may be empty.
 std::string cache_text(const LayerPlan& layer);
 std::string mask_text(const Mask& mask);
 

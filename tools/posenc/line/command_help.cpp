@@ -11,7 +11,7 @@ namespace posenc::tool {
 namespace {
 
 constexpr std::string_view kExitCodes =
-    "Exit codes: 0 done (warnings too), 1 asked to judge and found something,\n"
+    "Exit codes: 0 success (warnings too), 1 a check or comparison found something,\n"
     "2 usage, 3 cannot read or write, 4 malformed or impossible input.\n";
 
 constexpr std::int64_t kDescriptionAt = 18;  // column

@@ -76,7 +76,9 @@ Command read(const CLI::App& app, const std::vector<CommandSpec>& commands) {
 }
 
 struct Parser {
-  CLI::App app{"Says where a token is: what a model's own files do with positions, layer by layer"};
+  CLI::App app{
+      "Position encodings of transformers (RoPE, ALiBi, T5 bias, ...): reads a model's own files, layer by layer, and "
+      "computes as they say"};
   std::vector<CommandSpec> commands = specs();
 
   Parser() {
@@ -91,7 +93,7 @@ struct Parser {
         "  posenc inspect llama-3.1-8b         a built-in model\n"
         "  posenc inspect model/config.json    a model's own file\n"
         "  posenc compare base/ finetuned/     what differs between two models\n"
-        "  posenc rotate --help                tensors turned as a model turns them\n"
+        "  posenc rotate --help                apply a model's RoPE to tensors\n"
         "  posenc inspect --help               what else inspect does\n\n");
     for (const CommandSpec& command : commands) add_command(app, command);
   }
@@ -129,7 +131,7 @@ struct Parser {
     }
     const std::string said = error.what();
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
-      return said.substr(0, said.find(':')) + " takes one value, and is given once";
+      return said.substr(0, said.find(':')) + " takes one value, and may be given once";
     }
     return said;
   }

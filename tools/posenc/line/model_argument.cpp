@@ -45,7 +45,7 @@ Result<Plan> with_hint(Result<Plan> plan, const std::filesystem::path& path) {
   std::error_code failed;
   if (plan.ok() || !std::filesystem::is_fifo(path, failed)) return plan;
   FileError error = plan.error();
-  error.detail = "a pipe is read from standard input, where the model is -";
+  error.detail = "to read from a pipe, give - as the model and redirect the pipe to standard input";
   return error;
 }
 

@@ -23,7 +23,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { wipe(); }
 
-  // "turning rows  42 %". Cheap: calls between two tenths of a second do nothing.
+  // "rotating rows  42 %". Cheap: calls between two tenths of a second do nothing.
   void show(std::string_view what, std::int64_t done, std::int64_t all);
   // Takes the line away, before anything else is written.
   void wipe();

@@ -1,5 +1,5 @@
 // A few words that attend to one another: one head whose queries and keys are the words themselves, so that a query
-// looks for its own word, with a scheme and without it.
+// attends to its own word, with a scheme and without it.
 #pragma once
 
 #include <string>

@@ -16,11 +16,11 @@ Command read_attention(const Given& given) {
 
 CommandSpec attention_spec() {
   return {.name = "attention",
-          .description = "Who looks at whom among a few words, without a scheme and with it",
+          .description = "Attention weights among a few words, without a scheme and with it",
           .options = with_output(
               {{{.names = "--scheme",
                  .value = "S",
-                 .description = "rope (when left out; ,base=10000), xpos (,scale_base=512), sinusoidal, alibi "
+                 .description = "rope (default; ,base=10000), xpos (,scale_base=512), sinusoidal, alibi "
                                 "(,heads=8), kerple, sandwich, linear, soft_cap,cap=2 or sink,logit=4"},
                 {.names = "--words",
                  .value = "TEXT",
@@ -28,7 +28,7 @@ CommandSpec attention_spec() {
                 {.names = "--both-ways", .description = "Without a causal mask"}}}),
           .footer =
               "Queries and keys are the words' own vectors, random but always the same: a\n"
-              "word looks for its like.\n\n"
+              "word attends to its like.\n\n"
               "Examples:\n"
               "  posenc plot attention --both-ways -o order.svg\n"
               "  posenc plot attention --scheme alibi --words \"a b a b a b\" -o recent.svg\n\n",

@@ -37,11 +37,11 @@ Command read_query_scale(const Given& given) {
 
 CommandSpec decay_spec() {
   return {.name = "decay",
-          .description = "The curves with which it is argued that scores of a rotation fall with distance",
+          .description = "The curves behind RoPE's long-term decay: scores by distance",
           .options = with_output(
-              {{{.names = "--base", .value = "X", .description = "Of the rotation; 10000 when left out"},
-                {.names = "--channels", .value = "N", .description = "That turn; 128 when left out, at most 256"},
-                {.names = "--tokens", .value = "N", .description = "The largest distance; 1024 when left out"}}}),
+              {{{.names = "--base", .value = "X", .description = "Base of RoPE (default: 10000)"},
+                {.names = "--channels", .value = "N", .description = "Rotated channels (default: 128), at most 256"},
+                {.names = "--tokens", .value = "N", .description = "The largest distance (default: 1024)"}}}),
           .footer =
               "Examples:\n"
               "  posenc plot decay -o decay.svg\n"
@@ -50,28 +50,27 @@ CommandSpec decay_spec() {
 }
 
 CommandSpec coordinates_spec() {
-  return {
-      .name = "coordinates",
-      .description = "Where tokens of text, images and videos stand, on three axes",
-      .options = with_output(
-          {{{.names = "--rule", .value = "R", .description = "qwen2_vl (when left out), qwen2_5_vl, qwen3_vl or glm4v"},
-            {.names = "--items",
-             .value = "LIST",
-             .description = "text=N, image=HxW and video=FxHxW, sizes in patches, two of which along each side are "
-                            "a token; text=3,image=4x6,text=2 when left out"}}}),
-      .footer =
-          "Examples:\n"
-          "  posenc plot coordinates -o image.svg\n"
-          "  posenc plot coordinates --items text=4,video=3x4x4,text=4 -o video.svg\n\n",
-      .read = read_coordinates};
+  return {.name = "coordinates",
+          .description = "Positions of text, image and video tokens on three axes (M-RoPE)",
+          .options = with_output(
+              {{{.names = "--rule", .value = "R", .description = "qwen2_vl (default), qwen2_5_vl, qwen3_vl or glm4v"},
+                {.names = "--items",
+                 .value = "LIST",
+                 .description = "text=N, image=HxW and video=FxHxW, sizes in patches, two of which along each side are "
+                                "a token (default: text=3,image=4x6,text=2)"}}}),
+          .footer =
+              "Examples:\n"
+              "  posenc plot coordinates -o image.svg\n"
+              "  posenc plot coordinates --items text=4,video=3x4x4,text=4 -o video.svg\n\n",
+          .read = read_coordinates};
 }
 
 CommandSpec query_scale_spec() {
   return {.name = "query-scale",
-          .description = "What queries are multiplied by, by position",
+          .description = "Query scale by position (Llama 4, Ministral 3, Qwen 1)",
           .options = with_output(
               {layer_options("Whose scale is drawn, instead of one of each kind"),
-               {{.names = "--tokens", .value = "N", .description = "Positions 0 to N - 1; 65536 when left out"}}}),
+               {{.names = "--tokens", .value = "N", .description = "Positions 0 to N - 1 (default: 65536)"}}}),
           .footer =
               "Examples:\n"
               "  posenc plot query-scale -o scales.svg\n"

@@ -36,7 +36,7 @@ struct DrawnLayer {
   std::vector<std::int32_t> segments{};  // of the keys; inputs view them
 };
 
-// One head's scores at one stage, [queries, keys]; not a number where a key is not seen.
+// One head's scores at one stage, [queries, keys]; NaN where a key is masked.
 std::vector<double> scores_of(const DrawnLayer& drawn, reference::ScoreStage stage, std::int64_t head = 0);
 
 }  // namespace posenc::tool

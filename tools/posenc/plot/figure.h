@@ -31,7 +31,7 @@ struct HeatMaps {
   std::string value;              // what colours stand for, with its unit
   std::optional<double> least{};  // of the colours; left out: the least there is
   bool square = true;             // cells: rows and columns count the same things
-  std::string nothing{};          // what it means where there is no number: "not seen: it is in the future"
+  std::string nothing{};          // what it means where there is no number: "masked: it is in the future"
   std::vector<HeatMap> maps;
 };
 
@@ -73,7 +73,7 @@ struct Curves {
   std::vector<Mark> marks{};
 };
 
-// ---- Dials: pairs of channels, turned ----
+// ---- Dials: pairs of channels, rotated ----
 
 struct Hand {
   std::string name{};

@@ -46,56 +46,53 @@ Command read_distance(const Given& given) {
 }  // namespace
 
 CommandSpec encoding_spec() {
-  return {
-      .name = "encoding",
-      .description = "What is added to embeddings, a row a position",
-      .options = with_output(
-          {{
-               {.names = "--scheme",
-                .value = "S",
-                .description = "sinusoidal (when left out; ,convention=C ,offset=N), integer (,normalised), binary or "
-                               "learned: a table as it is drawn before training"},
-               {.names = "--table",
-                .value = "FILE",
-                .description = "A learned table [rows, channels]; FILE:TENSOR names one of several"},
-           },
-           model_options("Whose input stage is drawn"),
-           {{.names = "--positions", .value = "N", .description = "How many; 64 when left out, at most 512"},
-            {.names = "--start", .value = "N", .description = "The first of them; 0 when left out"},
-            {.names = "--channels", .value = "N", .description = "How many; 64 when left out, at most 512"},
-            {.names = "--products", .description = "The dot product of each row with each, instead of the rows"}}}),
-      .footer =
-          "Examples:\n"
-          "  posenc plot encoding -o sines.svg\n"
-          "  posenc plot encoding --scheme sinusoidal,convention=tensor2tensor -o sines.svg\n"
-          "  posenc plot encoding --products --positions 128 -o alike.svg\n"
-          "  posenc plot encoding --scheme binary --channels 6 --json\n\n",
-      .read = read_encoding};
+  return {.name = "encoding",
+          .description = "Input position embeddings: what is added to each token, a row per position",
+          .options = with_output(
+              {{
+                   {.names = "--scheme",
+                    .value = "S",
+                    .description = "sinusoidal (default; ,convention=C ,offset=N), integer (,normalised), binary or "
+                                   "learned: a table as it is drawn before training"},
+                   {.names = "--table",
+                    .value = "FILE",
+                    .description = "A learned table [rows, channels]; FILE:TENSOR names one of several"},
+               },
+               model_options("Whose input stage is drawn"),
+               {{.names = "--positions", .value = "N", .description = "How many (default: 64), at most 512"},
+                {.names = "--start", .value = "N", .description = "The first of them (default: 0)"},
+                {.names = "--channels", .value = "N", .description = "How many (default: 64), at most 512"},
+                {.names = "--products", .description = "The dot product of each row with each, instead of the rows"}}}),
+          .footer =
+              "Examples:\n"
+              "  posenc plot encoding -o sines.svg\n"
+              "  posenc plot encoding --scheme sinusoidal,convention=tensor2tensor -o sines.svg\n"
+              "  posenc plot encoding --products --positions 128 -o alike.svg\n"
+              "  posenc plot encoding --scheme binary --channels 6 --json\n\n",
+          .read = read_encoding};
 }
 
 CommandSpec bias_spec() {
   return {
       .name = "bias",
-      .description = "What a scheme of the score stage adds, or which row of its table it takes",
+      .description = "Attention bias by query and key: what is added, or which row of its table is taken",
       .options = with_output(
           {{
                {.names = "--scheme",
                 .value = "S",
-                .description = "One of those below, with its numbers after commas; alibi when left out"},
+                .description = "One of those below, with its numbers after commas (default: alibi)"},
            },
            layer_options("Whose scheme is drawn"),
-           {{.names = "--head", .value = "N", .description = "Whose map, counted from 0; 0 when left out"},
-            {.names = "--tokens",
-             .value = "N",
-             .description = "How many; 64 when left out, at most 512 (4096 of curves)"},
-            {.names = "--both-ways", .description = "Keys in the future too, as in an encoder"},
+           {{.names = "--head", .value = "N", .description = "Which head, counted from 0 (default: 0)"},
+            {.names = "--tokens", .value = "N", .description = "How many (default: 64), at most 512 (4096 of curves)"},
+            {.names = "--both-ways", .description = "Bidirectional: keys in the future too, as in an encoder"},
             {.names = "--curves", .description = "By distance, a curve a head, of up to 8 heads; a grid has none"}}}),
-      .footer = "Schemes and their numbers, with what holds when they are left out:\n" + std::string(kTermNumbers) +
-                "symmetric, bidirectional and logarithmic are on when named. When left out,\n"
-                "columns are as many as rows and clamp_length is none. form is logarithmic or\n"
+      .footer = "Schemes and their numbers, with their defaults:\n" + std::string(kTermNumbers) +
+                "symmetric, bidirectional and logarithmic are on when named. By default columns\n"
+                "are as many as rows and clamp_length is none. form is logarithmic or\n"
                 "power.\n\n"
                 "Nothing is learned here. Of a table the row that is taken is drawn, of a\n"
-                "perceptron what it is asked; r1, r2, c, threshold, asks and every (a gate that\n"
+                "MLP what it is asked; r1, r2, c, threshold, asks and every (a gate that\n"
                 "opens or forgets at every so many keys) stand for what training would give.\n\n"
                 "Examples:\n"
                 "  posenc plot bias --scheme alibi,heads=8 --head 3 -o alibi.svg\n"
@@ -106,13 +103,13 @@ CommandSpec bias_spec() {
 
 CommandSpec distance_spec() {
   return {.name = "distance",
-          .description = "How far apart a rotation has a query and a key, where that is not i - j",
+          .description = "Distances of queries and keys in RoPE under SelfExtend, ReRoPE or dual chunks",
           .options = with_output(
               {{{.names = "--scheme",
                  .value = "S",
-                 .description = "self_extend,group=4,window=16 (when left out), rerope,window=16 (,step=4: leaky), "
+                 .description = "self_extend,group=4,window=16 (default), rerope,window=16 (,step=4: leaky), "
                                 "dual_chunk,chunk=24,local=8,trained=32, or none"},
-                {.names = "--tokens", .value = "N", .description = "How many; 64 when left out, at most 512"}}}),
+                {.names = "--tokens", .value = "N", .description = "How many (default: 64), at most 512"}}}),
           .footer =
               "Examples:\n"
               "  posenc plot distance -o self-extend.svg\n"

@@ -1,4 +1,4 @@
-// The numbers of a scheme's word, each with what holds when it is left out.
+// The numbers of a scheme's word, each with its default.
 #pragma once
 
 #include <cstdint>

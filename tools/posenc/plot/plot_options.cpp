@@ -15,8 +15,8 @@ std::vector<OptionSpec> joined(const std::vector<std::vector<OptionSpec>>& lists
 }
 
 std::vector<OptionSpec> with_output(std::vector<std::vector<OptionSpec>> own) {
-  own.push_back({{.names = "-o,--output", .value = "FILE", .description = "Where to; standard output when left out"},
-                 {.names = "--force", .description = "Replace FILE if it is there"},
+  own.push_back({{.names = "-o,--output", .value = "FILE", .description = "Where to (default: standard output)"},
+                 {.names = "--force", .description = "Overwrite FILE if it exists"},
                  {.names = "--json", .description = "The numbers that are drawn, as JSON, instead of the picture"}});
   return joined(own);
 }
@@ -31,7 +31,7 @@ PlotArguments with_output(const Given& given, decltype(PlotArguments::plot) plot
 }
 
 std::vector<OptionSpec> model_options(const std::string& whose) {
-  return {{.names = "--model", .value = "MODEL", .description = whose + ": what inspect takes"},
+  return {{.names = "--model", .value = "MODEL", .description = whose + ", as for inspect"},
           {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."}};
 }
 
@@ -39,7 +39,7 @@ std::vector<OptionSpec> layer_options(const std::string& whose) {
   return joined({model_options(whose),
                  {{.names = "--layer",
                    .value = "N",
-                   .description = "Counted from 0; the first that has something to draw when left out"}}});
+                   .description = "Counted from 0 (default: the first with something to draw)"}}});
 }
 
 std::optional<ModelWords> model_words(const Given& given) {
@@ -64,7 +64,7 @@ void only_one_of(const Given& given, const std::vector<std::string>& flags) {
 
 CommandSpec plot_spec() {
   return {.name = "plot",
-          .description = "A picture, as SVG, of what a scheme or a model does with positions",
+          .description = "A picture (SVG) of a position encoding or of a model's",
           .footer =
               "Pictures are 600 pixels wide and legible on light and on dark pages.\n\n"
               "Examples:\n"

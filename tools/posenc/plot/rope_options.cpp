@@ -25,13 +25,13 @@ RopeWords rope_words(const Given& given) {
 }
 
 std::vector<OptionSpec> rope_options() {
-  return joined({{{.names = "--scheme", .value = "S", .description = "rope,base=10000,dim=128 when left out"}},
-                 layer_options("Whose rotation is drawn"),
+  return joined({{{.names = "--scheme", .value = "S", .description = "RoPE (default: rope,base=10000,dim=128)"}},
+                 layer_options("Whose RoPE is drawn"),
                  {{.names = "--rotation", .value = "N", .description = "Which of a layer's rotations, counted from 0"},
                   {.names = "--length",
                    .value = "N",
-                   .description = "The sequence's length in tokens, for rules that depend on it; a model's "
-                                  "trained length when left out"}}});
+                   .description = "Sequence length in tokens, for scaling rules that depend on it (default: a "
+                                  "model's trained length)"}}});
 }
 
 Command read_wavelengths(const Given& given) { return with_output(given, WavelengthsPlot{rope_words(given)}); }
@@ -58,7 +58,7 @@ Command read_rotation(const Given& given) {
 
 CommandSpec wavelengths_spec() {
   return {.name = "wavelengths",
-          .description = "How many positions each pair of a rotation takes for a turn",
+          .description = "Wavelength of each RoPE pair, in positions",
           .options = with_output({rope_options(),
                                   {{.names = "--trained",
                                     .value = "N",
@@ -72,41 +72,39 @@ CommandSpec wavelengths_spec() {
 }
 
 CommandSpec scaling_spec() {
-  return {.name = "scaling",
-          .description = "What scaling rules leave of each frequency",
-          .options = with_output(
-              {rope_options(),
-               {{.names = "--rules",
-                 .value = "LIST",
-                 .description = "Beside --scheme: linear,ntk,yarn,llama3 when left out"},
-                {.names = "--factor", .value = "X", .description = "Of all of these (alpha of ntk); 8 when left out"},
-                {.names = "--original-length",
-                 .value = "N",
-                 .description = "Of yarn and llama3, in tokens; 8192 when left out"}}}),
-          .footer =
-              "A model's rule that depends on the length is drawn at the lengths where that\n"
-              "shows, or at --length.\n\n"
-              "Examples:\n"
-              "  posenc plot scaling --scheme rope,base=500000 -o rules.svg\n"
-              "  posenc plot scaling --model phi-3.5-mini -o longrope.svg\n\n",
-          .read = read_scaling};
+  return {
+      .name = "scaling",
+      .description = "RoPE scaling: inv_freq under a scaling rule over inv_freq without it",
+      .options = with_output(
+          {rope_options(),
+           {{.names = "--rules", .value = "LIST", .description = "Beside --scheme (default: linear,ntk,yarn,llama3)"},
+            {.names = "--factor", .value = "X", .description = "Of all of these (alpha of ntk) (default: 8)"},
+            {.names = "--original-length",
+             .value = "N",
+             .description = "Of yarn and llama3, in tokens (default: 8192)"}}}),
+      .footer =
+          "A model's rule that depends on the length is drawn at the lengths where that\n"
+          "shows, or at --length.\n\n"
+          "Examples:\n"
+          "  posenc plot scaling --scheme rope,base=500000 -o rules.svg\n"
+          "  posenc plot scaling --model phi-3.5-mini -o longrope.svg\n\n",
+      .read = read_scaling};
 }
 
 CommandSpec rotation_spec() {
-  return {
-      .name = "rotation",
-      .description = "Pairs of channels in the plane, turned to several positions",
-      .options = with_output(
-          {rope_options(),
-           {{.names = "--pairs", .value = "N", .description = "How many, evenly spread; 8 when left out, at most 16"},
-            {.names = "--positions", .value = "N", .description = "How many; 6 when left out, at most 16"},
-            {.names = "--start", .value = "N", .description = "The first of them; 0 when left out"},
-            {.names = "--step", .value = "N", .description = "From one to the next; 1 when left out"}}}),
-      .footer =
-          "Examples:\n"
-          "  posenc plot rotation -o rotation.svg\n"
-          "  posenc plot rotation --model gemma-3-4b --layer 5 --step 1000 -o far.svg\n\n",
-      .read = read_rotation};
+  return {.name = "rotation",
+          .description = "Pairs of channels in the plane, rotated to several positions",
+          .options = with_output(
+              {rope_options(),
+               {{.names = "--pairs", .value = "N", .description = "How many, evenly spread (default: 8), at most 16"},
+                {.names = "--positions", .value = "N", .description = "How many (default: 6), at most 16"},
+                {.names = "--start", .value = "N", .description = "The first of them (default: 0)"},
+                {.names = "--step", .value = "N", .description = "From one to the next (default: 1)"}}}),
+          .footer =
+              "Examples:\n"
+              "  posenc plot rotation -o rotation.svg\n"
+              "  posenc plot rotation --model gemma-3-4b --layer 5 --step 1000 -o far.svg\n\n",
+          .read = read_rotation};
 }
 
 }  // namespace posenc::tool

@@ -17,7 +17,7 @@ namespace posenc::tool {
 namespace {
 
 constexpr std::string_view kRow = "row of the learned table";
-constexpr std::string_view kAsked = "what the perceptron is asked";
+constexpr std::string_view kAsked = "what the MLP is asked";
 constexpr std::string_view kAdded = "added to the score";
 
 constexpr std::int64_t kSines = 64;  // Transformer-XL's channels

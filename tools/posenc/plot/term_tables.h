@@ -1,5 +1,5 @@
 // What a score term needs to be drawn alone. Of what a model would learn, tables hold the numbers of their rows, and
-// perceptrons give what they are asked, so that the picture shows which row, or which question, a query and a key have.
+// MLPs give what they are asked, so that the picture shows which row, or which question, a query and a key have.
 #pragma once
 
 #include <cstdint>

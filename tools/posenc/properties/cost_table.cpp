@@ -1,4 +1,4 @@
-// posenc properties --cost: what a scheme adds to plain attention.
+// posenc properties --cost: what a scheme costs on top of plain attention.
 #include "line/formatted.h"
 #include "line/json_text.h"
 #include "line/page.h"
@@ -29,7 +29,7 @@ std::string cost_text(const std::vector<MeasuredScheme>& schemes, const CostSize
   for (const MeasuredScheme& scheme : schemes) rows.push_back(cost_row(scheme.name, cost(scheme.name, sizes), plain));
   Page page(output_wants_colour());
   page.line(
-      page.paint(Style::bold, formatted("Beside plain attention of {} tokens, all to all, in {} heads of {} channels",
+      page.paint(Style::bold, formatted("Cost over plain attention, {} tokens, bidirectional, {} heads of {} channels",
                                         sizes.tokens, sizes.heads, sizes.head_dim)));
   page.table(0, rows);
   page.blank();

@@ -35,7 +35,7 @@ std::string decay_text(const DecayCurves& curves, const DecayOptions& options) {
              formatted("{} pairs of variance 1, over sqrt(d): a mean of 0 and a spread of 1 at every distance, which "
                        "is no decay",
                        options.samples));
-  page.entry(2, "random table", 16, "rows that far apart in place of turned vectors; at 0, a row with itself");
+  page.entry(2, "random table", 16, "rows that far apart in place of rotated vectors; at 0, a row with itself");
   return page.text();
 }
 

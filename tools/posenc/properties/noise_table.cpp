@@ -41,7 +41,7 @@ std::string noise_text(const std::vector<MeasuredScheme>& schemes) {
   Page page(output_wants_colour());
   for (const Norm& norm : kNorms) add_table(page, norm, schemes);
   page.entry(0, "", 0,
-             formatted("Power of the token's part of M x + p over that of the position's, behind the norm; in brackets "
+             formatted("Power of the token's part of M x + p over that of the position's, after the norm; in brackets "
                        "the mean cosine between what the norm makes of M x + p and of x. Over {} places and random "
                        "tokens x of variance 1. inf: the norm took the position away, and no order is left.",
                        kMeasuredPlaces));

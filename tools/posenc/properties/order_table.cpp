@@ -35,13 +35,13 @@ std::string order_text(const std::vector<OrderRow>& all) {
   page.entry(
       0, "", 0,
       "Largest differences between outputs of attention, over channels of variance 1, for words whose embeddings "
-      "are random by their ids. 0: no difference, so order is not seen.");
+      "are random by their ids. 0: no difference, so attention is blind to order.");
   page.entry(2, "dogs", kAt, "the two dogs of \"the dog chased another dog\"");
   page.entry(2, "sentences", kAt, "equal words of \"I love you\" and \"you love I\"");
-  page.entry(2, "queries", kAt, "queries change places: outputs against those that changed alike (equivariance)");
-  page.entry(2, "keys and values", kAt, "they change places together: outputs against those before (invariance)");
+  page.entry(2, "queries", kAt, "queries permuted: outputs against outputs permuted alike (equivariance)");
+  page.entry(2, "keys and values", kAt, "permuted together: outputs against those before (invariance)");
   page.blank();
-  add_table(page, "All see all", all, &OrderExperiment::all_see_all);
+  add_table(page, "Bidirectional", all, &OrderExperiment::all_see_all);
   add_table(page, "Causal mask", all, &OrderExperiment::causal);
   page.entry(0, "", 0, "nope has no positions at all: what it shows under the causal mask is the mask.");
   return page.text();

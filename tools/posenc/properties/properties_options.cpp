@@ -44,7 +44,7 @@ const MeasuredScheme& scheme_called(const std::string& word) {
   }
   const std::vector<std::string> near = nearest(word, names);
   throw UsageError{formatted(
-      "SCHEME: there is no '{}'; {}", printable(word),
+      "SCHEME: unknown scheme '{}'; {}", printable(word),
       near.empty() ? "posenc properties --list names all" : formatted("did you mean {}?", join(near, " or ")))};
 }
 
@@ -77,19 +77,19 @@ CommandSpec properties_spec() {
   return {.name = "properties",
           .description = "What position encodings are good for, measured on each",
           .options = {{.names = "SCHEME",
-                       .description = "Names that --list prints, for these schemes in full; all schemes when left out",
+                       .description = "Names that --list prints, for these schemes in full (default: all schemes)",
                        .many = true},
                       {.names = "--list", .description = "The schemes, and the numbers that they are measured with"},
                       {.names = "--cost", .description = "Additions, products, parameters and bytes"},
                       {.names = "--tokens",
                        .value = "N",
-                       .description = formatted("Of --cost: the sequence's length; {} when left out",
-                                                PropertiesArguments{}.tokens)},
+                       .description =
+                           formatted("Of --cost: the sequence length (default: {})", PropertiesArguments{}.tokens)},
                       {.names = "--order", .description = "Two dogs in a sentence, and \"I love you\" read backwards"},
                       {.names = "--four-terms",
                        .description = "The sizes of the four terms of (x_i + p_i) W_Q W_K^T (x_j + p_j)^T"},
-                      {.names = "--decay", .description = "The curves that RoPE's decay with distance is argued with"},
-                      {.names = "--noise", .description = "How much of the token is left of x M + p behind a norm"},
+                      {.names = "--decay", .description = "The curves behind RoPE's long-term decay"},
+                      {.names = "--noise", .description = "How much of the token is left of M x + p after a norm"},
                       {.names = "--json", .description = "As JSON (docs/properties.schema.json)"}},
           .footer =
               "Learned tables are random, of fixed seeds. docs/properties.md defines every\n"

@@ -26,23 +26,24 @@ constexpr std::int64_t kCheckedValues = std::int64_t{1} << 23;
 
 const Rope& plain_rope(const LayerChoice& choice, const std::string& layer) {
   if (std::holds_alternative<XPos>(choice.rotate->scheme)) {
-    throw failure(kMalformed,
-                  formatted("{} has xPos, which scales queries and keys besides: not done by rotate", layer));
+    throw failure(
+        kMalformed,
+        formatted("{}: unsupported xPos, which also scales queries and keys; rotate applies RoPE alone", layer));
   }
   return rope(*choice.rotate);
 }
 
-// An indexer's keys are not said to have so many heads.
+// How many heads an indexer's keys have is not in the plan.
 TurnedTensor read_tensor(const RotateArguments& arguments, const char* name, const LayerChoice& choice,
                          const std::string& layer) {
   const bool queries = name == std::string_view("q");
   const bool main = choice.rotate->role != RotateRole::indexer;
   if (!queries && choice.layer->kv_from) {
-    throw failure(kMalformed, formatted("--k: {} has no keys of its own; it uses those of layer {}", layer,
+    throw failure(kMalformed, formatted("--k: {} has no keys of its own; its KV cache is that of layer {}", layer,
                                         *choice.layer->kv_from));
   }
   const HeadsWanted wanted{
-      .kind = queries ? "query head" : "key head",
+      .kind = queries ? "query head" : "KV head",
       .heads = queries ? (main ? choice.layer->heads : choice.rotate->heads) : (main ? choice.layer->kv_heads : 0),
       .channels = rope(*choice.rotate).head_dim};
   const TensorWord word{formatted("--{}", name), *(queries ? arguments.q : arguments.k), arguments.job.bf16};
@@ -96,7 +97,7 @@ int run_rotate(const RotateArguments& arguments) {
   try {
     const AskedThreads threads(job.threads);
     turn_rows(views, turn, positions,
-              [&](std::int64_t rows, std::int64_t all) { progress.show("turning rows", rows, all); },
+              [&](std::int64_t rows, std::int64_t all) { progress.show("rotating rows", rows, all); },
               {.parallel = threads.parallel(), .isa = job.isa});
   } catch (const Error& error) {  // a rule or positions whose angles are beyond all tables
     throw failure(kMalformed, formatted("{}: {}", layer, error.what()));

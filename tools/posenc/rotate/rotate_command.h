@@ -1,4 +1,4 @@
-// posenc rotate: queries and keys of a file, turned as a model's layer turns them.
+// posenc rotate: a model layer's RoPE, applied to queries and keys of a file.
 #pragma once
 
 #include "line/command_line.h"

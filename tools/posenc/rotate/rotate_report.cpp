@@ -24,10 +24,10 @@ std::vector<NamedHeads> tensors_of(const RotateReport& report) {
   return out;
 }
 
-// "0 to 5"; "6 given, from -3 to 90"
+// "0 to 5"; "given, -3 to 90"
 std::string positions_text(const RotateReport& report) {
   const RowPositions& p = report.positions;
-  if (report.rows == 0) return "none: there are no tokens";
+  if (report.rows == 0) return "none, no tokens";
   const std::string range = p.least() == p.most()
                                 ? exact_number(p.least())
                                 : formatted("{} to {}", exact_number(p.least()), exact_number(p.most()));
@@ -37,8 +37,8 @@ std::string positions_text(const RotateReport& report) {
 std::string turn_text(const RotateReport& report) {
   std::string out = formatted("{} angles, {}", name(report.turn.angles), direction_text(report.turn.direction));
   if (!report.turn.length) return out;
-  return out + formatted("; as in a sequence of {}{}", count(*report.turn.length, "token"),
-                         report.arguments.job.length ? "" : " (the last position + 1; --length says otherwise)");
+  return out + formatted("; for a sequence of {}{}", count(*report.turn.length, "token"),
+                         report.arguments.job.length ? "" : " (the last position + 1; --length overrides)");
 }
 
 std::string layer_text(const RotateReport& report) {
@@ -81,9 +81,9 @@ std::string rotate_text(const RotateReport& report) {
   std::string_view label = "check";
   for (const TurnedTensor& t : report.tensors) {
     if (!t.error) continue;
-    const std::string unjudged = t.error->not_finite == 0 ? ""
-                                                          : formatted("; {} with a NaN or an infinity not judged",
-                                                                      count(t.error->not_finite, "pair"));
+    const std::string unjudged =
+        t.error->not_finite == 0 ? ""
+                                 : formatted("; {} with NaN or Inf not checked", count(t.error->not_finite, "pair"));
     page.entry(2, label, kRotateColumn,
                formatted("{}: {}; {} of {}{}", t.name, error_text(*t.error, t.tensor.stored.dtype), report.checked_rows,
                          count(report.rows, "token"), unjudged));

@@ -1,4 +1,4 @@
-// What `posenc rotate` says when it is done, for people and as JSON.
+// The report of `posenc rotate`, as text and as JSON.
 #pragma once
 
 #include <cstdint>

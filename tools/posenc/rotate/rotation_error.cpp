@@ -74,11 +74,11 @@ double error_in_bfloat16(double x, double error) {
   return std::max(rounded(x + error) - rounded(x), rounded(x) - rounded(x - error));
 }
 
-// What rounding to bfloat16 makes of the error of a pair's cos and sin, of the channels that turn: [rows, head_dim].
+// What rounding to bfloat16 makes of the error of a pair's cos and sin, of the rotated channels: [rows, head_dim].
 std::vector<double> errors_in_bfloat16(const Turn& turn, const std::vector<std::int64_t>& partners,
                                        const Positions& positions, std::int64_t rows, double error) {
   const std::int64_t width = turn.rope.head_dim;
-  std::vector<double> x(static_cast<std::size_t>(rows * width));  // 1 and 0 in each pair: they turn to cos and sin
+  std::vector<double> x(static_cast<std::size_t>(rows * width));  // 1 and 0 in each pair: they rotate to cos and sin
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int64_t c = static_cast<std::int64_t>(i) % width;
     x[i] = c < partners[static_cast<std::size_t>(c)] ? 1.0 : 0.0;
@@ -99,7 +99,7 @@ std::vector<double> errors_in_bfloat16(const Turn& turn, const std::vector<std::
   return of_pair;
 }
 
-// For each channel the other one of its pair; -1 where it does not turn.
+// For each channel the other one of its pair; -1 where it is not rotated.
 std::vector<std::int64_t> partners_of(const Rope& rope) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(rope.head_dim), -1);
   for (std::int64_t p = 0; p < rope.pairs(); ++p) {

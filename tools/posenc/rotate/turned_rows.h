@@ -1,5 +1,5 @@
-// Tensors turned piece by piece, so that a long rotation can say how far it is. A row's result does not depend on the
-// pieces (rotate.h).
+// RoPE applied to tensors piece by piece, so that a long run can show its progress. A row's result does not depend on
+// the pieces (rotate.h).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace posenc::tool {
 
-// Queries and keys that are turned together: the same batch and tokens. Either may be empty.
+// Queries and keys that are rotated together: the same batch and tokens. Either may be empty.
 struct TurnedTensors {
   TensorView q{};
   TensorView k{};
@@ -25,13 +25,13 @@ std::int64_t tokens_of(const TurnedTensors& tensors);
 // Elements of a token; 0 of no tensor.
 std::int64_t row_values(const TensorView& x);
 
-// What turns them.
+// What rotates them.
 struct TurningWith {
   Parallel parallel{};
   Isa isa = Isa::automatic;
 };
 
-// Turns all rows in place; `done` is told after each piece how many rows of how many are.
+// Rotates all rows in place; `done` is told after each piece how many rows of how many are.
 void turn_rows(const TurnedTensors& tensors, const Turn& turn, const RowPositions& positions,
                const std::function<void(std::int64_t rows, std::int64_t all)>& done, const TurningWith& with = {});
 

@@ -31,7 +31,7 @@ bool fits(const TensorView& heads, const HeadsWanted& wanted) {
 std::string other_layout(const TensorView& stored, const HeadsWanted& wanted) {
   for (const TensorLayout layout : kLayouts) {
     if (rank_of(layout) == stored.rank && fits(in_order(stored, layout), wanted)) {
-      return formatted("; --layout {} would fit", name(layout));
+      return formatted("; --layout {} fits", name(layout));
     }
   }
   return {};
@@ -48,9 +48,8 @@ void check_type(const TensorWord& word, const TensorArgument& tensor) {
   const ElementType type = tensor.data.type();
   if (type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16) return;
   const bool raw = type == ElementType::u16 && tensor.name.empty();
-  refuse(
-      word, tensor,
-      formatted("expected f32, f16 or bf16, got {}{}", name(type), raw ? "; if these are bf16, --bf16 says so" : ""));
+  refuse(word, tensor,
+         formatted("expected f32, f16 or bf16, got {}{}", name(type), raw ? "; if these are bf16, give --bf16" : ""));
 }
 
 TensorLayout layout_of(const TensorWord& word, const TensorArgument& tensor, std::optional<TensorLayout> asked) {
@@ -64,7 +63,7 @@ TensorLayout layout_of(const TensorWord& word, const TensorArgument& tensor, std
   if (rank == 3) return TensorLayout::thd;
   if (rank == 4) return TensorLayout::bhtd;
   refuse(word, tensor,
-         formatted("expected three axes, [tokens, heads, channels], or four, [sequences, heads, tokens, channels], "
+         formatted("expected 3 axes, [tokens, heads, head_dim], or 4, [batch, heads, tokens, head_dim], "
                    "got {}",
                    shape_text(shape)));
 }
@@ -159,8 +158,8 @@ void check_together(const HeadsTensor& q, const HeadsTensor& k) {
   const auto text = [](const HeadsTensor& x) {
     return formatted("{} as {}", shape_text(shape_of(x.stored)), name(x.layout));
   };
-  throw failure(kMalformed, formatted("--q and --k: tokens of the same sequences are turned together, got {} and {}",
-                                      text(q), text(k)));
+  throw failure(kMalformed,
+                formatted("--q and --k: expected the same batch and tokens, got {} and {}", text(q), text(k)));
 }
 
 }  // namespace posenc::tool

@@ -26,11 +26,11 @@ std::vector<OptionSpec> job_options(std::string_view verb, std::vector<OptionSpe
   std::vector<OptionSpec> out{
       {.names = "--model",
        .value = "MODEL",
-       .description = "What inspect takes: a file, a directory, the name of a preset, or -",
+       .description = "As for inspect: a file, a directory, the name of a preset, or -",
        .required = true},
       {.names = "--layer",
        .value = "N",
-       .description = formatted("Counted from 0; may be left out where all layers {} alike", verb)},
+       .description = formatted("Counted from 0; may be omitted where all layers {} alike", verb)},
   };
   std::ranges::move(own, std::back_inserter(out));
   std::vector<OptionSpec> others{
@@ -38,20 +38,20 @@ std::vector<OptionSpec> job_options(std::string_view verb, std::vector<OptionSpe
       {.names = "--layout",
        .value = "L",
        .description =
-           "The order of axes: thd (tokens, heads, channels; of three when left out), htd, bhtd (of four when "
-           "left out), bthd"},
+           "The order of axes: thd (tokens, heads, head_dim; default of 3 axes), htd, bhtd (batch first; default "
+           "of 4), bthd"},
       {.names = "--length",
        .value = "N",
-       .description = "The sequence's length in tokens, for rules that depend on it (dynamic NTK, LongRoPE); the last "
-                      "position + 1 when left out"},
-      threads_option("all that POSENC_THREADS or the machine allows when left out"),
+       .description =
+           "Sequence length in tokens, for scaling rules that depend on it (dynamic NTK, LongRoPE) (default: "
+           "the last position + 1)"},
+      threads_option("(default: POSENC_THREADS, or the cores that are there)"),
       isa_option(),
-      {.names = "--bf16", .description = "Elements of 16 raw bits in a .npy file are bfloat16"},
-      {.names = "--force", .description = "Replace OUT if it is there"},
+      {.names = "--bf16", .description = "16-bit raw elements of a .npy file are bfloat16"},
+      {.names = "--force", .description = "Overwrite OUT if it exists"},
       {.names = "--check",
-       .description = "Compare with the slow reference in double; exit 1 and write nothing when an error is above its "
-                      "bound"},
-      {.names = "--json", .description = "What was done, as JSON"},
+       .description = "Compare with the float64 reference; exit 1 and write nothing when an error is above its bound"},
+      {.names = "--json", .description = "The report as JSON"},
   };
   std::ranges::move(others, std::back_inserter(out));
   return out;

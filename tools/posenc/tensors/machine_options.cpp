@@ -20,23 +20,22 @@ std::vector<std::string> names_of(const std::vector<Isa>& isas) {
 }  // namespace
 
 OptionSpec threads_option(const std::string& left_out) {
-  return {.names = "--threads", .value = "N", .description = "So many; " + left_out};
+  return {.names = "--threads", .value = "N", .description = "How many threads " + left_out};
 }
 
 OptionSpec isa_option() {
-  return {.names = "--isa",
-          .value = "I",
-          .description =
-              "The kernels' instruction set, of those that posenc info names; what POSENC_ISA says, or the "
-              "best, when left out"};
+  return {
+      .names = "--isa",
+      .value = "I",
+      .description = "Instruction set of the kernels, one that posenc info lists (default: POSENC_ISA, or the best)"};
 }
 
 OptionSpec products_option() {
   return {.names = "--products",
           .value = "P",
           .description =
-              "What may be multiplied: f32, numbers as they are; or bf16, rounded to it first where the "
-              "machine multiplies that faster (docs/attention.md). f32 when left out"};
+              "Products in QK^T and PV: f32 (default), or bf16: inputs rounded to it where the machine has faster "
+              "bf16 products (docs/attention.md)"};
 }
 
 std::optional<std::int64_t> threads_given(const Given& given) { return given.whole("--threads", 1, kMostThreads); }

@@ -56,7 +56,7 @@ void read_numbers(PositionWord& word) {
     if (const auto n = parsed<std::int64_t>(part)) whole.push_back(*n);
     const auto x = parsed<double>(part);
     if (!x || !std::isfinite(*x)) {
-      refuse_word(word, part.empty() ? "a number is missing" : formatted("'{}' is no number", part));
+      refuse_word(word, part.empty() ? "a number is missing" : formatted("'{}' is not a number", part));
     }
     real.push_back(*x);
   }
@@ -117,8 +117,9 @@ void read_file(PositionWord& word) {
     case ElementType::f16:
     case ElementType::bf16:
       refuse(asked, tensor,
-             formatted("{} holds few whole numbers; positions are i64, i32, f64 or f32", name(data.type())));
-    default: refuse(asked, tensor, formatted("positions are i64, i32, f64 or f32, not {}", name(data.type())));
+             formatted("expected positions as i64, i32, f64 or f32, got {}, which is exact for few integers",
+                       name(data.type())));
+    default: refuse(asked, tensor, formatted("expected positions as i64, i32, f64 or f32, got {}", name(data.type())));
   }
 }
 
@@ -156,7 +157,7 @@ void RowPositions::check_shape() const {
   if (word_.counted()) {
     // Tokens of text stand at one time on all axes; a patch that is counted would stand on the diagonal.
     if (axes == 1 || std::find(axes_.begin(), axes_.end(), "t") != axes_.end()) return;
-    refuse(formatted("this layer turns by {}: a list of {} is needed, all of the first axis before the second",
+    refuse(formatted("this layer rotates by {}: expected a list of {}, all of the first axis before the second",
                      join(axes_, " and "), shape_text({axes, tokens_})));
   }
   std::vector<std::vector<std::int64_t>> fit{{axes, tokens_}, {axes, batch_ * tokens_}, {axes, batch_, tokens_}};
@@ -173,7 +174,7 @@ void RowPositions::check_shape() const {
 void RowPositions::find_range() {
   const auto check = [&](auto x) {
     constexpr auto kMost = static_cast<decltype(x)>(kFarthest);
-    if (!(x >= -kMost && x <= kMost)) refuse(formatted("positions lie from -2^53 to 2^53, got {}", x));
+    if (!(x >= -kMost && x <= kMost)) refuse(formatted("expected positions from -2^53 to 2^53, got {}", x));
   };
   const auto set = [&](auto low, auto high) {
     check(low);

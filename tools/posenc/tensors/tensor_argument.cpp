@@ -42,7 +42,7 @@ Failure about(const TensorWord& word, const std::string& file, int exit_code, co
 Failure about(const TensorWord& word, const FileError& error) {
   const bool raw = error.kind == ErrorKind::bad_type && error.got.ends_with("V2");
   return failure(exit_code_of(error), formatted("{}: {}{}", word.flag, error.message(),
-                                                raw && !word.raw16_is_bf16 ? "; --bf16 says so" : ""));
+                                                raw && !word.raw16_is_bf16 ? "; if these are bf16, give --bf16" : ""));
 }
 
 template <typename T>
@@ -58,19 +58,19 @@ const TensorEntry& entry_of(const TensorWord& word, const TensorFile& file, cons
     if (const TensorEntry* const found = file.find(place.name)) return *found;
     if (file.format() == TensorFormat::npy) {
       throw about(word, place.file, kMalformed,
-                  formatted("a .npy file's tensor has no name, got '{}'", printable(place.name)));
+                  formatted("a .npy file holds one tensor without a name, got '{}'", printable(place.name)));
     }
     const std::vector<std::string> near = nearest(place.name, names);
     throw about(word, place.file, kMalformed,
-                formatted("no tensor is called '{}'; {}", printable(place.name),
+                formatted("no tensor named '{}'; {}", printable(place.name),
                           near.empty() ? formatted("there are {}", names.size())
                                        : formatted("did you mean {}?", printable(join(near, " or ")))));
   }
-  if (file.tensors().empty()) throw about(word, place.file, kMalformed, "there is no tensor in it");
+  if (file.tensors().empty()) throw about(word, place.file, kMalformed, "no tensors in the file");
   if (file.tensors().size() == 1) return file.tensors()[0];
   if (const TensorEntry* const called = file.find(word.flag.substr(2))) return *called;
   throw about(word, place.file, kMalformed,
-              formatted("{} tensors: say which, as {}:{}", names.size(), printable(place.file),
+              formatted("{} tensors in the file; name one, as {}:{}", names.size(), printable(place.file),
                         printable(shorten(names.front(), 64))));
 }
 

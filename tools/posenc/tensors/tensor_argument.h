@@ -2,7 +2,7 @@
 //
 // The whole word is the file if there is one of that name; else what stands before the first colon before which a file
 // stands, and the rest is the tensor's name. Without a name the file's only tensor is meant, or, of several, the one
-// that is called like the flag: q, k.
+// named like the flag: q, k.
 #pragma once
 
 #include <cstdint>

@@ -27,11 +27,11 @@ void check_output(const std::string& out, bool force) {
   std::error_code failed;
   const auto type = std::filesystem::symlink_status(path, failed).type();
   if (type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none && !force) {
-    throw failure(kFile, formatted("-o: {}: is there already; --force replaces it", printable(out)));
+    throw failure(kFile, formatted("-o: {}: file exists; --force overwrites it", printable(out)));
   }
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (!std::filesystem::is_directory(folder, failed)) {
-    throw failure(kFile, formatted("-o: {}: there is no folder {}", printable(out), printable(folder.native())));
+    throw failure(kFile, formatted("-o: {}: no such directory: {}", printable(out), printable(folder.native())));
   }
 }
 

@@ -1,4 +1,4 @@
-// posenc plot attention: who looks at whom among a few words, without a scheme and with it.
+// posenc plot attention: attention weights among a few words, without a scheme and with it.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -34,7 +34,7 @@ Figure figure_of(const AttentionPlot& plot) {
   for (const std::string& word : attended.words) names.push_back(shorten(printable(word), kLongestName));
   const bool negative =
       std::any_of(attended.with.begin(), attended.with.end(), [](double weight) { return weight < 0.0; });
-  return {.title = "Who looks at whom, without a scheme and with it",
+  return {.title = "Attention weights, without a scheme and with it",
           .detail = "One head whose queries and keys are the words; " + attended.detail,
           .content = HeatMaps{.rows = count,
                               .columns = count,
@@ -42,7 +42,7 @@ Figure figure_of(const AttentionPlot& plot) {
                               .column = {.label = "key (words)", .names = names},
                               .value = "weight",
                               .least = negative ? std::optional<double>() : 0.0,
-                              .nothing = plot.both_ways ? "" : "not seen: the key is in the future",
+                              .nothing = plot.both_ways ? "" : "masked: the key is in the future",
                               .maps = {{.name = "without", .values = std::move(attended.without)},
                                        {.name = "with", .values = std::move(attended.with)}}}};
 }

@@ -76,7 +76,7 @@ Figure matrix_figure(const BiasPlot& plot, const DrawnTerm& term) {
                               .row = {.label = over_grid ? "query (patches, row by row)" : "query i (tokens)"},
                               .column = {.label = over_grid ? "key (patches, row by row)" : "key j (tokens)"},
                               .value = picture.value,
-                              .nothing = plot.both_ways || over_grid ? "" : "not seen: the key is in the future",
+                              .nothing = plot.both_ways || over_grid ? "" : "masked: the key is in the future",
                               .maps = {{.values = std::move(values)}}}};
 }
 

@@ -1,4 +1,4 @@
-// posenc plot decay: the curves with which it is argued that scores of a rotation fall with distance.
+// posenc plot decay: the curves behind RoPE's long-term decay.
 #include <algorithm>
 #include <utility>
 
@@ -40,9 +40,9 @@ Figure figure_of(const DecayPlot& plot) {
                             curve_of("random: mean", decay, decay.random_mean),
                             apart(curve_of("table: spread", decay, decay.table_spread)),
                             apart(curve_of("table: mean", decay, decay.table_mean))};
-  return {.title = "Does the score of a rotation fall with distance?",
+  return {.title = "Does RoPE's score decay with distance?",
           .detail = formatted("base {}, {} channels. The paper's bound, over its value at 0; equal queries and keys; "
-                              "random ones; rows of a random table instead of a rotation",
+                              "random ones; rows of a random table instead of RoPE",
                               number(plot.base), plot.channels),
           .content = Curves{.x = {.label = "distance i - j (tokens)", .whole = true},
                             .y = {.label = "score (q.k / sqrt(d))"},

@@ -51,14 +51,14 @@ Figure figure_of(const DistancePlot& plot) {
     }
   }
   const std::string text = regions_text(regions);
-  return {.title = "How far the rotation has a key from a query",
+  return {.title = "Distance of a key from a query in RoPE",
           .detail = text.empty() ? "i - j, as they stand" : text,
           .content = HeatMaps{.rows = plot.tokens,
                               .columns = plot.tokens,
                               .row = {.label = "query i (tokens)"},
                               .column = {.label = "key j (tokens)"},
                               .value = "distance (tokens)",
-                              .nothing = "not seen: the key is in the future",
+                              .nothing = "masked: the key is in the future",
                               .maps = {{.values = std::move(distances)}}}};
 }
 

@@ -44,7 +44,7 @@ struct RowOf {
   }
   template <typename Other>
   std::vector<double> operator()(const Other&, std::int64_t) const {
-    throw UsageError{"--model: what its input stage adds is learned: name a table of it, with --table FILE:TENSOR"};
+    throw UsageError{"--model: its position embeddings are learned; name their table with --table FILE:TENSOR"};
   }
 };
 
@@ -86,7 +86,7 @@ InputScheme scheme_of_model(const EncodingPlot& plot) {
   for (const Stack* stack : chosen_stacks(plan, plot.model->stack)) {
     if (!stack->input.empty()) return stack->input.front();
   }
-  throw failure(kMalformed, "this model adds no positions to its embeddings");
+  throw failure(kMalformed, "this model adds no position embeddings");
 }
 
 // A learned table before it has learned anything.

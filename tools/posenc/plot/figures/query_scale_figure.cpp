@@ -38,7 +38,7 @@ QueryScale scale_of(const ModelWords& words) {
       if (!std::holds_alternative<std::monostate>(layer.query_scale)) return layer.query_scale;
     }
   }
-  throw failure(kMalformed, "no query is scaled by its position there");
+  throw failure(kMalformed, "this model has no query scale by position");
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ Figure figure_of(const QueryScalePlot& plot) {
     }
     curves.push_back(std::move(curve));
   }
-  return {.title = "What a query is multiplied by, by position",
+  return {.title = "Query scale by position",
           .detail = detail,
           .content = Curves{.x = {.label = "position (tokens)", .whole = true},
                             .y = {.label = "factor on the query"},

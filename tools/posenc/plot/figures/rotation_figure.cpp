@@ -21,8 +21,8 @@ std::vector<std::int64_t> spread(std::int64_t all, std::int64_t most) {
 }
 
 std::string turn_text(double wavelength) {
-  if (!std::isfinite(wavelength)) return "does not turn";
-  return "a turn in " + (wavelength < 100.0 ? number(wavelength, 3) : number(std::round(wavelength)));
+  if (!std::isfinite(wavelength)) return "does not rotate";
+  return "wavelength " + (wavelength < 100.0 ? number(wavelength, 3) : number(std::round(wavelength)));
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ Figure figure_of(const RotationPlot& plot) {
     }
     dials.dials.push_back(std::move(dial));
   }
-  return {.title = "A rotation: where pairs of channels point, by position",
+  return {.title = "RoPE: where pairs of channels point, by position",
           .detail = formatted("{}. A query or key (1, 0) in each pair, at positions {} to {}", detail_at_length(choice),
                               positions.front(), positions.back()),
           .content = dials};

@@ -68,7 +68,7 @@ std::vector<Curve> curves_of_rules(const ScalingPlot& plot, const Rope& rope) {
 
 std::vector<Curve> curves_of_model(const ScalingPlot& plot, const Rope& rope) {
   if (std::holds_alternative<std::monostate>(rope.scaling)) {
-    throw failure(kMalformed, "this layer's rotation has no scaling rule");
+    throw failure(kMalformed, "this layer's RoPE has no scaling rule");
   }
   const std::vector<std::int64_t> lengths = plot.rope.length ? std::vector{*plot.rope.length} : telling_lengths(rope);
   if (lengths.empty()) return {ratios("", rope, {})};
@@ -89,7 +89,7 @@ Figure figure_of(const ScalingPlot& plot) {
                                                   number(plot.factor), plot.original_length);
   // Before the braces below: GCC 12 destroys the strings in them twice when a later member throws.
   std::vector<Curve> curves = of_model ? curves_of_model(plot, choice.rope) : curves_of_rules(plot, choice.rope);
-  return {.title = "What a scaling rule leaves of each frequency",
+  return {.title = "RoPE scaling: what a rule leaves of each frequency",
           .detail = detail,
           .content = Curves{.x = {.label = "pair of channels, the fastest first", .whole = true},
                             .y = {.label = "inv_freq with the rule / without it", .logarithmic = true},
