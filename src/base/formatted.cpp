@@ -1,4 +1,4 @@
-// The one file that has the code of fmt (https://fmt.dev): all others see declarations. formatted.h says why.
+// The one file that has the code of fmt: all others see declarations. formatted.h says why.
 #define FMT_HEADER_ONLY
 #include "base/formatted.h"
 
