@@ -126,7 +126,7 @@ def inverse_two_pi():
         rest -= mp.mpf(parts[-1])
     return f"""// 1 / (2 pi) as an unevaluated sum of doubles, largest first. Made by scripts/sincos_coefficients.py; do not edit.
 //
-// What is left out is below {mp.nstr(abs(rest) * 2 * mp.pi, 2)} of the whole.
+// The truncation error is below {mp.nstr(abs(rest) * 2 * mp.pi, 2)} of the whole.
 #pragma once
 
 namespace posenc::cpu {{

@@ -57,7 +57,7 @@ def declared():
         text = without_comments(header.read_text())
         # At the start of a line: members of a struct are indented.
         names = re.findall(r"^(?:struct|class)(?: POSENC_API)? (\w+)(?= final)?\s*[:{]", text, re.MULTILINE)
-        names += re.findall(r"^POSENC_API [^;(]*?\b(\w+)\(", text, re.MULTILINE)
+        names += re.findall(r"^(?:\[\[nodiscard\]\] )?POSENC_API [^;(]*?\b(\w+)\(", text, re.MULTILINE)
         found += [(name, header.name) for name in dict.fromkeys(names)]
     return found
 

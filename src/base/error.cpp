@@ -72,10 +72,10 @@ std::string FileError::message() const {
   if (!path.empty()) append(": ", escape(path));
   if (kind == ErrorKind::io_open) {  // as every other program says it: "cannot open: No such file or directory"
     append(": ", formatted("cannot open: {}", escape(got)));
-    return out;
+  } else {
+    if (!expected.empty()) append(": ", formatted("expected {}", escape(expected)));
+    if (!got.empty()) append(expected.empty() ? ": " : ", ", formatted("got {}", escape(got)));
   }
-  if (!expected.empty()) append(": ", formatted("expected {}", escape(expected)));
-  if (!got.empty()) append(expected.empty() ? ": " : ", ", formatted("got {}", escape(got)));
   if (!detail.empty()) append(" ", formatted("({})", escape(detail)));
   return out;
 }

@@ -61,7 +61,7 @@ void bind_wavelengths(nb::module_& m) {
       },
       nb::arg("rope"), nb::arg("trained_length"), nb::kw_only(), nb::arg("length") = nb::none(),
       nb::sig("def wavelengths(rope: Rope, trained_length: int, *, length: int | None = None) -> Wavelengths"),
-      "RoPE's wavelengths, in positions per period, and what they say about a trained length, in tokens. `length`: "
+      "RoPE's wavelengths, in positions per turn, and what they say about a trained length, in tokens. `length`: "
       "of the sequence, for rules that depend on it; by default the trained one, and none where the rule breaks "
       "down "
       "there. ValueError for what check() finds, and for a trained_length below "

@@ -14,6 +14,7 @@
 
 #include "io/json/json.h"
 #include "plan/families/family.h"
+#include "plan/facts/attention_shape.h"
 #include "plan/facts/stack_facts.h"
 #include "plan/scope/config_reader.h"
 #include "plan/scope/config_scope.h"

@@ -39,7 +39,7 @@ Figure figure_of(const WavelengthsPlot& plot) {
     detail += formatted("; {} of {} pairs do not complete a period within {} tokens", found.incomplete_pairs,
                         found.wavelength.size(), *choice.trained);
   }
-  return {.title = "Wavelengths of RoPE", .detail = detail, .content = curves};
+  return {.title = "Wavelengths of RoPE, by pair", .detail = detail, .content = curves};
 }
 
 }  // namespace posenc::tool
