@@ -12,6 +12,7 @@
 #include "plan/families/tower.h"
 #include "plan/read/general_rules.h"
 #include "plan/read/other_stacks.h"
+#include "plan/scope/config_scope.h"
 #include "plan/towers/encoder_decoder.h"
 
 namespace posenc::plan {
