@@ -7,6 +7,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/posenc)
 set(libraries posenc)
 if(TARGET posenc_study)
   list(APPEND libraries posenc_study)
+  set_target_properties(posenc_study PROPERTIES INSTALL_RPATH "$ORIGIN")  # a shared one needs posenc, which lies beside it
 endif()
 install(TARGETS ${libraries} EXPORT posencTargets)
 install(DIRECTORY include/posenc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
