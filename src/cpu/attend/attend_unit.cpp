@@ -3,7 +3,7 @@
 //
 //   m = max(m_a, m_b),  sum = sum_a exp(m_a - m) + sum_b exp(m_b - m),  out likewise
 //
-// Steps on one tile are in tile_terms.h, products in few_products.h, pair_products.h and kernels/product_loop.h.
+// Steps on one tile are in tile_terms.h, products in tile_products.h.
 #include "cpu/attend/attend_unit.h"
 
 #include <algorithm>
@@ -112,6 +112,7 @@ AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> u
       scratch_(call, memory),
       terms_(call, memory),
       tile_(call, memory),
+      floats_(call),
       few_(call, memory),
       pairs_(call, memory),
       blocks_(memory),
@@ -132,6 +133,13 @@ AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> u
 void AttendWorker::begin_block(std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head) {
   LaneBlock& block = blocks_[used_++];
   posenc::cpu::begin(call_, lanes, kv_heads, one_head, scratch_, block);
+  const auto in_pairs_if = [&](bool is_in_pairs) -> TileProducts* {
+    if (block.few) return &few_;
+    if (is_in_pairs) return &pairs_;
+    return &floats_;
+  };
+  block.scores_by = in_pairs_if(call_.score_pairs != nullptr);
+  block.values_by = in_pairs_if(call_.value_pairs != nullptr);
   if (far_.are_sought()) far_.measure(block);
 }
 
@@ -216,7 +224,6 @@ void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::in
 void AttendWorker::attend_tile(LaneBlock& block) {
   const kernels::AttentionKernels& kernels = call_.attention;
   const std::int64_t channels = call_.layer.head_dim;
-  const std::int64_t width = call_.layer.value_dim;
   const kernels::Scores scores{scores_.data(), tile_.count(), block.lanes};
   const std::vector<math::Region>& regions = call_.lowered.regions.regions;
   const auto product = [&](std::size_t region, float* to) {
@@ -227,17 +234,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
       decay_queries(call_, block, along.q[index(block.lane[0].row)] - along.k[index(tile_.row(0))], decayed_.data());
       q = decayed_.data();
     }
-    if (block.few) return few_.multiply_keys(block, tile_, region, q, to);
-    if (call_.score_pairs != nullptr) return pairs_.multiply_keys(block, tile_, to);
-    const FloatRows keys = tile_.keys(region);
-    kernels.product({.a = keys.data,
-                     .a_row = keys.stride,
-                     .a_step = 1,
-                     .b = q,
-                     .c = to,
-                     .rows = tile_.count(),
-                     .depth = channels,
-                     .lanes = block.lanes});
+    block.scores_by->multiply_keys(block, tile_, region, q, to);
   };
   product(0, scores_.data());
   for (std::size_t r = 1; r < regions.size(); ++r) {
@@ -276,18 +273,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
   if (hides && !tile_.values_are_finite(block.kv_heads)) {
     return add_seen_values(call_, block, tile_, scores_.data(), rescale.data());
   }
-  if (block.few) return few_.add_values(block, tile_, scores_.data(), rescale.data());
-  if (call_.value_pairs != nullptr) return pairs_.add_values(block, tile_, scores_.data(), rescale.data());
-  const FloatRows values = tile_.values();
-  kernels.product({.a = values.data,
-                   .a_row = 1,
-                   .a_step = values.stride,
-                   .b = scores_.data(),
-                   .c = block.out.data(),
-                   .scale = rescale.data(),
-                   .rows = width,
-                   .depth = tile_.count(),
-                   .lanes = block.lanes});
+  block.values_by->add_values(block, tile_, scores_.data(), rescale.data());
 }
 
 // A block's max, sum, divisor and out, one after another; then mass.

@@ -6,8 +6,8 @@
 //     p = exp(s - max), sum += p                              kernels/score_loop.h
 //     out = rescale out + p v
 //
-// Tiles are outside, so that keys are converted and rotated once for all blocks. Decode (few queries) goes through
-// few_products.h, bfloat16 through pair_products.h, all else through kernels/product_loop.h.
+// Tiles are outside, so that keys are converted and rotated once for all blocks. By which products a block
+// goes (decode, bfloat16, float) is chosen when its unit begins: tile_products.h.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@
 #include "cpu/attend/key_tile.h"
 #include "cpu/attend/lane_block.h"
 #include "cpu/attend/pair_products.h"
+#include "cpu/attend/tile_products.h"
 #include "cpu/attend/tile_terms.h"
 #include "cpu/call/keep_going.h"
 
@@ -75,6 +76,7 @@ class AttendWorker {
   RowScratch scratch_;
   TermScratch terms_;
   KeyTile tile_;
+  FloatProducts floats_;
   FewProducts few_;
   PairProducts pairs_;
   std::pmr::vector<LaneBlock> blocks_;

@@ -249,7 +249,7 @@ void FewProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const Ro
   });
 }
 
-void FewProducts::multiply_keys(const LaneBlock& block, const KeyTile& tile, std::size_t region, const float* q,
+void FewProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q,
                                 float* scores) {
   const AngleTables* angles = nullptr;
   if (turns_by_steps(block, tile)) {
@@ -281,7 +281,7 @@ void FewProducts::multiply_keys(const LaneBlock& block, const KeyTile& tile, std
   for_rows(block, tile, call_.k, channels, angles, multiply);
 }
 
-void FewProducts::add_values(LaneBlock& block, const KeyTile& tile, const float* p, const float* rescale) {
+void FewProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
   if (!of_values_.empty()) write_value_angles(tile);
   const std::int64_t channels = call_.layer.value_dim;
   const auto add = [&](kernels::FewLanes& product, std::int64_t first, std::int64_t lane) {

@@ -15,20 +15,16 @@
 #include <memory_resource>
 #include <vector>
 
-#include "cpu/attend/attend_call.h"
-#include "cpu/attend/key_tile.h"
-#include "cpu/attend/lane_block.h"
+#include "cpu/attend/tile_products.h"
 
 namespace posenc::cpu {
 
-class FewProducts {
+class FewProducts final : public TileProducts {
  public:
   FewProducts(const AttendCall& call, std::pmr::memory_resource* memory);
 
-  // scores[m][l] = q[l] k[m]. `q` are the queries of the region.
-  void multiply_keys(const LaneBlock& block, const KeyTile& tile, std::size_t region, const float* q, float* scores);
-  // out[l] = rescale[l] out[l] + sum over m of p[m][l] v[m]
-  void add_values(LaneBlock& block, const KeyTile& tile, const float* p, const float* rescale);
+  void multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q, float* scores) override;
+  void add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) override;
 
  private:
   // cos and sin of each rotation: [kTileKeys][2 pairs], or nothing where it does not rotate these rows.

@@ -11,6 +11,8 @@
 
 namespace posenc::cpu {
 
+class TileProducts;
+
 struct Lane {
   std::int64_t row = 0;  // of the call's query rows
   std::int64_t head = 0;
@@ -39,6 +41,8 @@ struct LaneBlock {
   std::int64_t each = 0;               // few: lanes of a KV head, of which the last may repeat the one before
   bool one_head = false;               // rows go up by one then
   std::pmr::vector<std::int8_t> runs;  // of each coordinate: is_run
+  TileProducts* scores_by = nullptr;   // QK^T of this block
+  TileProducts* values_by = nullptr;   // PV, without non-finite values
   bool few = false;  // so few lanes a KV head that products run along the channels (kernels::FewLanes)
   std::array<Lane, kMaxLanes> lane;
   std::array<Orders, kMaxLanes> sees;

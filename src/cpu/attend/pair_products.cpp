@@ -12,7 +12,8 @@ PairProducts::PairProducts(const AttendCall& call, std::pmr::memory_resource* me
   if (call.value_pairs != nullptr) weights_.resize(index(kTileKeys / 2 * call.max_lanes));
 }
 
-void PairProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, float* scores) const {
+void PairProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t /*region*/, const float* /*q*/,
+                                 float* scores) {
   const PairedRows keys = tile.paired_keys();
   call_.score_pairs->product({.a = keys.data,
                               .a_row = keys.stride,

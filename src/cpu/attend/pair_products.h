@@ -11,20 +11,18 @@
 #include <memory_resource>
 #include <vector>
 
-#include "cpu/attend/attend_call.h"
-#include "cpu/attend/key_tile.h"
-#include "cpu/attend/lane_block.h"
+#include "cpu/attend/tile_products.h"
 
 namespace posenc::cpu {
 
-class PairProducts {
+class PairProducts final : public TileProducts {
  public:
   PairProducts(const AttendCall& call, std::pmr::memory_resource* memory);
 
-  // scores[m][l] = row_scale[l] q[l] k[m]
-  void multiply_keys(const LaneBlock& block, KeyTile& tile, float* scores) const;
+  // scores[m][l] = row_scale[l] q[l] k[m], of the queries in `block.pairs`; a call with regions never comes here.
+  void multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q, float* scores) override;
   // out[l] = rescale[l] out[l] + sum over m of p[m][l] v[m], and the block's divisor alike
-  void add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale);
+  void add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) override;
 
  private:
   const AttendCall& call_;
