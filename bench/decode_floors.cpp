@@ -31,7 +31,7 @@ constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kKeyHeads = 8;
 constexpr std::int64_t kHeadDim = 128;
 constexpr std::int64_t kTile = 64;
-constexpr std::int64_t kBytesAhead = 16 << 10;  // as cpu/attend/few_products.cpp has it
+constexpr std::int64_t kBytesAhead = 16 << 10;  // as cpu/attend/decode_products.cpp has it
 
 struct Way {
   bool stays = false;  // the same row again and again

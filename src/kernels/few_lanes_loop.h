@@ -7,7 +7,7 @@
 // A row of the KV cache is read once, in its own dtype, for all queries that share it (GQA, arXiv 2305.13245); what
 // else is multiplied at the same time changes no sum. Some rows of all heads are read before the next ones, so that
 // memory is read nearly in its order where the heads of a token lie together; prefetches follow that order too.
-// Interface: attention.h. Caller: src/cpu/attend/few_products.h. Measured: docs/performance.md.
+// Interface: attention.h. Caller: src/cpu/attend/decode_products.h. Measured: docs/performance.md.
 #pragma once
 
 #include "kernels/attention.h"

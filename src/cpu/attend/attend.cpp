@@ -18,7 +18,7 @@
 #include "cpu/attend/kept_angles.h"
 #include "cpu/attend/kept_layer.h"
 #include "cpu/call/keep_going.h"
-#include "cpu/call/share_out.h"
+#include "cpu/call/run_tasks.h"
 #include "cpu/lower/weight_reader.h"
 #include "cpu/machine/dispatch.h"
 #include "posenc/error.h"
@@ -28,7 +28,7 @@ namespace posenc::inline v0_2 {
 namespace {
 
 using cpu::index;
-using cpu::share_out;
+using cpu::run_tasks;
 using cpu::threads_of;
 
 // Keys of one task where queries are few: the cuts follow from the lengths alone, so no result depends on the threads.
@@ -167,7 +167,7 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
                            formatted("{}", args.scratch.size())});
   }
   std::vector<float> states(index(all.states));
-  share_out(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
+  run_tasks(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
     if (keep_going.is_stopped()) return;
     const Pass& task = all.tasks[index(n)];
     worker.begin(all.units[task.unit]);
@@ -175,7 +175,7 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
     if (task.state == kNoState) return worker.finish();
     worker.save(states.data() + task.state);
   });
-  share_out(args.parallel, workers, std::ssize(all.joins), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
+  run_tasks(args.parallel, workers, std::ssize(all.joins), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
     if (keep_going.is_stopped()) return;
     const Pass& join = all.joins[index(n)];
     worker.begin(all.units[join.unit]);

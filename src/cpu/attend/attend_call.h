@@ -77,7 +77,7 @@ struct AttendCall {
   std::int64_t max_lanes = 0;  // kernels::kLaneRegisters registers
   bool takes_raw_queries = false;
   bool takes_raw_keys = false;
-  bool turns_by_steps = false;  // a tile's keys may rotate by their steps from its first: FewProducts
+  bool turns_by_steps = false;  // a tile's keys may rotate by their steps from its first: DecodeProducts
   // The only rotation, if it rotates keys: where lanes are few, products rotate by it what they read
   // (kernels::FewTurn).
   const CallRotation* in_few_dots = nullptr;

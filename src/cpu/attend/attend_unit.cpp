@@ -13,9 +13,9 @@
 #include <span>
 #include <variant>
 
-#include "cpu/attend/finish_block.h"
 #include "cpu/attend/matrix_rows.h"
-#include "cpu/attend/seen_values.h"
+#include "cpu/attend/unmasked_values.h"
+#include "cpu/attend/write_block.h"
 #include "cpu/lower/weight_reader.h"
 #include "math/rope/rotation.h"
 
@@ -271,7 +271,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
     terms.add_mass(*by_distance);
   }
   if (hides && !tile_.values_are_finite(block.kv_heads)) {
-    return add_seen_values(call_, block, tile_, scores_.data(), rescale.data());
+    return add_unmasked_values(call_, block, tile_, scores_.data(), rescale.data());
   }
   block.values_by->add_values(block, tile_, scores_.data(), rescale.data());
 }
@@ -333,7 +333,7 @@ void AttendWorker::join(const float* from) {
 }
 
 void AttendWorker::finish() {
-  for (const LaneBlock& block : std::span(blocks_).first(used_)) finish_block(call_, block, scratch_);
+  for (const LaneBlock& block : std::span(blocks_).first(used_)) write_block(call_, block, scratch_);
 }
 
 }  // namespace posenc::cpu

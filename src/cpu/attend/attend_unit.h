@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "cpu/attend/attend_call.h"
+#include "cpu/attend/decode_products.h"
 #include "cpu/attend/far_tiles.h"
-#include "cpu/attend/few_products.h"
 #include "cpu/attend/key_tile.h"
 #include "cpu/attend/lane_block.h"
 #include "cpu/attend/pair_products.h"
@@ -77,7 +77,7 @@ class AttendWorker {
   TermScratch terms_;
   KeyTile tile_;
   FloatProducts floats_;
-  FewProducts few_;
+  DecodeProducts few_;
   PairProducts pairs_;
   std::pmr::vector<LaneBlock> blocks_;
   std::size_t used_ = 0;

@@ -65,7 +65,7 @@ void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, fl
   }
 }
 
-// Queries as given, times the softmax and query scale, to be rotated for each tile (FewProducts::queries_from).
+// Queries as given, times the softmax and query scale, to be rotated for each tile (DecodeProducts::queries_from).
 void keep_unturned(const AttendCall& call, const float* rows, LaneBlock& block) {
   const std::int64_t channels = call.layer.head_dim;
   block.unturned.resize(index(channels * block.lanes));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cpu/call/share_out.h"
+#include "cpu/call/run_tasks.h"
 #include "cpu/lower/weight_reader.h"
 
 namespace posenc::cpu {
@@ -117,7 +117,7 @@ void project(const kernels::AttentionKernels& kernels, const Parallel& parallel,
   for (std::int64_t w = std::min(threads_of(parallel), blocks); w > 0; --w) {
     workers.emplace_back(kernels, by, rows, count);
   }
-  share_out(parallel, workers, blocks, [&](BlockProjector& worker, std::int64_t n) noexcept {
+  run_tasks(parallel, workers, blocks, [&](BlockProjector& worker, std::int64_t n) noexcept {
     const std::int64_t head = n / blocks_of_head;
     const std::int64_t channel = n % blocks_of_head * lanes;
     worker.project(head * by.channels + channel, std::min(lanes, by.channels - channel),

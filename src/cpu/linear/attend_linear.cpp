@@ -8,7 +8,7 @@
 #include "cpu/attend/attend_call.h"
 #include "cpu/attend/kept_angles.h"
 #include "cpu/call/keep_going.h"
-#include "cpu/call/share_out.h"
+#include "cpu/call/run_tasks.h"
 #include "cpu/linear/check_linear_call.h"
 #include "cpu/linear/linear_step.h"
 #include "cpu/linear/linear_unit.h"
@@ -41,7 +41,7 @@ void share_heads(const cpu::AttendCall& call, const Make& make) {
   const std::int64_t units = std::ssize(call.rows.sequences) * heads;
   std::vector<Worker> workers;
   for (std::int64_t w = std::min(cpu::threads_of(call.args.parallel), units); w > 0; --w) workers.push_back(make());
-  cpu::share_out(call.args.parallel, workers, units,
+  cpu::run_tasks(call.args.parallel, workers, units,
                  [heads](Worker& worker, std::int64_t n) noexcept { worker.attend(n / heads, n % heads); });
 }
 

@@ -22,7 +22,7 @@ inline std::int64_t threads_of(const Parallel& parallel) {
 // Calls body(worker, n) for each n below count: whoever is free takes the next. One worker a thread; no more of them
 // are woken than there is to do.
 template <typename Worker, typename Body>
-void share_out(const Parallel& parallel, std::vector<Worker>& workers, std::int64_t count, const Body& body) {
+void run_tasks(const Parallel& parallel, std::vector<Worker>& workers, std::int64_t count, const Body& body) {
   std::atomic<std::int64_t> next{0};
   parallel_for(parallel, std::min<std::int64_t>(std::ssize(workers), count), 1,
                [&](std::int64_t first, std::int64_t last) noexcept {

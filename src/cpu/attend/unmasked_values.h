@@ -10,6 +10,6 @@ namespace posenc::cpu {
 // out = rescale out + p values, each lane by itself and without what weighs nothing: a product would take 0 NaN, which
 // is NaN, and so let masked keys leak into rows that do not see them: memory behind the end of a cache, padding, the
 // future. Slow; such tiles are rare.
-void add_seen_values(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p, const float* rescale);
+void add_unmasked_values(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p, const float* rescale);
 
 }  // namespace posenc::cpu

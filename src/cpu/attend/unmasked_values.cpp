@@ -1,6 +1,6 @@
 // PV lane by lane, with masked keys left out of the sum, for tiles with NaN or Inf among their values: 0 * NaN is NaN,
 // so a matrix product would spread them to queries that do not see them.
-#include "cpu/attend/seen_values.h"
+#include "cpu/attend/unmasked_values.h"
 
 #include "cpu/lower/weight_reader.h"
 
@@ -26,7 +26,8 @@ void add_lane(const AttendCall& call, LaneBlock& block, KeyTile& tile, const flo
 
 }  // namespace
 
-void add_seen_values(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
+void add_unmasked_values(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p,
+                         const float* rescale) {
   for (std::int64_t head = block.kv_head; head < block.kv_head + block.kv_heads; ++head) {
     tile.turn_to(head);
     for (std::int64_t l = 0; l < block.lanes; ++l) {

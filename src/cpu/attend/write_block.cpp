@@ -1,6 +1,6 @@
 // From sums to outputs: o = out / (sum + exp(sink - m)), lse = m + ln(sum), values rotated back by the query's position
 // where the plan says so (DeepSeek V4), vectors of values by distance (Shaw), and one rounding to the output's dtype.
-#include "cpu/attend/finish_block.h"
+#include "cpu/attend/write_block.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,7 +55,7 @@ float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
 
 }  // namespace
 
-void finish_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
+void write_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
   const RowsView out = rows_view(call.args.out);
   const std::int64_t width = call.layer.value_dim;
   if (block.few) {

@@ -7,6 +7,6 @@
 namespace posenc::cpu {
 
 // Writes out, lse and carry of the block's queries.
-void finish_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch);
+void write_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch);
 
 }  // namespace posenc::cpu

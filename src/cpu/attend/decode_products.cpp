@@ -1,6 +1,7 @@
 // Decode: QK^T and PV of one tile straight from the KV cache, with RoPE on load and prefetch of the rows that come
-// next. Kernels: kernels/few_lanes_loop.h. few_products.h has the identity by which keys need no angles of their own.
-#include "cpu/attend/few_products.h"
+// next. Kernels: kernels/few_lanes_loop.h. decode_products.h has the identity by which keys need no angles of their
+// own.
+#include "cpu/attend/decode_products.h"
 
 #include <algorithm>
 #include <array>
@@ -21,11 +22,11 @@ constexpr std::int64_t kBytesAhead = 16 << 10;
 
 // Rows and heads that are rotated at a time: of 128 channels, 8 KiB of floats, which stay in L1 beside the queries
 // until they are multiplied.
-constexpr std::int64_t kTurnedRows = 4;
-constexpr std::int64_t kTurnedHeads = 4;
+constexpr std::int64_t kRotatedRows = 4;
+constexpr std::int64_t kRotatedHeads = 4;
 
 // Without the memory of the rows.
-kernels::RotateRows rows_to_turn(const CallRotation& rotation, const float* const* cos, std::int64_t rows) {
+kernels::RotateRows rows_to_rotate(const CallRotation& rotation, const float* const* cos, std::int64_t rows) {
   return {.rows = rows,
           .heads = 1,
           .pairs = rotation.pairs,
@@ -38,7 +39,7 @@ kernels::RotateRows rows_to_turn(const CallRotation& rotation, const float* cons
 
 // Reserves the memory of a thread, and writes the angles of 0, 1, 2, ... steps, which every tile with consecutive
 // positions uses.
-FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memory)
+DecodeProducts::DecodeProducts(const AttendCall& call, std::pmr::memory_resource* memory)
     : call_(call),
       scratch_(call, memory),
       steps_(memory),
@@ -51,14 +52,14 @@ FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memo
   for (AngleTables* tables : {&steps_, &of_keys_, &of_values_}) tables->reserve(call.rotations.size());
   queries_.resize(index(kMaxLanes * call.layer.head_dim));
   if (call.in_few_dots == nullptr || std::holds_alternative<math::ValueRotation>(call.lowered.values)) {
-    rows_.resize(index(kTurnedRows * kTurnedHeads * std::max(call.layer.head_dim, call.layer.value_dim)));
+    rows_.resize(index(kRotatedRows * kRotatedHeads * std::max(call.layer.head_dim, call.layer.value_dim)));
   }
   std::array<double, kTileKeys> steps{};
   for (std::int64_t m = 0; m < kTileKeys; ++m) steps[index(m)] = static_cast<double>(m);
   for (const CallRotation& rotation : call.rotations) {
     const std::size_t size = index(kTileKeys * 2 * rotation.pairs);
     const bool turns = rotation.rule->turns_keys || !rotation.rule->decay.empty();
-    keys_turn_ |= turns;
+    keys_rotate_ |= turns;
     of_keys_.emplace_back(turns ? size : 0);
     if (std::holds_alternative<math::ValueRotation>(call.lowered.values)) of_values_.emplace_back(size);
     if (!call.turns_by_steps) continue;
@@ -70,7 +71,7 @@ FewProducts::FewProducts(const AttendCall& call, std::pmr::memory_resource* memo
 
 // Whether a tile's keys can be rotated by their steps from its first key: their positions go up by one, and the
 // queries' distances from it are within the range of exact angles.
-bool FewProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) const {
+bool DecodeProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) const {
   if (!call_.turns_by_steps) return false;
   for (const math::Coordinate& at : call_.lowered.coordinates) {
     if (!tile.is_run(at)) return false;
@@ -85,7 +86,7 @@ bool FewProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) co
 }
 
 // The queries rotated by their distance from the tile's first key.
-const float* FewProducts::queries_from(const LaneBlock& block, const KeyTile& tile) {
+const float* DecodeProducts::queries_from(const LaneBlock& block, const KeyTile& tile) {
   const std::int64_t channels = call_.layer.head_dim;
   std::copy_n(block.unturned.begin(), channels * block.lanes, queries_.begin());
   const auto by_row = [](const Lane& a, const Lane& b) { return a.row < b.row; };
@@ -106,17 +107,17 @@ const float* FewProducts::queries_from(const LaneBlock& block, const KeyTile& ti
     for (std::int64_t l = 0; l < block.lanes; ++l) {
       cos_[index(l)] = cos + (block.lane[index(l)].row - first_row) * width;
     }
-    kernels::RotateRows turned = rows_to_turn(rotation, cos_.data(), block.lanes);
-    if (call_.in_few_dots != nullptr) turned.partner = rotation.pairs;
-    turned.from = turned.to = queries_.data() + rotation.rule->first_channel;
-    turned.from_row = turned.to_row = channels;
-    call_.kernels.rotate(turned);
+    kernels::RotateRows rotated = rows_to_rotate(rotation, cos_.data(), block.lanes);
+    if (call_.in_few_dots != nullptr) rotated.partner = rotation.pairs;
+    rotated.from = rotated.to = queries_.data() + rotation.rule->first_channel;
+    rotated.from_row = rotated.to_row = channels;
+    call_.kernels.rotate(rotated);
   }
   return queries_.data();
 }
 
 // The queries with the channels of pairs in half-split order, whatever the pairing of the keys (kernels::FewTurn).
-const float* FewProducts::beside_turned(const LaneBlock& block, const float* q) {
+const float* DecodeProducts::beside_rotated(const LaneBlock& block, const float* q) {
   if (call_.in_few_dots->rule->pairing == Pairing::half) return q;
   const std::int64_t channels = call_.layer.head_dim;
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -127,7 +128,7 @@ const float* FewProducts::beside_turned(const LaneBlock& block, const float* q) 
 }
 
 // Angles of keys whose positions do not go up by one, for this tile and region.
-void FewProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
+void DecodeProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
   const std::array<double, kTileKeys> beyond = tile.beyond_first();
   for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
     if (of_keys_[r].empty()) continue;
@@ -140,7 +141,7 @@ void FewProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
 }
 
 // Values rotate as they stand, in no region and without decay.
-void FewProducts::write_value_angles(const KeyTile& tile) {
+void DecodeProducts::write_value_angles(const KeyTile& tile) {
   for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
       const double* const at = call_.lowered.coordinates[axis].k.data() + tile.row(0);
@@ -151,25 +152,25 @@ void FewProducts::write_value_angles(const KeyTile& tile) {
   }
 }
 
-// kTurnedRows rows of all heads, or fewer, as floats that are rotated: rows first .. of the tables.
-void FewProducts::turn(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles,
-                       kernels::FewLanes& turned) {
+// kRotatedRows rows of all heads, or fewer, as floats that are rotated: rows first .. of the tables.
+void DecodeProducts::rotate_rows(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles,
+                                 kernels::FewLanes& rotated) {
   const std::int64_t channels = given.depth;
-  turned.element = kernels::Element::f32;
-  turned.a = rows_.data();
-  turned.a_row = given.heads * channels;
-  turned.a_head = channels;
+  rotated.element = kernels::Element::f32;
+  rotated.a = rows_.data();
+  rotated.a_row = given.heads * channels;
+  rotated.a_head = channels;
   const bool is_float = given.element == kernels::Element::f32;
-  if (!is_float) turned.ahead_line /= 2;  // floats have twice as many lines
-  const bool all_turn = is_float && call_.rotations.size() == 1 && 2 * call_.rotations[0].pairs == channels;
-  if (!all_turn) {
+  if (!is_float) rotated.ahead_line /= 2;  // floats have twice as many lines
+  const bool all_rotate = is_float && call_.rotations.size() == 1 && 2 * call_.rotations[0].pairs == channels;
+  if (!all_rotate) {
     const bool lie_together = given.a_head == channels;
     for (std::int64_t h = 0; h < (lie_together ? 1 : given.heads); ++h) {
       const std::int64_t count = lie_together ? given.heads * channels : channels;
       if (is_float) {
         for (std::int64_t r = 0; r < given.rows; ++r) {
           std::copy_n(static_cast<const float*>(given.a) + r * given.a_row + h * given.a_head, count,
-                      rows_.data() + r * turned.a_row + h * channels);
+                      rows_.data() + r * rotated.a_row + h * channels);
         }
         continue;
       }
@@ -180,21 +181,21 @@ void FewProducts::turn(const kernels::FewLanes& given, std::int64_t first, const
                              .from = static_cast<const char*>(given.a) + 2 * h * given.a_head,
                              .from_row = given.a_row,
                              .to = rows_.data() + h * channels,
-                             .to_row = turned.a_row});
+                             .to_row = rotated.a_row});
     }
   }
   for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
     if (angles[r].empty()) continue;
     const CallRotation& rotation = call_.rotations[r];
     for (std::int64_t m = 0; m < given.rows; ++m) cos_[index(m)] = angles[r].data() + (first + m) * 2 * rotation.pairs;
-    kernels::RotateRows rows = rows_to_turn(rotation, cos_.data(), given.rows);
+    kernels::RotateRows rows = rows_to_rotate(rotation, cos_.data(), given.rows);
     rows.heads = given.heads;
     rows.to = rows_.data() + rotation.rule->first_channel;
-    rows.to_row = turned.a_row;
+    rows.to_row = rotated.a_row;
     rows.to_head = channels;
-    rows.from = all_turn ? given.a : rows.to;
-    rows.from_row = all_turn ? given.a_row : rows.to_row;
-    rows.from_head = all_turn ? given.a_head : rows.to_head;
+    rows.from = all_rotate ? given.a : rows.to;
+    rows.from_row = all_rotate ? given.a_row : rows.to_row;
+    rows.from_head = all_rotate ? given.a_head : rows.to_head;
     call_.kernels.rotate(rows);
   }
 }
@@ -202,8 +203,8 @@ void FewProducts::turn(const kernels::FewLanes& given, std::int64_t first, const
 // Fetched beside them are the rows that come next: where rows of a head lie together, or the heads of a row, line by
 // line in the order of memory, else each row's own lines.
 template <typename Use>
-void FewProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
-                           const AngleTables* angles, const Use& use) {
+void DecodeProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
+                              const AngleTables* angles, const Use& use) {
   const std::int64_t bytes = channels * x.bytes;  // of a row of a head
   const bool heads_lie_together = x.head_stride == channels && x.row_stride == block.kv_heads * channels;
   const bool is_dense = heads_lie_together || x.row_stride == channels;
@@ -226,7 +227,7 @@ void FewProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const Ro
       const GivenRows ahead = tile.from(x, rows.first + r + rows_ahead);
       kernels::FewLanes own = given;
       own.a = static_cast<const char*>(rows.data) + r * x.row_stride * x.bytes;
-      own.rows = std::min(angles == nullptr ? kTileKeys : kTurnedRows, rows.count - r);
+      own.rows = std::min(angles == nullptr ? kTileKeys : kRotatedRows, rows.count - r);
       if (ahead.count >= kFewRows) {  // whole groups of rows, so that none is cut where what lies ahead is
         own.ahead = ahead.data;
         own.rows = std::min(own.rows, ahead.count / kFewRows * kFewRows);
@@ -237,25 +238,25 @@ void FewProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const Ro
         use(own, first, 0);
         continue;
       }
-      for (std::int64_t h = 0; h < block.kv_heads; h += kTurnedHeads) {
+      for (std::int64_t h = 0; h < block.kv_heads; h += kRotatedHeads) {
         kernels::FewLanes heads = own;
-        heads.heads = std::min(kTurnedHeads, block.kv_heads - h);
+        heads.heads = std::min(kRotatedHeads, block.kv_heads - h);
         heads.a = static_cast<const char*>(own.a) + h * x.head_stride * x.bytes;
         if (own.ahead != nullptr) heads.ahead = static_cast<const char*>(own.ahead) + h * own.ahead_head;
-        turn(kernels::FewLanes(heads), first, *angles, heads);
+        rotate_rows(kernels::FewLanes(heads), first, *angles, heads);
         use(heads, first, h * block.each);
       }
     }
   });
 }
 
-void FewProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q,
-                                float* scores) {
+void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q,
+                                   float* scores) {
   const AngleTables* angles = nullptr;
   if (turns_by_steps(block, tile)) {
     q = queries_from(block, tile);
     angles = &steps_;
-  } else if (keys_turn_) {
+  } else if (keys_rotate_) {
     write_key_angles(tile, region);
     angles = &of_keys_;
   }
@@ -264,7 +265,7 @@ void FewProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size
     const std::int64_t pairs = call_.in_few_dots->pairs;
     const math::Rotation& rule = *call_.in_few_dots->rule;
     turn = {(*angles)[0].data(), 2 * pairs, rule.first_channel, pairs, rule.pairing == Pairing::interleaved};
-    if (angles == &of_keys_) q = beside_turned(block, q);
+    if (angles == &of_keys_) q = beside_rotated(block, q);
     angles = nullptr;
   }
   const std::int64_t channels = call_.layer.head_dim;
@@ -281,7 +282,7 @@ void FewProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size
   for_rows(block, tile, call_.k, channels, angles, multiply);
 }
 
-void FewProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
+void DecodeProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
   if (!of_values_.empty()) write_value_angles(tile);
   const std::int64_t channels = call_.layer.value_dim;
   const auto add = [&](kernels::FewLanes& product, std::int64_t first, std::int64_t lane) {

@@ -19,9 +19,9 @@
 
 namespace posenc::cpu {
 
-class FewProducts final : public TileProducts {
+class DecodeProducts final : public TileProducts {
  public:
-  FewProducts(const AttendCall& call, std::pmr::memory_resource* memory);
+  DecodeProducts(const AttendCall& call, std::pmr::memory_resource* memory);
 
   void multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q, float* scores) override;
   void add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) override;
@@ -32,7 +32,7 @@ class FewProducts final : public TileProducts {
 
   bool turns_by_steps(const LaneBlock& block, const KeyTile& tile) const;
   const float* queries_from(const LaneBlock& block, const KeyTile& tile);
-  const float* beside_turned(const LaneBlock& block, const float* q);
+  const float* beside_rotated(const LaneBlock& block, const float* q);
   void write_key_angles(const KeyTile& tile, std::size_t region);
   void write_value_angles(const KeyTile& tile);
   // use(product, first, lane): some rows of the tile, from `first` on, for all heads of the block, or those whose lanes
@@ -40,15 +40,16 @@ class FewProducts final : public TileProducts {
   template <typename Use>
   void for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
                 const AngleTables* angles, const Use& use);
-  void turn(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles, kernels::FewLanes& turned);
+  void rotate_rows(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles,
+                   kernels::FewLanes& rotated);
 
   const AttendCall& call_;
   RowScratch scratch_;
   AngleTables steps_, of_keys_, of_values_;
-  bool keys_turn_ = false;
+  bool keys_rotate_ = false;
   std::pmr::vector<const float*> cos_;  // of rows that rotate together
   std::pmr::vector<float> queries_;     // [lanes][head_dim], beside what dots rotate
-  std::pmr::vector<float> rows_;        // [kTurnedRows][kTurnedHeads][channels]
+  std::pmr::vector<float> rows_;        // [kRotatedRows][kRotatedHeads][channels]
 };
 
 }  // namespace posenc::cpu
