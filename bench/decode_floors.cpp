@@ -1,5 +1,5 @@
 // What one query's pass over keys and values costs where memory costs nothing, against reading them: 32 heads on 8 key
-// heads of 128 channels, by the kernels of attend (kernels/few_lanes_loop.h), which alternate with their parts. Where
+// heads of 128 channels, by the kernels of attend (kernels/decode_loop.h), which alternate with their parts. Where
 // a part takes longer than reading by itself, no order of reading can reach the speed of reading.
 //
 // usage: bench_decode_floors [KEYS]          4096 unless told, a multiple of 64

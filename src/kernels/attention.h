@@ -1,7 +1,7 @@
 // The interface of the attention kernels: steps over one tile of QK^T (products, biases, mask, online softmax), and
 // what linear attention has instead of a softmax.
 //
-//   Product, FewLanes   QK^T and PV: prefill (product_loop.h), decode (few_lanes_loop.h)
+//   Product, FewLanes   QK^T and PV: prefill (product_loop.h), decode (decode_loop.h)
 //   AddRows ... Gates   biases, soft cap, mask, CoPE's gates     score_loop.h
 //   Softmax             online softmax, arXiv 1805.02867; FlashAttention, arXiv 2205.14135
 //   Features ...        linear attention, arXiv 2006.16236       linear_loop.h

@@ -1,5 +1,5 @@
 // Eight floats in a register of AVX2, with FMA3 and F16C: the vector V of the kernels for RoPE, conversion, norms and
-// attention (rotate_loop.h, convert_loop.h, norm_loop.h, score_loop.h, product_loop.h, few_lanes_loop.h).
+// attention (rotate_loop.h, convert_loop.h, norm_loop.h, score_loop.h, product_loop.h, decode_loop.h).
 //
 // The interface is the same in floats_scalar.h, floats_avx2.h, floats_avx512.h and floats_neon.h: arithmetic, loads and
 // stores of f32, f16 and bf16 for whole registers (All) and tails (Some), interleaving and deinterleaving of pairs of

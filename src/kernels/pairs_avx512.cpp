@@ -1,7 +1,7 @@
 // QK^T and PV in bfloat16 by AVX512_BF16: VDPBF16PS multiplies 32 pairs and adds them to 16 sums in f32. Loops:
-// kernels/product_loop.h (prefill) and few_lanes_loop.h (decode). On Zen 4 it does twice the FMAs of f32 in the same
+// kernels/product_loop.h (prefill) and decode_loop.h (decode). On Zen 4 it does twice the FMAs of f32 in the same
 // time; there are processors where it does half of them, but those have AMX (docs/performance.md).
-#include "kernels/few_lanes_loop.h"
+#include "kernels/decode_loop.h"
 #include "kernels/pair_rows_avx512.h"
 #include "kernels/product_loop.h"
 

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "kernels/attention.h"
+#include "kernels/decode_loop.h"
 #include "kernels/exponential.h"
-#include "kernels/few_lanes_loop.h"
 #include "kernels/lanes.h"
 #include "kernels/linear_loop.h"
 #include "kernels/product_loop.h"

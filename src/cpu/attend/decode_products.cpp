@@ -1,5 +1,5 @@
 // Decode: QK^T and PV of one tile straight from the KV cache, with RoPE on load and prefetch of the rows that come
-// next. Kernels: kernels/few_lanes_loop.h. decode_products.h has the identity by which keys need no angles of their
+// next. Kernels: kernels/decode_loop.h. decode_products.h has the identity by which keys need no angles of their
 // own.
 #include "cpu/attend/decode_products.h"
 

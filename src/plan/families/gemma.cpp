@@ -1,4 +1,6 @@
-// Gemma, of Google. One row a family. Facts: the transformers 5.23.0 class named by the stem.
+// Gemma, of Google. One row a family: pairing, pattern of local layers, what is read. Facts: the transformers 5.23.0
+// class named by the stem. Bases and windows are the config's, or, where it leaves them out, those of
+// class_defaults.cpp.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 

@@ -15,7 +15,7 @@
 #include "support/guarded_memory.h"
 #include "support/tolerances.h"
 
-namespace posenc::test::few_lanes_test {
+namespace posenc::test::decode_kernel_test {
 namespace {
 
 using kernels::Element;
@@ -193,4 +193,4 @@ TEST(FewLanes, TurnKeysOnTheirWay) {
 }
 
 }  // namespace
-}  // namespace posenc::test::few_lanes_test
+}  // namespace posenc::test::decode_kernel_test
