@@ -45,7 +45,7 @@ std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_he
 // Floats of what a pass over a unit has summed.
 std::int64_t state_size(const AttendCall& call, const AttendUnit& unit);
 
-// Where one thread works.
+// Where one thread works. It stays where it is once a unit has begun: its blocks point to its products.
 class AttendWorker {
  public:
   // Takes from `memory` all that it needs for any of the units.
