@@ -36,7 +36,7 @@ constexpr std::int64_t kBytesAhead = 16 << 10;  // as cpu/attend/decode_products
 struct Way {
   bool stays = false;  // the same row again and again
   bool has_scores = true;
-  bool turns = false;  // rotates keys, in a half layout
+  bool rotates = false;  // rotates keys, in a half layout
 };
 
 class Pass {
@@ -149,9 +149,9 @@ void measure(const posenc::kernels::KernelTable& kernels, Element element, const
   };
   add("the products, one row in L1", {.stays = true, .has_scores = false});
   add("all of it, one row in L1", {.stays = true});
-  add("the same, keys turned", {.stays = true, .turns = true});
+  add("the same, keys rotated", {.stays = true, .rotates = true});
   add("all of it, from memory", {});
-  add("the same, keys turned", {.turns = true});
+  add("the same, keys rotated", {.rotates = true});
   candidates.push_back({.name = "reading", .run = [&] { pass.read(); }});
   take_turns(candidates, kRounds);
   std::printf("%s, %d keys%s\n", name.c_str(), static_cast<int>(keys),

@@ -72,7 +72,7 @@ void empty(const Parallel& parallel) {
   posenc::parallel_for(parallel, 2, 1, [](std::int64_t, std::int64_t) noexcept {});
 }
 
-void turn_bits(std::vector<std::uint64_t>& words, const Parallel& parallel) {
+void rotate_bits(std::vector<std::uint64_t>& words, const Parallel& parallel) {
   std::uint64_t* const all = words.data();
   posenc::parallel_for(parallel, std::ssize(words), 8, [all](std::int64_t first, std::int64_t last) noexcept {
     for (std::int64_t i = first; i < last; ++i) all[i] ^= 0x8000000080000000;
@@ -111,7 +111,7 @@ int main() {
   std::printf("\n");
   for (std::int64_t bytes = 4096; bytes <= (std::int64_t{16} << 20); bytes *= 4) {
     std::vector<std::uint64_t> words(static_cast<std::size_t>(bytes) / sizeof(std::uint64_t));
-    measure(candidates, bytes < 1 << 20 ? 20 : 2, [&words](const Parallel& parallel) { turn_bits(words, parallel); });
+    measure(candidates, bytes < 1 << 20 ? 20 : 2, [&words](const Parallel& parallel) { rotate_bits(words, parallel); });
     print_gains(bytes, candidates);
   }
 }

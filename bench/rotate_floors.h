@@ -14,13 +14,13 @@ namespace posenc::bench {
 struct Order {
   const char* name;
   void (*pass)(const kernels::RotateRows& rows);
-  void (*turn)(const kernels::RotateRows& rows);
+  void (*rotate)(const kernels::RotateRows& rows);
 };
 using Orders = std::vector<Order>;
 
 struct RotateFloors {
   // The formula alone, half layout, on registers: what `lines` of 64 bytes of that element have to be rotated by.
-  void (*turn)(kernels::Element element, std::int64_t lines);
+  void (*rotate)(kernels::Element element, std::int64_t lines);
   // The kernel's loads, conversions and stores, without the formula.
   void (*pass)(const kernels::RotateRows& rows);
   // The kernel.

@@ -9,12 +9,12 @@ namespace {
 
 // A step that leaves its elements as they are.
 template <class V, class E>
-struct Unturned : kernels::Half<V, E> {
-  static void turn_parts(typename E::Run (&)[2], const typename kernels::Half<V, E>::Angles&) noexcept {}
+struct Unrotated : kernels::Half<V, E> {
+  static void rotate_parts(typename E::Run (&)[2], const typename kernels::Half<V, E>::Angles&) noexcept {}
 };
 
 template <class V, class E>
-void turn_lines(std::int64_t lines) noexcept {
+void rotate_lines(std::int64_t lines) noexcept {
   using Step = kernels::Half<V, E>;
   constexpr int kSteps = 2;  // 4 independent pairs of registers or more hide what an instruction takes
   constexpr std::int64_t kBytes = kSteps * 2 * E::kWidth * static_cast<std::int64_t>(sizeof(typename E::Type));
@@ -32,26 +32,26 @@ void turn_lines(std::int64_t lines) noexcept {
   each([](auto& floats) { floats = V::all(1.0F); });
   for (std::int64_t bytes = 64 * lines; bytes > 0; bytes -= kBytes) {
     each([](auto& floats) { floats = V::keep(floats); });
-    for (auto& step : x) Step::turn_parts(step, angles);
+    for (auto& step : x) Step::rotate_parts(step, angles);
   }
   each([](auto& floats) { floats = V::keep(floats); });
 }
 
 template <class V>
-void turn(kernels::Element element, std::int64_t lines) {
+void rotate(kernels::Element element, std::int64_t lines) {
   switch (element) {
-    case kernels::Element::f32: return turn_lines<V, kernels::F32<V>>(lines);
-    case kernels::Element::f16: return turn_lines<V, kernels::F16<V>>(lines);
-    case kernels::Element::bf16: return turn_lines<V, kernels::Bf16<V>>(lines);
+    case kernels::Element::f32: return rotate_lines<V, kernels::F32<V>>(lines);
+    case kernels::Element::f16: return rotate_lines<V, kernels::F16<V>>(lines);
+    case kernels::Element::bf16: return rotate_lines<V, kernels::Bf16<V>>(lines);
   }
 }
 
 template <class V>
 void pass(const kernels::RotateRows& rows) {
   switch (rows.element) {
-    case kernels::Element::f32: return kernels::turn_rows<V, Unturned<V, kernels::F32<V>>>(rows);
-    case kernels::Element::f16: return kernels::turn_rows<V, Unturned<V, kernels::F16<V>>>(rows);
-    case kernels::Element::bf16: return kernels::turn_rows<V, Unturned<V, kernels::Bf16<V>>>(rows);
+    case kernels::Element::f32: return kernels::rotate_rows<V, Unrotated<V, kernels::F32<V>>>(rows);
+    case kernels::Element::f16: return kernels::rotate_rows<V, Unrotated<V, kernels::F16<V>>>(rows);
+    case kernels::Element::bf16: return kernels::rotate_rows<V, Unrotated<V, kernels::Bf16<V>>>(rows);
   }
 }
 
@@ -62,7 +62,7 @@ void rotate(const kernels::RotateRows& rows) {
 
 template <class V>
 RotateFloors floors() {
-  return {turn<V>, pass<V>, rotate<V>};
+  return {rotation<V>, pass<V>, rotate<V>};
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr std::int64_t kHeadDim = 128;
 enum class Stores { cached, past_caches, asked_for_ahead };
 
 // How a head goes through registers. V is of AVX-512.
-template <class V, bool turns, Stores stores = Stores::cached>
+template <class V, bool kRotates, Stores stores = Stores::cached>
 struct OneHead {
   using Floats = typename V::Floats;
   static constexpr int kHalf = kHeadDim / 2 / V::kLanes;  // lines
@@ -42,11 +42,11 @@ struct OneHead {
 #pragma GCC unroll 8
     for (int i = 0; i < kLines; ++i) x[i] = load(head, i);
   }
-  static void turn(Floats (&x)[kLines], const Angles& angles) noexcept {
+  static void rotate(Floats (&x)[kLines], const Angles& angles) noexcept {
 #pragma GCC unroll 4
-    for (int i = 0; i < kHalf; ++i) turn(x[i], x[i + kHalf], angles, i);
+    for (int i = 0; i < kHalf; ++i) rotate(x[i], x[i + kHalf], angles, i);
   }
-  static void turn(Floats& a, Floats& b, const Angles& angles, int i) noexcept {
+  static void rotate(Floats& a, Floats& b, const Angles& angles, int i) noexcept {
     if constexpr (turns) kernels::turn<V>(a, b, angles.c[i], angles.s[i]);
   }
   static void store(float* head, int line, Floats x) noexcept {
@@ -82,7 +82,7 @@ void head_by_head(const kernels::RotateRows& r) noexcept {
     for (std::int64_t h = heads; h > 0; --h, from += kHeadDim, to += kHeadDim) {
       typename Head::Floats x[Head::kLines];
       Head::load(x, from);
-      Head::turn(x, angles);
+      Head::rotate(x, angles);
       Head::store(to, x);
     }
   });
@@ -102,7 +102,7 @@ void by_lines(const kernels::RotateRows& r) noexcept {
 #pragma GCC unroll 4
         for (int i = 0; i < kSteps; ++i) b[i] = Head::load(from, first + i + Head::kHalf);
 #pragma GCC unroll 4
-        for (int i = 0; i < kSteps; ++i) Head::turn(a[i], b[i], angles, first + i);
+        for (int i = 0; i < kSteps; ++i) Head::rotate(a[i], b[i], angles, first + i);
 #pragma GCC unroll 4
         for (int i = 0; i < kSteps; ++i) Head::store(to, first + i, a[i]);
 #pragma GCC unroll 4
@@ -121,8 +121,8 @@ void two_heads(const kernels::RotateRows& r) noexcept {
       typename Head::Floats y[Head::kLines];
       Head::load(x, from);
       Head::load(y, from + kHeadDim);
-      Head::turn(x, angles);
-      Head::turn(y, angles);
+      Head::rotate(x, angles);
+      Head::rotate(y, angles);
       Head::store(to, x);
       Head::store(to + kHeadDim, y);
     }
@@ -138,10 +138,10 @@ void read_ahead(const kernels::RotateRows& r) noexcept {
     Head::load(x, from);
     for (std::int64_t h = heads; h > 0; h -= 2, from += 2 * kHeadDim, to += 2 * kHeadDim) {
       Head::load(y, from + kHeadDim);
-      Head::turn(x, angles);
+      Head::rotate(x, angles);
       Head::store(to, x);
       if (h > 2) Head::load(x, from + 2 * kHeadDim);
-      Head::turn(y, angles);
+      Head::rotate(y, angles);
       Head::store(to + kHeadDim, y);
     }
   });
@@ -155,33 +155,33 @@ void by_turns(const kernels::RotateRows& r) noexcept {
     Head::load(x, from);
     for (std::int64_t h = heads; h > 1; --h, to += kHeadDim) {
       from += kHeadDim;
-      Head::turn(x, angles);
+      Head::rotate(x, angles);
 #pragma GCC unroll 8
       for (int i = 0; i < Head::kLines; ++i) {
         Head::store(to, i, x[i]);
         x[i] = Head::load(from, i);
       }
     }
-    Head::turn(x, angles);
+    Head::rotate(x, angles);
     Head::store(to, x);
   });
 }
 
-template <class V, bool turns>
-using AskedFor = OneHead<V, turns, Stores::asked_for_ahead>;
-template <class V, bool turns>
-using PastCaches = OneHead<V, turns, Stores::past_caches>;
+template <class V, bool kRotates>
+using AskedFor = OneHead<V, kRotates, Stores::asked_for_ahead>;
+template <class V, bool kRotates>
+using PastCaches = OneHead<V, kRotates, Stores::past_caches>;
 
 template <class V>
 Orders orders() {
   using Bare = OneHead<V, false>;
-  using Turned = OneHead<V, true>;
-  return {{"head by head, the kernel's", head_by_head<Bare>, head_by_head<Turned>},
-          {"half a head", by_lines<Bare, 2>, by_lines<Turned, 2>},
-          {"a line and its partner", by_lines<Bare, 1>, by_lines<Turned, 1>},
-          {"two heads", two_heads<Bare>, two_heads<Turned>},
-          {"the next head read before", read_ahead<Bare>, read_ahead<Turned>},
-          {"lines read and written by turns", by_turns<Bare>, by_turns<Turned>},
+  using Rotated = OneHead<V, true>;
+  return {{"head by head, the kernel's", head_by_head<Bare>, head_by_head<Rotated>},
+          {"half a head", by_lines<Bare, 2>, by_lines<Rotated, 2>},
+          {"a line and its partner", by_lines<Bare, 1>, by_lines<Rotated, 1>},
+          {"two heads", two_heads<Bare>, two_heads<Rotated>},
+          {"the next head read before", read_ahead<Bare>, read_ahead<Rotated>},
+          {"lines read and written by turns", by_turns<Bare>, by_turns<Rotated>},
           {"asked for 2 KiB before the store", head_by_head<AskedFor<V, false>>, head_by_head<AskedFor<V, true>>}};
 }
 

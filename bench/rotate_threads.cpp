@@ -56,17 +56,17 @@ void measure(std::int64_t tokens, posenc::DType dtype, const posenc::ThreadPool&
     return Candidate{.name = name, .run = run, .calls = calls, .before = warm};
   };
   Halves halves{memory.data(), static_cast<std::size_t>(bytes)};
-  std::vector<Candidate> turned{candidate("one thread", [one] { (void)rotate(one); }),
-                                candidate("two threads", [two] { (void)rotate(two); })};
+  std::vector<Candidate> rotated{candidate("one thread", [one] { (void)rotate(one); }),
+                                 candidate("two threads", [two] { (void)rotate(two); })};
   std::vector<Candidate> passed{
       candidate("RMW, one thread", [&] { posenc::bench::xor_in_place(halves.memory, halves.bytes); }),
       candidate("RMW, two threads", [&] { executor.run(executor.context, 2, xor_half, &halves); })};
   for (int round = 0; round < kRounds; ++round) {
-    posenc::bench::take_turns(turned, 1, posenc::bench::wall_seconds);
+    posenc::bench::take_turns(rotated, 1, posenc::bench::wall_seconds);
     posenc::bench::take_turns(passed, 1, posenc::bench::wall_seconds);
   }
   std::printf("%lld tokens, %s\n", static_cast<long long>(tokens), std::string(name(dtype)).c_str());
-  posenc::bench::print(turned, static_cast<double>(tokens), "token");
+  posenc::bench::print(rotated, static_cast<double>(tokens), "token");
   posenc::bench::print(passed, static_cast<double>(tokens), "token");
 }
 

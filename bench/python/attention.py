@@ -104,11 +104,11 @@ def _sdpa(kind: str, q: Tensor, k: Tensor, v: Tensor) -> list[Candidate]:
 def _rotated_sdpa(q: Tensor, k: Tensor, v: Tensor) -> list[Candidate]:
     rows = torch.from_numpy(np.asarray(posenc.make_table(ROPE, count=q.shape[2]).rows).copy())
     cos, sin = (torch.cat((rows[:, i], rows[:, i]), -1)[None].to(q.dtype) for i in (0, 1))
-    turn = torch.compile(apply_rotary_pos_emb, dynamic=False)
+    rotate = torch.compile(apply_rotary_pos_emb, dynamic=False)
 
     def call() -> Tensor:
-        turned_q, turned_k = turn(q, k, cos, sin)
-        return scaled_dot_product_attention(turned_q, turned_k, v, is_causal=True, enable_gqa=True)
+        rotated_q, rotated_k = rotate(q, k, cos, sin)
+        return scaled_dot_product_attention(rotated_q, rotated_k, v, is_causal=True, enable_gqa=True)
 
     return [Candidate("transformers' rotation compiled, SDPA", call, is_compiled=True)]
 
@@ -121,11 +121,11 @@ def _onnxruntime(kind: str, q: Tensor, k: Tensor, v: Tensor, threads: int) -> Ca
     cache = {"k_cache": k.contiguous().clone(), "v_cache": v.contiguous().clone()}
     last = {"last": torch.tensor([keys - 1], dtype=torch.int32), "total": torch.tensor([keys], dtype=torch.int32)}
     past = cache if queries < keys else {}
-    turned = {}
+    rotated = {}
     if kind == "rotation":
         rows = torch.from_numpy(np.asarray(posenc.make_table(ROPE, count=keys).rows).copy())
-        turned = {"cos": rows[:, 0].contiguous(), "sin": rows[:, 1].contiguous()}
-    names = [*flat, *(past or ("", "")), *last, *turned]
+        rotated = {"cos": rows[:, 0].contiguous(), "sin": rows[:, 1].contiguous()}
+    names = [*flat, *(past or ("", "")), *last, *rotated]
     outputs = {"out": torch.empty_like(flat["q"]), "k_present": cache["k_cache"], "v_present": cache["v_cache"]}
     node = helper.make_node(
         "GroupQueryAttention",
@@ -137,7 +137,7 @@ def _onnxruntime(kind: str, q: Tensor, k: Tensor, v: Tensor, threads: int) -> Ca
         do_rotary=int(kind == "rotation"),
     )
     made = onnx_nodes.candidate(
-        "onnxruntime, GroupQueryAttention", [node], {**flat, **past, **last, **turned}, outputs, threads
+        "onnxruntime, GroupQueryAttention", [node], {**flat, **past, **last, **rotated}, outputs, threads
     )
     bare = made.run
     made.run = lambda: bare().view(1, queries, heads, WIDTH).transpose(1, 2)

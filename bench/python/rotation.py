@@ -30,8 +30,8 @@ def projected(tokens: int, heads: int, dtype: torch.dtype, seed: int) -> Tensor:
 def _onnxruntime(q: Tensor, k: Tensor, rows: Tensor, threads: int) -> Candidate:
     inputs = {"q": q.contiguous(), "k": k.contiguous(), "cos": rows[:, 0].contiguous(), "sin": rows[:, 1].contiguous()}
     inputs["ids"] = torch.arange(q.shape[2])[None]
-    nodes = [helper.make_node("RotaryEmbedding", [x, "cos", "sin", "ids"], [f"{x}_turned"]) for x in ("q", "k")]
-    outputs = {f"{x}_turned": torch.empty_like(inputs[x]) for x in ("q", "k")}
+    nodes = [helper.make_node("RotaryEmbedding", [x, "cos", "sin", "ids"], [f"{x}_rotated"]) for x in ("q", "k")]
+    outputs = {f"{x}_rotated": torch.empty_like(inputs[x]) for x in ("q", "k")}
     return onnx_nodes.candidate("onnxruntime, RotaryEmbedding", nodes, inputs, outputs, threads)
 
 

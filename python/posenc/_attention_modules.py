@@ -47,7 +47,7 @@ def _can_be_replaced(module: nn.Module) -> bool:
 
 _OTHER_NAMES = ("EsmSelfAttention",)
 _SCALE_QUERIES_THEMSELVES = ("EsmSelfAttention",)
-_LEFT_TO_TURN = ("RoFormerSelfAttention",)
+_LEFT_TO_ROTATE = ("RoFormerSelfAttention",)
 
 
 def _as_called(module: nn.Module, layer: _posenc.LayerPlan) -> _posenc.LayerPlan:
@@ -55,7 +55,7 @@ def _as_called(module: nn.Module, layer: _posenc.LayerPlan) -> _posenc.LayerPlan
     scaled."""
     name = type(module).__name__
     scale = 1.0 if name in _SCALE_QUERIES_THEMSELVES else layer.softmax_scale
-    rotate = layer.rotate if name in _LEFT_TO_TURN else ()
+    rotate = layer.rotate if name in _LEFT_TO_ROTATE else ()
     return layer.replace(rotate=rotate, query_scale=None, softmax_scale=scale)
 
 

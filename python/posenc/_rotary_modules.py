@@ -3,7 +3,7 @@
 A model has a module that makes cos and sin of positions once a forward pass, XRotaryEmbedding, and its attention gives
 them with queries and keys to a function of its file, apply_rotary_pos_emb or the like. The arrangement of cos and sin
 differs (a number a pair, both halves, each number twice, complex), and so does the pairing, which only the function
-knows. Rotary gives posenc's numbers in the model's arrangement; they carry a Turn, by which the function that stands
+knows. Rotary gives posenc's numbers in the model's arrangement; they carry a Rotation, by which the function that stands
 in for the model's rotates queries and keys by the plan's pairing, and which knows nothing of arrangements. What rotates
 clockwise has negative sines, which nanochat's own function would negate again: it is not given them.
 """
@@ -29,7 +29,7 @@ _QUERIES = ("q", "xq", "x", "tensor", "query")
 _KEYS = ("k", "xk", "key")
 
 
-class Turn:
+class Rotation:
     """cos and sin of the tokens of one forward pass, and whatever rotates by them."""
 
     def __init__(self, rope: _posenc.Rope, cos: Tensor, sin: Tensor, batch: int) -> None:
@@ -57,9 +57,9 @@ class Turn:
         by_head = x if token_axis == 2 else x.transpose(1, 2)
         rows = torch.arange(self.cos.shape[0]).view(self.batch, -1)
         places = rows.expand(x.shape[0], -1).reshape(1, -1).contiguous()
-        turn = _Turned.apply if has_gradient(by_head) else _turned
-        turned = turn(by_head, self._table(x.shape[-1]), places, "forward")
-        return turned if token_axis == 2 else turned.transpose(1, 2)
+        rotate = _Rotated.apply if has_gradient(by_head) else _rotated
+        rotated = rotate(by_head, self._table(x.shape[-1]), places, "forward")
+        return rotated if token_axis == 2 else rotated.transpose(1, 2)
 
     def keys(self, x: Tensor, token_axis: int | None) -> Tensor:
         return self.queries(x, token_axis)
@@ -70,21 +70,21 @@ def has_gradient(*read: Tensor | None) -> bool:
     return torch.is_grad_enabled() and any(of is not None and of.requires_grad for of in read)
 
 
-def _turned(x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: str) -> Tensor:
+def _rotated(x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: str) -> Tensor:
     return _posenc.rotate(x.detach(), table=table, positions=places, direction=direction)
 
 
-class _Turned(torch.autograd.Function):
-    """_turned with its backward pass, which rotates by the transpose."""
+class _Rotated(torch.autograd.Function):
+    """_rotated with its backward pass, which rotates by the transpose."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: str) -> Tensor:
         ctx.by = (table, places, "transpose" if direction == "forward" else "forward")
-        return _turned(x, table, places, direction)
+        return _rotated(x, table, places, direction)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        return _Turned.apply(adjacent(grads[0]), *ctx.by), None, None, None
+        return _Rotated.apply(adjacent(grads[0]), *ctx.by), None, None, None
 
 
 def _arranged(rows: Tensor, like: Tensor, probe: Tensor) -> Tensor:
@@ -118,31 +118,31 @@ class Rotary(nn.Module):
         cos, sin = _posenc.cos_sin(rope, places, length=length, angles=self.angles)
         cos, sin = torch.as_tensor(cos), torch.as_tensor(sin)
         batch = position_ids.shape[-2]
-        turn = Turn(rope, cos, sin, batch)
+        rotation = Rotation(rope, cos, sin, batch)
         shaped = [rows.view(batch, -1, rows.shape[-1]) for rows in (cos, sin)]
         if isinstance(probe, Tensor):
             given = torch.complex(*shaped)
-            given.posenc_turn = turn  # type: ignore[attr-defined]
+            given.posenc_rotation = rotation  # type: ignore[attr-defined]
             return given
         result = []
         for rows, seen in zip(shaped, probe):
             arranged = _arranged(rows, seen, probe[0]).to(seen.dtype)
-            arranged.posenc_turn = turn  # type: ignore[attr-defined]
+            arranged.posenc_rotation = rotation  # type: ignore[attr-defined]
             result.append(arranged)
         return tuple(result)
 
 
-def _given_turn(given: dict[str, Any], ropes: Mapping[str | None, _posenc.Rope]) -> Turn | None:
+def _given_rotation(given: dict[str, Any], ropes: Mapping[str | None, _posenc.Rope]) -> Rotation | None:
     """What cos carries; or cos and sin themselves, where the model keeps a table, a number a pair (GPT-J)."""
     for name in _ANGLES:
-        if hasattr(given.get(name), "posenc_turn"):
-            return given[name].posenc_turn
+        if hasattr(given.get(name), "posenc_rotation"):
+            return given[name].posenc_rotation
     cos, sin = given.get("cos"), given.get("sin")
     rope = ropes.get(None)
     if rope is None or not isinstance(cos, Tensor) or cos.shape[-1] != rope.pairs:
         return None
     rows = [x.reshape(-1, rope.pairs).float().contiguous() for x in (cos, sin)]
-    return Turn(rope, *rows, batch=cos.shape[0])
+    return Rotation(rope, *rows, batch=cos.shape[0])
 
 
 def _standing_in(original: Callable[..., Any], ropes: Mapping[str | None, _posenc.Rope]) -> Callable[..., Any]:
@@ -151,15 +151,15 @@ def _standing_in(original: Callable[..., Any], ropes: Mapping[str | None, _posen
 
     def apply(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
-        turn = _given_turn(given, ropes)
-        if turn is None:
+        rotation = _given_rotation(given, ropes)
+        if rotation is None:
             return original(*args, **kwargs)
         # unsqueeze_dim is where cos gets an axis for the heads.
         unsqueezed = given.get("unsqueeze_dim")
         token_axis = None if unsqueezed is None else 3 - unsqueezed
-        turned = [turn.queries(given[name], token_axis) for name in _QUERIES if given.get(name) is not None]
-        turned += [turn.keys(given[name], token_axis) for name in _KEYS if given.get(name) is not None]
-        return turned[0] if len(turned) == 1 else tuple(turned)
+        rotated = [rotation.queries(given[name], token_axis) for name in _QUERIES if given.get(name) is not None]
+        rotated += [rotation.keys(given[name], token_axis) for name in _KEYS if given.get(name) is not None]
+        return rotated[0] if len(rotated) == 1 else tuple(rotated)
 
     return apply
 

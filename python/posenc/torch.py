@@ -71,8 +71,8 @@ class Layer:
 @torch.library.custom_op("posenc::rotate", mutates_args=(), device_types="cpu")
 def _rotate(x: Tensor, positions: Tensor | None, start: int, table: int, direction: str) -> Tensor:
     places = start if positions is None else positions
-    turned: Tensor = _posenc.rotate(adjacent(x.detach()), table=_of_number(table), positions=places, direction=direction)
-    return turned
+    rotated: Tensor = _posenc.rotate(adjacent(x.detach()), table=_of_number(table), positions=places, direction=direction)
+    return rotated
 
 
 def adjacent(x: Tensor) -> Tensor:
@@ -94,12 +94,12 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    turned = _rotate(grad, ctx.positions, ctx.start, ctx.table, _BACKWARD[ctx.direction])
+    rotated = _rotate(grad, ctx.positions, ctx.start, ctx.table, _BACKWARD[ctx.direction])
     if ctx.direction == "inverse":
         table = _of_number(ctx.table)
         first = table.layout.first_channel
-        turned[..., first : first + table.layout.dim] /= table.attention_factor**2
-    return turned, None, None, None, None
+        rotated[..., first : first + table.layout.dim] /= table.attention_factor**2
+    return rotated, None, None, None, None
 
 
 _rotate.register_autograd(_backward, setup_context=_keep)

@@ -275,35 +275,35 @@ def use(
     change = (lambda rope: scheme) if isinstance(scheme, _posenc.Rope) else (scheme or (lambda rope: rope))
     ropes = {kind: change(rope) for kind, rope in ropes_by_layer_type(model, plan).items()}
     with contextlib.ExitStack() as undo:
-        turned = []
+        rotated = []
         if ropes:
             for name, module in list(rotary_modules(model)):
                 parent = model.get_submodule(name.rpartition(".")[0])
                 _set(undo, parent, name.rpartition(".")[2], Rotary(module, ropes, angles, length))
-                turned.append(name)
+                rotated.append(name)
             for name, module, buffer, table in list(angle_buffers(model, ropes, angles)):
                 _set(undo, module, buffer, table)
-                turned.append(f"{name}.{buffer}")
+                rotated.append(f"{name}.{buffer}")
         functions = []
         for file, name, stand_in in list(apply_functions(model, ropes)) if ropes else ():
             _set(undo, file, name, stand_in)
             functions.append(f"{file.__name__}.{name}")
         attending = []
-        turns = bool(turned)
+        rotates = bool(rotated)
         for name, module, layer in attention_layers(model, plan):
             layer = layer.replace(rotate=tuple(of.replace(scheme=change(of.rope)) for of in layer.rotate))
             _set(undo, module, _LAYER, _Layer(layer, learned(model, name, module, layer), masks, angles))
             for method, stand_in in replaced_methods(module, attention):
                 _set(undo, module, method, stand_in)
             attending.append(name)
-            turns = turns or bool(layer.rotate)
-        if scheme is not None and not turns:
+            rotates = rotates or bool(layer.rotate)
+        if scheme is not None and not rotates:
             raise ValueError("[use] scheme must be omitted where the plan has no RoPE, as in this model")
         before = model.config._attn_implementation
         _hold(undo, model.config, "_attn_implementation", before, "posenc", lambda by: _look_attention_up_by(model, by))
         weights = model.register_forward_pre_hook(_look_for_weights, with_kwargs=True)
         undo.callback(weights.remove)
-        yield Changed(tuple(turned), tuple(attending), tuple(functions))
+        yield Changed(tuple(rotated), tuple(attending), tuple(functions))
 
 
 def _look_attention_up_by(model: PreTrainedModel, name: str) -> None:

@@ -2,7 +2,7 @@
 
 namespace posenc::python {
 
-Turned::Turned(nb::handle given, nb::handle into, const Place& place, const Place& out_place) {
+Rotated::Rotated(nb::handle given, nb::handle into, const Place& place, const Place& out_place) {
   if (given.is_none()) {
     if (!into.is_none()) refuse_type(out_place, "be None, as there is nothing to rotate", into);
     result = nb::none();

@@ -36,14 +36,14 @@ class Tables {
 };
 
 // x rotated into out: a new array where out is None, x itself where out is x.
-struct Turned {
+struct Rotated {
   nb::object result;  // what the caller gets
   ConstArray from;
   Array to;
   TensorView out{};
   ConstTensorView x{};  // empty: in place
 
-  Turned(nb::handle given, nb::handle into, const Place& place, const Place& out_place);
+  Rotated(nb::handle given, nb::handle into, const Place& place, const Place& out_place);
 };
 
 }  // namespace posenc::python

@@ -34,31 +34,31 @@ def test_inputs_are_not_copied(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_results_are_the_callers(dtype):
     q = random((5, 2, 8), dtype)
-    turned = posenc.rotate(q, table=TABLE)
-    assert type(turned) is np.ndarray and turned.dtype == q.dtype and turned.shape == q.shape
+    rotated = posenc.rotate(q, table=TABLE)
+    assert type(rotated) is np.ndarray and rotated.dtype == q.dtype and rotated.shape == q.shape
     out = np.empty_like(q)
     assert posenc.rotate(q, table=TABLE, out=out) is out
-    assert np.array_equal(out, turned)
+    assert np.array_equal(out, rotated)
     before = address(q)
     assert posenc.rotate_(q, table=TABLE) is q and address(q) == before
-    assert np.array_equal(q, turned)
+    assert np.array_equal(q, rotated)
 
 
 def test_memoryviews_do_without_a_library():
     numbers = random((5, 2, 8))
     plain = memoryview(array.array("f", numbers.ravel().tolist())).cast("B").cast("f", (5, 2, 8))
-    turned = posenc.rotate(plain, table=TABLE)
-    assert type(turned) is memoryview and turned.shape == (5, 2, 8)
-    assert np.array_equal(np.asarray(turned), posenc.rotate(numbers, table=TABLE))
+    rotated = posenc.rotate(plain, table=TABLE)
+    assert type(rotated) is memoryview and rotated.shape == (5, 2, 8)
+    assert np.array_equal(np.asarray(rotated), posenc.rotate(numbers, table=TABLE))
 
 
 def test_strides_are_followed():
     x = random((2, 5, 3, 8))  # [batch, tokens, heads, head_dim]
     view = x.transpose(0, 2, 1, 3)
-    turned = posenc.rotate(view, table=TABLE)
-    assert np.array_equal(turned, posenc.rotate(np.ascontiguousarray(view), table=TABLE))
+    rotated = posenc.rotate(view, table=TABLE)
+    assert np.array_equal(rotated, posenc.rotate(np.ascontiguousarray(view), table=TABLE))
     posenc.rotate_(view, table=TABLE)
-    assert np.array_equal(x.transpose(0, 2, 1, 3), turned)
+    assert np.array_equal(x.transpose(0, 2, 1, 3), rotated)
     backwards = random((5, 2, 8))[::-1]
     assert np.array_equal(
         posenc.rotate(backwards, table=TABLE), posenc.rotate(np.ascontiguousarray(backwards), table=TABLE)
@@ -83,19 +83,19 @@ def by_step(x):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("order", ORDERS)
-def test_results_lie_as_what_was_turned(order, dtype):
+def test_results_lie_as_what_was_rotated(order, dtype):
     view = ORDERS[order](random((2, 5, 3, 8), dtype))
-    turned = posenc.rotate(view, table=TABLE)
-    assert turned.shape == view.shape and turned.dtype == view.dtype and by_step(turned) == by_step(view)
-    assert turned.size * turned.itemsize == np.ptp(np.lib.array_utils.byte_bounds(turned))  # without gaps
-    assert np.array_equal(turned, posenc.rotate(np.ascontiguousarray(view), table=TABLE))
+    rotated = posenc.rotate(view, table=TABLE)
+    assert rotated.shape == view.shape and rotated.dtype == view.dtype and by_step(rotated) == by_step(view)
+    assert rotated.size * rotated.itemsize == np.ptp(np.lib.array_utils.byte_bounds(rotated))  # without gaps
+    assert np.array_equal(rotated, posenc.rotate(np.ascontiguousarray(view), table=TABLE))
 
 
-def test_a_repeated_array_is_turned_into_a_whole_one():
+def test_a_repeated_array_is_rotated_into_a_whole_one():
     one = random((1, 3, 5, 8))
-    turned = posenc.rotate(np.broadcast_to(one, (2, 3, 5, 8)), table=TABLE)
-    assert turned.flags.c_contiguous
-    assert np.array_equal(turned, np.repeat(posenc.rotate(one, table=TABLE), 2, 0))
+    rotated = posenc.rotate(np.broadcast_to(one, (2, 3, 5, 8)), table=TABLE)
+    assert rotated.flags.c_contiguous
+    assert np.array_equal(rotated, np.repeat(posenc.rotate(one, table=TABLE), 2, 0))
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 8), (5, 0, 8), (1, 2, 0, 8), (0, 2, 5, 8)])
@@ -105,8 +105,8 @@ def test_sizes_of_0_are_no_error(shape):
     table = posenc.make_table(posenc.Rope(pairing="half", head_dim=8, dim=8), count=8)
     rows = np.zeros(x.size // (8 * max(x.shape[-3 if x.ndim == 3 else -2], 1)), np.int64)
     for positions in (0, rows, rows.astype(np.int16)) if 5 not in shape else (0,):
-        turned = posenc.rotate(x, table=table, positions=positions)
-        assert turned.shape == shape and turned.dtype == x.dtype
+        rotated = posenc.rotate(x, table=table, positions=positions)
+        assert rotated.shape == shape and rotated.dtype == x.dtype
     assert posenc.rotate_(x, table=table) is x
     assert posenc.rotate(x, table=table, out=np.empty(shape, np.float32)).shape == shape
 

@@ -13,8 +13,8 @@ import array, posenc
 plan = posenc.read_plan("llama-3.1-8b")
 rope = plan.stacks[0].layers[0].rotate[0].rope
 x = memoryview(array.array("f", [1.0] * 128)).cast("B").cast("f", (1, 1, 128))
-turned = posenc.rotate(x, table=posenc.make_table(rope, count=1))
-assert turned.tolist() == x.tolist()
+rotated = posenc.rotate(x, table=posenc.make_table(rope, count=1))
+assert rotated.tolist() == x.tolist()
 truth = posenc.reference.rotate(rope, x, positions=[1000])
 assert truth.shape == (1, 1, 128)
 assert not {"numpy", "torch"} & set(sys.modules)

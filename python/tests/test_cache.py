@@ -18,8 +18,8 @@ def test_keys_and_values_go_into_a_cache():
     table = posenc.make_table(ROPE, count=16)
     slots = np.array([7, -1, 2])
     assert posenc.rotate_into_cache(k, v, k_cache=k_cache, v_cache=v_cache, slots=slots, table=table, positions=5) is None
-    turned = posenc.rotate(k, table=table, positions=5)
-    assert np.array_equal(k_cache[7], turned[0].astype(np.float16)) and np.array_equal(v_cache[2], v[2])
+    rotated = posenc.rotate(k, table=table, positions=5)
+    assert np.array_equal(k_cache[7], rotated[0].astype(np.float16)) and np.array_equal(v_cache[2], v[2])
     assert not k_cache[[0, 1, 3, 4, 5, 6, 8, 9]].any()
 
 

@@ -68,8 +68,8 @@ def test_text_and_images():
     axes = posenc.chunked_axes(["t", "h", "w"], [1, 1, 2])
     rope = posenc.Rope(pairing="half", head_dim=8, dim=8, axes=axes)
     q = np.ones((9, 1, 8), np.float32)
-    turned = posenc.rotate(q, table=posenc.table_on_demand(rope), positions=ids.positions)
-    assert np.array_equal(turned, posenc.rotate(q, table=posenc.table_on_demand(rope), positions=np.array([t, h, w])))
+    rotated = posenc.rotate(q, table=posenc.table_on_demand(rope), positions=ids.positions)
+    assert np.array_equal(rotated, posenc.rotate(q, table=posenc.table_on_demand(rope), positions=np.array([t, h, w])))
     with pytest.raises(TypeError, match="items must be a TextTokens"):
         posenc.grid_positions([7], rule="qwen2_vl")
     with pytest.raises(ValueError, match="'qwen2_vl', 'qwen2_5_vl', 'qwen3_vl', 'glm4v'"):

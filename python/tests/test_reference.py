@@ -43,8 +43,8 @@ def test_research_schemes():
     pope = sum(softplus(a) * softplus(b) * math.cos(-3 * w) for a, b, w in zip(q, k, (1.0, 10000.0**-0.5)))
     assert reference.pope_score(q, k, 5, 2) == pytest.approx(pope, rel=1e-14)
     fope = dict(inv_freq=[0.7], cos_mix=[1.0], sin_mix=[1.0])  # one frequency, unmixed, is RoPE
-    turned = [0.5 * math.cos(2.1) + math.sin(2.1), -math.cos(2.1) + 0.5 * math.sin(2.1)]
-    assert reference.fope(q, 3, **fope) == pytest.approx(turned, rel=1e-14)
+    rotated = [0.5 * math.cos(2.1) + math.sin(2.1), -math.cos(2.1) + 0.5 * math.sin(2.1)]
+    assert reference.fope(q, 3, **fope) == pytest.approx(rotated, rel=1e-14)
     assert reference.fope_score(q, k, 3, 3, **fope) == pytest.approx(0.5, rel=1e-13)
     plane = ([1.0, 0.0], [0.0, 1.0], 0.7)  # clockwise
     assert reference.grape([plane], [1.0, 0.0], 1) == pytest.approx([math.cos(0.7), -math.sin(0.7)], rel=1e-14)

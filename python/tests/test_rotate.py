@@ -60,12 +60,12 @@ def test_cos_sin_takes_lists_and_is_of_the_positions_library():
 def test_rotation_agrees_with_the_reference(direction):
     q, k = random((2, 3, 7, 16)), random((2, 1, 7, 16), 2)
     table = posenc.make_table(YARN, count=20)
-    turned = posenc.rotate(q, k, table=table, positions=11, direction=direction)
-    for x, y in zip((q, k), turned):
+    rotated = posenc.rotate(q, k, table=table, positions=11, direction=direction)
+    for x, y in zip((q, k), rotated):
         truth = posenc.reference.rotate(YARN, x, positions=11, direction=direction)
         assert truth.dtype == np.float64
         assert 0 < np.abs(y - truth).max() <= F32_BOUND
-    assert np.array_equal(posenc.rotate(k=k, table=table, positions=11, direction=direction), turned[1])
+    assert np.array_equal(posenc.rotate(k=k, table=table, positions=11, direction=direction), rotated[1])
 
 
 def test_clockwise():
@@ -77,10 +77,10 @@ def test_clockwise():
     a, b = (half.astype(np.float64) for half in np.split(x[:, 0], 2, axis=-1))
     truth = np.concatenate((a * np.cos(angles) + b * np.sin(angles), b * np.cos(angles) - a * np.sin(angles)), -1)
     for table in (posenc.make_table(rope, count=5), posenc.table_on_demand(rope)):
-        turned = posenc.rotate(x, table=table)
-        assert 0 < np.abs(turned[:, 0] - truth).max() <= F32_BOUND
+        rotated = posenc.rotate(x, table=table)
+        assert 0 < np.abs(rotated[:, 0] - truth).max() <= F32_BOUND
     usual = posenc.table_on_demand(rope.replace(rotation_direction="counterclockwise"))
-    assert np.array_equal(turned, posenc.rotate(x, table=usual, positions=[0, -1, -2, -3, -4]))
+    assert np.array_equal(rotated, posenc.rotate(x, table=usual, positions=[0, -1, -2, -3, -4]))
 
 
 def test_positions_of_all_kinds():

@@ -83,8 +83,8 @@ def test_the_library_takes_what_it_read(tmp_path):
     posenc.write_npy(tmp_path / "q.npy", q)
     data = posenc.read_tensor(tmp_path / "q.npy")
     assert posenc._posenc._address(data) == address(np.asarray(data))
-    turned = posenc.rotate(data, table=table)
-    assert type(turned) is memoryview and np.array_equal(np.asarray(turned), posenc.rotate(q, table=table))
+    rotated = posenc.rotate(data, table=table)
+    assert type(rotated) is memoryview and np.array_equal(np.asarray(rotated), posenc.rotate(q, table=table))
 
 
 def test_files_are_whole_or_not_there(tmp_path):

@@ -15,19 +15,19 @@ def test_memory_is_shared(dtype):
     q = torch.randn(5, 2, 8, dtype=dtype)
     pointer = q.data_ptr()
     assert _posenc._address(q) == pointer
-    turned = posenc.rotate(q, table=TABLE)
-    assert isinstance(turned, torch.Tensor) and turned.dtype == dtype
+    rotated = posenc.rotate(q, table=TABLE)
+    assert isinstance(rotated, torch.Tensor) and rotated.dtype == dtype
     assert posenc.rotate_(q, table=TABLE) is q and q.data_ptr() == pointer
-    assert torch.equal(q, turned)
+    assert torch.equal(q, rotated)
 
 
 def test_results_lie_as_torch_has_them():
     fused = torch.randn(2, 5, 3, 24)
     views = [fused, fused.transpose(1, 2), fused[..., 8:16].transpose(1, 2), fused[:1, ..., :8].transpose(1, 2)]
     for q in (view[..., :8] for view in views):
-        turned = posenc.rotate(q, table=TABLE)
-        assert turned.stride() == torch.empty_like(q).stride()
-        assert torch.equal(turned, posenc.rotate(q.contiguous(), table=TABLE))
+        rotated = posenc.rotate(q, table=TABLE)
+        assert rotated.stride() == torch.empty_like(q).stride()
+        assert torch.equal(rotated, posenc.rotate(q.contiguous(), table=TABLE))
     dense = torch.randn(2, 5, 3, 8).transpose(1, 2)
     assert posenc.rotate(dense, table=TABLE).stride() == dense.stride()
 
@@ -65,8 +65,8 @@ def test_attention_says_that_it_has_no_backward_pass():
 def test_a_table_or_a_layer_for_graphs_is_asked_for_by_name():
     posenc_torch = pytest.importorskip("posenc.torch")
     q, layer = torch.randn(5, 2, 8), posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8)
-    for turn in (posenc_torch.rotate, posenc_torch.rotate_):
+    for rotate in (posenc_torch.rotate, posenc_torch.rotate_):
         with pytest.raises(TypeError, match=r"table must be a posenc.torch.Table, as Table\(table\) makes, but is a Rot"):
-            turn(q, TABLE)
+            rotate(q, TABLE)
     with pytest.raises(TypeError, match=r"layer must be a posenc.torch.Layer, as Layer\(layer\) makes, but is a LayerPlan"):
         posenc_torch.attend(layer, q, q, q)

@@ -21,9 +21,9 @@ other = posenc.Rope(pairing="half", head_dim=128, dim=128, scaling=scaling)
 numbers: tuple[float, ...] = posenc.frequencies(other, arithmetic="float32").inv_freq
 table: posenc.RotaryTable = posenc.make_table(rope, start=0, count=4096)
 first: float = table.cos(0)[0]
-turned = posenc.rotate(table.rows, table=table, positions=[1, 2, 3])
+rotated = posenc.rotate(table.rows, table=table, positions=[1, 2, 3])
 q, k = Tensor(), Tensor()
-assert_type(turned, memoryview)
+assert_type(rotated, memoryview)
 assert_type(posenc.rotate(q, table=table, positions=q), Tensor)
 assert_type(posenc.rotate(q, table.rows, table=[table], positions=7), tuple[Tensor, memoryview])
 assert_type(posenc.rotate(k=k, table=table, out=k), Tensor)
@@ -48,7 +48,7 @@ posenc.Rope(pairing="halves")  # wrong: no such pairing
 posenc.Window(4095)  # wrong: by position
 rope.base = 1.0  # wrong: frozen
 posenc.make_table(rope, count="many")  # wrong: a word for a number
-posenc.rotate(turned)  # wrong: no table
+posenc.rotate(rotated)  # wrong: no table
 posenc.rotate([[1.0]], table=table)  # wrong: a list for an array
 posenc.prepare_layer(prepared)  # wrong: it is prepared already
 posenc.attend(layer, q, k, 1.0)  # wrong: a number for an array

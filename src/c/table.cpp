@@ -43,12 +43,12 @@ posenc_status posenc_table_of_layer(const posenc_plan* plan, const char* stack, 
     constexpr const char* kWhere = "posenc_table_of_layer";
     c::required(kWhere, "table", table);
     const posenc::LayerPlan& found = c::layer_of(kWhere, c::required(kWhere, "plan", plan), stack, layer);
-    const auto turns = std::ranges::find(found.rotate, posenc::RotateRole::main, &posenc::Rotate::role);
-    if (turns == found.rotate.end()) {
+    const auto rotates = std::ranges::find(found.rotate, posenc::RotateRole::main, &posenc::Rotate::role);
+    if (rotates == found.rotate.end()) {
       throw posenc::Error(kWhere, {"layer", "rotate queries and keys", std::to_string(layer) + ", which does not"});
     }
     const posenc::TableOptions wanted = c::options_of(kWhere, options);
-    const posenc::Rope& scheme = rope(*turns);
+    const posenc::Rope& scheme = rope(*rotates);
     c::give(wanted.count == 0 ? table_on_demand(scheme, wanted) : make_table(scheme, wanted), *table);
   });
 }

@@ -44,7 +44,7 @@ struct Product {
 // In dots of floats RoPE may be applied to a, the keys, on load: `pairs` pairs of its channels from `first` on are
 // rotated in registers, as RotateRows has it. There b, the queries, is half-split (NeoX) whatever a has: all first
 // channels of the pairs, then all second ones.
-struct FewTurn {
+struct LoadRotation {
   const float* cos = nullptr;  // row r at cos + r row: [pairs], then their sin; null: nothing rotates
   std::int64_t row = 0;
   std::int64_t first = 0;
@@ -61,7 +61,7 @@ struct FewLanes {
   std::int64_t a_head = 0;
   const float* b = nullptr;      // dots: [heads each][depth]
   float* c = nullptr;            // dots: [rows][lanes]
-  FewTurn turn{};                // dots
+  LoadRotation rotation{};       // dots
   const float* p = nullptr;      // weighted: [rows][lanes]
   float* out = nullptr;          // weighted: [heads each][depth]
   const float* scale = nullptr;  // weighted: [lanes], or null: 1

@@ -1,7 +1,7 @@
 // The decode kernel: QK^T and PV of a tile for few queries a KV head (one token of a GQA group, a few speculative
 // ones), where memory bandwidth is the limit. Written once over a vector of floats V with channels in its lanes.
 //
-//   c[r][l]   = sum_k a[r][k] b[l][k]                    scores; a: keys, rotated on load where FewTurn says so
+//   c[r][l]   = sum_k a[r][k] b[l][k]                    scores; a: keys, rotated on load where LoadRotation says so
 //   out[l][k] = scale[l] out[l][k] + sum_r a[r][k] p[r][l]      a: values
 //
 // A row of the KV cache is read once, in its own dtype, for all queries that share it (GQA, arXiv 2305.13245); what
@@ -13,7 +13,7 @@
 #include "kernels/attention.h"
 #include "kernels/lanes.h"
 #include "kernels/load_floats.h"
-#include "kernels/turn.h"
+#include "kernels/rotate_pair.h"
 
 namespace posenc::kernels {
 
@@ -123,18 +123,18 @@ struct FewFloats {
   }
 };
 
-// Which channels are rotated on load: none, or those of FewTurn, paired half-split (NeoX) or interleaved (GPT-J).
-enum class Turning : std::uint8_t { none, half, interleaved };
+// Which channels are rotated on load: none, or those of LoadRotation, paired half-split (NeoX) or interleaved (GPT-J).
+enum class PairsOnLoad : std::uint8_t { none, half, interleaved };
 
-// The first and the second channels of pairs p .. of FewTurn, of the row of a head at `a`.
-template <class V, Element kElement, Turning kTurning, class Count>
-void load_pairs(const void* a, const FewTurn& turn, std::int64_t p, Count count, typename V::Floats& first,
+// The first and the second channels of pairs p .. of LoadRotation, of the row of a head at `a`.
+template <class V, Element kElement, PairsOnLoad kPairs, class Count>
+void load_pairs(const void* a, const LoadRotation& rotation, std::int64_t p, Count count, typename V::Floats& first,
                 typename V::Floats& second) noexcept {
-  [[maybe_unused]] const std::int64_t i = turn.first + 2 * p;  // where pairs are interleaved
+  [[maybe_unused]] const std::int64_t i = rotation.first + 2 * p;  // where pairs are interleaved
   [[maybe_unused]] const auto channels = scaled<2>(count);
-  if constexpr (kTurning == Turning::half) {
-    first = load_as_floats<V, kElement>(a, turn.first + p, count);
-    second = load_as_floats<V, kElement>(a, turn.first + turn.pairs + p, count);
+  if constexpr (kPairs == PairsOnLoad::half) {
+    first = load_as_floats<V, kElement>(a, rotation.first + p, count);
+    second = load_as_floats<V, kElement>(a, rotation.first + rotation.pairs + p, count);
   } else if constexpr (kElement == Element::bf16) {
     V::load_bf16(static_cast<const std::uint16_t*>(a) + i, first, second, channels);
   } else if constexpr (kElement == Element::f16 &&
@@ -149,7 +149,7 @@ void load_pairs(const void* a, const FewTurn& turn, std::int64_t p, Count count,
 // RoPE is applied in registers. Keys that were rotated before, written as floats and read again, cost 1.2 to 1.8 times
 // a call without RoPE from memory, where this costs 1.0 to 1.4 (docs/performance.md). Flattened, since a step that is
 // called from several places is a function otherwise, and its sums are in memory.
-template <class Factors, Turning kTurning>
+template <class Factors, PairsOnLoad kPairs>
 [[gnu::flatten]] void dots_of(const FewLanes& x, typename Factors::B of_lanes) noexcept {
   using V = typename Factors::V;
   for_rows_and_lanes<V>(x, [&]<int kRows>(std::int64_t row, std::int64_t h, std::int64_t l) noexcept {
@@ -175,10 +175,10 @@ template <class Factors, Turning kTurning>
         }
       }
     };
-    if constexpr (kTurning == Turning::none) {
+    if constexpr (kPairs == PairsOnLoad::none) {
       for_channels<Factors, kRows>(0, depth, ahead, as_they_lie);
     } else {
-      const FewTurn of = x.turn;
+      const LoadRotation of = x.rotation;
       const float* const cos = of.cos + row * of.row;
       for_channels<Factors, kRows>(0, of.first, ahead, as_they_lie);
       for_pairs<Factors, kRows>(of.pairs, ahead, [&](std::int64_t p, auto count) noexcept {
@@ -192,8 +192,9 @@ template <class Factors, Turning kTurning>
         for (int r = 0; r < kRows; ++r) {
           typename V::Floats first;
           typename V::Floats second;
-          load_pairs<V, Factors::kElement, kTurning>(a + r * step, of, p, count, first, second);
-          turn<V>(first, second, V::load(cos + r * of.row + p, count), V::load(cos + r * of.row + of.pairs + p, count));
+          load_pairs<V, Factors::kElement, kPairs>(a + r * step, of, p, count, first, second);
+          rotate_pair<V>(first, second, V::load(cos + r * of.row + p, count),
+                         V::load(cos + r * of.row + of.pairs + p, count));
 #pragma GCC unroll 4
           for (int lane = 0; lane < kFewLanes; ++lane) {
             sums[r][lane] = V::fma(first, of_b[lane][0], sums[r][lane]);
@@ -258,9 +259,9 @@ void weighted_of(const FewLanes& x) noexcept {
 // RoPE on load or not, and its pairing, chosen once a call.
 template <class Factors>
 void dots_of_floats(const FewLanes& x) noexcept {
-  if (x.turn.cos == nullptr) return dots_of<Factors, Turning::none>(x, x.b);
-  if (x.turn.interleaved) return dots_of<Factors, Turning::interleaved>(x, x.b);
-  dots_of<Factors, Turning::half>(x, x.b);
+  if (x.rotation.cos == nullptr) return dots_of<Factors, PairsOnLoad::none>(x, x.b);
+  if (x.rotation.interleaved) return dots_of<Factors, PairsOnLoad::interleaved>(x, x.b);
+  dots_of<Factors, PairsOnLoad::half>(x, x.b);
 }
 
 // AttentionKernels::dots: QK^T of decode, from a KV cache of f32, f16 or bf16.

@@ -42,8 +42,8 @@ struct AngleRows {
 // same times from L3, 8 to 16 were slower from memory, as were 128 into L2 alone (docs/performance.md).
 constexpr std::int64_t kFetchAheadBytes = 2048;
 
-// Turns `pairs` pairs of each head of each row: (a, b) -> (a c - b s, b c + a s) with c = cos_scale * cos, s alike, in
-// f32, each result rounded once, to nearest, ties to even. `from` is the first channel of the first pair of row 0,
+// Rotates `pairs` pairs of each head of each row: (a, b) -> (a c - b s, b c + a s) with c = cos_scale * cos, s alike,
+// in f32, each result rounded once, to nearest, ties to even. `from` is the first channel of the first pair of row 0,
 // head 0. Strides in elements. `to` is `from` with its strides, or does not overlap it.
 struct RotateRows {
   Element element = Element::f32;

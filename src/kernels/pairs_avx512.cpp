@@ -47,7 +47,7 @@ struct FewPairFactors {
 };
 
 void few_dots(const FewPairs& x) noexcept {
-  dots_of<FewPairFactors, Turning::none>(x.of, x.b);
+  dots_of<FewPairFactors, PairsOnLoad::none>(x.of, x.b);
   for (std::int64_t l = 0; l < x.of.lanes; l += V::kLanes) {
     const V::Floats by = V::load(x.by + l, All{});
     for (float* c = x.of.c + l; c < x.of.c + x.of.rows * x.of.lanes; c += x.of.lanes) {

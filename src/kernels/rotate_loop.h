@@ -1,6 +1,6 @@
 // The rotation kernel, written once over a vector of floats V and compiled once per instruction set.
 //
-//   (a, b) -> (a c - b s, b c + a s)      kernels/turn.h
+//   (a, b) -> (a c - b s, b c + a s)      kernels/rotate_pair.h
 //
 // Rows outside, heads inside: cos and sin of a row are loaded, scaled and put into the order of the lanes once, and
 // stay in registers while all heads pass. Where a head's rows are nearer in memory than a row's heads, heads are
@@ -22,7 +22,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/lanes.h"
-#include "kernels/turn.h"
+#include "kernels/rotate_pair.h"
 
 namespace posenc::kernels {
 
@@ -128,10 +128,10 @@ struct Half {
   static Angles angles(const float* cos, const float* sin, Count count) noexcept {
     return {E::load_angles(cos, count), E::load_angles(sin, count)};
   }
-  static void turn_parts(typename E::Run (&part)[2], const Angles& t) noexcept {
+  static void rotate_parts(typename E::Run (&part)[2], const Angles& t) noexcept {
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < sizeof part[0].x / sizeof part[0].x[0]; ++i) {
-      turn<V>(part[0].x[i], part[1].x[i], t.c.x[i], t.s.x[i]);
+      rotate_pair<V>(part[0].x[i], part[1].x[i], t.c.x[i], t.s.x[i]);
     }
   }
 };
@@ -153,7 +153,7 @@ struct Interleaved {
   static Angles angles(const float* cos, const float* sin, Count count) noexcept {
     return {{{V::load_twice(cos, count)}}, {{V::negate_even(V::load_twice(sin, count))}}};
   }
-  static void turn_parts(typename E::Run (&part)[1], const Angles& t) noexcept {
+  static void rotate_parts(typename E::Run (&part)[1], const Angles& t) noexcept {
     const typename V::Floats x = part[0].x[0];
     part[0].x[0] = V::fma(x, t.c.x[0], V::mul(V::swap_pairs(x), t.s.x[0]));
   }
@@ -173,8 +173,8 @@ struct Interleaved<V, Bf16<V>> {
   static Angles angles(const float* cos, const float* sin, Count count) noexcept {
     return {{{V::bf16_nan(V::load(cos, count))}}, {{V::bf16_nan(V::load(sin, count))}}};
   }
-  static void turn_parts(typename Element::Run (&part)[1], const Angles& t) noexcept {
-    turn<V>(part[0].x[0], part[0].x[1], t.c.x[0], t.s.x[0]);
+  static void rotate_parts(typename Element::Run (&part)[1], const Angles& t) noexcept {
+    rotate_pair<V>(part[0].x[0], part[0].x[1], t.c.x[0], t.s.x[0]);
   }
 };
 
@@ -197,7 +197,7 @@ void for_each_run(std::int64_t partner, F f) noexcept {
   }
 }
 
-// cos and sin of kSteps steps of a row, as Step::turn_parts wants them.
+// cos and sin of kSteps steps of a row, as Step::rotate_parts wants them.
 template <class V, class Step, int kSteps, class Count>
 void load_angles(const RotateRows& r, std::int64_t row, std::int64_t first, Count count,
                  typename Step::Angles* angles) noexcept {
@@ -220,10 +220,10 @@ typename Step::Angles in_registers(typename Step::Angles angles) noexcept {
 
 // A group of one head of one row. Lines are fetched ahead where `from` is below fetch_end.
 template <class V, class Step, int kSteps, class Count>
-[[gnu::always_inline]] inline void turn_group(const typename Step::Element::Type* from,
-                                              typename Step::Element::Type* to, std::int64_t partner,
-                                              const typename Step::Angles* angles, Count count,
-                                              const void* fetch_end) noexcept {
+[[gnu::always_inline]] inline void rotate_group(const typename Step::Element::Type* from,
+                                                typename Step::Element::Type* to, std::int64_t partner,
+                                                const typename Step::Angles* angles, Count count,
+                                                const void* fetch_end) noexcept {
   using E = typename Step::Element;
   const auto elements = scaled<3 - Step::kParts>(count);
   if (from < fetch_end) {
@@ -236,7 +236,7 @@ template <class V, class Step, int kSteps, class Count>
     x[i][part] = E::load(from + offset, elements);
   });
 #pragma GCC unroll 8
-  for (int i = 0; i < kSteps; ++i) Step::turn_parts(x[i], angles[i]);
+  for (int i = 0; i < kSteps; ++i) Step::rotate_parts(x[i], angles[i]);
   typename E::Doubt doubt;
   for_each_run<Step, kSteps>(partner, [&x, &doubt, to, elements](int part, int i, std::int64_t offset) {
     E::store(to + offset, x[i][part], elements, doubt);
@@ -255,7 +255,7 @@ struct OneRow {
 
 // Pairs first .. first + kSteps * kPairs of every head of one row; fewer where Count is Some, and then kSteps is 1.
 template <class V, class Step, int kSteps, class Count>
-[[gnu::flatten]] void turn_heads(const RotateRows& r, OneRow of, std::int64_t first, Count count) noexcept {
+[[gnu::flatten]] void rotate_heads(const RotateRows& r, OneRow of, std::int64_t first, Count count) noexcept {
   using Type = typename Step::Element::Type;
   typename Step::Angles angles[kSteps];
   load_angles<V, Step, kSteps>(r, of.row, first, count, angles);
@@ -269,7 +269,7 @@ template <class V, class Step, int kSteps, class Count>
   const std::int64_t to_head = r.to_head;
   const void* const fetch_end = r.fetch_end;
   for (std::int64_t h = r.heads; h > 0; --h, from += from_head, to += to_head) {
-    turn_group<V, Step, kSteps>(from, to, partner, angles, count, fetch_end);
+    rotate_group<V, Step, kSteps>(from, to, partner, angles, count, fetch_end);
   }
 }
 
@@ -282,7 +282,7 @@ struct SomeRows {
 
 // The same of some rows, head by head.
 template <class V, class Step, int kSteps, class Count>
-[[gnu::flatten]] void turn_heads(const RotateRows& r, SomeRows of, std::int64_t first, Count count) noexcept {
+[[gnu::flatten]] void rotate_heads(const RotateRows& r, SomeRows of, std::int64_t first, Count count) noexcept {
   using Type = typename Step::Element::Type;
   typename Step::Angles kept[SomeRows::kMost][kSteps];
   for (std::int64_t t = 0; t < of.count; ++t) load_angles<V, Step, kSteps>(r, of.row + t, first, count, kept[t]);
@@ -299,7 +299,7 @@ template <class V, class Step, int kSteps, class Count>
       typename Step::Angles angles[kSteps];
 #pragma GCC unroll 8
       for (int i = 0; i < kSteps; ++i) angles[i] = in_registers<V, Step>(kept[t][i]);
-      turn_group<V, Step, kSteps>(from, to, partner, angles, count, fetch_end);
+      rotate_group<V, Step, kSteps>(from, to, partner, angles, count, fetch_end);
     }
     if (fetch_end != nullptr) fetch_end += r.from_head;
   }
@@ -307,19 +307,19 @@ template <class V, class Step, int kSteps, class Count>
 
 // As many whole groups of kSteps as there are, then smaller ones, then the rest of a step.
 template <class V, class Step, int kSteps, class Rows>
-void turn_groups(const RotateRows& r, Rows of, std::int64_t first) noexcept {
+void rotate_groups(const RotateRows& r, Rows of, std::int64_t first) noexcept {
   constexpr std::int64_t kGroup = kSteps * Step::kPairs;
-  for (; first + kGroup <= r.pairs; first += kGroup) turn_heads<V, Step, kSteps>(r, of, first, All{});
+  for (; first + kGroup <= r.pairs; first += kGroup) rotate_heads<V, Step, kSteps>(r, of, first, All{});
   if constexpr (kSteps > 1) {
-    turn_groups<V, Step, kSteps / 2>(r, of, first);
+    rotate_groups<V, Step, kSteps / 2>(r, of, first);
   } else if (first < r.pairs) {
-    turn_heads<V, Step, 1>(r, of, first, Some{r.pairs - first});
+    rotate_heads<V, Step, 1>(r, of, first, Some{r.pairs - first});
   }
 }
 
 // Chooses how many steps are in registers at a time, and which of rows and heads is the outer loop.
 template <class V, class Step>
-void turn_rows(const RotateRows& r) noexcept {
+void rotate_rows(const RotateRows& r) noexcept {
   // cos and sin of a group, and the group itself, are in registers at a time.
   constexpr std::size_t kStepBytes = sizeof(typename Step::Angles) + Step::kParts * sizeof(typename Step::Element::Run);
   constexpr std::size_t kFit = V::kRegisters * sizeof(typename V::Floats) / kStepBytes;
@@ -328,20 +328,20 @@ void turn_rows(const RotateRows& r) noexcept {
   if (r.rows > 1 && distance(r.from_head) > distance(r.from_row)) {
     for (std::int64_t row = 0; row < r.rows; row += SomeRows::kMost) {
       const std::int64_t left = r.rows - row;
-      turn_groups<V, Step, kSteps>(r, SomeRows{row, left < SomeRows::kMost ? left : SomeRows::kMost}, 0);
+      rotate_groups<V, Step, kSteps>(r, SomeRows{row, left < SomeRows::kMost ? left : SomeRows::kMost}, 0);
     }
     return;
   }
-  for (std::int64_t row = 0; row < r.rows; ++row) turn_groups<V, Step, kSteps>(r, OneRow{row}, 0);
+  for (std::int64_t row = 0; row < r.rows; ++row) rotate_groups<V, Step, kSteps>(r, OneRow{row}, 0);
 }
 
 // partner 0 stands for interleaved pairs, whose second channel is the next one.
 template <class V, class E>
 void rotate_elements(const RotateRows& r) noexcept {
   if (r.partner != 0) {
-    turn_rows<V, Half<V, E>>(r);
+    rotate_rows<V, Half<V, E>>(r);
   } else {
-    turn_rows<V, Interleaved<V, E>>(r);
+    rotate_rows<V, Interleaved<V, E>>(r);
   }
 }
 

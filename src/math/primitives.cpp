@@ -48,8 +48,8 @@ Coefficients coefficients(const Rotation& rotation, Side side, std::int64_t pair
   const auto p = static_cast<std::size_t>(pair);
   const double exponent = rotation.decay.empty() ? 0.0 : rotation.decay[p] * beyond_origin;
   const double decay = std::exp(side == Side::query ? exponent : -exponent);
-  const bool turns = side == Side::query ? rotation.turns_queries : rotation.turns_keys;
-  if (!turns) return {decay, 0.0};
+  const bool rotates = side == Side::query ? rotation.rotates_queries : rotation.rotates_keys;
+  if (!rotates) return {decay, 0.0};
   return at_angle(reduced(position + rotation.offset, rotation.inv_freq[p]), decay * rotation.factor);
 }
 

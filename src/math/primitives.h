@@ -173,11 +173,11 @@ struct Rotation {
   std::vector<std::int32_t> axis_of_pair;  // [pairs], or empty: the first coordinate
   double factor = 1.0;                     // of cos and sin
   double offset = 0.0;                     // added to every coordinate
-  bool turns_queries = true;               // no: they come rotated (LayerInputs::q_rotated)
-  bool turns_keys = true;
+  bool rotates_queries = true;             // no: they come rotated (LayerInputs::q_rotated)
+  bool rotates_keys = true;
   // xPos: ln(zeta_p) / scale_base, [pairs] or empty. The product of a pair is multiplied by exp(decay (i - j)), i and j
   // along the first coordinate: queries take exp(decay (i - o)), keys exp(decay (o - j)), o an origin near the keys of
-  // the tile, so that neither leaves its range before the product does. Turned keys have no decay yet.
+  // the tile, so that neither leaves its range before the product does. Rotated keys have no decay yet.
   std::vector<double> decay;
 };
 

@@ -108,7 +108,7 @@ std::vector<Entry> entries_of(Kind<RotatedValues>) {
                  }};
   };
   return {of_values("rotated-values", "RoPE on q, k and v", false),
-          of_values("rotated-values-back", "and the output turned back", true)};
+          of_values("rotated-values-back", "and the output rotated back", true)};
 }
 
 }  // namespace posenc::properties

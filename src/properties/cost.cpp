@@ -47,8 +47,8 @@ class Counter {
   // has those of queries and of keys.
   void rotation(const math::Rotation& rotation, const math::RegionList& regions) {
     const double times = std::max(1.0, size_of(regions.regions));
-    const double pairs = turning_pairs(rotation);
-    turn(times * heads_ * (q_rows_ + k_rows_) * pairs);
+    const double pairs = rotated_pairs(rotation);
+    rotate(times * heads_ * (q_rows_ + k_rows_) * pairs);
     cost_.bytes +=
         times * kBytes * 2 * pairs * (rotation.decay.empty() ? std::max(q_rows_, k_rows_) : q_rows_ + k_rows_);
   }
@@ -125,12 +125,12 @@ class Counter {
   }
   void values(const math::ValueRotation& part, const std::vector<math::Rotation>& rotations) {
     for (const math::Rotation& rotation : rotations) {
-      turn(heads_ * (k_rows_ + (part.inverse_on_output ? q_rows_ : 0.0)) * turning_pairs(rotation));
+      rotate(heads_ * (k_rows_ + (part.inverse_on_output ? q_rows_ : 0.0)) * rotated_pairs(rotation));
     }
   }
 
  private:
-  static double turning_pairs(const math::Rotation& rotation) {
+  static double rotated_pairs(const math::Rotation& rotation) {
     if (rotation.factor != 1.0) return size_of(rotation.inv_freq);
     const auto still = std::count(rotation.inv_freq.begin(), rotation.inv_freq.end(), 0.0);
     return size_of(rotation.inv_freq) - static_cast<double>(still);
@@ -138,7 +138,7 @@ class Counter {
   double numbers_of(const math::PlaceVectors& vectors) const {
     return static_cast<double>(vectors.count) * head_dim_ * (vectors.per_head ? heads_ : 1.0);
   }
-  void turn(double pairs) {
+  void rotate(double pairs) {
     cost_.additions += 2 * pairs;
     cost_.products += 4 * pairs;
   }

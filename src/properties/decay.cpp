@@ -34,7 +34,7 @@ void check(const DecayOptions& options) {
 }
 
 // Rows of x, each a head, rotated by `distance`.
-Rows turned(const Rope& rope, const Rows& x, std::int64_t distance) {
+Rows rotated(const Rope& rope, const Rows& x, std::int64_t distance) {
   Rows out{x.width, std::vector<double>(x.values.size())};
   (void)reference::rotate(rope, {.out = tensor(out.values.data(), {1, x.count(), x.width}),
                                  .x = tensor(x.values.data(), {1, x.count(), x.width}),
@@ -71,7 +71,7 @@ Moments moments_of_scores(const Rows& a, const Rows& b, std::int64_t b_first, st
 double bound_at(const Rope& rope, std::int64_t distance) {
   Rows ones{rope.dim, std::vector<double>(static_cast<std::size_t>(rope.dim))};
   for (std::int64_t p = 0; p < rope.pairs(); ++p) ones.values[static_cast<std::size_t>(2 * p)] = 1.0;
-  const Rows powers = turned(rope, ones, distance);
+  const Rows powers = rotated(rope, ones, distance);
   std::complex<double> sum;
   double lengths = 0.0;
   for (std::size_t p = 0; p < powers.values.size() / 2; ++p) {
@@ -96,8 +96,8 @@ DecayCurves decay_curves(const DecayOptions& options) {
   for (std::int64_t distance = 0; distance <= options.longest; distance += options.step) {
     out.distances.push_back(distance);
     out.bound.push_back(bound_at(rope, distance));
-    out.equal.push_back(product(turned(rope, ones, distance)[0], ones[0]) / static_cast<double>(options.dim));
-    const Moments random = moments_of_scores(turned(rope, q, distance), k, 0, options.samples);
+    out.equal.push_back(product(rotated(rope, ones, distance)[0], ones[0]) / static_cast<double>(options.dim));
+    const Moments random = moments_of_scores(rotated(rope, q, distance), k, 0, options.samples);
     out.random_mean.push_back(random.mean);
     out.random_spread.push_back(random.spread);
     const Moments of_table = moments_of_scores(table, table, distance, options.samples);

@@ -14,7 +14,7 @@ constexpr double kFactor = 4.0;
 
 using MakeRope = std::function<Rope(const Size&)>;
 
-LayerPlan turned(const Size& size, const Rope& rope) {
+LayerPlan rotated(const Size& size, const Rope& rope) {
   LayerPlan layer = plain_layer(size);
   layer.rotate = {{.heads = size.heads, .scheme = rope}};
   return layer;
@@ -22,7 +22,7 @@ LayerPlan turned(const Size& size, const Rope& rope) {
 
 Entry of_rope(std::string name, std::string about, MakeRope make) {
   return {{std::move(name), Stage::rotate, std::move(about)},
-          [make = std::move(make)](const Size& size, Tables&) { return Specimen{.layer = turned(size, make(size))}; }};
+          [make = std::move(make)](const Size& size, Tables&) { return Specimen{.layer = rotated(size, make(size))}; }};
 }
 
 // From 1 for the fastest pair to kFactor for the slowest, as searched lists roughly are.
@@ -42,7 +42,7 @@ Entry of_rule(std::string name, std::string about, std::function<Scaling(const S
           [make = std::move(make)](const Size& size, Tables&) {
             Rope extended = plain_rope(size);
             extended.scaling = make(size);
-            return Specimen{.layer = turned(size, extended), .trained = turned(size, plain_rope(size))};
+            return Specimen{.layer = rotated(size, extended), .trained = rotated(size, plain_rope(size))};
           }};
 }
 
@@ -52,7 +52,7 @@ Entry of_rule(std::string name, std::string about, const Scaling& rule) {
 
 Entry of_regions(std::string name, std::string about, const Regions& regions) {
   return {{std::move(name), Stage::rotate, std::move(about)}, [=](const Size& size, Tables&) {
-            const LayerPlan trained = turned(size, plain_rope(size));
+            const LayerPlan trained = rotated(size, plain_rope(size));
             Specimen out{.layer = trained, .trained = trained};
             out.layer.regions = regions;
             return out;
@@ -103,7 +103,7 @@ std::vector<Entry> entries_of(Kind<Rope>) {
 
 std::vector<Entry> entries_of(Kind<XPos>) {
   return {{{"xpos", Stage::rotate, "scale base 512"}, [](const Size& size, Tables&) {
-             Specimen out{.layer = turned(size, plain_rope(size))};
+             Specimen out{.layer = rotated(size, plain_rope(size))};
              out.layer.rotate.front().scheme = XPos{.rope = plain_rope(size)};
              return out;
            }}};
@@ -142,7 +142,7 @@ std::vector<Entry> entries_of(Kind<Llama3Scaling>) {
 }
 // Trained with it.
 std::vector<Entry> entries_of(Kind<ProportionalScaling>) {
-  return {of_rope("rope-proportional", "half of the pairs turn", [](const Size& size) {
+  return {of_rope("rope-proportional", "half of the pairs rotate", [](const Size& size) {
     Rope out = plain_rope(size);
     out.scaling = ProportionalScaling{.partial_rotary_factor = 0.5};
     return out;

@@ -12,9 +12,9 @@
 #include "reference/check_double.h"
 #include "reference/elements.h"
 #include "reference/formula_scores.h"
+#include "reference/mask.h"
 #include "reference/scores.h"
 #include "reference/sequences.h"
-#include "reference/visible.h"
 
 namespace posenc::inline v0_2::reference {
 namespace {

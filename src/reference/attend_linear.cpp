@@ -10,9 +10,9 @@
 #include "posenc/reference_linear.h"
 #include "reference/check_double.h"
 #include "reference/elements.h"
+#include "reference/mask.h"
+#include "reference/rotate_head.h"
 #include "reference/sequences.h"
-#include "reference/turn.h"
-#include "reference/visible.h"
 
 namespace posenc::inline v0_2::reference {
 namespace {
@@ -32,8 +32,8 @@ std::vector<double> features(FeatureMap map, std::vector<double> x) {
 }
 
 // By every main rotation, without its attention factor.
-std::vector<double> turned(const LayerPlan& layer, const std::optional<std::int64_t>& length, const Tokens& side,
-                           std::int64_t row, std::vector<double> x) {
+std::vector<double> rotated(const LayerPlan& layer, const std::optional<std::int64_t>& length, const Tokens& side,
+                            std::int64_t row, std::vector<double> x) {
   for (const Rotate& one : layer.rotate) {
     if (one.role != RotateRole::main) continue;
     Frequencies of_rope = frequencies(rope(one), length);
@@ -41,7 +41,7 @@ std::vector<double> turned(const LayerPlan& layer, const std::optional<std::int6
     const auto at = [&](std::int64_t axis) {
       return side.coordinates[index(axis)][index(row)] + static_cast<double>(one.offset);
     };
-    turn(rope(one), of_rope, at, Direction::forward, Angles::exact, x);
+    rotate_head(rope(one), of_rope, at, Direction::forward, Angles::exact, x);
   }
   return x;
 }
@@ -51,14 +51,14 @@ std::vector<double> output(const Row& row, FeatureMap map) {
   const Sequence& s = row.sequence;
   const auto& length = row.args.inputs.length;
   const std::vector<double> q = features(map, s.q.head(row.i, row.h));
-  const std::vector<double> q_turned = turned(row.layer, length, s.q, row.i, q);
+  const std::vector<double> q_rotated = rotated(row.layer, length, s.q, row.i, q);
   std::vector<double> sum(index(row.layer.value_dim));
   double total = 0.0;
   for (std::int64_t j = 0; j < row.keys(); ++j) {
     if (!is_visible(row, j)) continue;
     const std::vector<double> k = features(map, row.key(j));
     total += dot(q, k);
-    const double weight = dot(q_turned, turned(row.layer, length, s.k, j, k));
+    const double weight = dot(q_rotated, rotated(row.layer, length, s.k, j, k));
     for (std::size_t c = 0; c < sum.size(); ++c) {
       sum[c] += weight * read(s.v, j * s.v.strides[0] + row.kv_head() * s.v.strides[1] +
                                        static_cast<std::int64_t>(c) * s.v.strides[2]);

@@ -13,8 +13,8 @@
 #include "posenc/query_scale.h"
 #include "posenc/regions.h"
 #include "reference/elements.h"
+#include "reference/rotate_head.h"
 #include "reference/score_terms.h"
-#include "reference/turn.h"
 #include "reference/value_terms.h"
 
 namespace posenc::inline v0_2::reference {
@@ -34,7 +34,7 @@ const ScoreWeights& weights_of(const AttendArgs& args, std::size_t t) {
 
 FormulaScores::FormulaScores(const LayerPlan& layer, const AttendArgs& args) : layer_(layer), args_(args) {
   for (const Rotate& one : layer.rotate) {
-    if (one.role == RotateRole::main) turnings_.push_back({&one, frequencies(rope(one), args.inputs.length)});
+    if (one.role == RotateRole::main) rotations_.push_back({&one, frequencies(rope(one), args.inputs.length)});
   }
 }
 
@@ -45,13 +45,13 @@ double FormulaScores::scale(const Row& row) {
 }
 
 // `coordinate` stands for all of the token's, where regions have moved it.
-void FormulaScores::turn_by(const Turning& turning, const Tokens& side, std::int64_t row, Direction direction,
-                            std::vector<double>& x, std::optional<double> coordinate) const {
+void FormulaScores::rotate_by(const Rotated& rotating, const Tokens& side, std::int64_t row, Direction direction,
+                              std::vector<double>& x, std::optional<double> coordinate) const {
   const auto at = [&](std::int64_t axis) {
     const double own = coordinate ? *coordinate : side.coordinates[index(axis)][index(row)];
-    return own + static_cast<double>(turning.rotate->offset);
+    return own + static_cast<double>(rotating.rotate->offset);
   };
-  turn(rope(*turning.rotate), turning.frequencies, at, direction, Angles::exact, x);
+  rotate_head(rope(*rotating.rotate), rotating.frequencies, at, direction, Angles::exact, x);
 }
 
 // q~_i . k~_j. xPos multiplies the product of each pair by zeta^((i - j) / scale_base).
@@ -60,15 +60,15 @@ double FormulaScores::product(const Row& row, std::int64_t j) const {
   std::vector<double> k = row.key(j);
   const Standing stands = standing(layer_.regions, row.q_coordinate(), row.k_coordinate(j));
   const bool moves = !std::holds_alternative<std::monostate>(layer_.regions);
-  for (const Turning& turning : turnings_) {
+  for (const Rotated& rotating : rotations_) {
     const auto moved = [&](double to) { return moves ? std::optional(to) : std::nullopt; };
     if (!args_.inputs.q_rotated) {
-      turn_by(turning, row.sequence.q, row.i, Direction::forward, q, moved(stands.query));
+      rotate_by(rotating, row.sequence.q, row.i, Direction::forward, q, moved(stands.query));
     }
     if (!args_.inputs.k_rotated) {
-      turn_by(turning, row.sequence.k, j, Direction::forward, k, moved(stands.key));
+      rotate_by(rotating, row.sequence.k, j, Direction::forward, k, moved(stands.key));
     }
-    const auto* xpos = std::get_if<XPos>(&turning.rotate->scheme);
+    const auto* xpos = std::get_if<XPos>(&rotating.rotate->scheme);
     if (xpos == nullptr) continue;
     for (std::int64_t p = 0; p < xpos->rope.pairs(); ++p) {
       const double decay = math::xpos_decay(*xpos, p, row.distance(j));
@@ -114,7 +114,7 @@ void FormulaScores::change_value(const ShawValues& scheme, const Row& row, std::
 }
 
 void FormulaScores::change_value(const RotatedValues&, const Row& row, std::int64_t j, std::vector<double>& v) const {
-  for (const Turning& turning : turnings_) turn_by(turning, row.sequence.k, j, Direction::forward, v);
+  for (const Rotated& rotating : rotations_) rotate_by(rotating, row.sequence.k, j, Direction::forward, v);
 }
 
 std::vector<double> FormulaScores::finished(const Row& row, std::vector<double> out) {
@@ -124,8 +124,8 @@ std::vector<double> FormulaScores::finished(const Row& row, std::vector<double> 
 
 void FormulaScores::change_output(const RotatedValues& scheme, const Row& row, std::vector<double>& out) const {
   if (!scheme.inverse_on_output) return;
-  for (const Turning& turning : std::views::reverse(turnings_)) {
-    turn_by(turning, row.sequence.q, row.i, Direction::inverse, out);
+  for (const Rotated& rotating : std::views::reverse(rotations_)) {
+    rotate_by(rotating, row.sequence.q, row.i, Direction::inverse, out);
   }
 }
 

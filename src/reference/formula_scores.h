@@ -24,14 +24,14 @@ class FormulaScores : public Scores {
 
  private:
   // What a main rotation does to heads of one side at a coordinate.
-  struct Turning {
+  struct Rotated {
     const Rotate* rotate;
     Frequencies frequencies;
   };
   double product(const Row& row, std::int64_t j) const;
   double sum_of_terms(const Row& row, std::int64_t j, bool content) const;
-  void turn_by(const Turning& turning, const Tokens& side, std::int64_t row, Direction direction,
-               std::vector<double>& x, std::optional<double> coordinate = {}) const;
+  void rotate_by(const Rotated& rotating, const Tokens& side, std::int64_t row, Direction direction,
+                 std::vector<double>& x, std::optional<double> coordinate = {}) const;
   // The value stage, a scheme each: what becomes of v_j, and of the output.
   void change_value(std::monostate, const Row&, std::int64_t, std::vector<double>&) const {}
   void change_value(const ShawValues& scheme, const Row& row, std::int64_t j, std::vector<double>& v) const;
@@ -42,7 +42,7 @@ class FormulaScores : public Scores {
 
   const LayerPlan& layer_;
   const AttendArgs& args_;
-  std::vector<Turning> turnings_;
+  std::vector<Rotated> rotations_;
 };
 
 }  // namespace posenc::inline v0_2::reference

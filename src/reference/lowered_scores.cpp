@@ -22,13 +22,13 @@ constexpr std::int64_t kTileKeys = 64;
 
 // All pairs of channels of x.
 template <typename CoefficientsOf>
-void turn_pairs(const math::Rotation& rotation, std::vector<double>& x, const CoefficientsOf& of) {
+void rotate_pairs(const math::Rotation& rotation, std::vector<double>& x, const CoefficientsOf& of) {
   for (std::int64_t p = 0; p < std::ssize(rotation.inv_freq); ++p) {
     const math::Coefficients at = of(p);
     const auto [a, b] = math::channels_of_pair(rotation.pairing, rotation.first_channel, rotation.dim, p);
-    const auto turned = math::rotated<double>({x[index(a)], x[index(b)]}, at.c, at.s);
-    x[index(a)] = turned.a;
-    x[index(b)] = turned.b;
+    const auto rotated = math::rotated<double>({x[index(a)], x[index(b)]}, at.c, at.s);
+    x[index(a)] = rotated.a;
+    x[index(b)] = rotated.b;
   }
 }
 
@@ -53,7 +53,7 @@ void add_value(const math::ValueDistance& term, const Pair& pair, std::vector<do
 
 void add_value(const math::ValueRotation&, const Pair& pair, std::vector<double>& v) {
   for (const math::Rotation& rotation : pair.lowered.rotations) {
-    turn_pairs(rotation, v, [&](std::int64_t p) {
+    rotate_pairs(rotation, v, [&](std::int64_t p) {
       const math::Coordinate& at = pair.lowered.coordinates[index(axis_of(rotation, p))];
       return math::value_coefficients(rotation, p, at.k[index(pair.k_row())], false);
     });
@@ -83,7 +83,7 @@ double LoweredScores::product(const Row& row, std::int64_t j) const {
     const auto side = [&](math::Side which, std::int64_t r, std::vector<double>& x) {
       const bool is_query = which == math::Side::query;
       const double beyond = (is_query ? along.q : along.k)[index(r)] - origin;
-      turn_pairs(rotation, x, [&](std::int64_t p) {
+      rotate_pairs(rotation, x, [&](std::int64_t p) {
         const math::Coordinate& at = lowered_.coordinates[index(axis_of(rotation, p))];
         const std::vector<double>& own = is_query ? at.q : at.k;
         const std::vector<double>& moved = region == nullptr ? own
@@ -140,11 +140,11 @@ std::vector<double> LoweredScores::value(const Row& row, std::int64_t j) {
 }
 
 std::vector<double> LoweredScores::finished(const Row& row, std::vector<double> out) {
-  const auto* turned = std::get_if<math::ValueRotation>(&lowered_.values);
-  if (turned == nullptr || !turned->inverse_on_output) return out;
+  const auto* rotated = std::get_if<math::ValueRotation>(&lowered_.values);
+  if (rotated == nullptr || !rotated->inverse_on_output) return out;
   const Pair pair{lowered_, row, 0, {}};
   for (const math::Rotation& rotation : std::views::reverse(lowered_.rotations)) {
-    turn_pairs(rotation, out, [&](std::int64_t p) {
+    rotate_pairs(rotation, out, [&](std::int64_t p) {
       const math::Coordinate& at = lowered_.coordinates[index(axis_of(rotation, p))];
       return math::value_coefficients(rotation, p, at.q[index(pair.q_row())], true);
     });

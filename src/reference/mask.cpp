@@ -2,7 +2,7 @@
 // by the caller's attn_mask, which broadcasts.
 //
 //   window: -future <= i - j <= past      chunk: floor(i / c) = floor(j / c)      i, j by order in the sequence
-#include "reference/visible.h"
+#include "reference/mask.h"
 
 #include <array>
 

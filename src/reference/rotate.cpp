@@ -1,5 +1,5 @@
-// reference::rotate: RoPE on whole tensors in double, turn() for each token and head. posenc/reference.h; the kernels'
-// side is src/cpu/rotate/rotate.cpp.
+// reference::rotate: RoPE on whole tensors in double, rotate() for each token and head. posenc/reference.h; the
+// kernels' side is src/cpu/rotate/rotate.cpp.
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "posenc/error.h"
 #include "posenc/reference.h"
 #include "reference/elements.h"
-#include "reference/turn.h"
+#include "reference/rotate_head.h"
 
 namespace posenc::inline v0_2::reference {
 namespace {
@@ -99,7 +99,7 @@ bool rotate(const Rope& rope, const RotateArgs& args) {
         for (std::size_t c = 0; c < head.size(); ++c) {
           head[c] = read(args.x, from + static_cast<std::int64_t>(c) * args.x.strides[last]);
         }
-        turn(rope, of_rope, coordinate, args.direction, args.angles, head);
+        rotate_head(rope, of_rope, coordinate, args.direction, args.angles, head);
         for (std::size_t c = 0; c < head.size(); ++c) {
           out[to + static_cast<std::int64_t>(c) * args.out.strides[last]] = head[c];
         }

@@ -4,7 +4,7 @@
 //   (a, b) -> factor (a cos t - b sin t, a sin t + b cos t)      RoFormer, arXiv 2104.09864, (34)
 //
 // Nothing is shared with the kernels (src/kernels/angles_loop.h, rotate_loop.h), which are tested against it.
-#include "reference/turn.h"
+#include "reference/rotate_head.h"
 
 #include <cmath>
 #include <numbers>
@@ -55,8 +55,9 @@ CosineSine cosine_sine(double position, double inv_freq, double factor, Angles a
 
 }  // namespace
 
-void turn(const Rope& rope, const Frequencies& frequencies, const std::function<double(std::int64_t)>& coordinate,
-          Direction direction, Angles angles, std::span<double> x) {
+void rotate_head(const Rope& rope, const Frequencies& frequencies,
+                 const std::function<double(std::int64_t)>& coordinate, Direction direction, Angles angles,
+                 std::span<double> x) {
   const double factor = frequencies.attention_factor;
   for (std::int64_t p = 0; p < rope.pairs(); ++p) {
     const auto pair = static_cast<std::size_t>(p);
@@ -67,9 +68,9 @@ void turn(const Rope& rope, const Frequencies& frequencies, const std::function<
     const auto [a, b] = math::channels_of_pair(rope.pairing, rope.first_channel, rope.dim, p);
     double& first = x[static_cast<std::size_t>(a)];
     double& second = x[static_cast<std::size_t>(b)];
-    const auto turned = math::rotated<double>({first, second}, angle.cos, angle.sin);
-    first = turned.a;
-    second = turned.b;
+    const auto rotated = math::rotated<double>({first, second}, angle.cos, angle.sin);
+    first = rotated.a;
+    second = rotated.b;
   }
 }
 

@@ -13,7 +13,8 @@ namespace posenc::inline v0_2::reference {
 
 // x, [head_dim], is rotated in place. coordinate(axis) is the token's; frequencies are those of rope in the arithmetic
 // of `angles`.
-void turn(const Rope& rope, const Frequencies& frequencies, const std::function<double(std::int64_t)>& coordinate,
-          Direction direction, Angles angles, std::span<double> x);
+void rotate_head(const Rope& rope, const Frequencies& frequencies,
+                 const std::function<double(std::int64_t)>& coordinate, Direction direction, Angles angles,
+                 std::span<double> x);
 
 }  // namespace posenc::inline v0_2::reference

@@ -78,9 +78,9 @@ std::vector<double> rotate_complex(const RotaryLayout& layout, std::span<const d
   std::vector<double> out(x.begin(), x.end());
   for (std::size_t p = 0; p < angles.size(); ++p) {
     const auto [a, b] = channels(layout, p);
-    const std::complex<double> turned = std::complex(x[a], x[b]) * std::polar(1.0, angles[p]);
-    out[a] = turned.real();
-    out[b] = turned.imag();
+    const std::complex<double> rotated = std::complex(x[a], x[b]) * std::polar(1.0, angles[p]);
+    out[a] = rotated.real();
+    out[b] = rotated.imag();
   }
   return out;
 }
@@ -91,9 +91,9 @@ std::vector<double> rotate_pairwise(const RotaryLayout& layout, std::span<const 
   std::vector<double> out(x.begin(), x.end());
   for (std::size_t p = 0; p < angles.size(); ++p) {
     const auto [a, b] = channels(layout, p);
-    const auto turned = math::rotated<double>({x[a], x[b]}, std::cos(angles[p]), std::sin(angles[p]));
-    out[a] = turned.a;
-    out[b] = turned.b;
+    const auto rotated = math::rotated<double>({x[a], x[b]}, std::cos(angles[p]), std::sin(angles[p]));
+    out[a] = rotated.a;
+    out[b] = rotated.b;
   }
   return out;
 }
@@ -105,19 +105,19 @@ std::vector<double> rotate_half(const RotaryLayout& layout, std::span<const doub
   require_head("rotate_half", layout, x, angles);
   const std::size_t pairs = angles.size();
   const auto first = static_cast<std::size_t>(layout.first_channel);
-  const std::span<const double> turning = x.subspan(first, 2 * pairs);
+  const std::span<const double> rotating = x.subspan(first, 2 * pairs);
   std::vector<double> out(x.begin(), x.end());
-  for (std::size_t c = 0; c < turning.size(); ++c) {
+  for (std::size_t c = 0; c < rotating.size(); ++c) {
     double angle = 0.0;
     double partner = 0.0;
     if (layout.pairing == Pairing::half) {
       angle = angles[c % pairs];
-      partner = c < pairs ? -turning[c + pairs] : turning[c - pairs];
+      partner = c < pairs ? -rotating[c + pairs] : rotating[c - pairs];
     } else {
       angle = angles[c / 2];
-      partner = c % 2 == 0 ? -turning[c + 1] : turning[c - 1];
+      partner = c % 2 == 0 ? -rotating[c + 1] : rotating[c - 1];
     }
-    out[first + c] = turning[c] * std::cos(angle) + partner * std::sin(angle);
+    out[first + c] = rotating[c] * std::cos(angle) + partner * std::sin(angle);
   }
   return out;
 }

@@ -41,7 +41,7 @@ double mixed(std::span<const double> waves, std::span<const double> mix, std::si
   return sum;
 }
 
-std::vector<double> turned(const Fope& scheme, std::span<const double> x, double n) {
+std::vector<double> rotated(const Fope& scheme, std::span<const double> x, double n) {
   std::vector<double> cosines;
   std::vector<double> sines;
   for (const double w : scheme.inv_freq) {
@@ -66,7 +66,7 @@ std::vector<double> turned(const Fope& scheme, std::span<const double> x, double
 std::vector<double> fope(const Fope& scheme, std::span<const double> x, double n) {
   check("fope", "x", scheme, x);
   require_finite("fope", "n", n);
-  return turned(scheme, x, n);
+  return rotated(scheme, x, n);
 }
 
 double fope_score(const Fope& scheme, std::span<const double> q, std::span<const double> k, double i, double j) {
@@ -74,7 +74,7 @@ double fope_score(const Fope& scheme, std::span<const double> q, std::span<const
   check("fope_score", "q", scheme, q);
   require_finite("fope_score", "i", i);
   require_finite("fope_score", "j", j);
-  return dot(turned(scheme, q, i), turned(scheme, k, j));
+  return dot(rotated(scheme, q, i), rotated(scheme, k, j));
 }
 
 }  // namespace posenc::inline v0_2::reference

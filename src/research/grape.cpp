@@ -64,7 +64,7 @@ std::vector<double> generated(const GrapePlane& plane, Vector x) {
   return out;
 }
 
-std::vector<double> turned(std::span<const GrapePlane> planes, Vector x, double n) {
+std::vector<double> rotated(std::span<const GrapePlane> planes, Vector x, double n) {
   std::vector<double> out(x.begin(), x.end());
   for (const GrapePlane& plane : planes) {
     const double s = std::sqrt(squared_sine(plane));
@@ -89,7 +89,7 @@ std::vector<double> grape(std::span<const GrapePlane> planes, std::span<const do
   require_numbers("grape", "x", x, x.size());
   check("grape", planes, x.size());
   require_finite("grape", "n", n);
-  return turned(planes, x, n);
+  return rotated(planes, x, n);
 }
 
 double grape_score(std::span<const GrapePlane> planes, std::span<const double> q, std::span<const double> k, double i,
@@ -98,7 +98,7 @@ double grape_score(std::span<const GrapePlane> planes, std::span<const double> q
   check("grape_score", planes, q.size());
   require_finite("grape_score", "i", i);
   require_finite("grape_score", "j", j);
-  return dot(turned(planes, q, i), turned(planes, k, j));
+  return dot(rotated(planes, q, i), rotated(planes, k, j));
 }
 
 double grape_bias(const GrapeBias& scheme, std::span<const double> q, std::span<const double> k, double i, double j) {

@@ -22,7 +22,7 @@ Apartness apartness(const SchemeCall& call, const math::Lowered& lowered, const 
                     const SchemeCall::Result& wanted, double more_roundings) {
   const auto keys = static_cast<double>(call.sizes.keys);
   const auto width = static_cast<std::size_t>(call.layer.value_dim);
-  const LoweredSizes sizes(lowered, call, kTurnedTwice);
+  const LoweredSizes sizes(lowered, call, kRotatedTwice);
   Apartness most;
   for (std::size_t row = 0; row < is.lse.size(); ++row) {
     const ScoreSize size = sizes.score(row);

@@ -20,7 +20,7 @@ struct Apartness {
 Apartness apartness(const SchemeCall& call, const math::Lowered& lowered, const SchemeCall::Result& is,
                     const SchemeCall::Result& wanted, double more_roundings = 0.0);
 
-// How far values may be apart that are turned two ways, both in double.
+// How far values may be apart that are rotated two ways, both in double.
 double value_error(const Values& values);
 
 }  // namespace posenc::test

@@ -87,8 +87,8 @@ double longest(std::span<const double> x, std::int64_t channels) {
   return std::sqrt(out);
 }
 
-LoweredSizes::LoweredSizes(const math::Lowered& lowered, const SchemeCall& call, double turned)
-    : lowered_(lowered), call_(call), turned_(turned), distance_(largest_distance(lowered.coordinates.front())) {
+LoweredSizes::LoweredSizes(const math::Lowered& lowered, const SchemeCall& call, double rotated)
+    : lowered_(lowered), call_(call), rotated_(rotated), distance_(largest_distance(lowered.coordinates.front())) {
   const auto width = static_cast<std::size_t>(call.layer.value_dim);
   const std::size_t rows = call.q.values.size() / static_cast<std::size_t>(call.layer.head_dim);
   for (std::size_t row = 0; row < rows; ++row) {
@@ -125,7 +125,7 @@ ScoreSize LoweredSizes::score(std::size_t q_row) const {
   for (const math::Rotation& rotation : lowered_.rotations) {
     const double exponent = largest(rotation.decay) * at.distance;
     product *= rotation.factor * rotation.factor * std::exp(exponent);
-    out.roundings += turned_ + (rotation.decay.empty() ? 0.0 : decayed_twice(exponent));
+    out.roundings += rotated_ + (rotation.decay.empty() ? 0.0 : decayed_twice(exponent));
   }
   double content = product;
   for (const math::Term& term : lowered_.terms) {
@@ -145,8 +145,8 @@ ScoreSize LoweredSizes::score(std::size_t q_row) const {
 Values LoweredSizes::values(std::size_t q_row, std::size_t c) const {
   const Seen& seen = seen_[call_.group_of(q_row)];
   if (std::holds_alternative<math::ValueRotation>(lowered_.values)) {
-    // Two turns, that of the value and that of the output, each made two ways; a channel may have all of its pair.
-    return {seen.longest_value, seen.longest_value, turned_ + 2};
+    // Two rotations, that of the value and that of the output, each made two ways; a channel may have all of its pair.
+    return {seen.longest_value, seen.longest_value, rotated_ + 2};
   }
   const auto* by_distance = std::get_if<math::ValueDistance>(&lowered_.values);
   const double added = by_distance == nullptr ? 0.0 : largest(by_distance->vectors);

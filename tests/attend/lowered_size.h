@@ -18,13 +18,13 @@ struct ScoreSize {
 struct Values {
   double largest;
   double half_range;  // of a channel
-  double error;       // of turned values, in roundings of the largest
+  double error;       // of rotated values, in roundings of the largest
 };
 
 class LoweredSizes {
  public:
-  // `turned`: roundings of a product whose two sides turn.
-  LoweredSizes(const math::Lowered& lowered, const SchemeCall& call, double turned);
+  // `rotated`: roundings of a product whose two sides rotate.
+  LoweredSizes(const math::Lowered& lowered, const SchemeCall& call, double rotated);
 
   // Of one row of q, [head_dim], and the keys that it may see.
   ScoreSize score(std::size_t q_row) const;
@@ -41,7 +41,7 @@ class LoweredSizes {
   };
   const math::Lowered& lowered_;
   const SchemeCall& call_;
-  double turned_;
+  double rotated_;
   double distance_ = 0.0;  // the largest
   std::vector<Seen> seen_;
 };

@@ -39,7 +39,7 @@ using Sizes = std::vector<Values>;
 Sizes sizes(const math::Lowered& lowered, const SchemeCall& call, std::size_t outputs) {
   const auto width = static_cast<std::size_t>(call.layer.value_dim);
   Sizes out;
-  const LoweredSizes of_call(lowered, call, kTurnedTwice);
+  const LoweredSizes of_call(lowered, call, kRotatedTwice);
   for (std::size_t n = 0; n < outputs; ++n) out.push_back(of_call.values(n / width, n % width));
   return out;
 }
@@ -87,7 +87,7 @@ TEST(EveryScheme, GivesASinkItsShare) {
     const SchemeCall::Result after = call.by_formulas();
     EXPECT_EQ(after.lse, before.lse) << where;
     const bool is_batch = call.q.shape.size() == 4;
-    const LoweredSizes sizes(lowered, call, kTurnedTwice);
+    const LoweredSizes sizes(lowered, call, kRotatedTwice);
     for (std::size_t row = 0; row < after.lse.size(); ++row) {
       const auto n = static_cast<std::int64_t>(row);
       const double sink =

@@ -240,12 +240,12 @@ TEST(Refusals, OfQueryScales) {
 
 Rope& rope_of(Call& c) { return std::get<Rope>(c.layer.rotate.front().scheme); }
 
-void turn(Call& c) { c.layer.rotate = {{.heads = kHeads, .scheme = half_rope()}}; }
+void add_rotation(Call& c) { c.layer.rotate = {{.heads = kHeads, .scheme = half_rope()}}; }
 
 TEST(Refusals, OfRotations) {
   expect_refused({
       {"a rotation",
-       turn,
+       add_rotation,
        {{"[attend] layer.rotate.head_dim must be that of the layer but is 16",
          [](Call& c) { rope_of(c).head_dim = 16; }},
         {"[frequencies] base must be a finite number of at least 1 but is 0", [](Call& c) { rope_of(c).base = 0.0; }},
@@ -254,7 +254,7 @@ TEST(Refusals, OfRotations) {
          [](Call& c) { c.layer.qk_norm = QkNorm{.order = QkNorm::Order::after}; }}}},
       {"two axes",
        [](Call& c) {
-         turn(c);
+         add_rotation(c);
          static const std::array<std::int64_t, 8> right{0, 1, 2, 3, 4, 5, 6, 7};
          rope_of(c).axes = {.names = {"h", "w"}, .of_pair = {0, 0, 1, 1}};
          c.inputs.q_positions = c.inputs.k_positions = std::span<const std::int64_t>(right);
@@ -267,10 +267,10 @@ TEST(Refusals, OfRotations) {
   });
 }
 
-TEST(Refusals, OfValuesThatTurn) {
+TEST(Refusals, OfValuesThatRotate) {
   expect_refused({
       {"a rotation",
-       turn,
+       add_rotation,
        {{"[attend] layer.value must have a rotation to apply but is 0",
          [](Call& c) {
            c.layer.rotate.clear();
@@ -283,15 +283,15 @@ TEST(Refusals, OfValuesThatTurn) {
 
 TEST(Refusals, OfRegions) {
   const auto within = [](const Regions& regions) { return [regions](Call& c) { c.layer.regions = regions; }; };
-  const auto turned_within = [](const Regions& regions) {
+  const auto rotated_within = [](const Regions& regions) {
     return [regions](Call& c) {
-      turn(c);
+      add_rotation(c);
       c.layer.regions = regions;
     };
   };
   expect_refused({
       {"SelfExtend",
-       turned_within(SelfExtend{.group = 2, .window = 2}),
+       rotated_within(SelfExtend{.group = 2, .window = 2}),
        {{"[attend] layer.regions.group must be at least 1 but is 0", within(SelfExtend{.group = 0, .window = 2})},
         {"[attend] layer.regions.window must be at least 0 but is -1", within(SelfExtend{.group = 2, .window = -1})},
         {"[attend] layer.regions must belong to a rotation but is without one",
@@ -300,11 +300,11 @@ TEST(Refusals, OfRegions) {
          "but is yes",
          [](Call& c) { c.inputs.k_rotated = true; }}}},
       {"ReRoPE",
-       turned_within(ReRope{.window = 2, .step = 4.0}),
+       rotated_within(ReRope{.window = 2, .step = 4.0}),
        {{"[attend] layer.regions.window must be at least 0 but is -2", within(ReRope{.window = -2})},
         {"[attend] layer.regions.step must be at least 1 but is 0.5", within(ReRope{.window = 2, .step = 0.5})}}},
       {"dual chunk",
-       turned_within(DualChunk{.chunk = 2, .local = 1, .trained = 3}),
+       rotated_within(DualChunk{.chunk = 2, .local = 1, .trained = 3}),
        {{"[attend] layer.regions.chunk must be at least 1 but is 0", within(DualChunk{.chunk = 0})},
         {"[attend] layer.regions.local must be at least 0 but is -1", within(DualChunk{.chunk = 2, .local = -1})},
         {"[attend] layer.regions.trained must be at least 2 but is 1",

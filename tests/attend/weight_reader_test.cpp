@@ -55,10 +55,10 @@ TEST(WeightReader, FollowsStrides) {
 TEST(WeightReader, ExchangesAxes) {
   Random random(8);
   const Tensor made = random_tensor(random, {4, 6});
-  const std::vector<double> turned = cpu::read_transposed(made);
+  const std::vector<double> rotated = cpu::read_transposed(made);
   for (std::int64_t a = 0; a < 6; ++a) {
     for (std::int64_t b = 0; b < 4; ++b) {
-      EXPECT_EQ(turned[static_cast<std::size_t>(a * 4 + b)], reference::element(made, {b, a}));
+      EXPECT_EQ(rotated[static_cast<std::size_t>(a * 4 + b)], reference::element(made, {b, a}));
     }
   }
 }

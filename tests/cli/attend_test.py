@@ -54,12 +54,12 @@ class AttendTest(tool.ToolTest):
         self.assert_page(got.out)
         return read_npy(self.folder / "out.npy")
 
-    def expected(self, seen=lambda i, j: j <= i, q_at=lambda i: KEYS - QUERIES + i, k_at=lambda j: j, turn=PLAIN,
+    def expected(self, seen=lambda i, j: j <= i, q_at=lambda i: KEYS - QUERIES + i, k_at=lambda j: j, rotation=PLAIN,
                  bias=lambda h, i, j: 0.0, sinks=None, scale=1 / math.sqrt(CHANNELS)):
         """[QUERIES][HEADS][CHANNELS] of values and what they may be off; i and j by order, i of the first query KEYS -
         QUERIES."""
-        def turned(x, place):
-            return turn.head(x, place) if turn else x
+        def rotated(x, place):
+            return rotation.head(x, place) if rotation else x
 
         def head(tensor, t, h):
             return [tensor.at(t, h, c) for c in range(CHANNELS)]
@@ -70,9 +70,9 @@ class AttendTest(tool.ToolTest):
             row = []
             for h in range(HEADS):
                 of = h * self.k.shape[1] // HEADS
-                q = turned(head(self.q, n, h), q_at(n))
+                q = rotated(head(self.q, n, h), q_at(n))
                 keys = [j for j in range(KEYS) if seen(i, j)]
-                scores = [bias(h, i, j) + scale * sum(a * b for a, b in zip(q, turned(head(self.k, j, of), k_at(j))))
+                scores = [bias(h, i, j) + scale * sum(a * b for a, b in zip(q, rotated(head(self.k, j, of), k_at(j))))
                           for j in keys]
                 weights = [math.exp(score) for score in scores]
                 all_of_it = sum(weights) + (math.exp(sinks[h]) if sinks else 0.0)
@@ -135,7 +135,7 @@ class Values(AttendTest):
             with self.subTest(words):
                 self.assert_near(self.attended(*words), self.expected(q_at=q_at, k_at=k_at))
 
-    def test_keys_that_are_turned(self):
+    def test_keys_that_are_rotated(self):
         cached = Tensor("f32", self.k.shape, tensors.decoded("f32", tensors.encoded("f32", [
             x for j in range(KEYS) for h in range(KEY_HEADS)
             for x in PLAIN.head([self.k.at(j, h, c) for c in range(CHANNELS)], j)])))
@@ -207,7 +207,7 @@ class Schemes(AttendTest):
     def test_alibi(self):
         self.k, self.v = (random_tensor((KEYS, HEADS, CHANNELS), seed=seed) for seed in (7, 8))
         out = self.attended(model=self.write_model(BLOOM, "bloom.json"))
-        self.assert_near(out, self.expected(turn=None, bias=lambda h, i, j: -2.0**(-2 * (h + 1)) * (i - j)))
+        self.assert_near(out, self.expected(rotation=None, bias=lambda h, i, j: -2.0**(-2 * (h + 1)) * (i - j)))
 
     def test_a_window_and_sinks(self):
         model = self.write_model(SINKS, "sinks.json")
@@ -228,7 +228,7 @@ class Schemes(AttendTest):
                              [int(abs(first + n - j) < 2) for n in range(QUERIES) for j in range(KEYS)])
         out = self.attended("--stack", "encoder", "--weights", tables, "--mask", band,
                             model=self.write_model(T5, "t5.json"))
-        self.assert_near(out, self.expected(turn=None, scale=1.0, seen=lambda i, j: abs(i - j) < 2,
+        self.assert_near(out, self.expected(rotation=None, scale=1.0, seen=lambda i, j: abs(i - j) < 2,
                                             bias=lambda h, i, j: table.at(abs(i - j) + (4 if j > i else 0), h)))
 
 

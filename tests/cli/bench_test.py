@@ -22,7 +22,7 @@ class BenchRotate(tool.ToolTest):
         self.assertEqual((got.code, got.err), (0, ""))
         data = json.loads(got.out)
         facts = {"schema_version": 1, "model": str(self.model), "stack": "decoder", "layer": 0, "heads": 4,
-                 "kv_heads": 2, "head_dim": 16, "turned_channels": 16, "pairing": "half"}
+                 "kv_heads": 2, "head_dim": 16, "rotated_channels": 16, "pairing": "half"}
         self.assertEqual({key: data[key] for key in facts}, facts)
         self.assertGreaterEqual(data["rounds"], 9)
         self.assertEqual([(c["threads"], c["clock"], c["tokens"], c["dtype"]) for c in data["cases"]],

@@ -48,7 +48,7 @@ class Verdicts(CompareTest):
         self.assertEqual(found["angles"], [])
 
     def test_a_base(self):
-        # Head dim 16: pair p turns by base^(-p/8), p = 0 .. 7. Between 10000 and 50000 pair 1 is apart the most.
+        # Head dim 16: pair p rotates by base^(-p/8), p = 0 .. 7. Between 10000 and 50000 pair 1 is apart the most.
         apart = [10000 ** (-p / 8) - 50000 ** (-p / 8) for p in range(8)]
         found = self.compare(self.write("a.json"), self.write("b.json", rope_theta=50000.0), "--tolerance", "1")
         self.assertEqual(found["verdict"], "differ")

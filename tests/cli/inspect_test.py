@@ -66,7 +66,7 @@ class Configs(tool.ToolTest):
         self.assertEqual(plans[0], plans[2])
         self.assertEqual(names[0], str(path))
 
-    def test_turns_and_tables(self):
+    def test_rotates_and_tables(self):
         # Head dim 16: wavelengths 2 pi 10^(p/2) for p = 0 .. 7: 6.28 to 19869; those of p = 6 (6283) and 7 exceed 2048,
         # p = 5 (1987) does not.
         page = posenc("inspect", self.write(small())).out

@@ -44,7 +44,7 @@ def picture(words):
 
 
 def span(text):
-    """Left and right end of a text that is not turned."""
+    """Left and right end of a text that is not rotated."""
     width = ADVANCE * FONT * len(text.text)
     x = float(text.get("x"))
     before = {None: 0.0, "middle": width / 2, "end": width}[text.get("text-anchor")]

@@ -96,7 +96,7 @@ class Models(Refused):
         self.assert_refused(USAGE, "--rotation is needed", "0: channels 0-7 by w; 1: channels 8-15 by h",
                             model="both.json", more=["--stack", "vision"])
 
-    def test_what_turns_nothing(self):
+    def test_what_rotates_nothing(self):
         self.assert_refused(MALFORMED, "has no RoPE", model="gpt2")
         self.assert_refused(MALFORMED, "layer 3 has no RoPE", "0-2", model="smollm3-3b", more=["--layer", "3"])
 

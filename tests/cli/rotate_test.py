@@ -19,7 +19,7 @@ MROPE = {"model_type": "qwen2_vl_text", "hidden_size": 64, "num_attention_heads"
 
 TEXT = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
         "max_position_embeddings": 128}
-# Patches count from 1 here, and turn by w and h.
+# Patches count from 1 here, and rotate by w and h.
 WITH_VISION = {"model_type": "wrapper9", "text_config": TEXT,
                "vision_config": {"model_type": "llama4_vision_model", "hidden_size": 16, "num_attention_heads": 2,
                                  "num_hidden_layers": 1, "rope_theta": 100, "image_size": 28, "patch_size": 14}}
@@ -51,7 +51,7 @@ class RotateTest(tool.ToolTest):
         self.assertEqual((out.dtype, out.shape), (tensor.dtype, tensor.shape))
         return out
 
-    def assert_turned(self, out, tensor, positions, layout="thd", rotation=PLAIN, inverse=False):
+    def assert_rotated(self, out, tensor, positions, layout="thd", rotation=PLAIN, inverse=False):
         """positions(sequence, token)."""
         axes = dict(zip(layout, range(len(layout))))
         sizes = {axis: tensor.shape[place] for axis, place in axes.items()}
@@ -81,7 +81,7 @@ class Values(RotateTest):
                 with self.subTest(dtype=dtype, layout=layout):
                     tensor = random_tensor(shape, dtype)
                     out = self.rotated(tensor, "--layout", layout, "--positions", "37")
-                    self.assert_turned(out, tensor, lambda b, t: 37 + t, layout)
+                    self.assert_rotated(out, tensor, lambda b, t: 37 + t, layout)
                     self.assertNotEqual(out, tensor)
 
     def test_the_layout_is_told_by_the_number_of_axes(self):
@@ -92,15 +92,15 @@ class Values(RotateTest):
     def test_adjacent_channels_and_a_part_of_the_head(self):
         model = self.write_model(GPTJ, "gptj.json")
         tensor = random_tensor((5, 4, 16))
-        self.assert_turned(self.rotated(tensor, model=model), tensor, lambda b, t: t, rotation=Rotation(8, half=False))
+        self.assert_rotated(self.rotated(tensor, model=model), tensor, lambda b, t: t, rotation=Rotation(8, half=False))
 
     def test_keys_have_heads_of_their_own(self):
         tensor = random_tensor((6, KEY_HEADS, CHANNELS))
-        self.assert_turned(self.rotated(tensor, flag="--k"), tensor, lambda b, t: t)
+        self.assert_rotated(self.rotated(tensor, flag="--k"), tensor, lambda b, t: t)
 
     def test_backwards(self):
         tensor = random_tensor((6, HEADS, CHANNELS))
-        self.assert_turned(self.rotated(tensor, "--inverse"), tensor, lambda b, t: t, inverse=True)
+        self.assert_rotated(self.rotated(tensor, "--inverse"), tensor, lambda b, t: t, inverse=True)
 
     def test_threads_and_instruction_sets(self):
         tensor = random_tensor((6, HEADS, CHANNELS))
@@ -110,7 +110,7 @@ class Values(RotateTest):
                 self.assertEqual(self.rotated(tensor, *words).values, whole)
 
     def test_there_and_back(self):
-        """Each turn adds its error; the first one's is turned back, which makes it sqrt 2 as large at most."""
+        """Each rotation adds its error; the first one's is rotated back, which makes it sqrt 2 as large at most."""
         for dtype in ("f32", "f16", "bf16"):
             with self.subTest(dtype=dtype):
                 tensor = random_tensor((6, HEADS, CHANNELS), dtype)
@@ -124,7 +124,7 @@ class Values(RotateTest):
                 self.assertNotEqual(back, tensor)
 
     def test_in_pieces_as_at_once(self):
-        """The rows of 20 MiB are turned in pieces; the last ones alone are the same to the bit."""
+        """The rows of 20 MiB are rotated in pieces; the last ones alone are the same to the bit."""
         row = random_tensor((32, 64))
         data = tensors.encoded("f32", row.values) * 2600
         tensors.write_npy_bytes(self.folder / "all.npy", "<f4", (2600, 32, 64), data)
@@ -152,7 +152,7 @@ class Where(RotateTest):
 
     def test_one_start_four_ways(self):
         expected = self.rotated(self.TENSOR, "--positions", "-2")
-        self.assert_turned(expected, self.TENSOR, lambda b, t: t - 2)
+        self.assert_rotated(expected, self.TENSOR, lambda b, t: t - 2)
         self.assertEqual(self.rotated(self.TENSOR, "--positions=-2,-1,0,1"), expected)
         for kind in "qidf":
             path = write_numbers(self.folder / f"{kind}.npy", kind, (4,), [-2, -1, 0, 1])
@@ -166,15 +166,15 @@ class Where(RotateTest):
             self.assertEqual(self.rotated(alone, "--positions", place).values, out.values[t * 64:(t + 1) * 64])
 
     def test_between_whole_numbers(self):
-        self.assert_turned(self.rotated(self.TENSOR, "--positions", "0.5,1.25,-3,7"), self.TENSOR,
+        self.assert_rotated(self.rotated(self.TENSOR, "--positions", "0.5,1.25,-3,7"), self.TENSOR,
                            lambda b, t: [0.5, 1.25, -3, 7][t])
 
     def test_batches(self):
         tensor = random_tensor((2, HEADS, 3, CHANNELS))
         path = write_numbers(self.folder / "p.npy", "q", (2, 3), [5, 6, 7, 900, 30, 1])
-        self.assert_turned(self.rotated(tensor, "--positions", path), tensor,
+        self.assert_rotated(self.rotated(tensor, "--positions", path), tensor,
                            lambda b, t: [[5, 6, 7], [900, 30, 1]][b][t], "bhtd")
-        self.assert_turned(self.rotated(tensor, "--positions", "5,9,2"), tensor, lambda b, t: [5, 9, 2][t], "bhtd")
+        self.assert_rotated(self.rotated(tensor, "--positions", "5,9,2"), tensor, lambda b, t: [5, 9, 2][t], "bhtd")
 
     def test_three_axes(self):
         model = self.write_model(MROPE, "mrope.json")
@@ -182,9 +182,9 @@ class Where(RotateTest):
         path = write_numbers(self.folder / "thw.npy", "q", (3, 4), [*places["t"], *places["h"], *places["w"]])
         by_pair = [[places["tthhhwww"[p]][t] for p in range(8)] for t in range(4)]
         out = self.rotated(self.TENSOR, "--positions", path, "--check", model=model)
-        self.assert_turned(out, self.TENSOR, lambda b, t: by_pair[t])
+        self.assert_rotated(out, self.TENSOR, lambda b, t: by_pair[t])
         # Text stands at one time on every axis.
-        self.assert_turned(self.rotated(self.TENSOR, model=model), self.TENSOR, lambda b, t: t)
+        self.assert_rotated(self.rotated(self.TENSOR, model=model), self.TENSOR, lambda b, t: t)
         self.assertEqual(self.rotated(self.TENSOR, "--positions", "0,1,1,1,0,1,2,3,0,9,8,7", model=model), out)
 
     def test_rules_that_depend_on_the_length(self):
@@ -195,7 +195,7 @@ class Where(RotateTest):
         for length in (8, 20, 40):
             base = 10000.0 * (2 * length / 8 - 1) ** (16 / 14)
             out[length] = self.rotated(tensor, "--length", length, model=model)
-            self.assert_turned(out[length], tensor, lambda b, t: t, rotation=Rotation(CHANNELS, base))
+            self.assert_rotated(out[length], tensor, lambda b, t: t, rotation=Rotation(CHANNELS, base))
         self.assertEqual(self.rotated(tensor, model=model), out[20])  # the last position + 1
 
     def test_arithmetics(self):
@@ -218,12 +218,12 @@ class Choices(RotateTest):
     def test_stacks(self):
         model = self.write_model(WITH_VISION, "both.json")
         tensor = random_tensor((3, 4, 16))
-        self.assert_turned(self.rotated(tensor, "--stack", "decoder", model=model), tensor, lambda b, t: t)
+        self.assert_rotated(self.rotated(tensor, "--stack", "decoder", model=model), tensor, lambda b, t: t)
         patches = random_tensor((4, 2, 8))
         out = self.rotated(patches, "--stack", "vision", "--positions", "0,1,0,1,0,0,1,1", "--check", model=model)
         self.assertEqual(self.rotated(patches, "--stack", "vision", "--positions", "0,1,0,1,0,0,1,1", "--inverse",
                                       model=model).shape, out.shape)
-        # The first patch stands at (1, 1), and so is turned.
+        # The first patch stands at (1, 1), and so is rotated.
         self.assertNotEqual(out.values[:16], patches.values[:16])
 
     def test_an_indexer(self):

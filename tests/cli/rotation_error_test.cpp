@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "rotate/turned_rows.h"
+#include "rotate/rotated_rows.h"
 #include "support/tolerances.h"
 
 namespace posenc::tool::rotation_error_test {
@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kTokens = 5;
 constexpr std::int64_t kHeads = 3;
 constexpr std::int64_t kHeadDim = 16;
-constexpr std::int64_t kDim = 12;  // the last four channels do not turn
+constexpr std::int64_t kDim = 12;  // the last four channels do not rotate
 
 Rope rope_of(Scaling scaling = {}) {
   return {.pairing = Pairing::half, .head_dim = kHeadDim, .dim = kDim, .base = 1e4, .scaling = std::move(scaling)};
@@ -69,9 +69,9 @@ struct Judged {
   RowSample before;
 };
 
-Judged turned(Heads heads, const Turn& turn, const RowPositions& positions) {
+Judged rotated(Heads heads, const RotationAsked& rotation, const RowPositions& positions) {
   RowSample before(heads.view(), spread_rows(1, kTokens, kTokens));
-  turn_rows({.q = heads.view()}, turn, positions, [](std::int64_t, std::int64_t) {});
+  rotate_rows({.q = heads.view()}, rotation, positions, [](std::int64_t, std::int64_t) {});
   return {std::move(heads), std::move(before)};
 }
 
@@ -82,10 +82,10 @@ TEST(RotationError, WhatRotateMakesKeepsTheBound) {
     for (const Scaling& rule : rules) {
       for (const Direction direction : {Direction::forward, Direction::inverse, Direction::transpose}) {
         for (const std::int64_t start : {std::int64_t{0}, std::int64_t{100000}, (std::int64_t{1} << 31) - kTokens}) {
-          const Turn turn{.rope = rope_of(rule), .direction = direction};
+          const RotationAsked rotation{.rope = rope_of(rule), .direction = direction};
           const RowPositions positions = counted_from(start);
-          Judged made = turned(Heads(dtype), turn, positions);
-          const RotationError error = made.before.judge(made.heads.view(), turn, positions);
+          Judged made = rotated(Heads(dtype), rotation, positions);
+          const RotationError error = made.before.judge(made.heads.view(), rotation, positions);
           EXPECT_EQ(error.values, kTokens * kHeads * kDim);
           EXPECT_LT(error.ulp, 3.0);
           ratio.add(error.over_bound, 1.0, std::to_string(start));
@@ -105,11 +105,11 @@ TEST(RotationError, TheModelsArithmeticsKeepTheirBounds) {
          {Scaling{}, Scaling{YarnScaling{.factor = 40, .original_max_position_embeddings = 4096}}}) {
       for (const Direction direction : {Direction::forward, Direction::inverse, Direction::transpose}) {
         for (const std::int64_t start : {131072, 100000, 5, 0}) {
-          const Turn turn{.rope = rope_of(rule), .direction = direction, .angles = angles};
+          const RotationAsked rotation{.rope = rope_of(rule), .direction = direction, .angles = angles};
           const RowPositions positions = counted_from(start);
-          Judged made = turned(Heads(DType::f32), turn, positions);
-          ratio.add(made.before.judge(made.heads.view(), turn, positions).over_bound, 1.0, std::to_string(start));
-          const Turn exact{.rope = rope_of(rule), .direction = direction};
+          Judged made = rotated(Heads(DType::f32), rotation, positions);
+          ratio.add(made.before.judge(made.heads.view(), rotation, positions).over_bound, 1.0, std::to_string(start));
+          const RotationAsked exact{.rope = rope_of(rule), .direction = direction};
           if (start <= 5) continue;
           EXPECT_GT(made.before.judge(made.heads.view(), exact, positions).over_bound, 1.0);
         }
@@ -121,13 +121,13 @@ TEST(RotationError, TheModelsArithmeticsKeepTheirBounds) {
 
 TEST(RotationError, AUnitOrTwoAreBeyondTheBound) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    const Turn turn{.rope = rope_of()};
+    const RotationAsked rotation{.rope = rope_of()};
     const RowPositions positions = counted_from(3);
-    Judged made = turned(Heads(dtype), turn, positions);
+    Judged made = rotated(Heads(dtype), rotation, positions);
     std::size_t at = (2 * kHeads + 1) * kHeadDim + 5;
     if (std::abs(made.heads.value(at)) < std::abs(made.heads.value(at + kDim / 2))) at += kDim / 2;  // its partner
     made.heads.step(at, dtype == DType::f32 ? 4 : 2);
-    const RotationError error = made.before.judge(made.heads.view(), turn, positions);
+    const RotationError error = made.before.judge(made.heads.view(), rotation, positions);
     EXPECT_GT(error.over_bound, 1.0);
     EXPECT_EQ((std::vector{error.row.token, error.head, error.channel}),
               (std::vector<std::int64_t>{2, 1, static_cast<std::int64_t>(at) % kHeadDim}));
@@ -136,50 +136,50 @@ TEST(RotationError, AUnitOrTwoAreBeyondTheBound) {
 
 TEST(RotationError, AnotherTurnIsFarBeyondTheBound) {
   const RowPositions positions = counted_from(3);
-  const Turn turn{.rope = rope_of()};
-  Judged made = turned(Heads(DType::bf16), turn, positions);
+  const RotationAsked rotation{.rope = rope_of()};
+  Judged made = rotated(Heads(DType::bf16), rotation, positions);
   Rope other = rope_of();
   other.pairing = Pairing::interleaved;
   EXPECT_GT(made.before.judge(made.heads.view(), {.rope = other}, positions).over_bound, 10.0);
-  EXPECT_GT(made.before.judge(made.heads.view(), turn, counted_from(4)).over_bound, 10.0);
+  EXPECT_GT(made.before.judge(made.heads.view(), rotation, counted_from(4)).over_bound, 10.0);
 }
 
-TEST(RotationError, ChannelsThatDoNotTurnMustStay) {
+TEST(RotationError, ChannelsThatDoNotRotateMustStay) {
   const RowPositions positions = counted_from(0);
-  const Turn turn{.rope = rope_of()};
-  Judged made = turned(Heads(DType::f32), turn, positions);
+  const RotationAsked rotation{.rope = rope_of()};
+  Judged made = rotated(Heads(DType::f32), rotation, positions);
   made.heads.step(kDim + 1, 1);
-  const RotationError error = made.before.judge(made.heads.view(), turn, positions);
+  const RotationError error = made.before.judge(made.heads.view(), rotation, positions);
   EXPECT_TRUE(std::isinf(error.over_bound));
   EXPECT_EQ(error.channel, kDim + 1);
 }
 
 TEST(RotationError, NumbersThatAreNotFinite) {
   const RowPositions positions = counted_from(1);
-  const Turn turn{.rope = rope_of()};
+  const RotationAsked rotation{.rope = rope_of()};
   Heads heads(DType::f32);
   heads.set(0, std::numeric_limits<double>::infinity());
-  Judged made = turned(std::move(heads), turn, positions);
-  RotationError error = made.before.judge(made.heads.view(), turn, positions);
+  Judged made = rotated(std::move(heads), rotation, positions);
+  RotationError error = made.before.judge(made.heads.view(), rotation, positions);
   EXPECT_LE(error.over_bound, 1.0);
   EXPECT_EQ(error.not_finite, 1);
   made.heads.set(2, std::numeric_limits<double>::quiet_NaN());  // where all was finite
-  error = made.before.judge(made.heads.view(), turn, positions);
+  error = made.before.judge(made.heads.view(), rotation, positions);
   EXPECT_TRUE(std::isinf(error.over_bound));
 }
 
-// Near the end of the format a pair may turn beyond it.
+// Near the end of the format a pair may rotate beyond it.
 TEST(RotationError, SumsBeyondTheFormatAreInfinite) {
   const RowPositions positions = counted_from(1);
-  const Turn turn{.rope = rope_of()};
+  const RotationAsked rotation{.rope = rope_of()};
   Heads heads(DType::bf16);
   heads.set(0, 3e38);
   heads.set(kDim / 2, -3e38);
-  Judged made = turned(std::move(heads), turn, positions);
+  Judged made = rotated(std::move(heads), rotation, positions);
   ASSERT_TRUE(std::isinf(made.heads.value(0)));
-  EXPECT_LE(made.before.judge(made.heads.view(), turn, positions).over_bound, 1.0);
+  EXPECT_LE(made.before.judge(made.heads.view(), rotation, positions).over_bound, 1.0);
   made.heads.set(0, -std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(std::isinf(made.before.judge(made.heads.view(), turn, positions).over_bound));
+  EXPECT_TRUE(std::isinf(made.before.judge(made.heads.view(), rotation, positions).over_bound));
 }
 
 TEST(SpreadRows, AreEvenWithBothEnds) {

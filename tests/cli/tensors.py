@@ -108,7 +108,7 @@ class Rotation(NamedTuple):
         return (p, p + self.dim // 2) if self.half else (2 * p, 2 * p + 1)
 
     def head(self, x, position, inverse=False):
-        """One head turned; position: a number, or one of each pair."""
+        """One head rotated; position: a number, or one of each pair."""
         out = list(x)
         for p in range(self.dim // 2):
             where = position[p] if isinstance(position, (list, tuple)) else position
@@ -124,5 +124,5 @@ class Rotation(NamedTuple):
         for p in range(self.dim // 2):
             a, b = self.pair(p)
             for own, other in ((a, b), (b, a)):
-                out[own] = tolerances.turned(dtype, x[own], x[other], expected[own])
+                out[own] = tolerances.rotated(dtype, x[own], x[other], expected[own])
         return out

@@ -15,8 +15,8 @@ def stored(dtype, x):
     return 0.0 if dtype == "f32" else half_ulp(dtype, x)
 
 
-def turned(dtype, own, other, expected):
-    """One channel of a pair that is turned, own c - other s: docs/rotation.md; 1e-3 more for what is left out there,
+def rotated(dtype, own, other, expected):
+    """One channel of a pair that is rotated, own c - other s: docs/rotation.md; 1e-3 more for what is left out there,
     products of two errors."""
     error = ROUNDING * (0.501 * (abs(own) + abs(other)) + abs(other))
     return (error + half_ulp("f32", expected) + stored(dtype, expected)) * 1.001
@@ -24,7 +24,7 @@ def turned(dtype, own, other, expected):
 
 # ---- attention: docs/attention.md ----
 
-TURNED = 4 * math.sqrt(2)  # roundings of a score for each side that is turned in floats
+Rotated = 4 * math.sqrt(2)  # roundings of a score for each side that is rotated in floats
 
 
 def summed(terms):
@@ -33,8 +33,8 @@ def summed(terms):
 
 
 def score_roundings(channels, terms=0):
-    """Of a score of two heads that turn, and so many terms."""
-    return summed(channels) + 2 + 2 * TURNED + terms
+    """Of a score of two heads that rotate, and so many terms."""
+    return summed(channels) + 2 + 2 * Rotated + terms
 
 
 def attended(roundings, sizes, weights, values, out):

@@ -103,7 +103,7 @@ TEST(CosSin, AxesAreLookupsOfTheirOwn) {
   }
 }
 
-// One axis that is not the first, turning every pair.
+// One axis that is not the first, rotating every pair.
 TEST(CosSin, OneAxisOfSeveral) {
   Rope rope = plain_rope(16);
   rope.axes = {{"x", "y"}, std::vector<std::int32_t>(8, 1)};

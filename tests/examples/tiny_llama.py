@@ -96,13 +96,13 @@ class TinyLlama:
 
     def logits(self, tokens, factor=1.0):
         """Of every token. factor: of linear scaling, which divides positions."""
-        turn = tensors.Rotation(HEAD_DIM, base=BASE, half=False, factor=factor)
+        rotation = tensors.Rotation(HEAD_DIM, base=BASE, half=False, factor=factor)
         x = [self.weights["embed_tokens"][token] for token in tokens]
         for layer in range(self.layers):
             y = [norm(row, self.of(layer, "input_layernorm")[0]) for row in x]
             q, k, v = ([heads(product(self.of(layer, f"self_attn.{name}_proj"), row)) for row in y] for name in "qkv")
-            q = [[turn.head(head, i) for head in row] for i, row in enumerate(q)]
-            k = [[turn.head(head, i) for head in row] for i, row in enumerate(k)]
+            q = [[rotation.head(head, i) for head in row] for i, row in enumerate(q)]
+            k = [[rotation.head(head, i) for head in row] for i, row in enumerate(k)]
             for i, row in enumerate(x):
                 out = []
                 for h in range(HEADS):

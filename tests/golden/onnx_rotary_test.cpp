@@ -2,7 +2,8 @@
 // the operator that came before it.
 //
 // 4-D input is [batch, heads, tokens, head_dim], 3-D [batch, tokens, heads * head_dim]. Without position_ids the caches
-// are [batch, tokens, pairs], a row for each token. rotary_embedding_dim channels at the front turn; 0 stands for all.
+// are [batch, tokens, pairs], a row for each token. rotary_embedding_dim channels at the front rotate; 0 stands for
+// all.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -66,8 +67,8 @@ PublishedRotation onnx_case(const std::filesystem::path& folder) {
   one.tokens = input.shape.at(one.heads_first ? 2 : 1);
   one.heads = one.heads_first ? input.shape.at(1) : *integer(attributes, "num_heads");
   one.layout.head_dim = one.heads_first ? input.shape.at(3) : input.shape.at(2) / one.heads;
-  const std::int64_t turning = integer(attributes, "rotary_embedding_dim").value_or(0);
-  one.layout.dim = turning == 0 ? one.layout.head_dim : turning;
+  const std::int64_t rotary_dim = integer(attributes, "rotary_embedding_dim").value_or(0);
+  one.layout.dim = rotary_dim == 0 ? one.layout.head_dim : rotary_dim;
   one.positions =
       node["inputs"].Size() == 4 ? read_array(folder / "input_3.npy").integers : counted(0, one.batch * one.tokens);
   return one;

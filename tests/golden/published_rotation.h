@@ -81,7 +81,7 @@ inline std::vector<double> turned_by_kernel(const PublishedRotation& one, Isa is
   return {x.begin(), x.end()};
 }
 
-// Bounds are made with the largest numbers of the case. Channels that do not turn are copied, so they are equal.
+// Bounds are made with the largest numbers of the case. Channels that do not rotate are copied, so they are equal.
 inline void compare(const PublishedRotation& one, const std::vector<double>& got, const std::string& how,
                     ErrorRatio& ratio) {
   ASSERT_EQ(got.size(), one.expected.size()) << one.name;

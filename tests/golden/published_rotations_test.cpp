@@ -21,8 +21,8 @@ constexpr const char* kTorchtune = "golden/rope_apply/torchtune_summary_statisti
 constexpr const char* kStories = "golden/llama2c/stories260K_freq_cis.json";
 
 // x [heads, head_dim] of a token at `position`, against `expected`; `printed` is what was lost in print.
-void expect_turned(const Rope& rope, std::int64_t position, const std::vector<double>& x,
-                   const std::vector<double>& expected, double printed, ErrorRatio& ratio) {
+void expect_rotated(const Rope& rope, std::int64_t position, const std::vector<double>& x,
+                    const std::vector<double>& expected, double printed, ErrorRatio& ratio) {
   ASSERT_EQ(x.size(), expected.size());
   const auto heads = static_cast<std::int64_t>(x.size()) / rope.head_dim;
   const double largest =
@@ -71,8 +71,8 @@ TEST(PublishedRotations, KerasHubInFourDecimals) {
   every_isa("keras-hub, four decimals");
   ErrorRatio ratio("keras-hub, four decimals");
   const std::vector<double> ones(6, 1.0);
-  expect_turned(plain_rope(6), 0, ones, numbers(expected["position 0"]), printed_decimals(4), ratio);
-  expect_turned(plain_rope(6), 3, ones, numbers(expected["position 3"]), printed_decimals(4), ratio);
+  expect_rotated(plain_rope(6), 0, ones, numbers(expected["position 0"]), printed_decimals(4), ratio);
+  expect_rotated(plain_rope(6), 3, ones, numbers(expected["position 3"]), printed_decimals(4), ratio);
   ratio.expect();
 }
 
@@ -85,11 +85,11 @@ TEST(PublishedRotations, KerasHubWithLinearScaling) {
   const Json& sequence = case_named(document, "test_rope_scaling")["expected"][0];
   ASSERT_EQ(sequence.Size(), 3U);
   for (rapidjson::SizeType t = 0; t < sequence.Size(); ++t) {
-    expect_turned(plain_rope(4, 10000.0, LinearScaling{2.0}), t, ones, heads_of(sequence[t]), printed_decimals(9),
-                  ratio);
+    expect_rotated(plain_rope(4, 10000.0, LinearScaling{2.0}), t, ones, heads_of(sequence[t]), printed_decimals(9),
+                   ratio);
   }
   const Json& cached = case_named(document, "test_rope_scaling_with_kv_cache")["expected"][0];
-  expect_turned(plain_rope(4, 10000.0, LinearScaling{5.0}), 12, ones, heads_of(cached[0]), printed_decimals(9), ratio);
+  expect_rotated(plain_rope(4, 10000.0, LinearScaling{5.0}), 12, ones, heads_of(cached[0]), printed_decimals(9), ratio);
   ratio.expect();
 }
 
@@ -105,7 +105,7 @@ TEST(PublishedRotations, KerasHubOfRandomNumbers) {
   every_isa("keras-hub, random numbers");
   ErrorRatio ratio("keras-hub, random numbers");
   // Printed with eight or nine digits: floats in full.
-  expect_turned(plain_rope(16), 1, x, heads_of(expected[1][1]), 0.0, ratio);
+  expect_rotated(plain_rope(16), 1, x, heads_of(expected[1][1]), 0.0, ratio);
   ratio.expect();
 }
 

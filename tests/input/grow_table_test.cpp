@@ -157,13 +157,13 @@ TEST(GrowTable, WhatInterpolationKeeps) {
   }
 }
 
-// A grid that is turned over comes out turned over.
+// A grid that is rotated over comes out rotated over.
 TEST(GrowTable, HeightAndWidthAreTreatedAlike) {
   const Numbers table = {1, 4, 9, 16, 25, 36};
-  const Numbers turned = {1, 16, 4, 25, 9, 36};
+  const Numbers rotated = {1, 16, 4, 25, 9, 36};
   for (const Bicubic kernel : {Bicubic::plain, Bicubic::antialias}) {
     const Numbers a = grow_table(table, {2, 3}, 1, {5, 4}, kernel);
-    const Numbers b = grow_table(turned, {3, 2}, 1, {4, 5}, kernel);
+    const Numbers b = grow_table(rotated, {3, 2}, 1, {4, 5}, kernel);
     for (std::size_t h = 0; h < 5; ++h) {
       for (std::size_t w = 0; w < 4; ++w) {
         EXPECT_NEAR(a[h * 4 + w], b[w * 5 + h], 36 * 32 * test::kDoubleRounding);

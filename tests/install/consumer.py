@@ -12,6 +12,6 @@ assert pathlib.Path(posenc.command()).is_file()
 
 rope = posenc.read_plan("llama-3.1-8b").stacks[0].layers[0].rotate[0].rope
 x = memoryview(array.array("f", range(128))).cast("B").cast("f", (1, 1, 128))
-turned = posenc.rotate(x, table=posenc.make_table(rope, count=1))
-assert turned.tolist() == x.tolist()
-print(posenc.__version__, turned.shape)
+rotated = posenc.rotate(x, table=posenc.make_table(rope, count=1))
+assert rotated.tolist() == x.tolist()
+print(posenc.__version__, rotated.shape)

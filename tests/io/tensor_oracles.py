@@ -281,7 +281,7 @@ def check_gguf(rng, echo, folder):
     for name, kind, shape, array, raw_type in gguf_arrays(rng):
         if big and raw_type is not None:
             continue  # the package writes these little-endian whatever the file is
-        # The package turns an array's own bytes for a big-endian file.
+        # The package rotates an array's own bytes for a big-endian file.
         data = array.view(numpy.uint8) if kind == "bf16" else array
         writer.add_tensor(name, data.copy(), raw_dtype=raw_type)
         wanted[name] = (kind, shape, None if kind == "other" else array.tobytes())

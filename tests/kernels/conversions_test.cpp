@@ -1,4 +1,4 @@
-// How the rotation kernels read and round their elements, on every instruction set that this machine has. Turned by
+// How the rotation kernels read and round their elements, on every instruction set that this machine has. Rotated by
 // cos 1 and sin 0 an element is converted to a float and back; by cos alone, a product is rounded.
 #include <gtest/gtest.h>
 
@@ -58,9 +58,9 @@ struct Format {
 
 constexpr Format kFormats[] = {{Element::f16, "f16", 5, 10}, {Element::bf16, "bf16", 8, 7}};
 
-// Turns every element of one row, a head of `pairs` pairs after another, by the same cos and sin.
-std::vector<std::uint16_t> turned(const kernels::KernelTable& table, Element element, bool half, std::int64_t pairs,
-                                  float cos, float sin, const std::vector<std::uint16_t>& x) {
+// Rotates every element of one row, a head of `pairs` pairs after another, by the same cos and sin.
+std::vector<std::uint16_t> rotated(const kernels::KernelTable& table, Element element, bool half, std::int64_t pairs,
+                                   float cos, float sin, const std::vector<std::uint16_t>& x) {
   std::vector<float> angles(static_cast<std::size_t>(2 * pairs), cos);
   std::fill(angles.begin() + pairs, angles.end(), sin);
   const float* const row = angles.data();
@@ -109,7 +109,7 @@ TEST_P(Conversions, EveryPatternComesBackFromAFloat) {
               }
             }
           }
-          const std::vector<std::uint16_t> out = turned(GetParam().table, format.element, half, pairs, 1.0F, 0.0F, in);
+          const std::vector<std::uint16_t> out = rotated(GetParam().table, format.element, half, pairs, 1.0F, 0.0F, in);
           for (std::size_t i = 0; i < in.size(); ++i) {
             const std::uint32_t expected = format.is_nan(in[i]) ? in[i] | format.quiet() : in[i];
             // The partner's product with sin 0 is a 0 that decides the sign of 0 - 0; a NaN makes its partner one.
@@ -142,7 +142,7 @@ TEST_P(Conversions, RoundsToNearestTiesToEven) {
         if ((x & 0x7FFFU) < format.infinity()) in.push_back(x);
       }
       while (in.size() % 128 != 0) in.push_back(0);
-      const std::vector<std::uint16_t> out = turned(GetParam().table, format.element, half, 64, factor, 0.0F, in);
+      const std::vector<std::uint16_t> out = rotated(GetParam().table, format.element, half, 64, factor, 0.0F, in);
       for (std::size_t i = 0; i < in.size(); ++i) {
         const double exact = format.value(in[i]) * static_cast<double>(factor);
         const auto product = static_cast<float>(exact);
@@ -174,18 +174,18 @@ TEST_P(Conversions, NaNsAndInfinities) {
       for (const std::uint32_t bits : {0x7F800001U, 0x7FFFFFFFU, 0xFFFFFFFFU, 0xFF80FFFFU, 0x7FC00000U}) {
         const auto nan = std::bit_cast<float>(bits);
         const std::vector<std::uint16_t> ones(128, static_cast<std::uint16_t>(format.nearest(1.0)));
-        for (const std::uint16_t x : turned(GetParam().table, format.element, half, 64, nan, 1.0F, ones)) {
+        for (const std::uint16_t x : rotated(GetParam().table, format.element, half, 64, nan, 1.0F, ones)) {
           ASSERT_TRUE(format.is_nan(x)) << format.name << " " << std::hex << x << " of cos " << bits;
         }
-        for (const std::uint16_t x : turned(GetParam().table, format.element, half, 64, 1.0F, nan, ones)) {
+        for (const std::uint16_t x : rotated(GetParam().table, format.element, half, 64, 1.0F, nan, ones)) {
           ASSERT_TRUE(format.is_nan(x)) << format.name << " " << std::hex << x << " of sin " << bits;
         }
       }
       std::vector<std::uint16_t> x(128, infinity);
-      for (const std::uint16_t y : turned(GetParam().table, format.element, half, 64, 0.0F, 0.0F, x)) {
+      for (const std::uint16_t y : rotated(GetParam().table, format.element, half, 64, 0.0F, 0.0F, x)) {
         ASSERT_TRUE(format.is_nan(y)) << format.name;
       }
-      const std::vector<std::uint16_t> y = turned(GetParam().table, format.element, half, 64, 1.0F, 0.5F, x);
+      const std::vector<std::uint16_t> y = rotated(GetParam().table, format.element, half, 64, 1.0F, 0.5F, x);
       ASSERT_TRUE(format.is_nan(y[0])) << format.name;                // inf - inf
       ASSERT_EQ(y[half ? 64 : 1], format.infinity()) << format.name;  // inf + inf
     }
@@ -206,9 +206,9 @@ TEST(ConversionsTogether, SameBitsFromEveryVectorIsa) {
           const auto bits = static_cast<std::uint16_t>(state >> 16U);
           if ((bits & 0x7FFFU) < format.infinity()) x.push_back(bits);
         }
-        const std::vector<std::uint16_t> first = turned(isas[1].table, format.element, half, pairs, 0.8F, 0.6F, x);
+        const std::vector<std::uint16_t> first = rotated(isas[1].table, format.element, half, pairs, 0.8F, 0.6F, x);
         for (std::size_t i = 2; i < isas.size(); ++i) {
-          EXPECT_EQ(turned(isas[i].table, format.element, half, pairs, 0.8F, 0.6F, x), first)
+          EXPECT_EQ(rotated(isas[i].table, format.element, half, pairs, 0.8F, 0.6F, x), first)
               << format.name << " " << name(isas[i].isa) << " pairs " << pairs;
         }
       }

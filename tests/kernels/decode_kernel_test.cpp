@@ -110,11 +110,11 @@ class Operands {
             .a_head = shape_.depth,
             .b = b(),
             .c = c,
-            .turn = {.cos = cos(),
-                     .row = 2 * shape_.pairs,
-                     .first = shape_.first,
-                     .pairs = shape_.pairs,
-                     .interleaved = shape_.interleaved},
+            .rotation = {.cos = cos(),
+                         .row = 2 * shape_.pairs,
+                         .first = shape_.first,
+                         .pairs = shape_.pairs,
+                         .interleaved = shape_.interleaved},
             .rows = shape_.rows,
             .depth = shape_.depth,
             .lanes = kLanes,
@@ -170,10 +170,10 @@ Sum wanted(Operands& x, const Shape& s, std::int64_t r, std::int64_t l) {
   return out;
 }
 
-TEST(FewLanes, TurnKeysOnTheirWay) {
+TEST(FewLanes, RotateKeysOnTheirWay) {
   for (const cpu::IsaKernels& isa : cpu::runnable_kernels()) {
     for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
-      ErrorRatio ratio("turned dots, " + std::string(name(isa.isa)) + ", element " +
+      ErrorRatio ratio("rotated dots, " + std::string(name(isa.isa)) + ", element " +
                        std::to_string(static_cast<int>(element)));
       for (const Shape& s : shapes(element)) {
         for (const Edge edge : {Edge::begin, Edge::end}) {
@@ -183,7 +183,7 @@ TEST(FewLanes, TurnKeysOnTheirWay) {
           for (std::int64_t n = 0; n < s.rows * kLanes; ++n) {
             const Sum sum = wanted(x, s, n / kLanes, n % kLanes);
             ratio.add(std::abs(c[static_cast<std::size_t>(n)] - sum.value),
-                      turned_dot_in_floats(sum.size, static_cast<double>(s.depth)), s.name());
+                      rotated_dot_in_floats(sum.size, static_cast<double>(s.depth)), s.name());
           }
         }
       }

@@ -38,12 +38,12 @@ struct Shape {
 // Each number of rows, of pairs and of lanes meets whole tiles, what is left of one, and both.
 std::vector<Shape> shapes() {
   std::vector<Shape> out;
-  bool turn = false;
+  bool rotation = false;
   for (const std::int64_t rows : {1, 15, 16, 17, 32, 33, 64}) {
     for (const std::int64_t depth : {2, 30, 32, 34, 80, 128}) {
       for (const std::int64_t lanes : {16, 32, 48}) {
-        out.push_back({rows, depth, lanes, depth % 3, turn, rows % 2 == 0});
-        turn = !turn;
+        out.push_back({rows, depth, lanes, depth % 3, rotation, rows % 2 == 0});
+        rotation = !rotation;
       }
     }
   }

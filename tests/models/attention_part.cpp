@@ -35,8 +35,8 @@ Numbers shifted(Numbers coordinates, std::int64_t by) {
   return coordinates;
 }
 
-// Turns x [tokens, heads, head_dim] by coordinates [axes, tokens].
-void turn(const Rotate& by, Way way, Numbers coordinates, std::int64_t length, std::int64_t heads, Numbers& x) {
+// Rotates x [tokens, heads, head_dim] by coordinates [axes, tokens].
+void rotate_heads(const Rotate& by, Way way, Numbers coordinates, std::int64_t length, std::int64_t heads, Numbers& x) {
   const Rope& scheme = rope(by);
   const Numbers places = shifted(std::move(coordinates), by.offset);
   const std::span<const double> positions(places);
@@ -60,22 +60,22 @@ void turn(const Rotate& by, Way way, Numbers coordinates, std::int64_t length, s
 
 }  // namespace
 
-// DeepSeek's: keys of all heads share the channels that turn, the rest and the values are made of a latent row.
+// DeepSeek's: keys of all heads share the channels that rotate, the rest and the values are made of a latent row.
 AttentionPart::Heads AttentionPart::latent(const LayerPlan& layer, const std::string& at, const Numbers& x) {
-  const std::size_t turning = index(rope(layer.rotate.at(0)).dim);
-  const std::size_t still = index(layer.head_dim) - turning;
+  const std::size_t rotating = index(rope(layer.rotate.at(0)).dim);
+  const std::size_t still = index(layer.head_dim) - rotating;
   const std::size_t value = index(layer.value_dim);
   const Numbers both = arithmetic_.linear(x, at + "kv_a");
   const std::size_t width = index(arithmetic_.weight(at + "kv_a").shape[0]);
   Heads out{.q = arithmetic_.linear(x, at + "q"), .k = {}, .v = {}};
   for (std::size_t row = 0; row < both.size(); row += width) {
-    const Numbers narrow = part_of(both, row, width - turning);
+    const Numbers narrow = part_of(both, row, width - rotating);
     const Numbers& gain = arithmetic_.weight(at + "kv_a_norm").values;
     const Numbers wide = arithmetic_.linear(
         arithmetic_.rms_norm(narrow, narrow.size(), gain, arithmetic_.wiring().latent_epsilon), at + "kv_b");
     for (std::size_t head = 0; head < wide.size(); head += still + value) {
       append(out.k, part_of(wide, head, still));
-      append(out.k, part_of(both, row + width - turning, turning));
+      append(out.k, part_of(both, row + width - rotating, rotating));
       append(out.v, part_of(wide, head + still, value));
     }
   }
@@ -171,7 +171,7 @@ void AttentionPart::attend_roughly(const LayerPlan& layer, reference::AttendArgs
 }
 
 Numbers AttentionPart::attended(const LayerPlan& layer, const std::string& at, const Heads& heads,
-                                const Coordinates& places, bool are_turned) {
+                                const Coordinates& places, bool are_rotated) {
   Tensor q = heads_tensor(heads.q, layer.heads, layer.head_dim);
   Tensor k = heads_tensor(heads.k, layer.kv_heads, layer.head_dim);
   for (Tensor* factor : {&q, &k}) {
@@ -184,8 +184,8 @@ Numbers AttentionPart::attended(const LayerPlan& layer, const std::string& at, c
                            .k_positions = std::span<const double>(places.keys),
                            .prefix = arithmetic_.wiring().prefix,
                            .length = k.shape[0],
-                           .q_rotated = are_turned,
-                           .k_rotated = are_turned};
+                           .q_rotated = are_rotated,
+                           .k_rotated = are_rotated};
   const reference::AttendArgs args{
       .out = out.writable(), .q = q, .k = k, .v = v, .weights = tables.weights(), .inputs = inputs};
   if (arithmetic_.round().is_exact()) {
@@ -229,16 +229,16 @@ Numbers AttentionPart::operator()(const LayerPlan& layer, const std::string& at,
   const Numbers new_keys = shifted(transposed(of_keys, keys), setting_.shift.keys);
 
   const bool norm_follows = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
-  // What is turned is rounded, and a kernel's is: those leave reference::attend nothing to turn.
-  const bool turns_here = setting_.way || norm_follows || !arithmetic_.round().is_exact();
+  // What is rotated is rounded, and a kernel's is: those leave reference::attend nothing to rotate.
+  const bool rotates_here = setting_.way || norm_follows || !arithmetic_.round().is_exact();
   for (const Rotate& one : layer.rotate) {
-    if (!turns_here || one.role != RotateRole::main) continue;
-    turn(one, setting_.way, places.queries, seen + keys, layer.heads, heads.q);
-    turn(one, setting_.way, new_keys, seen + keys, layer.kv_heads, heads.k);
+    if (!rotates_here || one.role != RotateRole::main) continue;
+    rotate_heads(one, setting_.way, places.queries, seen + keys, layer.heads, heads.q);
+    rotate_heads(one, setting_.way, new_keys, seen + keys, layer.kv_heads, heads.k);
   }
   if (!layer.rotate.empty()) {
-    for (Numbers* turned : {&heads.q, &heads.k}) {
-      for (double& c : *turned) c = arithmetic_.round()(c, kAngles, 4);
+    for (Numbers* rotated : {&heads.q, &heads.k}) {
+      for (double& c : *rotated) c = arithmetic_.round()(c, kAngles, 4);
     }
   }
   normalise_both(layer, QkNorm::Order::after, at, heads);
@@ -247,7 +247,7 @@ Numbers AttentionPart::operator()(const LayerPlan& layer, const std::string& at,
   heads.k = cache.k;
   heads.v = cache.v;
   places.keys = shifted(transposed(cache.coordinates, seen + keys), setting_.shift.keys);
-  Numbers out = attended(layer, at, heads, places, turns_here);
+  Numbers out = attended(layer, at, heads, places, rotates_here);
   for (std::size_t i = 0; i < heads.gate.size(); ++i) out[i] *= sigmoid(heads.gate[i]);
   return arithmetic_.linear(out, at + "o");
 }

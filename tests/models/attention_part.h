@@ -43,7 +43,7 @@ class AttentionPart {
   void normalise(const LayerPlan& layer, const std::string& at, std::int64_t heads, Numbers& x);
   void normalise_both(const LayerPlan& layer, QkNorm::Order now, const std::string& at, Heads& heads);
   Numbers attended(const LayerPlan& layer, const std::string& at, const Heads& heads, const Coordinates& at_places,
-                   bool are_turned);
+                   bool are_rotated);
 
   void attend_roughly(const LayerPlan& layer, reference::AttendArgs args, Tensor& out);
 

@@ -1,9 +1,9 @@
 // One layer of ChatGLM-6B, ChatGLM2-6B, ChatGLM3-6B and GLM-4-9B at small sizes, random weights, and the hidden states
 // that the models' own code gives for three tokens and then for one more, twice.
 //
-// Versions 2 to 4 turn the first half of each head, neighbours paired. ChatGLM-6B has two coordinates: the first half
-// of a head turns by the token's place in the text, where all that is generated stands at the last, the second half by
-// its place in what is generated. read_plan does not know that model; its two rotations are written here.
+// Versions 2 to 4 rotate the first half of each head, neighbours paired. ChatGLM-6B has two coordinates: the first half
+// of a head rotates by the token's place in the text, where all that is generated stands at the last, the second half
+// by its place in what is generated. read_plan does not know that model; its two rotations are written here.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -108,7 +108,7 @@ Glm read_later(const std::string& name, double epsilon) {
   return glm;
 }
 
-// The first half of a head turns by the first coordinate, the second half by the second.
+// The first half of a head rotates by the first coordinate, the second half by the second.
 LayerPlan with_two_coordinates() {
   const auto half_of_head = [](std::int32_t axis) {
     return Rotate{.heads = 8,
@@ -196,7 +196,7 @@ void expect_published(const std::string& name, const Glm& glm, const Places& pla
   EXPECT_GT(off, kSpoiledOverBound * bound) << name;
 }
 
-TEST(ChatGlm, LaterVersionsTurnHalfOfEachHead) {
+TEST(ChatGlm, LaterVersionsRotateHalfOfEachHead) {
   POSENC_NEED_DATA("golden/chatglm_cpp");
   // GLM-4-9B's norms have their own epsilon.
   for (const auto& [name, epsilon] : {std::pair("glm2", 1e-5), {"glm3", 1e-5}, {"glm4", 1.5625e-7}}) {

@@ -94,7 +94,7 @@ Conformance conformance(const Checkpoint& checkpoint, const Published& published
   for (const Spoil& spoil : spoils(published.model)) {
     result.spoiled.push_back({spoil.name, differs(spoil.model, {.shift = spoil.shift})});
   }
-  if (!turns(published.model)) return result;
+  if (!rotates(published.model)) return result;
   Roundings in_floats = checkpoint.arithmetic;
   in_floats.angles = 24;
   Measured& kernels = result.kernels.emplace();

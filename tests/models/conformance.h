@@ -29,7 +29,7 @@ struct Measured {
 
 struct Conformance {
   Measured reference{};
-  std::optional<Measured> kernels{};  // on every instruction set; where anything turns
+  std::optional<Measured> kernels{};  // on every instruction set; where anything rotates
   struct Spoiled {
     std::string_view name;
     double difference;

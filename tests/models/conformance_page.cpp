@@ -129,13 +129,13 @@ std::string name_of(const InputScheme& scheme) {
 }
 
 std::string name_of(const Rotate& rotate) {
-  const Rope& turned = rope(rotate);
-  std::string out = std::string(plan::kind_name(rotate.scheme)) + " " + std::string(name(turned.pairing)) + ", base " +
-                    printed("%g", turned.base);
-  if (turned.dim < turned.head_dim) {
-    out += ", " + std::to_string(turned.dim) + " of " + std::to_string(turned.head_dim) + " channels";
+  const Rope& rotated = rope(rotate);
+  std::string out = std::string(plan::kind_name(rotate.scheme)) + " " + std::string(name(rotated.pairing)) + ", base " +
+                    printed("%g", rotated.base);
+  if (rotated.dim < rotated.head_dim) {
+    out += ", " + std::to_string(rotated.dim) + " of " + std::to_string(rotated.head_dim) + " channels";
   }
-  if (turned.scaling != Scaling{}) out += ", " + std::string(plan::kind_name(turned.scaling));
+  if (rotated.scaling != Scaling{}) out += ", " + std::string(plan::kind_name(rotated.scaling));
   return out;
 }
 

@@ -30,7 +30,7 @@ class Conforms : public testing::TestWithParam<Checkpoint> {
 
 // By the reference, and by the kernels' rotation, wherever the text begins if only distances count.
 TEST_P(Conforms, ToThePublishedNumbersAndNothingElse) {
-  if (turns(published_.model)) every_isa(name());
+  if (rotates(published_.model)) every_isa(name());
   const Conformance result = conformance(GetParam(), published_);
   const auto expect_within_bound = [&](const std::string& suite, const Measured& measured) {
     ErrorRatio ratio(suite);

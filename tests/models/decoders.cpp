@@ -135,9 +135,9 @@ constexpr Departure kNoMultiplier{"transformers 5.11 left YaRN's multiplier out 
                                   }};
 
 constexpr Invisible kSlowPairs{"base doubled",
-                               "pairs that the base moves turn by 0.05 a token or less, and scores are small"};
-constexpr Invisible kOnePair{"pairing swapped", "one pair turns: its channels are neighbours and halves at once"};
-constexpr Invisible kOneTurn{"base doubled", "one pair turns: its frequency is base^0"};
+                               "pairs that the base moves rotate by 0.05 a token or less, and scores are small"};
+constexpr Invisible kOnePair{"pairing swapped", "one pair rotates: its channels are neighbours and halves at once"};
+constexpr Invisible kOneTurn{"base doubled", "one pair rotates: its frequency is base^0"};
 constexpr Invisible kOneChunk{"chunks left out", "texts are shorter than a chunk"};
 
 constexpr std::string_view kGpt2Config = R"({"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 8,

@@ -83,7 +83,7 @@ struct Model {
   Wiring wiring;
 };
 
-// What turns q and k: posenc::rotate on floats by that instruction set, or the reference on doubles.
+// What rotates q and k: posenc::rotate on floats by that instruction set, or the reference on doubles.
 using Way = std::optional<Isa>;
 inline constexpr Way kReference{};
 

@@ -2,7 +2,7 @@
 // numbers.
 //
 // All that a model does with positions is its plan's: which layers there are, what is added to the embeddings, what
-// turns, biases, masks, scales, caps, sinks, norms of q and k. reference::attend and reference::add_input do it. What
+// rotates, biases, masks, scales, caps, sinks, norms of q and k. reference::attend and reference::add_input do it. What
 // stands here is the rest, once: projections, norms, feed-forward, experts, and how a block puts them together. A
 // weight that a checkpoint has is used, one that it lacks is not there; the names are our own (weights.h).
 #pragma once

@@ -14,7 +14,7 @@ struct Roundings {
   int weights = 53;  // of the file, where the run had others
   int norms = 53;
   int sums = 53;     // projections, activations and sums
-  int angles = 53;   // of rotations and sines, what comes of them, and what they turn
+  int angles = 53;   // of rotations and sines, what comes of them, and what they rotate
   int scores = 53;   // products of q and k
   int softmax = 53;  // with the scores as it is given them
   std::uint64_t seed = 0;

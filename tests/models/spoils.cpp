@@ -78,7 +78,7 @@ bool widen_window(LayerPlan& layer) {
 
 bool leave_out_chunk(LayerPlan& layer) { return std::exchange(layer.mask.chunk, std::nullopt).has_value(); }
 
-bool turn_mask(LayerPlan& layer) {
+bool rotation_mask(LayerPlan& layer) {
   if (!is_self_attention(layer)) return false;
   const bool was_causal = layer.mask.kind == MaskKind::causal;
   layer.mask.kind = was_causal ? MaskKind::bidirectional : MaskKind::causal;
@@ -115,7 +115,7 @@ constexpr OfLayers kOfLayers[] = {
     {"pairing swapped", swap_pairing},     {"base doubled", double_base},
     {"axes exchanged", exchange_axes},     {"scaling rule left out", leave_out_rule},
     {"slopes halved", halve_slopes},       {"window one longer", widen_window},
-    {"chunks left out", leave_out_chunk},  {"mask turned", turn_mask},
+    {"chunks left out", leave_out_chunk},  {"mask rotated", rotation_mask},
     {"scale a tenth larger", raise_scale}, {"cap left out", leave_out_cap},
     {"sinks left out", leave_out_sinks},   {"query scale left out", leave_out_query_scale},
     {"norm left out", leave_out_norm},     {"norm beyond the rotation", exchange_norm_and_rotation},
@@ -157,7 +157,7 @@ bool any_layer(const Model& model, Holds holds) {
 
 }  // namespace
 
-bool turns(const Model& model) {
+bool rotates(const Model& model) {
   return any_layer(model, [](const LayerPlan& layer) { return !layer.rotate.empty(); });
 }
 
@@ -168,7 +168,7 @@ bool scales_queries(const Model& model) {
 
 std::vector<Spoil> spoils(const Model& model) {
   std::vector<Spoil> all;
-  if (turns(model)) all.push_back({"keys one further", model, {.keys = 1}});
+  if (rotates(model)) all.push_back({"keys one further", model, {.keys = 1}});
   for (const auto& [name, change] : kOfLayers) {
     Spoil spoil{name, model};
     bool changed = false;

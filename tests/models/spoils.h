@@ -17,8 +17,8 @@ struct Spoil {
 
 std::vector<Spoil> spoils(const Model& model);
 
-// Whether any layer turns q and k, and whether a query is scaled by where it stands.
-bool turns(const Model& model);
+// Whether any layer rotates q and k, and whether a query is scaled by where it stands.
+bool rotates(const Model& model);
 bool scales_queries(const Model& model);
 
 }  // namespace posenc::test

@@ -122,11 +122,11 @@ encoder, 2 layers
     rotate: xpos of 8 heads, channels 4-19 of 20, pairing interleaved (GPT-J),
       base 10000, rule yarn, factor 4, original_max_position_embeddings 64,
       attention_factor 1.25, truncate yes, attention factor 1.25, scale base
-      256, axes t, h, w turning 2, 3, 3 pairs, positions + 1
+      256, axes t, h, w rotating 2, 3, 3 pairs, positions + 1
     rotate (indexer): rope of 4 heads, channels 4-19 of 20, pairing interleaved
       (GPT-J), base 10000, rule yarn, factor 4, original_max_position_embeddings
       64, attention_factor 1.25, truncate yes, attention factor 1.25, axes t, h,
-      w turning 2, 3, 3 pairs, clockwise
+      w rotating 2, 3, 3 pairs, clockwise
     regions: dual_chunk, chunk 24, local 8, trained 32
     score: alibi, heads 8, max_bias 8, symmetric yes, scaled no, form relative;
       shaw, left 3, right 4, sinusoidal no; fire

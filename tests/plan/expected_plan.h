@@ -31,7 +31,7 @@ inline LayerPlan attention(std::int64_t heads, std::int64_t kv_heads, std::int64
   return layer;
 }
 
-inline LayerPlan turned(LayerPlan layer, Pairing pairing, double base, std::int64_t dim, Scaling scaling = {}) {
+inline LayerPlan rotated(LayerPlan layer, Pairing pairing, double base, std::int64_t dim, Scaling scaling = {}) {
   layer.rotate = {Rotate{.role = RotateRole::main,
                          .heads = layer.heads,
                          .scheme = Rope{.pairing = pairing,
@@ -45,10 +45,10 @@ inline LayerPlan turned(LayerPlan layer, Pairing pairing, double base, std::int6
 }
 
 inline LayerPlan half(LayerPlan layer, double base, Scaling scaling = {}) {
-  return turned(layer, Pairing::half, base, layer.head_dim, std::move(scaling));
+  return rotated(layer, Pairing::half, base, layer.head_dim, std::move(scaling));
 }
 inline LayerPlan interleaved(LayerPlan layer, double base, Scaling scaling = {}) {
-  return turned(layer, Pairing::interleaved, base, layer.head_dim, std::move(scaling));
+  return rotated(layer, Pairing::interleaved, base, layer.head_dim, std::move(scaling));
 }
 inline LayerPlan windowed(LayerPlan layer, std::int64_t past, std::int64_t future = 0) {
   layer.mask.window = Window{past, future};

@@ -99,7 +99,7 @@ std::string cell(const JsonValue& layer, std::string_view path) { return cell(at
 
 bool attends(const JsonValue& layer) { return at(layer, "heads").has_value(); }
 
-bool turns(const JsonValue& layer) {
+bool rotates(const JsonValue& layer) {
   const auto rotations = at(layer, "rotate");
   return rotations && rotations->size() > 0;
 }

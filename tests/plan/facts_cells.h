@@ -20,7 +20,7 @@ std::string cell(const std::optional<io::JsonValue>& value);
 std::string cell(const io::JsonValue& object, std::string_view path);
 
 bool attends(const io::JsonValue& layer);  // has heads
-bool turns(const io::JsonValue& layer);    // has a rotation
+bool rotates(const io::JsonValue& layer);  // has a rotation
 
 std::string qk_norm_cell(const io::JsonValue& layer);
 std::string soft_cap_cell(const io::JsonValue& layer);

@@ -98,7 +98,7 @@ void compare_rule(const Model& model, std::size_t layer, const std::string& fact
 void compare_rules(const Model& model) {
   const auto wanted = by_layer(model.facts.at("rule"), static_cast<std::int64_t>(model.layers.size()));
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    if (wanted[i] != "?" && turns(model.layers[i])) compare_rule(model, i, wanted[i]);
+    if (wanted[i] != "?" && rotates(model.layers[i])) compare_rule(model, i, wanted[i]);
   }
 }
 
@@ -112,7 +112,7 @@ void compare_nope(const Model& model) {
   if (model.facts.at("nope") == "?") return;
   std::vector<std::int64_t> still;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    if (attends(model.layers[i]) && !turns(model.layers[i])) still.push_back(static_cast<std::int64_t>(i));
+    if (attends(model.layers[i]) && !rotates(model.layers[i])) still.push_back(static_cast<std::int64_t>(i));
   }
   EXPECT_EQ(still, selected(model.facts.at("nope"))) << model.facts.at("name") << " nope";
 }
@@ -131,11 +131,11 @@ void compare_layers(const Model& model) {
   for (std::string_view size : {"heads", "kv_heads", "head_dim", "value_dim"}) {
     compare(model, size, attends, same_at(size));
   }
-  compare(model, "pairing", turns, same_at("rotate/0/pairing"));
-  compare(model, "first_channel", turns, same_at("rotate/0/first_channel"));
-  compare(model, "dim", turns, same_at("rotate/0/dim"));
-  compare(model, "base", turns, same_at("rotate/0/base"));
-  compare(model, "attention_factor", turns, same_at("rotate/0/attention_factor", kUlps));
+  compare(model, "pairing", rotates, same_at("rotate/0/pairing"));
+  compare(model, "first_channel", rotates, same_at("rotate/0/first_channel"));
+  compare(model, "dim", rotates, same_at("rotate/0/dim"));
+  compare(model, "base", rotates, same_at("rotate/0/base"));
+  compare(model, "attention_factor", rotates, same_at("rotate/0/attention_factor", kUlps));
   compare(model, "softmax_scale", attends, same_at("softmax_scale", kUlps));
   compare(model, "window", attends, same(window_cell));
   compare(model, "chunk", attends, same_at("mask/chunk"));
@@ -169,7 +169,7 @@ void compare_stages(const Model& model) {
           [](const JsonValue& layer, const std::string& fact) { return scheme_at(layer, "value", fact); });
   compare(model, "mask", attends,
           [](const JsonValue& layer, const std::string& fact) { return mask_difference(*at(layer, "mask"), fact); });
-  compare(model, "axes", turns, same([](const JsonValue& layer) { return axes_cell(*at(layer, "rotate/0")); }));
+  compare(model, "axes", rotates, same([](const JsonValue& layer) { return axes_cell(*at(layer, "rotate/0")); }));
   compare(model, "indexer", attends, same(indexer_cell));
   compare(model, "kv_from", attends, same_at("kv_from"));
 }
@@ -181,7 +181,7 @@ void compare_cross(const FactRow& facts, const std::vector<JsonValue>& sublayers
   for (const JsonValue& layer : sublayers) {
     if (!both || cell(layer, "kind") != "cross_attention") continue;
     EXPECT_EQ(cell(layer, "heads"), facts.at("heads")) << facts.at("name");
-    EXPECT_FALSE(turns(layer) || at(layer, "score")->size() > 0) << facts.at("name");
+    EXPECT_FALSE(rotates(layer) || at(layer, "score")->size() > 0) << facts.at("name");
     EXPECT_EQ(cell(layer, "mask/kind"), "bidirectional") << facts.at("name");
   }
 }

@@ -74,8 +74,9 @@ TEST(GgufArchitectures, AreEachReadIntoAPlanThatItsJsonKeeps) {
     if (!row.undecided.empty()) continue;
     ASSERT_FALSE(plan.stacks.empty());
     EXPECT_EQ(plan.stacks[0].layers.size(), 4u);
-    const bool turns = std::ranges::any_of(plan.stacks[0].layers, [](const LayerPlan& l) { return !l.rotate.empty(); });
-    EXPECT_EQ(turns, row.rotation != plan::GgufRotation::none);
+    const bool rotates =
+        std::ranges::any_of(plan.stacks[0].layers, [](const LayerPlan& l) { return !l.rotate.empty(); });
+    EXPECT_EQ(rotates, row.rotation != plan::GgufRotation::none);
     const Result<Plan> again = plan_from_json(to_json(plan));
     ASSERT_TRUE(again) << again.error().message();
     EXPECT_EQ(*again, plan);

@@ -18,8 +18,8 @@ using Facts = std::map<std::string, std::string>;
 
 std::string scheme_text(const LayerPlan& layer) {
   if (layer.rotate.empty()) return "none";
-  const Rope& turned = rope(layer.rotate.front());
-  return fmt::format("{}+{} base {} {}", turned.first_channel, turned.dim, turned.base, describe(turned.scaling));
+  const Rope& rotated = rope(layer.rotate.front());
+  return fmt::format("{}+{} base {} {}", rotated.first_channel, rotated.dim, rotated.base, describe(rotated.scaling));
 }
 
 // What a plan of equal layers says, by name.

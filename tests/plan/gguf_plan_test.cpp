@@ -28,7 +28,7 @@ std::vector<std::int64_t> layers_where(const Plan& plan, Holds holds) {
 std::vector<std::int64_t> sliding(const Plan& plan) {
   return layers_where(plan, [](const LayerPlan& layer) { return layer.mask.window.has_value(); });
 }
-std::vector<std::int64_t> turning(const Plan& plan) {
+std::vector<std::int64_t> rotating(const Plan& plan) {
   return layers_where(plan, [](const LayerPlan& layer) { return !layer.rotate.empty(); });
 }
 
@@ -236,7 +236,7 @@ TEST(GgufPlan, FollowsEachArchitecturesPatternOfWindows) {
   EXPECT_THAT(sliding(gguf_plan(windowed("gemma3"))), ElementsAre(0, 1, 2, 3, 4, 6, 7));
   const Plan cohere = gguf_plan(windowed("cohere2"));
   EXPECT_THAT(sliding(cohere), ElementsAre(0, 1, 2, 4, 5, 6));
-  EXPECT_EQ(turning(cohere), sliding(cohere));
+  EXPECT_EQ(rotating(cohere), sliding(cohere));
   const Plan bert = gguf_plan(windowed("modern-bert").flag("modern-bert.attention.causal", false));
   EXPECT_THAT(sliding(bert), ElementsAre(1, 2, 4, 5, 7));
   EXPECT_EQ(layer_of(bert, 1).mask.window, (Window{256, 256}));
@@ -302,7 +302,7 @@ TEST(GgufPlan, ReadsGemma4) {
 
 TEST(GgufPlan, ReadsLlama4) {
   const Plan plan = gguf_plan(model("llama4", 8).u32("llama4.expert_count", 16));
-  EXPECT_THAT(turning(plan), ElementsAre(0, 1, 2, 4, 5, 6));
+  EXPECT_THAT(rotating(plan), ElementsAre(0, 1, 2, 4, 5, 6));
   EXPECT_EQ(layer_of(plan, 0).mask.chunk, std::nullopt);  // 8192 covers the 4096 that the model is for
   EXPECT_EQ(layer_of(plan, 3).query_scale, QueryScale(Llama4Temperature{}));
   EXPECT_EQ(layer_of(plan, 0).query_scale, QueryScale());
@@ -310,7 +310,7 @@ TEST(GgufPlan, ReadsLlama4) {
   EXPECT_FALSE(layer_of(plan, 3).qk_norm);
   EXPECT_FALSE(layer_of(gguf_plan(model("llama4", 8).u32("llama4.expert_count", 128)), 0).qk_norm);
   const Plan plain = gguf_plan(model("llama4", 4).u32("llama4.attention.sliding_window", 0));
-  EXPECT_THAT(turning(plain), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(rotating(plain), ElementsAre(0, 1, 2, 3));
 }
 
 TEST(GgufPlan, LeavesOutLayersThatPredictFurtherTokens) {
@@ -327,10 +327,10 @@ TEST(GgufPlan, TellsStatesFromAttention) {
   const Plan jamba = gguf_plan(model("jamba").i32s("jamba.attention.head_count_kv", {0, 2, 0, 0}));
   EXPECT_THAT(attending(jamba), ElementsAre(1));
   EXPECT_EQ(layer_of(jamba, 0).kind, LayerKind::state_space);
-  EXPECT_THAT(turning(jamba), IsEmpty());
+  EXPECT_THAT(rotating(jamba), IsEmpty());
   const Plan lfm = gguf_plan(model("lfm2").i32s("lfm2.attention.head_count_kv", {0, 2, 0, 2}));
   EXPECT_EQ(layer_of(lfm, 0).kind, LayerKind::convolution);
-  EXPECT_THAT(turning(lfm), ElementsAre(1, 3));
+  EXPECT_THAT(rotating(lfm), ElementsAre(1, 3));
   const Plan next = gguf_plan(model("qwen3next", 8));
   EXPECT_THAT(attending(next), ElementsAre(3, 7));
   EXPECT_EQ(layer_of(next, 0).kind, LayerKind::linear_attention);

@@ -185,7 +185,7 @@ TEST(PlanJson, combine_is_said_where_rows_multiply) {
 }
 
 // Plans from before `rotation_direction` are what they were, and so is what is written of them.
-TEST(PlanJson, sense_is_said_where_a_rotation_turns_clockwise) {
+TEST(PlanJson, sense_is_said_where_a_rotation_rotates_clockwise) {
   Plan plan = llama();
   Rope rope = posenc::rope(plan.stacks[0].layers[0].rotate[0]);
   rope.scaling = {};

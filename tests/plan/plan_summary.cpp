@@ -43,17 +43,17 @@ std::string_view word(MaskKind kind) {
 }
 
 void add_rotation(const Rotate& rotate, Text& text) {
-  const Rope& turned = rope(rotate);
-  text.add(turned.pairing == Pairing::half ? " half " : " interleaved ");
-  if (turned.first_channel != 0) text.add(turned.first_channel, "+");
-  text.add(turned.dim, " @", turned.base);
-  if (turned.rotation_direction == RotationDirection::clockwise) text.add(" clockwise");
-  if (turned.axes.names.size() > 1) {
+  const Rope& rotated = rope(rotate);
+  text.add(rotated.pairing == Pairing::half ? " half " : " interleaved ");
+  if (rotated.first_channel != 0) text.add(rotated.first_channel, "+");
+  text.add(rotated.dim, " @", rotated.base);
+  if (rotated.rotation_direction == RotationDirection::clockwise) text.add(" clockwise");
+  if (rotated.axes.names.size() > 1) {
     text.add(" ");
-    for (const std::string& axis : turned.axes.names) text.add(axis);
+    for (const std::string& axis : rotated.axes.names) text.add(axis);
   }
-  if (const auto* ntk = std::get_if<NtkScaling>(&turned.scaling)) text.add(" ntk", ntk->alpha);
-  if (const auto* linear = std::get_if<LinearScaling>(&turned.scaling)) text.add(" linear", linear->factor);
+  if (const auto* ntk = std::get_if<NtkScaling>(&rotated.scaling)) text.add(" ntk", ntk->alpha);
+  if (const auto* linear = std::get_if<LinearScaling>(&rotated.scaling)) text.add(" linear", linear->factor);
 }
 
 std::string summary(const LayerPlan& layer) {

@@ -3,8 +3,8 @@
 //   decoder: table 130+2; 0-2 4/2x64 half 64 @20000 s0.125 rms causal w31,0; 3 4/2x64 s0.125 rms causal
 //
 // the table's rows and offset; then runs of equal layers: heads, key heads, channels of a head; pairing, channels that
-// turn, their base and, where they turn that way, "clockwise"; the softmax scale; the norm of q and k; what is seen,
-// and a window's reach to each side.
+// rotate, their base and, where they rotate that way, "clockwise"; the softmax scale; the norm of q and k; what is
+// seen, and a window's reach to each side.
 #pragma once
 
 #include <string>

@@ -44,7 +44,7 @@ TEST(Regions, are_read_where_vllm_reads_them) {
   EXPECT_THAT(llama.ignored_keys, testing::ElementsAre("/dual_chunk_attention_config"));
 }
 
-TEST(Regions, layers_that_do_not_turn_have_none) {
+TEST(Regions, layers_that_do_not_rotate_have_none) {
   const std::string text = with(config("qwen3_next", sizes(32, 8)), R"("num_hidden_layers": 2)",
                                 R"("num_hidden_layers": 2, "layer_types": ["linear_attention", "full_attention"])");
   const Plan plan = plan_of(text);

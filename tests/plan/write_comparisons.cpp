@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     const posenc::Plan other = RandomPlan(seed + posenc::test::kRandomPlans).plan();
     const std::filesystem::path folder(argv[1]);
     const bool written = write(folder / ("other-" + std::to_string(seed) + ".json"), compare(plan, other)) &&
-                         write(folder / ("turned-" + std::to_string(seed) + ".json"),
+                         write(folder / ("rotated-" + std::to_string(seed) + ".json"),
                                compare(plan, posenc::test::with_other_rotations(plan)));
     if (!written) {
       std::cerr << "cannot write into " << folder << '\n';

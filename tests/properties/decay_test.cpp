@@ -75,7 +75,7 @@ TEST(Decay, TheBoundFallsInTheLargeOnly) {
   EXPECT_NEAR(curves.equal[100], 0.48, printed_decimals(2));
 }
 
-// A turn keeps the distribution of random q and k, so at every distance the mean is 0 and the spread 1. Rows of a
+// A rotation keeps the distribution of random q and k, so at every distance the mean is 0 and the spread 1. Rows of a
 // random table are no nearer to each other the nearer they stand.
 TEST(Decay, RandomTokensDoNotDecay) {
   constexpr std::int64_t kSamples = 400;

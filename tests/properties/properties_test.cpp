@@ -149,12 +149,12 @@ TEST(Properties, Relative) {
 // of 64 Qwen's scale is ln 512 / ln 64 = 9/6.
 TEST(Properties, Isometry) {
   EXPECT_NEAR(number("rope-yarn", Property::isometry), std::pow(0.1 * std::log(4.0) + 1, 2) - 1,
-              turned_length_error(kHeadDim));
-  EXPECT_NEAR(number("rope-longrope", Property::isometry), 1.0 / 3, turned_length_error(kHeadDim));
-  EXPECT_NEAR(number("query-scales-log-n", Property::isometry), 0.5, turned_length_error(kHeadDim));
+              rotated_length_error(kHeadDim));
+  EXPECT_NEAR(number("rope-longrope", Property::isometry), 1.0 / 3, rotated_length_error(kHeadDim));
+  EXPECT_NEAR(number("query-scales-log-n", Property::isometry), 0.5, rotated_length_error(kHeadDim));
   EXPECT_EQ(number("nope", Property::isometry), 0.0);
   for (const char* scheme : {"rope", "rope-partial", "m-rope", "rope-llama3", "self-extend", "rotated-values"}) {
-    EXPECT_LE(number(scheme, Property::isometry), turned_length_error(kHeadDim)) << scheme;
+    EXPECT_LE(number(scheme, Property::isometry), rotated_length_error(kHeadDim)) << scheme;
   }
   expect_fail(Property::isometry, {"learned", "sinusoidal", "integer", "binary", "xpos", "rope-yarn", "shaw-values"});
   expect_judged(Property::isometry, Judgement::does_not_apply, {"alibi", "t5", "shaw", "deberta"});

@@ -63,7 +63,7 @@ Numbers unit(std::size_t channels, std::size_t channel) {
   return out;
 }
 
-// x turned by RoPE, halves paired.
+// x rotated by RoPE, halves paired.
 Numbers rope(const Numbers& x, const Numbers& inv_freq, double n) {
   const auto dim = static_cast<std::int64_t>(x.size());
   Numbers angles = inv_freq;
@@ -160,11 +160,11 @@ TEST(Fope, IsNotRelative) {
 
 // ---- GRAPE ----
 
-// A channel of a head that was turned by t radians in a plane with |a| |b| / s = gain, against the same made otherwise:
-// (sin t / s) L x is of up to gain of its length, ((1 - cos t) / s^2) L^2 x of 2 gain^2. t = n w s is off by 3
-// roundings of it, and those of w; sine or cosine and the rest of the factor 5; L^2 takes the products and sums of L
+// A channel of a head that was rotated by t radians in a plane with |a| |b| / s = gain, against the same made
+// otherwise: (sin t / s) L x is of up to gain of its length, ((1 - cos t) / s^2) L^2 x of 2 gain^2. t = n w s is off by
+// 3 roundings of it, and those of w; sine or cosine and the rest of the factor 5; L^2 takes the products and sums of L
 // twice, and 2; 2 sums.
-double turn_bound(const Numbers& x, double t, double gain = 1.0) {
+double rotation_bound(const Numbers& x, double t, double gain = 1.0) {
   const double steps = 4 * t + 5 + 2 * (static_cast<double>(x.size()) + 2) + 2;
   return same_score(length(x) * (1 + gain + 2 * gain * gain), steps);
 }
@@ -175,8 +175,8 @@ TEST(Grape, WorkedByHand) {
   const GrapePlane plane{.a = a, .b = b, .frequency = kPi / 12};
   const Numbers x{1, 0, 5};
   const Numbers y{0, 1, 5};
-  expect_near(reference::grape({&plane, 1}, x, 1), {0, -1, 5}, turn_bound(x, kPi / 2));
-  expect_near(reference::grape({&plane, 1}, y, 1), {1, 0, 5}, turn_bound(y, kPi / 2));
+  expect_near(reference::grape({&plane, 1}, x, 1), {0, -1, 5}, rotation_bound(x, kPi / 2));
+  expect_near(reference::grape({&plane, 1}, y, 1), {1, 0, 5}, rotation_bound(y, kPi / 2));
 }
 
 TEST(Grape, OfPairsOfChannelsExchangedIsRope) {
@@ -190,8 +190,8 @@ TEST(Grape, OfPairsOfChannelsExchangedIsRope) {
   const Numbers e3 = unit(4, 3);
   const GrapePlane exchanged[] = {{.a = e2, .b = e0, .frequency = 1.0}, {.a = e3, .b = e1, .frequency = 0.125}};
   const GrapePlane in_order[] = {{.a = e0, .b = e2, .frequency = 1.0}, {.a = e1, .b = e3, .frequency = 0.125}};
-  const double of_q = 2 * turn_bound(q, 9);  // two planes
-  const double of_k = 2 * turn_bound(k, 4);
+  const double of_q = 2 * rotation_bound(q, 9);  // two planes
+  const double of_k = 2 * rotation_bound(k, 4);
   expect_near(reference::grape(exchanged, q, 9), rope(q, inv_freq, 9), of_q);
   expect_near(reference::grape(in_order, q, 9), rope(q, inv_freq, -9), of_q);
   // Of 4 channels' errors the length is twice one's at most.
@@ -209,8 +209,8 @@ TEST(Grape, IsRelativeComposesAndKeepsLengths) {
   const Numbers c{0, 0, 1, 1};
   const Numbers d{0, 0, 0, 1};
   const GrapePlane planes[] = {{.a = a, .b = b, .frequency = 0.5}, {.a = c, .b = d, .frequency = 0.25}};
-  const double of_q = 2 * turn_bound(q, 5, std::numbers::sqrt2);  // two planes, up to 10 positions of half a radian
-  const double of_k = 2 * turn_bound(k, 5, std::numbers::sqrt2);
+  const double of_q = 2 * rotation_bound(q, 5, std::numbers::sqrt2);  // two planes, up to 10 positions of half a radian
+  const double of_k = 2 * rotation_bound(k, 5, std::numbers::sqrt2);
   const Numbers once = reference::grape(planes, q, 10);
   expect_near(reference::grape(planes, reference::grape(planes, q, 7), 3), once, 3 * of_q);
   // Of 4 channels' errors the length is twice one's at most.
@@ -290,14 +290,14 @@ TEST(Path, IsTheProductOfMatricesInTheOrderOfTokens) {
     }
     all = product(all, householder, kDim);
   }
-  Numbers turned(kDim);
+  Numbers rotated(kDim);
   for (std::size_t r = 0; r < kDim; ++r) {
-    for (std::size_t c = 0; c < kDim; ++c) turned[r] += all[r * kDim + c] * q[c];
+    for (std::size_t c = 0; c < kDim; ++c) rotated[r] += all[r * kDim + c] * q[c];
   }
   // By magnitudes, I + beta |w| |w|^T makes a vector 1 + beta <= 3 times as long: four steps of 3 + kDim roundings
   // each, and a product with k.
   const double bound = same_score(std::pow(3.0, 4) * length(q) * length(k), 4 * (3 + kDim) + kDim);
-  EXPECT_NEAR(reference::path_score(q, k, w, betas), dot(k, turned), bound);
+  EXPECT_NEAR(reference::path_score(q, k, w, betas), dot(k, rotated), bound);
 }
 
 // ---- Relative logits ----

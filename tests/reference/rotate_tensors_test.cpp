@@ -54,14 +54,14 @@ TEST(ReferenceTensors, AreTurnedByTheMatrixTimesTheAttentionFactor) {
           angles.push_back(position * inv_freq[p] * (direction == Direction::forward ? 1 : -1));
         }
         const auto first = x.begin() + static_cast<std::ptrdiff_t>(head * kDim);
-        const std::vector<double> turned =
+        const std::vector<double> rotated =
             reference::rotate_matrix(layout(rope), std::vector<double>(first, first + kDim), angles);
         for (std::size_t c = 0; c < kDim; ++c) {
-          const bool turns = c >= 2;
-          const double scale = !turns ? 1 : direction == Direction::inverse ? 1 / factor : factor;
-          const double expected = scale * turned[c];
+          const bool rotates = c >= 2;
+          const double scale = !rotates ? 1 : direction == Direction::inverse ? 1 / factor : factor;
+          const double expected = scale * rotated[c];
           const double got = out[head * kDim + c];
-          if (!turns) {
+          if (!rotates) {
             EXPECT_EQ(got, expected);
             continue;
           }
@@ -116,7 +116,8 @@ TEST(ReferenceTensors, ThatDoNotFitAreRefused) {
                "[reference::rotate] direction must be forward, inverse or transpose but is 9");
   args.direction = Direction::forward;
   args.x.data = nullptr;
-  EXPECT_ERROR((void)reference::rotate(rope, args), "[reference::rotate] x.data must point to the elements but is null");
+  EXPECT_ERROR((void)reference::rotate(rope, args),
+               "[reference::rotate] x.data must point to the elements but is null");
   args.x = view;
   args.out.dtype = DType::f32;
   EXPECT_ERROR((void)reference::rotate(rope, args), "[reference::rotate] out.dtype must be f64 but is f32");
@@ -125,7 +126,7 @@ TEST(ReferenceTensors, ThatDoNotFitAreRefused) {
 
 TEST(ReferenceTensors, AreLeftWhereTheCallIsTold) {
   const std::vector<double> x = random_elements();
-  const auto turned_for = [&](int tokens) {
+  const auto rotated_for = [&](int tokens) {
     std::vector<double> out(x.size(), 7.0);
     const bool is_done = reference::rotate(two_axes(Pairing::half), {.out = tensor(out.data(), {kTokens, kHeads, kDim}),
                                                                      .x = tensor(x.data(), {kTokens, kHeads, kDim}),
@@ -133,9 +134,9 @@ TEST(ReferenceTensors, AreLeftWhereTheCallIsTold) {
     EXPECT_EQ(is_done, tokens >= 0);
     return out;
   };
-  const std::vector<double> whole = turned_for(kTokens);
+  const std::vector<double> whole = rotated_for(kTokens);
   EXPECT_EQ(std::count(whole.begin(), whole.end(), 7.0), 0);
-  const std::vector<double> part = turned_for(2);
+  const std::vector<double> part = rotated_for(2);
   const auto end = part.begin() + 2 * kHeads * kDim;
   EXPECT_TRUE(std::equal(part.begin(), end, whole.begin()));
   EXPECT_EQ(std::count(end, part.end(), 7.0), (kTokens - 2) * kHeads * kDim);

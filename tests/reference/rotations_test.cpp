@@ -75,8 +75,16 @@ std::vector<Subject> subjects() {
   };
   std::vector<Subject> all;
   for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
-    for (const auto& [head_dim, first, dim] : {Shape{2, 0, 2}, {4, 0, 4}, {64, 0, 64}, {80, 0, 80}, {64, 0, 16},
-                                               {7, 0, 6}, {7, 1, 6}, {192, 128, 64}, {12, 3, 6}, {5, 3, 2}}) {
+    for (const auto& [head_dim, first, dim] : {Shape{2, 0, 2},
+                                               {4, 0, 4},
+                                               {64, 0, 64},
+                                               {80, 0, 80},
+                                               {64, 0, 16},
+                                               {7, 0, 6},
+                                               {7, 1, 6},
+                                               {192, 128, 64},
+                                               {12, 3, 6},
+                                               {5, 3, 2}}) {
       const std::string name = (pairing == Pairing::half ? "half " : "interleaved ") + std::to_string(dim) + " of " +
                                std::to_string(head_dim) + " from " + std::to_string(first);
       all.push_back({{.pairing = pairing, .head_dim = head_dim, .first_channel = first, .dim = dim},
@@ -118,9 +126,9 @@ TEST(Reference, OtherChannelsAreCopied) {
     const Head x = random_numbers(random, s.channels, 3.0);
     const Head got = rotate(s.layout, x, Head(s.pairs, 1.0));
     for (std::int64_t c = 0; c < s.layout.head_dim; ++c) {
-      const bool turns = c >= s.layout.first_channel && c < s.layout.first_channel + s.layout.dim;
+      const bool rotates = c >= s.layout.first_channel && c < s.layout.first_channel + s.layout.dim;
       const auto i = static_cast<std::size_t>(c);
-      EXPECT_EQ(got[i] != x[i], turns) << where << ", channel " << c;
+      EXPECT_EQ(got[i] != x[i], rotates) << where << ", channel " << c;
     }
   });
 }
@@ -131,7 +139,7 @@ TEST(Reference, RotationsKeepTheNorm) {
   for_each_form([&](const Subject& s, Form rotate, const std::string& where) {
     const Head x = random_numbers(random, s.channels, 1.0);
     const Head got = rotate(s.layout, x, random_numbers(random, s.pairs, 1000.0));
-    ratio.add(std::abs(dot(got, got) - dot(x, x)), test::turned_dot_bound(norm(x), norm(x), 2), where);
+    ratio.add(std::abs(dot(got, got) - dot(x, x)), test::rotated_dot_bound(norm(x), norm(x), 2), where);
   });
   ratio.expect();
 }
@@ -171,7 +179,7 @@ TEST(Reference, ScoresDependOnTheDistanceOnly) {
       const double expected = dot(at(q, distance), k);
       for (const double start : {1.0, 100.0, 900.0, -40.0}) {
         ratio.add(std::abs(dot(at(q, start + distance), at(k, start)) - expected),
-                  test::turned_dot_bound(norm(q), norm(k), 3), where);
+                  test::rotated_dot_bound(norm(q), norm(k), 3), where);
       }
     }
   });
@@ -229,7 +237,7 @@ TEST(Reference, QuarterTurnByHand) {
   const auto near = [](double value) { return testing::DoubleNear(value, test::rotation_bound(7)); };
   for (const auto& [name, rotate] : kForms) {
     SCOPED_TRACE(name);
-    // Channels 1..6 turn. half: pairs (2, 5), (3, 6), (4, 7).
+    // Channels 1..6 rotate. half: pairs (2, 5), (3, 6), (4, 7).
     EXPECT_THAT(rotate({.pairing = Pairing::half, .head_dim = 7, .first_channel = 1, .dim = 6}, x, angles),
                 ElementsAre(1, near(-5), near(3), near(-4), near(2), near(6), near(-7)));
     // interleaved: pairs (2, 3), (4, 5), (6, 7).
@@ -239,7 +247,7 @@ TEST(Reference, QuarterTurnByHand) {
 }
 
 // Hugging Face's permutation of the rows of q and k turns one pairing into the other.
-TEST(Reference, PermutedChannelsTurnOnePairingIntoTheOther) {
+TEST(Reference, PermutedChannelsRotateOnePairingIntoTheOther) {
   std::mt19937_64 random(kSeed);
   const Head x = random_numbers(random, 16, 1.0);
   const Head angles = random_numbers(random, 8, 10.0);

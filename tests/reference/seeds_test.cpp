@@ -81,7 +81,7 @@ TEST_F(RotationMatrixSeed, ScoreOfQueryAndKey) {
   const double of_both = dot(reference::rotate_matrix(layout, q, m), reference::rotate_matrix(layout, k, n));
   EXPECT_NEAR(of_difference, score, test::printed_decimals(4));
   EXPECT_NEAR(of_both, score, test::printed_decimals(4));
-  EXPECT_NEAR(of_both, of_difference, test::turned_dot_bound(std::sqrt(dot(q, q)), std::sqrt(dot(k, k)), 3));
+  EXPECT_NEAR(of_both, of_difference, test::rotated_dot_bound(std::sqrt(dot(q, q)), std::sqrt(dot(k, k)), 3));
 }
 
 }  // namespace

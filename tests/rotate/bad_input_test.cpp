@@ -229,7 +229,7 @@ TEST_F(BadRotate, TablesThatDoNotFit) {
   two[1] = nullptr;
   expect_error("tables[1] must be given but is null");
   two[1] = &other;
-  expect_error("tables[1] must turn the same channels as the first but is of another layout");
+  expect_error("tables[1] must rotate the same channels as the first but is of another layout");
 }
 TEST_F(BadRotate, AnInverseOfNothing) {
   const std::vector<float> zeros(4, 0.0F);
@@ -338,8 +338,8 @@ TEST_F(BadRotate, StridesOfOneElementSayNothing) {
   Heads one(laid_out(Layout::thd, DType::f16, {1, 1, 1, 8}), random);
   const std::vector<std::byte> before = one.memory();
   (void)rotate({.q = one.view(), .positions = PositionRange{11}, .table = &table});
-  const std::vector<std::byte> turned = one.memory();
-  EXPECT_FALSE(turned == before);
+  const std::vector<std::byte> rotated = one.memory();
+  EXPECT_FALSE(rotated == before);
   for (const std::int64_t stride : {kLeast, kLargest, std::int64_t{0}, std::int64_t{-1}}) {
     one.restore(before);
     TensorView odd = one.view();
@@ -347,7 +347,7 @@ TEST_F(BadRotate, StridesOfOneElementSayNothing) {
     odd.shape[3] = stride;  // beyond the rank
     ConstTensorView from = one.view();
     (void)rotate({.q = odd, .q_from = from, .positions = PositionRange{11}, .table = &table});
-    EXPECT_TRUE(one.memory() == turned) << stride;
+    EXPECT_TRUE(one.memory() == rotated) << stride;
   }
 }
 

@@ -52,7 +52,7 @@ TEST_F(BadRerotate, TablesOfOtherChannels) {
   rope.pairing = Pairing::interleaved;
   const RotaryTable other = table_on_demand(rope);
   args.to_table = &other;
-  expect_error("to_table must turn the same channels as from_table but is of another layout");
+  expect_error("to_table must rotate the same channels as from_table but is of another layout");
 }
 TEST_F(BadRerotate, AnAttentionFactorOfZero) {
   const std::vector<float> zeros(16, 0.0F);
@@ -66,14 +66,14 @@ TEST_F(BadRerotate, KeysThatOverlapThoseRead) {
   args.k.data = static_cast<std::byte*>(args.k.data) + 4 * args.k.strides[0];
   expect_error("k_from must be k itself or share no element with it but is overlapping");
 }
-TEST_F(BadRerotate, ALayerWhoseKeysCannotBeTurned) {
+TEST_F(BadRerotate, ALayerWhoseKeysCannotBeRotated) {
   LayerPlan layer;
   layer.rotate.push_back({.scheme = plain_rope(8)});
   args.layer = &layer;
   EXPECT_NO_THROW((void)rerotate(args));
   layer.qk_norm = QkNorm{.order = QkNorm::Order::after};
   expect_error(
-      "layer must allow its cached keys to be turned again but is of the kind where a norm with weights follows the "
+      "layer must allow its cached keys to be rotated again but is of the kind where a norm with weights follows the "
       "rotation");
 }
 

@@ -62,7 +62,7 @@ void expect_nothing_beside(Heads& cache, const std::vector<std::byte>& before, c
   EXPECT_TRUE(cache.memory() == before) << "memory beside a cache changed: " << where;
 }
 
-// Up to twice the channels of the longest step (32, bf16 in AVX-512) and some beyond; one channel does not turn.
+// Up to twice the channels of the longest step (32, bf16 in AVX-512) and some beyond; one channel does not rotate.
 TEST(CachePlaces, EveryTailAndPlaceGivesTheSameBits) {
   std::mt19937_64 random(1789);
   const std::vector<Isa> isas = every_isa("places of caches");

@@ -124,8 +124,8 @@ class Stages {
         const std::size_t a = head + static_cast<std::size_t>(first);
         const std::size_t b = head + static_cast<std::size_t>(second);
         const auto error = [&](std::size_t at, std::size_t other) {
-          return turned_error(x.values[at], x.errors[at], x.values[other], x.errors[other], row_.values[at], factor,
-                              table_error(factor));
+          return rotated_error(x.values[at], x.errors[at], x.values[other], x.errors[other], row_.values[at], factor,
+                               table_error(factor));
         };
         row_.errors[a] = error(a, b);
         row_.errors[b] = error(b, a);
@@ -172,7 +172,7 @@ class Ratios {
         const double bound = stored_error(cache.dtype, row.values[i], row.errors[i]);
         const double stored = reference::read(place, offset);
         if (bound == 0.0) {
-          EXPECT_EQ(stored, row.values[i]) << where;  // neither turned nor rounded
+          EXPECT_EQ(stored, row.values[i]) << where;  // neither rotated nor rounded
         } else {
           ratios_[static_cast<std::size_t>(cache.dtype)].add(std::abs(stored - row.values[i]), bound, where);
         }
@@ -260,10 +260,10 @@ TEST(Cache, WithoutANormTheBitsAreThoseOfRotate) {
         const Rope rope = middle(pairing, 34);
         const RotaryTable table = table_on_demand(rope);
         const Owned k = filled(dtype, {4, 3, rope.head_dim}, random);
-        const Owned turned = owned(dtype, {4, 3, rope.head_dim});
+        const Owned rotated = owned(dtype, {4, 3, rope.head_dim});
         const Owned cache = owned(dtype, {4, 3, rope.head_dim});
         const Owned v_cache = owned(dtype, {4, 3, rope.head_dim});
-        (void)rotate({.k = turned.view, .k_from = k.view, .positions = PositionRange{9}, .table = &table, .isa = isa});
+        (void)rotate({.k = rotated.view, .k_from = k.view, .positions = PositionRange{9}, .table = &table, .isa = isa});
         (void)rotate_into_cache({.k = k.view,
                                  .v = k.view,
                                  .positions = PositionRange{9},
@@ -272,7 +272,7 @@ TEST(Cache, WithoutANormTheBitsAreThoseOfRotate) {
                                  .v_cache = v_cache.view,
                                  .slots = std::vector<std::int64_t>{0, 1, 2, 3},
                                  .isa = isa});
-        EXPECT_EQ(cache.memory, turned.memory) << posenc::name(isa) << " " << posenc::name(dtype);
+        EXPECT_EQ(cache.memory, rotated.memory) << posenc::name(isa) << " " << posenc::name(dtype);
         EXPECT_EQ(v_cache.memory, k.memory) << posenc::name(isa) << " " << posenc::name(dtype);
       }
     }
@@ -397,24 +397,24 @@ TEST(Cache, ManyHeads) {
   }
 }
 
-// Sequences that are packed, each with a table of its own, and layers that do not turn.
+// Sequences that are packed, each with a table of its own, and layers that do not rotate.
 TEST(Cache, PackedSequencesAndNoTable) {
   std::mt19937_64 random(16);
   const RotaryTable first = table_on_demand(plain_rope(32));
   const RotaryTable second = table_on_demand(plain_rope(32, 500000.0));
   const RotaryTable* const tables[] = {&first, &second};
   const Owned k = filled(DType::f32, {4, 2, 32}, random);
-  const Owned turned = owned(DType::f32, {4, 2, 32});
+  const Owned rotated = owned(DType::f32, {4, 2, 32});
   const std::int32_t bounds[] = {0, 3, 4};
   const std::int64_t in_order[] = {0, 1, 2, 3};
   (void)rotate(
-      {.k = turned.view, .k_from = k.view, .positions = PositionRange{40}, .cu_seqlens = bounds, .tables = tables});
+      {.k = rotated.view, .k_from = k.view, .positions = PositionRange{40}, .cu_seqlens = bounds, .tables = tables});
   CacheArgs args{
       .k = k.view, .positions = PositionRange{40}, .slots = in_order, .cu_seqlens = bounds, .tables = tables};
   Owned cache = owned(DType::f32, {4, 2, 32});
   args.k_cache = cache.view;
   (void)rotate_into_cache(args);
-  EXPECT_EQ(cache.memory, turned.memory);
+  EXPECT_EQ(cache.memory, rotated.memory);
   args.tables = {};
   (void)rotate_into_cache(args);
   EXPECT_EQ(cache.memory, k.memory);

@@ -1,4 +1,4 @@
-// Whether a rotated tensor is what the reference says, and all memory beside the channels that turn as it was.
+// Whether a rotated tensor is what the reference says, and all memory beside the channels that rotate as it was.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ class Suite {
   std::vector<Isa> isas_;
 };
 
-// Its channel within the rotation's other channel of the pair, or -1 where it does not turn.
+// Its channel within the rotation's other channel of the pair, or -1 where it does not rotate.
 inline std::vector<std::int64_t> partners(const RotaryLayout& layout) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(layout.head_dim), -1);
   for (std::int64_t p = 0; p < layout.pairs(); ++p) {
@@ -93,9 +93,9 @@ inline std::vector<double> reference_of(const Rope& rope, const ConstTensorView&
 }
 
 // `x` against `expected`, in the order of the axes. `before` is its memory before the call.
-inline void expect_turned(Heads& x, const std::vector<std::byte>& before, const std::vector<double>& expected,
-                          const RotaryLayout& layout, const AngleBound& angles, Suite& suite,
-                          const std::string& where) {
+inline void expect_rotated(Heads& x, const std::vector<std::byte>& before, const std::vector<double>& expected,
+                           const RotaryLayout& layout, const AngleBound& angles, Suite& suite,
+                           const std::string& where) {
   const std::vector<std::int64_t> partner = partners(layout);
   const ConstTensorView old = x.in(before);
   const TensorView& view = x.view();
@@ -105,11 +105,11 @@ inline void expect_turned(Heads& x, const std::vector<std::byte>& before, const 
     const std::int64_t other = partner[static_cast<std::size_t>(channel)];
     if (other < 0) return;
     const double bound =
-        turned_bound(view.dtype, reference::read(old, offset), reference::read(old, offset - channel + other),
-                     expected[number], angles.size, angles.error);
+        rotated_bound(view.dtype, reference::read(old, offset), reference::read(old, offset - channel + other),
+                      expected[number], angles.size, angles.error);
     ratio.add(std::abs(reference::read(view, offset) - expected[number]), bound, where);
   });
-  // With the channels that turn set back, nothing has changed.
+  // With the channels that rotate set back, nothing has changed.
   std::vector<std::byte> now = x.memory();
   TensorView cleared = view;
   cleared.data = now.data() + (static_cast<const std::byte*>(old.data) - before.data());
@@ -118,7 +118,7 @@ inline void expect_turned(Heads& x, const std::vector<std::byte>& before, const 
       set_bits(cleared, offset, bits_at(old, offset));
     }
   });
-  EXPECT_TRUE(now == before) << "memory beside the turned channels changed: " << where;
+  EXPECT_TRUE(now == before) << "memory beside the rotated channels changed: " << where;
 }
 
 }  // namespace posenc::test

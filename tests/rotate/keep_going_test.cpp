@@ -82,12 +82,12 @@ TEST(KeepGoing, EndsAWayIntoACache) {
   std::vector<std::int64_t> slots(kTokens);
   std::iota(slots.begin(), slots.end(), std::int64_t{0});
   Ones k;
-  for (const RotaryTable* turning : {&table, static_cast<const RotaryTable*>(nullptr)}) {
+  for (const RotaryTable* rotating : {&table, static_cast<const RotaryTable*>(nullptr)}) {
     Ones cache;
     expect_ends([&](const std::function<bool()>& keep_going) {
       cache.numbers.assign(cache.numbers.size(), 0.0F);
       return rotate_into_cache({.k = k.view(),
-                                .table = turning,
+                                .table = rotating,
                                 .k_cache = cache.view(),
                                 .slots = slots,
                                 .parallel = {.threads = 1},

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "posenc/rotate.h"
-#include "rotate/expect_turned.h"
+#include "rotate/expect_rotated.h"
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
@@ -56,8 +56,8 @@ class Comparison {
       EXPECT_TRUE(x.memory() == before) << "the input changed: " << here;
       (void)rotate({.k = x.view(), .positions = positions, .table = &table_, .direction = direction, .isa = isa});
       suite_.ran(isa);
-      expect_turned(x, before, expected, layout(rope_), angle_bound(table_.attention_factor(), direction), suite_,
-                    here);
+      expect_rotated(x, before, expected, layout(rope_), angle_bound(table_.attention_factor(), direction), suite_,
+                     here);
       const std::vector<std::uint32_t> bits = bits_of(x.view());
       EXPECT_EQ(bits_of(to.view()), bits) << "out of place differs: " << here;
       expect_gaps_unchanged(to, to_before, here);
@@ -164,7 +164,7 @@ TEST(RotateKernels, EqualTheReferenceAtEveryTailAndPlace) {
 }
 
 // Queries and keys of one fused projection [tokens, heads + 2 kv_heads, head_dim], and values that nobody may touch.
-TEST(RotateKernels, TurnQueriesAndKeysOfOneProjection) {
+TEST(RotateKernels, RotateQueriesAndKeysOfOneProjection) {
   Suite suite("fused");
   std::mt19937_64 random(kSeed + 2);
   constexpr std::int64_t kTokens = 5;
@@ -189,7 +189,7 @@ TEST(RotateKernels, TurnQueriesAndKeysOfOneProjection) {
       for (const Isa isa : supported_isas()) {
         (void)rotate({.q = q, .k = k, .positions = PositionRange{40}, .table = &table, .isa = isa});
         suite.ran(isa);
-        expect_turned(fused, before, expected, layout(rope), {}, suite, std::string(name(isa)));
+        expect_rotated(fused, before, expected, layout(rope), {}, suite, std::string(name(isa)));
         const std::vector<double> now = values_of(fused.view());
         for (std::size_t i = 0; i < now.size(); ++i) {
           if (static_cast<std::int64_t>(i) / rope.head_dim % all >= kHeads + kv_heads) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "posenc/rotate.h"
-#include "rotate/expect_turned.h"
+#include "rotate/expect_rotated.h"
 #include "rotate/heads.h"
 #include "support/every_isa.h"
 #include "support/throws.h"
@@ -78,8 +78,9 @@ std::vector<std::uint32_t> packed_bits(const Cache& cache, const TensorView& vie
   return out;
 }
 
-// Calls turn(k, pages) on the cache and turn(k, no pages) on the same rows packed: equal bits, all else unchanged.
-void expect_as_packed(const std::function<void(const TensorView&, const Pages&, DType, Isa)>& turn) {
+// Calls rotate_keys(k, pages) on the cache and rotate_keys(k, no pages) on the same rows packed: equal bits, all else
+// unchanged.
+void expect_as_packed(const std::function<void(const TensorView&, const Pages&, DType, Isa)>& rotate_keys) {
   std::mt19937_64 random(kSeed);
   const Cache cache;
   const std::vector<Isa> isas = every_isa("pages");
@@ -92,11 +93,11 @@ void expect_as_packed(const std::function<void(const TensorView&, const Pages&, 
         const std::vector<std::uint32_t> rows = packed_bits(cache, paged.view());
         for_elements(packed.view(),
                      [&](std::int64_t offset, std::size_t i) { set_bits(packed.view(), offset, rows[i]); });
-        turn(paged.view(), cache.pages(), dtype, isa);
-        turn(packed.view(), {}, dtype, isa);
-        const std::vector<std::uint32_t> turned = packed_bits(cache, paged.view());
-        EXPECT_NE(turned, rows);
-        EXPECT_EQ(turned, bits_of(packed.view())) << name(dtype) << " " << name(isa);
+        rotate_keys(paged.view(), cache.pages(), dtype, isa);
+        rotate_keys(packed.view(), {}, dtype, isa);
+        const std::vector<std::uint32_t> rotated = packed_bits(cache, paged.view());
+        EXPECT_NE(rotated, rows);
+        EXPECT_EQ(rotated, bits_of(packed.view())) << name(dtype) << " " << name(isa);
         std::size_t i = 0;
         for (std::int64_t row = 0; row < cache.bounds.back(); ++row) {
           for (std::int64_t h = 0; h < kHeads; ++h) {
@@ -208,17 +209,17 @@ class BadPages : public testing::Test {
     const RotaryTable table = make_table(partial_rope(), {.count = 100});
     for (const bool with_queries : {false, true}) {
       EXPECT_ERROR((void)rotate({.q = with_queries ? q.view() : TensorView{},
-                           .k = k.view(),
-                           .table = &table,
-                           .cu_seqlens = cache.bounds,
-                           .k_pages = cache.pages()}),
+                                 .k = k.view(),
+                                 .table = &table,
+                                 .cu_seqlens = cache.bounds,
+                                 .k_pages = cache.pages()}),
                    ("[rotate] " + std::string(text)).c_str());
     }
     EXPECT_ERROR((void)rerotate({.k = k.view(),
-                           .from_table = &table,
-                           .to_table = &table,
-                           .cu_seqlens = cache.bounds,
-                           .k_pages = cache.pages()}),
+                                 .from_table = &table,
+                                 .to_table = &table,
+                                 .cu_seqlens = cache.bounds,
+                                 .k_pages = cache.pages()}),
                  ("[rerotate] " + std::string(text)).c_str());
     EXPECT_TRUE(k.memory() == k_before);
     EXPECT_TRUE(q.memory() == q_before);
@@ -300,11 +301,11 @@ TEST(RotatePagesErrors, ATokenBeyondTheTable) {
   EXPECT_ERROR((void)rotate({.k = k.view(), .table = &table, .cu_seqlens = cache.bounds, .k_pages = cache.pages()}),
                "[rotate] positions must lie from 0 to 7, which its table serves, but is 8");
   EXPECT_ERROR((void)rerotate({.k = k.view(),
-                         .from_table = &table,
-                         .from_positions = PositionRange{-1},
-                         .to_table = &table,
-                         .cu_seqlens = cache.bounds,
-                         .k_pages = cache.pages()}),
+                               .from_table = &table,
+                               .from_positions = PositionRange{-1},
+                               .to_table = &table,
+                               .cu_seqlens = cache.bounds,
+                               .k_pages = cache.pages()}),
                "[rerotate] from_positions must lie from 0 to 7, which its table serves, but is -1");
   EXPECT_TRUE(k.memory() == before);
 }

@@ -150,8 +150,8 @@ TEST(PermutePairing, Errors) {
                "[pairing_order] to must be half or interleaved but is 7");
 }
 
-// Latent attention (DeepSeek), whose last channels of a query turn, and of the keys' one projection those behind the
-// latent: rows that do not turn stay, and every channel of every head is the same number in its new place.
+// Latent attention (DeepSeek), whose last channels of a query rotate, and of the keys' one projection those behind the
+// latent: rows that do not rotate stay, and every channel of every head is the same number in its new place.
 TEST(PermutePairing, LatentAttention) {
   constexpr std::int64_t kTokens = 3;
   constexpr std::int64_t kIn = 6;
@@ -166,7 +166,7 @@ TEST(PermutePairing, LatentAttention) {
     std::vector<float> x(kTokens * kIn);
     for (float& w : weight) w = static_cast<float>(small(random));
     for (float& value : x) value = static_cast<float>(small(random));
-    const auto turned = [&, head_dim = layout.head_dim](const RotaryLayout& by, Isa isa) {
+    const auto rotated = [&, head_dim = layout.head_dim](const RotaryLayout& by, Isa isa) {
       std::vector<float> y(static_cast<std::size_t>(kTokens * rows));
       for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t token = i / static_cast<std::size_t>(rows);
@@ -182,10 +182,10 @@ TEST(PermutePairing, LatentAttention) {
     RotaryLayout other = layout;
     other.pairing = Pairing::half;
     for (const Isa isa : isas) {
-      const std::vector<float> expected = turned(layout, isa);
+      const std::vector<float> expected = rotated(layout, isa);
       permute_pairing({.x = tensor(weight.data(), {rows, kIn}), .layout = layout, .to = Pairing::half});
       EXPECT_NE(weight, before);
-      const std::vector<float> now = turned(other, isa);
+      const std::vector<float> now = rotated(other, isa);
       for (std::size_t i = 0; i < now.size(); ++i) {
         const std::size_t channel = i % static_cast<std::size_t>(layout.head_dim);
         EXPECT_EQ(now[i], expected[i - channel + static_cast<std::size_t>(order[channel])]) << name(isa) << ", " << i;

@@ -93,8 +93,8 @@ TEST_F(PlainCacheCall, IsACallThatTheCheckOfEveryCallLetsPass) {
     const cpu::CacheCall a = cpu::check_cache("rotate_into_cache", args);
     cpu::CacheCall b;
     ASSERT_NO_THROW(b = cpu::check_cache("rotate_into_cache", other)) << "round " << round;
-    EXPECT_EQ(a.turns, b.turns);
-    EXPECT_EQ(a.turning.k, b.turning.k);
+    EXPECT_EQ(a.rotates, b.rotates);
+    EXPECT_EQ(a.rotating.k, b.rotating.k);
     expect_same(a.rows, b.rows);
     expect_same(a.v, b.v);
     expect_same(a.k_cache, b.k_cache);

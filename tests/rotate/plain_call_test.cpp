@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "posenc/error.h"
+#include "rotate/expect_rotated.h"
 #include "rotate/expect_same_call.h"
-#include "rotate/expect_turned.h"
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 #include "support/ropes.h"
@@ -98,10 +98,10 @@ TEST_F(PlainCall, OnOneThreadIsSmallUpToAMebibyte) {
     args.parallel.threads = 1;
     EXPECT_TRUE(cpu::is_small_and_plain(args)) << rows;
     (void)rotate(args);
-    const std::vector<float> turned = x;
+    const std::vector<float> rotated = x;
     x = before;
     (void)rotate(AnyWay(args).args);
-    EXPECT_TRUE(x == turned) << rows;
+    EXPECT_TRUE(x == rotated) << rows;
     EXPECT_FALSE(x == before);
   }
   std::vector<float> x(64 * 32 * 128);

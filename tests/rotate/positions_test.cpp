@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "posenc/rotate.h"
-#include "rotate/expect_turned.h"
+#include "rotate/expect_rotated.h"
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
@@ -30,7 +30,7 @@ void compare(Suite& suite, const Rope& rope, const RotaryTable& table, const std
     for (const Isa isa : supported_isas()) {
       (void)rotate({.q = x.view(), .positions = given, .table = &table, .isa = isa});
       suite.ran(isa);
-      expect_turned(x, before, expected, layout(rope), angles, suite, where + " " + std::string(name(isa)));
+      expect_rotated(x, before, expected, layout(rope), angles, suite, where + " " + std::string(name(isa)));
       x.restore(before);
     }
   }
@@ -87,8 +87,9 @@ TEST(RotatePositions, KeepTheirAbsolutePromiseUpTo2To53) {
   std::mt19937_64 random(kSeed + 3);
   const Rope rope{.pairing = Pairing::half, .head_dim = 64, .dim = 64};
   const std::int64_t last = std::int64_t{1} << 53U;
-  compare(suite, rope, table_on_demand(rope), std::vector<std::int64_t>{last, -last, last - 1, last / 3, kFar31 * 5 + 7},
-          {1.0, kAngleAbsolute}, random, "2^53");
+  compare(suite, rope, table_on_demand(rope),
+          std::vector<std::int64_t>{last, -last, last - 1, last / 3, kFar31 * 5 + 7}, {1.0, kAngleAbsolute}, random,
+          "2^53");
   suite.expect();
 }
 
@@ -104,9 +105,9 @@ TEST(RotatePositions, MeanTheSameInEveryType) {
   const std::vector<double> real{-2, -1, 0, 1, 2, 3};
   for (const RotaryTable* const table : {&held, &on_demand}) {
     std::vector<std::vector<std::uint32_t>> results;
-    for (const Positions& positions : {Positions(PositionRange{-2}), Positions(std::span<const std::int64_t>(wide)),
-                                       Positions(std::span<const std::int32_t>(narrow)),
-                                       Positions(std::span<const double>(real))}) {
+    for (const Positions& positions :
+         {Positions(PositionRange{-2}), Positions(std::span<const std::int64_t>(wide)),
+          Positions(std::span<const std::int32_t>(narrow)), Positions(std::span<const double>(real))}) {
       (void)rotate({.q = x.view(), .positions = positions, .table = table});
       results.push_back(bits_of(x.view()));
       x.restore(before);
@@ -133,7 +134,7 @@ TEST(RotatePositions, AreCountedFromTheBeginningOfEachPackedSequence) {
     for (const Isa isa : supported_isas()) {
       (void)rotate({.q = x.view(), .positions = PositionRange{9}, .table = &table, .cu_seqlens = bounds, .isa = isa});
       suite.ran(isa);
-      expect_turned(x, before, expected, layout(rope), {}, suite, std::string(name(isa)));
+      expect_rotated(x, before, expected, layout(rope), {}, suite, std::string(name(isa)));
       const std::vector<std::uint32_t> counted = bits_of(x.view());
       x.restore(before);
       (void)rotate({.q = x.view(), .positions = std::span<const std::int32_t>(listed), .table = &table, .isa = isa});
@@ -162,7 +163,7 @@ TEST(RotatePositions, OfABatchMayBeShared) {
   EXPECT_EQ(bits_of(x.view()), result);
 }
 
-// Dynamic NTK: each sequence turns by the frequencies of its own length.
+// Dynamic NTK: each sequence rotates by the frequencies of its own length.
 TEST(RotatePositions, MayHaveATablePerSequence) {
   std::mt19937_64 random(kSeed + 7);
   Rope rope{.pairing = Pairing::half, .head_dim = 32, .dim = 32};
@@ -201,7 +202,7 @@ TEST(RotatePositions, MayHaveATablePerSequence) {
   for (std::size_t i = 0; i < now.size(); ++i) {
     const std::size_t other = i / 32 * 32 + static_cast<std::size_t>(partner[i % 32]);
     ratio.add(std::abs(now[i] - expected[i]),
-              turned_bound(DType::f16, old[i], old[other], expected[i], 1.0, table_error(1.0)), std::to_string(i));
+              rotated_bound(DType::f16, old[i], old[other], expected[i], 1.0, table_error(1.0)), std::to_string(i));
   }
   ratio.expect();
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "posenc/rotate.h"
-#include "rotate/expect_turned.h"
+#include "rotate/expect_rotated.h"
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
@@ -38,9 +38,9 @@ struct Setting {
   Isa isa = Isa::automatic;
   std::string name{};
 
-  // Turns the rows [kRows, 1, head_dim] of a tensor. Errors that they came with are turned along.
-  Measured turn(const TensorView& view, const Measured& old, std::span<const std::int64_t> positions,
-                Direction direction) const {
+  // Rotates the rows [kRows, 1, head_dim] of a tensor. Errors that they came with are rotated along.
+  Measured rotate_rows(const TensorView& view, const Measured& old, std::span<const std::int64_t> positions,
+                       Direction direction) const {
     (void)rotate({.k = view, .positions = positions, .table = &table, .direction = direction, .isa = isa});
     const AngleBound angles = angle_bound(factor, direction);
     Measured out{values_of(view), std::vector<double>(old.x.size())};
@@ -49,12 +49,12 @@ struct Setting {
       if (other < 0) continue;
       const std::size_t j = i - i % partner.size() + static_cast<std::size_t>(other);
       out.bound[i] = angles.size * std::hypot(old.bound[i], old.bound[j]) +
-                     turned_bound(view.dtype, old.x[i], old.x[j], out.x[i], angles.size, angles.error);
+                     rotated_bound(view.dtype, old.x[i], old.x[j], out.x[i], angles.size, angles.error);
     }
     return out;
   }
-  Measured turn(const TensorView& view, std::span<const std::int64_t> positions, Direction direction) const {
-    return turn(view, exactly(view), positions, direction);
+  Measured rotate_rows(const TensorView& view, std::span<const std::int64_t> positions, Direction direction) const {
+    return rotate_rows(view, exactly(view), positions, direction);
   }
 };
 
@@ -90,7 +90,7 @@ std::vector<std::int64_t> sum(const std::vector<std::int64_t>& a, const std::vec
   return out;
 }
 
-// Of one row, its channels that turn; and how far it may be off.
+// Of one row, its channels that rotate; and how far it may be off.
 struct Dot {
   double value = 0.0;
   double bound = 0.0;
@@ -113,7 +113,7 @@ TEST(RotateProperties, LengthsOfPairsAreKeptTimesTheAttentionFactor) {
   for_settings(suite, [&](const Setting& setting, DType dtype) {
     Heads x = rows_of(setting, dtype, random);
     const Measured old = exactly(x.view());
-    const Measured now = setting.turn(x.view(), positions_of(setting, random), Direction::forward);
+    const Measured now = setting.rotate_rows(x.view(), positions_of(setting, random), Direction::forward);
     for (std::size_t i = 0; i < old.x.size(); ++i) {
       const std::int64_t other = setting.partner[i % setting.partner.size()];
       if (other < 0) continue;
@@ -132,8 +132,8 @@ TEST(RotateProperties, TheInverseUndoesTheForward) {
     Heads x = rows_of(setting, dtype, random);
     const std::vector<double> old = values_of(x.view());
     const std::vector<std::int64_t> positions = positions_of(setting, random);
-    const Measured turned = setting.turn(x.view(), positions, Direction::forward);
-    const Measured back = setting.turn(x.view(), turned, positions, Direction::inverse);
+    const Measured rotated = setting.rotate_rows(x.view(), positions, Direction::forward);
+    const Measured back = setting.rotate_rows(x.view(), rotated, positions, Direction::inverse);
     for (std::size_t i = 0; i < old.size(); ++i) {
       suite.ratio(dtype).add(std::abs(back.x[i] - old[i]), back.bound[i], setting.name);
     }
@@ -141,7 +141,7 @@ TEST(RotateProperties, TheInverseUndoesTheForward) {
   suite.expect();
 }
 
-TEST(RotateProperties, TwoTurnsAreOneByTheSum) {
+TEST(RotateProperties, TwoRotationsAreOneByTheSum) {
   Suite suite("composition");
   std::mt19937_64 random(kSeed + 2);
   for_settings(suite, [&](const Setting& setting, DType dtype) {
@@ -151,8 +151,8 @@ TEST(RotateProperties, TwoTurnsAreOneByTheSum) {
     const std::vector<std::int64_t> b = positions_of(setting, random);
     const std::vector<std::int64_t> both = sum(a, b);
     const std::vector<double> expected = reference_of(setting.rope, x.view(), both, Direction::forward);
-    const Measured once = setting.turn(x.view(), a, Direction::forward);
-    const Measured twice = setting.turn(x.view(), once, b, Direction::forward);
+    const Measured once = setting.rotate_rows(x.view(), a, Direction::forward);
+    const Measured twice = setting.rotate_rows(x.view(), once, b, Direction::forward);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       suite.ratio(dtype).add(std::abs(twice.x[i] - expected[i]), twice.bound[i], setting.name);
     }
@@ -171,12 +171,12 @@ TEST(RotateProperties, DotProductsDependOnRelativePositionsAlone) {
     const std::vector<std::int64_t> i = positions_of(setting, random);
     const std::vector<std::int64_t> j = positions_of(setting, random);
     const std::vector<std::int64_t> shift = positions_of(setting, random);
-    const Measured q_here = setting.turn(q.view(), i, Direction::forward);
-    const Measured k_here = setting.turn(k.view(), j, Direction::forward);
+    const Measured q_here = setting.rotate_rows(q.view(), i, Direction::forward);
+    const Measured k_here = setting.rotate_rows(k.view(), j, Direction::forward);
     q.restore(q_before);
     k.restore(k_before);
-    const Measured q_there = setting.turn(q.view(), sum(i, shift), Direction::forward);
-    const Measured k_there = setting.turn(k.view(), sum(j, shift), Direction::forward);
+    const Measured q_there = setting.rotate_rows(q.view(), sum(i, shift), Direction::forward);
+    const Measured k_there = setting.rotate_rows(k.view(), sum(j, shift), Direction::forward);
     for (std::size_t row = 0; row < kRows; ++row) {
       const Dot here = dot(setting, q_here, k_here, row);
       const Dot there = dot(setting, q_there, k_there, row);
@@ -202,11 +202,11 @@ TEST(RotateProperties, ClockwiseIsCounterclockwiseToTheNegatedPosition) {
     std::vector<std::int64_t> negated = positions;
     for (std::int64_t& position : negated) position = -position;
     (void)rotate({.k = x.view(), .positions = positions, .table = &table, .isa = setting.isa});
-    const std::vector<std::byte> turned = x.memory();
-    EXPECT_NE(turned, before) << setting.name;
+    const std::vector<std::byte> rotated = x.memory();
+    EXPECT_NE(rotated, before) << setting.name;
     x.restore(before);
     (void)rotate({.k = x.view(), .positions = negated, .table = &setting.table, .isa = setting.isa});
-    EXPECT_EQ(x.memory(), turned) << setting.name;
+    EXPECT_EQ(x.memory(), rotated) << setting.name;
   });
   suite.expect_ran();
 }
@@ -220,11 +220,11 @@ TEST(RotateProperties, TheTransposeIsTheAdjoint) {
     const Measured x_old = exactly(x.view());
     const Measured y_old = exactly(y.view());
     const std::vector<std::int64_t> positions = positions_of(setting, random);
-    const Measured x_turned = setting.turn(x.view(), positions, Direction::forward);
-    const Measured y_turned = setting.turn(y.view(), positions, Direction::transpose);
+    const Measured x_rotated = setting.rotate_rows(x.view(), positions, Direction::forward);
+    const Measured y_rotated = setting.rotate_rows(y.view(), positions, Direction::transpose);
     for (std::size_t row = 0; row < kRows; ++row) {
-      const Dot left = dot(setting, x_turned, y_old, row);
-      const Dot right = dot(setting, x_old, y_turned, row);
+      const Dot left = dot(setting, x_rotated, y_old, row);
+      const Dot right = dot(setting, x_old, y_rotated, row);
       suite.ratio(dtype).add(std::abs(left.value - right.value), left.bound + right.bound, setting.name);
     }
   });

@@ -1,4 +1,4 @@
-// Keys turned again against the reference, and against keys turned from scratch; the error of many shifts.
+// Keys rotated again against the reference, and against keys rotated from scratch; the error of many shifts.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "posenc/rotate.h"
-#include "rotate/expect_turned.h"
+#include "rotate/expect_rotated.h"
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
@@ -53,8 +53,8 @@ std::vector<std::int64_t> random_positions(const Rope& rope, std::mt19937_64& ra
 }
 
 // R_to R_from^-1 of what is stored, in double.
-std::vector<double> turned_again(const Change& change, const ConstTensorView& k, const Positions& from,
-                                 const Positions& to) {
+std::vector<double> rotated_again(const Change& change, const ConstTensorView& k, const Positions& from,
+                                  const Positions& to) {
   const std::int64_t d = change.from.head_dim;
   std::vector<double> out(static_cast<std::size_t>(k.shape[0] * k.shape[1] * d));
   const TensorView view = tensor(out.data(), {k.shape[0], k.shape[1], d});
@@ -67,8 +67,8 @@ std::vector<double> turned_again(const Change& change, const ConstTensorView& k,
   return out;
 }
 
-TEST(Rerotate, IsTheInverseAndANewTurnInOneRounding) {
-  Suite suite("turned again");
+TEST(Rerotate, IsTheInverseAndANewRotateInOneRounding) {
+  Suite suite("rotated again");
   std::mt19937_64 random(kSeed);
   for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
     for (const Change& change : changes(pairing)) {
@@ -84,7 +84,7 @@ TEST(Rerotate, IsTheInverseAndANewTurnInOneRounding) {
         const std::vector<std::byte> before = k.memory();
         const std::vector<std::int64_t> old_positions = random_positions(change.from, random);
         const std::vector<std::int64_t> new_positions = random_positions(change.to, random);
-        const std::vector<double> expected = turned_again(change, k.view(), old_positions, new_positions);
+        const std::vector<double> expected = rotated_again(change, k.view(), old_positions, new_positions);
         for (const Isa isa : supported_isas()) {
           RerotateArgs args{.k = out.view(),
                             .k_from = k.view(),
@@ -99,8 +99,8 @@ TEST(Rerotate, IsTheInverseAndANewTurnInOneRounding) {
           args.k_from = {};
           (void)rerotate(args);
           suite.ran(isa);
-          expect_turned(k, before, expected, layout(change.from), angles, suite,
-                        change.name + " " + std::string(name(isa)));
+          expect_rotated(k, before, expected, layout(change.from), angles, suite,
+                         change.name + " " + std::string(name(isa)));
           EXPECT_EQ(bits_of(out.view()), bits_of(k.view())) << "out of place, " << change.name;
           k.restore(before);
         }
@@ -110,9 +110,9 @@ TEST(Rerotate, IsTheInverseAndANewTurnInOneRounding) {
   suite.expect();
 }
 
-// A key that was turned, stored, and turned again, against the key turned to the new position at once. What storing it
-// lost is turned along.
-TEST(Rerotate, EqualsTurningFromScratch) {
+// A key that was rotated, stored, and rotated again, against the key rotated to the new position at once. What storing
+// it lost is rotated along.
+TEST(Rerotate, EqualsRotatingFromScratch) {
   Suite suite("from scratch");
   std::mt19937_64 random(kSeed + 1);
   for (const Change& change : changes(Pairing::half)) {
@@ -140,14 +140,14 @@ TEST(Rerotate, EqualsTurningFromScratch) {
         suite.ran(isa);
         const std::vector<double> now = values_of(k.view());
         const auto first = [&](std::size_t i, std::size_t j) {
-          return turned_bound(dtype, x[i], x[j], stored[i], a_from, table_error(a_from));
+          return rotated_bound(dtype, x[i], x[j], stored[i], a_from, table_error(a_from));
         };
         for (std::size_t i = 0; i < now.size(); ++i) {
           if (partner[i % partner.size()] < 0) continue;
           const std::size_t j = i - i % partner.size() + static_cast<std::size_t>(partner[i % partner.size()]);
           const double bound =
               a_to / a_from * std::hypot(first(i, j), first(j, i)) +
-              turned_bound(dtype, stored[i], stored[j], now[i], a_to / a_from, combined_error(a_from, a_to));
+              rotated_bound(dtype, stored[i], stored[j], now[i], a_to / a_from, combined_error(a_from, a_to));
           suite.ratio(dtype).add(std::abs(now[i] - expected[i]), bound, change.name);
         }
       }
@@ -224,12 +224,12 @@ ShiftError error_of_shifts(DType dtype, std::int64_t shifts, std::int64_t step, 
   const std::vector<double> expected = reference_of(rope, k.view(), last, Direction::forward);
 
   std::vector<double> bound(x.size());
-  const auto see = [&](double angle_error) {  // one more turn: what was off is turned along
+  const auto see = [&](double angle_error) {  // one more rotate: what was off is rotated along
     const std::vector<double> now = values_of(k.view());
     std::vector<double> next(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t j = i - i % kDim + static_cast<std::size_t>(partner[i % kDim]);
-      next[i] = std::hypot(bound[i], bound[j]) + turned_bound(dtype, x[i], x[j], now[i], 1.0, angle_error);
+      next[i] = std::hypot(bound[i], bound[j]) + rotated_bound(dtype, x[i], x[j], now[i], 1.0, angle_error);
     }
     bound = next;
     x = now;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "posenc/rotate.h"
-#include "rotate/expect_turned.h"
+#include "rotate/expect_rotated.h"
 #include "rotate/heads.h"
 #include "rotate/schemes.h"
 
@@ -81,13 +81,13 @@ TEST(RotateRows, AreTheSameInEveryLayoutAndBesideOtherTensors) {
       Heads first(laid_out(Layout::thd, dtype, sizes), random);
       const std::vector<std::uint32_t> elements = bits_of(first.view());
       (void)rotate({.q = q.view(), .k = first.view(), .positions = PositionRange{11}, .table = &table, .isa = isa});
-      const std::vector<std::uint32_t> turned = bits_of(first.view());
+      const std::vector<std::uint32_t> rotated = bits_of(first.view());
       for (const Layout layout : {Layout::htd, Layout::gaps, Layout::reversed}) {
         Heads other(laid_out(layout, dtype, sizes), random);
         for_elements(other.view(),
                      [&](std::int64_t offset, std::size_t i) { set_bits(other.view(), offset, elements[i]); });
         (void)rotate({.k = other.view(), .positions = PositionRange{11}, .table = &table, .isa = isa});
-        EXPECT_EQ(bits_of(other.view()), turned) << name(layout) << ", " << name(isa);
+        EXPECT_EQ(bits_of(other.view()), rotated) << name(layout) << ", " << name(isa);
       }
       suite.ran(isa);
     }
@@ -95,8 +95,8 @@ TEST(RotateRows, AreTheSameInEveryLayoutAndBesideOtherTensors) {
   suite.expect_ran();
 }
 
-// Where a head's rows are nearer than a row's heads, the kernel turns head by head, some rows at a time: more rows than
-// it keeps angles of, and more pairs.
+// Where a head's rows are nearer than a row's heads, the kernel rotates head by head, some rows at a time: more rows
+// than it keeps angles of, and more pairs.
 TEST(RotateRows, AreTheSameHeadByHead) {
   Suite suite("head by head");
   std::mt19937_64 random(kSeed + 5);

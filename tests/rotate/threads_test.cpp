@@ -13,7 +13,7 @@
 #include "posenc/cache.h"
 #include "posenc/parallel.h"
 #include "posenc/rotate.h"
-#include "rotate/expect_turned.h"
+#include "rotate/expect_rotated.h"
 #include "rotate/heads.h"
 #include "support/every_isa.h"
 
@@ -89,15 +89,15 @@ TEST_F(RotateThreads, Rotate) {
       for (const Isa isa : supported_isas()) {
         const std::string what = std::string(name(layout)) + ", " + std::string(name(isa));
         RotateArgs args{.q = q.view(), .k = k.view(), .positions = PositionRange{300}, .table = &table_, .isa = isa};
-        const auto turn = [&](const Parallel& parallel) {
+        const auto rotation = [&](const Parallel& parallel) {
           args.parallel = parallel;
           (void)rotate(args);
         };
-        expect_same_result({&q, &k}, what, turn);
+        expect_same_result({&q, &k}, what, rotation);
         args.q = to.view();
         args.q_from = q.view();
         args.k = {};
-        expect_same_result({&to}, "out of place, " + what, turn);
+        expect_same_result({&to}, "out of place, " + what, rotation);
         suite.ran(isa);
       }
     }

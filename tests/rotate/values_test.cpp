@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "posenc/rotate.h"
-#include "rotate/expect_turned.h"
+#include "rotate/expect_rotated.h"
 #include "rotate/heads.h"
 #include "support/every_isa.h"
 
@@ -25,7 +25,7 @@ double value_of(DType dtype, std::uint32_t bits) {
 }
 
 // What lies halfway between two numbers of a format rounds to the even one, what lies beside it to the nearer one.
-// x = 1 turned by the given c = float, s = 0 is that float, rounded.
+// x = 1 rotated by the given c = float, s = 0 is that float, rounded.
 struct Rounded {
   float value;
   std::uint32_t expected;
@@ -35,8 +35,8 @@ Rounded nth_case(DType dtype, std::uint32_t magnitude, int which) {
   if (magnitude >= infinity) return {0.0F, 0U};
   const double here = value_of(dtype, magnitude);
   // The number after the largest is where infinity begins: one step on.
-  const double step = magnitude + 1 == infinity ? here - value_of(dtype, magnitude - 1)
-                                                : value_of(dtype, magnitude + 1) - here;
+  const double step =
+      magnitude + 1 == infinity ? here - value_of(dtype, magnitude - 1) : value_of(dtype, magnitude + 1) - here;
   const auto half = static_cast<float>(here + step / 2);  // exact: binary32 has the digits
   switch (which) {
     case 0: return {static_cast<float>(here), magnitude};
@@ -60,7 +60,8 @@ void expect_rounding(std::int64_t pairs) {
         const RotaryTable table = table_from_cos_sin(layout, cos, sin);
         for (const Isa isa : supported_isas()) {
           std::vector<std::uint16_t> x(static_cast<std::size_t>(rows * 2 * pairs));
-          for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint16_t>(i % 3 == 0 ? one | 0x8000U : one);
+          for (std::size_t i = 0; i < x.size(); ++i)
+            x[i] = static_cast<std::uint16_t>(i % 3 == 0 ? one | 0x8000U : one);
           const std::vector<std::uint16_t> before = x;
           (void)rotate(
               {.q = tensor(static_cast<void*>(x.data()), dtype, {rows, 1, 2 * pairs}), .table = &table, .isa = isa});
@@ -74,8 +75,7 @@ void expect_rounding(std::int64_t pairs) {
                 const auto i = static_cast<std::size_t>(row * 2 * pairs + channel);
                 const std::uint32_t expected = nth_case(dtype, m, which).expected;
                 // A zero's sign is that of a sum of zeros.
-                const bool right = expected == 0 ? (x[i] & 0x7FFFU) == 0
-                                                 : x[i] == (expected | (before[i] & 0x8000U));
+                const bool right = expected == 0 ? (x[i] & 0x7FFFU) == 0 : x[i] == (expected | (before[i] & 0x8000U));
                 wrong += right ? 0 : 1;
                 if (!right && wrong == 1) {
                   ADD_FAILURE() << posenc::name(dtype) << " " << name(isa) << ": " << nth_case(dtype, m, which).value
@@ -196,16 +196,16 @@ TEST(RotateValues, OfAGivenTableAreTakenAsTheyAre) {
         const auto [a, b] = math::channels_of_pair(layout.pairing, 0, 38, static_cast<std::int64_t>(p));
         double& first = expected[head * 40 + static_cast<std::size_t>(a)];
         double& second = expected[head * 40 + static_cast<std::size_t>(b)];
-        const auto turned = math::rotated<double>({first, second}, static_cast<double>(cos[head / 2 * 19 + p]),
-                                                  static_cast<double>(sin[head / 2 * 19 + p]));
-        first = turned.a;
-        second = turned.b;
+        const auto rotated = math::rotated<double>({first, second}, static_cast<double>(cos[head / 2 * 19 + p]),
+                                                   static_cast<double>(sin[head / 2 * 19 + p]));
+        first = rotated.a;
+        second = rotated.b;
       }
     }
     for (const Isa isa : supported_isas()) {
       (void)rotate({.q = x.view(), .positions = PositionRange{100}, .table = &table, .isa = isa});
       suite.ran(isa);
-      expect_turned(x, before, expected, layout, {1.0, 0.0}, suite, std::string(name(isa)));
+      expect_rotated(x, before, expected, layout, {1.0, 0.0}, suite, std::string(name(isa)));
       x.restore(before);
     }
   }

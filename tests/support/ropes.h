@@ -8,7 +8,7 @@
 
 namespace posenc::test {
 
-// The whole head turns, in halves.
+// The whole head rotates, in halves.
 inline Rope plain_rope(std::int64_t dim, double base = 10000.0, Scaling scaling = {}) {
   return {.pairing = Pairing::half, .head_dim = dim, .dim = dim, .base = base, .scaling = std::move(scaling)};
 }

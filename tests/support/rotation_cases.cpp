@@ -1,4 +1,4 @@
-// Rotations, regions, turned values, scales of queries.
+// Rotations, regions, rotated values, scales of queries.
 #include "support/all_schemes.h"
 
 namespace posenc::test {
@@ -105,7 +105,7 @@ std::vector<SchemeCase> cases_of(Case<DualChunk>) {
 }
 
 std::vector<SchemeCase> cases_of(Case<RotatedValues>) {
-  return {with_values("turned values", false), with_values("turned values and output", true)};
+  return {with_values("rotated values", false), with_values("rotated values and output", true)};
 }
 
 std::vector<SchemeCase> cases_of(Case<Llama4Temperature>) {

@@ -110,18 +110,18 @@ inline constexpr double kAttentionFactor = 8 * kDoubleRounding;
 
 // ---- Rotations ----
 
-// A channel of a head turned once by the reference, |x| <= largest: cos and sin within 1 ulp (2 roundings), a product
+// A channel of a head rotated once by the reference, |x| <= largest: cos and sin within 1 ulp (2 roundings), a product
 // (1), times |cos| + |sin| <= sqrt 2, and a sum (1) of at most sqrt 2 largest.
 inline double rotation_bound(double largest) { return 4 * std::sqrt(2.0) * largest * kDoubleRounding; }
 
-// Turned by a, then by b, against once by a + b, the angles being exact: the first turn's error is turned on and so at
-// most sqrt 2 as large, the second turns numbers up to sqrt 2 largest.
+// Rotated by a, then by b, against once by a + b, the angles being exact: the first rotation's error is rotated too and
+// so at most sqrt 2 as large, the second rotates numbers up to sqrt 2 largest.
 inline double composition_bound(double largest) { return (1 + 2 * std::sqrt(2.0)) * rotation_bound(largest); }
 
-// A dot product of two heads that were turned `turns` times altogether, the sum being compensated: by Cauchy-Schwarz
-// each turn adds 4 sqrt 2 roundings of the length of each pair, and each product and the result 1.
-inline double turned_dot_bound(double norm_q, double norm_k, double turns) {
-  return norm_q * norm_k * (4 * std::sqrt(2.0) * turns + 2) * kDoubleRounding;
+// A dot product of two heads that were rotated `rotations` times altogether, the sum being compensated: by
+// Cauchy-Schwarz each rotation adds 4 sqrt 2 roundings of the length of each pair, and each product and the result 1.
+inline double rotated_dot_bound(double norm_q, double norm_k, double rotations) {
+  return norm_q * norm_k * (4 * std::sqrt(2.0) * rotations + 2) * kDoubleRounding;
 }
 
 // ---- The input stage ----
@@ -136,7 +136,7 @@ inline double sinusoid_error(double t, double w, double rounding) {
 // One that somebody made in float, against ours.
 inline double float_sinusoid_bound(double t, double w) { return sinusoid_error(t, w, kFloatRounding); }
 
-// The row of t + k against that of t, turned by k w: three angles rounded once each, those of t and k counting with
+// The row of t + k against that of t, rotated by k w: three angles rounded once each, those of t and k counting with
 // |cos| + |sin| <= sqrt 2 of the other; six sines and cosines within 1 ulp (2 roundings each, products of two below
 // sqrt 2 of them), two products and a sum.
 inline double shifted_sinusoid_bound(double t, double k, double w) {
@@ -172,7 +172,7 @@ inline constexpr double kAngleAbsolute = 6e-8;
 // 1/2. They are neighbours at most.
 inline constexpr double kFloat32ModelUlp = 1.0;
 
-// A channel turned in float by somebody else, from x, cos and sin that are themselves `printed` away from what he had,
+// A channel rotated in float by somebody else, from x, cos and sin that are themselves `printed` away from what he had,
 // against ours: |d(x c - y s)| <= printed (|c| + |s| + |x| + |y|), and what came out is printed too. Two products and a
 // sum of at most twice a product are rounded there, and here again: 2 (1 + 1 + 2).
 inline double published_rotation_bound(double largest_x, double largest_cos_sin, double printed) {
@@ -229,7 +229,7 @@ inline constexpr double kReferenceAngle = 1e-15;
 
 // One channel, x c - partner s, of |c|, |s| <= size that are off by `angle_error`: those errors, the rounded product,
 // the rounded sum, and the rounding to a shorter dtype. Products of two errors are below 2^-20 of them.
-inline double turned_bound(DType dtype, double x, double partner, double result, double size, double angle_error) {
+inline double rotated_bound(DType dtype, double x, double partner, double result, double size, double angle_error) {
   const double angles = (std::abs(x) + std::abs(partner)) * (angle_error + size * kReferenceAngle);
   const double product = rounding_error(DType::f32, std::abs(partner) * size * (1 + 0x1p-20));
   const double before = (angles + product) * (1 + 0x1p-20);
@@ -289,12 +289,12 @@ inline std::vector<double> normalised_errors(const Row& x, const QkNorm& norm, d
   return off;
 }
 
-// The error of one channel of a pair that was off by x_error and partner_error and is turned in f32.
-inline double turned_error(double x, double x_error, double partner, double partner_error, double result, double size,
-                           double angle_error) {
+// The error of one channel of a pair that was off by x_error and partner_error and is rotated in f32.
+inline double rotated_error(double x, double x_error, double partner, double partner_error, double result, double size,
+                            double angle_error) {
   return size * std::hypot(x_error, partner_error) +
-         turned_bound(DType::f32, x, partner, std::abs(result) + size * std::hypot(x_error, partner_error), size,
-                      angle_error);
+         rotated_bound(DType::f32, x, partner, std::abs(result) + size * std::hypot(x_error, partner_error), size,
+                       angle_error);
 }
 
 // A score of two heads, `lengths` the product of theirs, both made twice, by sums of n squares whose terms came in
@@ -318,14 +318,14 @@ inline double same_score(double size, double roundings) { return 2 * roundings *
 
 // cos and sin of both sides, made in two ways, one within kReferenceAngle and one within 1.5e-15 (math/primitives.h),
 // in roundings of either way: 2 (1e-15 + 1.5e-15) = 2 n 2^-53.
-inline constexpr double kTurnedTwice = (1e-15 + 1.5e-15) / kDoubleRounding;
+inline constexpr double kRotatedTwice = (1e-15 + 1.5e-15) / kDoubleRounding;
 
 // A decay exp(e) made of one power, or of two exponentials whose exponents add up to e: 2 roundings of each exponent
 // and 1 of each result, where the largest exponent is `e`.
 inline double decayed_twice(double e) { return 2 * e + 2 * (2 * e + 1) + 1; }
 
-// Of a score whose query and key turn by real places up to `largest`, made in three steps each (leaky ReRoPE): no pair
-// turns faster than a radian a place.
+// Of a score whose query and key rotate by real places up to `largest`, made in three steps each (leaky ReRoPE): no
+// pair rotates faster than a radian a place.
 inline double real_place_roundings(double largest) { return 2 * 3 * largest; }
 
 // The logarithm of a sum of exponentials moves no more than the score that moves most. Both ways sum `keys` of them, in
@@ -360,18 +360,18 @@ inline double sink_share_bound(double keys, double lse, double sink, double valu
 
 // ---- attend, in floats, against the reference ----
 
-// A product of two vectors that are turned in floats, in roundings of their lengths: of each, cos and sin are within an
-// ulp, 2, of which a product takes one each, and its 2 products and their sum are rounded once.
-inline const double kTurnedInFloats = 2 * (2 + 2) * std::sqrt(2.0);
+// A product of two vectors that are rotated in floats, in roundings of their lengths: of each, cos and sin are within
+// an ulp, 2, of which a product takes one each, and its 2 products and their sum are rounded once.
+inline const double kRotatedInFloats = 2 * (2 + 2) * std::sqrt(2.0);
 
 // The roundings of a sum of `terms` in floats, one after another: at most one of each partial sum. Of many they do not
 // all point one way: with independent ones of mean zero, 6 sqrt(n) are exceeded with a probability below
 // 2 exp(-6^2 / 2) = 3e-8 (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, theorem 2.4).
 inline double summed_in_floats(double terms) { return std::min(terms, 6 * std::sqrt(terms)); }
 
-// A sum of `depth` products of floats with keys that are turned in floats, whose products with queries, cos and sin
+// A sum of `depth` products of floats with keys that are rotated in floats, whose products with queries, cos and sin
 // have magnitudes that add up to `size`: a channel has one of its two products rounded, and itself.
-inline double turned_dot_in_floats(double size, double depth) {
+inline double rotated_dot_in_floats(double size, double depth) {
   return (summed_in_floats(depth) + 2) * size * kFloatRounding;
 }
 
@@ -409,10 +409,10 @@ inline double share_bound(double output, double score, double keys) {
 inline constexpr double kLoweredLayer = 1e-12;
 
 // A distance below `steps` tokens, read from the cosine and the sine of its angle, `steps` tokens a radian: both are
-// dot products of unit heads turned once each, so the angle is off by sqrt 2 of what they are; its arc tangent 2
+// dot products of unit heads rotated once each, so the angle is off by sqrt 2 of what they are; its arc tangent 2
 // roundings.
 inline double angle_distance_bound(double steps) {
-  return steps * (std::sqrt(2.0) * (turned_dot_bound(1, 1, 2) + 2 * kReferenceAngle) + 2 * kDoubleRounding);
+  return steps * (std::sqrt(2.0) * (rotated_dot_bound(1, 1, 2) + 2 * kReferenceAngle) + 2 * kDoubleRounding);
 }
 
 // ---- Attention against other people's numbers ----
@@ -467,11 +467,12 @@ inline double sinusoid_product_bound(double pairs, double place) {
   return (2 * 3 * std::sqrt(2.0) * angles + (8 + 3) * pairs + 2 * pairs * pairs) * kDoubleRounding;
 }
 
-// A weighted mean of numbers up to `largest` that were turned by angles up to t, w = 10000^-e, two ways: as sine and
-// cosine of position t, and by the reference; turned back by such angles where `turns` is 2. The mean is of `count`.
-inline double turned_mean_bound(double largest, double t, double w, double turns, double count) {
+// A weighted mean of numbers up to `largest` that were rotated by angles up to t, w = 10000^-e, two ways: as sine and
+// cosine of position t, and by the reference; rotated back by such angles where `rotations` is 2. The mean is of
+// `count`.
+inline double rotated_mean_bound(double largest, double t, double w, double rotations, double count) {
   const double angles = std::sqrt(2.0) * largest * (sinusoid_error(t, w, kDoubleRounding) + kReferenceAngle);
-  return turns * std::sqrt(2.0) * (angles + 2 * rotation_bound(largest)) +
+  return rotations * std::sqrt(2.0) * (angles + 2 * rotation_bound(largest)) +
          same_score(std::sqrt(2.0) * largest, count + 1);
 }
 
@@ -509,13 +510,13 @@ inline double linear_additions(std::int64_t n, bool one_by_one) {
   return one_by_one ? std::max(of_chunks, keys) : of_chunks;
 }
 
-// attend_linear against that in double, of d channels. Features have `features` roundings; q and k are turned in
+// attend_linear against that in double, of d channels. Features have `features` roundings; q and k are rotated in
 // floats; a product goes through `additions` and the sum over the channels; the quotient is rounded once, and so is
 // what it is made of. `of_total`: as `products`, of the denominator alone: where its roundings may leave less than 98
 // hundredths of it, anything may come out; else they weigh 1.05 at most.
 inline double linear_in_floats(double products, double of_total, double additions, std::int64_t d, double features) {
   const double sums = summed_in_floats(additions + static_cast<double>(d));
-  const double roundings = 2 * features + kTurnedInFloats + sums + 2;
+  const double roundings = 2 * features + kRotatedInFloats + sums + 2;
   if (roundings * kFloatRounding * of_total > 0.02) return std::numeric_limits<double>::infinity();
   return 1.05 * roundings * kFloatRounding * products;
 }
@@ -570,10 +571,10 @@ inline double root_mean_square_error(double terms, double channels, double value
   return value * (terms + channels + 6) * kDoubleRounding;
 }
 
-// How far the length of a vector of d channels changes, over that length, when basis vectors as queries see it turned.
-// A channel is a product of d terms, of vectors turned with rotation_bound(1) each, over the scale: d + 12 roundings of
-// the whole length, on every channel; a factor up to 1.5 multiplies it.
-inline double turned_length_error(double d) { return 1.5 * std::sqrt(d) * (d + 12) * kDoubleRounding; }
+// How far the length of a vector of d channels changes, over that length, when basis vectors as queries see it rotated.
+// A channel is a product of d terms, of vectors rotated with rotation_bound(1) each, over the scale: d + 12 roundings
+// of the whole length, on every channel; a factor up to 1.5 multiplies it.
+inline double rotated_length_error(double d) { return 1.5 * std::sqrt(d) * (d + 12) * kDoubleRounding; }
 
 // An output of attention over `keys` keys whose order changed, for values of a few: weights round as their sum and
 // their products do, in either order, and each of the `keys` terms twice more.
@@ -583,7 +584,7 @@ inline double permuted_output_error(double keys) {
 }
 
 // Between two ways to add n values of at most `largest`, weighted by what adds up to 1: each sum is within n roundings
-// of its terms, twice that where values are turned, which mixes two. Where one way has weights and values in bfloat16,
+// of its terms, twice that where values are rotated, which mixes two. Where one way has weights and values in bfloat16,
 // each of the two is off by 2^-9 of itself, and so are the weights that the sum is divided by; with the second order,
 // 2^-7.
 inline double reordered_mean_bound(double n, double largest, bool one_in_bfloat16) {

@@ -49,10 +49,10 @@ def with_layers(plan: posenc.Plan, change: Callable[[posenc.LayerPlan], posenc.L
 
 
 def _with_ropes(plan: posenc.Plan, change: Callable[[posenc.Rope], posenc.Rope]) -> posenc.Plan:
-    def turned(rotate: posenc.Rotate) -> posenc.Rotate:
+    def rotated(rotate: posenc.Rotate) -> posenc.Rotate:
         return rotate.replace(scheme=change(rotate.rope))
 
-    return with_layers(plan, lambda layer: layer.replace(rotate=tuple(turned(rotate) for rotate in layer.rotate)))
+    return with_layers(plan, lambda layer: layer.replace(rotate=tuple(rotated(rotate) for rotate in layer.rotate)))
 
 
 def swapped(rope: posenc.Rope) -> posenc.Rope:
@@ -132,21 +132,21 @@ class Shifted:
 @contextlib.contextmanager
 def keys_shifted(by: int) -> Iterator[Shifted]:
     """Within it, keys are rotated by so many positions more than queries; gives whether any were, when it ends."""
-    keys = _rotary_modules.Turn.keys
+    keys = _rotary_modules.Rotation.keys
     seen = Shifted()
 
     def further(self: Any, x: Tensor, token_axis: int | None) -> Tensor:
         seen.any = True
         cos, sin = posenc.cos_sin(self.rope, torch.full((len(self.rope.axes.names), len(self.cos)), by))
-        more = _rotary_modules.Turn(self.rope, cos, sin, self.batch)
+        more = _rotary_modules.Rotation(self.rope, cos, sin, self.batch)
         return keys(self, keys(more, x, token_axis), token_axis)
 
     if by:
-        _rotary_modules.Turn.keys = further
+        _rotary_modules.Rotation.keys = further
     try:
         yield seen
     finally:
-        _rotary_modules.Turn.keys = keys
+        _rotary_modules.Rotation.keys = keys
 
 
 def logits(model: torch.nn.Module, inputs: dict[str, Tensor]) -> Tensor:
@@ -164,7 +164,7 @@ def judge(family: Family) -> Verdict:
             with posenc.transformers.use(model, plan=by.plan, angles="float32", masks="plan") as changed:
                 return logits(model, inputs), changed, shifted.any
 
-    turned, changed, _ = ours(Spoil("nothing", plan))
+    rotated, changed, _ = ours(Spoil("nothing", plan))
     layers = [layer for stack in plan.stacks for layer in stack.layers if layer.kind in ATTENDING]
     spoiled = {}
     for spoil in spoils(plan):
@@ -179,8 +179,8 @@ def judge(family: Family) -> Verdict:
         family,
         plan,
         changed,
-        roundings.rms(turned - own),
-        float((turned - own).abs().max()),
+        roundings.rms(rotated - own),
+        float((rotated - own).abs().max()),
         limit,
         {what: roundings.rms(of - own) / limit for what, of in spoiled.items()},
     )

@@ -14,7 +14,7 @@ namespace posenc::python {
 namespace {
 
 // Both, or the one that was given.
-nb::object results(const Turned& q, const Turned& k) {
+nb::object results(const Rotated& q, const Rotated& k) {
   if (k.result.is_none()) return q.result;
   if (q.result.is_none()) return k.result;
   return nb::make_tuple(q.result, k.result);
@@ -43,15 +43,15 @@ struct RotateHow {
   nb::handle isa;
 };
 
-nb::object turn(nb::handle q, nb::handle k, const Outs& outs, const RotateHow& how, nb::handle block_table,
-                nb::handle first) {
+nb::object rotate(nb::handle q, nb::handle k, const Outs& outs, const RotateHow& how, nb::handle block_table,
+                  nb::handle first) {
   const Tables tables(how.table, {"rotate", "table"});
   const PositionsArgument positions(how.positions, {"rotate", "positions"});
   const Numbers<std::int32_t> cu_seqlens(how.cu_seqlens, {"rotate", "cu_seqlens"});
   const Numbers<std::int32_t> blocks(block_table, {"rotate", "k_block_table"});
   const Numbers<std::int32_t> firsts(first, {"rotate", "k_first"});
-  const Turned queries(q, outs.q, {"rotate", "q"}, {"rotate", "out"});
-  const Turned keys(k, outs.k, {"rotate", "k"}, {"rotate", "out"});
+  const Rotated queries(q, outs.q, {"rotate", "q"}, {"rotate", "out"});
+  const Rotated keys(k, outs.k, {"rotate", "k"}, {"rotate", "out"});
   const RotateArgs args{.q = queries.out,
                         .k = keys.out,
                         .q_from = queries.x,
@@ -101,8 +101,8 @@ void bind_rotate_calls(nb::module_& m) {
       "ValueError, before anything is written, for what does not fit. The GIL is released.",
       [](nb::handle q, nb::handle k, nb::handle table, nb::handle positions, nb::handle direction,
          nb::handle cu_seqlens, nb::handle out, std::int64_t threads, nb::handle isa) {
-        return turn(q, k, outs_of(out, !q.is_none(), !k.is_none()),
-                    {table, positions, direction, cu_seqlens, threads, isa}, nb::none(), nb::none());
+        return rotate(q, k, outs_of(out, !q.is_none(), !k.is_none()),
+                      {table, positions, direction, cu_seqlens, threads, isa}, nb::none(), nb::none());
       },
       nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table") = nb::none(),
       nb::arg("positions").none() = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
@@ -117,8 +117,8 @@ void bind_rotate_calls(nb::module_& m) {
       "head_dim] of the packed sequences, whose rows begin with token k_first[s] (default: 0).",
       [](nb::handle q, nb::handle k, nb::handle table, nb::handle positions, nb::handle direction,
          nb::handle cu_seqlens, nb::handle block_table, nb::handle first, std::int64_t threads, nb::handle isa) {
-        return turn(q, k, {nb::borrow(q), nb::borrow(k)}, {table, positions, direction, cu_seqlens, threads, isa},
-                    block_table, first);
+        return rotate(q, k, {nb::borrow(q), nb::borrow(k)}, {table, positions, direction, cu_seqlens, threads, isa},
+                      block_table, first);
       },
       nb::arg("q").none() = nb::none(), nb::arg("k").none() = nb::none(), nb::kw_only(), nb::arg("table") = nb::none(),
       nb::arg("positions").none() = 0, nb::arg("direction") = "forward", nb::arg("cu_seqlens") = nb::none(),
@@ -126,16 +126,16 @@ void bind_rotate_calls(nb::module_& m) {
       nb::arg("isa") = "automatic");
 }
 
-nb::object turn_again(nb::handle k, nb::handle from_table, nb::handle from_positions, nb::handle to_table,
-                      nb::handle to_positions, nb::handle cu_seqlens, nb::handle layer, nb::handle out,
-                      std::int64_t threads, nb::handle isa) {
+nb::object rotate_again(nb::handle k, nb::handle from_table, nb::handle from_positions, nb::handle to_table,
+                        nb::handle to_positions, nb::handle cu_seqlens, nb::handle layer, nb::handle out,
+                        std::int64_t threads, nb::handle isa) {
   const char* where = "rerotate";
   const Tables from(from_table, {where, "from_table"});
   const Tables to(to_table, {where, "to_table"});
   const PositionsArgument then(from_positions, {where, "from_positions"});
   const PositionsArgument now(to_positions, {where, "to_positions"});
   const Numbers<std::int32_t> sequences(cu_seqlens, {where, "cu_seqlens"});
-  const Turned keys(k, out, {where, "k"}, {where, "out"});
+  const Rotated keys(k, out, {where, "k"}, {where, "out"});
   const LayerPlan* of = layer.is_none() ? nullptr : &Convert<LayerPlan>::from_python(layer, {where, "layer"});
   const RerotateArgs args{.k = keys.out,
                           .k_from = keys.x,
@@ -166,7 +166,7 @@ void bind_rerotate(nb::module_& m) {
       "Cached keys re-rotated from one position to another: R_to(to) R_from(from)^-1 k.\n\n"
       "A shift of a cache is the case of one table; a change of base, rule or attention factor that of two. `layer`: "
       "whose keys they are; ValueError where rerotation_obstacle(layer) says so. Else as rotate.",
-      &turn_again, nb::arg("k"), nb::kw_only(), nb::arg("from_table") = nb::none(),
+      &rotate_again, nb::arg("k"), nb::kw_only(), nb::arg("from_table") = nb::none(),
       nb::arg("from_positions") = nb::none(), nb::arg("to_table") = nb::none(), nb::arg("to_positions") = nb::none(),
       nb::arg("cu_seqlens") = nb::none(), nb::arg("layer") = nb::none(), nb::arg("out") = nb::none(),
       nb::arg("threads") = 0, nb::arg("isa") = "automatic");

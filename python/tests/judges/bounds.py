@@ -11,12 +11,12 @@ HALF_UNIT = 2.0**-24
 
 # A rotation of numbers up to 1, in half units: two products of at most that, their sum (at most sqrt(2)), and cos and
 # sin that are off by one unit in the last place, which is 2^-24 of at most 1, or two roundings.
-TURNED = 2 + 1.5 + 2 * 2
+ROTATION = 2 + 1.5 + 2 * 2
 
 
-def turned(largest: float) -> float:
+def rotated(largest: float) -> float:
     """Two rotations of numbers up to `largest`."""
-    return 2 * TURNED * largest * HALF_UNIT
+    return 2 * ROTATION * largest * HALF_UNIT
 
 
 def float_angle(largest: float) -> float:
@@ -29,25 +29,25 @@ def float_angle(largest: float) -> float:
 def gradient(largest_entry: float, step: float, largest_y: float) -> float:
     """A difference quotient of what is linear in x against its matrix: there is no error of the quotient but the
     roundings of the results, of size `largest_y`, over the step, and those of the entry itself."""
-    return turned(largest_y) / step + turned(largest_entry)
+    return rotated(largest_y) / step + rotated(largest_entry)
 
 
 def attended(
     q: Tensor, k: Tensor, v: Tensor, scale: float, bias: float = 0.0, factor: float | None = None, angle: float = 0.0
 ) -> float:
     """Two softmaxes of scale q.k + b, |b| <= bias, and their products with v, in any order of their sums. factor: q and
-    k are turned, by a rotation of this attention factor; angle: how far the angles of one of them are off.
+    k are rotated, by a rotation of this attention factor; angle: how far the angles of one of them are off.
 
     A sum of n terms in any order is within n 2^-24 of the sum of their magnitudes; that of a score is at most the
     product of the lengths; the bias, its product and its sum round thrice. A weight is a quotient of exponentials, of
     2 roundings and twice the scores' error each; a sum over the keys then adds a rounding a key, twice: of weights, and
     of weights times values. All of it happens twice.
 
-    A rotation moves both channels of a pair by at most TURNED half units of its length, hence a vector by sqrt(2) as
+    A rotation moves both channels of a pair by at most ROTATION half units of its length, hence a vector by sqrt(2) as
     many of its own; there are two vectors. One of the two softmaxes has angles that are off, of both.
     """
     lengths = abs(scale) * float(q.norm(dim=-1).max()) * float(k.norm(dim=-1).max()) * (factor or 1.0) ** 2
-    rotations = 0.0 if factor is None else 2 * math.sqrt(2) * TURNED
+    rotations = 0.0 if factor is None else 2 * math.sqrt(2) * ROTATION
     score = ((q.shape[-1] + 2 + rotations) * lengths + 3 * (lengths + bias)) * HALF_UNIT + angle * lengths
     keys = k.shape[-2]
     return 2 * float(v.abs().max()) * (2 * score + (2 * 2 + 2 * keys) * HALF_UNIT)

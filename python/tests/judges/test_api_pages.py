@@ -110,10 +110,10 @@ def documented(text):
     [
         (None, ["a sentence"]),
         ("function(q: typing.Any) -> typing.Any", ["a sentence"]),
-        ("Turns queries.", ["shapes", "errors"]),
-        ("Turns q, [tokens, heads, head_dim].", ["errors"]),
-        ("Turns q. ValueError for what does not fit.", ["shapes"]),
-        ("Turns q, [tokens, heads, head_dim]. ValueError for what does not fit.", []),
+        ("Rotates queries.", ["shapes", "errors"]),
+        ("Rotates q, [tokens, heads, head_dim].", ["errors"]),
+        ("Rotates q. ValueError for what does not fit.", ["shapes"]),
+        ("Rotates q, [tokens, heads, head_dim]. ValueError for what does not fit.", []),
         ("As rotate.", []),
     ],
 )

@@ -31,7 +31,7 @@ def uncompiled():
 def bound_of(name):
     """Numbers drawn stay below 6, biases below 40, heads of 128 below 18 in length."""
     if name.startswith(("rotate/", "calls/rotate/", "calls/operators")):
-        return bounds.turned(6.0)
+        return bounds.rotated(6.0)
     heads = torch.full((1, 40, 128), 18 / math.sqrt(128))
     return bounds.attended(heads, heads, torch.tensor(6.0), 1 / math.sqrt(128), 40.0)
 

@@ -143,7 +143,7 @@ def test_a_plan_of_other_sizes_is_refused():
 
 
 @pytest.mark.parametrize("title", ["t5", "bloom"])
-def test_a_scheme_is_refused_where_nothing_turns(title):
+def test_a_scheme_is_refused_where_nothing_rotates(title):
     model = BY_TITLE[title].model()
     with pytest.raises(ValueError, match="scheme must be omitted where the plan has no RoPE"):
         with posenc.transformers.use(model, scheme=other_base(300.0)):
@@ -457,7 +457,7 @@ def test_the_name_alone_has_no_backward_pass_either():
 
 
 @pytest.mark.parametrize("title", ["llama", "gptj", "phi", "cohere", "llama4_text"])
-def test_gradients_go_through_what_turns(monkeypatch, title):
+def test_gradients_go_through_what_rotates(monkeypatch, title):
     """With the model's own attention behind posenc's rotation."""
     model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
 

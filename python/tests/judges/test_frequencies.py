@@ -1,5 +1,5 @@
 """transformers as the judge of read_plan's facts: frequencies, attention factors, cos and sin, pairing and sense of
-each family that turns, against its own modules and functions."""
+each family that rotates, against its own modules and functions."""
 
 import copy
 import dataclasses
@@ -28,11 +28,11 @@ def main_rope(layer):
     return next((rotate.rope for rotate in layer.rotate if rotate.role == "main"), None)
 
 
-def turning_layers(title):
+def rotary_layers(title):
     return [layer for stack in plan_of(title).stacks for layer in stack.layers if main_rope(layer) is not None]
 
 
-TURNING = [title for title in BY_TITLE if turning_layers(title)]
+Rotating = [title for title in BY_TITLE if rotary_layers(title)]
 FAR = 4096  # where angles of float32 are not the exact ones
 KEEP_A_TABLE = ("gptj", "codegen", "roformer")  # of sines and cosines, and have no rotary module
 
@@ -42,7 +42,7 @@ def ropes_by_kind(title, module):
     each. All layers that ask for one thing must have one rope."""
     types = getattr(BY_TITLE[title].config().get_text_config(), "layer_types", None)
     found = {}
-    for layer in turning_layers(title):
+    for layer in rotary_layers(title):
         kind = types[layer.index] if types and hasattr(module, f"{types[layer.index]}_inv_freq") else None
         assert found.setdefault(kind, main_rope(layer)) == main_rope(layer)
     return found
@@ -92,7 +92,7 @@ def asked(module, kind, length):
 
 def cases(title):
     """Modules that have seen no other length (test_wrong_judges.py has why), what they are asked for, and our rope, as
-    modules have it: what turns clockwise does so by its function, which is judged below."""
+    modules have it: what rotates clockwise does so by its function, which is judged below."""
     modules = list(posenc.transformers.rotary_modules(BY_TITLE[title].model()))
     assert modules
     for _, module in modules:
@@ -101,7 +101,7 @@ def cases(title):
                 yield copy.deepcopy(module), kind, rope.replace(rotation_direction="counterclockwise"), length
 
 
-@pytest.mark.parametrize("title", [title for title in TURNING if title not in KEEP_A_TABLE])
+@pytest.mark.parametrize("title", [title for title in Rotating if title not in KEEP_A_TABLE])
 def test_frequencies_are_the_models_own(title):
     for module, kind, rope, length in cases(title):
         asked(module, kind, length)
@@ -132,7 +132,7 @@ def numbers_a_pair(given, rope):
     return (cos[:, : rope.pairs], sin[:, : rope.pairs]) if halves else (cos[:, ::2], sin[:, ::2])
 
 
-@pytest.mark.parametrize("title", [title for title in TURNING if title not in KEEP_A_TABLE])
+@pytest.mark.parametrize("title", [title for title in Rotating if title not in KEEP_A_TABLE])
 def test_cos_and_sin_of_the_same_frequencies(title):
     """angles='float32' is what transformers computes, to a unit in the last place: both round the same product, and of
     it cos and sin. An attention factor multiplies neighbours and rounds again, which may put one more between them."""
@@ -149,10 +149,10 @@ def test_cos_and_sin_of_the_same_frequencies(title):
             assert length < FAR or units_apart(theirs, torch.as_tensor(others)) > 100 * units
 
 
-@pytest.mark.parametrize("title", [title for title in TURNING if title in KEEP_A_TABLE])
+@pytest.mark.parametrize("title", [title for title in Rotating if title in KEEP_A_TABLE])
 def test_tables_of_attention_modules(title):
     """GPT-J and CodeGen keep sin and cos side by side, made as a rotary module makes them; RoFormer's are exact."""
-    (rope,) = {main_rope(layer) for layer in turning_layers(title)}
+    (rope,) = {main_rope(layer) for layer in rotary_layers(title)}
     modules = BY_TITLE[title].model().modules()
     tables = [module.embed_positions for module in modules if hasattr(module, "embed_positions")]
     assert tables
@@ -173,21 +173,21 @@ class Call:
 
 
 def calls(title, monkeypatch):
-    """What the model turns in one forward pass of its own code, in its order."""
+    """What the model rotates in one forward pass of its own code, in its order."""
     model, seen = BY_TITLE[title].model(), []
     names = {*_rotary_modules._QUERIES, *_rotary_modules._KEYS, "query_layer", "key_layer"}
 
     def watched(original):
         signature = inspect.signature(original)
 
-        def turn(*args, **kwargs):
+        def rotate(*args, **kwargs):
             given = signature.bind(*args, **kwargs).arguments
             after = original(*args, **kwargs)
             before = [x for name, x in given.items() if name in names and x is not None]
             seen.extend(map(Call, before, [after] if isinstance(after, torch.Tensor) else after))
             return after
 
-        return turn
+        return rotate
 
     for file, name, _ in posenc.transformers.apply_functions(model, {}):
         monkeypatch.setattr(file, name, watched(getattr(file, name)))
@@ -198,12 +198,12 @@ def calls(title, monkeypatch):
     return seen
 
 
-def turned_by(rope, call, places):
+def rotated_by(rope, call, places):
     """[batch, heads, tokens, channels], and what the model made of it."""
     axis = 2 if call.before.shape[2] == TOKENS else 1
     before, after = (x if axis == 2 else x.transpose(1, 2) for x in (call.before, call.after))
     cos, sin = posenc.cos_sin(rope, places, length=TOKENS, angles="float32")
-    width = before.shape[-1]  # some give the part of a head that turns alone
+    width = before.shape[-1]  # some give the part of a head that rotates alone
     first = 0 if width == rope.dim else rope.first_channel
     layout = posenc.RotaryLayout(pairing=rope.pairing, head_dim=width, first_channel=first, dim=rope.dim)
     table = posenc.table_from_cos_sin(layout, cos, sin)
@@ -213,15 +213,15 @@ def turned_by(rope, call, places):
 
 def apart(rope, call, places):
     """Over the bound. DeepSeek V3's function also moves neighbours into halves, of queries and keys alike."""
-    ours, theirs = turned_by(rope, call, places)
-    bound = bounds.turned(float(call.before.abs().max()) * posenc.frequencies(rope, length=TOKENS).attention_factor)
+    ours, theirs = rotated_by(rope, call, places)
+    bound = bounds.rotated(float(call.before.abs().max()) * posenc.frequencies(rope, length=TOKENS).attention_factor)
     in_halves = torch.cat((ours[..., ::2], ours[..., 1::2]), -1)
     return min(float((x - theirs).abs().max()) for x in (ours, in_halves)) / bound
 
 
-@pytest.mark.parametrize("title", TURNING)
-def test_every_layer_pairs_and_turns_as_the_model_does(title, monkeypatch):
-    seen, layers = calls(title, monkeypatch), turning_layers(title)
+@pytest.mark.parametrize("title", Rotating)
+def test_every_layer_pairs_and_rotates_as_the_model_does(title, monkeypatch):
+    seen, layers = calls(title, monkeypatch), rotary_layers(title)
     assert seen and len(seen) == 2 * len(layers)
     given = BY_TITLE[title].inputs().get("position_ids")
     for i, layer in enumerate(layers):

@@ -20,7 +20,7 @@ def drawn(seed, *shape, dtype="float32"):
     return jax.random.normal(jax.random.key(seed), shape, DTYPES[dtype])
 
 
-def turned(x):
+def rotated(x):
     """Half pairing, position by position, in jax.numpy: x [tokens, heads, 16]."""
     x = x.astype(jnp.float32)
     angles = np.arange(x.shape[0])[:, None] * 10000.0 ** (-np.arange(8) / 8)
@@ -50,11 +50,11 @@ def test_rotation(dtype, tokens):
     q = drawn(1, tokens, 3, 16, dtype=dtype)
     ours = posenc.rotate(q, table=TABLE)
     assert type(ours) is type(q) and ours.dtype == q.dtype and ours.shape == q.shape
-    truth = turned(q)
+    truth = rotated(q)
     # Its products and sum are rounded three times, cos and sin once on each side; then ours once.
     bound = (5 * 2.0**-24 + EPSILON[dtype]) * 2 * float(jnp.abs(q.astype(jnp.float32)).max())
     assert float(jnp.abs(ours.astype(jnp.float32) - truth).max()) <= bound
-    assert tokens == 1 or float(jnp.abs(turned(q[::-1])[::-1] - truth).max()) > 10 * bound
+    assert tokens == 1 or float(jnp.abs(rotated(q[::-1])[::-1] - truth).max()) > 10 * bound
     assert np.array_equal(np.asarray(ours), np.asarray(posenc.rotate(np.asarray(q), table=TABLE)))
 
 

@@ -56,7 +56,7 @@ def test_rotary_embedding(kind, with_ids):
         )
 
     is_interleaved = int(rope.pairing == "interleaved")
-    bound = bounds.turned(float(x.abs().max()) * table.attention_factor)
+    bound = bounds.rotated(float(x.abs().max()) * table.attention_factor)
     assert float((ours - judged(is_interleaved)).abs().max()) <= bound
     assert float((ours - judged(1 - is_interleaved)).abs().max()) > 100 * bound
 
@@ -77,7 +77,7 @@ def test_rotary_embedding_of_microsoft(kind):
         return run("RotaryEmbedding", inputs, domain=MICROSOFT, interleaved=interleaved)
 
     is_interleaved = int(rope.pairing == "interleaved")
-    bound = bounds.turned(float(x.abs().max()) * posenc.frequencies(rope).attention_factor)
+    bound = bounds.rotated(float(x.abs().max()) * posenc.frequencies(rope).attention_factor)
     assert float((ours - judged(places, is_interleaved)).abs().max()) <= bound
     assert float((ours - judged(places, 1 - is_interleaved)).abs().max()) > 100 * bound
     assert float((ours - judged(places + 1, is_interleaved)).abs().max()) > 100 * bound
@@ -98,7 +98,7 @@ def test_rotary_embedding_of_three_axes(layout):
         inputs = dict(zip(("x", "ids", "cos", "sin"), (x, places, *rows_of(ROPES["half"]))))
         return run("MRotaryEmbedding", inputs, domain=MICROSOFT, mrope_section=SECTIONS, mrope_layout=layout)
 
-    bound = bounds.turned(float(x.abs().max()))
+    bound = bounds.rotated(float(x.abs().max()))
     assert float((ours - judged(layout)).abs().max()) <= bound
     assert float((ours - judged(1 - layout)).abs().max()) > 100 * bound
 

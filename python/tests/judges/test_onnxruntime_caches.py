@@ -1,4 +1,4 @@
-"""onnxruntime as the judge of attention beside a cache: GroupQueryAttention, which turns queries and keys itself, and
+"""onnxruntime as the judge of attention beside a cache: GroupQueryAttention, which rotates queries and keys itself, and
 ONNX's Attention of opsets 24 and 25, which is told how many keys of a cache are real."""
 
 import pytest
@@ -32,7 +32,7 @@ def packed(x):
     return x.transpose(1, 2).flatten(2)
 
 
-def turned(rope):
+def rotated(rope):
     return {"rotate": [posenc.Rotate(scheme=rope)]}
 
 
@@ -47,18 +47,18 @@ INTERLEAVED = posenc.Rope(pairing="interleaved", head_dim=WIDTH, dim=WIDTH, base
 YARN = HALF.replace(scaling=posenc.YarnScaling(factor=4.0, original_max_position_embeddings=8))
 LAYERS = {
     "no rotation": {},
-    "half": turned(HALF),
-    "interleaved": turned(INTERLEAVED),
-    "yarn": turned(YARN),
-    "window": {"mask": posenc.Mask(window=posenc.Window(past=3)), **turned(HALF)},
-    "cap": {**turned(HALF), **capped(1.5)},
-    "sinks": {**turned(HALF), "sinks": True},
+    "half": rotated(HALF),
+    "interleaved": rotated(INTERLEAVED),
+    "yarn": rotated(YARN),
+    "window": {"mask": posenc.Mask(window=posenc.Window(past=3)), **rotated(HALF)},
+    "cap": {**rotated(HALF), **capped(1.5)},
+    "sinks": {**rotated(HALF), "sinks": True},
 }
 WRONG = {
-    "no rotation": turned(HALF),
-    "half": turned(HALF.replace(pairing="interleaved")),
-    "interleaved": turned(INTERLEAVED.replace(pairing="half")),
-    "yarn": turned(HALF),
+    "no rotation": rotated(HALF),
+    "half": rotated(HALF.replace(pairing="interleaved")),
+    "interleaved": rotated(INTERLEAVED.replace(pairing="half")),
+    "yarn": rotated(HALF),
     "window": {"mask": posenc.Mask(window=posenc.Window(past=4))},
     "cap": {"soft_cap": None},
     "sinks": {"sinks": False},
@@ -70,7 +70,7 @@ def rope_of(layer):
 
 
 def caches(layer, k, v, past):
-    """What stands in the caches after `past` tokens: keys turned, values."""
+    """What stands in the caches after `past` tokens: keys rotated, values."""
     if past == 0:
         return None, None
     k, v = k[:, :, :past].contiguous(), v[:, :, :past]
@@ -78,7 +78,7 @@ def caches(layer, k, v, past):
 
 
 def grouped(layer, q, k, v, past, sinks):
-    """The layer as GroupQueryAttention has it, which is given `past` of the keys turned and turns the others itself."""
+    """The layer as GroupQueryAttention has it, which is given `past` of the keys rotated and rotates the others itself."""
     rope = rope_of(layer)
     cos, sin = (None, None) if rope is None else map(torch.as_tensor, posenc.cos_sin(rope, torch.arange(64)))
     past_keys, past_values = caches(layer, k, v, past)

@@ -1,5 +1,5 @@
 """rotary-embedding-torch as the judge: plain, interpolated, rescaled as NTK, in a part of the head, with xPos, and along
-the axes of a grid. It turns neighbours."""
+the axes of a grid. It rotates neighbours."""
 
 import math
 
@@ -22,8 +22,8 @@ def rope(**others):
 
 
 def must_be(theirs, ours, wrong, x, angle):
-    """x turned, by angles of theirs that are off by so much; `wrong` is ours with one thing spoiled."""
-    bound = bounds.turned(float(x.abs().max())) + angle * float(x.unflatten(-1, (-1, 2)).norm(dim=-1).max())
+    """x rotated, by angles of theirs that are off by so much; `wrong` is ours with one thing spoiled."""
+    bound = bounds.rotated(float(x.abs().max())) + angle * float(x.unflatten(-1, (-1, 2)).norm(dim=-1).max())
     assert float((theirs - ours).abs().max()) <= bound
     assert float((theirs - wrong).abs().max()) > 100 * bound
 
@@ -52,8 +52,8 @@ def test_rotations(kind, offset):
 
 def test_xpos():
     q, k, v = (random(1, HEADS, TOKENS, WIDTH, seed=seed) for seed in (1, 2, 3))
-    turned = RotaryEmbedding(WIDTH, use_xpos=True, xpos_scale_base=16).rotate_queries_and_keys(q, k)
-    theirs = torch.nn.functional.scaled_dot_product_attention(*turned, v, scale=0.25, is_causal=True)
+    rotated = RotaryEmbedding(WIDTH, use_xpos=True, xpos_scale_base=16).rotate_queries_and_keys(q, k)
+    theirs = torch.nn.functional.scaled_dot_product_attention(*rotated, v, scale=0.25, is_causal=True)
 
     def ours(scale_base):
         scheme = posenc.XPos(rope=rope(), scale_base=scale_base)

@@ -1,4 +1,4 @@
-"""x-transformers as the judge: its rotation (which turns neighbours), ALiBi, T5's bias, perceptrons of the distance,
+"""x-transformers as the judge: its rotation (which rotates neighbours), ALiBi, T5's bias, perceptrons of the distance,
 CoPE and forget gates. Its biases and scores go through torch's softmax, ours through attend."""
 
 import math
@@ -67,14 +67,14 @@ def test_rotations(kind):
         return posenc.rotate(x, table=posenc.make_table(of, count=32), positions=places.reshape(1, -1))
 
     moved = bounds.float_angle(2 * TOKENS) * float(x.norm(dim=-1).max())
-    must_be(theirs, ours(scheme), ours(wrong), bounds.turned(float(x.abs().max())) + moved)
+    must_be(theirs, ours(scheme), ours(wrong), bounds.rotated(float(x.abs().max())) + moved)
 
 
 def test_xpos():
     q, k, v = qkv()
     angles, scale = judge.RotaryEmbedding(WIDTH, use_xpos=True, scale_base=16)(torch.arange(TOKENS))
-    turned = judge.apply_rotary_pos_emb(q, angles, scale), judge.apply_rotary_pos_emb(k, angles, scale**-1)
-    theirs = softmaxed(turned[0] @ turned[1].transpose(-1, -2) * SCALE, v, is_causal=True)
+    rotated = judge.apply_rotary_pos_emb(q, angles, scale), judge.apply_rotary_pos_emb(k, angles, scale**-1)
+    theirs = softmaxed(rotated[0] @ rotated[1].transpose(-1, -2) * SCALE, v, is_causal=True)
 
     def ours(scale_base):
         scheme = posenc.XPos(rope=rope(), scale_base=scale_base)

@@ -206,7 +206,7 @@ std::int64_t AttendCall::rotated_width() const {
   return most;
 }
 
-std::int64_t AttendCall::place_beside_turned(std::int64_t channel) const {
+std::int64_t AttendCall::place_beside_rotated(std::int64_t channel) const {
   const math::Rotation& rule = *in_few_dots->rule;
   const std::int64_t c = channel - rule.first_channel;
   if (rule.pairing == Pairing::half || c < 0 || c >= rule.dim) return channel;
@@ -242,11 +242,11 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
     check_decays(call.rotations.back(), call);
   }
   const auto is_relative = [](const CallRotation& rotation) {
-    return rotation.rule->turns_queries && rotation.rule->turns_keys && rotation.rule->decay.empty();
+    return rotation.rule->rotates_queries && rotation.rule->rotates_keys && rotation.rule->decay.empty();
   };
-  call.turns_by_steps = !call.rotations.empty() && call.lowered.regions.regions.empty() &&
-                        args.angles == Angles::exact && std::ranges::all_of(call.rotations, is_relative);
-  if (call.rotations.size() == 1 && (call.rotations[0].rule->turns_keys || !call.rotations[0].rule->decay.empty())) {
+  call.rotates_by_steps = !call.rotations.empty() && call.lowered.regions.regions.empty() &&
+                          args.angles == Angles::exact && std::ranges::all_of(call.rotations, is_relative);
+  if (call.rotations.size() == 1 && (call.rotations[0].rule->rotates_keys || !call.rotations[0].rule->decay.empty())) {
     call.in_few_dots = call.rotations.data();
   }
   const TermMaker make{layer.heads, layer.head_dim, call.attention, args.parallel};

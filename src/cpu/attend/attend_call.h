@@ -77,9 +77,9 @@ struct AttendCall {
   std::int64_t max_lanes = 0;  // kernels::kLaneRegisters registers
   bool takes_raw_queries = false;
   bool takes_raw_keys = false;
-  bool turns_by_steps = false;  // a tile's keys may rotate by their steps from its first: DecodeProducts
+  bool rotates_by_steps = false;  // a tile's keys may rotate by their steps from its first: DecodeProducts
   // The only rotation, if it rotates keys: where lanes are few, products rotate by it what they read
-  // (kernels::FewTurn).
+  // (kernels::LoadRotation).
   const CallRotation* in_few_dots = nullptr;
   // Of the products that are multiplied in bfloat16, in blocks whose lanes are not few; null: in floats.
   const kernels::PairKernels* score_pairs = nullptr;
@@ -94,7 +94,7 @@ struct AttendCall {
   bool projects_queries(std::size_t t) const { return vectors(t).sines && projected[t].rows.empty(); }
   std::int64_t rotated_width() const;  // cos and sin of a row, of the widest rotation
   // Where a query's channel stands beside keys that are rotated in_few_dots.
-  std::int64_t place_beside_turned(std::int64_t channel) const;
+  std::int64_t place_beside_rotated(std::int64_t channel) const;
   const void* key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const;
 };
 

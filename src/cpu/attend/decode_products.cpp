@@ -58,11 +58,11 @@ DecodeProducts::DecodeProducts(const AttendCall& call, std::pmr::memory_resource
   for (std::int64_t m = 0; m < kTileKeys; ++m) steps[index(m)] = static_cast<double>(m);
   for (const CallRotation& rotation : call.rotations) {
     const std::size_t size = index(kTileKeys * 2 * rotation.pairs);
-    const bool turns = rotation.rule->turns_keys || !rotation.rule->decay.empty();
-    keys_rotate_ |= turns;
-    of_keys_.emplace_back(turns ? size : 0);
+    const bool rotates = rotation.rule->rotates_keys || !rotation.rule->decay.empty();
+    keys_rotate_ |= rotates;
+    of_keys_.emplace_back(rotates ? size : 0);
     if (std::holds_alternative<math::ValueRotation>(call.lowered.values)) of_values_.emplace_back(size);
-    if (!call.turns_by_steps) continue;
+    if (!call.rotates_by_steps) continue;
     steps_.emplace_back(size);
     float* const cos = steps_.back().data();  // all axes read the same steps
     rotation.angles.write(call.kernels, steps.data(), 0, kTileKeys, cos, cos + rotation.pairs, 2 * rotation.pairs);
@@ -71,8 +71,8 @@ DecodeProducts::DecodeProducts(const AttendCall& call, std::pmr::memory_resource
 
 // Whether a tile's keys can be rotated by their steps from its first key: their positions go up by one, and the
 // queries' distances from it are within the range of exact angles.
-bool DecodeProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile) const {
-  if (!call_.turns_by_steps) return false;
+bool DecodeProducts::rotates_by_steps(const LaneBlock& block, const KeyTile& tile) const {
+  if (!call_.rotates_by_steps) return false;
   for (const math::Coordinate& at : call_.lowered.coordinates) {
     if (!tile.is_run(at)) return false;
     for (std::int64_t l = 0; l < block.each; ++l) {
@@ -88,7 +88,7 @@ bool DecodeProducts::turns_by_steps(const LaneBlock& block, const KeyTile& tile)
 // The queries rotated by their distance from the tile's first key.
 const float* DecodeProducts::queries_from(const LaneBlock& block, const KeyTile& tile) {
   const std::int64_t channels = call_.layer.head_dim;
-  std::copy_n(block.unturned.begin(), channels * block.lanes, queries_.begin());
+  std::copy_n(block.unrotated.begin(), channels * block.lanes, queries_.begin());
   const auto by_row = [](const Lane& a, const Lane& b) { return a.row < b.row; };
   const auto [least, most] = std::minmax_element(block.lane.begin(), block.lane.begin() + block.lanes, by_row);
   const std::int64_t first_row = least->row;
@@ -116,12 +116,12 @@ const float* DecodeProducts::queries_from(const LaneBlock& block, const KeyTile&
   return queries_.data();
 }
 
-// The queries with the channels of pairs in half-split order, whatever the pairing of the keys (kernels::FewTurn).
+// The queries with the channels of pairs in half-split order, whatever the pairing of the keys (kernels::LoadRotation).
 const float* DecodeProducts::beside_rotated(const LaneBlock& block, const float* q) {
   if (call_.in_few_dots->rule->pairing == Pairing::half) return q;
   const std::int64_t channels = call_.layer.head_dim;
   for (std::int64_t c = 0; c < channels; ++c) {
-    const std::int64_t place = call_.place_beside_turned(c);
+    const std::int64_t place = call_.place_beside_rotated(c);
     for (std::int64_t l = 0; l < block.lanes; ++l) queries_[index(l * channels + place)] = q[l * channels + c];
   }
   return queries_.data();
@@ -135,7 +135,7 @@ void DecodeProducts::write_key_angles(const KeyTile& tile, std::size_t region) {
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
       std::copy_n(tile.positions(axis, region), tile.count(), scratch_.positions.data() + index(kTileKeys) * axis);
     }
-    write_angles(call_, call_.rotations[r], call_.rotations[r].rule->turns_keys, math::Side::key, tile.count(),
+    write_angles(call_, call_.rotations[r], call_.rotations[r].rule->rotates_keys, math::Side::key, tile.count(),
                  scratch_.positions.data(), beyond.data(), scratch_, of_keys_[r].data());
   }
 }
@@ -253,18 +253,18 @@ void DecodeProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const
 void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q,
                                    float* scores) {
   const AngleTables* angles = nullptr;
-  if (turns_by_steps(block, tile)) {
+  if (rotates_by_steps(block, tile)) {
     q = queries_from(block, tile);
     angles = &steps_;
   } else if (keys_rotate_) {
     write_key_angles(tile, region);
     angles = &of_keys_;
   }
-  kernels::FewTurn turn;
+  kernels::LoadRotation rotation;
   if (call_.in_few_dots != nullptr) {
     const std::int64_t pairs = call_.in_few_dots->pairs;
     const math::Rotation& rule = *call_.in_few_dots->rule;
-    turn = {(*angles)[0].data(), 2 * pairs, rule.first_channel, pairs, rule.pairing == Pairing::interleaved};
+    rotation = {(*angles)[0].data(), 2 * pairs, rule.first_channel, pairs, rule.pairing == Pairing::interleaved};
     if (angles == &of_keys_) q = beside_rotated(block, q);
     angles = nullptr;
   }
@@ -275,8 +275,8 @@ void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::s
       return call_.few_pairs->dots({product, block.few_pairs.data(), block.row_scale.data()});
     }
     product.b = q + lane * channels;
-    product.turn = turn;
-    if (turn.cos != nullptr) product.turn.cos += first * turn.row;
+    product.rotation = rotation;
+    if (rotation.cos != nullptr) product.rotation.cos += first * rotation.row;
     call_.attention.dots(product);
   };
   for_rows(block, tile, call_.k, channels, angles, multiply);

@@ -30,7 +30,7 @@ class DecodeProducts final : public TileProducts {
   // cos and sin of each rotation: [kTileKeys][2 pairs], or nothing where it does not rotate these rows.
   using AngleTables = std::pmr::vector<std::pmr::vector<float>>;
 
-  bool turns_by_steps(const LaneBlock& block, const KeyTile& tile) const;
+  bool rotates_by_steps(const LaneBlock& block, const KeyTile& tile) const;
   const float* queries_from(const LaneBlock& block, const KeyTile& tile);
   const float* beside_rotated(const LaneBlock& block, const float* q);
   void write_key_angles(const KeyTile& tile, std::size_t region);

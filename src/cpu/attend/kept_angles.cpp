@@ -49,8 +49,9 @@ void keep_angles(AttendCall& call, const AskedRows& asked, KeepGoing& keep_going
   if (!call.lowered.regions.regions.empty()) return;
   const auto keeps = [&](const CallRotation& rotation, math::Side side) {
     const bool is_query = side == math::Side::query;
-    const bool turns = is_query ? rotation.rule->turns_queries : rotation.rule->turns_keys;
-    return turns && rotation.rule->decay.empty() && (is_query ? asked.queries : asked.keys) >= 2 * rows_of(call, side);
+    const bool rotates = is_query ? rotation.rule->rotates_queries : rotation.rule->rotates_keys;
+    return rotates && rotation.rule->decay.empty() &&
+           (is_query ? asked.queries : asked.keys) >= 2 * rows_of(call, side);
   };
   std::int64_t bytes = 0;
   for (const CallRotation& rotation : call.rotations) {

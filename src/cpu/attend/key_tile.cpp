@@ -38,8 +38,8 @@ KeyTile::KeyTile(const AttendCall& call, std::pmr::memory_resource* memory)
       scratch_(call, memory),
       raw_(memory),
       values_(memory),
-      turned_(std::max<std::size_t>(call.lowered.regions.regions.size(), 1), memory),
-      turned_rows_(turned_.size(), memory),
+      rotated_(std::max<std::size_t>(call.lowered.regions.regions.size(), 1), memory),
+      rotated_rows_(rotated_.size(), memory),
       runs_(call.lowered.coordinates.size(), memory),
       rounded_keys_(memory),
       value_columns_(memory) {
@@ -48,7 +48,7 @@ KeyTile::KeyTile(const AttendCall& call, std::pmr::memory_resource* memory)
   if (call.score_pairs != nullptr) rounded_keys_.reserve(index(kTileKeys * whole(call.layer.head_dim, 2)));
   if (call.value_pairs != nullptr) value_columns_.reserve(index(kTileKeys * call.layer.value_dim));
   if (call.rotations.empty()) return;
-  for (std::pmr::vector<float>& rows : turned_) rows.reserve(raw_.capacity());
+  for (std::pmr::vector<float>& rows : rotated_) rows.reserve(raw_.capacity());
 }
 
 void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count) {
@@ -66,11 +66,11 @@ void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t fir
   raw_rows_ = value_rows_ = {};
   key_pairs_ = value_pairs_ = {};
   finite_heads_ = 0;
-  std::ranges::fill(turned_rows_, FloatRows{});
+  std::ranges::fill(rotated_rows_, FloatRows{});
   std::ranges::fill(runs_, std::int8_t{-1});
 }
 
-void KeyTile::turn_to(std::int64_t kv_head) {
+void KeyTile::select_head(std::int64_t kv_head) {
   if (kv_head == kv_head_) return;  // what was read of it is kept
   const std::int64_t shown = shown_;
   place(sequence_, kv_head, first_, count_);
@@ -148,47 +148,47 @@ std::array<double, kTileKeys> KeyTile::beyond_first() const {
   return out;
 }
 
-bool KeyTile::turn_by_kept(const CallRotation& rotation, float* rows) {
+bool KeyTile::rotate_by_kept(const CallRotation& rotation, float* rows) {
   if (rotation.of_keys.empty()) return false;
   for (std::int64_t m = 0; m < count_; ++m) {
     scratch_.cos[index(m)] = rotation.of_keys.data() + row(m) * 2 * rotation.pairs;
   }
-  turn_by_angles(call_, rotation, count_, Turn::forward, rows, scratch_);
+  rotate_by_angles(call_, rotation, count_, Direction::forward, rows, scratch_);
   return true;
 }
 
 FloatRows KeyTile::keys(std::size_t region) {
   if (call_.rotations.empty()) return raw();
-  FloatRows& out = turned_rows_[region];
+  FloatRows& out = rotated_rows_[region];
   if (out.data != nullptr) return out;
-  std::pmr::vector<float>& rows = turned_[region];
+  std::pmr::vector<float>& rows = rotated_[region];
   out = read(call_.k, call_.layer.head_dim, rows, true);
   const std::array<double, kTileKeys> beyond = beyond_first();
   for (const CallRotation& rotation : call_.rotations) {
-    if (turn_by_kept(rotation, rows.data())) continue;
+    if (rotate_by_kept(rotation, rows.data())) continue;
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
       std::copy_n(positions(axis, region), count_,
                   scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
     }
-    turn_rows(call_, rotation, rotation.rule->turns_keys, math::Side::key, count_, scratch_.positions.data(),
-              beyond.data(), Turn::forward, rows.data(), scratch_);
+    rotate_rows(call_, rotation, rotation.rule->rotates_keys, math::Side::key, count_, scratch_.positions.data(),
+                beyond.data(), Direction::forward, rows.data(), scratch_);
   }
   return out;
 }
 
 FloatRows KeyTile::values() {
   if (value_rows_.data != nullptr) return value_rows_;
-  const bool turns = std::holds_alternative<math::ValueRotation>(call_.lowered.values);
-  value_rows_ = read(call_.v, call_.layer.value_dim, values_, turns);
-  if (!turns) return value_rows_;
+  const bool rotates = std::holds_alternative<math::ValueRotation>(call_.lowered.values);
+  value_rows_ = read(call_.v, call_.layer.value_dim, values_, rotates);
+  if (!rotates) return value_rows_;
   for (const CallRotation& rotation : call_.rotations) {
-    if (turn_by_kept(rotation, values_.data())) continue;
+    if (rotate_by_kept(rotation, values_.data())) continue;
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
       std::copy_n(call_.lowered.coordinates[axis].k.begin() + first_row_, count_,
                   scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
     }
-    turn_rows(call_, rotation, true, math::Side::key, count_, scratch_.positions.data(), nullptr, Turn::forward,
-              values_.data(), scratch_);
+    rotate_rows(call_, rotation, true, math::Side::key, count_, scratch_.positions.data(), nullptr, Direction::forward,
+                values_.data(), scratch_);
   }
   return value_rows_;
 }

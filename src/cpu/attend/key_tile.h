@@ -40,7 +40,7 @@ class KeyTile {
   void place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count);
 
   // The same keys, shown as far, of another KV head.
-  void turn_to(std::int64_t kv_head);
+  void select_head(std::int64_t kv_head);
 
   // The first keys alone, up to the last whose order is at most `last`, where orders ascend: those beyond are hidden
   // from whoever asks.
@@ -90,8 +90,8 @@ class KeyTile {
   GivenRows given(const RowsView& x, std::int64_t first, std::int64_t end) const;
   // Counted from the tile's first row.
   std::int64_t sequence_end() const { return call_.rows.sequences[sequence_].k_count - first_; }
-  // Turns the tile's rows by the call's kept angles, if it has any.
-  bool turn_by_kept(const CallRotation& rotation, float* rows);
+  // Rotates the tile's rows by the call's kept angles, if it has any.
+  bool rotate_by_kept(const CallRotation& rotation, float* rows);
   FloatRows read(const RowsView& x, std::int64_t channels, std::pmr::vector<float>& into, bool must_copy);
 
   const AttendCall& call_;
@@ -105,10 +105,10 @@ class KeyTile {
   Orders orders_{};
   RowScratch scratch_;
   std::pmr::vector<float> raw_, values_;
-  std::pmr::vector<std::pmr::vector<float>> turned_;  // of each region
+  std::pmr::vector<std::pmr::vector<float>> rotated_;  // of each region
   FloatRows raw_rows_, value_rows_;
   std::int64_t finite_heads_ = 0;  // of which it is known; -1: not all are finite
-  std::pmr::vector<FloatRows> turned_rows_;
+  std::pmr::vector<FloatRows> rotated_rows_;
   std::pmr::vector<std::int8_t> runs_;  // of each coordinate: 0 or 1; -1: not looked at yet
   std::pmr::vector<std::uint16_t> rounded_keys_, value_columns_;
   PairedRows key_pairs_, value_pairs_;

@@ -35,7 +35,7 @@ bool go_up(const math::Coordinate& at, const LaneBlock& block) {
   return true;
 }
 
-// Turned queries, as products want them.
+// Rotated queries, as products want them.
 void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, float* to) {
   const std::int64_t channels = call.layer.head_dim;
   if (block.few) {
@@ -66,13 +66,13 @@ void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, fl
 }
 
 // Queries as given, times the softmax and query scale, to be rotated for each tile (DecodeProducts::queries_from).
-void keep_unturned(const AttendCall& call, const float* rows, LaneBlock& block) {
+void keep_unrotated(const AttendCall& call, const float* rows, LaneBlock& block) {
   const std::int64_t channels = call.layer.head_dim;
-  block.unturned.resize(index(channels * block.lanes));
+  block.unrotated.resize(index(channels * block.lanes));
   for (std::int64_t c = 0; c < channels; ++c) {
-    const std::int64_t place = call.in_few_dots == nullptr ? c : call.place_beside_turned(c);
+    const std::int64_t place = call.in_few_dots == nullptr ? c : call.place_beside_rotated(c);
     for (std::int64_t l = 0; l < block.lanes; ++l) {
-      block.unturned[index(l * channels + place)] = block.row_scale[index(l)] * rows[l * channels + c];
+      block.unrotated[index(l * channels + place)] = block.row_scale[index(l)] * rows[l * channels + c];
     }
   }
 }
@@ -87,7 +87,7 @@ void read_queries(const AttendCall& call, const LaneBlock& block, RowScratch& sc
 }
 
 // Where the lanes stand: on their own, or in a region.
-void turn_queries(const AttendCall& call, const LaneBlock& block, const math::Region* region, RowScratch& scratch) {
+void rotate_queries(const AttendCall& call, const LaneBlock& block, const math::Region* region, RowScratch& scratch) {
   std::array<double, kMaxLanes> beyond{};
   const math::Coordinate& along = call.lowered.coordinates.front();
   for (std::int64_t l = 0; l < block.lanes; ++l) {
@@ -98,7 +98,7 @@ void turn_queries(const AttendCall& call, const LaneBlock& block, const math::Re
       for (std::int64_t l = 0; l < block.lanes; ++l) {
         scratch.cos[index(l)] = rotation.of_queries.data() + block.lane[index(l)].row * 2 * rotation.pairs;
       }
-      turn_by_angles(call, rotation, block.lanes, Turn::forward, scratch.rows.data(), scratch);
+      rotate_by_angles(call, rotation, block.lanes, Direction::forward, scratch.rows.data(), scratch);
       continue;
     }
     for (std::size_t axis = 0; axis < call.lowered.coordinates.size(); ++axis) {
@@ -107,8 +107,8 @@ void turn_queries(const AttendCall& call, const LaneBlock& block, const math::Re
         scratch.positions[axis * kTileKeys + index(l)] = rows[index(block.lane[index(l)].row)];
       }
     }
-    turn_rows(call, rotation, rotation.rule->turns_queries, math::Side::query, block.lanes, scratch.positions.data(),
-              beyond.data(), Turn::forward, scratch.rows.data(), scratch);
+    rotate_rows(call, rotation, rotation.rule->rotates_queries, math::Side::query, block.lanes,
+                scratch.positions.data(), beyond.data(), Direction::forward, scratch.rows.data(), scratch);
   }
 }
 
@@ -317,7 +317,7 @@ LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
       q(memory),
       pairs(memory),
       few_pairs(memory),
-      unturned(memory),
+      unrotated(memory),
       raw(memory),
       of_term(memory),
       out(memory),
@@ -328,7 +328,7 @@ LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
     pairs.reserve(index(whole(call.layer.head_dim, 2 * kernels::kPairRows) / 2 * call.max_lanes));
   }
   if (call.few_pairs != nullptr) few_pairs.reserve(index(columns));
-  if (call.turns_by_steps) unturned.reserve(index(columns));
+  if (call.rotates_by_steps) unrotated.reserve(index(columns));
   if (call.takes_raw_queries) raw.reserve(index(columns));
   of_term.resize(call.lowered.terms.size());
   for (std::size_t t = 0; t < of_term.size(); ++t) of_term[t].reserve(index(floats_of_term(call, t)));
@@ -338,14 +338,15 @@ LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
   }
 }
 
-void write_angles(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
-                  const double* positions, const double* beyond, RowScratch& scratch, float* cos_sin) {
+void write_angles(const AttendCall& call, const CallRotation& rotation, bool rotates, math::Side side,
+                  std::int64_t count, const double* positions, const double* beyond, RowScratch& scratch,
+                  float* cos_sin) {
   const math::Rotation& rule = *rotation.rule;
   const bool decays = beyond != nullptr && !rule.decay.empty();
   const std::int64_t width = 2 * rotation.pairs;
   float* const cos = cos_sin;
   float* const sin = cos + rotation.pairs;
-  if (turns) {
+  if (rotates) {
     std::pmr::vector<double>& at = scratch.positions;
     if (rule.offset != 0.0) {
       for (std::size_t n = 0; n < at.size(); ++n) at[n] = positions[n] + rule.offset;
@@ -354,7 +355,7 @@ void write_angles(const AttendCall& call, const CallRotation& rotation, bool tur
     rotation.angles.write(call.kernels, positions, kTileKeys, count, cos, sin, width);
   }
   for (std::int64_t n = 0; n < count; ++n) {
-    if (!turns) {
+    if (!rotates) {
       std::fill_n(cos + n * width, rotation.pairs, 1.0F);
       std::fill_n(sin + n * width, rotation.pairs, 0.0F);
     }
@@ -368,32 +369,33 @@ void write_angles(const AttendCall& call, const CallRotation& rotation, bool tur
   }
 }
 
-void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
-               const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch) {
+void rotate_rows(const AttendCall& call, const CallRotation& rotation, bool rotates, math::Side side,
+                 std::int64_t count, const double* positions, const double* beyond, Direction direction, float* rows,
+                 RowScratch& scratch) {
   const math::Rotation& rule = *rotation.rule;
-  if (!turns && (beyond == nullptr || rule.decay.empty())) return;
-  write_angles(call, rotation, turns, side, count, positions, beyond, scratch, scratch.cos_sin.data());
+  if (!rotates && (beyond == nullptr || rule.decay.empty())) return;
+  write_angles(call, rotation, rotates, side, count, positions, beyond, scratch, scratch.cos_sin.data());
   for (std::int64_t n = 0; n < count; ++n) scratch.cos[index(n)] = scratch.cos_sin.data() + n * 2 * rotation.pairs;
-  turn_by_angles(call, rotation, count, turn, rows, scratch);
+  rotate_by_angles(call, rotation, count, direction, rows, scratch);
 }
 
-void turn_by_angles(const AttendCall& call, const CallRotation& rotation, std::int64_t count, Turn turn, float* rows,
-                    const RowScratch& scratch) {
+void rotate_by_angles(const AttendCall& call, const CallRotation& rotation, std::int64_t count, Direction direction,
+                      float* rows, const RowScratch& scratch) {
   const math::Rotation& rule = *rotation.rule;
   const auto back = static_cast<float>(1.0 / (rule.factor * rule.factor));  // cos and sin have the factor in them
-  kernels::RotateRows turned{.rows = count,
-                             .heads = 1,
-                             .pairs = rotation.pairs,
-                             .partner = rule.pairing == Pairing::half ? rule.dim / 2 : 0,
-                             .cos = scratch.cos.data(),
-                             .sin_offset = rotation.pairs,
-                             .cos_scale = turn == Turn::inverse ? back : 1.0F,
-                             .sin_scale = turn == Turn::inverse ? -back : 1.0F,
-                             .from = rows + rule.first_channel,
-                             .from_row = call.layer.head_dim,
-                             .to = rows + rule.first_channel,
-                             .to_row = call.layer.head_dim};
-  call.kernels.rotate(turned);
+  kernels::RotateRows rotated{.rows = count,
+                              .heads = 1,
+                              .pairs = rotation.pairs,
+                              .partner = rule.pairing == Pairing::half ? rule.dim / 2 : 0,
+                              .cos = scratch.cos.data(),
+                              .sin_offset = rotation.pairs,
+                              .cos_scale = direction == Direction::inverse ? back : 1.0F,
+                              .sin_scale = direction == Direction::inverse ? -back : 1.0F,
+                              .from = rows + rule.first_channel,
+                              .from_row = call.layer.head_dim,
+                              .to = rows + rule.first_channel,
+                              .to_row = call.layer.head_dim};
+  call.kernels.rotate(rotated);
 }
 
 void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
@@ -419,8 +421,8 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_
   block.q.resize(columns * std::max<std::size_t>(regions.size(), 1));
   for (std::size_t r = 0; r < std::max<std::size_t>(regions.size(), 1); ++r) {
     if (r > 0) read_queries(call, block, scratch);
-    if (r == 0 && block.few && call.turns_by_steps) keep_unturned(call, scratch.rows.data(), block);
-    turn_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
+    if (r == 0 && block.few && call.rotates_by_steps) keep_unrotated(call, scratch.rows.data(), block);
+    rotate_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
     put_queries(call, scratch.rows.data(), block, block.q.data() + r * columns);
   }
   block.out.assign(index(call.layer.value_dim * block.lanes), 0.0F);

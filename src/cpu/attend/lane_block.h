@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpu/attend/attend_call.h"
+#include "posenc/rotate.h"
 
 namespace posenc::cpu {
 
@@ -53,8 +54,8 @@ struct LaneBlock {
   Floats q;                               // [regions or 1][head_dim][lanes], rotated, times row_scale; few: [lanes][..]
   std::pmr::vector<std::uint32_t> pairs;  // q in bfloat16 without row_scale, as kernels::PairProduct takes it
   std::pmr::vector<std::uint16_t> few_pairs;  // the same as kernels::FewPairs takes it: [lanes][head_dim]
-  Floats unturned;  // [lanes][head_dim], times row_scale, where they rotate with each tile, beside what dots rotate
-  Floats raw;       // [head_dim][lanes], as given
+  Floats unrotated;  // [lanes][head_dim], times row_scale, where they rotate with each tile, beside what dots rotate
+  Floats raw;        // [head_dim][lanes], as given
   std::pmr::vector<Floats> of_term;
   Floats out;                           // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
   Floats mass;                          // ValueDistance: [count + 1][lanes]
@@ -86,19 +87,18 @@ struct RowScratch {
   std::pmr::vector<float> products;    // [width][lanes]
 };
 
-// Where rows stand whose angles are wanted: position(axis, n).
-enum class Turn : std::uint8_t { forward, inverse };
-
 // cos and sin of `count` rows: [count][2 pairs]. `beyond` has for each row how far it stands beyond the origin of
 // decays, or is null: no decay.
-void write_angles(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
-                  const double* positions, const double* beyond, RowScratch& scratch, float* cos_sin);
+void write_angles(const AttendCall& call, const CallRotation& rotation, bool rotates, math::Side side,
+                  std::int64_t count, const double* positions, const double* beyond, RowScratch& scratch,
+                  float* cos_sin);
 
-// Turns `count` rows of floats, head_dim apart, in place: by the angles at scratch.cos; or where they stand.
-void turn_by_angles(const AttendCall& call, const CallRotation& rotation, std::int64_t count, Turn turn, float* rows,
-                    const RowScratch& scratch);
-void turn_rows(const AttendCall& call, const CallRotation& rotation, bool turns, math::Side side, std::int64_t count,
-               const double* positions, const double* beyond, Turn turn, float* rows, RowScratch& scratch);
+// Rotates `count` rows of floats, head_dim apart, in place: by the angles at scratch.cos; or where they stand.
+void rotate_by_angles(const AttendCall& call, const CallRotation& rotation, std::int64_t count, Direction direction,
+                      float* rows, const RowScratch& scratch);
+void rotate_rows(const AttendCall& call, const CallRotation& rotation, bool rotates, math::Side side,
+                 std::int64_t count, const double* positions, const double* beyond, Direction direction, float* rows,
+                 RowScratch& scratch);
 
 // Whether products run along the channels beside so many lanes of a KV head.
 bool are_few(const AttendCall& call, std::int64_t lanes);

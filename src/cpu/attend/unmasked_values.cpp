@@ -29,12 +29,12 @@ void add_lane(const AttendCall& call, LaneBlock& block, KeyTile& tile, const flo
 void add_unmasked_values(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p,
                          const float* rescale) {
   for (std::int64_t head = block.kv_head; head < block.kv_head + block.kv_heads; ++head) {
-    tile.turn_to(head);
+    tile.select_head(head);
     for (std::int64_t l = 0; l < block.lanes; ++l) {
       if (block.lane[index(l)].head / call.group == head) add_lane(call, block, tile, p, rescale, l);
     }
   }
-  tile.turn_to(block.kv_head);
+  tile.select_head(block.kv_head);
 }
 
 }  // namespace posenc::cpu

@@ -29,15 +29,15 @@ void add_places(const AttendCall& call, const LaneBlock& block, std::int64_t l, 
 }
 
 // Values that were rotated by their positions, rotated back by the query's.
-void turn_back(const AttendCall& call, const Lane& lane, float* row, RowScratch& scratch) {
+void rotate_back(const AttendCall& call, const Lane& lane, float* row, RowScratch& scratch) {
   const auto* values = std::get_if<math::ValueRotation>(&call.lowered.values);
   if (values == nullptr || !values->inverse_on_output) return;
   for (auto rotation = call.rotations.rbegin(); rotation != call.rotations.rend(); ++rotation) {
     for (std::size_t axis = 0; axis < call.lowered.coordinates.size(); ++axis) {
       scratch.positions[axis * kTileKeys] = call.lowered.coordinates[axis].q[index(lane.row)];
     }
-    turn_rows(call, *rotation, true, math::Side::query, 1, scratch.positions.data(), nullptr, Turn::inverse, row,
-              scratch);
+    rotate_rows(call, *rotation, true, math::Side::query, 1, scratch.positions.data(), nullptr, Direction::inverse, row,
+                scratch);
   }
 }
 
@@ -75,7 +75,7 @@ void write_block(const AttendCall& call, const LaneBlock& block, RowScratch& scr
     add_places(call, block, l, row);
     const auto by = static_cast<float>(sees_any ? 1.0 / total : 0.0);
     for (std::int64_t c = 0; c < width; ++c) row[c] *= by;
-    turn_back(call, lane, row, scratch);
+    rotate_back(call, lane, row, scratch);
     write_floats(call.kernels, row, width, out.element, const_cast<void*>(out.at(lane.row, lane.head)));
     if (!call.args.lse.empty()) {
       const double lse =

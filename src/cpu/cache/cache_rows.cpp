@@ -129,7 +129,7 @@ void CacheRows::store_keys(const void* from, void* to, const float* const* cos) 
   const Heads written = written_heads(call_.k_cache);
   const std::int64_t head_dim = call_.head_dim;
   if (straight_) {
-    if (cos != nullptr) return turn_straight(from, to, cos);
+    if (cos != nullptr) return rotate_straight(from, to, cos);
     return move_heads(kernels_, read, from, written, to, call_.k_cache.heads, head_dim);
   }
   const Heads scratch = in_scratch(head_dim);
@@ -140,19 +140,19 @@ void CacheRows::store_keys(const void* from, void* to, const float* const* cos) 
     const std::int64_t heads = std::min(heads_at_once_, call_.k_cache.heads - first);
     move_heads(kernels_, read, moved(from, first * read.head * read.element_bytes), scratch, x, heads, head_dim);
     if (norm_first) normalise(first, heads);
-    if (cos != nullptr) turn(kernels::Element::f32, x, head_dim, x, head_dim, heads, cos);
+    if (cos != nullptr) rotate(kernels::Element::f32, x, head_dim, x, head_dim, heads, cos);
     if (norm_last) normalise(first, heads);
     move_heads(kernels_, scratch, x, written, moved(to, first * written.head * written.element_bytes), heads, head_dim);
   }
 }
 
 // Channels that do not rotate keep their bits.
-void CacheRows::turn_straight(const void* from, void* to, const float* const* cos) const {
-  const RotaryLayout& layout = table_of(call_.turning, 0).layout();
+void CacheRows::rotate_straight(const void* from, void* to, const float* const* cos) const {
+  const RotaryLayout& layout = table_of(call_.rotating, 0).layout();
   const Heads read = read_heads(call_.rows.tensors[1]);
   const Heads written = written_heads(call_.k_cache);
   const std::int64_t heads = call_.k_cache.heads;
-  turn(read.element, from, read.head, to, written.head, heads, cos);
+  rotate(read.element, from, read.head, to, written.head, heads, cos);
   const std::int64_t after = layout.first_channel + layout.dim;
   if (layout.first_channel > 0) move_heads(kernels_, read, from, written, to, heads, layout.first_channel);
   if (after < layout.head_dim) {
@@ -161,9 +161,9 @@ void CacheRows::turn_straight(const void* from, void* to, const float* const* co
   }
 }
 
-void CacheRows::turn(kernels::Element element, const void* from, std::int64_t from_head, void* to, std::int64_t to_head,
-                     std::int64_t heads, const float* const* cos) const {
-  const RotaryLayout& layout = table_of(call_.turning, 0).layout();
+void CacheRows::rotate(kernels::Element element, const void* from, std::int64_t from_head, void* to,
+                       std::int64_t to_head, std::int64_t heads, const float* const* cos) const {
+  const RotaryLayout& layout = table_of(call_.rotating, 0).layout();
   const std::int64_t bytes = layout.first_channel * (element == kernels::Element::f32 ? 4 : 2);
   kernels_.rotate({.element = element,
                    .rows = 1,

@@ -25,9 +25,9 @@ class CacheRows {
   static constexpr std::int64_t kValues = 8192;  // 32 KiB: 64 heads of 128
 
   void store_keys(const void* from, void* to, const float* const* cos);
-  void turn(kernels::Element element, const void* from, std::int64_t from_head, void* to, std::int64_t to_head,
-            std::int64_t heads, const float* const* cos) const;
-  void turn_straight(const void* from, void* to, const float* const* cos) const;
+  void rotate(kernels::Element element, const void* from, std::int64_t from_head, void* to, std::int64_t to_head,
+              std::int64_t heads, const float* const* cos) const;
+  void rotate_straight(const void* from, void* to, const float* const* cos) const;
   void normalise(std::int64_t first_head, std::int64_t heads);
   const float* as_floats(const ConstTensorView& x, bool plus_one, float* out) const;
 

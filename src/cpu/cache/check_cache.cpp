@@ -36,7 +36,7 @@ class CacheCheck {
       : where_(where), args_(args), call_(call) {}
 
   void run() {
-    call_.turns = args_.table != nullptr || !args_.tables.empty();
+    call_.rotates = args_.table != nullptr || !args_.tables.empty();
     if (args_.k.empty()) refuse("k", "be given", "omitted");
     if (args_.v.empty() != args_.v_cache.empty()) {
       refuse(args_.v.empty() ? "v" : "v_cache", formatted("be given where {} is", args_.v.empty() ? "v_cache" : "v"),
@@ -63,23 +63,23 @@ class CacheCheck {
 
   // k, as tensors of rotate are checked; where nothing rotates, by itself.
   void check_keys() {
-    call_.turning = {.k = as_written(args_.k),
-                     .positions = args_.positions,
-                     .table = args_.table,
-                     .tables = args_.tables,
-                     .parallel = args_.parallel,
-                     .isa = args_.isa};
+    call_.rotating = {.k = as_written(args_.k),
+                      .positions = args_.positions,
+                      .table = args_.table,
+                      .tables = args_.tables,
+                      .parallel = args_.parallel,
+                      .isa = args_.isa};
     call_.head_dim = last_size(args_.k);
-    if (call_.turns) {
-      call_.turning.cu_seqlens = args_.cu_seqlens;
-      call_.rows = check_rotate(where_, call_.turning);
+    if (call_.rotates) {
+      call_.rotating.cu_seqlens = args_.cu_seqlens;
+      call_.rows = check_rotate(where_, call_.rotating);
       return;
     }
     check_parallel(where_, args_.parallel);
     HeadsMemory memory;
     RotateCall& rows = call_.rows;
     rows.tensors[1] =
-        check_heads({where_, "k"}, call_.turning.k, {where_, ""}, {}, call_.head_dim, Axes::heads_then_tokens, memory);
+        check_heads({where_, "k"}, call_.rotating.k, {where_, ""}, {}, call_.head_dim, Axes::heads_then_tokens, memory);
     rows.batch = args_.k.rank == 4 ? args_.k.shape[0] : 1;
     rows.rows = args_.k.shape[token_axis(args_.k)];
     rows.sequences = rows.batch;

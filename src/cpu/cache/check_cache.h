@@ -13,11 +13,11 @@
 namespace posenc::cpu {
 
 struct CacheCall {
-  bool turns = false;  // there is a table
-  RotateArgs turning;  // of k, as if in place: nothing writes to it
-  RotateCall rows;     // its rows; tensors[1] is k
-  HeadsView v;         // likewise read
-  HeadsView k_cache;   // written; `from` is null where there is nothing to store
+  bool rotates = false;  // there is a table
+  RotateArgs rotating;   // of k, as if in place: nothing writes to it
+  RotateCall rows;       // its rows; tensors[1] is k
+  HeadsView v;           // likewise read
+  HeadsView k_cache;     // written; `from` is null where there is nothing to store
   HeadsView v_cache;
   std::int64_t head_dim = 0;   // of k
   std::int64_t value_dim = 0;  // of v

@@ -104,12 +104,12 @@ bool is_plain(const CacheArgs& args) noexcept {
 
 void plain_cache_call(const CacheArgs& args, CacheCall& call) noexcept {
   const std::int64_t rows = args.k.shape[0];
-  call.turns = true;
-  call.turning.k = {const_cast<void*>(args.k.data), args.k.dtype, args.k.rank, args.k.shape, args.k.strides};
-  call.turning.positions = args.positions;
-  call.turning.table = args.table;
-  call.turning.parallel = args.parallel;
-  call.turning.isa = args.isa;
+  call.rotates = true;
+  call.rotating.k = {const_cast<void*>(args.k.data), args.k.dtype, args.k.rank, args.k.shape, args.k.strides};
+  call.rotating.positions = args.positions;
+  call.rotating.table = args.table;
+  call.rotating.parallel = args.parallel;
+  call.rotating.isa = args.isa;
   call.head_dim = args.k.shape[2];
   call.rows.tensors[1] = plain_heads(args.k);
   call.rows.batch = 1;

@@ -61,7 +61,7 @@ void combine(const float* from, const float* to, std::int64_t pairs, double scal
 bool rerotate(const RerotateArgs& args) {
   if (args.layer != nullptr) {
     if (const auto obstacle = rerotation_obstacle(*args.layer)) {
-      throw Error(kRerotate, {"layer", "allow its cached keys to be turned again", "of the kind where " + *obstacle});
+      throw Error(kRerotate, {"layer", "allow its cached keys to be rotated again", "of the kind where " + *obstacle});
     }
   }
   const RotateArgs from = side(args, args.from_table, args.from_tables, args.from_positions, Direction::inverse);
@@ -69,7 +69,7 @@ bool rerotate(const RerotateArgs& args) {
   const cpu::RotateCall from_call = cpu::check_rotate(kRerotate, from, "from_");
   const cpu::RotateCall call = cpu::check_rotate(kRerotate, to, "to_");
   if (cpu::table_of(from, 0).layout() != cpu::table_of(to, 0).layout()) {
-    throw Error(kRerotate, {"to_table", "turn the same channels as from_table", "of another layout"});
+    throw Error(kRerotate, {"to_table", "rotate the same channels as from_table", "of another layout"});
   }
   if (args.layer != nullptr && !keeps_factors(*args.layer, from, to, call.sequences)) {
     throw Error(kRerotate, {"to_table", "have the attention factor of from_table, since a norm follows the rotation,",
@@ -82,7 +82,7 @@ bool rerotate(const RerotateArgs& args) {
   const std::int64_t pairs = cpu::table_of(to, 0).pairs();
   const std::int64_t bytes_of_row = cpu::bytes_of_row(call, tensors.bytes());
   cpu::KeepGoing keep_going(args.keep_going);
-  const auto turn = [&](std::int64_t begin, std::int64_t end) {
+  const auto rotate_part = [&](std::int64_t begin, std::int64_t end) {
     cpu::PacedKeepGoing may(keep_going);
     cpu::RotateBlock from_block(from, from_call, kernels);
     cpu::RotateBlock to_block(to, call, kernels);
@@ -97,10 +97,10 @@ bool rerotate(const RerotateArgs& args) {
       for (std::int64_t t = 0; t < count; ++t) {
         combine(from_block.cos()[t], to_block.cos()[t], pairs, 1.0 / (a * a), rows.data() + 2 * pairs * t);
       }
-      tensors.turn(s, first, count, {.cos = cos.data(), .sin_offset = pairs});
+      tensors.rotate(s, first, count, {.cos = cos.data(), .sin_offset = pairs});
     });
   };
-  cpu::for_parts(to, call, tensors.bytes(), cpu::RotateBlock::allocates(to), turn);
+  cpu::for_parts(to, call, tensors.bytes(), cpu::RotateBlock::allocates(to), rotate_part);
   return keep_going.answer();
 }
 
@@ -110,8 +110,8 @@ std::optional<std::string> rerotation_obstacle(const LayerPlan& layer) {
     // It takes off the mean of the channels, which rotating changes; rms and l2 keep what rotating keeps.
     if (layer.qk_norm->kind == QkNorm::Kind::layer) return "a norm that subtracts the mean follows the rotation";
   }
-  const auto turns = [](const Rotate& rotate) { return rotate.role == RotateRole::main; };
-  if (std::ranges::none_of(layer.rotate, turns)) return "keys are not rotated";
+  const auto rotates = [](const Rotate& rotate) { return rotate.role == RotateRole::main; };
+  if (std::ranges::none_of(layer.rotate, rotates)) return "keys are not rotated";
   return {};
 }
 

@@ -20,22 +20,23 @@ bool rotate_into_cache(const CacheArgs& args) {
   const auto store = [&](std::int64_t begin, std::int64_t end) {
     cpu::CacheRows rows(args, call, kernels);
     cpu::PacedKeepGoing may(keep_going);
-    if (!call.turns) {
+    if (!call.rotates) {
       for (std::int64_t row = begin; row < end && may(bytes_of_row); ++row) rows.store(row, nullptr);
       return;
     }
     // Not an optional, made only where keys rotate: GCC 12 fills the 19 KiB of one with zeros, half of a call's time.
-    cpu::RotateBlock block(call.turning, call.rows, kernels);
-    cpu::for_runs(call.turning, call.rows, begin, end, block.rows(),
+    cpu::RotateBlock block(call.rotating, call.rows, kernels);
+    cpu::for_runs(call.rotating, call.rows, begin, end, block.rows(),
                   [&](std::int64_t s, std::int64_t first, std::int64_t count) {
                     if (!may(count * bytes_of_row)) return;
                     block.fill(s, first, count);
-                    const std::int64_t row = cpu::sequence(call.turning, call.rows, s).first + first;
+                    const std::int64_t row = cpu::sequence(call.rotating, call.rows, s).first + first;
                     for (std::int64_t t = 0; t < count; ++t) rows.store(row + t, block.cos() + t);
                   });
   };
-  const bool here = cpu::CacheRows::allocates(args, call) || (call.turns && cpu::RotateBlock::allocates(call.turning));
-  cpu::for_parts(call.turning, call.rows, call.bytes, here, store);
+  const bool here =
+      cpu::CacheRows::allocates(args, call) || (call.rotates && cpu::RotateBlock::allocates(call.rotating));
+  cpu::for_parts(call.rotating, call.rows, call.bytes, here, store);
   return keep_going.answer();
 }
 

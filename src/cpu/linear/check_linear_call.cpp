@@ -78,8 +78,9 @@ void check_state(const LayerPlan& layer, const AttendLinearArgs& args, const mat
   check_sum("state.products", state.products);
   check_sum("state.totals", state.totals);
   check_memory(args);
-  const bool turns = std::ranges::any_of(layer.rotate, [](const Rotate& one) { return one.role == RotateRole::main; });
-  if (!turns) return;
+  const bool rotates =
+      std::ranges::any_of(layer.rotate, [](const Rotate& one) { return one.role == RotateRole::main; });
+  if (!rotates) return;
   const char* const must = "be given with a state, which does not say where its tokens stood,";
   if (!args.inputs.q_positions) math::refuse("q_positions", must, "omitted");
   if (!args.inputs.k_positions) math::refuse("k_positions", must, "omitted");

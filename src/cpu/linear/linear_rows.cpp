@@ -15,7 +15,7 @@ LinearRows::LinearRows(const AttendCall& call, kernels::Feature feature, std::in
       feature_(feature),
       scratch_(call, std::pmr::new_delete_resource()),
       plain_(index(most * call.layer.head_dim)) {
-  if (!call.rotations.empty()) turned_.resize(plain_.size());
+  if (!call.rotations.empty()) rotated_.resize(plain_.size());
 }
 
 void LinearRows::read(math::Side side, std::int64_t first, std::int64_t head, std::int64_t count) {
@@ -26,14 +26,14 @@ void LinearRows::read(math::Side side, std::int64_t first, std::int64_t head, st
   }
   call_.attention.features({.of = feature_, .x = plain_.data(), .count = count * channels});
   if (call_.rotations.empty()) return;
-  std::copy_n(plain_.data(), count * channels, turned_.data());
+  std::copy_n(plain_.data(), count * channels, rotated_.data());
   for (const CallRotation& rotation : call_.rotations) {
     const AlignedFloats& kept = side == math::Side::query ? rotation.of_queries : rotation.of_keys;
     if (!kept.empty()) {
       for (std::int64_t r = 0; r < count; ++r) {
         scratch_.cos[index(r)] = kept.data() + (first + r) * 2 * rotation.pairs;
       }
-      turn_by_angles(call_, rotation, count, Turn::forward, turned_.data(), scratch_);
+      rotate_by_angles(call_, rotation, count, Direction::forward, rotated_.data(), scratch_);
       continue;
     }
     for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
@@ -41,8 +41,8 @@ void LinearRows::read(math::Side side, std::int64_t first, std::int64_t head, st
       const std::vector<double>& all = side == math::Side::query ? at.q : at.k;
       std::copy_n(all.begin() + first, count, scratch_.positions.begin() + static_cast<std::int64_t>(axis) * kTileKeys);
     }
-    turn_rows(call_, rotation, true, side, count, scratch_.positions.data(), nullptr, Turn::forward, turned_.data(),
-              scratch_);
+    rotate_rows(call_, rotation, true, side, count, scratch_.positions.data(), nullptr, Direction::forward,
+                rotated_.data(), scratch_);
   }
 }
 

@@ -19,13 +19,13 @@ class LinearRows {
   void read(math::Side side, std::int64_t first, std::int64_t head, std::int64_t count);
 
   const float* plain() const { return plain_.data(); }  // [count][head_dim]
-  const float* turned() const { return call_.rotations.empty() ? plain_.data() : turned_.data(); }
+  const float* rotated() const { return call_.rotations.empty() ? plain_.data() : rotated_.data(); }
 
  private:
   const AttendCall& call_;
   kernels::Feature feature_;
   RowScratch scratch_;
-  std::vector<float> plain_, turned_;
+  std::vector<float> plain_, rotated_;
 };
 
 }  // namespace posenc::cpu

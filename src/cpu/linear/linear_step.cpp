@@ -60,7 +60,7 @@ void LinearStepper::add_key(std::int64_t key) {
   const std::int64_t channels = call_.layer.head_dim;
   call_.attention.weighted({.a = values_.data() + key * call_.layer.value_dim,
                             .a_row = call_.layer.value_dim,
-                            .p = keys_.turned() + key * channels,
+                            .p = keys_.rotated() + key * channels,
                             .out = products_,
                             .rows = 1,
                             .depth = call_.layer.value_dim,
@@ -76,7 +76,7 @@ void LinearStepper::attend_row(std::int64_t row, std::int64_t kv_head) {
   const std::int64_t lanes = few_lanes(call_.group);
   for (std::int64_t g = 0; g < call_.group; ++g) {
     query_.read(math::Side::query, row, kv_head * call_.group + g, 1);
-    for (std::int64_t c = 0; c < channels; ++c) lanes_[index(c * lanes + g)] = query_.turned()[c];
+    for (std::int64_t c = 0; c < channels; ++c) lanes_[index(c * lanes + g)] = query_.rotated()[c];
     call_.attention.running_totals({.q = query_.plain(),
                                     .before = totals_,
                                     .sum = nothing_.data(),

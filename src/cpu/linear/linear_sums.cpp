@@ -64,7 +64,7 @@ void LinearSums::end(const LinearState& state, std::int64_t sequence, std::int64
 
 void LinearSums::add(const ChunkKeys& keys) {
   for (const ValueColumn& column : columns_) {
-    kernels_.product({.a = keys.turned,
+    kernels_.product({.a = keys.rotated,
                       .a_row = 1,
                       .a_step = head_dim_,
                       .b = keys.values + column.place * keys.count,

@@ -24,9 +24,9 @@ struct ValueColumn {
 // Keys of a chunk.
 struct ChunkKeys {
   std::int64_t count = 0;
-  const float* plain = nullptr;   // [count][head_dim]: features
-  const float* turned = nullptr;  // likewise
-  const float* values = nullptr;  // [columns][count][lanes], those beyond `used` 0
+  const float* plain = nullptr;    // [count][head_dim]: features
+  const float* rotated = nullptr;  // likewise
+  const float* values = nullptr;   // [columns][count][lanes], those beyond `used` 0
 };
 
 class LinearSums {

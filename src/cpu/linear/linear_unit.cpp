@@ -82,7 +82,7 @@ ChunkKeys LinearWorker::read_keys(const Unit& unit, std::int64_t first, std::int
   const std::int64_t row = unit.rows.k_first + first;
   keys_.read(math::Side::key, row, unit.kv_head, count);
   read_values(row, unit.kv_head, count);
-  return {.count = count, .plain = keys_.plain(), .turned = keys_.turned(), .values = values_.data()};
+  return {.count = count, .plain = keys_.plain(), .rotated = keys_.rotated(), .values = values_.data()};
 }
 
 void LinearWorker::read_values(std::int64_t first, std::int64_t head, std::int64_t count) {
@@ -104,7 +104,7 @@ void LinearWorker::put_keys_in_lanes(const ChunkKeys& keys) {
     const std::int64_t lanes = round_up(used, call_.attention.register_lanes);
     for (std::int64_t c = 0; c < channels; ++c) {
       float* const to = key_lanes_.data() + key * channels + c * lanes;
-      for (std::int64_t l = 0; l < used; ++l) to[l] = keys.turned[(key + l) * channels + c];
+      for (std::int64_t l = 0; l < used; ++l) to[l] = keys.rotated[(key + l) * channels + c];
       std::fill(to + used, to + lanes, 0.0F);
     }
   }
@@ -142,7 +142,7 @@ void LinearWorker::sum_totals(const Chunk& chunk) {
 void LinearWorker::sum_products(const Chunk& chunk) {
   const std::int64_t channels = call_.layer.head_dim;
   for (const ValueColumn& column : sums_.columns()) {
-    call_.attention.product({.a = queries_.turned(),
+    call_.attention.product({.a = queries_.rotated(),
                              .a_row = channels,
                              .a_step = 1,
                              .b = sums_.products(column),
@@ -166,7 +166,7 @@ void LinearWorker::add_own_keys(const Chunk& chunk, std::int64_t first, std::int
   const std::int64_t channels = call_.layer.head_dim;
   const std::int64_t lanes =
       round_up(std::min(call_.max_lanes, chunk.keys.count - key), call_.attention.register_lanes);
-  call_.attention.product({.a = queries_.turned() + first * channels,
+  call_.attention.product({.a = queries_.rotated() + first * channels,
                            .a_row = channels,
                            .a_step = 1,
                            .b = key_lanes_.data() + key * channels,

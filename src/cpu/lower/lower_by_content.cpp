@@ -41,13 +41,13 @@ void lower_transformer_xl(SinusoidConvention convention, const TransformerXlWeig
 
 // Half of the batch reads backwards: its distances are those of positions with the other sign.
 std::int64_t both_directions(Lowering& lowering) {
-  math::Coordinate turned = lowering.out.coordinates.front();
+  math::Coordinate rotated = lowering.out.coordinates.front();
   const auto negate = [](std::vector<double>& rows) {
     for (std::size_t t = rows.size() / 2; t < rows.size(); ++t) rows[t] = -rows[t];
   };
-  negate(turned.q);
-  negate(turned.k);
-  lowering.out.coordinates.push_back(std::move(turned));
+  negate(rotated.q);
+  negate(rotated.k);
+  lowering.out.coordinates.push_back(std::move(rotated));
   return std::ssize(lowering.out.coordinates) - 1;
 }
 

@@ -24,8 +24,8 @@ math::Rotation rotation(const Rotate& one, const LayerInputs& inputs) {
           .axis_of_pair = scheme.axes.of_pair,
           .factor = rule.attention_factor,
           .offset = static_cast<double>(one.offset),
-          .turns_queries = !inputs.q_rotated,
-          .turns_keys = !inputs.k_rotated,
+          .rotates_queries = !inputs.q_rotated,
+          .rotates_keys = !inputs.k_rotated,
           .decay = {}};
 }
 

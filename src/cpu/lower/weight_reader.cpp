@@ -62,10 +62,10 @@ std::vector<double> read_all(const ConstTensorView& view) {
 }
 
 std::vector<double> read_transposed(const ConstTensorView& view) {
-  ConstTensorView turned = view;
-  std::swap(turned.shape[0], turned.shape[1]);
-  std::swap(turned.strides[0], turned.strides[1]);
-  return read_all(turned);
+  ConstTensorView rotated = view;
+  std::swap(rotated.shape[0], rotated.shape[1]);
+  std::swap(rotated.strides[0], rotated.strides[1]);
+  return read_all(rotated);
 }
 
 Projection::Projection(const Linear& linear)

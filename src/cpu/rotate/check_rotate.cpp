@@ -66,7 +66,7 @@ class RotateCheck {
     for (std::size_t s = 0; s < args_.tables.size(); ++s) {
       if (args_.tables[s] == nullptr) refuse(formatted("{}tables[{}]", side_, s), "be given", "null");
       if (args_.tables[s]->layout() == args_.tables[0]->layout()) continue;
-      refuse(formatted("{}tables[{}]", side_, s), "turn the same channels as the first", "of another layout");
+      refuse(formatted("{}tables[{}]", side_, s), "rotate the same channels as the first", "of another layout");
     }
   }
 

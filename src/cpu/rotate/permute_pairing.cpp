@@ -133,8 +133,8 @@ void permute_pairing(const PermuteArgs& args) {
   if (!has_elements(args.x)) return;
   check_data(kWhere, args.x);
   if (args.layout.pairing == args.to) return;
-  RotaryLayout turned{.pairing = args.layout.pairing, .head_dim = args.layout.dim, .dim = args.layout.dim};
-  const std::vector<std::int64_t> order = pairing_order(turned, args.to);
+  RotaryLayout rotated{.pairing = args.layout.pairing, .head_dim = args.layout.dim, .dim = args.layout.dim};
+  const std::vector<std::int64_t> order = pairing_order(rotated, args.to);
   switch (bytes_of(args.x.dtype)) {
     case 2: return permute<std::uint16_t>(args.x, args.layout, order);
     case 4: return permute<float>(args.x, args.layout, order);

@@ -53,7 +53,7 @@ bool is_small_and_plain(const RotateArgs& args) noexcept {
          bytes < (args.parallel.threads == 1 ? kFetchFromBytes : 2 * kBytesOfAThread);
 }
 
-void turn_small(const RotateArgs& args, const kernels::KernelTable& kernels) noexcept {
+void rotate_small(const RotateArgs& args, const kernels::KernelTable& kernels) noexcept {
   const RotaryTable& table = *args.table;
   const std::int64_t rows = first_tensor(args).shape[0];
   std::array<const float*, RotateBlock::kRows> cos;

@@ -21,7 +21,7 @@ RotateCall plain_call(const RotateArgs& args) noexcept;
 // Whether a call is plain and so small that one thread rotates it, in one run of the kernel for each tensor.
 bool is_small_and_plain(const RotateArgs& args) noexcept;
 
-// Turns it: what the general way would do, without what makes it general, half the time of a call on one token.
-void turn_small(const RotateArgs& args, const kernels::KernelTable& kernels) noexcept;
+// Rotates it: what the general way would do, without what makes it general, half the time of a call on one token.
+void rotate_small(const RotateArgs& args, const kernels::KernelTable& kernels) noexcept;
 
 }  // namespace posenc::cpu

@@ -35,7 +35,7 @@ cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
   const cpu::TensorRotation tensors(args, call, kernels);
   const std::int64_t bytes_of_row = cpu::bytes_of_row(call, tensors.bytes());
   cpu::KeepGoing keep_going(args.keep_going);
-  const auto turn = [&](std::int64_t begin, std::int64_t end) {
+  const auto rotate_part = [&](std::int64_t begin, std::int64_t end) {
     cpu::RotateBlock block(args, call, kernels);
     cpu::PacedKeepGoing may(keep_going);
     cpu::for_runs(args, call, begin, end, block.rows(), [&](std::int64_t s, std::int64_t first, std::int64_t count) {
@@ -43,10 +43,10 @@ cpu::RowAngles scaled(Direction direction, const RotaryTable& table) {
       cpu::RowAngles angles = scaled(args.direction, cpu::table_of(args, s));
       angles.cos = block.cos();
       block.fill(s, first, count);
-      tensors.turn(s, first, count, angles);
+      tensors.rotate(s, first, count, angles);
     });
   };
-  cpu::for_parts(args, call, tensors.bytes(), cpu::RotateBlock::allocates(args), turn);
+  cpu::for_parts(args, call, tensors.bytes(), cpu::RotateBlock::allocates(args), rotate_part);
   return keep_going.answer();
 }
 
@@ -57,7 +57,7 @@ bool rotate(const RotateArgs& args) {
   constexpr const char* kWhere = "rotate";
   if (cpu::is_small_and_plain(args)) {
     check_parallel(kWhere, args.parallel);
-    cpu::turn_small(args, cpu::kernels_for(kWhere, args.isa));
+    cpu::rotate_small(args, cpu::kernels_for(kWhere, args.isa));
     return true;
   }
   return rotate_any(kWhere, args);

@@ -20,16 +20,16 @@ TensorRotation::TensorRotation(const RotateArgs& args, const RotateCall& call, c
   fetch_ = kernels.fetches_ahead && bytes_ >= kFetchFromBytes;
 }
 
-void TensorRotation::turn(std::int64_t sequence, std::int64_t first, std::int64_t count,
-                          const RowAngles& angles) const {
+void TensorRotation::rotate(std::int64_t sequence, std::int64_t first, std::int64_t count,
+                            const RowAngles& angles) const {
   for (const HeadsView& x : call_.tensors) {
-    if (x.from != nullptr) turn_tensor(x, sequence, first, count, angles);
+    if (x.from != nullptr) rotate_tensor(x, sequence, first, count, angles);
   }
 }
 
 // Some rows of q or of k: where they begin in memory, then by pages or at once.
-void TensorRotation::turn_tensor(const HeadsView& x, std::int64_t s, std::int64_t first, std::int64_t count,
-                                 const RowAngles& angles) const {
+void TensorRotation::rotate_tensor(const HeadsView& x, std::int64_t s, std::int64_t first, std::int64_t count,
+                                   const RowAngles& angles) const {
   const RowOfBatch at = row_of_batch(call_, x.block_size > 0 ? 0 : sequence(args_, call_, s).first + first);
   const auto start = [&](const HeadsView::Strides& strides) {
     return (at.member * strides.batch + at.row * strides.row) * x.element_bytes;
@@ -37,15 +37,15 @@ void TensorRotation::turn_tensor(const HeadsView& x, std::int64_t s, std::int64_
   const kernels::RotateRows rows = rows_of(x, layout_, count, angles, advanced(x.from, start(x.from_strides)),
                                            advanced(x.to, start(x.to_strides)), nullptr);
   if (x.block_size > 0) {
-    turn_pages(x, s, first, rows);
+    rotate_pages(x, s, first, rows);
   } else {
-    turn_rows(x, rows);
+    rotate_rows(x, rows);
   }
 }
 
 // One run of rows within one block after another.
-void TensorRotation::turn_pages(const HeadsView& x, std::int64_t s, std::int64_t first,
-                                kernels::RotateRows rows) const {
+void TensorRotation::rotate_pages(const HeadsView& x, std::int64_t s, std::int64_t first,
+                                  kernels::RotateRows rows) const {
   std::int64_t token = first_token(args_.k_pages, s) + first;
   std::int64_t left = rows.rows;
   void* const cache = rows.to;
@@ -55,7 +55,7 @@ void TensorRotation::turn_pages(const HeadsView& x, std::int64_t s, std::int64_t
     rows.rows = std::min(left, x.block_size - place);
     rows.to = advanced(cache, (block * x.to_strides.batch + place * x.to_strides.row) * x.element_bytes);
     rows.from = rows.to;
-    turn_rows(x, rows);
+    rotate_rows(x, rows);
     token += rows.rows;
     left -= rows.rows;
     rows.cos += rows.rows;
@@ -63,7 +63,7 @@ void TensorRotation::turn_pages(const HeadsView& x, std::int64_t s, std::int64_t
 }
 
 // One call of the kernel. Prefetching pays where the tensor comes from memory (kFetchFromBytes).
-void TensorRotation::turn_rows(const HeadsView& x, const kernels::RotateRows& rows) const {
+void TensorRotation::rotate_rows(const HeadsView& x, const kernels::RotateRows& rows) const {
   if (x.to != x.from) copy_kept(x, rows);
   kernels::RotateRows ahead = rows;
   if (fetch_) {
@@ -78,15 +78,15 @@ void TensorRotation::turn_rows(const HeadsView& x, const kernels::RotateRows& ro
 // Channels before and after those that rotate.
 void TensorRotation::copy_kept(const HeadsView& x, const kernels::RotateRows& rows) const {
   const std::int64_t before = layout_.first_channel * x.element_bytes;
-  const std::int64_t turned = layout_.dim * x.element_bytes;
-  const std::int64_t after = layout_.head_dim * x.element_bytes - before - turned;
+  const std::int64_t rotated = layout_.dim * x.element_bytes;
+  const std::int64_t after = layout_.head_dim * x.element_bytes - before - rotated;
   if (before + after == 0) return;
   for (std::int64_t t = 0; t < rows.rows; ++t) {
     for (std::int64_t h = 0; h < rows.heads; ++h) {
       const void* const from = advanced(rows.from, (t * rows.from_row + h * rows.from_head) * x.element_bytes);
       void* const to = advanced(rows.to, (t * rows.to_row + h * rows.to_head) * x.element_bytes);
       std::memcpy(advanced(to, -before), advanced(from, -before), static_cast<std::size_t>(before));
-      std::memcpy(advanced(to, turned), advanced(from, turned), static_cast<std::size_t>(after));
+      std::memcpy(advanced(to, rotated), advanced(from, rotated), static_cast<std::size_t>(after));
     }
   }
 }

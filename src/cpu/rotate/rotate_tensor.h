@@ -56,13 +56,13 @@ class TensorRotation {
   std::int64_t bytes() const noexcept { return bytes_; }
 
   // Rows first .. first + count - 1 of a sequence, counted within it, of every tensor of the call.
-  void turn(std::int64_t sequence, std::int64_t first, std::int64_t count, const RowAngles& angles) const;
+  void rotate(std::int64_t sequence, std::int64_t first, std::int64_t count, const RowAngles& angles) const;
 
  private:
-  void turn_tensor(const HeadsView& x, std::int64_t sequence, std::int64_t first, std::int64_t count,
-                   const RowAngles& angles) const;
-  void turn_pages(const HeadsView& x, std::int64_t sequence, std::int64_t first, kernels::RotateRows rows) const;
-  void turn_rows(const HeadsView& x, const kernels::RotateRows& rows) const;
+  void rotate_tensor(const HeadsView& x, std::int64_t sequence, std::int64_t first, std::int64_t count,
+                     const RowAngles& angles) const;
+  void rotate_pages(const HeadsView& x, std::int64_t sequence, std::int64_t first, kernels::RotateRows rows) const;
+  void rotate_rows(const HeadsView& x, const kernels::RotateRows& rows) const;
   void copy_kept(const HeadsView& x, const kernels::RotateRows& rows) const;
 
   const RotateArgs& args_;

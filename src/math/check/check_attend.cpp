@@ -177,25 +177,25 @@ void check_regions(const Regions& regions) {
 }
 
 void check_rotations(const LayerPlan& layer, const AttendArgs& args) {
-  const bool is_given_turned = args.inputs.q_rotated && args.inputs.k_rotated;
-  bool turns = false;
+  const bool is_given_rotated = args.inputs.q_rotated && args.inputs.k_rotated;
+  bool rotates = false;
   for (const Rotate& one : layer.rotate) {
     if (one.role != RotateRole::main) continue;
-    turns = true;
+    rotates = true;
     require(rope(one).head_dim == layer.head_dim, "layer.rotate.head_dim", "be that of the layer", rope(one).head_dim);
     frequencies(rope(one), args.inputs.length);  // throws where there are none
   }
   const bool norm_follows = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
-  if (turns && norm_follows && !is_given_turned) {
+  if (rotates && norm_follows && !is_given_rotated) {
     refuse("q_rotated and k_rotated", "be yes, since a norm follows the rotation", "no");
   }
   if (std::holds_alternative<RotatedValues>(layer.value)) {
-    require(turns, "layer.value", "have a rotation to apply", 0);
+    require(rotates, "layer.value", "have a rotation to apply", 0);
     require(layer.value_dim == layer.head_dim, "layer.value_dim", "be head_dim, for rotated values", layer.value_dim);
   }
   if (std::holds_alternative<std::monostate>(layer.regions)) return;
   check_regions(layer.regions);
-  if (!turns) refuse("layer.regions", "belong to a rotation", "without one");
+  if (!rotates) refuse("layer.regions", "belong to a rotation", "without one");
   if (args.inputs.q_rotated || args.inputs.k_rotated) {
     refuse("q_rotated and k_rotated", "be no, since regions rotate each key in more than one way", "yes");
   }

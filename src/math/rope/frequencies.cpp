@@ -55,10 +55,10 @@ Frequencies computed(const Rope& rope, math::Length length, Arithmetic arithmeti
 std::optional<Problem> check_values(const Rope& rope, const Frequencies& frequencies, Arithmetic arithmetic) {
   const std::string_view in = arithmetic == Arithmetic::exact ? "double" : "float";
   const auto* proportional = std::get_if<ProportionalScaling>(&rope.scaling);
-  const std::size_t turning = proportional == nullptr
-                                  ? frequencies.inv_freq.size()
-                                  : static_cast<std::size_t>(math::turning_pairs(rope, *proportional));
-  for (std::size_t p = 0; p < turning; ++p) {
+  const std::size_t rotating = proportional == nullptr
+                                   ? frequencies.inv_freq.size()
+                                   : static_cast<std::size_t>(math::rotated_pairs(rope, *proportional));
+  for (std::size_t p = 0; p < rotating; ++p) {
     const double value = frequencies.inv_freq[p];
     if (std::isfinite(value) && value > 0) continue;
     return Problem{formatted("inv_freq[{}]", p), "come out finite and above 0",

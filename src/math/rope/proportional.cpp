@@ -15,16 +15,16 @@
 
 namespace posenc::math {
 
-std::int64_t turning_pairs(const Rope& rope, const ProportionalScaling& rule) {
+std::int64_t rotated_pairs(const Rope& rope, const ProportionalScaling& rule) {
   return static_cast<std::int64_t>(std::floor(rule.partial_rotary_factor * static_cast<double>(rope.dim) / 2));
 }
 
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, const ProportionalScaling& rule, Length) {
-  const auto turning = static_cast<std::size_t>(turning_pairs(rope, rule));
+  const auto rotating = static_cast<std::size_t>(rotated_pairs(rope, rule));
   std::vector<Real> inv_freq = default_inv_freq<Real>(rope, rope.base);
   for (std::size_t p = 0; p < inv_freq.size(); ++p) {
-    inv_freq[p] = p < turning ? inv_freq[p] / real<Real>(rule.factor) : real<Real>(0.0);
+    inv_freq[p] = p < rotating ? inv_freq[p] / real<Real>(rule.factor) : real<Real>(0.0);
   }
   return {std::move(inv_freq)};
 }

@@ -70,7 +70,7 @@ std::optional<Problem> check_rule(const Rope& rope, const Llama3Scaling& rule);
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, const ProportionalScaling& rule, Length length);
 std::optional<Problem> check_rule(const Rope& rope, const ProportionalScaling& rule);
-std::int64_t turning_pairs(const Rope& rope, const ProportionalScaling& rule);
+std::int64_t rotated_pairs(const Rope& rope, const ProportionalScaling& rule);
 
 // factor_list.cpp
 template <typename Real>

@@ -15,7 +15,7 @@ std::optional<FileError> beyond_size(const Plan& plan) {
   FileError error;
   error.kind = ErrorKind::limit;
   error.file = plan.source.name;
-  error.expected = formatted("at most {} pairs of channels that turn, in all layers", kMaxPairs);
+  error.expected = formatted("at most {} pairs of channels that rotate, in all layers", kMaxPairs);
   error.got = formatted("{}", pairs);
   return error;
 }

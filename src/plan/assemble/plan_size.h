@@ -9,7 +9,7 @@
 
 namespace posenc::plan {
 
-// Pairs of channels that turn, in all rotations of all layers and stacks. to_json() writes about 30 bytes of each
+// Pairs of channels that rotate, in all rotations of all layers and stacks. to_json() writes about 30 bytes of each
 // (a double of 17 digits, its exponent, its axis): 4 MB. The largest real models have some ten thousand
 // (126 layers of 64 pairs, 62 of 128).
 inline constexpr std::int64_t kMaxPairs = std::int64_t{1} << 17;

@@ -30,11 +30,11 @@ class Reasons {
 };
 
 // xPos's decay is not in cached keys (rope.h), so its scale base does not matter here.
-void compare_turns(const Rotate& a, const Rotate& b, bool is_normed_after, const CompareScope& scope,
-                   Reasons& reasons) {
+void compare_angles(const Rotate& a, const Rotate& b, bool is_normed_after, const CompareScope& scope,
+                    Reasons& reasons) {
   const Rope& of_a = rope(a);
   const Rope& of_b = rope(b);
-  reasons.add_if(!turn_same_channels(of_a, of_b), KeyReason::channels);
+  reasons.add_if(!rotate_same_channels(of_a, of_b), KeyReason::channels);
   reasons.add_if(of_a.axes != of_b.axes, KeyReason::axes);
   reasons.add_if(of_a.pairing != of_b.pairing, KeyReason::pairing);
   reasons.add_if(a.offset != b.offset, KeyReason::offset);
@@ -48,11 +48,11 @@ void compare_turns(const Rotate& a, const Rotate& b, bool is_normed_after, const
 void compare_rotation(const Rotate& a, const Rotate& b, bool is_normed_after, const CompareScope& scope,
                       Reasons& reasons) {
   if (a.role != b.role || a.scheme.index() != b.scheme.index()) return reasons.add_if(true, KeyReason::rotation);
-  if (a.role != RotateRole::before_projection) return compare_turns(a, b, is_normed_after, scope, reasons);
-  // A projection lies between the turn and the key: no other turn mends it.
-  Reasons turns;
-  compare_turns(a, b, is_normed_after, scope, turns);
-  reasons.add_if(!turns.take().empty(), KeyReason::rotation);
+  if (a.role != RotateRole::before_projection) return compare_angles(a, b, is_normed_after, scope, reasons);
+  // A projection lies between the rotation and the key: no other rotation mends it.
+  Reasons rotation;
+  compare_angles(a, b, is_normed_after, scope, rotation);
+  reasons.add_if(!rotation.take().empty(), KeyReason::rotation);
 }
 
 void compare_rotations(const LayerPlan& a, const LayerPlan& b, const CompareScope& scope, Reasons& reasons) {
@@ -61,21 +61,21 @@ void compare_rotations(const LayerPlan& a, const LayerPlan& b, const CompareScop
   for (std::size_t r = 0; r < a.rotate.size(); ++r) {
     compare_rotation(a.rotate[r], b.rotate[r], is_normed_after, scope, reasons);
   }
-  // A length is kept by every turn, a weighted one and a mean are not.
-  const bool blocks_turns = is_normed_after && (a.qk_norm->weighted || a.qk_norm->kind == QkNorm::Kind::layer);
-  const bool needs_turns = reasons.has(KeyReason::frequencies) || reasons.has(KeyReason::offset);
-  reasons.add_if(blocks_turns && needs_turns, KeyReason::norm_after);
+  // A length is kept by every rotation, a weighted one and a mean are not.
+  const bool blocks_rotation = is_normed_after && (a.qk_norm->weighted || a.qk_norm->kind == QkNorm::Kind::layer);
+  const bool needs_rotation = reasons.has(KeyReason::frequencies) || reasons.has(KeyReason::offset);
+  reasons.add_if(blocks_rotation && needs_rotation, KeyReason::norm_after);
 }
 
 // Every reason but these is beyond repair.
 KeyUse use_for(const std::vector<KeyReason>& reasons) {
-  bool is_turned = false;
+  bool is_rotated = false;
   bool is_reordered = false;
   for (const KeyReason reason : reasons) {
     switch (reason) {
       case KeyReason::offset:
       case KeyReason::frequencies:
-      case KeyReason::attention_factor: is_turned = true; break;
+      case KeyReason::attention_factor: is_rotated = true; break;
       case KeyReason::pairing: is_reordered = true; break;
       case KeyReason::absent:
       case KeyReason::kind:
@@ -91,11 +91,11 @@ KeyUse use_for(const std::vector<KeyReason>& reasons) {
       case KeyReason::norm_after: return KeyUse::not_at_all;
     }
   }
-  if (is_turned) return is_reordered ? KeyUse::reordered_and_rotated : KeyUse::rotated;
+  if (is_rotated) return is_reordered ? KeyUse::reordered_and_rotated : KeyUse::rotated;
   return is_reordered ? KeyUse::reordered : KeyUse::as_they_are;
 }
 
-bool turns_values(const LayerPlan& layer) { return std::holds_alternative<RotatedValues>(layer.value); }
+bool rotates_values(const LayerPlan& layer) { return std::holds_alternative<RotatedValues>(layer.value); }
 
 }  // namespace
 
@@ -111,7 +111,7 @@ std::optional<CachedKeys> cached_keys(const LayerPlan* a, const LayerPlan* b, co
     reasons.add_if(a->compression != b->compression, KeyReason::compression);
     reasons.add_if(a->kv_heads != b->kv_heads, KeyReason::kv_heads);
     reasons.add_if(a->head_dim != b->head_dim, KeyReason::head_dim);
-    reasons.add_if(a->value_dim != b->value_dim || turns_values(*a) != turns_values(*b), KeyReason::values);
+    reasons.add_if(a->value_dim != b->value_dim || rotates_values(*a) != rotates_values(*b), KeyReason::values);
     reasons.add_if(a->qk_norm != b->qk_norm, KeyReason::qk_norm);
     compare_rotations(*a, *b, scope, reasons);
     reasons.add_if(a->regions != b->regions, KeyReason::rotation);

@@ -77,12 +77,12 @@ bool factors_hold(const AngleChange& change, const CompareScope& scope) {
 
 bool depends_on_length(const Scaling& scaling) { return std::visit(ChangesWithLength{}, scaling); }
 
-bool turn_same_channels(const Rope& a, const Rope& b) {
+bool rotate_same_channels(const Rope& a, const Rope& b) {
   return a.head_dim == b.head_dim && a.first_channel == b.first_channel && a.dim == b.dim;
 }
 
 std::optional<PairingChange> pairing_change(const Rope& a, const Rope& b) {
-  if (a.pairing == b.pairing || !turn_same_channels(a, b)) return std::nullopt;
+  if (a.pairing == b.pairing || !rotate_same_channels(a, b)) return std::nullopt;
   PairingChange change;
   change.a = a.pairing;
   change.b = b.pairing;

@@ -1,4 +1,4 @@
-// One rotation beside another: how far their angles are apart, and whether the same channels turn in other pairs.
+// One rotation beside another: how far their angles are apart, and whether the same channels rotate in other pairs.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ bool factors_hold(const AngleChange& change, const CompareScope& scope);
 // Whether the frequencies change with the length of the sequence.
 bool depends_on_length(const Scaling& scaling);
 
-bool turn_same_channels(const Rope& a, const Rope& b);
+bool rotate_same_channels(const Rope& a, const Rope& b);
 
-// Without its layers; nothing when pairing is equal, or other channels turn.
+// Without its layers; nothing when pairing is equal, or other channels rotate.
 std::optional<PairingChange> pairing_change(const Rope& a, const Rope& b);
 
 }  // namespace posenc::plan

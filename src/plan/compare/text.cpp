@@ -170,13 +170,13 @@ std::string_view reason_words(KeyReason reason) {
     case KeyReason::values: return "other values beside them";
     case KeyReason::qk_norm: return "another norm of keys";
     case KeyReason::rotation: return "other rotations";
-    case KeyReason::channels: return "other channels turn";
-    case KeyReason::axes: return "other coordinates turn them";
+    case KeyReason::channels: return "other channels rotate";
+    case KeyReason::axes: return "other coordinates rotate them";
     case KeyReason::pairing: return "another pairing";
     case KeyReason::offset: return "positions count from another number";
     case KeyReason::frequencies: return "angles differ by more than the tolerance";
     case KeyReason::attention_factor: return "another attention factor";
-    case KeyReason::norm_after: return "a norm after the rotation rules out turning them again";
+    case KeyReason::norm_after: return "a norm after the rotation rules out rotating them again";
   }
   return "";
 }
@@ -184,10 +184,10 @@ std::string_view reason_words(KeyReason reason) {
 // What would make them usable.
 std::string_view remedy_words(KeyUse use) {
   switch (use) {
-    case KeyUse::rotated: return "; turned again by the difference of the angles they are";
+    case KeyUse::rotated: return "; rotated again by the difference of the angles they are";
     case KeyUse::reordered: return "; with the channels of each head reordered they are";
     case KeyUse::reordered_and_rotated:
-      return "; with the channels of each head reordered, and turned again by the difference of the angles, they are";
+      return "; with the channels of each head reordered, and rotated again by the difference of the angles, they are";
     case KeyUse::as_they_are:
     case KeyUse::not_at_all: return "";
   }

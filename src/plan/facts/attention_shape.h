@@ -1,4 +1,4 @@
-// Heads and channels of an attention layer, and which of its channels may turn.
+// Heads and channels of an attention layer, and which of its channels may rotate.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct AttentionShape {
   // The part of a head that a rotation is laid over. Latent attention: the qk_rope_head_dim channels after the
   // qk_nope_head_dim ones; else the whole head.
   Sourced<std::int64_t> first_channel;
-  Sourced<std::int64_t> turning_width;
+  Sourced<std::int64_t> rotary_width;
   Sourced<Pairing> pairing{Pairing::half, {}};
   std::optional<Place> width_place;  // the key to blame when the width does not suit a rotation
 };

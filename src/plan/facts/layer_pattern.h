@@ -1,4 +1,4 @@
-// Which layers turn and which see only a part of the sequence, layer by layer.
+// Which layers rotate and which see only a part of the sequence, layer by layer.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum class Choice : std::uint8_t { none, own, earlier };
 struct LayerTraits {
   LayerKind kind = LayerKind::attention;
   LayerType type = LayerType::full;
-  bool turns = true;
+  bool rotates = true;
   std::int64_t width = 0;          // of the layer's own window; 0: that of the stack
   std::int64_t scale_divisor = 1;  // the softmax scale is divided by it
   std::int64_t shape = 0;          // which of the stack's shapes (layer_sizes)
@@ -43,7 +43,7 @@ struct LayerPattern {
   std::string blocks_detail;  // what layers that are block-sparse see
   std::string blocks_from;
   std::string types_from;
-  std::string turning_from;
+  std::string rotary_from;
   std::string choice_from;
   std::string compression_from;
   std::string kv_from;

@@ -20,12 +20,12 @@ constexpr StackRule kBarkBothWays{.mask = kBothWays, .input = kTable, .own_keys 
 std::span<const Family> audio_decoders_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
-    {.name = "semantic", .class_stems = "BarkSemantic", .main = kBarkCausal, .scales = false, .turning = kStill},
-    {.name = "coarse_acoustics", .class_stems = "BarkCoarse", .main = kBarkCausal, .scales = false, .turning = kStill},
-    {.name = "fine_acoustics", .class_stems = "BarkFine", .main = kBarkBothWays, .scales = false, .turning = kStill},
-    {.name = "musicgen_decoder", .class_stems = "Musicgen", .main = kMusicgenStack, .scales = false, .turning = kStill},
+    {.name = "semantic", .class_stems = "BarkSemantic", .main = kBarkCausal, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "coarse_acoustics", .class_stems = "BarkCoarse", .main = kBarkCausal, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "fine_acoustics", .class_stems = "BarkFine", .main = kBarkBothWays, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "musicgen_decoder", .class_stems = "Musicgen", .main = kMusicgenStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "musicgen_melody_decoder", .class_stems = "MusicgenMelody", .main = kMelodyStack, .scales = false,
-     .turning = kStill},
+     .rotary_layers = kNoRotaryLayer},
     {.name = "higgs_audio_v2", .class_stems = "HiggsAudioV2", .pairing = kHalf},
   };
   // clang-format on

@@ -27,17 +27,17 @@ std::span<const Family> bart_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
     {.name = "bart", .model_types = "bart mvp plbart", .class_stems = "Bart Mvp PLBart", .main = kBartDecoder,
-     .encoder = &kBartEncoder, .scales = false, .turning = kStill},
+     .encoder = &kBartEncoder, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "mbart", .class_stems = "MBart", .main = kBartDecoder, .encoder = &kBartEncoder, .scales = false,
-     .turning = kStill},
+     .rotary_layers = kNoRotaryLayer},
     {.name = "marian", .class_stems = "Marian MarianMT", .main = kMarianDecoder, .encoder = &kMarianEncoder,
-     .scales = false, .turning = kStill},
+     .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "pegasus", .class_stems = "Pegasus", .main = kMarianDecoder, .encoder = &kMarianEncoder, .scales = false,
-     .turning = kStill},
+     .rotary_layers = kNoRotaryLayer},
     {.name = "blenderbot", .model_types = "blenderbot blenderbot-small", .class_stems = "Blenderbot BlenderbotSmall",
-     .main = kBlenderbotDecoder, .encoder = &kBlenderbotEncoder, .scales = false, .turning = kStill},
+     .main = kBlenderbotDecoder, .encoder = &kBlenderbotEncoder, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "m2m_100", .model_types = "m2m_100 fsmt nllb-moe", .class_stems = "M2M100 FSMT NllbMoe",
-     .main = kM2m100Decoder, .encoder = &kM2m100Encoder, .scales = false, .turning = kStill},
+     .main = kM2m100Decoder, .encoder = &kM2m100Encoder, .scales = false, .rotary_layers = kNoRotaryLayer},
   };
   // clang-format on
   return kRows;

@@ -67,7 +67,7 @@ constexpr StackRule kModernbertDecoderStack{.mask = {.window_spans_both = true},
 constexpr StackRule kNomicStack{.name = "encoder", .mask = kCausalIfSaid, .input = kTable, .own_keys = kNomicKeys};
 constexpr StackRule kXlnetStack{
     .name = "encoder", .mask = kXlnetMask, .score = {.kind = ScoreKind::xlnet}, .own_keys = kXlnetKeys};
-constexpr StackRule kTurningStack{.name = "encoder", .mask = kBothWays};
+constexpr StackRule kRotatingStack{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kRoformerStack{
     .name = "encoder", .mask = kCausalIfDecoder, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
 constexpr StackRule kClipTextStack{.name = "text", .input = kTable, .own_keys = kPlainHeads};
@@ -111,27 +111,27 @@ std::span<const Family> bert_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "bert", .model_types = "bert ernie rembert roc_bert splinter squeezebert chinese_clip_text_model",
      .class_stems = "Bert Ernie RemBert RoCBert Splinter SqueezeBert ChineseCLIPText", .main = kBertStack,
-     .scales = false, .turning = kStill},
-    {.name = "dpr", .class_stems = "DPR", .main = kBertStack, .scales = false, .turning = kStill},
-    {.name = "albert", .class_stems = "Albert", .main = kAlbertStack, .scales = false, .turning = kStill},
-    {.name = "electra", .class_stems = "Electra", .main = kBertStack, .scales = false, .turning = kStill},
-    {.name = "megatron-bert", .class_stems = "MegatronBert", .main = kBertStack, .scales = false, .turning = kStill},
+     .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "dpr", .class_stems = "DPR", .main = kBertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "albert", .class_stems = "Albert", .main = kAlbertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "electra", .class_stems = "Electra", .main = kBertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "megatron-bert", .class_stems = "MegatronBert", .main = kBertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "bert-generation", .class_stems = "BertGeneration", .main = kUntypedBertStack, .scales = false,
-     .turning = kStill},
-    {.name = "distilbert", .class_stems = "DistilBert", .main = kDistilbertStack, .scales = false, .turning = kStill},
+     .rotary_layers = kNoRotaryLayer},
+    {.name = "distilbert", .class_stems = "DistilBert", .main = kDistilbertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "roberta",
      .model_types = "roberta roberta-prelayernorm ibert luke xmod altclip_text_model bridgetower_text_model",
      .class_stems = "Roberta RobertaPreLayerNorm IBert Luke Xmod AltCLIPText BridgeTowerText", .main = kRobertaStack,
-     .scales = false, .turning = kStill},
+     .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "xlm-roberta", .model_types = "xlm-roberta xlm-roberta-xl", .class_stems = "XLMRoberta XLMRobertaXL",
-     .main = kRobertaStack, .scales = false, .turning = kStill},
-    {.name = "camembert", .class_stems = "Camembert", .main = kRobertaStack, .scales = false, .turning = kStill},
-    {.name = "data2vec-text", .class_stems = "Data2VecText", .main = kRobertaStack, .scales = false, .turning = kStill},
-    {.name = "mpnet", .class_stems = "MPNet", .main = kMpnetStack, .scales = false, .turning = kStill},
-    {.name = "deberta", .class_stems = "Deberta", .main = kDebertaStack, .scales = false, .turning = kStill,
+     .main = kRobertaStack, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "camembert", .class_stems = "Camembert", .main = kRobertaStack, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "data2vec-text", .class_stems = "Data2VecText", .main = kRobertaStack, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "mpnet", .class_stems = "MPNet", .main = kMpnetStack, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "deberta", .class_stems = "Deberta", .main = kDebertaStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .scale = Scale::shared_by_parts},
     // conv_kernel_size: a convolution over neighbouring tokens after the first layer, which no stage of a plan can say.
-    {.name = "deberta-v2", .class_stems = "DebertaV2", .main = kDebertaV2Stack, .scales = false, .turning = kStill,
+    {.name = "deberta-v2", .class_stems = "DebertaV2", .main = kDebertaV2Stack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .scale = Scale::shared_by_parts, .undecided_keys = "conv_kernel_size"},
     {.name = "esm", .class_stems = "Esm", .pairing = kHalf, .main = kEsmStack, .scales = false, .scheme = esm_scheme},
     {.name = "modernbert", .class_stems = "ModernBert", .pairing = kHalf, .main = kModernbertStack,
@@ -143,13 +143,13 @@ std::span<const Family> bert_families() noexcept {
     {.name = "nomic_bert", .class_stems = "NomicBert", .pairing = kHalf,
      .own_names = "n_embd n_head n_layer n_positions", .main = kNomicStack, .reads_interleave = true,
      .width = Width::partial_factor, .decays = true, .scheme = nomic_scheme, .own_scaling = nomic_scaling},
-    {.name = "xlnet", .class_stems = "XLNet", .main = kXlnetStack, .scales = false, .turning = kStill,
+    {.name = "xlnet", .class_stems = "XLNet", .main = kXlnetStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .needs_length = false},
-    {.name = "esmc", .class_stems = "Esmc", .pairing = kHalf, .main = kTurningStack,
+    {.name = "esmc", .class_stems = "Esmc", .pairing = kHalf, .main = kRotatingStack,
      .qk_norm = QkNormRule{kLayerNormAcrossHeads}},
-    {.name = "eurobert", .class_stems = "EuroBert", .pairing = kHalf, .main = kTurningStack},
+    {.name = "eurobert", .class_stems = "EuroBert", .pairing = kHalf, .main = kRotatingStack},
     {.name = "gte", .model_types = "gte jina_embeddings_v3", .class_stems = "Gte JinaEmbeddingsV3", .pairing = kHalf,
-     .main = kTurningStack},
+     .main = kRotatingStack},
     {.name = "roformer", .class_stems = "RoFormer", .pairing = Pairing::interleaved, .main = kRoformerStack,
      .base = BaseRule::class_own, .scales = false,
      .misleading_keys = "rope_scaling rope_parameters rope_theta partial_rotary_factor",
@@ -157,9 +157,9 @@ std::span<const Family> bert_families() noexcept {
     {.name = "clip_text",
      .model_types = "clip_text_model clipseg_text_model metaclip_2_text_model owlv2_text_model owlvit_text_model",
      .class_stems = "CLIPText CLIPSegText MetaClip2Text Owlv2Text OwlViTText", .main = kClipTextStack, .scales = false,
-     .turning = kStill},
+     .rotary_layers = kNoRotaryLayer},
     {.name = "siglip_text", .model_types = "siglip_text_model siglip2_text_model",
-     .class_stems = "SiglipText Siglip2Text", .main = kSiglipTextStack, .scales = false, .turning = kStill},
+     .class_stems = "SiglipText Siglip2Text", .main = kSiglipTextStack, .scales = false, .rotary_layers = kNoRotaryLayer},
   };
   // clang-format on
   return kRows;

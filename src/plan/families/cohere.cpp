@@ -10,7 +10,7 @@ std::span<const Family> cohere_families() noexcept {
     {.name = "cohere", .class_stems = "Cohere", .pairing = kInterleaved,
      .qk_norm = QkNormRule{kLayerNormPerHead, "use_qk_norm"}, .misleading_keys = "partial_rotary_factor",
      .differing_default = DifferingDefault{"rope_theta", "8000000 (command-r)"}},
-    {.name = "cohere2", .class_stems = "Cohere2", .pairing = kInterleaved, .turning = Turning::sliding_layers,
+    {.name = "cohere2", .class_stems = "Cohere2", .pairing = kInterleaved, .rotary_layers = RotaryLayers::sliding_layers,
      .windows = Windows::patterned, .default_pattern = 4, .misleading_keys = "partial_rotary_factor"},
   };
   // clang-format on

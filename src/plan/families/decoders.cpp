@@ -12,18 +12,18 @@
 namespace posenc::plan {
 namespace {
 
-// Baichuan's two sizes: its 7B turns (Llama's shape), its 13B has ALiBi.
-constexpr std::int64_t kTurningWidth = 4096;
+// Baichuan's two sizes: its 7B rotates (Llama's shape), its 13B has ALiBi.
+constexpr std::int64_t kRotaryWidth = 4096;
 constexpr std::int64_t kAlibiWidth = 5120;
 
 SchemeChoice baichuan_scheme(ConfigScope& scope, const SchemeFacts& facts) {
   const Sourced<std::int64_t> width = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize});
-  if (width.value == kTurningWidth) return choose_rotation(width.from);
+  if (width.value == kRotaryWidth) return choose_rotation(width.from);
   if (width.value == kAlibiWidth) return choose_alibi(scope, facts.heads, width.from);
   scope.reader().warn("undecided",
-                      formatted("{} is {}: models of {} channels turn, those of {} have ALiBi, and this "
+                      formatted("{} is {}: models of {} channels rotate, those of {} have ALiBi, and this "
                                 "is neither.",
-                                width.from, width.value, kTurningWidth, kAlibiWidth),
+                                width.from, width.value, kRotaryWidth, kAlibiWidth),
                       {width.from});
   return {.from = width.from, .known = false};
 }
@@ -35,7 +35,7 @@ std::span<const Family> decoders_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "PanguEmbedded", .class_stems = "PanguEmbedded", .pairing = kHalf,
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "afmoe", .class_stems = "Afmoe", .pairing = kHalf, .turning = Turning::sliding_layers,
+    {.name = "afmoe", .class_stems = "Afmoe", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_layers,
      .windows = Windows::but_last_of_n, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "apertus", .class_stems = "Apertus", .pairing = kHalf, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
@@ -53,7 +53,7 @@ std::span<const Family> decoders_families() noexcept {
          "plan cannot hold that"},
     {.name = "dots1", .class_stems = "Dots1", .pairing = kHalf, .windows = Windows::late_layers,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
-    {.name = "flint", .class_stems = "Flint", .pairing = kHalf, .turning = Turning::sliding_layers,
+    {.name = "flint", .class_stems = "Flint", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_layers,
      .windows = Windows::patterned, .needs_types = true, .sinks = true, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "helium", .class_stems = "Helium", .pairing = kInterleaved, .misleading_keys = "partial_rotary_factor"},
@@ -63,7 +63,7 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "iquestcoder", .class_stems = "IQuestCoder", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "jais2", .class_stems = "Jais2", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "jetmoe", .class_stems = "JetMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
-    {.name = "kolibri1", .class_stems = "Kolibri1", .pairing = kHalf, .turning = Turning::sliding_or_windowless,
+    {.name = "kolibri1", .class_stems = "Kolibri1", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_or_windowless,
      .windows = Windows::patterned, .default_pattern = 5, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "mellum", .class_stems = "Mellum", .pairing = kHalf, .width = Width::partial_factor,
@@ -76,8 +76,8 @@ std::span<const Family> decoders_families() noexcept {
      .own_names = "num_query_heads num_transformer_layers rope_freq_constant", .scales = false, .sizes = Sizes::listed,
      .qk_norm = QkNormRule{kRmsPerHead, "normalize_qk_projections"}, .misleading_keys = kQwenMisleads},
     {.name = "seed_oss", .class_stems = "SeedOss", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
-    {.name = "smollm3", .class_stems = "SmolLM3", .pairing = kHalf, .turning = Turning::listed,
-     .windows = Windows::resting_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "smollm3", .class_stems = "SmolLM3", .pairing = kHalf, .rotary_layers = RotaryLayers::listed,
+     .windows = Windows::nope_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "solar_open", .class_stems = "SolarOpen", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "transformer", .class_stems = "Transformer", .pairing = kHalf,
      .own_names = "num_heads num_kv_heads window_size", .scales = false, .windows = Windows::every_layer,

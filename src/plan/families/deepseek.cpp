@@ -42,7 +42,7 @@ std::span<const Family> deepseek_families() noexcept {
      .scales = false, .own_scaling = deepseek_scaling, .undecided_keys = "index_n_heads compress_ratios",
      .needs_length = false},
     {.name = "kimi_linear", .class_stems = "KimiLinear", .pairing = kInterleaved, .latent = true, .scales = false,
-     .kinds = Kinds::numbered, .turning = Turning::no_layer},
+     .kinds = Kinds::numbered, .rotary_layers = RotaryLayers::no_layer},
     {.name = "longcat_flash", .class_stems = "LongcatFlash", .pairing = kInterleaved, .main = kLongcatStack,
      .latent = true, .two_attentions = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "youtu", .class_stems = "Youtu", .pairing = kInterleaved, .latent = true, .reads_interleave = true,

@@ -9,10 +9,10 @@ std::span<const Family> exaone_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
     {.name = "exaone", .class_stems = "Exaone", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
-    {.name = "exaone4", .class_stems = "Exaone4", .pairing = kHalf, .turning = Turning::sliding_or_windowless,
+    {.name = "exaone4", .class_stems = "Exaone4", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_or_windowless,
      .windows = Windows::patterned, .default_pattern = 4, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "exaone_moe", .class_stems = "ExaoneMoe", .pairing = kHalf, .turning = Turning::sliding_or_windowless,
+    {.name = "exaone_moe", .class_stems = "ExaoneMoe", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_or_windowless,
      .windows = Windows::patterned, .default_pattern = 4, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
   };

@@ -39,7 +39,7 @@ std::span<const Family> falcon_families() noexcept {
      .misleading_keys = "partial_rotary_factor"},
     {.name = "falcon_perception", .class_stems = "FalconPerception", .pairing = kInterleaved, .width = Width::half_head,
      .scales = false,
-     .undecided = "the second half of a head turns by learned frequencies of two axes, and image tokens see each "
+     .undecided = "the second half of a head rotates by learned frequencies of two axes, and image tokens see each "
          "other both ways; a plan cannot hold that"},
   };
   // clang-format on

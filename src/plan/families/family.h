@@ -20,7 +20,7 @@
 
 namespace posenc::plan {
 
-// How many of a head's channels turn.
+// How many of a head's channels rotate.
 enum class Width : std::uint8_t {
   whole_head,
   partial_factor,  // trunc(head_dim * partial_rotary_factor)
@@ -68,8 +68,8 @@ enum class Windows : std::uint8_t {
   late_layers,      // layer_types, or layers from max_window_layers on
   early_even,       // layer_types, or even layers below max_window_layers
   listed,           // sliding_window is a number, or a list of numbers and null that repeats (Mistral)
-  resting_layers,   // layer_types, or those that do not turn (SmolLM3)
-  chunked_turning,  // layer_types, or chunks in the layers that turn (Llama 4)
+  nope_layers,      // layer_types, or those that do not rotate (SmolLM3)
+  chunked_rotary,   // layer_types, or chunks in the layers that rotate (Llama 4)
   but_each_nth,     // layer_types, or all but each n-th from the first on: global_attn_every_n_layers (ModernBERT)
   listed_or_every,  // layer_types, or every layer (Ministral)
   but_last_of_n,    // layer_types, or all but the last of each n: global_attn_every_n_layers (AFMoE)
@@ -78,11 +78,11 @@ enum class Windows : std::uint8_t {
   chunk_types,      // attn_layers: "local" or "lsh" (Reformer)
 };
 
-// Which layers turn.
-enum class Turning : std::uint8_t {
+// Which layers rotate.
+enum class RotaryLayers : std::uint8_t {
   every_layer,
   no_layer,
-  listed,                 // no_rope_layers (1: turns), or all but each n-th: no_rope_layer_interval
+  listed,                 // no_rope_layers (1: rotates), or all but each n-th: no_rope_layer_interval
   sliding_layers,         // those with a window (Cohere 2)
   sliding_or_windowless,  // the same, and all of them when the model has no window (EXAONE 4)
 };
@@ -119,7 +119,7 @@ enum class IndexedLayers : std::uint8_t {
 struct IndexerRule {
   IndexedLayers layers;
   Pairing pairing;             // of its rotation
-  bool last_channels = false;  // of its heads turn; else the first
+  bool last_channels = false;  // of its heads rotate; else the first
 };
 
 enum class Scale : std::uint8_t {
@@ -136,16 +136,16 @@ enum class Scale : std::uint8_t {
 
 enum class QueryScaling : std::uint8_t {
   none,
-  resting_layers,  // the layers that do not turn, by attn_temperature_tuning (Llama 4)
-  beta,            // llama_4_scaling_beta in the rope dictionary (Ministral 3)
-  beta_object,     // llama_4_scaling (Mistral's params.json)
-  logn,            // where use_logn_attn is true (Qwen 1)
+  nope_layers,  // the layers that do not rotate, by attn_temperature_tuning (Llama 4)
+  beta,         // llama_4_scaling_beta in the rope dictionary (Ministral 3)
+  beta_object,  // llama_4_scaling (Mistral's params.json)
+  logn,         // where use_logn_attn is true (Qwen 1)
 };
 
 struct QkNormRule {
   QkNorm norm;
-  std::string_view switch_key{};  // the key that turns it on; empty: always on
-  bool turning_layers_only = false;
+  std::string_view switch_key{};  // the key that rotates it on; empty: always on
+  bool rotary_layers_only = false;
   bool cross_layers_only = false;
   bool hashed_layers_only = false;  // Reformer
   std::string_view before_key{};    // true: before the rotation, else after it; empty: as `norm` says
@@ -171,7 +171,7 @@ struct Family {
   std::string_view name;
   Names model_types = Names(name);
   Names class_stems = {};           // "Llama" of LlamaForCausalLM
-  Pairing pairing = Pairing::half;  // where anything turns
+  Pairing pairing = Pairing::half;  // where anything rotates
   RotationDirection rotation_direction = RotationDirection::counterclockwise;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
 
@@ -196,15 +196,15 @@ struct Family {
   bool decays = false;                               // xPos where rotary_emb_scale_base is a number
   bool yarn_means_longrope = false;                  // Phi-3's first files
   bool rope_lists = false;                           // rope_theta and partial_rotary_factors may have an entry a layer
-  bool layer_bases = false;                          // layer_rope_theta: a base a layer; 0: it does not turn
-  bool last_channels = false;                        // the last qk_rope_head_dim channels of a plain head turn
+  bool layer_bases = false;                          // layer_rope_theta: a base a layer; 0: it does not rotate
+  bool last_channels = false;                        // the last qk_rope_head_dim channels of a plain head rotate
   std::optional<double> yarn_attention_factor = {};  // where the file gives none; else by YaRN's own formula
-  std::optional<AxesRule> axes = {};                 // none: pairs turn by one coordinate
+  std::optional<AxesRule> axes = {};                 // none: pairs rotate by one coordinate
   std::optional<IndexerRule> indexer = {};
   bool compressed_keys =
       false;                    // some layers have keys made of several tokens; they have a base of their own, the rule
   bool dual_chunk = false;      // dual_chunk_attention_config counts
-  bool rotates_values = false;  // values turn like keys, and the output is turned back
+  bool rotates_values = false;  // values rotate like keys, and the output is rotated back
 
   Kinds kinds = Kinds::attention;
   bool two_attentions = false;  // a block has two, each counted as a layer, as its cache counts them (LongCat)
@@ -213,7 +213,7 @@ struct Family {
   Sizes sizes = Sizes::uniform;
   bool shares_kv = false;  // num_kv_shared_layers
 
-  Turning turning = Turning::every_layer;
+  RotaryLayers rotary_layers = RotaryLayers::every_layer;
   BlockSparse block_sparse = BlockSparse::none;
   Windows windows = Windows::none;
   bool window_switch = false;     // use_sliding_window must be true

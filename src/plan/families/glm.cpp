@@ -9,7 +9,7 @@ std::span<const Family> glm_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
     // position_encoding_2d is of chatglm-6b, the first GLM: two coordinates for a token, of which half a head each
-    // turns by.
+    // rotates by.
     {.name = "chatglm", .class_stems = "ChatGLM", .pairing = kInterleaved,
      .own_names = "num_layers kv_channels multi_query_group_num seq_length", .kv_heads = KvHeads::given_where_grouped,
      .width = Width::half_head, .base = BaseRule::ratio, .scales = false, .misleading_keys = kNoDictionaries,

@@ -13,9 +13,9 @@ constexpr StackRule kZambaStack{.own_keys = kZambaKeys};
 
 // A rotation where use_mem_rope is true.
 SchemeChoice zamba2_scheme(ConfigScope& scope, const SchemeFacts&) {
-  const Setting<bool> turns = scope.flag(keys::kMemoryRope);
-  if (turns.value.value_or(false)) return choose_rotation(turns.from);
-  return {.from = turns.from.empty() ? family_default(scope.family()) : turns.from};
+  const Setting<bool> rotates = scope.flag(keys::kMemoryRope);
+  if (rotates.value.value_or(false)) return choose_rotation(rotates.from);
+  return {.from = rotates.from.empty() ? family_default(scope.family()) : rotates.from};
 }
 
 }  // namespace
@@ -24,18 +24,18 @@ std::span<const Family> hybrids_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
     {.name = "jamba", .class_stems = "Jamba", .pairing = kHalf, .kinds = Kinds::periodic, .recurrent = kStateSpace,
-     .turning = Turning::no_layer},
+     .rotary_layers = RotaryLayers::no_layer},
     {.name = "lfm2", .model_types = "lfm2 lfm2_moe", .class_stems = "Lfm2 Lfm2Moe", .pairing = kHalf,
      .kinds = Kinds::indexed, .recurrent = LayerKind::convolution, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "zamba", .class_stems = "Zamba", .pairing = kHalf, .main = kZambaStack, .double_width = true,
-     .kinds = Kinds::listed, .recurrent = kStateSpace, .turning = Turning::no_layer, .needs_types = true,
+     .kinds = Kinds::listed, .recurrent = kStateSpace, .rotary_layers = RotaryLayers::no_layer, .needs_types = true,
      .scale = Scale::half_head_dim},
     {.name = "zamba2", .class_stems = "Zamba2", .pairing = kHalf, .main = kZambaStack, .double_width = true,
      .kinds = Kinds::listed, .recurrent = kStateSpace, .needs_types = true, .scale = Scale::half_head_dim,
      .scheme = zamba2_scheme, .misleading_keys = "partial_rotary_factor"},
     // attn: attention in some of the layers.
-    {.name = "gla", .class_stems = "GLA", .pairing = kHalf, .kinds = Kinds::listed, .turning = Turning::no_layer,
+    {.name = "gla", .class_stems = "GLA", .pairing = kHalf, .kinds = Kinds::listed, .rotary_layers = RotaryLayers::no_layer,
      .undecided_keys = "attn", .needs_length = false},
   };
   // clang-format on

@@ -73,7 +73,7 @@ std::span<const Family> llama_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "llama", .class_stems = "Llama", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "llama4", .model_types = "llama4 llama4_text", .class_stems = "Llama4 Llama4Text", .pairing = kInterleaved,
-     .turning = Turning::listed, .windows = Windows::chunked_turning, .query_scaling = QueryScaling::resting_layers,
+     .rotary_layers = RotaryLayers::listed, .windows = Windows::chunked_rotary, .query_scaling = QueryScaling::nope_layers,
      .qk_norm = QkNormRule{kRmsAfterRotation, "use_qk_norm", true}, .misleading_keys = "partial_rotary_factor"},
     {.name = "mllama", .model_types = "mllama mllama_text_model", .class_stems = "Mllama MllamaText", .pairing = kHalf,
      .kinds = Kinds::crossing, .qk_norm = QkNormRule{.norm = kRmsPerHead, .cross_layers_only = true},
@@ -84,7 +84,7 @@ std::span<const Family> llama_families() noexcept {
      .own_scaling = llama_scaling, .undecided_keys = kLlamaUndecided, .needs_length = false},
     {.name = "executorch", .pairing = kInterleaved, .own_names = "dim n_heads n_layers n_kv_heads",
      .pairing_by_switch = true, .width = Width::partial_factor, .scales = false, .ropes_per_type = true,
-     .kinds = Kinds::named, .turning = Turning::listed, .windows = Windows::patterned,
+     .kinds = Kinds::named, .rotary_layers = RotaryLayers::listed, .windows = Windows::patterned,
      .scale = Scale::multiplier_or_dim,
      .qk_norm = QkNormRule{.norm = kRmsPerHead, .switch_key = "use_qk_norm", .before_key = "qk_norm_before_rope"},
      .own_scaling = llama_scaling, .undecided_keys = kLlamaUndecided, .needs_length = false},

@@ -71,19 +71,19 @@ constexpr StackRule kMraStack{
 std::span<const Family> long_encoders_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
-    {.name = "longformer", .class_stems = "Longformer", .main = kLongformerStack, .scales = false, .turning = kStill,
+    {.name = "longformer", .class_stems = "Longformer", .main = kLongformerStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .windows = Windows::window_list},
     {.name = "led", .class_stems = "LED", .main = kLedDecoder, .encoder = &kLedEncoder, .scales = false,
-     .turning = kStill, .windows = Windows::window_list},
-    {.name = "big_bird", .class_stems = "BigBird", .main = kBigBirdStack, .scales = false, .turning = kStill},
+     .rotary_layers = kNoRotaryLayer, .windows = Windows::window_list},
+    {.name = "big_bird", .class_stems = "BigBird", .main = kBigBirdStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "bigbird_pegasus", .class_stems = "BigBirdPegasus", .main = kBigBirdPegasusDecoder,
-     .encoder = &kBigBirdPegasusEncoder, .scales = false, .turning = kStill},
-    {.name = "reformer", .class_stems = "Reformer", .main = kReformerStack, .scales = false, .turning = kStill,
+     .encoder = &kBigBirdPegasusEncoder, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "reformer", .class_stems = "Reformer", .main = kReformerStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .windows = Windows::chunk_types, .qk_norm = QkNormRule{.norm = kRmsOfKeys, .hashed_layers_only = true}},
-    {.name = "mra", .class_stems = "Mra", .main = kMraStack, .scales = false, .turning = kStill},
+    {.name = "mra", .class_stems = "Mra", .main = kMraStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "nystromformer", .class_stems = "Nystromformer", .main = kNystromformerStack, .scales = false,
-     .turning = kStill},
-    {.name = "yoso", .class_stems = "Yoso", .main = kYosoStack, .scales = false, .turning = kStill},
+     .rotary_layers = kNoRotaryLayer},
+    {.name = "yoso", .class_stems = "Yoso", .main = kYosoStack, .scales = false, .rotary_layers = kNoRotaryLayer},
   };
   // clang-format on
   return kRows;

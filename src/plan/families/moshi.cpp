@@ -18,7 +18,7 @@ std::span<const Family> moshi_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "moshi", .class_stems = "Moshi", .pairing = kHalf, .windows = Windows::every_layer},
     {.name = "moshi_depth", .class_stems = "MoshiDepthDecoder", .main = kDepthDecoder, .scales = false,
-     .turning = kStill, .windows = Windows::every_layer},
+     .rotary_layers = kNoRotaryLayer, .windows = Windows::every_layer},
     {.name = "mimi", .class_stems = "Mimi", .pairing = kHalf, .main = kCodecEncoder, .more_stacks = kCodecAfter,
      .windows = Windows::every_layer},
     {.name = "kyutai_speech_to_text", .class_stems = "KyutaiSpeechToText", .pairing = kHalf,

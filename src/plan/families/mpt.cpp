@@ -33,20 +33,20 @@ bool is_plain_rope(ConfigScope& scope) {
   const auto variant = scope.reader().string(*type);
   if (variant == (name == "hf" ? "no_scaling" : "original")) return true;
   scope.reader().warn("undecided",
-                      formatted("{} is {}: how that variant turns is not read.", type->from, variant.value_or("")),
+                      formatted("{} is {}: how that variant rotates is not read.", type->from, variant.value_or("")),
                       {type->from});
   return false;
 }
 
-// Where the model turns, its code drops the learned table, and has ALiBi too only if the file says so: the default,
+// Where the model rotates, its code drops the learned table, and has ALiBi too only if the file says so: the default,
 // true, is that of the class in transformers, which does not know `rope`.
 SchemeChoice mpt_scheme(ConfigScope& scope, const SchemeFacts&) {
-  const Setting<bool> turns = scope.flag(keys::kRopeFlag);
+  const Setting<bool> rotates = scope.flag(keys::kRopeFlag);
   const auto alibi_place = scope.peek(keys::kAlibi);
   const Setting<bool> biased = scope.flag(keys::kAlibi);
-  if (turns.value.value_or(false)) {
+  if (rotates.value.value_or(false)) {
     const bool both = alibi_place && alibi_place->in_file && biased.value.value_or(false);
-    return {.rotates = true, .input = false, .score = both, .from = turns.from, .known = is_plain_rope(scope)};
+    return {.rotates = true, .input = false, .score = both, .from = rotates.from, .known = is_plain_rope(scope)};
   }
   const bool on = biased.value.value_or(false);
   return {.input = !on, .score = on, .from = biased.from};

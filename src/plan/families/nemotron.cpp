@@ -10,7 +10,7 @@ std::span<const Family> nemotron_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "nemotron", .class_stems = "Nemotron", .pairing = kHalf, .width = Width::partial_factor},
     {.name = "nemotron_h", .class_stems = "NemotronH", .pairing = kHalf, .kinds = Kinds::listed,
-     .recurrent = LayerKind::state_space, .turning = Turning::no_layer,
+     .recurrent = LayerKind::state_space, .rotary_layers = RotaryLayers::no_layer,
      .misleading_keys = "rope_theta partial_rotary_factor sliding_window"},
     {.name = "nemotron-nas", .class_stems = "DeciLM", .pairing = kHalf, .pairing_by_type = true, .kinds = Kinds::blocks,
      .sizes = Sizes::blocks, .misleading_keys = "partial_rotary_factor"},

@@ -21,7 +21,7 @@ SchemeChoice olmo_hybrid_scheme(ConfigScope& scope, const SchemeFacts&) {
   return {.from = base->from};
 }
 
-// olmo/model.py: blocks turn where rope is true, alibi adds its bias, and with neither the model has a table wpe.
+// olmo/model.py: blocks rotate where rope is true, alibi adds its bias, and with neither the model has a table wpe.
 SchemeChoice olmo_scheme(ConfigScope& scope, const SchemeFacts& facts) {
   const Setting<bool> rope = scope.flag(keys::kRopeFlag);
   const Setting<bool> biased = scope.flag(keys::kAlibi);

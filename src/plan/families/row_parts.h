@@ -7,7 +7,7 @@ namespace posenc::plan {
 
 inline constexpr Pairing kHalf = Pairing::half;
 inline constexpr Pairing kInterleaved = Pairing::interleaved;
-inline constexpr Turning kStill = Turning::no_layer;
+inline constexpr RotaryLayers kNoRotaryLayer = RotaryLayers::no_layer;
 
 // ---- norms of q and k ----
 inline constexpr QkNorm kRmsPerHead{.kind = QkNorm::Kind::rms};
@@ -44,7 +44,7 @@ inline constexpr MaskRule kBothWays{.kind = MaskKind::bidirectional};
 inline constexpr CrossAttention kEach = CrossAttention::every_block;
 inline constexpr ScoreRule kSharedT5{.kind = ScoreKind::t5};
 inline constexpr ScoreRule kSinesOfDistances{.kind = ScoreKind::transformer_xl};
-inline constexpr RelativeTypes kTurnsOrSines{.rotary = true, .relative = true};
+inline constexpr RelativeTypes kRotatesOrSines{.rotary = true, .relative = true};
 
 // ---- axes: where a file has no mrope_section, the class deals out these pairs of t, h and w ----
 inline constexpr AxesRule kQwen2Axes{.layout = AxisLayout::chunked, .sections = {16, 24, 24}};

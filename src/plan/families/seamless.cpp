@@ -62,7 +62,7 @@ constexpr StackRule kTextEncoder{
     .name = "encoder", .mask = kBothWays, .input = kPaddedSines, .own_keys = kTextEncoderKeys};
 constexpr StackRule kTextDecoder{.input = kPaddedSines, .cross = kEach, .own_keys = kTextDecoderKeys};
 constexpr StackRule kSpeechEncoder{
-    .name = "audio", .mask = kBothWays, .types = kTurnsOrSines, .own_keys = kSpeechEncoderKeys};
+    .name = "audio", .mask = kBothWays, .types = kRotatesOrSines, .own_keys = kSpeechEncoderKeys};
 constexpr StackRule kSpeechEncoderV2{
     .name = "audio", .mask = kInChunks, .types = kKeysOnly, .own_keys = kSpeechEncoderKeys};
 constexpr StackRule kSpeechAdapter{

@@ -75,9 +75,9 @@ std::span<const Family> speecht5_families() noexcept {
     {.name = "speecht5",
      .class_stems = "SpeechT5 SpeechT5ForSpeechToText SpeechT5ForTextToSpeech SpeechT5ForSpeechToSpeech",
      .pairing = kHalf, .main = kSpeechT5Decoder, .encoder = &kSpeechT5Encoder, .class_stacks = kT5Stacks,
-     .scales = false, .turning = kStill, .needs_length = false},
+     .scales = false, .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "fastspeech2_conformer", .class_stems = "FastSpeech2Conformer", .pairing = kHalf, .main = kFastDecoder,
-     .encoder = &kFastEncoder, .scales = false, .turning = kStill, .needs_length = false},
+     .encoder = &kFastEncoder, .scales = false, .rotary_layers = kNoRotaryLayer, .needs_length = false},
   };
   // clang-format on
   return kRows;

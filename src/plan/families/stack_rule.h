@@ -63,7 +63,7 @@ struct ScoreRule {
 
 // Which schemes a stack's class knows under position_embeddings_type; another word, and null, is none of them.
 struct RelativeTypes {
-  bool rotary = false;        // hidden states turn, before queries and keys are made of them
+  bool rotary = false;        // hidden states rotate, before queries and keys are made of them
   bool relative = false;      // ScoreKind::transformer_xl
   bool relative_key = false;  // ScoreKind::shaw
   bool operator==(const RelativeTypes&) const = default;

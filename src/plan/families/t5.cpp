@@ -41,17 +41,17 @@ std::span<const Family> t5_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
     {.name = "t5", .model_types = "t5 switch_transformers", .class_stems = "T5 T5With SwitchTransformers",
-     .main = kT5Decoder, .encoder = &kT5Encoder, .encoder_classes = kT5Encoders, .scales = false, .turning = kStill,
+     .main = kT5Decoder, .encoder = &kT5Encoder, .encoder_classes = kT5Encoders, .scales = false, .rotary_layers = kNoRotaryLayer,
      .scale = Scale::one, .needs_length = false},
     {.name = "mt5", .class_stems = "MT5", .main = kT5Decoder, .encoder = &kT5Encoder, .encoder_classes = kT5Encoders,
-     .scales = false, .turning = kStill, .scale = Scale::one, .needs_length = false},
+     .scales = false, .rotary_layers = kNoRotaryLayer, .scale = Scale::one, .needs_length = false},
     {.name = "umt5", .class_stems = "UMT5", .main = kUmt5Decoder, .encoder = &kUmt5Encoder,
-     .encoder_classes = kT5Encoders, .scales = false, .turning = kStill, .scale = Scale::one, .needs_length = false},
+     .encoder_classes = kT5Encoders, .scales = false, .rotary_layers = kNoRotaryLayer, .scale = Scale::one, .needs_length = false},
     {.name = "longt5", .class_stems = "LongT5", .main = kLongT5Decoder, .encoder = &kLongT5EncoderStack,
-     .encoder_classes = "LongT5EncoderModel", .scales = false, .turning = kStill, .windows = Windows::every_layer,
+     .encoder_classes = "LongT5EncoderModel", .scales = false, .rotary_layers = kNoRotaryLayer, .windows = Windows::every_layer,
      .scale = Scale::one, .needs_length = false},
     {.name = "pop2piano", .class_stems = "Pop2Piano", .main = kT5Decoder, .encoder = &kT5Encoder, .scales = false,
-     .turning = kStill, .scale = Scale::one, .needs_length = false},
+     .rotary_layers = kNoRotaryLayer, .scale = Scale::one, .needs_length = false},
   };
   // clang-format on
   return kRows;

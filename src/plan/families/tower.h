@@ -34,7 +34,7 @@ struct TowerInput {
   const Key* needs = nullptr;  // there is no such table where this key is false
 };
 
-// Which coordinates turn which pairs. The axes' frequencies f_j are base^(-2j/w) over w channels of d in a head.
+// Which coordinates rotate which pairs. The axes' frequencies f_j are base^(-2j/w) over w channels of d in a head.
 enum class TowerAxes : std::uint8_t {
   none,
   h_then_w,          // blocks of d/4 pairs, f_j(d/2) in each
@@ -44,7 +44,7 @@ enum class TowerAxes : std::uint8_t {
   w_beside_h,        // two rotations, each over one half of the head
 };
 
-struct TowerTurn {
+struct TowerRotation {
   TowerAxes axes = TowerAxes::none;
   std::int64_t offset = 0;  // coordinates count from here
 };
@@ -82,7 +82,7 @@ struct Tower {
   const Key* head_dim = nullptr;      // null: width over heads
 
   std::span<const TowerInput> input = {};
-  TowerTurn turn = {};
+  TowerRotation rotation = {};
   TowerMask mask = TowerMask::image;
   TowerScore score = TowerScore::none;
   TowerScale scale = TowerScale::head_dim;

@@ -27,11 +27,11 @@ constexpr TowerInput kUnknownTable[] = {{.kind = Kind::unknown}};
 constexpr TowerInput kSourceRows[] = {{.kind = Kind::rows, .rows = &keys::kSourceRows}};
 
 // ---- rotations ----
-constexpr TowerTurn kHThenW{TowerAxes::h_then_w};
-constexpr TowerTurn kStrided{TowerAxes::h_then_w_strided};
-constexpr TowerTurn kWBesideH{TowerAxes::w_beside_h};
-constexpr TowerTurn kAlternating{TowerAxes::w_h_alternating};
-constexpr TowerTurn kFromOne{TowerAxes::w_then_h, 1};
+constexpr TowerRotation kHThenW{TowerAxes::h_then_w};
+constexpr TowerRotation kStrided{TowerAxes::h_then_w_strided};
+constexpr TowerRotation kWBesideH{TowerAxes::w_beside_h};
+constexpr TowerRotation kAlternating{TowerAxes::w_h_alternating};
+constexpr TowerRotation kFromOne{TowerAxes::w_then_h, 1};
 
 constexpr QkNormRule kSwitchedLayerNorm{kLayerNormAcrossHeads, "use_qk_norm"};
 constexpr QkNormRule kSwitchedNorm{kRmsAcrossHeads, "use_qk_norm"};
@@ -68,22 +68,22 @@ constexpr Tower kTowers[] = {
     {.family = of("idefics3_vision"), .input = kPatches},
     {.family = of("smolvlm_vision"), .input = kPatches},
     {.family = of("internvl_vision"), .input = kOptionalPatchesAndClass, .qk_norm = kSwitchedNorm},
-    {.family = of("llama4_vision_model", kInterleaved), .input = kPatchesAndClass, .turn = kFromOne},
+    {.family = of("llama4_vision_model", kInterleaved), .input = kPatchesAndClass, .rotation = kFromOne},
     {.family = of("mllama_vision_model"), .more_layers = &keys::kGlobalLayers, .input = kTiles},
-    {.family = of("qwen2_vl_vision"), .width = &keys::kEmbedDim, .turn = kHThenW},
-    {.family = of("qwen2_5_vl_vision"), .turn = kHThenW, .mask = TowerMask::pixel_windows},
-    {.family = of("qwen3_vl_vision"), .input = kPositionRows, .turn = kHThenW},
-    {.family = of("qwen3_vl_moe_vision"), .input = kPositionRows, .turn = kHThenW},
-    {.family = of("qwen3_5_vision"), .input = kPositionRows, .turn = kHThenW},
-    {.family = of("qwen3_5_moe_vision"), .input = kPositionRows, .turn = kHThenW},
-    {.family = of("glm4v_vision"), .input = kPatches, .turn = kHThenW},
-    {.family = of("glm4v_moe_vision"), .input = kPatches, .turn = kHThenW},
+    {.family = of("qwen2_vl_vision"), .width = &keys::kEmbedDim, .rotation = kHThenW},
+    {.family = of("qwen2_5_vl_vision"), .rotation = kHThenW, .mask = TowerMask::pixel_windows},
+    {.family = of("qwen3_vl_vision"), .input = kPositionRows, .rotation = kHThenW},
+    {.family = of("qwen3_vl_moe_vision"), .input = kPositionRows, .rotation = kHThenW},
+    {.family = of("qwen3_5_vision"), .input = kPositionRows, .rotation = kHThenW},
+    {.family = of("qwen3_5_moe_vision"), .input = kPositionRows, .rotation = kHThenW},
+    {.family = of("glm4v_vision"), .input = kPatches, .rotation = kHThenW},
+    {.family = of("glm4v_moe_vision"), .input = kPatches, .rotation = kHThenW},
     {.family = of("gemma4_vision"), .kv_heads = &keys::kKvHeads, .head_dim = &keys::kHeadDim, .input = kTables,
-     .turn = kWBesideH, .scale = TowerScale::one, .qk_norm = QkNormRule{kRmsPerHead}},
-    {.family = of("pixtral"), .turn = kStrided},
+     .rotation = kWBesideH, .scale = TowerScale::one, .qk_norm = QkNormRule{kRmsPerHead}},
+    {.family = of("pixtral"), .rotation = kStrided},
     // The class stores q and k permuted to halves; checkpoints, and this row, have neighbours.
     {.family = of("kimi_k25_vision", kInterleaved), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
-     .width = &keys::kTowerWidth, .input = kGridAndFrames, .turn = kAlternating},
+     .width = &keys::kTowerWidth, .input = kGridAndFrames, .rotation = kAlternating},
     {.family = of("minicpmv4_6_vision"), .input = kPatches},
     {.family = part_of("minicpmv4_6_vision", "minicpmv4_6_vision_merger"), .stack = "vision_merger", .layers = nullptr,
      .mask = TowerMask::kernel_windows},

@@ -40,7 +40,7 @@ constexpr StackRule kWavlmStack{.name = "encoder",
                                 .score = {.kind = ScoreKind::t5, .gated = true},
                                 .own_keys = kWavlmKeys};
 constexpr StackRule kConformerStack{
-    .name = "encoder", .mask = kBothWays, .input = kConvolution, .types = kTurnsOrSines, .own_keys = kConformerKeys};
+    .name = "encoder", .mask = kBothWays, .input = kConvolution, .types = kRotatesOrSines, .own_keys = kConformerKeys};
 constexpr StackRule kConformerBertStack{
     .name = "encoder", .mask = kBothWays, .types = kAllTypes, .own_keys = kConformerKeys};
 // Layers that shorten the sequence tell no positions.
@@ -54,21 +54,21 @@ std::span<const Family> wav2vec2_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
     {.name = "wav2vec2", .class_stems = "Wav2Vec2", .pairing = kHalf, .main = kConvolutionStack, .scales = false,
-     .turning = kStill, .needs_length = false},
+     .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "hubert", .class_stems = "Hubert", .pairing = kHalf, .main = kConvolutionStack, .scales = false,
-     .turning = kStill, .needs_length = false},
+     .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "unispeech", .class_stems = "UniSpeech", .pairing = kHalf, .main = kConvolutionStack, .scales = false,
-     .turning = kStill, .needs_length = false},
+     .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "unispeech-sat", .class_stems = "UniSpeechSat", .pairing = kHalf, .main = kConvolutionStack,
-     .scales = false, .turning = kStill, .needs_length = false},
+     .scales = false, .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "data2vec-audio", .class_stems = "Data2VecAudio", .pairing = kHalf, .main = kData2vecStack,
-     .scales = false, .turning = kStill, .needs_length = false},
-    {.name = "sew", .class_stems = "SEW", .pairing = kHalf, .main = kSewStack, .scales = false, .turning = kStill,
+     .scales = false, .rotary_layers = kNoRotaryLayer, .needs_length = false},
+    {.name = "sew", .class_stems = "SEW", .pairing = kHalf, .main = kSewStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .needs_length = false},
     // conv_kernel_size: as in DeBERTa v2.
-    {.name = "sew-d", .class_stems = "SEWD", .pairing = kHalf, .main = kSewDStack, .scales = false, .turning = kStill,
+    {.name = "sew-d", .class_stems = "SEWD", .pairing = kHalf, .main = kSewDStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .scale = Scale::shared_by_parts, .undecided_keys = "conv_kernel_size"},
-    {.name = "wavlm", .class_stems = "WavLM", .pairing = kHalf, .main = kWavlmStack, .scales = false, .turning = kStill,
+    {.name = "wavlm", .class_stems = "WavLM", .pairing = kHalf, .main = kWavlmStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .needs_length = false},
     {.name = "wav2vec2-conformer", .class_stems = "Wav2Vec2Conformer", .pairing = kHalf, .main = kConformerStack,
      .scales = false, .scheme = relative_scheme, .needs_length = false},

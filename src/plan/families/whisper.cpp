@@ -30,7 +30,7 @@ constexpr OwnKey kMoonshineDecoderKeys[] = {{&keys::kLayers, keys::kNumDecoderLa
                                             {&keys::kKvHeads, keys::kDecoderKvHeads.names}};
 constexpr StackRule kParakeetStack{
     .name = "encoder", .mask = kBothWays, .score = kSinesOfDistances, .own_keys = kNoLengthKeys};
-constexpr StackRule kTurningEncoder{.name = "encoder", .mask = kBothWays, .own_keys = kPlainHeads};
+constexpr StackRule kRotatingEncoder{.name = "encoder", .mask = kBothWays, .own_keys = kPlainHeads};
 constexpr StackRule kGroupedEncoder{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kCohereAsrStack{.input = kTable, .cross = CrossAttention::every_block};
 constexpr StackRule kMoonshineEncoder{.name = "encoder", .mask = kBothWays, .own_keys = kMoonshineEncoderKeys};
@@ -42,15 +42,15 @@ std::span<const Family> whisper_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
     {.name = "whisper", .class_stems = "Whisper", .main = kWhisperDecoder, .encoder = &kWhisperEncoder,
-     .encoder_classes = "WhisperForAudioClassification", .scales = false, .turning = kStill},
+     .encoder_classes = "WhisperForAudioClassification", .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "speech_to_text", .class_stems = "Speech2Text", .main = kSpeechToTextDecoder,
-     .encoder = &kSpeechToTextEncoder, .scales = false, .turning = kStill},
+     .encoder = &kSpeechToTextEncoder, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "moonshine", .class_stems = "Moonshine", .pairing = Pairing::interleaved, .main = kMoonshineDecoder,
      .encoder = &kMoonshineEncoder, .width = Width::partial_factor},
-    {.name = "cohere_asr", .class_stems = "CohereAsr", .main = kCohereAsrStack, .scales = false, .turning = kStill},
+    {.name = "cohere_asr", .class_stems = "CohereAsr", .main = kCohereAsrStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "parakeet_encoder", .class_stems = "ParakeetEncoder", .main = kParakeetStack, .scales = false,
-     .turning = kStill, .needs_length = false},
-    {.name = "lasr_encoder", .class_stems = "LasrEncoder", .pairing = kHalf, .main = kTurningEncoder},
+     .rotary_layers = kNoRotaryLayer, .needs_length = false},
+    {.name = "lasr_encoder", .class_stems = "LasrEncoder", .pairing = kHalf, .main = kRotatingEncoder},
     {.name = "glmasr_encoder", .class_stems = "GlmAsrEncoder", .pairing = kHalf, .main = kGroupedEncoder,
      .width = Width::partial_factor},
   };

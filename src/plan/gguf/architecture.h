@@ -38,7 +38,7 @@ enum class GgufWindows : std::uint8_t {
   unless_zero  // default_window whatever attention.sliding_window says, except 0 (Llama 4)
 };
 
-enum class GgufTurning : std::uint8_t {
+enum class GgufRotary : std::uint8_t {
   every_layer,
   sliding_layers,         // those with a window
   sliding_or_windowless,  // the same, and all of them when no layer has one
@@ -86,7 +86,7 @@ struct GgufArchitecture {
   bool encoder = false;          // the stack's name
   bool bidirectional = false;    // whatever attention.causal says
   bool latent = false;           // multi-head latent attention, read expanded: the rotation at the head's end
-  bool turns_at_end = false;     // the same where the file has it expanded already
+  bool rotary_at_end = false;    // the same where the file has it expanded already
   bool zero_heads_rest = false;  // a layer without heads does not attend (Deci)
 
   GgufWindows windows = GgufWindows::none;
@@ -99,10 +99,10 @@ struct GgufArchitecture {
   int windows_at_layers = 0;      // only a model of so many layers slides (EXAONE 4); 0: any
   bool own_sliding_base = false;  // sliding layers: rope.freq_base_swa, else 10000; the others' base where false
   bool sliding_unscaled = false;  // sliding layers have no rule
-  GgufTurning turning = GgufTurning::every_layer;
-  int kv_shared_from = 0;        // layers from here on reuse keys (Gemma 3n)
-  bool reads_shared_kv = false;  // attention.shared_kv_layers (Gemma 4)
-  bool full_turns_half = false;  // full layers turn half of rope.dimension_count (Step 3.5)
+  GgufRotary rotary = GgufRotary::every_layer;
+  int kv_shared_from = 0;          // layers from here on reuse keys (Gemma 3n)
+  bool reads_shared_kv = false;    // attention.shared_kv_layers (Gemma 4)
+  bool full_rotates_half = false;  // full layers rotate half of rope.dimension_count (Step 3.5)
 
   GgufScale scale = GgufScale::head_dim;
   int large_at_layers = 0;  // GgufScale::large_hidden: the 27B model has so many layers

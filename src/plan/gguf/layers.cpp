@@ -200,42 +200,41 @@ void read_sliding(GgufScope& scope, std::int64_t blocks, GgufLayers& facts) {
   }
 }
 
-// ---- which layers turn ----
+// ---- which layers rotate ----
 
 bool baichuan_13b(const GgufScope& scope, const GgufLayers& facts) {
   return scope.architecture().alibi == GgufAlibi::baichuan_13b && facts.layers.size() == 40;
 }
 
-void read_turning(GgufScope& scope, GgufLayers& facts) {
+void read_rotary(GgufScope& scope, GgufLayers& facts) {
   const GgufArchitecture& row = scope.architecture();
-  facts.turns_from = gguf_default(row);
+  facts.rotates_from = gguf_default(row);
   const bool any = row.rotation != GgufRotation::none && !baichuan_13b(scope, facts);
   const bool windows = facts.window.value.has_value();
   bool switched_on = true;
-  if (row.turning == GgufTurning::unless_finetuned_false) {
+  if (row.rotary == GgufRotary::unless_finetuned_false) {
     const Setting<bool> finetuned = scope.flag("rope.scaling.finetuned");
     switched_on = finetuned.value.value_or(true);
-    if (finetuned.value) facts.turns_from = finetuned.from;
+    if (finetuned.value) facts.rotates_from = finetuned.from;
   }
-  const bool by_window =
-      row.turning == GgufTurning::sliding_layers || row.turning == GgufTurning::sliding_or_windowless;
-  if (by_window) facts.turns_from = facts.slides_from;
+  const bool by_window = row.rotary == GgufRotary::sliding_layers || row.rotary == GgufRotary::sliding_or_windowless;
+  if (by_window) facts.rotates_from = facts.slides_from;
   for (std::size_t i = 0; i < facts.layers.size(); ++i) {
     GgufLayer& layer = facts.layers[i];
     const bool last = (i + 1) % kRestPeriod == 0;
     const auto by_rule = [&] {
-      switch (row.turning) {
-        case GgufTurning::every_layer: return true;
-        case GgufTurning::sliding_layers: return layer.slides;
-        case GgufTurning::sliding_or_windowless: return layer.slides || !windows;
-        case GgufTurning::rests_last_of_4: return !last;
-        case GgufTurning::rests_first_of_4: return !windows || i % kRestPeriod != 0;
-        case GgufTurning::rests_last_if_chunked: return !windows || !last;
-        case GgufTurning::unless_finetuned_false: return switched_on;
+      switch (row.rotary) {
+        case GgufRotary::every_layer: return true;
+        case GgufRotary::sliding_layers: return layer.slides;
+        case GgufRotary::sliding_or_windowless: return layer.slides || !windows;
+        case GgufRotary::rests_last_of_4: return !last;
+        case GgufRotary::rests_first_of_4: return !windows || i % kRestPeriod != 0;
+        case GgufRotary::rests_last_if_chunked: return !windows || !last;
+        case GgufRotary::unless_finetuned_false: return switched_on;
       }
       return true;
     };
-    layer.turns = any && attends(layer) && by_rule();
+    layer.rotates = any && attends(layer) && by_rule();
   }
 }
 
@@ -278,7 +277,7 @@ GgufLayers read_gguf_layers(GgufScope& scope) {
   if (!scope.failed()) read_channels(scope, facts);
   if (!scope.failed()) read_window(scope, facts);
   if (!scope.failed()) read_sliding(scope, blocks.value, facts);
-  if (!scope.failed()) read_turning(scope, facts);
+  if (!scope.failed()) read_rotary(scope, facts);
   if (!scope.failed()) read_sharing(scope, blocks.value, facts);
   return facts;
 }

@@ -1,4 +1,4 @@
-// What a GGUF file and its architecture say of each layer: what it is, its heads, whether it slides and turns.
+// What a GGUF file and its architecture say of each layer: what it is, its heads, whether it slides and rotates.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct GgufLayer {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   bool slides = false;
-  bool turns = false;
+  bool rotates = false;
   std::optional<std::int64_t> kv_from;
 };
 
@@ -35,7 +35,7 @@ struct GgufLayers {
   GgufHead full;
   GgufHead sliding;
   Setting<std::int64_t> window;  // of the layers that slide; of chunks, their length
-  std::string kind_from, heads_from, kv_heads_from, slides_from, turns_from, shares_from;
+  std::string kind_from, heads_from, kv_heads_from, slides_from, rotates_from, shares_from;
 };
 
 GgufLayers read_gguf_layers(GgufScope& scope);

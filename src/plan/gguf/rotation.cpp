@@ -27,8 +27,8 @@ class RotationReader {
               .dim = read_dim(),
               .base = read_base(),
               .axes = {}};
-    if (row_.latent || row_.turns_at_end) rope.first_channel = rope.head_dim - rope.dim;
-    note("first_channel", row_.latent || row_.turns_at_end ? "default: at the end of the head" : gguf_default(row_));
+    if (row_.latent || row_.rotary_at_end) rope.first_channel = rope.head_dim - rope.dim;
+    note("first_channel", row_.latent || row_.rotary_at_end ? "default: at the end of the head" : gguf_default(row_));
     if (scope_.failed() || !check_width(rope)) return {};
     if (sections) rope.axes = read_axes(*sections, rope.pairs());
     rope.scaling = read_scaling(rope);
@@ -120,10 +120,10 @@ class RotationReader {
       note("dim", swa.from);
       return *swa.value;
     }
-    if (!full.value && (row_.latent || row_.turns_at_end)) scope_.fail_missing("rope.dimension_count");
+    if (!full.value && (row_.latent || row_.rotary_at_end)) scope_.fail_missing("rope.dimension_count");
     note("dim", full.value ? full.from : "default: the whole head");
     const std::int64_t dim = full.value.value_or(head().keys.value);
-    return row_.full_turns_half && !slides_ ? dim / 2 : dim;
+    return row_.full_rotates_half && !slides_ ? dim / 2 : dim;
   }
 
   bool check_width(const Rope& rope) {
@@ -134,7 +134,7 @@ class RotationReader {
                 : given ? "rope.dimension_count"
                         : "attention.key_length",
                 ErrorKind::out_of_range, "an even number of channels, at most the head's",
-                formatted("{} of {} channels would turn", rope.dim, rope.head_dim));
+                formatted("{} of {} channels would rotate", rope.dim, rope.head_dim));
     return false;
   }
 
@@ -327,8 +327,8 @@ class RotationReader {
   // Both divide: ggml divides a pair's angle by its factor, then scales it.
   Scaling read_factor_list(const ScalingKeys& keys, const Rope& rope) {
     std::vector<double> factors = *factors_.freqs;
-    // Step 3.5's full layers turn half of what the list is for, and use its first half.
-    if (row_.full_turns_half && std::ssize(factors) > rope.pairs()) {
+    // Step 3.5's full layers rotate half of what the list is for, and use its first half.
+    if (row_.full_rotates_half && std::ssize(factors) > rope.pairs()) {
       factors.resize(static_cast<std::size_t>(rope.pairs()));
     }
     if (!check_divisors(kRopeFreqs, factors, rope)) return {};

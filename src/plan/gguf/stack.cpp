@@ -143,10 +143,10 @@ class StackReader {
     layer.say("kind", facts_.kind_from);
     if (facts.kind != LayerKind::attention) return layer;
     add_shape(facts, layer);
-    if (facts.turns) {
+    if (facts.rotates) {
       add_rotation(facts, layer);
     } else {
-      layer.say("rotate", facts_.turns_from);
+      layer.say("rotate", facts_.rotates_from);
     }
     add_scores(facts, index, layer);
     add_mask(facts, layer);
@@ -187,7 +187,7 @@ class StackReader {
     rope.first_channel = 0;
     if (check(rope)) {
       return scope_.fail("attention.indexer.key_length", ErrorKind::out_of_range,
-                         formatted("at least the {} channels that turn", rope.dim));
+                         formatted("at least the {} channels that rotate", rope.dim));
     }
     layer.add(Rotate{.role = RotateRole::indexer, .heads = heads.value, .scheme = rope},
               {{"heads", heads.from}, {"head_dim", width.from}, {"pairing", by_row()}});
@@ -239,13 +239,13 @@ class StackReader {
       layer.add(Alibi{.heads = facts.heads, .max_bias = alibi_.value, .symmetric = !causal_.value});
     }
     if (!alibi_.from.empty()) layer.say("score", alibi_.from);
-    const bool scaled = row_.temperature != GgufTemperature::llama4 || !facts.turns;
+    const bool scaled = row_.temperature != GgufTemperature::llama4 || !facts.rotates;
     if (row_.temperature != GgufTemperature::none && scaled) layer.set(facts::kQueryScale, temperature_);
   }
 
   void add_norm(const GgufLayer& facts, const std::string& block, LayerFacts& layer) {
-    // Llama 4: a norm in the layers that turn, and none in Maverick.
-    const bool here = row_.temperature != GgufTemperature::llama4 || (facts.turns && !maverick_);
+    // Llama 4: a norm in the layers that rotate, and none in Maverick.
+    const bool here = row_.temperature != GgufTemperature::llama4 || (facts.rotates && !maverick_);
     std::optional<QkNorm> norm;
     if (row_.qk_norm && here && present(row_.qk_norm->presence, block + "attn_q_norm.weight", "a norm of q and k")) {
       norm = row_.qk_norm->norm;
@@ -254,8 +254,9 @@ class StackReader {
   }
 
   void add_mask(const GgufLayer& facts, LayerFacts& layer) {
-    Mask mask{.kind = causal_.value ? MaskKind::causal : MaskKind::bidirectional, .window = {}, .chunk = {}, .detail = {}};
-    if (row_.indexer && facts.turns) {
+    Mask mask{
+        .kind = causal_.value ? MaskKind::causal : MaskKind::bidirectional, .window = {}, .chunk = {}, .detail = {}};
+    if (row_.indexer && facts.rotates) {
       mask.kind = MaskKind::sparse;
       mask.detail = chosen_;
     }
@@ -283,8 +284,8 @@ class StackReader {
   const GgufArchitecture& row_;
   const GgufLayers& facts_;
   const GgufFactors& factors_;
-  Rotation rotations_[2];            // of full layers, and of those that slide
-  Sourced<double> soft_cap_;         // 0: none
+  Rotation rotations_[2];     // of full layers, and of those that slide
+  Sourced<double> soft_cap_;  // 0: none
   Sourced<bool> causal_;
   Sourced<double> alibi_;  // 0: none
   Sourced<QueryScale> temperature_;
@@ -383,7 +384,7 @@ std::vector<StackFacts> read_gguf_stacks(GgufScope& scope, const GgufFactors& fa
   if (row.name == "t5" || row.name == "t5encoder") return read_t5(scope, facts);
   if (row.alibi == GgufAlibi::baichuan_13b && std::ssize(facts.layers) != kBaichuan13bLayers &&
       std::ssize(facts.layers) != 32) {
-    scope.undecided("unread-fact", "Of Baichuan models the code knows those of 32 layers, which turn, and of 40.",
+    scope.undecided("unread-fact", "Of Baichuan models the code knows those of 32 layers, which rotate, and of 40.",
                     {scope.key("block_count")});
   }
   if (row.name == "nanbeige" && scope.integer("num_loops", {1, kMaxLayers}).value.value_or(1) > 1) {

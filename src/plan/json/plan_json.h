@@ -12,7 +12,7 @@ namespace posenc::plan {
 // Counts up when a document of the older version would be misread. 2: other names, of the same things (version_1.h).
 inline constexpr std::int64_t kSchemaVersion = 2;
 
-// Linear attention may turn and scale its q and k as well (RoFormer), so it may have the attention fields.
+// Linear attention may rotate and scale its q and k as well (RoFormer), so it may have the attention fields.
 constexpr bool may_attend(LayerKind kind) noexcept {
   return kind == LayerKind::attention || kind == LayerKind::cross_attention || kind == LayerKind::linear_attention;
 }

@@ -26,7 +26,7 @@ constexpr KeyNote kDictionaryKeys[] = {
     {"rope_theta", "the base; beats the key beside the dictionary"},
     {"factor", "by how much the rule stretches; YaRN and LongRoPE without one: trained length over original length"},
     {"original_max_position_embeddings", "tokens before the rule was applied"},
-    {"partial_rotary_factor", "the part of a head that turns; in the proportional rule, the part of its pairs"},
+    {"partial_rotary_factor", "the part of a head that rotates; in the proportional rule, the part of its pairs"},
     {"alpha", "Hunyuan: the base times alpha^(dim / (dim - 2)), where the rule is dynamic"},
     {"attention_factor", "YaRN, LongRoPE: the factor on cos and sin, in place of the rule's own"},
     {"beta_fast", "YaRN: turns in the original length from which a pair stays; 0 or absent: 32"},
@@ -40,7 +40,7 @@ constexpr KeyNote kDictionaryKeys[] = {
     {"long_mscale", "PhiMoE: the attention factor beyond it"},
     {"low_freq_factor", "Llama 3: pairs with wavelengths above original length / this are divided"},
     {"high_freq_factor", "Llama 3: pairs with wavelengths below original length / this stay"},
-    {"mrope_section", "pairs that each of the axes t, h, w turns"},
+    {"mrope_section", "pairs that each of the axes t, h, w rotates"},
     {"mrope_interleaved", "whether axes take pairs in turn (true) or in blocks"},
 };
 

@@ -89,7 +89,7 @@ Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::i
   return {width / heads.value, hidden.from};
 }
 
-// The last qk_rope_head_dim channels turn, or that part of the head which partial_rotary_factor says.
+// The last qk_rope_head_dim channels rotate, or that part of the head which partial_rotary_factor says.
 AttentionShape with_last_channels(ConfigScope& scope, AttentionShape shape) {
   const auto factor = scope.peek(keys::kPartialFactor);
   const bool by_factor = factor && (factor->in_file || !scope.peek(keys::kRopeDim));
@@ -99,14 +99,13 @@ AttentionShape with_last_channels(ConfigScope& scope, AttentionShape shape) {
       scope.reader().fail(*factor, ErrorKind::out_of_range, "a number above 0 and at most 1");
       return shape;
     }
-    shape.turning_width = {static_cast<std::int64_t>(static_cast<double>(shape.head_dim.value) * part.value),
-                           part.from};
+    shape.rotary_width = {static_cast<std::int64_t>(static_cast<double>(shape.head_dim.value) * part.value), part.from};
     shape.width_place = factor;
   } else {
-    shape.turning_width = scope.required_integer(keys::kRopeDim, {1, shape.head_dim.value});
+    shape.rotary_width = scope.required_integer(keys::kRopeDim, {1, shape.head_dim.value});
     shape.width_place = scope.peek(keys::kRopeDim);
   }
-  shape.first_channel = {shape.head_dim.value - shape.turning_width.value, shape.turning_width.from};
+  shape.first_channel = {shape.head_dim.value - shape.rotary_width.value, shape.rotary_width.from};
   return shape;
 }
 
@@ -118,17 +117,17 @@ AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
   shape.width_place = scope.peek(head_dim.value ? keys::kHeadDim : keys::kHidden);
   shape.value_dim = shape.head_dim;
   shape.first_channel = {0, family_default(scope.family())};
-  shape.turning_width = shape.head_dim;
+  shape.rotary_width = shape.head_dim;
   return scope.family().last_channels ? with_last_channels(scope, std::move(shape)) : shape;
 }
 
 AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   const Sourced<std::int64_t> still = scope.required_integer(keys::kNopeDim, {0, kMaxHeadDim});
-  shape.turning_width = scope.required_integer(keys::kRopeDim, kHeadDims);
+  shape.rotary_width = scope.required_integer(keys::kRopeDim, kHeadDims);
   shape.width_place = scope.peek(keys::kRopeDim);
   shape.latent = true;
   shape.kv_heads = {shape.heads.value, "default: latent attention, expanded"};
-  shape.head_dim = {still.value + shape.turning_width.value, "default: qk_nope_head_dim + qk_rope_head_dim"};
+  shape.head_dim = {still.value + shape.rotary_width.value, "default: qk_nope_head_dim + qk_rope_head_dim"};
   const Setting<std::int64_t> value_dim = scope.integer(keys::kValueDim, kHeadDims);
   shape.value_dim =
       value_dim.value ? Sourced<std::int64_t>{*value_dim.value, value_dim.from} : hidden_over_heads(scope, shape.heads);

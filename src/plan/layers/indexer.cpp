@@ -148,7 +148,7 @@ IndexerRotation indexer_rotation(ConfigScope& scope, const Indexer& indexer, con
                                  const std::vector<FieldSource>& sources) {
   if (main.dim > indexer.head_dim.value && indexer.head_dim_place) {
     scope.reader().fail(*indexer.head_dim_place, ErrorKind::out_of_range,
-                        formatted("at least the {} channels that turn", main.dim));
+                        formatted("at least the {} channels that rotate", main.dim));
     return {};
   }
   Rope rope = main;

@@ -1,5 +1,5 @@
 // Indexers: a small attention of its own in a layer, which picks the keys that the layer attends to. Its queries and
-// its one key head turn too (DeepSeek-V3.2, arXiv 2512.02556).
+// its one key head rotate too (DeepSeek-V3.2, arXiv 2512.02556).
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace {
 struct StackMask {
   Sourced<MaskKind> kind{MaskKind::causal, {}};
   std::string detail;
-  bool turned_causal = false;  // a key made it so where the class does not by itself: the stack is a decoder then
+  bool rotated_causal = false;  // a key made it so where the class does not by itself: the stack is a decoder then
 };
 
 // A flag, or XLNet's attn_type: "bi" or "uni".
@@ -74,12 +74,12 @@ StackMask read_stack_mask(ConfigScope& scope) {
     }
   }
   if (const auto place = rule.causal_if != nullptr ? scope.find(*rule.causal_if) : std::nullopt) {
-    mask.turned_causal = means_causal(scope, *place);
-    mask.kind = {mask.turned_causal ? MaskKind::causal : rule.kind, place->from};
-    if (mask.turned_causal && rule.evenly_if != nullptr) read_evenness(scope, *rule.evenly_if, mask);
+    mask.rotated_causal = means_causal(scope, *place);
+    mask.kind = {mask.rotated_causal ? MaskKind::causal : rule.kind, place->from};
+    if (mask.rotated_causal && rule.evenly_if != nullptr) read_evenness(scope, *rule.evenly_if, mask);
   }
   if (rule.causal_if == nullptr && rule.chunk != nullptr) read_chunks(scope, rule, mask);
-  if (!mask.turned_causal) read_sparse_word(scope, rule.sparse_if, mask);
+  if (!mask.rotated_causal) read_sparse_word(scope, rule.sparse_if, mask);
   if (rule.causal_if != nullptr) return mask;
   if (rule.kind == MaskKind::causal) read_is_causal(scope, mask);
   return mask;
@@ -193,7 +193,7 @@ std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, st
 }
 
 void read_chunk_masks(ConfigScope& scope, const LayerPattern& pattern, LayerMasks& masks) {
-  const bool causal = masks.turned_causal;
+  const bool causal = masks.rotated_causal;
   for (const LayerTraits& layer : pattern.layers) {
     if (layer.type == LayerType::nearby_chunks && masks.nearby.from.empty()) {
       masks.nearby = read_chunk_mask(scope, layer.type, causal);
@@ -216,7 +216,7 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   LayerMasks masks;
   masks.kind = std::move(stack.kind);
   masks.detail = std::move(stack.detail);
-  masks.turned_causal = stack.turned_causal;
+  masks.rotated_causal = stack.rotated_causal;
   masks.window_from = pattern.window.from;
   const Sourced<BothWays> both = read_both_ways(scope);
   const bool gemma_both_ways = both.value == BothWays::all;

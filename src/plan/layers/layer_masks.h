@@ -22,7 +22,7 @@ struct OwnWindow {
 struct LayerMasks {
   Sourced<MaskKind> kind{MaskKind::causal, {}};
   std::string detail;            // of sparse and prefix masks
-  bool turned_causal = false;    // by a key: the stack is a decoder then
+  bool rotated_causal = false;   // by a key: the stack is a decoder then
   std::optional<Window> window;  // of sliding layers
   std::string window_from;
   std::vector<OwnWindow> own_windows;

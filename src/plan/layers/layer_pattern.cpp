@@ -153,9 +153,9 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
 // Families whose class makes layer_types from another key, where the file has none.
 Sourced<Types> derived_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
   const Windows rule = scope.windows();
-  const auto turns = [&](std::int64_t i) { return pattern.layers[static_cast<std::size_t>(i)].turns; };
-  if (rule == Windows::chunked_turning) return {types_where(layers, turns, LayerType::chunked), pattern.turning_from};
-  if (rule == Windows::resting_layers) return {types_where(layers, std::not_fn(turns)), pattern.turning_from};
+  const auto rotates = [&](std::int64_t i) { return pattern.layers[static_cast<std::size_t>(i)].rotates; };
+  if (rule == Windows::chunked_rotary) return {types_where(layers, rotates, LayerType::chunked), pattern.rotary_from};
+  if (rule == Windows::nope_layers) return {types_where(layers, std::not_fn(rotates)), pattern.rotary_from};
   if (rule == Windows::listed_or_every) {
     return {Types(static_cast<std::size_t>(layers), LayerType::sliding), pattern.window.from};
   }
@@ -176,7 +176,7 @@ Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPa
   if (rule == Windows::none) return {full, family_default(scope.family())};
   if (rule == Windows::chunk_types) return read_chunk_types(scope, layers);
   if (rule == Windows::window_list) return {Types(full.size(), LayerType::sliding), pattern.window.from};
-  const Setting<std::int64_t>& limit = rule == Windows::chunked_turning ? pattern.chunk : pattern.window;
+  const Setting<std::int64_t>& limit = rule == Windows::chunked_rotary ? pattern.chunk : pattern.window;
   // Without a window the types mean nothing, unless each has a rotation of its own.
   if (!limit.value && !scope.family().ropes_per_type) return {full, limit.from};
   if (rule == Windows::attention_types) return read_attention_types(scope, layers);
@@ -233,7 +233,7 @@ void read_limits(ConfigScope& scope, LayerPattern& pattern) {
     case Windows::none:
     case Windows::listed:
     case Windows::chunk_types: return;
-    case Windows::chunked_turning: pattern.chunk = read_limit(scope, keys::kChunk); return;
+    case Windows::chunked_rotary: pattern.chunk = read_limit(scope, keys::kChunk); return;
     case Windows::window_list: {
       Sourced<std::vector<std::int64_t>> widths =
           read_window_list(scope, static_cast<std::int64_t>(pattern.layers.size()));
@@ -247,27 +247,27 @@ void read_limits(ConfigScope& scope, LayerPattern& pattern) {
   }
 }
 
-void read_turning_list(ConfigScope& scope, LayerPattern& pattern) {
+void read_rotary_list(ConfigScope& scope, LayerPattern& pattern) {
   const auto layers = static_cast<std::int64_t>(pattern.layers.size());
   if (const auto list = read_layer_list(scope, keys::kRotatingLayers, layers)) {
     for (std::size_t i = 0; i < pattern.layers.size(); ++i)
-      pattern.layers[i].turns = is_marked(scope.reader(), list->entries[i]);
-    pattern.turning_from = list->place.from;
+      pattern.layers[i].rotates = is_marked(scope.reader(), list->entries[i]);
+    pattern.rotary_from = list->place.from;
     return;
   }
   const Setting<std::int64_t> interval = scope.integer(keys::kNopeInterval, kPeriods);
   if (!interval.value) return;
   for (std::int64_t i = 0; i < layers; ++i)
-    pattern.layers[static_cast<std::size_t>(i)].turns = (i + 1) % *interval.value != 0;
-  pattern.turning_from = interval.from;
+    pattern.layers[static_cast<std::size_t>(i)].rotates = (i + 1) % *interval.value != 0;
+  pattern.rotary_from = interval.from;
 }
 
-void let_sliding_layers_turn(ConfigScope& scope, LayerPattern& pattern) {
-  const bool all = scope.family().turning == Turning::sliding_or_windowless && !pattern.window.value;
+void let_sliding_layers_rotate(ConfigScope& scope, LayerPattern& pattern) {
+  const bool all = scope.family().rotary_layers == RotaryLayers::sliding_or_windowless && !pattern.window.value;
   for (LayerTraits& layer : pattern.layers) {
-    layer.turns = all || (layer.type == LayerType::sliding && pattern.window.value);
+    layer.rotates = all || (layer.type == LayerType::sliding && pattern.window.value);
   }
-  pattern.turning_from = pattern.window.value ? pattern.types_from : pattern.window.from;
+  pattern.rotary_from = pattern.window.value ? pattern.types_from : pattern.window.from;
 }
 
 void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
@@ -280,13 +280,13 @@ void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
       pattern.types_from.starts_with('/') ? std::vector{pattern.types_from} : std::vector<std::string>{});
 }
 
-// Layers that look at another sequence do not turn; layers without attention have no other trait.
+// Layers that look at another sequence do not rotate; layers without attention have no other trait.
 void set_kinds(Sourced<std::vector<LayerKind>> kinds, LayerPattern& pattern) {
   for (std::size_t i = 0; i < std::min(pattern.layers.size(), kinds.value.size()); ++i) {
     LayerTraits& layer = pattern.layers[i];
     if (!attends(kinds.value[i])) layer = {};
     layer.kind = kinds.value[i];
-    if (layer.kind != LayerKind::attention) layer.turns = false;
+    if (layer.kind != LayerKind::attention) layer.rotates = false;
   }
   pattern.kinds_from = std::move(kinds.from);
 }
@@ -296,8 +296,8 @@ void set_kinds(Sourced<std::vector<LayerKind>> kinds, LayerPattern& pattern) {
 LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   LayerPattern pattern;
   pattern.layers.resize(static_cast<std::size_t>(layers));
-  pattern.turning_from = family_default(scope.family());
-  if (scope.family().turning == Turning::listed) read_turning_list(scope, pattern);
+  pattern.rotary_from = family_default(scope.family());
+  if (scope.family().rotary_layers == RotaryLayers::listed) read_rotary_list(scope, pattern);
   read_limits(scope, pattern);
   Sourced<Types> types =
       scope.windows() == Windows::listed ? listed_windows(scope, layers, pattern) : read_types(scope, layers, pattern);
@@ -305,12 +305,12 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];
   pattern.types_from = std::move(types.from);
   if (scope.family().last_layer_full) make_last_full(scope, pattern);
-  const Turning turning = scope.family().turning;
-  if (turning == Turning::sliding_layers || turning == Turning::sliding_or_windowless) {
-    let_sliding_layers_turn(scope, pattern);
+  const RotaryLayers rotary_layers = scope.family().rotary_layers;
+  if (rotary_layers == RotaryLayers::sliding_layers || rotary_layers == RotaryLayers::sliding_or_windowless) {
+    let_sliding_layers_rotate(scope, pattern);
   }
-  if (turning == Turning::no_layer)
-    std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.turns = false; });
+  if (rotary_layers == RotaryLayers::no_layer)
+    std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.rotates = false; });
   read_kv_sharing(scope, pattern);
   read_rope_lists(scope, pattern);
   read_compression(scope, pattern);

@@ -1,4 +1,4 @@
-// Which layers turn and which see only a part of the sequence, as a config says it.
+// Which layers rotate and which see only a part of the sequence, as a config says it.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ bool is_list(ConfigScope& scope, const Key& key) {
 AttentionShape common_shape(ConfigScope& scope) {
   AttentionShape shape;
   shape.head_dim = scope.required_integer(keys::kHeadDim, kLayerHeadDims);
-  shape.value_dim = shape.turning_width = shape.head_dim;
+  shape.value_dim = shape.rotary_width = shape.head_dim;
   shape.width_place = scope.peek(keys::kHeadDim);
   shape.pairing = {scope.family().pairing, family_default(scope.family())};
   shape.first_channel = {0, family_default(scope.family())};
@@ -68,7 +68,7 @@ std::vector<AttentionShape> read_listed_sizes(ConfigScope& scope, LayerPattern& 
 }
 
 void set_head_dim(AttentionShape& shape, Sourced<std::int64_t> head_dim, std::optional<Place> place) {
-  shape.head_dim = shape.value_dim = shape.turning_width = std::move(head_dim);
+  shape.head_dim = shape.value_dim = shape.rotary_width = std::move(head_dim);
   shape.width_place = std::move(place);
 }
 

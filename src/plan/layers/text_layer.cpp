@@ -26,9 +26,9 @@ void add_main_rotation(ConfigScope& scope, std::int64_t heads, const RopeDraft& 
 
 void add_rotation(ConfigScope& scope, const TextFacts& stack, const LayerTraits& traits, const RopeDraft& draft,
                   LayerFacts& layer) {
-  if (!traits.turns) {
+  if (!traits.rotates) {
     const bool by_kind = traits.kind != LayerKind::attention;
-    return layer.say("rotate", by_kind ? stack.pattern.kinds_from : stack.pattern.turning_from);
+    return layer.say("rotate", by_kind ? stack.pattern.kinds_from : stack.pattern.rotary_from);
   }
   if (!draft.rope) return layer.say("rotate", draft.still_from);
   IndexerRotation chooser;
@@ -54,8 +54,8 @@ void add_score_terms(const TextFacts& stack, LayerFacts& layer) {
 // The norm of q and k, or why a layer of the stack has none.
 void add_norm(const Family& family, const TextFacts& stack, const LayerTraits& traits, LayerFacts& layer) {
   const auto& rule = family.qk_norm;
-  if (rule && rule->turning_layers_only && !traits.turns) {
-    layer.set(facts::kQkNorm, {}, stack.pattern.turning_from);
+  if (rule && rule->rotary_layers_only && !traits.rotates) {
+    layer.set(facts::kQkNorm, {}, stack.pattern.rotary_from);
   } else if (rule && rule->cross_layers_only && traits.kind != LayerKind::cross_attention) {
     layer.set(facts::kQkNorm, {}, stack.pattern.kinds_from);
   } else if (rule && rule->hashed_layers_only && traits.type != LayerType::hashed_chunks) {
@@ -71,7 +71,7 @@ void add_scores(const Family& family, const TextFacts& stack, const LayerTraits&
   layer.set(facts::kSinks, family.sinks, family_default(family));
   add_norm(family, stack, traits, layer);
   const QueryScaling scaling = family.query_scaling;
-  if (scaling == QueryScaling::none || (scaling == QueryScaling::resting_layers && traits.turns)) return;
+  if (scaling == QueryScaling::none || (scaling == QueryScaling::nope_layers && traits.rotates)) return;
   layer.set(facts::kQueryScale, stack.query_scale);
 }
 
@@ -107,7 +107,7 @@ std::optional<Number> unless_none(Number number, Number none) {
   return number == none ? std::nullopt : std::optional(number);
 }
 
-// Keys and values that are another layer's, made of several tokens, or turned.
+// Keys and values that are another layer's, made of several tokens, or rotated.
 void add_keys_and_values(const Family& family, const TextFacts& stack, const LayerTraits& traits, LayerFacts& layer) {
   const std::int64_t none = -1;
   if (family.shares_kv) layer.set(facts::kKvFrom, unless_none(traits.kv_from, none), stack.pattern.kv_from);
@@ -133,17 +133,16 @@ LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts
   layer.set(facts::kHeadDim, shape.head_dim);
   layer.set(facts::kValueDim, shape.value_dim);
   RopeDraft draft;
-  if (traits.turns) {
-    draft = read_rope(dicts, traits, shape, stack.trained_length,
-                      static_cast<std::int64_t>(stack.pattern.layers.size()));
+  if (traits.rotates) {
+    draft =
+        read_rope(dicts, traits, shape, stack.trained_length, static_cast<std::int64_t>(stack.pattern.layers.size()));
   }
   Sourced<double> scale = stack.scores.scales[index];
   scale.value /= static_cast<double>(traits.scale_divisor);
   // Of latent attention YaRN scales the scores too.
   const double multiplier = shape.latent && draft.rope ? softmax_multiplier(draft.rope->scaling) : 1.0;
   if (multiplier != 1) {
-    layer.set(facts::kSoftmaxScale, scale.value * multiplier,
-              "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)");
+    layer.set(facts::kSoftmaxScale, scale.value * multiplier, "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)");
   }
   add_rotation(scope, stack, traits, draft, layer);
   add_score_terms(stack, layer);

@@ -87,7 +87,7 @@ bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
   shape.pairing.from = original.from;
   if (*original.value) return true;
   scope.reader().warn("undecided",
-                      formatted("{} is false: which channels then turn together is not known.", original.from),
+                      formatted("{} is false: which channels then rotate together is not known.", original.from),
                       {original.from});
   return false;
 }
@@ -164,7 +164,7 @@ StackFacts read_text_stack(ConfigScope& scope) {
   facts.query_scale = read_query_scale(dicts, facts.trained_length);
   if (scope.reader().failed()) return result;
 
-  result.name = facts.masks.turned_causal ? "decoder" : scope.stack().name;
+  result.name = facts.masks.rotated_causal ? "decoder" : scope.stack().name;
   add_input(facts.scheme, std::move(input), result);
   result.count_from = layers.from;
   read_layers(scope, dicts, facts, result.layers);

@@ -42,7 +42,7 @@ std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, Axi
   const std::int64_t sum = std::accumulate(sections.begin(), sections.end(), std::int64_t{0});
   if (sum == pairs) return keys.reserve_list(place, pairs) ? sections : std::vector<std::int64_t>{};
   keys.reader().fail(place, ErrorKind::length_mismatch, formatted("counts of {} pairs in all", pairs),
-                     formatted("{} channels turn; {} = {}", 2 * pairs, joined(sections, " + "), sum));
+                     formatted("{} channels rotate; {} = {}", 2 * pairs, joined(sections, " + "), sum));
   return {};
 }
 
@@ -63,7 +63,7 @@ void fail_without_sections(RopeKeys& keys, const std::vector<std::int64_t>& sect
   if (keys.reader().failed()) return;
   FileError error = keys.scope().object().error(
       ErrorKind::missing_key, formatted("{}: pairs of each axis", kMropeSection),
-      formatted("{} pairs turn, and the class deals out {}", pairs, joined(sections, " + ")));
+      formatted("{} pairs rotate, and the class deals out {}", pairs, joined(sections, " + ")));
   error.got = "none";
   keys.reader().fail(std::move(error));
 }

@@ -1,4 +1,4 @@
-// Which coordinate of a token turns which pair (M-RoPE): mrope_section counts the pairs of each axis.
+// Which coordinate of a token rotates which pair (M-RoPE): mrope_section counts the pairs of each axis.
 #pragma once
 
 #include <cstdint>

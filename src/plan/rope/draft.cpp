@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kChatglmBase = 10000.0;  // the constant of its remote code, times rope_ratio
 
-// ---- how many channels turn ----
+// ---- how many channels rotate ----
 
 // The factor of a list with one for each layer comes before the one of all.
 std::optional<Place> find_factor(RopeKeys& keys, const LayerTraits& layer) {
@@ -27,7 +27,7 @@ std::optional<Place> find_factor(RopeKeys& keys, const LayerTraits& layer) {
 }
 
 Sourced<std::int64_t> whole_head(const AttentionShape& shape) {
-  return {shape.turning_width.value, "default: the whole head"};
+  return {shape.rotary_width.value, "default: the whole head"};
 }
 
 Sourced<std::int64_t> part_of_head(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape) {
@@ -35,7 +35,7 @@ Sourced<std::int64_t> part_of_head(RopeKeys& keys, const LayerTraits& layer, con
   if (!place) return whole_head(shape);
   keys.note("dim", *place);
   const double factor = keys.reader().number(*place).value_or(1.0);
-  const std::int64_t width = shape.turning_width.value;
+  const std::int64_t width = shape.rotary_width.value;
   const double channels = std::trunc(static_cast<double>(width) * factor);
   const std::string arithmetic = formatted("trunc({} x {}) = {} channels", width, factor, channels);
   if (factor < 0 || channels > static_cast<double>(width)) {
@@ -54,9 +54,9 @@ Sourced<std::int64_t> listed_channels(RopeKeys& keys, const AttentionShape& shap
     keys.fail_missing(keys::kRotaryDim.name());
     return {};
   }
-  if (place->value.is_null()) return {shape.turning_width.value, place->from};
+  if (place->value.is_null()) return {shape.rotary_width.value, place->from};
   keys.note("dim", *place);
-  const std::int64_t dim = keys.reader().integer(*place, {0, shape.turning_width.value}).value_or(0);
+  const std::int64_t dim = keys.reader().integer(*place, {0, shape.rotary_width.value}).value_or(0);
   if (dim % 2 != 0) keys.reader().fail(*place, ErrorKind::out_of_range, "an even number of channels");
   return {dim, place->from};
 }
@@ -78,14 +78,14 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const A
     case Width::whole_head:
     case Width::half_head: break;
   }
-  const std::int64_t width = shape.turning_width.value / (rule == Width::half_head ? 2 : 1);
+  const std::int64_t width = shape.rotary_width.value / (rule == Width::half_head ? 2 : 1);
   if (!shape.width_place) return {};
   keys.note("dim", *shape.width_place);
   if (width % 2 != 0) {
-    keys.reader().fail(*shape.width_place, ErrorKind::out_of_range, "an even number of channels that turn",
+    keys.reader().fail(*shape.width_place, ErrorKind::out_of_range, "an even number of channels that rotate",
                        formatted("{} of {} channels", width, shape.head_dim.value));
   }
-  return {width, shape.turning_width.from};
+  return {width, shape.rotary_width.from};
 }
 
 // ---- base ----
@@ -144,7 +144,7 @@ Scaling read_rule(RopeKeys& keys, std::string_view rope_type, std::int64_t dim) 
 }
 
 void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
-  keys.reader().warn("no-rotation", formatted("{} leaves no channel that turns.", dim.from), {dim.from});
+  keys.reader().warn("no-rotation", formatted("{} leaves no channel that rotates.", dim.from), {dim.from});
 }
 
 // As float32 it is infinite: base^0 is 1 still, base^(-2p/dim) is 0.
@@ -154,7 +154,7 @@ void warn_beyond_float32(ConfigReader& reader, const Rope& rope, const std::vect
   const bool given = source != sources.end() && source->from.starts_with('/');
   reader.warn("base-beyond-float32",
               formatted("The base {} is beyond float32: where frequencies are computed in it, as models do, the first "
-                        "pair turns alone.",
+                        "pair rotates alone.",
                         rope.base),
               given ? std::vector<std::string>{source->from} : std::vector<std::string>{});
 }

@@ -14,9 +14,9 @@
 namespace posenc::plan {
 
 struct RopeDraft {
-  std::optional<Rope> rope;  // nothing: no channel turns, or an error
+  std::optional<Rope> rope;  // nothing: no channel rotates, or an error
   std::vector<FieldSource> sources;
-  std::string still_from;  // why no channel turns
+  std::string still_from;  // why no channel rotates
 };
 
 // `layers`: how many layers there are in all, for the limit on lists.

@@ -141,7 +141,7 @@ std::vector<double> RopeKeys::read_divisors(const Place& place, std::string_view
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != pairs) {
     reader().fail(place, ErrorKind::length_mismatch, formatted("{} numbers, one for each pair of channels", pairs),
-                  formatted("{} channels turn, {} / 2 = {}", 2 * pairs, 2 * pairs, pairs));
+                  formatted("{} channels rotate, {} / 2 = {}", 2 * pairs, 2 * pairs, pairs));
     return {};
   }
   if (!reserve_list(place, 2 * count)) return {};

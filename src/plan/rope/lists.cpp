@@ -21,7 +21,7 @@ bool same_at(const std::optional<Entries>& list, std::size_t a, std::size_t b) {
   return !list || same_value((*list)[a], (*list)[b]);
 }
 
-// A base for each layer; those of base 0 do not turn.
+// A base for each layer; those of base 0 do not rotate.
 void read_layer_bases(ConfigScope& scope, LayerPattern& pattern) {
   const auto place = scope.peek(keys::kLayerBases);
   const auto bases = entries(scope, keys::kLayerBases, static_cast<std::int64_t>(pattern.layers.size()));
@@ -31,9 +31,9 @@ void read_layer_bases(ConfigScope& scope, LayerPattern& pattern) {
     while (first < i && !same_at(bases, first, i)) ++first;
     pattern.layers[i].list_entry = static_cast<std::int64_t>(first);
     const io::JsonValue& base = (*bases)[i];
-    pattern.layers[i].turns = scope.reader().number({base, base.pointer()}) != 0.0;
+    pattern.layers[i].rotates = scope.reader().number({base, base.pointer()}) != 0.0;
   }
-  pattern.turning_from = place->from;
+  pattern.rotary_from = place->from;
 }
 
 }  // namespace

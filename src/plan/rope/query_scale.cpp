@@ -78,7 +78,7 @@ Sourced<QueryScale> logn_scale(ConfigScope& scope, const Sourced<std::int64_t>& 
 Sourced<QueryScale> read_query_scale(RopeDicts& dicts, const Sourced<std::int64_t>& trained_length) {
   switch (dicts.scope().family().query_scaling) {
     case QueryScaling::none: break;
-    case QueryScaling::resting_layers: return llama4_scale(dicts.scope());
+    case QueryScaling::nope_layers: return llama4_scale(dicts.scope());
     case QueryScaling::beta: return ministral_scale(dicts, trained_length);
     case QueryScaling::beta_object: return mistral_scale(dicts.scope());
     case QueryScaling::logn: return logn_scale(dicts.scope(), trained_length);

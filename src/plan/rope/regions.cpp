@@ -1,5 +1,5 @@
 // vLLM reads the key (model_executor/layers/rotary_embedding/dual_chunk_rope.py, attention/backends/
-// dual_chunk_flash_attn.py); the classes in transformers do not know it, and turn such a model as any other.
+// dual_chunk_flash_attn.py); the classes in transformers do not know it, and rotate such a model as any other.
 #include "plan/rope/regions.h"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ void warn_of_scaled_chunks(ConfigScope& scope, const ReadRegions& regions, const
   if (!is_scaled) return;
   scope.reader().warn("scaled-chunks",
                       formatted("{} stands beside a scaling rule: the plan has both, but vLLM, which alone "
-                                "reads the key, then turns without the rule.",
+                                "reads the key, then rotates without the rule.",
                                 regions.from),
                       {regions.from});
 }

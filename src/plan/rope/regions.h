@@ -20,7 +20,7 @@ struct ReadRegions {
 // Of a family whose models have dual_chunk_attention_config; none elsewhere, and where the file has no such key.
 ReadRegions read_regions(ConfigScope& scope);
 
-// Where a layer has both: vLLM's DualChunkRotaryEmbedding turns by the plain frequencies, whatever rule stands beside
+// Where a layer has both: vLLM's DualChunkRotaryEmbedding rotates by the plain frequencies, whatever rule stands beside
 // it.
 void warn_of_scaled_chunks(ConfigScope& scope, const ReadRegions& regions, const std::vector<LayerPlan>& layers);
 

@@ -38,7 +38,7 @@ std::optional<double> beta(RopeKeys& keys, std::string_view name) {
 
 void warn_of_zero(RopeKeys& keys, const std::optional<double>& attention_factor) {
   if (!attention_factor || *attention_factor != 0) return;
-  keys.reader().warn("no-rotation", "attention_factor is 0: every turned channel becomes 0.", {});
+  keys.reader().warn("no-rotation", "attention_factor is 0: every rotated channel becomes 0.", {});
 }
 
 Scaling read_yarn(RopeKeys& keys, std::int64_t) {

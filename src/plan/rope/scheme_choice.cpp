@@ -90,8 +90,8 @@ SchemeChoice read_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t tr
 }
 
 void let_rest(LayerPattern& pattern, const std::string& from) {
-  for (LayerTraits& layer : pattern.layers) layer.turns = false;
-  pattern.turning_from = from;
+  for (LayerTraits& layer : pattern.layers) layer.rotates = false;
+  pattern.rotary_from = from;
 }
 
 }  // namespace posenc::plan

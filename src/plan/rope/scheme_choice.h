@@ -1,4 +1,4 @@
-// Whether a model turns queries and keys, has ALiBi or a learned table, where the files of its family may differ.
+// Whether a model rotates queries and keys, has ALiBi or a learned table, where the files of its family may differ.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ SchemeChoice scheme_by_keys(ConfigScope& scope, const SchemeFacts& facts);
 // By Family::scheme; where it has none, a rotation.
 SchemeChoice read_scheme(ConfigScope& scope, std::int64_t heads, std::int64_t trained_length);
 
-// No layer turns; `from` says why.
+// No layer rotates; `from` says why.
 void let_rest(LayerPattern& pattern, const std::string& from);
 
 }  // namespace posenc::plan

@@ -27,13 +27,13 @@ std::string each(const std::vector<T>& schemes) {
   return out.empty() ? "none" : out;
 }
 
-// "t", or "t, h, w turning 24, 20, 20 pairs".
+// "t", or "t, h, w rotating 24, 20, 20 pairs".
 std::string axes(const Rope& rope) {
   std::string out = joined(rope.axes.names, ", ");
   if (rope.axes.of_pair.empty()) return out;
   std::vector<std::int64_t> pairs(rope.axes.names.size());
   for (const std::int32_t axis : rope.axes.of_pair) ++pairs[static_cast<std::size_t>(axis)];
-  return formatted("{} turning {} pairs", out, joined(pairs, ", "));
+  return formatted("{} rotating {} pairs", out, joined(pairs, ", "));
 }
 
 std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {

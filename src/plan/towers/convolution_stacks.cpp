@@ -86,7 +86,7 @@ std::vector<StackFacts> read_convolution_stacks(ConfigScope& scope, const Convol
   const std::int64_t left = std::max<std::int64_t>(room - *encoder.value, 1);
   const Setting<std::int64_t> decoder = read_blocks(scope, keys::kDecoderDepths, left);
   stacks.push_back(stack_of(row.decoder, decoder.value.value_or(*encoder.value),
-                            decoder.value ? decoder.from : "default: the encoder's, turned round"));
+                            decoder.value ? decoder.from : "default: the encoder's, reversed"));
   return stacks;
 }
 

@@ -52,10 +52,10 @@ AxisMap axes_of(TowerAxes axes, std::int64_t pairs) {
 
 std::vector<Rope> ropes_of(const Tower& tower, std::int64_t head_dim, double base) {
   Rope rope{.pairing = tower.family.pairing, .head_dim = head_dim, .dim = head_dim, .base = base};
-  if (tower.turn.axes != TowerAxes::w_beside_h) {
-    rope.axes = axes_of(tower.turn.axes, rope.pairs());
+  if (tower.rotation.axes != TowerAxes::w_beside_h) {
+    rope.axes = axes_of(tower.rotation.axes, rope.pairs());
     rope.axis_frequencies =
-        tower.turn.axes == TowerAxes::h_then_w_strided ? AxisFrequencies::strided : AxisFrequencies::per_axis;
+        tower.rotation.axes == TowerAxes::h_then_w_strided ? AxisFrequencies::strided : AxisFrequencies::per_axis;
     return {rope};
   }
   rope.dim = head_dim / 2;
@@ -84,7 +84,7 @@ bool suits(ConfigScope& scope, const TowerShape& shape) {
 }  // namespace
 
 void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape, LayerFacts& layer) {
-  if (tower.turn.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, shape)) return;
+  if (tower.rotation.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, shape)) return;
   RopeDicts dicts(scope);
   const Sourced<std::int64_t> no_length;
   RopeKeys rope(dicts, LayerTraits{}, no_length, shape.layers);
@@ -99,7 +99,7 @@ void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShap
   const std::vector<FieldSource> sources = rope.take_sources();
   for (Rope& one : ropes_of(tower, shape.head_dim.value, base)) {
     if (const auto problem = check(one)) return rope.blame(*problem);
-    layer.add(Rotate{.heads = shape.heads.value, .scheme = std::move(one), .offset = tower.turn.offset}, sources);
+    layer.add(Rotate{.heads = shape.heads.value, .scheme = std::move(one), .offset = tower.rotation.offset}, sources);
   }
 }
 

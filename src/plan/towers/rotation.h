@@ -1,4 +1,4 @@
-// How a tower turns its heads: one or two rotations over the coordinates of patches.
+// How a tower rotates its heads: one or two rotations over the coordinates of patches.
 #pragma once
 
 #include "plan/facts/layer_facts.h"

@@ -38,7 +38,7 @@ SchemeCall::Result fused_bounds(const SchemeCall& call, const SchemeCall::Result
   const math::Lowered lowered = cpu::lower(call.layer, call.weights, call.inputs, call.sizes);
   const auto keys = static_cast<double>(call.sizes.keys);
   const auto width = static_cast<std::size_t>(call.layer.value_dim);
-  const LoweredSizes sizes(lowered, call, kTurnedInFloats);
+  const LoweredSizes sizes(lowered, call, kRotatedInFloats);
   SchemeCall::Result bounds;
   for (std::size_t row = 0; row < wanted.lse.size(); ++row) {
     const ScoreSize size = sizes.score(row);

@@ -27,7 +27,7 @@ TEST(KeptAngles, AreThoseOfATile) {
   constexpr std::array<std::int32_t, 3> kLong{0, kFirst, kTokens};
   constexpr std::array<std::int32_t, 4> kHalves{0, kFirst / 2, kFirst, kTokens};
   for (const Isa isa : every_isa("kept angles")) {
-    std::int64_t turned = 0;
+    std::int64_t rotated = 0;
     for (const SchemeCase& scheme : all_schemes()) {
       if (scheme.batches_only || scheme.layer.rotate.empty()) continue;
       SCOPED_TRACE(scheme.name);
@@ -45,10 +45,10 @@ TEST(KeptAngles, AreThoseOfATile) {
         const std::int64_t outputs = kFirst * call.layer.heads * call.layer.value_dim;
         EXPECT_TRUE(std::equal(kept.out.begin() + outputs, kept.out.end(), by_tile.out.begin() + outputs));
         EXPECT_NE(kept.out, by_tile.out);
-        ++turned;
+        ++rotated;
       }
     }
-    EXPECT_GT(turned, 30);
+    EXPECT_GT(rotated, 30);
   }
 }
 

@@ -131,7 +131,7 @@ TEST(Merge, OfPartsIsTheWhole) {
     const SchemeCall::Result wanted = call.by_formulas();
     const SchemeCall::Result bounds = fused_bounds(call, wanted, DType::f32);
     const math::Lowered lowered = cpu::lower(call.layer, call.weights, call.inputs, call.sizes);
-    const LoweredSizes sizes(lowered, call, kTurnedInFloats);
+    const LoweredSizes sizes(lowered, call, kRotatedInFloats);
     Parted parted{.call = call};
     if (sums_along_keys(call.layer) == 1) {
       parted.carry = Floats({kQueries, kHeads});

@@ -23,7 +23,7 @@ struct LinearRows {
   std::vector<std::int32_t> ends_k{};
 };
 
-// 4 query heads to 2 key heads, 16 channels of which 12 turn (with an attention factor, which must not be seen).
+// 4 query heads to 2 key heads, 16 channels of which 12 rotate (with an attention factor, which must not be seen).
 LayerPlan linear_layer(std::int64_t value_dim, Pairing pairing = Pairing::half);
 
 // Of a call with a state: what is there, and what comes back.

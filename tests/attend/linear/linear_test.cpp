@@ -38,10 +38,10 @@ double feature(FeatureMap map, double x) {
   return x > 0 ? x + 1 : std::exp(x);
 }
 
-// One head's features [tokens, head_dim], and the same turned, without the attention factor.
+// One head's features [tokens, head_dim], and the same rotated, without the attention factor.
 struct Features {
   std::vector<double> plain;
-  std::vector<double> turned;
+  std::vector<double> rotated;
 };
 
 Features features_of(const Tensor& x, std::int64_t heads, std::int64_t h, FeatureMap map, const Rope& rope) {
@@ -52,11 +52,11 @@ Features features_of(const Tensor& x, std::int64_t heads, std::int64_t h, Featur
       out.plain.push_back(feature(map, x.values[index((t * heads + h) * kDim + c)]));
     }
   }
-  out.turned = out.plain;
+  out.rotated = out.plain;
   (void)reference::rotate(
-      rope, {.out = tensor(out.turned.data(), {kTokens, 1, kDim}), .x = tensor(out.plain.data(), {kTokens, 1, kDim})});
-  for (std::size_t i = 0; i < out.turned.size(); ++i) {
-    if (static_cast<std::int64_t>(i) % kDim < rope.dim) out.turned[i] /= factor;
+      rope, {.out = tensor(out.rotated.data(), {kTokens, 1, kDim}), .x = tensor(out.plain.data(), {kTokens, 1, kDim})});
+  for (std::size_t i = 0; i < out.rotated.size(); ++i) {
+    if (static_cast<std::int64_t>(i) % kDim < rope.dim) out.rotated[i] /= factor;
   }
   return out;
 }
@@ -75,7 +75,7 @@ TEST(LinearAttention, EqualsItsRecurrentForm) {
     const Features key = features_of(k, 1, 0, map, yarn());
     for (std::int64_t h = 0; h < 2; ++h) {
       const Features query = features_of(q, 2, h, map, yarn());
-      std::vector<double> state(kDim * kValueDim);  // sum of turned k_j v_j
+      std::vector<double> state(kDim * kValueDim);  // sum of rotated k_j v_j
       std::vector<double> norm(kDim);               // sum of k_j
       double sizes = 0;                             // of |k_j|
       std::vector<double> sized_values(kValueDim);  // of |k_j| |v_j|
@@ -97,8 +97,8 @@ TEST(LinearAttention, EqualsItsRecurrentForm) {
           double sum = 0;
           for (std::int64_t c = 0; c < kDim; ++c) {
             double& of_state = state[index(c * kValueDim + d)];
-            of_state += key.turned[index(t * kDim + c)] * value;
-            sum += query.turned[index(t * kDim + c)] * of_state;
+            of_state += key.rotated[index(t * kDim + c)] * value;
+            sum += query.rotated[index(t * kDim + c)] * of_state;
           }
           const double expected = total == 0 ? 0 : sum / total;
           const double got = out.values[index((t * 2 + h) * kValueDim + d)];

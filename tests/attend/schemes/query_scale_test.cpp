@@ -69,7 +69,7 @@ TEST(ScaledQueries, GoByThePosition) {
   EXPECT_NEAR(got.scores.values[0], 2.0043213737826426, 2 * kFewSteps);
 }
 
-// As Llama 4 and Ministral scale it: the query itself, before its product. A head of four channels that turn.
+// As Llama 4 and Ministral scale it: the query itself, before its product. A head of four channels that rotate.
 TEST(ScaledQueries, EqualQueriesThatWereScaled) {
   constexpr std::int64_t kTokens = 9;
   Random random(2501);
@@ -91,7 +91,7 @@ TEST(ScaledQueries, EqualQueriesThatWereScaled) {
     for (std::int64_t i = 0; i < kTokens; ++i) {
       for (std::int64_t j = 0; j < kTokens; ++j) {
         const double size = length_of(head_of(scaled, 0), i) * length_of(head_of(k, 0), j);
-        // Both turn the same angles; the query or the product is scaled.
+        // Both rotate the same angles; the query or the product is scaled.
         EXPECT_NEAR(got.score(0, i, j), wanted.score(0, i, j), same_score(size, 2 * 4 * std::sqrt(2.0) + 4 + 2))
             << i << " " << j;
       }

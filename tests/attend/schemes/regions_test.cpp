@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kSteps = 16.0;  // of a token, for a radian
 
-// One pair of channels that turns 1/16 of a radian a step, and two heads: keys (1, 0) and (0, 1) show a query (1, 0)
+// One pair of channels that rotates 1/16 of a radian a step, and two heads: keys (1, 0) and (0, 1) show a query (1, 0)
 // the cosine and the sine of its distance.
 Matrix distances(const Regions& regions, std::int64_t tokens) {
   LayerPlan layer = bare_layer(2, 2);
@@ -131,12 +131,12 @@ Places places(const Place& of_token) {
 
 // apply_rotary_pos_emb to both sides, each at places of its own, and q k^T.
 Matrix attention(const Rope& rope, const Tensor& q, const Place& q_place, const Tensor& k, const Place& k_place) {
-  const auto turned = [&](const Tensor& x, const Places& at) {
+  const auto rotated = [&](const Tensor& x, const Places& at) {
     Tensor out = zeros({kTokens, 1, kHeadDim});
     (void)reference::rotate(rope, {.out = out.writable(), .x = x, .positions = std::span<const double>(at)});
     return head_of(out, 0);
   };
-  return product(turned(q, places(q_place)), transposed(turned(k, places(k_place))));
+  return product(rotated(q, places(q_place)), transposed(rotated(k, places(k_place))));
 }
 
 struct Asked {
@@ -161,8 +161,8 @@ void expect_merged(const Asked& asked, const Regions& regions,
   for (std::int64_t i = 0; i < kTokens; ++i) {
     for (std::int64_t j = 0; j <= i; ++j) {
       const double size = length_of(q, i) * length_of(k, j);
-      // Two turns either way, and two sums of products.
-      EXPECT_NEAR(got.score(0, i, j), which(i, j)(i, j), same_score(size, kTurnedTwice + kHeadDim)) << i << " " << j;
+      // Two rotations either way, and two sums of products.
+      EXPECT_NEAR(got.score(0, i, j), which(i, j)(i, j), same_score(size, kRotatedTwice + kHeadDim)) << i << " " << j;
     }
   }
 }
@@ -182,7 +182,7 @@ TEST(SelfExtend, MergesTwoAttentions) {
                 [&](std::int64_t i, std::int64_t j) -> const Matrix& { return i - j < kWindow ? neighbor : group; });
 }
 
-// rerope_patch: queries turned by position * 0 + window meet keys that are not turned.
+// rerope_patch: queries rotated by position * 0 + window meet keys that are not rotated.
 TEST(ReRope, MergesTwoAttentions) {
   constexpr std::int64_t kWindow = 6;
   const Asked asked;

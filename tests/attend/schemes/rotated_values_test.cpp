@@ -1,4 +1,4 @@
-// Values that turn: RoFormer's rotary_value, arXiv 2104.09864, and DeepSeek V4's outputs that are turned back.
+// Values that rotate: RoFormer's rotary_value, arXiv 2104.09864, and DeepSeek V4's outputs that are rotated back.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "support/ropes.h"
 #include "support/tolerances.h"
 
-namespace posenc::test::turned_values_test {
+namespace posenc::test::rotated_values_test {
 namespace {
 
 constexpr std::int64_t kTokens = 8;
@@ -24,8 +24,8 @@ LayerPlan layer_of(const Rope& rope, bool inverse_on_output) {
 }
 
 // Query 0 sees the value (1, 0) of token 2, query 2 that of token 0: a radian a step. Read as it is, token 2's value
-// has turned by 2 and token 0's not at all; turned back, they have by 2 and by -2, key less query.
-TEST(TurnedValues, ShowWhereTheKeyStands) {
+// has rotated by 2 and token 0's not at all; rotated back, they have by 2 and by -2, key less query.
+TEST(RotatedValues, ShowWhereTheKeyStands) {
   const Tensor none = zeros({3, 1, 2});
   const Tensor v = tensor_of({3, 1, 2}, {1, 0, 0, 0, 1, 0});
   const Tensor seen = tensor_of({3, 3}, {0, 0, 1, 0, 1, 0, 1, 0, 0});
@@ -42,8 +42,8 @@ TEST(TurnedValues, ShowWhereTheKeyStands) {
   EXPECT_DOUBLE_EQ(back.output(2, 0, 1), std::sin(-2.0));
 }
 
-// YaRN's factor a makes values a times as long; turned back they are as long as they were.
-TEST(TurnedValues, LoseTheAttentionFactorOnTheWayBack) {
+// YaRN's factor a makes values a times as long; rotated back they are as long as they were.
+TEST(RotatedValues, LoseTheAttentionFactorOnTheWayBack) {
   const Rope rope = plain_rope(2, 10000.0, YarnScaling{.factor = 8.0, .original_max_position_embeddings = 64});
   const double a = frequencies(rope).attention_factor;
   EXPECT_GT(a, 1.2);
@@ -82,20 +82,20 @@ Matrix rotary_value(const Matrix& value) {
 }
 
 // Each query sees all eight values alike.
-TEST(TurnedValues, AreRoformers) {
+TEST(RotatedValues, AreRoformers) {
   Rope rope = plain_rope(kDim);
   rope.pairing = Pairing::interleaved;
   Random random(2104);
   const Tensor v = whole_tensor(random, {kTokens, 1, kDim});
   const Tensor none = zeros({kTokens, 1, kDim});
   const Attended got = attended(layer_of(rope, false), {.q = none, .k = none, .v = v});
-  const Matrix turned = rotary_value(head_of(v, 0));
+  const Matrix rotated = rotary_value(head_of(v, 0));
   for (std::int64_t c = 0; c < kDim; ++c) {
     double mean = 0.0;
-    for (std::int64_t j = 0; j < kTokens; ++j) mean += turned(j, c) / kTokens;
+    for (std::int64_t j = 0; j < kTokens; ++j) mean += rotated(j, c) / kTokens;
     const double w = std::pow(10000.0, -2.0 * static_cast<double>(c / 2) / kDim);
     for (std::int64_t i = 0; i < kTokens; ++i) {
-      EXPECT_NEAR(got.output(i, 0, c), mean, turned_mean_bound(4, kTokens, w, 1, kTokens)) << i << " " << c;
+      EXPECT_NEAR(got.output(i, 0, c), mean, rotated_mean_bound(4, kTokens, w, 1, kTokens)) << i << " " << c;
     }
   }
 }
@@ -109,15 +109,15 @@ void apply_rotary_emb(Matrix& x, std::int64_t rope_dim, bool inverse) {
       const double freq = 1 / std::pow(10000.0, 2.0 * static_cast<double>(p) / static_cast<double>(rope_dim));
       std::complex<double> freqs_cis = std::polar(1.0, static_cast<double>(t) * freq);
       if (inverse) freqs_cis = std::conj(freqs_cis);
-      const std::complex<double> turned = std::complex(x(t, first + 2 * p), x(t, first + 2 * p + 1)) * freqs_cis;
-      x(t, first + 2 * p) = turned.real();
-      x(t, first + 2 * p + 1) = turned.imag();
+      const std::complex<double> rotated = std::complex(x(t, first + 2 * p), x(t, first + 2 * p + 1)) * freqs_cis;
+      x(t, first + 2 * p) = rotated.real();
+      x(t, first + 2 * p + 1) = rotated.imag();
     }
   }
 }
 
 // Keys and values are one tensor; weights are those that the scores gave.
-TEST(TurnedValues, AreDeepSeeksVersion4) {
+TEST(RotatedValues, AreDeepSeeksVersion4) {
   constexpr std::int64_t kRopeDim = 4;
   Rope rope{.pairing = Pairing::interleaved, .head_dim = kDim, .first_channel = kDim - kRopeDim, .dim = kRopeDim};
   Random random(2512);
@@ -127,18 +127,18 @@ TEST(TurnedValues, AreDeepSeeksVersion4) {
   layer.mask.kind = MaskKind::causal;
   const Attended got = attended(layer, {.q = q, .k = kv, .v = kv});
   const Matrix weights{.rows = kTokens, .columns = kTokens, .values = got.scores.values};
-  Matrix turned = head_of(kv, 0);
-  apply_rotary_emb(turned, kRopeDim, false);
-  Matrix o = product(weights, turned);
+  Matrix rotated = head_of(kv, 0);
+  apply_rotary_emb(rotated, kRopeDim, false);
+  Matrix o = product(weights, rotated);
   apply_rotary_emb(o, kRopeDim, true);
   for (std::int64_t c = 0; c < kDim; ++c) {
     const std::int64_t pair = c < kDim - kRopeDim ? 0 : (c - kDim + kRopeDim) / 2;
     const double w = std::pow(10000.0, -2.0 * static_cast<double>(pair) / kRopeDim);
     for (std::int64_t i = 0; i < kTokens; ++i) {
-      EXPECT_NEAR(got.output(i, 0, c), o(i, c), turned_mean_bound(4, kTokens, w, 2, kTokens)) << i << " " << c;
+      EXPECT_NEAR(got.output(i, 0, c), o(i, c), rotated_mean_bound(4, kTokens, w, 2, kTokens)) << i << " " << c;
     }
   }
 }
 
 }  // namespace
-}  // namespace posenc::test::turned_values_test
+}  // namespace posenc::test::rotated_values_test

@@ -12,7 +12,7 @@
 namespace posenc::test {
 
 // PositionalEmbedding.forward: the outer product of distances and 1 / 10000^(2p/channels). Sines, then cosines; or in
-// turn.
+// rotate.
 inline Matrix sine_rows(const std::vector<double>& distances, std::int64_t channels, bool in_turn = false) {
   Matrix out{.rows = std::ssize(distances), .columns = channels};
   const std::int64_t half = channels / 2;

@@ -46,7 +46,7 @@ TEST(XPos, FadesIntoThePast) {
   EXPECT_DOUBLE_EQ(got.score(0, 0, 1), std::cos(1.0) * 7 / 2);
 }
 
-// Two pairs of a dim of 4: zeta is 1.6 / 5.6 = 2/7 and 3.6 / 5.6 = 9/14. The second pair turns 1/100 of the first.
+// Two pairs of a dim of 4: zeta is 1.6 / 5.6 = 2/7 and 3.6 / 5.6 = 9/14. The second pair rotates 1/100 of the first.
 TEST(XPos, FadesSlowPairsLess) {
   const Tensor x = tensor_of({2, 1, 4}, {0, 1, 0, 0, 0, 1, 0, 0});  // channel 1 is the second pair's
   const Attended got = attended(layer_of({.rope = plain_rope(4), .scale_base = 1.0}),
@@ -78,7 +78,7 @@ Matrix xpos(const Matrix& x, bool downscale) {
 // token. Angles are made in another way, those of the second pair with the largest error.
 double bound(const Matrix& q, std::int64_t i, const Matrix& k, std::int64_t j) {
   const double angle = sinusoid_error(kTokens, std::pow(10000.0, -2.0 / kDim), kDoubleRounding) / kDoubleRounding;
-  const double roundings = kTurnedTwice + 2 * angle + decayed_twice(std::log(3.5) * kTokens / kScaleBase) + kDim;
+  const double roundings = kRotatedTwice + 2 * angle + decayed_twice(std::log(3.5) * kTokens / kScaleBase) + kDim;
   return same_score(length_of(q, i) * length_of(k, j), roundings);
 }
 
@@ -102,11 +102,11 @@ TEST(XPos, IsTorchscales) {
   }
 }
 
-// Keys from a cache are plain turned keys, and so may queries be: the decay is the product's.
+// Keys from a cache are plain rotated keys, and so may queries be: the decay is the product's.
 TEST(XPos, TakesKeysThatWereTurnedWithoutDecay) {
   const Numbers in;
   const LayerPlan layer = layer_of({.rope = rope(), .scale_base = kScaleBase});
-  const auto turned = [](const Tensor& x) {
+  const auto rotated = [](const Tensor& x) {
     Tensor out = x;
     (void)reference::rotate(rope(), {.out = out.writable(), .x = x});
     return out;
@@ -114,9 +114,9 @@ TEST(XPos, TakesKeysThatWereTurnedWithoutDecay) {
   const Tensor v = zeros({kTokens, 1, 1});
   const Attended wanted = attended(layer, {.q = in.q, .k = in.k, .v = v, .stage = ScoreStage::content});
   const Attended of_keys = attended(
-      layer, {.q = in.q, .k = turned(in.k), .v = v, .inputs = {.k_rotated = true}, .stage = ScoreStage::content});
-  const Attended of_both = attended(layer, {.q = turned(in.q),
-                                            .k = turned(in.k),
+      layer, {.q = in.q, .k = rotated(in.k), .v = v, .inputs = {.k_rotated = true}, .stage = ScoreStage::content});
+  const Attended of_both = attended(layer, {.q = rotated(in.q),
+                                            .k = rotated(in.k),
                                             .v = v,
                                             .inputs = {.q_rotated = true, .k_rotated = true},
                                             .stage = ScoreStage::content});
@@ -166,7 +166,7 @@ TEST(XPos, HoldsInFloatsWhereTokensStandFarApart) {
   const double size =
       far.call.layer.softmax_scale * longest(far.call.q.values, kHeadDim) * longest(far.call.k.values, kHeadDim);
   constexpr double kDecay = 6;  // roundings: docs/attention.md
-  const double score = fused_score(size, static_cast<double>(kHeadDim) + kTurnedInFloats + kDecay);
+  const double score = fused_score(size, static_cast<double>(kHeadDim) + kRotatedInFloats + kDecay);
   const double values = largest(far.call.v.values);
   const double bound = fused_output(score, values, static_cast<double>(Apart::kCount), values, 0);
   for (const Isa isa : every_isa("xPos far apart")) {

@@ -84,7 +84,7 @@ IDS = {
     "H11": ["in place", Elsewhere("tests/rotate/kernel_test.cpp", "in place and out of place")],
     "H12": ["written one row from where it is read", Elsewhere(BAD, "DataToReadOneRowBefore")],
     "H13": ["q and k of one projection",
-        Elsewhere("tests/rotate/kernel_test.cpp", "TurnQueriesAndKeysOfOneProjection")],
+        Elsewhere("tests/rotate/kernel_test.cpp", "RotateQueriesAndKeysOfOneProjection")],
     "H14": ["q and k in one place", Elsewhere(BAD, "KeysWhereQueriesAre")],
     "H15": ["data between two elements", Elsewhere(BAD, "DataBetweenTwoElements")],
     "H16": ["data aligned to elements only",

@@ -105,7 +105,7 @@ TEST(CompareKeys, do_not_serve_when_their_shape_or_norm_differs) {
               ElementsAre(KeyReason::channels));
 }
 
-TEST(CompareKeys, are_turned_when_only_angles_differ) {
+TEST(CompareKeys, are_rotated_when_only_angles_differ) {
   const Keys other_base = keys(model(), model(with_base(500)));
   EXPECT_EQ(other_base.use, KeyUse::rotated);
   EXPECT_THAT(other_base.because, ElementsAre(KeyReason::frequencies));
@@ -115,7 +115,7 @@ TEST(CompareKeys, are_turned_when_only_angles_differ) {
 }
 
 // Clockwise angles are the others' negatives: apart by twice an angle, at position 1 already.
-TEST(CompareKeys, are_turned_back_where_the_sense_differs) {
+TEST(CompareKeys, are_rotated_back_where_the_sense_differs) {
   Rope clockwise = plain_rope();
   clockwise.rotation_direction = RotationDirection::clockwise;
   const Comparison found = compare(model(), model(clockwise));
@@ -134,8 +134,8 @@ TEST(CompareKeys, are_turned_back_where_the_sense_differs) {
   EXPECT_EQ(found.angles[0].first_position, 1);
 }
 
-// Hidden states turn and are projected then (Wav2Vec2-Conformer): no turn of the key mends another angle.
-TEST(CompareKeys, are_not_turned_behind_a_projection) {
+// Hidden states rotate and are projected then (Wav2Vec2-Conformer): no rotation of the key mends another angle.
+TEST(CompareKeys, are_not_rotated_behind_a_projection) {
   const auto projected = [](Plan plan) {
     for (LayerPlan& l : plan.stacks[0].layers) l.rotate[0].role = RotateRole::before_projection;
     return plan;
@@ -147,8 +147,8 @@ TEST(CompareKeys, are_not_turned_behind_a_projection) {
   EXPECT_EQ(keys(projected(model()), projected(model())).use, KeyUse::as_they_are);
 }
 
-// A norm with weights, or one that takes a mean, follows the rotation: turning again does not pass through it.
-TEST(CompareKeys, are_not_turned_behind_a_norm_that_is_no_length) {
+// A norm with weights, or one that takes a mean, follows the rotation: rotating again does not pass through it.
+TEST(CompareKeys, are_not_rotated_behind_a_norm_that_is_no_length) {
   const auto use = [](QkNorm::Order order, bool weighted, QkNorm::Kind kind) {
     Plan a = model();
     Plan b = model(with_base(500));
@@ -193,7 +193,7 @@ TEST(CompareKeys, layers_without_keys_of_their_own_are_not_told) {
 
 // ---- angles ----
 
-// Pair p turns by 10000^(-p/4) and by 500^(-p/4): 1, 0.1, 0.01, 0.001 against 1, 0.2115, 0.0447, 0.00946. Pair 1 is
+// Pair p rotates by 10000^(-p/4) and by 500^(-p/4): 1, 0.1, 0.01, 0.001 against 1, 0.2115, 0.0447, 0.00946. Pair 1 is
 // apart the most, 0.11147 = 500^-0.25 - 0.1, and so from position 1 on by more than 0.1.
 TEST(CompareAngles, the_worst_pair_and_the_first_position) {
   const double apart = std::pow(500.0, -0.25) - 0.1;
@@ -252,7 +252,7 @@ TEST(CompareAngles, are_judged_up_to_a_length) {
   EXPECT_EQ(compare(a, b).angles[0].end_difference, std::nullopt);
 }
 
-// LongRoPE turns by the long list at 4096 tokens, four times slower than the short one: pair 0 by 1 - 1/4 radians.
+// LongRoPE rotates by the long list at 4096 tokens, four times slower than the short one: pair 0 by 1 - 1/4 radians.
 TEST(CompareAngles, rules_that_depend_on_the_length_are_taken_at_it) {
   Rope rope = plain_rope();
   const std::vector<double> ones(4, 1.0);
@@ -300,7 +300,7 @@ TEST(CompareSubstance, one_float_is_a_note) {
   EXPECT_EQ(compare(scaled(0.1), scaled(0.1 * (1 + 1e-6))).verdict, Verdict::differ);
 }
 
-// The base 10000 (1 + t): pair p turns by t p/4 10000^(-p/4) less; largest at p = 1, 0.025 t, and 102.4 t at 4095.
+// The base 10000 (1 + t): pair p rotates by t p/4 10000^(-p/4) less; largest at p = 1, 0.025 t, and 102.4 t at 4095.
 TEST(CompareSubstance, a_base_counts_from_the_tolerance_on) {
   EXPECT_EQ(compare(model(), model(with_base(10000 * (1 + 0.9e-3 / 102.4)))).verdict, Verdict::same);
   EXPECT_EQ(compare(model(), model(with_base(10000 * (1 + 1.1e-3 / 102.4)))).verdict, Verdict::differ);
@@ -324,7 +324,7 @@ TEST(CompareSubstance, names_and_warnings_are_notes) {
 
 // ---- pairing ----
 
-// Head of 8 channels, those from 2 to 7 turn: half pairs 2-5, 3-6, 4-7, interleaved 2-3, 4-5, 6-7.
+// Head of 8 channels, those from 2 to 7 rotate: half pairs 2-5, 3-6, 4-7, interleaved 2-3, 4-5, 6-7.
 TEST(ComparePairing, says_which_row_is_which) {
   Rope half = plain_rope();
   half.first_channel = 2;

@@ -70,7 +70,7 @@ what differs                  A              B
 what follows
   decoder layers 0-3: cached keys are not usable as they are (another pairing;
     angles differ by more than the tolerance); with the channels of each head
-    reordered, and turned again by the difference of the angles, they are
+    reordered, and rotated again by the difference of the angles, they are
   decoder layer 4: cached keys are not usable (only one plan has these layers)
   the hidden states that keys are made from differ all the same, by mask.window
   decoder layers 0-3: A pairs channels half-split (NeoX, rotate_half), B

@@ -1,4 +1,4 @@
-// Whether cached keys of real models can be turned again.
+// Whether cached keys of real models can be rotated again.
 #include <gtest/gtest.h>
 
 #include <optional>

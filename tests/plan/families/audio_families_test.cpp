@@ -1,4 +1,4 @@
-// Decoders of audio codes, codecs and encoders of sound that turn, by small configs of our own; what is expected was
+// Decoders of audio codes, codecs and encoders of sound that rotate, by small configs of our own; what is expected was
 // taken from the classes of transformers 5.23.0.
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ List stack_names(const Plan& plan) {
 // The first rotation of the stack's last layer; one of no channels where there is none.
 Rope rope_in(const Stack& stack) {
   if (!stack.layers.empty() && !stack.layers.back().rotate.empty()) return rope(stack.layers.back().rotate[0]);
-  ADD_FAILURE() << stack.name << " does not turn";
+  ADD_FAILURE() << stack.name << " does not rotate";
   return Rope{.pairing = Pairing::half, .head_dim = 0};
 }
 
@@ -89,7 +89,7 @@ constexpr std::string_view kFlamingo = R"({"model_type": "audioflamingo3",
 constexpr std::string_view kAll[] = {kMoshi,    kCsm,       kBark,   kMusicgen, kMoonshine,
                                      kParakeet, kCohereAsr, kGlmAsr, kFlamingo};
 
-TEST(AudioFamilies, moshi_turns_and_its_depth_decoder_does_not) {
+TEST(AudioFamilies, moshi_rotates_and_its_depth_decoder_does_not) {
   const Plan plan = plan_of(kMoshi);
   EXPECT_EQ(stack_names(plan), (List{"decoder", "depth_decoder", "codec_encoder", "codec_decoder"}));
   const Stack& decoder = stack_of(plan, "decoder");
@@ -111,7 +111,7 @@ TEST(AudioFamilies, moshi_turns_and_its_depth_decoder_does_not) {
   EXPECT_EQ(source_of(plan, "/stacks/3/layers/0/rotate/0/base"), "/audio_encoder_config/rope_theta");
 }
 
-TEST(AudioFamilies, csm_scales_its_backbone_and_turns_its_depth_decoder) {
+TEST(AudioFamilies, csm_scales_its_backbone_and_rotates_its_depth_decoder) {
   const Plan plan = plan_of(kCsm);
   EXPECT_EQ(stack_names(plan), (List{"decoder", "depth_decoder"}));
   EXPECT_EQ(rope_in(stack_of(plan, "decoder")).scaling, Scaling(Llama3Scaling{32, 0.125, 0.5, 1024}));
@@ -171,8 +171,8 @@ TEST(AudioFamilies, musicgen_melody_counts_the_prompt_with_the_codes) {
   EXPECT_EQ(plan.stacks[0].input, Inputs{SinusoidalInput{.convention = SinusoidConvention::musicgen}});
 }
 
-// 36 channels a head, of which trunc(32.4) turn as neighbours.
-TEST(AudioFamilies, moonshine_turns_part_of_its_heads) {
+// 36 channels a head, of which trunc(32.4) rotate as neighbours.
+TEST(AudioFamilies, moonshine_rotates_part_of_its_heads) {
   const Plan plan = plan_of(kMoonshine);
   EXPECT_EQ(stack_names(plan), (List{"decoder", "encoder"}));
   const Rope rope{.pairing = Pairing::interleaved, .head_dim = 36, .dim = 32, .base = 5000};
@@ -214,7 +214,7 @@ TEST(AudioFamilies, encoders_of_sound_beside_text) {
   EXPECT_EQ(stack_of(flamingo, "audio").input, Inputs{LearnedInput{.positions = 1500}});
 }
 
-TEST(AudioFamilies, lasr_turns_both_ways) {
+TEST(AudioFamilies, lasr_rotates_both_ways) {
   const Plan plan = plan_of(R"({"model_type": "lasr_ctc", "architectures": ["LasrForCTC"], "encoder_config":
     {"model_type": "lasr_encoder", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1,
      "max_position_embeddings": 10000, "rope_parameters": {"rope_type": "default", "rope_theta": 10000}}})");

@@ -212,11 +212,11 @@ TEST(EncoderFamilies, xlnet_needs_no_length) {
 
 // ---- rotations ----
 
-TEST(EncoderFamilies, esm_turns_or_has_a_table) {
-  const Plan turning = plan_of(kEsm);
-  EXPECT_TRUE(stack_of(turning, "encoder").input.empty());
-  EXPECT_EQ(rope_of(turning).dim, 16);
-  EXPECT_EQ(turning.trained_length, 130);
+TEST(EncoderFamilies, esm_rotates_or_has_a_table) {
+  const Plan rotating = plan_of(kEsm);
+  EXPECT_TRUE(stack_of(rotating, "encoder").input.empty());
+  EXPECT_EQ(rope_of(rotating).dim, 16);
+  EXPECT_EQ(rotating.trained_length, 130);
   const Plan table = plan_of(with(kEsm, R"("rotary")", R"("absolute", "pad_token_id": 1)"));
   EXPECT_EQ(input_of<LearnedInput>(stack_of(table, "encoder")), (LearnedInput{.positions = 130, .offset = 2}));
   EXPECT_TRUE(layer_of(table, 0).rotate.empty());

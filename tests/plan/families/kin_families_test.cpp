@@ -330,7 +330,7 @@ TEST(KinFamilies, small_hybrids_have_still_a_layer_that_attends) {
   EXPECT_EQ(summary(plan), "decoder: 0 linear; 1 4/4x16 half 16 @20000 s0.25 rms-all causal");
 }
 
-TEST(KinFamilies, nanochat_turns_clockwise) {
+TEST(KinFamilies, nanochat_rotates_clockwise) {
   const Plan plan = plan_of(config({"nanochat", kDecoder, "", ""}));
   EXPECT_TRUE(plan.known);
   EXPECT_EQ(summary(plan), "decoder: 0-3 4/2x64 half 64 @20000 clockwise s0.125 rms-after causal");
@@ -347,7 +347,7 @@ TEST(KinFamilies, what_a_plan_cannot_hold_is_named) {
   EXPECT_EQ(codes(chosen), std::vector<std::string>{"undecided"});
 }
 
-TEST(KinFamilies, roformer_s_turned_values_are_not_known) {
+TEST(KinFamilies, roformer_s_rotated_values_are_not_known) {
   const Plan plan = plan_of(config({"roformer", kEncoder, R"(, "rotary_value": true)", ""}));
   EXPECT_FALSE(plan.known);
   EXPECT_EQ(codes(plan), std::vector<std::string>{"undecided"});

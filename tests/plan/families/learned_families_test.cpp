@@ -64,7 +64,7 @@ TEST(LearnedFamilies, mpt_without_alibi_has_a_table) {
 }
 
 // llm-foundry's defaults of rope_impl and its dictionaries are the plain rotation.
-TEST(LearnedFamilies, mpt_may_turn) {
+TEST(LearnedFamilies, mpt_may_rotate) {
   const std::string text = with(kMpt, R"("alibi": true, "alibi_bias_max": 16)", R"("rope": true, "rope_theta": 5000)");
   const Plan plan = plan_of(text);
   EXPECT_TRUE(plan.known);

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "io/json/json.h"
-#include "plan/families/family.h"
 #include "plan/facts/attention_shape.h"
 #include "plan/facts/stack_facts.h"
+#include "plan/families/family.h"
 #include "plan/scope/config_reader.h"
 #include "plan/scope/config_scope.h"
 #include "plan/towers/encoder_decoder.h"
@@ -87,10 +87,10 @@ TEST(OwnFamily, is_read_by_its_row) {
   for (const LayerPlan& layer : layers) {
     EXPECT_EQ(layer.heads, 4);
     ASSERT_EQ(layer.rotate.size(), 1u);
-    const Rope& turned = rope(layer.rotate[0]);
-    EXPECT_EQ(turned.pairing, Pairing::interleaved);
-    EXPECT_EQ(turned.dim, 32);  // half of 256 / 4
-    EXPECT_EQ(turned.base, 5000.0);
+    const Rope& rotated = rope(layer.rotate[0]);
+    EXPECT_EQ(rotated.pairing, Pairing::interleaved);
+    EXPECT_EQ(rotated.dim, 32);  // half of 256 / 4
+    EXPECT_EQ(rotated.base, 5000.0);
     EXPECT_EQ(layer.softmax_scale, 0.5 / 8) << "by the function beside the row";
   }
   ASSERT_TRUE(layers[0].mask.window);

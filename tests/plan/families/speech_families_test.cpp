@@ -175,7 +175,7 @@ TEST(SpeechFamilies, a_conformer_has_sines_of_distances) {
   EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-1/score"), "/position_embeddings_type");
 }
 
-TEST(SpeechFamilies, a_conformer_may_turn_what_queries_and_keys_are_made_of) {
+TEST(SpeechFamilies, a_conformer_may_rotate_what_queries_and_keys_are_made_of) {
   const Plan plan = plan_of(with(kConformer, R"("relative")", R"("rotary")"));
   const LayerPlan layer = layer_of(plan, 1);
   ASSERT_EQ(layer.rotate.size(), 1U);
@@ -213,12 +213,12 @@ TEST(SpeechFamilies, an_adapter_may_be_missing_or_as_wide_as_the_encoder) {
 TEST(SpeechFamilies, wav2vec2_bert_knows_the_conformers_types_too) {
   const Plan plan = plan_of(with(kBert, R"("relative_key")", R"("relative")"));
   expect_layers(plan.stacks.at(0), 2, 4, 16, {kSinesOfDistances});
-  const Plan turned = plan_of(with(kBert, R"("relative_key")", R"("rotary")"));
-  const auto& rotate = turned.stacks.at(0).layers.at(0).rotate;
+  const Plan rotated = plan_of(with(kBert, R"("relative_key")", R"("rotary")"));
+  const auto& rotate = rotated.stacks.at(0).layers.at(0).rotate;
   ASSERT_EQ(rotate.size(), 1U);
   EXPECT_EQ(rotate[0].role, RotateRole::before_projection);
   EXPECT_EQ(rope(rotate[0]).base, 10000);
-  EXPECT_TRUE(stack_of(turned, "adapter").layers.at(0).rotate.empty());
+  EXPECT_TRUE(stack_of(rotated, "adapter").layers.at(0).rotate.empty());
 }
 
 TEST(SpeechFamilies, fastspeech_sees_both_ways_in_its_decoder_too) {
@@ -357,8 +357,8 @@ TEST(SpeechFamilies, a_wrong_type_is_an_error_at_its_key) {
   EXPECT_EQ(error_of(with(kWavlm, R"("num_buckets": 320)", R"("num_buckets": 2)")).path, "/num_buckets");
   EXPECT_EQ(error_of(with(kSeamless, R"("speech_encoder_layers": 3)", R"("speech_encoder_layers": 100)")).kind,
             ErrorKind::out_of_range);
-  const std::string turned = with(kConformer, R"("relative")", R"("rotary")");
-  EXPECT_EQ(error_of(with(turned, "5000", R"("5000")")).path, "/rotary_embedding_base");
+  const std::string rotated = with(kConformer, R"("relative")", R"("rotary")");
+  EXPECT_EQ(error_of(with(rotated, "5000", R"("5000")")).path, "/rotary_embedding_base");
 }
 
 }  // namespace

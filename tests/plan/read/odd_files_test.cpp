@@ -21,7 +21,7 @@ struct OddPlan {
   std::string_view family;
   std::string_view known;     // "true", "false"
   std::size_t layers;         // of the first stack
-  std::string_view rotation;  // of the last layer that turns: pairing/first/dim/base/rule; empty: none turns
+  std::string_view rotation;  // of the last layer that rotates: pairing/first/dim/base/rule; empty: none rotates
   std::vector<std::string> warnings = {};
 };
 

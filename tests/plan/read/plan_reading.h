@@ -44,7 +44,7 @@ inline LayerPlan layer_of(const Plan& plan, std::size_t index) {
 inline Rope rope_of(const Plan& plan, std::size_t index = 0) {
   const LayerPlan layer = layer_of(plan, index);
   if (!layer.rotate.empty()) return rope(layer.rotate[0]);
-  ADD_FAILURE() << "layer " << index << " does not turn";
+  ADD_FAILURE() << "layer " << index << " does not rotate";
   return Rope{.pairing = Pairing::half, .head_dim = 0};
 }
 

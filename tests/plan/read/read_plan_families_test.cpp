@@ -11,10 +11,10 @@
 namespace posenc::test::read_plan_families_test {
 namespace {
 
-// Latent attention: the 64 channels after the first 128 turn.
+// Latent attention: the 64 channels after the first 128 rotate.
 LayerPlan latent(std::int64_t heads, std::int64_t value_dim, Pairing pairing, double base, Scaling scaling,
                  double scale) {
-  LayerPlan layer = turned(attention(heads, heads, 192), pairing, base, 64, std::move(scaling));
+  LayerPlan layer = rotated(attention(heads, heads, 192), pairing, base, 64, std::move(scaling));
   layer.value_dim = value_dim;
   layer.softmax_scale = scale;
   std::get<Rope>(layer.rotate[0].scheme).first_channel = 128;
@@ -81,19 +81,19 @@ std::vector<Expected> expected_windows() {
 }
 
 std::vector<Expected> expected_partial() {
-  LayerPlan phi3 =
-      turned(attention(8, 8, 8), Pairing::half, 1e4, 6, LongRopeScaling{{1, 1, 1.5}, {1, 8, 32}, 4096, 32, {}, {}, {}});
-  const LayerPlan glm = turned(attention(8, 2, 128), Pairing::interleaved, 1e4, 64);
+  LayerPlan phi3 = rotated(attention(8, 8, 8), Pairing::half, 1e4, 6,
+                           LongRopeScaling{{1, 1, 1.5}, {1, 8, 32}, 4096, 32, {}, {}, {}});
+  const LayerPlan glm = rotated(attention(8, 2, 128), Pairing::interleaved, 1e4, 64);
   return {
-      {"phi", 2048, repeat(normed(turned(attention(8, 8, 80), Pairing::half, 1e4, 32), kLayerNorm), 2)},
+      {"phi", 2048, repeat(normed(rotated(attention(8, 8, 80), Pairing::half, 1e4, 32), kLayerNorm), 2)},
       {"phi3", 131072, repeat(windowed(phi3, 2046), 2)},
-      {"gpt_neox", 2048, repeat(turned(attention(8, 8, 64), Pairing::half, 25000, 16), 2)},
-      {"gptj", 1024, repeat(turned(attention(8, 8, 256), Pairing::interleaved, 1e4, 64), 2)},
-      {"stablelm", 4096, repeat(normed(turned(attention(8, 8, 80), Pairing::half, 1e4, 20), kLayerNorm), 2)},
-      {"chatglm", 8192, repeat(turned(attention(8, 2, 128), Pairing::interleaved, 5e6, 64), 2)},
+      {"gpt_neox", 2048, repeat(rotated(attention(8, 8, 64), Pairing::half, 25000, 16), 2)},
+      {"gptj", 1024, repeat(rotated(attention(8, 8, 256), Pairing::interleaved, 1e4, 64), 2)},
+      {"stablelm", 4096, repeat(normed(rotated(attention(8, 8, 80), Pairing::half, 1e4, 20), kLayerNorm), 2)},
+      {"chatglm", 8192, repeat(rotated(attention(8, 2, 128), Pairing::interleaved, 5e6, 64), 2)},
       {"glm", 131072, repeat(glm, 2)},
       {"glm4", 32768, repeat(glm, 2)},
-      {"glm4_moe", 131072, repeat(normed(turned(attention(8, 2, 128), Pairing::half, 1e6, 64), kRms), 2)},
+      {"glm4_moe", 131072, repeat(normed(rotated(attention(8, 2, 128), Pairing::half, 1e6, 64), kRms), 2)},
   };
 }
 

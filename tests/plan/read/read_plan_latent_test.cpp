@@ -73,16 +73,16 @@ std::vector<Expected> expected_chosen_keys() {
   const YarnScaling yarn{.factor = 40, .original_max_position_embeddings = 4096, .mscale = 1.0, .mscale_all_dim = 1.0};
   const double g = 0.1 * std::log(40.0) + 1;
   const LayerPlan v32 = from_channel(
-      with_values(scaled(turned(attention(8, 8, 192), Pairing::interleaved, 2e4, 64, yarn), g * g / std::sqrt(192.0)),
+      with_values(scaled(rotated(attention(8, 8, 192), Pairing::interleaved, 2e4, 64, yarn), g * g / std::sqrt(192.0)),
                   96),
       128);
-  const LayerPlan glm = from_channel(turned(attention(8, 8, 256), Pairing::half, 1e6, 64), 192);
-  const LayerPlan glm_letters = from_channel(turned(attention(8, 8, 256), Pairing::interleaved, 1e6, 64), 192);
+  const LayerPlan glm = from_channel(rotated(attention(8, 8, 256), Pairing::half, 1e6, 64), 192);
+  const LayerPlan glm_letters = from_channel(rotated(attention(8, 8, 256), Pairing::interleaved, 1e6, 64), 192);
   const auto chosen = [](LayerPlan layer, const std::string& count, const std::string& by = "the indexer") {
     return sparse(std::move(layer), "causal, the " + count + " keys that " + by + " ranks highest");
   };
-  const LayerPlan minimax = normed(turned(attention(8, 4, 128), Pairing::half, 1e6, 64), kRms);
-  const LayerPlan minimax_flat = normed(turned(attention(8, 4, 128), Pairing::half, 1e6, 32), kRms);
+  const LayerPlan minimax = normed(rotated(attention(8, 4, 128), Pairing::half, 1e6, 64), kRms);
+  const LayerPlan minimax_flat = normed(rotated(attention(8, 4, 128), Pairing::half, 1e6, 32), kRms);
   const std::string blocks = "causal, per key head the 8 blocks of 64 keys that the indexer ranks highest";
   return {
       {"deepseek_v32", 163840, repeat(chosen(indexed(v32, 4, 128, Pairing::half, 0), "1024"), 2)},
@@ -102,9 +102,9 @@ std::vector<Expected> expected_chosen_keys() {
   };
 }
 
-// DeepSeek V4: one key head, the last channels, values turned too.
+// DeepSeek V4: one key head, the last channels, values rotated too.
 LayerPlan v4(double base, Scaling scaling, std::optional<std::int64_t> compression) {
-  LayerPlan layer = turned(attention(8, 1, 128), Pairing::interleaved, base, 32, std::move(scaling));
+  LayerPlan layer = rotated(attention(8, 1, 128), Pairing::interleaved, base, 32, std::move(scaling));
   layer = windowed(normed(from_channel(std::move(layer), 96), kRms), 99);
   layer.compression = compression;
   layer.sinks = true;
@@ -151,14 +151,14 @@ std::vector<Expected> expected_gemma4() {
 std::vector<Expected> expected_kinds_and_sizes() {
   const LayerPlan kimi = with_values(attention(8, 8, 128), 64);
   const LayerPlan minicpm = from_channel(
-      with_values(turned(attention(8, 8, 68), Pairing::half, 2e4, 4, LongRopeScaling{{1, 2}, {3, 4}, 16384, 2}), 32),
+      with_values(rotated(attention(8, 8, 68), Pairing::half, 2e4, 4, LongRopeScaling{{1, 2}, {3, 4}, 16384, 2}), 32),
       64);
   const LayerPlan mllama = half(attention(8, 4, 64), 1e6, LinearScaling{4});
   LayerPlan crossing = normed(attention(8, 4, 64), kRms);
   crossing.kind = LayerKind::cross_attention;
   const auto step = [](std::int64_t heads, std::int64_t kv_heads, std::int64_t head_dim, double base, std::int64_t dim,
                        Scaling scaling = {}) {
-    return normed(turned(attention(heads, kv_heads, head_dim), Pairing::half, base, dim, std::move(scaling)), kRms);
+    return normed(rotated(attention(heads, kv_heads, head_dim), Pairing::half, base, dim, std::move(scaling)), kRms);
   };
   return {
       {"kimi_linear", 1048576, {only(LayerKind::linear_attention), kimi, only(LayerKind::linear_attention), kimi}},
@@ -187,7 +187,7 @@ std::vector<Expected> expected_axes() {
     return over(normed(half(attention(8, 4, head_dim), 5e6), kRms), interleaved_axes(sections));
   };
   const auto qwen35 = [](std::int64_t head_dim, std::int64_t dim, std::vector<std::int64_t> sections) {
-    return over(normed(turned(attention(8, 2, head_dim), Pairing::half, 1e7, dim), kRms), interleaved_axes(sections));
+    return over(normed(rotated(attention(8, 2, head_dim), Pairing::half, 1e7, dim), kRms), interleaved_axes(sections));
   };
   const LayerPlan linear = only(LayerKind::linear_attention);
   return {
@@ -197,7 +197,7 @@ std::vector<Expected> expected_axes() {
       {"qwen3_vl_moe", 262144, {qwen3(128, {24, 20, 20})}},
       {"qwen3_5", 262144, {linear, qwen35(64, 32, {6, 5, 5}), linear, qwen35(64, 32, {6, 5, 5})}},
       {"qwen3_5_moe", 262144, {linear, qwen35(256, 64, {11, 11, 10})}},
-      {"glm4v", 65536, {over(turned(attention(8, 2, 128), Pairing::interleaved, 2e4, 64), in_chunks({8, 12, 12}))}},
+      {"glm4v", 65536, {over(rotated(attention(8, 2, 128), Pairing::interleaved, 2e4, 64), in_chunks({8, 12, 12}))}},
   };
 }
 
@@ -235,7 +235,7 @@ TEST(ReadPlanLatent, a_file_of_nothing_but_its_type_has_its_classs_values) {
     const plan::Family* const row = plan::find_family(name);
     ASSERT_NE(row, nullptr);
     const plan::Family& family = *row;
-    if (family.name == "glm4v") continue;  // the sections in its class are for half of the pairs that the class turns
+    if (family.name == "glm4v") continue;  // the sections in its class are for half of the pairs that the class rotates
     const Plan plan = plan_of("{\"model_type\": \"" + std::string(family.model_types.front()) + "\"}");
     EXPECT_TRUE(plan.known);
     for (const ValueSource& source : plan.sources) EXPECT_TRUE(source.from.starts_with("default: ")) << source.where;

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <string>
 
-#include "plan/families/family_configs.h"
-#include "plan/facts/plan_limits.h"
 #include "plan/assemble/plan_size.h"
+#include "plan/facts/plan_limits.h"
+#include "plan/families/family_configs.h"
 #include "plan/read/plan_reading.h"
 #include "support/heap_probe.h"
 
@@ -42,7 +42,7 @@ std::string longrope(std::int64_t layers, std::int64_t pairs) {
          factors + R"(, "long_factor": )" + factors + "}}";
 }
 
-// Every layer turns by a base of its own.
+// Every layer rotates by a base of its own.
 std::string step_with_own_rotations() {
   std::string bases = "1";
   for (std::int64_t i = 1; i < plan::kMaxLayers; ++i) bases += "," + std::to_string(i + 1);

@@ -18,7 +18,7 @@ LayerPlan sparse(LayerPlan layer, std::string detail) {
   return layer;
 }
 
-// OpenELM: the published class gives each layer its own heads, norms each head and then turns halves.
+// OpenELM: the published class gives each layer its own heads, norms each head and then rotates halves.
 std::vector<LayerPlan> openelm() {
   return {normed(half(attention(6, 3, 32), 2e4), kRms), normed(half(attention(8, 4, 32), 2e4), kRms)};
 }
@@ -60,7 +60,7 @@ std::vector<Expected> all_expected() {
       {"rugpt3xl", 1024, rugpt3xl()},
       {"falcon_perception",
        4096,
-       repeat(turned(attention(8, 4, 64), Pairing::interleaved, 2e4, 32), 2),
+       repeat(rotated(attention(8, 4, 64), Pairing::interleaved, 2e4, 32), 2),
        {"undecided"},
        false},
       {"yuan", 4096, repeat(half(attention(8, 8, 64), 1e4), 2)},
@@ -71,9 +71,9 @@ std::vector<Expected> all_expected() {
       {"minicpm", 32768, repeat(half(attention(8, 2, 8), 2e4, longrope({1, 1.5, 2, 2.5}, {1, 3, 5, 7}, 8192)), 2)},
       {"bailing_moe", 16384, repeat(half(attention(8, 4, 96), 6e5), 2)},
       {"PanguEmbedded", 32768, repeat(half(attention(8, 2, 128), 1.6e7), 2)},
-      {"mixformer-sequential", 2048, repeat(turned(attention(8, 8, 64), Pairing::half, 1e4, 32), 2)},
+      {"mixformer-sequential", 2048, repeat(rotated(attention(8, 8, 64), Pairing::half, 1e4, 32), 2)},
       {"mimo", 32768, repeat(half(attention(8, 2, 128), 6.4e5), 2)},
-      {"gpt_neox_reward_model", 2048, repeat(turned(attention(8, 8, 128), Pairing::half, 2e4, 32), 2)},
+      {"gpt_neox_reward_model", 2048, repeat(rotated(attention(8, 8, 128), Pairing::half, 2e4, 32), 2)},
   };
 }
 

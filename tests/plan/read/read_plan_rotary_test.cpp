@@ -86,10 +86,10 @@ TEST(ReadPlanRotary, olmo_has_a_table_where_nothing_else_is_on) {
   const Plan table = plan_of(config("hf_olmo", R"("rope": false, "alibi": false)"));
   EXPECT_TRUE(table.known);
   EXPECT_EQ(table.stacks.at(0).input, (std::vector<InputScheme>{LearnedInput{.positions = 512}}));
-  const Plan turning = plan_of(config("hf_olmo", R"("rope": true, "alibi": true, "multi_query_attention": true)"));
-  EXPECT_TRUE(turning.stacks.at(0).input.empty() && layer_of(turning, 0).score.empty());
-  EXPECT_EQ(rope_of(turning).base, 10000);
-  EXPECT_EQ(layer_of(turning, 0).kv_heads, 1);
+  const Plan rotating = plan_of(config("hf_olmo", R"("rope": true, "alibi": true, "multi_query_attention": true)"));
+  EXPECT_TRUE(rotating.stacks.at(0).input.empty() && layer_of(rotating, 0).score.empty());
+  EXPECT_EQ(rope_of(rotating).base, 10000);
+  EXPECT_EQ(layer_of(rotating, 0).kv_heads, 1);
   EXPECT_EQ(codes(plan_of(config("hf_olmo", R"("rope": true, "attention_layer_norm": true)"))), Codes{"undecided"});
 }
 
@@ -105,7 +105,7 @@ TEST(ReadPlanRotary, baichuans_width_decides) {
   EXPECT_TRUE(layer_of(neither, 0).rotate.empty() && layer_of(neither, 0).score.empty());
 }
 
-TEST(ReadPlanRotary, granite_turns_only_where_it_says_rope) {
+TEST(ReadPlanRotary, granite_rotates_only_where_it_says_rope) {
   const std::string keys = R"("attention_multiplier": 0.25, "layer_types": ["attention", "mamba"])";
   const Plan still = plan_of(config("granitemoehybrid", keys));
   EXPECT_TRUE(still.known && layer_of(still, 0).rotate.empty());
@@ -143,7 +143,7 @@ TEST(ReadPlanRotary, minimax_counts_channels_or_takes_a_part) {
   EXPECT_EQ(layer_of(both, 0).qk_norm->over, QkNorm::Over::all_heads);
 }
 
-TEST(ReadPlanRotary, codegen_turns_the_whole_head_where_rotary_dim_is_null) {
+TEST(ReadPlanRotary, codegen_rotates_the_whole_head_where_rotary_dim_is_null) {
   EXPECT_EQ(rope_of(plan_of(config("codegen", R"("rotary_dim": null)"))).dim, 16);
   EXPECT_EQ(rope_of(plan_of(config("codegen", R"("rotary_dim": 8)"))).pairing, Pairing::interleaved);
   EXPECT_EQ(error_of(config("codegen", "")).path, "");  // the class's 64 channels are more than a head's 16
@@ -162,7 +162,7 @@ TEST(ReadPlanRotary, ministrals_queries_grow) {
   EXPECT_EQ(std::get<MinistralTemperature>(layer_of(plan, 0).query_scale).beta, 0.1);
 }
 
-TEST(ReadPlanRotary, nemotron_h_does_not_turn) {
+TEST(ReadPlanRotary, nemotron_h_does_not_rotate) {
   const Plan plan = plan_of(R"({"model_type": "nemotron_h", "hybrid_override_pattern": "M*E-", "head_dim": 16,
     "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 512, "rope_theta": 10000})");
   ASSERT_EQ(plan.stacks.at(0).layers.size(), 4U);

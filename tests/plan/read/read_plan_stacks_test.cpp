@@ -193,7 +193,7 @@ TEST(ReadPlanStacks, pixtral_deals_one_ladder_and_kimi_alternates) {
   EXPECT_EQ(stack_of(kimi, 1).input, wanted);
 }
 
-TEST(ReadPlanStacks, gemma_4_turns_two_halves_side_by_side) {
+TEST(ReadPlanStacks, gemma_4_rotates_two_halves_side_by_side) {
   const Plan plan = plan_of(vision(R"({"model_type": "gemma4_vision", "head_dim": 24, "hidden_size": 48,
     "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 1, "position_embedding_size": 64,
     "rope_parameters": {"rope_theta": 50.0, "rope_type": "default"}})"));

@@ -15,7 +15,7 @@ namespace {
 constexpr double kRounding = 0x1p-24;  // of a float
 // A head that is rotated in floats, in roundings of the products that it is in: cos and sin are within an ulp, 2
 // roundings, of which a product takes one each, and its 2 products and their sum are rounded once.
-const double kTurned = (2 + 2) * std::sqrt(2.0);
+const double kRotated = (2 + 2) * std::sqrt(2.0);
 // xPos: a float for the query, one for the key and one for the tile's origin, each with its product.
 constexpr double kDecays = 6;
 // cap tanh(s / cap): s times the rounded quotient 2; tanh 7, of (1 - e) / (1 + e) with e = exp(-2 |x|) below 0.29 that
@@ -167,12 +167,12 @@ AttendBound::AttendBound(const AttendCall& call) : call_(call), keys_(static_cas
     if (one.role != RotateRole::main) continue;
     const double factor = frequencies(rope(one), call.length).attention_factor;
     if (!call.q_rotated) {
-      of_query_ += kTurned;
+      of_query_ += kRotated;
       factor_ *= factor;
     }
     if (!call.k_rotated) {
-      of_key_.most += kTurned;
-      of_key_.squares += kTurned * kTurned;
+      of_key_.most += kRotated;
+      of_key_.squares += kRotated * kRotated;
       factor_ *= factor;
     }
     if (const auto* xpos = std::get_if<XPos>(&one.scheme)) {
@@ -224,9 +224,9 @@ double AttendBound::largest_bias(const JudgedRow& row) const {
 
 // Queries and keys that lie in bfloat16, neither rotated here nor added to, have exact products.
 double AttendBound::paired_score(double size) const {
-  const bool turns = !call_.layer.rotate.empty() && !(call_.q_rotated && call_.k_rotated);
+  const bool rotates = !call_.layer.rotate.empty() && !(call_.q_rotated && call_.k_rotated);
   const bool is_exact =
-      call_.q.dtype == DType::bf16 && call_.k.dtype == DType::bf16 && !turns && call_.layer.score.empty();
+      call_.q.dtype == DType::bf16 && call_.k.dtype == DType::bf16 && !rotates && call_.layer.score.empty();
   return call_.products == Products::f32 || is_exact ? 0.0 : (2 * kPaired + kPaired * kPaired) * size;
 }
 
@@ -244,7 +244,7 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
   std::vector<double> out(width);
   if (most == 0.0) return out;  // no key is seen: 0
 
-  const bool turns_values = std::holds_alternative<RotatedValues>(call_.layer.value);
+  const bool rotates_values = std::holds_alternative<RotatedValues>(call_.layer.value);
   double added = 0.0;  // to a value, at most
   if (const auto* shaw = std::get_if<ShawValues>(&call_.layer.value)) {
     added = shaw->sinusoidal ? 1.0 : largest(call_.tables.weights.value.table);
@@ -281,13 +281,13 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
     const double own_squares = p * p * (error.squares + 3 * behind(p) * behind(p) + 3);
     const std::span<const double> v = std::span(keys.values).subspan(j * width, width);
     // A channel may have all of its head.
-    const double turned = turns_values ? length(v) * factor_ : 0.0;
+    const double rotated = rotates_values ? length(v) * factor_ : 0.0;
     for (std::size_t c = 0; c < width; ++c) {
-      const double apart = turns_values ? turned + out_length : std::abs(v[c] - row.out[c]) + added;
+      const double apart = rotates_values ? rotated + out_length : std::abs(v[c] - row.out[c]) + added;
       moved[c] += p * error.of_query * apart;
       at_most[c] += own * apart;
       squares[c] += own_squares * apart * apart;
-      met[c] += p * (turns_values ? turned : std::abs(v[c]) + added);
+      met[c] += p * (rotates_values ? rotated : std::abs(v[c]) + added);
       spread[c] += p * apart;
       farthest[c] = std::max(farthest[c], apart);
     }
@@ -297,11 +297,11 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
   // Both sums are rescaled when a tile's maximum is larger than those before: a factor, 3, and a product.
   const double sums = summed(seen + 4 * seen / kTile);
   for (std::size_t c = 0; c < width; ++c) {
-    const double size = turns_values ? out_length : std::abs(row.out[c]);
+    const double size = rotates_values ? out_length : std::abs(row.out[c]);
     moved[c] += std::min(at_most[c], 6 * std::sqrt(squares[c]));  // as summed()
     if (has_sink) moved[c] += sink * (3 * behind(sink) + 3) * size;
     if (has_sink) spread[c] += sink * size;
-    out[c] = 1.05 * moved[c] + (sums + (turns_values ? 2 * kTurned + 2 : 0.0)) * met[c] + (sums + 3) * size +
+    out[c] = 1.05 * moved[c] + (sums + (rotates_values ? 2 * kRotated + 2 : 0.0)) * met[c] + (sums + 3) * size +
              (leaves_out ? 0.5 * farthest[c] : 0.0);  // keys of less than 2^-25 of the weight
     out[c] = out[c] * kRounding + paired_output(paired, spread[c], met[c]);
   }

@@ -142,7 +142,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   const Heads k(which.keys, layer.kv_heads, layer.head_dim, which.dtype);
   const Heads v(which.keys, layer.kv_heads, layer.value_dim, which.dtype);
   const Heads out(which.queries, layer.heads, layer.value_dim, which.dtype);
-  const bool is_turned = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
+  const bool is_rotated = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
   // In a KV cache RoPE has been applied once; in regions each key has more than one position.
   const bool is_cached = which.queries < which.keys && std::holds_alternative<std::monostate>(layer.regions);
   const AttendCall call{.layer = layer,
@@ -152,8 +152,8 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
                         .v = v.view(),
                         .q_positions = places(layer, which.queries),
                         .k_positions = places(layer, which.keys),
-                        .q_rotated = is_turned,
-                        .k_rotated = is_turned || is_cached};
+                        .q_rotated = is_rotated,
+                        .k_rotated = is_rotated || is_cached};
   const QueryInputs inputs(call, {.count = which.queries});
   const ByteParts parts(pool);
   AttendArgs args{.out = out.view(),

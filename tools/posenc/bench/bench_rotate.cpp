@@ -148,7 +148,7 @@ std::string rotate_bench_json(const std::vector<MeasuredRotate>& all, const Shap
                       {"heads", std::to_string(shape.heads)},
                       {"kv_heads", std::to_string(shape.kv_heads)},
                       {"head_dim", std::to_string(shape.rope.head_dim)},
-                      {"turned_channels", std::to_string(shape.rope.dim)},
+                      {"rotated_channels", std::to_string(shape.rope.dim)},
                       {"pairing", json_string(name(shape.rope.pairing))},
                       {"cpu", json_string(machine.cpu)},
                       {"kernel", json_string(name(machine.selected))},

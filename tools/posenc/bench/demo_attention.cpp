@@ -24,12 +24,12 @@ struct DemoLayer {
   LayerPlan layer;
   LayerTables tables{};
   std::vector<float> sinks{};
-  bool is_turned = false;
+  bool is_rotated = false;
 
   explicit DemoLayer(const LayerPlan& of) : layer(of), sinks(static_cast<std::size_t>(of.heads)) {
     if (layer.mask.kind == MaskKind::sparse) layer.mask = {.kind = MaskKind::causal};
     if (layer.sinks) tables.weights.sinks = tensor(sinks.data(), {layer.heads});
-    is_turned = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
+    is_rotated = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
   }
 };
 
@@ -52,8 +52,8 @@ DemoAttentionDType measure(const DemoLayer& of, const RowPositions& positions, D
                         .v = view(v, layer.kv_heads, layer.value_dim),
                         .q_positions = positions,
                         .k_positions = positions,
-                        .q_rotated = of.is_turned,
-                        .k_rotated = of.is_turned};
+                        .q_rotated = of.is_rotated,
+                        .k_rotated = of.is_rotated};
   const TensorView to = view(out, layer.heads, layer.value_dim);
   const QueryInputs inputs(call, {.count = kDemoTokens});
   std::vector<bench::Candidate> attending{{.name = "attend", .run = [&] {

@@ -9,7 +9,7 @@
 #include "line/formatted.h"
 #include "line/json_text.h"
 #include "rotate/rotate_report.h"
-#include "rotate/turned_rows.h"
+#include "rotate/rotated_rows.h"
 
 namespace posenc::tool {
 namespace {
@@ -29,16 +29,16 @@ RotationError judge(const DemoRotation& shape, const Rope& rope, DType dtype) {
   const auto count = [&](std::int64_t heads) { return kDemoTokens * heads * shape.head_dim; };
   std::vector<std::byte> q = random_heads(dtype, count(shape.heads), 1);
   std::vector<std::byte> k = random_heads(dtype, count(shape.kv_heads), 2);
-  const TurnedTensors tensors{.q = tensor(q.data(), dtype, {kDemoTokens, shape.heads, shape.head_dim}),
-                              .k = tensor(k.data(), dtype, {kDemoTokens, shape.kv_heads, shape.head_dim})};
+  const RotatedTensors tensors{.q = tensor(q.data(), dtype, {kDemoTokens, shape.heads, shape.head_dim}),
+                               .k = tensor(k.data(), dtype, {kDemoTokens, shape.kv_heads, shape.head_dim})};
   const std::vector<Row> rows = spread_rows(1, kDemoTokens, shape.judged);
   const RowSample q_before(tensors.q, rows);
   const RowSample k_before(tensors.k, rows);
   const RowPositions positions({.values = shape.first}, rope.axes.names, 1, kDemoTokens, 0);
-  const Turn turn{.rope = rope};
-  turn_rows(tensors, turn, positions, [](std::int64_t, std::int64_t) {});
-  RotationError worst = q_before.judge(tensors.q, turn, positions);
-  take_worse(worst, k_before.judge(tensors.k, turn, positions));
+  const RotationAsked rotation{.rope = rope};
+  rotate_rows(tensors, rotation, positions, [](std::int64_t, std::int64_t) {});
+  RotationError worst = q_before.judge(tensors.q, rotation, positions);
+  take_worse(worst, k_before.judge(tensors.k, rotation, positions));
   return worst;
 }
 

@@ -44,7 +44,7 @@ RotationSpeed measure(const SpeedCase& which, const ThreadPool* pool) {
       .parallel = parts.parallel()};
   if (which.kv_heads == 0) args.k = {};
   // There and back in turn: an attention factor would make the numbers grow beyond all bounds.
-  const auto turn = [&] {
+  const auto rotation = [&] {
     (void)rotate(args);
     args.direction = args.direction == Direction::forward ? Direction::inverse : Direction::forward;
   };
@@ -60,7 +60,7 @@ RotationSpeed measure(const SpeedCase& which, const ThreadPool* pool) {
   const auto candidate = [&](const char* name, const std::function<void()>& run) {
     return Candidate{.name = name, .run = run, .calls = calls, .before = run};
   };
-  std::vector<Candidate> candidates{candidate("rotate", turn), candidate("xor", rmw), candidate("memcpy", copy)};
+  std::vector<Candidate> candidates{candidate("rotate", rotation), candidate("xor", rmw), candidate("memcpy", copy)};
   bench::take_turns(candidates, kSpeedRounds, pool == nullptr ? bench::thread_seconds : bench::wall_seconds);
   return {.bytes = static_cast<std::int64_t>(bytes),
           .rotate = bench::spread(candidates[0].seconds),

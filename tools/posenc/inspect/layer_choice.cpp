@@ -35,7 +35,7 @@ std::vector<Block> blocks_of(const std::vector<const Stack*>& stacks, std::optio
   return blocks;
 }
 
-bool turn_alike(const Block& a, const Block& b) {
+bool rotate_alike(const Block& a, const Block& b) {
   return std::equal(
       a.rotations.begin(), a.rotations.end(), b.rotations.begin(), b.rotations.end(), [](const auto& x, const auto& y) {
         return *x.second == *y.second && x.first->heads == y.first->heads && x.first->kv_heads == y.first->kv_heads;
@@ -46,7 +46,7 @@ bool turn_alike(const Block& a, const Block& b) {
 std::string alike_text(const std::vector<Block>& blocks, const Block& like) {
   LayerRun run;
   for (const Block& block : blocks) {
-    if (block.stack == like.stack && turn_alike(block, like)) run.blocks.push_back(block.index);
+    if (block.stack == like.stack && rotate_alike(block, like)) run.blocks.push_back(block.index);
   }
   return selection(run);
 }
@@ -54,7 +54,7 @@ std::string alike_text(const std::vector<Block>& blocks, const Block& like) {
 std::vector<Block> different(const std::vector<Block>& blocks) {
   std::vector<Block> kinds;
   for (const Block& block : blocks) {
-    if (std::none_of(kinds.begin(), kinds.end(), [&](const Block& kind) { return turn_alike(kind, block); })) {
+    if (std::none_of(kinds.begin(), kinds.end(), [&](const Block& kind) { return rotate_alike(kind, block); })) {
       kinds.push_back(block);
     }
   }
@@ -101,7 +101,7 @@ std::int64_t only_rotation(const Block& block) {
                              join(found, "; "))};
 }
 
-Failure turns_nothing(const std::vector<const Stack*>& stacks, std::optional<std::int64_t> layer) {
+Failure rotates_nothing(const std::vector<const Stack*>& stacks, std::optional<std::int64_t> layer) {
   const std::vector<Block> others = blocks_of(stacks, {});
   if (others.empty()) return failure(kMalformed, "this model has no RoPE");
   std::vector<std::string> ranges;
@@ -152,7 +152,7 @@ LayerChoice choose_layer(const Plan& plan, const LayerWords& words, WhenLayersDi
     throw UsageError{formatted("--layer {}: this model's layers are {}", *words.layer, block_ranges(stacks))};
   }
   const std::vector<Block> blocks = blocks_of(stacks, words.layer);
-  if (blocks.empty()) throw turns_nothing(stacks, words.layer);
+  if (blocks.empty()) throw rotates_nothing(stacks, words.layer);
   const std::vector<Block> kinds = different(blocks);
   if (kinds.size() > 1 && when == WhenLayersDiffer::ask) ask(blocks, kinds);
 

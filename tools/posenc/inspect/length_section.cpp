@@ -21,7 +21,7 @@ constexpr std::int64_t kJudgedPositions = 64;  // tables are judged on that many
 std::optional<std::int64_t> longest(const Plan& plan) { return plan.length ? plan.length : plan.trained_length; }
 
 // Whether positions in a sequence rotate it, and not coordinates in a picture.
-bool is_turned_by_time(const Rope& rope) {
+bool is_rotated_by_time(const Rope& rope) {
   const auto& names = rope.axes.names;
   return std::find(names.begin(), names.end(), "t") != names.end();
 }
@@ -80,7 +80,7 @@ void add_turns(Page& page, const Plan& plan, const std::vector<RopeOf>& ropes) {
     const std::optional<std::int64_t> shown = shown_length(*rope, plan.length, plan.trained_length);
     const Wavelengths w = wavelengths(*rope, length, shown);
     const std::string holds = length_text(*rope, shown);
-    if (!is_turned_by_time(*rope)) {
+    if (!is_rotated_by_time(*rope)) {
       add_statement(page, name, who, range_text(w.wavelength) + " steps of the grid");
     } else if (!longest(plan)) {
       add_statement(page, name, who, range_text(w.wavelength) + " tokens" + (holds.empty() ? "" : "; " + holds));
@@ -97,7 +97,7 @@ void add_table_errors(Page& page, const Plan& plan, const std::vector<RopeOf>& r
   if (!end) return;
   std::string_view name = "tables";
   for (const auto& [rope, who] : ropes) {
-    if (!is_turned_by_time(*rope)) continue;
+    if (!is_rotated_by_time(*rope)) continue;
     const std::optional<std::int64_t> shown = shown_length(*rope, plan.length, plan.trained_length);
     const std::int64_t judged = std::min(kJudgedPositions, *end);
     if (const auto lost = lost_in_float32(*rope, shown)) {
@@ -105,8 +105,8 @@ void add_table_errors(Page& page, const Plan& plan, const std::vector<RopeOf>& r
       name = "";
       continue;
     }
-    const auto largest = [&, &turned = *rope](Angles angles) {
-      return number(angle_error(turned, angles, *end, judged, shown).largest, 2);
+    const auto largest = [&, &rotated = *rope](Angles angles) {
+      return number(angle_error(rotated, angles, *end, judged, shown).largest, 2);
     };
     add_statement(page, name, who,
                   formatted("cos/sin off by up to {} in float32 and {} in bfloat16, in the last {} before {}",

@@ -25,7 +25,7 @@ void draw_dial(Svg& svg, const Dial& dial, double centre_x, double top) {
                     coordinate(centre_y), coordinate(kRadius)));
   for (std::int64_t i = 0; i < std::ssize(dial.hands); ++i) {
     const Hand& hand = dial.hands[static_cast<std::size_t>(i)];
-    // The first channel to the right, the second upwards: a positive angle turns counter-clockwise.
+    // The first channel to the right, the second upwards: a positive angle rotates counter-clockwise.
     const double x = centre_x + kRadius * hand.a;
     const double y = centre_y - kRadius * hand.b;
     const double along =

@@ -10,7 +10,7 @@
 #include "line/page.h"
 #include "line/progress.h"
 #include "rotate/rotate_report.h"
-#include "rotate/turned_rows.h"
+#include "rotate/rotated_rows.h"
 #include "tensors/layer_job.h"
 #include "tensors/machine_options.h"
 #include "tensors/tensor_output.h"
@@ -34,8 +34,8 @@ const Rope& plain_rope(const LayerChoice& choice, const std::string& layer) {
 }
 
 // How many heads an indexer's keys have is not in the plan.
-TurnedTensor read_tensor(const RotateArguments& arguments, const char* name, const LayerChoice& choice,
-                         const std::string& layer) {
+RotatedTensor read_tensor(const RotateArguments& arguments, const char* name, const LayerChoice& choice,
+                          const std::string& layer) {
   const bool queries = name == std::string_view("q");
   const bool main = choice.rotate->role != RotateRole::indexer;
   if (!queries && choice.layer->kv_from) {
@@ -50,9 +50,9 @@ TurnedTensor read_tensor(const RotateArguments& arguments, const char* name, con
   return {name, read_heads(word, arguments.job.layout, wanted, layer)};
 }
 
-std::vector<TurnedTensor> read_tensors(const RotateArguments& arguments, const LayerChoice& choice,
-                                       const std::string& layer) {
-  std::vector<TurnedTensor> tensors;
+std::vector<RotatedTensor> read_tensors(const RotateArguments& arguments, const LayerChoice& choice,
+                                        const std::string& layer) {
+  std::vector<RotatedTensor> tensors;
   if (arguments.q) tensors.push_back(read_tensor(arguments, "q", choice, layer));
   if (arguments.k) tensors.push_back(read_tensor(arguments, "k", choice, layer));
   if (tensors.size() == 2) check_together(tensors[0].tensor, tensors[1].tensor);
@@ -62,14 +62,14 @@ std::vector<TurnedTensor> read_tensors(const RotateArguments& arguments, const L
 // ---- the work ----
 
 // Rows of each tensor as they were, where they are to be judged.
-std::vector<RowSample> samples_of(const RotateArguments& arguments, const std::vector<TurnedTensor>& tensors,
-                                  const TurnedTensors& views) {
+std::vector<RowSample> samples_of(const RotateArguments& arguments, const std::vector<RotatedTensor>& tensors,
+                                  const RotatedTensors& views) {
   std::vector<RowSample> samples;
   if (!arguments.job.check) return samples;
   const std::int64_t values = std::max<std::int64_t>(1, row_values(views.q) + row_values(views.k));
   const std::int64_t most = std::clamp<std::int64_t>(kCheckedValues / values, 1, kCheckedRows);
   const std::vector<Row> rows = spread_rows(batch_of(views), tokens_of(views), most);
-  for (const TurnedTensor& t : tensors) samples.emplace_back(t.tensor.heads, rows);
+  for (const RotatedTensor& t : tensors) samples.emplace_back(t.tensor.heads, rows);
   return samples;
 }
 
@@ -84,40 +84,40 @@ int run_rotate(const RotateArguments& arguments) {
   const Rope& rope = plain_rope(choice, layer);
 
   Progress progress;
-  std::vector<TurnedTensor> tensors = read_tensors(arguments, choice, layer);
-  TurnedTensors views;
-  for (const TurnedTensor& t : tensors) (t.name == "q" ? views.q : views.k) = t.tensor.heads;
+  std::vector<RotatedTensor> tensors = read_tensors(arguments, choice, layer);
+  RotatedTensors views;
+  for (const RotatedTensor& t : tensors) (t.name == "q" ? views.q : views.k) = t.tensor.heads;
   const RowPositions positions(read_positions(arguments.positions), rope.axes.names, batch_of(views), tokens_of(views),
                                choice.rotate->offset);
-  const Turn turn{.rope = rope,
-                  .direction = arguments.direction,
-                  .length = length_of(job, {choice.rotate, 1}, positions.most()),
-                  .angles = arguments.angles};
+  const RotationAsked rotation{.rope = rope,
+                               .direction = arguments.direction,
+                               .length = length_of(job, {choice.rotate, 1}, positions.most()),
+                               .angles = arguments.angles};
   const std::vector<RowSample> samples = samples_of(arguments, tensors, views);
   try {
     const AskedThreads threads(job.threads);
-    turn_rows(views, turn, positions,
-              [&](std::int64_t rows, std::int64_t all) { progress.show("rotating rows", rows, all); },
-              {.parallel = threads.parallel(), .isa = job.isa});
+    rotate_rows(views, rotation, positions,
+                [&](std::int64_t rows, std::int64_t all) { progress.show("rotating rows", rows, all); },
+                {.parallel = threads.parallel(), .isa = job.isa});
   } catch (const Error& error) {  // a rule or positions whose angles are beyond all tables
     throw failure(kMalformed, formatted("{}: {}", layer, error.what()));
   }
   for (std::size_t i = 0; i < samples.size(); ++i) {
     progress.show("checking " + tensors[i].name, static_cast<std::int64_t>(i), std::ssize(samples));
-    tensors[i].error = samples[i].judge(tensors[i].tensor.heads, turn, positions);
+    tensors[i].error = samples[i].judge(tensors[i].tensor.heads, rotation, positions);
   }
   progress.wipe();
-  for (const TurnedTensor& t : tensors) {
+  for (const RotatedTensor& t : tensors) {
     if (t.error) check_bound(t.error->over_bound, {t.error->row, t.error->head, t.error->channel}, t.name + ": ");
   }
 
   std::vector<NamedTensor> named;
-  for (const TurnedTensor& t : tensors) named.push_back({t.name, t.tensor.stored});
+  for (const RotatedTensor& t : tensors) named.push_back({t.name, t.tensor.stored});
   const std::int64_t bytes = write_tensors(job.out, named, job.force, progress);
   const RotateReport report{.arguments = arguments,
                             .plan = plan,
                             .choice = choice,
-                            .turn = turn,
+                            .rotation = rotation,
                             .positions = positions,
                             .tensors = tensors,
                             .bytes_written = bytes,

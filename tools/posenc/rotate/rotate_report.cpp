@@ -20,7 +20,7 @@ LayerWords words_of(const RotateArguments& arguments) {
 
 std::vector<NamedHeads> tensors_of(const RotateReport& report) {
   std::vector<NamedHeads> out;
-  for (const TurnedTensor& t : report.tensors) out.emplace_back(t.name, &t.tensor);
+  for (const RotatedTensor& t : report.tensors) out.emplace_back(t.name, &t.tensor);
   return out;
 }
 
@@ -34,10 +34,10 @@ std::string positions_text(const RotateReport& report) {
   return p.word().counted() ? range : formatted("given, {}", range);
 }
 
-std::string turn_text(const RotateReport& report) {
-  std::string out = formatted("{} angles, {}", name(report.turn.angles), direction_text(report.turn.direction));
-  if (!report.turn.length) return out;
-  return out + formatted("; for a sequence of {}{}", count(*report.turn.length, "token"),
+std::string how_text(const RotateReport& report) {
+  std::string out = formatted("{} angles, {}", name(report.rotation.angles), direction_text(report.rotation.direction));
+  if (!report.rotation.length) return out;
+  return out + formatted("; for a sequence of {}{}", count(*report.rotation.length, "token"),
                          report.arguments.job.length ? "" : " (the last position + 1; --length overrides)");
 }
 
@@ -76,10 +76,10 @@ std::string rotate_text(const RotateReport& report) {
             formatted(": {} bytes", report.bytes_written));
   page.entry(2, "rotated", kRotateColumn, tensors_text(tensors_of(report)));
   page.entry(2, "by", kRotateColumn, formatted("{}, {}", printable(report.plan.source.name), layer_text(report)));
-  page.entry(2, "rotation", kRotateColumn, rotate_text(*report.choice.rotate, report.turn.length));
-  page.entry(2, "positions", kRotateColumn, formatted("{}; {}", positions_text(report), turn_text(report)));
+  page.entry(2, "rotation", kRotateColumn, rotate_text(*report.choice.rotate, report.rotation.length));
+  page.entry(2, "positions", kRotateColumn, formatted("{}; {}", positions_text(report), how_text(report)));
   std::string_view label = "check";
-  for (const TurnedTensor& t : report.tensors) {
+  for (const RotatedTensor& t : report.tensors) {
     if (!t.error) continue;
     const std::string unjudged =
         t.error->not_finite == 0 ? ""
@@ -95,7 +95,7 @@ std::string rotate_text(const RotateReport& report) {
 
 std::string rotate_json(const RotateReport& report) {
   std::vector<std::string> tensors;
-  for (const TurnedTensor& t : report.tensors) {
+  for (const RotatedTensor& t : report.tensors) {
     JsonMembers members = tensor_members({t.name, &t.tensor});
     members.emplace_back("check", t.error ? error_json(*t.error) : "null");
     tensors.push_back(json_object(members));
@@ -103,9 +103,9 @@ std::string rotate_json(const RotateReport& report) {
   JsonMembers all =
       job_members(report.arguments.job, report.plan, *report.choice.stack, *report.choice.layer, report.bytes_written);
   const JsonMembers own{{"rotation", std::to_string(report.choice.rotation)},
-                        {"direction", json_string(direction_text(report.turn.direction))},
-                        {"angles", json_string(name(report.turn.angles))},
-                        {"length", report.turn.length ? std::to_string(*report.turn.length) : "null"},
+                        {"direction", json_string(direction_text(report.rotation.direction))},
+                        {"angles", json_string(name(report.rotation.angles))},
+                        {"length", report.rotation.length ? std::to_string(*report.rotation.length) : "null"},
                         {"positions", json_object({{"least", json_number(report.positions.least())},
                                                    {"most", json_number(report.positions.most())}})},
                         {"tokens", std::to_string(report.rows)},

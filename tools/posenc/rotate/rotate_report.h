@@ -15,7 +15,7 @@
 
 namespace posenc::tool {
 
-struct TurnedTensor {
+struct RotatedTensor {
   std::string name;  // "q", "k"
   HeadsTensor tensor;
   std::optional<RotationError> error{};  // with --check
@@ -25,9 +25,9 @@ struct RotateReport {
   const RotateArguments& arguments;
   const Plan& plan;
   const LayerChoice& choice;
-  const Turn& turn;
+  const RotationAsked& rotation;
   const RowPositions& positions;
-  const std::vector<TurnedTensor>& tensors;
+  const std::vector<RotatedTensor>& tensors;
   std::int64_t bytes_written = 0;
   std::int64_t rows = 0;
   std::int64_t checked_rows = 0;

@@ -1,4 +1,4 @@
-#include "rotate/turned_rows.h"
+#include "rotate/rotated_rows.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -59,16 +59,16 @@ std::vector<Row> rows_of(const Piece& piece) {
   return rows;
 }
 
-const TensorView& any_of(const TurnedTensors& tensors) { return tensors.q.empty() ? tensors.k : tensors.q; }
+const TensorView& any_of(const RotatedTensors& tensors) { return tensors.q.empty() ? tensors.k : tensors.q; }
 
 }  // namespace
 
-std::int64_t batch_of(const TurnedTensors& tensors) {
+std::int64_t batch_of(const RotatedTensors& tensors) {
   const TensorView& x = any_of(tensors);
   return x.rank == 4 ? x.shape[0] : 1;
 }
 
-std::int64_t tokens_of(const TurnedTensors& tensors) {
+std::int64_t tokens_of(const RotatedTensors& tensors) {
   const TensorView& x = any_of(tensors);
   return x.shape[x.rank == 4 ? 2 : 0];
 }
@@ -78,23 +78,24 @@ std::int64_t row_values(const TensorView& x) {
   return x.shape[1] * x.shape[static_cast<std::size_t>(x.rank - 1)];  // heads, head_dim
 }
 
-void turn_rows(const TurnedTensors& tensors, const Turn& turn, const RowPositions& positions,
-               const std::function<void(std::int64_t rows, std::int64_t all)>& done, const TurningWith& with) {
-  const RotaryTable table = table_on_demand(turn.rope, {.length = turn.length, .angles = turn.angles, .isa = with.isa});
+void rotate_rows(const RotatedTensors& tensors, const RotationAsked& rotation, const RowPositions& positions,
+                 const std::function<void(std::int64_t rows, std::int64_t all)>& done, const RotatedWith& with) {
+  const RotaryTable table =
+      table_on_demand(rotation.rope, {.length = rotation.length, .angles = rotation.angles, .isa = with.isa});
   const std::int64_t batch = batch_of(tensors);
   const std::int64_t tokens = tokens_of(tensors);
-  std::int64_t turned = 0;
+  std::int64_t rotated = 0;
   for (const Piece& piece : pieces_of(batch, tokens, row_bytes(tensors.q) + row_bytes(tensors.k))) {
     const RowPositions::List list = positions.of(rows_of(piece));
     (void)rotate({.q = part_of(tensors.q, piece),
                   .k = part_of(tensors.k, piece),
                   .positions = view(list),
                   .table = &table,
-                  .direction = turn.direction,
+                  .direction = rotation.direction,
                   .parallel = with.parallel,
                   .isa = with.isa});
-    turned += piece.sequences * piece.tokens;
-    done(turned, batch * tokens);
+    rotated += piece.sequences * piece.tokens;
+    done(rotated, batch * tokens);
   }
 }
 

@@ -15,24 +15,24 @@
 namespace posenc::tool {
 
 // Queries and keys that are rotated together: the same batch and tokens. Either may be empty.
-struct TurnedTensors {
+struct RotatedTensors {
   TensorView q{};
   TensorView k{};
 };
 
-std::int64_t batch_of(const TurnedTensors& tensors);
-std::int64_t tokens_of(const TurnedTensors& tensors);
+std::int64_t batch_of(const RotatedTensors& tensors);
+std::int64_t tokens_of(const RotatedTensors& tensors);
 // Elements of a token; 0 of no tensor.
 std::int64_t row_values(const TensorView& x);
 
 // What rotates them.
-struct TurningWith {
+struct RotatedWith {
   Parallel parallel{};
   Isa isa = Isa::automatic;
 };
 
 // Rotates all rows in place; `done` is told after each piece how many rows of how many are.
-void turn_rows(const TurnedTensors& tensors, const Turn& turn, const RowPositions& positions,
-               const std::function<void(std::int64_t rows, std::int64_t all)>& done, const TurningWith& with = {});
+void rotate_rows(const RotatedTensors& tensors, const RotationAsked& rotation, const RowPositions& positions,
+                 const std::function<void(std::int64_t rows, std::int64_t all)>& done, const RotatedWith& with = {});
 
 }  // namespace posenc::tool

@@ -52,8 +52,8 @@ double table_error(double a, Angles angles, const RowPositions& positions) {
 }
 
 // The inverse multiplies by 1 / a^2 in float: that is rounded, and so is the product.
-AngleBound angle_bound(double a, double error, const Turn& turn) {
-  if (turn.direction != Direction::inverse) return {a + error, error};
+AngleBound angle_bound(double a, double error, const RotationAsked& rotation) {
+  if (rotation.direction != Direction::inverse) return {a + error, error};
   return {1 / a + error / (a * a), a == 1.0 ? error : error / (a * a) + 0x1p-23 / a};
 }
 
@@ -75,20 +75,20 @@ double error_in_bfloat16(double x, double error) {
 }
 
 // What rounding to bfloat16 makes of the error of a pair's cos and sin, of the rotated channels: [rows, head_dim].
-std::vector<double> errors_in_bfloat16(const Turn& turn, const std::vector<std::int64_t>& partners,
+std::vector<double> errors_in_bfloat16(const RotationAsked& rotation, const std::vector<std::int64_t>& partners,
                                        const Positions& positions, std::int64_t rows, double error) {
-  const std::int64_t width = turn.rope.head_dim;
+  const std::int64_t width = rotation.rope.head_dim;
   std::vector<double> x(static_cast<std::size_t>(rows * width));  // 1 and 0 in each pair: they rotate to cos and sin
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int64_t c = static_cast<std::int64_t>(i) % width;
     x[i] = c < partners[static_cast<std::size_t>(c)] ? 1.0 : 0.0;
   }
   std::vector<double> out(x.size());
-  (void)reference::rotate(turn.rope, {.out = tensor(out.data(), {rows, 1, width}),
-                                      .x = tensor(static_cast<const double*>(x.data()), {rows, 1, width}),
-                                      .positions = positions,
-                                      .length = turn.length,
-                                      .angles = Angles::float32});
+  (void)reference::rotate(rotation.rope, {.out = tensor(out.data(), {rows, 1, width}),
+                                          .x = tensor(static_cast<const double*>(x.data()), {rows, 1, width}),
+                                          .positions = positions,
+                                          .length = rotation.length,
+                                          .angles = Angles::float32});
   std::vector<double> of_pair(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t c = i % static_cast<std::size_t>(width);
@@ -204,38 +204,39 @@ RowSample::RowSample(const ConstTensorView& x, std::vector<Row> rows)
   }
 }
 
-RotationError RowSample::judge(const ConstTensorView& turned, const Turn& turn, const RowPositions& positions) const {
+RotationError RowSample::judge(const ConstTensorView& rotated, const RotationAsked& rotation,
+                               const RowPositions& positions) const {
   RotationError worst;
   if (rows_.empty() || heads_ == 0) return worst;
   const ConstTensorView x =
       tensor(static_cast<const void*>(bytes_.data()), dtype_, {std::ssize(rows_), heads_, head_dim_});
   std::vector<double> truth(rows_.size() * static_cast<std::size_t>(heads_ * head_dim_));
   const RowPositions::List list = positions.of(rows_);
-  (void)reference::rotate(turn.rope, {.out = tensor(truth.data(), {std::ssize(rows_), heads_, head_dim_}),
-                                      .x = x,
-                                      .positions = view(list),
-                                      .direction = turn.direction,
-                                      .length = turn.length,
-                                      .angles = turn.angles});
-  const Arithmetic arithmetic = turn.angles == Angles::exact ? Arithmetic::exact : Arithmetic::float32;
-  const double factor = frequencies(turn.rope, turn.length, arithmetic).attention_factor;
-  const double error = table_error(factor, turn.angles, positions);
+  (void)reference::rotate(rotation.rope, {.out = tensor(truth.data(), {std::ssize(rows_), heads_, head_dim_}),
+                                          .x = x,
+                                          .positions = view(list),
+                                          .direction = rotation.direction,
+                                          .length = rotation.length,
+                                          .angles = rotation.angles});
+  const Arithmetic arithmetic = rotation.angles == Angles::exact ? Arithmetic::exact : Arithmetic::float32;
+  const double factor = frequencies(rotation.rope, rotation.length, arithmetic).attention_factor;
+  const double error = table_error(factor, rotation.angles, positions);
   const auto width = static_cast<std::size_t>(head_dim_);
-  Judge judge{dtype_, std::vector(width, angle_bound(factor, error, turn)), partners_of(turn.rope)};
+  Judge judge{dtype_, std::vector(width, angle_bound(factor, error, rotation)), partners_of(rotation.rope)};
   std::vector<double> rounded;
-  if (turn.angles == Angles::bfloat16) {
-    rounded = errors_in_bfloat16(turn, judge.partners, view(list), std::ssize(rows_), error);
+  if (rotation.angles == Angles::bfloat16) {
+    rounded = errors_in_bfloat16(rotation, judge.partners, view(list), std::ssize(rows_), error);
   }
   auto expected = truth.cbegin();
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     for (std::size_t c = 0; c < width && !rounded.empty(); ++c) {
-      judge.angles[c] = angle_bound(factor, rounded[r * width + c], turn);
+      judge.angles[c] = angle_bound(factor, rounded[r * width + c], rotation);
     }
     for (std::int64_t h = 0; h < heads_; ++h, expected += head_dim_) {
       HeadValues head{.expected = {expected, expected + head_dim_}};
       for (std::int64_t c = 0; c < head_dim_; ++c) {
         head.before.push_back(reference::element(x, {static_cast<std::int64_t>(r), h, c}));
-        head.got.push_back(element(turned, rows_[r], h, c));
+        head.got.push_back(element(rotated, rows_[r], h, c));
       }
       judge_head(judge, head, rows_[r], h, worst);
     }

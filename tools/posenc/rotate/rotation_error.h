@@ -16,7 +16,7 @@
 namespace posenc::tool {
 
 // What is done to every row.
-struct Turn {
+struct RotationAsked {
   Rope rope;
   Direction direction = Direction::forward;
   std::optional<std::int64_t> length{};  // for rules that depend on it
@@ -46,9 +46,10 @@ class RowSample {
   RowSample(const ConstTensorView& x, std::vector<Row> rows);
 
   const std::vector<Row>& rows() const { return rows_; }
-  // `turned`: the tensor of the same shape with these rows rotated. `positions`: of the rows, and whether all are
+  // `rotated`: the tensor of the same shape with these rows rotated. `positions`: of the rows, and whether all are
   // whole.
-  RotationError judge(const ConstTensorView& turned, const Turn& turn, const RowPositions& positions) const;
+  RotationError judge(const ConstTensorView& rotated, const RotationAsked& rotation,
+                      const RowPositions& positions) const;
 
  private:
   std::vector<Row> rows_;

@@ -20,7 +20,7 @@ std::vector<std::int64_t> spread(std::int64_t all, std::int64_t most) {
   return out;
 }
 
-std::string turn_text(double wavelength) {
+std::string rotate_text(double wavelength) {
   if (!std::isfinite(wavelength)) return "does not rotate";
   return "wavelength " + (wavelength < 100.0 ? number(wavelength, 3) : number(std::round(wavelength)));
 }
@@ -31,16 +31,16 @@ Figure figure_of(const RotationPlot& plot) {
   const RopeChoice choice = choose_rope(plot.rope);
   std::vector<std::int64_t> positions;
   for (std::int64_t n = 0; n < plot.positions; ++n) positions.push_back(plot.start + n * plot.step);
-  const CosSin turned = cos_sin(choice.rope, positions, {.length = choice.length});
+  const CosSin rotated = cos_sin(choice.rope, positions, {.length = choice.length});
   const Wavelengths found = wavelengths(choice.rope, 1, choice.length);
   Dials dials;
   for (const std::int64_t p : spread(choice.rope.pairs(), plot.pairs)) {
     Dial dial{.name = formatted("pair {}", p),
-              .detail = turn_text(found.wavelength[static_cast<std::size_t>(p)]),
+              .detail = rotate_text(found.wavelength[static_cast<std::size_t>(p)]),
               .hands = {}};
     for (std::size_t n = 0; n < positions.size(); ++n) {
-      const std::size_t at = n * static_cast<std::size_t>(turned.pairs) + static_cast<std::size_t>(p);
-      dial.hands.push_back({.name = std::to_string(positions[n]), .a = turned.cos[at], .b = turned.sin[at]});
+      const std::size_t at = n * static_cast<std::size_t>(rotated.pairs) + static_cast<std::size_t>(p);
+      dial.hands.push_back({.name = std::to_string(positions[n]), .a = rotated.cos[at], .b = rotated.sin[at]});
     }
     dials.dials.push_back(std::move(dial));
   }
