@@ -58,8 +58,8 @@ class Pass {
   void multiply(const Way& way) const {
     for (std::int64_t key = 0; key < keys_; key += kTile) {
       FewLanes keys = tile(k_.data(), key, way);
-      if (way.turns) keys.turn = {.cos = angles(), .row = kHeadDim, .pairs = kHeadDim / 2};
-      if (has_pairs() && !way.turns) {
+      if (way.rotates) keys.rotation = {.cos = angles(), .row = kHeadDim, .pairs = kHeadDim / 2};
+      if (has_pairs() && !way.rotates) {
         kernels_.pairs->dots({.of = keys, .b = reinterpret_cast<const std::uint16_t*>(q()), .by = scale()});
       } else {
         kernels_.attention->dots(keys);

@@ -104,7 +104,7 @@ void measure(const posenc::bench::RotateFloors& floors, Element element, std::in
   const std::int64_t lines = bytes / 64;
   const int calls = calls_of(lines);
   std::vector<Candidate> candidates{
-      {.name = "the formula, on registers", .run = [&] { floors.rotate(element, lines); }, .calls = calls},
+      {.name = "the formula, on registers", .run = [&] { floors.rotate_registers(element, lines); }, .calls = calls},
       {.name = "loads, conversions, stores", .run = [&] { floors.pass(rows.all); }, .calls = calls},
       {.name = "the kernel", .run = [&] { floors.rotate(rows.all); }, .calls = calls},
       {.name = "RMW",
@@ -126,7 +126,7 @@ void measure_out_of_place(const posenc::bench::RotateFloors& floors, Element ele
   const std::int64_t lines = bytes / 64;
   const int calls = calls_of(lines);
   std::vector<Candidate> candidates{
-      {.name = "the formula, on registers", .run = [&] { floors.rotate(element, lines); }, .calls = calls},
+      {.name = "the formula, on registers", .run = [&] { floors.rotate_registers(element, lines); }, .calls = calls},
       {.name = "loads, conversions, stores", .run = [&] { floors.pass(rows.all); }, .calls = calls},
       {.name = "the kernel", .run = [&] { floors.rotate(rows.all); }, .calls = calls},
       {.name = "memcpy", .run = [&] { std::memcpy(to.data(), from.data(), size); }, .calls = calls}};
@@ -151,7 +151,7 @@ void measure_orders(const posenc::bench::RotateFloors& floors, const posenc::ben
   add(orders.front().name + std::string(", all by one"), [&same, pass = orders.front().pass] { pass(same.all); });
   for (const posenc::bench::Order& order : orders) {
     add(order.name, [&rows, pass = order.pass] { pass(rows.all); });
-    add(order.name + std::string(", formula"), [&rows, rotation = order.rotation] { rotate(rows.all); });
+    add(order.name + std::string(", formula"), [&rows, rotate = order.rotate] { rotate(rows.all); });
   }
   add("the kernel, all by one", [&] { floors.rotate(same.all); });
   add("the kernel", [&] { floors.rotate(rows.all); });

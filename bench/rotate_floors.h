@@ -20,7 +20,7 @@ using Orders = std::vector<Order>;
 
 struct RotateFloors {
   // The formula alone, half layout, on registers: what `lines` of 64 bytes of that element have to be rotated by.
-  void (*rotate)(kernels::Element element, std::int64_t lines);
+  void (*rotate_registers)(kernels::Element element, std::int64_t lines);
   // The kernel's loads, conversions and stores, without the formula.
   void (*pass)(const kernels::RotateRows& rows);
   // The kernel.

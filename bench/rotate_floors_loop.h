@@ -38,7 +38,7 @@ void rotate_lines(std::int64_t lines) noexcept {
 }
 
 template <class V>
-void rotate(kernels::Element element, std::int64_t lines) {
+void rotate_registers(kernels::Element element, std::int64_t lines) {
   switch (element) {
     case kernels::Element::f32: return rotate_lines<V, kernels::F32<V>>(lines);
     case kernels::Element::f16: return rotate_lines<V, kernels::F16<V>>(lines);
@@ -62,7 +62,7 @@ void rotate(const kernels::RotateRows& rows) {
 
 template <class V>
 RotateFloors floors() {
-  return {rotation<V>, pass<V>, rotate<V>};
+  return {rotate_registers<V>, pass<V>, rotate<V>};
 }
 
 }  // namespace

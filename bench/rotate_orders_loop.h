@@ -47,7 +47,7 @@ struct OneHead {
     for (int i = 0; i < kHalf; ++i) rotate(x[i], x[i + kHalf], angles, i);
   }
   static void rotate(Floats& a, Floats& b, const Angles& angles, int i) noexcept {
-    if constexpr (turns) kernels::turn<V>(a, b, angles.c[i], angles.s[i]);
+    if constexpr (kRotates) kernels::rotate_pair<V>(a, b, angles.c[i], angles.s[i]);
   }
   static void store(float* head, int line, Floats x) noexcept {
     constexpr std::int64_t kAhead = 512;  // floats, 2 KiB; 512 bytes and 8 KiB were no better
