@@ -1,6 +1,6 @@
 // What a rotation's wavelengths say about length.
 //
-//   wavelength[p] = 2 pi / |inv_freq[p]|     positions per turn; infinite for a pair that does not turn
+//   wavelength[p] = 2 pi / |inv_freq[p]|     positions per turn; infinite for a pair that does not rotate
 #pragma once
 
 #include <cstdint>

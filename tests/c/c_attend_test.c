@@ -76,8 +76,8 @@ static posenc_attend_args call_of(const posenc_plan* plan) {
   return args;
 }
 
-// q and k as `from` and turned by posenc_rotate.
-static void turn(const posenc_plan* plan, int64_t start, float* x) {
+// q and k as `from` and rotated by posenc_rotate.
+static void rotate_with(const posenc_plan* plan, int64_t start, float* x) {
   posenc_table* table = NULL;
   EXPECT(posenc_table_of_layer(plan, NULL, 0, NULL, &table) == POSENC_OK);
   posenc_rotate_args args = POSENC_ROTATE_ARGS_INIT;
@@ -98,8 +98,8 @@ static void rotated_and_causal(void) {
   args.threads = 1;
   EXPECT(posenc_attend(&args) == POSENC_OK);
   EXPECT(work.tiles > 0);
-  turn(plan, 9, q);
-  turn(plan, 9, k);
+  rotate_with(plan, 9, q);
+  rotate_with(plan, 9, k);
   for (int h = 0; h < kHeads; ++h) {
     for (int i = 0; i < kTokens; ++i) {
       double scores[kTokens];
@@ -108,7 +108,7 @@ static void rotated_and_causal(void) {
     }
   }
 
-  // The same from tensors that come turned, by both of two threads, is the same.
+  // The same from tensors that come rotated, by both of two threads, is the same.
   static float again[kCount];
   args.q_rotated = args.k_rotated = 1;
   args.out.data = again;
@@ -279,7 +279,7 @@ static void ended(void) {
 }
 
 // Linear attention of all tokens, and of one after another beside a state, against the recurrence in double: the layer
-// turns q and k, of features that are max(x, 0).
+// rotates q and k, of features that are max(x, 0).
 static void linear(void) {
   enum { kState = kHeads * kDim * kDim };
   posenc_plan* const plan = plan_of(kLlama);
@@ -323,8 +323,8 @@ static void linear(void) {
     plain_q[i] = q[i] = fmaxf(q[i], 0.0F);
     plain_k[i] = k[i] = fmaxf(k[i], 0.0F);
   }
-  turn(plan, 0, q);
-  turn(plan, 0, k);
+  rotate_with(plan, 0, q);
+  rotate_with(plan, 0, k);
   for (int h = 0; h < kHeads; ++h) {
     for (int i = 0; i < kTokens; ++i) {
       const int row = (i * kHeads + h) * kDim;

@@ -27,7 +27,7 @@ static void fill(float* x) {
 }
 
 // Rows `first` to `last` - 1 alone, the first of them at `start`.
-static void turn_alone(const posenc_table* table, float* x, int first, int last, int64_t start) {
+static void rotate_alone(const posenc_table* table, float* x, int first, int last, int64_t start) {
   posenc_rotate_args args = POSENC_ROTATE_ARGS_INIT;
   args.k = heads(x + first * kRow, last - first, kHeads, kDim);
   args.positions.start = start;
@@ -42,8 +42,8 @@ static void packed(void) {
   float x[kCount], expected[kCount];
   fill(x);
   fill(expected);
-  turn_alone(one, expected, 0, 3, 40);
-  turn_alone(other, expected, 3, kTokens, 40);
+  rotate_alone(one, expected, 0, 3, 40);
+  rotate_alone(other, expected, 3, kTokens, 40);
   posenc_rotate_args args = POSENC_ROTATE_ARGS_INIT;
   args.q = heads(x, kTokens, kHeads, kDim);
   args.positions.start = 40;
@@ -74,8 +74,8 @@ static void paged(void) {
   float x[kCount], cache[kBlocks * kSize * kRow] = {0};
   fill(x);
   for (int t = 0; t < kTokens; ++t) memcpy(cache + slots[t] * kRow, x + t * kRow, kRow * sizeof *x);
-  turn_alone(table, x, 0, 3, 12);
-  turn_alone(table, x, 3, kTokens, 10);
+  rotate_alone(table, x, 0, 3, 12);
+  rotate_alone(table, x, 3, kTokens, 10);
 
   posenc_rotate_args args = POSENC_ROTATE_ARGS_INIT;
   args.k = (posenc_tensor){.data = cache,

@@ -99,10 +99,10 @@ static void rotation(void) {
   args.positions.start = 12;
   args.direction = POSENC_INVERSE;
   EXPECT(posenc_rotate(&args) == POSENC_OK);
-  // Three turns of pairs up to (8, 8): each is off by a rounding of c and s, of a product and of the sum, and turns
+  // Three rotations of pairs up to (8, 8): each is off by a rounding of c and s, of a product and of the sum, and rotates
   // what was off before, which makes that sqrt 2 as large at most.
-  const double turned_back = 3 * sqrt(2) * kRounding * (16 + 8 + 8 * sqrt(2));
-  for (int i = 0; i < kCount; ++i) EXPECT(fabs((double)k[i] - (double)first[i]) <= turned_back);
+  const double rotated_back = 3 * sqrt(2) * kRounding * (16 + 8 + 8 * sqrt(2));
+  for (int i = 0; i < kCount; ++i) EXPECT(fabs((double)k[i] - (double)first[i]) <= rotated_back);
 
   args.direction = 7;
   EXPECT_ERROR(posenc_rotate(&args), POSENC_WRONG_ARGUMENT,
@@ -121,7 +121,7 @@ static void rotation(void) {
   posenc_plan_free(plan);
 }
 
-// The second pair turns clockwise.
+// The second pair rotates clockwise.
 static void own_frequencies(void) {
   const double inv_freq[2] = {1.0, -0.5};
   posenc_layout layout = POSENC_LAYOUT_INIT;
@@ -143,7 +143,7 @@ static void own_frequencies(void) {
   EXPECT(posenc_table_of_frequencies(&layout, inv_freq, 2.0, &options, &table) == POSENC_WRONG_ARGUMENT);
 }
 
-// Two tokens into rows 3 and 1 of a cache, normalised to length 1 before they turn; then what must be refused.
+// Two tokens into rows 3 and 1 of a cache, normalised to length 1 before they rotate; then what must be refused.
 static void cache(void) {
   enum { kDim = 4, kRows = 5 };
   const double inv_freq[2] = {1.0, 0.5};
@@ -171,13 +171,13 @@ static void cache(void) {
   args.epsilon = 0.0;
   EXPECT(posenc_rotate_into_cache(&args) == POSENC_OK);
   // Of pairs of length 1: half a rounding of each of c and s, times 1.4; one of a product, one of the sum; one of the
-  // norm's product, turned along, times 1.4.
+  // norm's product, rotated along, times 1.4.
   const double stored = 4.2 * kRounding;
-  const float* const first = k_cache + 3 * kDim;  // (3, 4) / 5 turned by 6 radians
+  const float* const first = k_cache + 3 * kDim;  // (3, 4) / 5 rotated by 6 radians
   EXPECT(fabs(first[0] - (0.6 * cos(6.0) - 0.8 * sin(6.0))) <= stored);
   EXPECT(fabs(first[2] - (0.8 * cos(6.0) + 0.6 * sin(6.0))) <= stored);
   EXPECT(first[1] == 0.0F && first[3] == 0.0F);
-  const float* const second = k_cache + kDim;  // (5, 12) / 13 turned by 7 half radians
+  const float* const second = k_cache + kDim;  // (5, 12) / 13 rotated by 7 half radians
   EXPECT(fabs(second[1] - (5 * cos(3.5) - 12 * sin(3.5)) / 13) <= stored);
   EXPECT(memcmp(v_cache + 3 * kDim, v, kDim * sizeof *v) == 0);
   EXPECT(memcmp(v_cache + kDim, v + kDim, kDim * sizeof *v) == 0);

@@ -134,7 +134,7 @@ TEST(RotationError, AUnitOrTwoAreBeyondTheBound) {
   }
 }
 
-TEST(RotationError, AnotherTurnIsFarBeyondTheBound) {
+TEST(RotationError, AnotherRotationIsFarBeyondTheBound) {
   const RowPositions positions = counted_from(3);
   const RotationAsked rotation{.rope = rope_of()};
   Judged made = rotated(Heads(DType::bf16), rotation, positions);

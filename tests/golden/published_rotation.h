@@ -47,7 +47,7 @@ struct PublishedRotation {
   }
 };
 
-inline std::vector<double> turned_by_reference(const PublishedRotation& one) {
+inline std::vector<double> rotated_by_reference(const PublishedRotation& one) {
   std::vector<double> out(one.x.begin(), one.x.end());
   for (std::int64_t row = 0; row < one.batch * one.tokens * one.heads; ++row) {
     const std::int64_t b = row / (one.tokens * one.heads);
@@ -71,7 +71,7 @@ inline std::vector<double> turned_by_reference(const PublishedRotation& one) {
   return out;
 }
 
-inline std::vector<double> turned_by_kernel(const PublishedRotation& one, Isa isa) {
+inline std::vector<double> rotated_by_kernel(const PublishedRotation& one, Isa isa) {
   const RotaryTable table = table_from_cos_sin(one.layout, one.cos, one.sin);
   std::vector<float> x = one.x;
   const std::int64_t width = one.layout.head_dim;
@@ -103,8 +103,8 @@ inline void compare(const PublishedRotation& one, const std::vector<double>& got
 }
 
 inline void compare_everywhere(const PublishedRotation& one, const std::vector<Isa>& isas, ErrorRatio& ratio) {
-  compare(one, turned_by_reference(one), "reference", ratio);
-  for (const Isa isa : isas) compare(one, turned_by_kernel(one, isa), std::string(name(isa)), ratio);
+  compare(one, rotated_by_reference(one), "reference", ratio);
+  for (const Isa isa : isas) compare(one, rotated_by_kernel(one, isa), std::string(name(isa)), ratio);
 }
 
 }  // namespace posenc::test

@@ -1,5 +1,5 @@
-// Products of few queries and keys that turn on their way, of each instruction set, against double: what they are, what
-// they read and no more.
+// Products of few queries and keys that are rotated on load, of each instruction set, against double: what they are,
+// what they read and no more.
 #include <gtest/gtest.h>
 
 #include <algorithm>

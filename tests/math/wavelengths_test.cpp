@@ -47,7 +47,7 @@ TEST(Wavelengths, CriticalDimensionIsThePapers) {
   }
 }
 
-TEST(Wavelengths, PairsThatDoNotTurnAreInfinite) {
+TEST(Wavelengths, PairsThatDoNotRotateAreInfinite) {
   const Wavelengths got = wavelengths(rope_of(8, 1e6, ProportionalScaling{.partial_rotary_factor = 0.5}), 1 << 30);
   EXPECT_EQ(got.wavelength[2], std::numeric_limits<double>::infinity());
   EXPECT_EQ(got.incomplete_pairs, 2);

@@ -34,7 +34,7 @@ std::vector<double> random_elements() {
   return out;
 }
 
-TEST(ReferenceTensors, AreTurnedByTheMatrixTimesTheAttentionFactor) {
+TEST(ReferenceTensors, AreRotatedByTheMatrixTimesTheAttentionFactor) {
   ErrorRatio ratio("reference tensors");
   const std::vector<double> x = random_elements();
   for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
@@ -78,7 +78,7 @@ TEST(ReferenceTensors, AreTurnedByTheMatrixTimesTheAttentionFactor) {
 }
 
 // (a, b) -> (a cos t + b sin t, b cos t - a sin t): what a rotate_half of (b, -a) gives. Frequencies are 1 and 1/2.
-TEST(ReferenceTensors, AreTurnedClockwise) {
+TEST(ReferenceTensors, AreRotatedClockwise) {
   ErrorRatio ratio("clockwise");
   const std::vector<double> x{0.6, -0.5, 0.8, 0.25};
   for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {

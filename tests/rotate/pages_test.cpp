@@ -144,7 +144,7 @@ TEST(RotatePages, EqualContiguousKeys) {
   });
 }
 
-TEST(RotatePages, AreTurnedAgainAsContiguousKeysAre) {
+TEST(RotatePages, AreRotatedAgainAsContiguousKeysAre) {
   const Rope rope = partial_rope();
   const RotaryTable from = make_table(rope, {.count = 100});
   const RotaryTable to = table_on_demand(rope);

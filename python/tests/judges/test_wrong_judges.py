@@ -89,9 +89,9 @@ def test_xpos_beside_a_cache():
 
     def judged(of):
         judge = RotaryEmbedding(width, use_xpos=True, xpos_scale_base=16)
-        turned = judge.rotate_queries_with_cached_keys(of, k)
+        rotated = judge.rotate_queries_with_cached_keys(of, k)
         seen = torch.ones(of.shape[2], tokens, dtype=torch.bool).tril(tokens - of.shape[2])
-        out = torch.nn.functional.scaled_dot_product_attention(*turned, v, attn_mask=seen, scale=scale)
+        out = torch.nn.functional.scaled_dot_product_attention(*rotated, v, attn_mask=seen, scale=scale)
         return out[:, :, -queries:]
 
     angle = bounds.float_angle(tokens) + 3 * bounds.HALF_UNIT

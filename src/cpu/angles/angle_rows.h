@@ -20,7 +20,7 @@ namespace posenc::cpu {
 // The arguments are already checked (check_table.h). Immutable.
 class AngleRule {
  public:
-  // `axis_of_pair`: [pairs], or empty when the first axis turns all pairs.
+  // `axis_of_pair`: [pairs], or empty when the first axis rotates all pairs.
   AngleRule(std::span<const double> inv_freq, std::span<const std::int32_t> axis_of_pair, double factor, Angles angles);
 
   // Rows of `count` positions. Axis a of row t stands at positions[a * axis_stride + t].
@@ -44,7 +44,7 @@ class AngleRule {
   double largest_position_;
 };
 
-// The one axis that turns every pair, or -1. Empty: the first.
+// The one axis that rotates every pair, or -1. Empty: the first.
 std::int32_t only_axis(std::span<const std::int32_t> axis_of_pair);
 
 // Positions that are converted, and rows that are written, at a time.

@@ -103,7 +103,7 @@ TEST(XPos, IsTorchscales) {
 }
 
 // Keys from a cache are plain rotated keys, and so may queries be: the decay is the product's.
-TEST(XPos, TakesKeysThatWereTurnedWithoutDecay) {
+TEST(XPos, TakesKeysThatWereRotatedWithoutDecay) {
   const Numbers in;
   const LayerPlan layer = layer_of({.rope = rope(), .scale_base = kScaleBase});
   const auto rotated = [](const Tensor& x) {

@@ -33,7 +33,7 @@ TEST(RerotationObstacle, IsANormWithWeightsAfterTheRotation) {
   EXPECT_EQ(rerotation_obstacle(layer_of(plan, 0)), kWeights);
 }
 
-TEST(RerotationObstacle, IsThatNothingTurns) {
+TEST(RerotationObstacle, IsThatNothingRotates) {
   int still = 0;
   const Plan plan = preset_plan("smollm3-3b");
   for (const LayerPlan& layer : plan.stacks.at(0).layers) {
@@ -43,7 +43,7 @@ TEST(RerotationObstacle, IsThatNothingTurns) {
   EXPECT_EQ(still, 9);  // every fourth of 36
 }
 
-// A norm without weights keeps what a turn keeps, unless it takes off the mean.
+// A norm without weights keeps what a rotation keeps, unless it takes off the mean.
 TEST(RerotationObstacle, DependsOnTheKindOfNorm) {
   LayerPlan layer;
   layer.rotate.push_back({.scheme = Rope{.pairing = Pairing::half, .head_dim = 8, .dim = 8}});
