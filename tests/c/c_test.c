@@ -99,7 +99,7 @@ static void rotation(void) {
   args.positions.start = 12;
   args.direction = POSENC_INVERSE;
   EXPECT(posenc_rotate(&args) == POSENC_OK);
-  // Three rotations of pairs up to (8, 8): each is off by a rounding of c and s, of a product and of the sum, and rotates
+  // Three rotations of pairs up to (8, 8): each is off by a rounding of c and s, a product and the sum, and rotates
   // what was off before, which makes that sqrt 2 as large at most.
   const double rotated_back = 3 * sqrt(2) * kRounding * (16 + 8 + 8 * sqrt(2));
   for (int i = 0; i < kCount; ++i) EXPECT(fabs((double)k[i] - (double)first[i]) <= rotated_back);
