@@ -2,7 +2,7 @@
 // QK^T is never materialised. FlashAttention, arXiv 2205.14135.
 //
 // The equation is that of reference_attend.h, the float64 reference; a layer's schemes are lowered to a few primitives
-// (docs/architecture.md). Kernels: src/kernels/score_loop.h (prefill) and src/kernels/few_lanes_loop.h (decode).
+// (docs/architecture.md). Kernels: src/kernels/score_loop.h (prefill) and src/kernels/decode_loop.h (decode).
 //
 // Products and sums are in f32, whatever the dtypes of the tensors, unless the caller allows products of bfloat16; each
 // element of the output is rounded once. The result of a query does not depend on the number of threads, nor on queries

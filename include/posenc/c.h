@@ -60,8 +60,9 @@ POSENC_API posenc_status posenc_plan_json(const posenc_plan* plan, char* json, s
 
 typedef struct posenc_table posenc_table;
 
+// 0 stands for none: a pairing must be given, since a wrong one fails silently and ruins a model.
 typedef int32_t posenc_pairing;
-enum { POSENC_HALF = 0, POSENC_INTERLEAVED = 1 };
+enum { POSENC_HALF = 1, POSENC_INTERLEAVED = 2 };
 
 typedef int32_t posenc_angles;
 enum { POSENC_ANGLES_EXACT = 0, POSENC_ANGLES_FLOAT32 = 1, POSENC_ANGLES_BFLOAT16 = 2 };
@@ -91,6 +92,7 @@ typedef struct posenc_layout {
   int64_t first_channel;
   int64_t dim;
 } posenc_layout;
+// Without a pairing: posenc_table_layout writes it, and posenc_table_of_frequencies has to be given one.
 #define POSENC_LAYOUT_INIT \
   { .size = sizeof(posenc_layout), .axes = 1 }
 

@@ -32,7 +32,8 @@ enum class Verdict : std::uint8_t {
 };
 
 // substance: changes what the model computes with positions. note: does not: names, sources, warnings, the trained
-// length, numbers that are one float32, a base or a rule whose angles stay within the tolerance.
+// length (of models without a learned table), numbers that are one float32, a base or a rule whose angles stay within
+// the tolerance, a number of a rule that one plan leaves to its default and the other says.
 enum class DifferenceKind : std::uint8_t { substance, note };
 
 // Layers of one stack, by their places in either plan. A side without them is empty.

@@ -74,6 +74,7 @@ struct QkNorm {
   bool weighted = true;
   Over over = Over::head;
   Of of = Of::queries_and_keys;
+  bool weighted_queries = true;  // false: of weighted norms only that of keys has weights (DeepSeek V4)
   bool operator==(const QkNorm&) const = default;
 };
 
@@ -106,6 +107,10 @@ struct Stack {
   std::string name;  // "decoder", "encoder", "vision", "audio"
   std::vector<InputScheme> input;
   std::vector<LayerPlan> layers;
+  // False: a fact that its positions need could not be decided. `unknown` names each such fact, a phrase each, and what
+  // the layers say beside it is what was read, not what the model does; a stack that was not read has no layers.
+  bool known = true;
+  std::vector<std::string> unknown{};
   bool operator==(const Stack&) const = default;
 };
 
@@ -126,7 +131,7 @@ struct ValueSource {
 };
 
 struct Plan {
-  bool known = false;  // false: some fact that positions need could not be decided; a warning names it
+  bool known = false;  // false: some fact that positions need could not be decided; a warning names it, and its stack
   std::string model_type;
   std::string family;
   PlanSource source;

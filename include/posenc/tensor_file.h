@@ -1,4 +1,4 @@
-// Files of tensors: .npy, safetensors, GGUF and llama2.c checkpoints are read; .npy and safetensors are written.
+// Files of tensors: .npy, .npz, safetensors, GGUF and llama2.c checkpoints are read; .npy and safetensors are written.
 //
 //   auto file = posenc::open_tensor_file("model.safetensors");
 //   if (!file) report(file.error().message());
@@ -37,7 +37,7 @@ struct OpenTensorFile;
 
 namespace posenc::inline v0_2 {
 
-enum class TensorFormat : std::uint8_t { npy, safetensors, gguf, llama2c };
+enum class TensorFormat : std::uint8_t { npy, safetensors, gguf, llama2c, npz };
 POSENC_API std::string_view name(TensorFormat format) noexcept;
 
 // What a file's elements may be; `other` are GGUF's quantised blocks and types that are not known here.

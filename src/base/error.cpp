@@ -1,6 +1,10 @@
-// Messages of posenc/error.h: "[where] field must MUST but is IS" of Error, and the one line of FileError, in which
-// text from a file is escaped (base/escape.h) so that it can be shown on a terminal.
+// Messages of posenc/error.h: "[where] field must MUST but is IS" of Error, and the one line of FileError. In both,
+// text from a file or a caller is escaped (base/escape.h) so that it can be shown on a terminal and is UTF-8.
 #include "posenc/error.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
 
 #include "base/escape.h"
 #include "base/formatted.h"
@@ -8,8 +12,8 @@
 namespace posenc::inline v0_2 {
 
 Error::Error(std::string_view where, const Problem& problem)
-    : std::invalid_argument(formatted("[{}] {}{}must {} but is {}", where, problem.field,
-                                      problem.field.empty() ? "" : " ", problem.must, problem.is)),
+    : std::invalid_argument(escape(formatted("[{}] {}{}must {} but is {}", where, problem.field,
+                                             problem.field.empty() ? "" : " ", problem.must, problem.is))),
       problem_(problem) {}
 
 std::string_view name(ErrorKind kind) noexcept {
@@ -60,6 +64,20 @@ std::string_view name(ErrorKind kind) noexcept {
   return "unknown";
 }
 
+namespace {
+
+// A message is a line: of a key of a megabyte, or of what stands at it, this many bytes and how long it is.
+constexpr std::size_t kMostShown = 1024;
+
+std::string shown_part(std::string_view text) {
+  if (text.size() <= kMostShown) return escape(text);
+  std::size_t cut = kMostShown;
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;  // not within a character
+  return formatted("{}... ({} bytes)", escape(text.substr(0, cut)), text.size());
+}
+
+}  // namespace
+
 std::string FileError::message() const {
   std::string out = escape(file);
   const auto append = [&out](std::string_view separator, std::string_view part) {
@@ -69,14 +87,14 @@ std::string FileError::message() const {
   if (line >= 0) append(":", formatted("{}", line));
   if (line >= 0 && column >= 0) append(":", formatted("{}", column));
   if (line < 0 && offset >= 0) append(": ", formatted("byte {}", offset));
-  if (!path.empty()) append(": ", escape(path));
+  if (!path.empty()) append(": ", shown_part(path));
   if (kind == ErrorKind::io_open) {  // as every other program says it: "cannot open: No such file or directory"
     append(": ", formatted("cannot open: {}", escape(got)));
   } else {
-    if (!expected.empty()) append(": ", formatted("expected {}", escape(expected)));
-    if (!got.empty()) append(expected.empty() ? ": " : ", ", formatted("got {}", escape(got)));
+    if (!expected.empty()) append(": ", formatted("expected {}", shown_part(expected)));
+    if (!got.empty()) append(expected.empty() ? ": " : ", ", formatted("got {}", shown_part(got)));
   }
-  if (!detail.empty()) append(" ", formatted("({})", escape(detail)));
+  if (!detail.empty()) append(" ", formatted("({})", shown_part(detail)));
   return out;
 }
 

@@ -2,13 +2,14 @@
 //
 // Float steps follow torch: +, -, *, / of two floats are rounded once by the processor, and a Python scalar (a double)
 // is rounded to float where it meets a tensor: `real<Real>(scalar)` in the rules is that rounding. The power is the one
-// step that libraries round differently: this one goes through double and is within 0.5 ulp + 2^-28 ulp; torch's
-// vectorised one (SLEEF) promises 1 ulp.
+// step that libraries round differently: this one goes through double (elementary.h), is within 0.5 ulp + 2^-28 ulp and
+// the same on every processor; torch's vectorised one (SLEEF) promises 1 ulp.
 #pragma once
 
-#include <cmath>
 #include <concepts>
 #include <cstdint>
+
+#include "math/elementary.h"
 
 namespace posenc::math {
 
@@ -23,9 +24,8 @@ constexpr Real real(std::int64_t scalar) noexcept {
   return static_cast<Real>(scalar);
 }
 
-template <std::floating_point Real>
-Real power(Real base, Real exponent) noexcept {
-  return static_cast<Real>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+inline float power(float base, float exponent) noexcept {
+  return static_cast<float>(power(static_cast<double>(base), static_cast<double>(exponent)));
 }
 
 }  // namespace posenc::math

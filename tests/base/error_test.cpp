@@ -14,6 +14,14 @@ TEST(Error, SaysWhereWhatAndWhy) {
   EXPECT_EQ(error.problem(), (Problem{"count", "be at least 0", "-3"}));
 }
 
+TEST(Error, EscapesWhatSteersATerminalAndWhatIsNoUtf8) {
+  const Error error("posenc_attend", {"weights' name \x1b[2J", "be one of the layer's", "\xff\xe2\x80\xae"});
+  EXPECT_STREQ(error.what(),
+               "[posenc_attend] weights' name \\x1b[2J must be one of the layer's but is "
+               "\\xff\\xe2\\x80\\xae");
+  EXPECT_EQ(error.problem().is, "\xff\xe2\x80\xae");
+}
+
 TEST(ErrorKind, EachHasANameOfItsOwn) {
   std::set<std::string_view> names;
   const int last = static_cast<int>(ErrorKind::output_exists);
@@ -44,6 +52,15 @@ FileError full() {
 TEST(FileError, MessageHasEveryPart) {
   EXPECT_EQ(full().message(),
             "config.json:3:15: /rope_scaling/factor: expected a number above 0, got -2 (a factor stretches)");
+}
+
+TEST(FileError, MessageIsALineThatSomebodyReads) {
+  FileError error = full();
+  error.path = std::string(65000, 'k');
+  error.got = std::string(1023, 'g') + "\u6f22" + std::string(1000, 'g');
+  EXPECT_EQ(error.message(), "config.json:3:15: " + std::string(1024, 'k') +
+                                 "... (65000 bytes): expected a number above 0, got " + std::string(1023, 'g') +
+                                 "... (2026 bytes) (a factor stretches)");
 }
 
 TEST(FileError, MessageLeavesOutWhatIsNotKnown) {

@@ -6,6 +6,7 @@
 // One check for the formulas and the kernels, so that both refuse the same calls with the same words.
 #include "math/check/check_attend.h"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 #include <utility>
@@ -20,6 +21,7 @@
 namespace posenc::math {
 namespace {
 
+// A shape as errors show it: "[2, 8, 128]".
 std::string text(const ConstTensorView& x) {
   std::string out = "[";
   for (int axis = 0; axis < x.rank; ++axis) {
@@ -28,19 +30,38 @@ std::string text(const ConstTensorView& x) {
   return out + "]";
 }
 
+// refuse() unless a rule about one number holds.
 void require(bool holds, const char* field, const char* must, std::int64_t is) {
   if (!holds) refuse(field, must, formatted("{}", is));
 }
 
+// Enumerators count from 0, and a number cast to the type need not be one.
+template <typename E>
+void require_enumerator(const char* field, E is, E last) {
+  if (is <= last) return;
+  refuse(field, formatted("be an enumerator, 0 to {}", static_cast<int>(last)), formatted("{}", static_cast<int>(is)));
+}
+
+// Of a tensor that require_heads() has let pass.
 std::int64_t rows_of(const ConstTensorView& x) { return x.rank == 4 ? x.shape[0] * x.shape[2] : x.shape[0]; }
+
+bool has_negative_size(const ConstTensorView& x) {
+  return std::any_of(x.shape.begin(), x.shape.begin() + x.rank, [](std::int64_t size) { return size < 0; });
+}
 
 // [rows, heads, channels] in the rank's own order of axes.
 void require_heads(const char* field, const ConstTensorView& x, std::int64_t heads, std::int64_t channels) {
   if (x.rank != 3 && x.rank != 4) refuse(field, "have rank 3 or 4", formatted("{}", x.rank));
   if (x.rank == 3) return require_shape(field, x, {x.shape[0], heads, channels});
   require_shape(field, x, {x.shape[0], heads, x.shape[2], channels});
+  std::int64_t rows = 0;
+  if (__builtin_mul_overflow(x.shape[0], x.shape[2], &rows)) {
+    refuse(formatted("{}.shape", field), "have fewer than 2^63 tokens", text(x));
+  }
 }
 
+// Strides are anybody's; that channels are adjacent, and which dtypes, is for the kernels' own check
+// (cpu/attend/check_attend_call.cpp).
 void check_tensors(const LayerPlan& layer, const AttendArgs& args) {
   const ConstTensorView& q = args.q;
   require_heads("q", q, layer.heads, layer.head_dim);
@@ -68,15 +89,16 @@ void check_tensors(const LayerPlan& layer, const AttendArgs& args) {
   }
 }
 
+// Bounds that rise from 0 to the number of rows; equal neighbours are an empty sequence.
 void check_cu_seqlens(const char* field, std::span<const std::int32_t> cu_seqlens, std::int64_t rows) {
   if (cu_seqlens.empty()) return;
   require(cu_seqlens.front() == 0, field, "begin with 0", cu_seqlens.front());
   require(cu_seqlens.back() == rows, field, "end with the number of rows", cu_seqlens.back());
-  for (std::size_t s = 1; s < cu_seqlens.size(); ++s) {
-    require(cu_seqlens[s] >= cu_seqlens[s - 1], field, "ascend", cu_seqlens[s]);
-  }
+  check_ascending(field, cu_seqlens);
 }
 
+// [axes, rows], or of a batch [axes, tokens] for every sequence. Within 2^53, up to which whole numbers are doubles; a
+// NaN is refused by the same comparison.
 void check_positions(const char* field, const std::optional<Positions>& positions, const ConstTensorView& x,
                      std::int64_t axes) {
   if (!positions) return;
@@ -97,6 +119,7 @@ void check_positions(const char* field, const std::optional<Positions>& position
       *positions);
 }
 
+// [queries, keys] with heads and batch in front where they differ, each axis full or 1, as NumPy broadcasts.
 void check_broadcast(const char* field, const ConstTensorView& x, const AttendArgs& args, std::int64_t heads) {
   if (x.empty()) return;
   const bool is_batch = args.q.rank == 4;
@@ -114,6 +137,7 @@ void check_broadcast(const char* field, const ConstTensorView& x, const AttendAr
   if (x.data == nullptr) refuse(formatted("{}.data", field), "point to the elements", "null");
 }
 
+// What is given per token has one entry for each row of the call, packed sequences and batches included.
 void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
   const LayerInputs& in = args.inputs;
   const std::int64_t queries = rows_of(args.q);
@@ -141,12 +165,16 @@ void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
   check_broadcast("bias", in.bias, args, layer.heads);
 }
 
-// Throws where the scale is not defined.
+// Throws where the scale is not defined, or where no float holds it.
 void check_query_scale(const LayerPlan& layer, const CallRows& rows) {
   if (std::holds_alternative<std::monostate>(layer.query_scale)) return;
-  for (const double i : rows.axes.front().q) query_scale(layer.query_scale, static_cast<std::int64_t>(i));
+  for (const double i : rows.axes.front().q) {
+    const double scale = layer.softmax_scale * query_scale(layer.query_scale, static_cast<std::int64_t>(i));
+    if (const auto problem = check_float("layer.softmax_scale * query scale", scale)) throw Error("attend", *problem);
+  }
 }
 
+// A plan says that a mask is sparse, not which keys an indexer picks: the call must.
 void check_mask(const LayerPlan& layer, const AttendArgs& args) {
   if (layer.mask.kind == MaskKind::sparse && args.inputs.attn_mask.empty()) {
     refuse("attn_mask", "say which keys are visible, since the plan's mask is sparse", "omitted");
@@ -158,6 +186,7 @@ void check_mask(const LayerPlan& layer, const AttendArgs& args) {
   require(layer.mask.window->future >= 0, "layer.mask.window.future", "be at least 0", layer.mask.window->future);
 }
 
+// What the formulas divide by is 1 or more, and no distance is negative. The comparison is false for a NaN.
 void check_regions(const Regions& regions) {
   const auto at_least = [](const char* field, double is, double least) {
     if (!(is >= least))
@@ -176,6 +205,8 @@ void check_regions(const Regions& regions) {
   }
 }
 
+// Only main rotations act on q and k. A norm after the rotation is not part of attend: q and k then come rotated and
+// normalised. Regions rotate a key differently for near and far queries, so no key can come rotated.
 void check_rotations(const LayerPlan& layer, const AttendArgs& args) {
   const bool is_given_rotated = args.inputs.q_rotated && args.inputs.k_rotated;
   bool rotates = false;
@@ -203,6 +234,12 @@ void check_rotations(const LayerPlan& layer, const AttendArgs& args) {
 
 }  // namespace
 
+void check_ascending(const char* field, std::span<const std::int32_t> cu_seqlens) {
+  for (std::size_t s = 1; s < cu_seqlens.size(); ++s) {
+    require(cu_seqlens[s] >= cu_seqlens[s - 1], field, "ascend", cu_seqlens[s]);
+  }
+}
+
 void refuse(std::string field, std::string must, std::string is) {
   throw Error("attend", {std::move(field), std::move(must), std::move(is)});
 }
@@ -210,10 +247,11 @@ void refuse(std::string field, std::string must, std::string is) {
 void require_shape(const std::string& field, const ConstTensorView& x, std::initializer_list<std::int64_t> shape) {
   ConstTensorView wanted{.rank = static_cast<int>(shape.size())};
   std::copy(shape.begin(), shape.end(), wanted.shape.begin());
+  if (x.rank == wanted.rank && has_negative_size(x)) refuse(field, "have no negative size", text(x));
   bool has_elements = true;
   for (int axis = 0; axis < wanted.rank; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
-    if (x.rank != wanted.rank || x.shape[a] != wanted.shape[a] || x.shape[a] < 0) {
+    if (x.rank != wanted.rank || x.shape[a] != wanted.shape[a]) {
       refuse(field, formatted("have shape {}", text(wanted)), x.empty() ? "omitted" : text(x));
     }
     has_elements &= x.shape[a] > 0;
@@ -239,15 +277,20 @@ void check_layer(const LayerPlan& layer) {
                                   std::pair{"layer.value_dim", layer.value_dim}}) {
     require(is <= kMostOfAxis, field, "be at most 1073741824", is);
   }
-  if (!std::isfinite(layer.softmax_scale))
-    refuse("layer.softmax_scale", "be finite", formatted("{}", layer.softmax_scale));
+  if (const auto problem = check_float("layer.softmax_scale", layer.softmax_scale)) throw Error("attend", *problem);
   for (const ScoreTerm& term : layer.score) {
     const auto* t5 = std::get_if<T5Bias>(&term);
     if (t5 == nullptr || (t5->axis >= 0 && t5->axis < kMaxScoreAxes)) continue;
     refuse("layer.score.axis", formatted("be from 0 to {}", kMaxScoreAxes - 1), formatted("{}", t5->axis));
   }
+  require_enumerator("layer.mask.kind", layer.mask.kind, MaskKind::sparse);
+  if (layer.qk_norm) require_enumerator("layer.qk_norm.order", layer.qk_norm->order, QkNorm::Order::after);
   if (!layer.soft_cap) return;
-  if (const auto problem = check_above_zero("layer.soft_cap.cap", layer.soft_cap->cap)) throw Error("attend", *problem);
+  require_enumerator("layer.soft_cap.order", layer.soft_cap->order, SoftCap::Order::before_bias);
+  for (const auto& problem : {check_above_zero("layer.soft_cap.cap", layer.soft_cap->cap),
+                              check_float("layer.soft_cap.cap", layer.soft_cap->cap)}) {
+    if (problem) throw Error("attend", *problem);
+  }
 }
 
 void check_weights(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows) {
@@ -256,6 +299,7 @@ void check_weights(const LayerPlan& layer, const AttendArgs& args, const CallRow
   check_weights_left_out(layer, args.weights);
 }
 
+// In this order: call_rows() relies on checked inputs, and all that follows it on its rows.
 void check_attend(const LayerPlan& layer, const AttendArgs& args) {
   check_layer(layer);
   check_tensors(layer, args);

@@ -2,6 +2,8 @@
 // positions, masks, weights. Throws Error "[where] x must be Y but is Z" before anything is written.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "math/call_rows.h"
@@ -31,8 +33,14 @@ void check_score_terms(const LayerPlan& layer, const AttendArgs& args, const Cal
 void check_weights_left_out(const LayerPlan& layer, const LayerWeights& weights);
 void check_inputs_left_out(const LayerPlan& layer, const AttendArgs& args);
 
+// Of tensors whose ranks have been checked.
 CallSizes sizes_of(const AttendArgs& args);
 
+// Of the ends of packed sequences, each at least the one before.
+void check_ascending(const char* field, std::span<const std::int32_t> cu_seqlens);
+
+// "[attend] field must MUST but is IS", whoever checks. require_shape also refuses a null pointer where there are
+// elements.
 [[noreturn]] void refuse(std::string field, std::string must, std::string is);
 void require_shape(const std::string& field, const ConstTensorView& x, std::initializer_list<std::int64_t> shape);
 

@@ -22,6 +22,7 @@ void check_weights_left_out(const LayerPlan& layer, const LayerWeights& weights)
   }
 }
 
+// Positions and orders are not among them: a layer without a scheme (NoPE) may be given both, as its neighbours are.
 void check_inputs_left_out(const LayerPlan& layer, const AttendArgs& args) {
   const LayerInputs& in = args.inputs;
   if (layer.mask.kind != MaskKind::prefix) require_left_out("prefix", in.prefix > 0, "the layer's mask has none");

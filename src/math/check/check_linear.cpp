@@ -27,6 +27,7 @@ void refuse_softmax_terms(const LayerPlan& layer, const LayerInputs& inputs) {
   require_none(!inputs.q_rotated && !inputs.k_rotated, "q_rotated, k_rotated");
 }
 
+// A plan's linear layers have a kind of their own, which check_layer refuses.
 LayerPlan attending(const LayerPlan& layer) {
   LayerPlan out = layer;
   if (out.kind == LayerKind::linear_attention) out.kind = LayerKind::attention;

@@ -1,5 +1,7 @@
 // Learned tables against the schemes that read them: shapes by heads, buckets, distances and channels, parameters that
 // the formulas need (T5's and DeBERTa's buckets, FIRE's c and L), and that every distance of the call has a row.
+//
+// One overload of check() for each alternative of ScoreTerm: a new scheme without one does not compile.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -15,6 +17,7 @@ namespace posenc::math {
 namespace {
 
 // One score term of the call.
+// `field` names the term in errors: "weights.score[2]".
 struct Given {
   const LayerPlan& layer;
   const AttendArgs& args;
@@ -79,6 +82,7 @@ void require_whole_distances(const Given& given, std::size_t axis = 0, double la
   }
 }
 
+// No table, and distances of any size, whole or not.
 void check(const Alibi& scheme, const Given& given) {
   require_none(given);
   if (scheme.heads != given.layer.heads) {
@@ -86,6 +90,7 @@ void check(const Alibi& scheme, const Given& given) {
   }
 }
 
+// T5's table has no size of its own: its rows are the buckets. The axis was checked with the layer.
 void check(const T5Bias& scheme, const Given& given) {
   require_shape(given.field + ".table", given.as<T5Weights>().table, {scheme.buckets, given.layer.heads});
   t5_bucket(scheme, 0);  // throws for numbers that make no buckets
@@ -117,6 +122,7 @@ void check(const Kerple&, const Given& given) {
   require_shape(given.field + ".r2", learned.r2, {given.layer.heads});
 }
 
+// The comparisons are false for a NaN. The width of the hidden layer is whatever its weight has.
 void check(const Fire&, const Given& given) {
   const auto& learned = given.as<FireWeights>();
   const bool is_sound = learned.c > 0 && learned.threshold > 0;
@@ -134,6 +140,7 @@ void check(const Sandwich& scheme, const Given& given) {
   require_at_least(given.field + ".channels", static_cast<double>(scheme.channels), 2);
 }
 
+// Each layer takes what the one before gives: 1 number first, one for each head last.
 void check(const MlpBias&, const Given& given) {
   const auto& learned = given.as<MlpBiasWeights>();
   if (learned.layers.empty()) refuse(given.field + ".layers", "have at least one layer", "empty");
@@ -162,7 +169,12 @@ void require_shaw_table(const std::string& field, const ConstTensorView& table, 
 void check(const ShawKeys& scheme, const Given& given) {
   require_shaw_ends(given.field, scheme.left, scheme.right);
   require_whole_distances(given);
-  if (scheme.sinusoidal) return require_none(given);
+  if (scheme.sinusoidal) {
+    // ShawWeights without a table, which is what named_weights gives, say the same as none.
+    const auto* empty = std::get_if<ShawWeights>(&given.weights);
+    if (empty == nullptr || !empty->table.empty()) require_none(given);
+    return;
+  }
   require_shaw_table(given.field, given.as<ShawWeights>().table, scheme.left + scheme.right + 1, given.layer.heads,
                      given.layer.head_dim);
 }
@@ -176,6 +188,7 @@ void check_values(const ShawValues& scheme, const Given& given) {
   require_shaw_table(given.field, table, scheme.left + scheme.right + 1, given.layer.heads, given.layer.value_dim);
 }
 
+// The width of the sinusoid is the projection's: an even number or not, at least one sine and one cosine.
 void require_transformer_xl(const Given& given, const TransformerXlWeights& learned, bool content, bool position) {
   const LayerPlan& layer = given.layer;
   const std::int64_t channels = learned.projection.rank == 2 ? learned.projection.shape[1] : 0;
@@ -233,6 +246,7 @@ void check(const DecomposedHw& scheme, const Given& given) {
   }
 }
 
+// Positions are counted by gates, so distances do not matter here.
 void check(const ContextualPosition& scheme, const Given& given) {
   require_at_least(given.field + ".positions", static_cast<double>(scheme.positions), 1);
   require_shape(given.field + ".table", given.as<CopeWeights>().table, {scheme.positions, given.layer.head_dim});
@@ -245,6 +259,8 @@ void check(const ForgetGate&, const Given& given) {
 
 }  // namespace
 
+// The list of weights is as long as that of the terms, or empty where no term has any. The value stage's table is
+// checked here too, since it is by distance.
 void check_score_terms(const LayerPlan& layer, const AttendArgs& args, const CallRows& rows) {
   static const ScoreWeights kNone;
   const std::vector<ScoreWeights>& all = args.weights.score;

@@ -4,10 +4,22 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "base/formatted.h"
 
 namespace posenc::math {
+
+bool fits_float(double value) noexcept {
+  // Beyond the largest float the conversion is undefined; of NaN the comparison is false.
+  if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max()))) return false;
+  return value == 0 || static_cast<float>(value) != 0;
+}
+
+std::optional<Problem> check_float(std::string_view field, double value) {
+  if (fits_float(value)) return {};
+  return Problem{std::string(field), formatted("be {}", kFitsFloat), formatted("{}", value)};
+}
 
 std::optional<Problem> check_above_zero(std::string_view field, double value) {
   if (std::isfinite(value) && value > 0) return {};
@@ -46,6 +58,7 @@ std::optional<Problem> check_divisors(const Rope& rope, std::string_view field, 
   return {};
 }
 
+// Rules such as YaRN place a ramp over the pairs of one ladder; with a ladder for each axis there is no such place.
 std::optional<Problem> check_shared_frequencies(const Rope& rope, std::string_view rule) {
   if (rope.axis_frequencies == AxisFrequencies::shared) return {};
   return Problem{"axis_frequencies", formatted("be shared, as {} is defined over all pairs at once,", rule),

@@ -13,7 +13,13 @@
 
 namespace posenc::math {
 
+// Finite in both; an omitted value is not checked, its default being the rule's own.
 std::optional<Problem> check_above_zero(std::string_view field, double value);
+// Whether float holds the number: finite, and not 0 unless it is 0. Tables, scores and outputs are computed in float.
+bool fits_float(double value) noexcept;
+// In words, after "be" or "expected".
+inline constexpr std::string_view kFitsFloat = "a number that float holds (0, or 1.4e-45 to 3.4e38 either way)";
+std::optional<Problem> check_float(std::string_view field, double value);
 std::optional<Problem> check_not_negative(std::string_view field, double value);
 std::optional<Problem> check_not_negative(std::string_view field, const std::optional<double>& value);
 std::optional<Problem> check_at_least(std::string_view field, std::int64_t value, std::int64_t least);

@@ -1,10 +1,15 @@
 // inv_freq[p] = base^(-2p/dim), the frequencies before any scaling rule; RoFormer, arXiv 2104.09864, (15). The header
-// has the variants for several axes. The float steps are those of Hugging Face: exponent, power, reciprocal.
+// has the variants for several axes. In double it is that real number, rounded once (elementary.h), on every processor.
+// The float steps are those of Hugging Face: exponent, power, reciprocal.
 #include "math/rope/default_inv_freq.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
+#include "math/elementary.h"
 #include "math/real.h"
 #include "math/rope/scaling_rules.h"
 
@@ -35,23 +40,52 @@ std::vector<Rung> rungs(const Rope& rope) {
   return result;
 }
 
-}  // namespace
+// base^(sign * 2 step / span) for each pair. [dim/2]
+std::vector<double> exact_powers(const Rope& rope, double base, int sign) {
+  const std::vector<Rung> all = rungs(rope);
+  // All rungs have one span. A base that a rule made infinite has no powers; what comes of NaN is refused.
+  if (!std::isfinite(base)) return std::vector<double>(all.size(), std::numeric_limits<double>::quiet_NaN());
+  std::int64_t most = 0;
+  for (const Rung& rung : all) most = std::max(most, rung.step);
+  const std::vector<double> sequence =
+      power_sequence(base, sign * 2.0, static_cast<double>(all.front().span), most + 1);
+  std::vector<double> result;
+  result.reserve(all.size());
+  for (const Rung& rung : all) result.push_back(sequence[static_cast<std::size_t>(rung.step)]);
+  return result;
+}
 
-template <typename Real>
-std::vector<Real> powers(const Rope& rope, double base) {
-  std::vector<Real> result;
+std::vector<float> float_powers(const Rope& rope, double base) {
+  std::vector<float> result;
   result.reserve(static_cast<std::size_t>(rope.pairs()));
   for (const Rung& rung : rungs(rope)) {
-    const Real exponent = real<Real>(2 * rung.step) / real<Real>(rung.span);
-    result.push_back(power(real<Real>(base), exponent));
+    const float exponent = real<float>(2 * rung.step) / real<float>(rung.span);
+    result.push_back(power(real<float>(base), exponent));
   }
   return result;
 }
 
-template <typename Real>
-std::vector<Real> default_inv_freq(const Rope& rope, double base) {
-  std::vector<Real> result = powers<Real>(rope, base);
-  for (Real& value : result) value = real<Real>(1.0) / value;
+}  // namespace
+
+template <>
+std::vector<double> powers(const Rope& rope, double base) {
+  return exact_powers(rope, base, 1);
+}
+
+template <>
+std::vector<float> powers(const Rope& rope, double base) {
+  return float_powers(rope, base);
+}
+
+template <>
+std::vector<double> default_inv_freq(const Rope& rope, double base) {
+  return exact_powers(rope, base, -1);
+}
+
+template <>
+std::vector<float> default_inv_freq(const Rope& rope, double base) {
+  std::vector<float> result = float_powers(rope, base);
+  for (float& value : result) value = 1.0F / value;
   return result;
 }
 
@@ -62,10 +96,6 @@ Scaled<Real> scale(const Rope& rope, std::monostate, Length) {
 
 std::optional<Problem> check_rule(const Rope&, std::monostate) { return {}; }
 
-template std::vector<double> powers(const Rope&, double);
-template std::vector<float> powers(const Rope&, double);
-template std::vector<double> default_inv_freq(const Rope&, double);
-template std::vector<float> default_inv_freq(const Rope&, double);
 template Scaled<double> scale(const Rope&, std::monostate, Length);
 template Scaled<float> scale(const Rope&, std::monostate, Length);
 

@@ -17,8 +17,17 @@ namespace posenc::math {
 template <typename Real>
 std::vector<Real> powers(const Rope& rope, double base);
 
-// 1 / powers. [dim/2], radians per position.
+// base^(-2p/dim); in float 1 / powers. [dim/2], radians per position.
 template <typename Real>
 std::vector<Real> default_inv_freq(const Rope& rope, double base);
+
+template <>
+std::vector<double> powers(const Rope& rope, double base);
+template <>
+std::vector<float> powers(const Rope& rope, double base);
+template <>
+std::vector<double> default_inv_freq(const Rope& rope, double base);
+template <>
+std::vector<float> default_inv_freq(const Rope& rope, double base);
 
 }  // namespace posenc::math

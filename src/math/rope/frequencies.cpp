@@ -2,6 +2,7 @@
 // Face's float steps, checks the result, and negates it for clockwise rotation.
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
@@ -50,6 +51,9 @@ Frequencies computed(const Rope& rope, math::Length length, Arithmetic arithmeti
   return arithmetic == Arithmetic::exact ? scaled<double>(rope, length) : scaled<float>(rope, length);
 }
 
+// Tables and attention take no frequency beyond this: position 1 is then an angle beyond all whole numbers of a double.
+constexpr double kLargestFrequency = 0x1p53;
+
 // Parameters that are sound one by one may still overflow together, or in float alone. A frequency of 0 is a pair that
 // silently stopped, unless the rule stops it.
 std::optional<Problem> check_values(const Rope& rope, const Frequencies& frequencies, Arithmetic arithmetic) {
@@ -60,11 +64,17 @@ std::optional<Problem> check_values(const Rope& rope, const Frequencies& frequen
                                    : static_cast<std::size_t>(math::rotated_pairs(rope, *proportional));
   for (std::size_t p = 0; p < rotating; ++p) {
     const double value = frequencies.inv_freq[p];
-    if (std::isfinite(value) && value > 0) continue;
-    return Problem{formatted("inv_freq[{}]", p), "come out finite and above 0",
+    if (value > 0 && value <= kLargestFrequency) continue;
+    return Problem{formatted("inv_freq[{}]", p), "come out above 0 and at most 2^53",
                    formatted("{} in {} arithmetic with base {} and dim {}", value, in, rope.base, rope.dim)};
   }
-  return math::check_not_negative("attention_factor", frequencies.attention_factor);
+  if (auto problem = math::check_not_negative("attention_factor", frequencies.attention_factor)) return problem;
+  return math::check_float("attention_factor", frequencies.attention_factor);
+}
+
+// One more than a length, where there is one.
+std::int64_t longer(std::int64_t length) {
+  return length == std::numeric_limits<std::int64_t>::max() ? length : length + 1;
 }
 
 }  // namespace
@@ -75,6 +85,11 @@ std::optional<Problem> check(const Rope& rope, std::optional<std::int64_t> lengt
   }
   if (auto problem = check_parameters(rope)) return problem;
   if (auto problem = check_values(rope, computed(rope, {}, Arithmetic::exact), Arithmetic::exact)) return problem;
+  // Without a length a rule of two lists takes the first; both have to do.
+  if (const auto* lists = std::get_if<LongRopeScaling>(&rope.scaling)) {
+    const Frequencies beyond = computed(rope, longer(lists->original_max_position_embeddings), Arithmetic::exact);
+    if (auto problem = check_values(rope, beyond, Arithmetic::exact)) return problem;
+  }
   return length ? check_values(rope, computed(rope, length, Arithmetic::exact), Arithmetic::exact) : std::nullopt;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
+#include "math/elementary.h"
 #include "math/real.h"
 #include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
@@ -28,7 +29,7 @@ double attention_factor(const LongRopeScaling& rule, bool is_long) {
   if (rule.short_mscale && rule.long_mscale) return is_long ? *rule.long_mscale : *rule.short_mscale;
   if (rule.attention_factor) return *rule.attention_factor;
   if (rule.factor <= 1) return 1.0;
-  return std::sqrt(1 + std::log(rule.factor) / std::log(static_cast<double>(rule.original_max_position_embeddings)));
+  return std::sqrt(1 + logarithm(rule.factor) / logarithm(static_cast<double>(rule.original_max_position_embeddings)));
 }
 
 }  // namespace

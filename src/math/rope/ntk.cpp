@@ -11,6 +11,7 @@
 
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
+#include "math/elementary.h"
 #include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
 
@@ -18,7 +19,7 @@ namespace posenc::math {
 
 double ntk_base(const Rope& rope, double stretch) {
   const auto dim = static_cast<double>(rope.dim);
-  return rope.base * std::pow(stretch, dim / (dim - 2));
+  return rope.base * power(stretch, dim / (dim - 2));
 }
 
 std::optional<Problem> check_ntk(const Rope& rope, std::string_view rule) {

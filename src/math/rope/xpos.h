@@ -8,7 +8,10 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
+#include <string>
 
+#include "posenc/error.h"
 #include "posenc/rope.h"
 
 namespace posenc::math {
@@ -20,6 +23,13 @@ inline double xpos_zeta(const Rope& rope, std::int64_t pair) {
 
 inline double xpos_decay(const XPos& scheme, std::int64_t pair, double distance) {
   return std::pow(xpos_zeta(scheme.rope, pair), distance / scheme.scale_base);
+}
+
+// attend holds a pair's decay over 64 neighbours, a tile of keys, in floats: at most e^80 (attend_call.cpp). The first
+// pair decays fastest, by zeta_0 = 0.4 / 1.4, and 64 * 1.253 is 80.
+inline std::optional<Problem> check_decay(const XPos& scheme) {
+  if (scheme.scale_base >= 1) return {};
+  return Problem{"scale_base", "be at least 1", std::to_string(scheme.scale_base)};
 }
 
 }  // namespace posenc::math

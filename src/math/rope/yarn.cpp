@@ -21,6 +21,7 @@
 
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
+#include "math/elementary.h"
 #include "math/real.h"
 #include "math/rope/default_inv_freq.h"
 #include "math/rope/scaling_rules.h"
@@ -29,7 +30,7 @@ namespace posenc::math {
 namespace {
 
 // g(s, m): the growth of attention logits' scale by interpolation; 0.1 is the paper's fit.
-double mscale_of(double factor, double m) { return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0; }
+double mscale_of(double factor, double m) { return factor <= 1 ? 1.0 : 0.1 * m * logarithm(factor) + 1.0; }
 
 // Hugging Face writes `key or default`, so 0 is the default too.
 double given_or(const std::optional<double>& value, double otherwise) {
@@ -55,7 +56,7 @@ Range ramp_range(const Rope& rope, const YarnScaling& rule) {
   const auto dim = static_cast<double>(rope.dim);
   const auto trained = static_cast<double>(rule.original_max_position_embeddings);
   const auto pair_of_turns = [&](double turns) {
-    return dim * std::log(trained / (turns * 2 * std::numbers::pi)) / (2 * std::log(rope.base));
+    return dim * logarithm(trained / (turns * 2 * std::numbers::pi)) / (2 * logarithm(rope.base));
   };
   double low = pair_of_turns(beta_fast(rule));
   double high = pair_of_turns(beta_slow(rule));

@@ -10,14 +10,16 @@
 
 #include "base/formatted.h"
 #include "math/bfloat16.h"
+#include "math/elementary.h"
 #include "posenc/error.h"
 #include "posenc/scores.h"
 
 namespace posenc::inline v0_2 {
 namespace {
 
-double slope(double max_bias, std::int64_t k, std::int64_t heads) {
-  return std::exp2(-max_bias * static_cast<double>(k) / static_cast<double>(heads));
+// 2^(-max_bias k / n) for k = 0, 1, ... `last`: rounded once, on every processor.
+std::vector<double> slopes(double max_bias, std::int64_t n, std::int64_t last) {
+  return math::power_sequence(2.0, -max_bias, static_cast<double>(n), last + 1);
 }
 
 }  // namespace
@@ -28,9 +30,12 @@ std::vector<double> alibi_slopes(const Alibi& scheme) {
   }
   const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(scheme.heads)));
   const std::int64_t power = scheme.geometric_slopes ? scheme.heads : below;
-  std::vector<double> out;
-  for (std::int64_t k = 1; k <= power; ++k) out.push_back(slope(scheme.max_bias, k, power));
-  for (std::int64_t k = 1; std::ssize(out) < scheme.heads; k += 2) out.push_back(slope(scheme.max_bias, k, 2 * power));
+  std::vector<double> out = slopes(scheme.max_bias, power, power);
+  out.erase(out.begin());  // k = 0
+  const std::int64_t more = scheme.heads - power;
+  if (more == 0) return out;
+  const std::vector<double> between = slopes(scheme.max_bias, 2 * power, 2 * more - 1);
+  for (std::size_t k = 1; k < between.size(); k += 2) out.push_back(between[k]);
   return out;
 }
 
