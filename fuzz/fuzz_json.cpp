@@ -94,7 +94,7 @@ void run_one(std::string_view bytes) {
   const test::HeapProbe probe;
   const Result<JsonDocument> document = JsonDocument::parse(bytes, kName);
   const auto bound = test::json_heap_bound(static_cast<std::int64_t>(bytes.size()));
-  must(probe.peak_growth() <= bound, "parsing takes at most 64 bytes per byte and 1 MiB");
+  must(probe.peak_growth() <= bound, "parsing takes at most 24 bytes per byte and 1 MiB");
   if (!document) return must_be_sound(document.error(), bytes, kName);
   int asked = hash(bytes) % kDocuments == 0 ? 0 : kAskedForErrors;
   walk(document->root(), bytes, asked);

@@ -6,6 +6,7 @@ that the JSON reader treats by itself, and plans at random, which the program WR
 """
 import argparse
 import hashlib
+import io
 import json
 import pathlib
 import re
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/hostile"))
@@ -123,6 +125,22 @@ def npys():
     yield file("<f4", (1 << 32, 1 << 32), b"")
 
 
+def npzs():
+    def file(**members):
+        whole = io.BytesIO()
+        with zipfile.ZipFile(whole, "w") as archive:
+            for name, data in members.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=len(data) % 2 == 0) as member:
+                    member.write(data)
+        return whole.getvalue()
+
+    arrays = [one for one in npys() if len(one) < 120]
+    yield file()
+    yield file(a=arrays[0])
+    yield file(a=arrays[1], b=arrays[2][:-1])
+    yield file(q=arrays[8], k=arrays[10])
+
+
 def safetensors():
     def file(header, size):
         text = json.dumps(header, separators=(",", ":")).encode()
@@ -189,6 +207,7 @@ def main():
     write(arguments.out / "gguf", [*(file.bytes() for file in ggufs()), *hostile("gguf")])
     write(arguments.out / "gguf_tensors", (file.bytes() for file in gguf_tensors()))
     write(arguments.out / "npy", npys())
+    write(arguments.out / "npz", npzs())
     write(arguments.out / "safetensors", safetensors())
     write(arguments.out / "llama2c", llama2cs())
     write(arguments.out / "plan_json", plans(arguments.plans))

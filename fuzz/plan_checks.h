@@ -7,6 +7,6 @@ namespace posenc::fuzz {
 
 void must_describe(const Plan& plan);          // describe() says something that is safe to print
 void must_have_frequencies(const Plan& plan);  // at its length: finite, not negative, one per pair
-void must_round_trip(const Plan& plan);        // through its JSON, when that is not large
+void must_be_usable(const Plan& plan);         // by its JSON, compare, make_table and attend, when it is not large
 
 }  // namespace posenc::fuzz

@@ -14,7 +14,7 @@ constexpr std::string_view kName = "tensors";
 Result<TensorFile> open_bounded(std::string_view bytes, const TensorFileOptions& options) {
   const test::HeapProbe probe;
   Result<TensorFile> file = open_tensor_file(std::as_bytes(std::span(bytes.data(), bytes.size())), kName, options);
-  const auto bound = test::json_heap_bound(static_cast<std::int64_t>(bytes.size()));
+  const auto bound = test::file_heap_bound(static_cast<std::int64_t>(bytes.size()));
   must(probe.peak_growth() <= bound, "opening takes at most 64 bytes per byte and 1 MiB");
   return file;
 }

@@ -80,6 +80,13 @@ def fault(tool, limit, path, case):
             return f"refused: {error}"
         codes = [warning["code"] for warning in json.loads(got.stdout)["warnings"]]
         return None if case.kind == "cut" or not case.fragment or case.fragment in codes else f"{codes}"
+    if case.kind == "unknown":
+        if got.returncode != 0:
+            return f"refused: {error}"
+        plan = json.loads(got.stdout)
+        said = [one["message"] for one in plan["warnings"] if one["code"] == "undecided"]
+        is_said = len(said) == 1 and case.fragment in said[0] and case.path in said[0]
+        return None if is_said and not plan["known"] and not all(s.get("known", True) for s in plan["stacks"]) else f"{said}"
     if got.returncode != MALFORMED:
         return f"status {got.returncode}, not {MALFORMED}: {error}"
     if got.stdout:

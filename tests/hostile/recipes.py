@@ -46,8 +46,9 @@ class Case(NamedTuple):
     reader: Reader
     name: str
     parts: list  # of bytes and Many
-    kind: str  # of the error; "ok"; "cut": accepted, but not when it ends early
-    fragment: str  # of the message; of what is accepted: the code of its warning; of "cut": the kinds of errors
+    kind: str  # of the error; "ok"; "unknown": accepted with a stack that is not known; "cut": accepted, but not when it
+    # ends early
+    fragment: str  # of the message, or of the warning `undecided`; of what is accepted: the code of its warning; of "cut": the kinds of errors
     path: str
     place: Place
     ask: str  # of a JSON document: see the functions below

@@ -1,12 +1,16 @@
 // The reader's heap, at its highest, is bounded by the text whatever the text says.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "io/files/text_file.h"
 #include "io/json/json.h"
 #include "support/heap_probe.h"
+#include "support/test_data.h"
 
 namespace posenc::io::json_memory_test {
 namespace {
@@ -64,6 +68,23 @@ TEST(JsonMemory, StaysWithinTheBound) {
 
 TEST(JsonMemory, ManyDuplicatesUnderALongKeyStayWithinTheBound) {
   growth("{\"" + std::string(1 << 20, 'k') + "\":" + list("\"a\":1,", 100000, '{', '}') + "}");
+}
+
+// Indented, one key a line: what models publish.
+TEST(JsonMemory, OfRealConfigsIsTwelveTimesTheText) {
+  POSENC_NEED_DATA("configs");
+  std::int64_t configs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data() / "configs")) {
+    if (entry.path().extension() != ".json") continue;
+    const Result<std::string> text = read_text_file(entry.path(), kMaxJsonBytes);
+    ASSERT_TRUE(text.ok()) << entry.path();
+    const test::HeapProbe probe;
+    const Result<JsonDocument> document = JsonDocument::parse(*text, "config.json");
+    if (!document) continue;
+    ++configs;
+    EXPECT_LE(probe.peak_growth(), 12 * std::ssize(*text) + 1024) << entry.path();
+  }
+  EXPECT_GT(configs, 50);
 }
 
 }  // namespace

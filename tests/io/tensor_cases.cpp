@@ -336,6 +336,58 @@ void add_llama2c(Cases& cases) {
   }
 }
 
+// ---- G: .npz ----
+
+const std::string kArray = npy_bytes(kGood, kFour);
+
+TensorCase npz(std::string id, const std::string& bytes, std::optional<Kind> kind, std::string fragment,
+               std::string path = {}) {
+  return {.id = std::move(id),
+          .format = TensorFormat::npz,
+          .make = [bytes] { return bytes; },
+          .kind = kind,
+          .fragment = std::move(fragment),
+          .path = std::move(path)};
+}
+
+void add_npz(Cases& cases) {
+  const auto add = [&](std::string id, const std::vector<ZipMember>& members, std::optional<Kind> kind,
+                       std::string fragment, std::string path = {}, std::int64_t more = 0) {
+    cases.push_back(npz(std::move(id), zip_bytes(members, more), kind, std::move(fragment), std::move(path)));
+  };
+  const ZipMember good{.name = "a.npy", .data = kArray};
+  add("G1_none", {}, {}, "");
+  add("G1_two", {good, {.name = "b/c.npy", .data = kArray, .in_64_bits = true}}, {}, "");
+  add("G2_deflated", {{.name = "a.npy", .data = kArray, .method = 8}}, Kind::bad_type, "compressed by method 8",
+      "a.npy");
+  add("G2_encrypted", {{.name = "a.npy", .data = kArray, .flags = 1}}, Kind::bad_type, "an encrypted one", "a.npy");
+  add("G3_twice", {good, good}, Kind::duplicate_key, "twice", "a.npy");
+  add("G3_another_name", {{.name = "a.npy", .data = kArray, .own_name = "b.npy"}}, Kind::bad_value, "b.npy", "a.npy");
+  add("G4_no_array", {good, {.name = "a.txt", .data = "text"}}, {}, "not-an-array");
+  add("G4_no_npy", {{.name = "a.npy", .data = "text and more text"}}, Kind::wrong_format, "magic", "a.npy");
+  add("G4_object", {{.name = "a.npy", .data = npy_bytes(npy_dict("|O", "(1,)"), kFour)}}, Kind::bad_type,
+      "never loaded", "a.npy/descr");
+  add("G5_longer_than_the_array", {{.name = "a.npy", .data = kArray + "more"}}, {}, "trailing-bytes");
+  add("G5_shorter_than_the_array", {{.name = "a.npy", .data = kArray.substr(0, kArray.size() - 1)}}, Kind::truncated,
+      "a member of", "a.npy");
+  add("G5_beyond_the_file", {{.name = "a.npy", .data = kArray, .more_bytes = 1000}}, Kind::truncated, "bytes", "a.npy");
+  add("G6_more_members_than_bytes", {good}, Kind::count_too_large, "room for", "", 9);
+  add("G6_fewer_members", {good, {.name = "b.npy", .data = kArray}}, Kind::bad_offset, "directory's end", "", -1);
+  const std::string whole = zip_bytes(std::vector{good});
+  cases.push_back(npz("G7_comment", whole.substr(0, whole.size() - 2) + little(3, 2) + "abc", Kind::truncated,
+                      "without a comment"));
+  cases.push_back(npz("G7_place_beyond", whole.substr(0, whole.size() - 6) + little(1U << 30U, 4) + little(0, 2),
+                      Kind::bad_offset, "ends here"));
+  // The entry's place stands behind 42 of its bytes; the directory, 46 and the name, before the last 22.
+  std::string far = whole;
+  far.replace(whole.size() - 22 - 46 - 5 + 42, 4, little(1U << 30U, 4));
+  cases.push_back(npz("G7_member_beyond", far, Kind::bad_offset, "within the file"));
+  cases.push_back(npz("G7_64_bit_end_beyond",
+                      kArray + "PK\x06\x07" + little(0, 4) + little(1ULL << 62U, 8) + little(1, 4) + "PK\x05\x06" +
+                          little(0, 4) + little(0xFFFF, 2) + little(0xFFFF, 2) + little(0, 8) + little(0, 2),
+                      Kind::bad_offset, "within the file"));
+}
+
 // ---- C: tensors of GGUF; the rest of its header is tests/hostile's ----
 
 TensorCase gguf(std::string id, const std::vector<GgufBuilder::Tensor>& tensors, std::optional<Kind> kind,
@@ -394,6 +446,7 @@ std::vector<TensorCase> tensor_cases() {
   add_safetensors_entries(cases);
   add_safetensors_places(cases);
   add_llama2c(cases);
+  add_npz(cases);
   add_gguf(cases);
   return cases;
 }

@@ -1,6 +1,6 @@
 """Files of tensors as NumPy, safetensors and gguf read and write them, against posenc, both ways, at random.
 
-usage: tensor_oracles.py TENSOR_ECHO FORMAT [--runs N] [--seed N]     FORMAT: npy, safetensors, gguf
+usage: tensor_oracles.py TENSOR_ECHO FORMAT [--runs N] [--seed N]     FORMAT: npy, npz, safetensors, gguf
 
 Golden .npy files are compared, too, where POSENC_TEST_DATA or ../shared/data beside the checkout has them. Exits with 77, which CTest calls skipped, and names the packages where they are not there.
 """
@@ -18,7 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SKIPPED = 77
-NEEDS = {"npy": ["numpy"], "safetensors": ["numpy", "safetensors"], "gguf": ["numpy", "gguf"]}
+NEEDS = {"npy": ["numpy"], "npz": ["numpy"], "safetensors": ["numpy", "safetensors"], "gguf": ["numpy", "gguf"]}
 
 
 def modules_or_skip(names):
@@ -142,6 +142,22 @@ def check_golden(echo, data):
         must(isinstance(found, dict) and found[""][1:] == (array.shape, in_c_order(array)), path, found)
         count += 1
     return count
+
+
+def npz(rng, echo, folder, arguments):
+    for _ in range(arguments.runs):
+        arrays = {rng.choice(["", "layer.0/"]) + f"x{i}": random_array(rng, rng.choice(sorted(NPY_TYPES)),
+                                                                      random_shape(rng, 4))
+                  for i in range(rng.randrange(1, 6))}
+        path = folder / "x.npz"
+        numpy.savez(path, **arrays)
+        found, _ = echo.tensors(path, *rng.choice([[], ["map"]]))
+        wanted = {name: (NPY_TYPES[x.dtype.str if x.dtype.itemsize > 1 else x.dtype.char if x.dtype.kind == "b"
+                                   else x.dtype.str[1:]], x.shape, in_c_order(x)) for name, x in arrays.items()}
+        must(found == wanted, found, wanted)
+        numpy.savez_compressed(path, **arrays)
+        found, _ = echo.tensors(path)
+        must(isinstance(found, str) and "compressed by method 8" in found, found)
 
 
 def npy(rng, echo, folder, arguments):
@@ -301,7 +317,7 @@ def gguf_files(rng, echo, folder, arguments):
         check_gguf(rng, echo, folder)
 
 
-CHECKS = {"npy": npy, "safetensors": safetensors_files, "gguf": gguf_files}
+CHECKS = {"npy": npy, "npz": npz, "safetensors": safetensors_files, "gguf": gguf_files}
 
 
 def main():

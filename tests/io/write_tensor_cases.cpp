@@ -15,6 +15,7 @@ const char* suffix(posenc::TensorFormat format) {
     case posenc::TensorFormat::npy: return "npy";
     case posenc::TensorFormat::safetensors: return "safetensors";
     case posenc::TensorFormat::gguf: return "gguf";
+    case posenc::TensorFormat::npz: return "npz";
     default: return "bin";
   }
 }

@@ -13,6 +13,7 @@
 namespace posenc::io {
 namespace {
 
+// Bytes of a file or a stream that are in memory at a time.
 constexpr std::size_t kBlock = std::size_t{1} << 16;
 
 std::string bytes_for(std::uint64_t count, std::string_view what) {
@@ -69,6 +70,8 @@ bool ByteCursor::want(std::uint64_t count, std::string_view what) {
   return false;
 }
 
+// A read that gives less than was asked is taken as it comes, and EINTR is retried. Where the size was promised, an
+// early end is an error of the source; a stream that ends only makes the read fail that wanted more.
 bool ByteCursor::refill() {
   if (block_.empty()) return false;
   window_begin_ += at_;
@@ -97,6 +100,8 @@ bool ByteCursor::refill() {
   }
 }
 
+// The text grows with the bytes that arrive and not by `count` at once: of a stream, whose size nobody knows, a hostile
+// length costs what was really sent.
 std::string ByteCursor::text(std::size_t count, std::string_view what) {
   const std::uint64_t begin = position();
   if (!want(count, what)) return {};
@@ -113,6 +118,8 @@ std::string ByteCursor::text(std::size_t count, std::string_view what) {
   return out;
 }
 
+// An unsigned number of 1 to 8 bytes. The first branch is the fast path: all bytes are in the window and no error or
+// limit stands in the way. text() handles the rest: a number across two blocks, the end, the limit.
 std::uint64_t ByteCursor::number(std::size_t bytes, std::string_view what) {
   char raw[8] = {};
   if (window_.size() - at_ >= bytes && !error_ && position() + bytes <= limit_) {
@@ -131,6 +138,8 @@ std::uint64_t ByteCursor::number(std::size_t bytes, std::string_view what) {
   return value;
 }
 
+// Memory is skipped within its window, a file by moving the window without a read, a stream by reading what is passed
+// over.
 void ByteCursor::skip(std::uint64_t count, std::string_view what) {
   const std::uint64_t begin = position();
   if (!want(count, what)) return;
@@ -152,6 +161,7 @@ void ByteCursor::skip(std::uint64_t count, std::string_view what) {
   }
 }
 
+// The window of memory is all of it and begins at byte 0, so there the position is the place in the window.
 void ByteCursor::seek(std::uint64_t position, std::string_view what) {
   if (error_) return;
   if (!size_ || position > *size_) {

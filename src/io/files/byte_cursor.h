@@ -23,6 +23,7 @@ class ByteCursor {
  public:
   // `file` names the source in errors. The bytes must outlive the cursor.
   ByteCursor(std::string_view bytes, std::string file);
+  // A file of `size` bytes; read_at is called with ranges below `size` only.
   ByteCursor(ReadAt read_at, std::uint64_t size, std::string file);
   // A stream: its size is not known, and nothing behind the last read is waited for.
   ByteCursor(ReadSome read_some, std::string file);
@@ -61,17 +62,20 @@ class ByteCursor {
 
  private:
   std::uint64_t number(std::size_t bytes, std::string_view what);
+  // Whether so much may be read from here on; if not, the error is set.
   bool want(std::uint64_t count, std::string_view what);
   // Makes the window hold at least one byte more; false at the end, or after an error.
   bool refill();
   void fail_truncated(std::uint64_t begin, std::uint64_t wanted, std::uint64_t have, std::string_view what);
 
+  // At most one of the two is set; of memory, neither.
   ReadAt read_at_;
   ReadSome read_some_;
   std::string file_;
   std::optional<std::uint64_t> size_;
   std::string block_;        // of a file or a stream
   std::string_view window_;  // what is at hand: all of memory, or the filled part of block_
+  // Byte of the source at which the window begins.
   std::uint64_t window_begin_ = 0;
   std::size_t at_ = 0;  // in the window
   std::uint64_t limit_ = UINT64_MAX;

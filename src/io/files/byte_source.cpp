@@ -11,12 +11,14 @@
 
 namespace posenc::io {
 
+// The cursor's callback holds `this`: a source that moves, as one in a vector that grows, leaves it dangling.
 ByteCursor ByteSource::cursor() const {
   if (!file_) return {memory_, name_};
   return {[this](std::uint64_t offset, char* to, std::size_t count) { return file_->read_at(offset, to, count); },
           size(), name_};
 }
 
+// mmap(2) refuses a length of 0, so an empty file stays unmapped; at_hand() is empty either way.
 std::optional<FileError> ByteSource::map() {
   if (!file_ || size() == 0) return {};
   Result<MappedFile> mapping = MappedFile::map(*file_);
@@ -25,6 +27,8 @@ std::optional<FileError> ByteSource::map() {
   return {};
 }
 
+// The range is within size(): the readers of headers checked every tensor's place against it, and memory is copied
+// without another check. A file can be shorter by now, which pread(2) reports as its end.
 std::optional<FileError> ByteSource::read(std::uint64_t offset, std::span<std::byte> to, std::string_view what) const {
   if (!file_) {
     std::memcpy(to.data(), memory_.data() + offset, to.size());

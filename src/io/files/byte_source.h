@@ -38,6 +38,7 @@ class ByteSource {
 
  private:
   std::string name_;
+  // Of a file `memory_` is empty, and `mapping_` is there once map() was called.
   std::string_view memory_;
   std::optional<RegularFile> file_;
   std::optional<MappedFile> mapping_;

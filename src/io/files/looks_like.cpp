@@ -1,5 +1,8 @@
 // Formats by their first bytes (magic numbers of the formats' own descriptions): gzip, zip and PyTorch checkpoints,
 // HTML, Git LFS pointers, safetensors, GGUF, llama2.c and others, so that "not JSON" can say what the file is instead.
+//
+// Called where a file was to be a config (plan/read/config_plan.cpp, read_plan.cpp) or a file of tensors
+// (io/tensors/tensor_format.cpp).
 #include "io/files/looks_like.h"
 
 #include <algorithm>
@@ -14,8 +17,11 @@ using namespace std::string_view_literals;
 
 // The reference reader's bound on a safetensors header, in bytes.
 constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
+// Bytes that are looked at. The longest magic takes 40; the name of the first entry of a zip archive may stand further
+// on.
 constexpr std::size_t kMaxSniffed = 512;
 
+// Bytes at the start of a file, and what a file that begins so is called in an error: "got a gzip archive".
 struct Magic {
   std::string_view bytes;
   std::string_view says;
@@ -50,6 +56,7 @@ constexpr std::array<Magic, 25> kKnownFormats = {{
     {"PK\x05\x06"sv, "an empty zip archive"},
 }};
 
+// HTML is not case-sensitive; `tag` is in lower case.
 bool begins_with_tag(std::string_view text, std::string_view tag) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return text.size() >= tag.size() &&
@@ -63,6 +70,9 @@ std::string_view without_leading_space(std::string_view text) {
 }
 
 // Of llama2.c's header, in its order, with the largest that is believed where no magic says what it is.
+//
+// The bounds are generous for models (a dim of a million, 4096 layers) and far below what text reads as: the last of
+// four bytes of JSON text is 9 (a tab) or more, which makes a number of 9 * 2^24 or more, whatever its sign.
 struct Size {
   std::size_t at;  // in bytes
   std::int64_t largest;
@@ -94,6 +104,7 @@ bool has_safetensors_header(std::string_view bytes) {
 
 }  // namespace
 
+// The magic of versions 1 and 2 with the version; else version 0, by sizes that are all plausible.
 bool is_llama2c(std::string_view bytes) {
   if (bytes.starts_with("24ka\x01\0\0\0"sv) || bytes.starts_with("24ka\x02\0\0\0"sv)) return true;
   if (bytes.size() < kPositions.at + 4) return false;

@@ -18,6 +18,8 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
+// The header was checked against the size at opening. Another size by now is refused here: data beyond a moved end
+// would raise SIGBUS later. What changes after this check is not noticed.
 Result<MappedFile> MappedFile::map(const RegularFile& file) {
   FileError error;
   error.kind = ErrorKind::io_read;

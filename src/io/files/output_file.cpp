@@ -21,6 +21,8 @@ namespace {
 constexpr int kAttempts = 100;                           // at a name that nobody uses
 constexpr std::int64_t kPiece = std::int64_t{16} << 20;  // bytes: hundredths of a second, on most disks
 
+// Makes the names of this process's temporary files differ, whichever thread writes them. A name that is taken all the
+// same (left by a killed process, or another machine's on a shared disk) is passed over.
 std::atomic<std::uint32_t> last_number = 0;
 
 }  // namespace
@@ -31,6 +33,8 @@ OutputFile::OutputFile(const std::filesystem::path& path, const WriteOptions& op
   if (!error_) open_temporary();
 }
 
+// temporary_ is empty once rename(2) has moved it. After link(2) the file has two names, and the temporary one goes
+// here.
 OutputFile::~OutputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
@@ -75,6 +79,7 @@ void OutputFile::open_temporary() {
   fail(ErrorKind::io_write, "a folder that can be written to", errno_text(errno));
 }
 
+// In pieces, so that one large tensor can be cancelled midway.
 void OutputFile::write(std::string_view bytes) {
   while (!error_ && !bytes.empty()) {
     const ssize_t put = ::write(descriptor_, bytes.data(), std::min<std::size_t>(bytes.size(), kPiece));
@@ -107,6 +112,8 @@ void OutputFile::take_name() {
   temporary_.clear();
 }
 
+// Order matters: the bytes are on the disk before the name is given, or a power failure could leave the name with a
+// file of zeros.
 Result<std::int64_t> OutputFile::publish() {
   if (!error_) ask_to_keep_going();
   if (!error_ && ::fsync(descriptor_) != 0) fail(ErrorKind::io_write, "to write on", errno_text(errno));

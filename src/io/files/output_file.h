@@ -28,17 +28,21 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
 
+  // Appends; after a failure it does nothing. keep_going is asked every 16 MiB.
   void write(std::string_view bytes);
-  // Gives the bytes written.
+  // Once, after the last write: forces the bytes to the disk and gives the file its name. Gives the bytes written.
   Result<std::int64_t> publish();
 
  private:
+  // Each sets error_ where it fails.
   void check_target();
   void open_temporary();
   void take_name();
   void ask_to_keep_going();
   void fail(ErrorKind kind, std::string expected, std::string got);
 
+  // The file's name, the folder that it and the temporary file are in ("." where the path has none), and the latter's
+  // name.
   std::string path_;
   std::string folder_;
   std::string temporary_;  // empty: there is none

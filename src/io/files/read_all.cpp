@@ -13,6 +13,8 @@
 namespace posenc::io {
 namespace {
 
+// Bytes by which the buffer grows: the file system's size is a hint that may be wrong (0 in /proc), and is not
+// allocated.
 constexpr std::size_t kChunk = std::size_t{1} << 20;
 
 // strerror_r is of two kinds: GNU's returns the text, POSIX's fills the buffer and returns a status.

@@ -14,6 +14,8 @@ namespace posenc::io {
 
 class RegularFile {
  public:
+  // Follows symbolic links, of which Hugging Face's cache consists; what they lead to must be a regular file. An empty
+  // path and one with a NUL byte are ErrorKind::bad_path, anything but a regular file ErrorKind::not_regular_file.
   static Result<RegularFile> open(const std::filesystem::path& path);
   RegularFile(RegularFile&& other) noexcept;
   RegularFile& operator=(RegularFile&&) = delete;
@@ -21,6 +23,7 @@ class RegularFile {
 
   const std::string& name() const noexcept { return name_; }
   std::int64_t size() const noexcept { return size_; }  // when it was opened; 0 where the file system does not know
+  // Asks the file system again: MappedFile compares it with size().
   Result<std::int64_t> size_now() const;
   int descriptor() const noexcept { return descriptor_; }
   // As read(2) and pread(2).

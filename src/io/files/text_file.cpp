@@ -6,6 +6,7 @@
 
 namespace posenc::io {
 
+// A size that is known to be too large is refused before a byte is read; read_all() refuses what grew since.
 Result<std::string> read_text_file(const RegularFile& file, std::int64_t max_bytes) {
   FileError error;
   if (file.size() > max_bytes) {

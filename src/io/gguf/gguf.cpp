@@ -24,6 +24,8 @@ std::uint32_t swapped(std::uint32_t value) {
   return value >> 24 | (value >> 8 & 0xFF00U) | (value << 8 & 0xFF0000U) | value << 24;
 }
 
+// The magic is bytes and has no order; the version is the first number, and small. 3 written on a big-endian machine
+// reads as 0x03000000, so what makes sense only with its bytes swapped says that the rest is swapped too.
 void read_version(GgufReading& reading) {
   ByteCursor& cursor = reading.cursor;
   const std::uint32_t stored = cursor.u32("the version");
@@ -67,7 +69,8 @@ void read_header(GgufReading& reading) {
   if (!cursor.failed()) read_gguf_tensors(reading);
 }
 
-// IEEE 754 binary16.
+// IEEE 754 binary16: (1 + f / 1024) 2^(e - 15) = (1024 + f) 2^(e - 25); subnormal: f 2^-24. For factors only, so it is
+// not fast.
 double from_half(std::uint16_t bits) {
   const int exponent = bits >> 10 & 0x1F;
   const int fraction = bits & 0x3FF;
@@ -79,6 +82,7 @@ double from_half(std::uint16_t bits) {
 
 }  // namespace
 
+// A hostile file can have a million odd keys: one note a code, and 256 bytes of its key.
 void GgufReading::note(std::string_view code, std::string_view key, std::string message) {
   const auto same = [&](const GgufNote& note) { return note.code == code; };
   if (std::ranges::any_of(header.notes, same)) return;
@@ -106,6 +110,7 @@ const GgufTensor* GgufHeader::tensor(std::string_view name) const noexcept {
   return found == tensors.end() ? nullptr : &*found;
 }
 
+// The limit holds for the header alone: factors are read behind it with the same cursor.
 Result<GgufHeader> read_gguf_header(ByteCursor& cursor, const GgufKeep& keep) {
   cursor.set_limit(kMaxGgufHeaderBytes);
   GgufReading reading{.cursor = cursor, .keep = keep, .header = {}};
@@ -115,6 +120,7 @@ Result<GgufHeader> read_gguf_header(ByteCursor& cursor, const GgufKeep& keep) {
   return std::move(reading.header);
 }
 
+// Every failure sticks to the cursor, so the steps follow one another without a test, and the last line decides.
 Result<std::vector<double>> read_gguf_tensor(ByteCursor& cursor, const GgufHeader& header, const GgufTensor& tensor) {
   const bool half = tensor.type == kGgmlF16;
   if (!half && tensor.type != kGgmlF32) {

@@ -22,6 +22,8 @@
 
 namespace posenc::io {
 
+// What lies beyond a limit on counts or lengths is an error. Values beyond the limits of kept arrays and texts are not:
+// they are passed over, and a GgufValue without numbers or text remains.
 inline constexpr std::uint64_t kMaxGgufHeaderBytes = std::uint64_t{256} << 20;  // real headers: up to some 30 MB
 inline constexpr std::uint64_t kMaxGgufKeys = 1'000'000;
 inline constexpr std::uint64_t kMaxGgufTensors = 1'000'000;
@@ -33,6 +35,7 @@ inline constexpr std::uint64_t kMaxGgufKeptNumbers = 32768;       // of all kept
 inline constexpr std::uint64_t kMaxGgufKeptTextBytes = 1u << 16;  // of all kept texts together
 inline constexpr std::uint64_t kMaxGgufFactors = 8192;            // numbers of a tensor that is read
 
+// In the order of the format's own numbers, 0 to 12.
 enum class GgufType : std::uint8_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
 // "uint32", "float32", "string": as the format's description calls them.
 std::string_view name(GgufType type) noexcept;
@@ -44,6 +47,7 @@ struct GgufNumber {
   bool operator==(const GgufNumber&) const = default;
 };
 
+// A key with its value. Of an array of strings only the count is kept; no caller needs a vocabulary.
 struct GgufValue {
   std::string key;
   std::uint64_t offset = 0;  // of the value
@@ -55,6 +59,7 @@ struct GgufValue {
   std::string text;  // a string; of one that is too long to keep, nothing
 };
 
+// An entry of the table of tensors. Its data begin at GgufHeader::data_offset + offset.
 struct GgufTensor {
   std::string name;
   std::uint64_t at = 0;  // of its entry
@@ -66,12 +71,14 @@ struct GgufTensor {
 };
 
 // Something odd that does not hinder reading. One of a code, with the first key it was seen at.
+// The codes are odd-key, odd-bool and tensor-name; plans and lists of tensors make warnings of them.
 struct GgufNote {
   std::string code;
   std::string message;
   std::string key;
 };
 
+// What a header says. Counts are the file's; `values` and `tensors` hold what GgufKeep wanted.
 struct GgufHeader {
   std::uint32_t version = 0;
   bool big_endian = false;
@@ -83,6 +90,7 @@ struct GgufHeader {
   std::vector<GgufTensor> tensors;  // those kept
   std::vector<GgufNote> notes;
 
+  // Null where nothing of that name was kept.
   const GgufValue* find(std::string_view key) const noexcept;
   const GgufTensor* tensor(std::string_view name) const noexcept;
 };
@@ -97,8 +105,11 @@ struct GgufKeep {
   std::size_t most_tensors = kMaxGgufKept;
 };
 
+// By the magic alone, in any byte order.
 bool is_gguf(std::string_view first_bytes) noexcept;
 
+// The cursor is at the file's start; behind a whole header it is at the table's end. Of a stream, no byte beyond is
+// waited for.
 // Checks, where the source's size is known, that every tensor lies within it.
 Result<GgufHeader> read_gguf_header(ByteCursor& cursor, const GgufKeep& keep);
 

@@ -11,6 +11,7 @@
 namespace posenc::io {
 namespace {
 
+// `other` also for numbers that are unknown here; entry_of leaves `bytes` at -1 for those.
 ElementType element_type(std::uint32_t number) noexcept {
   switch (number) {
     case kGgmlF32: return ElementType::f32;
@@ -45,6 +46,7 @@ TensorEntry entry_of(GgufTensor tensor, const GgufHeader& header) {
 
 }  // namespace
 
+// All tensors and no keys. read_plan, through the same header reader, keeps keys and few tensors (plan/gguf/plan.cpp).
 Result<TensorList> list_gguf(ByteCursor& cursor) {
   const auto none = [](std::string_view) { return false; };
   const auto all = [](std::string_view) { return true; };

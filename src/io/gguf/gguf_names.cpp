@@ -13,6 +13,8 @@ void GgufNames::add(std::string_view name, std::uint64_t offset) {
   seen_.emplace_back(hash, offset);
 }
 
+// Pairs sort by hash, then offset: equal names stand side by side in the file's order. The pair whose second comes
+// first in the file is where a reader in order would stop.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> GgufNames::repeated() {
   std::ranges::sort(seen_);
   std::optional<std::pair<std::uint64_t, std::uint64_t>> first;

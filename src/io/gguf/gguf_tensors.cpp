@@ -3,6 +3,10 @@
 //   bytes = elements / block * bytes of a block,  offset of the next = this one's end, padded to general.alignment
 //
 // ggml's rule (gguf_init_from_file) is checked as it stands, every product for overflow.
+//
+//   entry: name (length, bytes), number of dimensions u32, each dimension, type u32, offset u64
+//
+// Dimensions are as wide as lengths. Offsets count from the start of the weights, which is the table's end, padded.
 #include <algorithm>
 #include <utility>
 
@@ -50,6 +54,7 @@ class TensorReader {
     if (!cursor_.failed() && reading_.keep.tensor(tensor.name)) keep(std::move(tensor));
   }
 
+  // A name without text or longer than ggml's buffer is odd, not wrong: a note.
   std::string read_name() {
     const std::uint64_t offset = cursor_.position();
     const std::uint64_t length = reading_.length(

@@ -28,6 +28,8 @@ constexpr std::array<ValueType, 13> kValueTypes = {{{"uint8", 1},
                                                     {"int64", 8},
                                                     {"float64", 8}}};
 
+// Number, name, numbers in a block, bytes of a block: Q4_0 packs 32 numbers of 4 bits and an f16 scale, 16 + 2 bytes.
+//
 // Numbers, block lengths and block sizes of ggml 2026-08-18 (ggml.h, ggml-common.h). Numbers that are missing were
 // given up or are not in use.
 constexpr std::array<GgmlType, 35> kGgmlTypes = {{

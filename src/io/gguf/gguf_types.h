@@ -9,6 +9,7 @@
 
 namespace posenc::io {
 
+// Nothing from 13 on: without its type a value's length is unknown, and nothing behind it can be read.
 std::optional<GgufType> gguf_type(std::uint32_t number) noexcept;
 // Bytes of one value; 0 for strings and arrays.
 std::uint64_t gguf_size(GgufType type) noexcept;

@@ -1,5 +1,11 @@
 // The metadata of a GGUF file: keys and values of the 13 types of ggml's docs/gguf.md, strings and arrays among them. A
 // count is checked against what is left of the file before a loop is entered; values that nobody asked for are skipped.
+//
+//   entry: key (length, bytes), type u32, value
+//   value: a number of the type's size | string: length, bytes | array: element type u32, count, elements
+//
+// Lengths and counts are u64, u32 in version 1 (GgufReading::length). general.alignment is read whatever the caller
+// wants: the table of tensors depends on it.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -46,6 +52,8 @@ class ValueReader {
     if (kept) keep(std::move(value));
   }
 
+  // general.architecture comes first in files of llama.cpp's converters, but need not: until it was seen, every key
+  // that may be a model's is kept.
   bool wanted(std::string_view key) const {
     if (reading_.keep.key(key)) return true;
     return reading_.keep.model_key(key) && (model_.empty() || key.starts_with(model_));
@@ -90,6 +98,7 @@ class ValueReader {
     }
   }
 
+  // Only integers of u64 above 2^63 - 1 have no `integer`; a float has none even where it is whole.
   GgufNumber read_number(GgufType type, const std::string& key) {
     const auto signed_number = [](std::int64_t number) { return GgufNumber{static_cast<double>(number), number}; };
     switch (type) {
@@ -118,6 +127,7 @@ class ValueReader {
     return {};
   }
 
+  // A length that the rest of the file does not hold fails in text() or skip().
   void read_text(GgufValue& value, bool kept) {
     value.count = reading_.length(value.key);
     if (kept && value.count <= kMaxGgufKeptTextBytes - text_bytes_) {
@@ -149,6 +159,8 @@ class ValueReader {
     }
   }
 
+  // Each string's length must be read to find the next. A string takes the bytes of its length at least, so where the
+  // size of the source is known, the check before has bounded the loop.
   void skip_texts(const GgufValue& value) {
     for (std::uint64_t i = 0; i < value.count && !cursor_.failed(); ++i) {
       const std::uint64_t length = reading_.length(value.key);
@@ -168,6 +180,7 @@ class ValueReader {
     reading_.header.alignment = alignment;
   }
 
+  // From the moment that the architecture is known, other models' keys are dropped.
   void keep(GgufValue value) {
     if (reading_.header.values.size() == kMaxGgufKept) {
       return cursor_.fail(ErrorKind::limit, value.offset, value.key,

@@ -41,6 +41,7 @@ Result<bool> JsonValue::as_bool() const {
   return tree_->nodes[node_].truth;
 }
 
+// The error tells a text that said Infinity (it ends in 'y') from a number like 1e400 that overflowed.
 Result<double> JsonValue::as_double() const {
   if (kind() != JsonKind::number) return type_error("a number");
   const double value = to_double(text());
@@ -50,6 +51,12 @@ Result<double> JsonValue::as_double() const {
     return error(ErrorKind::not_finite, "a finite number", said_so ? "" : "larger than the largest double");
   }
   return value;
+}
+
+std::optional<double> JsonValue::finite() const noexcept {
+  if (kind() != JsonKind::number) return {};
+  const double value = to_double(text());
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
 Result<std::int64_t> JsonValue::as_int() const {
@@ -87,6 +94,7 @@ std::vector<JsonValue> JsonValue::items() const {
 
 std::string_view JsonValue::key() const noexcept { return tree_->key_of(node_); }
 
+// A binary search in the object's run of by_key, where equal keys are neighbours: the next one shows a duplicate.
 Result<std::optional<JsonValue>> JsonValue::find(std::string_view key) const {
   const JsonNode& object = tree_->nodes[node_];
   if (object.kind != JsonKind::object) return std::optional<JsonValue>{};
@@ -113,6 +121,7 @@ FileError JsonValue::error(ErrorKind kind, std::string expected, std::string det
   return out;
 }
 
+// "4096" in quotes, which YAML or a template engine made of a number, is a frequent slip: the error gives a hint.
 FileError JsonValue::type_error(std::string_view expected) const {
   const bool quoted = kind() == JsonKind::string && !text().empty() && scan_number(text()).length == text().size() &&
                       scan_number(text()).expected.empty();

@@ -19,6 +19,7 @@ constexpr std::int64_t kMaxHead = 19;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// What cannot follow a number directly: 12abc, 1.2.3 and NaN5 are one broken number, not a number and a rest.
 bool continues_a_word(char c) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   return letter || is_digit(c) || c == '_' || c == '.' || c == '+' || c == '-';
@@ -50,6 +51,7 @@ struct Decimal {
   std::array<char, kMaxHead> head{};  // the first digits of D
 };
 
+// from_chars takes no plus sign. A value beyond 64 bits is clamped like any other that is large.
 std::int64_t read_exponent(std::string_view text) {
   if (text.empty()) return 0;
   if (text.front() == '+') text.remove_prefix(1);
@@ -59,6 +61,8 @@ std::int64_t read_exponent(std::string_view text) {
   return std::clamp(value, -kMaxExponent, kMaxExponent);
 }
 
+// 1200.50e3 -> first '1' (10^3), last '5' (10^-1): 5 digits, exponent -1 + 3. The digits stay where they are; no more
+// than kMaxHead are copied, and to_whole() asks for no more.
 Decimal to_decimal(std::string_view number) {
   Decimal out;
   out.negative = number.front() == '-';
@@ -83,6 +87,7 @@ Decimal to_decimal(std::string_view number) {
   return out;
 }
 
+// NaN, Infinity and -Infinity, by their last letters.
 bool is_word(std::string_view number) { return number.back() == 'N' || number.back() == 'y'; }
 
 }  // namespace
@@ -128,11 +133,13 @@ Whole to_whole(std::string_view number) noexcept {
   if (decimal.count == 0) return {WholeState::whole, 0};
   if (decimal.exponent < 0) return {WholeState::fraction, 0};
   if (decimal.count + decimal.exponent > kMaxHead) return {WholeState::too_large, 0};
+  // At most 19 digits with the zeros of the exponent: below 10^19, which is below 2^64.
   std::uint64_t magnitude = 0;
   for (std::int64_t i = 0; i < decimal.count; ++i) {
     magnitude = magnitude * 10 + static_cast<std::uint64_t>(decimal.head[static_cast<std::size_t>(i)] - '0');
   }
   for (std::int64_t i = 0; i < decimal.exponent; ++i) magnitude *= 10;
+  // -2^63 is an int64_t, 2^63 is not.
   const std::uint64_t bound = (std::uint64_t{1} << 63U) - (decimal.negative ? 0 : 1);
   if (magnitude > bound) return {WholeState::too_large, 0};
   return {WholeState::whole, static_cast<std::int64_t>(decimal.negative ? 0 - magnitude : magnitude)};

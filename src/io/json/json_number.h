@@ -13,6 +13,7 @@ struct NumberScan {
   std::size_t length = 0;     // bytes of the number; where it is broken, bytes up to the place
   std::string_view expected;  // empty: a number. Else what should stand at that place
 };
+// JsonStream asks it at every place where a value begins like a number.
 NumberScan scan_number(std::string_view text) noexcept;
 
 // The functions below take what scan_number accepts.

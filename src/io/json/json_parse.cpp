@@ -43,11 +43,44 @@ std::optional<std::size_t> lone_low_surrogate(std::string_view raw) {
   return std::nullopt;
 }
 
+struct Counts {
+  std::size_t nodes = 0;
+  std::size_t keys = 0;
+};
+
+// At most how many nodes and keys a text makes: every key and every value but the first stands behind one of "[{,:",
+// outside of strings, and nothing stands behind the bracket of an empty container. A vector that grows would hold the
+// old nodes beside twice as many new ones.
+Counts largest_counts(std::string_view text) {
+  Counts out{.nodes = 1};
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') {
+      in_string = !in_string;
+    } else if (in_string) {
+      at += c == '\\' ? 1 : 0;
+    } else if (c == ':') {
+      ++out.nodes;
+      ++out.keys;
+    } else if (c == ',') {
+      ++out.nodes;
+    } else if (c == '[' || c == '{') {
+      const bool is_empty = at + 1 < text.size() && (text[at + 1] == ']' || text[at + 1] == '}');
+      out.nodes += is_empty ? 0 : 1;
+    }
+  }
+  return out;
+}
+
+// RapidJSON's handler: it calls one function per event, in the order of the text, and stops where one returns false;
+// error_ then says why. Its copy of a string is used only where escapes had to be decoded; places come from the stream.
 class TreeBuilder {
  public:
   using Ch = char;
   TreeBuilder(JsonTree& tree, const JsonStream& in) : tree_(tree), in_(in) {}
 
+  // The stream stands behind null, true (4 letters) or false (5).
   bool Null() { return add_value(JsonKind::null, in_.Tell() - 4); }
   bool Bool(bool truth) {
     add_value(JsonKind::boolean, in_.Tell() - (truth ? 4 : 5));
@@ -70,6 +103,7 @@ class TreeBuilder {
     add_value(JsonKind::string, in_.token());
     return set_string({decoded, size});
   }
+  // A key is a node of its own that counts as no member: it takes the ordinal that its value will have.
   bool Key(const char* decoded, rapidjson::SizeType size, bool) {
     push(JsonKind::string, in_.token());
     return set_string({decoded, size});
@@ -99,6 +133,7 @@ class TreeBuilder {
  private:
   static std::uint32_t narrow(std::size_t n) { return static_cast<std::uint32_t>(n); }
 
+  // A node at the end. `ordinal` is how many values its container has so far.
   void push(JsonKind kind, std::size_t offset) {
     const std::uint32_t parent = open_.empty() ? kNoNode : open_.back();
     const std::uint32_t ordinal = open_.empty() ? 0 : tree_.nodes[parent].members;
@@ -126,6 +161,8 @@ class TreeBuilder {
   std::optional<FileError> error_;
 };
 
+// Points the last node at its bytes: into the text, between the quotes, or, where an escape made them differ, into
+// tree.decoded.
 bool TreeBuilder::set_string(std::string_view decoded) {
   JsonNode& node = tree_.nodes.back();
   const std::size_t begin = in_.token() + 1;
@@ -145,6 +182,7 @@ bool TreeBuilder::set_string(std::string_view decoded) {
   return true;
 }
 
+// RapidJSON says that a container opens before it takes the bracket, so the stream stands at it.
 bool TreeBuilder::open(JsonKind kind) {
   if (open_.size() == static_cast<std::size_t>(kMaxJsonDepth)) {
     error_ = tree_.error_at(ErrorKind::json_depth, in_.Tell());
@@ -157,6 +195,8 @@ bool TreeBuilder::open(JsonKind kind) {
   return true;
 }
 
+// Once an object ends: lists its keys in by_key, sorted, and notes equal neighbours. Nested objects ended before, so
+// every object's run is contiguous.
 void TreeBuilder::sort_keys(std::uint32_t object) {
   const std::size_t begin = tree_.by_key.size();
   tree_.nodes[object].content = narrow(begin);
@@ -176,6 +216,7 @@ void TreeBuilder::sort_keys(std::uint32_t object) {
   }
 }
 
+// In the order of the second keys.
 void TreeBuilder::list_duplicates() {
   std::sort(doubles_.begin(), doubles_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   // One pass over the text gives all the lines.
@@ -239,6 +280,10 @@ Result<JsonDocument> JsonDocument::parse(std::string_view text, std::string_view
   tree->file = name;
   tree->text = text;
   tree->text_begin = text.starts_with(kUtf8Mark) ? kUtf8Mark.size() : 0;
+
+  const Counts counts = largest_counts(text);
+  tree->nodes.reserve(counts.nodes);
+  tree->by_key.reserve(counts.keys);
 
   JsonStream in(tree->text, tree->text_begin);
   TreeBuilder builder(*tree, in);

@@ -13,6 +13,7 @@
 
 namespace posenc::io {
 
+// RapidJSON's input stream: Peek, Take and Tell. At the end of the text it reads '\0', as RapidJSON expects.
 class JsonStream {
  public:
   using Ch = char;

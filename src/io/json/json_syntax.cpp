@@ -24,8 +24,10 @@ std::string token_at(std::string_view text, std::size_t offset) {
   return shorten(rest.substr(0, rest.find_first_of(kDelimiters)), kMaxShownToken);
 }
 
+// ASCII alone, whatever the locale.
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
+// The last character before the offset that is no space; '\0' where there is none.
 char last_before(std::string_view text, std::size_t offset) {
   const std::size_t at = text.substr(0, offset).find_last_not_of(kSpace);
   return at == std::string_view::npos ? '\0' : text[at];
@@ -102,6 +104,8 @@ FileError unexpected(const JsonTree& tree, std::size_t offset, std::string_view 
   return error;
 }
 
+// Bytes that are not UTF-8 come before what the grammar expected: a file in Latin-1 should hear of its encoding. In a
+// string, a raw control character (a line break, most often) and an unknown escape get words of their own.
 FileError syntax_error(const JsonTree& tree, rapidjson::ParseErrorCode code, std::size_t offset) {
   if (code == rapidjson::kParseErrorValueInvalid) {
     // RapidJSON stops within a word that begins as null, true or false do.

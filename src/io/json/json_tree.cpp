@@ -32,6 +32,8 @@ std::uint32_t JsonTree::next_value(std::uint32_t container, std::uint32_t value)
   return behind + (nodes[container].kind == JsonKind::object ? 1 : 0);
 }
 
+// RFC 6901: '~' and '/' within a key are written ~0 and ~1; members of arrays go by number. Collected from the node up
+// to the root, written from the root down.
 std::string JsonTree::pointer(std::uint32_t node, std::size_t limit) const {
   std::vector<std::uint32_t> steps;
   for (std::uint32_t at = node; nodes[at].parent != kNoNode; at = nodes[at].parent) steps.push_back(at);
@@ -57,6 +59,8 @@ std::string JsonTree::pointer(std::uint32_t node, std::size_t limit) const {
   return out;
 }
 
+// Counts the lines before the offset each time: errors are few, and json_parse.cpp lists many lines by one pass.
+// A byte order mark takes no column.
 FileError JsonTree::error_at(ErrorKind kind, std::size_t offset) const {
   FileError error;
   error.kind = kind;

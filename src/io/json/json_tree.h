@@ -29,10 +29,11 @@ struct JsonNode {
   bool decoded;  // string: content stands in `decoded`
   bool truth;    // boolean
 };
-// "[1,1,..." makes a node of two bytes, and a growing vector holds old and new at once, three times the nodes: with
-// 28 bytes that is 42 per byte of text, with 40 it would be 60, and the text's copy is not counted yet.
-static_assert(sizeof(JsonNode) <= 32);
+// "[1,1,..." makes a node of two bytes, and json_parse.cpp makes room for as many once: with 28 bytes that is 14 per
+// byte of text, and "{"":1,..." 12 with its entry in by_key. Then come the text's copy and what a string is decoded in.
+static_assert(sizeof(JsonNode) <= 28);
 
+// nodes[0] is the root; a value of an object is the node behind its key.
 struct JsonTree {
   std::string file;
   std::string text;
@@ -42,6 +43,7 @@ struct JsonTree {
   std::vector<std::uint32_t> by_key;  // nodes of keys, one run per object, in the order of key_before
   std::vector<JsonDuplicate> duplicates;
 
+  // A string's characters or a number's text; of neither, nothing that means anything.
   std::string_view content(std::uint32_t node) const noexcept;
   bool is_member(std::uint32_t node) const noexcept;  // of an object
   std::string_view key_of(std::uint32_t value) const noexcept;

@@ -81,6 +81,7 @@ void JsonWriter::scalar(std::string_view token) {
   done_ = open_.empty();
 }
 
+// Within a line or compact text, all that is nested takes that layout.
 void JsonWriter::open(char bracket, JsonLayout layout) {
   before_value();
   const JsonLayout outer = open_.empty() ? root_layout_ : open_.back().layout;
@@ -120,6 +121,7 @@ void JsonWriter::new_line() {
   out_.append(2 * open_.size(), ' ');
 }
 
+// Byte by byte where the text is no UTF-8, so that one bad byte costs one U+FFFD and not the rest of the text.
 void JsonWriter::quote(std::string_view text) {
   out_ += '"';
   while (!text.empty()) {

@@ -77,6 +77,7 @@ class JsonWriter {
   std::string take();
 
  private:
+  // An array or an object that is not ended yet.
   struct Open {
     char bracket;  // '{' or '['
     JsonLayout layout;
@@ -86,6 +87,8 @@ class JsonWriter {
   void close(char bracket);
   void whole(std::int64_t number);
   void whole(std::uint64_t number);
+  // A token as it is; whole() and value() make theirs of numbers. before_value() checks that a value may stand here,
+  // and separate() writes the comma and the line break that its layout wants.
   void scalar(std::string_view token);
   void quote(std::string_view text);
   void before_value();
@@ -95,6 +98,7 @@ class JsonWriter {
   std::string out_;
   std::vector<Open> open_;
   JsonLayout root_layout_;
+  // A key waits for its value; one whole value was written at the top.
   bool after_key_ = false;
   bool done_ = false;
 };

@@ -45,6 +45,7 @@ constexpr Described described(ElementType type) noexcept {
 std::string_view name(ElementType type) noexcept { return described(type).name; }
 std::int64_t bits_of(ElementType type) noexcept { return described(type).bits; }
 
+// The four that ConstTensorView can name; of the others read() gives bytes that have no view.
 std::optional<DType> dtype_of(ElementType type) noexcept {
   switch (type) {
     case ElementType::f64: return DType::f64;
@@ -61,6 +62,7 @@ std::string_view name(TensorFormat format) noexcept {
     case TensorFormat::safetensors: return "safetensors";
     case TensorFormat::gguf: return "gguf";
     case TensorFormat::llama2c: return "llama2c";
+    case TensorFormat::npz: return "npz";
   }
   return "unknown";
 }

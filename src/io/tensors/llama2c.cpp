@@ -24,6 +24,7 @@ constexpr std::uint32_t kVersionedMagic = 0x616b3432;
 constexpr std::uint32_t kLatestVersion = 2;
 constexpr std::uint64_t kDataAt = 256;  // from version 1 on
 
+// The header. `length` is max_seq_len, `vocab` never negative once it is read.
 struct Sizes {
   std::int64_t dim = 0, hidden_dim = 0, layers = 0, heads = 0, kv_heads = 0, vocab = 0, length = 0;
   bool shared = false;  // the classifier is the embedding
@@ -39,6 +40,7 @@ class SizesReader {
  public:
   explicit SizesReader(ByteCursor& cursor) : cursor_(cursor) {}
 
+  // In the order of the file, where every size must be above 0; what does not divide is refused before any division.
   Sizes read() {
     const std::uint32_t first = cursor_.u32("dim");
     if (first == kVersionedMagic) {
@@ -75,6 +77,7 @@ class SizesReader {
     const std::uint64_t at = cursor_.position();
     return checked(static_cast<std::int32_t>(cursor_.u32(what)), at, what);
   }
+  // The sign is version 0's flag for a classifier of its own; later versions have a byte for it, read behind the sizes.
   void read_vocab() {
     const std::uint64_t at = cursor_.position();
     const std::int64_t vocab = static_cast<std::int32_t>(cursor_.u32("vocab_size"));
@@ -111,6 +114,8 @@ bool is_matrix(const Part& part) { return part.shape.size() == 2; }
 // Of a matrix: two sizes below 2^31.
 std::int64_t elements_of(const Part& part) { return part.shape[0] * part.shape[1]; }
 
+// As export.py writes them: version 0 each norm beside its matrices, and tables of cos and sin before the classifier;
+// later ones all norms first, and no tables. The tables are listed as tensors; posenc computes its own.
 std::vector<Part> parts_in_order(const Sizes& s) {
   const Part embedding{"tok_embeddings.weight", false, {s.vocab, s.dim}};
   const Part attention_norm{"attention_norm.weight", true, {s.dim}};
@@ -147,6 +152,7 @@ std::vector<Part> quantised(const std::vector<Part>& parts, std::int64_t group) 
   return out;
 }
 
+// Version 2: every matrix must be whole groups, or a scale would be missing for its rest.
 void check_groups(ByteCursor& cursor, const std::vector<Part>& parts, std::int64_t group) {
   const auto is_uneven = [group](const Part& part) { return is_matrix(part) && elements_of(part) % group != 0; };
   const auto uneven = std::ranges::find_if(parts, is_uneven);
@@ -184,6 +190,7 @@ void check_size(ByteCursor& cursor, const Sizes& sizes, const std::vector<Part>&
 
 }  // namespace
 
+// All checks come before the list: once the sizes give the file's own size, no sum of offsets can overflow.
 Result<TensorList> list_llama2c(ByteCursor& cursor) {
   const Sizes sizes = SizesReader(cursor).read();
   if (cursor.failed()) return cursor.error();

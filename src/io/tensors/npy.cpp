@@ -44,6 +44,8 @@ std::string_view why_not(std::string_view code) {
   }
 }
 
+// descr is a byte order and a code, "<f4". Raw words of 2 bytes are bf16 only if the caller says so, and then u2 is
+// too: the file cannot tell them from integers.
 void set_type(TensorEntry& entry, ByteCursor& cursor, const NpyHeader& header, bool raw16_is_bf16) {
   const std::string_view descr = header.descr;
   const char order = descr.empty() ? '\0' : descr[0];
@@ -63,23 +65,29 @@ void set_type(TensorEntry& entry, ByteCursor& cursor, const NpyHeader& header, b
 
 }  // namespace
 
-Result<TensorList> list_npy(ByteCursor& cursor, bool raw16_is_bf16) {
+TensorEntry read_npy_entry(ByteCursor& cursor, bool raw16_is_bf16) {
   NpyHeader header = read_npy_header(cursor);
   TensorEntry entry;
   if (!cursor.failed()) set_type(entry, cursor, header, raw16_is_bf16);
-  if (cursor.failed()) return cursor.error();
+  if (cursor.failed()) return entry;
   entry.shape = std::move(header.shape);
   const std::optional<std::int64_t> elements = element_count(entry.shape);
   const std::optional<std::int64_t> bytes = elements ? byte_count(*elements, entry.type) : elements;
   if (!bytes) {
     cursor.fail(ErrorKind::overflow, header.shape_at, "shape", "an array of less than 2^61 bytes", "a larger one");
-    return cursor.error();
+    return entry;
   }
   entry.strides = dense_strides(entry.shape, header.fortran_order);
   entry.offset = static_cast<std::int64_t>(header.data_at);
   entry.bytes = *bytes;
+  return entry;
+}
+
+Result<TensorList> list_npy(ByteCursor& cursor, bool raw16_is_bf16) {
+  TensorEntry entry = read_npy_entry(cursor, raw16_is_bf16);
+  if (cursor.failed()) return cursor.error();
   TensorList list;
-  cursor.skip(static_cast<std::uint64_t>(*bytes), "the elements");
+  cursor.skip(static_cast<std::uint64_t>(entry.bytes), "the elements");
   if (cursor.failed()) return cursor.error();
   if (const std::uint64_t behind = cursor.remaining().value_or(0); behind > 0) {
     list.warn("trailing-bytes", "", formatted("{} bytes follow the array's last element.", behind));

@@ -20,6 +20,7 @@ constexpr std::size_t kShown = 24;  // bytes of the header in an error
 
 class DictReader {
  public:
+  // `begin` is the text's first byte in the file; with python2 a size may end in L.
   DictReader(ByteCursor& cursor, std::string_view text, std::uint64_t begin, bool python2)
       : cursor_(cursor), text_(text), begin_(begin), python2_(python2) {}
 
@@ -117,6 +118,7 @@ class DictReader {
     cursor_.fail(ErrorKind::bad_type, offset(), key_, "one type for all elements", "a structure of several");
   }
 
+  // Only the literals True and False; 0, 1 and expressions are refused.
   void read_order() {
     header_.fortran_order = take("True");
     if (!header_.fortran_order && !take("False")) fail("True or False");
@@ -138,6 +140,8 @@ class DictReader {
     }
   }
 
+  // Decimal digits without a sign or a leading zero, as Python 3 writes an int. On a failure the number is of no use,
+  // and the cursor says why.
   std::int64_t read_size() {
     const std::size_t from = at_;
     std::optional<std::uint64_t> value = 0;
@@ -171,16 +175,17 @@ class DictReader {
 }  // namespace
 
 NpyHeader read_npy_header(ByteCursor& cursor) {
+  const std::uint64_t at = cursor.position();
   const std::string magic = cursor.text(kNpyMagic.size(), "the magic of a .npy file");
   if (cursor.failed()) return {};
   if (magic != kNpyMagic) {
-    cursor.fail(ErrorKind::wrong_format, 0, {}, "\\x93NUMPY, the magic of a .npy file", magic);
+    cursor.fail(ErrorKind::wrong_format, at, {}, "\\x93NUMPY, the magic of a .npy file", magic);
     return {};
   }
   const std::uint8_t major = cursor.u8("the version");
   const std::uint8_t minor = cursor.u8("the version");
   if (!cursor.failed() && (major < 1 || major > 3 || minor != 0)) {
-    cursor.fail(ErrorKind::unsupported_version, kNpyMagic.size(), {}, ".npy version 1.0, 2.0 or 3.0",
+    cursor.fail(ErrorKind::unsupported_version, at + kNpyMagic.size(), {}, ".npy version 1.0, 2.0 or 3.0",
                 formatted("{}.{}", major, minor));
   }
   const std::uint64_t length_at = cursor.position();

@@ -10,12 +10,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/files/byte_cursor.h"
+#include "posenc/tensor_file.h"
 
 namespace posenc::io {
 
+// `descr` is as written, "<f4". Offsets are bytes of the file, for errors; data_at is where the header ends.
 struct NpyHeader {
   std::string descr;
   std::uint64_t descr_at = 0;  // byte offsets
@@ -27,5 +30,11 @@ struct NpyHeader {
 
 // On a failure the cursor says why, and the header is void.
 NpyHeader read_npy_header(ByteCursor& cursor);
+
+inline constexpr std::string_view kNpyEnding = ".npy";
+
+// The array whose header the cursor stands at, which is left behind it: whether the elements are there is for the
+// caller to ask. Void on a failure.
+TensorEntry read_npy_entry(ByteCursor& cursor, bool raw16_is_bf16);
 
 }  // namespace posenc::io

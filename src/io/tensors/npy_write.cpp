@@ -9,8 +9,10 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::string_view kNpyHead = "\x93NUMPY\x01";  // and a version of 1.0
+// Behind the magic (6 bytes) and the version (2): the header's length, two bytes in version 1.
 constexpr std::size_t kLengthAt = 8;
 
+// NumPy has no bf16: ml_dtypes registers it as two raw bytes, V2.
 std::string_view descr(DType dtype) {
   switch (dtype) {
     case DType::f64: return "<f8";
@@ -21,6 +23,8 @@ std::string_view descr(DType dtype) {
   return {};
 }
 
+// The dict, then spaces and a newline up to a multiple of 64. At most kMaxRank sizes: far below the 65535 bytes that
+// the length can say.
 std::string header_of(const ConstTensorView& tensor) {
   std::string header(kNpyHead);
   header.resize(kLengthAt + 2, '\0');

@@ -13,6 +13,7 @@
 
 namespace posenc::io {
 
+// `list` has the tensors of all sources, each with the number of its source; `by_name` sorts them by name for find().
 struct OpenTensorFile {
   OpenTensorFile(std::string called, TensorFormat read_as) : name(std::move(called)), format(read_as) {}
 
@@ -30,7 +31,9 @@ struct OpenTensorFile {
 };
 
 // By the first bytes; where they do not say, by the end of the source's name.
+// What it is instead is named in the error, where it is known.
 Result<TensorFormat> find_format(const ByteSource& source);
+// Reads the header by the format's reader (tensor_list.h).
 Result<TensorList> list_tensors(const ByteSource& source, TensorFormat format, bool raw16_is_bf16);
 
 }  // namespace posenc::io

@@ -23,6 +23,8 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kLeastHeaderBytes = 2;  // {}
 
+// From the header's JSON to a list. Errors of the JSON count from the header's first byte; they are moved to the
+// file's.
 class HeaderReader {
  public:
   HeaderReader(ByteCursor& cursor, std::uint64_t data_at) : cursor_(cursor), data_at_(data_at) {}
@@ -90,6 +92,7 @@ class HeaderReader {
     return found.value_or(std::nullopt);
   }
 
+  // Each of the three fields must be there and of its type; the first that is wrong is named.
   void read_tensor(const JsonValue& tensor) {
     if (tensor.kind() != JsonKind::object) return fail(tensor.error(ErrorKind::type, "a tensor's object"));
     const auto dtype = field(tensor, "dtype");
@@ -163,6 +166,8 @@ class HeaderReader {
     return sizes;
   }
 
+  // The format's rule against hidden data: sorted by offset, the tensors tile the data from 0 to the file's end.
+  // Sorting by length too puts empty tensors before the one that begins where they stand.
   void check_order(const JsonValue& root) {
     std::ranges::stable_sort(list_.tensors, [](const TensorEntry& a, const TensorEntry& b) {
       return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
@@ -194,6 +199,7 @@ class HeaderReader {
   TensorList list_;
 };
 
+// The length comes first and is bounded before the text is read.
 std::string read_header(ByteCursor& cursor) {
   const std::uint64_t length = cursor.u64("the header's length");
   if (cursor.failed()) return {};

@@ -9,6 +9,7 @@
 
 namespace posenc::io {
 
+// The one member of the header that is no tensor: an object of strings.
 inline constexpr std::string_view kSafetensorsMetadata = "__metadata__";
 
 struct SafetensorsType {

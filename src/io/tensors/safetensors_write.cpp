@@ -58,6 +58,7 @@ void check_names(std::span<const NamedTensor> tensors) {
   if (twice != names.end()) throw Error(kWhere, {"name", "stand once", std::string(*twice) + ", twice"});
 }
 
+// Offsets are those of the data without gaps, in the order given; metadata first and in the order of its keys.
 std::string header_of(std::span<const NamedTensor> tensors, const std::map<std::string, std::string>& metadata) {
   io::JsonWriter json(io::JsonLayout::compact);
   json.begin_object();

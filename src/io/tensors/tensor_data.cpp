@@ -63,6 +63,9 @@ TensorView TensorData::mutable_view() {
   return view_of(static_cast<void*>(memory_.get()), type_, shape_, strides_);
 }
 
+// Mapped data is viewed where the byte order is the machine's and the address is a multiple of the element; all else is
+// copied, in memory aligned to 64 bytes, and swapped there. Of an other type no element is read, though its bytes may
+// be known.
 Result<TensorData> TensorFile::read(std::int64_t index) const {
   const std::vector<TensorEntry>& tensors = file_->list.tensors;
   if (index < 0 || static_cast<std::uint64_t>(index) >= tensors.size()) {

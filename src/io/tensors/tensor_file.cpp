@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxShownName = 256;  // bytes
 
+// The list is read before the source moves into its place; a cursor would not survive the move.
 Result<std::unique_ptr<OpenTensorFile>> open_one(io::ByteSource source, const TensorFileOptions& options) {
   const Result<TensorFormat> format = options.format ? Result<TensorFormat>(*options.format) : find_format(source);
   if (!format) return format.error();

@@ -37,6 +37,8 @@ std::vector<std::int64_t> dense_strides(std::span<const std::int64_t> shape, boo
   return strides;
 }
 
+// bits_of() is up to 128: the product is checked as bits, in 64, and a sum of packed 4 or 6 bit elements must be whole
+// bytes.
 std::optional<std::int64_t> byte_count(std::int64_t elements, ElementType type) noexcept {
   const auto bits = checked_multiply(static_cast<std::uint64_t>(elements), static_cast<std::uint64_t>(bits_of(type)));
   if (!bits || *bits % 8 != 0) return {};

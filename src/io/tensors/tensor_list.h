@@ -20,6 +20,7 @@ inline constexpr std::uint64_t kMaxTensors = 1'000'000;
 inline constexpr std::size_t kMaxAxes = 32;
 inline constexpr std::uint64_t kMaxNpyHeaderBytes = 10'000;  // NumPy's own limit
 
+// What a reader found. `metadata` is safetensors' __metadata__; other formats leave it empty.
 struct TensorList {
   std::vector<TensorEntry> tensors;  // in the order of their data
   std::map<std::string, std::string> metadata;
@@ -30,6 +31,7 @@ struct TensorList {
 };
 
 Result<TensorList> list_npy(ByteCursor& cursor, bool raw16_is_bf16);
+Result<TensorList> list_npz(ByteCursor& cursor, bool raw16_is_bf16);
 Result<TensorList> list_safetensors(ByteCursor& cursor);
 Result<TensorList> list_gguf(ByteCursor& cursor);
 Result<TensorList> list_llama2c(ByteCursor& cursor);

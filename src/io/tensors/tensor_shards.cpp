@@ -16,6 +16,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
+// No separator of any system, no NUL, no step up: joined to the index's folder it stays in that folder.
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of("/\\\0"sv) == std::string_view::npos;
 }
@@ -85,6 +86,8 @@ FileError missing_tensor(const OpenTensorFile& file, const JsonValue& weight_map
 
 bool is_shard_index(const std::filesystem::path& path) { return path.native().ends_with(".index.json"); }
 
+// add_shard() takes a tensor only if the index maps its name to this very shard, and a file has each name once: as many
+// tensors as names means that every name was found.
 Result<std::unique_ptr<OpenTensorFile>> open_shards(const std::filesystem::path& index) {
   const Result<std::string> text = read_text_file(index, kMaxJsonBytes);
   if (!text) return text.error();

@@ -30,6 +30,8 @@ bool is_dense(const ConstTensorView& tensor) {
   return true;
 }
 
+// Walks the axes from the slowest on, by their strides, and collects elements in a buffer: a write(2) for each element
+// would cost a system call for each.
 class ElementWriter {
  public:
   ElementWriter(OutputFile& out, const ConstTensorView& tensor)
@@ -85,6 +87,7 @@ std::int64_t checked_bytes(std::string_view where, const ConstTensorView& tensor
   return *elements * bytes_of(tensor.dtype);
 }
 
+// A dense view on a little-endian machine is the file's bytes already.
 void write_elements(OutputFile& out, const ConstTensorView& tensor) {
   const std::int64_t elements = *element_count(shape_of(tensor));
   if (elements == 0) return;

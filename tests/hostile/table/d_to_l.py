@@ -119,7 +119,7 @@ IDS = {
         Elsewhere(FUSED, "GiveNothingWhereNothingIsSeen")],
     "I15": ["a bias of minus infinity", Elsewhere(MASKS, "OfABiasThatIsMinusInfinity")],
     "I16": ["a soft cap of 0", Elsewhere(ATTEND_REFUSES, "layer.soft_cap.cap must be a finite number above 0")],
-    "I17": ["a scale that is not finite", Elsewhere(ATTEND_REFUSES, "layer.softmax_scale must be finite")],
+    "I17": ["a scale that is not finite", Elsewhere(ATTEND_REFUSES, "layer.softmax_scale must be a number that float holds")],
     "I18": ["threads, and any chunking", Elsewhere("tests/rotate/threads_test.cpp", "RotateThreads")],
     "J1": ["many threads on one table", Elsewhere("tests/rotate/threads_test.cpp", "RotateThreads")],
     "J2-J4": ["growth and destruction of shared state", NotYet("tables do not grow")],
