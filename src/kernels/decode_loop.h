@@ -7,6 +7,11 @@
 // A row of the KV cache is read once, in its own dtype, for all queries that share it (GQA, arXiv 2305.13245); what
 // else is multiplied at the same time changes no sum. Some rows of all heads are read before the next ones, so that
 // memory is read nearly in its order where the heads of a token lie together; prefetches follow that order too.
+// attend takes it where the queries of a KV head (tokens times GQA group) fill at most half of a register
+// (cpu/attend/lane_block.cpp, are_few): up to 8 in AVX-512, 4 in AVX2, 2 in NEON. More, and all of the scalar kernels,
+// are multiplied by product_loop.h, in floats or pairs (pairs.h). QK^T of queries and keys in bfloat16 that nothing
+// rotates is in pairs here too, by avx512_bf16: dots_of with the factors of pairs_avx512.cpp. Biases, mask and softmax
+// between the products are score_loop.h's in either case. Linear attention's step takes `weighted` alone.
 // Interface: attention.h. Caller: src/cpu/attend/decode_products.h. Measured: docs/performance.md.
 #pragma once
 

@@ -3,6 +3,9 @@
 // here, once for both.
 //
 //   p_ij = exp(z_ij - m_i) / (sum_j exp(z_ij - m_i) + exp(sink - m_i)),  o_i = sum_j p_ij v_j
+//
+// Called by tests, the properties and the tools' error checks (posenc attend). It takes time and memory of its own for
+// every query and key; nothing here is fast.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,8 +22,10 @@
 namespace posenc::inline v0_2::reference {
 namespace {
 
+// The score of a key that the query does not see, and the sink of a layer that has none.
 constexpr double kUnseen = -std::numeric_limits<double>::infinity();
 
+// cap tanh(y / cap) where the plan has a soft cap at this place, else y.
 double capped(const std::optional<SoftCap>& cap, SoftCap::Order now, double y) {
   return cap && cap->order == now ? cap->cap * std::tanh(y / cap->cap) : y;
 }
@@ -32,6 +37,7 @@ struct Softmax {
 
 // z: kUnseen where not seen. The sink takes weight and gives nothing; where it takes all, exp overflows to infinity and
 // the weights are 0.
+// `largest` is that of the keys alone, and `lse` is without the sink: merging parts of the keys needs it so.
 Softmax softmax(const std::vector<double>& z, double sink) {
   Softmax out{std::vector<double>(z.size()), kUnseen};
   const double largest = z.empty() ? kUnseen : *std::max_element(z.begin(), z.end());
@@ -57,6 +63,8 @@ struct Target {
   std::int64_t scores_stride = 0;
 };
 
+// Where the results of one row go. Per-call tensors of packed sequences are counted from the call's first token, those
+// of a batch within the sequence.
 Target target(const AttendArgs& args, const Row& row) {
   const bool is_batch = args.q.rank == 4;
   const std::int64_t b = row.sequence.batch;
@@ -77,6 +85,8 @@ Target target(const AttendArgs& args, const Row& row) {
   return to;
 }
 
+// x is made of hidden keys too: the stage `content` shows it, and it costs nothing that matters here. From the bias on,
+// only keys that are seen count.
 void attend_row(Scores& scores, const AttendArgs& args, Row& row) {
   const LayerPlan& layer = row.layer;
   const double scale = scores.scale(row);
@@ -142,6 +152,8 @@ void fill_scores(const AttendArgs& args) {
 
 }  // namespace
 
+// Sequence by sequence, head by head; every row is written once it is done, so a cancelled call has written some rows
+// of out whole and the others not.
 bool attend_by(Scores& scores, const LayerPlan& layer, const AttendArgs& args) {
   fill_scores(args);
   for (const Sequence& sequence : sequences_of(layer, args)) {

@@ -17,6 +17,7 @@
 namespace posenc::inline v0_2::reference {
 namespace {
 
+// f of one channel. elu(x) + 1 is exp(x) below 0 and x + 1 above.
 double feature(FeatureMap map, double x) {
   switch (map) {
     case FeatureMap::elu_plus_one: return x < 0.0 ? std::exp(x) : x + 1.0;
@@ -46,7 +47,7 @@ std::vector<double> rotated(const LayerPlan& layer, const std::optional<std::int
   return x;
 }
 
-// o_i of one head.
+// o_i of one head. The denominator takes the features before the rotation, the numerator those after it.
 std::vector<double> output(const Row& row, FeatureMap map) {
   const Sequence& s = row.sequence;
   const auto& length = row.args.inputs.length;
@@ -70,6 +71,8 @@ std::vector<double> output(const Row& row, FeatureMap map) {
 
 }  // namespace
 
+// The checks are those of softmax attention (math::attending gives the layer that kind), once the terms that linear
+// attention has no place for are refused.
 bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   const AttendArgs call{.out = args.out, .q = args.q, .k = args.k, .v = args.v, .inputs = args.inputs};
   math::refuse_softmax_terms(layer, args.inputs);

@@ -9,6 +9,7 @@ namespace posenc::inline v0_2::reference {
 
 // As attend(), with scores and values made of the primitives that the layer was lowered to for this very call. Mask,
 // cap, sink, softmax and sums are the layer's, by the same code.
+// `lowered` is of these very tensors and positions: places and tables are per row of the call.
 void attend_lowered(const math::Lowered& lowered, const LayerPlan& layer, const AttendArgs& args);
 
 }  // namespace posenc::inline v0_2::reference

@@ -12,6 +12,9 @@ namespace posenc::inline v0_2::reference {
 
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+// Coordinates are what schemes count by, an axis each; order is what masks count by. Where the call gives no positions,
+// they are equal.
+//
 // Queries, or keys, of one sequence.
 struct Tokens {
   ConstTensorView x{};                             // [rows, heads, channels]
@@ -23,6 +26,7 @@ struct Tokens {
   std::vector<double> head(std::int64_t row, std::int64_t h) const;
 };
 
+// k and v have the same rows. `batch` is 0 for packed sequences.
 struct Sequence {
   std::int64_t batch = 0;
   Tokens q;
@@ -42,6 +46,7 @@ struct Row {
   std::vector<double> x{};   // [keys]: once content terms are in it
 
   std::int64_t keys() const { return sequence.k.rows(); }
+  // Heads of one GQA group are adjacent.
   std::int64_t kv_head() const { return h / (layer.heads / layer.kv_heads); }
   std::vector<double> key(std::int64_t j) const { return sequence.k.head(j, kv_head()); }
   double q_coordinate(std::int64_t axis = 0) const { return sequence.q.coordinates[index(axis)][index(i)]; }

@@ -36,6 +36,7 @@ T value_at(const void* data, std::int64_t offset) {
 
 }  // namespace
 
+// f16 has 5 bits of exponent and 10 of mantissa, bfloat16 8 and 7.
 double read(const ConstTensorView& view, std::int64_t offset) {
   switch (view.dtype) {
     case DType::f64: return value_at<double>(view.data, offset);
@@ -46,6 +47,7 @@ double read(const ConstTensorView& view, std::int64_t offset) {
   return 0.0;
 }
 
+// Public (posenc/reference.h), so indices are checked; read() checks nothing.
 double element(ConstTensorView view, std::initializer_list<std::int64_t> indices) {
   if (std::ssize(indices) != view.rank) {
     throw Error("element",

@@ -30,6 +30,7 @@ inline std::int64_t rows_of(const ConstTensorView& x) {
   return sizes.batch * sizes.tokens;
 }
 
+// Elements from x.data to channel 0 of that head; `b` counts in rank 4 only.
 inline std::int64_t offset_of(const ConstTensorView& x, std::int64_t b, std::int64_t t, std::int64_t h) {
   if (x.rank == 3) return t * x.strides[0] + h * x.strides[1];
   return b * x.strides[0] + h * x.strides[1] + t * x.strides[2];

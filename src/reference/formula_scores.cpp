@@ -25,6 +25,7 @@ template <typename Scheme>
 constexpr bool kIsContent = std::is_same_v<Scheme, ShawKeys> || std::is_same_v<Scheme, TransformerXl> ||
                             std::is_same_v<Scheme, XlNet> || std::is_same_v<Scheme, Deberta>;
 
+// The weights of score term t; a layer whose terms have none may omit the whole list.
 const ScoreWeights& weights_of(const AttendArgs& args, std::size_t t) {
   static const ScoreWeights kNone;
   return args.weights.score.empty() ? kNone : args.weights.score[t];
@@ -32,6 +33,7 @@ const ScoreWeights& weights_of(const AttendArgs& args, std::size_t t) {
 
 }  // namespace
 
+// Other roles (such as an indexer's) rotate other tensors than q and k.
 FormulaScores::FormulaScores(const LayerPlan& layer, const AttendArgs& args) : layer_(layer), args_(args) {
   for (const Rotate& one : layer.rotate) {
     if (one.role == RotateRole::main) rotations_.push_back({&one, frequencies(rope(one), args.inputs.length)});
@@ -55,6 +57,9 @@ void FormulaScores::rotate_by(const Rotated& rotating, const Tokens& side, std::
 }
 
 // q~_i . k~_j. xPos multiplies the product of each pair by zeta^((i - j) / scale_base).
+//
+// The whole factor goes on q here. Kernels split it between q and k about an origin near both, or either side would
+// overflow.
 double FormulaScores::product(const Row& row, std::int64_t j) const {
   std::vector<double> q = row.q;
   std::vector<double> k = row.key(j);
@@ -122,6 +127,7 @@ std::vector<double> FormulaScores::finished(const Row& row, std::vector<double> 
   return out;
 }
 
+// The rotations undone one after another, the last first.
 void FormulaScores::change_output(const RotatedValues& scheme, const Row& row, std::vector<double>& out) const {
   if (!scheme.inverse_on_output) return;
   for (const Rotated& rotating : std::views::reverse(rotations_)) {

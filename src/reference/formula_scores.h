@@ -10,6 +10,7 @@
 
 namespace posenc::inline v0_2::reference {
 
+// Holds no state between rows; frequencies are computed once, in the constructor.
 class FormulaScores : public Scores {
  public:
   FormulaScores(const LayerPlan& layer, const AttendArgs& args);
@@ -28,6 +29,8 @@ class FormulaScores : public Scores {
     const Rotate* rotate;
     Frequencies frequencies;
   };
+  // q~_i . k~_j: the product of the rotated heads, before the scale. sum_of_terms: the content terms, or the bias
+  // terms.
   double product(const Row& row, std::int64_t j) const;
   double sum_of_terms(const Row& row, std::int64_t j, bool content) const;
   void rotate_by(const Rotated& rotating, const Tokens& side, std::int64_t row, Direction direction,
@@ -42,6 +45,7 @@ class FormulaScores : public Scores {
 
   const LayerPlan& layer_;
   const AttendArgs& args_;
+  // The main rotations of the layer, in the order in which they are applied.
   std::vector<Rotated> rotations_;
 };
 

@@ -30,6 +30,7 @@ std::string shape_text(const ConstTensorView& view) {
   return out + "]";
 }
 
+// x may be strided and of any dtype. The positions must be as many as tokens: there is one axis.
 void check(const InputArgs& args) {
   require_input(args.x.rank == 2, "x", "be [tokens, channels]", shape_text(args.x));
   require_input(args.out.rank == 2 && args.out.shape == args.x.shape, "out",
@@ -57,6 +58,7 @@ void check_table(const ConstTensorView& table, const char* field, std::int64_t c
                 "point to the elements", "null");
 }
 
+// Where token t stands; positions may be fractions, which sinusoids take.
 double place_of(const InputArgs& args, std::int64_t t) {
   return std::visit(
       [&](const auto& given) -> double {
@@ -69,6 +71,7 @@ double place_of(const InputArgs& args, std::int64_t t) {
       args.positions);
 }
 
+// For tables and bits, which have nothing between whole places.
 std::int64_t whole_place_of(const InputArgs& args, std::int64_t t) {
   const double place = place_of(args, t);
   require_input(place == std::floor(place) && std::abs(place) <= kMostExact, formatted("positions[{}]", t),
@@ -102,6 +105,7 @@ void combine(const InputArgs& args, double m, InputCombine how, Row&& row) {
   combine(args, m, how, row, [](std::int64_t, std::int64_t) { return 0.0; });
 }
 
+// A scheme that has token types needs one for each token; one that does not say may still be given a table and types.
 void check_token_types(const LearnedInput& scheme, const ConstTensorView& table, const InputArgs& args) {
   const std::int64_t tokens = args.x.shape[0];
   if (args.token_types.empty()) {

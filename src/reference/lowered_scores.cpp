@@ -32,10 +32,12 @@ void rotate_pairs(const math::Rotation& rotation, std::vector<double>& x, const 
   }
 }
 
+// Which of lowered.coordinates rotates that pair.
 std::int64_t axis_of(const math::Rotation& rotation, std::int64_t pair) {
   return rotation.axis_of_pair.empty() ? 0 : rotation.axis_of_pair[index(pair)];
 }
 
+// The region whose band holds the pair's difference; null where the layer has no regions.
 const math::Region* region_of(const math::RegionList& list, const Pair& pair) {
   for (const math::Region& region : list.regions) {
     const double difference = list.q_places[index(pair.q_row())] - list.k_places[index(pair.k_row())];
@@ -62,6 +64,7 @@ void add_value(const math::ValueRotation&, const Pair& pair, std::vector<double>
 
 }  // namespace
 
+// Falling by order, not by place in the tensor: the call's k_order may have any order.
 void LoweredScores::begin(const Sequence& sequence) {
   const std::vector<std::int64_t>& order = sequence.k.order;
   keys_from_last_.resize(order.size());
@@ -72,6 +75,8 @@ void LoweredScores::begin(const Sequence& sequence) {
 
 double LoweredScores::scale(const Row& row) { return lowered_.row_scale[index(row.sequence.q.first_row + row.i)]; }
 
+// Both sides decay from the position of the first key of key j's tile, as the kernels have it (math::Rotation::decay),
+// so that an error in their split of xPos shows here.
 double LoweredScores::product(const Row& row, std::int64_t j) const {
   const Pair pair{lowered_, row, j, {}};
   const math::Region* region = region_of(lowered_.regions, pair);
@@ -139,6 +144,7 @@ std::vector<double> LoweredScores::value(const Row& row, std::int64_t j) {
   return v;
 }
 
+// As in FormulaScores: the last rotation is undone first.
 std::vector<double> LoweredScores::finished(const Row& row, std::vector<double> out) {
   const auto* rotated = std::get_if<math::ValueRotation>(&lowered_.values);
   if (rotated == nullptr || !rotated->inverse_on_output) return out;

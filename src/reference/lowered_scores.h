@@ -9,6 +9,8 @@
 
 namespace posenc::inline v0_2::reference {
 
+// Terms that are sums along the row (math::Running) need an order of visits: begin() sorts the keys of a sequence, and
+// scored() sums over them once for each query.
 class LoweredScores : public Scores {
  public:
   explicit LoweredScores(const math::Lowered& lowered) : lowered_(lowered) {}
@@ -22,6 +24,7 @@ class LoweredScores : public Scores {
   std::vector<double> finished(const Row& row, std::vector<double> out) override;
 
  private:
+  // As those of FormulaScores, from primitives.
   double product(const Row& row, std::int64_t j) const;
   double sum_of_terms(const Row& row, std::int64_t j, math::Part part) const;
 

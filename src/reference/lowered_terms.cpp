@@ -15,6 +15,7 @@ std::span<const double> row_of(const std::vector<double>& values, std::int64_t r
   return std::span(values).subspan(index(r * channels), index(channels));
 }
 
+// Lowering has checked that distances along the coordinate of a table are whole.
 std::int64_t whole(double distance) { return static_cast<std::int64_t>(distance); }
 
 // Outputs first .. first + count - 1 of W x + b.
@@ -53,6 +54,7 @@ std::span<const double> vector_at(const math::ValueDistance& values, const Pair&
   return row_of(values.vectors, (values.per_head ? pair.row.h * values.count : 0) + place, pair.lowered.value_dim);
 }
 
+// `of` gives all heads of a distance, of which one is read.
 double value_of(const math::DistanceBias& term, const Pair& pair) {
   const std::int64_t entry = math::entry_of(term.low, term.count, whole(pair.distance(term.coordinate)));
   std::vector<double> heads(index(pair.lowered.heads));
@@ -66,6 +68,7 @@ double value_of(const math::LinearDistance& term, const Pair& pair) {
   return term.slopes[index(pair.row.h)] * (term.symmetric ? std::abs(d) : d);
 }
 
+// lower_bound counts the edges that are below x: the number of the segment.
 double value_of(const math::Knots& term, const Pair& pair) {
   const std::int64_t entry =
       math::entry_of(term.low, std::ssize(term.numerators), whole(pair.distance(term.coordinate)));
@@ -75,6 +78,7 @@ double value_of(const math::Knots& term, const Pair& pair) {
   return term.intercepts[segment] + term.slopes[segment] * x;
 }
 
+// A key after the query has no part in a sum of the past.
 double value_of(const math::Column& term, const Pair& pair) {
   const Row& row = pair.row;
   if (term.is_of_past() && row.sequence.k.order[index(pair.j)] > row.sequence.q.order[index(row.i)]) return 0.0;
@@ -95,6 +99,7 @@ double value_of(const math::KeyDistance& term, const Pair& pair) {
   return place < 0 ? 0.0 : dot(pair.row.key(pair.j), vector_of(term.vectors, place, pair));
 }
 
+// (q + v) . W s(d), with W applied to the sines; a kernel may apply W^T to the query instead.
 double value_of(const math::SineDistance& term, const Pair& pair) {
   const std::optional<std::int64_t> d = math::sine_place(term, whole(pair.distance(term.coordinate)));
   if (!d) return 0.0;

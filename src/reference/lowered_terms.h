@@ -9,6 +9,8 @@
 
 namespace posenc::inline v0_2::reference {
 
+// A query and a key: their rows of the call index what a primitive keeps per token. `gates_after` is for math::Running
+// alone and may be empty elsewhere.
 struct Pair {
   const math::Lowered& lowered;
   const Row& row;

@@ -11,8 +11,10 @@
 namespace posenc::inline v0_2::reference {
 namespace {
 
+// Orders may be negative: more queries than keys put the first of them below 0.
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
+// What the plan's mask lets query row.i see, attn_mask aside. All three parts (kind, window, chunk) must agree.
 bool by_plan(const Row& row, std::int64_t j) {
   const Mask& mask = row.layer.mask;
   const std::int64_t i_order = row.sequence.q.order[index(row.i)];

@@ -5,6 +5,7 @@
 
 namespace posenc::inline v0_2::reference {
 
+// Whether query row.i attends to key j of its sequence. attn_mask hides where it is 0.
 bool is_visible(const Row& row, std::int64_t j);
 
 // Element [batch, head, i, j] of a tensor that may have fewer axes, or 1 where it serves all.

@@ -18,6 +18,7 @@ void require_row(bool holds, const char* field, std::string must, std::string is
 
 std::int64_t size_of(const ConstTensorView& x) { return x.rank == 1 ? x.shape[0] : x.shape[0] * x.shape[1]; }
 
+// Unlike rotate_into_cache, any strides and any dtype will do: elements are read one at a time.
 void check(const TensorView& out, const ConstTensorView& x, const KeyNorm& norm) {
   require_row(x.rank == 3 || x.rank == 4, "x.rank", "be 3 or 4", formatted("{}", x.rank));
   require_row(out.rank == x.rank && out.shape == x.shape, "out.shape", "be that of x", "another");
@@ -38,6 +39,7 @@ double given_for(const ConstTensorView& x, std::int64_t h, std::int64_t c, std::
   return x.rank == 1 ? element(x, {i}) : element(x, {i / x.shape[1], i % x.shape[1]});
 }
 
+// x / sqrt(mean(x^2) + epsilon), of the sum for l2; less its mean first for layer.
 std::vector<double> normalised(std::vector<double> x, QkNorm::Kind kind, double epsilon) {
   const auto n = static_cast<double>(x.size());
   double mean = 0.0;
@@ -56,6 +58,7 @@ std::vector<double> normalised(std::vector<double> x, QkNorm::Kind kind, double 
 
 }  // namespace
 
+// A row is one head, or all heads of a token as one vector (OLMo 2's norm), head by head as they lie in a token.
 void normalise(const TensorView& out, const ConstTensorView& x, const KeyNorm& norm) {
   check(out, x, norm);
   const Sizes sizes = sizes_of(x);

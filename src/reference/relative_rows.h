@@ -9,6 +9,7 @@
 
 namespace posenc::inline v0_2::reference {
 
+// Of ShawKeys or ShawValues.
 struct Clipping {
   std::int64_t left;   // distances beyond it into the past are as it
   std::int64_t right;  // into the future
@@ -17,6 +18,7 @@ struct Clipping {
 
 // The row of that distance, [channels]. Sinusoidal, NEZHA (arXiv 1909.00204): row clip(j - i) + left of a table of
 // sines.
+// `weights` is not read then, and may be null. distance is i - j.
 std::vector<double> relative_row(const Clipping& clipping, const ShawWeights* weights, std::int64_t h,
                                  std::int64_t distance, std::int64_t channels);
 

@@ -19,6 +19,7 @@ void require_call(bool holds, const char* field, std::string must, std::string i
   if (!holds) throw Error(kRotate, {field, std::move(must), std::move(is)});
 }
 
+// [axes, tokens], the same for every sequence of a batch, or [axes, batch * tokens]; a PositionRange always fits.
 void check_positions(const RotateArgs& args, const Sizes& sizes, std::int64_t axes) {
   std::visit(
       [&](const auto& given) {
@@ -53,6 +54,7 @@ void check(const Rope& rope, const RotateArgs& args) {
 }
 
 // Where token t of its sequence's first token stands, for positions that are counted.
+// Its sequence begins at the last bound that is not above t; without bounds, all tokens are one sequence.
 std::int64_t place_in_sequence(std::span<const std::int32_t> cu_seqlens, std::int64_t t) {
   std::int64_t first = 0;
   for (const std::int32_t bound : cu_seqlens) {
@@ -80,6 +82,8 @@ double position_of(const RotateArgs& args, const Sizes& sizes, std::int64_t axes
 
 }  // namespace
 
+// frequencies() checks the rope, and throws, before the tensors are checked against it. float32 angles come with
+// frequencies in Hugging Face's float32 steps.
 bool rotate(const Rope& rope, const RotateArgs& args) {
   const auto arithmetic = args.angles == Angles::exact ? Arithmetic::exact : Arithmetic::float32;
   const Frequencies of_rope = frequencies(rope, args.length, arithmetic);

@@ -26,6 +26,7 @@ double reduced_angle(double x, double f) {
   return std::fma(-k, kTwoPi, h) + (l - rest);
 }
 
+// To nearest, ties to even, by arithmetic: bfloat16 has 8 significant bits. cos and sin are far from its range's ends.
 float rounded_to_bfloat16(float x) {
   int exponent = 0;
   const float mantissa = std::frexp(x, &exponent);  // 8 bits of it: mantissa * 2^8 is whole
@@ -37,6 +38,9 @@ struct CosineSine {
   double sin;
 };
 
+// float32: position, frequency and their product are rounded to float before the cosine, and cosine, factor and their
+// product after it, as Hugging Face's code does in torch.float32. The cosine itself is that of the float angle, taken
+// as a real number.
 CosineSine cosine_sine(double position, double inv_freq, double factor, Angles angles) {
   if (angles == Angles::exact) {
     const double angle = reduced_angle(position, inv_freq);
@@ -55,6 +59,8 @@ CosineSine cosine_sine(double position, double inv_freq, double factor, Angles a
 
 }  // namespace
 
+// With attention factor a, forward applies a R. Its transpose is a R^T: the sine changes its sign. Its inverse is the
+// transpose divided by a^2, R^T / a. Channels outside the pairs keep their values.
 void rotate_head(const Rope& rope, const Frequencies& frequencies,
                  const std::function<double(std::int64_t)>& coordinate, Direction direction, Angles angles,
                  std::span<double> x) {

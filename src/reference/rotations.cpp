@@ -14,6 +14,7 @@
 namespace posenc::inline v0_2::reference {
 namespace {
 
+// The two channels of a pair, by the layout's pairing.
 struct Channels {
   std::size_t a;
   std::size_t b;

@@ -11,6 +11,7 @@ namespace posenc::inline v0_2::reference {
 
 // p_ij = sum over the keys l from j to i that the query sees, j with them, of sigmoid(x_il); q_i . E[p_ij], between
 // rows by interpolation. The gates are made of scores with their scale; this term has none.
+// Quadratic in the keys of a row; lowered_scores.cpp sums once from the last key.
 double term(const ContextualPosition& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {
   const ConstTensorView& table = std::get<CopeWeights>(weights).table;
   const std::vector<std::int64_t>& order = row.sequence.k.order;

@@ -40,6 +40,7 @@ std::vector<double> position_key(SinusoidConvention convention, const ConstTenso
   return head_projected({.weight = projection}, r, row.h, row.layer.head_dim);
 }
 
+// Transformer-XL's clamp_len; below 0 it does not clamp.
 double clamped(double distance, std::int64_t length) {
   const auto limit = static_cast<double>(length);
   return length < 0 ? distance : std::clamp(distance, -limit, limit);
@@ -60,6 +61,7 @@ double of_key(const TransformerXlWeights& weights, const Row& row, std::int64_t 
 
 }  // namespace
 
+// q_i . r(i - j); by_keys adds k_j . r(i - j), BERT's relative_key_query. r is a learned row, or sines (NEZHA).
 double term(const ShawKeys& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {
   const auto* table = std::get_if<ShawWeights>(&weights);
   const auto distance = static_cast<std::int64_t>(row.distance(j));

@@ -13,6 +13,7 @@
 namespace posenc::inline v0_2::reference {
 namespace {
 
+// i - j; positions of schemes with tables are checked to be whole.
 std::int64_t whole_distance(const Row& row, std::int64_t j, std::int64_t axis = 0) {
   return static_cast<std::int64_t>(row.distance(j, axis));
 }
@@ -26,6 +27,7 @@ double term(const Alibi& scheme, const ScoreWeights&, const Row& row, std::int64
   return scheme.scaled ? row.layer.softmax_scale * bias : bias;
 }
 
+// The gate (WavLM) is a number per query and head that the caller computes from hidden states.
 double term(const T5Bias& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {
   const ConstTensorView& table = std::get<T5Weights>(weights).table;
   const double bias = element(table, {t5_bucket(scheme, whole_distance(row, j, scheme.axis)), row.h});
@@ -33,6 +35,7 @@ double term(const T5Bias& scheme, const ScoreWeights& weights, const Row& row, s
   return bias * element(row.args.inputs.row_gate, {row.sequence.q.first_row + row.i, row.h});
 }
 
+// Row 0 of the table is the distance -future, the last row `past`.
 double term(const ClippedBias& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {
   const std::int64_t clipped = std::clamp(whole_distance(row, j), -scheme.future, scheme.past);
   return element(std::get<ClippedBiasWeights>(weights).table, {clipped + scheme.future, row.h});
@@ -48,6 +51,7 @@ double term(const Kerple& scheme, const ScoreWeights& weights, const Row& row, s
   return kerple_bias(scheme, element(learned.r1, {row.h}), element(learned.r2, {row.h}), row.distance(j));
 }
 
+// A perceptron with one hidden layer, ReLU between, of psi(i - j) / psi(max(L, i)).
 double term(const Fire&, const ScoreWeights& weights, const Row& row, std::int64_t j) {
   const auto& learned = std::get<FireWeights>(weights);
   const double asked = fire_input(learned.c, learned.threshold, row.distance(j), row.q_coordinate());

@@ -2,6 +2,9 @@
 //
 // One overload a scheme. A content term is inside the scale and sees no x; a bias term may look at x, the content score
 // of every key.
+//
+// Called by FormulaScores::sum_of_terms, which says which are which (kIsContent). A bias term is not called for a key
+// that the query does not see.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,8 @@
 
 namespace posenc::inline v0_2::reference {
 
+// The order of calls: begin() for each sequence; for each row of it scale(), content() of every key, scored(), bias()
+// of the visible keys, value() of those with a weight, finished().
 class Scores {
  public:
   virtual ~Scores() = default;
@@ -28,6 +30,7 @@ class Scores {
   virtual std::vector<double> finished(const Row& row, std::vector<double> out) = 0;
 };
 
+// The arguments have been checked. False where keep_going returned false.
 bool attend_by(Scores& scores, const LayerPlan& layer, const AttendArgs& args);
 
 }  // namespace posenc::inline v0_2::reference

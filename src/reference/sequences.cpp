@@ -54,6 +54,8 @@ std::vector<std::vector<double>> coordinates(const std::optional<Positions>& pos
   return out;
 }
 
+// As the caller gives it, or counted from `start`: 0 for keys, and for queries what makes the last query stand with the
+// last key, as in decode and chunked prefill.
 std::vector<std::int64_t> order_of(std::span<const std::int64_t> given, std::int64_t first, std::int64_t rows,
                                    std::int64_t start) {
   if (!given.empty()) {
@@ -70,6 +72,7 @@ struct Rows {
   std::int64_t count;
 };
 
+// The rows of sequence s among those of the call: tokens of rank 3, batch * tokens of rank 4.
 Rows rows_of(const ConstTensorView& x, std::span<const std::int32_t> cu_seqlens, std::int64_t s) {
   if (x.rank == 4) return {s * x.shape[2], x.shape[2]};
   if (cu_seqlens.empty()) return {0, x.shape[0]};

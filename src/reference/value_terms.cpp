@@ -10,6 +10,7 @@
 
 namespace posenc::inline v0_2::reference {
 
+// Learned tables are stored by i - j, from -right on; NEZHA's sines are counted the other way, by j - i from -left.
 std::vector<double> relative_row(const Clipping& clipping, const ShawWeights* weights, std::int64_t h,
                                  std::int64_t distance, std::int64_t channels) {
   const std::int64_t clipped = std::clamp(distance, -clipping.right, clipping.left);

@@ -10,6 +10,8 @@
 
 namespace posenc::inline v0_2 {
 
+// Two tables of the last `count` positions before `end`, one exact, compared float by float. A row has cos and sin of
+// all pairs: 2 pairs floats.
 AngleError angle_error(const Rope& rope, Angles angles, std::int64_t end, std::int64_t count,
                        std::optional<std::int64_t> length) {
   if (end < 1) throw Error("angle_error", {"end", "be at least 1", formatted("{}", end)});

@@ -23,12 +23,14 @@ std::int32_t only_axis(std::span<const std::int32_t> axis_of_pair) {
   return same ? axis_of_pair.front() : -1;
 }
 
+// Half a unit of the upper 16 bits is added, less one where the lowest of them is even, and the lower 16 are cut off.
 float to_bfloat16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t even = (bits >> 16U) & 1U;
   return std::bit_cast<float>((bits + 0x7FFFU + even) & 0xFFFF0000U);
 }
 
+// A frequency of 0 divides to infinity, which is no limit.
 AngleRule::AngleRule(std::span<const double> inv_freq, std::span<const std::int32_t> axis_of_pair, double factor,
                      Angles angles)
     : angles_(angles),

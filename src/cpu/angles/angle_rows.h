@@ -17,13 +17,15 @@
 
 namespace posenc::cpu {
 
-// The arguments are already checked (check_table.h). Immutable.
+// What rows of cos and sin follow from besides positions: frequencies, axes, attention factor, arithmetic. A
+// RotaryTable without rows holds one (table_on_demand). The arguments are already checked (check_table.h). Immutable.
 class AngleRule {
  public:
   // `axis_of_pair`: [pairs], or empty when the first axis rotates all pairs.
   AngleRule(std::span<const double> inv_freq, std::span<const std::int32_t> axis_of_pair, double factor, Angles angles);
 
   // Rows of `count` positions. Axis a of row t stands at positions[a * axis_stride + t].
+  // cos and sin of row t go to cos + t * out_stride and sin + t * out_stride, [pairs] each.
   void write(const kernels::KernelTable& kernels, const double* positions, std::int64_t axis_stride, std::int64_t count,
              float* cos, float* sin, std::int64_t out_stride) const;
 
@@ -31,6 +33,7 @@ class AngleRule {
   double largest_position() const noexcept { return largest_position_; }
 
  private:
+  // The general way, with an argument for each pair of each row.
   void write_by_pair(const kernels::KernelTable& kernels, const double* positions, std::int64_t axis_stride,
                      std::int64_t count, kernels::AngleRows& rows) const;
   void round(const kernels::AngleRows& rows) const;
@@ -40,6 +43,7 @@ class AngleRule {
   std::int64_t pairs_;
   std::vector<std::int32_t> axis_of_pair_;  // [pairs], or empty
   std::vector<float> inv_freq_;             // [pairs], float32 and bfloat16 only
+  // Exact: of inv_freq. float32 and bfloat16: of 1 for each pair, since their arguments are angles already.
   Turns turns_;
   double largest_position_;
 };

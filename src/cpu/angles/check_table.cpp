@@ -40,6 +40,7 @@ void check_frequencies(std::string_view where, const Frequencies& frequencies, s
   check_factor(where, frequencies.attention_factor);
 }
 
+// Without a sum that could overflow: start is within 2^53 by then.
 void check_range(std::string_view where, std::int64_t start, std::int64_t count) {
   require(count >= 0, where, "count", "be at least 0", formatted("{}", count));
   require(start >= -kLargestInteger && start <= kLargestInteger, where, "start", "lie within -2^53 .. 2^53",
@@ -48,6 +49,7 @@ void check_range(std::string_view where, std::int64_t start, std::int64_t count)
           formatted("{} + {} - 1", start, count));
 }
 
+// Divides instead of multiplying, so that no product can overflow.
 void check_bytes(std::string_view where, std::string_view what, std::int64_t rows, std::int64_t pairs,
                  std::int64_t max_bytes) {
   constexpr std::int64_t kBytesPerPair = 2 * sizeof(float);

@@ -12,6 +12,7 @@ namespace posenc::cpu {
 // Positions, and angles in radians, are at most this in magnitude.
 inline constexpr double kLargest = 0x1p53;
 
+// head_dim, first_channel, dim and axes fit each other (math/layout.h).
 void check_layout(std::string_view where, const RotaryLayout& layout);
 
 // inv_freq: [pairs], finite, at most kLargest in magnitude. attention_factor: finite as a float.

@@ -1,5 +1,5 @@
 // cos_sin() and cos_sin_into() of posenc/rotary_table.h: cos and sin of arbitrary positions, integers or reals, without
-// a table. Work is cut into rows for threads; each row is one call of the angle kernel.
+// a table. kBlockRows positions at a time are made doubles and given to the rule (angle_rows.h), on the calling thread.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -40,6 +40,7 @@ struct Request {
   cpu::AngleRule rule;
 };
 
+// Everything that can be wrong but the sizes of the output.
 template <typename Position>
 Request checked(std::string_view where, const Rope& rope, std::span<const Position> positions,
                 const TableOptions& options) {
@@ -58,6 +59,7 @@ Request checked(std::string_view where, const Rope& rope, std::span<const Positi
           {found.inv_freq, rope.axes.of_pair, found.attention_factor, options.angles}};
 }
 
+// Block by block: positions as doubles, [axes, kBlockRows], then one call of the rule.
 template <typename Position>
 void write(const Request& request, std::span<const Position> positions, std::int64_t pairs, float* cos, float* sin) {
   std::vector<double> block(static_cast<std::size_t>(request.axes * cpu::kBlockRows));

@@ -23,6 +23,8 @@ namespace {
 constexpr const char* kMakeTable = "make_table";
 
 // Every argument but `angles` and `frequencies` has been checked by the caller of both.
+// With one axis for all pairs, whatever the layout's axes are: a row is of one position. rotate gathers a token's row
+// from those of its coordinates (rotate_block.cpp).
 RotaryTable fill(const RotaryLayout& layout, const Frequencies& frequencies, const TableOptions& options) {
   const std::int64_t pairs = layout.pairs();
   const kernels::KernelTable& kernels = cpu::kernels_for(kMakeTable, options.isa);
@@ -40,6 +42,7 @@ RotaryTable fill(const RotaryLayout& layout, const Frequencies& frequencies, con
   return cpu::TableAccess::make(layout, frequencies.attention_factor, options.start, std::move(rows));
 }
 
+// Angles grow with the position's magnitude, so that its ends are enough to look at.
 void check(const RotaryLayout& layout, const Frequencies& frequencies, const TableOptions& options) {
   cpu::check_frequencies(kMakeTable, frequencies, layout.pairs());
   cpu::check_range(kMakeTable, options.start, options.count);
@@ -109,11 +112,13 @@ RotaryTable make_table(const RotaryLayout& layout, const Frequencies& frequencie
   return fill(layout, frequencies, options);
 }
 
+// float32 and bfloat16 angles start from frequencies in Hugging Face's own float32 steps; so does a table on demand.
 RotaryTable make_table(const Rope& rope, const TableOptions& options) {
   const auto arithmetic = options.angles == Angles::exact ? Arithmetic::exact : Arithmetic::float32;
   return make_table(layout(rope), frequencies(rope, options.length, arithmetic), options);
 }
 
+// Positions are not known yet; rotate checks each against the rule's largest_position().
 RotaryTable table_on_demand(const Rope& rope, const TableOptions& options) {
   constexpr const char* kWhere = "table_on_demand";
   const auto arithmetic = options.angles == Angles::exact ? Arithmetic::exact : Arithmetic::float32;
@@ -123,6 +128,7 @@ RotaryTable table_on_demand(const Rope& rope, const TableOptions& options) {
                                 {found.inv_freq, rope.axes.of_pair, found.attention_factor, options.angles});
 }
 
+// The values are not looked at: NaN and numbers beyond [-1, 1] are the caller's.
 RotaryTable table_from_cos_sin(const RotaryLayout& layout, std::span<const float> cos, std::span<const float> sin,
                                std::int64_t start, double attention_factor) {
   constexpr const char* kWhere = "table_from_cos_sin";

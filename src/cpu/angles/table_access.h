@@ -12,6 +12,7 @@
 namespace posenc::cpu {
 
 struct TableAccess {
+  // [count, 2, pairs], aligned to a cache line.
   using Rows = RotaryTable::Rows;
   static RotaryTable make(const RotaryLayout& layout, double factor, std::int64_t start, Rows rows) {
     return {layout, factor, start, std::move(rows)};

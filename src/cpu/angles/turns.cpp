@@ -30,6 +30,7 @@ Sum two_product(double a, double b) {
   return {value, std::fma(a, b, -value)};
 }
 
+// f / (2 pi) as three doubles that do not overlap, the largest first.
 struct Parts {
   double hi;
   double lo;
@@ -53,6 +54,7 @@ Parts divide_by_two_pi(double f) {
 
 }  // namespace
 
+// Padded, since the kernel reads whole vectors; a padded pair has the frequency 0 and is not stored.
 Turns turns(std::span<const double> frequencies) {
   const std::size_t padded = (frequencies.size() + kernels::kPadding - 1) / kernels::kPadding * kernels::kPadding;
   Turns out{std::vector<double>(padded), std::vector<double>(padded), std::vector<double>(padded)};

@@ -17,8 +17,12 @@ inline std::int64_t whole_lines(std::int64_t bytes) {
   return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 
+// The caller's scratch was too small: attend() catches it and says how many bytes it takes.
 struct ArenaIsFull : std::bad_alloc {};
 
+// Workers take their memory from it when they are constructed, and nothing afterwards. Every piece begins a line,
+// whatever alignment is asked for.
+//
 // What is taken stays taken.
 class Arena final : public std::pmr::memory_resource {
  public:

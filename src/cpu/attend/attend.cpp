@@ -51,6 +51,7 @@ struct Passes {
   std::int64_t states = 0;  // floats
 };
 
+// Parts of kSplitKeys keys that a sequence has.
 std::int64_t parts_of(const math::SequenceRows& s) { return (s.k_count + kSplitKeys - 1) / kSplitKeys; }
 
 // Heads that share a pass over the keys where queries are few: as many as leave each thread two tasks.
@@ -123,6 +124,7 @@ std::int64_t scratch_bytes(const cpu::AttendCall& call, const AttendArgs& args, 
   return workers_of(args, all) * size.bytes() + cpu::kArenaAlignment;
 }
 
+// All from one memory, one after another, on the calling thread.
 std::vector<cpu::AttendWorker> make_workers(const cpu::AttendCall& call, const AttendArgs& args, const Passes& all,
                                             const cpu::FarTiles& far, cpu::KeepGoing& keep_going,
                                             std::pmr::memory_resource* memory) {
@@ -135,11 +137,13 @@ std::vector<cpu::AttendWorker> make_workers(const cpu::AttendCall& call, const A
 
 using KeptTerms = std::span<const cpu::TermVectors>;
 
+// `kept` are the floats of a prepared layer, one entry a term, or nothing.
 cpu::AttendCall checked_call(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   const math::CallSizes sizes = cpu::check_attend_call(layer, args);
   return cpu::attend_call(layer, args, sizes, cpu::kernels_for("attend", args.isa), kept);
 }
 
+// With the checks of a call, since widths and tasks follow from its tensors.
 std::int64_t scratch_bytes(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   const cpu::AttendCall call = checked_call(layer, args, kept);
   return scratch_bytes(call, args, passes_of(call, threads_of(args.parallel)));
@@ -166,6 +170,7 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
     throw Error("attend", {"scratch", formatted("have at least {} bytes", scratch_bytes(call, args, all)),
                            formatted("{}", args.scratch.size())});
   }
+  // The sums of all parts of decode; each task writes its own, and the joins read them in the order of the keys.
   std::vector<float> states(index(all.states));
   run_tasks(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
     if (keep_going.is_stopped()) return;

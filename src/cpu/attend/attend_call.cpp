@@ -22,6 +22,7 @@ namespace {
 // Numbers of a table by distance, 32 MiB of them: what a call keeps beside its rows stays below 64 MiB.
 constexpr double kMostProjected = 1 << 23;
 
+// Each rounded once.
 std::vector<float> floats(const std::vector<double>& x) { return {x.begin(), x.end()}; }
 
 // What positions may be for the angles of a rotation.
@@ -49,6 +50,7 @@ void check_positions(const CallRotation& rotation, const math::Lowered& lowered)
 // query that faded is off by at most, stays below e^-23 when its key has grown.
 constexpr double kMostDecay = 80.0;
 
+// Of rows that share an origin: the keys of a tile and the queries of a block, at most kTileKeys and max_lanes of them.
 void check_decays(const CallRotation& rotation, const AttendCall& call) {
   double steepest = 0.0;
   for (const double decay : rotation.rule->decay) steepest = std::max(steepest, std::abs(decay));
@@ -111,6 +113,7 @@ struct NeedsOfTerm {
     return count * channels * width + scores * channels < queries * channels * width + scores * width;
   }
 
+  // W_h s(d) of every head and distance that occurs, SineRows::kRows distances at a time.
   void project_distances(const math::SineDistance& term) const {
     const std::int64_t count = term.high - term.low + 1;
     const std::int64_t channels = call.layer.head_dim;
@@ -152,6 +155,7 @@ void check_orders(const math::CallRows& rows) {
 
 }  // namespace
 
+// An axis of one element may have any stride in the tensor; here it has 0.
 RowsView rows_view(const ConstTensorView& x) {
   const bool is_batch = x.rank == 4;
   const auto stride = [&](std::size_t axis) { return x.shape[axis] > 1 ? x.strides[axis] : 0; };
@@ -171,6 +175,7 @@ RowsView rows_view(const ConstTensorView& x) {
 
 namespace {
 
+// [blocks, block_size, kv_heads, channels]: a block stands where a member of the batch does.
 RowsView pages_view(const ConstTensorView& x) {
   return {.data = static_cast<const char*>(x.data),
           .element = element_of(x.dtype),
@@ -206,6 +211,8 @@ std::int64_t AttendCall::rotated_width() const {
   return most;
 }
 
+// Interleaved channels 2p and 2p + 1 of the rotated part stand at p and p + pairs, as kernels::LoadRotation wants the
+// queries; all others stay.
 std::int64_t AttendCall::place_beside_rotated(std::int64_t channel) const {
   const math::Rotation& rule = *in_few_dots->rule;
   const std::int64_t c = channel - rule.first_channel;
@@ -241,6 +248,7 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
     check_positions(call.rotations.back(), call.lowered);
     check_decays(call.rotations.back(), call);
   }
+  // Whether only the distance counts: both sides rotate here, and none decays.
   const auto is_relative = [](const CallRotation& rotation) {
     return rotation.rule->rotates_queries && rotation.rule->rotates_keys && rotation.rule->decay.empty();
   };
@@ -249,6 +257,7 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
   if (call.rotations.size() == 1 && (call.rotations[0].rule->rotates_keys || !call.rotations[0].rule->decay.empty())) {
     call.in_few_dots = call.rotations.data();
   }
+  // Of each term the floats: a prepared layer's where they cover what occurs, else made for this call.
   const TermMaker make{layer.heads, layer.head_dim, call.attention, args.parallel};
   call.projected.resize(call.lowered.terms.size());
   call.own_vectors.resize(call.lowered.terms.size());

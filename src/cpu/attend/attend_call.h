@@ -19,7 +19,7 @@
 namespace posenc::cpu {
 
 inline constexpr std::int64_t kTileKeys = 64;
-// A lane's channels of a rotation and its axes are known when the call begins; its angles are not.
+// Lanes of a block at most: queries that meet a tile of keys together, each a column of its scores.
 inline constexpr std::int64_t kMaxLanes = 48;  // kernels::kLaneRegisters of the widest registers
 
 // The least multiple of `of` that is at least n.
@@ -35,6 +35,8 @@ struct RowsView {
   std::int64_t row_stride = 0;
   std::int64_t head_stride = 0;
 
+  // Channel 0 of a head: of a member of the batch (a block of a paged cache) and a token in it, or of a row that is
+  // counted through the batch.
   const void* at(std::int64_t member, std::int64_t token, std::int64_t head) const {
     return data + (member * batch_stride + token * row_stride + head * head_stride) * bytes;
   }
@@ -45,6 +47,7 @@ RowsView rows_view(const ConstTensorView& x);
 using AlignedFloats = std::vector<float, LineAllocator<float>>;
 
 // A rotation with its angles' rule.
+// `rule` points into AttendCall::lowered.
 struct CallRotation {
   const math::Rotation* rule;
   AngleRule angles;
@@ -60,6 +63,7 @@ struct ProjectedDistances {
   math::DistancePlaces at;
 };
 
+// Arrays by term are in the order of lowered.terms.
 struct AttendCall {
   const LayerPlan& layer;
   const AttendArgs& args;
@@ -75,6 +79,7 @@ struct AttendCall {
   RowsView q, k, v;
   std::int64_t group = 1;      // heads that share a KV head
   std::int64_t max_lanes = 0;  // kernels::kLaneRegisters registers
+  // Terms multiply queries, or keys, as they are given: before RoPE and without the softmax scale.
   bool takes_raw_queries = false;
   bool takes_raw_keys = false;
   bool rotates_by_steps = false;  // a tile's keys may rotate by their steps from its first: DecodeProducts
@@ -95,6 +100,7 @@ struct AttendCall {
   std::int64_t rotated_width() const;  // cos and sin of a row, of the widest rotation
   // Where a query's channel stands beside keys that are rotated in_few_dots.
   std::int64_t place_beside_rotated(std::int64_t channel) const;
+  // Channel 0 of a token's key or value (x: k or v), found by the block table where the cache is paged.
   const void* key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const;
 };
 

@@ -130,6 +130,7 @@ AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> u
   if (std::ranges::any_of(call.rotations, decays)) decayed_.resize(index(call.layer.head_dim * call.max_lanes));
 }
 
+// The next free block, with its queries and the two kinds of products that it goes by.
 void AttendWorker::begin_block(std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head) {
   LaneBlock& block = blocks_[used_++];
   posenc::cpu::begin(call_, lanes, kv_heads, one_head, scratch_, block);
@@ -238,6 +239,8 @@ void AttendWorker::attend_tile(LaneBlock& block) {
   };
   product(0, scores_.data());
   for (std::size_t r = 1; r < regions.size(); ++r) {
+    // Each score is taken from the product of the region that its query and key are in; the first region's is there
+    // already, and a product that no score of the tile needs is not made.
     bool any = false;
     for (std::int64_t m = 0; m < tile_.count(); ++m) {
       for (std::int64_t l = 0; l < block.used; ++l) {
@@ -332,6 +335,7 @@ void AttendWorker::join(const float* from) {
   }
 }
 
+// What the blocks have seen becomes outputs.
 void AttendWorker::finish() {
   for (const LaneBlock& block : std::span(blocks_).first(used_)) write_block(call_, block, scratch_);
 }

@@ -27,6 +27,7 @@
 
 namespace posenc::cpu {
 
+// Queries first_row .. first_row + rows - 1 of a sequence, of all query heads of its KV heads.
 struct AttendUnit {
   std::size_t sequence = 0;
   std::int64_t kv_head = 0;    // the first
@@ -52,6 +53,7 @@ class AttendWorker {
   AttendWorker(const AttendCall& call, std::span<const AttendUnit> units, const FarTiles& far, KeepGoing& keep_going,
                std::pmr::memory_resource* memory);
 
+  // Reads and rotates the unit's queries; nothing has been seen yet.
   void begin(const AttendUnit& unit);
   // Keys first .. end - 1 of the sequence; nothing, or a part of it, once the call is not wanted any more.
   void pass_over(const AttendUnit& unit, std::int64_t first, std::int64_t end);
@@ -79,8 +81,11 @@ class AttendWorker {
   FloatProducts floats_;
   DecodeProducts few_;
   PairProducts pairs_;
+  // The unit's blocks are the first used_ of them.
   std::pmr::vector<LaneBlock> blocks_;
   std::size_t used_ = 0;
+  // [kTileKeys][lanes]: a tile's scores, those of another region, what gates add; [head_dim][lanes]: queries with xPos'
+  // decay towards the tile.
   std::pmr::vector<float> scores_, of_region_, of_gates_, decayed_;
 };
 

@@ -21,8 +21,12 @@ namespace {
 constexpr std::string_view kAttend = "attend";
 constexpr std::int64_t kMaxOrder = std::int64_t{1} << 53U;
 
+// Kernels read and write whole heads: channels are adjacent, elements aligned.
 void check_heads_tensor(const char* field, const ConstTensorView& x) {
-  if (x.dtype == DType::f64) math::refuse(formatted("{}.dtype", field), "be f32, f16 or bf16", "f64");
+  if (x.dtype >= DType::f64) {
+    math::refuse(formatted("{}.dtype", field), "be f32, f16 or bf16",
+                 x.dtype == DType::f64 ? "f64" : formatted("{}", static_cast<int>(x.dtype)));
+  }
   const auto last = static_cast<std::size_t>(x.rank - 1);
   if (x.rank > 0 && x.shape[last] > 1 && x.strides[last] != 1) {
     math::refuse(formatted("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
@@ -31,10 +35,12 @@ void check_heads_tensor(const char* field, const ConstTensorView& x) {
   if (!is_aligned(x)) math::refuse(formatted("{}.data", field), "be aligned to its elements", "between two");
 }
 
+// Schemes whose score of a key depends on the keys after it.
 bool sums_along_keys(const ScoreTerm& term) {
   return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
 }
 
+// One number for each query and head has room for one such scheme.
 void check_carry(const LayerPlan& layer, const AttendArgs& args) {
   if (args.carry.empty()) return;
   const std::int64_t sums = std::ranges::count_if(layer.score, sums_along_keys);
@@ -88,10 +94,14 @@ ConstTensorView tokens_of_pages(const char* field, const ConstTensorView& x, std
           .strides = {0, x.strides[2], x.strides[3]}};
 }
 
+// The sequences' tokens are counted from cu_seqlens_k, and arrays are made for as many: so that they are in the cache
+// is checked first.
 void check_table(const AttendArgs& args) {
   const std::span<const std::int32_t> table = args.pages.block_table;
   const std::span<const std::int32_t> ends = args.inputs.cu_seqlens_k;
   const auto sequences = static_cast<std::int64_t>(ends.size()) - 1;
+  if (ends.front() != 0) math::refuse("cu_seqlens_k", "begin with 0", formatted("{}", ends.front()));
+  math::check_ascending("cu_seqlens_k", ends);
   if (args.k.shape[1] != args.v.shape[1] || args.k.shape[0] != args.v.shape[0]) {
     math::refuse("v", "have the blocks of k", formatted("{} blocks of {}", args.v.shape[0], args.v.shape[1]));
   }
@@ -102,7 +112,7 @@ void check_table(const AttendArgs& args) {
   const std::int64_t blocks = std::ssize(table) / sequences;
   for (std::int64_t s = 0; s < sequences; ++s) {
     const std::int64_t tokens = ends[static_cast<std::size_t>(s + 1)] - ends[static_cast<std::size_t>(s)];
-    const std::int64_t needed = (tokens + args.k.shape[1] - 1) / args.k.shape[1];
+    const std::int64_t needed = tokens / args.k.shape[1] + (tokens % args.k.shape[1] > 0 ? 1 : 0);
     if (needed > blocks) {
       math::refuse("pages.block_table", formatted("have {} blocks for sequence {}", needed, s),
                    formatted("{}", blocks));
@@ -125,8 +135,15 @@ void check_orders(const char* field, std::span<const std::int64_t> orders) {
 
 }  // namespace
 
+// The shared checks see a paged cache as a packed tensor of as many tokens as cu_seqlens_k says.
 math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args) {
   check_parallel(kAttend, args.parallel);
+  if (args.angles > Angles::bfloat16) {
+    math::refuse("angles", "be exact, float32 or bfloat16", formatted("{}", static_cast<int>(args.angles)));
+  }
+  if (args.products > Products::bf16) {
+    math::refuse("products", "be f32 or bf16", formatted("{}", static_cast<int>(args.products)));
+  }
   ConstTensorView k = args.k;
   ConstTensorView v = args.v;
   const bool is_paged = !args.pages.block_table.empty();
@@ -136,11 +153,11 @@ math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args
     }
     k = tokens_of_pages("k", args.k, args.inputs.cu_seqlens_k.back());
     v = tokens_of_pages("v", args.v, args.inputs.cu_seqlens_k.back());
+    check_table(args);
   }
   const reference::AttendArgs same{
       .out = args.out, .q = args.q, .k = k, .v = v, .weights = args.weights, .inputs = args.inputs, .lse = args.lse};
   math::check_attend(layer, same);
-  if (is_paged) check_table(args);
   check_heads_tensor("out", args.out);
   check_heads_tensor("q", args.q);
   check_heads_tensor("k", args.k);

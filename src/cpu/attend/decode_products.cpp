@@ -202,6 +202,8 @@ void DecodeProducts::rotate_rows(const kernels::FewLanes& given, std::int64_t fi
 
 // Fetched beside them are the rows that come next: where rows of a head lie together, or the heads of a row, line by
 // line in the order of memory, else each row's own lines.
+// Rows that rotate are cut into kRotatedRows rows and kRotatedHeads heads; all others go to the kernel as they lie
+// together.
 template <typename Use>
 void DecodeProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
                               const AngleTables* angles, const Use& use) {
@@ -250,6 +252,8 @@ void DecodeProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const
   });
 }
 
+// Keys rotate by steps where the tile allows it, else by their own angles, or not at all. A single rotation is done by
+// the dots themselves, in registers (in_few_dots); several are done before, some rows at a time.
 void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q,
                                    float* scores) {
   const AngleTables* angles = nullptr;
@@ -282,6 +286,7 @@ void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::s
   for_rows(block, tile, call_.k, channels, angles, multiply);
 }
 
+// The sums so far are rescaled once a tile, with its first rows.
 void DecodeProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
   if (!of_values_.empty()) write_value_angles(tile);
   const std::int64_t channels = call_.layer.value_dim;

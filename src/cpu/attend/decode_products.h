@@ -23,6 +23,7 @@ class DecodeProducts final : public TileProducts {
  public:
   DecodeProducts(const AttendCall& call, std::pmr::memory_resource* memory);
 
+  // As TileProducts has them; queries and outputs are [lanes][channels] here.
   void multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q, float* scores) override;
   void add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) override;
 
@@ -30,6 +31,8 @@ class DecodeProducts final : public TileProducts {
   // cos and sin of each rotation: [kTileKeys][2 pairs], or nothing where it does not rotate these rows.
   using AngleTables = std::pmr::vector<std::pmr::vector<float>>;
 
+  // The identity above holds for this block and tile. queries_from: the queries for it; beside_rotated: those for keys
+  // that rotate by their own angles, in the order of channels that kernels::LoadRotation wants.
   bool rotates_by_steps(const LaneBlock& block, const KeyTile& tile) const;
   const float* queries_from(const LaneBlock& block, const KeyTile& tile);
   const float* beside_rotated(const LaneBlock& block, const float* q);

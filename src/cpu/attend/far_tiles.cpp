@@ -19,6 +19,7 @@ constexpr std::int64_t kShortCall = 64;
 constexpr float kAtMost = 1.0F + 0x1p-12F;
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
+// The bound holds where a score is q . k + slope d and nothing else. Null in any other layer.
 const math::LinearDistance* only_bias(const AttendCall& call) {
   const bool is_plain = call.rotations.empty() && !call.layer.soft_cap && call.args.inputs.bias.empty();
   if (!is_plain || call.lowered.terms.size() != 1) return nullptr;
@@ -59,6 +60,7 @@ FarTiles::FarTiles(const AttendCall& call) : call_(&call), bias_(only_bias(call)
   first_tile_.push_back(tiles_.size());
 }
 
+// In double, and rounded up: a length that is too large skips less, and never wrongly.
 void FarTiles::measure(LaneBlock& block) const {
   std::array<double, kMaxLanes> squares{};
   for (std::int64_t c = 0; c < call_->layer.head_dim; ++c) {
@@ -72,6 +74,8 @@ void FarTiles::measure(LaneBlock& block) const {
   }
 }
 
+// Every lane must agree. The bias is largest at one of the tile's two ends; where it is symmetric and the query lies
+// between them, at the query.
 bool FarTiles::is_far(const LaneBlock& block, std::size_t sequence, std::int64_t kv_head, std::int64_t first) const {
   if (bias_ == nullptr || first_tile_[sequence] == first_tile_[sequence + 1]) return false;
   const std::int64_t t = first / kTileKeys;

@@ -27,6 +27,7 @@ std::int64_t rows_of(const AttendCall& call, math::Side side) {
   return side == math::Side::query ? call.lowered.q_rows : call.lowered.k_rows;
 }
 
+// [rows][2 pairs]. Of a call that is cancelled on the way, the rest is not written.
 AlignedFloats angles_of(const AttendCall& call, const CallRotation& rotation, math::Side side, KeepGoing& keep_going) {
   const std::int64_t rows = rows_of(call, side);
   const std::int64_t width = 2 * rotation.pairs;
@@ -45,6 +46,7 @@ AlignedFloats angles_of(const AttendCall& call, const CallRotation& rotation, ma
 
 }  // namespace
 
+// Not with regions, where a row has several positions, nor with xPos, whose angles decay from an origin in each tile.
 void keep_angles(AttendCall& call, const AskedRows& asked, KeepGoing& keep_going) {
   if (!call.lowered.regions.regions.empty()) return;
   const auto keeps = [&](const CallRotation& rotation, math::Side side) {

@@ -13,6 +13,7 @@
 
 namespace posenc::cpu {
 
+// `weights` are views: their memory is the caller's. `isa` is the one that the floats were made for.
 struct KeptLayer {
   LayerPlan layer;
   LayerWeights weights;

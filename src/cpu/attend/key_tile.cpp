@@ -14,6 +14,7 @@ namespace {
 // Keys are shown by so many: rows that a product takes at a time.
 constexpr std::int64_t kStep = 8;
 
+// NaN and infinity have all bits of the exponent; found by words, without a conversion.
 template <typename Bits>
 bool are_finite(const void* data, std::int64_t count, Bits exponent) {
   const auto* bits = static_cast<const Bits*>(data);
@@ -33,6 +34,7 @@ bool are_finite(kernels::Element element, const void* data, std::int64_t count) 
 
 }  // namespace
 
+// Reserves for the call's widths, so that no tile allocates.
 KeyTile::KeyTile(const AttendCall& call, std::pmr::memory_resource* memory)
     : call_(call),
       scratch_(call, memory),
@@ -51,6 +53,7 @@ KeyTile::KeyTile(const AttendCall& call, std::pmr::memory_resource* memory)
   for (std::pmr::vector<float>& rows : rotated_) rows.reserve(raw_.capacity());
 }
 
+// Forgets all that was read of the tile before.
 void KeyTile::place(std::size_t sequence, std::int64_t kv_head, std::int64_t first, std::int64_t count) {
   sequence_ = sequence;
   kv_head_ = kv_head;
@@ -77,6 +80,7 @@ void KeyTile::select_head(std::int64_t kv_head) {
   shown_ = shown;
 }
 
+// In whole steps of kStep keys: some that are hidden may remain, and the mask hides them.
 void KeyTile::show_up_to(std::int64_t last) {
   shown_ = count_;
   if (!ascends_) return;
@@ -98,6 +102,7 @@ bool KeyTile::is_run(std::int64_t coordinate) {
   return known == 1;
 }
 
+// As many rows from `first` on as lie together: up to `end`, or to the end of their page.
 GivenRows KeyTile::given(const RowsView& x, std::int64_t first, std::int64_t end) const {
   const std::int64_t left = end - first;
   if (left <= 0) return {nullptr, first, 0};
@@ -111,6 +116,7 @@ const double* KeyTile::positions(std::size_t axis, std::size_t region) const {
   return (regions.empty() ? call_.lowered.coordinates[axis].k : regions[region].k_positions).data() + first_row_;
 }
 
+// Floats that lie together are used where they are, unless they are to be rotated in place.
 FloatRows KeyTile::read(const RowsView& x, std::int64_t channels, std::pmr::vector<float>& into, bool must_copy) {
   const bool is_float = x.element == kernels::Element::f32;
   const GivenRows all = given(x, 0, count_);
@@ -157,6 +163,7 @@ bool KeyTile::rotate_by_kept(const CallRotation& rotation, float* rows) {
   return true;
 }
 
+// By the angles kept for the call, or by those of the positions that the region gives.
 FloatRows KeyTile::keys(std::size_t region) {
   if (call_.rotations.empty()) return raw();
   FloatRows& out = rotated_rows_[region];
@@ -176,6 +183,7 @@ FloatRows KeyTile::keys(std::size_t region) {
   return out;
 }
 
+// Rotated values stand where their keys stand on their own, in no region, and do not decay.
 FloatRows KeyTile::values() {
   if (value_rows_.data != nullptr) return value_rows_;
   const bool rotates = std::holds_alternative<math::ValueRotation>(call_.lowered.values);
@@ -193,6 +201,7 @@ FloatRows KeyTile::values() {
   return value_rows_;
 }
 
+// Without a copy where the cache is in bfloat16, nothing rotates, and channels come in pairs.
 PairedRows KeyTile::paired_keys() {
   if (key_pairs_.data != nullptr) return key_pairs_;
   const std::int64_t channels = call_.layer.head_dim;
@@ -217,6 +226,7 @@ PairedRows KeyTile::paired_keys() {
   return key_pairs_;
 }
 
+// Transposed, since products in pairs run along the keys here.
 PairedRows KeyTile::paired_values() {
   if (value_pairs_.data != nullptr) return value_pairs_;
   kernels::PairColumns columns{.element = call_.v.element, .x_row = call_.v.row_stride};
@@ -236,6 +246,7 @@ PairedRows KeyTile::paired_values() {
   return value_pairs_;
 }
 
+// Head by head as far as it is asked; what has been found is kept for the other blocks.
 bool KeyTile::values_are_finite(std::int64_t kv_heads) {
   RowsView x = call_.v;
   const auto find = [&](const GivenRows& rows) {

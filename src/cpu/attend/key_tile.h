@@ -32,6 +32,7 @@ struct GivenRows {
   std::int64_t count;
 };
 
+// One thread's; its memory is reserved once. Rows m count from the tile's first key.
 class KeyTile {
  public:
   KeyTile(const AttendCall& call, std::pmr::memory_resource* memory);
@@ -69,6 +70,7 @@ class KeyTile {
   // How far the keys stand beyond the first: the origin of decays.
   std::array<double, kTileKeys> beyond_first() const;
 
+  // Each is made when it is first asked for, and good until the next place(), or select_head() to another head.
   FloatRows raw();                     // keys as given
   FloatRows keys(std::size_t region);  // rotated, as they stand there
   FloatRows values();

@@ -35,7 +35,8 @@ bool go_up(const math::Coordinate& at, const LaneBlock& block) {
   return true;
 }
 
-// Rotated queries, as products want them.
+// Rotated queries, as products want them. Decode: [lanes][channels]. Prefill: [channels][lanes], for floats with the
+// scale in them, for pairs of bfloat16 without.
 void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, float* to) {
   const std::int64_t channels = call.layer.head_dim;
   if (block.few) {
@@ -221,6 +222,7 @@ struct BeginTerm {
   void operator()(const math::Running&) const {}
 };
 
+// Which queries the lanes are, up to whole registers by repeating the last, and what each starts with.
 void place_lanes(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
                  LaneBlock& block) {
   block.kv_head = lanes[0].head / call.group;
@@ -252,6 +254,7 @@ void place_lanes(const AttendCall& call, std::span<const Lane> lanes, std::int64
 
 }  // namespace
 
+// Of a query of that order. attn_mask is not among them: it is no interval (MatrixRows).
 Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order) {
   Orders out{kLeast, kMost};
   if (mask.kind == MaskKind::causal) out.high = order;
@@ -268,11 +271,13 @@ Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order)
   return out;
 }
 
+// Lanes that fill at most half of a register: the rest of it would be multiplied for nothing.
 bool are_few(const AttendCall& call, std::int64_t lanes) {
   const std::int64_t wide = call.attention.register_lanes;
   return lanes <= wide / 2 && wide >= kernels::kFewLanes;
 }
 
+// `columns` and `products` are for terms that project queries (SineDistance), as wide as the widest of them.
 RowScratch::RowScratch(const AttendCall& call, std::pmr::memory_resource* memory)
     : rows(index(kTileKeys * std::max(call.layer.head_dim, call.layer.value_dim)), memory),
       cos_sin(index(kTileKeys * call.rotated_width()), memory),
@@ -289,6 +294,7 @@ RowScratch::RowScratch(const AttendCall& call, std::pmr::memory_resource* memory
   products.resize(index(width * call.max_lanes));
 }
 
+// What BeginTerm, or sum_gates for Running, puts into LaneBlock::of_term[t].
 std::int64_t floats_of_term(const AttendCall& call, std::size_t t) {
   struct Of {
     const AttendCall& call;
@@ -338,6 +344,7 @@ LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
   }
 }
 
+// Rows that come rotated get the identity (cos 1, sin 0), times xPos' decay where there is any.
 void write_angles(const AttendCall& call, const CallRotation& rotation, bool rotates, math::Side side,
                   std::int64_t count, const double* positions, const double* beyond, RowScratch& scratch,
                   float* cos_sin) {
@@ -379,6 +386,8 @@ void rotate_rows(const AttendCall& call, const CallRotation& rotation, bool rota
   rotate_by_angles(call, rotation, count, direction, rows, scratch);
 }
 
+// Of one head each, by the kernel of rotate(). The inverse divides by the attention factor twice: once for its own cos
+// and sin, once for what the rotation multiplied.
 void rotate_by_angles(const AttendCall& call, const CallRotation& rotation, std::int64_t count, Direction direction,
                       float* rows, const RowScratch& scratch) {
   const math::Rotation& rule = *rotation.rule;
@@ -398,6 +407,7 @@ void rotate_by_angles(const AttendCall& call, const CallRotation& rotation, std:
   call.kernels.rotate(rotated);
 }
 
+// Queries are read once for each region. Terms take them as given, before u is added and before they rotate.
 void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
            RowScratch& scratch, LaneBlock& block) {
   place_lanes(call, lanes, kv_heads, one_head, block);

@@ -14,6 +14,7 @@ namespace posenc::cpu {
 
 class TileProducts;
 
+// One query of one head.
 struct Lane {
   std::int64_t row = 0;  // of the call's query rows
   std::int64_t head = 0;
@@ -104,6 +105,7 @@ void rotate_rows(const AttendCall& call, const CallRotation& rotation, bool rota
 bool are_few(const AttendCall& call, std::int64_t lanes);
 
 // The queries of the lanes, as many of each KV head, and nothing seen yet.
+// `one_head`: the lanes are consecutive queries of one head.
 void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
            RowScratch& scratch, LaneBlock& block);
 

@@ -29,6 +29,7 @@ void for_lanes_and_channels(std::int64_t lanes, std::int64_t channels, const Mov
   }
 }
 
+// Outputs: [channels][lanes] to [lanes][channels]. The next, for queries, is its inverse.
 inline void rows_of_lanes(const float* columns, std::int64_t lanes, std::int64_t channels, float* rows) {
   for_lanes_and_channels(lanes, channels,
                          [=](std::int64_t l, std::int64_t c) { rows[l * channels + c] = columns[c * lanes + l]; });

@@ -21,6 +21,7 @@ std::int64_t last_axis(const ConstTensorView& x) { return x.rank - 1; }
 
 }  // namespace
 
+// Keys of a batch are counted within their sequence, packed ones through the call.
 MatrixRows::MatrixRows(const AttendCall& call, const ConstTensorView& x, const LaneBlock& block, const KeyTile& tile)
     : call_(call), x_(x), block_(block), keys_(tile.count()) {
   const bool is_batch = call.args.q.rank == 4;
@@ -44,6 +45,7 @@ ConstTensorView MatrixRows::from_lane(std::int64_t lane) const {
           .strides = {key_step_}};
 }
 
+// In the caller's memory where that is possible, converted at once where elements are adjacent, else one by one.
 const float* MatrixRows::of_lane(std::int64_t lane) {
   const ConstTensorView row = from_lane(lane);
   const bool lies_together = key_step_ == 1 && row.dtype != DType::f64 && is_aligned(row);

@@ -29,6 +29,7 @@ constexpr std::string_view kMerge = "merge";
 
 // Queries of all members of the batch.
 std::int64_t rows_of(const TensorView& out) { return out.rank == 4 ? out.shape[0] * out.shape[2] : out.shape[0]; }
+// Axis 1 is heads in both ranks.
 std::int64_t elements_of(const TensorView& out) { return rows_of(out) * out.shape[1] * out.shape[out.rank - 1]; }
 
 void check_shape(const std::string& field, const ConstTensorView& x, std::span<const std::int64_t> shape) {
@@ -70,12 +71,19 @@ void check_memory(const std::string& field, const TensorView& written, const std
   refuse(field, formatted("not share memory with {}, unless they are the same", name), "memory of both");
 }
 
+// Each tensor may have a dtype and strides of its own, with channels adjacent; lse is f32, of out's shape without
+// channels.
 void check(const MergeArgs& args) {
   const TensorView& out = args.out;
   if (out.rank != 3 && out.rank != 4) refuse("out", "have rank 3 or 4", formatted("{}", out.rank));
   const std::span<const std::int64_t> shape(out.shape.data(), static_cast<std::size_t>(out.rank));
   if (std::ranges::any_of(shape, [](std::int64_t size) { return size < 0; })) {
     refuse("out.shape", "have no negative size", "one that has");
+  }
+  std::int64_t elements = 1;
+  for (const std::int64_t size : shape) {
+    if (!__builtin_mul_overflow(elements, std::max<std::int64_t>(size, 1), &elements)) continue;
+    refuse("out.shape", "have fewer than 2^63 elements", "larger");
   }
   const std::span numbers = shape.first(shape.size() - 1);
   check_heads("out", out, shape);
@@ -105,11 +113,14 @@ TensorView writable(const ConstTensorView& x) {
   return {.data = const_cast<void*>(x.data), .dtype = x.dtype, .rank = x.rank, .shape = x.shape, .strides = x.strides};
 }
 
+// Of one query and head.
 struct Shares {
   std::vector<double> of_part;
   double lse = 0.0;  // of all parts, without the sink
 };
 
+// In double, relative to the largest lse, so that no exponential overflows; only the sink's may, and then no part has a
+// share. A share of 0 is that of a part in which the query saw nothing, or nothing that counts.
 void share(const MergeArgs& args, std::int64_t row, std::int64_t head, Shares& shares) {
   const double none = -std::numeric_limits<double>::infinity();
   double most = none;

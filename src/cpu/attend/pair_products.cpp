@@ -25,6 +25,7 @@ void PairProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::siz
                               .lanes = block.lanes});
 }
 
+// The kernel that rounds the weights also adds up what they were rounded to: the divisor.
 void PairProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
   for (std::int64_t l = 0; l < block.lanes; ++l) block.divisor[index(l)] *= rescale[l];
   call_.value_pairs->rows(

@@ -90,6 +90,7 @@ class BlockProjector {
 
  private:
   std::int64_t widest() const { return kernels::kLaneRegisters * kernels_.register_lanes; }
+  // Outputs become lanes; those beyond `used` hold whatever was there, and their sums are not written.
   void put_into_columns(std::int64_t first, std::int64_t used, std::int64_t k, std::int64_t depth, std::int64_t lanes) {
     for (std::int64_t l = 0; l < used; ++l) {
       const float* const from = by_.weight + (first + l) * by_.width + k;
@@ -108,6 +109,7 @@ class BlockProjector {
 
 }  // namespace
 
+// A task is as many outputs of one head as a product has lanes, for all rows.
 void project(const kernels::AttentionKernels& kernels, const Parallel& parallel, const HeadProjection& by,
              const float* rows, std::int64_t count, float* out, std::int64_t head_stride) {
   const std::int64_t lanes = kernels::kLaneRegisters * kernels.register_lanes;

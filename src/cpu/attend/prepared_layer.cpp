@@ -27,6 +27,7 @@ void check_weights(const LayerPlan& layer, const LayerWeights& weights) {
   const auto nothing = [](std::initializer_list<std::int64_t> shape) {
     return tensor(static_cast<const float*>(nullptr), shape);
   };
+  // Rank 4 with a batch of 2: XLNet's bidirectional data asks for a batch of an even number of sequences.
   reference::AttendArgs args;
   args.q = nothing({2, layer.heads, 0, layer.head_dim});
   args.weights = weights;
@@ -66,6 +67,7 @@ std::int64_t PreparedLayer::bytes() const {
   return sum;
 }
 
+// Lowers the score terms alone, for the distances that the mask lets through up to max_distance.
 PreparedLayer prepare_layer(const LayerPlan& layer, const LayerWeights& weights, const PrepareOptions& options) {
   check_parallel(kPrepareLayer, options.parallel);
   check_weights(layer, weights);

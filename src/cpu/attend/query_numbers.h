@@ -9,6 +9,7 @@
 namespace posenc::cpu {
 
 // `row`: of all members of the batch.
+// Where there are no tokens nothing is asked for; 1 keeps the division defined.
 inline float& number_of(const TensorView& x, std::int64_t row, std::int64_t head) {
   float* const data = static_cast<float*>(x.data);
   if (x.rank == 2) return data[row * x.strides[0] + head * x.strides[1]];

@@ -17,6 +17,7 @@ constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();  // no 
 
 }  // namespace
 
+// Each once, ascending: sine and cosine of one frequency are one pair of the angle kernel.
 std::vector<double> SineRule::frequencies(const math::SineDistance& term) {
   std::vector<double> out;
   for (const math::Sinusoid& channel : term.channels) {
@@ -61,6 +62,8 @@ SineRows::SineRows(const SineRule& rule, std::pmr::memory_resource* memory)
       wanted_(index(kRows), memory),
       rows_(index(kRows * rule.width()), memory) {}
 
+// A distance has the slot distance mod kRows. Only those whose slot holds another are made, as many at a time as lie
+// together.
 void SineRows::make(const kernels::KernelTable& kernels, std::int64_t low, std::int64_t count) {
   for (std::int64_t n = 0; n < count;) {
     const std::int64_t first = slot_of(low + n);
@@ -75,6 +78,7 @@ void SineRows::make(const kernels::KernelTable& kernels, std::int64_t low, std::
   }
 }
 
+// Fills the rows from slot 0 on, and forgets what they held.
 const float* SineRows::of(const kernels::KernelTable& kernels, std::span<const std::int64_t> distances) {
   std::ranges::fill(held_, kNone);
   std::ranges::copy(distances, wanted_.begin());

@@ -37,6 +37,7 @@ class SineRule {
 // same.
 class SineRows {
  public:
+  // 64 keys and 48 lanes whose positions step by 1 have 111 distances: those of two tiles side by side are held.
   static constexpr std::int64_t kRows = 256;
 
   SineRows(const SineRule& rule, std::pmr::memory_resource* memory);

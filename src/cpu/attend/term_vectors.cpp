@@ -34,6 +34,7 @@ struct MakeVectors {
     out.added = as_floats(term.added);
     return out;
   }
+  // The function gives all heads of a distance; the table has all distances of a head, as a tile reads them.
   TermVectors operator()(const math::DistanceBias& term) const {
     TermVectors out;
     BiasTable& table = out.bias;
@@ -88,6 +89,7 @@ struct MakeVectors {
 
 TermVectors TermMaker::operator()(const math::Term& term) const { return std::visit(MakeVectors{*this}, term); }
 
+// Only biases by distance are made for a range; all else follows from the layer.
 bool covers(const TermVectors& held, const math::Term& term) {
   const auto* bias = std::get_if<math::DistanceBias>(&term);
   if (bias == nullptr) return true;

@@ -24,6 +24,7 @@ struct BiasTable {
   }
 };
 
+// Which of them a term has follows from its primitive; the others are empty.
 struct TermVectors {
   std::vector<float> rows;     // [heads or 1][count][channels]
   std::vector<float> columns;  // KeyDistance: [heads or 1][channels][columns_row], for products with keys
@@ -48,6 +49,7 @@ struct TermMaker {
 // Whether `held`, made of the same layer, has all that the term of a call asks for.
 bool covers(const TermVectors& held, const math::Term& term);
 
+// For PreparedLayer::bytes.
 std::int64_t bytes_of(const TermVectors& vectors);
 
 }  // namespace posenc::cpu

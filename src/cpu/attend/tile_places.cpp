@@ -11,6 +11,7 @@ namespace posenc::cpu {
 namespace {
 
 // Each one more than the one before.
+// Then scores read the band as rows, each beginning one place earlier, and look nothing up.
 bool is_run_of_places(std::span<const std::int32_t> places) {
   std::int32_t wanted = places.front();
   return std::ranges::all_of(places, [&](std::int32_t own) { return own == wanted++; });

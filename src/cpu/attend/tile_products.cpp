@@ -17,6 +17,7 @@ void FloatProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::si
                            .lanes = block.lanes});
 }
 
+// Values are read across: a row of the product is a channel, one step of it a key.
 void FloatProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
   const FloatRows values = tile.values();
   call_.attention.product({.a = values.data,

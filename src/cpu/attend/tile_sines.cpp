@@ -68,6 +68,7 @@ void TileTerms::add_run_of_sines(const math::SineDistance& term, std::size_t t, 
   });
 }
 
+// Distances far from each other, as of scattered positions: those that occur, each once, in parts of kRows.
 void TileTerms::add_any_sines(const math::SineDistance& term, std::size_t t) {
   std::pmr::vector<std::int64_t>& all = scratch_.distances;
   all.clear();

@@ -125,6 +125,7 @@ void TileTerms::add_each(const Value& value, const float* factor) {
   add(each(value), factor);
 }
 
+// Straight from the table where the tile's distances are a run within it; else a strip is made.
 void TileTerms::add(const math::DistanceBias& term, std::size_t t) {
   std::array<float, kMaxLanes> by{};
   const float* used = factor(term.part);
@@ -155,6 +156,8 @@ void TileTerms::add(const math::LinearDistance& term, std::size_t) {
       nullptr);
 }
 
+// The one kernel for it takes the line of the first segment and the bends behind it; only those that some x of the tile
+// can reach are handed over.
 void TileTerms::add(const math::Knots& term, std::size_t) {
   const std::int64_t edges = std::ssize(term.edges);
   const auto numerator = [&](std::int64_t, double d) {
@@ -200,6 +203,8 @@ void TileTerms::add(const math::Knots& term, std::size_t) {
        .count = high - low});
 }
 
+// Numbers of a row and numbers of a key that nearly cancel: they are added in double before they become floats, the
+// key's less those of the tile's first key.
 void TileTerms::add(const math::Column& term, std::size_t) {
   const std::int64_t rows = call_.lowered.k_rows;
   std::array<double, kMaxLanes> of_row{};
@@ -291,6 +296,7 @@ void TileTerms::add_given() {
   }
 }
 
+// attn_mask: where it is 0, the score is hidden whatever it was.
 bool TileTerms::hide_given() {
   const ConstTensorView& visible = call_.args.inputs.attn_mask;
   if (visible.empty()) return false;
@@ -317,6 +323,8 @@ void TileTerms::hide_each(const Sees& sees) {
   }
 }
 
+// Orders may be as large as 2^53. Taken less the tile's least they are small whole numbers, which floats hold exactly
+// up to 2^24.
 bool TileTerms::hide() {
   const Orders keys = tile_.orders();
   const bool by_order = keys.low < block_.most.low || keys.high > block_.least.high;
@@ -344,6 +352,8 @@ bool TileTerms::hide() {
   return hide_given() || by_order;
 }
 
+// q . E of all rows of the table is computed once a block, when its first tile passes; its last row stands twice, so
+// that the kernel may interpolate beyond it.
 void TileTerms::sum_gates(float* out) {
   const std::int64_t channels = call_.layer.head_dim;
   for (std::size_t t = 0; t < call_.lowered.terms.size(); ++t) {

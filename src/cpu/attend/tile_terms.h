@@ -18,6 +18,7 @@
 namespace posenc::cpu {
 
 // Places of a table that are multiplied with a tile at a time.
+// 128 rows of 48 lanes are 24 KiB of floats, which stay in L1.
 inline constexpr std::int64_t kBandPlaces = 128;
 
 // Products of a tile's keys with the vectors of one place of kFewLanes heads, made last: KeyDistance.
@@ -51,6 +52,7 @@ struct TermScratch {
   std::pmr::vector<std::int64_t> distances;         // that occur in the tile, where they are no run
 };
 
+// Made for one block and one tile; `scores` are those of QK^T when it begins.
 class TileTerms {
  public:
   TileTerms(const AttendCall& call, TermScratch& scratch, LaneBlock& block, KeyTile& tile, float* scores);
@@ -68,6 +70,7 @@ class TileTerms {
 
  private:
   friend struct AddTerm;
+  // The content terms, or the biases, in the plan's order; t is the number of the term.
   void add_terms(math::Part part);
   void add(const math::DistanceBias& term, std::size_t t);
   void add(const math::LinearDistance& term, std::size_t t);
@@ -80,6 +83,7 @@ class TileTerms {
   void add(const math::Label& term, std::size_t t);
   void add(const math::Running& term, std::size_t t);
 
+  // Lanes and keys both step by 1 along the coordinate, so lane l and key m are l - m further apart than the first two.
   bool is_run(std::int64_t coordinate) const;
   double distance(std::int64_t coordinate, std::int64_t lane, std::int64_t m) const;
   // Numbers for the lanes and keys of the tile: key m's begin at first + m step.
@@ -121,6 +125,8 @@ class TileTerms {
   PlaceRange places(const math::DistancePlaces& at, const Patch& patch) const;
   // offset(distance, lane's head) for each lane and some keys; returns the step from key to key.
   template <typename Offset>
+  // Into TermScratch::places; `first` points to those of the first key. Where distances are a run there is one for each
+  // distance, and the step is -1; else one for each score.
   std::int64_t fill_places(std::int64_t coordinate, std::int64_t first_key, std::int64_t keys, const Offset& offset,
                            const std::int32_t*& first);
   // s += factor * band[offset(distance)]

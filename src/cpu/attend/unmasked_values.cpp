@@ -7,6 +7,8 @@
 namespace posenc::cpu {
 namespace {
 
+// Channel by channel, keys of weight 0 left out. In blocks whose weights are rounded to bfloat16 elsewhere, the divisor
+// takes the exact ones of this tile.
 void add_lane(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p, const float* rescale,
               std::int64_t l) {
   const std::int64_t width = call.layer.value_dim;

@@ -55,6 +55,7 @@ float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
 
 }  // namespace
 
+// lse is of the exact weights and without the sink; the divisor may be that of rounded ones, and has the sink.
 void write_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
   const RowsView out = rows_view(call.args.out);
   const std::int64_t width = call.layer.value_dim;

@@ -21,6 +21,8 @@ struct Heads {
 };
 constexpr Heads in_scratch(std::int64_t head_dim) { return {kernels::Element::f32, sizeof(float), head_dim}; }
 
+// By the conversion kernel where the dtypes differ, else as bytes: in one copy where the heads are adjacent on both
+// sides.
 void move_heads(const kernels::KernelTable& kernels, const Heads& from_heads, const void* from, const Heads& to_heads,
                 void* to, std::int64_t heads, std::int64_t count) {
   if (from_heads.element != to_heads.element) {
@@ -48,12 +50,14 @@ void move_heads(const kernels::KernelTable& kernels, const Heads& from_heads, co
 Heads read_heads(const HeadsView& x) { return {x.element, x.element_bytes, x.from_strides.head}; }
 Heads written_heads(const HeadsView& x) { return {x.element, x.element_bytes, x.to_strides.head}; }
 
+// Head 0 of a row of k or v, counted through the batch.
 const void* row_of(const HeadsView& x, const RotateCall& call, std::int64_t row) {
   const RowOfBatch at = row_of_batch(call, row);
   const std::int64_t elements = at.member * x.from_strides.batch + at.row * x.from_strides.row;
   return moved(x.from, elements * x.element_bytes);
 }
 
+// Head 0 of a slot. In a paged cache a slot is block * block_size + place in the block.
 void* place_of(const HeadsView& cache, std::int64_t slot) {
   std::int64_t elements = slot * cache.to_strides.row;
   if (cache.block_size > 0) {
@@ -71,6 +75,7 @@ std::int64_t weights_of(const CacheArgs& args) {
   return args.norm ? size_of(args.norm->weight) + size_of(args.norm->bias) : 0;
 }
 
+// From memory to memory, without scratch: the rotation kernel itself reads k and writes the cache.
 bool goes_straight(const CacheArgs& args, const CacheCall& call) {
   return !args.norm && call.rows.tensors[1].element == call.k_cache.element;
 }
@@ -113,6 +118,7 @@ const float* CacheRows::as_floats(const ConstTensorView& x, bool plus_one, float
   return out;
 }
 
+// A slot of -1 is a token that is not stored (vLLM pads its batches so).
 void CacheRows::store(std::int64_t row, const float* const* cos) {
   const std::int64_t slot = args_.slots[static_cast<std::size_t>(row)];
   if (slot < 0) return;
@@ -124,6 +130,7 @@ void CacheRows::store(std::int64_t row, const float* const* cos) {
              place_of(call_.v_cache, slot), v.heads, call_.value_dim);
 }
 
+// Some heads at a time: into scratch as f32, norm and rotation in either order, and into the cache with one rounding.
 void CacheRows::store_keys(const void* from, void* to, const float* const* cos) {
   const Heads read = read_heads(call_.rows.tensors[1]);
   const Heads written = written_heads(call_.k_cache);
@@ -161,6 +168,7 @@ void CacheRows::rotate_straight(const void* from, void* to, const float* const* 
   }
 }
 
+// One row of RoPE. The scheme's channels begin at first_channel; those before and after are left alone.
 void CacheRows::rotate(kernels::Element element, const void* from, std::int64_t from_head, void* to,
                        std::int64_t to_head, std::int64_t heads, const float* const* cos) const {
   const RotaryLayout& layout = table_of(call_.rotating, 0).layout();
@@ -178,6 +186,8 @@ void CacheRows::rotate(kernels::Element element, const void* from, std::int64_t 
                    .to_head = to_head});
 }
 
+// Of the heads in scratch: one norm for each head, or one over all heads of the token, which heads_together() then
+// keeps together. A weight of all heads begins at the first head's part.
 void CacheRows::normalise(std::int64_t first_head, std::int64_t heads) {
   const KeyNorm& norm = *args_.norm;
   const std::int64_t head_dim = call_.head_dim;

@@ -22,8 +22,10 @@ class CacheRows {
   void store(std::int64_t row, const float* const* cos);
 
  private:
+  // Floats of scratch on the stack, for the heads and for the weights each; more comes from the heap.
   static constexpr std::int64_t kValues = 8192;  // 32 KiB: 64 heads of 128
 
+  // All heads of one key, from k to its place in the cache. `to_head` and `from_head` below are strides in elements.
   void store_keys(const void* from, void* to, const float* const* cos);
   void rotate(kernels::Element element, const void* from, std::int64_t from_head, void* to, std::int64_t to_head,
               std::int64_t heads, const float* const* cos) const;
@@ -38,6 +40,7 @@ class CacheRows {
   std::int64_t heads_at_once_;
   Scratch<float, kValues> heads_;    // [heads_at_once_, head_dim]
   Scratch<float, kValues> weights_;  // the norm's weights, then its biases
+  // [head_dim], or [heads * head_dim]; f32 weights of the caller, or those in weights_. Null: there is none.
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;
 };

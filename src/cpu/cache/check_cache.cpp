@@ -121,6 +121,7 @@ class CacheCheck {
     return out;
   }
 
+  // Slots are rows of both caches.
   void check_same_rows() const {
     const TensorView& k = args_.k_cache;
     const TensorView& v = args_.v_cache;
@@ -148,6 +149,7 @@ class CacheCheck {
     Memory memory;
   };
 
+  // The memory of a tensor that is only read; of one without elements, none.
   Named read(const char* name, const ConstTensorView& x) const {
     const auto end = x.shape.begin() + x.rank;
     const bool has_elements = !x.empty() && std::find(x.shape.begin(), end, 0) == end;
@@ -172,6 +174,7 @@ class CacheCheck {
     }
   }
 
+  // By which threads are given work: tokens that are not stored count as well.
   void count_bytes() {
     const std::int64_t rows = std::ssize(args_.slots);
     const HeadsView& k = call_.k_cache;
@@ -190,6 +193,7 @@ class CacheCheck {
 
 }  // namespace
 
+// A plain call is checked by comparisons alone; every other in full, with a message for what is wrong.
 CacheCall check_cache(std::string_view where, const CacheArgs& args) {
   CacheCall call;
   if (!is_plain(args)) {

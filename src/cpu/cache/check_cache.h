@@ -12,6 +12,7 @@
 
 namespace posenc::cpu {
 
+// Made once a call and read by all threads. The slots stay in CacheArgs.
 struct CacheCall {
   bool rotates = false;  // there is a table
   RotateArgs rotating;   // of k, as if in place: nothing writes to it

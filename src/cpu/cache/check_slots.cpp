@@ -13,6 +13,7 @@
 namespace posenc::cpu {
 namespace {
 
+// Runs that are sorted on the stack.
 constexpr std::int64_t kSmallRuns = 256;
 
 // Rows first .. first + count - 1 of the cache, which slots[index] and those after it name.
@@ -38,6 +39,7 @@ void for_slot_runs(std::span<const std::int64_t> slots, const Add& add) {
   if (run.count > 0) add(run);
 }
 
+// The row that both runs name is the first of b, `in_a` its place among a's slots.
 [[noreturn]] [[gnu::cold]] void refuse_repeat(std::string_view where, const Run& a, const Run& b) {
   const std::int64_t in_a = a.index + (b.first - a.first);
   throw Error(where, {formatted("slots[{}]", std::max(in_a, b.index)),
@@ -58,6 +60,7 @@ void check_slots(std::string_view where, std::span<const std::int64_t> slots, st
                         formatted("{}", slot)});
   }
 
+  // Runs that ascend cannot repeat a row: the usual case, for which nothing is sorted.
   std::int64_t runs = 0;
   std::int64_t end = 0;  // of the runs so far
   bool ascend = true;

@@ -19,6 +19,7 @@ ConstTensorView one_block(const ConstTensorView& x) {
           .strides = {x.strides[1], x.strides[2], x.strides[3]}};
 }
 
+// The block is a plain tensor, and blocks follow each other without overlapping.
 bool is_plain_cache(const ConstTensorView& x, std::int64_t heads, std::int64_t channels) {
   if (x.rank != 3 && x.rank != 4) return false;
   const ConstTensorView block = one_block(x);
@@ -30,6 +31,7 @@ bool is_plain_cache(const ConstTensorView& x, std::int64_t heads, std::int64_t c
          (x.shape[0] == 1 || is_below_large(block.shape[0] * rows, x.strides[0]));
 }
 
+// Of all blocks, from the first element to the end of the last.
 Addresses addresses_of_cache(const ConstTensorView& x) {
   Addresses out = addresses_of(one_block(x));
   if (x.rank == 4 && x.shape[0] > 1) {
@@ -102,6 +104,7 @@ bool is_plain(const CacheArgs& args) noexcept {
          serves(*args.table, args.positions, rows);
 }
 
+// Fills what check_cache would for the same call; everything else keeps its default.
 void plain_cache_call(const CacheArgs& args, CacheCall& call) noexcept {
   const std::int64_t rows = args.k.shape[0];
   call.rotates = true;

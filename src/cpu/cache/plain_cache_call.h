@@ -12,6 +12,7 @@
 
 namespace posenc::cpu {
 
+// Whether the call is one of these and has nothing wrong with it but, at most, its norm and `parallel`.
 bool is_plain(const CacheArgs& args) noexcept;
 
 // Of a plain call.

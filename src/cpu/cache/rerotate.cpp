@@ -2,6 +2,9 @@
 //
 //   c = (C_to C_from + S_to S_from) / a_from^2      = a_to / a_from cos(to - from)
 //   s = (S_to C_from - C_to S_from) / a_from^2
+//
+// rerotate() of posenc/rotate.h: cached keys to other positions, or to a table with another base or rule. The combined
+// rows go to the kernel as any table's would; in double, since s cancels where the angles are close.
 
 #include <algorithm>
 #include <array>
@@ -45,6 +48,7 @@ bool keeps_factors(const LayerPlan& layer, const RotateArgs& from, const RotateA
   return true;
 }
 
+// Rows of cos of all pairs, then sin; `scale` is 1 / a_from^2.
 void combine(const float* from, const float* to, std::int64_t pairs, double scale, float* out) {
   for (std::int64_t p = 0; p < pairs; ++p) {
     const double from_cos = from[p];

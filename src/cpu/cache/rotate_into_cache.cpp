@@ -34,6 +34,8 @@ bool rotate_into_cache(const CacheArgs& args) {
                     for (std::int64_t t = 0; t < count; ++t) rows.store(row + t, block.cos() + t);
                   });
   };
+  // On this thread where one would take memory from the heap: what fails there is thrown to the caller, on another
+  // thread it would end the process (the body of for_parts is noexcept).
   const bool here =
       cpu::CacheRows::allocates(args, call) || (call.rotates && cpu::RotateBlock::allocates(call.rotating));
   cpu::for_parts(call.rotating, call.rows, call.bytes, here, store);

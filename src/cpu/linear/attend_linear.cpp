@@ -1,5 +1,8 @@
 // Which KV heads of which sequences there are, and who does them: in chunks, cpu/linear/linear_unit.h, or a few rows
 // one by one, cpu/linear/linear_step.h.
+//
+// The call is lowered as one of attend is, with angles that leave out the attention factor; a task is a KV head of a
+// sequence, whose sums S and z no other task needs. Reference: src/reference/attend_linear.cpp.
 #include "posenc/attend_linear.h"
 
 #include <algorithm>
@@ -34,7 +37,7 @@ void leave_out_factors(cpu::AttendCall& call) {
   }
 }
 
-// Key heads of all sequences among workers, as many as there are threads.
+// KV heads of all sequences among workers, as many as there are threads.
 template <typename Worker, typename Make>
 void share_heads(const cpu::AttendCall& call, const Make& make) {
   const std::int64_t heads = call.layer.kv_heads;
@@ -61,12 +64,16 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   leave_out_factors(call);
   cpu::KeepGoing keep_going(args.keep_going);
   const std::int64_t heads = call.layer.kv_heads;
+  // Every query head reads each query's angles, every KV head each key's.
   cpu::keep_angles(call, {.queries = heads * call.group * call.lowered.q_rows, .keys = heads * call.lowered.k_rows},
                    keep_going);
   const kernels::Feature feature = feature_of(args.feature_map);
   if (takes_steps(call, args.state)) {
-    share_heads<cpu::LinearStepper>(call, [&] { return cpu::LinearStepper(call, feature, args.state); });
-    return true;
+    // Asked before the state is written, as steps are too short to ask within.
+    if (keep_going()) {
+      share_heads<cpu::LinearStepper>(call, [&] { return cpu::LinearStepper(call, feature, args.state); });
+    }
+    return keep_going.answer();
   }
   share_heads<cpu::LinearWorker>(call, [&] { return cpu::LinearWorker(call, feature, args.state, keep_going); });
   return keep_going.answer();

@@ -36,6 +36,7 @@ void check_mask(const LayerPlan& layer, const LayerInputs& inputs) {
   require_none(inputs.k_order.empty(), "k_order");
 }
 
+// One of the state's two tensors: f32, with a last axis without gaps. Other strides are the caller's.
 void check_sum(const std::string& field, const TensorView& x) {
   if (x.dtype != DType::f32) math::refuse(field + ".dtype", "be f32", std::string(name(x.dtype)));
   const auto last = static_cast<std::size_t>(x.rank - 1);
@@ -68,6 +69,8 @@ void check_memory(const AttendLinearArgs& args) {
   check(totals, std::span(others).first(others.size() - 1));
 }
 
+// Both tensors or neither. Without positions each call would count from 0 again, and the keys in the state were rotated
+// by where they stood.
 void check_state(const LayerPlan& layer, const AttendLinearArgs& args, const math::CallSizes& sizes) {
   const LinearState& state = args.state;
   if (state.products.empty() && state.totals.empty()) return;
@@ -91,6 +94,10 @@ void check_state(const LayerPlan& layer, const AttendLinearArgs& args, const mat
 math::CallSizes check_linear_call(const LayerPlan& layer, const AttendLinearArgs& args, const AttendArgs& same) {
   math::refuse_softmax_terms(layer, args.inputs);
   check_mask(layer, args.inputs);
+  if (args.feature_map > FeatureMap::relu) {
+    math::refuse("feature_map", "be elu_plus_one, identity or relu",
+                 formatted("{}", static_cast<int>(args.feature_map)));
+  }
   const math::CallSizes sizes = check_attend_call(layer, same);
   check_state(layer, args, sizes);
   return sizes;

@@ -9,6 +9,7 @@
 namespace posenc::cpu {
 
 // `same`: the call's tensors and inputs, as attend takes them. Throws Error for the first thing that does not fit.
+// `layer` is of the kind that attends (math::attending).
 math::CallSizes check_linear_call(const LayerPlan& layer, const AttendLinearArgs& args, const AttendArgs& same);
 
 }  // namespace posenc::cpu

@@ -18,6 +18,7 @@ LinearRows::LinearRows(const AttendCall& call, kernels::Feature feature, std::in
   if (!call.rotations.empty()) rotated_.resize(plain_.size());
 }
 
+// The feature map comes before the rotation. Angles are those kept for the call (kept_angles.h), or are made here.
 void LinearRows::read(math::Side side, std::int64_t first, std::int64_t head, std::int64_t count) {
   const std::int64_t channels = call_.layer.head_dim;
   const RowsView& x = side == math::Side::query ? call_.q : call_.k;

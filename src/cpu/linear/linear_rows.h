@@ -15,10 +15,12 @@ class LinearRows {
   // At most `most` rows, and no more than kTileKeys.
   LinearRows(const AttendCall& call, kernels::Feature feature, std::int64_t most);
 
-  // Rows first ... first + count - 1 of the call's.
+  // Rows first ... first + count - 1 of the call's, of one head of q or k. plain() and rotated() are good until the
+  // next call of it.
   void read(math::Side side, std::int64_t first, std::int64_t head, std::int64_t count);
 
   const float* plain() const { return plain_.data(); }  // [count][head_dim]
+  // Likewise; the same memory as plain() in a layer without RoPE.
   const float* rotated() const { return call_.rotations.empty() ? plain_.data() : rotated_.data(); }
 
  private:

@@ -16,6 +16,8 @@ std::int64_t few_lanes(std::int64_t heads) { return whole(heads, kernels::kFewLa
 
 }  // namespace
 
+// S must be one matrix without gaps, since the kernel writes its rows of channels one after another, and head_dim fills
+// its groups of lanes.
 bool takes_steps(const AttendCall& call, const LinearState& state) {
   const bool is_few = std::ranges::all_of(
       call.rows.sequences, [](const math::SequenceRows& s) { return std::max(s.q_count, s.k_count) <= kFewRows; });
@@ -23,6 +25,7 @@ bool takes_steps(const AttendCall& call, const LinearState& state) {
          call.layer.head_dim % kernels::kFewLanes == 0;
 }
 
+// nothing_ stays zeros: running_totals wants a running sum, and here all keys are in totals_ already.
 LinearStepper::LinearStepper(const AttendCall& call, kernels::Feature feature, const LinearState& state)
     : call_(call),
       state_(state),
@@ -34,6 +37,8 @@ LinearStepper::LinearStepper(const AttendCall& call, kernels::Feature feature, c
       denominators_(index(call.group)),
       nothing_(index(call.layer.head_dim)) {}
 
+// Causal: before each query the keys up to its own are added; the last query stands with the last key. Keys that no
+// query of this call sees still belong to the state.
 void LinearStepper::attend(std::int64_t sequence, std::int64_t kv_head) {
   const math::SequenceRows& s = call_.rows.sequences[index(sequence)];
   const TensorView& products = state_.products;

@@ -21,6 +21,7 @@ class LinearStepper {
  public:
   LinearStepper(const AttendCall& call, kernels::Feature feature, const LinearState& state);
 
+  // Adds the call's keys to the state and writes the outputs of the query heads that share the KV head.
   void attend(std::int64_t sequence, std::int64_t kv_head);
 
  private:

@@ -9,6 +9,7 @@
 namespace posenc::cpu {
 namespace {
 
+// value_dim in parts of max_lanes channels, the last of them rounded up to whole registers.
 std::vector<ValueColumn> columns_of(const AttendCall& call) {
   const std::int64_t wide = call.attention.register_lanes;
   std::vector<ValueColumn> out;
@@ -38,6 +39,7 @@ LinearSums::LinearSums(const AttendCall& call)
   totals_of_chunk_.resize(index(head_dim_));
 }
 
+// The state's rows are [value_dim]; here each column has its own block, [head_dim][lanes], with zeros beyond `used`.
 void LinearSums::begin(const LinearState& state, std::int64_t sequence, std::int64_t kv_head) {
   std::ranges::fill(products_, 0.0F);
   std::ranges::fill(totals_, 0.0F);
@@ -62,6 +64,7 @@ void LinearSums::end(const LinearState& state, std::int64_t sequence, std::int64
   std::copy_n(totals_.data(), head_dim_, row_of(state.totals, sequence, kv_head, 0));
 }
 
+// A product takes its rows from a with a_row 1 and a_step head_dim: that is the transpose of the keys.
 void LinearSums::add(const ChunkKeys& keys) {
   for (const ValueColumn& column : columns_) {
     kernels_.product({.a = keys.rotated,

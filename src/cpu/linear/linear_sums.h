@@ -29,6 +29,7 @@ struct ChunkKeys {
   const float* values = nullptr;   // [columns][count][lanes], those beyond `used` 0
 };
 
+// One thread's, for one KV head at a time.
 class LinearSums {
  public:
   explicit LinearSums(const AttendCall& call);
@@ -37,6 +38,7 @@ class LinearSums {
   void begin(const LinearState& state, std::int64_t sequence, std::int64_t kv_head);
   void end(const LinearState& state, std::int64_t sequence, std::int64_t kv_head) const;
 
+  // S += k~^T v and z += sum of k, over the keys of the chunk.
   void add(const ChunkKeys& keys);
 
   std::span<const ValueColumn> columns() const { return columns_; }

@@ -78,6 +78,7 @@ void LinearWorker::add_keys(const Unit& unit, std::int64_t first, std::int64_t e
   }
 }
 
+// Good until the next call of it: all chunks use one piece of memory.
 ChunkKeys LinearWorker::read_keys(const Unit& unit, std::int64_t first, std::int64_t count) {
   const std::int64_t row = unit.rows.k_first + first;
   keys_.read(math::Side::key, row, unit.kv_head, count);
@@ -85,6 +86,7 @@ ChunkKeys LinearWorker::read_keys(const Unit& unit, std::int64_t first, std::int
   return {.count = count, .plain = keys_.plain(), .rotated = keys_.rotated(), .values = values_.data()};
 }
 
+// As floats, dealt to the columns of S; zeros up to whole registers, which add nothing.
 void LinearWorker::read_values(std::int64_t first, std::int64_t head, std::int64_t count) {
   for (std::int64_t r = 0; r < count; ++r) {
     read_floats(call_.kernels, call_.v.element, call_.v.at(first + r, head), call_.layer.value_dim, row_.data());
@@ -193,6 +195,7 @@ void LinearWorker::add_own_keys(const Chunk& chunk, std::int64_t first, std::int
   }
 }
 
+// The columns of a row side by side again, divided, in the output's dtype.
 void LinearWorker::write(std::int64_t row, std::int64_t head, std::int64_t rows) {
   const RowsView out = rows_view(call_.args.out);
   for (std::int64_t r = 0; r < rows; ++r) {

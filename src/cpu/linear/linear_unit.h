@@ -35,6 +35,7 @@ class LinearWorker {
   void attend(std::int64_t sequence, std::int64_t kv_head);
 
  private:
+  // A KV head of a sequence, with the query heads that share it.
   struct Unit {
     const math::SequenceRows& rows;
     std::int64_t kv_head;
@@ -47,6 +48,7 @@ class LinearWorker {
     ChunkKeys keys{};
   };
 
+  // Whether to go on; keep_going is asked once every so many heads.
   bool is_wanted();
   void add_keys(const Unit& unit, std::int64_t first, std::int64_t end);
   ChunkKeys read_keys(const Unit& unit, std::int64_t first, std::int64_t count);
@@ -55,6 +57,7 @@ class LinearWorker {
   void attend_head(const Unit& unit, std::int64_t head, const Chunk& chunk);
   void sum_totals(const Chunk& chunk);
   void sum_products(const Chunk& chunk);
+  // Rows first .. first + rows - 1 of the chunk, and its keys key .. key + count - 1.
   void add_own_keys(const Chunk& chunk, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t count);
   void write(std::int64_t row, std::int64_t head, std::int64_t rows);
   float* out_of(const ValueColumn& column) { return out_.data() + column.place * kChunkRows; }
@@ -64,6 +67,7 @@ class LinearWorker {
   KeepGoing& keep_going_;
   std::int64_t heads_since_asked_ = 0;
   LinearSums sums_;
+  // Of the chunk: all query heads of the group meet the same keys.
   LinearRows keys_, queries_;
   std::vector<float> values_;         // ChunkKeys::values
   std::vector<float> key_lanes_;      // rotated keys, as many as a product has lanes: [head_dim][lanes], and the next

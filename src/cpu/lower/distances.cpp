@@ -50,6 +50,7 @@ DistanceRange visible(const Lowering& lowering, const math::SequenceRows& s, std
 
 }  // namespace
 
+// Only causal masks and windows shorten the range. It keeps at least one distance: what is clamped stays within `all`.
 DistanceRange seen_by(const Mask& mask, DistanceRange all) {
   std::int64_t low = mask.kind == MaskKind::causal ? 0 : all.low;
   std::int64_t high = all.high;
@@ -60,6 +61,8 @@ DistanceRange seen_by(const Mask& mask, DistanceRange all) {
   return {std::clamp(low, all.low, all.high), std::clamp(high, all.low, all.high)};
 }
 
+// The union over the sequences of what each has between its positions. A prepared layer has no tokens: `within` stands
+// for what a call would find.
 DistanceRange distances(const Lowering& lowering, std::int64_t coordinate) {
   if (lowering.within) return *lowering.within;
   const math::Coordinate& at = lowering.out.coordinates[index(coordinate)];
@@ -88,6 +91,7 @@ void require_table(std::int64_t entries, std::int64_t numbers, std::int64_t byte
                         bytes ? formatted("{} bytes", *bytes) : "more than 2^64 bytes"});
 }
 
+// Tables here ascend by i - j, NEZHA's by j - i: hence from the last place down.
 std::vector<double> shaw_sines(std::int64_t count, std::int64_t channels) {
   require_table(count, channels, sizeof(double));
   std::vector<double> out;

@@ -54,6 +54,8 @@ DistanceRange trimmed(DistanceRange range, const Place& place) {
   return range;
 }
 
+// place(d) is the row of a table for a distance. Beyond the range that is kept, rows are those of its ends: so
+// trimmed() may cut it.
 template <typename Place>
 math::DistancePlaces places(const Lowering& lowering, std::int64_t coordinate, const Place& place) {
   const DistanceRange range = trimmed(distances(lowering, coordinate), place);

@@ -21,6 +21,7 @@ std::vector<double> row_scale(const LayerPlan& layer, const std::vector<double>&
   return out;
 }
 
+// In the plan's order; one scheme may become several terms (Transformer-XL: SineDistance and KeyVector).
 void lower_score(Lowering& lowering) {
   static const ScoreWeights kNone;
   const std::vector<ScoreWeights>& all = lowering.weights.score;
@@ -32,6 +33,7 @@ void lower_score(Lowering& lowering) {
 
 }  // namespace
 
+// Regions and terms read the call's coordinates, so these are in their place first; GridBias and XLNet add their own.
 math::Lowered lower(const LayerPlan& layer, const LayerWeights& weights, const LayerInputs& inputs,
                     const math::CallSizes& sizes) {
   Lowering lowering{.layer = layer,
@@ -52,6 +54,7 @@ math::Lowered lower(const LayerPlan& layer, const LayerWeights& weights, const L
   return std::move(out);
 }
 
+// As lower(), of a call without tokens: what belongs to rows is empty.
 std::vector<math::Term> lower_terms(const LayerPlan& layer, const LayerWeights& weights, DistanceRange within) {
   const LayerInputs inputs;
   const math::CallSizes sizes;

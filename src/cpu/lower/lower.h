@@ -29,6 +29,7 @@ inline constexpr std::int64_t kMaxTableBytes = std::int64_t{1} << 30;
 math::Lowered lower(const LayerPlan& layer, const LayerWeights& weights, const LayerInputs& inputs,
                     const math::CallSizes& sizes);
 
+// Whole distances i - j from `low` to `high`, both included.
 struct DistanceRange {
   std::int64_t low;
   std::int64_t high;

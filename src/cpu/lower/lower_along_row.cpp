@@ -13,6 +13,7 @@
 namespace posenc::cpu {
 namespace {
 
+// A gate of 0 has the logarithm -infinity, and the difference of two sums with it would be NaN.
 double log_forget(const Lowering& lowering, std::int64_t row, std::int64_t h) {
   const double f = read(lowering.inputs.log_forget, {row, h});
   if (std::isfinite(f)) return f;
@@ -21,6 +22,7 @@ double log_forget(const Lowering& lowering, std::int64_t row, std::int64_t h) {
 
 }  // namespace
 
+// CoPE's gates depend on the scores, so they are summed tile by tile (kernels::Gates); only the table is prepared.
 void lower_term(const ContextualPosition& scheme, const ScoreWeights& weights, Lowering& lowering) {
   lowering.out.terms.push_back(
       math::Running{.count = scheme.positions, .vectors = read_all(std::get<CopeWeights>(weights).table)});

@@ -19,6 +19,8 @@ double dot(const double* a, const double* b, std::int64_t channels) {
   return sum;
 }
 
+// (q + v) . W s(d) as a SineDistance, u . k as a KeyVector. `term` comes with what Transformer-XL and XLNet differ in:
+// the coordinate, clamping, and the distances that have a row.
 void lower_transformer_xl(SinusoidConvention convention, const TransformerXlWeights& weights, math::SineDistance term,
                           Lowering& lowering) {
   const DistanceRange occurring = distances(lowering, term.coordinate);
@@ -51,6 +53,7 @@ std::int64_t both_directions(Lowering& lowering) {
   return std::ssize(lowering.out.coordinates) - 1;
 }
 
+// A bias, since q is not scaled here; the table has a row for each difference from -side to side.
 math::QueryDistance by_axis(const Lowering& lowering, std::int64_t axis, const ConstTensorView& table) {
   const std::int64_t side = (table.shape[0] - 1) / 2;
   return {.part = math::Part::bias,
@@ -61,6 +64,7 @@ math::QueryDistance by_axis(const Lowering& lowering, std::int64_t axis, const C
 
 }  // namespace
 
+// The rows are stored by i - j from -right on, which is place 0 of clipped_places.
 void lower_term(const ShawKeys& scheme, const ScoreWeights& weights, Lowering& lowering) {
   math::QueryDistance term{.at = clipped_places(lowering, -scheme.right, scheme.left),
                            .vectors = {.count = scheme.left + scheme.right + 1, .values = {}},
@@ -81,6 +85,7 @@ void lower_term(const TransformerXl& scheme, const ScoreWeights& weights, Loweri
                        lowering);
 }
 
+// The term for segments is (q + s_h) . S[h][differs]: a Label, whose part s_h . S does not depend on the query.
 void lower_term(const XlNet& scheme, const ScoreWeights& weights, Lowering& lowering) {
   const auto& learned = std::get<XlNetWeights>(weights);
   lower_transformer_xl(SinusoidConvention::xlnet, learned.positions,
@@ -108,6 +113,8 @@ void lower_term(const XlNet& scheme, const ScoreWeights& weights, Lowering& lowe
   lowering.out.terms.push_back(std::move(out));
 }
 
+// Three terms over one table of places, projected to keys or to queries for every head; position to position multiplies
+// two of its rows, of which the query's is clip(span + order).
 void lower_term(const Deberta& scheme, const ScoreWeights& weights, Lowering& lowering) {
   const auto& learned = std::get<DebertaWeights>(weights);
   const std::int64_t span = deberta_span(scheme);

@@ -33,6 +33,7 @@ math::DistanceBias gathered(const Lowering& lowering, std::int64_t coordinate, c
   });
 }
 
+// slope j of every key, [heads, keys], rounded as the form says (Falcon's in bfloat16).
 std::vector<double> columns_of(const Alibi& scheme, const Lowering& lowering) {
   const std::vector<double>& keys = lowering.out.coordinates.front().k;
   const double scale = scheme.scaled ? lowering.layer.softmax_scale : 1.0;
@@ -58,6 +59,7 @@ void lower_term(const Alibi& scheme, const ScoreWeights&, Lowering& lowering) {
   lowering.out.terms.push_back(math::LinearDistance{.slopes = std::move(slopes), .symmetric = scheme.symmetric});
 }
 
+// WavLM's gate is a factor of the row, [heads, queries] here and [queries, heads] in the call.
 void lower_term(const T5Bias& scheme, const ScoreWeights& weights, Lowering& lowering) {
   math::DistanceBias term = gathered(lowering, scheme.axis, std::get<T5Weights>(weights).table,
                                      [scheme](std::int64_t d) { return t5_bucket(scheme, d); });
@@ -94,6 +96,7 @@ void lower_term(const GridBias& scheme, const ScoreWeights& weights, Lowering& l
                                     }));
 }
 
+// The weights are read once into the closure, as doubles; Sandwich's frequencies and the perceptrons' layers, likewise.
 void lower_term(const Kerple& scheme, const ScoreWeights& weights, Lowering& lowering) {
   const auto of = [scheme, r1 = read_all(std::get<KerpleWeights>(weights).r1),
                    r2 = read_all(std::get<KerpleWeights>(weights).r2)](std::int64_t d, std::span<double> heads) {

@@ -38,6 +38,8 @@ bool is_on(const Unit& unit, double low, double high) {
 
 }  // namespace
 
+// Segment s lies between edges s - 1 and s. There every unit is either on or off, so a head's output is the line that
+// the units which are on add up to, plus the bias of the output.
 void lower_term(const Fire&, const ScoreWeights& weights, Lowering& lowering) {
   const auto& learned = std::get<FireWeights>(weights);
   const DistanceRange range = distances(lowering, 0);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// Queries or keys that come rotated stay as they are.
 math::Rotation rotation(const Rotate& one, const LayerInputs& inputs) {
   const Rope& scheme = rope(one);
   const Frequencies rule = frequencies(scheme, inputs.length);
@@ -53,6 +54,7 @@ void near_and_far(const Scheme& scheme, Lowering& lowering) {
 
 }  // namespace
 
+// xPos multiplies a pair by zeta^((i - j) / scale_base): as an exponent, ln(zeta) / scale_base for each position.
 void lower_rotations(Lowering& lowering) {
   for (const Rotate& one : lowering.layer.rotate) {
     if (one.role != RotateRole::main) continue;

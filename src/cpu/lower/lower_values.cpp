@@ -8,6 +8,7 @@ namespace posenc::cpu {
 
 void lower_values(std::monostate, Lowering&) {}
 
+// Rows by i - j from -right on, learned or sines, as for ShawKeys.
 void lower_values(const ShawValues& scheme, Lowering& lowering) {
   const ConstTensorView& table = lowering.weights.value.table;
   const std::int64_t count = scheme.left + scheme.right + 1;

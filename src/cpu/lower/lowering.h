@@ -14,6 +14,8 @@
 
 namespace posenc::cpu {
 
+// Overloads read the call's arguments and add to `out`. rows.axes has moved to out.coordinates by the time that they
+// run.
 struct Lowering {
   const LayerPlan& layer;
   const LayerWeights& weights;

@@ -17,6 +17,8 @@ namespace {
 constexpr std::string_view kLayerWeights = "named_weights";
 
 // What one term asks for, under its names.
+// `prefix` is "2." for term 2 of several, and empty for the only one. An operator for each scheme: a new one without
+// any does not compile.
 struct TablesOfTerm {
   const FindWeight& find;
   std::string prefix;
@@ -25,6 +27,7 @@ struct TablesOfTerm {
   ConstTensorView if_any(const std::string& name) const { return find(prefix + name, false); }
   Linear linear(const std::string& name) const { return {table(name + ".weight"), if_any(name + ".bias")}; }
   Linear linear_if_any(const std::string& name) const { return {if_any(name + ".weight"), if_any(name + ".bias")}; }
+  // FIRE's c and threshold; 1 where `find` gives nothing.
   double number(const std::string& name) const {
     const ConstTensorView x = table(name);
     if (x.empty()) return 1.0;
@@ -93,6 +96,7 @@ LayerWeights named_weights(const LayerPlan& layer, const FindWeight& find) {
   return out;
 }
 
+// The names that the layer asked for are noted, so that one which nobody asked for is an error and not ignored.
 LayerWeights named_weights(const LayerPlan& layer, std::span<const NamedWeight> given) {
   std::vector<std::string> asked;
   const LayerWeights out = named_weights(layer, [&](const std::string& name, bool is_needed) {

@@ -24,6 +24,7 @@ float from_half(std::uint16_t bits) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F));
 }
 
+// A bfloat16 is the upper half of a float.
 double read_at(const ConstTensorView& view, std::int64_t offset) {
   switch (view.dtype) {
     case DType::f64: return stored<double>(view, offset);
@@ -43,6 +44,7 @@ double read(const ConstTensorView& view, std::initializer_list<std::int64_t> pla
   return read_at(view, offset);
 }
 
+// The place is counted up like an odometer, so any rank and any strides will do.
 std::vector<double> read_all(const ConstTensorView& view) {
   if (view.empty()) return {};
   std::vector<std::int64_t> place(index(view.rank), 0);
@@ -71,6 +73,7 @@ std::vector<double> read_transposed(const ConstTensorView& view) {
 Projection::Projection(const Linear& linear)
     : outputs_(linear.weight.shape[0]), columns_(read_transposed(linear.weight)), bias_(read_all(linear.bias)) {}
 
+// Column by column: the outputs grow side by side.
 std::vector<double> Projection::of(std::span<const double> x) const {
   std::vector<double> out = bias_;
   out.resize(index(outputs_));

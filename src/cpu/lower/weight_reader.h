@@ -15,6 +15,7 @@ namespace posenc::cpu {
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Element [place] of a view of that many axes.
+// Not checked: the shapes of weights have been.
 double read(const ConstTensorView& view, std::initializer_list<std::int64_t> place);
 
 // All elements, the last axis fastest. Nothing of an empty view.
@@ -24,6 +25,7 @@ std::vector<double> read_all(const ConstTensorView& view);
 std::vector<double> read_transposed(const ConstTensorView& view);
 
 // W x + b, of many x.
+// The weights are read once; of() is called for every distance.
 class Projection {
  public:
   explicit Projection(const Linear& linear);

@@ -11,6 +11,7 @@
 namespace posenc::cpu {
 namespace {
 
+// `heads` and `head_dim` are those of k.
 class NormCheck {
  public:
   NormCheck(std::string_view where, const KeyNorm& norm, std::int64_t heads, std::int64_t head_dim)
@@ -54,6 +55,7 @@ class NormCheck {
     return (fits && x.shape[0] == all) || (of_one_head && x.shape[0] == head_dim_);
   }
 
+  // A weight or a bias: rank, dtype, size, adjacent elements, and a pointer where there are any.
   void check_numbers(const char* name, const ConstTensorView& x) const {
     if (x.empty()) return;
     if (x.rank > 2) refuse(formatted("{}.rank", name), "be 1 or 2", formatted("{}", x.rank));

@@ -28,6 +28,8 @@ struct Served {
   bool whole;
 };
 
+// A table on demand serves fractions and both signs, up to its rule's limit; a held one the whole positions of its
+// rows.
 Served served(const RotaryTable& table) {
   if (const AngleRule* const rule = TableAccess::rule(table)) {
     return {-rule->largest_position(), rule->largest_position(), false};
@@ -55,6 +57,7 @@ class RotateCheck {
     throw Error(where_, {std::move(field), std::move(must), std::move(is)});
   }
 
+  // One table, or one for each sequence; how many there must be is known once the sequences are.
   void check_tables() const {
     if (args_.tables.empty()) {
       if (args_.table == nullptr) refuse(formatted("{}table", side_), "be given", "null");
@@ -70,6 +73,7 @@ class RotateCheck {
     }
   }
 
+  // Also fixes batch and rows; of a paged cache without q, check_sequences() does so from cu_seqlens.
   void check_tensors() {
     if (args_.q.empty() && args_.k.empty()) {
       if (side_.empty()) refuse("q or k", "be given", "omitted");
@@ -127,6 +131,7 @@ class RotateCheck {
     if (!are_disjoint(q.written, k.read)) refuse("k_from", "share no element with q", "overlapping");
   }
 
+  // cu_seqlens begins with 0, ascends, and ends with the number of tokens.
   void check_sequences() {
     const std::span<const std::int32_t> bounds = args_.cu_seqlens;
     const bool paged = !args_.k_pages.block_table.empty();
@@ -157,6 +162,7 @@ class RotateCheck {
     }
   }
 
+  // The inverse divides by a^2, which must be neither 0 nor so small that the quotient is infinite in float.
   void check_direction() const {
     if (args_.direction > Direction::transpose) {
       refuse("direction", "be forward, inverse or transpose", formatted("{}", static_cast<int>(args_.direction)));
@@ -235,6 +241,7 @@ class RotateCheck {
   // Takes memory from the heap above this: a batch of single tokens, or 4096 tokens in blocks of 16, do not pass it.
   static constexpr std::int64_t kSmallPlaces = 256;
 
+  // Two entries may name one block as long as their rows in it are apart.
   void check_no_repeats(std::int64_t count) const {
     Scratch<Place, kSmallPlaces> places(count);
     Place* end = places.data();
@@ -252,6 +259,7 @@ class RotateCheck {
     }
   }
 
+  // A position is compared as a double with what its table serves; index -1 stands for a PositionRange.
   template <typename Position>
   void check_position(const Served& range, Position position, std::int64_t index) const {
     const auto x = static_cast<double>(position);
@@ -293,6 +301,7 @@ class RotateCheck {
     return __builtin_add_overflow(start, tokens, &out) ? std::numeric_limits<std::int64_t>::max() : out;
   }
 
+  // Counted positions go up by 1, so the first and the last of a sequence are enough.
   void check_range(PositionRange range) const {
     const std::int64_t sequences = unlike_sequences(args_.cu_seqlens.empty());
     for (std::int64_t s = 0; s < sequences; ++s) {
@@ -334,6 +343,7 @@ class RotateCheck {
   RotateCall& call_;
 };
 
+// Apart from check_rotate, so that the fast path does not make room on the stack for it.
 [[gnu::noinline]] RotateCall whole_check(std::string_view where, const RotateArgs& args, std::string_view side) {
   RotateCall call;
   RotateCheck(where, args, side, call).run();

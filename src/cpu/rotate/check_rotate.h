@@ -11,6 +11,7 @@
 
 namespace posenc::cpu {
 
+// Of RotateArgs after the checks. Positions, tables and pages are still read from the args.
 struct RotateCall {
   std::array<HeadsView, 2> tensors;  // q, k
   std::int64_t batch = 0;

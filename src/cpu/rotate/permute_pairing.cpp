@@ -26,6 +26,7 @@ void check_pairing(const char* where, Pairing to) {
   throw Error(where, {"to", "be half or interleaved", formatted("{}", static_cast<int>(to))});
 }
 
+// All but pointers and strides, which a tensor without elements need not have.
 void check(const char* where, const PermuteArgs& args) {
   const TensorView& x = args.x;
   const auto refuse = [where](std::string field, std::string must, std::string is) {
@@ -44,6 +45,7 @@ void check(const char* where, const PermuteArgs& args) {
   }
 }
 
+// A tensor without elements may have a null pointer.
 bool has_elements(const TensorView& x) {
   const auto end = x.shape.begin() + x.rank;
   return std::find(x.shape.begin(), end, 0) == end;
@@ -88,6 +90,7 @@ void permute_head(const Head<T>& head, const std::vector<std::int64_t>& order, s
   }
 }
 
+// T is an unsigned word or a float of the dtype's size: bits are moved, and no number is looked at.
 template <typename T>
 void permute(const TensorView& x, const RotaryLayout& layout, const std::vector<std::int64_t>& order) {
   const std::int64_t fit = std::max<std::int64_t>(1, kTileBytes / (layout.dim * static_cast<std::int64_t>(sizeof(T))));
@@ -112,6 +115,7 @@ void permute(const TensorView& x, const RotaryLayout& layout, const std::vector<
 
 }  // namespace
 
+// order[c] is the channel that is to stand at c; channels that do not rotate stay.
 std::vector<std::int64_t> pairing_order(const RotaryLayout& layout, Pairing to) {
   constexpr const char* kWhere = "pairing_order";
   cpu::check_layout(kWhere, layout);
@@ -127,6 +131,8 @@ std::vector<std::int64_t> pairing_order(const RotaryLayout& layout, Pairing to) 
   return order;
 }
 
+// Axis 0 is the projection's outputs, [heads * head_dim]; of a vector, there is no other. The order is that of the
+// rotated channels alone, counted from 0, and permute() adds first_channel.
 void permute_pairing(const PermuteArgs& args) {
   constexpr const char* kWhere = "permute_pairing";
   check(kWhere, args);

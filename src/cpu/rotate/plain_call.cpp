@@ -17,6 +17,7 @@ const TensorView& first_tensor(const RotateArgs& args) { return args.q.empty() ?
 
 }  // namespace
 
+// Sizes that must all be 0 are tested by one comparison of their bits together.
 bool is_plain(const RotateArgs& args) noexcept {
   const RotaryTable* const table = args.table;
   const std::size_t beyond = args.tables.size() | args.cu_seqlens.size() | args.k_pages.block_table.size() |

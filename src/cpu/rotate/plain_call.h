@@ -13,6 +13,7 @@
 
 namespace posenc::cpu {
 
+// Whether the call is one of these, with nothing wrong but, at most, its `parallel`.
 bool is_plain(const RotateArgs& args) noexcept;
 
 // Of a plain call.

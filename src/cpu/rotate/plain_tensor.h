@@ -37,6 +37,7 @@ struct Addresses {
   std::uintptr_t end = 0;
 };
 
+// Stricter than are_disjoint(): views of one fused QKV tensor interleave, and are left to the general check.
 inline bool are_apart(const Addresses& a, const Addresses& b) { return a.end <= b.begin || b.end <= a.begin; }
 
 // Of a plain tensor, from its first element to its last.

@@ -63,6 +63,7 @@ bool rotate(const RotateArgs& args) {
   return rotate_any(kWhere, args);
 }
 
+// The rows that rotate() would use for one sequence, by the same RotateBlock; sizes of cos and sin say how many.
 void cos_sin_into(const RotaryTable& table, const Positions& positions, std::span<float> cos, std::span<float> sin) {
   constexpr const char* kWhere = "cos_sin_into";
   const std::int64_t pairs = table.pairs();

@@ -67,6 +67,7 @@ void RotateBlock::fill_from(const RotaryTable& table, const PositionOf& position
   }
 }
 
+// Counted positions start anew in each sequence; listed ones are found by the row's place in the call.
 void RotateBlock::fill(std::int64_t sequence_index, std::int64_t first, std::int64_t count) {
   const RotaryTable& table = table_of(args_, sequence_index);
   std::visit(

@@ -31,8 +31,10 @@ class RotateBlock {
   const float* const* cos() const noexcept { return cos_.data(); }  // [count], each to [pairs]; sin follows it
 
  private:
+  // Axes whose positions fit the stack; a layout with more takes memory from the heap.
   static constexpr std::int64_t kAxes = 4;
 
+  // `position(axis, row)` gives the coordinates, whichever form the caller has listed them in.
   template <typename PositionOf>
   void fill_from(const RotaryTable& table, const PositionOf& position, std::int64_t count);
 
@@ -41,6 +43,7 @@ class RotateBlock {
   const kernels::KernelTable& kernels_;
   std::int64_t pairs_;
   std::int64_t axes_;
+  // The axis of all pairs, or -1: only then are rows of a held table gathered pair by pair.
   std::int32_t only_axis_;
   std::int64_t rows_;
   std::array<const float*, kRows> cos_;

@@ -14,6 +14,7 @@ void* advanced(void* p, std::int64_t bytes) { return static_cast<char*>(p) + byt
 
 }  // namespace
 
+// All tables of a call rotate the same channels (check_rotate.cpp), so the first one's layout is everybody's.
 TensorRotation::TensorRotation(const RotateArgs& args, const RotateCall& call, const kernels::KernelTable& kernels)
     : args_(args), call_(call), kernels_(kernels), layout_(table_of(args, 0).layout()) {
   for (const HeadsView& x : call.tensors) bytes_ += call.batch * call.rows * x.heads * layout_.dim * x.element_bytes;

@@ -59,6 +59,7 @@ class TensorRotation {
   void rotate(std::int64_t sequence, std::int64_t first, std::int64_t count, const RowAngles& angles) const;
 
  private:
+  // Of one tensor; rotate_pages and rotate_rows are its two ways on, copy_kept is for rotations into another tensor.
   void rotate_tensor(const HeadsView& x, std::int64_t sequence, std::int64_t first, std::int64_t count,
                      const RowAngles& angles) const;
   void rotate_pages(const HeadsView& x, std::int64_t sequence, std::int64_t first, kernels::RotateRows rows) const;
@@ -69,6 +70,7 @@ class TensorRotation {
   const RotateCall& call_;
   const kernels::KernelTable& kernels_;
   const RotaryLayout& layout_;
+  // Of the channels that rotate, of all rows and heads of q and k.
   std::int64_t bytes_ = 0;
   bool fetch_ = false;  // lines ahead of use
 };

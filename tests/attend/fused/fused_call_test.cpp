@@ -81,6 +81,12 @@ const std::vector<Refused>& refused() {
   static std::vector<float> table(8 * kHeadDim, 0.25F);
   static const std::vector<Refused> all{
       {"[attend] q.dtype must be f32, f16 or bf16 but is f64", [](RightCall& c) { c.args.q.dtype = DType::f64; }},
+      {"[attend] k.dtype must be f32, f16 or bf16 but is 77",
+       [](RightCall& c) { c.args.k.dtype = static_cast<DType>(77); }},
+      {"[attend] angles must be exact, float32 or bfloat16 but is 77",
+       [](RightCall& c) { c.args.angles = static_cast<Angles>(77); }},
+      {"[attend] products must be f32 or bf16 but is 77",
+       [](RightCall& c) { c.args.products = static_cast<Products>(77); }},
       {"[attend] out.dtype must be f32, f16 or bf16 but is f64", [](RightCall& c) { c.args.out.dtype = DType::f64; }},
       {"[attend] lse.dtype must be f32 but is f16", [](RightCall& c) { c.args.lse.dtype = DType::f16; }},
       {"[attend] k.strides[2] must be 1, since channels of a head are adjacent but is 2",
@@ -147,6 +153,25 @@ const std::vector<Refused>& refused() {
        [](RightCall& c) {
          c.lie_in_pages();
          c.table[1] = -1;
+       }},
+      {"[attend] cu_seqlens_k must ascend but is -8",
+       [](RightCall& c) {
+         static const std::vector<std::int32_t> below_zero{0, -8};
+         c.lie_in_pages();
+         c.args.inputs.cu_seqlens_k = below_zero;
+       }},
+      {"[attend] cu_seqlens_k must begin with 0 but is -2147483648",
+       [](RightCall& c) {
+         static const std::vector<std::int32_t> every{INT32_MIN, INT32_MAX};
+         c.lie_in_pages();
+         c.args.inputs.cu_seqlens_k = every;
+       }},
+      // Within the time of a test, and its memory: nothing is made for so many tokens before they are found missing.
+      {"[attend] pages.block_table must have 715827883 blocks for sequence 0 but is 2",
+       [](RightCall& c) {
+         static const std::vector<std::int32_t> many{0, INT32_MAX};
+         c.lie_in_pages();
+         c.args.inputs.cu_seqlens_k = many;
        }},
       {"[attend] v must have the blocks of k but is 2 blocks of 2",
        [](RightCall& c) {

@@ -214,5 +214,24 @@ TEST(LinearRefusals, EndsWhenTold) {
   }
 }
 
+// One token is a step in place: the state must not be written by half.
+TEST(LinearRefusals, ADecodeStepEndsWhenTold) {
+  const auto step = [](RightCall& call, std::function<bool()> keep_going) {
+    call.args.out = tensor(call.out.data(), {1, 4, 6});
+    call.args.q = tensor(call.q.data(), {1, 4, 16});
+    call.args.k = tensor(call.k.data(), {1, 2, 16});
+    call.args.v = tensor(call.v.data(), {1, 2, 6});
+    call.args.keep_going = std::move(keep_going);
+    return attend_linear(call.layer, call.args);
+  };
+  RightCall call;
+  EXPECT_FALSE(step(call, [] { return false; }));
+  EXPECT_THROW((void)step(call, []() -> bool { throw std::runtime_error("no more"); }), std::runtime_error);
+  for (const std::vector<float>* const x : {&call.out, &call.products, &call.totals}) {
+    EXPECT_TRUE(std::ranges::all_of(*x, [](float value) { return value == kUntouched; }));
+  }
+  EXPECT_TRUE(step(call, [] { return true; }));
+}
+
 }  // namespace
 }  // namespace posenc::test::linear_invariants_test
