@@ -33,6 +33,7 @@ std::vector<std::int64_t> order_of(const Specimen& specimen, const std::vector<s
   return specimen.size.on_square ? std::vector<std::int64_t>(places.size(), 0) : places;
 }
 
+// [rows, heads] of gates; nothing where the call has none.
 ConstTensorView matrix(const std::vector<double>& values, std::size_t rows) {
   if (values.empty()) return {};
   return tensor(values.data(), {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(values.size() / rows)});
@@ -40,6 +41,8 @@ ConstTensorView matrix(const std::vector<double>& values, std::size_t rows) {
 
 }  // namespace
 
+// The length reaches to the last place, for rules that depend on it (dynamic NTK, LongRoPE). Segments and gates are
+// given only to schemes that read them: others refuse them.
 CallInputs::CallInputs(const Specimen& specimen, const Call& call)
     : q_positions_(positions_of(specimen, call.q_places)),
       k_positions_(positions_of(specimen, call.k_places)),
@@ -60,6 +63,8 @@ CallInputs::CallInputs(const Specimen& specimen, const Call& call)
   if (math::reads_row_gate(specimen.layer)) inputs_.row_gate = matrix(call.row_gate, call.q_places.size());
 }
 
+// The result of reference::attend is not asked: without keep_going it is always true.
+// The scores asked for are the biased ones, y before any cap and sink: plain_layer() has neither.
 Answer attend(const Specimen& specimen, const Call& call) {
   LayerPlan layer = specimen.layer;
   layer.mask.kind = call.mask;

@@ -11,6 +11,7 @@
 
 namespace posenc::properties {
 
+// The layer of a specimen, asked once. Places stand for positions and for orders alike (call.cpp).
 struct Call {
   Rows q;  // [queries, heads * head_dim]
   Rows k;  // [keys, heads * head_dim]
@@ -23,6 +24,7 @@ struct Call {
 };
 
 // What a layer is told of a call besides its tensors. It stays where it is.
+// LayerInputs views the lists that are kept here, so it must not outlive them or be copied away from them.
 class CallInputs {
  public:
   CallInputs(const Specimen& specimen, const Call& call);
@@ -37,6 +39,7 @@ class CallInputs {
   LayerInputs inputs_;
 };
 
+// One sequence, every head.
 struct Answer {
   std::vector<double> scores;  // y, [heads, queries, keys]; -infinity where not seen
   Rows out;                    // [queries, heads * head_dim]

@@ -13,6 +13,7 @@ using MakeWeights = std::function<ScoreWeights(const Size&, Tables&)>;
 
 constexpr std::int64_t kClip = 32;  // distances each way
 
+// A layer whose only position scheme is that term, with the tables that `make` draws at the size that is asked for.
 Entry of_content(std::string name, std::string about, const ScoreTerm& term, MakeWeights make) {
   return {{std::move(name), Stage::score, std::move(about)},
           [term, make = std::move(make)](const Size& size, Tables& tables) {
@@ -30,6 +31,7 @@ TransformerXlWeights transformer_xl_weights(const Size& size, Tables& tables) {
           .position_bias = tables.normal({size.heads, size.head_dim})};
 }
 
+// `span` is deberta_span(scheme): the table has 2 span rows. The projections are those of positions alone.
 Entry of_deberta(std::string name, std::string about, const Deberta& scheme, std::int64_t span) {
   return of_content(std::move(name), std::move(about), scheme, [=](const Size& size, Tables& tables) {
     return DebertaWeights{.table = tables.normal({2 * span, size.channels()}),

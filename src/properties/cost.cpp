@@ -22,8 +22,11 @@ using properties::Made;
 
 constexpr double kBytes = 4.0;  // of f32
 
+// How many numbers the lists hold together.
 double size_of(const auto&... lists) { return (static_cast<double>(lists.size()) + ...); }
 
+// Visits the primitives of one layer. Queries and keys are of one sequence, and every query meets every key: scores_ is
+// their number over all heads. Counts are doubles: tokens^2 times channels passes 2^53 for no size that is of use.
 class Counter {
  public:
   explicit Counter(const math::Lowered& lowered)
@@ -53,6 +56,7 @@ class Counter {
         times * kBytes * 2 * pairs * (rotation.decay.empty() ? std::max(q_rows_, k_rows_) : q_rows_ + k_rows_);
   }
 
+  // One number is looked up and added for each score; WavLM's gate multiplies it first.
   void operator()(const math::DistanceBias& term) {
     cost_.additions += scores_;
     if (!term.row_factor.empty()) cost_.products += scores_;
@@ -130,6 +134,7 @@ class Counter {
   }
 
  private:
+  // Pairs of frequency 0 stay where they are, unless an attention factor scales them as well.
   static double rotated_pairs(const math::Rotation& rotation) {
     if (rotation.factor != 1.0) return size_of(rotation.inv_freq);
     const auto still = std::count(rotation.inv_freq.begin(), rotation.inv_freq.end(), 0.0);
@@ -138,6 +143,7 @@ class Counter {
   double numbers_of(const math::PlaceVectors& vectors) const {
     return static_cast<double>(vectors.count) * head_dim_ * (vectors.per_head ? heads_ : 1.0);
   }
+  // a c - b s and a s + b c: four products, two additions.
   void rotate(double pairs) {
     cost_.additions += 2 * pairs;
     cost_.products += 4 * pairs;
@@ -152,6 +158,8 @@ class Counter {
   Cost cost_;
 };
 
+// A call with places and gates but without q, k and v, which lowering does not ask for. What the gates are changes no
+// count.
 Cost cost_of_layer(const Made& made, std::int64_t tokens) {
   const auto places = properties::first_places(tokens);
   const std::vector<double> per_row_and_head(static_cast<std::size_t>(tokens * made->layer.heads), -1.0);
@@ -174,6 +182,7 @@ Cost cost_of_input(const Made& made, std::int64_t tokens) {
   return {.additions = numbers, .bytes = kBytes * numbers};
 }
 
+// Upper limits are the lowering's own.
 void check(const char* where, const CostSizes& sizes) {
   const auto require = [&](const char* field, std::int64_t size) {
     if (size < 1) throw Error(where, {field, "be at least 1", std::to_string(size)});
@@ -194,6 +203,7 @@ Cost cost(std::string_view scheme, const CostSizes& sizes) {
   return out;
 }
 
+// QK^T and PV: n^2 products of head_dim channels each, for every head, and as many additions.
 Cost plain_attention_cost(const CostSizes& sizes) {
   check("plain_attention_cost", sizes);
   const auto n = static_cast<double>(sizes.tokens);

@@ -34,6 +34,7 @@ void check(const DecayOptions& options) {
 }
 
 // Rows of x, each a head, rotated by `distance`.
+// The rows pass as the heads of one token that stands at `distance`.
 Rows rotated(const Rope& rope, const Rows& x, std::int64_t distance) {
   Rows out{x.width, std::vector<double>(x.values.size())};
   (void)reference::rotate(rope, {.out = tensor(out.values.data(), {1, x.count(), x.width}),
@@ -42,12 +43,14 @@ Rows rotated(const Rope& rope, const Rows& x, std::int64_t distance) {
   return out;
 }
 
+// a . b, without a scale.
 double product(std::span<const double> a, std::span<const double> b) {
   double sum = 0.0;
   for (std::size_t c = 0; c < a.size(); ++c) sum += a[c] * b[c];
   return sum;
 }
 
+// Mean and standard deviation of scores.
 struct Moments {
   double mean;
   double spread;
@@ -83,6 +86,8 @@ double bound_at(const Rope& rope, std::int64_t distance) {
 
 }  // namespace
 
+// `table` is one random table: row n against row n + r stands for a learned absolute encoding, in which distance means
+// nothing.
 DecayCurves decay_curves(const DecayOptions& options) {
   check(options);
   // Interleaved, so that the two channels of a pair are neighbours; the scores do not depend on it.

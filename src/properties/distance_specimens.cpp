@@ -25,6 +25,7 @@ Entry of_alibi(std::string name, std::string about, const Alibi& form) {
           }};
 }
 
+// A term with learned tables, drawn by `make` at the size that is asked for.
 Entry learned(std::string name, std::string about, const ScoreTerm& term, MakeTables make) {
   return {{std::move(name), Stage::score, std::move(about)},
           [=](const Size& size, Tables& tables) { return with_term(size, term, make(size, tables)); }};
@@ -66,6 +67,7 @@ std::vector<Entry> entries_of(Kind<ClippedBias>) {
   })};
 }
 
+// A Swin window: places lie row by row in a square just large enough for them, and beyond it there is no row.
 std::vector<Entry> entries_of(Kind<GridBias>) {
   return {{{"grid-bias", Stage::score, "a square window"}, [](const Size& size, Tables& tables) {
              const std::int64_t side = size.side();

@@ -21,10 +21,12 @@ double distance(std::span<const double> a, std::span<const double> b) {
   return std::sqrt(squares);
 }
 
+// To what a tensor of that dtype would hold, as a double again.
 double rounded(double x, Rounding rounding) {
   return rounding == Rounding::f32 ? static_cast<double>(static_cast<float>(x)) : math::rounded_to_bfloat16(x);
 }
 
+// The two places whose encodings are nearest. Every pair is asked, n^2 / 2 of 512 places; two that are equal end it.
 Measured nearest_two(Rows rows, Rounding rounding) {
   for (double& x : rows.values) x = rounded(x, rounding);
   Measured out{std::numeric_limits<double>::infinity()};
@@ -73,6 +75,7 @@ std::optional<Measured> affine_residual(const Specimen& specimen, const Rows& en
   return Measured{least_squares_residual(known, steps) / step};
 }
 
+// Neither this nor affine_residual applies to a scheme whose encodings are all the same: both divide by a distance.
 std::optional<Measured> largest_step(const Rows& encodings) {
   const double usual = usual_distance(encodings);
   if (usual == 0.0) return std::nullopt;

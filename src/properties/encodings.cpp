@@ -12,6 +12,7 @@
 namespace posenc::properties {
 namespace {
 
+// One seed for the key, the gates and the embeddings: each of them is drawn alone.
 constexpr std::uint64_t kEncodingSeed = 1;  // any
 
 double norm(std::span<const double> x) { return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0)); }
@@ -83,15 +84,19 @@ Rows taken_values(const Specimen& specimen, std::int64_t count) {
   return out;
 }
 
+// Such a specimen may rotate q and k as well (RotatedValues): its encodings are those of values all the same.
 bool changes_values(const Specimen& specimen) { return !std::holds_alternative<std::monostate>(specimen.layer.value); }
 
 }  // namespace
 
+// By stage: an input scheme has rows, a value scheme shows in outputs only, everything else in scores.
 Rows encodings(const Specimen& specimen, std::int64_t count) {
   if (specimen.input) return position_rows(specimen, count);
   return changes_values(specimen) ? taken_values(specimen, count) : seen_keys(specimen, count);
 }
 
+// Of a rotation or a value scheme the encodings are what it makes of the one key or value; of an input scheme they are
+// only added, so random embeddings are changed instead.
 Changed changed(const Specimen& specimen, const Rows& encodings) {
   const std::int64_t count = encodings.count();
   if (!specimen.input) return {same_rows(specimen.size, count), encodings, specimen.size.head_dim};

@@ -36,6 +36,7 @@ double size_of_scores(const Rows& q, const Rows& k, std::int64_t head_dim) {
 
 }  // namespace
 
+// W_Q and W_K are linear, so words and positions can be projected apart and each pair of products taken alone.
 FourTerms four_terms(std::string_view scheme) {
   const properties::Made made(properties::entry("four_terms", scheme), {.places = kTrainedPlaces});
   if (!made->input) throw Error("four_terms", {"scheme", "be of the input stage", formatted("'{}'", scheme)});

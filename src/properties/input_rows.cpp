@@ -47,6 +47,7 @@ Rows with_positions(const Specimen& specimen, const Rows& x, const std::vector<s
   return out;
 }
 
+// The scheme added to embeddings of zeros.
 Rows position_rows(const Specimen& specimen, std::int64_t count) {
   const std::int64_t channels = specimen.size.channels();
   const Rows nothing{channels, std::vector<double>(static_cast<std::size_t>(count * channels))};

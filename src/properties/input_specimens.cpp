@@ -15,6 +15,7 @@ Entry of_input(std::string name, std::string about, const InputScheme& scheme) {
 
 }  // namespace
 
+// As many rows as places are asked for, and none beyond: its `end`.
 std::vector<Entry> entries_of(Kind<LearnedInput>) {
   return {{{"learned", Stage::input, "a table with a row for each place"}, [](const Size& size, Tables& tables) {
              return Specimen{.input = LearnedInput{.positions = size.places},

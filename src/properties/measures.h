@@ -9,6 +9,7 @@
 
 namespace posenc::properties {
 
+// The number that a PropertyRule judges; `where` is for people: "places 31 and 32".
 struct Measured {
   double number = 0.0;
   std::string where{};
@@ -24,6 +25,7 @@ Measured smallest_distance_on_square(const Entry& entry);
 Measured parameters_per_place(const Entry& entry);
 
 // Of scores (score_measures.cpp).
+// Each makes the entry itself, for as many places as it asks for: kTrainedPlaces, twice as many, 256.
 Measured rise_beyond_training(const Entry& entry);
 Measured deviation_from_relative(const Entry& entry);
 Measured fall_with_distance(const Entry& entry);

@@ -3,6 +3,7 @@
 
 namespace posenc::inline v0_2 {
 
+// "unknown" is what a value outside its enumeration gives; no function here returns one.
 std::string_view name(Stage stage) noexcept {
   switch (stage) {
     case Stage::input: return "input";

@@ -6,6 +6,7 @@
 
 namespace posenc::properties {
 
+// Twelve uniform numbers have mean 6 and variance 12 / 12 = 1 (Irwin-Hall); no sum is beyond 6 standard deviations.
 double Numbers::normal() {
   double sum = -6.0;
   for (int n = 0; n < 12; ++n) sum += uniform();

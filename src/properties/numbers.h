@@ -36,6 +36,7 @@ struct Rows {
   }
 };
 
+// Row after row, each number by normal().
 Rows normal_rows(Numbers& numbers, std::int64_t count, std::int64_t width);
 
 // The learned tables of one scheme. They stay where they are.
@@ -45,6 +46,7 @@ class Tables {
   Tables(const Tables&) = delete;
   Tables& operator=(const Tables&) = delete;
 
+  // f64, row-major, of mean 0 and that standard deviation; between: uniform in [low, high).
   ConstTensorView normal(std::initializer_list<std::int64_t> shape, double spread = 1.0);
   ConstTensorView between(double low, double high, std::initializer_list<std::int64_t> shape);
   // A learned number that stands by itself.
@@ -58,6 +60,7 @@ class Tables {
   ConstTensorView filled(std::initializer_list<std::int64_t> shape, const Next& next);
 
   Numbers numbers_;
+  // A deque, whose elements stay in place while it grows: views point into them.
   std::deque<std::vector<double>> kept_;
   std::int64_t count_ = 0;
 };

@@ -37,6 +37,7 @@ double largest_difference(std::span<const double> a, std::span<const double> b) 
 }
 
 // Outputs of those words as queries, one after another, over those as keys and values.
+// Queries and keys are as many, and stand at places 0, 1, ... each.
 struct Reader {
   const Specimen& specimen;
   const Vocabulary& vocabulary;
@@ -57,6 +58,7 @@ double difference_backwards(const Rows& a, const Rows& b) {
   return largest;
 }
 
+// 0 in each number (but for rounding) means that the layer does not see that change of order.
 OrderSeen order_seen(const Specimen& specimen, const Vocabulary& vocabulary, MaskKind mask) {
   const Reader read{specimen, vocabulary, mask};
   const Rows dogs = read(kDogs, kDogs);

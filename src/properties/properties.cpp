@@ -22,6 +22,7 @@ constexpr double kRounding = 1e-6;
 // A tenth of the range of scores that training has seen. A choice: rules for longer texts leave from 0.02 to 0.3.
 constexpr double kRise = 0.1;
 
+// In the order of Property, which measure_property() indexes by. docs/properties.md has each number in full.
 constexpr std::array<PropertyRule, kProperties> kRules{{
     {Property::unique_f32, Bound::above, 0.0, "are all places told apart in f32"},
     {Property::unique_bf16, Bound::above, 0.0, "are they in bf16"},
@@ -75,6 +76,7 @@ class Subject {
     return std::nullopt;
   }
 
+  // Computed once for the five properties that need them: an attention call over kMeasuredPlaces places.
   const Rows& encodings() {
     if (!encodings_) encodings_ = properties::encodings(*made_, kMeasuredPlaces);
     return *encodings_;

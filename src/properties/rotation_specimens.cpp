@@ -10,6 +10,7 @@
 namespace posenc::properties {
 namespace {
 
+// By which rules extend the trained length.
 constexpr double kFactor = 4.0;
 
 using MakeRope = std::function<Rope(const Size&)>;
@@ -50,6 +51,7 @@ Entry of_rule(std::string name, std::string about, const Scaling& rule) {
   return of_rule(std::move(name), std::move(about), [=](const Size&) { return rule; });
 }
 
+// RoPE trained as it is, whose positions are moved when the text is longer.
 Entry of_regions(std::string name, std::string about, const Regions& regions) {
   return {{std::move(name), Stage::rotate, std::move(about)}, [=](const Size& size, Tables&) {
             const LayerPlan trained = rotated(size, plain_rope(size));
@@ -61,6 +63,8 @@ Entry of_regions(std::string name, std::string about, const Regions& regions) {
 
 std::string beyond_trained() { return formatted("factor {} beyond {} tokens", kFactor, kTrainedPlaces); }
 
+// Qwen2-VL's M-RoPE: chunks of pairs for time, row and column, 3/8 for each of the last two, as its sections 16, 24, 24
+// are; all axes share one ladder of frequencies.
 Rope m_rope(const Size& size) {
   Rope out = plain_rope(size);
   const std::int64_t pairs = out.pairs();
@@ -79,6 +83,7 @@ Rope plain_rope(const Size& size) {
   return out;
 }
 
+// NoPE: a causal mask still tells order (order.cpp); without one nothing does.
 std::vector<Entry> no_positions() {
   return {{{"nope", Stage::rotate, "no position at all"},
            [](const Size& size, Tables&) { return Specimen{.layer = plain_layer(size)}; }}};
@@ -154,6 +159,8 @@ std::vector<Entry> entries_of(Kind<FactorListScaling>) {
 }
 
 // Regions that keep kFactor times kTrainedPlaces tokens within the trained distances.
+// The farthest of 256 tokens is 255 back and counts as 255 / 8 + 16 - 16 / 8 = 45 in SelfExtend, as 32 in ReRoPE
+// (leaky: 32 + 223 / 16 = 45.9), and as 63 at most in dual chunk attention.
 std::vector<Entry> entries_of(Kind<SelfExtend>) {
   return {of_regions("self-extend", "groups of 8 beyond a window of 16", SelfExtend{.group = 8, .window = 16})};
 }

@@ -9,6 +9,7 @@
 
 namespace posenc::inline v0_2 {
 
+// A vocabulary of one word, which stands at every place: q and k are equal everywhere but for the scheme.
 ScoreMatrix score_matrix(std::string_view scheme, std::int64_t places, MaskKind mask) {
   if (places < 1) throw Error("score_matrix", {"places", "be at least 1", formatted("{}", places)});
   const properties::Entry& entry = properties::entry("score_matrix", scheme);

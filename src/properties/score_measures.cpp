@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// Of scores. Without any, low is above high.
 struct Range {
   double low = kInfinity;
   double high = -kInfinity;
@@ -68,6 +69,8 @@ struct Pair {
 };
 
 // Pairs of places by distance: of a line by i - j, of a square by rows and columns.
+// All places are below 2 kTrainedPlaces (63 + 55 = 118), and every key is at or before its query. On a square the
+// shifts keep rows and columns within the side, which is 12 for 128 places.
 std::vector<std::vector<Pair>> pairs_by_distance(const Specimen& specimen) {
   const std::vector<std::int64_t> shifts{0, 1, 7, 40, 63};
   const std::vector<std::int64_t> distances{1, 3, 8, 21, 55};
@@ -96,7 +99,9 @@ std::vector<std::vector<Pair>> pairs_by_distance(const Specimen& specimen) {
 // and not held against the scheme.
 Measured rise_beyond_training(const Entry& entry) {
   constexpr std::int64_t kWords = 4;
+  // As far as the specimens' rules and regions extend (kFactor in rotation_specimens.cpp).
   constexpr std::int64_t kLonger = 4 * kTrainedPlaces;
+  // Of the range of scores within: less is not told in `where`.
   constexpr double kWorthTelling = 0.01;
   const Made made(entry, {.places = kTrainedPlaces});
   if (made->end && *made->end <= kTrainedPlaces) return {kInfinity, formatted("there is no place {}", *made->end)};

@@ -31,6 +31,7 @@ Rows kept(Rows rows, QkNorm::Kind norm) {
   return rows;
 }
 
+// The sum of squares, of a row or of all rows.
 double power(std::span<const double> x) { return std::inner_product(x.begin(), x.end(), x.begin(), 0.0); }
 
 // The norm itself, so that nobody need believe that it changes neither ratio nor angle.
@@ -42,6 +43,7 @@ Rows normalised(const Rows& x, QkNorm::Kind norm) {
   return out;
 }
 
+// The norm divides token and position by one number, so their ratio is that of what it keeps of each before.
 SignalToNoise measured(double multiplier, const Rows& x, const Rows& p, QkNorm::Kind norm) {
   Rows sum = x;
   for (std::size_t n = 0; n < sum.values.size(); ++n) sum.values[n] = multiplier * x.values[n] + p.values[n];

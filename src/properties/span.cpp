@@ -31,6 +31,7 @@ void make_orthogonal(Column& x, const Column& u) {
 
 }  // namespace
 
+// Columns shorter than `nothing`, rounding's share of all of A, are taken for dependent ones.
 double least_squares_residual(const Rows& a, const Rows& b) {
   std::vector<Column> left = columns_of(a);
   std::vector<Column> wanted = columns_of(b);

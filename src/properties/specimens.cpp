@@ -23,6 +23,8 @@ void append_all(std::vector<Entry>& list, Kind<std::variant<Schemes...>>) {
   (append(list, entries_of(Kind<Schemes>{})), ...);
 }
 
+// The order of the tables in docs/properties.md. Each variant lists its alternatives itself, so that a new scheme
+// without an entries_of() is an error of the compiler.
 std::vector<Entry> all_entries() {
   std::vector<Entry> list;
   append_all(list, Kind<InputScheme>{});
@@ -69,6 +71,7 @@ const Entry& entry(std::string_view where, std::string_view name) {
   throw Error(where, {"scheme", "be one of measured_schemes()", formatted("'{}'", name)});
 }
 
+// tables_ is declared first: the specimen's weights view it.
 Made::Made(const Entry& entry, const Size& size) : tables_(kSeed), specimen_(entry.make(size, tables_)) {
   specimen_.size = size;
 }

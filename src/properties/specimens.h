@@ -18,6 +18,7 @@
 
 namespace posenc::properties {
 
+// The sizes at which a scheme is made: those of docs/properties.md unless a measure asks for others.
 struct Size {
   std::int64_t places = kMeasuredPlaces;  // that learned tables must serve
   std::int64_t heads = 2;
@@ -32,6 +33,7 @@ struct Size {
 // How tokens in their order lie: one coordinate, or row after row in a square.
 enum class Layout : std::uint8_t { line, square };
 
+// A layer with one position scheme in it and nothing else, and its tables.
 struct Specimen {
   Size size{};
   std::optional<InputScheme> input{};
@@ -43,11 +45,13 @@ struct Specimen {
   std::optional<std::int64_t> end{};   // the first place without an encoding
 };
 
+// A scheme's name and description, and how to make it. The tables outlive the specimen that views them (Made).
 struct Entry {
   MeasuredScheme scheme;
   std::function<Specimen(const Size& size, Tables& tables)> make;
 };
 
+// Stands for a scheme's type in the choice of an overload of entries_of(); holds nothing.
 template <typename Scheme>
 struct Kind {};
 
@@ -101,6 +105,8 @@ std::vector<Entry> entries_of(Kind<Llama4Temperature>);
 std::vector<Entry> entries_of(Kind<MinistralTemperature>);
 std::vector<Entry> entries_of(Kind<LogNScale>);
 
+// Each of the scales is measured alone, in a layer without other positions (distance_specimens.cpp).
+//
 // Values (content_specimens.cpp).
 std::vector<Entry> entries_of(Kind<ShawValues>);
 std::vector<Entry> entries_of(Kind<RotatedValues>);

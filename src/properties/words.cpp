@@ -14,6 +14,7 @@ constexpr std::uint64_t kWordSeed = 3;  // any
 
 constexpr double kLowestGate = 0.8;  // f up to 1: a tenth is forgotten at each token, on average
 
+// Entries of variance 1 / channels.
 Rows projection(Numbers& numbers, std::int64_t channels) {
   Rows out = normal_rows(numbers, channels, channels);
   for (double& x : out.values) x /= std::sqrt(static_cast<double>(channels));
@@ -58,6 +59,7 @@ std::vector<double> Vocabulary::of_words(const Rows& by_word, const std::vector<
   return out;
 }
 
+// The input stage comes before the projections, as in a model's first layer; gates are made of the word alone.
 Call Vocabulary::call(const Specimen& specimen, const std::vector<std::int64_t>& q_words,
                       const std::vector<std::int64_t>& q_places, const std::vector<std::int64_t>& k_words,
                       MaskKind mask) const {

@@ -11,6 +11,8 @@
 
 namespace posenc::properties {
 
+// Embeddings are of variance 1, W_Q, W_K and W_V have rows of length 1 on average: without positions q, k and v are of
+// variance 1 too.
 class Vocabulary {
  public:
   // Random, and the same each time: embeddings of that many words, and W_Q, W_K, W_V for their channels.

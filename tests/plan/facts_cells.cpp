@@ -107,7 +107,8 @@ bool rotates(const JsonValue& layer) {
 std::string qk_norm_cell(const JsonValue& layer) {
   if (!at(layer, "qk_norm")) return "-";
   return cell(layer, "qk_norm/kind") + "/" + cell(layer, "qk_norm/order") + "/" +
-         (cell(layer, "qk_norm/weighted") == "true" ? "weighted" : "unweighted") + "/" + cell(layer, "qk_norm/over");
+         (cell(layer, "qk_norm/weighted") == "true" ? "weighted" : "unweighted") +
+         (at(layer, "qk_norm/weighted_queries") ? " keys" : "") + "/" + cell(layer, "qk_norm/over");
 }
 
 std::string soft_cap_cell(const JsonValue& layer) {

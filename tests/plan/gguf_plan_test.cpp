@@ -396,7 +396,7 @@ TEST(GgufPlan, RefusesBucketsThatT5CannotHaveAndWarnsOfOddOnes) {
         .u32("t5.attention.key_length", 64)
         .u32("t5.attention.value_length", 64)
         .u32("t5.attention.relative_buckets_count", buckets)
-        .zeros("enc.blk.0.attn_rel_b.weight", {4, 32});
+        .zeros("enc.blk.0.attn_rel_b.weight", {4, buckets});
   };
   EXPECT_THAT(codes(gguf_plan(t5(33))), ElementsAre("odd-buckets"));
   EXPECT_THAT(codes(gguf_plan(t5(255))), ElementsAre("odd-buckets"));

@@ -179,14 +179,15 @@ TEST(MalformedPlan, length_contradicts_frequencies) {
   EXPECT_EQ(plan.error().path, std::string(kRotate) + "/inv_freq/1");
 }
 
-// A length at which the base overflows is an error of the document, never an exception.
+// A length at which frequencies leave all floats is an error of the document, never an exception.
 TEST(MalformedPlan, length_beyond_arithmetic) {
   std::string json = changed("\"rule\": \"linear\", \"factor\": 2",
-                             "\"rule\": \"dynamic\", \"factor\": 1e160, \"max_position_embeddings\": 64");
+                             "\"rule\": \"dynamic\", \"factor\": 1e38, \"max_position_embeddings\": 64");
   json.replace(json.find("\"length\": null"), 14, "\"length\": 4611686018427387904");
+  json.replace(json.find("[0.5, 0.005]"), 12, "[1, 1e-57]");
   const Result<Plan> plan = plan_from_json(json);
   ASSERT_FALSE(plan.ok());
-  EXPECT_EQ(plan.error().kind, ErrorKind::bad_plan);
+  EXPECT_EQ(plan.error().kind, ErrorKind::out_of_range);
   EXPECT_EQ(plan.error().path, std::string(kRotate) + "/inv_freq/1");
 }
 

@@ -75,6 +75,7 @@ class RandomPlan {
   Stack stack() {
     Stack out;
     out.name = text();
+    if (out.known = chance(); !out.known) out.unknown = {text()};
     repeat(2, [&] { out.input.push_back(input()); });
     repeat(5, [&] { out.layers.push_back(layer()); });
     return out;
@@ -111,7 +112,8 @@ class RandomPlan {
     if (chance()) out.soft_cap = SoftCap{factor(), any<SoftCap::Order>()};
     out.sinks = chance();
     if (chance())
-      out.qk_norm = QkNorm{any<QkNorm::Kind>(), any<QkNorm::Order>(), chance(), any<QkNorm::Over>(), any<QkNorm::Of>()};
+      out.qk_norm =
+          QkNorm{any<QkNorm::Kind>(), any<QkNorm::Order>(), chance(), any<QkNorm::Over>(), any<QkNorm::Of>(), chance()};
     out.mask.kind = any<MaskKind>();
     if (chance()) out.mask.window = Window{whole(0, 4096), whole(0, 4096)};
     out.mask.chunk = maybe(whole(1, 8192));

@@ -1,3 +1,5 @@
+// From StackFacts to a Plan, for configs and GGUF files alike: layers move over, each source is named by its place in
+// the plan's JSON (/stacks/0/layers/0-31/heads). And the limit on pairs of channels that rotate, over all layers.
 #include "plan/assemble/plan_of.h"
 
 #include <algorithm>
@@ -21,8 +23,27 @@ void add_stack(StackFacts facts, Plan& plan) {
   const std::string layers = place + "/layers";
   if (!facts.count_from.empty()) plan.sources.push_back({layers, std::move(facts.count_from)});
   std::ranges::move(facts.layers.sources(layers), std::back_inserter(plan.sources));
-  plan.stacks.push_back(
-      {.name = std::move(facts.name), .input = std::move(facts.input), .layers = facts.layers.take_layers()});
+  const bool known = facts.unknown.empty();
+  plan.known = plan.known && known;
+  plan.stacks.push_back({.name = std::move(facts.name),
+                         .input = std::move(facts.input),
+                         .layers = facts.layers.take_layers(),
+                         .known = known,
+                         .unknown = std::move(facts.unknown)});
+}
+
+std::optional<FileError> beyond_size(const Plan& plan) {
+  std::int64_t pairs = 0;  // at most kMaxLayers x kMaxHeadDim for each of a few rotations and stacks
+  for (const Stack& stack : plan.stacks) {
+    for (const LayerPlan& layer : stack.layers) {
+      for (const Rotate& rotate : layer.rotate) pairs += rope(rotate).dim / 2;
+    }
+  }
+  if (pairs <= kMaxPairs) return {};
+  return FileError{.kind = ErrorKind::limit,
+                   .file = plan.source.name,
+                   .expected = formatted("at most {} pairs of channels that rotate, in all layers", kMaxPairs),
+                   .got = formatted("{}", pairs)};
 }
 
 }  // namespace posenc::plan

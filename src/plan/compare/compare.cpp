@@ -1,5 +1,6 @@
 // The comparison: stacks and layers paired, equal statements about several layers told once, and the verdict.
-#include "posenc/compare.h"
+
+#include "plan/compare/compare.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,11 +8,6 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/compare/facts.h"
-#include "plan/compare/keys.h"
-#include "plan/compare/names.h"
-#include "plan/compare/pairs.h"
-#include "plan/compare/rotations.h"
 
 namespace posenc::inline v0_2 {
 namespace {

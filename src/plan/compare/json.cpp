@@ -1,5 +1,4 @@
 // Comparison -> JSON (docs/compare.schema.json).
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -7,9 +6,7 @@
 #include <vector>
 
 #include "io/json/json_writer.h"
-#include "plan/compare/names.h"
-#include "plan/compare/pairs.h"
-#include "posenc/compare.h"
+#include "plan/compare/compare.h"
 
 namespace posenc::inline v0_2 {
 namespace {

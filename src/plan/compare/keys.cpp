@@ -1,9 +1,11 @@
-#include "plan/compare/keys.h"
-
+// Whether the keys that plan A's layer has in the KV cache serve plan B's: as they are, reordered (pairing), rotated
+// (frequencies, offset, attention factor), or not at all; and why.
 #include <algorithm>
 #include <cstddef>
 #include <variant>
 #include <vector>
+
+#include "plan/compare/compare.h"
 
 namespace posenc::plan {
 namespace {

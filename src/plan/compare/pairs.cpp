@@ -1,13 +1,15 @@
-#include "plan/compare/pairs.h"
-
+// Pairs up stacks by name and layers by block; layers that are of one run in A and of one in B are compared once.
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/compare/compare.h"
 
 namespace posenc::plan {
 namespace {
@@ -82,16 +84,21 @@ std::vector<StackPair> paired_stacks(const Plan& a, const Plan& b) {
   std::vector<StackPair> pairs;
   const bool any_name = a.stacks.size() == 1 && b.stacks.size() == 1;
   std::vector<bool> is_taken(b.stacks.size(), false);
+  std::map<std::string_view, std::deque<std::size_t>> left;  // of each name, those of B without a partner yet
+  for (std::size_t j = 0; j < b.stacks.size(); ++j) {
+    left[any_name ? std::string_view{} : b.stacks[j].name].push_back(j);
+  }
   for (std::size_t i = 0; i < a.stacks.size(); ++i) {
     StackPair& pair = pairs.emplace_back();
     pair.a = &a.stacks[i];
     pair.at_a = static_cast<std::int64_t>(i);
-    for (std::size_t j = 0; j < b.stacks.size() && pair.b == nullptr; ++j) {
-      if (is_taken[j] || (!any_name && b.stacks[j].name != pair.a->name)) continue;
-      is_taken[j] = true;
-      pair.b = &b.stacks[j];
-      pair.at_b = static_cast<std::int64_t>(j);
-    }
+    const auto partners = left.find(any_name ? std::string_view{} : pair.a->name);
+    if (partners == left.end() || partners->second.empty()) continue;
+    const std::size_t j = partners->second.front();
+    partners->second.pop_front();
+    is_taken[j] = true;
+    pair.b = &b.stacks[j];
+    pair.at_b = static_cast<std::int64_t>(j);
   }
   for (std::size_t j = 0; j < b.stacks.size(); ++j) {
     if (!is_taken[j]) pairs.push_back({nullptr, &b.stacks[j], 0, static_cast<std::int64_t>(j)});

@@ -1,12 +1,12 @@
-#include "plan/compare/rotations.h"
-
+// How far the angles of two rotations are apart: the pair whose inv_freq differ most, the first position beyond the
+// tolerance, the ratio of attention factors. And the order of rows of W_q and W_k that makes one pairing of the other.
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <utility>
 #include <variant>
 
 #include "math/rope/rotation.h"
+#include "plan/compare/compare.h"
 
 namespace posenc::plan {
 namespace {
@@ -34,6 +34,35 @@ struct ChangesWithLength {
   bool operator()(const Llama3Scaling&) const { return false; }
   bool operator()(const ProportionalScaling&) const { return false; }
   bool operator()(const FactorListScaling&) const { return false; }
+};
+
+struct Effective {
+  const Rope& rope;
+
+  Scaling operator()(const LinearScaling& s) const { return s.factor == 1 ? Scaling{} : s; }
+  Scaling operator()(const NtkScaling& s) const { return s.alpha == 1 ? Scaling{} : s; }
+  // 0 is how an absent beta is read.
+  Scaling operator()(YarnScaling s) const {
+    s.attention_factor = frequencies(rope).attention_factor;
+    s.beta_fast = s.beta_fast.value_or(0) == 0 ? 32 : s.beta_fast;
+    s.beta_slow = s.beta_slow.value_or(0) == 0 ? 1 : s.beta_slow;
+    s.mscale = s.mscale_all_dim = std::nullopt;
+    return s.factor == 1 && s.attention_factor == 1 ? Scaling{} : s;
+  }
+  // The factor is there for the attention factor alone.
+  Scaling operator()(LongRopeScaling s) const {
+    const double up_to = frequencies(rope).attention_factor;
+    const double beyond = frequencies(rope, s.original_max_position_embeddings + 1).attention_factor;
+    s.factor = 1;
+    s.attention_factor = up_to == beyond ? std::optional(up_to) : std::nullopt;
+    s.short_mscale = up_to == beyond ? std::nullopt : std::optional(up_to);
+    s.long_mscale = up_to == beyond ? std::nullopt : std::optional(beyond);
+    return s;
+  }
+  template <typename Other>
+  Scaling operator()(const Other& s) const {
+    return s;
+  }
 };
 
 // For a sequence of `length` tokens; at the plan's own length where there is none, or where the rule breaks down there.
@@ -74,6 +103,8 @@ bool angles_hold(const AngleChange& change, const CompareScope& scope) {
 bool factors_hold(const AngleChange& change, const CompareScope& scope) {
   return std::fabs(change.attention_factor_ratio - 1.0) <= scope.tolerance;
 }
+
+Scaling effective_scaling(const Rope& rope) { return std::visit(Effective{rope}, rope.scaling); }
 
 bool depends_on_length(const Scaling& scaling) { return std::visit(ChangesWithLength{}, scaling); }
 

@@ -1,3 +1,4 @@
+// LayerType by its words: layer_types of Hugging Face, letters of EXAONE (G, L), words of executorch (GLOBAL, ...).
 #include "plan/facts/layer_pattern.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Which layers rotate and which see only a part of the sequence, layer by layer.
+// What a config says of its attention layers: their heads and channels, and layer by layer which rotate and which see
+// only a part of the sequence.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,22 @@
 #include "posenc/plan.h"
 
 namespace posenc::plan {
+
+// Heads and channels of an attention layer, and which of its channels may rotate.
+struct AttentionShape {
+  Sourced<std::int64_t> heads;
+  Sourced<std::int64_t> kv_heads;
+  Sourced<std::int64_t> head_dim;   // channels of q and k
+  Sourced<std::int64_t> value_dim;  // channels of v
+  bool latent = false;
+
+  // The part of a head that a rotation is laid over. Latent attention: the qk_rope_head_dim channels after the
+  // qk_nope_head_dim ones; else the whole head.
+  Sourced<std::int64_t> first_channel;
+  Sourced<std::int64_t> rotary_width;
+  Sourced<Pairing> pairing{Pairing::half, {}};
+  std::optional<Place> width_place;  // the key to blame when the width does not suit a rotation
+};
 
 enum class LayerType : std::uint8_t { full, sliding, chunked, nearby_chunks, hashed_chunks };
 
@@ -33,7 +50,7 @@ struct LayerTraits {
   Choice choice = Choice::none;
   std::int64_t chosen_by = -1;  // that earlier layer
   std::int64_t kv_from = -1;    // the layer whose keys and values are reused; -1: its own
-  bool block_sparse = false;    // sees blocks of keys by a fixed pattern (sparse_masks.h)
+  bool block_sparse = false;    // sees blocks of keys by a fixed pattern (sparse_masks.cpp)
   bool operator==(const LayerTraits&) const = default;
 };
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "io/json/json.h"
 
@@ -18,6 +19,12 @@ struct Sourced {
 // A value that may be absent. Absent with a `from`: the file says null there, and null has a meaning of its own.
 template <typename T>
 using Setting = Sourced<std::optional<T>>;
+
+// The value, or where there is none the other.
+template <typename T>
+Sourced<T> given_or(const Setting<T>& given, Sourced<T> otherwise) {
+  return given.value ? Sourced<T>{*given.value, given.from} : std::move(otherwise);
+}
 
 // Where a field came from, below what it is a field of: "base", "scaling/factor".
 struct FieldSource {

@@ -1,4 +1,5 @@
-// Other decoders of audio codes. One row a family. Facts: the transformers 5.23.0 class named by the stem.
+// Decoders of audio codes: Bark, MusicGen, Higgs Audio, Moshi and others with its codec, Mimi. One row a family. Facts:
+// the transformers 5.23.0 class named by the stem.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 
@@ -14,6 +15,10 @@ constexpr StackRule kMelodyStack{.input = kMusicgenSines, .own_keys = kHeadWidth
 constexpr OwnKey kBarkKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength, keys::kBlockRows.names}};
 constexpr StackRule kBarkCausal{.input = kTable, .own_keys = kBarkKeys};
 constexpr StackRule kBarkBothWays{.mask = kBothWays, .input = kTable, .own_keys = kBarkKeys};
+constexpr StackRule kDepthDecoder{.name = "depth_decoder"};
+constexpr StackRule kCodecEncoder{.name = "encoder"};
+constexpr StackRule kCodecDecoder{.name = "decoder"};
+constexpr const StackRule* kCodecAfter[] = {&kCodecDecoder};
 
 }  // namespace
 
@@ -27,6 +32,15 @@ std::span<const Family> audio_decoders_families() noexcept {
     {.name = "musicgen_melody_decoder", .class_stems = "MusicgenMelody", .main = kMelodyStack, .scales = false,
      .rotary_layers = kNoRotaryLayer},
     {.name = "higgs_audio_v2", .class_stems = "HiggsAudioV2", .pairing = kHalf},
+    {.name = "moshi", .class_stems = "Moshi", .pairing = kHalf, .windows = Windows::every_layer},
+    {.name = "moshi_depth", .class_stems = "MoshiDepthDecoder", .main = kDepthDecoder, .scales = false,
+     .rotary_layers = kNoRotaryLayer, .windows = Windows::every_layer},
+    {.name = "mimi", .class_stems = "Mimi", .pairing = kHalf, .main = kCodecEncoder, .more_stacks = kCodecAfter,
+     .windows = Windows::every_layer},
+    {.name = "kyutai_speech_to_text", .class_stems = "KyutaiSpeechToText", .pairing = kHalf,
+     .windows = Windows::every_layer},
+    {.name = "csm", .class_stems = "Csm", .pairing = kHalf},
+    {.name = "csm_depth_decoder_model", .class_stems = "CsmDepthDecoder", .pairing = kHalf, .main = kDepthDecoder},
   };
   // clang-format on
   return kRows;

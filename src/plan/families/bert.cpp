@@ -1,5 +1,9 @@
 // BERT, and encoders of text after it. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
 //   nomic_bert: nomic-ai/contrastors src/contrastors/models/huggingface/modeling_hf_nomic_bert.py.
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 #include "plan/rope/keys.h"
@@ -85,6 +89,40 @@ SchemeChoice esm_scheme(ConfigScope& scope, const SchemeFacts&) {
   return {.rotates = type == "rotary", .input = type != "rotary", .from = place->from};
 }
 
+// ALiBi over |i - j| in place of the table: MosaicBERT and DNABERT-2 say it by alibi_starting_size, JinaBert by
+// position_embedding_type. Slopes are the paper's (_get_alibi_head_slopes of their published code).
+SchemeChoice symmetric_alibi(const SchemeFacts& facts, std::string from) {
+  return {.alibi = Alibi{.heads = facts.heads, .symmetric = true}, .input = false, .from = std::move(from)};
+}
+
+// Version 4 of transformers, by whose class such checkpoints were trained, added Shaw's terms to the scores.
+void warn_of_relative_type(ConfigScope& scope, const Place& place, std::string_view type) {
+  scope.reader().warn(
+      "misleading-key",
+      formatted("{} is {}: the class of transformers 5 adds nothing to the scores; a checkpoint that was "
+                "trained with that of version 4 had learned distances in them.",
+                place.from, type),
+      {place.from});
+}
+
+// What the stack adds, or ALiBi.
+SchemeChoice bert_scheme(ConfigScope& scope, const SchemeFacts& facts) {
+  if (const auto start = scope.find(keys::kAlibiStart); start && start->value.kind() == io::JsonKind::number) {
+    return symmetric_alibi(facts, start->from);
+  }
+  const auto place = scope.find(keys::kPositionType);
+  if (!place) return {.from = family_default(scope.family())};
+  const std::string_view type = scope.reader().string(*place).value_or("absolute");
+  if (type == "alibi") return symmetric_alibi(facts, place->from);
+  if (type == "relative_key" || type == "relative_key_query") {
+    warn_of_relative_type(scope, *place, type);
+  } else if (type != "absolute") {
+    scope.reader().undecided(formatted("{} is {}: what it does to positions is not known.", place->from, type),
+                             {place->from});
+  }
+  return {.from = place->from};
+}
+
 // A rotation, unless rotary_emb_fraction is 0: then what the stack adds.
 SchemeChoice nomic_scheme(ConfigScope& scope, const SchemeFacts&) {
   const auto place = scope.peek(keys::kPartialFactor);
@@ -111,22 +149,31 @@ std::span<const Family> bert_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "bert", .model_types = "bert ernie rembert roc_bert splinter squeezebert chinese_clip_text_model",
      .class_stems = "Bert Ernie RemBert RoCBert Splinter SqueezeBert ChineseCLIPText", .main = kBertStack,
-     .scales = false, .rotary_layers = kNoRotaryLayer},
-    {.name = "dpr", .class_stems = "DPR", .main = kBertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
-    {.name = "albert", .class_stems = "Albert", .main = kAlbertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
-    {.name = "electra", .class_stems = "Electra", .main = kBertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
-    {.name = "megatron-bert", .class_stems = "MegatronBert", .main = kBertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
+     .scales = false, .rotary_layers = kNoRotaryLayer, .scheme = bert_scheme},
+    {.name = "dpr", .class_stems = "DPR", .main = kBertStack, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .scheme = bert_scheme},
+    {.name = "albert", .class_stems = "Albert", .main = kAlbertStack, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .scheme = bert_scheme},
+    {.name = "electra", .class_stems = "Electra", .main = kBertStack, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .scheme = bert_scheme},
+    {.name = "megatron-bert", .class_stems = "MegatronBert", .main = kBertStack, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .scheme = bert_scheme},
     {.name = "bert-generation", .class_stems = "BertGeneration", .main = kUntypedBertStack, .scales = false,
-     .rotary_layers = kNoRotaryLayer},
+     .rotary_layers = kNoRotaryLayer,
+     .scheme = bert_scheme},
     {.name = "distilbert", .class_stems = "DistilBert", .main = kDistilbertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "roberta",
      .model_types = "roberta roberta-prelayernorm ibert luke xmod altclip_text_model bridgetower_text_model",
      .class_stems = "Roberta RobertaPreLayerNorm IBert Luke Xmod AltCLIPText BridgeTowerText", .main = kRobertaStack,
-     .scales = false, .rotary_layers = kNoRotaryLayer},
+     .scales = false, .rotary_layers = kNoRotaryLayer,
+     .scheme = bert_scheme},
     {.name = "xlm-roberta", .model_types = "xlm-roberta xlm-roberta-xl", .class_stems = "XLMRoberta XLMRobertaXL",
-     .main = kRobertaStack, .scales = false, .rotary_layers = kNoRotaryLayer},
-    {.name = "camembert", .class_stems = "Camembert", .main = kRobertaStack, .scales = false, .rotary_layers = kNoRotaryLayer},
-    {.name = "data2vec-text", .class_stems = "Data2VecText", .main = kRobertaStack, .scales = false, .rotary_layers = kNoRotaryLayer},
+     .main = kRobertaStack, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .scheme = bert_scheme},
+    {.name = "camembert", .class_stems = "Camembert", .main = kRobertaStack, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .scheme = bert_scheme},
+    {.name = "data2vec-text", .class_stems = "Data2VecText", .main = kRobertaStack, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .scheme = bert_scheme},
     {.name = "mpnet", .class_stems = "MPNet", .main = kMpnetStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "deberta", .class_stems = "Deberta", .main = kDebertaStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .scale = Scale::shared_by_parts},

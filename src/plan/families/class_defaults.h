@@ -34,4 +34,15 @@ std::string_view class_defaults_version() noexcept;
 // Nothing where the class fixes no value or the model type has no class.
 std::optional<ClassDefault> find_class_default(std::string_view model_type, std::string_view key) noexcept;
 
+// The same for models whose class is not in transformers: the defaults of their published code.
+struct PublishedDefault {
+  std::string_view model_type;
+  std::string_view key;
+  std::string_view json;    // the value as JSON text
+  std::string_view source;  // "ChatGLMConfig of its published code"
+};
+
+// Null where no published code fixes a value.
+const PublishedDefault* find_published_default(std::string_view model_type, std::string_view key) noexcept;
+
 }  // namespace posenc::plan

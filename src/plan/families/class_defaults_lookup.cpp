@@ -1,3 +1,4 @@
+// A class's default for a key: the row by binary search for the model type, then the key in its "key=JSON; ..." text.
 #include <algorithm>
 
 #include "plan/families/class_defaults.h"

@@ -1,3 +1,4 @@
+// Which objects of a composite config hold its text, vision and audio stacks, and whose rules each follows.
 #include "plan/families/config_layouts.h"
 
 #include <algorithm>
@@ -15,6 +16,9 @@ constexpr TypeRule kFixed = TypeRule::fixed;
 constexpr Few<OtherPlace, kMostOthers> kInstructblipOthers{{"vision_config", "instructblip_vision_model", kFixed},
                                                            {"qformer_config", "instructblip_qformer", kFixed}};
 
+// LLaVA's first files name their tower, and say nothing of it.
+constexpr OtherPlace kNamedTower{.object = "mm_vision_tower", .type = "vision", .is_sign = true, .is_name = true};
+
 constexpr ImageMask kImageSeesItself{.detail = "the tokens of one image see each other both ways, within the window"};
 
 // Image and prompt come first and are one prefix.
@@ -23,7 +27,8 @@ constexpr ImageMask kImageAndPromptFirst{.kind = MaskKind::prefix,
 
 // clang-format off
 constexpr Layout kLayouts[] = {
-    {"llava", "llava", "Llava", {"text_config", "llama"}, {{"vision_config", "clip_vision_model"}}},
+    {"llava", "llava", "Llava", {"text_config", "llama"},
+     {{"vision_config", "clip_vision_model"}, kNamedTower}},
     {"gemma3", "gemma3", "Gemma3", {"text_config", "gemma3_text", kFixed}, {{"vision_config", "siglip_vision_model"}},
      kImageSeesItself},
     {"gemma4", "gemma4", "Gemma4", {"text_config", "gemma4_text", kFixed},
@@ -55,7 +60,7 @@ constexpr Layout kLayouts[] = {
     {"minicpmv", "minicpmv", "MiniCPMV", {},
      {{"vision_config", "siglip_vision_model"}, {"query_num", "resampler", kFixed, true}}},
     {"minicpmv4_6", "minicpmv4_6", "MiniCPMV4_6", {"text_config", "qwen3_5_text"},
-     {{"vision_config", "minicpmv4_6_vision", kFixed}, {"vision_config", "minicpmv4_6_vision_merger", kFixed}}},
+     {{"vision_config", "minicpmv4_6_vision", kFixed}}},
     {"qwen2_audio", "qwen2_audio", "Qwen2Audio", {"text_config", "qwen2"}, {{"audio_config", "qwen2_audio_encoder"}}},
     {"voxtral", "voxtral", "Voxtral", {"text_config", "llama"}, {{"audio_config", "voxtral_encoder"}}},
     {"audioflamingo3", "audioflamingo3", "AudioFlamingo3", {"text_config", "qwen2"},
@@ -152,7 +157,8 @@ constexpr Layout kAnyLayout{{},
                              {.object = "audio_config"},
                              {.object = "siglip_config"},
                              {.object = "acoustic_tokenizer_config"},
-                             {.object = "semantic_tokenizer_config"}}};
+                             {.object = "semantic_tokenizer_config"},
+                             kNamedTower}};
 
 }  // namespace
 

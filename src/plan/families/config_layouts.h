@@ -36,6 +36,7 @@ struct OtherPlace {
   bool is_sign = false;        // not an object: its presence says that there is such a stack, which nothing describes
   std::string_view name = {};  // of a stack that is a text family's; before the names of several
   bool encoder_only = false;   // of such a family
+  bool is_name = false;        // of a sign: it names the stack; else it counts something of it
 };
 
 // What an image in the prompt changes in the mask of a causal text stack.
@@ -58,7 +59,7 @@ class Few {
   std::array<T, most> items_{};
   std::size_t size_ = 0;
 };
-inline constexpr std::size_t kMostOthers = 5;
+inline constexpr std::size_t kMostOthers = 6;
 
 struct Layout {
   std::string_view family;

@@ -3,10 +3,13 @@
 //   deepseek-native: inference/model.py of deepseek-ai/DeepSeek-V3.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
-#include "plan/rope/native_rules.h"
+#include "plan/rope/keys.h"
 
 namespace posenc::plan {
 namespace {
+
+// q_b_norm of the class is DeepseekV4UnweightedRMSNorm, kv_norm has weights.
+constexpr QkNorm kKeysWeighted{.kind = QkNorm::Kind::rms, .weighted_queries = false};
 
 constexpr OwnKey kLongcatKeys[] = {{&keys::kLayers, "num_layers"}, {&keys::kHeadDim}};
 constexpr StackRule kLongcatStack{.own_keys = kLongcatKeys};
@@ -14,11 +17,11 @@ constexpr StackRule kLongcatStack{.own_keys = kLongcatKeys};
 // YaRN beyond original_seq_len; one mscale for both places leaves cos and sin alone.
 Scaling deepseek_scaling(RopeKeys& keys, std::int64_t) {
   YarnScaling rule;
-  rule.factor = scaling_number_beside(keys, keys::kRopeFactor, "factor");
-  rule.original_max_position_embeddings = original_length_beside(keys, keys::kOriginalSeqLen);
-  rule.beta_fast = scaling_number_beside(keys, keys::kBetaFast, "beta_fast");
-  rule.beta_slow = scaling_number_beside(keys, keys::kBetaSlow, "beta_slow");
-  rule.mscale = rule.mscale_all_dim = scaling_number_beside(keys, keys::kMscale, "mscale");
+  rule.factor = keys.number_beside(keys::kRopeFactor, "factor");
+  rule.original_max_position_embeddings = keys.original_length_beside(keys::kOriginalSeqLen);
+  rule.beta_fast = keys.number_beside(keys::kBetaFast, "beta_fast");
+  rule.beta_slow = keys.number_beside(keys::kBetaSlow, "beta_slow");
+  rule.mscale = rule.mscale_all_dim = keys.number_beside(keys::kMscale, "mscale");
   if (const auto place = keys.scope().peek(keys::kMscale)) keys.note("scaling/mscale_all_dim", *place);
   return rule;
 }
@@ -37,7 +40,7 @@ std::span<const Family> deepseek_families() noexcept {
     {.name = "deepseek_v4", .class_stems = "DeepseekV4", .pairing = kInterleaved, .last_channels = true,
      .yarn_attention_factor = 1.0, .indexer = IndexerRule{IndexedLayers::compressed, kInterleaved, true},
      .compressed_keys = true, .rotates_values = true, .windows = Windows::every_layer, .sinks = true,
-     .qk_norm = QkNormRule{kRmsPerHead}},
+     .qk_norm = QkNormRule{kKeysWeighted}},
     {.name = "deepseek-native", .pairing = kInterleaved, .own_names = "dim n_heads n_layers n_kv_heads", .latent = true,
      .scales = false, .own_scaling = deepseek_scaling, .undecided_keys = "index_n_heads compress_ratios",
      .needs_length = false},

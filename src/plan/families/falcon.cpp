@@ -4,7 +4,7 @@
 
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
-#include "plan/layers/attention_shape.h"
+#include "plan/layers/layers.h"
 #include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {

@@ -1,3 +1,4 @@
+// Finds a family by model_type, or where a file has none by the stem of its class in architectures (LlamaForCausalLM).
 #include <algorithm>
 #include <cctype>
 
@@ -8,36 +9,12 @@ namespace posenc::plan {
 namespace {
 
 // What follows the stem in the names of Hugging Face's model classes.
-constexpr std::string_view kClassEndings[] = {
-    "Model",
-    "PreTrainedModel",
-    "EncoderModel",
-    "LMHeadModel",
-    "ModelWithLMHead",
-    "DoubleHeadsModel",
-    "Encoder",
-    "Decoder",
-    "ContextEncoder",
-    "QuestionEncoder",
-    "Reader",
-    "ForCausalLM",
-    "ForMaskedLM",
-    "ForPreTraining",
-    "ForConditionalGeneration",
-    "ForSequenceClassification",
-    "ForTokenClassification",
-    "ForQuestionAnswering",
-    "ForQuestionAnsweringSimple",
-    "ForMultipleChoice",
-    "ForNextSentencePrediction",
-    "ForAudioClassification",
-    "ForAudioFrameClassification",
-    "ForXVector",
-    "ForCTC",
-    "ForRNNT",
-    "ForTDT",
-    "ForSegmentation",
-};
+constexpr Names kClassEndings{
+    "Model PreTrainedModel EncoderModel LMHeadModel ModelWithLMHead DoubleHeadsModel Encoder Decoder ContextEncoder "
+    "QuestionEncoder Reader ForCausalLM ForMaskedLM ForPreTraining ForConditionalGeneration ForSequenceClassification "
+    "ForTokenClassification ForQuestionAnswering ForQuestionAnsweringSimple ForMultipleChoice "
+    "ForNextSentencePrediction ForAudioClassification ForAudioFrameClassification ForXVector ForCTC ForRNNT ForTDT "
+    "ForSegmentation"};
 
 // Early files write LLaMAForCausalLM.
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
@@ -79,7 +56,7 @@ bool is_class(Names stems, std::string_view architecture) noexcept {
     if (architecture.size() < stem.size() || !equal_ignoring_case(architecture.substr(0, stem.size()), stem))
       return false;
     const std::string_view ending = architecture.substr(stem.size());
-    return ending.empty() || std::ranges::find(kClassEndings, ending) != std::ranges::end(kClassEndings);
+    return ending.empty() || kClassEndings.contains(ending);
   });
 }
 

@@ -2,7 +2,8 @@
 // (llama.cpp, gemma.cpp, bert.cpp).
 //
 // A row says which rule holds where the config leaves a choice to the class; the rules themselves are in
-// attention_shape, layer_pattern, layer_plan and rope_draft. A new family is a row, unless it needs a new rule.
+// src/plan/layers (attention_shape, layer_kinds, layer_pattern, layer_masks, layer_scores) and src/plan/rope (draft). A
+// new family is a row, unless it needs a new rule.
 #pragma once
 
 #include <array>
@@ -114,7 +115,7 @@ enum class IndexedLayers : std::uint8_t {
   every,
   shared,      // every layer; some reuse an earlier choice (indexer_types, index_topk_pattern, index_topk_freq)
   marked,      // sparse_attention_freq, in blocks of keys
-  compressed,  // those that compress few tokens (compression.h)
+  compressed,  // those that compress few tokens (compression.cpp)
 };
 struct IndexerRule {
   IndexedLayers layers;

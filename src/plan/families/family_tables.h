@@ -15,19 +15,10 @@ std::span<const Family> qwen_families() noexcept;
 std::span<const Family> gemma_families() noexcept;
 std::span<const Family> deepseek_families() noexcept;
 std::span<const Family> glm_families() noexcept;
-std::span<const Family> minimax_families() noexcept;
-std::span<const Family> minicpm_families() noexcept;
 std::span<const Family> phi_families() noexcept;
 std::span<const Family> olmo_families() noexcept;
 std::span<const Family> granite_families() noexcept;
-std::span<const Family> cohere_families() noexcept;
 std::span<const Family> falcon_families() noexcept;
-std::span<const Family> nemotron_families() noexcept;
-std::span<const Family> exaone_families() noexcept;
-std::span<const Family> internlm_families() noexcept;
-std::span<const Family> hunyuan_families() noexcept;
-std::span<const Family> ernie_families() noexcept;
-std::span<const Family> step_families() noexcept;
 std::span<const Family> gpt_families() noexcept;
 std::span<const Family> mpt_families() noexcept;
 std::span<const Family> hybrids_families() noexcept;
@@ -40,18 +31,15 @@ std::span<const Family> whisper_families() noexcept;
 std::span<const Family> wav2vec2_families() noexcept;
 std::span<const Family> seamless_families() noexcept;
 std::span<const Family> speecht5_families() noexcept;
-std::span<const Family> moshi_families() noexcept;
 std::span<const Family> audio_decoders_families() noexcept;
 
-inline std::array<std::span<const Family>, 33> family_tables() noexcept {
-  return {
-      llama_families(),    mistral_families(), qwen_families(),          gemma_families(),    deepseek_families(),
-      glm_families(),      minimax_families(), minicpm_families(),       phi_families(),      olmo_families(),
-      granite_families(),  cohere_families(),  falcon_families(),        nemotron_families(), exaone_families(),
-      internlm_families(), hunyuan_families(), ernie_families(),         step_families(),     gpt_families(),
-      mpt_families(),      hybrids_families(), decoders_families(),      bert_families(),     long_encoders_families(),
-      t5_families(),       bart_families(),    whisper_families(),       wav2vec2_families(), seamless_families(),
-      speecht5_families(), moshi_families(),   audio_decoders_families()};
+inline std::array<std::span<const Family>, 23> family_tables() noexcept {
+  return {llama_families(),    mistral_families(),  qwen_families(),          gemma_families(),
+          deepseek_families(), glm_families(),      phi_families(),           olmo_families(),
+          granite_families(),  falcon_families(),   gpt_families(),           mpt_families(),
+          hybrids_families(),  decoders_families(), bert_families(),          long_encoders_families(),
+          t5_families(),       bart_families(),     whisper_families(),       wav2vec2_families(),
+          seamless_families(), speecht5_families(), audio_decoders_families()};
 }
 
 }  // namespace posenc::plan

@@ -20,6 +20,8 @@ std::span<const Family> gemma_families() noexcept {
     {.name = "gemma2", .class_stems = "Gemma2", .pairing = kHalf, .windows = Windows::patterned, .default_pattern = 2,
      .scale = Scale::query_scalar, .soft_cap = true,
      .misleading_keys = "partial_rotary_factor use_bidirectional_attention"},
+    // Of each 6 layers 5 slide, the last is full, unless layer_types or sliding_window_pattern differ. Bases: sliding
+    // rope_local_base_freq (10000), full rope_theta (1000000), which a flat rope_scaling is for (plan/rope/draft.cpp).
     {.name = "gemma3", .model_types = "gemma3 gemma3_text", .class_stems = "Gemma3 Gemma3Text", .pairing = kHalf,
      .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 6, .reads_bidirectional = true,
      .scale = Scale::query_scalar, .qk_norm = QkNormRule{kRmsPerHead},

@@ -2,12 +2,11 @@
 //   llama-params: Meta's params.json: model.py of meta-llama/llama, models/llama3 of meta-llama/llama-models.
 //   executorch: examples/models/llama/model_args.py and rope.py of pytorch/executorch.
 #include <algorithm>
-#include <iterator>
 
 #include "base/formatted.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
-#include "plan/rope/native_rules.h"
+#include "plan/rope/keys.h"
 
 namespace posenc::plan {
 namespace {
@@ -36,10 +35,10 @@ void warn_of_factor(RopeKeys& keys) {
 
 Scaling llama3_rule(RopeKeys& keys) {
   Llama3Scaling rule;
-  rule.factor = scaling_number_beside(keys, keys::kScaledFactor, "factor");
-  rule.low_freq_factor = scaling_number_beside(keys, keys::kLowFactor, "low_freq_factor");
-  rule.high_freq_factor = scaling_number_beside(keys, keys::kHighFactor, "high_freq_factor");
-  rule.original_max_position_embeddings = original_length_beside(keys, keys::kOriginalLength);
+  rule.factor = keys.number_beside(keys::kScaledFactor, "factor");
+  rule.low_freq_factor = keys.number_beside(keys::kLowFactor, "low_freq_factor");
+  rule.high_freq_factor = keys.number_beside(keys::kHighFactor, "high_freq_factor");
+  rule.original_max_position_embeddings = keys.original_length_beside(keys::kOriginalLength);
   warn_of_factor(keys);
   return rule;
 }
@@ -47,7 +46,7 @@ Scaling llama3_rule(RopeKeys& keys) {
 // A list of numbers beside the others, under another name than the rule's.
 Scaling longrope_rule(RopeKeys& keys, std::int64_t pairs) {
   LongRopeScaling rule;
-  rule.original_max_position_embeddings = original_length_beside(keys, keys::kOriginalLength);
+  rule.original_max_position_embeddings = keys.original_length_beside(keys::kOriginalLength);
   rule.short_factor = keys.divisors_beside(keys::kShortFactors, "short_factor", pairs);
   rule.long_factor = keys.divisors_beside(keys::kLongFactors, "long_factor", pairs);
   if (!keys.has_trained_length()) keys.fail_missing(keys::kLength.name());

@@ -5,7 +5,7 @@
 #include "base/formatted.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
-#include "plan/layers/attention_shape.h"
+#include "plan/layers/layers.h"
 #include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
@@ -18,24 +18,22 @@ constexpr ScoreRule kAlibiTerm{.kind = ScoreKind::alibi};
 constexpr StackRule kMptStack{.mask = kPrefixIfSaid, .input = kTableIfSaid, .score = kAlibiTerm, .own_keys = kMptKeys};
 
 // llm-foundry's gen_rotary_embedding: both codes pair halves of the whole head; what else they can do is not read.
-bool is_plain_rope(ConfigScope& scope) {
+void require_plain_rope(ConfigScope& scope) {
   const auto code = scope.find(keys::kRopeCode);
   const std::string name = code ? std::string(scope.reader().string(*code).value_or("dail")) : "dail";
   if (name != "dail" && name != "hf") {
     scope.reader().fail(*code, ErrorKind::out_of_range, "\"dail\" or \"hf\"");
-    return false;
+    return;
   }
   const auto dictionary = scope.find(name == "hf" ? keys::kHfRules : keys::kDailRope);
   const auto type = dictionary && dictionary->value.kind() == io::JsonKind::object
                         ? scope.reader().look(dictionary->value, "type")
                         : std::nullopt;
-  if (!type) return true;
+  if (!type) return;
   const auto variant = scope.reader().string(*type);
-  if (variant == (name == "hf" ? "no_scaling" : "original")) return true;
-  scope.reader().warn("undecided",
-                      formatted("{} is {}: how that variant rotates is not read.", type->from, variant.value_or("")),
-                      {type->from});
-  return false;
+  if (variant == (name == "hf" ? "no_scaling" : "original")) return;
+  scope.reader().undecided(
+      formatted("{} is {}: how that variant rotates is not read.", type->from, variant.value_or("")), {type->from});
 }
 
 // Where the model rotates, its code drops the learned table, and has ALiBi too only if the file says so: the default,
@@ -46,7 +44,8 @@ SchemeChoice mpt_scheme(ConfigScope& scope, const SchemeFacts&) {
   const Setting<bool> biased = scope.flag(keys::kAlibi);
   if (rotates.value.value_or(false)) {
     const bool both = alibi_place && alibi_place->in_file && biased.value.value_or(false);
-    return {.rotates = true, .input = false, .score = both, .from = rotates.from, .known = is_plain_rope(scope)};
+    require_plain_rope(scope);
+    return {.rotates = true, .input = false, .score = both, .from = rotates.from};
   }
   const bool on = biased.value.value_or(false);
   return {.input = !on, .score = on, .from = biased.from};

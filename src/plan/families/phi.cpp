@@ -3,7 +3,7 @@
 //   phi3small: the modeling_phi3_small.py beside its weights; vLLM 0.6 phi3_small.py.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
-#include "plan/layers/attention_shape.h"
+#include "plan/layers/layers.h"
 #include "plan/rope/keys.h"
 
 namespace posenc::plan {

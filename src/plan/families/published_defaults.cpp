@@ -16,13 +16,12 @@
 // mixformer-sequential  copies of modeling_mixformer_sequential.py
 // nomic_bert       configuration_hf_nomic_bert.py of nomic-ai/contrastors
 // qwen             copies of configuration_qwen.py; its first version, which vLLM keeps, has false for both switches:
-//                  a warning says so where they are used (rope_draft.cpp)
+//                  a warning says so where they are used (rope/draft.cpp)
 // transformer      fla/models/transformer/configuration_transformer.py of fla-org/flash-linear-attention
 // yuan             modeling_yuan.py in IEIT-Yuan/Yuan-2.0
-#include "plan/families/published_defaults.h"
-
 #include <algorithm>
-#include <iterator>
+
+#include "plan/families/class_defaults.h"
 
 namespace posenc::plan {
 namespace {

@@ -1,8 +1,8 @@
 // What the class of a vision or audio encoder, a tower beside the text decoder, does with positions, as data: one row
 // per class in towers.cpp.
 //
-// A row says which keys give its sizes and which of the rules in tower_input, tower_rotation, tower_masks and
-// tower_scores hold. A new tower is a row, unless it needs a new rule.
+// A row says which keys give its sizes and which of the rules in src/plan/towers hold (input, rotation, masks, scores).
+// A new tower is a row, unless it needs a new rule.
 #pragma once
 
 #include <cstdint>
@@ -90,6 +90,7 @@ struct Tower {
   const Key* soft_cap = nullptr;
 
   std::string_view undecided = {};  // what nothing decides
+  std::string_view also = {};       // the type of a second stack that the same object describes
 };
 
 // The row of a model type; null when there is none.

@@ -84,7 +84,7 @@ constexpr Tower kTowers[] = {
     // The class stores q and k permuted to halves; checkpoints, and this row, have neighbours.
     {.family = of("kimi_k25_vision", kInterleaved), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
      .width = &keys::kTowerWidth, .input = kGridAndFrames, .rotation = kAlternating},
-    {.family = of("minicpmv4_6_vision"), .input = kPatches},
+    {.family = of("minicpmv4_6_vision"), .input = kPatches, .also = "minicpmv4_6_vision_merger"},
     {.family = part_of("minicpmv4_6_vision", "minicpmv4_6_vision_merger"), .stack = "vision_merger", .layers = nullptr,
      .mask = TowerMask::kernel_windows},
     {.family = of("unlimited_ocr_sam_vision_model"), .stack = "vision_sam", .layers = &keys::kTowerLayers,

@@ -1,5 +1,5 @@
 // What each architecture of GGUF does with positions where the file leaves it to the code, as data: one row each in
-// gguf_architectures.cpp.
+// architectures.cpp.
 //
 // GGUF carries numbers; which channels pair, which layers slide, rest or hold a state, and what becomes of q and k is
 // in the code that runs the model. The rows follow llama.cpp, the format's home, in the state named by kGgufRulesFrom.

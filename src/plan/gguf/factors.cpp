@@ -1,7 +1,9 @@
-#include "plan/gguf/factors.h"
-
+// Reads the tensors that divide frequencies: rope_freqs.weight (Llama 3), rope_factors_long.weight and
+// rope_factors_short.weight (LongRoPE). And which keys and tensors of a GGUF header bear on positions and are kept.
 #include <algorithm>
 #include <utility>
+
+#include "plan/gguf/read_gguf.h"
 
 namespace posenc::plan {
 namespace {

@@ -1,10 +1,10 @@
-#include "plan/gguf/layers.h"
-
+// From a GGUF header to the facts of each layer: kind (attention, recurrent, none), heads, channels, window or chunk,
+// whether it rotates, whose KV cache it reuses.
 #include <algorithm>
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/facts/plan_limits.h"
+#include "plan/gguf/read_gguf.h"
 
 namespace posenc::plan {
 namespace {
@@ -17,7 +17,7 @@ constexpr int kRestPeriod = 4;  // of the architectures with layers that rest
 
 std::int64_t at(const Numbers& numbers, std::size_t layer) { return numbers[layer]; }
 
-bool attends(const GgufLayer& layer) { return layer.kind == LayerKind::attention; }
+bool is_attention(const GgufLayer& layer) { return layer.kind == LayerKind::attention; }
 
 // ---- what a layer is ----
 
@@ -91,7 +91,7 @@ void read_heads(GgufScope& scope, std::int64_t blocks, GgufLayers& facts) {
 void check_heads(GgufScope& scope, const GgufLayers& facts) {
   for (std::size_t i = 0; i < facts.layers.size(); ++i) {
     const GgufLayer& layer = facts.layers[i];
-    if (!attends(layer)) continue;
+    if (!is_attention(layer)) continue;
     if (layer.heads == 0) {
       return scope.fail("attention.head_count", ErrorKind::out_of_range, "at least 1 head",
                         formatted("layer {} attends", i));
@@ -104,7 +104,7 @@ void check_heads(GgufScope& scope, const GgufLayers& facts) {
 }
 
 Sourced<std::int64_t> hidden_over_heads(GgufScope& scope, const GgufLayers& facts) {
-  const auto first = std::ranges::find_if(facts.layers, attends);
+  const auto first = std::ranges::find_if(facts.layers, is_attention);
   if (first == facts.layers.end()) return {};
   const std::int64_t width = facts.hidden.value / first->heads;
   if (facts.hidden.value % first->heads == 0 && width <= kMaxHeadDim) {
@@ -122,13 +122,8 @@ Sourced<std::int64_t> channels(GgufScope& scope, std::string_view name, const Gg
   return scope.failed() ? Sourced<std::int64_t>{} : hidden_over_heads(scope, facts);
 }
 
-Sourced<std::int64_t> channels(GgufScope& scope, std::string_view name, const Sourced<std::int64_t>& otherwise) {
-  const Setting<std::int64_t> given = scope.integer(name, kGgufHeadDims);
-  return given.value ? Sourced<std::int64_t>{*given.value, given.from} : otherwise;
-}
-
 void read_channels(GgufScope& scope, GgufLayers& facts) {
-  if (std::ranges::none_of(facts.layers, attends)) return;
+  if (std::ranges::none_of(facts.layers, is_attention)) return;
   if (scope.architecture().latent && scope.peek("attention.key_length_mla") != nullptr) {
     facts.full.keys = scope.required_integer("attention.key_length_mla", kGgufHeadDims);
     facts.full.values = scope.required_integer("attention.value_length_mla", kGgufHeadDims);
@@ -137,8 +132,8 @@ void read_channels(GgufScope& scope, GgufLayers& facts) {
   }
   facts.full.keys = channels(scope, "attention.key_length", facts);
   if (!scope.failed()) facts.full.values = channels(scope, "attention.value_length", facts);
-  facts.sliding.keys = channels(scope, "attention.key_length_swa", facts.full.keys);
-  facts.sliding.values = channels(scope, "attention.value_length_swa", facts.full.values);
+  facts.sliding.keys = given_or(scope.integer("attention.key_length_swa", kGgufHeadDims), facts.full.keys);
+  facts.sliding.values = given_or(scope.integer("attention.value_length_swa", kGgufHeadDims), facts.full.values);
 }
 
 // ---- windows ----
@@ -196,7 +191,7 @@ void read_sliding(GgufScope& scope, std::int64_t blocks, GgufLayers& facts) {
   if (!flags.value) return;
   facts.slides_from = flags.from;
   for (std::size_t i = 0; i < facts.layers.size(); ++i) {
-    facts.layers[i].slides = attends(facts.layers[i]) && at(*flags.value, i) != 0;
+    facts.layers[i].slides = is_attention(facts.layers[i]) && at(*flags.value, i) != 0;
   }
 }
 
@@ -234,7 +229,7 @@ void read_rotary(GgufScope& scope, GgufLayers& facts) {
       }
       return true;
     };
-    layer.rotates = any && attends(layer) && by_rule();
+    layer.rotates = any && is_attention(layer) && by_rule();
   }
 }
 

@@ -1,16 +1,16 @@
-#include "plan/gguf/plan.h"
-
+// From a GGUF header to a Plan by the row of general.architecture; split files; warnings of keys that nobody read.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/assemble/plan_numbers.h"
 #include "plan/assemble/plan_of.h"
-#include "plan/assemble/plan_size.h"
 #include "plan/gguf/architecture.h"
-#include "plan/gguf/factors.h"
-#include "plan/gguf/scope.h"
-#include "plan/gguf/stack.h"
+#include "plan/gguf/read_gguf.h"
+#include "plan/keys/key.h"
+#include "plan/shapes/shapes.h"
 
 namespace posenc::plan {
 namespace {
@@ -20,14 +20,12 @@ constexpr std::size_t kMaxArchitectureBytes = 64;
 constexpr std::int64_t kMaxSplits = 65535;
 
 FileError wrong(const io::GgufValue& value, const std::string& file, ErrorKind kind, std::string expected) {
-  FileError error;
-  error.kind = kind;
-  error.file = file;
-  error.offset = static_cast<std::int64_t>(value.offset);
-  error.path = value.key;
-  error.expected = std::move(expected);
-  error.got = shown(value);
-  return error;
+  return FileError{.kind = kind,
+                   .file = std::string(file),
+                   .offset = static_cast<std::int64_t>(value.offset),
+                   .path = value.key,
+                   .expected = std::move(expected),
+                   .got = shown(value)};
 }
 
 bool is_architecture_name(std::string_view text) {
@@ -40,13 +38,11 @@ bool is_architecture_name(std::string_view text) {
 Result<std::string> read_architecture(const io::GgufHeader& header, const std::string& file) {
   const io::GgufValue* value = header.find(kArchitecture);
   if (value == nullptr) {
-    FileError error;
-    error.kind = ErrorKind::missing_key;
-    error.file = file;
-    error.path = kArchitecture;
-    error.expected = "this key";
-    error.got = "a file without it";
-    return error;
+    return FileError{.kind = ErrorKind::missing_key,
+                     .file = std::string(file),
+                     .path = std::string(kArchitecture),
+                     .expected = "this key",
+                     .got = "a file without it"};
   }
   if (value->type != io::GgufType::text) return wrong(*value, file, ErrorKind::type, "a string");
   if (!is_architecture_name(value->text)) {
@@ -100,76 +96,32 @@ std::optional<FileError> check_split(const io::GgufHeader& header, const std::st
 
 // Keys of llama.cpp's list (llama-arch.cpp) under rope. and attention. that say nothing about positions, or nothing
 // beside another that was read.
-constexpr std::string_view kSilentKeys[] = {
-    "attention.clamp_kqv",
-    "attention.layer_norm_epsilon",
-    "attention.layer_norm_rms_epsilon",
-    "attention.group_norm_epsilon",
-    "attention.group_norm_groups",
-    "attention.q_lora_rank",
-    "attention.kv_lora_rank",
-    "attention.decay_lora_rank",
-    "attention.iclr_lora_rank",
-    "attention.value_residual_mix_lora_rank",
-    "attention.gate_lora_rank",
-    "attention.output_group_count",
-    "attention.output_lora_rank",
-    "attention.value_scale",
-    "attention.key_length",
-    "attention.value_length",
-    "attention.head_count_kv",
-    "attention.indexer.top_k",
-    "attention.indexer.block_size",
-    "attention.indexer.local_blocks",
-    "attention.indexer.types",
-    "rope.scaling.finetuned",
-    "attention.causal",
-};
+constexpr Names kSilentKeys{
+    "attention.clamp_kqv attention.layer_norm_epsilon attention.layer_norm_rms_epsilon attention.group_norm_epsilon "
+    "attention.group_norm_groups attention.q_lora_rank attention.kv_lora_rank attention.decay_lora_rank "
+    "attention.iclr_lora_rank attention.value_residual_mix_lora_rank attention.gate_lora_rank "
+    "attention.output_group_count attention.output_lora_rank attention.value_scale attention.key_length "
+    "attention.value_length attention.head_count_kv attention.indexer.top_k attention.indexer.block_size "
+    "attention.indexer.local_blocks attention.indexer.types rope.scaling.finetuned attention.causal"};
 // Those that some architectures read, and that mislead where they are not read.
-constexpr std::string_view kOthersKeys[] = {
-    "attention.sliding_window",
-    "attention.sliding_window_pattern",
-    "attention.max_alibi_bias",
-    "attention.scale",
-    "attention.output_scale",
-    "attention.temperature_length",
-    "attention.temperature_scale",
-    "attention.relative_buckets_count",
-    "attention.shared_kv_layers",
-    "attention.recurrent_layers",
-    "attention.compress_rope_freq_base",
-    "attention.compress_ratios",
-    "rope.dimension_count",
-    "rope.dimension_count_swa",
-    "rope.dimension_sections",
-    "rope.freq_base",
-    "rope.freq_base_swa",
-    "rope.scaling.alpha",
-    "rope.scaling.attn_factor",
-    "rope.scaling.yarn_log_multiplier",
-    "rope.scaling.yarn_beta_fast",
-    "rope.scaling.yarn_beta_slow",
-    "rope.scaling.yarn_ext_factor",
-    "rope.scaling.yarn_attn_factor",
-    "rope.scaling.type",
-    "rope.scaling.factor",
-    "rope.scaling.original_context_length",
-    "rope.scale_linear",
-    "attention.key_length_mla",
-    "attention.value_length_mla",
-    "attention.key_length_swa",
-    "attention.value_length_swa",
-    "attention.indexer.head_count",
-    "attention.indexer.key_length",
-};
+constexpr Names kOthersKeys{
+    "attention.sliding_window attention.sliding_window_pattern attention.max_alibi_bias attention.scale "
+    "attention.output_scale attention.temperature_length attention.temperature_scale attention.relative_buckets_count "
+    "attention.shared_kv_layers attention.recurrent_layers attention.compress_rope_freq_base "
+    "attention.compress_ratios rope.dimension_count rope.dimension_count_swa rope.dimension_sections rope.freq_base "
+    "rope.freq_base_swa rope.scaling.alpha rope.scaling.attn_factor rope.scaling.yarn_log_multiplier "
+    "rope.scaling.yarn_beta_fast rope.scaling.yarn_beta_slow rope.scaling.yarn_ext_factor "
+    "rope.scaling.yarn_attn_factor rope.scaling.type rope.scaling.factor rope.scaling.original_context_length "
+    "rope.scale_linear attention.key_length_mla attention.value_length_mla attention.key_length_swa "
+    "attention.value_length_swa attention.indexer.head_count attention.indexer.key_length"};
 
 void warn_of_ignored(GgufScope& scope, const std::vector<std::string>& ignored) {
   const std::size_t prefix = scope.key("").size();
   for (const std::string& key : ignored) {
     const std::string_view name = std::string_view(key).substr(prefix);
     if (!name.starts_with("rope.") && !name.starts_with("attention.")) continue;
-    if (std::ranges::find(kSilentKeys, name) != std::end(kSilentKeys)) continue;
-    if (std::ranges::find(kOthersKeys, name) != std::end(kOthersKeys)) {
+    if (kSilentKeys.contains(name)) continue;
+    if (kOthersKeys.contains(name)) {
       scope.warn("misleading-key",
                  formatted("{} has no effect: llama.cpp does not read it for {}.", key, scope.architecture().name),
                  {key});
@@ -193,10 +145,25 @@ Plan without_stacks(Plan plan, const io::GgufHeader& header, std::string_view co
   return plan;
 }
 
+// The slowest axis first; the innermost, which llama.cpp calls ne[0], is the last.
+std::vector<NamedShape> shapes_of(const io::GgufHeader& header) {
+  std::vector<NamedShape> shapes;
+  for (const io::GgufTensor& tensor : header.tensors) {
+    if (!role_of(tensor.name)) continue;
+    NamedShape& one = shapes.emplace_back(NamedShape{tensor.name, {}});
+    for (std::uint32_t axis = tensor.dims; axis > 0; --axis) {
+      one.shape.push_back(static_cast<std::int64_t>(tensor.shape[axis - 1]));
+    }
+  }
+  return shapes;
+}
+
 }  // namespace
 
 Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOptions& options) {
-  const io::GgufKeep keep{.key = is_position_key, .model_key = may_be_model_key, .tensor = is_position_tensor};
+  const io::GgufKeep keep{.key = is_position_key, .model_key = may_be_model_key, .tensor = [](std::string_view name) {
+                            return is_position_tensor(name) || role_of(name).has_value();
+                          }};
   const Result<io::GgufHeader> header = io::read_gguf_header(cursor, keep);
   if (!header) return header.error();
   const std::string file = source.name;
@@ -224,14 +191,19 @@ Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOpti
   std::vector<StackFacts> stacks = read_gguf_stacks(scope, *factors);
   if (scope.failed()) return scope.error();
   set_trained_length(stacks.front().trained_length, plan);
-  for (StackFacts& stack : stacks) add_stack(std::move(stack), plan);
+  plan.known = true;
+  for (StackFacts& stack : stacks) {
+    stack.unknown = scope.undecided();
+    add_stack(std::move(stack), plan);
+  }
   if (const std::optional<FileError> too_large = beyond_size(plan)) return *too_large;
+  if (const std::optional<FileError> unusable = unusable_number(plan)) return *unusable;
   plan.ignored_keys = scope.ignored_keys();
   warn_of_ignored(scope, plan.ignored_keys);
-  plan.known = scope.known();
   std::vector<Warning> warnings = scope.take_warnings();
   plan.warnings.insert(plan.warnings.end(), std::make_move_iterator(warnings.begin()),
                        std::make_move_iterator(warnings.end()));
+  std::ranges::move(judge_shapes(plan, shapes_of(*header)), std::back_inserter(plan.warnings));
   return plan;
 }
 

@@ -1,13 +1,13 @@
-#include "plan/gguf/rotation.h"
-
+// The rotation of a GGUF file as llama.cpp applies it: pairing, sections (M-RoPE), width, base and scaling rule, factor
+// tensors included. One for full layers, one for those that slide.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/facts/plan_limits.h"
+#include "math/elementary.h"
+#include "plan/gguf/read_gguf.h"
 
 namespace posenc::plan {
 namespace {
@@ -150,48 +150,34 @@ class RotationReader {
         return kBase;
       }
     }
-    const Setting<double> base = scope_.number("rope.freq_base");
-    note("base", base.value ? base.from : "default: 10000, no rope.freq_base");
-    return base.value.value_or(kBase);
+    const Sourced<double> base =
+        given_or(scope_.number("rope.freq_base"), {kBase, "default: 10000, no rope.freq_base"});
+    note("base", base.from);
+    return base.value;
   }
 
   // ---- the rule ----
 
   struct ScalingKeys {
-    std::string type;  // none, linear, yarn, longrope
-    std::string type_from;
-    double factor = 1;
-    std::string factor_from;
-    std::int64_t original = 0;
-    std::string original_from;
-    std::optional<double> attention_factor;
-    std::string attention_from;
+    Sourced<std::string> type;  // none, linear, yarn, longrope
+    Sourced<double> factor;
+    Sourced<std::int64_t> original;
+    Setting<double> attention_factor;
   };
 
   ScalingKeys read_keys() {
     ScalingKeys keys;
-    const Setting<std::string> type = scope_.text("rope.scaling.type");
-    keys.type = type.value.value_or("linear");
-    keys.type_from = type.value ? type.from : "default: linear, no rope.scaling.type";
+    keys.type = given_or(scope_.text("rope.scaling.type"), {"linear", "default: linear, no rope.scaling.type"});
     constexpr std::array<std::string_view, 4> kTypes = {"none", "linear", "yarn", "longrope"};
-    if (type.value && std::ranges::find(kTypes, *type.value) == kTypes.end()) {
+    if (std::ranges::find(kTypes, keys.type.value) == kTypes.end()) {
       scope_.fail("rope.scaling.type", ErrorKind::unknown_rope_type, "none, linear, yarn or longrope");
     }
     const bool legacy = scope_.peek("rope.scaling.factor") == nullptr;
-    const std::string_view factor_key = legacy ? "rope.scale_linear" : "rope.scaling.factor";
-    const Setting<double> factor = scope_.number(factor_key);
-    if (factor.value && *factor.value <= 0) scope_.fail(factor_key, ErrorKind::out_of_range, "a number above 0");
-    keys.factor = factor.value.value_or(1.0);
-    keys.factor_from = factor.value ? factor.from : "default: 1, no rope.scaling.factor";
-    const Setting<std::int64_t> original = scope_.integer("rope.scaling.original_context_length", {1, kMaxPosition});
-    keys.original = original.value.value_or(facts_.trained_length.value);
-    keys.original_from = original.value ? original.from : facts_.trained_length.from;
-    const Setting<double> attention = scope_.number("rope.scaling.attn_factor");
-    if (attention.value && *attention.value < 0) {
-      scope_.fail("rope.scaling.attn_factor", ErrorKind::out_of_range, "a number that is not negative");
-    }
-    keys.attention_factor = attention.value;
-    keys.attention_from = attention.from;
+    keys.factor = given_or(scope_.positive(legacy ? "rope.scale_linear" : "rope.scaling.factor"),
+                           {1.0, "default: 1, no rope.scaling.factor"});
+    keys.original =
+        given_or(scope_.integer("rope.scaling.original_context_length", {1, kMaxPosition}), facts_.trained_length);
+    keys.attention_factor = scope_.not_negative("rope.scaling.attn_factor");
     return keys;
   }
 
@@ -219,18 +205,18 @@ class RotationReader {
       }
     }
     if (factors_.freqs) return read_factor_list(keys, rope);
-    if (keys.type == "yarn") return read_yarn(keys);
-    if (keys.type == "longrope") return missing_lists();
-    note("scaling/rule", keys.type_from);
-    if (keys.attention_factor && *keys.attention_factor != 1) {
+    if (keys.type.value == "yarn") return read_yarn(keys);
+    if (keys.type.value == "longrope") return missing_lists();
+    note("scaling/rule", keys.type.from);
+    if (keys.attention_factor.value.value_or(1.0) != 1) {
       scope_.undecided("unread-fact",
-                       formatted("{} is {}: no {} rule here has an attention factor.", keys.attention_from,
-                                 *keys.attention_factor, keys.type),
-                       {keys.attention_from});
+                       formatted("{} is {}: no {} rule here has an attention factor.", keys.attention_factor.from,
+                                 *keys.attention_factor.value, keys.type.value),
+                       {keys.attention_factor.from});
     }
-    if (keys.type == "none" || keys.factor == 1) return {};
-    note("scaling/factor", keys.factor_from);
-    return LinearScaling{.factor = keys.factor};
+    if (keys.type.value == "none" || keys.factor.value == 1) return {};
+    note("scaling/factor", keys.factor.from);
+    return LinearScaling{.factor = keys.factor.value};
   }
 
   // llama.cpp divides the logarithm's multiplier by what its converter multiplied it with.
@@ -244,10 +230,10 @@ class RotationReader {
   }
 
   Scaling read_yarn(const ScalingKeys& keys) {
-    YarnScaling rule{.factor = keys.factor, .original_max_position_embeddings = keys.original};
-    note("scaling/rule", keys.type_from);
-    note("scaling/factor", keys.factor_from);
-    note("scaling/original_max_position_embeddings", keys.original_from);
+    YarnScaling rule{.factor = keys.factor.value, .original_max_position_embeddings = keys.original.value};
+    note("scaling/rule", keys.type.from);
+    note("scaling/factor", keys.factor.from);
+    note("scaling/original_max_position_embeddings", keys.original.from);
     if (row_.reads_betas) {
       const Setting<double> fast = scope_.number("rope.scaling.yarn_beta_fast");
       const Setting<double> slow = scope_.number("rope.scaling.yarn_beta_slow");
@@ -261,13 +247,13 @@ class RotationReader {
       rule.mscale_all_dim = multiplier;
       rule.mscale = row_.name == "deepseek2" ? *multiplier : 1.0;
     }
-    if (keys.attention_factor && *keys.attention_factor != 1) {
+    if (keys.attention_factor.value.value_or(1.0) != 1) {
       // attn_factor multiplies the rule's own.
-      const double own = rule.mscale
-                             ? magnitude(keys.factor, *rule.mscale) / magnitude(keys.factor, *rule.mscale_all_dim)
-                             : magnitude(keys.factor, 1);
-      rule.attention_factor = own * *keys.attention_factor;
-      note("scaling/attention_factor", keys.attention_from);
+      const double own =
+          rule.mscale ? magnitude(keys.factor.value, *rule.mscale) / magnitude(keys.factor.value, *rule.mscale_all_dim)
+                      : magnitude(keys.factor.value, 1);
+      rule.attention_factor = own * *keys.attention_factor.value;
+      note("scaling/attention_factor", keys.attention_factor.from);
     }
     return rule;
   }
@@ -285,7 +271,7 @@ class RotationReader {
 
   // YaRN's g(factor, mscale), arXiv 2309.00071 and DeepSeek's code.
   static double magnitude(double factor, double mscale) {
-    return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1;
+    return factor <= 1 ? 1.0 : 0.1 * mscale * math::logarithm(factor) + 1;
   }
 
   Scaling read_longrope(const ScalingKeys& keys, const Rope& rope) {
@@ -301,15 +287,16 @@ class RotationReader {
     note("scaling/rule", std::string(kLongFactors));
     note("scaling/short_factor", std::string(kShortFactors));
     note("scaling/long_factor", std::string(kLongFactors));
-    note("scaling/original_max_position_embeddings", keys.original_from);
+    note("scaling/original_max_position_embeddings", keys.original.from);
     note("scaling/factor", "default: context_length / original length");
-    note("scaling/attention_factor", keys.attention_factor ? keys.attention_from : "default: 1, no attn_factor");
-    const double stretch = static_cast<double>(facts_.trained_length.value) / static_cast<double>(keys.original);
+    note("scaling/attention_factor",
+         keys.attention_factor.value ? keys.attention_factor.from : "default: 1, no attn_factor");
+    const double stretch = static_cast<double>(facts_.trained_length.value) / static_cast<double>(keys.original.value);
     return LongRopeScaling{.short_factor = *factors_.shorts,
                            .long_factor = *factors_.longs,
-                           .original_max_position_embeddings = keys.original,
+                           .original_max_position_embeddings = keys.original.value,
                            .factor = std::max(stretch, 1.0),
-                           .attention_factor = keys.attention_factor.value_or(1.0)};
+                           .attention_factor = keys.attention_factor.value.value_or(1.0)};
   }
 
   Scaling missing_lists() {
@@ -333,14 +320,14 @@ class RotationReader {
     }
     if (!check_divisors(kRopeFreqs, factors, rope)) return {};
     note("scaling/rule", std::string(kRopeFreqs));
-    const bool divides_too = keys.type != "yarn" && keys.type != "none" && keys.factor != 1;
+    const bool divides_too = keys.type.value != "yarn" && keys.type.value != "none" && keys.factor.value != 1;
     note("scaling/factors",
-         divides_too ? formatted("{} times {}", kRopeFreqs, keys.factor_from) : std::string(kRopeFreqs));
-    if (keys.type == "yarn") {
+         divides_too ? formatted("{} times {}", kRopeFreqs, keys.factor.from) : std::string(kRopeFreqs));
+    if (keys.type.value == "yarn") {
       scope_.undecided("unread-fact", "rope_freqs.weight stands beside a YaRN rule; only the tensor was read.",
-                       {std::string(kRopeFreqs), keys.type_from});
+                       {std::string(kRopeFreqs), keys.type.from});
     } else if (divides_too) {
-      for (double& factor : factors) factor *= keys.factor;
+      for (double& factor : factors) factor *= keys.factor.value;
     }
     return FactorListScaling{.factors = std::move(factors)};
   }
@@ -386,19 +373,22 @@ class RotationReader {
   // The rule that the finished Rope breaks becomes an error at the key it came from.
   void blame(const Problem& problem) {
     const std::string_view field = std::string_view(problem.field).substr(0, problem.field.find('['));
-    const auto source = std::ranges::find_if(
+    auto source = std::ranges::find_if(
         sources_, [&](const FieldSource& known) { return known.field == field || known.field.ends_with(field); });
+    // What is computed from several: the first of them that the file says.
+    for (const std::string_view part :
+         {"scaling/short_factor", "scaling/factors", "scaling/factor", "scaling/alpha", "base"}) {
+      if (source == sources_.end()) source = std::ranges::find(sources_, part, &FieldSource::field);
+    }
     std::string from = source == sources_.end() ? std::string() : source->from;
     const std::string prefix = scope_.key("");
     if (from.starts_with(prefix)) {
       return scope_.fail(from.substr(prefix.size()), ErrorKind::out_of_range, formatted("to {}", problem.must));
     }
-    FileError error;
-    error.kind = ErrorKind::out_of_range;
-    error.path = std::move(from);
-    error.expected = formatted("{} to {}", problem.field, problem.must);
-    error.got = problem.is;
-    scope_.fail(std::move(error));
+    scope_.fail(FileError{.kind = ErrorKind::out_of_range,
+                          .path = std::move(from),
+                          .expected = formatted("{} to {}", problem.field, problem.must),
+                          .got = problem.is});
   }
 
   GgufScope& scope_;

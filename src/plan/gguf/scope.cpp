@@ -1,3 +1,4 @@
+// Reads a GGUF header's keys for one architecture, typed and bounded; records what was read, warnings, the first error.
 #include "plan/gguf/scope.h"
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "math/check/parameter_checks.h"
 
 namespace posenc::plan {
 namespace {
@@ -82,9 +84,25 @@ Setting<double> GgufScope::number(std::string_view name) {
     return {};
   }
   const double number = value->numbers.front().real;
-  if (std::isfinite(number)) return {number, value->key};
-  fail_at(*value, ErrorKind::not_finite, "a finite number", shown(*value));
+  if (math::fits_float(number)) return {number, value->key};
+  if (std::isfinite(number)) {
+    fail_at(*value, ErrorKind::out_of_range, std::string(math::kFitsFloat), shown(*value));
+  } else {
+    fail_at(*value, ErrorKind::not_finite, "a finite number", shown(*value));
+  }
   return {};
+}
+
+Setting<double> GgufScope::positive(std::string_view name) {
+  Setting<double> given = number(name);
+  if (given.value && *given.value <= 0) fail(name, ErrorKind::out_of_range, "a number above 0");
+  return given;
+}
+
+Setting<double> GgufScope::not_negative(std::string_view name) {
+  Setting<double> given = number(name);
+  if (given.value && *given.value < 0) fail(name, ErrorKind::out_of_range, "a number that is not negative");
+  return given;
 }
 
 Setting<bool> GgufScope::flag(std::string_view name) {
@@ -156,46 +174,40 @@ void GgufScope::fail(FileError error) {
 
 void GgufScope::fail_at(const io::GgufValue& value, ErrorKind kind, std::string expected, std::string got,
                         std::string detail) {
-  FileError error;
-  error.kind = kind;
-  error.offset = static_cast<std::int64_t>(value.offset);
-  error.path = value.key;
-  error.expected = std::move(expected);
-  error.got = std::move(got);
-  error.detail = std::move(detail);
-  fail(std::move(error));
+  fail(FileError{.kind = kind,
+                 .offset = static_cast<std::int64_t>(value.offset),
+                 .path = value.key,
+                 .expected = std::move(expected),
+                 .got = std::move(got),
+                 .detail = std::move(detail)});
 }
 
 void GgufScope::fail(std::string_view name, ErrorKind kind, std::string expected, std::string detail) {
   if (const io::GgufValue* value = peek(name)) {
     return fail_at(*value, kind, std::move(expected), shown(*value), std::move(detail));
   }
-  FileError error;
-  error.kind = kind;
-  error.path = key(name);
-  error.expected = std::move(expected);
-  error.got = "none";
-  error.detail = std::move(detail);
-  fail(std::move(error));
+  fail_absent(name, kind, std::move(expected), "none", std::move(detail));
+}
+
+void GgufScope::fail_absent(std::string_view name, ErrorKind kind, std::string expected, std::string got,
+                            std::string detail) {
+  fail(FileError{.kind = kind,
+                 .path = key(name),
+                 .expected = std::move(expected),
+                 .got = std::move(got),
+                 .detail = std::move(detail)});
 }
 
 void GgufScope::fail_missing(std::string_view name, std::string why) {
-  FileError error;
-  error.kind = ErrorKind::missing_key;
-  error.path = key(name);
-  error.expected = "this key";
-  error.got = "a file without it";
-  error.detail = std::move(why);
-  fail(std::move(error));
+  fail_absent(name, ErrorKind::missing_key, "this key", "a file without it", std::move(why));
 }
 
 void GgufScope::warn(std::string_view code, std::string message, std::vector<std::string> keys) {
-  Warning warning{std::string(code), std::move(message), std::move(keys)};
-  if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(std::move(warning));
+  warnings_.add(code, std::move(message), std::move(keys));
 }
 
 void GgufScope::undecided(std::string_view code, std::string message, std::vector<std::string> keys) {
-  known_ = false;
+  undecided_.push_back(message);
   warn(code, std::move(message), std::move(keys));
 }
 
@@ -208,6 +220,6 @@ std::vector<std::string> GgufScope::ignored_keys() const {
   return ignored;
 }
 
-std::vector<Warning> GgufScope::take_warnings() { return std::move(warnings_); }
+std::vector<Warning> GgufScope::take_warnings() { return warnings_.take(); }
 
 }  // namespace posenc::plan

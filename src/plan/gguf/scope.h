@@ -14,6 +14,7 @@
 #include "io/gguf/gguf.h"
 #include "plan/facts/plan_limits.h"
 #include "plan/facts/sourced.h"
+#include "plan/facts/warning_list.h"
 #include "plan/gguf/architecture.h"
 #include "posenc/plan.h"
 
@@ -31,6 +32,8 @@ class GgufScope {
 
   Setting<std::int64_t> integer(std::string_view name, Bounds bounds);
   Setting<double> number(std::string_view name);
+  Setting<double> positive(std::string_view name);      // above 0
+  Setting<double> not_negative(std::string_view name);  // at least 0
   Setting<bool> flag(std::string_view name);
   Setting<std::string> text(std::string_view name);
   // A list of integers of any length; a number alone is not one.
@@ -51,9 +54,9 @@ class GgufScope {
   const FileError& error() const { return *error_; }
 
   void warn(std::string_view code, std::string message, std::vector<std::string> keys);
-  // A fact that could not be decided: the plan is not known.
+  // A fact that could not be decided: the stacks are not known.
   void undecided(std::string_view code, std::string message, std::vector<std::string> keys);
-  bool known() const noexcept { return known_; }
+  const std::vector<std::string>& undecided() const noexcept { return undecided_; }
   std::vector<std::string> ignored_keys() const;  // of the architecture, in file order
   std::vector<Warning> take_warnings();
 
@@ -62,14 +65,15 @@ class GgufScope {
   std::optional<std::int64_t> as_integer(const io::GgufValue& value, const io::GgufNumber& number, Bounds bounds);
   void fail_at(const io::GgufValue& value, ErrorKind kind, std::string expected, std::string got,
                std::string detail = {});
+  void fail_absent(std::string_view name, ErrorKind kind, std::string expected, std::string got, std::string detail);
 
   const io::GgufHeader& header_;
   const GgufArchitecture& architecture_;
   std::string file_;
   std::set<const io::GgufValue*> read_;
   std::optional<FileError> error_;
-  std::vector<Warning> warnings_;
-  bool known_ = true;
+  WarningList warnings_;
+  std::vector<std::string> undecided_;
 };
 
 // A value as messages show it: "10000", "\"yarn\"", "an array of 3".

@@ -1,5 +1,4 @@
-#include "plan/gguf/stack.h"
-
+// From a GGUF header to its stacks' facts: of each layer rotations, scores, norm, mask; the learned table; T5's stacks.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -7,9 +6,7 @@
 #include <vector>
 
 #include "base/formatted.h"
-#include "plan/facts/plan_limits.h"
-#include "plan/gguf/layers.h"
-#include "plan/gguf/rotation.h"
+#include "plan/gguf/read_gguf.h"
 
 namespace posenc::plan {
 namespace {
@@ -81,11 +78,7 @@ class StackReader {
 
   void read_shared_facts() {
     if (row_.soft_cap > 0) {
-      const Setting<double> cap = scope_.number("attn_logit_softcapping");
-      if (cap.value && *cap.value <= 0) {
-        scope_.fail("attn_logit_softcapping", ErrorKind::out_of_range, "a number above 0");
-      }
-      soft_cap_ = {cap.value.value_or(row_.soft_cap), cap.value ? cap.from : by_row()};
+      soft_cap_ = given_or(scope_.positive("attn_logit_softcapping"), {row_.soft_cap, by_row()});
     }
     const Setting<bool> causal = scope_.flag("attention.causal");
     causal_ = {!row_.bidirectional && causal.value.value_or(true),
@@ -104,14 +97,10 @@ class StackReader {
       case GgufAlibi::baichuan_13b:
         if (std::ssize(facts_.layers) == kBaichuan13bLayers) alibi_ = {kAlibiMaxBias, by_row()};
         return;
-      case GgufAlibi::key: {
-        const Setting<double> bias = scope_.number("attention.max_alibi_bias");
-        if (bias.value && *bias.value < 0) {
-          scope_.fail("attention.max_alibi_bias", ErrorKind::out_of_range, "a number that is not negative");
-        }
-        alibi_ = {bias.value.value_or(0.0), bias.value ? bias.from : "default: none, no attention.max_alibi_bias"};
+      case GgufAlibi::key:
+        alibi_ = given_or(scope_.not_negative("attention.max_alibi_bias"),
+                          {0.0, "default: none, no attention.max_alibi_bias"});
         return;
-      }
     }
   }
 
@@ -216,8 +205,7 @@ class StackReader {
 
   // 0 stands for absent.
   Sourced<double> key_or(std::string_view key, double otherwise) {
-    const Setting<double> given = scope_.number(key);
-    if (given.value && *given.value < 0) scope_.fail(key, ErrorKind::out_of_range, "a number that is not negative");
+    const Setting<double> given = scope_.not_negative(key);
     if (given.value && *given.value != 0) return {*given.value, given.from};
     return {otherwise, by_row()};
   }

@@ -1,11 +1,15 @@
+// A plan's fields as a tree under their JSON keys, with each value in words, and what differs between two trees: for
+// compare. A visitor of fields.h, so that a new field is compared at once.
 #include "plan/json/fact_tree.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
+#include <unordered_map>
 
 #include "base/formatted.h"
+#include "io/json/json_tree.h"
 #include "io/json/json_writer.h"
 #include "plan/json/plan_json.h"
 
@@ -14,8 +18,10 @@ namespace {
 
 // Lists of at most so many numbers are told number by number.
 constexpr std::size_t kListed = 6;
-// Where a size of 0 is one that is not known (plan_json_fields.h).
-constexpr std::array<std::string_view, 4> kSizes{"heads", "kv_heads", "head_dim", "value_dim"};
+// Bytes of a text that are told in words; its JSON has all.
+constexpr std::size_t kShownWords = 256;
+// Where a size of 0 is one that is not known (fields.h).
+constexpr std::array<std::string_view, 4> kSizeKeys{"heads", "kv_heads", "head_dim", "value_dim"};
 
 template <typename T>
 Fact leaf(const T& what, std::string words) {
@@ -48,9 +54,18 @@ std::string in_quotes(std::string_view text) {
   return json.take();
 }
 
-const Fact* member(const Fact& of, std::string_view key) {
-  const auto found = std::find_if(of.members.begin(), of.members.end(), [&](const Fact& m) { return m.key == key; });
-  return found == of.members.end() ? nullptr : &*found;
+using FactsByKey = std::unordered_map<std::string_view, const Fact*>;
+
+// A list may have as many members as a file has room for.
+FactsByKey members_by_key(const Fact& of) {
+  FactsByKey out;
+  for (const Fact& fact : of.members) out.emplace(fact.key, &fact);
+  return out;
+}
+
+const Fact* member(const FactsByKey& of, std::string_view key) {
+  const auto found = of.find(key);
+  return found == of.end() ? nullptr : found->second;
 }
 
 // Lists that have their length and range in common are told apart by the first number that differs.
@@ -77,9 +92,11 @@ void compare_members(const Fact& a, const Fact& b, const std::string& path, std:
     compare_members(of_a != nullptr ? *of_a : absent, of_b != nullptr ? *of_b : absent,
                     path.empty() ? key : path + "/" + key, out);
   };
-  for (const Fact& of_a : a.members) compare_one(&of_a, member(b, of_a.key), of_a.key);
+  const FactsByKey in_a = members_by_key(a);
+  const FactsByKey in_b = members_by_key(b);
+  for (const Fact& of_a : a.members) compare_one(&of_a, member(in_b, of_a.key), of_a.key);
   for (const Fact& of_b : b.members) {
-    if (member(a, of_b.key) == nullptr) compare_one(nullptr, &of_b, of_b.key);
+    if (member(in_a, of_b.key) == nullptr) compare_one(nullptr, &of_b, of_b.key);
   }
 }
 
@@ -93,7 +110,8 @@ std::vector<FactDifference> differing(const Fact& a, const Fact& b) {
 
 void FactTree::add(std::string_view key, Fact fact) {
   fact.key = key;
-  if (fact.json == "0" && std::find(kSizes.begin(), kSizes.end(), key) != kSizes.end()) fact.words = "not known";
+  if (fact.json == "0" && std::find(kSizeKeys.begin(), kSizeKeys.end(), key) != kSizeKeys.end())
+    fact.words = "not known";
   members_.push_back(std::move(fact));
 }
 
@@ -104,7 +122,7 @@ void FactTree::field(std::string_view key, const std::vector<std::string>& what,
   json.end_array();
   Fact fact;
   fact.json = json.take();
-  if (!what.empty()) fact.words = joined(what, ", ");
+  if (!what.empty()) fact.words = io::shorten(joined(what, ", "), kShownWords);
   add(key, std::move(fact));
 }
 
@@ -147,12 +165,14 @@ Fact FactTree::fact(double what) {
   number.is_real = true;
   return number;
 }
-Fact FactTree::fact(const std::string& what) { return leaf(what, what.empty() ? in_quotes(what) : what); }
+Fact FactTree::fact(const std::string& what) {
+  return leaf(what, what.empty() ? in_quotes(what) : io::shorten(what, kShownWords));
+}
 Fact FactTree::fact(const std::vector<std::int64_t>& what) { return list(what, " x "); }
 Fact FactTree::fact(const std::vector<std::int32_t>& what) { return list(what, ", "); }
 Fact FactTree::fact(const std::vector<double>& what) { return list(what, ", "); }
 
-// What its JSON has (plan_json_write.cpp), without what is computed from it.
+// What its JSON has (write.cpp), without what is computed from it.
 Fact FactTree::fact(const Rotate& what) {
   const Rope& rope = posenc::rope(what);
   FactTree tree;

@@ -1,6 +1,6 @@
 // A plan's facts as a tree of values under their JSON keys, and what differs between two such trees.
 //
-// FactTree is a visitor of plan_json_fields.h, so a field of a plan is here as soon as it is in its JSON.
+// FactTree is a visitor of fields.h, so a field of a plan is here as soon as it is in its JSON.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,10 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "plan/json/fields.h"
-#include "plan/json/optional_fields.h"
 #include "plan/json/plan_names.h"
 #include "posenc/plan.h"
 

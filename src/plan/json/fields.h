@@ -11,7 +11,10 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <limits>
+#include <optional>
+#include <string_view>
 #include <type_traits>
 
 #include "posenc/plan.h"
@@ -21,9 +24,27 @@ namespace posenc::plan {
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   bool low_is_inside = true;
+  std::size_t most_bytes = std::numeric_limits<std::size_t>::max();  // of a text
 };
-constexpr Range at_least(double low) { return {low, true}; }
-constexpr Range above(double low) { return {low, false}; }
+constexpr Range at_least(double low) { return {.low = low}; }
+constexpr Range above(double low) { return {.low = low, .low_is_inside = false}; }
+// Of names that are said again for each layer or each pair that they are about.
+constexpr Range at_most_bytes(std::size_t bytes) { return {.most_bytes = bytes}; }
+
+// What the visitors that show a plan have in common: which fields they are not shown.
+// `Visitor` has field(key, what).
+template <typename Visitor>
+class OptionalFields {
+ public:
+  template <typename T>
+  void given(std::string_view key, const std::optional<T>& what, Range = {}) {
+    if (what) static_cast<Visitor&>(*this).field(key, *what);
+  }
+  template <typename T>
+  void unless(std::string_view key, const T& what, const T& usual) {
+    if (what != usual) static_cast<Visitor&>(*this).field(key, what);
+  }
+};
 
 template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
@@ -269,6 +290,7 @@ void fields(auto& v, Is<QkNorm> auto& s) {
   v.field("weighted", s.weighted);
   v.field("over", s.over);
   v.field("of", s.of);
+  v.unless("weighted_queries", s.weighted_queries, true);
 }
 
 void fields(auto& v, Is<Mask> auto& s) {
@@ -300,7 +322,9 @@ void attention_fields(auto& v, Is<LayerPlan> auto& s) {
 }
 
 void fields(auto& v, Is<Stack> auto& s) {
-  v.field("name", s.name);
+  v.field("name", s.name, at_most_bytes(256));
+  v.unless("known", s.known, true);
+  v.unless("unknown", s.unknown, {});
   v.field("input", s.input);
   v.field("layers", s.layers);
 }

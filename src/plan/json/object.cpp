@@ -1,10 +1,11 @@
+// Reads one object of a plan's JSON strictly: types, ranges, no unknown key, names of one schema_version only.
 #include "plan/json/object.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "base/formatted.h"
+#include "math/check/parameter_checks.h"
 #include "plan/json/plan_json.h"
 #include "plan/json/version_1.h"
 
@@ -113,13 +114,17 @@ void ObjectReader::read(const io::JsonValue& value, double& to, Range range) {
   const Result<double> got = value.as_double();
   if (!got) return reading_.fail(got.error());
   to = *got;
-  if (!contains(range, to)) reading_.fail(value, ErrorKind::out_of_range, expectation("a number", range));
+  if (!contains(range, to)) return reading_.fail(value, ErrorKind::out_of_range, expectation("a number", range));
+  if (!math::fits_float(to)) reading_.fail(value, ErrorKind::out_of_range, std::string(math::kFitsFloat));
 }
 
-void ObjectReader::read(const io::JsonValue& value, std::string& to, Range) {
+void ObjectReader::read(const io::JsonValue& value, std::string& to, Range range) {
   if (failed()) return;
   const Result<std::string_view> got = value.as_string();
   if (!got) return reading_.fail(got.error());
+  if (got->size() > range.most_bytes) {
+    return reading_.fail(value, ErrorKind::limit, formatted("a name of at most {} bytes", range.most_bytes));
+  }
   to = *got;
 }
 

@@ -1,4 +1,4 @@
-// Strict reading of a plan's JSON: an ObjectReader is a visitor of plan_json_fields.h over one object. Each key is
+// Strict reading of a plan's JSON: an ObjectReader is a visitor of fields.h over one object. Each key is
 // asked for once; a key that nothing asks for is an error. The first error stands; after it, nothing more is read.
 #pragma once
 

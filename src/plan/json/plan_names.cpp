@@ -1,3 +1,4 @@
+// name() of the public enumerators: the words of a plan's JSON, from the tables of plan_names.h.
 #include "plan/json/plan_names.h"
 
 namespace posenc::inline v0_2 {

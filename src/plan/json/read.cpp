@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/formatted.h"
@@ -21,8 +20,9 @@
 namespace posenc::plan {
 namespace {
 
-// Relative. A document may come from a machine whose pow() and log() round otherwise: a few units of 2^-53, some
-// thousand of them where a rule takes a difference. Frequencies in float32, which are another thing, are 1e-8 off.
+// Relative. A document may be written by another program, whose pow() and log() round otherwise (elementary.h): a few
+// units of 2^-53, some thousand of them where a rule takes a difference. Frequencies in float32, which are another
+// thing, are 1e-8 off.
 constexpr double kSameNumber = 1e-12;
 
 bool same_number(double given, double computed) {
@@ -118,7 +118,7 @@ std::optional<Rotate> ObjectReader::read_rotate() {
   field("scaling", rope.scaling);
   field("attention_factor", attention_factor);
   rope.axes.names.clear();
-  field("axes", rope.axes.names);
+  field("axes", rope.axes.names, at_most_bytes(64));
   const auto of_pair = required("axis_of_pair");
   if (of_pair && !of_pair->is_null()) {
     read(*of_pair, rope.axes.of_pair, at_least(0));
@@ -138,7 +138,7 @@ std::optional<Rotate> ObjectReader::read_rotate() {
     read(*given, offset, {});
     if (!failed() && offset == 0) reading_.fail(*given, ErrorKind::out_of_range, "an integer other than 0");
   }
-  if (is_xpos) field("scale_base", scale_base, above(0));
+  if (is_xpos) field("scale_base", scale_base, at_least(1));  // math::check_decay
   field("inv_freq", inv_freq);
   finish();
   if (failed()) return std::nullopt;
@@ -166,14 +166,12 @@ void require_version(ObjectReader& document) {
 }
 
 FileError duplicate_key(const io::JsonDuplicate& duplicate, std::string_view name) {
-  FileError error;
-  error.kind = ErrorKind::json_duplicate_key;
-  error.file = name;
-  error.line = duplicate.second_line;
-  error.path = duplicate.pointer;
-  error.expected = "each key once";
-  error.got = formatted("it on lines {} and {}", duplicate.first_line, duplicate.second_line);
-  return error;
+  return FileError{.kind = ErrorKind::json_duplicate_key,
+                   .file = std::string(name),
+                   .line = duplicate.second_line,
+                   .path = duplicate.pointer,
+                   .expected = "each key once",
+                   .got = formatted("it on lines {} and {}", duplicate.first_line, duplicate.second_line)};
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The names in a plan's JSON that schema_version 2 changed (logit_scale is softmax_scale now), looked up both ways.
 #include "plan/json/version_1.h"
 
 #include <algorithm>

@@ -13,10 +13,21 @@
 #include "base/formatted.h"
 #include "io/json/json_writer.h"
 #include "plan/json/fields.h"
-#include "plan/json/optional_fields.h"
 #include "plan/json/plan_json.h"
 #include "plan/json/plan_names.h"
 #include "posenc/plan.h"
+
+namespace posenc::plan {
+
+bool has_index_and_kind_only(const LayerPlan& layer) {
+  if (must_attend(layer.kind)) return false;
+  LayerPlan bare;
+  bare.index = layer.index;
+  bare.kind = layer.kind;
+  return layer == bare;
+}
+
+}  // namespace posenc::plan
 
 namespace posenc::inline v0_2 {
 namespace {
@@ -26,7 +37,7 @@ using plan::attention_fields;
 using plan::fields;
 using plan::Range;
 
-// A visitor of plan_json_fields.h that writes what it is shown.
+// A visitor of fields.h that writes what it is shown.
 class PlanWriter : public plan::OptionalFields<PlanWriter> {
  public:
   explicit PlanWriter(std::optional<std::int64_t> length) : length_(length) {}

@@ -1,3 +1,4 @@
+// Config keys by any of their names: read, left out on purpose, or misspelled; what each key of a rope dictionary says.
 #include "plan/keys/key_notes.h"
 
 #include <algorithm>

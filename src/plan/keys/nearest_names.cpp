@@ -1,3 +1,4 @@
+// The known names nearest to a given one, by the Levenshtein distance of their first 64 bytes.
 #include "plan/keys/nearest_names.h"
 
 #include <algorithm>

@@ -1,11 +1,10 @@
-#include "plan/layers/attention_lists.h"
-
+// Lists of what each layer sees: GPT-Neo's attention_types, Reformer's attn_layers, Longformer's attention_window.
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/scope/layer_lists.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {

@@ -1,10 +1,8 @@
-#include "plan/layers/attention_shape.h"
-
+// Heads, KV heads, channels of a head, which of them may rotate, and their pairing, by the family's rules (GQA, MLA).
 #include <cstdint>
 
 #include "base/formatted.h"
-#include "plan/facts/sourced.h"
-#include "plan/scope/config_scope.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {
@@ -15,10 +13,8 @@ Sourced<std::int64_t> given_kv_heads(ConfigScope& scope, const Sourced<std::int6
   const Setting<std::int64_t> given = scope.integer(keys::kKvHeads, {1, kMaxHeads});
   if (!given.value) return {heads.value, given.from.empty() ? "default: as many as heads" : given.from};
   if (scope.reader().failed() || heads.value % *given.value == 0) return {*given.value, given.from};
-  if (const auto place = scope.peek(keys::kKvHeads)) {
-    scope.reader().fail(*place, ErrorKind::not_divisible, formatted("a divisor of the {} heads", heads.value),
-                        formatted("{} / {} leaves {}", heads.value, *given.value, heads.value % *given.value));
-  }
+  scope.fail(keys::kKvHeads, ErrorKind::not_divisible, formatted("a divisor of the {} heads", heads.value),
+             formatted("{} / {} leaves {}", heads.value, *given.value, heads.value % *given.value));
   return {};
 }
 
@@ -72,19 +68,14 @@ constexpr Bounds kHeadDims{1, kMaxHeadDim};
 
 Sourced<std::int64_t> hidden_over_heads(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
   const Sourced<std::int64_t> hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize});
-  const auto place = scope.peek(keys::kHidden);
-  if (scope.reader().failed() || !place) return {};
+  if (scope.reader().failed()) return {};
   const std::int64_t width = hidden.value * (scope.family().double_width ? 2 : 1);
   if (width % heads.value != 0) {
-    scope.reader().fail(
-        *place, ErrorKind::not_divisible, formatted("a multiple of the {} heads", heads.value),
-        formatted("no head_dim is given, and {} / {} leaves {}", width, heads.value, width % heads.value));
-    return {};
-  }
-  if (width / heads.value > kMaxHeadDim) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, formatted("at most {} channels a head", kMaxHeadDim),
-                        formatted("{} / {} = {}", width, heads.value, width / heads.value));
-    return {};
+    scope.fail(keys::kHidden, ErrorKind::not_divisible, formatted("a multiple of the {} heads", heads.value),
+               formatted("no head_dim is given, and {} / {} leaves {}", width, heads.value, width % heads.value));
+  } else if (width / heads.value > kMaxHeadDim) {
+    scope.fail(keys::kHidden, ErrorKind::out_of_range, formatted("at most {} channels a head", kMaxHeadDim),
+               formatted("{} / {} = {}", width, heads.value, width / heads.value));
   }
   return {width / heads.value, hidden.from};
 }
@@ -111,7 +102,7 @@ AttentionShape with_last_channels(ConfigScope& scope, AttentionShape shape) {
 
 AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
   shape.kv_heads = read_kv_heads(scope, shape.heads);
-  const Setting<std::int64_t> head_dim = scope.integer(keys::kHeadDim, kHeadDims);
+  const Setting<std::int64_t> head_dim = scope.size(keys::kHeadDim, kHeadDims);
   shape.head_dim =
       head_dim.value ? Sourced<std::int64_t>{*head_dim.value, head_dim.from} : hidden_over_heads(scope, shape.heads);
   shape.width_place = scope.peek(head_dim.value ? keys::kHeadDim : keys::kHidden);
@@ -154,7 +145,7 @@ Sourced<Pairing> read_pairing(ConfigScope& scope) {
 
 AttentionShape read_attention_shape(ConfigScope& scope) {
   AttentionShape shape;
-  shape.heads = scope.required_integer(keys::kHeads, {1, kMaxHeads});
+  shape.heads = scope.required_size(keys::kHeads, {1, kMaxHeads});
   shape.pairing = read_pairing(scope);
   if (!scope.family().latent) return plain_shape(scope, std::move(shape));
   const Setting<bool> latent = scope.flag(keys::kUseMla);

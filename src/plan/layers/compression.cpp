@@ -1,12 +1,11 @@
-#include "plan/layers/compression.h"
-
+// Which layers have keys made of several tokens each (DeepSeek V4: layer_types, else compress_ratios), and of how many.
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "plan/scope/layer_lists.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {

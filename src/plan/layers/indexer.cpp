@@ -1,11 +1,9 @@
-#include "plan/layers/indexer.h"
-
+// Layers that see only keys which an indexer picks (DeepSeek V3.2, GLM 5, MiniMax M3), whose indexer, and its rotation.
 #include <algorithm>
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/layers/sparse_masks.h"
-#include "plan/scope/layer_lists.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {

@@ -1,5 +1,4 @@
-#include "plan/layers/input_stage.h"
-
+// What is added to the embeddings: learned, sinusoidal or axial tables, convolutions; and the factor on embeddings.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {
@@ -70,9 +70,9 @@ std::optional<std::int64_t> read_rows(ConfigScope& scope, InputFields& fields, R
   const std::int64_t rows = length.value;
   if (rows > offset) {
     length.value = rows - offset;
-  } else if (const auto place = scope.peek(keys::kLength)) {
-    scope.reader().fail(*place, ErrorKind::out_of_range,
-                        formatted("more rows than the {} before the first token", offset));
+  } else {
+    scope.fail(keys::kLength, ErrorKind::out_of_range,
+               formatted("more rows than the {} before the first token", offset));
   }
   return rows;
 }
@@ -124,17 +124,16 @@ InputStage axial(ConfigScope& scope, InputFields fields, Sourced<std::int64_t> l
                    .combine = AxialCombine::concatenate,
                    .dims = axis_sizes(scope, fields, keys::kAxialDims, "dims")};
   fields.note("combine", family_default(scope.family()));
-  const auto place = scope.peek(keys::kAxialDims);
   const std::int64_t hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize}).value;
-  if (scope.reader().failed() || !place) return {{}, {}, std::move(length)};
+  if (scope.reader().failed()) return {{}, {}, std::move(length)};
   const std::int64_t channels = std::accumulate(table.dims.begin(), table.dims.end(), std::int64_t{0});
   if (table.dims.size() != table.shape.size()) {
-    scope.reader().fail(*place, ErrorKind::length_mismatch,
-                        formatted("{} entries, one for each axis", table.shape.size()));
+    scope.fail(keys::kAxialDims, ErrorKind::length_mismatch,
+               formatted("{} entries, one for each axis", table.shape.size()));
   } else if (channels != hidden) {
-    scope.reader().fail(*place, ErrorKind::out_of_range,
-                        formatted("channels that add up to the {} of the embedding", hidden),
-                        formatted("they add up to {}", channels));
+    scope.fail(keys::kAxialDims, ErrorKind::out_of_range,
+               formatted("channels that add up to the {} of the embedding", hidden),
+               formatted("they add up to {}", channels));
   }
   return {{std::move(table)}, fields.take(), std::move(length)};
 }
@@ -142,9 +141,9 @@ InputStage axial(ConfigScope& scope, InputFields fields, Sourced<std::int64_t> l
 // Each group of a convolution has as many channels as the others.
 void require_even_groups(ConfigScope& scope, std::int64_t groups) {
   const std::int64_t hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize}).value;
-  const auto place = scope.peek(keys::kConvGroups);
-  if (scope.reader().failed() || !place || hidden % groups == 0) return;
-  scope.reader().fail(*place, ErrorKind::not_divisible, formatted("a divisor of the {} channels of the model", hidden));
+  if (scope.reader().failed() || hidden % groups == 0) return;
+  scope.fail(keys::kConvGroups, ErrorKind::not_divisible,
+             formatted("a divisor of the {} channels of the model", hidden));
 }
 
 // No table: `length` stays what it is.

@@ -1,5 +1,4 @@
-#include "plan/layers/layer_kinds.h"
-
+// How many layers there are, and the kind of each (LayerKind): from lists, letters, periods, objects, the family's row.
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -9,10 +8,7 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/facts/sourced.h"
-#include "plan/layers/attention_lists.h"
-#include "plan/scope/config_scope.h"
-#include "plan/scope/layer_lists.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {
@@ -121,9 +117,7 @@ KindList periodic_kinds(ConfigScope& scope, std::int64_t layers) {
   const Sourced<std::int64_t> period = scope.required_integer(keys::kAttentionPeriod, {1, kMaxLayers});
   const Sourced<std::int64_t> offset = scope.required_integer(keys::kAttentionOffset, {0, kMaxLayers});
   if (offset.value >= period.value) {
-    if (const auto place = scope.peek(keys::kAttentionOffset)) {
-      scope.reader().fail(*place, ErrorKind::out_of_range, formatted("less than the period of {}", period.value));
-    }
+    scope.fail(keys::kAttentionOffset, ErrorKind::out_of_range, formatted("less than the period of {}", period.value));
   }
   return kinds_where(scope, layers, {period.value, offset.value}, period.from);
 }

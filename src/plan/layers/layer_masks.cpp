@@ -1,5 +1,4 @@
-#include "plan/layers/layer_masks.h"
-
+// A stack's mask (causal, bidirectional, prefix, sparse), its windows, Reformer's chunks; sparse_masks.cpp refines it.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -7,10 +6,7 @@
 #include <vector>
 
 #include "base/formatted.h"
-#include "plan/facts/layer_pattern.h"
-#include "plan/facts/sourced.h"
-#include "plan/scope/config_scope.h"
-#include "posenc/plan.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {
@@ -177,19 +173,23 @@ Sourced<BothWays> read_both_ways(ConfigScope& scope) {
   return {};
 }
 
+Window window_of_width(const WindowRule& rule, std::int64_t width) {
+  if (rule.halved && rule.kind == MaskKind::causal) return {std::max<std::int64_t>(width / 2 - 1, 0), 0};
+  if (rule.halved) return {width / 2, width / 2};
+  if (rule.kind == MaskKind::bidirectional || rule.kind == MaskKind::sparse) return {width, width};
+  return {width - 1, 0};
+}
+
+// None where all that the model is for lies within: the farthest token is at length - 1, on either side.
 std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, std::int64_t width,
                                   const std::string& from, const Sourced<std::int64_t>& trained_length) {
-  if (trained_length.value > 0 && width >= trained_length.value) {
-    scope.reader().warn("window-covers-length",
-                        formatted("A window of {} tokens covers the {} that the model is for; read as none.", width,
-                                  trained_length.value),
-                        from.starts_with('/') ? std::vector{from} : std::vector<std::string>{});
-    return {};
-  }
-  if (rule.halved && rule.kind == MaskKind::causal) return Window{std::max<std::int64_t>(width / 2 - 1, 0), 0};
-  if (rule.halved) return Window{width / 2, width / 2};
-  if (rule.kind == MaskKind::bidirectional || rule.kind == MaskKind::sparse) return Window{width, width};
-  return Window{width - 1, 0};
+  const Window window = window_of_width(rule, width);
+  if (trained_length.value == 0 || window.past < trained_length.value - 1) return window;
+  scope.reader().warn("window-covers-length",
+                      formatted("A window of {} tokens covers the {} that the model is for; read as none.", width,
+                                trained_length.value),
+                      from.starts_with('/') ? std::vector{from} : std::vector<std::string>{});
+  return {};
 }
 
 void read_chunk_masks(ConfigScope& scope, const LayerPattern& pattern, LayerMasks& masks) {

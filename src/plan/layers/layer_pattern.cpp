@@ -1,17 +1,11 @@
-#include "plan/layers/layer_pattern.h"
-
+// Which layers slide, are chunked or full (layer_types; else by Family::windows, as sliding_window_pattern: each n-th
+// is full), the window's width, which layers apply RoPE, and which reuse the KV cache of an earlier one.
 #include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/facts/layer_pattern.h"
-#include "plan/layers/attention_lists.h"
-#include "plan/layers/compression.h"
-#include "plan/layers/layer_kinds.h"
-#include "plan/rope/lists.h"
-#include "plan/scope/config_scope.h"
-#include "plan/scope/layer_lists.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {

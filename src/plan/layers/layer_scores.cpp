@@ -1,12 +1,9 @@
-#include "plan/layers/layer_scores.h"
-
+// Softmax scale, softcap and QK norm of a stack. Which layers have the norm, and sinks: text_layer.cpp.
 #include <cmath>
 #include <cstdint>
 #include <utility>
 
-#include "plan/facts/attention_shape.h"
-#include "plan/facts/sourced.h"
-#include "plan/scope/config_scope.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {
@@ -78,8 +75,8 @@ LayerScores read_layer_scores(ConfigScope& scope, const std::vector<AttentionSha
   scores.soft_cap.from = family_default(scope.family());
   if (scope.family().soft_cap) {
     scores.soft_cap = scope.number(keys::kSoftCap);
-    if (const auto place = scope.peek(keys::kSoftCap); place && scores.soft_cap.value && *scores.soft_cap.value <= 0) {
-      scope.reader().fail(*place, ErrorKind::out_of_range, "a number above 0, or null");
+    if (scores.soft_cap.value && *scores.soft_cap.value <= 0) {
+      scope.fail(keys::kSoftCap, ErrorKind::out_of_range, "a number above 0, or null");
     }
   }
   read_qk_norm(scope, scores);

@@ -1,5 +1,4 @@
-#include "plan/layers/layer_sizes.h"
-
+// Heads and channels where layers differ: lists (OpenELM), block_configs (DeciLM), full or sliding ones' own (Gemma 4).
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -7,11 +6,7 @@
 #include <vector>
 
 #include "base/formatted.h"
-#include "plan/facts/attention_shape.h"
-#include "plan/facts/layer_pattern.h"
-#include "plan/layers/attention_shape.h"
-#include "plan/scope/config_scope.h"
-#include "plan/scope/layer_lists.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {

@@ -1,16 +1,15 @@
-#include "plan/layers/score_terms.h"
-
+// What a config adds to scores: ALiBi, T5's buckets, terms of XLNet, DeBERTa, Transformer-XL, Shaw (papers: layers.h).
 #include <algorithm>
 #include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {
 
-constexpr double kPaperBias = 8.0;  // slopes 2^(-8 k / heads): ALiBi, section 3
 constexpr Bounds kTableSizes{1, kMaxPosition};
 constexpr std::size_t kMaxParts = 8;  // there are three; each odd one is a warning
 
@@ -22,15 +21,10 @@ void note(ScoreTerms& terms, std::string_view field, std::string from) {
 
 ScoreTerms alibi(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
   ScoreTerms terms;
-  Alibi term{.heads = heads.value, .max_bias = kPaperBias, .form = scope.stack().score.form};
+  const Sourced<double> bias = read_max_bias(scope);
+  terms.terms = {Alibi{.heads = heads.value, .max_bias = bias.value, .form = scope.stack().score.form}};
   note(terms, "heads", heads.from);
-  const Setting<double> bias = scope.number(keys::kMaxBias);
-  if (bias.value) term.max_bias = *bias.value;
-  if (const auto place = scope.peek(keys::kMaxBias); place && term.max_bias <= 0) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "a number above 0");
-  }
-  note(terms, "max_bias", bias.value ? bias.from : family_default(scope.family()));
-  terms.terms = {term};
+  note(terms, "max_bias", bias.from);
   return terms;
 }
 
@@ -40,14 +34,12 @@ ScoreTerms alibi(ConfigScope& scope, const Sourced<std::int64_t>& heads) {
 // logarithmically up to the largest distance, so that there must be room for both.
 void require_buckets(ConfigScope& scope, const T5Bias& term) {
   const std::int64_t exact = term.buckets / (term.bidirectional ? 4 : 2);
-  if (const auto place = scope.peek(keys::kBuckets); place && exact < 1) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, term.bidirectional ? "at least 4" : "at least 2");
-  }
+  const ErrorKind kind = ErrorKind::out_of_range;
+  if (exact < 1) scope.fail(keys::kBuckets, kind, term.bidirectional ? "at least 4" : "at least 2");
   if (term.max_distance > exact) return;
-  if (const auto place = scope.peek(scope.stack().score.fixed_distance > 0 ? keys::kBuckets : keys::kMaxDistance)) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "more distance than there are buckets of one distance each",
-                        formatted("{} such buckets, largest distance {}", exact, term.max_distance));
-  }
+  scope.fail(scope.stack().score.fixed_distance > 0 ? keys::kBuckets : keys::kMaxDistance, kind,
+             "more distance than there are buckets of one distance each",
+             formatted("{} such buckets, largest distance {}", exact, term.max_distance));
 }
 
 // Each direction has floor(buckets / 2) of them (num_buckets //= 2), so that an odd table has a row too many.
@@ -186,16 +178,15 @@ AttentionParts read_parts(ConfigScope& scope) {
 void require_logarithm(ConfigScope& scope, const Deberta& term) {
   if (term.buckets == 0) return;
   const std::int64_t mid = term.buckets / 2;
-  const auto place = scope.peek(keys::kPositionBuckets);
-  if (!place || (mid >= 1 && term.max_distance - 1 > mid)) return;
-  scope.reader().fail(*place, ErrorKind::out_of_range, "at least 2, and half of it less than the largest distance - 1",
-                      formatted("the largest distance is {}", term.max_distance));
+  if (mid >= 1 && term.max_distance - 1 > mid) return;
+  scope.fail(keys::kPositionBuckets, ErrorKind::out_of_range,
+             "at least 2, and half of it less than the largest distance - 1",
+             formatted("the largest distance is {}", term.max_distance));
 }
 
 Sourced<std::int64_t> largest_distance(ConfigScope& scope, const Sourced<std::int64_t>& trained_length) {
   const Setting<std::int64_t> given = scope.integer(keys::kMaxRelative, {-kMaxPosition, kMaxPosition});
-  if (given.value.value_or(0) >= 1) return {*given.value, given.from};
-  return {trained_length.value, trained_length.from};
+  return given.value.value_or(0) >= 1 ? Sourced<std::int64_t>{*given.value, given.from} : trained_length;
 }
 
 ScoreTerms deberta(ConfigScope& scope, const Sourced<std::int64_t>& trained_length) {

@@ -1,14 +1,11 @@
-#include "plan/layers/sparse_masks.h"
-
+// Masks that no window says: blocks (Phi-3-small, ruGPT-3 XL), keys of an indexer or of several tokens, image tiles.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/formatted.h"
-#include "plan/facts/layer_pattern.h"
-#include "plan/facts/sourced.h"
-#include "plan/scope/config_scope.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {

@@ -1,10 +1,8 @@
-#include "plan/layers/text_layer.h"
-
+// The facts of one layer from those of its stack: sizes, rotations, scores, mask, whose KV cache; and cross attention.
 #include <cstddef>
 #include <utility>
 
-#include "plan/layers/layer_kinds.h"
-#include "plan/rope/draft.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {
@@ -114,7 +112,7 @@ void add_keys_and_values(const Family& family, const TextFacts& stack, const Lay
   if (family.compressed_keys) {
     layer.set(facts::kCompression, unless_none<std::int64_t>(traits.compression, 0), stack.pattern.compression_from);
   }
-  if (family.rotates_values) {
+  if (family.rotates_values && !layer.layer().rotate.empty()) {
     layer.set(facts::kValue, RotatedValues{.inverse_on_output = true}, family_default(family));
   }
 }

@@ -1,23 +1,9 @@
-#include "plan/layers/text_stack.h"
-
+// A text stack, decoder or encoder, from one object of a config: the way into this folder. Equal layers are read once.
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/layers/indexer.h"
-#include "plan/layers/input_stage.h"
-#include "plan/layers/layer_kinds.h"
-#include "plan/layers/layer_masks.h"
-#include "plan/layers/layer_pattern.h"
-#include "plan/layers/layer_scores.h"
-#include "plan/layers/layer_sizes.h"
-#include "plan/layers/score_terms.h"
-#include "plan/layers/sparse_masks.h"
-#include "plan/layers/text_layer.h"
-#include "plan/rope/query_scale.h"
-#include "plan/rope/regions.h"
-#include "plan/rope/scheme_choice.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {
@@ -80,40 +66,33 @@ void warn_misleading(ConfigScope& scope) {
 }
 
 // The sources disagree about ChatGLM's other layout: ChatGLM2's own code knows only one, vLLM pairs halves.
-bool has_known_layout(ConfigScope& scope, AttentionShape& shape) {
-  if (scope.family().base != BaseRule::ratio) return true;
+void warn_of_layout(ConfigScope& scope, AttentionShape& shape) {
+  if (scope.family().base != BaseRule::ratio) return;
   const Setting<bool> original = scope.flag(keys::kOriginalRope);
-  if (!original.value) return true;
+  if (!original.value) return;
   shape.pairing.from = original.from;
-  if (*original.value) return true;
-  scope.reader().warn("undecided",
-                      formatted("{} is false: which channels then rotate together is not known.", original.from),
-                      {original.from});
-  return false;
+  if (*original.value) return;
+  scope.reader().undecided(formatted("{} is false: which channels then rotate together is not known.", original.from),
+                           {original.from});
 }
 
-bool is_decided(ConfigScope& scope) {
-  bool decided = true;
+void warn_undecided(ConfigScope& scope) {
   for (std::string_view name : scope.family().undecided_keys) {
     const auto place = scope.look(name);
     if (!place || is_off(scope.reader(), *place)) continue;
-    scope.reader().warn("undecided", formatted("{} is given: what it does to positions is not read.", place->from),
-                        {place->from});
-    decided = false;
+    scope.reader().undecided(formatted("{} is given: what it does to positions is not read.", place->from),
+                             {place->from});
   }
   for (std::string_view what : {scope.family().undecided, scope.stack().undecided}) {
     if (what.empty()) continue;
-    scope.reader().warn("undecided", formatted("No source says of {} models: {}.", scope.family().name, what), {});
-    decided = false;
+    scope.reader().undecided(formatted("No source says of {} models: {}.", scope.family().name, what), {});
   }
-  return decided;
 }
 
 Sourced<std::int64_t> read_trained_length(ConfigScope& scope) {
   constexpr Bounds kLengths{1, kMaxPosition};
   if (scope.family().needs_length) return scope.required_integer(keys::kLength, kLengths);
-  Setting<std::int64_t> length = scope.integer(keys::kLength, kLengths);
-  return {length.value.value_or(0), length.value ? std::move(length.from) : "default: not given"};
+  return given_or(scope.integer(keys::kLength, kLengths), {0, "default: not given"});
 }
 
 // The softmax scale of layer i falls with i (GPT-2).
@@ -131,9 +110,7 @@ void add_input(const SchemeChoice& scheme, InputStage input, StackFacts& stack) 
   stack.input_sources.push_back({"input/0", scheme.from});
 }
 
-}  // namespace
-
-StackFacts read_text_stack(ConfigScope& scope) {
+StackFacts read_stack(ConfigScope& scope) {
   StackFacts result;
   const Sourced<std::int64_t> layers = read_layer_count(scope);
   TextFacts facts;
@@ -156,10 +133,9 @@ StackFacts read_text_stack(ConfigScope& scope) {
     facts.terms = read_score_terms(scope, kind, heads, facts.masks.kind, facts.trained_length);
   }
   facts.scores = read_layer_scores(scope, facts.shapes, facts.terms.parts);
-  const bool layout_known = has_known_layout(scope, facts.shapes.front());
-  const bool decided = is_decided(scope);  // each names what it lacks
+  warn_of_layout(scope, facts.shapes.front());
+  warn_undecided(scope);
   facts.regions = read_regions(scope);
-  result.known = layout_known && decided && facts.scheme.known && facts.regions.known;
   RopeDicts dicts(scope);
   facts.query_scale = read_query_scale(dicts, facts.trained_length);
   if (scope.reader().failed()) return result;
@@ -170,10 +146,18 @@ StackFacts read_text_stack(ConfigScope& scope) {
   read_layers(scope, dicts, facts, result.layers);
   warn_of_scaled_chunks(scope, facts.regions, result.layers.layers());
   dicts.warn_unknown();
-  if (dicts.has_unknown_axes()) result.known = false;
+  if (dicts.has_unknown_axes()) scope.reader().leave_open("which coordinate rotates which pairs (mrope_section)");
   warn_misleading(scope);
   result.trained_length = facts.trained_length;
   return result;
+}
+
+}  // namespace
+
+StackFacts read_text_stack(ConfigScope& scope) {
+  StackFacts stack = read_stack(scope);
+  settle_stack(scope.reader(), scope.stack().name, stack);
+  return stack;
 }
 
 }  // namespace posenc::plan

@@ -1,24 +1,23 @@
-#include "plan/read/config_plan.h"
-
+// From the text of a config.json, params.json or saved plan to a Plan, with its warnings and the keys that nobody read.
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/formatted.h"
 #include "io/files/looks_like.h"
 #include "io/json/json.h"
-#include "plan/assemble/plan_size.h"
+#include "plan/assemble/plan_numbers.h"
+#include "plan/assemble/plan_of.h"
 #include "plan/json/plan_json.h"
 #include "plan/keys/key_notes.h"
-#include "plan/read/config_stacks.h"
-#include "plan/read/general_rules.h"
-#include "plan/read/native_schemas.h"
-#include "plan/scope/config_reader.h"
-#include "posenc/plan.h"
+#include "plan/read/config.h"
+#include "plan/rope/keys.h"
 
 namespace posenc::plan {
 namespace {
@@ -26,14 +25,25 @@ namespace {
 // A model's file has some hundred keys; whatever has more is not searched to its end.
 constexpr std::size_t kSearched = 1024;
 
-// A warning for each of the `unread` pointers whose last part looks like a position key's name.
-void warn_of_misspelled_keys(ConfigReader& reader, std::span<const std::string> unread) {
+// A warning for each of the `unread` pointers whose last part looks like a position key's name. They stand before the
+// others, which may follow from them; that the key which was meant is missing is said with them, once.
+std::vector<Warning> with_misspelled_keys(std::vector<Warning> others, std::span<const std::string> unread) {
+  std::vector<Warning> out;
   for (const std::string& pointer : unread.first(std::min(unread.size(), kSearched))) {
     const std::string_view name = std::string_view(pointer).substr(pointer.rfind('/') + 1);
     const std::string_view meant = misspelled_key(name);
     if (meant.empty()) continue;
-    reader.warn("unknown-key", formatted("{} is not a key that is known here; {} is.", pointer, meant), {pointer});
+    std::string message = formatted("{} is not a key that is known here; {} is.", pointer, meant);
+    const auto missing = std::ranges::find_if(
+        others, [&](const Warning& w) { return w.code == kMissingOriginalLength && w.message.starts_with(meant); });
+    if (missing != others.end()) {
+      message += " " + missing->message;
+      others.erase(missing);
+    }
+    out.push_back({.code = "unknown-key", .message = std::move(message), .keys = {pointer}});
   }
+  std::ranges::move(others, std::back_inserter(out));
+  return out;
 }
 
 // "/stacks/0/layers" counts the layers; "/stacks/0/layers/0-31/heads" is a size of them, "/.../rotate/0/heads" is not.
@@ -83,6 +93,23 @@ void require_model(ConfigReader& reader, const ClassNames& names) {
                    "it has no model_type, no architectures and not the layers, heads and width of a model");
 }
 
+// The error with the line of the value that its path leads to, where it leads to one.
+FileError placed(const JsonValue& root, const FileError& error) {
+  std::optional<JsonValue> value = root;
+  std::string_view rest = error.path;
+  while (value && rest.starts_with('/')) {
+    rest.remove_prefix(1);
+    const std::string_view key = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(key.size());
+    const auto member = value->find(key);
+    value = member ? *member : std::nullopt;
+  }
+  if (!value || error.path.empty() || !rest.empty()) return error;
+  FileError at = value->error(error.kind, error.expected, error.detail);
+  if (at.got != error.got) at.detail = formatted("{}: {}", error.detail, error.got);
+  return at;
+}
+
 Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOptions& options) {
   reader.enter(reader.root());
   const std::optional<NativeSchema> native = find_native_schema(reader);
@@ -90,67 +117,46 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
                                   : read_class_names(reader, reader.root());
   require_model(reader, names);
   Plan plan;
-  if (!native) plan.model_type = names.model_type;
+  const Result<std::optional<JsonValue>> whole = reader.root().find("model_type");
+  if (!native && whole && *whole) plan.model_type = (*whole)->text();
   plan.source = std::move(source);
   if (native) plan.source.kind = native->kind;
   plan.length = options.length;
   read_stacks(reader, names, plan);
   if (reader.failed()) return *reader.error();
   if (const std::optional<FileError> too_large = beyond_size(plan)) return *too_large;
+  if (const std::optional<FileError> unusable = unusable_number(plan)) return placed(reader.root(), *unusable);
   plan.absent_keys = reader.absent_keys();
   plan.ignored_keys = reader.ignored_keys();
-  warn_of_misspelled_keys(reader, plan.ignored_keys);
   warn_of_default_sizes(reader, plan.sources);
-  plan.warnings = reader.take_warnings();
+  plan.warnings = with_misspelled_keys(reader.take_warnings(), plan.ignored_keys);
   return plan;
-}
-
-FileError not_a_config(const std::string& file, std::string got) {
-  FileError error;
-  error.kind = ErrorKind::wrong_format;
-  error.file = file;
-  error.expected = "a config.json";
-  error.got = std::move(got);
-  return error;
-}
-
-// What is wrong with a rotation for sequences of that length.
-std::optional<FileError> beyond_length(const Plan& plan, std::int64_t length, std::string_view file) {
-  for (const Stack& stack : plan.stacks) {
-    for (const LayerPlan& layer : stack.layers) {
-      for (const Rotate& one : layer.rotate) {
-        const std::optional<Problem> problem = check(rope(one), length);
-        if (!problem) continue;
-        FileError error;
-        error.kind = ErrorKind::out_of_range;
-        error.file = file;
-        error.path = formatted("/stacks: {}, layer {}", stack.name, layer.index);
-        error.expected = formatted("a rotation for {} tokens, whose {} must {}", length, problem->field, problem->must);
-        error.got = problem->is;
-        return error;
-      }
-    }
-  }
-  return {};
 }
 
 // The plan as it was saved, but for the length that is asked for now.
 Result<Plan> read_saved(const io::JsonDocument& document, std::string_view name, const ReadOptions& options) {
   Result<Plan> plan = saved_plan(document, name);
   if (!plan || !options.length) return plan;
-  if (std::optional<FileError> error = beyond_length(*plan, *options.length, name)) return *std::move(error);
   plan->length = options.length;
+  if (std::optional<FileError> error = unusable_number(*plan)) {
+    error->file = name;
+    return *std::move(error);
+  }
   return plan;
 }
 
 }  // namespace
 
+FileError wrong_format(const std::string& file, std::string expected, std::string got) {
+  return FileError{
+      .kind = ErrorKind::wrong_format, .file = file, .expected = std::move(expected), .got = std::move(got)};
+}
+
 std::optional<FileError> foreign_format(std::string_view bytes, const std::string& file) {
-  if (io::is_llama2c(bytes))
-    return not_a_config(file, "a llama2.c checkpoint: sizes and weights, and no config to read");
-  const std::optional<std::string> format = io::looks_like(bytes);
+  const std::optional<std::string> format =
+      io::is_llama2c(bytes) ? "a llama2.c checkpoint: sizes and weights, and no config to read" : io::looks_like(bytes);
   if (!format) return {};
-  return not_a_config(file, *format);
+  return wrong_format(file, "a config.json", *format);
 }
 
 void require_length(const ReadOptions& options) {

@@ -1,19 +1,18 @@
-#include "plan/read/config_stacks.h"
-
+// Which family's rules each object of a config follows (general ones where none is known); reads the text stack first.
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/formatted.h"
 #include "plan/assemble/plan_of.h"
-#include "plan/families/config_layouts.h"
 #include "plan/families/family.h"
 #include "plan/families/tower.h"
-#include "plan/read/general_rules.h"
-#include "plan/read/other_stacks.h"
+#include "plan/read/config.h"
+#include "plan/rope/scheme_choice.h"
 #include "plan/scope/config_scope.h"
-#include "plan/towers/encoder_decoder.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {
@@ -69,6 +68,7 @@ struct TextClass {
   ClassNames names;       // of the object; its model_type also where the wrapper's row says it
   bool says_type = true;  // the object, not the row
   const Family* family = nullptr;
+  std::string other_class{};  // named by the file, and not of the family
 };
 
 std::optional<Place> text_object(ConfigReader& reader, const TextPlace& text) {
@@ -104,16 +104,21 @@ void warn_mismatch(ConfigReader& reader, std::string_view name, std::string_view
               formatted("{} is not of the {} family, whose rules were followed.", name, family), {std::move(where)});
 }
 
-void warn_of_names(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
+// Answers the class that is not of the family whose rules the text stack is read by; empty where there is none.
+std::string warn_of_names(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
+  std::string other;
   const std::string& outer = wrapper.names.architecture;
   const Names stems = wrapper.family != nullptr ? wrapper.family->class_stems : Names{};
   if (!outer.empty() && wrapper.known && !is_class(stems, outer) && !is_class(wrapper.layout->class_stems, outer)) {
     warn_mismatch(reader, outer, family_name(wrapper), "/architectures");
+    other = outer;
   }
-  if (!text.is_inner || text.family == nullptr || !text.says_type) return;
+  if (!text.is_inner || text.family == nullptr || !text.says_type) return other;
   if (!text.names.architecture.empty() && !has_class(*text.family, text.names.architecture)) {
     warn_mismatch(reader, text.names.architecture, text.family->name, text.object.pointer() + "/architectures");
+    other = text.names.architecture;
   }
+  return other;
 }
 
 void warn_of_wrapper(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
@@ -165,16 +170,18 @@ void warn_of_repeated_keys(ConfigReader& reader, const JsonValue& text_config) {
 // ---- the stacks ----
 
 // What causal_attn: false and block_size make of the mask is written nowhere that this library could follow.
-bool decides_mask(ConfigScope& scope) {
+void read_causal_flag(ConfigScope& scope) {
   const Setting<bool> causal = scope.flag(keys::kCausalAttn);
-  if (!causal.value || *causal.value) return true;
-  scope.reader().warn("undecided", formatted("{} is false: what a token sees then is not known.", causal.from),
-                      {causal.from});
-  return false;
+  if (!causal.value || *causal.value) return;
+  scope.reader().undecided(formatted("{} is false: what a token sees then is not known.", causal.from), {causal.from});
 }
 
-void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, const Family& family,
+void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, const Family& of_text,
                      Plan& plan) {
+  // Where the wrapper makes a prefix of image and prompt, the text's own switch is not read (PaliGemma writes it
+  // there).
+  Family family = of_text;
+  if (text.is_inner && wrapper.layout->image.kind == MaskKind::prefix) family.reads_bidirectional = false;
   const bool by_class = text.names.model_type.empty() && !family.model_types.empty();
   const std::string model_type = by_class ? std::string(family.model_types.front()) : text.names.model_type;
   const FamilyObject of{.object = text.object,
@@ -187,7 +194,9 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
   // Of a wrapper that is not known nobody can say what its top-level keys are for.
   if (text.is_inner && wrapper.known) warn_of_repeated_keys(reader, text.object);
   ConfigScope scope(reader, text.object, family, model_type);
-  plan.known = decides_mask(scope) && std::ranges::all_of(stacks, &StackFacts::known);
+  read_causal_flag(scope);
+  if (!text.other_class.empty()) leave_unread_keys_open(reader, text.object, text.other_class, stacks.front());
+  std::ranges::move(reader.take_undecided(), std::back_inserter(stacks.front().unknown));
   set_trained_length(stacks.front().trained_length, plan);
   for (StackFacts& stack : stacks) add_stack(std::move(stack), plan);
 }
@@ -205,13 +214,37 @@ std::optional<Place> place_at(ConfigReader& reader, std::string_view path) {
   return reader.look(parent, path);
 }
 
+// The rules for a family that is not known here: what its keys say by themselves.
+//
+//   sizes under any of their names; a base means a rotation of the whole head or of the given part, halves paired;
+//   else n_positions or position_embedding_type "absolute" mean a learned table; else no stage is claimed.
+// A plan that was read so is never known. `name` must outlive the row.
+Family general_family(std::string_view name) noexcept {
+  return {.name = name,
+          .model_types = {},
+          .class_stems = {},
+          .pairing = Pairing::half,
+          .width = Width::factor_or_dim,
+          .scheme = scheme_by_keys,
+          .misleading_keys = "offset_alibi learned_pos_emb",
+          .needs_length = false};
+}
+
 void read_unknown_text(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
   const StackType name = type_name(text);
   const bool readable = has_sizes(reader, text.object);
   warn_unknown_family(reader, name, readable);
-  if (!readable) return;
+  if (!readable) {
+    plan.known = false;
+    return;
+  }
+  reader.leave_open(
+      formatted("{}: a family that is not known here; what its keys say is not what its class does", name.text));
   read_text_class(reader, wrapper, text, general_family(name.text), plan);
-  plan.known = false;
+}
+
+bool has_stack(const Plan& plan, std::string_view name) {
+  return std::ranges::any_of(plan.stacks, [&](const Stack& stack) { return stack.name == name; });
 }
 
 void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
@@ -222,7 +255,7 @@ void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
       read_other_stack(reader, *place, other, plan);
     } else if (!other.is_sign) {
       fail_no_object(reader, *place);
-    } else if (!place->value.is_null()) {
+    } else if (!place->value.is_null() && !has_stack(plan, other.type)) {
       name_unread_stack(reader, *place, other, plan);
     }
   }
@@ -234,7 +267,6 @@ bool read_lone_tower(ConfigReader& reader, const Wrapper& wrapper, const TextCla
   const Tower* tower = find_tower(wrapper.names.model_type);
   if (tower == nullptr) return false;
   plan.family = std::string(tower->family.name);
-  plan.known = true;
   read_other_stack(reader, Place{reader.root(), std::string()}, {.object = {}, .type = wrapper.names.model_type}, plan);
   return true;
 }
@@ -253,10 +285,11 @@ void note_image_mask(const ImageMask& image, Plan& plan) {
 
 void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
   const Wrapper wrapper = choose_wrapper(names);
-  const TextClass text = choose_text(reader, wrapper);
+  TextClass text = choose_text(reader, wrapper);
   plan.family = family_name(wrapper);
+  plan.known = true;
   warn_of_wrapper(reader, wrapper, text);
-  warn_of_names(reader, wrapper, text);
+  text.other_class = warn_of_names(reader, wrapper, text);
   warn_no_model_type(reader, wrapper.names);
   if (read_lone_tower(reader, wrapper, text, plan)) return;
   if (text.family == nullptr) {
@@ -265,6 +298,7 @@ void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
     read_text_class(reader, wrapper, text, *text.family, plan);
   }
   read_others(reader, *wrapper.layout, plan);
+  if (wrapper.layout == &any_layout()) name_unread_objects(reader, plan);
   note_image_mask(wrapper.layout->image, plan);
 }
 

@@ -1,11 +1,9 @@
-#include "plan/read/native_schemas.h"
-
+// Whose own schema a file without model_type has, by its keys: Meta, executorch, Mistral, DeepSeek, GPT-J, DeBERTa.
 #include <algorithm>
-#include <span>
 #include <string>
 
 #include "plan/keys/config_keys.h"
-#include "plan/read/general_rules.h"
+#include "plan/read/config.h"
 
 namespace posenc::plan {
 namespace {
@@ -65,6 +63,13 @@ bool has_any(ConfigReader& reader, Names names) {
          std::ranges::any_of(names, [&](std::string_view name) { return has(reader, reader.root(), name); });
 }
 
+bool has_one(ConfigReader& reader, const io::JsonValue& object, const Key& key) {
+  return std::ranges::any_of(key.names, [&](std::string_view name) {
+    const auto place = reader.look(object, name);
+    return place && place->value.kind() == io::JsonKind::number;
+  });
+}
+
 // Mistral's files may call themselves a "transformer".
 bool names_itself(ConfigReader& reader) {
   if (has(reader, reader.root(), "architectures")) return true;
@@ -78,6 +83,11 @@ bool is_config(ConfigReader& reader, const JsonValue& value) {
 }
 
 }  // namespace
+
+bool has_sizes(ConfigReader& reader, const io::JsonValue& object) {
+  return has_one(reader, object, keys::kLayers) && has_one(reader, object, keys::kHeads) &&
+         (has_one(reader, object, keys::kHidden) || has_one(reader, object, keys::kHeadDim));
+}
 
 std::optional<NativeSchema> find_native_schema(ConfigReader& reader) {
   if (names_itself(reader)) return {};

@@ -1,5 +1,4 @@
-#include "plan/read/other_stacks.h"
-
+// Stacks beside the text decoder (vision and audio towers, codecs, text encoders), and those that a key only signals.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,10 +8,9 @@
 #include "plan/assemble/plan_of.h"
 #include "plan/families/class_defaults.h"
 #include "plan/families/tower.h"
+#include "plan/read/config.h"
 #include "plan/scope/config_scope.h"
-#include "plan/towers/convolution_stacks.h"
-#include "plan/towers/encoder_decoder.h"
-#include "plan/towers/stack.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {
@@ -24,11 +22,24 @@ std::int64_t room_for_layers(const Plan& plan) {
   return std::max<std::int64_t>(kMaxLayers - used, 1);
 }
 
-void warn_undecided(ConfigReader& reader, const Place& object, std::string_view type, std::string_view what,
-                    Plan& plan) {
+void warn_undecided(ConfigReader& reader, const Place& object, std::string_view type, std::string_view what) {
   const std::string shown = type.empty() ? object.from : formatted("{} ({})", object.from, type);
-  reader.warn("undecided", formatted("{}: {}: nothing decides it.", shown, what), {object.from});
-  plan.known = false;
+  reader.undecided(formatted("{}: {}: nothing decides it.", shown, what), {object.from});
+}
+
+// What a stack is called that no row names: "vision" of vision_config.
+std::string stack_name(const OtherPlace& place) {
+  if (!place.name.empty()) return std::string(place.name);
+  std::string_view key = place.object.substr(0, place.object.find('/'));
+  constexpr std::string_view kEnding = "_config";
+  if (key.size() > kEnding.size() && key.ends_with(kEnding)) key.remove_suffix(kEnding.size());
+  return std::string(key);
+}
+
+void add_unread(ConfigReader& reader, std::string name, Plan& plan) {
+  StackFacts stack{.name = std::move(name)};
+  stack.unknown = reader.take_undecided();
+  add_stack(std::move(stack), plan);
 }
 
 std::string type_of(ConfigReader& reader, const Place& object, const OtherPlace& place) {
@@ -52,7 +63,6 @@ void read_family_stack(ConfigReader& reader, const Place& object, const OtherPla
                         .room = room_for_layers(plan)};
   std::vector<StackFacts> stacks = read_family_stacks(reader, of);
   for (StackFacts& one : stacks) {
-    plan.known = plan.known && one.known;
     if (!place.name.empty()) {
       one.name = stacks.size() == 1 ? std::string(place.name) : formatted("{}_{}", place.name, one.name);
     }
@@ -66,25 +76,30 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
   const std::string type = type_of(reader, object, place);
   if (const Tower* tower = find_tower(type)) {
     ConfigScope scope(reader, object.value, tower->family, class_of(type, *tower));
-    add_stack(read_tower_stack(scope, *tower, room_for_layers(plan)), plan);
-    if (!tower->undecided.empty()) warn_undecided(reader, object, type, tower->undecided, plan);
+    StackFacts stack = read_tower_stack(scope, *tower, room_for_layers(plan));
+    if (!tower->undecided.empty()) warn_undecided(reader, object, type, tower->undecided);
+    settle_stack(reader, tower->stack, stack);
+    add_stack(std::move(stack), plan);
+    if (!tower->also.empty()) read_other_stack(reader, object, {.type = tower->also, .rule = TypeRule::fixed}, plan);
   } else if (const Convolutions* convolutions = find_convolutions(type)) {
     ConfigScope scope(reader, object.value, convolutions->family, convolutions->family.name);
-    for (StackFacts& one : read_convolution_stacks(scope, *convolutions, room_for_layers(plan))) {
-      add_stack(std::move(one), plan);
-    }
+    std::vector<StackFacts> stacks = read_convolution_stacks(scope, *convolutions, room_for_layers(plan));
+    if (stacks.empty()) stacks.emplace_back();
+    settle_stack(reader, convolutions->encoder, stacks.front());
+    for (StackFacts& one : stacks) add_stack(std::move(one), plan);
   } else if (const Family* family = find_family(type); family != nullptr && !place.name.empty()) {
     read_family_stack(reader, object, place, *family, plan);
   } else {
-    warn_undecided(reader, object, type, "the whole stack, of a type that is not known here", plan);
+    warn_undecided(reader, object, type, "the whole stack, of a type that is not known here");
+    add_unread(reader, stack_name(place), plan);
   }
 }
 
 void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace& place, Plan& plan) {
   reader.mark_read(sign);
-  if (!reader.integer(sign, {1, kMaxPosition})) return;
-  warn_undecided(reader, sign, place.type, "a stack of which the file says no more", plan);
-  add_stack({.name = std::string(place.type)}, plan);
+  if (place.is_name ? !reader.string(sign) : !reader.integer(sign, {1, kMaxPosition})) return;
+  warn_undecided(reader, sign, place.type, "a stack of which the file says no more");
+  add_unread(reader, std::string(place.type), plan);
 }
 
 }  // namespace posenc::plan

@@ -1,14 +1,14 @@
-#include "posenc/read_plan.h"
-
+// read_plan: a file, bytes or a stream is GGUF (by first bytes, of a file also by its ending) or JSON; a directory
+// stands for its config.json or params.json. For a missing path, what was probably meant: a preset, a name on a hub.
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "base/formatted.h"
@@ -18,41 +18,16 @@
 #include "io/files/text_file.h"
 #include "io/gguf/gguf.h"
 #include "io/json/json.h"
-#include "plan/gguf/plan.h"
-#include "plan/keys/nearest_names.h"
-#include "plan/read/config_plan.h"
+#include "plan/gguf/read_gguf.h"
+#include "plan/read/config.h"
+#include "plan/read/preset_names.h"
+#include "plan/shapes/shapes.h"
 
 namespace posenc::inline v0_2 {
 
 namespace {
 
-constexpr std::size_t kLongestName = 64;  // of a hub; presets' are shorter, and edits are counted in the first 64 bytes
-constexpr std::size_t kShortestPart = 3;  // "llama" is half a name, "a" is in all of them
-
-std::string in_small_letters(std::string name) {
-  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return name;
-}
-
-// At most two: those that `name` is a part of, else those within a third of their length of edits.
-std::vector<std::string_view> near_presets(const std::string& name) {
-  std::vector<std::string_view> parts;
-  std::vector<std::string_view> names;
-  for (const Preset& preset : presets()) {
-    if (name.size() >= kShortestPart && preset.name.find(name) != std::string_view::npos) parts.push_back(preset.name);
-    names.push_back(preset.name);
-  }
-  std::vector<std::string_view> near = plan::nearest_names(name, parts.empty() ? names : parts, 2);
-  if (!parts.empty()) return near;
-  const std::size_t least = plan::edits(name, near.front());
-  std::erase_if(near, [&](std::string_view of) { return plan::edits(name, of) > std::min(of.size() / 3, least + 1); });
-  return near;
-}
-
-std::string either(const std::vector<std::string_view>& names) {
-  return names.size() == 1 ? std::string(names[0]) : formatted("{} or {}", names[0], names[1]);
-}
-
+constexpr std::size_t kLongestName = 64;  // of a hub; presets' are shorter
 // "meta-llama/Llama-3.1-8B", where no directory is called meta-llama.
 bool is_name_of_hub(const std::filesystem::path& path) {
   std::error_code failure;
@@ -64,36 +39,49 @@ bool is_name_of_hub(const std::filesystem::path& path) {
 // What somebody may have meant by the path of a model that is not there: the nearest presets, or that a hub's name is
 // no path here. Empty where there is nothing to say.
 std::string missing_model_hint(const std::filesystem::path& path) {
-  const std::string name = in_small_letters(path.filename().string());
+  const std::string name = path.filename().string();
   if (name.empty() || name.size() > kLongestName || path.extension() == ".json" || path.extension() == ".gguf")
     return "";
-  const std::vector<std::string_view> near = near_presets(name);
+  const std::string hint = plan::preset_hint(name);
   if (is_name_of_hub(path)) {
-    const std::string preset = near.empty() ? "" : formatted("; there is a preset {}", either(near));
+    const std::string preset = hint.empty() ? "" : "; " + hint;
     return "nothing is fetched from a hub: give the directory that the model's config.json is in" + preset;
   }
   if (path.has_parent_path()) return "";
-  return near.empty() ? "nor is there a preset of that name" : formatted("did you mean the preset {}?", either(near));
+  return hint.empty() ? "nor is there a preset of that name" : hint;
 }
 
 constexpr std::size_t kSniffed = 512;
 constexpr std::string_view kGgufEnding = ".gguf";
 constexpr int kMaxEntries = 10000;  // of a directory that are looked at
 
-// The first .gguf file of a directory, by name; empty when there is none.
-std::string gguf_in(const std::filesystem::path& directory) {
-  std::string first;
+// "model-00002-of-00003.gguf", as llama.cpp names the parts of a model.
+bool is_later_part(const std::string& file) {
+  constexpr std::string_view kPattern = "-00000-of-00000.gguf";
+  if (file.size() < kPattern.size()) return false;
+  const std::string_view end = std::string_view(file).substr(file.size() - kPattern.size());
+  const auto fits = [](char c, char wanted) { return wanted == '0' ? c >= '0' && c <= '9' : c == wanted; };
+  return std::equal(end.begin(), end.end(), kPattern.begin(), fits) && end.substr(1, 5) != "00001";
+}
+
+// The .gguf files of a directory, by name. Of a model in several parts, the first: it has the header. What is beside a
+// model and none itself (mmproj: a projector, with the tower of its images) is left out where there is a model.
+std::vector<std::string> ggufs_in(const std::filesystem::path& directory) {
+  std::vector<std::string> all;
   std::error_code failure;
   int seen = 0;
   for (std::filesystem::directory_iterator entry(directory, failure), end;
        !failure && entry != end && seen < kMaxEntries; entry.increment(failure), ++seen) {
-    const std::filesystem::path& file = entry->path();
-    if (file.extension() == kGgufEnding && (first.empty() || file.native() < first)) first = file.native();
+    if (entry->path().extension() == kGgufEnding) all.push_back(entry->path().native());
   }
-  return first;
+  std::ranges::sort(all);
+  std::erase_if(all, is_later_part);
+  const auto is_projector = [](const std::string& file) { return file.find("mmproj") != std::string::npos; };
+  if (!std::ranges::all_of(all, is_projector)) std::erase_if(all, is_projector);
+  return all;
 }
 
-// A directory stands for the config.json in it, else for the params.json.
+// A directory stands for the config.json in it, else for the params.json, else for its only GGUF model.
 Result<std::filesystem::path> config_in(const std::filesystem::path& directory) {
   std::error_code failure;
   for (const char* name : {"config.json", "params.json"}) {
@@ -103,10 +91,14 @@ Result<std::filesystem::path> config_in(const std::filesystem::path& directory) 
   FileError error;
   error.kind = ErrorKind::not_regular_file;
   error.file = directory.string();
-  error.expected = "a config.json or params.json, or a directory that holds one";
-  error.got = "a directory without a config.json or params.json";
-  const std::string gguf = gguf_in(directory);
-  if (!gguf.empty()) error.detail = formatted("for the GGUF model in it, give {}", gguf);
+  error.expected = "a config.json, params.json or GGUF model, or a directory that holds one";
+  error.got = "a directory without a config.json, params.json or GGUF model";
+  const std::vector<std::string> ggufs = ggufs_in(directory);
+  if (ggufs.size() == 1) return std::filesystem::path(ggufs.front());
+  if (ggufs.size() > 1) {
+    error.got = formatted("a directory with {} GGUF models", ggufs.size());
+    error.detail = formatted("give one of them, such as {}", ggufs.front());
+  }
   return error;
 }
 
@@ -122,12 +114,7 @@ Result<Plan> read_gguf_file(const io::RegularFile& file, const ReadOptions& opti
 std::optional<FileError> misnamed(const std::string& file, std::string_view first_bytes) {
   const std::optional<std::string> format = io::looks_like(first_bytes);
   if (!format || io::is_gguf(first_bytes)) return {};
-  FileError error;
-  error.kind = ErrorKind::wrong_format;
-  error.file = file;
-  error.expected = "a GGUF model";
-  error.got = *format;
-  return error;
+  return plan::wrong_format(file, "a GGUF model", *format);
 }
 
 FileError not_opened(const std::filesystem::path& path, FileError error) {
@@ -157,9 +144,15 @@ Result<Plan> read_file(const std::filesystem::path& path, const ReadOptions& opt
 
 // Both files may be of one model, or of two: which of them was read is said.
 void warn_of_gguf_beside(const std::filesystem::path& directory, Plan& plan) {
-  const std::string gguf = gguf_in(directory);
-  if (gguf.empty()) return;
-  plan.warnings.push_back({"gguf-beside", formatted("{} lies beside it and was not read.", gguf), {}});
+  const std::vector<std::string> ggufs = ggufs_in(directory);
+  if (ggufs.empty()) return;
+  plan.warnings.push_back({"gguf-beside", formatted("{} lies beside it and was not read.", ggufs.front()), {}});
+}
+
+// What the weights beside a config contradict.
+void warn_of_shapes(const std::filesystem::path& directory, Plan& plan) {
+  const std::vector<plan::NamedShape> tensors = plan::shapes_beside(directory, plan.warnings);
+  std::ranges::move(plan::judge_shapes(plan, tensors), std::back_inserter(plan.warnings));
 }
 
 // Reads `count` bytes or up to the end.
@@ -185,7 +178,8 @@ Result<Plan> read_plan(const std::filesystem::path& path, const ReadOptions& opt
   const Result<std::filesystem::path> inside = config_in(path);
   if (!inside) return inside.error();
   Result<Plan> plan = read_file(*inside, options);
-  if (plan.ok()) warn_of_gguf_beside(path, *plan);
+  if (plan.ok() && inside->extension() != kGgufEnding) warn_of_gguf_beside(path, *plan);
+  if (plan.ok()) warn_of_shapes(path, *plan);
   return plan;
 }
 

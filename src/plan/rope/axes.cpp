@@ -1,12 +1,11 @@
-#include "plan/rope/axes.h"
-
-#include <algorithm>
+// Which axis (t, h, w) rotates which pair (M-RoPE): mrope_section, else the family's counts; chunked or interleaved.
 #include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/formatted.h"
+#include "plan/rope/rope.h"
 
 namespace posenc::plan {
 namespace {

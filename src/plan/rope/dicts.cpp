@@ -1,9 +1,14 @@
+// Finds a layer's rope dictionary: rope_parameters, else rope_scaling, else the class's; in it that of the layer's
+// type. Warns where the first two disagree, and of keys that nobody read.
 #include "plan/rope/dicts.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/keys/key_notes.h"
 
 namespace posenc::plan {
 
@@ -120,6 +125,10 @@ bool RopeDicts::has_unknown_axes() const {
 void RopeDicts::warn_unknown() const {
   if (!chosen_ || !chosen_->in_file) return;
   std::vector<std::string> unread = scope_.reader().unknown_members(chosen_->value);
+  // Those are warned of with what was meant (read/config_plan.cpp).
+  std::erase_if(unread, [](const std::string& pointer) {
+    return !misspelled_key(std::string_view(pointer).substr(pointer.rfind('/') + 1)).empty();
+  });
   if (unread.empty()) return;
   std::string message =
       formatted("{} {} no effect in this place.", joined(unread, ", "), unread.size() == 1 ? "has" : "have");

@@ -1,16 +1,13 @@
-#include "plan/rope/draft.h"
-
+// The RoPE of a layer: channels, base (find_local_base: of sliding layers in families with a rope per layer type),
+// scaling rule, axes; checked as a whole, and what breaks a rule is an error at its key.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/formatted.h"
-#include "plan/rope/axes.h"
-#include "plan/rope/lists.h"
-#include "plan/rope/rules.h"
+#include "plan/rope/rope.h"
 
 namespace posenc::plan {
 namespace {
@@ -147,18 +144,6 @@ void warn_no_rotation(RopeKeys& keys, const Sourced<std::int64_t>& dim) {
   keys.reader().warn("no-rotation", formatted("{} leaves no channel that rotates.", dim.from), {dim.from});
 }
 
-// As float32 it is infinite: base^0 is 1 still, base^(-2p/dim) is 0.
-void warn_beyond_float32(ConfigReader& reader, const Rope& rope, const std::vector<FieldSource>& sources) {
-  if (rope.base <= static_cast<double>(std::numeric_limits<float>::max())) return;
-  const auto source = std::ranges::find(sources, "base", &FieldSource::field);
-  const bool given = source != sources.end() && source->from.starts_with('/');
-  reader.warn("base-beyond-float32",
-              formatted("The base {} is beyond float32: where frequencies are computed in it, as models do, the first "
-                        "pair rotates alone.",
-                        rope.base),
-              given ? std::vector<std::string>{source->from} : std::vector<std::string>{});
-}
-
 }  // namespace
 
 RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionShape& shape,
@@ -190,9 +175,7 @@ RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionS
     keys.blame(*problem);
     return {};
   }
-  std::vector<FieldSource> sources = keys.take_sources();
-  warn_beyond_float32(keys.reader(), rope, sources);
-  return {std::move(rope), std::move(sources), {}};
+  return {std::move(rope), keys.take_sources(), {}};
 }
 
 }  // namespace posenc::plan

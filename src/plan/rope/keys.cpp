@@ -1,3 +1,4 @@
+// The keys of a rotation, in its dictionaries or beside them, with their sources; errors point at the key to blame.
 #include "plan/rope/keys.h"
 
 #include <algorithm>
@@ -122,20 +123,33 @@ std::vector<double> RopeKeys::divisors(std::string_view name, std::int64_t pairs
     fail_missing(name);
     return {};
   }
-  return read_divisors(*place, name, pairs);
+  note(formatted("scaling/{}", name), *place);
+  return read_divisors(*place, pairs);
+}
+
+std::optional<Place> RopeKeys::required_beside(const Key& key, std::string_view field) {
+  auto place = scope_.find(key);
+  if (!place) fail_missing(key.name());
+  if (place) note(formatted("scaling/{}", field), *place);
+  return place;
+}
+
+double RopeKeys::number_beside(const Key& key, std::string_view field) {
+  const auto place = required_beside(key, field);
+  return place ? reader().number(*place).value_or(1.0) : 1.0;
+}
+
+std::int64_t RopeKeys::original_length_beside(const Key& key) {
+  const auto place = required_beside(key, kOriginalLength);
+  return place ? reader().integer(*place, kLengths).value_or(1) : 1;
 }
 
 std::vector<double> RopeKeys::divisors_beside(const Key& key, std::string_view field, std::int64_t pairs) {
-  const auto place = scope_.find(key);
-  if (!place) {
-    fail_missing(key.name());
-    return {};
-  }
-  return read_divisors(*place, field, pairs);
+  const auto place = required_beside(key, field);
+  return place ? read_divisors(*place, pairs) : std::vector<double>{};
 }
 
-std::vector<double> RopeKeys::read_divisors(const Place& place, std::string_view field, std::int64_t pairs) {
-  note(formatted("scaling/{}", field), place);
+std::vector<double> RopeKeys::read_divisors(const Place& place, std::int64_t pairs) {
   const auto entries = reader().list(place);
   if (!entries) return {};
   const auto count = static_cast<std::int64_t>(entries->size());
@@ -165,10 +179,11 @@ std::int64_t RopeKeys::original_length(OriginalLength rule) {
     fail_missing(kOriginalLength);
     return 1;
   }
+  original_stands_in_ = !place;
   if (!place) {
     note(field, trained_length_.from);
     reader().warn(
-        "missing-original-length",
+        kMissingOriginalLength,
         formatted("{} is not given; the trained length, {}, stands for it.", kOriginalLength, trained_length_.value),
         {});
     return trained_length_.value;
@@ -204,7 +219,9 @@ double RopeKeys::factor_or_stretch(std::int64_t original) {
     return stretch;
   }
   const double given = factor();
-  if (!reader().failed() && given != stretch) {
+  // An original length that is the trained one for want of another says nothing of how far the model was stretched, and
+  // transformers 4 took the factor then.
+  if (!reader().failed() && given != stretch && !original_stands_in_) {
     reader().warn("factor-mismatch",
                   formatted("{} is {}, but {} / {} = {}; the factor is used (transformers 4 used the quotient).",
                             place->from, given, trained_length_.value, original, stretch),
@@ -216,12 +233,22 @@ double RopeKeys::factor_or_stretch(std::int64_t original) {
 void RopeKeys::blame(const Problem& problem) {
   // A problem may name an entry of a list: "short_factor[3]".
   const std::string_view field = std::string_view(problem.field).substr(0, problem.field.find('['));
-  const auto source = std::ranges::find(blamable_, field, &std::pair<std::string, Place>::first);
+  auto source = std::ranges::find(blamable_, field, &std::pair<std::string, Place>::first);
+  // What is computed from several: the first of them that the file says.
+  for (const std::string_view part : {"short_factor", "factors", "factor", "alpha", "base"}) {
+    if (source == blamable_.end()) source = std::ranges::find(blamable_, part, &std::pair<std::string, Place>::first);
+  }
   // "be above 1 for YaRN," -> "above 1 for YaRN"; other verbs: "to lie from 0 to 1".
   std::string_view must = problem.must;
   if (must.ends_with(',')) must.remove_suffix(1);
   const std::string expected = must.starts_with("be ") ? std::string(must.substr(3)) : formatted("to {}", must);
-  if (source != blamable_.end()) return reader().fail(source->second, ErrorKind::out_of_range, expected);
+  if (source != blamable_.end() && source->first == field) {
+    return reader().fail(source->second, ErrorKind::out_of_range, expected);
+  }
+  if (source != blamable_.end()) {
+    return reader().fail(source->second, ErrorKind::out_of_range, formatted("{} to {}", problem.field, problem.must),
+                         formatted("it is {}", problem.is));
+  }
   FileError error = scope_.object().error(ErrorKind::out_of_range, formatted("{} {}", problem.field, expected));
   error.got = problem.is;
   reader().fail(std::move(error));

@@ -21,6 +21,9 @@ struct OriginalLength {
   bool must_be_less = false;  // than the trained length, not only at most
 };
 
+// The code of the warning that original_length() gives.
+inline constexpr std::string_view kMissingOriginalLength = "missing-original-length";
+
 class RopeKeys {
  public:
   RopeKeys(RopeDicts& dicts, const LayerTraits& layer, const Sourced<std::int64_t>& trained_length,
@@ -44,6 +47,10 @@ class RopeKeys {
   std::optional<double> number(std::string_view name, const Key& beside);
   std::optional<bool> flag(std::string_view name);
   std::vector<double> divisors(std::string_view name, std::int64_t pairs);
+  // The same of numbers that stand beside the other keys, not in a rope dictionary (native_schemas.cpp), under other
+  // names than the rule's. Without the key, and without a default of it, an error.
+  double number_beside(const Key& key, std::string_view field);
+  std::int64_t original_length_beside(const Key& key);
   std::vector<double> divisors_beside(const Key& key, std::string_view field, std::int64_t pairs);
   std::int64_t original_length(OriginalLength rule);  // absent: the trained length, with a warning
   double factor();                                    // required
@@ -63,12 +70,14 @@ class RopeKeys {
  private:
   std::optional<Place> settle(std::vector<Place> candidates);
   std::vector<Place> in_dictionaries(std::string_view name);
-  std::vector<double> read_divisors(const Place& place, std::string_view field, std::int64_t pairs);
+  std::optional<Place> required_beside(const Key& key, std::string_view field);
+  std::vector<double> read_divisors(const Place& place, std::int64_t pairs);
 
   ConfigScope& scope_;
   std::vector<Place> places_;
   const Sourced<std::int64_t>& trained_length_;
   std::int64_t layers_;
+  bool original_stands_in_ = false;  // the trained length, for want of an original one
   std::vector<FieldSource> sources_;
   std::vector<std::pair<std::string, Place>> blamable_;  // field -> where to point
 };

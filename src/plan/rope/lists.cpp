@@ -1,8 +1,8 @@
-#include "plan/rope/lists.h"
-
+// Lists by layer: rope_theta and partial_rotary_factors (Step 3.5), layer_rope_theta (Granite SWA; 0: no RoPE there).
 #include <vector>
 
-#include "plan/scope/layer_lists.h"
+#include "plan/rope/rope.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 namespace {

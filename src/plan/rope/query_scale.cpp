@@ -1,9 +1,5 @@
-#include "plan/rope/query_scale.h"
-
-#include <optional>
-#include <utility>
-
-#include "plan/rope/keys.h"
+// Queries scaled by position: attn_temperature_tuning (Llama 4), llama_4_scaling* (Mistral), use_logn_attn (Qwen 1).
+#include "plan/rope/rope.h"
 
 namespace posenc::plan {
 namespace {
@@ -19,10 +15,7 @@ Sourced<QueryScale> llama4_scale(ConfigScope& scope) {
   if (!on) return {{}, family_default(scope.family())};
   if (!is_on(scope, *on)) return {{}, on->from};
   const Sourced<double> scale = scope.required_number(keys::kTemperatureScale);
-  const Sourced<double> floor = scope.required_number(keys::kTemperatureFloor);
-  if (const auto place = scope.peek(keys::kTemperatureFloor); place && floor.value <= 0) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "a number above 0");
-  }
+  const Sourced<double> floor = scope.required_positive(keys::kTemperatureFloor);
   return {Llama4Temperature{.attn_scale = scale.value, .floor_scale = floor.value}, on->from};
 }
 
@@ -67,8 +60,8 @@ Sourced<QueryScale> mistral_scale(ConfigScope& scope) {
 Sourced<QueryScale> logn_scale(ConfigScope& scope, const Sourced<std::int64_t>& trained_length) {
   const Setting<bool> on = scope.flag(keys::kLogn);
   if (!on.value.value_or(false)) return {{}, on.from};
-  if (const auto place = scope.peek(keys::kLength); place && trained_length.value < 2) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "at least 2, whose logarithm is not 0");
+  if (trained_length.value < 2) {
+    scope.fail(keys::kLength, ErrorKind::out_of_range, "at least 2, whose logarithm is not 0");
   }
   return {LogNScale{.seq_length = trained_length.value}, on.from};
 }

@@ -1,7 +1,5 @@
 // vLLM reads the key (model_executor/layers/rotary_embedding/dual_chunk_rope.py, attention/backends/
 // dual_chunk_flash_attn.py); the classes in transformers do not know it, and rotate such a model as any other.
-#include "plan/rope/regions.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <variant>
 
 #include "base/formatted.h"
+#include "plan/rope/rope.h"
 
 namespace posenc::plan {
 namespace {
@@ -39,27 +38,25 @@ DualChunk dual_chunk(std::int64_t chunk_size, std::int64_t local_size) {
   return {.chunk = chunk, .local = trained - chunk, .trained = trained};
 }
 
-void warn_undecided(ConfigScope& scope, const Place& place, std::string_view what, ReadRegions& out) {
-  scope.reader().warn("undecided", formatted("{} is {}: {}", place.from, shown(place.value), what), {place.from});
-  out.known = false;
+void warn_undecided(ConfigScope& scope, const Place& place, std::string_view what) {
+  scope.reader().undecided(formatted("{} is {}: {}", place.from, shown(place.value), what), {place.from});
 }
 
 // Not a bound of positions: YaRN's factor on q.k without its frequencies, by the whole length n of the sequence.
-void read_temperature(ConfigScope& scope, const Place& dictionary, ReadRegions& out) {
+void read_temperature(ConfigScope& scope, const Place& dictionary) {
   const auto place = find_member(scope, dictionary, "original_max_position_embeddings");
   const auto length = place ? scope.reader().integer(*place, {0, kMaxPosition}) : std::nullopt;
   if (length.value_or(0) == 0) return;
   warn_undecided(scope, *place,
                  "a sequence of n tokens, n above it, has its scores multiplied by (1 + ln(n / it) / 10)^2, which no "
-                 "stage of a plan can say.",
-                 out);
+                 "stage of a plan can say.");
 }
 
 // Which keys are left out stands in another file, a list of heads for each layer.
-void read_sparsity(ConfigScope& scope, const Place& dictionary, ReadRegions& out) {
+void read_sparsity(ConfigScope& scope, const Place& dictionary) {
   const auto place = find_member(scope, dictionary, "sparse_attention_enabled");
   if (!place || !scope.reader().boolean(*place).value_or(false)) return;
-  warn_undecided(scope, *place, "which keys long sequences then see does not stand in this file.", out);
+  warn_undecided(scope, *place, "which keys long sequences then see does not stand in this file.");
 }
 
 }  // namespace
@@ -79,8 +76,8 @@ ReadRegions read_regions(ConfigScope& scope) {
   const std::int64_t size = required_member(scope, *dictionary, "chunk_size", {1, kMaxPosition});
   const std::int64_t local = required_member(scope, *dictionary, "local_size", {0, size - 1});
   ReadRegions out{.regions = dual_chunk(size, local), .from = dictionary->from};
-  read_temperature(scope, *dictionary, out);
-  read_sparsity(scope, *dictionary, out);
+  read_temperature(scope, *dictionary);
+  read_sparsity(scope, *dictionary);
   return out;
 }
 

@@ -1,11 +1,10 @@
-#include "plan/rope/rules.h"
-
+// Scaling rules by rope_type: default, linear, dynamic, yarn, longrope, llama3, proportional; a function each.
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "base/formatted.h"
 #include "plan/keys/nearest_names.h"
+#include "plan/rope/rope.h"
 
 namespace posenc::plan {
 namespace {
@@ -123,7 +122,7 @@ std::optional<std::string_view> known_type(RopeKeys& keys, const Place& place) {
   for (const RopeRule& rule : kRules) names.push_back(rule.type);
   names.insert(names.end(), {"su", "mrope"});
   const std::string_view nearest = nearest_names(*text, names, 1).front();
-  keys.reader().fail(
+  keys.reader().fail_stack(
       place, ErrorKind::unknown_rope_type,
       formatted("a known rule: {} or {}", joined(std::span(names).first(names.size() - 1), ", "), names.back()),
       is_meant(nearest, *text) ? formatted("did you mean {}?", nearest) : "");

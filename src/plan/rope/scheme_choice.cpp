@@ -1,10 +1,8 @@
+// Whether a stack has RoPE, ALiBi, a learned table, relative terms or nothing, where its family leaves it to configs.
 #include "plan/rope/scheme_choice.h"
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
-
-#include "base/formatted.h"
 
 namespace posenc::plan {
 namespace {
@@ -40,13 +38,15 @@ SchemeChoice choose_table(std::int64_t positions, std::string from) {
   return {.table = LearnedInput{.positions = positions}, .from = std::move(from)};
 }
 
-SchemeChoice choose_alibi(ConfigScope& scope, std::int64_t heads, std::string from) {
+Sourced<double> read_max_bias(ConfigScope& scope) {
+  constexpr double kPaperBias = 8.0;  // slopes 2^(-8 k / heads): ALiBi, section 3
   const Setting<double> given = scope.number(keys::kMaxBias);
-  const double max_bias = given.value.value_or(8.0);
-  if (const auto place = scope.peek(keys::kMaxBias); place && max_bias <= 0) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "a number above 0");
-  }
-  return {.alibi = Alibi{.heads = heads, .max_bias = max_bias}, .from = std::move(from)};
+  if (given.value && *given.value <= 0) scope.fail(keys::kMaxBias, ErrorKind::out_of_range, "a number above 0");
+  return given_or(given, {kPaperBias, family_default(scope.family())});
+}
+
+SchemeChoice choose_alibi(ConfigScope& scope, std::int64_t heads, std::string from) {
+  return {.alibi = Alibi{.heads = heads, .max_bias = read_max_bias(scope).value}, .from = std::move(from)};
 }
 
 SchemeChoice scheme_by_type(ConfigScope& scope, const SchemeFacts&) {
@@ -77,8 +77,10 @@ SchemeChoice scheme_by_keys(ConfigScope& scope, const SchemeFacts& facts) {
   if (length && length->value.key() == "n_positions") return choose_table(facts.trained_length, length->from);
   const auto type = scope.peek(keys::kPositionType);
   const bool absolute = type && scope.reader().string(*type) == "absolute";
-  if (!absolute || facts.trained_length == 0)
-    return {.from = "default: no key of the file speaks of a scheme", .known = false};
+  if (!absolute || facts.trained_length == 0) {
+    scope.reader().leave_open("no key of the file speaks of a rotation, a table or ALiBi");
+    return {.from = "default: no key of the file speaks of a scheme"};
+  }
   scope.reader().mark_read(*type);
   return choose_table(facts.trained_length, type->from);
 }

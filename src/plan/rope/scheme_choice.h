@@ -19,13 +19,13 @@ struct SchemeChoice {
   bool score = true;
   std::optional<ScoreKind> relative{};  // this in place of the row's
   std::string from;
-  bool known = true;  // false: nothing says, and none of the three is claimed
 };
 
 // A rotation; a learned table of so many rows; ALiBi, its maximum bias a number above 0 under alibi_bias_max, else 8,
 // the paper's.
 SchemeChoice choose_rotation(std::string from);
 SchemeChoice choose_table(std::int64_t positions, std::string from);
+Sourced<double> read_max_bias(ConfigScope& scope);
 SchemeChoice choose_alibi(ConfigScope& scope, std::int64_t heads, std::string from);
 
 // Choices of several families, for Family::scheme; those of one stand beside its row.

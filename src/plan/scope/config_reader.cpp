@@ -1,9 +1,12 @@
+// A config's JSON, typed; records keys read (the rest: ignored_keys), absent_keys, warnings and the first error.
 #include "plan/scope/config_reader.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/formatted.h"
+#include "io/json/json_tree.h"
+#include "math/check/parameter_checks.h"
 #include "plan/keys/key_notes.h"
 
 namespace posenc::plan {
@@ -13,6 +16,8 @@ using io::JsonValue;
 
 namespace {
 
+constexpr std::size_t kLongestClassName = 256;
+
 template <typename T>
 std::optional<T> value_or_error(ConfigReader& reader, Result<T> result) {
   if (result.ok()) return std::move(result).value();
@@ -20,9 +25,10 @@ std::optional<T> value_or_error(ConfigReader& reader, Result<T> result) {
   return {};
 }
 
-std::string read_text(ConfigReader& reader, const Place& place) {
+// A name of a class. It is kept, compared and told in many places: of one that is longer than any, its beginning.
+std::string read_class_name(ConfigReader& reader, const Place& place) {
   reader.mark_read(place);
-  return std::string(reader.string(place).value_or(std::string_view{}));
+  return io::shorten(reader.string(place).value_or(std::string_view{}), kLongestClassName);
 }
 
 bool is_written_as_integer(std::string_view number) { return number.find_first_of(".eE") == std::string_view::npos; }
@@ -49,12 +55,12 @@ bool same_value(const JsonValue& a, const JsonValue& b) {
     case JsonKind::object: return same_items(a, b);
     case JsonKind::number: break;
   }
-  const Result<double> left = a.as_double();
-  const Result<double> right = b.as_double();
+  const std::optional<double> left = a.finite();
+  const std::optional<double> right = b.finite();
   return left && right ? *left == *right : a.text() == b.text();
 }
 
-std::string shown(const JsonValue& value) { return value.error(ErrorKind::type, {}).got; }
+std::string shown(const JsonValue& value) { return value.description(); }
 
 ConfigReader::ConfigReader(const io::JsonDocument& document) : document_(document), root_(document.root()) {
   if (document.had_byte_order_mark()) {
@@ -86,7 +92,10 @@ std::optional<bool> ConfigReader::boolean(const Place& place) {
 
 std::optional<double> ConfigReader::number(const Place& place) {
   if (failed()) return {};
-  return value_or_error(*this, place.value.as_double());
+  const auto value = value_or_error(*this, place.value.as_double());
+  if (!value || math::fits_float(*value)) return value;
+  fail(place, ErrorKind::out_of_range, std::string(math::kFitsFloat));
+  return {};
 }
 
 std::optional<std::int64_t> ConfigReader::integer(const Place& place, Bounds bounds) {
@@ -135,9 +144,36 @@ void ConfigReader::fail(const Place& place, ErrorKind kind, std::string expected
   fail(std::move(error));
 }
 
+void ConfigReader::fail_stack(FileError error) {
+  if (failed()) return;
+  fail(std::move(error));
+  is_of_stack_ = true;
+}
+
+void ConfigReader::fail_stack(const Place& place, ErrorKind kind, std::string expected, std::string detail) {
+  if (failed()) return;
+  fail(place, kind, std::move(expected), std::move(detail));
+  is_of_stack_ = true;
+}
+
+std::optional<FileError> ConfigReader::forgive() {
+  if (!is_of_stack_) return {};
+  is_of_stack_ = false;
+  return std::exchange(error_, {});
+}
+
+void ConfigReader::leave_open(std::string fact) {
+  if (!failed()) undecided_.push_back(std::move(fact));
+}
+
+void ConfigReader::undecided(std::string message, std::vector<std::string> keys) {
+  leave_open(message);
+  warn("undecided", std::move(message), std::move(keys));
+}
+
 void ConfigReader::warn(std::string_view code, std::string message, std::vector<std::string> keys) {
-  Warning warning{std::string(code), std::move(message), std::move(keys)};
-  if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(std::move(warning));
+  if (failed()) return;  // an error takes the place of the warnings, or what led to it was not read to its end
+  warnings_.add(code, std::move(message), std::move(keys));
 }
 
 void ConfigReader::mark_lost(const Place& place) {
@@ -215,19 +251,19 @@ std::vector<Warning> ConfigReader::take_warnings() {
                    first.second_line),
          std::move(keys));
   }
-  return std::move(warnings_);
+  return warnings_.take();
 }
 
 ClassNames read_class_names(ConfigReader& reader, const JsonValue& object) {
   ClassNames names;
   const auto model_type = reader.look(object, "model_type");
-  if (model_type && !model_type->value.is_null()) names.model_type = read_text(reader, *model_type);
+  if (model_type && !model_type->value.is_null()) names.model_type = read_class_name(reader, *model_type);
   const auto architectures = reader.look(object, "architectures");
   if (!architectures || architectures->value.is_null()) return names;
   const auto list = reader.list(*architectures);
   if (!list || list->empty()) return names;
   reader.mark_read(*architectures);
-  names.architecture = read_text(reader, Place{list->front(), list->front().pointer()});
+  names.architecture = read_class_name(reader, Place{list->front(), list->front().pointer()});
   return names;
 }
 

@@ -15,6 +15,7 @@
 #include "io/json/json.h"
 #include "plan/facts/plan_limits.h"
 #include "plan/facts/sourced.h"
+#include "plan/facts/warning_list.h"
 #include "posenc/error.h"
 #include "posenc/plan.h"
 
@@ -31,6 +32,7 @@ class ConfigReader {
   // This value bears on the plan.
   void mark_read(const Place& place);
   bool was_read(const io::JsonValue& value) const { return read_.contains(value.offset()); }
+  bool was_entered(const io::JsonValue& value) const { return entered_.contains(value.offset()); }
   // The members of this object are judged one by one.
   void enter(const io::JsonValue& object);
 
@@ -42,10 +44,20 @@ class ConfigReader {
 
   void fail(FileError error);  // the first one stays
   void fail(const Place& place, ErrorKind kind, std::string expected, std::string detail = {});
+  // The same of what makes one stack impossible to read, and leaves the rest of the file what it is: forgive() takes
+  // such an error back, so that reading goes on. Nothing where there is no error, or one of the file.
+  void fail_stack(FileError error);
+  void fail_stack(const Place& place, ErrorKind kind, std::string expected, std::string detail = {});
+  std::optional<FileError> forgive();
   bool failed() const noexcept { return error_.has_value(); }
   const std::optional<FileError>& error() const noexcept { return error_; }
 
   void warn(std::string_view code, std::string message, std::vector<std::string> keys);
+  // A fact of the stack that is being read could not be decided: the warning `undecided`, and an entry of what
+  // take_undecided() answers.
+  void undecided(std::string message, std::vector<std::string> keys);
+  void leave_open(std::string fact);  // where another warning says it
+  std::vector<std::string> take_undecided() { return std::exchange(undecided_, {}); }
   // `winner` is used; a warning where `loser` says something else.
   void settle(const Place& winner, const Place& loser);
   // This value says what another one says already.
@@ -71,7 +83,9 @@ class ConfigReader {
   std::vector<io::JsonValue> entered_objects_;
   std::set<std::pair<std::int64_t, std::string_view>> absent_;  // offset of an entered object, name
   std::optional<FileError> error_;
-  std::vector<Warning> warnings_;
+  bool is_of_stack_ = false;  // the error
+  std::vector<std::string> undecided_;
+  WarningList warnings_;
 };
 
 // What an object says that it is.

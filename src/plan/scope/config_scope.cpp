@@ -1,3 +1,4 @@
+// A Key in a stack's object by all its names (some at the file's top, or in Family::nested), else the class's default.
 #include "plan/scope/config_scope.h"
 
 #include <algorithm>
@@ -5,7 +6,6 @@
 
 #include "base/formatted.h"
 #include "plan/families/class_defaults.h"
-#include "plan/families/published_defaults.h"
 
 namespace posenc::plan {
 
@@ -112,6 +112,18 @@ Setting<std::int64_t> ConfigScope::integer(const Key& key, Bounds bounds) {
   return {reader_.integer(*place, bounds), place->from};
 }
 
+Setting<std::int64_t> ConfigScope::size(const Key& key, Bounds bounds) {
+  const auto place = peek(key);
+  if (place && place->value.kind() == io::JsonKind::number) {
+    const auto value = place->value.as_int();
+    if (value.ok() && *value == 0) {
+      reader_.fail_stack(*place, ErrorKind::out_of_range,
+                         formatted("an integer from {} to {}", bounds.low, bounds.high));
+    }
+  }
+  return integer(key, bounds);
+}
+
 Setting<double> ConfigScope::number(const Key& key) {
   const auto place = find(key);
   if (!place) return {};
@@ -130,7 +142,11 @@ void ConfigScope::fail_missing(const Key& key) {
   FileError error = object_.error(ErrorKind::missing_key, formatted("one of {}", joined(names_of(key)[0], ", ")),
                                   formatted("a {} model needs it", family_.name));
   error.got = "none of them";
-  reader_.fail(std::move(error));
+  reader_.fail_stack(std::move(error));
+}
+
+void ConfigScope::fail(const Key& key, ErrorKind kind, std::string expected, std::string detail) {
+  if (const auto place = peek(key)) reader_.fail(*place, kind, std::move(expected), std::move(detail));
 }
 
 void ConfigScope::require(const Key& key) {
@@ -143,6 +159,12 @@ Sourced<std::int64_t> ConfigScope::required_integer(const Key& key, Bounds bound
   return {setting.value.value_or(bounds.low), std::move(setting.from)};
 }
 
+Sourced<std::int64_t> ConfigScope::required_size(const Key& key, Bounds bounds) {
+  const Setting<std::int64_t> setting = size(key, bounds);
+  if (!setting.value) fail_missing(key);
+  return {setting.value.value_or(bounds.low), setting.from};
+}
+
 Sourced<double> ConfigScope::required_number(const Key& key) {
   Setting<double> setting = number(key);
   if (!setting.value) fail_missing(key);
@@ -151,9 +173,7 @@ Sourced<double> ConfigScope::required_number(const Key& key) {
 
 Sourced<double> ConfigScope::required_positive(const Key& key) {
   const Sourced<double> value = required_number(key);
-  if (const auto place = peek(key); place && value.value <= 0) {
-    reader_.fail(*place, ErrorKind::out_of_range, "a number above 0");
-  }
+  if (value.value <= 0) fail(key, ErrorKind::out_of_range, "a number above 0");
   return value;
 }
 

@@ -11,6 +11,7 @@
 
 #include "plan/facts/plan_limits.h"
 #include "plan/facts/sourced.h"
+#include "plan/facts/stack_facts.h"
 #include "plan/families/family.h"
 #include "plan/keys/config_keys.h"
 #include "plan/scope/config_reader.h"
@@ -45,12 +46,18 @@ class ConfigScope {
   Setting<double> number(const Key& key);
   Setting<bool> flag(const Key& key);
 
-  // The same, and an error where there is no value.
+  // A count of which 0 makes an odd stack, not a bad file (ConfigReader::fail_stack).
+  Setting<std::int64_t> size(const Key& key, Bounds bounds);
+
+  // The same, and an error of the stack where there is no value.
   void require(const Key& key);
   Sourced<std::int64_t> required_integer(const Key& key, Bounds bounds);
+  Sourced<std::int64_t> required_size(const Key& key, Bounds bounds);
   Sourced<double> required_number(const Key& key);
   Sourced<double> required_positive(const Key& key);  // above 0
   void fail_missing(const Key& key);
+  // An error at the key's value; nothing happens where there is none.
+  void fail(const Key& key, ErrorKind kind, std::string expected, std::string detail = {});
 
  private:
   std::vector<Place> candidates(const Key& key);
@@ -69,5 +76,26 @@ class ConfigScope {
   Names top_names_;
   std::vector<std::unique_ptr<io::JsonDocument>> defaults_;  // keep the values of class defaults alive
 };
+
+// ---- what a stack that was read leaves open (unread_stack.cpp) ----
+
+// Gives the stack what was undecided while it was read. One that could not be read, by an error of the stack, has a
+// name, no layers, and that error as what is not known, and the warning `undecided`.
+void settle_stack(ConfigReader& reader, std::string_view name, StackFacts& stack);
+
+// ---- lists with one entry for each layer, counted from 0 (layer_lists.cpp) ----
+
+struct LayerList {
+  Place place;
+  std::vector<io::JsonValue> entries;  // one a layer
+};
+
+// Nothing when it is absent or empty. What stands beyond the layers is dropped: one entry more is allowed, or as many
+// as num_nextn_predict_layers says (multi-token prediction modules follow the layers in such lists).
+std::optional<LayerList> read_layer_list(ConfigScope& scope, const Key& key, std::int64_t layers);
+std::optional<LayerList> read_layer_list(ConfigScope& scope, const Place& place, std::int64_t layers);
+
+// A whole number or a truth value of 0 or 1.
+bool is_marked(ConfigReader& reader, const io::JsonValue& entry);
 
 }  // namespace posenc::plan

@@ -1,10 +1,9 @@
-#include "plan/scope/layer_lists.h"
-
-#include <algorithm>
+// Lists with an entry for each layer, of checked length; entries behind them for prediction layers are dropped.
 #include <utility>
 
 #include "base/formatted.h"
 #include "plan/keys/config_keys.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 namespace {

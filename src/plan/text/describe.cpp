@@ -1,17 +1,20 @@
 // Plans as text: one paragraph a stack, one block a run of equal layers, one line for each thing that is there.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/formatted.h"
+#include "plan/json/fields.h"
 #include "plan/json/plan_json.h"
 #include "plan/json/plan_names.h"
-#include "plan/text/text_fields.h"
 #include "plan/text/text_lines.h"
 #include "posenc/plan.h"
 
@@ -20,10 +23,67 @@ namespace {
 
 using plan::TextLines;
 
+// A visitor of json/fields.h that makes "factor 40, truncate yes" of a scheme's numbers.
+class TextFields : public plan::OptionalFields<TextFields> {
+ public:
+  template <typename T>
+  void field(std::string_view key, const T& what, plan::Range = {}) {
+    if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+      if (what.empty()) return;
+    }
+    if (!out_.empty()) out_ += ", ";
+    out_.append(key).append(" ").append(text(what));
+  }
+  template <typename T>
+  void nullable(std::string_view key, const std::optional<T>& what, plan::Range = {}) {
+    if (what) field(key, *what);
+  }
+  void text(std::string_view key, const std::string& what) {
+    if (!what.empty()) field(key, what);
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  static std::string text(const std::string& what) { return what; }
+  static std::string text(const Distances& what) { return formatted("{} to {}", what.low, what.high); }
+  static std::string text(bool what) { return what ? "yes" : "no"; }
+  static std::string text(std::int64_t what) { return formatted("{}", what); }
+  static std::string text(double what) { return formatted("{}", what); }
+  template <typename E>
+  requires std::is_enum_v<E>
+  static std::string text(E what) { return std::string(plan::enum_name(what)); }
+  template <typename T>
+  static std::string text(const std::vector<T>& what) {
+    if (what.empty()) return "of 0 numbers";
+    const auto [low, high] = std::minmax_element(what.begin(), what.end());
+    return formatted("of {} numbers {} to {}", what.size(), *low, *high);
+  }
+  static std::string text(const std::vector<std::int64_t>& what) { return joined(what, " x "); }
+
+  std::string out_;
+};
+
+// "yarn, factor 40, truncate yes", or "none".
+template <typename... T>
+std::string kind_and_fields(const std::variant<T...>& scheme) {
+  return std::visit(
+      [&](const auto& alternative) -> std::string {
+        if constexpr (std::is_same_v<std::decay_t<decltype(alternative)>, std::monostate>) {
+          return "none";
+        } else {
+          TextFields visitor;
+          fields(visitor, alternative);
+          const std::string numbers = visitor.take();
+          return formatted("{}{}{}", plan::kind_name(scheme), numbers.empty() ? "" : ", ", numbers);
+        }
+      },
+      scheme);
+}
+
 template <typename T>
 std::string each(const std::vector<T>& schemes) {
   std::string out;
-  for (const T& scheme : schemes) out.append(out.empty() ? "" : "; ").append(plan::kind_and_fields(scheme));
+  for (const T& scheme : schemes) out.append(out.empty() ? "" : "; ").append(kind_and_fields(scheme));
   return out.empty() ? "none" : out;
 }
 
@@ -57,11 +117,14 @@ std::string rotation(const Rotate& rotate, std::optional<std::int64_t> length) {
   return out;
 }
 
-void add_rotations(TextLines& lines, const LayerPlan& layer, std::optional<std::int64_t> length) {
-  if (layer.rotate.empty()) lines.add(4, "rotate: none");
+// Before what was read of a stack that is not known.
+std::string said(const Stack& stack) { return stack.known ? "" : "read: "; }
+
+void add_rotations(TextLines& lines, const Stack& stack, const LayerPlan& layer, std::optional<std::int64_t> length) {
+  if (layer.rotate.empty() && stack.known) lines.add(4, "rotate: none");
   for (const Rotate& rotate : layer.rotate) {
     const std::string role = rotate.role == RotateRole::main ? "" : formatted(" ({})", name(rotate.role));
-    lines.add(4, formatted("rotate{}: {}", role, rotation(rotate, length)));
+    lines.add(4, formatted("{}rotate{}: {}", said(stack), role, rotation(rotate, length)));
   }
 }
 
@@ -99,8 +162,8 @@ std::string logits(const LayerPlan& layer) {
 }
 
 std::string norm(const QkNorm& norm) {
-  return formatted("{} {} the rotation, {} weights, over {}{}", name(norm.kind), name(norm.order),
-                   norm.weighted ? "with" : "without",
+  return formatted("{} {} the rotation, {} weights{}, over {}{}", name(norm.kind), name(norm.order),
+                   norm.weighted ? "with" : "without", norm.weighted && !norm.weighted_queries ? " for keys alone" : "",
                    norm.over == QkNorm::Over::head ? "each head" : "all heads at once",
                    norm.of == QkNorm::Of::keys ? ", of keys only" : "");
 }
@@ -109,15 +172,19 @@ void add_run(TextLines& lines, const Stack& stack, const LayerRun& run, std::opt
   const LayerPlan& layer = stack.layers[static_cast<std::size_t>(run.layers.front())];
   lines.add(2, formatted("layers {} ({}): {}", selection(run), run.layers.size(), name(layer.kind)));
   if (plan::has_index_and_kind_only(layer)) return;
-  lines.add(4, "heads: " + heads(layer));
-  add_rotations(lines, layer, length);
-  if (layer.regions != Regions{}) lines.add(4, "regions: " + plan::kind_and_fields(layer.regions));
-  lines.add(4, "score: " + each(layer.score));
-  lines.add(4, "value: " + plan::kind_and_fields(layer.value));
-  lines.add(4, "mask: " + mask(layer.mask));
-  lines.add(4, "logits: " + logits(layer));
-  if (layer.qk_norm) lines.add(4, "q and k norm: " + norm(*layer.qk_norm));
-  if (layer.query_scale != QueryScale{}) lines.add(4, "query scale: " + plan::kind_and_fields(layer.query_scale));
+  const std::string before = said(stack);
+  const auto add = [&](std::string_view what, const std::string& text) {
+    lines.add(4, formatted("{}{}: {}", before, what, text));
+  };
+  add("heads", heads(layer));
+  add_rotations(lines, stack, layer, length);
+  if (layer.regions != Regions{}) add("regions", kind_and_fields(layer.regions));
+  if (stack.known || !layer.score.empty()) add("score", each(layer.score));
+  if (stack.known || layer.value != ValueScheme{}) add("value", kind_and_fields(layer.value));
+  add("mask", mask(layer.mask));
+  add("logits", logits(layer));
+  if (layer.qk_norm) add("q and k norm", norm(*layer.qk_norm));
+  if (layer.query_scale != QueryScale{}) add("query scale", kind_and_fields(layer.query_scale));
 }
 
 void add_summary(TextLines& lines, const Plan& plan) {
@@ -141,18 +208,26 @@ std::string size(const Stack& stack) {
   return formatted("{} layers, {} sub-layers", blocks, stack.layers.size());
 }
 
+// Of a stack that is not known each line says that it was read, which is not what the model does; what it has no word
+// of is left out, so that nothing is called none.
+void add_stack(TextLines& lines, const Stack& stack, std::optional<std::int64_t> length) {
+  const bool is_read = stack.known || !stack.layers.empty();
+  lines.add(0, formatted("{}{}{}", stack.name, is_read ? ", " + size(stack) : "", stack.known ? "" : ", not known"));
+  for (const std::string& fact : stack.unknown) lines.add(2, "not known: " + fact);
+  if (stack.known || !stack.input.empty()) lines.add(2, said(stack) + "input: " + each(stack.input));
+  for (const LayerRun& run : layer_runs(stack)) add_run(lines, stack, run, length);
+}
+
 }  // namespace
 
-std::string describe(const Scaling& scaling) { return plan::kind_and_fields(scaling); }
+std::string describe(const Scaling& scaling) { return kind_and_fields(scaling); }
 
 std::string describe(const Plan& plan) {
   TextLines lines;
   add_summary(lines, plan);
   for (const Stack& stack : plan.stacks) {
     lines.blank();
-    lines.add(0, formatted("{}, {}", stack.name, size(stack)));
-    lines.add(2, "input: " + each(stack.input));
-    for (const LayerRun& run : layer_runs(stack)) add_run(lines, stack, run, plan.length);
+    add_stack(lines, stack, plan.length);
   }
   return lines.take();
 }

@@ -1,3 +1,4 @@
+// Lines of describe() and compare's text: 80 columns of printable ASCII (else \xNN), long texts cut; pairings' words.
 #include "plan/text/text_lines.h"
 
 #include <algorithm>
@@ -18,8 +19,35 @@ std::string ascii(std::string_view text) {
   return out;
 }
 
+namespace {
+
+// What excerpt() leaves whole, in bytes: a word of two lines, a text of half a page.
+constexpr std::size_t kLongestWord = 160;
+constexpr std::size_t kLongestText = 4000;
+
+std::string cut_word(std::string_view word) {
+  if (word.size() <= kLongestWord) return std::string(word);
+  return formatted("{}... ({} bytes)", word.substr(0, kLongestWord), word.size());
+}
+
+// Of text that comes from files, not more than anybody reads, and how much there is.
+std::string excerpt(std::string_view text) {
+  if (text.size() <= kLongestWord) return std::string(text);
+  std::string out;
+  std::string_view rest = text;
+  while (!rest.empty() && out.size() < kLongestText) {
+    const std::size_t word = std::min(rest.find(' '), rest.size());
+    const std::size_t spaces = std::min(rest.find_first_not_of(' ', word), rest.size()) - word;
+    out.append(cut_word(rest.substr(0, word))).append(std::min(spaces, kLongestWord), ' ');
+    rest.remove_prefix(word + spaces);
+  }
+  return rest.empty() ? out : formatted("{}... ({} bytes)", out, text.size());
+}
+
+}  // namespace
+
 void TextLines::add(std::size_t indent, std::string_view text) {
-  const std::string shown = ascii(text);
+  const std::string shown = excerpt(ascii(text));
   std::string_view rest = shown;
   for (std::size_t column = indent;; column = indent + 2) {
     const std::size_t room = kColumns - column;

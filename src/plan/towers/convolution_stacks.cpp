@@ -1,5 +1,4 @@
-#include "plan/towers/convolution_stacks.h"
-
+// VibeVoice's tokenizers, convolutions throughout: blocks of all stages are counted as layers, none of which attends.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {
@@ -84,9 +84,9 @@ std::vector<StackFacts> read_convolution_stacks(ConfigScope& scope, const Convol
   std::vector<StackFacts> stacks{stack_of(row.encoder, *encoder.value, encoder.from)};
   if (row.decoder.empty()) return stacks;
   const std::int64_t left = std::max<std::int64_t>(room - *encoder.value, 1);
-  const Setting<std::int64_t> decoder = read_blocks(scope, keys::kDecoderDepths, left);
-  stacks.push_back(stack_of(row.decoder, decoder.value.value_or(*encoder.value),
-                            decoder.value ? decoder.from : "default: the encoder's, reversed"));
+  const Sourced<std::int64_t> decoder =
+      given_or(read_blocks(scope, keys::kDecoderDepths, left), {*encoder.value, "default: the encoder's, reversed"});
+  stacks.push_back(stack_of(row.decoder, decoder.value, decoder.from));
   return stacks;
 }
 

@@ -1,9 +1,8 @@
-#include "plan/towers/encoder_decoder.h"
-
+// Which stacks a class builds from one object (decoder, encoder, both, more), by its family's row and its architecture.
 #include <algorithm>
 
-#include "plan/layers/text_stack.h"
-#include "plan/scope/config_scope.h"
+#include "plan/layers/layers.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {

@@ -1,9 +1,9 @@
-#include "plan/towers/input.h"
-
+// What is added to a tower's patches or frames: learned tables (by patch, by axis, Mllama's by tile) or sines.
 #include <string>
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {
@@ -151,10 +151,8 @@ PatchGrid read_patch_grid(ConfigScope& scope) {
   if (scope.reader().failed()) return {};
   PatchGrid grid{image.height / patch.height, image.width / patch.width, from_of(scope, keys::kImageSize)};
   if (grid.height >= 1 && grid.width >= 1) return grid;
-  if (const auto place = scope.peek(keys::kImageSize)) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "an image of at least one patch",
-                        formatted("a patch is {} x {} pixels", patch.height, patch.width));
-  }
+  scope.fail(keys::kImageSize, ErrorKind::out_of_range, "an image of at least one patch",
+             formatted("a patch is {} x {} pixels", patch.height, patch.width));
   return {};
 }
 

@@ -1,9 +1,8 @@
-#include "plan/towers/masks.h"
-
+// Masks of a tower's layers: the whole image, windows of patches (Qwen2.5-VL, SAM), a band of frames (Gemma 4 audio).
 #include <algorithm>
-#include <utility>
 
 #include "base/formatted.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {
@@ -30,10 +29,9 @@ Sourced<std::int64_t> side_of_pixels(ConfigScope& scope) {
   const Sourced<std::int64_t> patch = scope.required_integer(keys::kPatchSize, kWindowSides);
   const Sourced<std::int64_t> merge = scope.required_integer(keys::kMergeSize, kWindowSides);
   const std::int64_t side = merge.value * (pixels.value / merge.value / patch.value);
-  const auto place = scope.peek(keys::kPatchWindow);
-  if (side == 0 && place) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, "a window of at least one merged patch",
-                        formatted("{} x {} pixels", merge.value * patch.value, merge.value * patch.value));
+  if (side == 0) {
+    scope.fail(keys::kPatchWindow, ErrorKind::out_of_range, "a window of at least one merged patch",
+               formatted("{} x {} pixels", merge.value * patch.value, merge.value * patch.value));
   }
   return {side, pixels.from};
 }

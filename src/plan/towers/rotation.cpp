@@ -1,5 +1,4 @@
-#include "plan/towers/rotation.h"
-
+// The rotation of a vision tower: axes h and w over the pairs of a head (TowerAxes), and its base; no scaling rule.
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +6,7 @@
 #include "base/formatted.h"
 #include "plan/rope/dicts.h"
 #include "plan/rope/keys.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {
@@ -20,7 +20,7 @@ void require_plain(RopeKeys& rope) {
   if (!type) return;
   const auto name = rope.reader().string(*type);
   if (name && *name != "default" && *name != "axial") {
-    rope.reader().fail(*type, ErrorKind::out_of_range, "default or axial");
+    rope.reader().fail_stack(*type, ErrorKind::unknown_rope_type, "default or axial");
   }
 }
 
@@ -68,15 +68,13 @@ std::vector<Rope> ropes_of(const Tower& tower, std::int64_t head_dim, double bas
 
 // Two axes share a head's pairs evenly.
 bool suits(ConfigScope& scope, const TowerShape& shape) {
-  const auto place = scope.peek(*shape.width_key);
-  if (!place) return false;
   const std::int64_t head_dim = shape.head_dim.value;
   if (head_dim % 4 != 0) {
-    scope.reader().fail(*place, ErrorKind::not_divisible, "heads whose channels divide by 4, two axes of pairs",
-                        formatted("{} channels a head", head_dim));
+    scope.fail(*shape.width_key, ErrorKind::not_divisible, "heads whose channels divide by 4, two axes of pairs",
+               formatted("{} channels a head", head_dim));
   } else if (head_dim / 2 > kMaxPairEntries / shape.layers) {
-    scope.reader().fail(*place, ErrorKind::limit, formatted("at most {} pairs in all layers", kMaxPairEntries),
-                        formatted("{} pairs x {} layers", head_dim / 2, shape.layers));
+    scope.fail(*shape.width_key, ErrorKind::limit, formatted("at most {} pairs in all layers", kMaxPairEntries),
+               formatted("{} pairs x {} layers", head_dim / 2, shape.layers));
   }
   return !scope.reader().failed();
 }

@@ -1,11 +1,9 @@
-#include "plan/towers/scores.h"
-
+// Softmax scale, QK norm, softcap and relative terms of a tower's layers: SAM's tables, Gemma 4 audio's sines.
 #include <cmath>
 #include <numbers>
 #include <optional>
-#include <string_view>
 
-#include "plan/towers/input.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {
@@ -19,7 +17,8 @@ void read_scale(const Tower& tower, const TowerShape& shape, LayerFacts& layer) 
       return;
     case TowerScale::per_channel: {
       // q by softplus(w) / (ln(2) sqrt(head_dim)), k by softplus(1) / ln(2); w is learned.
-      const double scale = std::log1p(std::numbers::e) / (std::numbers::ln2 * std::numbers::ln2 * root);
+      constexpr double kSoftplusOf1 = 1.3132616875182228;  // ln(1 + e)
+      const double scale = kSoftplusOf1 / (std::numbers::ln2 * std::numbers::ln2 * root);
       layer.set(facts::kSoftmaxScale, scale, family_default(tower.family));
       layer.scale_channels();
     }

@@ -1,8 +1,8 @@
-#include "plan/towers/shape.h"
-
+// Layers, heads, KV heads and channels of a head of a tower, from the keys that its row names.
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {
@@ -14,7 +14,7 @@ void read_layers(ConfigScope& scope, const Tower& tower, std::int64_t room, Towe
     shape.layers_from = family_default(tower.family);
     return;
   }
-  const Sourced<std::int64_t> layers = scope.required_integer(*tower.layers, {1, room});
+  const Sourced<std::int64_t> layers = scope.required_size(*tower.layers, {1, room});
   shape.layers = layers.value;
   shape.layers_from = layers.from;
   if (tower.more_layers == nullptr || scope.reader().failed()) return;
@@ -23,21 +23,20 @@ void read_layers(ConfigScope& scope, const Tower& tower, std::int64_t room, Towe
 
 Sourced<std::int64_t> width_over_heads(ConfigScope& scope, const Key& key, const Sourced<std::int64_t>& heads) {
   const Sourced<std::int64_t> width = scope.required_integer(key, {1, kMaxHiddenSize});
-  const auto place = scope.peek(key);
-  if (scope.reader().failed() || !place) return {};
+  if (scope.reader().failed()) return {};
   const std::int64_t channels = width.value / heads.value;
   if (width.value % heads.value != 0) {
-    scope.reader().fail(*place, ErrorKind::not_divisible, formatted("a multiple of the {} heads", heads.value));
+    scope.fail(key, ErrorKind::not_divisible, formatted("a multiple of the {} heads", heads.value));
   } else if (channels > kMaxHeadDim) {
-    scope.reader().fail(*place, ErrorKind::out_of_range, formatted("at most {} channels a head", kMaxHeadDim),
-                        formatted("{} / {} = {}", width.value, heads.value, channels));
+    scope.fail(key, ErrorKind::out_of_range, formatted("at most {} channels a head", kMaxHeadDim),
+               formatted("{} / {} = {}", width.value, heads.value, channels));
   }
   return {channels, width.from};
 }
 
 void read_head_dim(ConfigScope& scope, const Tower& tower, TowerShape& shape) {
   if (tower.head_dim != nullptr) {
-    Setting<std::int64_t> given = scope.integer(*tower.head_dim, {1, kMaxHeadDim});
+    Setting<std::int64_t> given = scope.size(*tower.head_dim, {1, kMaxHeadDim});
     shape.width_key = tower.head_dim;
     if (given.value) shape.head_dim = {*given.value, std::move(given.from)};
     if (given.value || scope.reader().failed()) return;
@@ -53,14 +52,12 @@ TowerShape read_tower_shape(ConfigScope& scope, const Tower& tower, std::int64_t
   TowerShape shape;
   read_layers(scope, tower, room, shape);
   if (tower.heads == nullptr) return shape;
-  shape.heads = scope.required_integer(*tower.heads, kTowerHeadCounts);
+  shape.heads = scope.required_size(*tower.heads, kTowerHeadCounts);
   shape.kv_heads = {shape.heads.value, "default: as many as heads"};
   if (tower.kv_heads != nullptr) {
-    Setting<std::int64_t> given = scope.integer(*tower.kv_heads, kTowerHeadCounts);
-    if (given.value) shape.kv_heads = {*given.value, std::move(given.from)};
-    const auto place = scope.peek(*tower.kv_heads);
-    if (place && !scope.reader().failed() && shape.heads.value % shape.kv_heads.value != 0) {
-      scope.reader().fail(*place, ErrorKind::not_divisible, formatted("a divisor of the {} heads", shape.heads.value));
+    shape.kv_heads = given_or(scope.integer(*tower.kv_heads, kTowerHeadCounts), shape.kv_heads);
+    if (!scope.reader().failed() && shape.heads.value % shape.kv_heads.value != 0) {
+      scope.fail(*tower.kv_heads, ErrorKind::not_divisible, formatted("a divisor of the {} heads", shape.heads.value));
     }
   }
   if (!scope.reader().failed()) read_head_dim(scope, tower, shape);

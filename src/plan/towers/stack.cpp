@@ -1,13 +1,8 @@
-#include "plan/towers/stack.h"
-
+// A tower's stack from its row (families/towers.cpp) and one object of the config: layers with windows and without.
 #include <string>
 #include <utility>
 
-#include "plan/towers/input.h"
-#include "plan/towers/masks.h"
-#include "plan/towers/rotation.h"
-#include "plan/towers/scores.h"
-#include "plan/towers/shape.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {

@@ -1,4 +1,4 @@
-// Plans with one value changed: a visitor of plan_json_fields.h that counts values and changes the n-th, whatever the
+// Plans with one value changed: a visitor of plan/json/fields.h that counts values and changes the n-th, whatever the
 // fields of a plan are.
 #pragma once
 

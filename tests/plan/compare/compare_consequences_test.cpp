@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "posenc/compare.h"
@@ -289,6 +290,44 @@ TEST(CompareSubstance, two_rules_with_the_same_angles_are_a_note) {
   EXPECT_EQ(found.differences[0].field, "rotate/0/scaling");
   EXPECT_EQ(found.differences[0].kind, DifferenceKind::note);
   EXPECT_EQ(found.verdict, Verdict::same);
+}
+
+// What one plan leaves to a rule's default and the other says is no difference; what is not the default is one.
+TEST(CompareSubstance, a_default_that_is_said_is_a_note) {
+  const auto with_rule = [](Scaling rule) {
+    Rope rope = plain_rope();
+    rope.scaling = std::move(rule);
+    return model(rope);
+  };
+  const YarnScaling yarn{.factor = 4, .original_max_position_embeddings = 1024};
+  YarnScaling said = yarn;
+  said.beta_fast = 32;
+  said.beta_slow = 1;
+  said.attention_factor = static_cast<float>(0.1 * std::log(4.0) + 1);  // as GGUF has it
+  EXPECT_EQ(compare(with_rule(yarn), with_rule(said)).verdict, Verdict::same);
+  // Beside a difference of substance, too.
+  YarnScaling other = said;
+  other.truncate = false;
+  const Comparison untruncated = compare(with_rule(yarn), with_rule(other));
+  for (const Difference& found : untruncated.differences) {
+    EXPECT_EQ(found.kind == DifferenceKind::substance, found.field == "rotate/0/scaling/truncate") << found.field;
+  }
+  other = said;
+  other.attention_factor = 1.2;
+  EXPECT_EQ(compare(with_rule(yarn), with_rule(other)).verdict, Verdict::differ);
+  other = said;
+  other.beta_slow = 2;
+  EXPECT_EQ(compare(with_rule(yarn), with_rule(other)).verdict, Verdict::differ);
+
+  const std::vector<double> ones(4, 1.0);
+  const LongRopeScaling lists{ones, {4, 4, 4, 4}, 1024, 32.0};
+  LongRopeScaling factor = lists;
+  factor.factor = 8;
+  factor.attention_factor = static_cast<float>(std::sqrt(1 + std::log(32.0) / std::log(1024.0)));
+  EXPECT_EQ(compare(with_rule(lists), with_rule(factor)).verdict, Verdict::same);
+  factor.attention_factor = 1.1;
+  EXPECT_EQ(compare(with_rule(lists), with_rule(factor)).verdict, Verdict::differ);
+  EXPECT_EQ(compare(with_rule({}), with_rule(LinearScaling{1})).verdict, Verdict::same);
 }
 
 // 0.1 rounded to float is 1.5e-9 off, relatively 1.5e-8.

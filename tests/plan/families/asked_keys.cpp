@@ -1,5 +1,6 @@
 #include "plan/families/asked_keys.h"
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -39,18 +40,6 @@ constexpr std::string_view kInsistedOn[] = {
     R"(, "rope_theta": 10000.0, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128)",
 };
 
-Result<Plan> smallest(std::string_view model_type) {
-  Result<Plan> plan = FileError{};
-  for (const std::string_view more : kInsistedOn) {
-    plan = read_text("{\"model_type\": \"" + std::string(model_type) +
-                     "\", \"num_attention_heads\": 4, \"num_hidden_layers\": 4, \"hidden_size\": 256, "
-                     "\"max_position_embeddings\": 512" +
-                     std::string(more) + "}");
-    if (plan.ok()) break;
-  }
-  return plan;
-}
-
 bool is_index(std::string_view word) { return word.find_first_not_of("0123456789") == std::string_view::npos; }
 
 // The key that a JSON pointer speaks of: that of the list, for one of its entries.
@@ -75,7 +64,23 @@ void note(const Plan& plan, AskedKeys& asked) {
   for (const std::string& pointer : plan.absent_keys) note(pointer, asked);
 }
 
+// Whether nothing that the class insists on was missing.
+bool is_read(const Plan& plan) {
+  return std::ranges::none_of(plan.stacks, [](const Stack& stack) { return stack.layers.empty(); });
+}
+
 }  // namespace
+
+std::string smallest_config(std::string_view model_type) {
+  for (const std::string_view more : kInsistedOn) {
+    std::string text = "{\"model_type\": \"" + std::string(model_type) +
+                       "\", \"num_attention_heads\": 4, \"num_hidden_layers\": 4, \"hidden_size\": 256, "
+                       "\"max_position_embeddings\": 512" +
+                       std::string(more) + "}";
+    if (const Result<Plan> plan = read_text(text); plan.ok() && is_read(*plan)) return text;
+  }
+  return "";
+}
 
 std::map<std::string, AskedKeys> asked_keys() {
   std::map<std::string, AskedKeys> asked;
@@ -83,7 +88,7 @@ std::map<std::string, AskedKeys> asked_keys() {
     for (const plan::Family& family : table) {
       for (std::string_view type : family.model_types) {
         AskedKeys& keys = asked[std::string(family.name)];  // empty where no small file can be read
-        if (const Result<Plan> plan = smallest(type); plan.ok()) note(*plan, keys);
+        if (const Result<Plan> plan = read_text(smallest_config(type)); plan.ok()) note(*plan, keys);
       }
     }
   }

@@ -116,6 +116,10 @@ TEST(EncoderFamilies, longformer_has_half_of_each_layers_window_on_each_side) {
   EXPECT_EQ(encoder.layers.at(0).mask.window, (Window{4, 4}));
   EXPECT_EQ(encoder.layers.at(1).mask.window, (Window{16, 16}));
   EXPECT_EQ(encoder.layers.at(1).mask.kind, MaskKind::sparse);
+  // Half of 128 does not reach from end to end of the 128 tokens; half of 256 does.
+  const Stack wide = stack_of(plan_of(with(kLongformer, "[8, 32]", "[128, 256]")), "encoder");
+  EXPECT_EQ(wide.layers.at(0).mask.window, (Window{64, 64}));
+  EXPECT_EQ(wide.layers.at(1).mask.window, std::nullopt);
   const Stack same = stack_of(plan_of(with(kLongformer, "[8, 32]", "8")), "encoder");
   EXPECT_EQ(same.layers.at(1).mask.window, (Window{4, 4}));
   EXPECT_EQ(error_of(with(kLongformer, "[8, 32]", "[8]")).kind, ErrorKind::length_mismatch);
@@ -231,6 +235,10 @@ TEST(EncoderFamilies, modernbert_has_two_bases_and_a_window_to_both_sides) {
     EXPECT_EQ(rope_of(plan, i).base, full ? 80000 : 5000) << i;
     EXPECT_EQ(layer_of(plan, i).mask.window, full ? std::nullopt : std::optional(Window{32, 32})) << i;
   }
+  const Plan shorter = plan_of(with(kModernbert, "1024", "60"));
+  EXPECT_EQ(layer_of(shorter, 1).mask.window, (Window{32, 32}));
+  const Plan shortest = plan_of(with(kModernbert, "1024", "33"));
+  EXPECT_EQ(layer_of(shortest, 1).mask.window, std::nullopt);
   const Plan scaled = plan_of(
       with(kModernbert, R"("hidden_size")", R"("rope_scaling": {"type": "linear", "factor": 2}, "hidden_size")"));
   EXPECT_EQ(std::get<LinearScaling>(rope_of(scaled, 1).scaling).factor, 2);

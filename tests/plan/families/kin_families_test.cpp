@@ -285,13 +285,23 @@ TEST(KinWrappers, paligemma_s_image_and_prompt_are_a_prefix) {
   EXPECT_EQ(summary(plan), "decoder: 0-3 4/2x64 half 64 @20000 s0.125 prefix | " + std::string(kPatchesAlone));
 }
 
+// Its configuration writes the switch into the text's, whose class is not asked for a mask: the wrapper makes it.
+TEST(KinWrappers, paligemma_s_prefix_stays_where_the_text_says_bidirectional) {
+  const Plan plan = plan_of(composite(
+      "paligemma", std::string(kDecoder) + R"(, "head_dim": 64, "use_bidirectional_attention": true)", kTower));
+  EXPECT_TRUE(plan.known);
+  EXPECT_EQ(summary(plan), "decoder: 0-3 4/2x64 half 64 @20000 s0.125 prefix | " + std::string(kPatchesAlone));
+}
+
 TEST(KinWrappers, what_stands_between_the_towers_is_named_as_unknown) {
   const Plan plan =
       plan_of(R"({"model_type": "blip-2", "text_config": {"model_type": "opt", )" + std::string(kText) +
               R"(}, "vision_config": {)" + std::string(kTower) + R"(}, "qformer_config": {"num_hidden_layers": 2}})");
   EXPECT_FALSE(plan.known);
   EXPECT_EQ(codes(plan), std::vector<std::string>{"undecided"});
-  EXPECT_EQ(plan.stacks.size(), 2U);
+  ASSERT_EQ(plan.stacks.size(), 3U);
+  EXPECT_EQ(plan.stacks[2].name, "qformer");
+  EXPECT_FALSE(plan.stacks[2].known);
 }
 
 TEST(KinWrappers, an_image_encoder_before_a_text_decoder) {
@@ -306,9 +316,13 @@ TEST(KinWrappers, an_image_encoder_before_a_text_decoder) {
 
 // ---- what is refused, and what is not known ----
 
-TEST(KinFamilies, a_missing_list_that_no_rule_makes_is_an_error) {
+TEST(KinFamilies, a_missing_list_that_no_rule_makes_leaves_the_stack_unknown) {
   for (const std::string_view type : {"flint", "zamba", "zamba2"}) {
-    EXPECT_EQ(error_of(config({type, kDecoder, R"(, "sliding_window": 32)", ""})).kind, ErrorKind::missing_key) << type;
+    const Plan plan = plan_of(config({type, kDecoder, R"(, "sliding_window": 32)", ""}));
+    ASSERT_EQ(plan.stacks.size(), 1U) << type;
+    EXPECT_FALSE(plan.known);
+    EXPECT_TRUE(plan.stacks[0].layers.empty()) << type;
+    EXPECT_EQ(plan.stacks[0].unknown.size(), 1U) << type;
   }
 }
 

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "io/json/json.h"
-#include "plan/facts/attention_shape.h"
+#include "plan/facts/layer_pattern.h"
 #include "plan/facts/stack_facts.h"
 #include "plan/families/family.h"
 #include "plan/scope/config_reader.h"
 #include "plan/scope/config_scope.h"
-#include "plan/towers/encoder_decoder.h"
+#include "plan/towers/towers.h"
 #include "support/test_data.h"
 
 namespace posenc::test::own_family_test {
@@ -81,7 +81,7 @@ TEST(OwnFamily, is_found_by_its_names) {
 TEST(OwnFamily, is_read_by_its_row) {
   const Reading reading = read_comet(config());
   ASSERT_EQ(reading.stacks.size(), 1u);
-  EXPECT_TRUE(reading.stacks[0].known);
+  EXPECT_TRUE(reading.stacks[0].unknown.empty());
   const std::vector<LayerPlan>& layers = reading.stacks[0].layers.layers();
   ASSERT_EQ(layers.size(), 2u);
   for (const LayerPlan& layer : layers) {
@@ -102,7 +102,7 @@ TEST(OwnFamily, says_what_it_does_not_read) {
   EXPECT_EQ(read_comet(config(R"(, "alibi": "yes")")).warnings, std::vector<std::string>{"misleading-key"});
   const Reading undecided = read_comet(config(R"(, "comet_tail": 3)"));
   EXPECT_EQ(undecided.warnings, std::vector<std::string>{"undecided"});
-  EXPECT_FALSE(undecided.stacks[0].known);
+  EXPECT_FALSE(undecided.stacks[0].unknown.empty());
 }
 
 std::string text_of(const std::filesystem::path& path) {

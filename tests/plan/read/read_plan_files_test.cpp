@@ -57,8 +57,8 @@ TEST_F(ReadPlanFiles, what_is_wrong_with_a_saved_plan_is_said) {
 // A base and a factor of which the length makes more than a double holds.
 TEST_F(ReadPlanFiles, a_saved_plan_is_asked_for_its_length) {
   const std::string config =
-      R"({"model_type": "llama", "head_dim": 4, "rope_theta": 1e300, "max_position_embeddings": 2,
-    "rope_scaling": {"type": "dynamic", "factor": 1000}})";
+      R"({"model_type": "llama", "head_dim": 4, "rope_theta": 3e38, "max_position_embeddings": 2,
+    "rope_scaling": {"type": "dynamic", "factor": 1e30}})";
   const Plan plan = plan_of(config);
   const auto file = write("plan.json", to_json(plan));
   EXPECT_TRUE(read_plan(file, {.length = 2}).ok());
@@ -92,15 +92,37 @@ TEST_F(ReadPlanFiles, a_directory_without_a_config) {
   EXPECT_EQ(name(read_plan(folder_ / "none.json").error().kind), name(ErrorKind::io_open));
 }
 
+// One that differs in a number, or in what a short word says, is another model: never "did you mean".
+TEST(ReadPlan, a_name_of_another_model_gets_the_presets_of_its_family) {
+  const auto hint = [](const std::filesystem::path& path) { return read_plan(path).error().detail; };
+  const std::string llama =
+      "presets of the llama family: llama-2-7b, llama-3.1-8b, llama-3.1-70b, llama-3.2-1b, llama-3.2-3b";
+  for (const char* name : {"llama3", "llama", "llama-3.1", "llama-2-70b", "llama-3.3-70b-instruct", "Llama-4-Scout"}) {
+    EXPECT_EQ(hint(name), llama) << name;
+  }
+  EXPECT_EQ(hint("gemma3"), "presets of the gemma family: gemma-7b, gemma-2-9b, gemma-3-4b");
+  EXPECT_EQ(hint("mistral-7b-v0.3"), "presets of the mistral family: mistral-7b-v0.1");
+  EXPECT_EQ(hint("phi-4"), "presets of the phi family: phi-1, phi-3-mini-128k, phi-3.5-mini, phi-3.5-moe");
+  EXPECT_EQ(hint("deepseek-r1"), "presets of the deepseek family: deepseek-v2-lite, deepseek-v3, deepseek-v3.2");
+  for (const Preset& preset : presets()) {
+    const std::string name(preset.name);
+    for (const std::string& other : {name + "-instruct", name + "2", "9" + name, name + "-v9"}) {
+      EXPECT_EQ(hint(other).find("did you mean"), std::string::npos) << other;
+    }
+  }
+}
+
 // What somebody may have meant who names no file.
 TEST(ReadPlan, a_name_that_is_no_path_gets_a_hint) {
   const auto hint = [](const std::filesystem::path& path) { return read_plan(path).error().detail; };
   EXPECT_EQ(hint("llama-3.1-8"), "did you mean the preset llama-3.1-8b?");
   EXPECT_EQ(hint("Llama-3.1-8B"), "did you mean the preset llama-3.1-8b?");
-  EXPECT_EQ(hint("mistral"), "did you mean the preset mistral-7b-v0.1?");
+  EXPECT_EQ(hint("lama3.1-8b"), "did you mean the preset llama-3.1-8b?");
+  EXPECT_EQ(hint("gpt-2"), "did you mean the preset gpt2?");
+  EXPECT_EQ(hint("mistral"), "presets of the mistral family: mistral-7b-v0.1");
   EXPECT_EQ(hint("nothing-like-it"), "nor is there a preset of that name");
   const std::string hub = "nothing is fetched from a hub: give the directory that the model's config.json is in";
-  EXPECT_EQ(hint("meta-llama/Llama-3.1-8B"), hub + "; there is a preset llama-3.1-8b");
+  EXPECT_EQ(hint("meta-llama/Llama-3.1-8B"), hub + "; did you mean the preset llama-3.1-8b?");
   EXPECT_EQ(hint("somebody/something"), hub);
   for (const char* path : {"", "config.json", "model.gguf", "./llama", "../llama-3.1-8b", "/llama-3.1-8b", "a/b/llama",
                            "~/llama", "somebody/", "somebody/config.json"}) {

@@ -82,7 +82,7 @@ std::vector<Expected> expected_chosen_keys() {
     return sparse(std::move(layer), "causal, the " + count + " keys that " + by + " ranks highest");
   };
   const LayerPlan minimax = normed(rotated(attention(8, 4, 128), Pairing::half, 1e6, 64), kRms);
-  const LayerPlan minimax_flat = normed(rotated(attention(8, 4, 128), Pairing::half, 1e6, 32), kRms);
+  const LayerPlan minimax_flat = normed(rotated(attention(8, 4, 128), Pairing::half, 1e6, 128), kRms);
   const std::string blocks = "causal, per key head the 8 blocks of 64 keys that the indexer ranks highest";
   return {
       {"deepseek_v32", 163840, repeat(chosen(indexed(v32, 4, 128, Pairing::half, 0), "1024"), 2)},
@@ -98,7 +98,7 @@ std::vector<Expected> expected_chosen_keys() {
        524288,
        {minimax,
         sparse(indexed(minimax, 2, 64, Pairing::half, 0), blocks + ", the own block and the 1 before it always")}},
-      {"minimax_m3 flat", 524288, {sparse(indexed(minimax_flat, 2, 64, Pairing::half, 0), blocks), minimax_flat}},
+      {"minimax_m3 flat", 524288, {sparse(indexed(minimax_flat, 2, 128, Pairing::half, 0), blocks), minimax_flat}},
   };
 }
 
@@ -106,6 +106,7 @@ std::vector<Expected> expected_chosen_keys() {
 LayerPlan v4(double base, Scaling scaling, std::optional<std::int64_t> compression) {
   LayerPlan layer = rotated(attention(8, 1, 128), Pairing::interleaved, base, 32, std::move(scaling));
   layer = windowed(normed(from_channel(std::move(layer), 96), kRms), 99);
+  layer.qk_norm->weighted_queries = false;
   layer.compression = compression;
   layer.sinks = true;
   layer.value = RotatedValues{.inverse_on_output = true};

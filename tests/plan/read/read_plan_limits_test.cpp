@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "plan/assemble/plan_size.h"
+#include "plan/assemble/plan_of.h"
 #include "plan/facts/plan_limits.h"
 #include "plan/families/family_configs.h"
 #include "plan/read/plan_reading.h"
@@ -17,7 +17,7 @@ namespace {
 double use_of_bound(const std::string& text) {
   const HeapProbe probe;
   const Result<Plan> plan = read(text);
-  const double bound = static_cast<double>(json_heap_bound(static_cast<std::int64_t>(text.size())));
+  const double bound = static_cast<double>(file_heap_bound(static_cast<std::int64_t>(text.size())));
   return static_cast<double>(probe.peak_growth()) / bound;
 }
 

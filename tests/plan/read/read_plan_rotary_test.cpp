@@ -149,6 +149,17 @@ TEST(ReadPlanRotary, codegen_rotates_the_whole_head_where_rotary_dim_is_null) {
   EXPECT_EQ(error_of(config("codegen", "")).path, "");  // the class's 64 channels are more than a head's 16
 }
 
+// MiniMaxM3VLTextRotaryEmbedding reads partial_rotary_factor alone.
+TEST(ReadPlanRotary, minimax_m3_does_not_read_rotary_dim) {
+  for (const std::string_view type : {"minimax_m3", "minimax_m3_vl_text"}) {
+    const std::string sizes = R"("head_dim": 16, "num_key_value_heads": 4, "use_sparse_attention": false)";
+    const Plan plan = plan_of(config(type, sizes + R"(, "rotary_dim": 8)"));
+    EXPECT_EQ(rope_of(plan).dim, 16) << type;
+    EXPECT_EQ(codes(plan), std::vector<std::string>{"misleading-key"}) << type;
+    EXPECT_EQ(rope_of(plan_of(config(type, sizes + R"(, "partial_rotary_factor": 0.5)"))).dim, 8) << type;
+  }
+}
+
 TEST(ReadPlanRotary, ministrals_queries_grow) {
   const std::string keys = R"("head_dim": 16, "num_key_value_heads": 4, "rope_parameters": {"rope_type": "default",
     "rope_theta": 1e6, "llama_4_scaling_beta": 0.2, "original_max_position_embeddings": 128})";

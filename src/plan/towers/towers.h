@@ -1,0 +1,116 @@
+// Stacks beside the text decoder's, and those of a family that has several: what the files of this folder read, each in
+// a file of its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/facts/stack_facts.h"
+#include "plan/families/tower.h"
+#include "plan/scope/config_scope.h"
+
+namespace posenc::plan {
+
+// ---- encoder_decoder.cpp: the stacks that a family's class builds from one object: a decoder, an encoder, or both
+// ----
+
+struct FamilyObject {
+  const io::JsonValue& object;
+  const Family& family;
+  std::string_view model_type;    // whose class defaults hold
+  std::string_view architecture;  // may be empty
+  Names top_keys{};               // ConfigScope::read_at_top
+  bool encoder_only = false;      // whatever the architecture
+  std::int64_t room = 0;          // layers, both attentions of a block counted, of all its stacks; 0: as always
+};
+
+// The main stack first. An architecture that has the encoder only makes that the main one.
+std::vector<StackFacts> read_family_stacks(ConfigReader& reader, const FamilyObject& of);
+
+// ---- convolution_stacks.cpp ----
+// Tokenizers of sound that are convolutions throughout: their layers are counted, and no position is told.
+
+struct Convolutions {
+  Family family;
+  std::string_view encoder;  // names of the stacks
+  std::string_view decoder;  // empty: there is none
+};
+
+// The row of a model type; null when there is none.
+const Convolutions* find_convolutions(std::string_view model_type) noexcept;
+
+// `room`: how many layers the plan may still get. After an error (scope.reader().failed()) the result is void.
+std::vector<StackFacts> read_convolution_stacks(ConfigScope& scope, const Convolutions& row, std::int64_t room);
+
+// ---- stack.cpp: the stack of a vision or audio tower: its facts, from one object of the config ----
+
+// The same of `room` and of errors.
+StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t room);
+
+// ---- shape.cpp: layers, heads and channels of a tower ----
+
+struct TowerShape {
+  std::int64_t layers = 1;
+  std::string layers_from;
+  Sourced<std::int64_t> heads;  // 0: not known
+  Sourced<std::int64_t> kv_heads;
+  Sourced<std::int64_t> head_dim;  // 0: not known
+  const Key* width_key = nullptr;  // the key to blame when the channels do not suit
+};
+
+// `room`: how many layers the plan may still get.
+TowerShape read_tower_shape(ConfigScope& scope, const Tower& tower, std::int64_t room);
+
+// ---- rotation.cpp: how a tower rotates its heads: one or two rotations over the coordinates of patches ----
+
+void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape, LayerFacts& layer);
+
+// ---- masks.cpp: what the tokens of a tower's layers see ----
+
+// A mask, the side in patches of what it leaves of the image, and where that came from.
+struct TowerSight {
+  Mask mask;
+  std::int64_t side = 0;             // 0: it leaves everything
+  std::vector<FieldSource> sources;  // "mask/kind"
+};
+
+struct TowerMasks {
+  TowerSight whole;
+  TowerSight window;
+  std::vector<bool> windowed;  // [layers]
+};
+
+TowerMasks read_tower_masks(ConfigScope& scope, const Tower& tower, std::int64_t layers);
+
+// ---- scores.cpp: the scores of a tower's layers: their scale, cap, norm of q and k, and terms by distance ----
+
+// Terms by distance differ between layers.
+struct TowerTerms {
+  std::vector<ScoreTerm> whole;   // of layers that see the whole image
+  std::vector<ScoreTerm> window;  // of layers with windows
+};
+
+TowerTerms read_tower_scores(ConfigScope& scope, const Tower& tower, const TowerShape& shape, const TowerMasks& masks,
+                             LayerFacts& layer);
+
+// ---- input.cpp: what is added to a tower's patches or frames ----
+
+// Patches along the two sides of the image that the tower was trained with.
+struct PatchGrid {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::string from;
+};
+
+PatchGrid read_patch_grid(ConfigScope& scope);
+
+struct TowerInputs {
+  std::vector<InputScheme> input;
+  std::vector<FieldSource> sources;  // "input/0/positions"
+};
+
+TowerInputs read_tower_input(ConfigScope& scope, const Tower& tower);
+
+}  // namespace posenc::plan
