@@ -5,8 +5,12 @@
 
 #include <algorithm>
 
+#include "c/status.h"
+
 namespace posenc::c {
 
+// dtype and rank come from C as plain numbers, so both are checked before they become an enumerator (which has C's
+// numbers) and an array's bound. A zeroed posenc_tensor passes: f32 of rank 0, which is "no tensor".
 TensorView view(const char* where, const char* name, const posenc_tensor& given) {
   if (given.dtype < POSENC_F32 || given.dtype > POSENC_F64) {
     throw Error(where,
@@ -15,13 +19,16 @@ TensorView view(const char* where, const char* name, const posenc_tensor& given)
   if (given.rank < 0 || given.rank > kMaxRank) {
     throw Error(where, {std::string(name) + ".rank", "lie from 0 to 4", std::to_string(given.rank)});
   }
+  // Writable for inputs, too: C has one struct for both. The library's arguments take inputs as ConstTensorView.
   TensorView out{given.data, static_cast<DType>(given.dtype), given.rank, {}, {}};
   std::copy_n(given.shape, given.rank, out.shape.begin());
   std::copy_n(given.strides, given.rank, out.strides.begin());
   return out;
 }
 
+// `count` is axes * rows, and not read where positions are counted.
 Positions positions_of(const char* where, const char* name, const posenc_positions& given) {
+  require_reserved(where, std::string(name) + ".reserved", given.reserved);
   switch (given.type) {
     case POSENC_COUNTED: return PositionRange{given.start};
     case POSENC_INT64: return list(where, name, static_cast<const std::int64_t*>(given.data), given.count);
@@ -41,6 +48,7 @@ std::optional<Positions> positions_if(const char* where, const char* name, const
 const RotaryTable* table_of(const posenc_table* table) noexcept { return table == nullptr ? nullptr : &table->table; }
 
 std::vector<const RotaryTable*> tables_of(const char* where, const posenc_table* const* tables, std::int64_t count) {
+  // A NULL among them stays NULL, which the library refuses by name.
   std::vector<const RotaryTable*> out;
   for (const posenc_table* table : list(where, "tables", tables, count)) out.push_back(table_of(table));
   return out;
@@ -62,6 +70,7 @@ Products products_of(const char* where, const char* name, posenc_products produc
 
 std::function<bool()> keep_going_of(std::int32_t (*keep_going)(void*), void* context) {
   if (keep_going == nullptr) return {};
+  // Any number but 0 goes on.
   return [keep_going, context] { return keep_going(context) != 0; };
 }
 

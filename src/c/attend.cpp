@@ -18,6 +18,7 @@ constexpr const char* kPrepare = "posenc_prepare_layer";
 constexpr const char* kMerge = "posenc_merge";
 
 // Of args with weights and their count.
+// Throws Error for a name that the layer has no table of, one given twice, and a table that is missing.
 template <typename Args>
 LayerWeights weights_of(const char* where, const Args& given, const LayerPlan& layer) {
   std::vector<NamedWeight> out;
@@ -28,6 +29,7 @@ LayerWeights weights_of(const char* where, const Args& given, const LayerPlan& l
   return named_weights(layer, out);
 }
 
+// Members of posenc_attend_args that are 0 or NULL leave LayerInputs as it begins: "omitted".
 LayerInputs inputs_of(const posenc_attend_args& given) {
   LayerInputs out{.q_positions = positions_if(kAttend, "q_positions", given.q_positions),
                   .k_positions = positions_if(kAttend, "k_positions", given.k_positions),
@@ -44,6 +46,7 @@ LayerInputs inputs_of(const posenc_attend_args& given) {
                   .row_gate = view(kAttend, "row_gate", given.row_gate),
                   .q_rotated = given.q_rotated != 0,
                   .k_rotated = given.k_rotated != 0};
+  // 0 stands for no length, which no sequence has.
   if (given.length != 0) out.length = given.length;
   return out;
 }
@@ -77,12 +80,14 @@ void require_no_layer(const posenc_attend_args& given) {
   require_none("weights", given.weights_count != 0);
 }
 
+// With a prepared layer, or with a layer of a plan; false where keep_going cancelled the call.
 bool attended(const posenc_attend_args& given, AttendWork& work) {
   AttendArgs args = args_of(given, work);
   if (given.prepared != nullptr) {
     require_no_layer(given);
     return attend(given.prepared->layer, args);
   }
+  // The layer with the caller's mask, where there is one; else unused. It must live until attend has returned.
   LayerPlan changed;
   const LayerPlan& layer = masked_layer(kAttend, given, changed);
   args.weights = weights_of(kAttend, given, layer);
@@ -102,6 +107,7 @@ posenc_status posenc_prepare_layer(const posenc_prepare_layer_args* args, posenc
     const posenc::LayerPlan& layer = c::masked_layer(c::kPrepare, given, changed);
     posenc::PrepareOptions options{.parallel = c::parallel_of(given.threads, given.executor)};
     if (given.max_distance != 0) options.max_distance = given.max_distance;
+    // prepare_layer copies the plan's layer, so `changed` may go; the weights stay views of the caller's memory.
     to = new posenc_prepared_layer{prepare_layer(layer, c::weights_of(c::kPrepare, given, layer), options)};
   });
 }
@@ -111,6 +117,7 @@ void posenc_prepared_layer_free(posenc_prepared_layer* prepared) { delete prepar
 posenc_status posenc_attend(const posenc_attend_args* args) {
   return c::guarded([&]() -> posenc_status {
     const posenc_attend_args& given = c::sized(c::kAttend, "args", args);
+    // Written to the caller's struct on success only, as every output.
     posenc::AttendWork work;
     if (!c::attended(given, work)) return c::keep(POSENC_CANCELLED, "[posenc_attend] keep_going returned false");
     if (given.work != nullptr) *given.work = {.tiles = work.tiles, .skipped = work.skipped};

@@ -1,4 +1,5 @@
 // posenc_attend_linear of posenc/c.h: linear attention with RoPE, attend_linear.h, for C.
+// Learned tables, masks by array and orders have no members here: linear attention has no place for them.
 #include "posenc/attend_linear.h"
 
 #include <string>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr const char* kWhere = "posenc_attend_linear";
 
+// One by one, and not by a cast: the two enumerations need not have the same numbers.
 FeatureMap feature_map_of(posenc_feature_map map) {
   switch (map) {
     case POSENC_ELU_PLUS_ONE: return FeatureMap::elu_plus_one;

@@ -11,11 +11,14 @@
 namespace posenc::c {
 namespace {
 
+// A plan's QkNorm has the same facts, but a caller in C may have a norm without a plan: so they are members of the
+// args.
 std::optional<KeyNorm> norm_of(const char* where, const posenc_cache_args& given) {
   if (given.norm == POSENC_NO_NORM) return {};
   if (given.norm < POSENC_NO_NORM || given.norm > POSENC_LAYER_NORM) {
     throw Error(where, {"norm", "be POSENC_NO_NORM, _RMS_NORM, _L2_NORM or _LAYER_NORM", std::to_string(given.norm)});
   }
+  // There is no flag for it: a norm has a weight if and only if one is given.
   const bool weighted = given.norm_weight.rank != 0;
   return KeyNorm{
       .scheme = {.kind = given.norm == POSENC_RMS_NORM  ? QkNorm::Kind::rms

@@ -1,5 +1,7 @@
 // What the opaque handles of posenc/c.h hold: a Plan, a RotaryTable, a PreparedLayer. Handles never change once they
 // are made, so threads may share them.
+// The structs are incomplete to C: their layout, and the containers in them, may change without a new C ABI. A handle
+// is made by a function that takes its address last, belongs to the caller, and ends in its _free function.
 #pragma once
 
 #include "posenc/c.h"
@@ -15,6 +17,7 @@ struct posenc_table {
   posenc::RotaryTable table;
 };
 
+// Its weights are views: the caller's memory must outlive the handle.
 struct posenc_prepared_layer {
   posenc::PreparedLayer layer;
 };

@@ -22,8 +22,10 @@ MaskKind kind_of(const char* where, posenc_mask_kind kind) {
 
 }  // namespace
 
+// The rest of the layer stays the plan's. `detail` is text for people, so C has no member for it.
 Mask mask_of(const char* where, const posenc_mask& given) {
   Mask out{.kind = kind_of(where, given.kind), .window = {}, .chunk = {}, .detail = {}};
+  // Flags, since 0 is a window of its own: a token that attends to itself alone. A chunk of 0 tokens is none.
   if (given.has_window != 0) out.window = Window{.past = given.window_past, .future = given.window_future};
   if (given.chunk != 0) out.chunk = given.chunk;
   return out;

@@ -7,12 +7,13 @@
 
 #include "c/handles.h"
 #include "c/status.h"
-#include "posenc/info.h"
 #include "posenc/read_plan.h"
+#include "posenc/version.h"
 
 namespace posenc::c {
 namespace {
 
+// A plan becomes a handle in `to`; a FileError becomes a code and a reason, with `to` untouched.
 posenc_status give(Result<Plan> plan, posenc_plan*& to) {
   if (!plan) return keep(POSENC_WRONG_FILE, plan.error().message());
   to = std::make_unique<posenc_plan>(posenc_plan{std::move(plan).value()}).release();
@@ -23,6 +24,7 @@ posenc_status give(Result<Plan> plan, posenc_plan*& to) {
 
 const LayerPlan& layer_of(const char* where, const posenc_plan& plan, const char* stack, std::int64_t layer) {
   const std::vector<Stack>& stacks = plan.plan.stacks;
+  // NULL is the first stack, the only one of most models.
   const auto found =
       stack == nullptr ? stacks.begin() : std::ranges::find(stacks, std::string_view(stack), &Stack::name);
   if (found == stacks.end()) {
@@ -41,9 +43,14 @@ const LayerPlan& layer_of(const char* where, const posenc_plan& plan, const char
 
 namespace c = posenc::c;
 
+// Never freed: a string of the library's own.
 const char* posenc_version() {
-  static const std::string version = posenc::info().version;
-  return version.c_str();
+#define POSENC_TEXT_OF(number) #number
+#define POSENC_VERSION_TEXT(major, minor, patch) \
+  POSENC_TEXT_OF(major) "." POSENC_TEXT_OF(minor) "." POSENC_TEXT_OF(patch)
+  return POSENC_VERSION_TEXT(POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH);
+#undef POSENC_VERSION_TEXT
+#undef POSENC_TEXT_OF
 }
 
 posenc_status posenc_plan_read(const char* path, posenc_plan** plan) {
@@ -78,6 +85,7 @@ posenc_status posenc_plan_json(const posenc_plan* plan, char* json, size_t* size
     constexpr const char* kWhere = "posenc_plan_json";
     const std::string text = to_json(c::required(kWhere, "plan", plan).plan);
     const std::size_t room = c::required(kWhere, "size", size);
+    // Set before too little room is refused: the caller knows then how much to bring.
     *size = text.size() + 1;
     if (json == nullptr) return;
     if (room < text.size() + 1) {

@@ -19,6 +19,7 @@ Direction direction_of(const char* where, posenc_direction direction) {
   throw Error(where, {"direction", "be POSENC_FORWARD, _INVERSE or _TRANSPOSE", std::to_string(direction)});
 }
 
+// block_table and block_first of either struct; both omitted: k is contiguous.
 template <typename Args>
 Pages pages_of(const char* where, const Args& args) {
   return {list(where, "block_table", args.block_table, args.block_table_count),
@@ -34,7 +35,9 @@ posenc_status posenc_rotate(const posenc_rotate_args* args) {
   return c::guarded([&] {
     constexpr const char* kWhere = "posenc_rotate";
     const posenc_rotate_args& given = c::sized(kWhere, "args", args);
+    c::require_reserved(kWhere, "args->reserved", given.reserved);
     const auto tables = c::tables_of(kWhere, given.tables, given.tables_count);
+    // It answers false only where keep_going does, which posenc_rotate_args does not have.
     (void)posenc::rotate({.q = c::view(kWhere, "q", given.q),
                           .k = c::view(kWhere, "k", given.k),
                           .q_from = c::view(kWhere, "q_from", given.q_from),
@@ -67,12 +70,14 @@ posenc_status posenc_rerotate(const posenc_rerotate_args* args) {
   });
 }
 
+// rows: said by the caller, since positions that are counted do not say it. cos, sin: [rows, pairs] each.
 posenc_status posenc_cos_sin(const posenc_table* table, const posenc_positions* positions, int64_t rows, float* cos,
                              float* sin) {
   return c::guarded([&] {
     constexpr const char* kWhere = "posenc_cos_sin";
     const posenc::RotaryTable& of = c::required(kWhere, "table", table).table;
     const posenc_positions& given = c::required(kWhere, "positions", positions);
+    // Before the product below, which could overflow.
     if (rows < 0 || rows > INT64_MAX / of.pairs()) {
       throw posenc::Error(kWhere, {"rows", "be at least 0, and no more than memory holds,", std::to_string(rows)});
     }

@@ -13,6 +13,7 @@ std::string& reason_of_this_thread() noexcept {
 }  // namespace
 
 posenc_status keep(posenc_status status, std::string_view reason) noexcept {
+  // No allocation in the common case: an empty reason clears, and a string keeps its room.
   std::string& kept = reason_of_this_thread();
   try {
     kept.assign(reason);

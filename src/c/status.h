@@ -1,10 +1,12 @@
-// Where exceptions end: every function of c.h runs its work in guarded(), which turns Error into POSENC_WRONG_ARGUMENT,
-// bad_alloc into POSENC_NO_MEMORY and all else into POSENC_INTERNAL. A FileError, which is no exception, becomes
-// POSENC_WRONG_FILE in plan.cpp.
+// Where exceptions end: every function of c.h runs its work in guarded(), which turns Error and length_error into
+// POSENC_WRONG_ARGUMENT, bad_alloc into POSENC_NO_MEMORY and all else into POSENC_INTERNAL. A FileError, which is no
+// exception, becomes POSENC_WRONG_FILE in plan.cpp.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,8 @@ namespace posenc::c {
 posenc_status keep(posenc_status status, std::string_view reason) noexcept;
 
 // Calls work(), which returns a posenc_status or nothing.
+// noexcept: no exception may unwind C's frames. The reason of the call before is cleared first, so that
+// posenc_last_error() is "" after a success. An Error is thrown before any output is written.
 template <typename Work>
 posenc_status guarded(const Work& work) noexcept {
   keep(POSENC_OK, {});
@@ -27,6 +31,8 @@ posenc_status guarded(const Work& work) noexcept {
     return POSENC_OK;
   } catch (const Error& error) {
     return keep(POSENC_WRONG_ARGUMENT, error.what());
+  } catch (const std::length_error&) {  // more elements than any memory holds
+    return keep(POSENC_WRONG_ARGUMENT, "a size is larger than memory can be");
   } catch (const std::bad_alloc&) {
     return keep(POSENC_NO_MEMORY, "out of memory");
   } catch (const std::exception& error) {
@@ -37,6 +43,7 @@ posenc_status guarded(const Work& work) noexcept {
 }
 
 // Throws Error unless the pointer is there.
+// For pointers that a call cannot do without, the struct of arguments among them.
 template <typename T>
 T& required(const char* where, const char* name, T* pointer) {
   if (pointer == nullptr) throw Error(where, {name, "be given", "NULL"});
@@ -44,12 +51,18 @@ T& required(const char* where, const char* name, T* pointer) {
 }
 
 // Likewise, and unless the struct says that it is as large as here.
+// A caller compiled with another version's header has a struct of another size: it is refused, not read in part.
 template <typename T>
 T& sized(const char* where, const char* name, T* args) {
   required(where, name, args);
   if (args->size == sizeof(T)) return *args;
   throw Error(where, {std::string(name) + "->size", "be " + std::to_string(sizeof(T)) + ", as its INIT macro sets it",
                       std::to_string(args->size)});
+}
+
+// Throws Error unless a member that stands for nothing yet is 0: a later version may give it a meaning.
+inline void require_reserved(const char* where, const std::string& name, std::int32_t reserved) {
+  if (reserved != 0) throw Error(where, {name, "be 0", std::to_string(reserved)});
 }
 
 }  // namespace posenc::c

@@ -14,6 +14,7 @@ static const int32_t kBounds[3] = {0, 3, kTokens};  // two sequences
 static posenc_table* table_of_base(double second_frequency, double factor) {
   const double inv_freq[kDim / 2] = {1.0, second_frequency, 0.25, 0.0625};
   posenc_layout layout = POSENC_LAYOUT_INIT;
+  layout.pairing = POSENC_HALF;
   layout.head_dim = layout.dim = kDim;
   posenc_table_options options = POSENC_TABLE_OPTIONS_INIT;
   options.count = 100;
@@ -144,6 +145,7 @@ static void on_the_callers_threads(void) {
   enum { kMany = 4096, kAll = kMany * kRow };
   const double inv_freq[kDim / 2] = {1.0, 0.5, 0.25, 0.125};
   posenc_layout layout = POSENC_LAYOUT_INIT;
+  layout.pairing = POSENC_HALF;
   layout.head_dim = layout.dim = kDim;
   posenc_table_options options = POSENC_TABLE_OPTIONS_INIT;
   options.count = kMany;

@@ -125,12 +125,22 @@ static void rotation(void) {
 static void own_frequencies(void) {
   const double inv_freq[2] = {1.0, -0.5};
   posenc_layout layout = POSENC_LAYOUT_INIT;
-  layout.pairing = POSENC_INTERLEAVED;
   layout.head_dim = 4;
   layout.dim = 4;
   posenc_table_options options = POSENC_TABLE_OPTIONS_INIT;
   options.count = 3;
   posenc_table* table = NULL;
+  EXPECT_ERROR(posenc_table_of_frequencies(&layout, inv_freq, 2.0, &options, &table), POSENC_WRONG_ARGUMENT,
+               "[posenc_table_of_frequencies] layout->pairing must be POSENC_HALF or POSENC_INTERLEAVED but is not "
+               "given");
+  layout.pairing = POSENC_INTERLEAVED;
+  EXPECT_ERROR(posenc_table_of_frequencies(&layout, inv_freq, 2.0, NULL, &table), POSENC_WRONG_ARGUMENT,
+               "[posenc_table_of_frequencies] options->count must be at least 1 but is 0, as options is NULL");
+  options.count = 0;
+  EXPECT_ERROR(posenc_table_of_frequencies(&layout, inv_freq, 2.0, &options, &table), POSENC_WRONG_ARGUMENT,
+               "[posenc_table_of_frequencies] options->count must be at least 1 but is 0");
+  EXPECT(table == NULL);
+  options.count = 3;
   EXPECT(posenc_table_of_frequencies(&layout, inv_freq, 2.0, &options, &table) == POSENC_OK);
   float cosine[2] = {0, 0};
   float sine[2] = {0, 0};
@@ -148,6 +158,7 @@ static void cache(void) {
   enum { kDim = 4, kRows = 5 };
   const double inv_freq[2] = {1.0, 0.5};
   posenc_layout layout = POSENC_LAYOUT_INIT;
+  layout.pairing = POSENC_HALF;
   layout.head_dim = layout.dim = kDim;
   posenc_table_options options = POSENC_TABLE_OPTIONS_INIT;
   options.count = 8;
