@@ -169,6 +169,17 @@ TEST(AttendErrorTest, WhatIsNoNumberIsAskedFor) {
   }
 }
 
+// Scores beyond all floats are NaN in float, where double has their softmax still.
+TEST(AttendErrorTest, FiniteInputsThatGiveNoNumbersFail) {
+  LayerPlan layer = plain_layer();
+  layer.softmax_scale = 1e38;
+  Case one({.name = "a scale of 1e38", .layer = layer});
+  for (std::int64_t token = 0; token < kTokens; ++token) one.key(token, 0, 0) = 100.0F + static_cast<float>(token);
+  one.attend_all();
+  ASSERT_FALSE(std::isfinite(one.at(kTokens - 1, 0, 0)));
+  EXPECT_EQ(judge(one.call(), one.out()).over_bound, HUGE_VAL);
+}
+
 // Beside ALiBi far tiles are left out, and what is no number in them with them.
 TEST(AttendErrorTest, WhatAlibiLeavesOutIsNotAskedFor) {
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();

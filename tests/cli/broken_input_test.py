@@ -1,4 +1,5 @@
 """Inputs that are no config: each gives one clear message and the right exit code, quickly."""
+import json
 import os
 import pathlib
 import resource
@@ -9,7 +10,7 @@ import tempfile
 import tool
 from tool import posenc, small
 
-FILE, MALFORMED = 3, 4
+FILE, MALFORMED, NO_MEMORY = 3, 4, 5
 
 
 class Unreadable(tool.ToolTest):
@@ -76,9 +77,21 @@ class Malformed(tool.ToolTest):
         "NaN": (small(rope_theta=float("nan")), "/rope_theta"),
         "a text for a number": (small(rope_theta="10000"), "/rope_theta"),
         "a negative factor": (small(rope_scaling={"rope_type": "linear", "factor": -2}), "/rope_scaling/factor"),
-        "an unknown rule": (small(rope_scaling={"rope_type": "yarm", "factor": 2}), 'got "yarm" (did you mean yarn?)'),
-        "a rule with more to its name": (small(rope_scaling={"type": "dynamic_ntk"}), "(did you mean dynamic?)"),
-        "a rule like none": (small(rope_scaling={"type": "xyz"}), 'proportional, su or mrope, got "xyz"\n'),
+        "a scale beyond float": (small(model_type="granite", attention_multiplier=1e300),
+                                 "/attention_multiplier: expected a number that float holds"),
+        "a scale below float": (small(model_type="gemma2", head_dim=16, query_pre_attn_scalar=1e-320),
+                                "/query_pre_attn_scalar: expected a number that float holds"),
+        "an attention factor beyond float": (
+            small(rope_scaling={"rope_type": "yarn", "factor": 4.0, "attention_factor": 1e300}),
+            "/rope_scaling/attention_factor: expected a number that float holds"),
+        "a scale that YaRN takes beyond float": (
+            small(model_type="deepseek_v3", qk_nope_head_dim=16, qk_rope_head_dim=16, v_head_dim=16, kv_lora_rank=16,
+                  q_lora_rank=16,
+                  rope_scaling={"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1e38}),
+            "/rope_scaling/mscale_all_dim: expected a softmax scale that is a number that float holds"),
+        "a frequency beyond all angles": (
+            small(rope_scaling={"rope_type": "linear", "factor": 1e-20}),
+            "/rope_scaling/factor: expected inv_freq[0] to come out above 0 and at most 2^53"),
         "a key twice": (small()[:-2] + b', "rope_theta": 5}', "rope_theta"),
         "an empty GGUF": (b"GGUF\x03\x00\x00\x00" + bytes(64), "general.architecture"),
         "a zip": (b"PK\x03\x04" + bytes(64), "zip"),
@@ -89,6 +102,23 @@ class Malformed(tool.ToolTest):
         "zeros": (bytes(4096), "expected a value, got \\x00"),
         "too large": (b" " * ((64 << 20) + 1), "at most 67108864 bytes"),
     }
+
+    # What a stack cannot be read without, in a file that is a model's.
+    UNKNOWN = {
+        "an unknown rule": (small(rope_scaling={"rope_type": "yarm", "factor": 2}), 'got "yarm" (did you mean yarn?)'),
+        "a rule with more to its name": (small(rope_scaling={"type": "dynamic_ntk"}), "(did you mean dynamic?)"),
+        "a rule like none": (small(rope_scaling={"type": "xyz"}), 'proportional, su or mrope, got "xyz".'),
+    }
+
+    def test_a_stack_that_cannot_be_read_is_not_known(self):
+        for what, (content, fragment) in self.UNKNOWN.items():
+            with self.subTest(what=what):
+                got = posenc("inspect", "--json", "-", stdin=content)
+                plan = json.loads(got.out)
+                (stack,) = plan["stacks"]
+                self.assertEqual((got.code, plan["known"], stack["known"], stack["layers"]), (0, False, False, []))
+                self.assertIn(fragment, stack["unknown"][0])
+                self.assertEqual(posenc("inspect", "--strict", "-", stdin=content).code, 1)
 
     def test_from_a_pipe(self):
         for what, (content, fragment) in self.CASES.items():
@@ -103,6 +133,26 @@ class Malformed(tool.ToolTest):
                     path.write_bytes(content)
                     self.assert_fails(posenc("inspect", "--json", path), MALFORMED, str(path), fragment)
 
+    def test_every_command_says_the_same(self):
+        """An error of a file is one wherever it is met: with its name and code, never that of the command line."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "config.json"
+            for what, (content, fragment) in self.CASES.items():
+                if "beyond" not in what and "below" not in what:
+                    continue
+                path.write_bytes(content)
+                for command in (["inspect", path], ["inspect", path, "--layer", 0], ["compare", path, "llama-2-7b"],
+                                ["plot", "wavelengths", "--model", path], ["bench", "rotate", "--model", path],
+                                ["rotate", "--model", path, "--q", "absent.npy", "-o", "out.npy"]):
+                    with self.subTest(what=what, command=command[0]):
+                        self.assert_fails(posenc(*command, cwd=folder), MALFORMED, str(path), fragment)
+
+    def test_a_length_at_which_a_rule_breaks_down(self):
+        content = small(rope_theta=3e38, rope_scaling={"rope_type": "dynamic", "factor": 1e30})
+        self.assertEqual(posenc("inspect", "-", "--json", stdin=content).code, 0)
+        for more in ([], ["--json"], ["--layer", 0]):
+            self.assert_fails(posenc("inspect", "-", "--length", 1 << 50, *more, stdin=content), MALFORMED, "<stdin>",
+                              "expected a rotation for 1125899906842624 tokens")
 
     def test_weights_larger_than_any_config(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +173,7 @@ class Memory(tool.ToolTest):
             limit = 64 << 20  # bytes of address space
             run = subprocess.run([tool.TOOL, "inspect", path], capture_output=True, check=False, timeout=60,
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
-        self.assertEqual((run.returncode, run.stdout, run.stderr), (MALFORMED, b"", b"posenc: not enough memory\n"))
+        self.assertEqual((run.returncode, run.stdout, run.stderr), (NO_MEMORY, b"", b"posenc: not enough memory\n"))
 
 
 class Place(tool.ToolTest):

@@ -1,12 +1,16 @@
 """posenc compare: files, presets and pipes against each other."""
 import json
 import pathlib
+import sys
 import tempfile
 
 import tool
 from tool import posenc, small
 
-SAME, DIFFER, USAGE, UNREADABLE, MALFORMED = 0, 1, 2, 3, 4
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from gguf_file import Gguf  # noqa: E402
+
+SAME, DIFFER, USAGE, UNREADABLE, MALFORMED, ROW_ORDER = 0, 1, 2, 3, 4, 6
 
 
 def swapped(difference):
@@ -26,17 +30,39 @@ class CompareTest(tool.ToolTest):
         path.write_bytes(small(**changes))
         return path
 
-    def compare(self, *arguments, stdin=b""):
-        """The exit code and the JSON, which is valid and agrees with the code."""
+    def write_pairings(self):
+        """Two models that differ in the pairing alone: interleaved and half."""
+        gptj = {"model_type": "gptj", "n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 2048, "rotary_dim": 16}
+        neox = {"model_type": "gpt_neox", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
+                "max_position_embeddings": 2048, "rotary_pct": 1.0, "rotary_emb_base": 10000}
+        paths = []
+        for name, config in (("gptj.json", gptj), ("neox.json", neox)):
+            paths.append(self.folder / name)
+            paths[-1].write_text(json.dumps(config))
+        return paths
+
+    def compare(self, *arguments, stdin=b"", code=None):
+        """The JSON, which is valid and agrees with the exit code: that of the verdict, where `code` is left out."""
         got = posenc("compare", *arguments, "--json", stdin=stdin)
         self.assertEqual(got.err, "")
         found = json.loads(got.out)
         tool.schema_validator("compare").validate(found)
-        self.assertEqual(got.code, SAME if found["verdict"] == "same" else DIFFER)
+        by_verdict = SAME if found["verdict"] == "same" else DIFFER
+        self.assertEqual(got.code, by_verdict if code is None else code)
         page = posenc("compare", *arguments, stdin=stdin)
         self.assertEqual((page.code, page.err), (got.code, ""))
         self.assert_page(page.out)
         return found
+
+
+class Warnings(CompareTest):
+    def test_those_of_either_side_are_shown(self):
+        a, b = self.write("a.json"), self.write("b.json", rope_scaling={"type": "linear", "factor": 2.0, "facter": 3})
+        said = json.loads(posenc("inspect", b, "--json").out)["warnings"]
+        self.assertEqual(len(said), 1)
+        for words in ((a, b), (b, a)):
+            page = " ".join(posenc("compare", *words).out.split())
+            self.assertIn(f"{said[0]['code']}: {said[0]['message']}", page)
 
 
 class Verdicts(CompareTest):
@@ -74,19 +100,55 @@ class Verdicts(CompareTest):
                          [("0-1", "0-1", ["kv_heads"]), ("2", None, ["absent"])])
 
     def test_the_pairing_alone(self):
-        gptj = {"model_type": "gptj", "n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 2048, "rotary_dim": 16}
-        neox = {"model_type": "gpt_neox", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
-                "max_position_embeddings": 2048, "rotary_pct": 1.0, "rotary_emb_base": 10000}
-        paths = []
-        for name, config in (("gptj.json", gptj), ("neox.json", neox)):
-            paths.append(self.folder / name)
-            paths[-1].write_text(json.dumps(config))
+        paths = self.write_pairings()
         found = self.compare(*paths)
         self.assertEqual(found["verdict"], "same_but_pairing")
         pairing, = found["pairings"]
         self.assertEqual((pairing["a"], pairing["b"]), ("interleaved", "half"))
         self.assertEqual(pairing["rows"], [*range(0, 16, 2), *range(1, 16, 2)])
         self.assertEqual(found["cached_keys"][0]["use"], "reordered")
+
+    def test_the_row_order_of_ggufs_own_conversion(self):
+        keys = {"general.architecture": "llama", "llama.block_count": 3, "llama.context_length": 2048,
+                "llama.embedding_length": 64, "llama.attention.head_count": 4, "llama.attention.head_count_kv": 2,
+                "llama.rope.freq_base": 10000.0}
+
+        def gguf(name, **changes):
+            file = Gguf()
+            for key, value in {**keys, **changes}.items():
+                file.key(key, value)
+            path = self.folder / name
+            path.write_bytes(file.tensor("output_norm.weight", [4]).bytes())
+            return path
+
+        config, right = self.write("config.json"), gguf("right.gguf")
+        for pair in ((config, right), (right, config)):
+            self.assertEqual(self.compare(*pair, code=ROW_ORDER)["verdict"], "same_but_pairing")
+            self.compare(*pair, "--ignore", "row-order", code=SAME)
+        self.compare(right, right)
+        # Anything besides is a difference, whatever is ignored.
+        wrong = gguf("wrong.gguf", **{"llama.rope.freq_base": 500000.0})
+        for more in ([], ["--ignore", "row-order"]):
+            self.compare(config, wrong, *more, code=DIFFER)
+        # Of two configs no conversion made it.
+        gptj, neox = self.write_pairings()
+        self.compare(gptj, neox, "--ignore", "row-order", code=DIFFER)
+        self.assert_fails(posenc("compare", config, right, "--ignore", "rows"), USAGE, "--ignore: expected one of row-order")
+
+    def test_a_learned_table_of_another_context(self):
+        config = {"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 128}
+        path = self.folder / "gpt2.json"
+        path.write_text(json.dumps(config))
+        for context, code in ((128, SAME), (256, DIFFER)):
+            file = Gguf()
+            for key, value in {"general.architecture": "gpt2", "gpt2.block_count": 2, "gpt2.context_length": context,
+                               "gpt2.embedding_length": 64, "gpt2.attention.head_count": 4}.items():
+                file.key(key, value)
+            model = self.folder / "gpt2.gguf"
+            model.write_bytes(file.tensor("position_embd.weight", [64, 128]).bytes())
+            found = self.compare(path, model, code=code)
+            facts = {d["where_a"] for d in found["differences"] if d["kind"] == "substance"}
+            self.assertEqual(facts, set() if code == SAME else {"/trained_length"})
 
     def test_a_length_is_used(self):
         dynamic = self.write("dynamic.json", rope_scaling={"rope_type": "dynamic", "factor": 4.0})

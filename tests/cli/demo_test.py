@@ -63,7 +63,7 @@ class Demo(tool.ToolTest):
             self.assertIn(part, got.out)
 
     def test_no_such_preset(self):
-        self.assert_fails(posenc("demo", "gemma-3-4c"), 2, "did you mean gemma-3-4b")
+        self.assert_fails(posenc("demo", "gemma-3-4c"), 2, "presets of the gemma family: gemma-7b, gemma-2-9b, gemma-3-4b")
 
 
 tool.main()

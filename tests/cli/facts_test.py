@@ -44,6 +44,14 @@ class Presets(tool.ToolTest):
                 self.assertEqual(data[name]["layers"], sum(counts.values()))
                 self.assertIn("  " + "+".join(map(str, counts.values())) + "  ", rows[name])
 
+    def test_numbers_have_one_form(self):
+        rows = [line.split() for line in posenc("presets").out.split("\n\n")[0].splitlines()[1:]]
+        bases = [word for row in rows for word in row[4:-1] if word[0].isdigit()]
+        for base in ("1e4", "5e5", "1.5e5", "1e7"):
+            self.assertIn(base, bases)
+        for base in bases:
+            self.assertRegex(base, r"^[1-9](\.\d+)?e\d$")
+
     def test_what_was_not_checked_is_said(self):
         unchecked = [preset["name"] for preset in json.loads(posenc("presets", "--json").out)["presets"]
                      if not preset["checked"]]

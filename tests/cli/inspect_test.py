@@ -1,8 +1,10 @@
 """posenc inspect on built-in models and on small configs."""
 import json
 import pathlib
+import subprocess
 import tempfile
 
+import tensors
 import tool
 from tool import posenc, small
 
@@ -90,16 +92,11 @@ class Configs(tool.ToolTest):
         for more, what in (([], "the unscaled base (up to 2048 tokens)"), (["--length", 4096], "the base scaled for 4096 tokens")):
             self.assertIn(what, " ".join(posenc("inspect", path, *more).out.split()))
 
-    def test_a_base_beyond_float32(self):
+    def test_numbers_beyond_float32(self):
         path = self.write(small(rope_theta=4e38))
-        for more in ([], ["--layer", 0]):
+        for more in ([], ["--layer", 0], ["--json"]):
             got = posenc("inspect", path, *more)
-            self.assertEqual((got.code, got.err), (0, ""))
-            self.assert_page(got.out)
-            self.assertIn("tables none in float32 or bfloat16: inv_freq[1] is 0 in float arithmetic",
-                          " ".join(got.out.split()))
-        self.assertIn("base-beyond-float32", posenc("inspect", path).out)
-        self.assertNotIn("base-beyond-float32", posenc("inspect", self.write(small(rope_theta=3.4e38))).out)
+            self.assert_fails(got, 4, "/rope_theta: expected a number that float holds", "4e+38")
         # Dynamic NTK stretches it beyond: at this length, not in the file.
         path = self.write(small(rope_theta=3e38, rope_scaling={"rope_type": "dynamic", "factor": 2.0}))
         got = posenc("inspect", path, "--length", 8192)
@@ -172,6 +169,100 @@ class Configs(tool.ToolTest):
         got = posenc("inspect", long)
         self.assertEqual(got.code, 0, got.err)
         self.assert_page(got.out)
+
+
+
+class Lengths(tool.ToolTest):
+    YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
+
+    def page(self, **changes):
+        got = posenc("inspect", "-", stdin=small(**changes))
+        self.assertEqual((got.code, got.err), (0, ""))
+        self.assert_page(got.out)
+        return " ".join(got.out.split())
+
+    def test_scaled_wavelengths_are_judged_by_the_scaled_length(self):
+        page = self.page(rope_scaling=self.YARN, head_dim=128)
+        self.assertIn("trained 2048 tokens; scaled to 8192", page)
+        self.assertIn("do not complete a period within 8192 tokens", page)
+        self.assertIn("in the last 64 positions before 8192", page)
+
+    def test_trained_and_original_are_told_apart(self):
+        page = self.page(rope_scaling=self.YARN, max_position_embeddings=8192, head_dim=128)
+        self.assertIn("trained 8192 tokens; 2048 before scaling", page)
+        self.assertIn("within 8192 tokens", page)
+        self.assertIn("trained 131072 tokens; 8192 before scaling", " ".join(posenc("inspect", "llama-3.1-8b").out.split()))
+        self.assertIn("trained 2048 tokens source", self.page())
+
+
+class MisspelledKeys(tool.ToolTest):
+    def warnings(self, **changes):
+        return json.loads(posenc("inspect", "-", "--json", stdin=small(**changes)).out)["warnings"]
+
+    def test_the_original_length_gives_one_warning_with_its_cause(self):
+        for rule in ({"rope_type": "yarn", "factor": 4.0}, {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                                                            "high_freq_factor": 4.0}):
+            [warning] = self.warnings(rope_scaling={**rule, "original_max_position_embedings": 512})
+            self.assertEqual((warning["code"], warning["keys"]),
+                             ("unknown-key", ["/rope_scaling/original_max_position_embedings"]))
+            self.assertEqual(warning["message"],
+                             "/rope_scaling/original_max_position_embedings is not a key that is known here; "
+                             "original_max_position_embeddings is. original_max_position_embeddings is not given; the "
+                             "trained length, 2048, stands for it.")
+
+    def test_what_is_merely_absent_and_what_is_merely_unknown(self):
+        self.assertEqual([w["code"] for w in self.warnings(rope_scaling={"rope_type": "yarn", "factor": 4.0})],
+                         ["missing-original-length"])
+        self.assertEqual([w["code"] for w in self.warnings(rope_scaling={"rope_type": "linear", "factor": 4.0, "zebra": 1})],
+                         ["unknown-rope-key"])
+        given = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
+        self.assertEqual([w["code"] for w in self.warnings(rope_scaling=given)], ["factor-mismatch"])
+        self.assertEqual([w["code"] for w in self.warnings(rope_scaling=given, rope_thetta=5.0)],
+                         ["unknown-key", "factor-mismatch"])
+
+
+class Names(tool.ToolTest):
+    """Of a plan that was changed by hand, or of the command line."""
+
+    def test_axes_are_escaped_wherever_they_are_printed(self):
+        evil = "t\x1b[31m"
+        plan = json.loads(posenc("inspect", "-", "--json", stdin=json.dumps(
+            {"model_type": "gemma4_vision", "head_dim": 16, "hidden_size": 64, "num_attention_heads": 4,
+             "num_key_value_heads": 2, "num_hidden_layers": 1, "position_embedding_size": 64,
+             "rope_parameters": {"rope_theta": 50.0, "rope_type": "default"}}).encode()).out)
+        text = json.dumps(plan)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "plan.json"
+            for name in ("w", "h", "t"):
+                path.write_text(text.replace(f'"{name}"', json.dumps(name + "\x1b[31m")))
+                tensors.write_npy(path.with_name("q.npy"), tensors.random_tensor((3, 4, 16)))
+                for words in (["inspect", path], ["inspect", path, "--layer", "0"], ["compare", path, "gpt2"],
+                              ["rotate", "--model", path, "--q", path.with_name("q.npy"), "-o", path.with_name("o.npy")],
+                              ["rotate", "--model", path, "--q", path.with_name("q.npy"), "-o", path.with_name("o.npy"),
+                               "--rotation", "0"], ["plot", "rotation", "--model", path, "--rotation", "0"]):
+                    got = posenc(*words)
+                    self.assert_safe(got.out)
+                    self.assert_safe(got.err)
+        sinusoids = json.loads(posenc("inspect", "whisper-medium", "--json").out)
+        for stack in sinusoids["stacks"]:
+            for one in stack["input"]:
+                if "axis" in one:
+                    one["axis"] = evil
+        got = posenc("inspect", "-", stdin=json.dumps(sinusoids).encode())
+        self.assert_safe(got.out)
+
+    def test_json_of_a_name_that_is_not_utf8_is_json(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            tensors.write_npy(path / "q.npy", tensors.random_tensor((3, 4, 16)))
+            (path / "config.json").write_bytes(small())
+            for raw in (b"o\xff.npy", b"o\xc2\x9b.npy", b"o\xe2\x80\xae.npy"):
+                run = subprocess.run([tool.TOOL, "rotate", "--model", "config.json", "--q", "q.npy", "-o", raw, "--json"],
+                                     cwd=path, capture_output=True, check=False, timeout=60)
+                self.assertEqual((run.returncode, run.stderr), (0, b""))
+                text = run.stdout.decode("utf-8")
+                self.assert_safe(text)
+                self.assertEqual(json.loads(text)["out"], raw.decode("utf-8", "replace"))
 
 
 tool.main()

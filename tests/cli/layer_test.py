@@ -19,11 +19,11 @@ def rows_of(page):
 
 
 class Layer(tool.ToolTest):
-    def check(self, preset, layer, of_json=()):
-        plan = json.loads(posenc("inspect", preset, "--json", *of_json).out)
+    def check(self, preset, layer, *more):
+        plan = json.loads(posenc("inspect", preset, "--json", *more).out)
         entry = next(e for e in plan["stacks"][0]["layers"] if e["index"] == layer)
         rotate = entry["rotate"][0]
-        rows = rows_of(posenc("inspect", preset, "--layer", layer).out)
+        rows = rows_of(posenc("inspect", preset, "--layer", layer, *more).out)
         self.assertEqual(sorted(rows), list(range(rotate["dim"] // 2)))
         for pair, (a, b, inv_freq, wavelength) in rows.items():
             first = rotate["first_channel"]
@@ -40,8 +40,12 @@ class Layer(tool.ToolTest):
     def test_interleaved_and_partial(self):
         self.check("deepseek-v3", 0)
 
-    def test_a_rule_by_length_at_the_trained_one(self):
-        self.check("phi-3.5-mini", 0, ["--length", 131072])
+    def test_a_rule_by_length(self):
+        for more, what in (([], "by short_factor (up to 4096 tokens); others by --length"),
+                           (["--length", 4096], "by short_factor (up to 4096 tokens)\n"),
+                           (["--length", 131072], "by long_factor (beyond 4096 tokens)\n")):
+            self.check("phi-3.5-mini", 0, *more)
+            self.assertIn(f"frequencies {what}", posenc("inspect", "phi-3.5-mini", "--layer", 0, *more).out)
 
     def test_layers_differ(self):
         local, full = (posenc("inspect", "gemma-3-4b", "--layer", n).out for n in (4, 5))

@@ -31,15 +31,26 @@ class Refused(tool.ToolTest):
         self.assertEqual(self.contents(), before)
 
 
+class Names(Refused):
+    def test_svg_is_written_into_nothing_else(self):
+        for name in ("x.png", "x.pdf", "picture.svg.jpg", "x.json"):
+            self.assert_refused(USAGE, "decay", "-o", "SVG", "ends in .svg", f"'{name}'", out=name)
+        self.assert_refused(USAGE, "decay --json", "ends in .json", "'x.svg'", out="x.svg")
+        for words in (["-o", "x.svg"], ["-o", "picture"], ["-o", "x.json", "--json"], ["-o", "a.b/x", "--force"]):
+            (self.folder / "a.b").mkdir(exist_ok=True)
+            self.assertEqual(posenc("plot", "decay", *words, cwd=self.folder).code, 0, words)
+
+
 class Words(Refused):
     def test_kinds(self):
-        self.assert_fails(posenc("plot"), USAGE, "a subject is needed: encoding, bias")
-        self.assert_fails(posenc("plot", "baias"), USAGE, "unknown subject 'baias'; did you mean bias?")
+        self.assert_fails(posenc("plot"), USAGE, "a kind is needed: encoding, bias")
+        self.assert_fails(posenc("plot", "baias"), USAGE, "unknown kind 'baias'; did you mean bias?")
 
     def test_schemes(self):
         for words, *fragments in (
             ("encoding --scheme sinus", "--scheme", "expected one of sinusoidal, integer, binary, learned"),
             ("encoding --scheme sinusoidal,convention=maria", "convention", "did you mean marian?"),
+            ("encoding --scheme learned,x=1", "learned has no 'x'"),
             ("encoding --scheme binary,ofset=1", "binary has no 'ofset'; did you mean offset?"),
             ("bias --scheme alib", "'alib'", "did you mean alibi?"),
             ("bias --scheme t5,bucket=3", "t5 has no 'bucket'; did you mean buckets?"),

@@ -2,6 +2,8 @@
 import cmath
 import json
 import math
+import pathlib
+import tempfile
 
 import tool
 from tool import posenc
@@ -181,12 +183,12 @@ class BiasHelp(Numbers):
 class Curves(Numbers):
     def test_wavelengths(self):
         found = curves("wavelengths --scheme rope,base=500000,dim=64 --trained 8192")
-        every = sorted(found["complete a period"] + found["complete none"])
+        every = sorted(found["complete a period"] + found["do not"])
         for p, (x, wavelength) in enumerate(every):
             self.assertEqual(x, p)
             self.assert_near(wavelength, 2 * math.pi * 500000 ** (2 * p / 64))
         self.assertLessEqual(max(y for _, y in found["complete a period"]), 8192)
-        self.assertGreater(min(y for _, y in found["complete none"]), 8192)
+        self.assertGreater(min(y for _, y in found["do not"]), 8192)
 
     def test_scaling(self):
         found = curves("scaling --scheme rope,dim=64 --rules linear,ntk,llama3 --factor 4 --original-length 2048")
@@ -208,7 +210,7 @@ class Curves(Numbers):
         # As inspect says: 17 of 48 pairs by the long list, 1 by the short one.
         found, by_short = (curves(f"wavelengths --model phi-3.5-mini {more}") for more in ("", "--length 4096"))
         self.assertEqual(found, curves("wavelengths --model phi-3.5-mini --length 131072"))
-        self.assertEqual((len(found["complete none"]), len(by_short["complete none"])), (17, 1))
+        self.assertEqual((len(found["do not"]), len(by_short["do not"])), (17, 1))
         for length, what in ((4096, "short_factor (up to 4096 tokens)"), (4097, "long_factor (beyond 4096 tokens)")):
             for kind in ("wavelengths", "rotation"):
                 self.assertIn(what, drawn(f"{kind} --model phi-3.5-mini --length {length}")["detail"])
@@ -251,6 +253,94 @@ class Rotations(Numbers):
                 angle = (100 + 200 * n) * 10000 ** (-2 * p / 32)
                 self.assert_near(hand["a"], math.cos(angle), 2**-23)  # tables are in f32
                 self.assert_near(hand["b"], math.sin(angle), 2**-23)
+
+
+
+class Models(Numbers):
+    """Of models' own files: what one kind of layer, or one form of a scheme, is not enough for."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, config):
+        (self.folder / name).write_text(json.dumps(config))
+        return str(self.folder / name)
+
+    def test_every_kind_of_layer_has_its_wavelengths(self):
+        found = curves("wavelengths --model gemma-3-4b")
+        self.assertEqual(sorted(found), ["base 10000", "base 1000000, linear x8"])
+        for name, base, factor in (("base 10000", 1e4, 1), ("base 1000000, linear x8", 1e6, 8)):
+            for p, wavelength in found[name]:
+                self.assert_near(wavelength, 2 * math.pi * factor * base ** (2 * p / 256), ANGLE)
+        detail = drawn("wavelengths --model gemma-3-4b")["detail"]
+        for fact in ("0 of 128 pairs do not complete a period within 131072", "55 of 128 pairs"):
+            self.assertIn(fact, detail)
+        self.assertEqual(list(curves("wavelengths --model gemma-3-4b --layer 0")), ["complete a period"])
+
+    def test_scaled_wavelengths_are_judged_by_the_scaled_length(self):
+        model = self.write("yarn.json", {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
+                                         "num_hidden_layers": 1, "max_position_embeddings": 4096, "rope_scaling":
+                                         {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}})
+        found = drawn(f"wavelengths --model {model}")
+        self.assertEqual([mark["y"] for mark in found["marks"]], [4096, 16384])
+        by_name = {curve["name"]: curve["points"] for curve in found["curves"]}
+        self.assertLessEqual(max(y for _, y in by_name["complete a period"]), 16384)
+        self.assertGreater(min(y for _, y in by_name["do not"]), 16384)
+
+    def test_rotations_by_several_axes(self):
+        """A token of text, or a patch of the diagonal, stands at one position on all axes."""
+        mrope = self.write("mrope.json", {
+            "model_type": "qwen2_vl_text", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "num_hidden_layers": 2, "max_position_embeddings": 4096, "rope_theta": 10000.0,
+            "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}})
+        patches = self.write("patches.json", {"model_type": "qwen2_vl_vision", "depth": 2, "embed_dim": 64,
+                                              "num_heads": 4})
+        plain = drawn("rotation --scheme rope,dim=16 --pairs 8 --start 5")["dials"]
+        self.assertEqual(drawn(f"rotation --model {mrope} --pairs 8 --start 5")["dials"], plain)
+        for dial in drawn(f"rotation --model {patches} --pairs 8 --start 5")["dials"]:
+            for hand in dial["hands"]:
+                self.assert_near(math.hypot(hand["a"], hand["b"]), 1.0, 1e-6)
+
+    def test_terms_over_content_of_every_head(self):
+        """What a head is asked for is the same in all, so that a model's picture is that of one head of the scheme."""
+        xlnet = only_map("bias --model xlnet-base --both-ways --head 11 --tokens 24")
+        self.assertEqual(xlnet, only_map("bias --scheme xlnet --both-ways --tokens 24"))
+        deberta = {"model_type": "deberta-v2", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1,
+                   "max_position_embeddings": 64, "max_relative_positions": 64, "relative_attention": True,
+                   "position_buckets": 16, "position_biased_input": False}
+        wanted = only_map("bias --scheme deberta,buckets=16,max_distance=64 --both-ways --tokens 24")
+        for kinds in (["p2c", "c2p"], ["c2p"], ["p2c"], ["p2c", "c2p", "p2p"]):
+            model = self.write("deberta.json", {**deberta, "pos_att_type": kinds})
+            self.assertEqual(only_map(f"bias --model {model} --both-ways --head 3 --tokens 24"), wanted, kinds)
+
+    def test_of_plans_that_no_config_gives(self):
+        """A plan's JSON has any scheme, in as many heads as the layer has."""
+        plan = json.loads(posenc("inspect", "t5-base", "--json").out)
+        plan["stacks"] = [stack for stack in plan["stacks"] if stack["name"] == "encoder"]
+        xl = {"kind": "transformer_xl", "clamp_length": -1, "sinusoid": "xlnet", "distances": None}
+        for scheme, term in (("contextual,positions=16", {"kind": "contextual", "positions": 16}),
+                             ("transformer_xl", {**xl, "content_bias": True, "position_bias": True}),
+                             ("transformer_xl", {**xl, "content_bias": False, "position_bias": False})):
+            for layer in plan["stacks"][0]["layers"]:
+                layer["score"] = [term]
+            path = self.write("plan.json", plan)
+            got = only_map(f"bias --model {path} --both-ways --head 7 --tokens 24")
+            self.assertEqual(got, only_map(f"bias --scheme {scheme} --both-ways --tokens 24"), scheme)
+
+    def test_a_grid_of_as_many_patches_as_tokens(self):
+        for tokens in (12, 13):
+            found = drawn(f"bias --scheme grid,rows=3,columns=4 --tokens {tokens}")
+            self.assertIn("patches", found["row"]["label"])
+        got = posenc("plot", "bias", "--scheme", "grid,rows=3,columns=4", "--curves", "--tokens", "12")
+        self.assertEqual(got.code, 2)
+        self.assertIn("a grid has two distances", got.err)
+
+    def test_items_are_marked_where_they_begin(self):
+        found = drawn("coordinates --items text=3,image=4x6,text=2")
+        self.assertEqual([(mark["name"], mark["x"]) for mark in found["marks"]],
+                         [("text=3", 0), ("image=4x6", 3), ("text=2", 9)])
 
 
 tool.main()

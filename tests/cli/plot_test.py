@@ -22,12 +22,14 @@ PICTURES = (
     "bias --scheme alibi,heads=12 --curves",
     "bias --scheme grid,rows=3,columns=4",
     "bias --model t5-base --curves --both-ways",
+    "bias --model xlnet-base --both-ways --head 11",
     "distance",
     "distance --scheme dual_chunk",
     "attention",
     "attention --scheme linear --both-ways",
     "wavelengths --model llama-3.1-8b",
     "wavelengths --scheme rope,dim=64",
+    "wavelengths --model gemma-3-4b",
     "wavelengths --scheme rope,base=1.7e308 --trained 4096",  # its axis ends where numbers do
     "scaling",
     "scaling --model phi-3.5-mini",
@@ -35,6 +37,7 @@ PICTURES = (
     "rotation --model gemma-3-4b --layer 5 --step 1000 --pairs 16 --positions 16",
     "decay --channels 16",
     "coordinates",
+    "coordinates --items text=1,image=2x2,image=2x2,text=1,video=2x2x4",
     "query-scale",
 )
 

@@ -96,6 +96,8 @@ class Properties(tool.ToolTest):
             self.assertGreater(min(seen["dogs"], seen["sentences"]), 0.01)
         rows = [line.split() for line in self.page_of("--order", "nope").splitlines()]
         self.assertIn(["nope", "0", "0", "0", "0"], rows)
+        self.assertIn("nope has no positions at all", self.page_of("--order", "nope"))
+        self.assertNotIn("nope", self.page_of("--order", "rope"))
 
     def test_experiments_on_the_input_stage(self):
         for view in ("--four-terms", "--noise"):

@@ -60,6 +60,10 @@ class CommandLines(Refused):
             with self.subTest(text=text):
                 self.assert_refused(USAGE, "--positions", more=[f"--positions={text}"])
         self.assert_refused(USAGE, "expected positions of the shape [6], got [3]", more=["--positions", "5,6,7"])
+        for text in ("9999999999999999999", "-9999999999999999999", "1e30", "0,1,2,3,4,1e19"):
+            self.assert_refused(USAGE, "--positions: expected a start", "from -2^53 to 2^53", text.split(",")[-1],
+                                more=[f"--positions={text}"])
+        self.assert_refused(USAGE, "got [1]; a start is a whole number", more=["--positions", "5.0"])
 
     def test_an_environment_that_cannot_be(self):
         self.assert_refused(USAGE, "POSENC_ISA", environment={"POSENC_ISA": "sse9"})
@@ -68,7 +72,7 @@ class CommandLines(Refused):
 
 class Models(Refused):
     def test_no_model(self):
-        self.assert_refused(FILE, "no such file", "did you mean llama-3.1-8b?", model="llama-3.1-8")
+        self.assert_refused(FILE, "no such file", "did you mean the preset llama-3.1-8b?", model="llama-3.1-8")
         (self.folder / "bad.json").write_text("{")
         self.assert_refused(MALFORMED, "bad.json:1", model="bad.json")
 
@@ -150,9 +154,9 @@ class Tensors(Refused):
         self.assert_refused(MALFORMED, "--q and --k", more=["--k", "k.npy"], out="o.safetensors")
 
     def test_types(self):
-        for kind, name in (("d", "f64"), ("q", "i64"), ("B", "u8")):
+        for kind, name in (("q", "i64"), ("B", "u8")):
             write_numbers(self.folder / "x.npy", kind, (1, 4, 16), [1] * 64)
-            self.assert_refused(MALFORMED, "x.npy", "expected f32, f16 or bf16", f"got {name}", q="x.npy")
+            self.assert_refused(MALFORMED, "x.npy", "expected f32, f16, bf16 or f64", f"got {name}", q="x.npy")
         bits = random_tensor((6, 4, 16), "bf16")
         write_npy(self.folder / "x.npy", bits, "<u2")
         self.assert_refused(MALFORMED, "got u16; if these are bf16, give --bf16", q="x.npy")

@@ -77,7 +77,7 @@ class Interrupted(LongTest):
         self.fail("it always was too quick")
 
     def test_while_it_writes(self):
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGALRM, signal.SIGUSR1):
             with self.subTest(signal=number):
                 self.assertEqual(self.interrupted_while_writing(number), number)
 

@@ -168,8 +168,8 @@ TEST(RotationError, NumbersThatAreNotFinite) {
   EXPECT_TRUE(std::isinf(error.over_bound));
 }
 
-// Near the end of the format a pair may rotate beyond it.
-TEST(RotationError, SumsBeyondTheFormatAreInfinite) {
+// Near the end of the format a pair may rotate beyond it: right, and no output to go on with.
+TEST(RotationError, FiniteInputsThatGiveInfiniteOutputsFail) {
   const RowPositions positions = counted_from(1);
   const RotationAsked rotation{.rope = rope_of()};
   Heads heads(DType::bf16);
@@ -177,8 +177,6 @@ TEST(RotationError, SumsBeyondTheFormatAreInfinite) {
   heads.set(kDim / 2, -3e38);
   Judged made = rotated(std::move(heads), rotation, positions);
   ASSERT_TRUE(std::isinf(made.heads.value(0)));
-  EXPECT_LE(made.before.judge(made.heads.view(), rotation, positions).over_bound, 1.0);
-  made.heads.set(0, -std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isinf(made.before.judge(made.heads.view(), rotation, positions).over_bound));
 }
 

@@ -73,8 +73,8 @@ def read_npy(path):
     return Tensor(dtype, header["shape"], decoded(dtype, raw[start:]))
 
 
-def write_safetensors(path, tensors):
-    header, data = {}, b""
+def write_safetensors(path, tensors, metadata=None):
+    header, data = {"__metadata__": metadata} if metadata else {}, b""
     for name, tensor in tensors.items():
         part = encoded(tensor.dtype, tensor.values)
         header[name] = {"dtype": tensor.dtype.upper(), "shape": tensor.shape,
@@ -90,11 +90,18 @@ def read_safetensors(path):
     raw = path.read_bytes()
     start = 8 + struct.unpack("<Q", raw[:8])[0]
     out = {}
-    for name, entry in json.loads(raw[8:start]).items():
+    header = json.loads(raw[8:start])
+    header.pop("__metadata__", None)
+    for name, entry in header.items():
         begin, end = entry["data_offsets"]
         dtype = entry["dtype"].lower()
         out[name] = Tensor(dtype, tuple(entry["shape"]), decoded(dtype, raw[start + begin:start + end]))
     return out
+
+
+def read_metadata(path):
+    raw = path.read_bytes()
+    return json.loads(raw[8:8 + struct.unpack("<Q", raw[:8])[0]]).get("__metadata__", {})
 
 
 class Rotation(NamedTuple):

@@ -56,7 +56,10 @@ class Help(tool.ToolTest):
     def test_version(self):
         header = (tool.SOURCE_DIR / "include/posenc/version.h").read_text()
         parts = [line.split()[-1] for line in header.splitlines() if "define POSENC_VERSION_" in line]
-        self.assertEqual(posenc("--version"), (0, f"posenc {'.'.join(parts)}\n", ""))
+        said = (0, f"posenc {'.'.join(parts)}\n", "")
+        for words in ([], ["inspect"], ["inspect", PRESET], ["rotate"], ["bench"], ["bench", "rotate"], *PLOTS, ["info"]):
+            with self.subTest(words=words):
+                self.assertEqual(posenc(*words, "--version"), said)
 
 
 class WrongWords(tool.ToolTest):
@@ -64,14 +67,34 @@ class WrongWords(tool.ToolTest):
         self.assert_fails(posenc(), USAGE,
                           "inspect, compare, rotate, attend, plot, bench, properties, info, presets or demo")
 
+    def test_who_says_nothing_is_shown_what_there_is(self):
+        for command, names in (([], ["inspect", "demo"]), (["bench"], ["rotate", "attend"]), (["plot"], ["encoding"])):
+            first, *rest = posenc(*command).err.splitlines()
+            self.assertIn("is needed", first)
+            help_lines = posenc(*command, "--help").out.splitlines()
+            self.assertTrue(rest[1].startswith(f"Usage: {' '.join(['posenc', *command])} "), rest)
+            for name in names:
+                described, = (line for line in rest if line.startswith(f"  {name} "))
+                self.assertIn(described, help_lines)
+            self.assertLess(len(rest), 40)
+        # Who says something wrong is told that alone.
+        self.assertEqual(len(posenc("inspcet").err.splitlines()), 1)
+
+    def test_kinds_are_called_so_everywhere(self):
+        self.assertIn("Usage: posenc plot KIND", posenc("plot", "--help").out)
+        self.assertIn("`posenc plot KIND`", (tool.SOURCE_DIR / "docs/cli.md").read_text())
+        for words in (["--help"], ["plot", "--help"], ["bench", "--help"], ["plot"], ["bench"], ["bench", "x"]):
+            said = posenc(*words)
+            self.assertNotIn("subject", (said.out + said.err).lower(), words)
+
     def test_unknown_command(self):
         self.assert_fails(posenc("inspcet"), USAGE, "unknown command 'inspcet'", "did you mean inspect?")
         self.assert_fails(posenc("frobnicate"), USAGE, "unknown command 'frobnicate' (see")
 
     def test_subjects(self):
         self.assert_fails(posenc("bench"), USAGE,
-                          "bench: a subject is needed: rotate or attend (see posenc bench --help)")
-        self.assert_fails(posenc("bench", "rotat"), USAGE, "unknown subject 'rotat'; did you mean rotate?")
+                          "bench: a kind is needed: rotate or attend (see posenc bench --help)")
+        self.assert_fails(posenc("bench", "rotat"), USAGE, "unknown kind 'rotat'; did you mean rotate?")
         self.assert_fails(posenc("bench", "--json"), USAGE, "unknown flag '--json'", "posenc bench --help")
         self.assert_fails(posenc("bench", "rotate", "--jsn"), USAGE, "did you mean --json? (see posenc bench rotate")
         self.assert_fails(posenc("bench", "rotate", PRESET), USAGE, f"unexpected argument '{PRESET}'")

@@ -45,10 +45,11 @@ ROOMS = {
         "layers": _CONFIG | {"rope"},
         "towers": _CONFIG | {"rope", "layers"},
         "assemble": {"facts"},  # facts -> plan
-        "gguf": {"facts", "assemble"},
+        "shapes": set(),  # what tensors' shapes say of a plan
+        "gguf": {"facts", "keys", "assemble", "shapes"},
         "text": {"json"},
         "compare": {"json", "text"},
-        "read": _CONFIG | {"rope", "layers", "towers", "assemble", "gguf", "json"},
+        "read": _CONFIG | {"rope", "layers", "towers", "assemble", "gguf", "json", "shapes"},
     },
 }
 CODE = {".h", ".cpp", ".inc"}

@@ -6,8 +6,10 @@ usage: links.py SOURCE_DIR
 """
 import pathlib
 import re
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "contract"))
+import checkout  # noqa: E402
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(```.*?^```$|(?: {4}[^\n]*\n)+)", re.DOTALL | re.MULTILINE)
@@ -63,10 +65,8 @@ must(not broken_links({"d/a.md": "[x](../b.md#c-d)", "b.md": "# `C`, d!\n"}, lam
 must(own_figures("1.05 and 3", ["1.06, 3"]), "a figure of its own")
 
 root = pathlib.Path(sys.argv[1])
-listed = subprocess.run(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
-                        capture_output=True, text=True, check=False).stdout.split()
-names = listed or [str(path.relative_to(root)) for path in [*root.glob("*.md"), *root.glob("docs/**/*.md")]]
-texts = {name: (root / name).read_text(encoding="utf-8") for name in names if (root / name).is_file()}
+names = [str(path) for path in checkout.files(root) if path.suffix == ".md"]
+texts = {name: (root / name).read_text(encoding="utf-8") for name in names}
 found = broken_links(texts, lambda path: (root / path).exists())
 found += own_figures(texts["docs/performance.md"],
                      [text for name, text in texts.items() if name.startswith("docs/performance/")])

@@ -18,7 +18,8 @@ class HeapProbe {
   std::int64_t allocations_before_;
 };
 
-// What reading a JSON text may take (issue: 64 bytes per byte and 1 MiB).
-constexpr std::int64_t json_heap_bound(std::int64_t text_bytes) { return 64 * text_bytes + (std::int64_t{1} << 20); }
+// What a JSON text may take, and what is made of any file: plans, lists of tensors.
+constexpr std::int64_t json_heap_bound(std::int64_t text_bytes) { return 24 * text_bytes + (std::int64_t{1} << 20); }
+constexpr std::int64_t file_heap_bound(std::int64_t file_bytes) { return 64 * file_bytes + (std::int64_t{1} << 20); }
 
 }  // namespace posenc::test

@@ -52,6 +52,37 @@ inline std::string llama2c_version_2(const std::array<std::int64_t, 7>& sizes, s
   return out;
 }
 
+// A member of a zip archive, as numpy.savez writes them; what a test makes wrong of it.
+struct ZipMember {
+  std::string name;
+  std::string data;
+  std::uint64_t method = 0;
+  std::uint64_t flags = 0;
+  std::string own_name{};        // in its own header; empty: the same
+  std::uint64_t more_bytes = 0;  // that the directory says it has
+  bool in_64_bits = false;       // its sizes stand in an extra field
+};
+
+inline std::string zip_bytes(std::span<const ZipMember> members, std::int64_t more_members = 0) {
+  std::string out;
+  std::string directory;
+  for (const ZipMember& m : members) {
+    const std::string& own = m.own_name.empty() ? m.name : m.own_name;
+    const std::uint64_t size = m.data.size() + m.more_bytes;
+    const std::string sizes =
+        m.in_64_bits ? little(UINT32_MAX, 4) + little(UINT32_MAX, 4) : little(size, 4) + little(size, 4);
+    const std::string extra = m.in_64_bits ? little(1, 2) + little(16, 2) + little(size, 8) + little(size, 8) : "";
+    const std::string facts = little(20, 2) + little(m.flags, 2) + little(m.method, 2) + little(0, 8) + sizes;
+    directory += "PK\x01\x02" + little(20, 2) + facts + little(m.name.size(), 2) + little(extra.size(), 2) +
+                 std::string(2 + 2 + 2 + 4, '\0') + little(out.size(), 4) + m.name + extra;
+    out += "PK\x03\x04" + facts + little(own.size(), 2) + little(extra.size(), 2) + own + extra + m.data;
+  }
+  const std::uint64_t at = out.size();
+  const auto count = members.size() + static_cast<std::uint64_t>(more_members);
+  return out + directory + "PK\x05\x06" + little(0, 4) + little(count, 2) + little(count, 2) +
+         little(directory.size(), 4) + little(at, 4) + little(0, 2);
+}
+
 inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }

@@ -14,6 +14,7 @@
 #include "line/exit_code.h"
 #include "line/failure.h"
 #include "line/formatted.h"
+#include "line/out_of_memory.h"
 #include "line/page.h"
 #include "plot/plot_command.h"
 #include "posenc/error.h"
@@ -23,6 +24,8 @@
 namespace posenc::tool {
 namespace {
 
+// One overload for each alternative of Command, so that std::visit below does not compile while a command lacks one.
+// Each returns the exit code, when its output has been written.
 int run(const InspectArguments& arguments) { return run_inspect(arguments); }
 int run(const CompareArguments& arguments) { return run_compare(arguments); }
 int run(const RotateArguments& arguments) { return run_rotate(arguments); }
@@ -36,11 +39,14 @@ int run(const PresetsArguments& arguments) { return run_presets(arguments); }
 int run(const DemoArguments& arguments) { return run_demo(arguments); }
 int run(const Words& words) { return write_output(words.text); }
 
+// One line on standard error, "posenc: MESSAGE".
 int complain(std::string_view message, int exit_code) {
   write_message(formatted("posenc: {}\n", message));
   return exit_code;
 }
 
+// Where exceptions end: each becomes a message on standard error and an exit code (exit_code.h). Error is a
+// std::exception, so it is caught before that. Too little memory has the code of an input that is over a limit.
 int run_command_line(int argc, const char* const* argv) {
   try {
     return std::visit([](const auto& arguments) { return run(arguments); }, read_command_line(argc, argv));
@@ -49,10 +55,11 @@ int run_command_line(int argc, const char* const* argv) {
   } catch (const Failure& failure) {
     write_message(failure.message);
     return failure.exit_code;
-  } catch (const Error& error) {  // a value from the command line or the environment that the library refuses
+  } catch (const Error& error) {  // a value from the command line or the environment that the library refuses; of_model
+                                  // has a file's
     return complain(error.what(), kUsage);
   } catch (const std::bad_alloc&) {
-    return complain("not enough memory", kMalformed);
+    return out_of_memory();
   } catch (const std::exception& error) {
     return complain(formatted("internal error: {}", error.what()), kInternal);
   }
@@ -61,4 +68,13 @@ int run_command_line(int argc, const char* const* argv) {
 }  // namespace
 }  // namespace posenc::tool
 
-int main(int argc, char** argv) { return posenc::tool::run_command_line(argc, argv); }
+// Before static objects are made: 101 is the first priority that is not the implementation's.
+[[gnu::constructor(101)]] static void before_static_objects() { posenc::tool::end_without_memory_by_exit(); }
+
+int main(int argc, char** argv) {
+  try {
+    return posenc::tool::run_command_line(argc, argv);
+  } catch (...) {  // a message could not be composed
+    return posenc::tool::out_of_memory();
+  }
+}

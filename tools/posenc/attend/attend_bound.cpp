@@ -1,3 +1,6 @@
+// The bound of docs/attention.md, of one output: score() gives a_j and e_j, output() sums p_j (a_j + e_j) D_j and adds
+// what the sums over keys and the division are off. The page's S_j is ScoreError::size; in output() D_j is `apart`, O
+// is `size`, and `met` adds up p_j V_j.
 #include "attend/attend_bound.h"
 
 #include <algorithm>
@@ -41,6 +44,7 @@ double longest_row(const ConstTensorView& x) {
       out = std::max(out, std::sqrt(squares));
     }
   } else if (x.rank == 3) {
+    // [heads, rows, channels]: a table for each head.
     for (std::int64_t r = 0; r < x.shape[0]; ++r) {
       ConstTensorView part{static_cast<const std::byte*>(x.data) + r * x.strides[0] * bytes_of(x.dtype),
                            x.dtype,
@@ -106,6 +110,8 @@ double size_of(const ShawWeights& x, const Sizes& at) {
   // Sines where there is no table.
   return at.scale * (at.q + at.k) * (x.table.empty() ? std::sqrt(at.head_dim / 2) : longest_row(x.table));
 }
+// A sinusoid of n channels has length sqrt(n / 2): cos^2 + sin^2 = 1 in each pair. W r has at most the length of W
+// times that.
 double size_of(const TransformerXlWeights& x, const Sizes& at) {
   const double row = length(x.projection) * std::sqrt(static_cast<double>(x.projection.shape[1]) / 2);
   return at.scale * ((at.q + longest_row(x.position_bias)) * row + longest_row(x.content_bias) * at.k);
@@ -113,6 +119,7 @@ double size_of(const TransformerXlWeights& x, const Sizes& at) {
 double size_of(const XlNetWeights& x, const Sizes& at) {
   return size_of(x.positions, at) + at.scale * (at.q + longest_row(x.segment_bias)) * longest_row(x.segments);
 }
+// c2p, p2c and p2p, as if the layer had all three.
 double size_of(const DebertaWeights& x, const Sizes& at) {
   const double row = longest_row(x.table);
   const double key = length(x.keys, row);
@@ -155,6 +162,8 @@ KeyHead key_head(const AttendCall& call, std::int64_t b, std::int64_t h) {
   return out;
 }
 
+// Roundings that all scores of a call share: of q.k, the scale, the rotation of either side, xPos, each term, the
+// softcap. A side that came rotated takes none here, and no attention factor.
 AttendBound::AttendBound(const AttendCall& call) : call_(call), keys_(static_cast<double>(call.keys())) {
   const auto add = [](ScoreRoundings& to, double roundings) {
     to.most += roundings;
@@ -185,6 +194,8 @@ AttendBound::AttendBound(const AttendCall& call) : call_(call), keys_(static_cas
   if (call.layer.soft_cap) add(of_key_, kCapped);
 }
 
+// S_j times the roundings. Scores before and behind the terms say how large the terms that take neither q nor k are;
+// their difference stands in for them.
 ScoreError AttendBound::score(const JudgedRow& row, const KeyHead& keys, std::size_t j, double largest_bias) const {
   const bool is_scaled = !std::holds_alternative<std::monostate>(call_.layer.query_scale);
   const auto order = std::max<std::int64_t>(static_cast<std::int64_t>(row.place), 0);
@@ -238,6 +249,8 @@ double AttendBound::paired_output(double score, double spread, double met) const
   return std::expm1(2 * (score + kPaired)) / 2 * spread + (is_exact ? 0.0 : kPaired * met);
 }
 
+// [value_dim], absolute errors. A weight of 0: the key is masked, or its weight vanishes even in double. A query that
+// attends to none has an output of exactly 0.
 std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& keys) const {
   const std::size_t width = row.out.size();
   const double most = row.weights.empty() ? 0.0 : std::ranges::max(row.weights);
@@ -249,6 +262,7 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
   if (const auto* shaw = std::get_if<ShawValues>(&call_.layer.value)) {
     added = shaw->sinusoidal ? 1.0 : largest(call_.tables.weights.value.table);
   }
+  // Under ALiBi far tiles may be skipped (src/cpu/attend/far_tiles.h).
   const bool leaves_out =
       std::ranges::any_of(call_.layer.score, [](const ScoreTerm& term) { return std::holds_alternative<Alibi>(term); });
   const auto length = [](std::span<const double> x) {
@@ -292,6 +306,7 @@ std::vector<double> AttendBound::output(const JudgedRow& row, const KeyHead& key
       farthest[c] = std::max(farthest[c], apart);
     }
   }
+  // What the weights of keys leave to 1 is the sink's; below 2^-40 it is rounding of the sum.
   const double sink = std::max(0.0, 1 - all);
   const bool has_sink = call_.layer.sinks && sink > 0x1p-40;
   // Both sums are rescaled when a tile's maximum is larger than those before: a factor, 3, and a product.

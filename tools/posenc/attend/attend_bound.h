@@ -42,6 +42,7 @@ struct ScoreError {
   double size = 0.0;  // the magnitudes that the score adds up
 };
 
+// Of one call; the call has to outlive it.
 class AttendBound {
  public:
   explicit AttendBound(const AttendCall& call);
@@ -58,6 +59,7 @@ class AttendBound {
   double paired_output(double score, double spread, double met) const;
 
   const AttendCall& call_;
+  // Relative roundings, added up as if all pointed one way, and their squares, for those that are independent.
   struct ScoreRoundings {
     double most = 0.0;
     double squares = 0.0;

@@ -1,3 +1,5 @@
+// posenc attend calls attend for 1024 queries at a time, --check the reference for queries that are far apart: both are
+// an EveryNth of the same call.
 #include "attend/attend_call.h"
 
 #include <cstddef>
@@ -17,6 +19,7 @@ std::vector<Row> rows_of(std::int64_t batch, const EveryNth& which) {
   return rows;
 }
 
+// No copy: a step between tokens is a larger stride.
 template <typename View>
 View taken(View x, int token_axis, const EveryNth& which) {
   const auto axis = static_cast<std::size_t>(token_axis);
@@ -54,11 +57,13 @@ QueryInputs::QueryInputs(const AttendCall& call, const EveryNth& which) {
     for (const Row& row : rows) q_order_.push_back(call.keys() - call.queries() + row.token);
     inputs_.q_order = q_order_;
   }
+  // The last two axes are queries and keys; one row of queries may serve all.
   if (const ConstTensorView& visible = call.attn_mask; !visible.empty()) {
     const int axis = visible.rank - 2;
     const bool is_shared = visible.shape[static_cast<std::size_t>(axis)] == 1;
     inputs_.attn_mask = is_shared ? visible : some_tokens(visible, axis, which);
   }
+  // [rows, heads], rows as in rows_of: gathered, since with a batch no stride leads from sequence to sequence.
   if (const ConstTensorView& gate = call.tables.row_gate; !gate.empty() && gate.rank == 2) {
     for (const Row& row : rows) {
       for (std::int64_t h = 0; h < gate.shape[1]; ++h) {
@@ -67,6 +72,7 @@ QueryInputs::QueryInputs(const AttendCall& call, const EveryNth& which) {
     }
     inputs_.row_gate = tensor(row_gate_.data(), {std::ssize(rows), gate.shape[1]});
   }
+  // Of another length they are left as they are, for attend to refuse.
   inputs_.q_segments = call.tables.q_segments;
   if (which.count != call.queries() && std::ssize(inputs_.q_segments) == call.batch() * call.queries()) {
     for (const Row& row : rows) {

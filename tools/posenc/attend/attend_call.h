@@ -21,7 +21,9 @@ struct AttendCall {
   ConstTensorView q, k, v;
   std::optional<RowPositions> q_positions{};  // left out: the order
   std::optional<RowPositions> k_positions{};
+  // [queries, keys], or with axes for heads and batch before them; nothing: the mask of the layer alone.
   ConstTensorView attn_mask{};
+  // Of the sequences, in tokens, for rules that depend on it.
   std::optional<std::int64_t> length{};
   bool q_rotated = false;
   bool k_rotated = false;
@@ -42,7 +44,8 @@ struct EveryNth {
 ConstTensorView some_tokens(ConstTensorView x, int token_axis, const EveryNth& which);
 TensorView some_tokens(TensorView x, int token_axis, const EveryNth& which);
 
-// The inputs of a call for some of its queries.
+// The inputs of a call for some of its queries: all keys, and of what belongs to queries the rows of those. It owns
+// what has to be gathered; inputs() are views of that and of the call, which both must outlive the call of attend.
 class QueryInputs {
  public:
   QueryInputs(const AttendCall& call, const EveryNth& which);

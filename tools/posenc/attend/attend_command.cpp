@@ -1,3 +1,4 @@
+// posenc attend, from the words of the command line to the report. docs/cli.md shows what it prints.
 #include "attend/attend_command.h"
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "line/formatted.h"
 #include "line/page.h"
 #include "line/progress.h"
+#include "line/text.h"
 #include "posenc/attend.h"
 #include "tensors/head_tensors.h"
 #include "tensors/layer_job.h"
@@ -28,12 +30,26 @@ namespace {
 
 // ---- before the work ----
 
+// `flag`: "--q", for errors. `wanted`: heads and channels that the layer has for it.
 HeadsTensor read_tensor(const AttendArguments& arguments, const std::string& flag, const std::string& text,
-                        const HeadsWanted& wanted, const std::string& layer) {
-  return read_heads({flag, text, arguments.job.bf16}, arguments.job.layout, wanted, layer);
+                        HeadsWanted wanted, const std::string& layer) {
+  wanted.layout = arguments.job.layout;
+  wanted.joined_heads = arguments.job.heads;
+  wanted.first = flag == "--q";
+  return read_heads({flag, text, arguments.job.bf16}, wanted, layer);
 }
 
-// The axes of the layer's coordinates, by name.
+// Queries and keys that posenc rotate has written would be rotated again.
+void refuse_rotated(const HeadsTensor& tensor, const std::string& flag, const std::string& text, bool is_rotated,
+                    const LayerPlan& layer) {
+  if (is_rotated || layer.rotate.empty() || times_rotated(tensor.source.rotations) <= 0) return;
+  refuse({flag, text}, tensor.source,
+         formatted("it is already rotated, as posenc.rotate.{} in its metadata says; give {}-rotated",
+                   printable(tensor.source.name), flag));
+}
+
+// The axes of the layer's coordinates, by name: those of its rotation, of several the one with most axes; rows and
+// columns where a bias needs two coordinates and no rotation has them; else t, the order in the sequence.
 std::vector<std::string> axes_of(const LayerPlan& layer) {
   std::vector<std::string> axes{"t"};
   for (const Rotate& one : layer.rotate) {
@@ -56,6 +72,7 @@ PositionWord end_of(const PositionWord& keys, std::int64_t all, std::int64_t las
     *start += all - last;
     return out;
   }
+  // A list is runs of `all` tokens, by sequence and by axis: the last of each run are kept.
   const auto cut = [&](const auto& list) {
     std::decay_t<decltype(list)> ends;
     for (auto end = list.begin(); end != list.end();) {
@@ -73,6 +90,8 @@ PositionWord end_of(const PositionWord& keys, std::int64_t all, std::int64_t las
   return out;
 }
 
+// Positions of keys and queries into the call. Without --q-positions queries are the last keys; without --positions
+// too, both stand by their order, and the library counts.
 void place(const AttendArguments& arguments, const std::vector<std::string>& axes, AttendCall& call) {
   if (arguments.positions) {
     call.k_positions.emplace(read_positions(*arguments.positions), axes, call.batch(), call.keys(), 0);
@@ -86,6 +105,7 @@ void place(const AttendArguments& arguments, const std::vector<std::string>& axe
   }
 }
 
+// Of keys and queries, for length_of: rules that depend on the length see the whole sequence.
 double last_position(const AttendCall& call) {
   const double last_key = call.k_positions ? call.k_positions->most() : static_cast<double>(call.keys() - 1);
   return std::max(last_key, call.q_positions ? call.q_positions->most() : last_key);
@@ -100,30 +120,41 @@ struct Written {
   TensorView heads{};  // as attend has it
 
   Written() = default;  // nothing is
-  Written(DType dtype, const std::vector<std::int64_t>& shape, TensorLayout layout) {
-    stored = c_view(nullptr, dtype, shape);
+  // `shape`: with an axis for heads. `is_joined`: in the file they share one with the channels.
+  Written(DType dtype, const std::vector<std::int64_t>& shape, TensorLayout layout, bool is_joined) {
+    const TensorView split = c_view(nullptr, dtype, shape);
+    std::vector<std::int64_t> in_file = shape;
+    if (is_joined) {
+      in_file.pop_back();
+      in_file.back() *= shape.back();
+    }
+    stored = c_view(nullptr, dtype, in_file);
     std::int64_t count = bytes_of(dtype);
     for (const std::int64_t size : shape) count *= size;
     data.resize(static_cast<std::size_t>(count));
     stored.data = data.data();
-    heads = in_order(stored, layout);
+    heads = in_order(split, layout);
+    heads.data = data.data();
   }
   Written(Written&&) = default;  // a copy's views would be of the other's data
 };
 
+// As wide as a value, of the queries' dtype.
 Written output_for(const HeadsTensor& q, std::int64_t value_dim) {
-  std::vector<std::int64_t> shape = shape_of(q.stored);
+  std::vector<std::int64_t> shape = shape_of(q.split);
   shape.back() = value_dim;
-  return {q.stored.dtype, shape, q.layout};
+  return {q.stored.dtype, shape, q.layout, q.split.rank != q.stored.rank};
 }
 
+// [tokens, heads] or [batch, heads, tokens], whatever the dtype of the queries in f32.
 Written lse_for(const HeadsTensor& q) {
-  std::vector<std::int64_t> shape = shape_of(q.stored);
+  std::vector<std::int64_t> shape = shape_of(q.split);
   shape.pop_back();
-  return {DType::f32, shape, q.layout};
+  return {DType::f32, shape, q.layout, false};
 }
 
-// Queries of a call. A piece takes a second where keys are very many, and tables of distances are made for each.
+// Queries of a call, so that progress can be shown between calls. A piece takes a second where keys are very many;
+// with smaller ones, tables of distances would be made more often: each call makes its own.
 constexpr std::int64_t kPieceQueries = 1024;
 
 struct Outputs {
@@ -131,6 +162,7 @@ struct Outputs {
   TensorView lse;  // or nothing
 };
 
+// Tiles that were computed and skipped. Without keep_going the call is never cancelled.
 AttendWork attend_some(const AttendCall& call, const EveryNth& which, const Outputs& to, const Parallel& parallel,
                        Isa isa) {
   AttendWork work;
@@ -156,6 +188,7 @@ std::string flag_of(const Problem& problem) {
   return tensor == "q" || tensor == "k" || tensor == "v" ? formatted("--{}: ", tensor) : "";
 }
 
+// All queries, piece by piece. What attend refuses is exit code 4, with the flag of the tensor where it is one.
 AttendWork attend_all(const AttendCall& call, const Outputs& to, const LayerJob& job, const std::string& layer,
                       Progress& progress) {
   const AskedThreads threads(job.threads);
@@ -181,8 +214,14 @@ AttendWork attend_all(const AttendCall& call, const Outputs& to, const LayerJob&
 
 int run_attend(const AttendArguments& arguments) {
   const LayerJob& job = arguments.job;
+  check_standard_input(job.model, {{"--q", arguments.q},
+                                   {"--k", arguments.k},
+                                   {"--v", arguments.v},
+                                   {"--weights", arguments.weights.value_or("")},
+                                   {"--mask", arguments.mask.value_or("")}});
   const Plan plan = begin(job);
   const AttendingLayer choice = choose_attending(plan, {job.stack, job.layer, arguments.cross});
+  // A copy, whose mask --mask replaces.
   LayerPlan layer = *choice.layer;
   const LayerTables tables = read_tables(arguments.weights, layer, choice.name);
   const HeadsTensor q =
@@ -191,6 +230,8 @@ int run_attend(const AttendArguments& arguments) {
       read_tensor(arguments, "--k", arguments.k, {"KV head", layer.kv_heads, layer.head_dim}, choice.name);
   const HeadsTensor v =
       read_tensor(arguments, "--v", arguments.v, {"KV head", layer.kv_heads, layer.value_dim}, choice.name);
+  refuse_rotated(q, "--q", arguments.q, arguments.q_rotated, layer);
+  refuse_rotated(k, "--k", arguments.k, arguments.k_rotated, layer);
   AttendCall call{.layer = layer,
                   .tables = tables,
                   .q = q.heads,
@@ -199,12 +240,14 @@ int run_attend(const AttendArguments& arguments) {
                   .q_rotated = arguments.q_rotated,
                   .k_rotated = arguments.k_rotated,
                   .products = products_on(job.isa, arguments.products)};
+  // It holds the memory of attn_mask, and so lives as long as the call.
   MaskWord mask;
   if (arguments.mask) {
     mask = read_mask(*arguments.mask, call.queries(), call.keys());
     layer.mask = mask.mask;
     call.attn_mask = mask.view;
   }
+  // Positions need the number of tokens, and the length needs positions.
   place(arguments, axes_of(layer), call);
   call.length = length_of(job, layer.rotate, last_position(call));
 
@@ -212,6 +255,7 @@ int run_attend(const AttendArguments& arguments) {
   const Written out = output_for(q, layer.value_dim);
   const Written lse = arguments.lse ? lse_for(q) : Written();
   const AttendWork work = attend_all(call, {out.heads, lse.heads}, job, choice.name, progress);
+  // The sample is judged before anything is written.
   std::optional<AttendError> error;
   if (job.check) {
     progress.show("checking", 0, 1);
@@ -221,7 +265,7 @@ int run_attend(const AttendArguments& arguments) {
   }
   std::vector<NamedTensor> named{{"out", out.stored}};
   if (arguments.lse) named.push_back({"lse", lse.stored});
-  const std::int64_t bytes = write_tensors(job.out, named, job.force, progress);
+  const std::int64_t bytes = write_tensors(job.out, named, {}, job.force, progress);
   const AttendReport report{.arguments = arguments,
                             .plan = plan,
                             .choice = choice,

@@ -1,3 +1,4 @@
+// Judges attend's output by the float64 reference and the bound of attend_bound.cpp, for some queries of each sequence.
 #include "attend/attend_error.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 namespace posenc::tool {
 namespace {
 
+// Scores of a stage that are held at once, in doubles: 32 MiB, for weights, content and biased each.
 constexpr std::int64_t kScores = std::int64_t{1} << 22;  // that the reference gives, at most
 // ---- the truth ----
 
@@ -26,6 +28,8 @@ struct AttendTruth {
   std::vector<double> biased;
 };
 
+// Queries of each sequence, evenly, the last among them, since it sees most keys: as many as `affordable` products and
+// kScores scores allow. One query of every sequence and head takes `products`.
 EveryNth sample_of(const AttendCall& call, std::int64_t affordable) {
   const std::int64_t scores = std::max<std::int64_t>(1, call.batch() * call.layer.heads * call.keys());
   const std::int64_t products = scores * (call.layer.head_dim + call.layer.value_dim);
@@ -36,6 +40,8 @@ EveryNth sample_of(const AttendCall& call, std::int64_t affordable) {
   return {.first = (queries - 1) % step, .step = step, .count = (queries - 1) / step + 1};
 }
 
+// The reference runs once for the output and its weights, and, where terms are added, twice more for the scores before
+// and behind them.
 AttendTruth truth_of(const AttendCall& call, std::int64_t products) {
   const LayerPlan& layer = call.layer;
   AttendTruth out{.which = sample_of(call, products)};
@@ -52,6 +58,7 @@ AttendTruth truth_of(const AttendCall& call, std::int64_t products) {
                              .v = call.v,
                              .weights = call.tables.weights,
                              .inputs = inputs.inputs()};
+  // Each run writes the output too: the same each time.
   const auto attend = [&](reference::ScoreStage stage, std::vector<double>& scores) {
     scores.resize(static_cast<std::size_t>(rows * call.keys()));
     args.stage = stage;
@@ -90,8 +97,7 @@ double least_weight(const AttendCall& call) {
 }
 
 // Whether a key that the row attends to is NaN in its score, or non-finite in that channel of its value. Of rotated
-// values,
-// channels mix: not asked.
+// values, whose channels mix, this is not asked.
 bool meets_non_finite(const AttendCall& call, const JudgedRow& row, const KeyHead& keys, std::size_t channel) {
   const double least = least_weight(call);
   const bool has_values = !std::holds_alternative<RotatedValues>(call.layer.value);
@@ -132,11 +138,17 @@ AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64
           const double is = head_element(out, b, row.token, h, c);
           double error = std::abs(is - expected);
           double allowed = bounds[static_cast<std::size_t>(c)];
+          // Where the reference is non-finite because of a key that is seen, a finite output is wrong.
+          // And what the reference computes from finite numbers, in double, must not be lost to a float's range.
           if (!std::isfinite(expected) || !std::isfinite(allowed)) {
             ++worst.not_finite;
-            if (!std::isfinite(is) || !meets_non_finite(call, judged, keys, static_cast<std::size_t>(c))) continue;
+            const bool is_lost = std::isfinite(expected) && !std::isfinite(is);
+            const bool is_missed =
+                std::isfinite(is) && meets_non_finite(call, judged, keys, static_cast<std::size_t>(c));
+            if (!is_lost && !is_missed) continue;
             error = HUGE_VAL;
           }
+          // Stored in 16 bits it is rounded once more.
           if (out.dtype != DType::f32) allowed += 0.5 * ulp(out.dtype, std::abs(expected) + allowed);
           const double over = error == 0.0 ? 0.0 : std::isfinite(error) ? error / allowed : HUGE_VAL;
           worst.largest = std::max(worst.largest, error);

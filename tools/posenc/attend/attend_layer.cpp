@@ -1,3 +1,5 @@
+// Layers of a stack that attend alike are one kind (layer_runs of posenc/plan.h): the same plan but for the index.
+// posenc attend needs one, posenc bench attend times each.
 #include "attend/attend_layer.h"
 
 #include <algorithm>
@@ -13,7 +15,8 @@
 namespace posenc::tool {
 namespace {
 
-// Layers of one stack that attend alike.
+// Layers of one stack that attend alike: run.layers are places in stack->layers, run.blocks the numbers that --layer
+// takes.
 struct Kind {
   const Stack* stack;
   LayerRun run;
@@ -21,6 +24,7 @@ struct Kind {
   const LayerPlan& layer() const { return stack->layers[static_cast<std::size_t>(run.layers.front())]; }
 };
 
+// `wanted`: attention, or with --cross cross_attention.
 std::vector<Kind> kinds_of(const std::vector<const Stack*>& stacks, LayerKind wanted) {
   std::vector<Kind> kinds;
   for (const Stack* stack : stacks) {
@@ -32,12 +36,13 @@ std::vector<Kind> kinds_of(const std::vector<const Stack*>& stacks, LayerKind wa
   return kinds;
 }
 
+// Several kinds are left: whether the stack or the layer has to be said, and which there are, three at most.
 [[noreturn]] void ask(const std::vector<Kind>& kinds) {
   constexpr std::size_t kShown = 3;
   const bool one_stack = std::ranges::all_of(kinds, [&](const Kind& k) { return k.stack == kinds.front().stack; });
   std::vector<std::string> names;
   for (const Kind& kind : kinds) {
-    const std::string name = one_stack ? selection(kind.run) : printable(kind.stack->name);
+    const std::string name = one_stack ? selection(kind.run) : printable(excerpt(kind.stack->name));
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   if (names.size() > kShown) names.resize(kShown, "...");
@@ -46,6 +51,8 @@ std::vector<Kind> kinds_of(const std::vector<const Stack*>& stacks, LayerKind wa
   throw UsageError{formatted("--layer is needed: attention differs between layers: {}", join(names, "; "))};
 }
 
+// The kinds of that stack and layer; never none. A layer that the plan does not have is a usage error (2); one that is
+// there and does not attend so, exit code 4.
 std::vector<Kind> asked_kinds(const Plan& plan, const AttendingWords& words) {
   const std::vector<const Stack*> stacks = chosen_stacks(plan, words.stack);
   const bool is_there = std::ranges::any_of(stacks, [&](const Stack* stack) {
@@ -67,11 +74,12 @@ std::vector<Kind> asked_kinds(const Plan& plan, const AttendingWords& words) {
   return kinds;
 }
 
+// With --layer that block alone, though others may be of its kind.
 AttendingLayer named(const Kind& kind, const AttendingWords& words) {
   const std::string blocks = words.layer ? std::to_string(*words.layer) : selection(kind.run);
   const bool many = !words.layer && kind.run.blocks.size() > 1;
   return {kind.stack, &kind.layer(),
-          formatted("{} {} {}", printable(kind.stack->name), many ? "layers" : "layer", blocks)};
+          formatted("{} {} {}", printable(excerpt(kind.stack->name)), many ? "layers" : "layer", blocks)};
 }
 
 }  // namespace

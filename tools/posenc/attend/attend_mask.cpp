@@ -1,3 +1,4 @@
+// --mask of posenc attend. A file that does not fit is exit code 4, with the flag, the file and the shape that would.
 #include "attend/attend_mask.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 namespace posenc::tool {
 namespace {
 
+// Booleans and integers, of which any bit that is set means visible.
 bool is_whole(ElementType type) {
   switch (type) {
     case ElementType::boolean:
@@ -45,6 +47,7 @@ MaskWord read_mask(const std::string& text, std::int64_t queries, std::int64_t k
                      shape_text({queries, keys}), shape_text(shape)));
   }
   const auto width = static_cast<std::size_t>(bits_of(data.type()) / 8);
+  // Strides are the file's, in elements, so that Fortran order needs no copy of its own.
   out.view = {.dtype = DType::f32, .rank = static_cast<int>(rank)};
   for (std::size_t axis = 0; axis < rank; ++axis) {
     out.view.shape[axis] = shape[axis];

@@ -16,6 +16,8 @@ struct MaskWord {
 };
 
 // causal, none, or a file. Throws Failure for a file that holds no mask for so many queries and keys.
+// A file: booleans or integers, [queries, keys] or with axes for heads and batch before; not 0 where a query attends.
+// It replaces the layer's mask: what it does not hide is seen.
 MaskWord read_mask(const std::string& text, std::int64_t queries, std::int64_t keys);
 
 }  // namespace posenc::tool

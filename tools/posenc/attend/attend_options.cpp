@@ -1,3 +1,5 @@
+// What posenc attend has besides the options of every job (tensors/job_options.cpp). --q, --k, --v and -o are required
+// by the parser; out and lse cannot both go to a .npy file.
 #include "line/command_spec.h"
 #include "tensors/job_options.h"
 #include "tensors/machine_options.h"
@@ -31,7 +33,8 @@ CommandSpec attend_spec() {
           "attend",
           {{.names = "--q",
             .value = "FILE",
-            .description = "Queries, before RoPE: .npy, safetensors or GGUF, f32, f16 or bf16; FILE:TENSOR "
+            .description = "Queries, before RoPE: .npy, .npz, safetensors or GGUF, f32, f16, bf16 or f64 (used as "
+                           "f32); FILE:TENSOR "
                            "names one of several",
             .required = true},
            {.names = "--k", .value = "FILE", .description = "Keys, before RoPE", .required = true},

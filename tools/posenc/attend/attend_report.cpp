@@ -1,3 +1,4 @@
+// docs/cli.md shows the text of posenc attend. Its JSON has the members of job_members() first, then those of its own.
 #include "attend/attend_report.h"
 
 #include <array>
@@ -14,12 +15,14 @@
 namespace posenc::tool {
 namespace {
 
+// Indent 2, the longest label, "positions", 9, a gap of 2.
 constexpr std::int64_t kAttendColumn = 13;
 
 std::array<NamedHeads, 3> tensors_of(const AttendReport& report) {
   return {{{"q", &report.q}, {"k", &report.k}, {"v", &report.v}}};
 }
 
+// "0 to 5"; without positions the order of tokens, from `first` on.
 std::string range_text(const std::optional<RowPositions>& positions, std::int64_t first, std::int64_t count) {
   if (count == 0) return "none";
   const double least = positions ? positions->least() : static_cast<double>(first);
@@ -33,6 +36,7 @@ std::string positions_text(const AttendReport& report) {
                    range_text(call.k_positions, 0, call.keys()));
 }
 
+// What holds: the layer's own, or what --mask has put in its place.
 std::string mask_line(const AttendReport& report) {
   if (!report.call.attn_mask.empty()) return "from file";
   const std::string own = mask_text(report.call.layer.mask);
@@ -45,11 +49,13 @@ void add_layer(Page& page, const AttendReport& report) {
   for (const ScoreTerm& term : layer.score) page.entry(2, "score", kAttendColumn, score_text(term));
   page.entry(2, "scores", kAttendColumn, logits_text(layer));
   page.entry(2, "mask", kAttendColumn, mask_line(report));
+  // posenc attend starts with RoPE: q and k have to come normalised where a norm precedes it.
   if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::before) {
     page.entry(2, "norm", kAttendColumn, "not applied: q and k are expected after QK norm");
   }
 }
 
+// `bound`, a number of the output, is the one where the largest fraction of it was found.
 std::string error_json(const AttendError& error) {
   return json_object({{"largest", json_number(error.largest)},
                       {"over_bound", json_number(error.over_bound)},
@@ -64,6 +70,7 @@ std::string error_text(const AttendError& error) {
   return formatted("largest error {}, at most {} of its bound", number(error.largest, 2), number(error.over_bound, 2));
 }
 
+// Entries for tables, products, the check and warnings are there only where there is something to say.
 std::string attend_text(const AttendReport& report) {
   const AttendCall& call = report.call;
   Page page(output_wants_colour());

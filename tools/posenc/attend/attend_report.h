@@ -22,6 +22,7 @@ struct AttendReport {
   const HeadsTensor& q;
   const HeadsTensor& k;
   const HeadsTensor& v;
+  // Of all pieces of the call: tiles of scores that were computed, and skipped.
   AttendWork work{};
   std::optional<AttendError> error{};  // with --check
   std::int64_t bytes_written = 0;

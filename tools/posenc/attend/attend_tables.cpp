@@ -1,3 +1,5 @@
+// named_weights (posenc/named_weights.h) asks for each table that the layer has, by name; Finder answers from the file.
+// Then inputs of a call that schemes need with their tables (InputsOf) are asked for in the same way.
 #include "attend/attend_tables.h"
 
 #include <cstring>
@@ -14,29 +16,30 @@
 #include "posenc/error.h"
 #include "posenc/named_weights.h"
 #include "tensors/file_error_text.h"
+#include "tensors/tensor_argument.h"
 
 namespace posenc::tool {
 namespace {
 
+// "posenc: --weights: WHAT"
 Failure about(const std::string& what, int exit_code = kMalformed) { return failure(exit_code, "--weights: " + what); }
 
 // Finds tensors by name. A name that nobody gave a file for is remembered: it is what the message asks for.
 class Finder {
  public:
   Finder(const std::optional<std::string>& path, LayerTables& to) : path_(path.value_or("")), to_(to) {
-    if (!path) return;
-    Result<TensorFile> opened = open_tensor_file(path_);
-    if (!opened) throw about(opened.error().message(), exit_code_of(opened.error()));
-    file_.emplace(std::move(opened).value());
+    if (path) file_.emplace(open_tensor_word({.flag = "--weights", .text = path_}, path_, held_));
   }
 
   // Of a layer with several score terms, the inputs of term n are called "n.row_gate".
   void begin_term(std::size_t n, std::size_t terms) { prefix_ = terms > 1 ? formatted("{}.", n) : ""; }
 
+  // As FindWeight of posenc/named_weights.h: no tensor where there is none and it may be omitted.
   ConstTensorView operator()(const std::string& name, bool is_needed) {
     const TensorData* data = read(prefix_ + name, is_needed);
     return data == nullptr ? ConstTensorView{} : view_of(prefix_ + name, *data);
   }
+  // Segments, [rows] of i32; may be omitted.
   std::vector<std::int32_t> whole_numbers(const std::string& name) {
     const TensorData* data = read(prefix_ + name, false);
     if (data == nullptr) return {};
@@ -52,6 +55,8 @@ class Finder {
   const std::vector<std::string>& missing() const { return missing_; }
 
  private:
+  // Null: not there. A table that is needed and not in the file throws; without a file its name is remembered, so that
+  // one message can list all of them.
   const TensorData* read(const std::string& name, bool is_needed) {
     if (!file_) {
       if (is_needed) missing_.push_back(name);
@@ -66,6 +71,7 @@ class Finder {
     to_.names.push_back(name);
     return &to_.data.emplace_back(std::move(data).value());
   }
+  // Tables may be f64 too: the library converts them.
   ConstTensorView view_of(const std::string& name, const TensorData& data) const {
     if (!dtype_of(data.type()) || data.shape().size() > static_cast<std::size_t>(kMaxRank)) {
       throw about(formatted("{}: {}: expected f32, f16, bf16 or f64 on at most {} axes, got {} on {}", printable(path_),
@@ -83,6 +89,7 @@ class Finder {
   }
 
   std::string path_;
+  std::string held_;  // standard input
   LayerTables& to_;
   std::optional<TensorFile> file_;
   std::string prefix_;
@@ -129,6 +136,7 @@ LayerTables read_tables(const std::optional<std::string>& file, const LayerPlan&
   if (!find.missing().empty()) {
     throw about(formatted("{} has learned tables; expected a file with {}", layer_name, join(find.missing(), ", ")));
   }
+  // A file from which nothing was read is a mistake, of the file or of the layer.
   if (find.has_file() && out.names.empty()) {
     throw UsageError{formatted("--weights: {} has no learned tables", layer_name)};
   }

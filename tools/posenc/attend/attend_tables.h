@@ -15,7 +15,7 @@ namespace posenc::tool {
 
 struct LayerTables {
   LayerWeights weights{};
-  // Inputs of a call that come with them.
+  // Inputs of a call that come with them: log_forget [key rows, heads], row_gate [query rows, heads], segments [rows].
   ConstTensorView log_forget{};
   ConstTensorView row_gate{};
   std::vector<std::int32_t> q_segments{};

@@ -1,3 +1,5 @@
+// True cos and sin: position * inv_freq modulo a quarter turn, by 2/pi to 256 bits and integers of 384. And the
+// positions where the angle comes nearest to whole quarter turns, by continued fractions.
 #include "bench/angle_truth.h"
 
 #include <array>
@@ -9,6 +11,7 @@
 namespace posenc::tool {
 namespace {
 
+// Of GCC and Clang, not of the standard: a product of two 64-bit limbs and a carry fit.
 __extension__ using Bits128 = unsigned __int128;
 __extension__ using Signed128 = __int128;
 
@@ -28,6 +31,7 @@ QuarterTurns quarter_turns(std::uint64_t position, double inv_freq) {
   int exponent = 0;
   const auto m = static_cast<std::uint64_t>(std::ldexp(std::frexp(std::fabs(inv_freq), &exponent), 53));
   const Bits128 product = static_cast<Bits128>(position) * m;
+  // Schoolbook: two limbs of the product times four of 2/pi. The seventh stays 0, for word() to read beyond the end.
   std::array<std::uint64_t, 7> limbs{};
   for (std::size_t i = 0; i < 2; ++i) {
     std::uint64_t carry = 0;
@@ -65,6 +69,7 @@ CosAndSin true_cos_sin(std::int64_t position, double inv_freq) {
   turns.whole += rest < 0 ? 1U : 0U;
   const double radians = std::ldexp(static_cast<double>(rest), -128) * (std::numbers::pi / 2.0);
   CosAndSin out{std::cos(radians), std::sin(radians)};
+  // (cos, sin) a quarter turn on is (-sin, cos); half a turn on, both change sign.
   if (turns.whole & 1U) out = {-out.sin, out.cos};
   if (turns.whole & 2U) out = {-out.cos, -out.sin};
   if (angle < 0) out.sin = -out.sin;
@@ -74,6 +79,9 @@ CosAndSin true_cos_sin(std::int64_t position, double inv_freq) {
 std::vector<std::int64_t> hardest_positions(double inv_freq, std::int64_t limit) {
   std::vector<std::int64_t> out;
   if (inv_freq == 0.0) return out;
+  // Euclid's algorithm on 1 and the fraction of a position's quarter turns, in units of 2^-127; whole ones do not
+  // matter. It ends at a remainder of 0, and where a quotient or a denominator is beyond the limit: a product that may
+  // have wrapped is not used.
   Bits128 larger = static_cast<Bits128>(1) << 127;
   Bits128 smaller = quarter_turns(1, inv_freq).rest >> 1;
   Bits128 before = 0;

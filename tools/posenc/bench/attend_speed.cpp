@@ -1,3 +1,5 @@
+// posenc bench attend: one case. Four candidates alternate: multiply-adds on registers, one pass that reads the keys
+// and values, attend, and attend for the layer without positions, on the same tensors.
 #include "bench/attend_speed.h"
 
 #include <algorithm>
@@ -32,6 +34,7 @@ volatile std::uint64_t kept;  // what was read, so that it is
 
 // ---- unmasked keys ----
 
+// Keys of a query, by order in the sequence: every mask that is timed is one interval.
 struct KeyRange {
   std::int64_t first;
   std::int64_t last;  // seen too
@@ -57,6 +60,7 @@ struct Seen {
   KeyRange keys;  // that some query attends to
 };
 
+// The last query stands with the last key, as in attend where nothing is said.
 Seen seen(const AttendSpeedCase& which) {
   Seen out{.keys = {which.keys, 0}};
   for (std::int64_t i = which.keys - which.queries; i < which.keys; ++i) {
@@ -69,13 +73,15 @@ Seen seen(const AttendSpeedCase& which) {
 
 // ---- what is timed ----
 
+// [tokens, heads, channels] on huge pages: with small ones, page walks would be a part of every time. The memory is
+// whole blocks, so that read_memory can pass over its end.
 struct Heads {
   Heads(std::int64_t tokens, std::int64_t heads, std::int64_t channels, DType of)
       : dtype(of), shape{tokens, heads, channels}, memory(whole_blocks(tokens * heads * channels * bytes_of(of))) {
     fill(memory.data(), whole_blocks(tokens * heads * channels * bytes_of(of)), of);
   }
   TensorView view() const { return tensor(static_cast<void*>(memory.data()), dtype, {shape[0], shape[1], shape[2]}); }
-  // Whole blocks from the line in which a token starts.
+  // The whole blocks in which these tokens lie: no less than attend reads of them.
   std::pair<const char*, std::size_t> bytes(const KeyRange& tokens) const {
     const auto row = static_cast<std::size_t>(shape[1] * shape[2] * bytes_of(dtype));
     const std::size_t from = static_cast<std::size_t>(tokens.first) * row / kBlockBytes * kBlockBytes;
@@ -88,6 +94,8 @@ struct Heads {
   HugeMemory memory;
 };
 
+// Rows and columns of a window's tokens, row by row, [2, tokens]; nothing for a layer whose positions are the order.
+// The tables of DecomposedHw have 2 side - 1 rows.
 std::optional<RowPositions> places(const LayerPlan& layer, std::int64_t tokens) {
   std::int64_t columns = 0;
   for (const ScoreTerm& term : layer.score) {
@@ -102,6 +110,7 @@ std::optional<RowPositions> places(const LayerPlan& layer, std::int64_t tokens) 
   return RowPositions(std::move(word), {"h", "w"}, 1, tokens, 0);
 }
 
+// Calls that take kTimedSeconds together, by the time of one.
 int calls_of(const std::function<void()>& run) {
   run();  // caches, page faults
   const double start = bench::wall_seconds();
@@ -109,7 +118,8 @@ int calls_of(const std::function<void()>& run) {
   return static_cast<int>(std::clamp(kTimedSeconds / (bench::wall_seconds() - start), 1.0, kTimedCalls));
 }
 
-// The ratio of what two candidates do in a second, round by round.
+// The ratio of what two candidates do in a second, round by round: (work / time) over (work_over / time_over). ratios()
+// gives time_over / time.
 Spread rate_ratio(const Candidate& of, double work, const Candidate& over, double work_over) {
   Spread out = bench::ratios(over, of);
   for (double* x : {&out.least, &out.median, &out.most}) *x *= work / work_over;
@@ -142,6 +152,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   const Heads k(which.keys, layer.kv_heads, layer.head_dim, which.dtype);
   const Heads v(which.keys, layer.kv_heads, layer.value_dim, which.dtype);
   const Heads out(which.queries, layer.heads, layer.value_dim, which.dtype);
+  // With the norm after RoPE, what attend gets is rotated and normalised already.
   const bool is_rotated = layer.qk_norm && layer.qk_norm->order == QkNorm::Order::after;
   // In a KV cache RoPE has been applied once; in regions each key has more than one position.
   const bool is_cached = which.queries < which.keys && std::holds_alternative<std::monostate>(layer.regions);
@@ -166,6 +177,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
                   .parallel = parts.parallel(),
                   .isa = isa};
   const LayerPlan plain = without_positions(layer);
+  // Tables and inputs of score terms would be refused for a layer without them.
   AttendArgs plain_args = args;
   plain_args.weights.score.clear();
   plain_args.weights.value = {};
@@ -173,6 +185,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   plain_args.inputs.q_segments = plain_args.inputs.k_segments = {};
 
   const Seen shown = seen(which);
+  // A multiplication and an addition for each channel: head_dim of them for QK^T, value_dim for PV.
   const double operations = 2.0 * shown.pairs * static_cast<double>(layer.heads * (layer.head_dim + layer.value_dim));
   const int calls = calls_of([&] { (void)attend(layer, args); });
   const auto read = [&] {
@@ -182,6 +195,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
       parts.run(bytes, [&](std::size_t from, std::size_t count) { kept = bench::read_memory(first + from, count); });
     }
   };
+  // Operations of one thread: every thread does the same number, and the first writes it.
   double multiplied = 0.0;
   const auto multiply = [&] {
     const auto blocks = static_cast<std::size_t>(parts.threads()) * kBlockBytes;  // one a thread
@@ -200,6 +214,7 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   }
   bench::take_turns(candidates, kAttendRounds, pool == nullptr ? bench::thread_seconds : bench::wall_seconds);
   const Candidate& attending = candidates[2];
+  // Operations of all threads, for the same time.
   const double limit = multiplied * static_cast<double>(parts.threads());
   AttendSpeed result{.operations = operations,
                      .bytes = static_cast<std::int64_t>(k.bytes(shown.keys).second + v.bytes(shown.keys).second),

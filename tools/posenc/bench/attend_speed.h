@@ -37,6 +37,7 @@ struct AttendSpeed {
   std::optional<bench::Spread> over_plain;  // time over that without positions; nothing of a layer that has none
 };
 
+// Odd: the median is one of the rounds.
 inline constexpr int kAttendRounds = 9;
 
 // The tokens of a layer whose scheme knows a window of rows and columns: all of that, at its places.

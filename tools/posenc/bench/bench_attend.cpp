@@ -1,3 +1,5 @@
+// posenc bench attend: which layers and sizes are timed (timed_layers), with which tables (measure_all), and the report
+// as text and as JSON. docs/cli.md says what its columns are, docs/performance.md how it is measured.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -28,11 +30,12 @@ struct Size {
   std::int64_t queries;
   std::int64_t keys;
 };
-// A prompt, and a step of decoding behind a longer one.
+// Tokens of prompts (prefill), and keys in the KV cache of a decode step of one query.
 constexpr std::array<std::int64_t, 2> kPrompts{512, 1024};
 constexpr std::int64_t kCached = 4096;
 
 // A layer, as it is timed.
+// `layer`: a copy of the choice's, of which a sparse mask is replaced. `sizes`: those that it can be timed at.
 struct TimedLayer {
   AttendingLayer choice;
   LayerPlan layer;
@@ -52,6 +55,7 @@ struct MeasuredLayer {
 
 // ---- what is timed ----
 
+// Prefill sizes, then decode as the last, which pop_back() below takes away again.
 std::vector<Size> sizes_of(const LayerPlan& layer, const BenchAttendArguments& arguments) {
   if (const std::optional<std::int64_t> window = grid_tokens(layer)) {
     if (arguments.tokens) throw UsageError{formatted("--tokens: this layer attends in windows of {}", *window)};
@@ -69,6 +73,7 @@ std::vector<Size> sizes_of(const LayerPlan& layer, const BenchAttendArguments& a
   return out;
 }
 
+// Exit code 4 for a layer whose number of heads the plan does not know.
 TimedLayer timed(const AttendingLayer& choice, const BenchAttendArguments& arguments) {
   TimedLayer out{.choice = choice, .layer = *choice.layer};
   if (out.layer.heads == 0) {
@@ -92,6 +97,7 @@ std::vector<TimedLayer> timed_layers(const Plan& plan, const BenchAttendArgument
   return out;
 }
 
+// By layer, size and dtype, in that order. Inputs of a call depend on its size, learned tables on the layer alone.
 std::vector<MeasuredLayer> measure_all(std::vector<TimedLayer> layers, const BenchAttendArguments& arguments) {
   const std::vector<DType> dtypes =
       arguments.dtype ? std::vector{*arguments.dtype} : std::vector{DType::f32, DType::bf16};
@@ -122,6 +128,7 @@ std::vector<MeasuredLayer> measure_all(std::vector<TimedLayer> layers, const Ben
   return out;
 }
 
+// What is used in fact, for the report.
 Isa isa_of(const BenchAttendArguments& arguments) {
   return arguments.isa == Isa::automatic ? selected_isa() : arguments.isa;
 }
@@ -130,8 +137,10 @@ Products products_of(const BenchAttendArguments& arguments) { return products_on
 
 // ---- for people ----
 
+// Indent 2, the longest label ("products") 8, a gap of 1.
 constexpr std::int64_t kColumn = 11;
 
+// One row of the table. `limit` is the one of which the larger fraction is reached.
 std::vector<std::string> attend_row(const MeasuredAttend& m) {
   const AttendSpeed& s = m.speed;
   const bool multiplies = s.of_multiply_adds.median >= s.of_reading.median;
@@ -181,6 +190,7 @@ std::string attend_bench_text(const std::vector<MeasuredLayer>& layers, const Pl
 
 // ---- JSON ----
 
+// `over_no_positions` is null of a layer that has none.
 std::string attend_measured_json(const MeasuredAttend& m) {
   const AttendSpeed& s = m.speed;
   return json_object({{"queries", std::to_string(m.size.queries)},
@@ -231,7 +241,8 @@ std::string attend_bench_json(const std::vector<MeasuredLayer>& layers, const Pl
 int run_bench_attend(const BenchAttendArguments& arguments) {
   (void)selected_isa();  // what the environment asks for and is not there is not the model's fault
   const Plan plan = plan_of(arguments.model, {});
-  const std::vector<MeasuredLayer> layers = measure_all(timed_layers(plan, arguments), arguments);
+  const std::vector<MeasuredLayer> layers =
+      of_model(plan.source.name, [&] { return measure_all(timed_layers(plan, arguments), arguments); });
   return write_output(arguments.json ? attend_bench_json(layers, plan, arguments)
                                      : attend_bench_text(layers, plan, arguments));
 }

@@ -1,3 +1,5 @@
+// What posenc bench rotate and posenc bench attend take. Defaults of --model are those of their arguments' structs;
+// --layer and --tokens out of range are exit code 2.
 #include <array>
 
 #include "line/command_spec.h"
@@ -93,6 +95,7 @@ CommandSpec bench_attend_spec() {
 
 }  // namespace
 
+// A command with subjects: it reads nothing itself, and its help lists them.
 CommandSpec bench_spec() {
   return {.name = "bench",
           .description = "Speeds on this machine, as fractions of its limits",

@@ -1,3 +1,5 @@
+// posenc bench rotate: RoPE on queries and keys of a layer's shape, for each dtype and number of tokens, on one thread
+// and on all; the report as text and as JSON. docs/cli.md says what its columns are.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -29,6 +31,7 @@ constexpr std::array<DType, 3> kRotatedTypes{DType::f32, DType::f16, DType::bf16
 constexpr std::array<std::int64_t, 4> kTokensOfOne{1, 16, 512, 4096};
 constexpr std::array<std::int64_t, 2> kTokensOfAll{512, 4096};
 
+// One case. `threads` is 1, or all of them.
 struct MeasuredRotate {
   std::int64_t threads = 1;
   std::int64_t tokens = 0;
@@ -42,6 +45,7 @@ struct Shape {
   std::int64_t kv_heads;
 };
 
+// An indexer has query heads of its own and one key head. Exit code 4 where the plan does not know how many heads.
 Shape shape_of(const LayerChoice& choice) {
   const bool indexer = choice.rotate->role == RotateRole::indexer;
   const Shape shape{rope(*choice.rotate), indexer ? choice.rotate->heads : choice.layer->heads,
@@ -50,6 +54,7 @@ Shape shape_of(const LayerChoice& choice) {
   throw failure(kMalformed, "the number of heads of this layer is not known, so there is nothing to time");
 }
 
+// First all cases of one thread, then, where there are more, those of all threads. f32, f16 and bf16 of each size.
 std::vector<MeasuredRotate> measure_all(const Shape& shape, std::int64_t threads) {
   const ThreadPool pool({.threads = threads});
   const std::size_t cases = kRotatedTypes.size() * (kTokensOfOne.size() + (threads > 1 ? kTokensOfAll.size() : 0));
@@ -78,6 +83,7 @@ double gigabytes_per_second(std::int64_t bytes, const bench::Spread& seconds) {
   return 2e-9 * static_cast<double>(bytes) / seconds.median;
 }
 
+// "of RMW" is the last column the other way round: RMW's time over the rotation's, in percent.
 std::vector<std::string> rotate_row(const MeasuredRotate& m) {
   const RotationSpeed& s = m.speed;
   return {std::to_string(m.tokens),
@@ -90,6 +96,7 @@ std::vector<std::string> rotate_row(const MeasuredRotate& m) {
           ratio_text(s.over_rmw)};
 }
 
+// The rows with so many threads, under a title.
 void add_table(Page& page, const std::vector<MeasuredRotate>& all, std::int64_t threads, std::string_view title) {
   std::vector<std::vector<std::string>> rows{
       {"tokens", "dtype", "MiB", "RMW", "memcpy", "posenc", "of RMW", "time over RMW"}};
@@ -162,12 +169,13 @@ std::string rotate_bench_json(const std::vector<MeasuredRotate>& all, const Shap
 
 int run_bench_rotate(const BenchRotateArguments& arguments) {
   const std::int64_t threads = default_threads();
+  // As the line above: what the environment asks for and is not there is told before the model is read.
   (void)selected_isa();
   const Plan plan = plan_of(arguments.model, {});
   const LayerWords words{arguments.stack, arguments.layer, arguments.rotation};
   const LayerChoice choice = choose_layer(plan, words, WhenLayersDiffer::take_the_first);
   const Shape shape = shape_of(choice);
-  const std::vector<MeasuredRotate> all = measure_all(shape, threads);
+  const std::vector<MeasuredRotate> all = of_model(plan.source.name, [&] { return measure_all(shape, threads); });
   if (arguments.json) return write_output(rotate_bench_json(all, shape, plan, choice));
   const std::string layer = formatted("{}, {}", printable(plan.source.name), layer_name(choice, words));
   return write_output(rotate_bench_text(all, shape, layer, threads));

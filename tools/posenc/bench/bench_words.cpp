@@ -1,3 +1,4 @@
+// Figures of posenc bench and demo, alike in all of their tables; in JSON seconds and ratios are in full.
 #include "bench/bench_words.h"
 
 #include "line/formatted.h"

@@ -8,6 +8,7 @@
 
 namespace posenc::tool {
 
+// spread_text divides by `unit` (1e-6: seconds as microseconds) and prints so many digits behind the point.
 std::string three_digits(double value);                                         // 0.97, 12.3, 456
 std::string ratio_text(const bench::Spread& spread);                            // "1.14 (0.93 to 1.23)"
 std::string spread_text(const bench::Spread& spread, double unit, int digits);  // "305 (297 to 341)"

@@ -1,3 +1,5 @@
+// The last part of posenc demo: 256 tokens attend to themselves at the end of the trained length, in each dtype, drawn
+// from the same seeds.
 #include "bench/demo_attention.h"
 
 #include <algorithm>
@@ -33,6 +35,7 @@ struct DemoLayer {
   }
 };
 
+// Times attend first, then judges what the last of those calls wrote: all calls write the same.
 DemoAttentionDType measure(const DemoLayer& of, const RowPositions& positions, DType dtype) {
   const LayerPlan& layer = of.layer;
   const auto heads = [&](std::int64_t count, std::int64_t channels, std::uint32_t seed) {
@@ -44,6 +47,7 @@ DemoAttentionDType measure(const DemoLayer& of, const RowPositions& positions, D
   std::vector<std::byte> q = heads(layer.heads, layer.head_dim, 1);
   std::vector<std::byte> k = heads(layer.kv_heads, layer.head_dim, 2);
   std::vector<std::byte> v = heads(layer.kv_heads, layer.value_dim, 3);
+  // Numbers, so that what attend would leave unwritten is no 0 that happens to be right.
   std::vector<std::byte> out = heads(layer.heads, layer.value_dim, 4);
   const AttendCall call{.layer = layer,
                         .tables = of.tables,
@@ -71,6 +75,7 @@ DemoAttentionDType measure(const DemoLayer& of, const RowPositions& positions, D
   result.error = judge(call, to, kProducts);
   result.reference_seconds =
       (bench::thread_seconds() - start) / static_cast<double>(std::max<std::int64_t>(result.error.tokens, 1));
+  // Of a token, as the reference's: that one has judged some of the tokens only.
   for (double& seconds : attending[0].seconds) seconds /= static_cast<double>(kDemoTokens);
   result.seconds = bench::spread(attending[0].seconds);
   return result;
@@ -91,12 +96,14 @@ DemoAttention attend_for_demo(const Plan& plan, const Rope& rope) {
                     .value_dim = layer.value_dim,
                     .first = std::max<std::int64_t>(0, plan.trained_length.value_or(kDemoTokens) - kDemoTokens),
                     .mask = mask_text(layer.mask)};
+  // Most terms need learned tables, which a preset has not.
   if (!layer.score.empty()) return out;
   const RowPositions positions({.values = out.first}, rope.axes.names, 1, kDemoTokens, 0);
   for (const DType dtype : kAttendedTypes) out.dtypes.push_back(measure(of, positions, dtype));
   return out;
 }
 
+// Nothing of a layer that was not timed; JSON has an empty list then.
 void add_attention(Page& page, const DemoAttention& attention) {
   if (attention.dtypes.empty()) return;
   page.blank();

@@ -1,3 +1,5 @@
+// posenc demo: the plan as posenc inspect prints it, then four measurements, each printed as soon as it is there (as
+// JSON all at the end).
 #include "bench/demo_command.h"
 
 #include <algorithm>
@@ -30,6 +32,7 @@ bool keeps_promise(const Accuracy& accuracy) {
                      [](const WorstError& worst) { return worst.ulp <= kPromisedUlp; });
 }
 
+// A row for each instruction set of this machine: its worst error, and where.
 void add_accuracy(Page& page, const Accuracy& accuracy) {
   page.blank();
   page.line(page.paint(Style::bold, "exact tables: the worst error, measured now"));
@@ -46,6 +49,7 @@ void add_accuracy(Page& page, const Accuracy& accuracy) {
                        count(accuracy.positions / std::max<std::int64_t>(accuracy.rotations, 1), "position")));
 }
 
+// Nanoseconds for one cos and one sin; libm is the first row, and the unit of the second column.
 void add_speed(Page& page, const std::vector<Contestant>& contestants) {
   page.blank();
   page.line(page.paint(Style::bold, "speed: one cos and one sin, CPU time of one thread"));
@@ -107,6 +111,7 @@ int run_demo(const DemoArguments& arguments) {
     throw UsageError{formatted("{}: {}", printable(arguments.preset), unknown_preset(arguments.preset))};
   }
   const Plan plan = preset_plan(arguments.preset);
+  // All are judged; the most used one is timed, and rotates in what follows.
   const std::vector<Rope> rotations = rotations_by_use(plan);
   if (rotations.empty()) throw UsageError{formatted("{}: this model has no RoPE", arguments.preset)};
   int written = kOk;
@@ -119,6 +124,7 @@ int run_demo(const DemoArguments& arguments) {
   });
   const Accuracy accuracy = measure_accuracy(rotations, plan.trained_length);
   show_part([&](Page& page) { add_accuracy(page, accuracy); });
+  // Over the trained length; of a plan that does not say, at positions 0 to 4095.
   const std::vector<Contestant> contestants =
       measure_speed(rotations.front(), plan.trained_length.value_or(kTimedPositions));
   show_part([&](Page& page) { add_speed(page, contestants); });
@@ -127,6 +133,7 @@ int run_demo(const DemoArguments& arguments) {
   const DemoAttention attention = attend_for_demo(plan, rotations.front());
   show_part([&](Page& page) { add_attention(page, attention); });
   if (arguments.json) written = write_output(demo_json(arguments.preset, accuracy, contestants, rotation, attention));
+  // A reader that is gone ends it without a verdict.
   if (written != kOk) return written;
   if (!keeps_promise(accuracy)) {
     write_message(formatted("posenc: an error of cos or sin is above the promised {} ulp\n", number(kPromisedUlp)));

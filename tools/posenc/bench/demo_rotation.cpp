@@ -1,3 +1,5 @@
+// RoPE in posenc demo: q and k of random numbers are rotated as posenc rotate does (rotated_rows.h), a sample is judged
+// as --check does, and the time is that of posenc bench rotate.
 #include "bench/demo_rotation.h"
 
 #include <algorithm>
@@ -17,6 +19,7 @@ namespace {
 constexpr std::array<DType, 3> kShownTypes{DType::f32, DType::f16, DType::bf16};
 constexpr std::int64_t kJudgedValues = std::int64_t{1} << 20;  // of a dtype, in tenths of a second of the reference
 
+// Of queries and keys: each figure is the worse of the two, values are counted together.
 void take_worse(RotationError& worst, const RotationError& other) {
   const std::int64_t values = worst.values + other.values;
   const double ulp = std::max(worst.ulp, other.ulp);
@@ -25,8 +28,10 @@ void take_worse(RotationError& worst, const RotationError& other) {
   worst.ulp = ulp;
 }
 
+// Different seeds: keys that are equal to queries would be judged twice.
 RotationError judge(const DemoRotation& shape, const Rope& rope, DType dtype) {
   const auto count = [&](std::int64_t heads) { return kDemoTokens * heads * shape.head_dim; };
+  // Rotated in place; rows that are judged are copied before.
   std::vector<std::byte> q = random_heads(dtype, count(shape.heads), 1);
   std::vector<std::byte> k = random_heads(dtype, count(shape.kv_heads), 2);
   const RotatedTensors tensors{.q = tensor(q.data(), dtype, {kDemoTokens, shape.heads, shape.head_dim}),
@@ -69,6 +74,8 @@ std::vector<std::byte> random_heads(DType dtype, std::int64_t count, std::uint32
   std::vector<std::byte> out(static_cast<std::size_t>(count) * width);
   for (std::byte* to = out.data(); to != out.data() + out.size(); to += width) {
     const auto drawn = static_cast<std::uint32_t>(random());
+    // Bits 29 to 31 lower the exponent by 0 to 7, bit 28 is the sign, the lowest are the significand's. memcpy takes
+    // the lower half of x for types of 16 bits: the machine is little-endian.
     const std::uint32_t x = (bits.one - (drawn >> 29U) * bits.exponent_one) | (drawn & (bits.exponent_one - 1)) |
                             ((drawn >> 28U & 1U) != 0 ? sign : 0U);
     std::memcpy(to, &x, width);
@@ -87,6 +94,7 @@ DemoRotation rotate_for_demo(const Plan& plan, const Rope& rope) {
                    .head_dim = rope.head_dim,
                    .first = std::max<std::int64_t>(0, plan.trained_length.value_or(kDemoTokens) - kDemoTokens)};
   const std::int64_t values_per_token = (out.heads + out.kv_heads) * out.head_dim;
+  // At least one token of any model, at most all that are rotated.
   out.judged = std::clamp<std::int64_t>(kJudgedValues / std::max<std::int64_t>(values_per_token, 1), 1, kDemoTokens);
   for (const DType dtype : kShownTypes) {
     out.dtypes.push_back(

@@ -1,3 +1,5 @@
+// posenc bench rotate and posenc demo: one case. The three candidates alternate on the same bytes (taking_turns.h), and
+// each runs once before it is timed, so that caches are as it leaves them.
 #include "bench/rotation_speed.h"
 
 #include <algorithm>
@@ -24,6 +26,7 @@ constexpr std::int64_t kFirst = 777;  // position
 constexpr std::size_t kTimedBytes = std::size_t{4} << 20U;
 constexpr std::size_t kTimedRotations = 256;
 
+// `pool`: null for one thread. q and k lie one after the other, each in whole blocks.
 RotationSpeed measure(const SpeedCase& which, const ThreadPool* pool) {
   const std::int64_t row = which.rope.head_dim * bytes_of(which.dtype);
   const std::size_t q_bytes = whole_blocks(which.tokens * which.heads * row);
@@ -42,6 +45,7 @@ RotationSpeed measure(const SpeedCase& which, const ThreadPool* pool) {
       .positions = PositionRange{kFirst},
       .table = &table,
       .parallel = parts.parallel()};
+  // Plans give 0 for what they do not know.
   if (which.kv_heads == 0) args.k = {};
   // There and back in turn: an attention factor would make the numbers grow beyond all bounds.
   const auto rotation = [&] {

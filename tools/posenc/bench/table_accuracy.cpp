@@ -1,3 +1,5 @@
+// posenc demo judges every instruction set on the same positions: two tables (make_table), then scattered positions
+// without a table (cos_sin). The truth of a position is computed once for all of them.
 #include "bench/table_accuracy.h"
 
 #include <algorithm>
@@ -35,6 +37,7 @@ std::vector<Truth> truths(const Frequencies& f, std::int64_t position) {
   return out;
 }
 
+// One position. NaN is an infinite error.
 void judge(WorstError& worst, std::int64_t position, const std::vector<Truth>& truth, std::span<const float> cos,
            std::span<const float> sin) {
   const auto error_in_ulp = [](float got, double expected, double ulp) {
@@ -48,6 +51,7 @@ void judge(WorstError& worst, std::int64_t position, const std::vector<Truth>& t
   }
 }
 
+// Ascending, each once: edges, the hardest positions of every pair, drawn ones; all of them with either sign.
 std::vector<std::int64_t> scattered_positions(const Frequencies& f, std::int64_t trained) {
   std::vector<std::int64_t> out;
   constexpr std::int64_t kFloatWhole = 1LL << 24;  // floats hold whole numbers up to here
@@ -57,14 +61,8 @@ std::vector<std::int64_t> scattered_positions(const Frequencies& f, std::int64_t
     const std::vector<std::int64_t> hard = hardest_positions(inv_freq, kLargestAngle);
     out.insert(out.end(), hard.begin(), hard.end());
   }
-  std::mt19937_64 random(20212104);
-  const int bits = 31 - static_cast<int>(std::ilogb(static_cast<double>(trained)));
-  for (std::int64_t i = 0; i < kDrawn; ++i) {
-    // As many in each doubling of the length as in any other.
-    const std::int64_t scale =
-        std::min(kLargestAngle, trained << (random() % static_cast<std::uint64_t>(std::max(bits, 1))));
-    out.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(scale)));
-  }
+  const std::vector<std::int64_t> drawn = drawn_positions(trained);
+  out.insert(out.end(), drawn.begin(), drawn.end());
   const std::size_t positive = out.size();
   for (std::size_t i = 0; i < positive; ++i) out.push_back(-out[i]);
   std::sort(out.begin(), out.end());
@@ -86,6 +84,7 @@ void judge_tables(Accuracy& accuracy, const Rope& rope, const Frequencies& f, st
   accuracy.positions += count;
 }
 
+// Where a rotation has several axes, a position stands on all of them.
 void judge_scattered(Accuracy& accuracy, const Rope& rope, const Frequencies& f, std::int64_t trained) {
   const std::vector<std::int64_t> positions = scattered_positions(f, trained);
   const std::size_t pairs = f.inv_freq.size();
@@ -115,6 +114,7 @@ std::vector<Rope> rotations_by_use(const Plan& plan) {
     for (const LayerPlan& layer : stack.layers) {
       for (const Rotate& rotate : layer.rotate) {
         const Rope& r = rope(rotate);
+        // Rotations by h and w alone are left out: their positions end with the picture.
         if (std::find(r.axes.names.begin(), r.axes.names.end(), "t") == r.axes.names.end()) continue;
         const auto same = std::find_if(uses.begin(), uses.end(), [&](const auto& use) { return use.second == r; });
         if (same == uses.end()) {
@@ -131,9 +131,23 @@ std::vector<Rope> rotations_by_use(const Plan& plan) {
   return out;
 }
 
+std::vector<std::int64_t> drawn_positions(std::int64_t trained) {
+  std::vector<std::int64_t> out;
+  std::mt19937_64 random(20212104);
+  // As many in each doubling of the length as in any other, the last of which ends with kLargestAngle.
+  int doublings = 1;
+  while (doublings < 62 && (trained << (doublings - 1)) < kLargestAngle) ++doublings;
+  for (std::int64_t i = 0; i < kDrawn; ++i) {
+    const std::int64_t scale = std::min(kLargestAngle, trained << (random() % static_cast<std::uint64_t>(doublings)));
+    out.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(scale)));
+  }
+  return out;
+}
+
 Accuracy measure_accuracy(const std::vector<Rope>& rotations, std::optional<std::int64_t> trained_length) {
   Accuracy accuracy;
   for (const Isa isa : supported_isas()) accuracy.worst.push_back({.isa = isa});
+  // Of a plan that does not say, the second table is the first again. No table passes 2^31.
   const std::int64_t trained = std::clamp<std::int64_t>(trained_length.value_or(kBlock), 1, kLargestAngle - kBlock);
   for (const Rope& rope : rotations) {
     const Frequencies f = frequencies(rope);
@@ -141,6 +155,7 @@ Accuracy measure_accuracy(const std::vector<Rope>& rotations, std::optional<std:
     judge_tables(accuracy, rope, f, 0, kBlock);
     judge_tables(accuracy, rope, f, std::max<std::int64_t>(0, trained - kBlock), kBlock);
     judge_scattered(accuracy, rope, f, trained);
+    // Each angle once, though every instruction set has computed it.
     accuracy.angles += (accuracy.positions - before) * rope.pairs();
     ++accuracy.rotations;
   }

@@ -10,6 +10,7 @@
 
 namespace posenc::tool {
 
+// Position and pair at which it was found; of cos or sin, whichever is further off.
 struct WorstError {
   Isa isa = Isa::scalar;
   double ulp = 0.0;
@@ -30,6 +31,9 @@ inline constexpr std::int64_t kDrawn = 4096;
 
 // The rotations of a plan by positions in a sequence, each different one once, the most used first.
 std::vector<Rope> rotations_by_use(const Plan& plan);
+
+// Positions at random from 0 to 2^31, as many in each doubling of the trained length as in any other.
+std::vector<std::int64_t> drawn_positions(std::int64_t trained);
 
 // Positions: the first and the last kBlock of the trained length as a table, and from there to 2^31 on both sides of
 // 0: kDrawn drawn at random (fixed seed), the edges of float and int, and the hardest ones of every pair.

@@ -1,3 +1,4 @@
+// posenc demo: cos and sin of 4096 positions by every instruction set and by libm, into the same buffers in turn.
 #include "bench/table_speed.h"
 
 #include <cmath>
@@ -43,6 +44,7 @@ std::vector<Contestant> measure_speed(const Rope& rope, std::int64_t length) {
   const Frequencies f = frequencies(rope);
   Buffers made = buffers(rope.pairs(), length);
 
+  // First, as what the others are compared with.
   std::vector<bench::Candidate> candidates{{"libm", [&] { fill_by_libm(f, made); }}};
   for (const Isa isa : supported_isas()) {
     candidates.push_back(
@@ -53,6 +55,7 @@ std::vector<Contestant> measure_speed(const Rope& rope, std::int64_t length) {
   const double angles = static_cast<double>(kTimedPositions * rope.pairs());
   std::vector<Contestant> contestants;
   for (const bench::Candidate& c : candidates) {
+    // From seconds of all angles to nanoseconds of one.
     const auto [least, median, most] = bench::spread(c.seconds);
     const double unit = 1e9 / angles;
     contestants.push_back({c.name, {least * unit, median * unit, most * unit}, bench::ratios(candidates.front(), c)});

@@ -9,7 +9,8 @@
 
 namespace posenc::tool {
 
-// 0.5 to 1 of either sign in 16 bits, and what two such are as a float: numbers that stay normal when they are rotated.
+// Of either sign: 0.5 to 1 - 2^-5 in f16, 0.5 to 1 - 2^-2 in bf16 (their six lowest bits are drawn), and what two of
+// the latter are as a float. Numbers that stay normal when they are rotated.
 inline void fill(char* data, std::size_t bytes, DType dtype) {
   std::uint32_t state = 1;
   for (std::size_t i = 0; i < bytes; i += 2) {

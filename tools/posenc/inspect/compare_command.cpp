@@ -1,5 +1,8 @@
+// The library compares and words the result (src/plan/compare); here are the two plans, the exit code, and the bold
+// verdict.
 #include "inspect/compare_command.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -29,11 +32,30 @@ std::string comparison_text(const Comparison& comparison) {
   return page.paint(Style::bold, text.substr(0, first)) + text.substr(first);
 }
 
+// llama.cpp rotates neighbours in the Llama line, and its converter puts the rows of q and k in the order for that:
+// then half in a config and interleaved in the GGUF are one model, each with its own weights. Between two configs, or
+// two GGUF files, the same difference is an error.
+bool is_row_order_of_gguf(const Comparison& comparison) {
+  const bool a_is_gguf = comparison.a.kind == SourceKind::gguf;
+  const bool b_is_gguf = comparison.b.kind == SourceKind::gguf;
+  if (comparison.verdict != Verdict::same_but_pairing || a_is_gguf == b_is_gguf) return false;
+  return std::ranges::all_of(comparison.pairings, [&](const PairingChange& change) {
+    return (a_is_gguf ? change.a : change.b) == Pairing::interleaved;
+  });
+}
+
+int exit_code_of(const Comparison& comparison, bool ignores_row_order) {
+  if (comparison.verdict == Verdict::same) return kOk;
+  if (!is_row_order_of_gguf(comparison)) return kJudged;
+  return ignores_row_order ? kOk : kRowOrder;
+}
+
 }  // namespace
 
 int run_compare(const CompareArguments& arguments) {
   const std::variant<Plan, NoPlan> a = load_plan(arguments.a, arguments.length);
   const std::variant<Plan, NoPlan> b = load_plan(arguments.b, arguments.length);
+  // Both are read before either may end it, so that one run tells of both. The exit code is then that of A.
   const auto* no_a = std::get_if<NoPlan>(&a);
   const auto* no_b = std::get_if<NoPlan>(&b);
   if (no_a != nullptr) write_failure("A", no_a->message);
@@ -42,10 +64,13 @@ int run_compare(const CompareArguments& arguments) {
   if (no_b != nullptr) return no_b->exit_code;
   CompareOptions options;
   if (arguments.tolerance) options.tolerance = *arguments.tolerance;
-  const Comparison comparison = compare(std::get<Plan>(a), std::get<Plan>(b), options);
+  const auto& plan_a = std::get<Plan>(a);
+  const auto& plan_b = std::get<Plan>(b);
+  const Comparison comparison =
+      of_model(plan_a.source.name + ", " + plan_b.source.name, [&] { return compare(plan_a, plan_b, options); });
   const int written = write_output(arguments.json ? to_json(comparison) + "\n" : comparison_text(comparison));
   if (written != kOk) return written;
-  return comparison.verdict == Verdict::same ? kOk : kJudged;
+  return exit_code_of(comparison, arguments.ignore_row_order);
 }
 
 }  // namespace posenc::tool

@@ -1,3 +1,5 @@
+// posenc info prints what bug reports need, from posenc/info.h; posenc presets a row for each built-in model, from its
+// plan. docs/cli.md shows both.
 #include "inspect/facts_commands.h"
 
 #include <algorithm>
@@ -21,6 +23,7 @@
 namespace posenc::tool {
 namespace {
 
+// An empty POSENC_ISA is as none (src/cpu/machine/dispatch.cpp).
 std::string why_selected() {
   const char* asked = std::getenv("POSENC_ISA");
   return asked != nullptr && *asked != '\0' ? "set by POSENC_ISA" : "best of this machine";
@@ -38,6 +41,7 @@ std::vector<std::string> quoted(const std::vector<std::string>& texts) {
   return out;
 }
 
+// The limits are those of posenc/rotary_table.h.
 std::string info_json(const Info& i) {
   return json_object({
              {"schema_version", "1"},
@@ -72,7 +76,8 @@ std::string info_text(const Info& i) {
   return page.text();
 }
 
-// "half", or "half + interleaved": each different answer once, in order.
+// "half", or "half interleaved": each different answer once, in order; "-" of a model without RoPE. Indexers are left
+// out.
 template <typename Text>
 std::string different(const Plan& plan, Text text) {
   std::vector<std::string> answers;
@@ -103,18 +108,20 @@ std::string stacks_json(const Plan& plan) {
   return json_array(stacks);
 }
 
+// Blocks of all stacks together: in JSON `layers` is a number.
 std::int64_t layers_of_all(const Plan& plan) {
   std::int64_t layers = 0;
   for (const Stack& stack : plan.stacks) layers += block_count(stack);
   return layers;
 }
 
-// 500000, 1e6, 1.5e6: so that two bases fit a column.
+// 1e4, 1.5e6: bases from 10000 to 50000000 in one form, so that two of them fit a column.
 std::string short_base(double base) {
-  if (base < 1e6 || base >= 1e7 || std::fmod(base, 1e5) != 0) return exact_number(base);
-  return formatted("{}e6", exact_number(base / 1e6));
+  const double exponent = base > 0 ? std::floor(std::log10(base)) : 0;
+  return formatted("{}e{:.0f}", exact_number(base / std::pow(10.0, exponent)), exponent);
 }
 
+// One row of the table, in the order of its head (run_presets).
 std::vector<std::string> preset_row(const Preset& preset, const Plan& plan) {
   return {std::string(preset.name),
           layers_text(plan),
@@ -134,6 +141,7 @@ int run_info(const InfoArguments& arguments) {
 
 int run_presets(const PresetsArguments& arguments) {
   std::vector<std::vector<std::string>> rows{{"preset", "layers", "pairing", "rotated", "base", "scaling", "trained"}};
+  // Presets whose plan no test holds against that of the model's own file (Preset::checked).
   std::vector<std::string> unchecked;
   for (const Preset& preset : presets()) {
     rows.push_back(preset_row(preset, preset_plan(preset.name)));

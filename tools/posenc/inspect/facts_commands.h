@@ -5,6 +5,7 @@
 
 namespace posenc::tool {
 
+// Both return the exit code: 0, or 3 where the output cannot be written.
 int run_info(const InfoArguments& arguments);
 int run_presets(const PresetsArguments& arguments);
 

@@ -1,4 +1,4 @@
-// The words of info, presets and demo.
+// The words of info, presets and demo. None of them reads a file; demo takes the name of a preset only.
 #include "line/command_spec.h"
 
 namespace posenc::tool {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "inspect/plan_sections.h"
+#include "inspect/rope_lengths.h"
 #include "line/formatted.h"
 #include "line/text.h"
 
@@ -20,6 +22,8 @@ std::string source_text(const PlanSource& source) {
   return "";
 }
 
+// "config.json; 14 values from file, 7 defaults; 3 keys ignored; no warnings". A source that starts with "default" is
+// no key of the file (ValueSource).
 std::string counts(const Plan& plan) {
   const auto defaults = std::count_if(plan.sources.begin(), plan.sources.end(),
                                       [](const ValueSource& s) { return s.from.starts_with("default"); });
@@ -29,15 +33,37 @@ std::string counts(const Plan& plan) {
   return out + "; " + (plan.warnings.empty() ? "no warnings" : count(std::ssize(plan.warnings), "warning"));
 }
 
+// "131072 tokens; 8192 before scaling"; "4096 tokens; scaled to 16384".
+std::string trained_text(const Plan& plan) {
+  if (!plan.trained_length) return "length not known";
+  std::vector<std::string> parts{count(*plan.trained_length, "token")};
+  const auto add = [&](const std::string& part) {
+    if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+  };
+  for (const Stack& stack : plan.stacks) {
+    for (const LayerPlan& layer : stack.layers) {
+      for (const Rotate& rotate : layer.rotate) {
+        const std::optional<std::int64_t> original = original_length(rope(rotate));
+        if (!original) continue;
+        const std::int64_t served = *served_length(rope(rotate), plan.trained_length);
+        if (*original < *plan.trained_length) add(formatted("{} before scaling", *original));
+        if (served > *plan.trained_length) add(formatted("scaled to {}", served));
+      }
+    }
+  }
+  return join(parts, "; ");
+}
+
 }  // namespace
 
+// A name that is too long, such as a path, keeps its end.
 void add_head(Page& page, const Plan& plan) {
   page.line(page.paint(Style::bold, shorten(printable(plan.source.name), kColumns, true)));
   const std::string type = plan.model_type.empty() || plan.model_type == plan.family
                                ? ""
-                               : formatted(" (model_type {})", printable(plan.model_type));
-  page.entry(2, "family", kTextAt, (plan.family.empty() ? "not named" : printable(plan.family)) + type);
-  page.entry(2, "trained", kTextAt, plan.trained_length ? count(*plan.trained_length, "token") : "length not known");
+                               : formatted(" (model_type {})", printable(excerpt(plan.model_type)));
+  page.entry(2, "family", kTextAt, (plan.family.empty() ? "not named" : printable(excerpt(plan.family))) + type);
+  page.entry(2, "trained", kTextAt, trained_text(plan));
   if (plan.length) page.entry(2, "length", kTextAt, count(*plan.length, "token") + " (--length)");
   page.entry(2, "source", kTextAt, counts(plan), plan.warnings.empty() ? Style::plain : Style::warning);
   if (!plan.known) {

@@ -1,3 +1,5 @@
+// The parts of the page, in order: head, each stack (or one layer of each), sources, remarks. Each is one file,
+// NAME_section.cpp.
 #include "inspect/inspect_command.h"
 
 #include <string>
@@ -14,12 +16,14 @@
 namespace posenc::tool {
 namespace {
 
+// The layer in each of the stacks that has one of that number; none: exit code 2.
 void add_layers(Page& page, const Plan& plan, const std::vector<const Stack*>& stacks, std::int64_t index) {
   bool found = false;
   for (const Stack* stack : stacks) found |= add_layer(page, plan, *stack, index);
   if (!found) throw UsageError{formatted("--layer {}: this model's layers are {}", index, block_ranges(stacks))};
 }
 
+// With --layer, sources and remarks are left out: they are about the whole model.
 std::string plan_text(const InspectArguments& arguments, const Plan& plan) {
   Page page(output_wants_colour());
   const std::vector<const Stack*> stacks = chosen_stacks(plan, arguments.stack);
@@ -38,7 +42,9 @@ std::string plan_text(const InspectArguments& arguments, const Plan& plan) {
 
 int run_inspect(const InspectArguments& arguments) {
   const Plan plan = plan_of(arguments.model, arguments.length);
-  const int written = write_output(arguments.json ? to_json(plan) + "\n" : plan_text(arguments, plan));
+  const std::string text =
+      of_model(plan.source.name, [&] { return arguments.json ? to_json(plan) + "\n" : plan_text(arguments, plan); });
+  const int written = write_output(text);
   if (written != kOk) return written;
   if (!arguments.strict || (plan.known && plan.warnings.empty())) return kOk;
   write_message(formatted("posenc: --strict: {}{}\n", count(std::ssize(plan.warnings), "warning"),

@@ -1,3 +1,4 @@
+// What posenc inspect takes. --json with --layer or --stack is exit code 2: JSON always holds the whole plan.
 #include "line/command_spec.h"
 #include "line/formatted.h"
 

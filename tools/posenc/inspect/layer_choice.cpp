@@ -1,3 +1,5 @@
+// choose_layer: the blocks that have RoPE among those that were asked for; the first of them, if all do alike or the
+// caller takes the first; then which of its rotations. Failures say which word is missing, and between what.
 #include "inspect/layer_choice.h"
 
 #include <algorithm>
@@ -22,6 +24,7 @@ struct Block {
 };
 
 // The blocks that have RoPE.
+// In the order of the plan; of one index only, where that is given.
 std::vector<Block> blocks_of(const std::vector<const Stack*>& stacks, std::optional<std::int64_t> index) {
   std::vector<Block> blocks;
   for (const Stack* stack : stacks) {
@@ -35,6 +38,7 @@ std::vector<Block> blocks_of(const std::vector<const Stack*>& stacks, std::optio
   return blocks;
 }
 
+// Rotations in order, and the shapes of their queries and keys.
 bool rotate_alike(const Block& a, const Block& b) {
   return std::equal(
       a.rotations.begin(), a.rotations.end(), b.rotations.begin(), b.rotations.end(), [](const auto& x, const auto& y) {
@@ -51,6 +55,7 @@ std::string alike_text(const std::vector<Block>& blocks, const Block& like) {
   return selection(run);
 }
 
+// The first block of each kind, across stacks.
 std::vector<Block> different(const std::vector<Block>& blocks) {
   std::vector<Block> kinds;
   for (const Block& block : blocks) {
@@ -64,7 +69,7 @@ std::vector<Block> different(const std::vector<Block>& blocks) {
 std::string names_of(const std::vector<Block>& blocks) {
   std::vector<std::string> names;
   for (const Block& block : blocks) {
-    const std::string name = printable(block.stack->name);
+    const std::string name = printable(excerpt(block.stack->name));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return join(names, ", ");
@@ -77,6 +82,7 @@ std::string names_of(const std::vector<Block>& blocks) {
   if (!one_stack) {
     throw UsageError{formatted("--stack is needed: RoPE differs between stacks: {}", names_of(blocks))};
   }
+  // Groups of layers; a model may have a kind for every layer.
   constexpr std::size_t kShown = 3;
   std::vector<std::string> groups;
   for (const Block& kind : kinds) groups.push_back(alike_text(blocks, kind));
@@ -92,15 +98,16 @@ std::int64_t only_rotation(const Block& block) {
   for (std::int64_t i = 0; i < std::ssize(block.rotations); ++i) {
     const Rotate& rotate = *block.rotations[static_cast<std::size_t>(i)].second;
     if (rotate.role == RotateRole::indexer) continue;
-    found.push_back(
-        formatted("{}: channels {} by {}", i, channels_text(rope(rotate)), join(rope(rotate).axes.names, ", ")));
+    found.push_back(formatted("{}: channels {} by {}", i, channels_text(rope(rotate)),
+                              printable(join(rope(rotate).axes.names, ", "))));
     last = i;
   }
   if (found.size() <= 1) return found.empty() ? 0 : last;
-  throw UsageError{formatted("--rotation is needed: {} layer {} has {}", printable(block.stack->name), block.index,
-                             join(found, "; "))};
+  throw UsageError{formatted("--rotation is needed: {} layer {} has {}", printable(excerpt(block.stack->name)),
+                             block.index, join(found, "; "))};
 }
 
+// Exit code 4: the model has no RoPE, or this layer has none; then the layers that have it are named.
 Failure rotates_nothing(const std::vector<const Stack*>& stacks, std::optional<std::int64_t> layer) {
   const std::vector<Block> others = blocks_of(stacks, {});
   if (others.empty()) return failure(kMalformed, "this model has no RoPE");
@@ -110,7 +117,7 @@ Failure rotates_nothing(const std::vector<const Stack*>& stacks, std::optional<s
     for (const Block& block : others) {
       if (block.stack == stack) run.blocks.push_back(block.index);
     }
-    if (!run.blocks.empty()) ranges.push_back(formatted("{} {}", printable(stack->name), selection(run)));
+    if (!run.blocks.empty()) ranges.push_back(formatted("{} {}", printable(excerpt(stack->name)), selection(run)));
   }
   return failure(kMalformed, formatted("layer {} has no RoPE; layers that have it: {}", *layer, join(ranges, "; ")));
 }
@@ -126,7 +133,7 @@ std::vector<const Stack*> chosen_stacks(const Plan& plan, const std::optional<st
   }
   if (name && chosen.empty()) {
     throw UsageError{formatted("--stack {}: this model has {}", printable(*name),
-                               names.empty() ? "no stacks" : printable(join(names, ", ")))};
+                               names.empty() ? "no stacks" : printable(excerpt(join(names, ", "))))};
   }
   return chosen;
 }
@@ -137,7 +144,7 @@ std::string block_ranges(const std::vector<const Stack*>& stacks) {
     if (stack->layers.empty()) continue;
     const auto [first, last] = std::minmax_element(stack->layers.begin(), stack->layers.end(),
                                                    [](const auto& a, const auto& b) { return a.index < b.index; });
-    parts.push_back(formatted("{} {}-{}", printable(stack->name), first->index, last->index));
+    parts.push_back(formatted("{} {}-{}", printable(excerpt(stack->name)), first->index, last->index));
   }
   return parts.empty() ? "none" : join(parts, ", ");
 }
@@ -160,16 +167,34 @@ LayerChoice choose_layer(const Plan& plan, const LayerWords& words, WhenLayersDi
   const std::int64_t rotation = words.rotation ? *words.rotation : only_rotation(block);
   if (rotation >= std::ssize(block.rotations)) {
     throw UsageError{formatted("--rotation {}: {} layer {} has {}, counted from 0", rotation,
-                               printable(block.stack->name), block.index,
+                               printable(excerpt(block.stack->name)), block.index,
                                count(std::ssize(block.rotations), "rotation"))};
   }
   const auto& [layer, rotate] = block.rotations[static_cast<std::size_t>(rotation)];
   return {block.stack, layer, rotate, rotation, std::ssize(block.rotations), alike_text(blocks, block)};
 }
 
+std::vector<LayerChoice> choose_kinds(const Plan& plan, const LayerWords& words) {
+  std::vector<LayerChoice> out{choose_layer(plan, words, WhenLayersDiffer::take_the_first)};
+  if (words.layer) return out;
+  const std::vector<Block> blocks = blocks_of({out.front().stack}, {});
+  for (const Block& kind : different(blocks)) {
+    // Blocks that differ in their heads alone rotate alike.
+    const LayerWords one{words.stack, kind.index, words.rotation};
+    if (std::ssize(kind.rotations) <= words.rotation.value_or(0)) continue;
+    LayerChoice choice = choose_layer(plan, one, WhenLayersDiffer::take_the_first);
+    const bool is_there = std::any_of(
+        out.begin(), out.end(), [&](const LayerChoice& other) { return rope(*other.rotate) == rope(*choice.rotate); });
+    if (is_there) continue;
+    choice.alike = alike_text(blocks, kind);
+    out.push_back(std::move(choice));
+  }
+  return out;
+}
+
 std::string layer_name(const LayerChoice& choice, const LayerWords& words) {
   const bool many = !words.layer && choice.alike.find_first_not_of("0123456789") != std::string::npos;
-  return formatted("{} {} {}", printable(choice.stack->name), many ? "layers" : "layer", choice.alike);
+  return formatted("{} {} {}", printable(excerpt(choice.stack->name)), many ? "layers" : "layer", choice.alike);
 }
 
 }  // namespace posenc::tool

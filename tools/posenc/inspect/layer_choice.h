@@ -15,6 +15,7 @@ std::vector<const Stack*> chosen_stacks(const Plan& plan, const std::optional<st
 // "decoder 0-31, vision 0-26": the blocks that there are.
 std::string block_ranges(const std::vector<const Stack*>& stacks);
 
+// What the command line says, each or nothing. Numbers count from 0.
 struct LayerWords {
   std::optional<std::string> stack;
   std::optional<std::int64_t> layer;
@@ -36,6 +37,9 @@ enum class WhenLayersDiffer { ask, take_the_first };
 // Throws UsageError for a stack, layer or rotation that the plan does not have, or that must be said; Failure when what
 // is asked for has no RoPE.
 LayerChoice choose_layer(const Plan& plan, const LayerWords& words, WhenLayersDiffer when);
+
+// One choice for each kind of RoPE in the first stack that has it, or the one that is asked for.
+std::vector<LayerChoice> choose_kinds(const Plan& plan, const LayerWords& words);
 
 // "decoder layer 5"; "decoder layers 0-31" where none was asked for and their RoPE is the same.
 std::string layer_name(const LayerChoice& choice, const LayerWords& words);

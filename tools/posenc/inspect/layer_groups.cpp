@@ -1,3 +1,4 @@
+// Runs of equal layers as groups under a letter each, and ranges of layers ("0-4,6-10") as those letters.
 #include "inspect/layer_groups.h"
 
 #include <algorithm>
@@ -30,6 +31,7 @@ bool has_attention(const LayerPlan& layer) {
   return layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;
 }
 
+// Sub-layers of a block stand side by side in Stack::layers.
 std::int64_t block_count(const Stack& stack) {
   std::int64_t blocks = 0;
   for (std::size_t i = 0; i < stack.layers.size(); ++i) {
@@ -38,6 +40,7 @@ std::int64_t block_count(const Stack& stack) {
   return blocks;
 }
 
+// A letter is one character, so that one can stand for each layer in a row (add_pattern).
 std::vector<Group> groups_of(const Stack& stack) {
   constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   std::vector<Group> groups;
@@ -49,6 +52,7 @@ std::vector<Group> groups_of(const Stack& stack) {
   return groups;
 }
 
+// Groups that are named whole give their letters; they have to be all that is named.
 std::string letters_of(const Stack& stack, const std::vector<Group>& groups, std::string_view layers) {
   const std::vector<bool> named = named_layers(layers, stack.layers.size());
   if (std::find(named.begin(), named.end(), false) == named.end()) return {};

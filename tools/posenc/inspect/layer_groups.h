@@ -16,6 +16,7 @@ struct Group {
   const LayerPlan* layer = nullptr;  // one of them, in the stack that was asked about
 };
 
+// In the order of each group's first layer; every layer is in one.
 std::vector<Group> groups_of(const Stack& stack);
 bool has_attention(const LayerPlan& layer);
 // What a model's card calls its layers: self and cross attention of one block share its index, and count once.

@@ -15,6 +15,8 @@
 namespace posenc::tool {
 namespace {
 
+constexpr std::int64_t kWidestAxis = 12;  // columns of an axis' name; those that are known are t, h, w
+
 // "0,64" or "0,64 t": the two channels of a pair, and its axis where there are several.
 std::string pair_channels(const Rope& rope, std::int64_t pair) {
   const bool half = rope.pairing == Pairing::half;
@@ -23,14 +25,16 @@ std::string pair_channels(const Rope& rope, std::int64_t pair) {
   std::string axis;
   if (!rope.axes.of_pair.empty()) {
     const auto at = static_cast<std::size_t>(rope.axes.of_pair[static_cast<std::size_t>(pair)]);
-    if (at < rope.axes.names.size()) axis = " " + printable(rope.axes.names[at]);
+    if (at < rope.axes.names.size()) axis = " " + shorten(printable(rope.axes.names[at]), kWidestAxis);
   }
   return formatted("{},{}{}", a, b, axis);
 }
 
-// 9 significant digits: enough to tell any two float32 values apart. What rotates clockwise has a sign before them.
+// 9 significant digits: enough to tell any two float32 values apart, "1.23456789e-05": 14 columns. What rotates
+// clockwise has a sign before them.
 int frequency_columns(const Rope& rope) { return rope.rotation_direction == RotationDirection::clockwise ? 15 : 14; }
 
+// Pair, channels, inv_freq in radians per position, wavelength in positions per turn. As wide as the head below.
 std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t pair) {
   const double inv_freq = f.inv_freq[static_cast<std::size_t>(pair)];
   const std::string wavelength = inv_freq == 0.0 ? "none" : number(2.0 * std::numbers::pi / std::fabs(inv_freq), 5);
@@ -38,14 +42,20 @@ std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t p
                    wavelength);
 }
 
-// Two columns of pairs where the page has room for them, read downwards.
+// For the length that was asked for, as --json has them; where a rule has others for other lengths, it is said which.
+// Two columns of pairs where the page has room for them, read downwards. A row is 3 + 9 + 14 + 10 columns and 3 spaces,
+// 39: two and a gap of 2 are just 80, and with signs they are not.
 void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
-  const Frequencies f = frequencies(rope, shown_length(rope, plan.length, plan.trained_length));
+  const Frequencies f = frequencies(rope, plan.length);
   const std::string head =
       formatted("{:>3} {:>9} {:>{}} {:>10}", "p", "channels", "inv_freq", frequency_columns(rope), "wavelength");
   const bool are_two = 2 * columns(head) + 2 <= kColumns;
   const std::int64_t rows = are_two ? (rope.pairs() + 1) / 2 : rope.pairs();
   page.blank();
+  const std::string holds = length_text(rope, plan.length);
+  if (!holds.empty()) {
+    page.line(page.paint(Style::dim, formatted("frequencies by {}{}", holds, plan.length ? "" : "; others by --length")));
+  }
   page.line(page.paint(Style::dim, rows < rope.pairs() ? head + "  " + head : head));
   for (std::int64_t row = 0; row < rows; ++row) {
     std::string text = frequency_row(rope, f, row);
@@ -54,31 +64,34 @@ void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
   }
 }
 
-void add_facts(Page& page, const Plan& plan, const LayerPlan& layer) {
+// The four stages, and what of the layer bears on them, an entry each; stack_section.cpp says the same of many layers.
+// Of a stack that is not `known`, what was not read is not called none.
+void add_facts(Page& page, const Plan& plan, const LayerPlan& layer, bool known) {
   const std::string values = layer.value_dim == layer.head_dim ? "" : formatted(", values {}", layer.value_dim);
   page.entry(2, "heads", kTextAt,
              formatted("{}, {}, {} each{}", count(layer.heads, "head"), count(layer.kv_heads, "KV head"),
                        count(layer.head_dim, "channel"), values));
   std::string_view name = "rotate";
-  if (layer.rotate.empty()) page.entry(2, name, kTextAt, "none");
+  if (layer.rotate.empty() && known) page.entry(2, name, kTextAt, "none");
   for (const Rotate& rotate : layer.rotate) {
-    page.entry(2, name, kTextAt, rotate_text(rotate, shown_length(rope(rotate), plan.length, plan.trained_length)));
+    page.entry(2, name, kTextAt, rotate_text(rotate, plan.length));
     name = "";
   }
   const std::string regions = regions_text(layer.regions);
   if (!regions.empty()) page.entry(2, "regions", kTextAt, regions);
   std::string biases;
   for (const ScoreTerm& term : layer.score) biases += score_text(term) + "; ";
-  page.entry(2, "score", kTextAt, (biases.empty() ? "no bias; " : biases) + logits_text(layer));
-  page.entry(2, "value", kTextAt, value_text(layer.value));
+  page.entry(2, "score", kTextAt, (biases.empty() && known ? "no bias; " : biases) + logits_text(layer));
+  if (known || layer.value != ValueScheme{}) page.entry(2, "value", kTextAt, value_text(layer.value));
   page.entry(2, "mask", kTextAt, mask_text(layer.mask));
-  page.entry(2, "norm", kTextAt, layer.qk_norm ? norm_text(*layer.qk_norm) : "no QK norm");
+  if (known || layer.qk_norm) page.entry(2, "norm", kTextAt, layer.qk_norm ? norm_text(*layer.qk_norm) : "no QK norm");
   const std::string cache = cache_text(layer);
   if (!cache.empty()) page.entry(2, "cache", kTextAt, cache);
 }
 
 }  // namespace
 
+// Each rotation has its wavelengths, the error of its tables, and a row for each pair.
 bool add_layer(Page& page, const Plan& plan, const Stack& stack, std::int64_t index) {
   bool found = false;
   for (const LayerPlan& layer : stack.layers) {
@@ -87,8 +100,11 @@ bool add_layer(Page& page, const Plan& plan, const Stack& stack, std::int64_t in
     page.blank();
     page.line(page.paint(Style::bold, formatted("{}, layer {}", shorten(printable(stack.name), 40), index)) + ": " +
               kind_text(layer.kind));
+    // Of other layers a plan has the index and the kind only.
     if (layer.kind != LayerKind::attention && layer.kind != LayerKind::cross_attention) continue;
-    add_facts(page, plan, layer);
+    add_unknown(page, stack);
+    add_facts(page, plan, layer, stack.known);
+    if (!stack.known) continue;  // wavelengths of a rotation that the model may not have
     for (const Rotate& rotate : layer.rotate) {
       const std::vector<RopeOf> one{{&rope(rotate), ""}};
       page.blank();

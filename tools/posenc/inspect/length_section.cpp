@@ -14,11 +14,14 @@
 namespace posenc::tool {
 namespace {
 
+// A mark for each pair of a head of 128 channels; with kTextAt columns before them they fit the page.
 constexpr std::size_t kMostMarks = 64;
 constexpr std::int64_t kJudgedPositions = 64;  // tables are judged on that many positions before the end
 
-// The length at which tables are judged: the one asked for, else the trained one.
-std::optional<std::int64_t> longest(const Plan& plan) { return plan.length ? plan.length : plan.trained_length; }
+// The length at which tables are judged: the one asked for, else that which the rotation serves.
+std::optional<std::int64_t> longest(const Plan& plan, const Rope& rope) {
+  return plan.length ? plan.length : served_length(rope, plan.trained_length);
+}
 
 // Whether positions in a sequence rotate it, and not coordinates in a picture.
 bool is_rotated_by_time(const Rope& rope) {
@@ -40,6 +43,7 @@ std::string marks(const std::vector<double>& wavelength, double length) {
   return out;
 }
 
+// "wavelengths 6.283 to 2.06e+07", in positions per turn; pairs that do not rotate are counted besides.
 std::string range_text(const std::vector<double>& wavelength) {
   std::vector<double> finite;
   std::copy_if(wavelength.begin(), wavelength.end(), std::back_inserter(finite),
@@ -51,6 +55,7 @@ std::string range_text(const std::vector<double>& wavelength) {
   return formatted("wavelengths {} to {}{}", number(*shortest, 4), number(*last, 4), rest);
 }
 
+// "29 of 64 pairs (.) do not complete a period within 8192 tokens; critical dimension 70; wavelengths ..."
 std::string turns_text(const Wavelengths& w, std::int64_t length) {
   const auto pairs = std::ssize(w.wavelength);
   const std::string turns =
@@ -73,16 +78,18 @@ std::optional<std::string> lost_in_float32(const Rope& rope, std::optional<std::
 
 }  // namespace
 
+// Of each rotation by time the marks, and below them what they count; of one in a picture its wavelengths alone.
 void add_turns(Page& page, const Plan& plan, const std::vector<RopeOf>& ropes) {
   std::string_view name = "periods";
   for (const auto& [rope, who] : ropes) {
-    const std::int64_t length = plan.trained_length.value_or(plan.length.value_or(1));
+    // 1 where no length is known: then only the wavelengths are printed.
+    const std::int64_t length = served_length(*rope, plan.trained_length).value_or(plan.length.value_or(1));
     const std::optional<std::int64_t> shown = shown_length(*rope, plan.length, plan.trained_length);
     const Wavelengths w = wavelengths(*rope, length, shown);
     const std::string holds = length_text(*rope, shown);
     if (!is_rotated_by_time(*rope)) {
       add_statement(page, name, who, range_text(w.wavelength) + " steps of the grid");
-    } else if (!longest(plan)) {
+    } else if (!longest(plan, *rope)) {
       add_statement(page, name, who, range_text(w.wavelength) + " tokens" + (holds.empty() ? "" : "; " + holds));
     } else {
       add_statement(page, name, who, marks(w.wavelength, static_cast<double>(length)));
@@ -93,11 +100,10 @@ void add_turns(Page& page, const Plan& plan, const std::vector<RopeOf>& ropes) {
 }
 
 void add_table_errors(Page& page, const Plan& plan, const std::vector<RopeOf>& ropes) {
-  const std::optional<std::int64_t> end = longest(plan);
-  if (!end) return;
   std::string_view name = "tables";
   for (const auto& [rope, who] : ropes) {
-    if (!is_rotated_by_time(*rope)) continue;
+    const std::optional<std::int64_t> end = longest(plan, *rope);
+    if (!end || !is_rotated_by_time(*rope)) continue;
     const std::optional<std::int64_t> shown = shown_length(*rope, plan.length, plan.trained_length);
     const std::int64_t judged = std::min(kJudgedPositions, *end);
     if (const auto lost = lost_in_float32(*rope, shown)) {
@@ -105,6 +111,7 @@ void add_table_errors(Page& page, const Plan& plan, const std::vector<RopeOf>& r
       name = "";
       continue;
     }
+    // Absolute: cos and sin lie in [-a, a], a the attention factor.
     const auto largest = [&, &rotated = *rope](Angles angles) {
       return number(angle_error(rotated, angles, *end, judged, shown).largest, 2);
     };

@@ -12,13 +12,15 @@
 
 namespace posenc::tool {
 
-// Text of an entry starts here; its label at 2.
+// Text of an entry starts here; its label, of at most 8 columns ("by layer"), at 2.
 inline constexpr std::int64_t kTextAt = 12;
 
 // What the model is, where the plan comes from, and whether it is complete.
 void add_head(Page& page, const Plan& plan);
 // One stack: its layers in a table, equal ones merged; the four stages; what wavelengths and tables do at its lengths.
 void add_stack(Page& page, const Plan& plan, const Stack& stack);
+// What could not be decided of a stack, and that the rest is as it was read; nothing of a stack that is known.
+void add_unknown(Page& page, const Stack& stack);
 // Everything about the attention sub-layers of block `index`, with all frequencies. False: this stack has no such
 // block.
 bool add_layer(Page& page, const Plan& plan, const Stack& stack, std::int64_t index);

@@ -22,4 +22,10 @@ std::optional<std::int64_t> shown_length(const Rope& rope, std::optional<std::in
 // does not depend on the length.
 std::string length_text(const Rope& rope, std::optional<std::int64_t> length);
 
+// The length before scaling, of rules that have it: YaRN, Llama 3, LongRoPE.
+std::optional<std::int64_t> original_length(const Rope& rope);
+// Up to which wavelengths and tables are judged: the trained length, or what YaRN stretches the original one to, where
+// that is more (a file whose max_position_embeddings is the length before scaling).
+std::optional<std::int64_t> served_length(const Rope& rope, std::optional<std::int64_t> trained);
+
 }  // namespace posenc::tool

@@ -1,4 +1,5 @@
 // posenc properties --list: the schemes and what they are measured with.
+// A row each: name, stage, and the numbers of the specimen. It stands with the other tables of property_tables.h.
 #include "line/json_text.h"
 #include "line/page.h"
 #include "properties/property_tables.h"

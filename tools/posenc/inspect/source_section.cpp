@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "inspect/layer_groups.h"
@@ -16,6 +21,7 @@ namespace posenc::tool {
 namespace {
 
 constexpr std::string_view kDefault = "default: ";
+// Of the column of keys; a longer key has a line of its own.
 constexpr std::int64_t kWidestKey = 26;
 
 // Values that one key decided in one structure: "rotate.scaling", {"rule", "factor"}.
@@ -25,6 +31,7 @@ struct Fields {
   std::vector<std::string> leaves;
 };
 
+// A key of the file, or a default, and all that it decided.
 struct Origin {
   std::string from;
   std::vector<Fields> fields;
@@ -39,6 +46,7 @@ std::string dotted(const std::vector<std::string_view>& parts) {
   return text;
 }
 
+// "/stacks/0/layers/0-31/rotate/0/base": what stands between the slashes.
 std::vector<std::string_view> path_parts(std::string_view pointer) {
   std::vector<std::string_view> parts;
   while (!pointer.empty()) {
@@ -49,13 +57,21 @@ std::vector<std::string_view> path_parts(std::string_view pointer) {
   return parts;
 }
 
+// A stack and the letters that its layers have in the table of add_stack.
 struct StackLetters {
   const Stack* stack;
   std::vector<Group> groups;
+  std::map<std::string, std::string, std::less<>> letters{};  // of "0-31", once somebody asked
+
+  const std::string& of(std::string_view layers) {
+    const auto found = letters.find(layers);
+    if (found != letters.end()) return found->second;
+    return letters.emplace(layers, letters_of(*stack, groups, layers)).first->second;
+  }
 };
 
 // Takes "stacks/0" and "layers/0-31" off the head of `parts` and says in words whose they are.
-std::string take_owner(const std::vector<StackLetters>& stacks, std::vector<std::string_view>& parts) {
+std::string take_owner(std::vector<StackLetters>& stacks, std::vector<std::string_view>& parts) {
   std::size_t at = stacks.size();
   if (parts.size() < 2 || parts.front() != "stacks") return {};
   std::from_chars(parts[1].data(), parts[1].data() + parts[1].size(), at);
@@ -63,14 +79,29 @@ std::string take_owner(const std::vector<StackLetters>& stacks, std::vector<std:
   if (at >= stacks.size()) return {};
   std::string who = stacks.size() > 1 ? stacks[at].stack->name : "";
   if (parts.size() < 3 || parts.front() != "layers") return who;
-  const std::string letters = letters_of(*stacks[at].stack, stacks[at].groups, parts[1]);
+  const std::string& letters = stacks[at].of(parts[1]);
   parts.erase(parts.begin(), parts.begin() + 2);
   return who + (who.empty() || letters.empty() ? "" : " ") + letters;
 }
 
 bool is_zero(std::string_view part) { return part == "0"; }
 
-void add_field(std::vector<Origin>& origins, const std::vector<StackLetters>& stacks, const ValueSource& source) {
+// Sources by what they have in common, in the order in which they came. A saved plan may have as many as it has bytes.
+class Origins {
+ public:
+  void add(std::vector<StackLetters>& stacks, const ValueSource& source);
+  std::vector<Origin> take() { return std::move(origins_); }
+
+ private:
+  std::vector<Origin> origins_;
+  std::map<std::string, std::size_t> by_from_;                                        // places in origins_
+  std::map<std::tuple<std::size_t, std::string, std::string>, std::size_t> by_head_;  // places in Origin::fields
+  std::set<std::tuple<std::size_t, std::size_t, std::string>> leaves_;
+};
+
+// Files a value under the key that decided it: "/stacks/0/layers/0-31/rotate/0/base", from "/rope_theta", becomes
+// "rotate.base" of the origin "/rope_theta", and names no layers where all are meant.
+void Origins::add(std::vector<StackLetters>& stacks, const ValueSource& source) {
   std::vector<std::string_view> parts = path_parts(source.where);
   const std::string who = take_owner(stacks, parts);
   std::erase_if(parts, is_zero);  // the first and mostly only rotation of a layer
@@ -84,13 +115,12 @@ void add_field(std::vector<Origin>& origins, const std::vector<StackLetters>& st
   const bool same_name = slash != std::string::npos && (from.substr(slash + 1) == leaf || leaf == "rule");
   if (head == "rotate.scaling" && same_name && slash > 0 && from.starts_with('/')) from.resize(slash);
 
-  auto origin = std::find_if(origins.begin(), origins.end(), [&](const Origin& o) { return o.from == from; });
-  if (origin == origins.end()) origin = origins.insert(origins.end(), {from, {}});
-  auto fields = std::find_if(origin->fields.begin(), origin->fields.end(),
-                             [&](const Fields& f) { return f.who == who && f.head == head; });
-  if (fields == origin->fields.end()) fields = origin->fields.insert(fields, {who, head, {}});
-  const auto& known = fields->leaves;
-  if (std::find(known.begin(), known.end(), leaf) == known.end()) fields->leaves.push_back(leaf);
+  const auto [origin, is_new_origin] = by_from_.try_emplace(from, origins_.size());
+  if (is_new_origin) origins_.push_back({from, {}});
+  std::vector<Fields>& all = origins_[origin->second].fields;
+  const auto [fields, are_new] = by_head_.try_emplace({origin->second, who, head}, all.size());
+  if (are_new) all.push_back({who, head, {}});
+  if (leaves_.emplace(origin->second, fields->second, leaf).second) all[fields->second].leaves.push_back(leaf);
 }
 
 // "/text_config" when all keys stand in it; else nothing.
@@ -122,28 +152,31 @@ std::string fields_text(const std::vector<Fields>& all) {
 
 void add_sources(Page& page, const Plan& plan) {
   std::vector<StackLetters> stacks;
-  for (const Stack& stack : plan.stacks) stacks.push_back({&stack, groups_of(stack)});
-  std::vector<Origin> origins;
-  for (const ValueSource& source : plan.sources) add_field(origins, stacks, source);
+  for (const Stack& stack : plan.stacks) stacks.push_back({&stack, groups_of(stack), {}});
+  Origins found;
+  for (const ValueSource& source : plan.sources) found.add(stacks, source);
+  std::vector<Origin> origins = found.take();
   if (origins.empty()) return;
+  // Keys of the file first, defaults behind them, each in the order of the plan.
   std::stable_partition(origins.begin(), origins.end(), [](const Origin& o) { return !o.from.starts_with(kDefault); });
 
   const std::string under = common_parent(origins);
   page.blank();
   page.line(page.paint(Style::bold, "where the values come from") +
-            (under.empty() ? "" : ", under " + printable(under)));
+            (under.empty() ? "" : ", under " + printable(excerpt(under))));
   for (Origin& origin : origins) {
     if (!origin.from.starts_with(kDefault)) origin.from.erase(0, under.size());
   }
+  // At least as wide as "defaults", the label below, and a gap.
   std::int64_t width = 10;
   for (const Origin& origin : origins) {
-    const std::int64_t needed = columns(printable(origin.from));
+    const std::int64_t needed = columns(printable(excerpt(origin.from)));
     if (needed <= kWidestKey && !origin.from.starts_with(kDefault)) width = std::max(width, needed);
   }
   std::string_view defaults = "defaults";
   for (const Origin& origin : origins) {
-    const std::string text = printable(fields_text(origin.fields));
-    const std::string from = printable(origin.from);
+    const std::string text = printable(excerpt(fields_text(origin.fields)));
+    const std::string from = printable(excerpt(origin.from));
     if (from.starts_with(kDefault)) {
       page.entry(2, defaults, width + 4, from.substr(kDefault.size()) + ": " + text);
       defaults = "";

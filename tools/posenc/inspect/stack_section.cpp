@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::int64_t kTableIndent = 2;
 
+// The cell is asked of one layer of each group: all in it are equal but for their index.
 struct Column {
   std::string title;
   std::function<std::string(const Group&)> cell;
@@ -36,6 +37,9 @@ std::string pair_of(std::int64_t a, std::int64_t b) {
   return a == b ? known_count(a) : formatted("{}/{}", known_count(a), known_count(b));
 }
 
+// A layer without attention, or without RoPE, has "-". `keep`: norm and scale go first (at most 2), the rest only where
+// the page is too narrow still; 9 last. `widest_selection`: layers are listed up to that width, else counted: "29 of
+// 34".
 std::vector<Column> columns_for(const Stack& stack, std::int64_t widest_selection) {
   const auto of_layer = [](auto text) {
     return [text](const Group& g) { return has_attention(*g.layer) ? text(*g.layer) : std::string("-"); };
@@ -69,6 +73,7 @@ std::vector<Column> columns_for(const Stack& stack, std::int64_t widest_selectio
   };
 }
 
+// The head, then a row for each group.
 std::vector<std::vector<std::string>> cells(const std::vector<Column>& columns, const std::vector<Group>& groups) {
   std::vector<std::vector<std::string>> rows(1);
   for (const Column& column : columns) rows.front().push_back(column.title);
@@ -112,7 +117,8 @@ void add_table(Page& page, const Stack& stack, const std::vector<Group>& groups)
   page.table(kTableIndent, rows);
 }
 
-// Each layer's group letter, ten layers a block.
+// Each layer's group letter, ten layers a block. Only where the layers of a group do not stand side by side, and each
+// is a block of its own.
 void add_pattern(Page& page, const Stack& stack, const std::vector<Group>& groups) {
   std::string letters(stack.layers.size(), ' ');
   bool scattered = false;
@@ -155,6 +161,7 @@ void add_statements(Page& page, std::string_view name, const std::vector<Group>&
   }
 }
 
+// All rotations of a layer in one sentence each, at the length that is shown.
 std::string rotations(const LayerPlan& layer, const Plan& plan) {
   std::vector<std::string> parts;
   for (const Rotate& rotate : layer.rotate) {
@@ -163,20 +170,29 @@ std::string rotations(const LayerPlan& layer, const Plan& plan) {
   return parts.empty() ? "none" : join(parts, ". ");
 }
 
-std::string biases(const LayerPlan& layer) {
+// What is added to scores, and what they are scaled and capped with.
+std::string biases(const Stack& stack, const LayerPlan& layer) {
   std::vector<std::string> parts;
   for (const ScoreTerm& term : layer.score) parts.push_back(score_text(term));
-  return (parts.empty() ? "no bias" : join(parts, "; ")) + "; " + logits_text(layer);
+  if (parts.empty() && stack.known) parts.emplace_back("no bias");
+  parts.push_back(logits_text(layer));
+  return join(parts, "; ");
 }
 
+// Input, rotate, score, value and mask always; regions, norm and cache where a layer has them.
 void add_stages(Page& page, const Plan& plan, const Stack& stack, const std::vector<Group>& groups) {
   std::vector<std::string> inputs;
   for (const InputScheme& input : stack.input) inputs.push_back(input_text(input));
-  page.entry(2, "input", kTextAt, inputs.empty() ? "none" : join(inputs, "; "));
-  add_statements(page, "rotate", groups, [&](const LayerPlan& l) { return rotations(l, plan); });
+  // Of a stack that is not known, what was not read is not called none.
+  if (stack.known || !inputs.empty()) page.entry(2, "input", kTextAt, inputs.empty() ? "none" : join(inputs, "; "));
+  add_statements(page, "rotate", groups, [&](const LayerPlan& l) {
+    return stack.known || !l.rotate.empty() ? rotations(l, plan) : std::string();
+  });
   add_statements(page, "regions", groups, [](const LayerPlan& l) { return regions_text(l.regions); });
-  add_statements(page, "score", groups, biases);
-  add_statements(page, "value", groups, [](const LayerPlan& l) { return value_text(l.value); });
+  add_statements(page, "score", groups, [&](const LayerPlan& l) { return biases(stack, l); });
+  add_statements(page, "value", groups, [&](const LayerPlan& l) {
+    return stack.known || l.value != ValueScheme{} ? value_text(l.value) : std::string();
+  });
   add_statements(page, "mask", groups, [](const LayerPlan& l) { return mask_text(l.mask); });
   add_statements(page, "norm", groups, [](const LayerPlan& l) { return l.qk_norm ? norm_text(*l.qk_norm) : ""; });
   add_statements(page, "cache", groups, [](const LayerPlan& l) { return cache_text(l); });
@@ -208,22 +224,37 @@ std::string layer_count(const Stack& stack) {
 
 }  // namespace
 
+// Letters stand where the text would, and the text two columns behind them.
 void add_statement(Page& page, std::string_view name, std::string_view who, std::string_view text) {
   if (who.empty()) return page.entry(2, name, kTextAt, text);
   const std::string shown = shorten(who, 12);
   page.entry(2, padded(name, kTextAt - 2) + shown, kTextAt + columns(shown) + 2, text);
 }
 
+void add_unknown(Page& page, const Stack& stack) {
+  for (const std::string& fact : stack.unknown) page.entry(2, "unknown", kTextAt, printable(fact), Style::warning);
+  if (stack.known || stack.layers.empty()) return;
+  page.entry(2, "read", kTextAt, "what follows is what was read; it is not known to hold", Style::warning);
+}
+
 void add_stack(Page& page, const Plan& plan, const Stack& stack) {
   const std::vector<Group> groups = groups_of(stack);
   page.blank();
+  // "decoder: 34 layers of 2 kinds", "vision: not known"
   const std::string kinds = groups.size() < 2 ? "" : formatted(" of {} kinds", groups.size());
-  page.line(page.paint(Style::bold, shorten(printable(stack.name), 40)) + ": " + layer_count(stack) + kinds);
+  const std::string size = stack.known || !groups.empty() ? layer_count(stack) + kinds : "";
+  const std::string unknown = stack.known ? "" : size.empty() ? "not known" : ", not known";
+  page.line(page.paint(Style::bold, shorten(printable(stack.name), 40)) + ": " + size + unknown);
+  add_unknown(page, stack);
   if (!groups.empty()) add_table(page, stack, groups);
   if (groups.size() > 1) add_pattern(page, stack, groups);
-  if (groups.empty()) return page.entry(2, "layers", kTextAt, "not known");
+  if (groups.empty()) {
+    if (stack.known) page.entry(2, "layers", kTextAt, "not known");
+    return;
+  }
   page.blank();
   add_stages(page, plan, stack, groups);
+  if (!stack.known) return;  // lengths and errors of a rotation that the model may not have
   const std::vector<RopeOf> ropes = different_ropes(groups);
   if (!ropes.empty()) page.blank();
   add_turns(page, plan, ropes);

@@ -1,3 +1,5 @@
+// A phrase for each alternative of the variants of schemes.h and plan.h. No visit has a default case, so that a new
+// scheme does not compile before it has a phrase.
 #include "inspect/stage_text.h"
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 namespace posenc::tool {
 namespace {
 
+// A visitor made of lambdas, one for each alternative.
 template <typename... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -20,12 +23,14 @@ struct Overloaded : F... {
 template <typename... F>
 Overloaded(F...) -> Overloaded<F...>;  // Clang 14 does not deduce it
 
+// "16 x 16"
 std::string numbers_text(const std::vector<std::int64_t>& numbers, std::string_view between) {
   std::vector<std::string> parts;
   for (const std::int64_t one : numbers) parts.push_back(std::to_string(one));
   return join(parts, between);
 }
 
+// Who orders and spaces the sines so: there is no common name.
 std::string_view convention_text(SinusoidConvention convention) {
   switch (convention) {
     case SinusoidConvention::paper: return "the paper's";
@@ -50,12 +55,14 @@ std::string pairing_words(const Rope& rope) {
                    channel(step, first + (half ? rope.dim / 2 : 1)));
 }
 
+// A number where the plan has no name for it.
 std::string axis_name(const AxisMap& axes, std::int32_t axis) {
   const auto at = static_cast<std::size_t>(axis);
-  return at < axes.names.size() ? printable(axes.names[at]) : formatted("axis {}", axis);
+  return at < axes.names.size() ? printable(excerpt(axes.names[at])) : formatted("axis {}", axis);
 }
 
-// "t: pairs 0-15, h: pairs 16-39, w: pairs 40-63"; by number of pairs when an axis has them scattered.
+// "t: pairs 0-15, h: pairs 16-39, w: pairs 40-63"; when an axis has them scattered, by number of pairs: "t: 24 pairs,
+// h: 20 pairs, w: 20 pairs, interleaved". Up to kMostRuns runs are told one by one.
 std::string axes_text(const Rope& rope) {
   const AxisMap& axes = rope.axes;
   constexpr std::size_t kMostRuns = 6;
@@ -70,10 +77,11 @@ std::string axes_text(const Rope& rope) {
   if (runs.size() <= kMostRuns) {
     out = join(runs, ", ");
   } else {
+    std::vector<std::int64_t> pairs(axes.names.size());
+    for (const std::int32_t axis : axes.of_pair) ++pairs[static_cast<std::size_t>(axis)];
     for (std::size_t a = 0; a < axes.names.size(); ++a) {
-      const auto pairs = std::count(axes.of_pair.begin(), axes.of_pair.end(), static_cast<std::int32_t>(a));
       out += formatted("{}{}: {}", a == 0 ? "" : ", ", axis_name(axes, static_cast<std::int32_t>(a)),
-                       count(pairs, "pair"));
+                       count(pairs[a], "pair"));
     }
     out += ", interleaved";
   }
@@ -93,6 +101,7 @@ std::string multiplier_text(double multiplier, InputCombine combine) {
                                       : formatted(" times {}", number(multiplier));
 }
 
+// Behind ALiBi's other words; nothing for the usual form.
 std::string_view form_text(AlibiForm form) {
   switch (form) {
     case AlibiForm::relative: return "";
@@ -102,6 +111,7 @@ std::string_view form_text(AlibiForm form) {
   return "";
 }
 
+// To within 1e-12: a quotient that was rounded otherwise counts, one in float32 does not. 0 channels: not known.
 bool is_one_over_sqrt(double scale, std::int64_t channels) {
   if (channels <= 0) return false;
   const double expected = 1.0 / std::sqrt(static_cast<double>(channels));
@@ -132,6 +142,7 @@ std::string channels_text(const Rope& rope) {
   return formatted("{}-{}", rope.first_channel, rope.first_channel + rope.dim - 1);
 }
 
+// What it is, of how many rows, how it meets the embedding; then which row a token takes, where that is not its own.
 std::string input_text(const InputScheme& input) {
   return std::visit(
       Overloaded{
@@ -146,7 +157,7 @@ std::string input_text(const InputScheme& input) {
           [](const SinusoidalInput& in) {
             const std::string row = in.offset == 0 ? "" : formatted("; token i takes position i + {}", in.offset);
             const std::string rows = in.positions ? formatted(" of {} positions", *in.positions) : "";
-            const std::string axis = in.axis.empty() ? "" : formatted(" of axis {}", in.axis);
+            const std::string axis = in.axis.empty() ? "" : formatted(" of axis {}", printable(excerpt(in.axis)));
             const std::string scale = in.learned_scale ? ", times a learned number," : "";
             return formatted("sines and cosines{}{}{} {} ({} convention){}{}", rows, axis, scale,
                              in.combine == InputCombine::add ? "are added" : "multiply the embedding",
@@ -185,6 +196,7 @@ std::string input_text(const InputScheme& input) {
       input);
 }
 
+// `length`, in tokens, is for the attention factor, which in LongRoPE depends on it. The base is that before the rule.
 std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length) {
   const Rope& r = rope(rotate);
   std::string out;
@@ -213,6 +225,7 @@ std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length
   return out;
 }
 
+// The scheme and its numbers; formulas are in schemes.h.
 std::string score_text(const ScoreTerm& term) {
   return std::visit(
       Overloaded{
@@ -321,6 +334,7 @@ std::string value_text(const ValueScheme& value) {
                     value);
 }
 
+// The formulas of schemes.h with the layer's numbers; i counts from 0.
 std::string query_scale_text(const QueryScale& scale) {
   return std::visit(
       Overloaded{
@@ -338,6 +352,7 @@ std::string query_scale_text(const QueryScale& scale) {
       scale);
 }
 
+// In the order of the equation (reference_attend.h).
 std::string logits_text(const LayerPlan& layer) {
   std::string out = formatted("softmax scale {}", number(layer.softmax_scale));
   if (is_one_over_sqrt(layer.softmax_scale, layer.head_dim)) out += formatted(" (1/sqrt({}))", layer.head_dim);
@@ -352,10 +367,14 @@ std::string logits_text(const LayerPlan& layer) {
   return out;
 }
 
+// "RMS norm of q and k over each head, with weights, before RoPE"
 std::string norm_text(const QkNorm& norm) {
   const std::string_view kind = norm.kind == QkNorm::Kind::rms ? "RMS" : norm.kind == QkNorm::Kind::l2 ? "L2" : "layer";
   return formatted("{} norm of {} over {}, {} weights, {} RoPE", kind, norm.of == QkNorm::Of::keys ? "k" : "q and k",
-                   norm.over == QkNorm::Over::head ? "each head" : "all heads", norm.weighted ? "with" : "without",
+                   norm.over == QkNorm::Over::head ? "each head" : "all heads",
+                   !norm.weighted          ? "without"
+                   : norm.weighted_queries ? "with"
+                                           : "of k alone with",
                    norm.order == QkNorm::Order::before ? "before" : "after");
 }
 
@@ -369,6 +388,7 @@ std::string cache_text(const LayerPlan& layer) {
   return out;
 }
 
+// A window as configs have it counts the token itself: `sliding_window: w` is past w - 1.
 std::string mask_text(const Mask& mask) {
   std::string out;
   switch (mask.kind) {
@@ -383,10 +403,11 @@ std::string mask_text(const Mask& mask) {
     out += formatted(", window of {} back and {} ahead", mask.window->past, mask.window->future);
   }
   if (mask.chunk) out += formatted(", in chunks of {} tokens", *mask.chunk);
-  if (!mask.detail.empty()) out += formatted(" ({})", printable(mask.detail));
+  if (!mask.detail.empty()) out += formatted(" ({})", printable(excerpt(mask.detail)));
   return out;
 }
 
+// The narrowest limit alone: a chunk, else a window, else the kind.
 std::string short_mask(const Mask& mask) {
   if (mask.chunk) return formatted("chunk {}", *mask.chunk);
   if (mask.window && mask.window->future == 0) return formatted("window {}", mask.window->past + 1);
@@ -414,6 +435,7 @@ std::string short_norm(const LayerPlan& layer) {
   return "";
 }
 
+// The rule and the one number that matters most; describe() has all.
 std::string short_rule(const Scaling& scaling) {
   const auto with = [](std::string_view rule, double factor) { return formatted("{} x{}", rule, number(factor, 4)); };
   return std::visit(

@@ -1,3 +1,5 @@
+// CLI11 parses, from the specs of command_spec.h. What cannot be parsed is told in words of ours, which name the
+// nearest word that there is and the --help to read; it is exit code 2.
 #include "line/command_line.h"
 
 #include <CLI/CLI.hpp>
@@ -14,6 +16,7 @@
 namespace posenc::tool {
 namespace {
 
+// In the order of posenc --help.
 std::vector<CommandSpec> specs() {
   return {inspect_spec(), compare_spec(),    rotate_spec(), attend_spec(),  plot_spec(),
           bench_spec(),   properties_spec(), info_spec(),   presets_spec(), demo_spec()};
@@ -32,6 +35,8 @@ std::string one_of(std::vector<std::string> names) {
   return names.empty() ? last : join(names, ", ") + " or " + last;
 }
 
+// To CLI11 an argument without dashes is an option too, so that only a name with dashes and without a value becomes a
+// flag. `many`: all words that are left.
 void add_option(CLI::App& app, const OptionSpec& spec) {
   const bool is_flag = spec.value.empty() && spec.names.starts_with('-');
   CLI::Option* const option =
@@ -40,11 +45,16 @@ void add_option(CLI::App& app, const OptionSpec& spec) {
   if (spec.many) option->expected(CLI::detail::expected_max_vector_size);
 }
 
+std::string version_text() {
+  return formatted("posenc {}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH);
+}
+
 void add_command(CLI::App& parent, const CommandSpec& spec) {
   CLI::App& app = *parent.add_subcommand(spec.name, spec.description);
   app.set_help_flag();  // CLI11 has one of its own, and lists options in the order of their making
   for (const OptionSpec& option : spec.options) add_option(app, option);
   app.set_help_flag("-h,--help", "This text");
+  app.set_version_flag("--version", version_text(), "The version of posenc");
   app.footer(spec.footer);
   for (const CommandSpec& subject : spec.subjects) add_command(app, subject);
   if (!spec.subjects.empty()) app.require_subcommand(1);
@@ -56,6 +66,8 @@ const CLI::App& chosen(const CLI::App& app) {
   return named.empty() ? app : chosen(*named.front());
 }
 
+// What was not given is absent, so that each command has its own defaults. What takes many is in `lists` too, with all
+// its words.
 Given given_to(const CLI::App& app) {
   Given given;
   for (const CLI::Option* option : app.get_options()) {
@@ -66,6 +78,7 @@ Given given_to(const CLI::App& app) {
   return given;
 }
 
+// The arguments of the command, or of the subject of a command, that was named.
 Command read(const CLI::App& app, const std::vector<CommandSpec>& commands) {
   const CLI::App& command = *app.get_subcommands().front();
   for (const CommandSpec& spec : commands) {
@@ -75,6 +88,7 @@ Command read(const CLI::App& app, const std::vector<CommandSpec>& commands) {
   return Words{};  // not reached: what was chosen was made from `commands`
 }
 
+// CLI11's parser and the specs that it was made from.
 struct Parser {
   CLI::App app{
       "Position encodings of transformers (RoPE, ALiBi, T5 bias, ...): reads a model's own files, layer by layer, and "
@@ -84,9 +98,7 @@ struct Parser {
   Parser() {
     app.name("posenc");
     app.set_help_flag("-h,--help", "This text; after a command, the command's own");
-    app.set_version_flag("--version",
-                         formatted("posenc {}.{}.{}", POSENC_VERSION_MAJOR, POSENC_VERSION_MINOR, POSENC_VERSION_PATCH),
-                         "The version");
+    app.set_version_flag("--version", version_text(), "The version");
     app.require_subcommand(1);
     app.footer(
         "Examples:\n"
@@ -114,11 +126,13 @@ struct Parser {
     const std::string_view what = flag            ? "unknown flag"
                                   : under.empty() ? "unexpected argument"
                                   : &here == &app ? "unknown command"
-                                                  : "unknown subject";
+                                                  : "unknown kind";
     return formatted("{} '{}'{}", what, printable(word),
                      near.empty() ? "" : formatted("; did you mean {}?", join(near, " or ")));
   }
 
+  // What CLI11 complains of, without "posenc: ". A word that nothing takes comes first: it may be a misspelling of what
+  // is missing. CLI11's text for a wrong number of values starts with the option's name and a colon.
   std::string complaint(const CLI::ParseError& error) const {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) return unexpected(extras.front());
@@ -127,7 +141,7 @@ struct Parser {
       const std::vector<const CLI::App*> subjects = here.get_subcommands([](const CLI::App*) { return true; });
       std::vector<std::string> names;
       for (const CLI::App* subject : subjects) names.push_back(subject->get_name());
-      return here.get_name() + ": a subject is needed: " + one_of(names);
+      return here.get_name() + ": a kind is needed: " + one_of(names);
     }
     const std::string said = error.what();
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
@@ -154,13 +168,18 @@ Command read_command_line(int argc, const char* const* argv) {
   try {
     parser.app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::CallForHelp&) {
+    // "posenc inspct --help": help for no command. The word is an error, as without --help.
     const std::vector<std::string> unknown = parser.app.remaining();
     if (!unknown.empty()) throw UsageError{parser.unexpected(unknown.front()) + " (see posenc --help)"};
     return Words{help_text(chosen(parser.app))};
   } catch (const CLI::CallForVersion& version) {
     return Words{std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {
-    throw UsageError{formatted("{} (see {} --help)", parser.complaint(error), full_name(chosen(parser.app)))};
+    const CLI::App& here = chosen(parser.app);
+    // Who has not said what, and nothing wrong, is shown what there is.
+    const bool is_bare = parser.app.remaining(true).empty() && here.get_require_subcommand_min() > 0;
+    throw UsageError{formatted("{} (see {} --help){}", parser.complaint(error), full_name(here),
+                               is_bare ? "\n\n" + short_help_text(here) : "")};
   }
   return read(parser.app, parser.commands);
 }

@@ -15,6 +15,8 @@
 
 namespace posenc::tool {
 
+// posenc inspect MODEL. `layer`, counted from 0, and `stack` narrow what is printed, not what is read; `length`, in
+// tokens, is for rules that depend on it. `strict`: warnings, and facts that could not be decided, are exit code 1.
 struct InspectArguments {
   std::string model;
   std::optional<std::int64_t> layer;
@@ -23,16 +25,23 @@ struct InspectArguments {
   bool json = false;
   bool strict = false;
 };
+// posenc compare A B. `tolerance`, in radians; when omitted that of CompareOptions (compare.h). `ignore_row_order`: the
+// rows that a conversion to GGUF puts in another order are no difference.
 struct CompareArguments {
   std::string a;
   std::string b;
   std::optional<std::int64_t> length;
   std::optional<double> tolerance;
+  bool ignore_row_order = false;
   bool json = false;
 };
 // The order of a tensor's axes: t tokens, h heads, d channels, b sequences.
 enum class TensorLayout : std::uint8_t { thd, htd, bhtd, bthd };
 // What rotate and attend have in common: a layer of a model takes tensors of files.
+// `model` is a MODEL as inspect takes it, `out` the file of -o, .npy or .safetensors by its ending. Without a stack or
+// a layer, all that the plan has must do alike; without a length, it is the last position + 1; without a layout, the
+// number of axes decides; with heads, no layout, and the last axis has all of them. `bf16`: elements of 16 raw bits in
+// a .npy file are bfloat16. `force` replaces `out`.
 struct LayerJob {
   std::string model;
   std::optional<std::string> stack;
@@ -40,6 +49,7 @@ struct LayerJob {
   std::optional<std::int64_t> length;
   std::string out;
   std::optional<TensorLayout> layout;
+  std::optional<std::int64_t> heads;    // side by side on the last axis
   std::optional<std::int64_t> threads;  // left out: default_threads()
   Isa isa = Isa::automatic;
   bool bf16 = false;
@@ -47,6 +57,8 @@ struct LayerJob {
   bool check = false;
   bool json = false;
 };
+// posenc rotate. q, k or both are there. `rotation`: which of the layer's, counted from 0. `positions`: START, a list
+// or a FILE[:NAME] (tensors/row_positions.h).
 struct RotateArguments {
   LayerJob job;
   std::optional<std::int64_t> rotation;
@@ -55,7 +67,10 @@ struct RotateArguments {
   std::string positions = "0";
   Direction direction = Direction::forward;
   Angles angles = Angles::exact;
+  bool again = false;  // though a file says that it has been done
 };
+// posenc attend. `cross`: the layer's attention to an encoder. `weights`: a file of learned tables (attend_tables.h).
+// q_rotated, k_rotated: RoPE has been applied to them already. `lse`: `out` holds the log-sum-exp of scores as well.
 struct AttendArguments {
   LayerJob job;
   bool cross = false;
@@ -71,6 +86,8 @@ struct AttendArguments {
   bool lse = false;
   Products products = Products::f32;
 };
+// posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
+// those of POSENC_THREADS or the machine.
 struct BenchRotateArguments {
   std::string model = "llama-3.1-8b";
   std::optional<std::string> stack;
@@ -78,6 +95,8 @@ struct BenchRotateArguments {
   std::optional<std::int64_t> rotation;
   bool json = false;
 };
+// posenc bench attend. `tokens`: a prompt of so many, and decode over so many keys. `dtype`: when omitted f32 and bf16.
+// `weights`: when omitted drawn at random.
 struct BenchAttendArguments {
   std::string model = "llama-3.1-8b";
   std::optional<std::string> stack;
@@ -91,6 +110,7 @@ struct BenchAttendArguments {
   Products products = Products::f32;
   bool json = false;
 };
+// Which table posenc properties prints: without a flag the properties, else that of --list, --cost, and so on.
 enum class PropertiesView : std::uint8_t { properties, list, cost, order, four_terms, decay, noise };
 struct PropertiesArguments {
   PropertiesView view = PropertiesView::properties;
@@ -113,6 +133,7 @@ struct Words {
   std::string text;
 };
 
+// What was asked for: one command with its arguments. main() has a run() for each.
 using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, PlotArguments,
                              BenchRotateArguments, BenchAttendArguments, PropertiesArguments, InfoArguments,
                              PresetsArguments, DemoArguments, Words>;

@@ -1,4 +1,5 @@
 // What `posenc` tells the shell. docs/cli.md has the same table.
+// 70 is EX_SOFTWARE of sysexits.h. A process that a signal ends has none of these: shells make it 128 + the signal.
 #pragma once
 
 namespace posenc::tool {
@@ -9,6 +10,8 @@ enum ExitCode : int {
   kUsage = 2,      // unknown flag, bad value
   kFile = 3,       // cannot read or write
   kMalformed = 4,  // malformed, mathematically impossible, or over a limit
+  kNoMemory = 5,
+  kRowOrder = 6,   // compare: the same but for the rows that a conversion to GGUF puts in another order
   kInternal = 70,  // posenc itself is wrong
 };
 

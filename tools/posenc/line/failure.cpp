@@ -1,3 +1,4 @@
+// A Failure, which ends a command with "posenc: TEXT" and an exit code.
 #include "line/failure.h"
 
 #include "line/formatted.h"

@@ -1,3 +1,5 @@
+// From the text of an option to a number or a choice. A text that is none throws UsageError (exit code 2) with the
+// option, what was expected and what came.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,6 +12,8 @@
 namespace posenc::tool {
 namespace {
 
+// from_chars knows no locale, no leading space and no plus sign, and has to take the whole text. The reason in brackets
+// tells 1e5 and 128k from a number that is merely too large.
 std::int64_t whole_number(std::string_view flag, const std::string& text, std::int64_t smallest, std::int64_t largest) {
   std::int64_t value = 0;
   const char* end = text.data() + text.size();
@@ -32,6 +36,7 @@ std::int64_t whole_number(std::string_view flag, const std::string& text, std::i
                              printable(text), reason)};
 }
 
+// A decimal number, with or without an exponent. from_chars takes "inf" and "nan" too, so finiteness is asked for.
 double number_from_zero(std::string_view flag, const std::string& text) {
   double value = 0;
   const char* end = text.data() + text.size();
@@ -69,6 +74,7 @@ std::optional<double> Given::from_zero(std::string_view name) const {
   return number_from_zero(name, *given);
 }
 
+// The whole name, no abbreviation. Where the text is near one of the names, that one is proposed.
 std::optional<std::size_t> Given::choice(std::string_view name, const std::vector<std::string>& choices) const {
   const std::optional<std::string> given = text(name);
   if (!given) return {};

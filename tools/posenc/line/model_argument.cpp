@@ -1,3 +1,4 @@
+// MODEL on the command line: - for standard input, a path that is there, else a preset; the nearest where it is none.
 #include "line/model_argument.h"
 
 #include <unistd.h>
@@ -12,14 +13,16 @@
 #include "line/exit_code.h"
 #include "line/failure.h"
 #include "line/formatted.h"
-#include "line/nearest.h"
 #include "line/text.h"
+#include "posenc/info.h"
+#include "posenc/parallel.h"
 #include "posenc/read_plan.h"
 #include "tensors/file_error_text.h"
 
 namespace posenc::tool {
 namespace {
 
+// Of "GGUF", with which such a file starts. What follows is not kept: it has no line that an error could show.
 constexpr std::size_t kMagicBytes = 4;
 
 // Standard input, and what was read of it where an error may want to show it: not of a GGUF model.
@@ -34,6 +37,7 @@ struct StandardInput {
   }
 };
 
+// `bytes`: what was read, where it cannot be read again to show the line of an error.
 std::variant<Plan, NoPlan> plan_or_message(Result<Plan> plan, std::string_view bytes = {}) {
   if (plan.ok()) return std::move(plan).value();
   const FileError& error = plan.error();
@@ -56,11 +60,11 @@ bool is_preset(std::string_view name) {
 }
 
 std::string unknown_preset(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Preset& preset : presets()) names.emplace_back(preset.name);
-  const std::vector<std::string> near = nearest(name, names);
-  if (!near.empty()) return formatted("no preset of that name; did you mean {}?", join(near, " or "));
-  return "no preset of that name (see posenc presets)";
+  // The reader knows which presets are near.
+  const Result<Plan> none = read_plan(std::filesystem::path(name));
+  const std::string hint = none.ok() ? "" : none.error().detail;
+  if (hint.empty() || hint.starts_with("nor ")) return "no preset of that name (see posenc presets)";
+  return formatted("no preset of that name; {}", hint);
 }
 
 std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std::int64_t> length) {
@@ -76,6 +80,8 @@ std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std
   std::error_code failed;
   const bool missing = std::filesystem::symlink_status(model, failed).type() == std::filesystem::file_type::not_found;
   if (missing && is_preset(model)) return preset_plan(model, options);
+  // A word without a slash may be a misspelled preset, and the message names the nearest; of a path, the reader says
+  // what is wrong.
   if (missing && model.find('/') == std::string::npos && !model.empty()) {
     return NoPlan{formatted("posenc: {}: no such file or directory, and {}\n", printable(model), unknown_preset(model)),
                   kFile};
@@ -87,6 +93,12 @@ Plan plan_of(const std::string& model, std::optional<std::int64_t> length) {
   std::variant<Plan, NoPlan> loaded = load_plan(model, length);
   if (const auto* none = std::get_if<NoPlan>(&loaded)) throw Failure{none->message, none->exit_code};
   return std::get<Plan>(std::move(loaded));
+}
+
+Failure refused_of_model(std::string_view model, const Error& error) {
+  (void)selected_isa();  // these throw for what the environment asks for and is not there
+  (void)default_threads();
+  return failure(kMalformed, formatted("{}: {}", printable(model), error.what()));
 }
 
 }  // namespace posenc::tool

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "line/failure.h"
 #include "posenc/error.h"
 #include "posenc/plan.h"
 
@@ -18,9 +19,25 @@ struct NoPlan {
   int exit_code = 0;
 };
 
+// `length`, in tokens, becomes Plan::length. The failure is returned, for compare, which says of which of its two
+// models it is.
 std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std::int64_t> length);
 // Throws Failure instead.
 Plan plan_of(const std::string& model, std::optional<std::int64_t> length);
+
+// The failure of of_model, below.
+Failure refused_of_model(std::string_view model, const Error& error);
+
+// What `work` on plans that were read gives. What the library refuses there is in the model's file, not on the command
+// line: the Failure names the file, with the exit code of a malformed one. The environment's own fault stays its own.
+template <typename Work>
+auto of_model(std::string_view model, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw refused_of_model(model, error);
+  }
+}
 
 bool is_preset(std::string_view name);
 // The message when no preset has that name, nearest ones named.

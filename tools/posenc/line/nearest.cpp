@@ -1,3 +1,4 @@
+// Words are short (64 bytes at most) and names few, so the distance to every name is computed.
 #include "line/nearest.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A page (labels, tables, colours) is composed in memory; then all of it is written, whatever a pipe takes at a time.
 #include "line/page.h"
 
 #include <unistd.h>
@@ -15,6 +16,9 @@
 namespace posenc::tool {
 namespace {
 
+constexpr std::size_t kLongestPrintable = 5 * kLongestWord;  // of a word that is an excerpt, each byte of it escaped
+
+// SGR sequences (ECMA-48): 1 bold, 2 faint, 33 yellow. 0, which paint() ends with, resets all.
 std::string_view code(Style style) {
   switch (style) {
     case Style::plain: return "";
@@ -26,6 +30,7 @@ std::string_view code(Style style) {
 }
 
 // 0, or the errno that stopped it.
+// A pipe may take a part of the text at a time, and a signal may interrupt before any of it.
 int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -35,6 +40,7 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
+// Rows may have fewer cells than others.
 std::vector<std::int64_t> column_widths(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::int64_t> widths;
   for (const auto& row : rows) {
@@ -51,16 +57,18 @@ std::string Page::paint(Style style, std::string_view text) const {
   return formatted("{}{}\x1b[0m", code(style), text);
 }
 
+// Without the spaces at its end, which padding leaves.
 void Page::line(std::string_view text) {
   const std::size_t last = text.find_last_not_of(' ');
   text_ += text.substr(0, last == std::string_view::npos ? 0 : last + 1);
   text_ += '\n';
 }
 
+// Labels have to end before `at`: a longer one would push the first line beyond the page.
 void Page::entry(std::int64_t indent, std::string_view label, std::int64_t at, std::string_view text, Style style) {
   const std::string before(static_cast<std::size_t>(indent), ' ');
   std::string lead = before + paint(Style::dim, padded(label, at - indent));
-  for (const std::string& part : wrap(text, kColumns - at)) {
+  for (const std::string& part : wrap(excerpt(text, kLongestPrintable), kColumns - at)) {
     line(lead + paint(style, part));
     lead = std::string(static_cast<std::size_t>(at), ' ');
   }
@@ -70,6 +78,7 @@ void Page::table(std::int64_t indent, const std::vector<std::vector<std::string>
   const std::vector<std::int64_t> widths = column_widths(rows);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     std::string text;
+    // Padded before they are painted: codes of colour take no columns.
     for (std::size_t c = 0; c < rows[r].size(); ++c) text += padded(rows[r][c], widths[c]) + "  ";
     text.erase(text.find_last_not_of(' ') + 1);
     line(std::string(static_cast<std::size_t>(indent), ' ') + paint(r == 0 ? Style::dim : Style::plain, text));
@@ -77,6 +86,7 @@ void Page::table(std::int64_t indent, const std::vector<std::vector<std::string>
 }
 
 std::int64_t table_columns(const std::vector<std::vector<std::string>>& rows) {
+  // There is no gap behind the last column.
   std::int64_t total = -2;
   for (const std::int64_t width : column_widths(rows)) total += width + 2;
   return total;
@@ -92,6 +102,7 @@ bool output_wants_colour() {
 int write_output(std::string_view text) {
   const int error = write_all(STDOUT_FILENO, text);
   if (error == 0) return kOk;
+  // Seen only where SIGPIPE is ignored: else that signal has ended the process.
   if (error != EPIPE) write_message(formatted("posenc: cannot write to standard output: {}\n", std::strerror(error)));
   return kFile;
 }

@@ -8,6 +8,7 @@
 
 namespace posenc::tool {
 
+// `warning` is yellow.
 enum class Style : std::uint8_t { plain, bold, dim, warning };
 
 class Page {
@@ -19,9 +20,11 @@ class Page {
 
   void line(std::string_view text);
   void blank() { line(""); }
-  // The label at `indent`, the text from column `at`, wrapped there. An empty label continues.
+  // The label at `indent`, the text from column `at`, wrapped there; of a long one an excerpt (text.h). An empty label
+  // continues.
   void entry(std::int64_t indent, std::string_view label, std::int64_t at, std::string_view text,
              Style style = Style::plain);
+  // Rows that are too wide are not wrapped: callers can ask table_columns() before, and leave columns out.
   // Columns as wide as their widest cell, two spaces between; the first row is the head.
   void table(std::int64_t indent, const std::vector<std::vector<std::string>>& rows);
 

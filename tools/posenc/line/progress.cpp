@@ -1,3 +1,4 @@
+// The progress line on standard error, after a second of work; only on a terminal that is not dumb.
 #include "line/progress.h"
 
 #include <unistd.h>
@@ -15,6 +16,7 @@ namespace posenc::tool {
 namespace {
 
 constexpr double kPatience = 1.0;  // seconds; what is done by then needs no progress
+// Seconds between two lines: ten a second can be followed, and cost little.
 constexpr double kApart = 0.1;
 
 double seconds_now() {
@@ -29,6 +31,8 @@ ProgressPlace standard_error() {
   return {.terminal = ::isatty(STDERR_FILENO) == 1 && !dumb, .seconds = seconds_now, .write = write_message};
 }
 
+// As if a line had been shown kPatience - kApart after the start, so that show() writes first when kPatience has
+// passed. Without a terminal the clock is not asked.
 Progress::Progress(ProgressPlace place)
     : place_(std::move(place)), shown_at_(place_.terminal ? place_.seconds() + kPatience - kApart : 0.0) {}
 
@@ -41,6 +45,7 @@ void Progress::show(std::string_view what, std::int64_t done, std::int64_t all) 
   const std::string line = formatted("{} {:3.0f} %", what, 100 * part);
   wipe();
   place_.write(line);
+  // Bytes: of no text fewer than its columns, so that wipe() covers all of it.
   columns_ = line.size();
 }
 

@@ -8,7 +8,7 @@
 
 namespace posenc::tool {
 
-// Where it shows, and by what clock; tests have their own.
+// Where it shows, and by what clock; tests have their own. Where `terminal` is false, neither function is called.
 struct ProgressPlace {
   bool terminal = false;
   std::function<double()> seconds{};

@@ -1,3 +1,6 @@
+// The words become queries and keys of a layer, whose weights reference::attend gives without the scheme and with it;
+// reference::attend_linear for linear attention (RoFormer, arXiv 2104.09864, (19)). Only schemes without learned
+// tables: biases(), sinusoids, and layer_schemes().
 #include "plot/attended_words.h"
 
 #include <algorithm>
@@ -26,6 +29,7 @@ constexpr std::int64_t kMostWords = 20;
 
 // ---- words ----
 
+// Split at spaces, of which several count as one. They are shown through printable(), and compared as bytes.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words{{}};
   for (const char c : text) {
@@ -83,16 +87,20 @@ DrawnLayer without_scheme(const std::vector<std::string>& words, MaskKind mask) 
 
 // ---- schemes ----
 
+// A layer with words and a scheme, and the scheme in words.
 struct WithScheme {
   DrawnLayer drawn;
   std::string detail;
   bool linear = false;  // linear attention
 };
 
+// Of all channels; to random vectors one pairing is as good as the other.
 Rope rope_of(const Numbers& n) {
   return {.pairing = Pairing::half, .head_dim = kChannels, .dim = kChannels, .base = n.real("base", 10000.0)};
 }
 
+// Each of these puts its scheme into the layer, which has the words already. Numbers that are left out have the
+// defaults that `posenc plot attention --help` lists (attention_options.cpp).
 void rotation(const SchemeWord& word, WithScheme& with) {
   check_numbers(word, {"base"});
   const Rope rope = rope_of(Numbers(word));
@@ -115,6 +123,7 @@ void xpos(const SchemeWord& word, WithScheme& with) {
                           number(scheme.scale_base), kChannels);
 }
 
+// 2 is half of a word's score with itself, so that the cap shows.
 void soft_cap(const SchemeWord& word, WithScheme& with) {
   check_numbers(word, {"cap"});
   const double cap = Numbers(word).above_zero("cap", 2.0);
@@ -122,6 +131,7 @@ void soft_cap(const SchemeWord& word, WithScheme& with) {
   with.detail = formatted("soft cap of {}: scores stay within -{} and {}", number(cap), number(cap), number(cap));
 }
 
+// 4 is as much as a word's score with itself.
 void sink(const SchemeWord& word, WithScheme& with) {
   check_numbers(word, {"logit"});
   const double logit = Numbers(word).real("logit", 4.0);
@@ -143,6 +153,7 @@ const std::vector<std::string>& biases() {
   return names;
 }
 
+// term_picture makes a head of one channel, with queries and keys of 0; set_words puts the words in their place.
 WithScheme with_bias(const SchemeText& scheme, const std::vector<std::string>& words, MaskKind mask) {
   const DrawnTerm term = read_term(scheme);
   TermPicture picture = term_picture(term, std::ssize(words), std::ssize(words), mask);
@@ -151,6 +162,7 @@ WithScheme with_bias(const SchemeText& scheme, const std::vector<std::string>& w
   return {.drawn = std::move(picture.drawn), .detail = picture.detail + head};
 }
 
+// The encoding is added to a word's vector, and the sum is query and key: there are no W_Q and W_K here.
 WithScheme with_input(const SchemeText& scheme, DrawnLayer drawn) {
   const InputScheme input = read_input_scheme(scheme);
   const auto& sines = std::get<SinusoidalInput>(input);
@@ -164,6 +176,7 @@ WithScheme with_input(const SchemeText& scheme, DrawnLayer drawn) {
   return {.drawn = std::move(drawn), .detail = input_text(input) + " to the words"};
 }
 
+// Throws UsageError, listing all names, for a scheme that is of none of these kinds.
 WithScheme with_scheme(const AttentionPlot& plot, const std::vector<std::string>& words, MaskKind mask) {
   const SchemeText text{"--scheme", plot.scheme};
   const std::string name = split(plot.scheme).front();

@@ -9,6 +9,10 @@
 
 namespace posenc::tool {
 
+//   without    softmax over j of x_i . x_j / sqrt(channels)      x: the vector of a word, the same wherever it stands
+//   with       the same with the scheme; of --scheme linear both are weights of linear attention
+//
+// A masked key has the weight 0.
 struct AttendedWords {
   std::vector<std::string> words;
   std::string detail;           // the scheme and its numbers

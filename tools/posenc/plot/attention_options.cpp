@@ -1,4 +1,5 @@
 // The words of posenc plot attention.
+// The help repeats the defaults of attended_words.cpp (base, scale_base, cap, logit) and of term_word.cpp (heads).
 #include "plot/plot_options.h"
 
 namespace posenc::tool {

@@ -7,6 +7,7 @@
 namespace posenc::tool {
 namespace {
 
+// An odd number of channels is refused by decay_curves, with the library's message.
 Command read_decay(const Given& given) {
   constexpr std::int64_t kMostChannels = 256;  // of a table of random rows, 128 MiB with these two
   constexpr std::int64_t kLongest = 1 << 16;
@@ -17,6 +18,7 @@ Command read_decay(const Given& given) {
   return with_output(given, out);
 }
 
+// --items stays text: figures/coordinates_figure.cpp reads it.
 Command read_coordinates(const Given& given) {
   CoordinatesPlot out;
   // In the order of GridRule.

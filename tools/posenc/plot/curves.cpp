@@ -12,6 +12,7 @@
 namespace posenc::tool {
 namespace {
 
+// In pixels. kNameSpace is kLineHeight: names stand as close as lines of text.
 constexpr double kPlotHeight = 300.0;
 constexpr double kNameSpace = 16.0;  // between two names of curves
 constexpr double kNameGap = 8.0;     // from a curve's end to its name
@@ -20,8 +21,10 @@ constexpr double kSmallestDrawn = std::numeric_limits<double>::denorm_min();  //
 
 // ---- from numbers to pixels ----
 
+// False for a number that has no place on the axis; its point is left out.
 bool shown(const Scale& scale, double value) { return std::isfinite(value) && (!scale.logarithmic || value > 0.0); }
 
+// From a number to a pixel, linearly or by the logarithm. For y, `from` is the lower edge, so numbers grow upwards.
 struct Projection {
   double low = 0.0;
   double high = 1.0;
@@ -37,6 +40,7 @@ struct Projection {
   }
 };
 
+// The least and the most of the numbers that can be shown.
 struct Extent {
   double least = std::numeric_limits<double>::infinity();
   double most = -std::numeric_limits<double>::infinity();
@@ -49,6 +53,8 @@ struct Extent {
 };
 
 // A little room beyond the values where `padded`, as far as there are numbers; the scale's own bounds hold as they are.
+// Equal values get room too: a factor of 2 either way on a logarithmic axis, else a tenth of the value and at least
+// 0.5. Without any value there is 0 to 1, or 1 to 10.
 Projection projection(const Scale& scale, Extent extent, bool padded, double from, double to) {
   if (extent.least > extent.most) extent = {scale.logarithmic ? 1.0 : 0.0, scale.logarithmic ? 10.0 : 1.0};
   constexpr double kRoom = 0.04;  // of the length
@@ -65,11 +71,13 @@ Projection projection(const Scale& scale, Extent extent, bool padded, double fro
 }
 
 std::vector<Tick> ticks_of(const Scale& scale, const Projection& at) {
+  // 55 pixels from one tick to the next hold a label of seven characters (text_width: 7 each) and a gap.
   const int most = std::max(2, static_cast<int>(std::fabs(at.to - at.from) / 55.0));
   if (scale.logarithmic) return log_ticks(at.low, at.high, most);
   return scale.whole ? whole_ticks(at.low, at.high, most) : linear_ticks(at.low, at.high, most);
 }
 
+// Where the plot stands in the picture, and its two axes.
 struct Plane {
   Box box;
   Projection x;
@@ -82,6 +90,8 @@ double widest_name(const Curves& curves) {
   return width;
 }
 
+// Curves go from edge to edge (x has no room beside them) and not quite up and down (y has). On the left, 62 pixels
+// hold seven characters and a gap of 7; on the right is the widest name of a curve.
 Plane plane_of(const Figure& figure, const Curves& curves) {
   Extent x;
   Extent y;
@@ -104,6 +114,7 @@ Plane plane_of(const Figure& figure, const Curves& curves) {
 
 // ---- drawing ----
 
+// Lines across for y, whose values are read off; short ticks for x.
 void draw_axes(Svg& svg, const Figure& figure, const Curves& curves, const Plane& plane) {
   const Box& box = plane.box;
   for (const Tick& tick : ticks_of(curves.y, plane.y)) {
@@ -121,14 +132,23 @@ void draw_axes(Svg& svg, const Figure& figure, const Curves& curves, const Plane
   svg.text((box.left + box.right) / 2.0, box.bottom + 37.0, Anchor::middle, "soft", curves.x.label);
 }
 
+// Dashed lines with their names; of a vertical one it goes to the left where the right has no room for it.
 void draw_marks(Svg& svg, const Curves& curves, const Plane& plane) {
   const Box& box = plane.box;
+  // Where the names of each line of text end; a name goes to the first line that has room for it.
+  std::vector<double> ends;
   for (const Mark& mark : curves.marks) {
     if (mark.of == Mark::Of::x) {
       const double x = plane.x(mark.at);
       svg.line(x, box.top, x, box.bottom, "mark d");
       const bool left = x + text_width(mark.name) + 6.0 > box.right;
-      svg.text(left ? x - 6.0 : x + 6.0, box.top + 11.0, left ? Anchor::end : Anchor::start, "soft", mark.name);
+      const double from = left ? x - 6.0 - text_width(mark.name) : x + 6.0;
+      const auto line = std::find_if(ends.begin(), ends.end(), [&](double end) { return end + 6.0 < from; });
+      const auto down = static_cast<double>(line - ends.begin());
+      if (line == ends.end()) ends.push_back(0.0);
+      ends[static_cast<std::size_t>(down)] = from + text_width(mark.name);
+      svg.text(left ? x - 6.0 : x + 6.0, box.top + 11.0 + down * kNameSpace, left ? Anchor::end : Anchor::start, "soft",
+               mark.name);
     } else {
       const double y = plane.y(mark.at);
       svg.line(box.left, y, box.right, y, "mark d");
@@ -161,6 +181,7 @@ class Line {
   bool down_ = false;
 };
 
+// The data of a path. Steps go along at the old height up to a point's x, and then to its y.
 std::string line_data(const Curves& curves, const Curve& curve, const Plane& plane) {
   Line line;
   double height = 0.0;
@@ -181,12 +202,14 @@ std::string line_data(const Curves& curves, const Curve& curve, const Plane& pla
   return line.data();
 }
 
+// A scale of colours for curves that are steps of one thing, else colours that are told apart, in turn.
 Colour colour_of(const Curves& curves, std::int64_t index) {
   if (!curves.ordered) return line_colour(index);
   const std::int64_t last = std::ssize(curves.curves) - 1;
   return ordered_line_colour(last == 0 ? 1.0 : static_cast<double>(index) / static_cast<double>(last));
 }
 
+// Class sN is the stroke of curve N, fN its fill: of dots here, and of the name in draw().
 void draw_curve(Svg& svg, const Curves& curves, std::int64_t index, const Plane& plane) {
   const Curve& curve = curves.curves[static_cast<std::size_t>(index)];
   const std::string name = formatted("s{}", index);
@@ -202,7 +225,11 @@ void draw_curve(Svg& svg, const Curves& curves, std::int64_t index, const Plane&
   svg.stroke(name, colour_of(curves, index));
   // Where colours come again, and where it is asked for.
   const bool dashed = curve.style == CurveStyle::dashes || (!curves.ordered && index >= kLineColours);
-  svg.add(formatted("<path class=\"w {}{}\" d=\"{}\"/>\n", name, dashed ? " d" : "", line_data(curves, curve, plane)));
+  const std::int64_t behind = curves.nested ? std::ssize(curves.curves) - 1 - index : 0;
+  // Wider than the ones on it by 2 pixels on each side.
+  const std::string width = behind == 0 ? "" : formatted(" style=\"stroke-width:{}\"", 2 + 4 * behind);
+  svg.add(formatted("<path class=\"w {}{}\"{} d=\"{}\"/>\n", name, dashed ? " d" : "", width,
+                    line_data(curves, curve, plane)));
 }
 
 // ---- names of curves ----
@@ -212,6 +239,7 @@ struct EndName {
   double y = 0.0;
 };
 
+// The height of the last point that is shown; the bottom where there is none.
 double end_of(const Curves& curves, const Curve& curve, const Plane& plane) {
   for (auto point = curve.points.rbegin(); point != curve.points.rend(); ++point) {
     if (shown(curves.x, point->x) && shown(curves.y, point->y)) return plane.y(point->y);
@@ -230,6 +258,9 @@ struct Stacked {
 };
 
 // Beside the ends of their curves, from the top down.
+// This is isotonic regression by pooling neighbours, which moves names as little as can be in the sum of squares: a
+// name that overlaps the stack above joins it, and the stack, which moves by that, may overlap the next one above. Name
+// n of a stack stands n kNameSpace below its first, so it wishes the first that much higher than itself.
 std::vector<EndName> end_names(const Curves& curves, const Plane& plane) {
   std::vector<EndName> names;
   for (std::int64_t i = 0; i < std::ssize(curves.curves); ++i) {

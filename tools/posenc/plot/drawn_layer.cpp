@@ -1,3 +1,4 @@
+// One head's scores or weights of a layer for figures, by the float64 reference; -infinity of a masked key becomes NaN.
 #include "plot/drawn_layer.h"
 
 #include <cmath>
@@ -15,6 +16,8 @@ ConstTensorView Tables::add(std::vector<double> values, std::initializer_list<st
   return tensor(keep(std::move(values)).data(), shape);
 }
 
+// reference::attend gives the scores of all heads, [heads, queries, keys], beside an output that is dropped, so values
+// are 0. Where it has -infinity for a masked key, figures want NaN: a number that is not drawn.
 std::vector<double> scores_of(const DrawnLayer& drawn, reference::ScoreStage stage, std::int64_t head) {
   const LayerPlan& layer = drawn.layer;
   const auto numbers = [](std::int64_t rows, std::int64_t heads, std::int64_t channels) {

@@ -14,6 +14,7 @@
 namespace posenc::tool {
 
 // Numbers that views look at, kept where they are.
+// Each list has its own place in memory: views hold when more are added, and when the whole is moved.
 class Tables {
  public:
   std::span<const double> keep(std::vector<double> values);
@@ -24,6 +25,7 @@ class Tables {
 };
 
 // Queries and keys are tokens of one sequence, [tokens, heads, head_dim]; left out, they are 0.
+// `weights` and `inputs` are views of `tables` and `segments`, so this can be moved, not copied.
 struct DrawnLayer {
   LayerPlan layer{};
   std::int64_t queries = 0;
@@ -36,7 +38,8 @@ struct DrawnLayer {
   std::vector<std::int32_t> segments{};  // of the keys; inputs view them
 };
 
-// One head's scores at one stage, [queries, keys]; NaN where a key is masked.
+// One head's scores at one stage, [queries, keys]. A masked key has NaN in `biased`, 0 in `weights`, and in `content`
+// its score all the same.
 std::vector<double> scores_of(const DrawnLayer& drawn, reference::ScoreStage stage, std::int64_t head = 0);
 
 }  // namespace posenc::tool

@@ -1,3 +1,4 @@
+// One function for each alternative of Figure::content gives its members, as JSON text already (line/json_text.h).
 #include "plot/figure_json.h"
 
 #include <optional>
@@ -22,12 +23,14 @@ std::string number_or_null(std::optional<double> value) { return value ? json_nu
 
 // ---- heat maps ----
 
+// `first` where rows or columns are numbered from there on, `names` where each has one.
 std::string axis_json(const Cells& cells) {
   return json_object({{"label", json_string(cells.label)},
                       cells.names.empty() ? std::pair<std::string, std::string>{"first", json_number(cells.first)}
                                           : std::pair<std::string, std::string>{"names", strings(cells.names)}});
 }
 
+// [rows, columns], an array for each row.
 std::string rows_json(const HeatMap& map, std::int64_t columns) {
   std::vector<std::string> rows;
   std::vector<std::string> row;
@@ -38,6 +41,7 @@ std::string rows_json(const HeatMap& map, std::int64_t columns) {
   return json_array(rows);
 }
 
+// `null` says in words what a null among the values stands for; `least` null: the values decide.
 Members members(const HeatMaps& heat) {
   std::vector<std::string> maps;
   for (const HeatMap& map : heat.maps) {
@@ -71,6 +75,7 @@ std::string axis_json(const Scale& scale) {
                       {"most", number_or_null(scale.most)}});
 }
 
+// A mark has a member x or a member y: the axis that its number belongs to.
 Members members(const Curves& curves) {
   std::vector<std::string> all;
   for (const Curve& curve : curves.curves) {

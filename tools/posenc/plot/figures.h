@@ -10,6 +10,7 @@ namespace posenc::tool {
 // More cells than this along one side are smaller than a pixel.
 inline constexpr std::int64_t kMostCells = 512;
 
+// Eight for each pixel of the width that curves have.
 inline constexpr std::int64_t kMostPoints = 4096;  // of a curve
 
 Figure figure_of(const EncodingPlot& plot);

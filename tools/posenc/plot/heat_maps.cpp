@@ -1,4 +1,10 @@
 // Heat maps: cells, axes by row and column, and the scale of the colours.
+//
+//   title, detail                                              with_heading
+//   label of the rows                 label of the values
+//   name of a map | name of a map
+//   ticks | cells | cells | scale of the colours, its numbers
+//   ticks or names of the columns, their label, what is hatched
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,6 +20,7 @@ namespace posenc::tool {
 namespace {
 
 constexpr int kLevels = 33;  // colours: two neighbours can just be told apart; odd, so that zero has one
+// Pixels: from one map to the next, the width of the scale, the largest side of a square cell, the height of all rows.
 constexpr double kGap = 22.0;
 constexpr double kScaleWidth = 12.0;
 constexpr double kLargestCell = 40.0;
@@ -21,6 +28,7 @@ constexpr double kTallest = 430.0;
 
 // ---- colours ----
 
+// The numbers of the first and of the last colour.
 struct ValueRange {
   double least = 0.0;
   double most = 0.0;
@@ -29,6 +37,8 @@ struct ValueRange {
   bool with_sign() const { return least < 0.0 && most > 0.0; }
 };
 
+// Over all maps of the figure. With both signs it is widened until 0, which is nearly the background, is in its middle.
+// heat.least moves the lower end either way: weights start at 0 even where the smallest is 0.1.
 ValueRange range_of(const HeatMaps& heat) {
   ValueRange range{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
   for (const HeatMap& map : heat.maps) {
@@ -52,6 +62,7 @@ double part_of(double value, const ValueRange& range) {
   return span > 0.0 ? (value / 2.0 - range.least / 2.0) / span : 0.5;
 }
 
+// The nearest of the kLevels colours, from 0.
 int level_of(double value, const ValueRange& range) {
   if (!std::isfinite(value)) return kNoLevel;
   return static_cast<int>(std::lround((kLevels - 1) * part_of(value, range)));
@@ -62,6 +73,7 @@ Colour colour_of(int level, const ValueRange& range) {
   return range.with_sign() ? signed_colour(2.0 * amount - 1.0) : rising_colour(amount);
 }
 
+// Cells name their colour by class, so that light and dark pages differ in the style sheet alone.
 std::string level_class(int level) { return formatted("h{}", level); }
 
 // ---- layout ----
@@ -72,6 +84,7 @@ double widest(const std::vector<std::string>& names) {
   return width;
 }
 
+// Pixels; left and top are those of the first map's cells, scale_left and scale_bottom those of the scale.
 struct Layout {
   double left = 0.0;
   double top = 0.0;
@@ -93,7 +106,11 @@ double cell_of(double room, std::int64_t count) {
   return cell >= 1.0 ? std::floor(cell) : cell;
 }
 
+// Maps share what the row axis and the scale leave of the width. On the left, 50 hold six digits of 7 each and a gap of
+// 7. Names of columns that are wider than a cell slant by 45 degrees and then take sin 45 = 0.71 of their width
+// downwards. The scale is as high as the maps, but from 110 to 240.
 Layout layout_of(const Figure& figure, const HeatMaps& heat) {
+  // A gap of 18, the scale's 12, 7 to its numbers and 39 for these: five digits of 7 each.
   constexpr double kScaleRoom = 76.0;  // with its numbers
   Layout out;
   const auto maps = static_cast<double>(heat.maps.size());
@@ -115,6 +132,8 @@ Layout layout_of(const Figure& figure, const HeatMaps& heat) {
 
 // ---- drawing ----
 
+// Cells are strokes in a group whose unit is a cell (heat_paths.h). Below them is the hatch, or the ground, one stroke
+// as wide as all rows.
 void draw_cells(Svg& svg, const HeatMaps& heat, const HeatMap& map, const Box& box, const Layout& at,
                 const ValueRange& range) {
   std::vector<int> levels;
@@ -144,6 +163,7 @@ struct CellTick {
   std::string label;
 };
 
+// A name for each cell; or whole numbers, one in 50 pixels at most.
 std::vector<CellTick> cell_ticks(const Cells& cells, std::int64_t count, double length) {
   std::vector<CellTick> ticks;
   if (!cells.names.empty()) {
@@ -162,6 +182,7 @@ std::vector<CellTick> cell_ticks(const Cells& cells, std::int64_t count, double 
 void draw_column_axis(Svg& svg, const HeatMaps& heat, const Box& box, const Layout& at) {
   for (const CellTick& tick : cell_ticks(heat.column, heat.columns, at.width)) {
     const double x = box.left + tick.at * at.cell_width;
+    // A slanted name ends below its cell.
     if (at.slanted) {
       svg.add(formatted("<text class=\"ink\" text-anchor=\"end\" transform=\"translate({} {})rotate(-45)\">{}</text>\n",
                         coordinate(x + 4.0), coordinate(box.bottom + 14.0), escaped(tick.label)));
@@ -186,6 +207,8 @@ void draw_scale(Svg& svg, const Layout& at, const ValueRange& range) {
   const int first = one ? level_of(range.least, range) : 0;
   const int last = one ? first : kLevels - 1;
   const double height = at.scale_bottom - at.top;
+  // A band for each colour, so the least value lies in the middle of the first band and the most in that of the last:
+  // the ticks are half a band inside.
   const double step = height / static_cast<double>(last - first + 1);
   for (int level = first; level <= last; ++level) {
     svg.stroke(level_class(level), colour_of(level, range));
@@ -200,6 +223,7 @@ void draw_scale(Svg& svg, const Layout& at, const ValueRange& range) {
   }
 }
 
+// For screen readers.
 std::string summary_of(const HeatMaps& heat, const ValueRange& range) {
   std::vector<std::string> names;
   for (const HeatMap& map : heat.maps) {
@@ -226,6 +250,7 @@ std::string draw(const Figure& figure, const HeatMaps& heat) {
   const double label_y = bottom + at.below_names + kLineHeight;
   const bool gaps = has_gaps(heat);
   const bool legend = gaps && !heat.nothing.empty();
+  // What reaches further down: the words below the maps, or the scale beside a low map.
   const double end = std::max(label_y + (legend ? kLineHeight + 4.0 : 0.0) + kMargin, at.scale_bottom + kMargin);
   Svg svg = with_heading(figure, end, summary_of(heat, range));
   if (gaps) {
@@ -235,6 +260,7 @@ std::string draw(const Figure& figure, const HeatMaps& heat) {
   }
   const double above = below_heading(figure) + 8.0;
   svg.text(kMargin, above, Anchor::start, "soft", heat.row.label);
+  // The values' label begins at the scale, or ends at the margin where it is too long for that.
   const bool beside = at.scale_left + text_width(heat.value) < kPictureWidth - kMargin;
   svg.text(beside ? at.scale_left : kPictureWidth - kMargin, above, beside ? Anchor::start : Anchor::end, "soft",
            heat.value);

@@ -24,11 +24,13 @@ Command read_encoding(const Given& given) {
   return with_output(given, out);
 }
 
+// --head is compared with the scheme's heads when it is drawn (figures/bias_figure.cpp).
 Command read_bias(const Given& given) {
   BiasPlot out;
   out.scheme = given.text_or("--scheme", out.scheme);
   out.model = model_words(given);
   out.head = given.whole("--head", 0, INT64_MAX).value_or(out.head);
+  // First, as it says how many tokens fit: points of a curve, or cells along a side.
   out.curves = given.has("--curves");
   out.tokens = given.whole("--tokens", 2, out.curves ? kMostPoints : kMostCells).value_or(out.tokens);
   out.both_ways = given.has("--both-ways");

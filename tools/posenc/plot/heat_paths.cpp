@@ -1,3 +1,4 @@
+// Both directions are one walk over the cells: of the grid, and of the grid transposed.
 #include "plot/heat_paths.h"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ struct Pen {
   }
 };
 
+// A stroke for each run of equal cells, those of the ground and of kNoLevel left out.
 std::map<int, std::string> paths_of(const Grid& grid, int ground) {
   std::map<int, Pen> pens;
   for (std::int64_t line = 0; line < grid.lines(); ++line) {
@@ -63,6 +65,7 @@ std::size_t bytes_of(const std::map<int, std::string>& paths) {
   return total;
 }
 
+// kNoLevel where some cell has no level: the ground would be seen in its place.
 int most_frequent(const std::vector<int>& levels) {
   std::map<int, std::int64_t> counts;
   for (const int level : levels) ++counts[level];

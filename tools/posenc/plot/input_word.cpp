@@ -1,3 +1,4 @@
+// --scheme for the input stage: sinusoidal, integer and binary, with their numbers (learned: encoding_figure.cpp).
 #include "plot/input_word.h"
 
 #include "plot/numbers.h"
@@ -17,6 +18,7 @@ InputScheme sinusoidal(const SchemeWord& word) {
   return out;
 }
 
+// `normalised`: over the sequence's length, which encoding_figure.cpp takes to end with the positions drawn.
 InputScheme integer(const SchemeWord& word) {
   check_numbers(word, {"normalised", "offset"});
   return IntegerInput{.normalised = Numbers(word).yes("normalised"),
@@ -32,6 +34,9 @@ InputScheme input_scheme(const SchemeWord& word) {
   if (word.name == "sinusoidal") return sinusoidal(word);
   if (word.name == "integer") return integer(word);
   if (word.name == "binary") return binary(word);
+  if (word.name == "learned") {  // encoding_figure.cpp draws it without asking here, where it has no numbers
+    check_numbers(word, {});
+  }
   unknown_scheme(word, {"sinusoidal", "integer", "binary", "learned"});
 }
 

@@ -1,3 +1,4 @@
+// Normal numbers that are the same on every machine: each is a sum of twelve uniform ones.
 #include "plot/normal_numbers.h"
 
 #include <random>
@@ -6,6 +7,8 @@ namespace posenc::tool {
 
 // Sums of twelve numbers from 0 to 1, less 6: std::normal_distribution differs between libraries, and logarithms
 // between machines.
+// Uniform numbers in [0, 1) have the mean 1/2 and the variance 1/12, so twelve have 6 and 1. Each is made of the upper
+// 53 of 64 bits, which a double holds exactly.
 std::vector<double> normal_numbers(std::uint64_t seed, std::int64_t count) {
   std::mt19937_64 random(seed);
   std::vector<double> out;

@@ -10,10 +10,12 @@
 
 namespace posenc::tool {
 
+// A view of the word's numbers: the word must outlive it. All functions throw UsageError, naming the number.
 class Numbers {
  public:
   explicit Numbers(const SchemeWord& word) : given_(word.numbers) {}
 
+  // `otherwise` need not lie from `least` to `most`: -1 stands for "none" where only 0 and above can be given.
   std::int64_t whole(std::string_view name, std::int64_t otherwise, std::int64_t least, std::int64_t most) const {
     return given_.whole(name, least, most).value_or(otherwise);
   }

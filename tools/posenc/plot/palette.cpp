@@ -1,3 +1,4 @@
+// OKLCH to sRGB: to linear light by Ottosson's matrices, chroma reduced until sRGB has the colour, then encoded.
 #include "plot/palette.h"
 
 #include <algorithm>
@@ -63,12 +64,14 @@ double between(double from, double to, double part) { return from + (to - from) 
 
 Colour rising_colour(double amount) {
   // From pale yellow over green to deep blue; on a dark background from deep blue over green to yellow.
+  // Chroma is 0.06 at both ends, the lightest and the darkest, of which sRGB has little, and 0.14 in the middle.
   const double chroma = 0.03 + 0.11 * std::sin(std::numbers::pi * between(0.1, 0.9, amount));
   return {hex({between(0.97, 0.33, amount), chroma, between(105.0, 270.0, amount)}),
           hex({between(0.23, 0.93, amount), chroma, between(270.0, 105.0, amount)})};
 }
 
 Colour signed_colour(double amount) {
+  // Chroma and the distance from the background's lightness grow together, so that 0 is a grey next to it.
   const double size = std::fabs(amount);
   const double hue = amount < 0.0 ? 255.0 : 50.0;
   return {hex({between(0.975, 0.52, size), 0.17 * size, hue}), hex({between(0.22, 0.80, size), 0.16 * size, hue})};

@@ -1,4 +1,7 @@
 // What each kind of picture is asked for.
+//
+// A member's initial value is what holds where the option is left out. A scheme is still a word here ("alibi,heads=8",
+// scheme_word.h) and a model a path or a name: both are read by the kind's figure_of, in figures/.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +15,8 @@
 namespace posenc::tool {
 
 // A layer of a model, in the words of inspect and rotate.
+// `model` is a path, a preset's name or - (line/model_argument.h). Layers, and the rotations of a layer, are counted
+// from 0; what holds where they are left out: inspect/layer_choice.h.
 struct ModelWords {
   std::string model;
   std::optional<std::string> stack{};
@@ -20,6 +25,7 @@ struct ModelWords {
 };
 
 // Rows of what is added to embeddings, by position and channel.
+// At most one of scheme, table and model is given.
 struct EncodingPlot {
   std::string scheme = "sinusoidal";
   std::optional<std::string> table{};  // FILE or FILE:TENSOR, instead of a scheme
@@ -31,6 +37,8 @@ struct EncodingPlot {
 };
 
 // What a scheme of the score stage adds, by query and key.
+// `tokens` queries and as many keys. With `curves` one query is drawn by the distance of its keys, less than `tokens`
+// either way, and several heads in place of `head`.
 struct BiasPlot {
   std::string scheme = "alibi";
   std::optional<ModelWords> model{};  // whose scheme it is
@@ -41,6 +49,7 @@ struct BiasPlot {
 };
 
 // How far apart the rotation has a query and a key.
+// Regions of schemes.h: self_extend, rerope, dual_chunk; none for plain RoPE.
 struct DistancePlot {
   std::string scheme = "self_extend";
   std::int64_t tokens = 64;
@@ -54,6 +63,7 @@ struct AttentionPlot {
 };
 
 // The curves that the decay of a rotation is argued with.
+// `channels`: of a head, all rotated; the library refuses an odd number. `longest`: the largest distance, in tokens.
 struct DecayPlot {
   std::int64_t channels = 128;
   double base = 10000.0;
@@ -61,6 +71,7 @@ struct DecayPlot {
 };
 
 // Coordinates of text, images and videos.
+// `items`: in the order of the sequence, sizes in patches (posenc/grid_positions.h).
 struct CoordinatesPlot {
   GridRule rule = GridRule::qwen2_vl;
   std::string items = "text=3,image=4x6,text=2";
@@ -72,6 +83,7 @@ struct QueryScalePlot {
   std::int64_t tokens = 65536;
 };
 
+// Whose RoPE is drawn: that of `scheme`, or of `model` where there is one. Lengths are in tokens.
 struct RopeWords {
   std::string scheme = "rope";
   std::optional<ModelWords> model{};      // whose rotation it is
@@ -84,6 +96,8 @@ struct WavelengthsPlot {
 };
 
 // Frequencies with a rule over those without.
+// One curve for each of `rules`, all with one factor (alpha of ntk); original_length, in tokens, is read by yarn and
+// llama3. A model has a rule of its own, and none of these three is given beside it.
 struct ScalingPlot {
   RopeWords rope{};
   std::vector<std::string> rules{"linear", "ntk", "yarn", "llama3"};  // where there is no model
@@ -92,6 +106,7 @@ struct ScalingPlot {
 };
 
 // Pairs of channels in the plane.
+// At positions start, start + step, ...; `pairs` of them, spread evenly from the fastest to the slowest.
 struct RotationPlot {
   RopeWords rope{};
   std::int64_t pairs = 8;
@@ -100,6 +115,7 @@ struct RotationPlot {
   std::int64_t step = 1;
 };
 
+// Without `out` the text goes to standard output. `force`: replaces a file that is there. `json`: numbers, no picture.
 struct PlotArguments {
   std::variant<EncodingPlot, BiasPlot, DistancePlot, AttentionPlot, DecayPlot, CoordinatesPlot, QueryScalePlot,
                WavelengthsPlot, ScalingPlot, RotationPlot>

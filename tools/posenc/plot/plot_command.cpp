@@ -1,3 +1,4 @@
+// The text is complete before a file is opened: what cannot be drawn leaves no file, and an old one as it was.
 #include "plot/plot_command.h"
 
 #include <string_view>
@@ -15,6 +16,7 @@
 namespace posenc::tool {
 namespace {
 
+// "kind" in the JSON: the word that stands after `posenc plot`.
 std::string_view kind_of(const EncodingPlot&) { return "encoding"; }
 std::string_view kind_of(const BiasPlot&) { return "bias"; }
 std::string_view kind_of(const DistancePlot&) { return "distance"; }
@@ -33,6 +35,7 @@ int run_plot(const PlotArguments& arguments) {
   const std::string_view kind = std::visit([](const auto& plot) { return kind_of(plot); }, arguments.plot);
   const std::string text = arguments.json ? json_of(figure, kind) : svg_of(figure);
   if (!arguments.out) return write_output(text);
+  // Ctrl-C while the file is written: write_file gives up and removes its part, then held lets the signal through.
   const HeldSignals held;
   const WriteOptions options{.replace = arguments.force,
                              .keep_going = [](std::int64_t) { return !HeldSignals::came(); }};

@@ -1,6 +1,9 @@
+// What the kinds of `posenc plot` share on the command line, and the command itself.
+// plot_spec is declared in line/command_spec.h, beside those of the other commands.
 #include "plot/plot_options.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "line/formatted.h"
@@ -15,17 +18,37 @@ std::vector<OptionSpec> joined(const std::vector<std::vector<OptionSpec>>& lists
 }
 
 std::vector<OptionSpec> with_output(std::vector<std::vector<OptionSpec>> own) {
-  own.push_back({{.names = "-o,--output", .value = "FILE", .description = "Where to (default: standard output)"},
+  own.push_back({{.names = "-o,--output",
+                  .value = "FILE",
+                  .description = "Where to: a .svg file, with --json a .json file (default: standard output)"},
                  {.names = "--force", .description = "Overwrite FILE if it exists"},
                  {.names = "--json", .description = "The numbers that are drawn, as JSON, instead of the picture"}});
   return joined(own);
 }
+
+namespace {
+
+// A name without an ending is anybody's; a stream's (/dev/stdout), too.
+bool has_ending(const std::string& name, const std::string& wanted) {
+  const std::string file = name.substr(name.rfind('/') + 1);
+  const std::size_t dot = file.rfind('.');
+  return dot == std::string::npos || dot == 0 || file.substr(dot) == wanted;
+}
+
+}  // namespace
 
 PlotArguments with_output(const Given& given, decltype(PlotArguments::plot) plot) {
   PlotArguments out{.plot = std::move(plot),
                     .out = given.text("--output"),
                     .force = given.has("--force"),
                     .json = given.has("--json")};
+  // Every program would take the text for what the name says.
+  if (const std::string wanted = out.json ? ".json" : ".svg"; out.out && !has_ending(*out.out, wanted)) {
+    throw UsageError{
+        formatted("-o: a picture is written as SVG, and its numbers with --json; expected a name that ends "
+                  "in {}, got '{}'",
+                  wanted, printable(*out.out))};
+  }
   if (out.force && !out.out) throw UsageError{"--force: there is no -o whose file it could replace"};
   return out;
 }
@@ -50,6 +73,7 @@ std::optional<ModelWords> model_words(const Given& given) {
                       .layer = given.whole("--layer", 0, INT64_MAX),
                       .rotation = given.whole("--rotation", 0, INT64_MAX)};
   }
+  // An option that a kind does not have is never given, so all kinds can share this list.
   for (const char* flag : {"--stack", "--layer", "--rotation"}) {
     if (given.has(flag)) throw UsageError{formatted("{}: there is no --model that it could choose from", flag)};
   }

@@ -1,3 +1,4 @@
+// rope,base=B,dim=D, or the RoPE of a model's layer with its trained length.
 #include "plot/rope_choice.h"
 
 #include <variant>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kMostChannels = 4096;
 
+// All channels of a head, half-split: no frequency depends on the pairing.
 Rope rope_of(const SchemeWord& word) {
   if (word.name != "rope") unknown_scheme(word, {"rope"});
   check_numbers(word, {"base", "dim"});
@@ -23,26 +25,47 @@ Rope rope_of(const SchemeWord& word) {
   return {.pairing = Pairing::half, .head_dim = dim, .dim = dim, .base = n.real("base", 10000.0)};
 }
 
-RopeChoice of_model(const ModelWords& words, std::optional<std::int64_t> length) {
-  const Plan plan = plan_of(words.model, {});
-  const LayerWords layer{words.stack, words.layer, words.rotation};
-  const LayerChoice choice = choose_layer(plan, layer, WhenLayersDiffer::take_the_first);
+LayerWords layer_words(const ModelWords& words) { return {words.stack, words.layer, words.rotation}; }
+
+RopeChoice of_layer(const Plan& plan, const LayerChoice& choice, const RopeWords& words) {
   const Rope& chosen = rope(*choice.rotate);
   const bool plain = std::holds_alternative<std::monostate>(chosen.scaling);
+  const std::string numbers =
+      formatted("base {}{}", number(chosen.base), plain ? "" : ", " + short_rule(chosen.scaling));
   return {.rope = chosen,
           .trained = plan.trained_length,
-          .length = shown_length(chosen, length, plan.trained_length),
-          .detail = formatted("{}, {}: base {}{}", printable(plan.source.name), layer_name(choice, layer),
-                              number(chosen.base), plain ? "" : ", " + short_rule(chosen.scaling))};
+          .served = served_length(chosen, plan.trained_length),
+          .length = shown_length(chosen, words.length, plan.trained_length),
+          .detail = formatted("{}, {}: {}", printable(plan.source.name), layer_name(choice, layer_words(*words.model)),
+                              numbers),
+          .numbers = numbers};
 }
 
 }  // namespace
 
 RopeChoice choose_rope(const RopeWords& words) {
-  if (words.model) return of_model(*words.model, words.length);
+  // Where no layer was asked for, the first that has RoPE, even if others rotate otherwise (Gemma 3).
+  if (words.model) {
+    const Plan plan = plan_of(words.model->model, {});
+    return of_layer(plan, choose_layer(plan, layer_words(*words.model), WhenLayersDiffer::take_the_first), words);
+  }
   Rope rope = read_scheme({"--scheme", words.scheme}, rope_of);
   const std::string detail = formatted("base {}, {} channels", number(rope.base), rope.dim);
-  return {.rope = std::move(rope), .trained = words.trained, .length = words.length, .detail = detail};
+  return {.rope = std::move(rope),
+          .trained = words.trained,
+          .served = words.trained,
+          .length = words.length,
+          .detail = detail,
+          .numbers = detail};
+}
+
+std::vector<RopeChoice> choose_ropes(const RopeWords& words) {
+  if (!words.model) return {choose_rope(words)};
+  const Plan plan = plan_of(words.model->model, {});
+  std::vector<RopeChoice> out;
+  for (const LayerChoice& kind : choose_kinds(plan, layer_words(*words.model)))
+    out.push_back(of_layer(plan, kind, words));
+  return out;
 }
 
 std::string detail_at_length(const RopeChoice& choice) {

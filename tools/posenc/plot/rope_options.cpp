@@ -9,10 +9,13 @@
 namespace posenc::tool {
 namespace {
 
+// 16 dials are four rows of four (dials.cpp). With a start and a step of 2^31 the last of 16 hands is at position 2^35;
+// cos_sin takes positions up to 2^53.
 constexpr std::int64_t kMostPairs = 16;
 constexpr std::int64_t kMostHands = 16;
 constexpr std::int64_t kLargestStep = 1LL << 31;
 
+// --trained is an option of wavelengths alone, and never given for the others.
 RopeWords rope_words(const Given& given) {
   RopeWords out;
   out.scheme = given.text_or("--scheme", out.scheme);
@@ -24,6 +27,7 @@ RopeWords rope_words(const Given& given) {
   return out;
 }
 
+// What all three kinds take.
 std::vector<OptionSpec> rope_options() {
   return joined({{{.names = "--scheme", .value = "S", .description = "RoPE (default: rope,base=10000,dim=128)"}},
                  layer_options("Whose RoPE is drawn"),
@@ -36,6 +40,7 @@ std::vector<OptionSpec> rope_options() {
 
 Command read_wavelengths(const Given& given) { return with_output(given, WavelengthsPlot{rope_words(given)}); }
 
+// Names of rules are checked when they are drawn (figures/scaling_figure.cpp), and so is a factor of 0.
 Command read_scaling(const Given& given) {
   ScalingPlot out{.rope = rope_words(given)};
   if (const auto rules = given.text("--rules")) out.rules = split(*rules);

@@ -1,3 +1,5 @@
+// Which names and numbers there are is known to those who read the word: input_word.cpp, term_word.cpp,
+// rope_choice.cpp, attended_words.cpp and figures/distance_figure.cpp.
 #include "plot/scheme_word.h"
 
 #include <algorithm>
@@ -12,6 +14,7 @@ SchemeWord split_scheme(const std::string& text) {
   const std::vector<std::string> parts = split(text);
   SchemeWord word{.name = parts.front(), .numbers = {}};
   for (auto part = parts.begin() + 1; part != parts.end(); ++part) {
+    // A number without = is empty: it is on by being named (Numbers::yes).
     const std::size_t sign = part->find('=');
     const std::string key = part->substr(0, sign);
     const std::string value = sign == std::string::npos ? "" : part->substr(sign + 1);
@@ -26,6 +29,7 @@ SchemeWord split_scheme(const std::string& text) {
   return word;
 }
 
+// Where several are unknown, the message is about the first in alphabetical order.
 void check_numbers(const SchemeWord& word, std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : word.numbers.texts) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;

@@ -1,3 +1,4 @@
+// SVG text. What a caller passes to add() it has escaped itself; text() escapes what it is given.
 #include "plot/svg.h"
 
 #include <cmath>
@@ -9,6 +10,10 @@ namespace posenc::tool {
 namespace {
 
 // Paper and ink are GitHub's, so that a picture lies on its pages without an edge.
+// Classes: t title, b bold, w the stroke of a curve or a hand, d dashed, c cells (without antialiasing, which would
+// show seams between them), none where there is no number (the pattern `hatch` of heat_maps.cpp); paper, the
+// background; ink and soft, text; axis, grid and mark, lines. Colours of values and of curves are added by fill() and
+// stroke().
 constexpr std::string_view kFixedStyle =
     "text{font:12px system-ui,'DejaVu Sans',sans-serif}"
     ".t{font-size:15px;font-weight:600}"
@@ -68,6 +73,7 @@ double text_width(std::string_view text, double font_size) {
   return kAverageAdvance * font_size * static_cast<double>(columns(text));
 }
 
+// role and aria-labelledby have screen readers take the picture as one image with these words.
 Svg::Svg(double height, std::string_view title, std::string_view description)
     : head_(formatted("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
                       "role=\"img\" aria-labelledby=\"title description\">\n"
@@ -76,6 +82,7 @@ Svg::Svg(double height, std::string_view title, std::string_view description)
   rectangle(0, 0, kPictureWidth, height, "paper");
 }
 
+// Maps of one figure share classes: the same rule comes once for each map.
 void Svg::rule(std::string_view property, std::string_view name, const Colour& colour) {
   light_.insert_or_assign(std::string(name), formatted("{}:{}", property, colour.light));
   dark_.insert_or_assign(std::string(name), formatted("{}:{}", property, colour.dark));
@@ -99,6 +106,7 @@ void Svg::rectangle(double x, double y, double width, double height, std::string
                      coordinate(y), coordinate(width), coordinate(height));
 }
 
+// The rules for dark pages stand last: where both apply, CSS takes the later one.
 std::string Svg::finished() const {
   return formatted("{}<style>{}\n{}{}\n@media(prefers-color-scheme:dark){{{}{}}}</style>\n{}</svg>\n", head_,
                    kFixedStyle, kLightStyle, rules_text(light_), kDarkStyle, rules_text(dark_), body_);

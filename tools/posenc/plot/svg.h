@@ -17,14 +17,19 @@ inline constexpr double kFontSize = 13.0;
 inline constexpr double kSmallFontSize = 12.0;  // the smallest that is legible at this width
 
 // At most two decimals: a hundredth of a pixel.
+// 10.50 becomes 10.5; what rounds to -0 becomes 0.
 std::string coordinate(double value);
 // With &, <, > and quotes escaped.
+// Control characters and broken UTF-8 are made visible first (printable, line/text.h).
 std::string escaped(std::string_view text);
 // Of text in the small or the normal size, roughly: fonts differ.
 double text_width(std::string_view text, double font_size = kSmallFontSize);
 
+// Which part of a text stands at its x.
 enum class Anchor : std::uint8_t { start, middle, end };
 
+// Collects elements in the order of the calls. The style sheet is written last, when all classes are known, and stands
+// before the elements.
 class Svg {
  public:
   // `title` and `description` are what a screen reader says.

@@ -16,6 +16,8 @@ struct TermPicture {
   std::string detail;          // the scheme and its numbers, in words
   bool over_content = false;   // what is drawn is what the term adds to q.k, which is not 0
   bool whole_numbers = false;  // rows of a table
+  bool one_head = false;       // is drawn, and is what every head has
+  bool over_grid = false;      // the tokens are a window's, row by row
 };
 
 // Of schemes over a grid the tokens are its window's, and not `queries` and `keys`. Throws UsageError for a scheme that

@@ -1,3 +1,7 @@
+// A reader for each scheme: refuses numbers that it does not have, and takes the others within bounds, or as
+// kTermNumbers has them where they are left out. The formulas are in posenc/scores.h, the papers in posenc/schemes.h. A
+// scheme has one head unless heads differ by a formula (slopes); what heads would have learned differently is not
+// drawn.
 #include "plot/term_word.h"
 
 #include <map>
@@ -7,6 +11,7 @@
 namespace posenc::tool {
 namespace {
 
+// With these a table has at most 2 * 65536 + 1 rows, those of shaw.
 constexpr std::int64_t kMostHeads = 512;
 constexpr std::int64_t kMostRows = 1 << 16;  // of a table
 constexpr std::int64_t kLargestDistance = 1 << 20;
@@ -34,6 +39,7 @@ DrawnTerm clipped(const SchemeWord& word) {
               ClippedBias{.past = n.whole("past", 16, 0, kMostRows), .future = n.whole("future", 16, 0, kMostRows)}};
 }
 
+// 22 x 22 is the largest square of which all tokens, 484, are below kMostCells. rows: patches along a side.
 DrawnTerm grid(const SchemeWord& word) {
   check_numbers(word, {"rows", "columns"});
   const Numbers n(word);
@@ -74,6 +80,7 @@ DrawnTerm shaw(const SchemeWord& word) {
   return {.term = ShawKeys{.left = n.whole("left", 16, 0, kMostRows), .right = n.whole("right", 16, 0, kMostRows)}};
 }
 
+// Without u . k_j, which has nothing to do with positions.
 DrawnTerm transformer_xl(const SchemeWord& word) {
   check_numbers(word, {"clamp_length", "asks"});
   const Numbers n(word);
@@ -89,6 +96,7 @@ DrawnTerm xlnet(const SchemeWord& word) {
           .asks = n.whole("asks", 16, 0, kLargestDistance)};
 }
 
+// Content to position alone: position to content takes the same row of the table.
 DrawnTerm deberta(const SchemeWord& word) {
   check_numbers(word, {"buckets", "max_distance"});
   const Numbers n(word);
@@ -97,6 +105,7 @@ DrawnTerm deberta(const SchemeWord& word) {
                           .position_to_content = false}};
 }
 
+// rows = 2 side - 1: 43 of a side of 22, as for grid.
 DrawnTerm decomposed_hw(const SchemeWord& word) {
   check_numbers(word, {"rows"});
   return {.term = DecomposedHw{.rows = Numbers(word).whole("rows", 13, 1, 43)}};

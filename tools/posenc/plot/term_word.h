@@ -23,6 +23,7 @@ struct DrawnTerm {
 };
 
 // For help: each with its numbers, and what holds where they are left out.
+// tests/cli/plot_numbers_test.py holds it to the readers of term_word.cpp, number by number.
 inline constexpr std::string_view kTermNumbers =
     "  alibi           heads=8 max_bias=8 symmetric\n"
     "  t5              buckets=32 max_distance=128 bidirectional\n"

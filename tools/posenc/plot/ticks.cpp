@@ -1,3 +1,5 @@
+// A step is 1, 2 or 5 times a power of ten, and no less than what would lie between `most` ticks evenly spread. Bounds
+// may be as far apart, or as near each other, as doubles can be: tests/cli/ticks_test.cpp.
 #include "plot/ticks.h"
 
 #include <algorithm>
@@ -28,6 +30,7 @@ double round_step(double width) {
 
 // Between two of `most` ticks, evenly spread.
 double least_step(double low, double high, int most) {
+  // high - low overflows where both are near the ends of double: then the difference of the quotients.
   const double width = (high - low) / (most - 1);
   return round_step(std::isinf(width) ? high / (most - 1) - low / (most - 1) : width);
 }
@@ -84,9 +87,11 @@ std::vector<Tick> log_ticks(double low, double high, int most) {
   const double step = std::max(1.0, std::ceil((last - first) / (most - 1)));
   const bool thousands = in_thousands(low, high);
   std::vector<Tick> ticks;
+  // From the power below: 2 and 5 times it may lie within the bounds.
   for (double power = first - 1.0; power <= last; power += 1.0) {
     for (const double times : {1.0, 2.0, 5.0}) {
       const double value = times * std::pow(10.0, power);
+      // Of the powers every `step`-th; 2 and 5 times them where fewer than three powers fit.
       const bool shown = times == 1.0 ? std::fmod(power - first, step) == 0.0 : last - first < 2.0;
       if (shown && std::isfinite(value) && value >= low * (1 - kSlack) && value <= high * (1 + kSlack)) {
         ticks.push_back({value, label_of(value, thousands)});

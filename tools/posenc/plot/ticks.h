@@ -16,7 +16,7 @@ struct Tick {
 std::vector<Tick> linear_ticks(double low, double high, int most);
 // The same, of whole numbers.
 std::vector<Tick> whole_ticks(double low, double high, int most);
-// At powers of ten; where fewer than two lie in [low, high], at 2 and 5 times them too. 0 < low.
+// At powers of ten; where fewer than three lie in [low, high], at 2 and 5 times them too. 0 < low.
 std::vector<Tick> log_ticks(double low, double high, int most);
 
 }  // namespace posenc::tool

@@ -1,4 +1,7 @@
 // posenc properties --cost: what a scheme costs on top of plain attention.
+//
+// Counts of operations and bytes, not times: a kernel may be bound by something else. --tokens sets the length; 4 heads
+// of 64 channels are CostSizes' defaults.
 #include "line/formatted.h"
 #include "line/json_text.h"
 #include "line/page.h"
@@ -12,6 +15,7 @@ double operations(const Cost& cost) { return cost.additions + cost.products; }
 
 std::string millions(double count) { return number(count / 1e6, 3); }
 
+// The last column is additions and products together, over those of plain attention.
 std::vector<std::string> cost_row(std::string_view name, const Cost& cost, const Cost& plain) {
   return {std::string(name),
           millions(cost.additions),

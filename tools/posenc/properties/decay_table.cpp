@@ -1,4 +1,7 @@
 // posenc properties --decay: RoFormer's bound, q = k, random q and k, and a random table, by distance.
+//
+// posenc/properties.h (DecayCurves) defines the columns; `posenc plot decay` draws them. The table has powers of two,
+// JSON every distance from 0 to 1024.
 #include "line/formatted.h"
 #include "line/json_text.h"
 #include "line/page.h"
@@ -63,6 +66,7 @@ std::string decay_json(const DecayCurves& curves, const DecayOptions& options) {
 }  // namespace
 
 std::string decay_table(const PropertiesArguments& arguments) {
+  // By steps of 1, so that every power of two is among the distances.
   const DecayOptions options{.step = 1};
   const DecayCurves curves = decay_curves(options);
   return arguments.json ? decay_json(curves, options) : decay_text(curves, options);

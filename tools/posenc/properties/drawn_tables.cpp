@@ -1,3 +1,5 @@
+// For `posenc bench attend` without --weights. Time does not depend on the numbers, so any will do that a scheme takes:
+// KERPLE's r1 and r2 not below 0, logarithms of forget gates not above. Shapes are those of posenc/attention.h.
 #include "properties/drawn_tables.h"
 
 #include <cmath>
@@ -16,6 +18,7 @@ constexpr double kFireThreshold = 512;     // L
 constexpr std::int64_t kPerceptron = 512;  // Swin v2's, arXiv 2111.09883
 constexpr float kSmall = 0.1F;
 
+// Draws what a term needs into `to`, where views of it stay valid: `drawn` is a deque.
 class Drawing {
  public:
   Drawing(const LayerPlan& layer, LayerTables& to) : layer_(layer), to_(to) {}
@@ -34,6 +37,7 @@ class Drawing {
     for (float& x : to_.drawn.back()) x = scale * std::abs(x);
     return out;
   }
+  // Outputs of the size of the inputs, however many of these there are.
   Linear linear(std::int64_t outputs, std::int64_t inputs) {
     const float spread = 1.0F / std::sqrt(static_cast<float>(inputs));
     return {.weight = table({outputs, inputs}, spread), .bias = table({outputs})};
@@ -66,6 +70,7 @@ class Drawing {
                         .segment_bias = table({heads(), channels()}),
                         .segments = table({2, heads(), channels()})};
   }
+  // keys project the table for content to position, queries for position to content, both for position to position.
   ScoreWeights operator()(const Deberta& x) {
     DebertaWeights out{.table = table({2 * deberta_span(x), width()})};
     if (x.content_to_position || x.position_to_position) out.keys = linear(width(), width());
@@ -77,6 +82,7 @@ class Drawing {
   }
   ScoreWeights operator()(const ContextualPosition& x) { return CopeWeights{table({x.positions, channels()})}; }
 
+  // Rows of keys have a head's channels, rows of values those of a value. Sines of the distance need no table.
   template <typename Shaw>
   ShawWeights rows_by_distance(const Shaw& x) {
     if (x.sinusoidal) return {};
@@ -93,6 +99,7 @@ class Drawing {
     if (position_bias) out.position_bias = table({heads(), channels()});
     return out;
   }
+  // From -1 to 1.
   float next() {
     state_ = state_ * 1664525U + 1013904223U;  // Numerical Recipes' generator
     return static_cast<float>(static_cast<std::int32_t>(state_)) * 0x1p-31F;
@@ -130,6 +137,7 @@ void draw_inputs(const LayerPlan& layer, std::int64_t queries, std::int64_t keys
     if (std::holds_alternative<ForgetGate>(term)) to.log_forget = draw.one_sided({keys, layer.heads}, -kSmall);
     if (std::holds_alternative<XlNet>(term)) {
       to.k_segments = two_segments(keys, 0, keys);
+      // Queries are the last tokens of the sequence.
       to.q_segments = two_segments(keys, keys - queries, queries);
     }
   }

@@ -1,4 +1,7 @@
 // posenc properties --four-terms: (x_i + p_i) W_Q W_K^T (x_j + p_j)^T, multiplied out.
+//
+// Of the input stage alone, where a position p is added to a token x. arXiv 1901.02860, section 3.3, starts from these
+// terms to make each absolute part relative. Measured by src/properties/four_terms.cpp.
 #include "line/formatted.h"
 #include "line/json_text.h"
 #include "line/page.h"

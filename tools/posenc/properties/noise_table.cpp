@@ -1,4 +1,7 @@
 // posenc properties --noise: what a norm leaves of the token in M x + p.
+//
+// M is the embedding multiplier. The first norm of a model divides token and position by one number, and the layer norm
+// takes the mean over channels away before: what is left of the position then (SignalToNoise, posenc/properties.h).
 #include <array>
 #include <cmath>
 
@@ -11,6 +14,7 @@
 namespace posenc::tool {
 namespace {
 
+// `title` in the table, `name` as the member of the JSON.
 struct Norm {
   QkNorm::Kind kind;
   std::string_view title;
@@ -22,6 +26,7 @@ constexpr std::array<Norm, 2> kNorms{
 // Root of the 32 channels that are measured: the multiplier of the Transformer's paper.
 const std::array<double, 4> kMultipliers{1.0, 2.0, std::sqrt(32.0), 16.0};
 
+// A row a scheme, a column a multiplier: "74 (0.99)", the ratio of powers and the cosine.
 void add_table(Page& page, const Norm& norm, const std::vector<MeasuredScheme>& schemes) {
   std::vector<std::vector<std::string>> rows{{"scheme"}};
   for (const double multiplier : kMultipliers) rows[0].push_back("M = " + number(multiplier, 3));

@@ -1,3 +1,4 @@
+// From the view that was asked for to its table (property_tables.h).
 #include "properties/properties_command.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// The words of posenc properties: one view at most, names of schemes, and what fits which view.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -26,6 +27,7 @@ constexpr std::array<View, 6> kViews{{{PropertiesView::list, "--list"},
                                       {PropertiesView::decay, "--decay"},
                                       {PropertiesView::noise, "--noise"}}};
 
+// Without a flag the properties. Throws UsageError for two flags.
 View view_of(const Given& given) {
   View chosen{PropertiesView::properties, ""};
   for (const View& one : kViews) {
@@ -48,6 +50,8 @@ const MeasuredScheme& scheme_called(const std::string& word) {
       near.empty() ? "posenc properties --list names all" : formatted("did you mean {}?", join(near, " or ")))};
 }
 
+// Throws UsageError for a scheme that is not known, and for one that the view has nothing to say of: in a list of names
+// it would be missing without a word.
 void check_scheme(const std::string& word, const View& view) {
   const MeasuredScheme& scheme = scheme_called(word);
   if (view.view == PropertiesView::decay) {

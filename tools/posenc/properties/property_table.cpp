@@ -1,4 +1,7 @@
 // posenc properties [SCHEME...]: number, threshold and verdict of each property.
+//
+// Without names one line for each scheme, with them one table for each. docs/properties.md has what is measured, and
+// the output of this file, which a test compares.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -18,6 +21,7 @@ struct Measured {
   std::vector<PropertyResult> results;
 };
 
+// It takes seconds, so a terminal is shown how far it is.
 std::vector<Measured> measure(const std::vector<MeasuredScheme>& schemes) {
   std::vector<Measured> out;
   Progress progress;
@@ -28,6 +32,7 @@ std::vector<Measured> measure(const std::vector<MeasuredScheme>& schemes) {
   return out;
 }
 
+// What passes: "<= 1e-06".
 std::string threshold_text(const PropertyRule& rule) {
   switch (rule.bound) {
     case Bound::above: return "> " + number(rule.threshold);
@@ -52,6 +57,7 @@ std::string number_text(const PropertyResult& result) {
 
 // ---- all schemes: a line each, in three tables that fit a page ----
 
+// Properties first .. end - 1 in their order: ten in one table would be wider than 80 columns.
 struct Part {
   std::string_view title;
   std::size_t first;
@@ -66,6 +72,7 @@ std::string cell(const PropertyResult& result) {
   return padded(number_text(result), kMeasuredColumns) + " " + std::string(verdict(result.judgement));
 }
 
+// The questions that the columns stand for, then the table, with names and thresholds on top.
 void add_part(Page& page, const Part& part, const std::vector<Measured>& all) {
   const auto rules = property_rules().subspan(part.first, part.end - part.first);
   std::vector<std::vector<std::string>> rows{{"scheme"}, {""}};

@@ -1,3 +1,4 @@
+// Which schemes a table has, how its numbers are written, and the frame of its JSON.
 #include "properties/property_tables.h"
 
 #include <algorithm>
@@ -12,8 +13,10 @@ namespace {
 
 using RowMembers = std::vector<std::pair<std::string, std::string>>;
 
+// Rounding leaves 1e-13 or so (docs/properties.md).
 constexpr double kRounded = 1e-9;
 
+// In the order of measured_schemes(), by stage, whatever that of the command line.
 std::vector<MeasuredScheme> asked(const PropertiesArguments& arguments, bool inputs_only) {
   std::vector<MeasuredScheme> out;
   for (const MeasuredScheme& scheme : measured_schemes()) {

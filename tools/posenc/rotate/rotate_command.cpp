@@ -1,3 +1,4 @@
+// posenc rotate: reads q and k, rotates them by a layer of a plan, with --check judges a sample, writes them, reports.
 #include "rotate/rotate_command.h"
 
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "line/formatted.h"
 #include "line/page.h"
 #include "line/progress.h"
+#include "line/text.h"
 #include "rotate/rotate_report.h"
 #include "rotate/rotated_rows.h"
 #include "tensors/layer_job.h"
@@ -18,12 +20,14 @@
 namespace posenc::tool {
 namespace {
 
-// Seconds of the reference at most; a row of the largest models has 49152 values.
+// Tokens that --check judges at most, and values of theirs, q and k together: seconds of the reference. A token of the
+// largest models has 49152 values, so that 170 of those are judged.
 constexpr std::int64_t kCheckedRows = 1024;
 constexpr std::int64_t kCheckedValues = std::int64_t{1} << 23;
 
 // ---- before the work ----
 
+// `layer`: its name, for the message. xPos scales queries and keys differently, which one rotation of both cannot do.
 const Rope& plain_rope(const LayerChoice& choice, const std::string& layer) {
   if (std::holds_alternative<XPos>(choice.rotate->scheme)) {
     throw failure(
@@ -33,7 +37,19 @@ const Rope& plain_rope(const LayerChoice& choice, const std::string& layer) {
   return rope(*choice.rotate);
 }
 
-// How many heads an indexer's keys have is not in the plan.
+// Where the tensor's file says that it has been rotated in this direction.
+void refuse_second_rotation(const TensorWord& word, const TensorArgument& tensor, Direction direction) {
+  const bool back = direction == Direction::inverse;
+  const std::int64_t times = times_rotated(tensor.rotations);
+  if (back ? times >= 0 || tensor.rotations.empty() : times <= 0) return;
+  refuse(word, tensor,
+         formatted("it is already rotated{}, as posenc.rotate.{} in its metadata says; {}, --again rotates it again",
+                   back ? " back" : "", printable(tensor.name),
+                   back ? "without --inverse it is rotated forward" : "--inverse rotates it back"));
+}
+
+// Heads and channels have to be those of the layer, or of the indexer where its rotation was asked for; how many heads
+// an indexer's keys have is not in the plan. Keys of a layer that uses another's KV cache are refused: it makes none.
 RotatedTensor read_tensor(const RotateArguments& arguments, const char* name, const LayerChoice& choice,
                           const std::string& layer) {
   const bool queries = name == std::string_view("q");
@@ -45,11 +61,17 @@ RotatedTensor read_tensor(const RotateArguments& arguments, const char* name, co
   const HeadsWanted wanted{
       .kind = queries ? "query head" : "KV head",
       .heads = queries ? (main ? choice.layer->heads : choice.rotate->heads) : (main ? choice.layer->kv_heads : 0),
-      .channels = rope(*choice.rotate).head_dim};
+      .channels = rope(*choice.rotate).head_dim,
+      .layout = arguments.job.layout,
+      .joined_heads = arguments.job.heads,
+      .first = queries || !arguments.q};
   const TensorWord word{formatted("--{}", name), *(queries ? arguments.q : arguments.k), arguments.job.bf16};
-  return {name, read_heads(word, arguments.job.layout, wanted, layer)};
+  RotatedTensor out{name, read_heads(word, wanted, layer)};
+  if (!arguments.again) refuse_second_rotation(word, out.tensor.source, arguments.direction);
+  return out;
 }
 
+// In the order of the report. Both have to have the same batch and tokens, since positions are shared.
 std::vector<RotatedTensor> read_tensors(const RotateArguments& arguments, const LayerChoice& choice,
                                         const std::string& layer) {
   std::vector<RotatedTensor> tensors;
@@ -77,6 +99,7 @@ std::vector<RowSample> samples_of(const RotateArguments& arguments, const std::v
 
 int run_rotate(const RotateArguments& arguments) {
   const LayerJob& job = arguments.job;
+  check_standard_input(job.model, {{"--q", arguments.q.value_or("")}, {"--k", arguments.k.value_or("")}});
   const Plan plan = begin(job);
   const LayerWords words{job.stack, job.layer, arguments.rotation};
   const LayerChoice choice = choose_layer(plan, words, WhenLayersDiffer::ask);
@@ -89,10 +112,12 @@ int run_rotate(const RotateArguments& arguments) {
   for (const RotatedTensor& t : tensors) (t.name == "q" ? views.q : views.k) = t.tensor.heads;
   const RowPositions positions(read_positions(arguments.positions), rope.axes.names, batch_of(views), tokens_of(views),
                                choice.rotate->offset);
+  // The length is known only now: without --length it follows from the positions.
   const RotationAsked rotation{.rope = rope,
                                .direction = arguments.direction,
                                .length = length_of(job, {choice.rotate, 1}, positions.most()),
                                .angles = arguments.angles};
+  // Copied before the rotation, which is in place.
   const std::vector<RowSample> samples = samples_of(arguments, tensors, views);
   try {
     const AskedThreads threads(job.threads);
@@ -113,16 +138,15 @@ int run_rotate(const RotateArguments& arguments) {
 
   std::vector<NamedTensor> named;
   for (const RotatedTensor& t : tensors) named.push_back({t.name, t.tensor.stored});
-  const std::int64_t bytes = write_tensors(job.out, named, job.force, progress);
-  const RotateReport report{.arguments = arguments,
-                            .plan = plan,
-                            .choice = choice,
-                            .rotation = rotation,
-                            .positions = positions,
-                            .tensors = tensors,
-                            .bytes_written = bytes,
-                            .rows = batch_of(views) * tokens_of(views),
-                            .checked_rows = samples.empty() ? 0 : std::ssize(samples.front().rows())};
+  RotateReport report{.arguments = arguments,
+                      .plan = plan,
+                      .choice = choice,
+                      .rotation = rotation,
+                      .positions = positions,
+                      .tensors = tensors,
+                      .rows = batch_of(views) * tokens_of(views),
+                      .checked_rows = samples.empty() ? 0 : std::ssize(samples.front().rows())};
+  report.bytes_written = write_tensors(job.out, named, rotate_metadata(report), job.force, progress);
   return write_output(job.json ? rotate_json(report) : rotate_text(report));
 }
 

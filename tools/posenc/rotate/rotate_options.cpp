@@ -1,3 +1,5 @@
+// What posenc rotate has besides the options of every job (tensors/job_options.cpp). Exit code 2 where neither --q nor
+// --k is given, and where both are to go to a .npy file.
 #include "line/command_spec.h"
 #include "tensors/job_options.h"
 
@@ -11,7 +13,9 @@ Command read_rotate(const Given& given) {
                       .q = given.text("--q"),
                       .k = given.text("--k"),
                       .positions = given.text_or("--positions", "0"),
-                      .direction = given.has("--inverse") ? Direction::inverse : Direction::forward};
+                      .direction = given.has("--inverse") ? Direction::inverse : Direction::forward,
+                      .again = given.has("--again")};
+  // In the order of Angles.
   if (const auto angles = given.choice("--angles", {"exact", "float32", "bfloat16"})) {
     out.angles = static_cast<Angles>(*angles);
   }
@@ -29,7 +33,8 @@ CommandSpec rotate_spec() {
           "rotate",
           {{.names = "--q",
             .value = "FILE",
-            .description = "Queries: .npy, safetensors or GGUF, f32, f16 or bf16; FILE:TENSOR names one of several"},
+            .description = "Queries: .npy, .npz, safetensors or GGUF, f32, f16, bf16 or f64 (used as f32); FILE:TENSOR "
+                           "names one of several"},
            {.names = "--k", .value = "FILE", .description = "Keys; --q, --k or both"},
            {.names = "-o,--output",
             .value = "OUT",
@@ -41,6 +46,7 @@ CommandSpec rotate_spec() {
             .description = "The first position, from which tokens are counted (default: 0); a list 5,0,9; or a file "
                            "of integers or floats, [tokens] or [axes, tokens]"},
            {.names = "--inverse", .description = "Undo RoPE: rotate back"},
+           {.names = "--again", .description = "Rotate once more a tensor whose file says that this has been done"},
            {.names = "--angles",
             .value = "A",
             .description = "cos and sin: exact (default), or as models compute them: float32, bfloat16"},

@@ -1,3 +1,4 @@
+// RoPE in pieces of some 8 MiB, whole sequences or parts of one, so that progress can be shown between them.
 #include "rotate/rotated_rows.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ namespace {
 // A piece takes some milliseconds: long against what a call costs, short for who waits.
 constexpr std::int64_t kPieceBytes = std::int64_t{8} << 20;
 
+// Rows of one call: all these tokens of all these sequences.
 struct Piece {
   std::int64_t first_sequence, sequences;
   std::int64_t first_token, tokens;
@@ -20,6 +22,7 @@ struct Piece {
 
 std::int64_t row_bytes(const TensorView& x) { return row_values(x) * bytes_of(x.dtype); }
 
+// A piece is a rectangle, as rotate takes it: never the end of one sequence and the start of the next.
 // Whole sequences, or where one is longer than a piece, parts of it.
 std::vector<Piece> pieces_of(std::int64_t batch, std::int64_t tokens, std::int64_t bytes_per_row) {
   if (tokens == 0) return {};
@@ -35,6 +38,7 @@ std::vector<Piece> pieces_of(std::int64_t batch, std::int64_t tokens, std::int64
   return pieces;
 }
 
+// Rank 3 is [tokens, heads, head_dim], rank 4 [batch, heads, tokens, head_dim].
 TensorView part_of(TensorView x, const Piece& piece) {
   if (x.empty()) return x;
   const std::size_t token_axis = x.rank == 3 ? 0 : 2;
@@ -48,6 +52,7 @@ TensorView part_of(TensorView x, const Piece& piece) {
   return x;
 }
 
+// In the order in which rotate takes positions: tokens fastest.
 std::vector<Row> rows_of(const Piece& piece) {
   std::vector<Row> rows;
   rows.reserve(static_cast<std::size_t>(piece.sequences * piece.tokens));
@@ -59,6 +64,7 @@ std::vector<Row> rows_of(const Piece& piece) {
   return rows;
 }
 
+// Either tells batch and tokens: they were checked to agree (check_together).
 const TensorView& any_of(const RotatedTensors& tensors) { return tensors.q.empty() ? tensors.k : tensors.q; }
 
 }  // namespace
@@ -87,6 +93,7 @@ void rotate_rows(const RotatedTensors& tensors, const RotationAsked& rotation, c
   std::int64_t rotated = 0;
   for (const Piece& piece : pieces_of(batch, tokens, row_bytes(tensors.q) + row_bytes(tensors.k))) {
     const RowPositions::List list = positions.of(rows_of(piece));
+    // Without keep_going it is never cancelled.
     (void)rotate({.q = part_of(tensors.q, piece),
                   .k = part_of(tensors.k, piece),
                   .positions = view(list),

@@ -32,6 +32,8 @@ struct RotatedWith {
 };
 
 // Rotates all rows in place; `done` is told after each piece how many rows of how many are.
+// With a table on demand, since positions may be far apart and need not be whole. Throws Error for a rule or positions
+// that no table serves.
 void rotate_rows(const RotatedTensors& tensors, const RotationAsked& rotation, const RowPositions& positions,
                  const std::function<void(std::int64_t rows, std::int64_t all)>& done, const RotatedWith& with = {});
 

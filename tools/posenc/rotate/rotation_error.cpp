@@ -1,3 +1,6 @@
+// RowSample::judge: the sampled rows go through the float64 reference; each rotated channel is held against its
+// expected value with the bound of docs/rotation.md, each channel outside RoPE has to be what it was. Pairs with NaN or
+// Inf before RoPE are counted and not judged.
 #include "rotate/rotation_error.h"
 
 #include <algorithm>
@@ -121,6 +124,7 @@ struct Judge {
   std::vector<std::int64_t> partners;
 };
 
+// One channel: itself and the other of its pair before RoPE, and what became of it.
 struct Value {
   double before, partner, expected, got;
   AngleBound angles;
@@ -132,14 +136,12 @@ struct Judged {
   double over_bound = kInfinite;
 };
 
-// A sum of products that passes the format's end becomes infinite.
+// A sum of products that passes the format's end becomes infinite, as it must: and who asks whether the output is sound
+// is told that it is not.
 Judged judged(const Judge& judge, const Value& v) {
   const double error = std::abs(v.got - v.expected);
-  if (!std::isfinite(error)) {
-    const bool beyond = (std::abs(v.before) + std::abs(v.partner)) * v.angles.size >= largest(judge.dtype);
-    const bool right = beyond && std::isinf(v.got) && std::signbit(v.got) == std::signbit(v.expected);
-    return right ? Judged{0.0, 0.0} : Judged{};
-  }
+  if (!std::isfinite(error)) return {};
+  // The length of the rotated pair, as RotationError::ulp has it.
   const double length = std::hypot(v.before, v.partner) * v.angles.size;
   return {error / ulp(judge.dtype, length), error / bound_of(judge.dtype, v.before, v.partner, v.expected, v.angles)};
 }
@@ -161,6 +163,7 @@ void judge_head(const Judge& judge, const HeadValues& head, const Row& row, std:
   };
   for (std::size_t c = 0; c < head.before.size(); ++c) {
     if (judge.partners[c] < 0) {
+      // Judged{}: infinite.
       if (!are_same(head.before[c], head.got[c])) add({}, c);
       continue;
     }
@@ -227,8 +230,10 @@ RotationError RowSample::judge(const ConstTensorView& rotated, const RotationAsk
   if (rotation.angles == Angles::bfloat16) {
     rounded = errors_in_bfloat16(rotation, judge.partners, view(list), std::ssize(rows_), error);
   }
+  // [rows, heads, head_dim], as the rows were taken.
   auto expected = truth.cbegin();
   for (std::size_t r = 0; r < rows_.size(); ++r) {
+    // cos and sin rounded to bfloat16 are off by other amounts in each row and channel.
     for (std::size_t c = 0; c < width && !rounded.empty(); ++c) {
       judge.angles[c] = angle_bound(factor, rounded[r * width + c], rotation);
     }

@@ -15,7 +15,7 @@
 
 namespace posenc::tool {
 
-// What is done to every row.
+// What is done to every row. `length`: of the sequences, in tokens.
 struct RotationAsked {
   Rope rope;
   Direction direction = Direction::forward;
@@ -48,6 +48,7 @@ class RowSample {
   const std::vector<Row>& rows() const { return rows_; }
   // `rotated`: the tensor of the same shape with these rows rotated. `positions`: of the rows, and whether all are
   // whole.
+  // Only those rows are read from `rotated`.
   RotationError judge(const ConstTensorView& rotated, const RotationAsked& rotation,
                       const RowPositions& positions) const;
 

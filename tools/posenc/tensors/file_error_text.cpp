@@ -1,3 +1,4 @@
+// A FileError's message, and of a text file the line that it points at, with a caret; and the exit code for it.
 #include "tensors/file_error_text.h"
 
 #include <fcntl.h>
@@ -37,6 +38,8 @@ std::string read_window(const std::string& file, std::int64_t from, std::int64_t
   return window;
 }
 
+// Where the error points, from the file or from `bytes`. A tab becomes one space, so that the caret's column can be
+// counted; what is cut at the window's ends is cut again for the page.
 Surroundings around(const FileError& error, std::string_view bytes) {
   const std::int64_t from = std::max<std::int64_t>(0, error.offset - kWindow);
   std::string window;
@@ -58,11 +61,14 @@ Surroundings around(const FileError& error, std::string_view bytes) {
 
 std::string file_error_text(const FileError& error, std::string_view bytes) {
   std::string out = formatted("posenc: {}\n", error.message());
+  // A format without lines (GGUF, for one) has offsets only: its bytes would say nothing to people.
   if (error.offset < 0 || error.line < 0) return out;
   const Surroundings line = around(error, bytes);
   const bool binary = (line.before + line.after).find('\0') != std::string::npos;
   if (binary || (line.before.empty() && line.after.empty())) return out;
+  // Of a long line, its end before the error and its start behind it.
   const std::string before = shorten(printable(line.before), kColumnsBefore, true);
+  // Behind the caret the line may go on to the end of the page.
   const std::int64_t left = kColumns - kGutter - columns(before);
   const std::string after = shorten(printable(line.after), left);
   out += formatted("{:>5} | {}{}\n", error.line, before, after);
@@ -77,6 +83,7 @@ int exit_code_of(const FileError& error) {
     case ErrorKind::output_exists:
     case ErrorKind::not_regular_file:
     case ErrorKind::bad_path: return kFile;
+    // All others are about bytes that were read.
     default: return kMalformed;
   }
 }

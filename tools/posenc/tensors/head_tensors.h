@@ -20,20 +20,27 @@ struct HeadsWanted {
   std::string_view kind;   // "query head"
   std::int64_t heads = 0;  // 0: not known
   std::int64_t channels = 0;
+  // How the command line has the axes: in that order, or with so many heads side by side on the last. `first`: the
+  // heads that --heads counts are this tensor's, and not those of another.
+  std::optional<TensorLayout> layout{};
+  std::optional<std::int64_t> joined_heads{};
+  bool first = true;
 };
 
+// The views are of what `source` or `dense` owns on the heap: they stay valid when it moves.
 struct HeadsTensor {
   TensorArgument source;
-  std::vector<std::byte> dense;  // the elements in C order, where the file has them in another
+  std::vector<std::byte> dense;  // the elements in C order, where the file has them in another, or in f64
   TensorView stored{};           // in the order of the file's axes
+  TensorView split{};            // the same, with an axis for heads where the file has none
   TensorView heads{};            // as [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]
   TensorLayout layout{};
+  std::optional<TensorLayout> other_layout{};  // fits as well; only where none was asked for
 };
 
-// Throws Failure for what cannot be read, is of another type than f32, f16 and bf16, or does not fit the layer. Without
-// a layout it is told by the number of axes.
-HeadsTensor read_heads(const TensorWord& word, std::optional<TensorLayout> layout, const HeadsWanted& wanted,
-                       const std::string& layer_name);
+// Throws Failure for what cannot be read, is of another type than f32, f16, bf16 and f64, or does not fit the layer.
+// Without a layout it is told by the number of axes. f64 becomes f32.
+HeadsTensor read_heads(const TensorWord& word, const HeadsWanted& wanted, const std::string& layer_name);
 
 // Throws Failure where queries and keys do not have the same layout, sequences and tokens.
 void check_together(const HeadsTensor& q, const HeadsTensor& k);
@@ -43,6 +50,9 @@ void check_together(const HeadsTensor& q, const HeadsTensor& k);
 TensorView in_order(const TensorView& stored, TensorLayout layout);
 // Elements that lie one after another, of that shape.
 TensorView c_view(void* data, DType dtype, const std::vector<std::int64_t>& shape);
+
+// "f64 in the file" where another dtype is used; else nothing.
+std::string stored_type_text(const HeadsTensor& tensor);
 
 std::string name(TensorLayout layout);
 std::vector<std::int64_t> shape_of(const TensorView& view);

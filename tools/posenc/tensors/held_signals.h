@@ -7,8 +7,8 @@ namespace posenc::tool {
 
 class HeldSignals {
  public:
-  // SIGINT, SIGTERM, SIGHUP; those that are ignored (nohup) stay so. A file that grows too large (SIGXFSZ) is an error
-  // of writing.
+  // SIGINT, SIGTERM, SIGHUP, SIGPIPE and others that end a process; those that are ignored (nohup) stay so. A file that
+  // grows too large (SIGXFSZ) is an error of writing.
   HeldSignals();
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;

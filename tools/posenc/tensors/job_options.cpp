@@ -1,3 +1,4 @@
+// Options that posenc rotate and posenc attend share. What is refused here is exit code 2, before any file is opened.
 #include "tensors/job_options.h"
 
 #include <iterator>
@@ -10,6 +11,7 @@
 namespace posenc::tool {
 namespace {
 
+// The end of the name decides the format of the output.
 void check_name(const std::string& out, std::string_view two) {
   const bool npy = out.ends_with(".npy");
   if (!npy && !out.ends_with(".safetensors")) {
@@ -40,6 +42,10 @@ std::vector<OptionSpec> job_options(std::string_view verb, std::vector<OptionSpe
        .description =
            "The order of axes: thd (tokens, heads, head_dim; default of 3 axes), htd, bhtd (batch first; default "
            "of 4), bthd"},
+      {.names = "--heads",
+       .value = "N",
+       .description = "The last axis holds all heads side by side, as a projection gives them: [tokens, heads * "
+                      "head_dim] or [batch, tokens, heads * head_dim]. N query heads; of keys alone, KV heads"},
       {.names = "--length",
        .value = "N",
        .description =
@@ -63,14 +69,19 @@ LayerJob job_given(const Given& given, std::string_view two) {
                .layer = given.whole("--layer", 0, INT64_MAX),
                .length = given.whole("--length", 1, kLargestLength),
                .out = given.text_or("--output", ""),
+               .heads = given.whole("--heads", 1, INT64_MAX),
                .threads = threads_given(given),
                .isa = isa_given(given),
                .bf16 = given.has("--bf16"),
                .force = given.has("--force"),
                .check = given.has("--check"),
                .json = given.has("--json")};
+  // In the order of TensorLayout.
   if (const auto layout = given.choice("--layout", {"thd", "htd", "bhtd", "bthd"})) {
     out.layout = static_cast<TensorLayout>(*layout);
+  }
+  if (out.layout && out.heads) {
+    throw UsageError{"--heads and --layout exclude each other: with --heads the axes are tokens, or batch and tokens"};
   }
   check_name(out.out, two);
   return out;

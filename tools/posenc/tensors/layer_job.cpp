@@ -1,3 +1,4 @@
+// What rotate and attend share: plan, early refusals, length before the work; --check's verdict and report after it.
 #include "tensors/layer_job.h"
 
 #include <algorithm>
@@ -24,6 +25,7 @@ Plan begin(const LayerJob& job) {
 }
 
 std::optional<std::int64_t> length_of(const LayerJob& job, std::span<const Rotate> rotations, double last_position) {
+  // Other rules give the same frequencies at every length, and the report says none for them.
   const bool is_asked = std::ranges::any_of(rotations, [](const Rotate& one) {
     const Scaling& rule = rope(one).scaling;
     return std::holds_alternative<DynamicScaling>(rule) || std::holds_alternative<QwenNtkScaling>(rule) ||
@@ -31,6 +33,7 @@ std::optional<std::int64_t> length_of(const LayerJob& job, std::span<const Rotat
   });
   if (!is_asked) return {};
   if (job.length) return job.length;
+  // Positions may be real numbers, and all below 0; a sequence has a token at least.
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(last_position)) + 1);
 }
 
@@ -44,12 +47,17 @@ void check_bound(double over_bound, const JudgedPlace& place, std::string_view t
 std::string tensors_text(std::span<const NamedHeads> tensors) {
   std::vector<std::string> parts;
   for (const auto& [name, tensor] : tensors) {
-    parts.push_back(
-        formatted("{} {} {}", name, shape_text(shape_of(tensor->stored)), posenc::name(tensor->stored.dtype)));
+    parts.push_back(formatted(
+        "{} {} {}{}{}", name, shape_text(shape_of(tensor->stored)), posenc::name(tensor->stored.dtype),
+        stored_type_text(*tensor).empty() ? "" : formatted(" ({})", stored_type_text(*tensor)),
+        tensor->other_layout
+            ? formatted(" as {} (--layout {} fits too)", tool::name(tensor->layout), tool::name(*tensor->other_layout))
+            : ""));
   }
   return join(parts, ", ");
 }
 
+// The plan's own warnings are left to posenc inspect; here is only whether facts are missing.
 std::vector<Warning> warnings_of(const Plan& plan, std::span<const NamedHeads> tensors) {
   std::vector<Warning> out;
   if (!plan.known) {
@@ -60,6 +68,7 @@ std::vector<Warning> warnings_of(const Plan& plan, std::span<const NamedHeads> t
   for (const auto& [name, tensor] : tensors) {
     for (Warning warning : tensor->source.warnings) {
       warning.message = tensor->source.file + ": " + warning.message;
+      // Two tensors of one file bring the same warnings.
       if (std::ranges::find(out, warning) == out.end()) out.push_back(std::move(warning));
     }
   }
@@ -76,6 +85,7 @@ void add_warnings(Page& page, std::int64_t at, std::span<const Warning> warnings
 
 JsonMembers job_members(const LayerJob& job, const Plan& plan, const Stack& stack, const LayerPlan& layer,
                         std::int64_t bytes_written) {
+  // Of this report, not of the plan.
   return {{"schema_version", "1"},
           {"out", json_string(job.out)},
           {"bytes", std::to_string(bytes_written)},
@@ -92,8 +102,11 @@ JsonMembers tensor_members(const NamedHeads& tensor) {
           {"file", json_string(heads->source.file)},
           {"tensor", heads->source.name.empty() ? "null" : json_string(heads->source.name)},
           {"dtype", json_string(name(heads->stored.dtype))},
+          {"file_dtype", json_string(name(heads->source.data.type()))},
           {"shape", json_array(sizes)},
-          {"layout", json_string(name(heads->layout))}};
+          {"layout", json_string(name(heads->layout))},
+          {"joined_heads", heads->split.rank != heads->stored.rank ? "true" : "false"},
+          {"other_layout", heads->other_layout ? json_string(name(*heads->other_layout)) : "null"}};
 }
 
 std::string warnings_json(std::span<const Warning> warnings) {

@@ -1,3 +1,4 @@
+// --threads, --isa and --products; which products an instruction set has.
 #include "tensors/machine_options.h"
 
 #include <algorithm>
@@ -38,8 +39,10 @@ OptionSpec products_option() {
               "bf16 products (docs/attention.md)"};
 }
 
+// From 1: the 0 of posenc/parallel.h, all that there are, is what holds without the option.
 std::optional<std::int64_t> threads_given(const Given& given) { return given.whole("--threads", 1, kMostThreads); }
 
+// Names of the sets that this machine has, so that any other is refused with those in the message.
 Isa isa_given(const Given& given) {
   const std::vector<Isa> isas = supported_isas();
   const auto chosen = given.choice("--isa", names_of(isas));
@@ -51,6 +54,7 @@ Products products_given(const Given& given) {
 }
 
 Products products_on(Isa isa, Products allowed) {
+  // Only these two have such products (posenc/info.h).
   const Isa used = isa == Isa::automatic ? selected_isa() : isa;
   return used == Isa::avx512_bf16 || used == Isa::amx ? allowed : Products::f32;
 }

@@ -1,3 +1,5 @@
+// Positions of the command line or of a file, checked once against the tensor's tokens and then asked for, some rows at
+// a time. What is wrong with a word is exit code 2, what is wrong with a file 3 or 4.
 #include "tensors/row_positions.h"
 
 #include <algorithm>
@@ -39,24 +41,19 @@ std::optional<T> parsed(std::string_view text) {
   return value;
 }
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (std::size_t comma = text.find(','); comma != std::string_view::npos; comma = text.find(',')) {
-    parts.push_back(text.substr(0, comma));
-    text.remove_prefix(comma + 1);
-  }
-  parts.push_back(text);
-  return parts;
-}
-
+// One whole number is a start, "5,0,9" a list of whole numbers; with "2.5" or "1e3" in it all are doubles, one alone
+// being a list of one.
 void read_numbers(PositionWord& word) {
   std::vector<std::int64_t> whole;
   std::vector<double> real;
-  for (const std::string_view part : split(word.text)) {
+  for (const std::string& part : split(word.text)) {  // parts may be empty: "5,,9" lacks a number
     if (const auto n = parsed<std::int64_t>(part)) whole.push_back(*n);
     const auto x = parsed<double>(part);
     if (!x || !std::isfinite(*x)) {
       refuse_word(word, part.empty() ? "a number is missing" : formatted("'{}' is not a number", part));
+    }
+    if (std::fabs(*x) > static_cast<double>(kFarthest)) {
+      refuse_word(word, formatted("positions go from -2^53 to 2^53, and {} is beyond", part));
     }
     real.push_back(*x);
   }
@@ -90,7 +87,7 @@ std::vector<To> elements(const TensorData& data) {
   return out;
 }
 
-// What is too large to be a position stays so.
+// A number beyond int64_t becomes its largest, which find_range() refuses as it would have refused that number.
 std::vector<std::int64_t> bounded(const std::vector<std::uint64_t>& values) {
   std::vector<std::int64_t> out;
   for (const std::uint64_t x : values) out.push_back(static_cast<std::int64_t>(std::min<std::uint64_t>(x, INT64_MAX)));
@@ -158,8 +155,9 @@ void RowPositions::check_shape() const {
     // Tokens of text stand at one time on all axes; a patch that is counted would stand on the diagonal.
     if (axes == 1 || std::find(axes_.begin(), axes_.end(), "t") != axes_.end()) return;
     refuse(formatted("this layer rotates by {}: expected a list of {}, all of the first axis before the second",
-                     join(axes_, " and "), shape_text({axes, tokens_})));
+                     printable(join(axes_, " and ")), shape_text({axes, tokens_})));
   }
+  // What fits: one list for every sequence, or one for each, those of a sequence side by side.
   std::vector<std::vector<std::int64_t>> fit{{axes, tokens_}, {axes, batch_ * tokens_}, {axes, batch_, tokens_}};
   if (axes == 1) fit.insert(fit.end(), {{tokens_}, {batch_ * tokens_}, {batch_, tokens_}});
   if (word_.file.empty()) fit.insert(fit.end(), {{axes * tokens_}, {axes * batch_ * tokens_}});
@@ -167,7 +165,9 @@ void RowPositions::check_shape() const {
   std::vector<std::int64_t> wanted = fit.front();
   if (axes == 1) wanted = {tokens_};
   const std::string each = batch_ == 1 ? "" : formatted(", or so for each of {} sequences", batch_);
-  refuse(formatted("expected positions of the shape {}{}, got {}", shape_text(wanted), each, shape_text(word_.shape)));
+  const bool one_real = word_.file.empty() && word_.shape == std::vector<std::int64_t>{1};
+  refuse(formatted("expected positions of the shape {}{}, got {}{}", shape_text(wanted), each, shape_text(word_.shape),
+                   one_real ? "; a start is a whole number" : ""));
 }
 
 // Whole numbers are compared as such: 2^53 + 1 is 2^53 as a double.
@@ -201,11 +201,13 @@ void RowPositions::find_range() {
   }
 }
 
+// Doubles can be whole too: 5.0. --check has another bound for those that are not (rotation_error.cpp).
 bool RowPositions::whole() const {
   const auto* real = std::get_if<std::vector<double>>(&word_.values);
   return real == nullptr || std::all_of(real->begin(), real->end(), [](double x) { return x == std::floor(x); });
 }
 
+// A start counts the tokens of each sequence, on every axis alike; a list is gathered.
 RowPositions::List RowPositions::of(const std::vector<Row>& rows) const {
   const auto axes = static_cast<std::size_t>(std::ssize(axes_));
   if (const auto* start = std::get_if<std::int64_t>(&word_.values)) {
@@ -219,6 +221,7 @@ RowPositions::List RowPositions::of(const std::vector<Row>& rows) const {
   const auto gather = [&](const auto& list) {
     std::decay_t<decltype(list)> out;
     out.reserve(axes * rows.size());
+    // `list` is [axes, tokens] or [axes, batch * tokens].
     const std::size_t stride = list.size() / axes;  // of an axis; one list may serve every sequence
     const bool shared = stride == static_cast<std::size_t>(tokens_);
     for (std::size_t axis = 0; axis < axes; ++axis) {

@@ -17,7 +17,8 @@ struct Row {
   std::int64_t token = 0;
 };
 
-// The word: START (counted from there), a list 5,0,9, or FILE[:NAME] of a tensor of integers or floats.
+// The word: START (counted from there), a list 5,0,9, or FILE[:NAME] of a tensor of integers or floats. `values` is a
+// start, a list of whole numbers, or a list of doubles, in C order.
 struct PositionWord {
   std::string text;
   std::string flag = "--positions";  // which gave it, for errors

@@ -8,6 +8,5 @@ namespace posenc::tool {
 // Units in the last place: the spacing of a dtype's numbers from |x| on upwards, and below |x|.
 double ulp(DType dtype, double x);
 double ulp_below(DType dtype, double x);
-double largest(DType dtype);
 
 }  // namespace posenc::tool

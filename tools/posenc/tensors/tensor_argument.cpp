@@ -1,19 +1,32 @@
+// A tensor on the command line, FILE or FILE:NAME: finds and reads it, or says which names the file has instead.
 #include "tensors/tensor_argument.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
+#include "line/command_line.h"
 #include "line/exit_code.h"
 #include "line/failure.h"
 #include "line/formatted.h"
 #include "line/nearest.h"
 #include "line/text.h"
 #include "tensors/file_error_text.h"
+#include "tensors/rotation_record.h"
 
 namespace posenc::tool {
 namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{1} << 16;
+constexpr std::size_t kMostStandardInput = std::size_t{1} << 32;  // held in memory; a file is read in parts
 
 struct Place {
   std::string file;
@@ -27,6 +40,7 @@ bool is_there(const std::string& path) {
 
 // Where there is no file at all, what stands before the first colon: the error names it.
 Place place_of(const std::string& text) {
+  if (is_standard_input(text)) return {"-", text.substr(std::min<std::size_t>(2, text.size()))};
   if (is_there(text)) return {text, {}};
   for (std::size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1)) {
     if (is_there(text.substr(0, colon))) return {text.substr(0, colon), text.substr(colon + 1)};
@@ -35,10 +49,13 @@ Place place_of(const std::string& text) {
   return {text.substr(0, colon), colon == std::string::npos ? "" : text.substr(colon + 1)};
 }
 
+// "posenc: --q: q.npy: WHAT"
 Failure about(const TensorWord& word, const std::string& file, int exit_code, const std::string& what) {
   return failure(exit_code, formatted("{}: {}: {}", word.flag, printable(file), what));
 }
 
+// The library's own message. NumPy writes bfloat16 arrays as "V2", two raw bytes, which are read only where --bf16 says
+// what they are.
 Failure about(const TensorWord& word, const FileError& error) {
   const bool raw = error.kind == ErrorKind::bad_type && error.got.ends_with("V2");
   return failure(exit_code_of(error), formatted("{}: {}{}", word.flag, error.message(),
@@ -51,6 +68,26 @@ T value_of(const TensorWord& word, Result<T> result) {
   return std::move(result).value();
 }
 
+// All of it: the formats need to know where their file ends.
+std::string read_standard_input(const TensorWord& word) {
+  std::string out;
+  for (std::size_t size = 0;;) {
+    if (out.size() - size < kReadBytes) out.resize(std::max(2 * out.size(), kReadBytes));
+    const ssize_t got = ::read(STDIN_FILENO, out.data() + size, out.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw about(word, "<stdin>", kFile, formatted("cannot read: {}", std::strerror(errno)));
+    size += static_cast<std::size_t>(got);
+    if (size > kMostStandardInput) {
+      throw about(word, "<stdin>", kMalformed, formatted("expected at most {} bytes; give a file", kMostStandardInput));
+    }
+    if (got > 0) continue;
+    out.resize(size);
+    return out;
+  }
+}
+
+// The tensor that is meant: by name; or the only one; or the one called like the flag, "q" for --q. What is not there,
+// or not clear, is exit code 4.
 const TensorEntry& entry_of(const TensorWord& word, const TensorFile& file, const Place& place) {
   std::vector<std::string> names;
   for (const TensorEntry& entry : file.tensors()) names.push_back(entry.name);
@@ -76,12 +113,33 @@ const TensorEntry& entry_of(const TensorWord& word, const TensorFile& file, cons
 
 }  // namespace
 
+bool is_standard_input(std::string_view text) { return text == "-" || text.starts_with("-:"); }
+
+void check_standard_input(const std::string& model, const std::vector<TensorWord>& words) {
+  std::vector<std::string> flags;
+  if (model == "-") flags.emplace_back("--model");
+  for (const TensorWord& word : words) {
+    if (is_standard_input(word.text)) flags.push_back(word.flag);
+  }
+  if (flags.size() < 2) return;
+  throw UsageError{formatted("{}: only one of them can be -, standard input", join(flags, " and "))};
+}
+
+TensorFile open_tensor_word(const TensorWord& word, const std::string& file, std::string& held) {
+  const TensorFileOptions options{.raw16_is_bf16 = word.raw16_is_bf16};
+  if (file != "-") return value_of(word, open_tensor_file(file, options));
+  held = read_standard_input(word);
+  return value_of(word, open_tensor_file(std::as_bytes(std::span(held.data(), held.size())), "<stdin>", options));
+}
+
 TensorArgument read_tensor_argument(const TensorWord& word) {
   const Place place = place_of(word.text);
-  const TensorFile file = value_of(word, open_tensor_file(place.file, {.raw16_is_bf16 = word.raw16_is_bf16}));
+  std::string held;
+  const TensorFile file = open_tensor_word(word, place.file, held);
   const TensorEntry& entry = entry_of(word, file, place);
+  // `entry` is one of file.tensors(), and read() takes its place there.
   TensorData data = value_of(word, file.read(&entry - file.tensors().data()));
-  return {place.file, entry.name, std::move(data), file.warnings()};
+  return {place.file, entry.name, std::move(data), file.warnings(), rotation_record(file.metadata(), entry.name)};
 }
 
 void refuse(const TensorWord& word, const TensorArgument& tensor, const std::string& what) {

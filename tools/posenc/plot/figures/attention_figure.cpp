@@ -1,4 +1,7 @@
 // posenc plot attention: attention weights among a few words, without a scheme and with it.
+//
+// Two heat maps of [words, words], a query a row. Colours start at 0; where weights are negative, as linear attention's
+// may be, at the least.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -13,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kLongestName = 12;  // columns
 
+// Masked weights are 0. As NaN they are hatched, and told apart from small ones.
 void hide_the_future(std::vector<double>& weights, std::int64_t words) {
   for (std::int64_t i = 0; i < words; ++i) {
     for (std::int64_t j = i + 1; j < words; ++j) {

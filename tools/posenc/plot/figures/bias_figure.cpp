@@ -1,4 +1,7 @@
 // posenc plot bias: what a scheme of the score stage makes of a query's and a key's positions.
+//
+// y_ij of reference_attend.h for a layer that has nothing but the term (term_tables.h): one head's as a heat map over
+// queries and keys, or, with --curves, one query's as curves over i - j. Papers: posenc/schemes.h.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -36,6 +39,7 @@ DrawnTerm term_of(const BiasPlot& plot) {
   return plot.model ? term_of_model(*plot.model) : read_term({"--scheme", plot.scheme});
 }
 
+// The term says how many heads there are: a scheme's number, or the model's.
 void check_head(const BiasPlot& plot, const DrawnTerm& term) {
   if (plot.head < term.heads) return;
   throw UsageError{formatted("--head {}: there {} {}, counted from 0", plot.head, term.heads == 1 ? "is" : "are",
@@ -43,7 +47,8 @@ void check_head(const BiasPlot& plot, const DrawnTerm& term) {
 }
 
 // The term alone.
-std::vector<double> values_of(const TermPicture& picture, std::int64_t head) {
+std::vector<double> values_of(const TermPicture& picture, std::int64_t asked) {
+  const std::int64_t head = picture.one_head ? 0 : asked;
   std::vector<double> values = scores_of(picture.drawn, reference::ScoreStage::biased, head);
   if (!picture.over_content) return values;
   const std::vector<double> content = scores_of(picture.drawn, reference::ScoreStage::content, head);
@@ -51,6 +56,7 @@ std::vector<double> values_of(const TermPicture& picture, std::int64_t head) {
   return values;
 }
 
+// The first letter of a value, which is ASCII (term_tables.cpp), as a capital.
 std::string title_of(const TermPicture& picture, std::string_view by) {
   std::string what = picture.value;
   what.front() = static_cast<char>(what.front() - 'a' + 'A');
@@ -64,11 +70,12 @@ std::string detail_of(const TermPicture& picture, const DrawnTerm& term, const B
 
 // ---- by query and key ----
 
+// A scheme over a grid has its window's tokens, all of which see one another.
 Figure matrix_figure(const BiasPlot& plot, const DrawnTerm& term) {
   const TermPicture picture =
       term_picture(term, plot.tokens, plot.tokens, plot.both_ways ? MaskKind::bidirectional : MaskKind::causal);
   std::vector<double> values = values_of(picture, plot.head);
-  const bool over_grid = picture.drawn.keys != plot.tokens;
+  const bool over_grid = picture.over_grid;
   return {.title = title_of(picture, "query and key"),
           .detail = detail_of(picture, term, plot),
           .content = HeatMaps{.rows = picture.drawn.queries,
@@ -82,6 +89,7 @@ Figure matrix_figure(const BiasPlot& plot, const DrawnTerm& term) {
 
 // ---- by distance ----
 
+// Evenly spread, the first and the last among them.
 std::vector<std::int64_t> drawn_heads(std::int64_t heads) {
   const std::int64_t shown = std::min(heads, kMostCurves);
   std::vector<std::int64_t> out;
@@ -91,10 +99,12 @@ std::vector<std::int64_t> drawn_heads(std::int64_t heads) {
 
 Figure curves_figure(const BiasPlot& plot, const DrawnTerm& term) {
   // One query with all its keys: tokens - 1 before it, and as many behind it.
+  // q_order says where it stands; without that it would be with the last key. Points go from the last key to the first,
+  // so by rising distance, from -(tokens - 1) or 0 up.
   const std::int64_t query = plot.tokens - 1;
   const std::int64_t keys = plot.both_ways ? 2 * plot.tokens - 1 : plot.tokens;
   TermPicture picture = term_picture(term, 1, keys, plot.both_ways ? MaskKind::bidirectional : MaskKind::causal);
-  if (picture.drawn.keys != keys) throw UsageError{"--curves: a grid has two distances, and no curve"};
+  if (picture.over_grid) throw UsageError{"--curves: a grid has two distances, and no curve"};
   const std::vector<std::int64_t> order{query};
   picture.drawn.inputs.q_order = order;
   Curves curves{.x = {.label = "distance i - j (tokens)", .whole = true},

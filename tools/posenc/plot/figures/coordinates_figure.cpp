@@ -1,4 +1,7 @@
 // posenc plot coordinates: t, h and w of each token of texts, images and videos.
+//
+// M-RoPE: Qwen2-VL, arXiv 2409.12191, 2.1. One curve of steps for each axis, over the tokens in their order; the rules
+// are those of posenc/grid_positions.h. The seconds from frame to frame, which qwen2_5_vl reads, are 1.
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kLargestSide = 1 << 12;  // patches, frames and tokens of one item
 
+// The `count` numbers of "4x6", each from 1 to kLargestSide: the product of three is at most 2^36. Given reads them, so
+// that the message is the same as for a number of any other option.
 std::vector<std::int64_t> sizes_of(const std::string& item, const std::string& text, std::size_t count) {
   std::string list = text;
   for (char& c : list) c = c == 'x' ? ',' : c;
@@ -26,6 +31,7 @@ std::vector<std::int64_t> sizes_of(const std::string& item, const std::string& t
                              sizes.size())};
 }
 
+// Tokens are counted before they are made, so that a picture of too many is refused at once.
 struct Item {
   GridItem item;
   std::int64_t tokens = 0;
@@ -53,6 +59,7 @@ Item item_of(const std::string& word) {
       formatted("--items: expected text=N, image=HxW or video=FxHxW (patches), got '{}'", printable(word))};
 }
 
+// A side that spatial_merge_size does not divide is refused later, by grid_positions.
 std::vector<GridItem> items_of(const std::string& list) {
   std::vector<GridItem> items;
   std::int64_t tokens = 0;
@@ -74,19 +81,32 @@ Figure figure_of(const CoordinatesPlot& plot) {
   std::vector<Curve> curves;
   for (const char* axis : {"t", "h", "w"}) {
     Curve curve{.name = axis, .points = {}, .style = CurveStyle::steps};
+    // positions are [3, tokens], in the order of these names.
     const std::int64_t first = std::ssize(curves) * found.tokens;
     for (std::int64_t n = 0; n < found.tokens; ++n) {
       const std::int64_t at = found.positions[static_cast<std::size_t>(first + n)];
       curve.points.push_back({static_cast<double>(n), static_cast<double>(at)});
     }
+    // Steps hold up to the next point: without this one the last token would have no width.
     curve.points.push_back({static_cast<double>(found.tokens), static_cast<double>(found.next_position)});
     curves.push_back(std::move(curve));
   }
+  // Where each item begins, by its words.
+  std::vector<Mark> marks;
+  std::int64_t first = 0;
+  for (const std::string& word : split(plot.items)) {
+    marks.push_back({.name = printable(word), .at = static_cast<double>(first), .of = Mark::Of::x});
+    first += item_of(word).tokens;
+  }
   return {.title = "Where tokens of text and images stand",
-          .detail = printable(plot.items) + "; last, the first token of what follows",
+          .detail = printable(plot.items) +
+                    "; last, the first token of what follows. Where lines coincide, the wider "
+                    "one shows beside the others",
           .content = Curves{.x = {.label = "token of the sequence", .whole = true},
                             .y = {.label = "coordinate", .whole = true},
-                            .curves = std::move(curves)}};
+                            .curves = std::move(curves),
+                            .nested = true,
+                            .marks = std::move(marks)}};
 }
 
 }  // namespace posenc::tool

@@ -1,4 +1,8 @@
 // posenc plot decay: the curves behind RoPE's long-term decay.
+//
+// RoFormer's bound, arXiv 2104.09864, (37), falls with distance, and so does the score of q = k = (1, ..., 1); scores
+// of random q and k have the mean 0 and the spread 1 at every distance, and so have rows of a random table (dashed).
+// posenc/properties.h defines the curves, docs/properties.md discusses them.
 #include <algorithm>
 #include <utility>
 
@@ -29,6 +33,7 @@ Curve apart(Curve curve) {
 }  // namespace
 
 Figure figure_of(const DecayPlot& plot) {
+  // At least 128 steps of whole tokens, and fewer than 256; a shorter range has each of its distances.
   constexpr std::int64_t kSteps = 128;
   const DecayCurves decay = decay_curves({.dim = plot.channels,
                                           .base = plot.base,

@@ -1,4 +1,7 @@
 // posenc plot distance: regions, in which a rotation has queries and keys stand elsewhere than they do.
+//
+// SelfExtend arXiv 2401.01325, ReRoPE kexue.fm/archives/9708, dual chunk attention arXiv 2402.17463; formulas in
+// src/math/score/regions.cpp. A cell is the difference of the two positions by which RoPE rotates query i and key j.
 #include <limits>
 #include <variant>
 #include <vector>
@@ -14,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kLongest = 1 << 20;
 
+// ReRoPE is leaky where a step is given. DualChunk's `trained` is chunk + local where it is left out.
 Regions regions_of(const SchemeWord& word) {
   const Numbers n(word);
   if (word.name == "none") {

@@ -1,4 +1,7 @@
 // posenc plot encoding: what the input stage adds, a row a position; or how alike those rows are.
+//
+// Rows are p_i of posenc/input.h, of a tensor in a file, or of a random table. The embedding multiplier and a learned
+// scale are not in them.
 #include <variant>
 #include <vector>
 
@@ -30,6 +33,7 @@ struct Rows {
 };
 
 // input_row of the schemes that have one.
+// `normalised` divides by start + positions, as if the sequence ended with the picture.
 struct RowOf {
   const EncodingPlot& plot;
 
@@ -42,6 +46,7 @@ struct RowOf {
   std::vector<double> operator()(const BinaryInput& scheme, std::int64_t place) const {
     return input_row(scheme, plot.channels, place);
   }
+  // All others are learned: tables, tiles, convolutions.
   template <typename Other>
   std::vector<double> operator()(const Other&, std::int64_t) const {
     throw UsageError{"--model: its position embeddings are learned; name their table with --table FILE:TENSOR"};
@@ -58,6 +63,7 @@ Rows rows_of_scheme(const EncodingPlot& plot, const InputScheme& scheme) {
   return rows;
 }
 
+// Throws Failure for a tensor without two axes and for too few rows. Where there are fewer channels, all are drawn.
 Rows rows_of_table(const EncodingPlot& plot) {
   const TensorWord word{"--table", *plot.table};
   const TensorArgument table = read_tensor_argument(word);
@@ -81,6 +87,7 @@ Rows rows_of_table(const EncodingPlot& plot) {
   return rows;
 }
 
+// The first scheme of the first stack that has one.
 InputScheme scheme_of_model(const EncodingPlot& plot) {
   const Plan plan = plan_of(plot.model->model, {});
   for (const Stack* stack : chosen_stacks(plan, plot.model->stack)) {
@@ -93,6 +100,7 @@ InputScheme scheme_of_model(const EncodingPlot& plot) {
 constexpr double kInitialSpread = 0.02;  // BERT's and GPT-2's initializer_range
 constexpr std::uint64_t kSeed = 1810;    // any, of the first row; BERT's arXiv number begins with it
 
+// A seed for each row, so that a row is the same whichever is the first that is shown.
 Rows rows_of_drawn_table(const EncodingPlot& plot) {
   Rows rows{formatted("a learned table as it is drawn before training: mean 0, spread {}", kInitialSpread),
             plot.channels};
@@ -104,6 +112,7 @@ Rows rows_of_drawn_table(const EncodingPlot& plot) {
   return rows;
 }
 
+// `learned` is no scheme with rows of its own, so it does not go through read_input_scheme.
 Rows rows_of(const EncodingPlot& plot) {
   if (plot.table) return rows_of_table(plot);
   if (!plot.model && plot.scheme == "learned") return rows_of_drawn_table(plot);

@@ -1,4 +1,6 @@
 // posenc plot query-scale: what queries are multiplied by, by position.
+//
+// The factor tau_i (formulas: posenc/query_scale.h) for queries at the positions 0 to tokens - 1.
 #include <utility>
 #include <variant>
 #include <vector>
@@ -57,6 +59,7 @@ Figure figure_of(const QueryScalePlot& plot) {
     detail += (detail.empty() ? "" : "; ") + (named.name.empty() ? text : named.name + ": " + text);
     Curve curve{.name = named.name, .points = {}};
     for (std::int64_t n = 0; n < kPoints; ++n) {
+      // Evenly spread; some come twice where there are fewer positions. 511 * 2^53 is below 2^63.
       const std::int64_t position = n * (plot.tokens - 1) / (kPoints - 1);
       curve.points.push_back({static_cast<double>(position), query_scale(named.scale, position)});
     }

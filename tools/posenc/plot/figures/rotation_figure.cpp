@@ -1,4 +1,8 @@
 // posenc plot rotation: pairs of channels as hands of clocks, at several positions.
+//
+//   (1, 0) -> a (cos(t inv_freq[p]), sin(t inv_freq[p]))        t: start, start + step, ...; a: attention factor
+//
+// In f32, as rotate() multiplies by them (cos_sin, posenc/rotary_table.h).
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -13,6 +17,7 @@
 namespace posenc::tool {
 namespace {
 
+// At most `most` of the numbers below `all`, evenly spread, the first and the last among them.
 std::vector<std::int64_t> spread(std::int64_t all, std::int64_t most) {
   const std::int64_t shown = std::min(all, most);
   std::vector<std::int64_t> out;
@@ -20,7 +25,8 @@ std::vector<std::int64_t> spread(std::int64_t all, std::int64_t most) {
   return out;
 }
 
-std::string rotate_text(double wavelength) {
+// Three digits below 100 positions, whole positions from there on.
+std::string period_text(double wavelength) {
   if (!std::isfinite(wavelength)) return "does not rotate";
   return "wavelength " + (wavelength < 100.0 ? number(wavelength, 3) : number(std::round(wavelength)));
 }
@@ -31,12 +37,18 @@ Figure figure_of(const RotationPlot& plot) {
   const RopeChoice choice = choose_rope(plot.rope);
   std::vector<std::int64_t> positions;
   for (std::int64_t n = 0; n < plot.positions; ++n) positions.push_back(plot.start + n * plot.step);
-  const CosSin rotated = cos_sin(choice.rope, positions, {.length = choice.length});
+  // Of several axes (M-RoPE, patches) a token stands at the same position on each: [axes, positions].
+  std::vector<std::int64_t> on_all_axes;
+  for (std::size_t axis = 0; axis < choice.rope.axes.names.size(); ++axis) {
+    on_all_axes.insert(on_all_axes.end(), positions.begin(), positions.end());
+  }
+  const CosSin rotated = cos_sin(choice.rope, on_all_axes, {.length = choice.length});
+  // How many pairs complete a period within the trained length, here 1, is not drawn.
   const Wavelengths found = wavelengths(choice.rope, 1, choice.length);
   Dials dials;
   for (const std::int64_t p : spread(choice.rope.pairs(), plot.pairs)) {
     Dial dial{.name = formatted("pair {}", p),
-              .detail = rotate_text(found.wavelength[static_cast<std::size_t>(p)]),
+              .detail = period_text(found.wavelength[static_cast<std::size_t>(p)]),
               .hands = {}};
     for (std::size_t n = 0; n < positions.size(); ++n) {
       const std::size_t at = n * static_cast<std::size_t>(rotated.pairs) + static_cast<std::size_t>(p);

@@ -1,4 +1,8 @@
 // posenc plot scaling: what a scaling rule does to each pair's frequency.
+//
+// A curve is inv_freq[p] with the rule over inv_freq[p] without it: 1 where the rule leaves a pair alone, 1 / factor
+// where it interpolates positions. A pair that is no longer rotated has 0, which a logarithmic axis leaves out. The
+// rules: docs/scaling-rules.md.
 #include <utility>
 #include <variant>
 #include <vector>
@@ -39,6 +43,8 @@ struct NamedRule {
   Scaling scaling;
 };
 
+// Throws UsageError for a name that is none of the four. What a rule has besides these numbers are its defaults
+// (posenc/rope.h).
 NamedRule rule_of(const std::string& name, const ScalingPlot& plot) {
   if (name == "linear") return {name, LinearScaling{.factor = plot.factor}};
   if (name == "ntk") return {name, NtkScaling{.alpha = plot.factor}};
@@ -66,6 +72,8 @@ std::vector<Curve> curves_of_rules(const ScalingPlot& plot, const Rope& rope) {
 
 // ---- the rule of a model ----
 
+// A curve for each length at which the rule does something else (Phi's two lists, dynamic NTK), or for the one asked
+// for; a single one without a name where the length does not matter. Throws Failure for a layer without a rule.
 std::vector<Curve> curves_of_model(const ScalingPlot& plot, const Rope& rope) {
   if (std::holds_alternative<std::monostate>(rope.scaling)) {
     throw failure(kMalformed, "this layer's RoPE has no scaling rule");
