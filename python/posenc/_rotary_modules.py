@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import _posenc
+from . import _operators, _posenc
 from .torch import adjacent
 
 # What rotates; what makes the numbers is found by its class.
@@ -27,6 +27,16 @@ _APPLY = re.compile(r"apply_.*rotary")
 _ANGLES = ("cos", "sin", "freqs_cis", "freqs_cos", "freqs_sin")
 _QUERIES = ("q", "xq", "x", "tensor", "query")
 _KEYS = ("k", "xk", "key")
+
+
+class NoRotation:
+    """Of a layer that the plan gives no RoPE, in a model that has it."""
+
+    def queries(self, x: Tensor, token_axis: int) -> Tensor:
+        return x
+
+    def keys(self, x: Tensor, token_axis: int) -> Tensor:
+        return x
 
 
 class Rotation:
@@ -43,6 +53,11 @@ class Rotation:
     def _table(self, width: int) -> _posenc.RotaryTable:
         """For heads of `width` channels: models with a part that is not rotated may give the other alone."""
         if width not in self._tables:
+            if width < self.rope.dim:
+                raise ValueError(
+                    f"[use] plan must have a rotation of at most {width} channels, which is what the model lets rotate, but "
+                    f"has one of {self.rope.dim}"
+                )
             first = 0 if width == self.rope.dim else self.rope.first_channel
             layout = _posenc.RotaryLayout(
                 pairing=self.rope.pairing, head_dim=width, first_channel=first, dim=self.rope.dim
@@ -50,10 +65,8 @@ class Rotation:
             self._tables[width] = _posenc.table_from_cos_sin(layout, self.cos, self.sin)
         return self._tables[width]
 
-    def queries(self, x: Tensor, token_axis: int | None) -> Tensor:
-        """x: [batch, heads, tokens, channels] or [batch, tokens, heads, channels], as token_axis says, or sizes do."""
-        if token_axis is None:
-            token_axis = 2 if x.shape[2] == self.tokens else 1
+    def queries(self, x: Tensor, token_axis: int) -> Tensor:
+        """x: [batch, heads, tokens, channels] or [batch, tokens, heads, channels], as token_axis says."""
         by_head = x if token_axis == 2 else x.transpose(1, 2)
         rows = torch.arange(self.cos.shape[0]).view(self.batch, -1)
         places = rows.expand(x.shape[0], -1).reshape(1, -1).contiguous()
@@ -61,7 +74,7 @@ class Rotation:
         rotated = rotate(by_head, self._table(x.shape[-1]), places, "forward")
         return rotated if token_axis == 2 else rotated.transpose(1, 2)
 
-    def keys(self, x: Tensor, token_axis: int | None) -> Tensor:
+    def keys(self, x: Tensor, token_axis: int) -> Tensor:
         return self.queries(x, token_axis)
 
 
@@ -100,39 +113,113 @@ class Rotary(nn.Module):
     """In place of a rotary module: the same call, posenc's numbers."""
 
     def __init__(
-        self, original: nn.Module, ropes: Mapping[str | None, _posenc.Rope], angles: str, length: int | None
+        self, original: nn.Module, ropes: Mapping[str | None, _posenc.Rope | None], angles: str, length: int | None
     ) -> None:
         super().__init__()
         self.original = original
         self.ropes = ropes  # by layer type; None where the model has one kind
         self.angles = angles
         self.length = length
+        self.made_in_graph = False
+        # For graphs, which do not look into plans: words, pairs, arrangement.
+        self.in_words: dict[str | None, tuple[str, int, str] | None] = {}
+        for kind, rope in ropes.items():
+            words = None if rope is None else _operators.words_of_rope(rope)
+            self.in_words[kind] = None if words is None else (words, rope.pairs, self._arrangement(rope, kind))
+
+    def _arrangement(self, rope: _posenc.Rope, layer_type: str | None) -> str:
+        named = {"layer_type": layer_type} if "layer_type" in inspect.signature(self.original.forward).parameters else {}
+        ones = torch.ones((len(rope.axes.names), 1, 1) if len(rope.axes.names) > 1 else (1, 1), dtype=torch.int64)
+        try:
+            probe = self.original(torch.zeros(1), ones, **named)
+        except Exception:
+            return "unknown"
+        if isinstance(probe, Tensor):
+            return "complex"
+        if probe[0].shape[-1] == rope.pairs:
+            return "pairs"
+        return "halves" if bool((probe[0][..., : rope.pairs] == probe[0][..., rope.pairs :]).all()) else "each twice"
+
+    def _in_graph(self, x: Tensor, position_ids: Tensor, layer_type: str | None) -> Any:
+        """What a graph can have: angles in float32, of one rope for each type of layer."""
+        made = self.in_words[layer_type if layer_type in self.in_words else None]
+        if made is None or made[2] == "unknown":
+            raise NotImplementedError("[use] angles of this model are not known in a graph")
+        words, pairs, arrangement = made
+        self.made_in_graph = True  # where a graph ends before the layers do, what they are given says nothing of it
+        batch = position_ids.shape[-2]
+        axes = position_ids.reshape(-1, batch * position_ids.shape[-1])
+        cos, sin = _operators.model_angles(axes, words, pairs, self.length or 0, self.angles)
+        cos, sin = cos.view(batch, -1, pairs), sin.view(batch, -1, pairs)
+        if arrangement == "complex":
+            return torch.complex(cos, sin)
+        if arrangement == "halves":
+            return torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+        if arrangement == "each twice":
+            return cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
+        return cos, sin
 
     def forward(self, x: Tensor, position_ids: Tensor, layer_type: str | None = None) -> Any:
+        if torch.compiler.is_compiling():
+            return self._in_graph(x, position_ids, layer_type)
         rope = self.ropes[layer_type] if layer_type in self.ropes else self.ropes[None]
         named = {} if layer_type is None else {"layer_type": layer_type}
         probe = self.original(x, torch.ones_like(position_ids[..., :1]), **named)
+        made: dict[_posenc.Rope | None, Any] = {}
+
+        def of_rope(rope: _posenc.Rope | None) -> Any:
+            """What this forward pass gives a layer that rotates by `rope`, made once."""
+            if rope not in made:
+                made[rope] = self._rotated(rope, probe, position_ids)
+                _carry(made[rope], "posenc_of_rope", of_rope)
+            return made[rope]
+
+        return of_rope(rope)
+
+    def _rotated(self, rope: _posenc.Rope | None, probe: Any, position_ids: Tensor) -> Any:
+        batch = position_ids.shape[-2]
+        if rope is None:
+            return self._unrotated(probe, batch, position_ids.shape[-1])
         axes = position_ids.reshape(-1, *position_ids.shape[-2:]).shape[0]
         length = self.length or int(position_ids.max()) + 1
         places = position_ids.reshape(axes, -1)[: len(rope.axes.names)].to(torch.int64).contiguous()
         cos, sin = _posenc.cos_sin(rope, places, length=length, angles=self.angles)
         cos, sin = torch.as_tensor(cos), torch.as_tensor(sin)
-        batch = position_ids.shape[-2]
-        rotation = Rotation(rope, cos, sin, batch)
         shaped = [rows.view(batch, -1, rows.shape[-1]) for rows in (cos, sin)]
         if isinstance(probe, Tensor):
-            given = torch.complex(*shaped)
-            given.posenc_rotation = rotation  # type: ignore[attr-defined]
-            return given
-        result = []
-        for rows, seen in zip(shaped, probe):
-            arranged = _arranged(rows, seen, probe[0]).to(seen.dtype)
-            arranged.posenc_rotation = rotation  # type: ignore[attr-defined]
-            result.append(arranged)
-        return tuple(result)
+            given: Any = torch.complex(*shaped)
+        else:
+            given = tuple(_arranged(rows, seen, probe[0]).to(seen.dtype) for rows, seen in zip(shaped, probe))
+        _carry(given, "posenc_rotation", Rotation(rope, cos, sin, batch))
+        return given
+
+    def _unrotated(self, probe: Any, batch: int, tokens: int) -> Any:
+        ones, zeros = torch.ones(batch, tokens, 1), torch.zeros(batch, tokens, 1)
+        if isinstance(probe, Tensor):
+            given: Any = torch.complex(ones, zeros).expand(-1, -1, probe.shape[-1]).clone()
+        else:
+            rows = zip((ones, zeros), probe)
+            given = tuple(of.to(seen.dtype).expand(-1, -1, seen.shape[-1]).clone() for of, seen in rows)
+        _carry(given, "posenc_rotation", NoRotation())
+        return given
 
 
-def _given_rotation(given: dict[str, Any], ropes: Mapping[str | None, _posenc.Rope]) -> Rotation | None:
+def _carry(given: Tensor | tuple[Tensor, ...], name: str, value: Any) -> None:
+    for of in (given,) if isinstance(given, Tensor) else given:
+        setattr(of, name, value)
+
+
+def of_layer(given: Any, rope: _posenc.Rope | None) -> Any:
+    """What a Rotary gave, for a layer that rotates by `rope`. ValueError for what no Rotary gave."""
+    of = given if isinstance(given, Tensor) else given[0] if given else None
+    if not hasattr(of, "posenc_of_rope"):
+        raise ValueError("[use] plan must rotate all layers alike: the model hands its layers no angles that posenc made")
+    return of.posenc_of_rope(rope)
+
+
+def _given_rotation(
+    given: dict[str, Any], ropes: Mapping[str | None, _posenc.Rope | None]
+) -> Rotation | NoRotation | None:
     """What cos carries; or cos and sin themselves, where the model keeps a table, a number a pair (GPT-J)."""
     for name in _ANGLES:
         if hasattr(given.get(name), "posenc_rotation"):
@@ -145,23 +232,93 @@ def _given_rotation(given: dict[str, Any], ropes: Mapping[str | None, _posenc.Ro
     return Rotation(rope, *rows, batch=cos.shape[0])
 
 
-def _standing_in(original: Callable[..., Any], ropes: Mapping[str | None, _posenc.Rope]) -> Callable[..., Any]:
+def _token_axis(original: Callable[..., Any], given: dict[str, Any], tokens: int) -> int:
+    """Of queries and keys, which have tokens before heads or heads before tokens."""
+    # Where cos gets an axis for the heads.
+    if given.get("unsqueeze_dim") is not None:
+        return 3 - given["unsqueeze_dim"]
+    x = next(given[name] for name in _QUERIES if given.get(name) is not None)
+    if x.shape[1] != x.shape[2] or tokens == 1:
+        return 2 if x.shape[2] == tokens else 1
+    # As many heads as tokens: of one head the function makes one; of one token, as many as there are angles.
+    cut = {name: given[name][:, :, :1] for name in (*_QUERIES, *_KEYS) if isinstance(given.get(name), Tensor)}
+    made = original(**{**given, **cut})
+    return 1 if (made if isinstance(made, Tensor) else made[0]).shape[2] == 1 else 2
+
+
+def _by_sequence(given: dict[str, Any]) -> bool:
+    """Whether angles are [batch, tokens, ..], as those of text are, and of no tower."""
+    return all(given[name].dim() == 3 for name in _ANGLES if isinstance(given.get(name), Tensor))
+
+
+def _standing_in(
+    original: Callable[..., Any], ropes: Mapping[str | None, _posenc.Rope | None], rotaries: list[Rotary]
+) -> Callable[..., Any]:
     """What a model's own function to apply RoPE is replaced by while posenc is in use."""
     signature = inspect.signature(original)
+    in_graph = _standing_in_a_graph(signature, ropes, {made[2] for of in rotaries for made in of.in_words.values() if made})
 
     def apply(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
+        if torch.compiler.is_compiling():
+            return in_graph(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
         rotation = _given_rotation(given, ropes)
+        if rotation is None and any(of.made_in_graph for of in rotaries) and _by_sequence(given):
+            return in_graph(*args, **kwargs)
         if rotation is None:
             return original(*args, **kwargs)
-        # unsqueeze_dim is where cos gets an axis for the heads.
-        unsqueezed = given.get("unsqueeze_dim")
-        token_axis = None if unsqueezed is None else 3 - unsqueezed
+        token_axis = 2 if isinstance(rotation, NoRotation) else _token_axis(original, given, rotation.tokens)
         rotated = [rotation.queries(given[name], token_axis) for name in _QUERIES if given.get(name) is not None]
         rotated += [rotation.keys(given[name], token_axis) for name in _KEYS if given.get(name) is not None]
         return rotated[0] if len(rotated) == 1 else tuple(rotated)
 
     return apply
+
+
+def _standing_in_a_graph(
+    signature: inspect.Signature, ropes: Mapping[str | None, _posenc.Rope | None], arrangements: set[str]
+) -> Callable[..., Any]:
+    """The same for graphs: by rows of cos and sin, as _in_graph arranges them."""
+    names = list(signature.parameters)
+    defaults = {name: of.default for name, of in signature.parameters.items() if of.default is not of.empty}
+    layouts = {None if rope is None else (rope.pairing, rope.first_channel, rope.pairs) for rope in ropes.values()}
+    layout = next(iter(layouts)) if len(layouts) == 1 and len(arrangements) < 2 else None
+    are_halves = "halves" in arrangements
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        if layout is None:
+            raise NotImplementedError("[use] layers that rotate in several ways are not known in a graph")
+        pairing, first_channel, pairs = layout
+        given = {**defaults, **dict(zip(names, args)), **kwargs}
+        angles = next(given[name] for name in _ANGLES if given.get(name) is not None)
+        if angles.is_complex():
+            cos, sin, token_axis = angles.real, angles.imag, None
+        else:
+            cos, sin, token_axis = given["cos"], given["sin"], given.get("unsqueeze_dim")
+        if cos.shape[-1] != pairs:
+            cos = cos[..., :pairs] if are_halves else cos[..., ::2]
+            sin = sin[..., :pairs] if are_halves else sin[..., ::2]
+        batch, tokens = cos.shape[0], cos.shape[1]
+        rows = [of.reshape(-1, pairs).float() for of in (cos, sin)]
+        rotated = []
+        for name in (*_QUERIES, *_KEYS):
+            x = given.get(name)
+            if x is None:
+                continue
+            if token_axis is None and x.shape[1] == x.shape[2] and tokens != 1:
+                raise NotImplementedError("[use] as many heads as tokens cannot be told apart in a graph of this model")
+            axis = 3 - token_axis if token_axis is not None else 2 if x.shape[2] == tokens else 1
+            by_head = x if axis == 2 else x.transpose(1, 2)
+            out = _operators.model_rotate(by_head, rows[0], rows[1], batch, pairing, first_channel, "forward")
+            rotated.append(out if axis == 2 else out.transpose(1, 2))
+        return rotated[0] if len(rotated) == 1 else tuple(rotated)
+
+    return apply
+
+
+KEEP_ANGLES = ("GPTJAttention", "CodeGenAttention")
 
 
 def rotary_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
@@ -179,23 +336,32 @@ def rotary_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 
 def angle_buffers(
-    model: nn.Module, ropes: Mapping[str | None, _posenc.Rope], angles: str
+    model: nn.Module, rope_of: Callable[[str], _posenc.Rope | None], angles: str
 ) -> Iterator[tuple[str, nn.Module, str, Tensor]]:
     """Tables of sin and cos side by side that attention modules of GPT-J and CodeGen keep, as posenc has them."""
     for name, module in model.named_modules():
-        if type(module).__name__ in ("GPTJAttention", "CodeGenAttention"):
-            before = module.embed_positions
-            cos, sin = _posenc.cos_sin(ropes[None], torch.arange(before.shape[0]), angles=angles)
+        if type(module).__name__ in KEEP_ANGLES:
+            before, rope = module.embed_positions, rope_of(name)
+            if rope is None:
+                cos, sin = (torch.full((before.shape[0], before.shape[1] // 2), at) for at in (1.0, 0.0))
+            else:
+                cos, sin = _posenc.cos_sin(rope, torch.arange(before.shape[0]), angles=angles)
+            if 2 * cos.shape[1] != before.shape[1]:
+                raise ValueError(
+                    f"[use] plan must have a rotation of {before.shape[1]} channels, as {name} has, but has one of "
+                    f"{2 * cos.shape[1]}"
+                )
             yield name, module, "embed_positions", torch.cat((sin, cos), -1).to(before.dtype)
 
 
 def apply_functions(
-    model: nn.Module, ropes: Mapping[str | None, _posenc.Rope]
+    model: nn.Module, ropes: Mapping[str | None, _posenc.Rope | None]
 ) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     """Of the files that the model's modules are from: the file's module, the name, what stands in."""
+    rotaries = [module for module in model.modules() if isinstance(module, Rotary)]
     for file in sorted({type(module).__module__ for module in model.modules()}):
         if not file.startswith("transformers.models."):
             continue
         for name, value in list(vars(sys.modules[file]).items()):
             if callable(value) and _APPLY.match(name):
-                yield sys.modules[file], name, _standing_in(value, ropes)
+                yield sys.modules[file], name, _standing_in(value, ropes, rotaries)

@@ -1,4 +1,4 @@
-"""posenc in PyTorch: the rotation and attention as registered operators, and biases for FlexAttention.
+"""posenc in PyTorch: the rotation and attention as registered operators, and a layer's scores and mask for FlexAttention.
 
     import posenc, posenc.torch
 
@@ -6,61 +6,46 @@
     q, k = posenc.torch.rotate(q, table), posenc.torch.rotate(k, table)       # has a backward pass
     layer = posenc.torch.Layer(plan.stacks[0].layers[0])
     out = posenc.torch.attend(layer, q, k, v)
-    mod = posenc.torch.score_mod(plan, 0, length=1024)                         # flex_attention(..., score_mod=mod)
+    mod = posenc.torch.score_mod(plan, 0, length=1024, rotated=True)           # flex_attention(..., score_mod=mod)
 
-All work under torch.compile, on the CPU. An operator takes tensors and numbers only, so that a compiled graph can name
-them; Table and Layer are what gives a RotaryTable and a LayerPlan such a number, for as long as they live.
+The operators work under torch.compile and torch.export, on the CPU; of meta tensors they give the shape. They take
+tensors, numbers and texts only, so that a graph can hold their arguments: Table and Layer have the text of a
+RotaryTable and a LayerPlan, from which any process makes them again.
 """
 
 from __future__ import annotations
 
-import itertools
-import weakref
-from typing import Any, Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from . import _posenc
-from . import reference
+from ._flex_attention import mask_mod, score_mod
+from ._graph_arguments import Layer, Table, call_of, table_of
 
-__all__ = ["Layer", "Table", "attend", "rotate", "rotate_", "score_mod"]
-
-_numbers = itertools.count()
-_by_number: dict[int, Any] = {}
+__all__ = ["Layer", "Table", "attend", "mask_mod", "rotate", "rotate_", "score_mod"]
 
 
-def _numbered(owner: object, value: Any) -> int:
-    number = next(_numbers)
-    _by_number[number] = value
-    weakref.finalize(owner, _by_number.pop, number, None)
-    return number
+def _required(of: Any, kind: type, name: str) -> Any:
+    if not isinstance(of, kind):
+        what, taken = kind.__name__, type(of).__name__
+        raise TypeError(f"[posenc.torch] {name} must be a posenc.torch.{what}, as {what}({name}) makes, but is a {taken}")
+    return of
 
 
-def _of_number(number: int) -> Any:
-    if number not in _by_number:
-        raise ValueError(f"[posenc.torch] what a graph was compiled with, number {number}, is gone: keep it alive")
-    return _by_number[number]
-
-
-class Table:
-    """A RotaryTable, for graphs. Keep it as long as a graph that was compiled with it."""
-
-    def __init__(self, table: _posenc.RotaryTable) -> None:
-        self.table = table
-        self.number = _numbered(self, table)
-
-
-class Layer:
-    """A LayerPlan and its learned tables, for graphs: score_weights, value_weights and sinks as attend has them.
-
-    Or a PreparedLayer, which has its tables.
-    """
-
-    def __init__(self, layer: _posenc.LayerPlan | _posenc.PreparedLayer, **weights: Any) -> None:
-        self.layer = layer
-        self.value_dim = (layer.layer if isinstance(layer, _posenc.PreparedLayer) else layer).value_dim
-        self.number = _numbered(self, (layer, weights))
+def _require_cpu(where: str, **tensors: Any) -> None:
+    """ValueError for a tensor that no operator is there for. On meta all have a shape, and so has the result."""
+    given = {name: x for name, x in tensors.items() if isinstance(x, Tensor)}
+    if all(x.device.type == "meta" for x in given.values()):
+        return
+    for name, x in given.items():
+        if x.device.type == "meta":
+            raise ValueError(f"[{where}] {name} must be on the CPU, as others are, but is on meta")
+        if x.device.type != "cpu":
+            raise ValueError(
+                f"[{where}] {name} must be on the CPU but is on {x.device}: posenc computes there, .cpu() moves it"
+            )
 
 
 # ---- rotate ----
@@ -69,9 +54,9 @@ class Layer:
 
 
 @torch.library.custom_op("posenc::rotate", mutates_args=(), device_types="cpu")
-def _rotate(x: Tensor, positions: Tensor | None, start: int, table: int, direction: str) -> Tensor:
+def _rotate(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
     places = start if positions is None else positions
-    rotated: Tensor = _posenc.rotate(adjacent(x.detach()), table=_of_number(table), positions=places, direction=direction)
+    rotated: Tensor = _posenc.rotate(adjacent(x.detach()), table=table_of(table), positions=places, direction=direction)
     return rotated
 
 
@@ -81,7 +66,7 @@ def adjacent(x: Tensor) -> Tensor:
 
 
 @_rotate.register_fake
-def _(x: Tensor, positions: Tensor | None, start: int, table: int, direction: str) -> Tensor:
+def _(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
     return torch.empty_like(adjacent(x))
 
 
@@ -96,7 +81,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     rotated = _rotate(grad, ctx.positions, ctx.start, ctx.table, _BACKWARD[ctx.direction])
     if ctx.direction == "inverse":
-        table = _of_number(ctx.table)
+        table = table_of(ctx.table)
         first = table.layout.first_channel
         rotated[..., first : first + table.layout.dim] /= table.attention_factor**2
     return rotated, None, None, None, None
@@ -106,16 +91,9 @@ _rotate.register_autograd(_backward, setup_context=_keep)
 
 
 @torch.library.custom_op("posenc::rotate_", mutates_args={"x"}, device_types="cpu")
-def _rotate_in_place(x: Tensor, positions: Tensor | None, start: int, table: int, direction: str) -> None:
+def _rotate_in_place(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> None:
     places = start if positions is None else positions
-    _posenc.rotate_(x.detach(), table=_of_number(table), positions=places, direction=direction)
-
-
-def _required(of: Any, kind: type, name: str) -> Any:
-    if not isinstance(of, kind):
-        what, taken = kind.__name__, type(of).__name__
-        raise TypeError(f"[posenc.torch] {name} must be a posenc.torch.{what}, as {what}({name}) makes, but is a {taken}")
-    return of
+    _posenc.rotate_(x.detach(), table=table_of(table), positions=places, direction=direction)
 
 
 def _rows(positions: int | Tensor) -> tuple[Tensor | None, int]:
@@ -129,14 +107,18 @@ def rotate(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: s
     positions: where the first token of each sequence stands; or coordinates [axes, rows], int64, int32 or float64.
     direction: as posenc.rotate has it. ValueError for what does not fit.
     """
+    text = _required(table, Table, "table").text
+    _require_cpu("rotate", x=x, positions=positions)
     places, start = _rows(positions)
-    return _rotate(x, places, start, _required(table, Table, "table").number, direction)
+    return _rotate(x, places, start, text, direction)
 
 
 def rotate_(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: str = "forward") -> Tensor:
     """rotate in place, without a backward pass; returns x."""
+    text = _required(table, Table, "table").text
+    _require_cpu("rotate_", x=x, positions=positions)
     places, start = _rows(positions)
-    _rotate_in_place(x, places, start, _required(table, Table, "table").number, direction)
+    _rotate_in_place(x, places, start, text, direction)
     return x
 
 
@@ -145,24 +127,39 @@ def rotate_(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: 
 
 @torch.library.custom_op("posenc::attend", mutates_args=(), device_types="cpu")
 def _attend(
-    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, bias: Tensor | None, layer: int, value_dim: int
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None,
+    bias: Tensor | None,
+    weights: list[Tensor],
+    layer: str,
+    value_dim: int,
 ) -> Tensor:
-    plan, weights = _of_number(layer)
+    plan, keywords = call_of(layer, weights)
     out = q.new_empty((*q.shape[:-1], value_dim))
-    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), attn_mask=attn_mask, bias=bias, out=out, **weights)
+    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), attn_mask=attn_mask, bias=bias, out=out, **keywords)
     return out
 
 
 @_attend.register_fake
 def _(
-    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, bias: Tensor | None, layer: int, value_dim: int
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None,
+    bias: Tensor | None,
+    weights: list[Tensor],
+    layer: str,
+    value_dim: int,
 ) -> Tensor:
     return q.new_empty((*q.shape[:-1], value_dim))
 
 
 def _no_backward(ctx: Any, grad: Tensor) -> None:
     raise NotImplementedError(
-        "[attend] has no backward pass: call it under torch.no_grad(), or train with torch's own attention and score_mod"
+        "[attend] has no backward pass: call it under torch.no_grad(), or train with torch's own softmax and matmul on "
+        "scores by score_mod (docs/torch.md, Training); FlexAttention has a backward pass on GPUs alone"
     )
 
 
@@ -179,81 +176,5 @@ def attend(
     with value_dim channels. ValueError for what does not fit.
     """
     _required(layer, Layer, "layer")
-    return _attend(q, k, v, attn_mask, bias, layer.number, layer.value_dim)
-
-
-# ---- FlexAttention ----
-
-_OF_DISTANCE = (_posenc.Alibi, _posenc.T5Bias, _posenc.ClippedBias, _posenc.Kerple, _posenc.Sandwich, _posenc.MlpBias)
-_OF_QUERY_TOO = (_posenc.Fire,)
-
-
-def _placed_by_distance(term: Any) -> Any:
-    # BLOOM's slope_h j differs from -slope_h (i - j) by what the softmax does not see.
-    if isinstance(term, _posenc.Alibi) and term.form == "column":
-        return term.replace(form="relative")
-    return term
-
-
-def _biases(layer: _posenc.LayerPlan, weights: Any, queries: range, keys: range) -> Tensor:
-    """What the terms of a layer add to scores, [heads, queries, keys]: its scores, of queries and keys that are 0."""
-    bare = layer.replace(
-        score=tuple(_placed_by_distance(term) for term in layer.score),
-        rotate=(),
-        regions=None,
-        soft_cap=None,
-        sinks=False,
-        mask=_posenc.Mask(kind="bidirectional"),
-        value=None,
-        query_scale=None,
-        kv_heads=layer.heads,
-        value_dim=1,
-    )
-    rows = {"q": queries, "k": keys}
-    zeros = {name: torch.zeros(len(of), layer.heads, layer.head_dim) for name, of in rows.items()}
-    orders = {f"{name}_order": torch.tensor(of, dtype=torch.int64) for name, of in rows.items()}
-    v = torch.zeros(len(keys), layer.heads, 1)
-    _, scores = reference.attend(
-        bare, zeros["q"], zeros["k"], v, score_weights=weights, scores="biased", **orders
-    )
-    return torch.as_tensor(scores).to(torch.float32)
-
-
-def score_mod(
-    plan: _posenc.Plan | _posenc.LayerPlan, layer: int = 0, *, length: int, score_weights: Any = (), stack: int = 0
-) -> Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]:
-    """The biases of a layer as FlexAttention takes them: flex_attention(q, k, v, score_mod=score_mod(plan, 0, ...)).
-
-    plan: a Plan, whose `layer` of `stack` is meant, or a LayerPlan. length: the most tokens that the call will have.
-    score_weights: learned tables, as attend has them. A soft cap of the layer is done too; FlexAttention's `scale` is
-    layer.softmax_scale, and masks are its block_mask.
-
-    For what depends on the distance alone it looks up one of 2 length - 1 numbers a head, made by the reference (ALiBi,
-    T5, clipped tables, KERPLE, Sandwich, perceptrons of the distance); for FIRE, which knows the query's place too, one
-    of length^2. ValueError for a layer whose scores depend on more: on what queries and keys hold, or on coordinates.
-    """
-    of = plan.stacks[stack].layers[layer] if isinstance(plan, _posenc.Plan) else plan
-    known = _OF_DISTANCE + _OF_QUERY_TOO
-    for term in of.score:
-        # Gated by hidden states (WavLM); rounded column by column (Falcon).
-        is_more = getattr(term, "gated", False) or getattr(term, "form", "") == "column_bfloat16"
-        if is_more or not isinstance(term, known):
-            raise ValueError(f"[score_mod] the score must depend on places alone but has {term!r}")
-    if of.regions is not None:
-        raise ValueError(f"[score_mod] the score must depend on places alone but has {of.regions!r}")
-    if any(isinstance(term, _OF_QUERY_TOO) for term in of.score):
-        table, row = _biases(of, score_weights, range(length), range(length)), None
-    else:
-        # One query in the middle meets every distance from length - 1 down to 1 - length.
-        table, row = _biases(of, score_weights, range(length - 1, length), range(2 * length - 1)), length - 1
-    # Plain values: a graph cannot look into the plan.
-    cap = of.soft_cap.cap if of.soft_cap is not None else None
-    is_before = of.soft_cap is not None and of.soft_cap.order == "before_bias"
-
-    def mod(score: Tensor, b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
-        bias = table[h, q_idx, kv_idx] if row is None else table[h, 0, row - (q_idx - kv_idx)]
-        if cap is None:
-            return score + bias
-        return cap * torch.tanh(score / cap) + bias if is_before else cap * torch.tanh((score + bias) / cap)
-
-    return mod
+    _require_cpu("attend", q=q, k=k, v=v, attn_mask=attn_mask, bias=bias)
+    return _attend(q, k, v, attn_mask, bias, layer.weights, layer.text, layer.value_dim)

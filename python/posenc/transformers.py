@@ -10,6 +10,8 @@
     longer = lambda rope: rope.replace(scaling=posenc.YarnScaling(factor=4.0, original_max_position_embeddings=4096))
     with posenc.transformers.use(model, scheme=longer):                  # an experiment on the context in two lines
         model.generate(...)
+    with posenc.transformers.use(model, plan=other, weights=tables):     # other schemes, with tables of the caller's
+        model(input_ids)
 
 Importing this module registers the attention and, under the same name, its mask: without one transformers drops masks
 silently. All of it runs on the CPU. RoPE has a backward pass; attention has none, and raises where it is needed.
@@ -21,7 +23,7 @@ import contextlib
 import dataclasses
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -29,10 +31,34 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import sdpa_mask
 
-from . import _posenc
-from ._attention_modules import ATTENDING, Learned, attention_layers, learned, masks_itself, replaced_methods
+from . import _operators, _posenc
+from ._attended_layer import AttendedLayer, is_causal
+from ._attention_modules import (
+    Learned,
+    Place,
+    attending,
+    attention_layers,
+    given_tables,
+    learned,
+    looks_attention_up,
+    masks_itself,
+    needs_tables,
+    require_cpu,
+    rotates_itself,
+)
+from ._carried_out import main_rope, require_carried_out, require_fit
+from ._held import hold, replace
 from ._read_plan import read_plan
-from ._rotary_modules import Rotary, angle_buffers, apply_functions, has_gradient, rotary_modules
+from ._replaced_methods import refuse_variant, replaced_methods
+from ._rotary_modules import (
+    KEEP_ANGLES,
+    Rotary,
+    angle_buffers,
+    apply_functions,
+    has_gradient,
+    of_layer,
+    rotary_modules,
+)
 
 __all__ = ["Changed", "attention", "mask", "use"]
 
@@ -56,19 +82,27 @@ def attention(
     """posenc.attend as transformers calls attention: q [batch, heads, tokens, channels]; returns tokens before heads.
 
     attention_mask: of bool, True where a key is seen; or of floats, which are added to the scores. Within use() the
-    scale, the cap, the biases and the sinks are those of the plan, and what transformers says of them is not looked at.
-    NotImplementedError where dropout is asked for, and from the backward pass.
+    scale, the cap, the biases and the sinks are those of the plan; what transformers says of them is compared with the
+    plan of the model's configuration, and a difference is a ValueError. NotImplementedError where dropout is asked for,
+    for tensors that are not on the CPU, and from the backward pass.
     """
     _say_that_no_weights_come(kwargs.get("output_attentions"))
+    require_cpu(query, "attention", "query")
     if dropout:
         raise NotImplementedError("[attention] dropout must be 0: posenc has inference only")
-    given = getattr(module, _LAYER, None)
+    given: AttendedLayer | None = getattr(module, _LAYER, None)
+    if given is not None and torch.compiler.is_compiling():
+        return given.in_graph(module, query, key, value, attention_mask, scaling, softcap, s_aux, kwargs), None
     sizes = {"heads": query.shape[1], "kv_heads": key.shape[1]}
     sizes |= {"head_dim": query.shape[-1], "value_dim": value.shape[-1]}
+    shape = (*query.shape[:3], key.shape[2])
     if given is not None and given.masks == "plan":
         attention_mask = None
-    kind, left = _kind_of(attention_mask, (*query.shape[:3], key.shape[2]))
+    kind, left = _kind_of(attention_mask, shape)
+    layer: _posenc.LayerPlan | _posenc.PreparedLayer
     if given is None:
+        if attention_mask is None and is_causal(module, kwargs.get("is_causal"), shape):
+            kind = "causal"
         layer = _posenc.LayerPlan(
             **sizes,
             softmax_scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
@@ -76,15 +110,16 @@ def attention(
             sinks=s_aux is not None,
             mask=_posenc.Mask(kind=kind),
         )
-        weights: dict[str, Any] = {}
+        weights: dict[str, Any] = {} if s_aux is None else {"sinks": s_aux.detach()}
     else:
+        given.compare(module, query, scaling, softcap, s_aux, kwargs.get("sliding_window"))
+        if attention_mask is None and given.masks == "model":
+            kind = given.kind_without_a_mask(module, kwargs.get("is_causal"), shape)
         # The mask of a module that adds a window of its own is a part of the plan's.
         keeps_mask = given.masks == "plan" or masks_itself(module)
-        layer, score_weights = given.of_call(sizes, None if keeps_mask else kind)
-        weights = {"score_weights": score_weights, "angles": given.angles}
+        layer, weights = given.of_call(sizes, None if keeps_mask else kind, s_aux)
+        weights |= given.places(shape, left, kwargs.get("key_places"))
         position_bias = None
-    if s_aux is not None and not isinstance(layer, _posenc.PreparedLayer) and layer.sinks:
-        weights["sinks"] = s_aux.detach()
     weights |= _masked(left, position_bias)
 
     def attended() -> Tensor:
@@ -167,6 +202,7 @@ def mask(*args: Any, **kwargs: Any) -> Tensor | None:
     return sdpa_mask(*args, **kwargs)
 
 
+_operators.kind_of[:] = [_kind_of]
 AttentionInterface.register("posenc", attention)
 AttentionMaskInterface.register("posenc", mask)
 
@@ -184,63 +220,22 @@ class Changed:
         return "\n".join(f"{what}: {', '.join(names) or 'none'}" for what, names in parts.items())
 
 
-class _Layer:
-    """The plan's layer of an attention module, its learned tables prepared once for all calls alike."""
-
-    def __init__(self, layer: _posenc.LayerPlan, weights: Learned, masks: str, angles: str) -> None:
-        self.layer = layer
-        self.weights = weights
-        self.masks = masks
-        self.angles = angles  # of a rotation that is left to attention
-        self._last: tuple[Any, ...] = (None, None)  # one object, as threads may call at the same time
-
-    def of_call(
-        self, sizes: dict[str, int], mask: str | None
-    ) -> tuple[_posenc.LayerPlan | _posenc.PreparedLayer, tuple[Any, ...]]:
-        """layer and score_weights of attend; again those of the last call, unless sizes, mask or parameters are others.
-
-        mask: the kind of another mask than the plan's.
-        """
-        versions = self.weights.versions()
-        like = (sizes, mask, versions)
-        seen, made, *_ = self._last
-        if versions is None or seen != like:
-            made = self._made(sizes, mask, versions is not None)
-            # What the parameters hold is kept, so that nothing else can come to lie where it does.
-            self._last = (like, made, [of.detach() for of in self.weights.parameters])
-        return made
-
-    def _made(self, sizes: dict[str, int], mask: str | None, is_counted: bool) -> tuple[Any, tuple[Any, ...]]:
-        layer = self.layer.replace(**sizes)
-        # transformers caps scores before it adds a mask. Without terms it is all one to a plan.
-        if layer.soft_cap is not None and not layer.score:
-            layer = layer.replace(soft_cap=layer.soft_cap.replace(order="before_bias"))
-        if mask is not None:
-            layer = layer.replace(mask=_posenc.Mask(kind=mask))
-        weights = self.weights.make()
-        # Sinks come with each call.
-        if not self.weights.parameters or not is_counted or layer.sinks:
-            return layer, weights
-        return _posenc.prepare_layer(layer, score_weights=weights), ()
-
-
-def _main_rope(layer: _posenc.LayerPlan) -> _posenc.Rope | None:
-    return next((rotate.rope for rotate in layer.rotate if rotate.role == "main"), None)
-
-
 def ropes_by_layer_type(model: nn.Module, plan: _posenc.Plan) -> dict[str | None, _posenc.Rope]:
     """By layer type where the configuration has such; else the one that all layers share, under None."""
-    config = model.config.get_text_config()
-    types = getattr(config, "layer_types", None) or []
+    types = _layer_types(model)
     ropes: dict[str | None, _posenc.Rope] = {}
     for stack in plan.stacks:
         for layer in stack.layers:
-            rope = _main_rope(layer)
+            rope = main_rope(layer)
             if rope is not None:
                 ropes.setdefault(None, rope)
                 if layer.index < len(types):
                     ropes.setdefault(types[layer.index], rope)
     return ropes
+
+
+def _layer_types(model: nn.Module) -> list[str]:
+    return getattr(model.config.get_text_config(), "layer_types", None) or []
 
 
 @contextlib.contextmanager
@@ -249,16 +244,19 @@ def use(
     *,
     plan: _posenc.Plan | None = None,
     scheme: _posenc.Rope | Callable[[_posenc.Rope], _posenc.Rope] | None = None,
+    weights: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
     angles: str = "exact",
     length: int | None = None,
     masks: str = "model",
 ) -> Iterator[Changed]:
     """Within it, positions of the model are posenc's: rotary modules, what applies RoPE with them, and attention.
 
-    plan: by which; read_plan(model.config). scheme: a Rope for all layers, or what makes another of the plan's. angles:
-    'exact', or 'float32' as transformers computes them. length: that rules of length are read for; by default the
-    largest position + 1 of each forward pass, as transformers does. masks: 'model', those that transformers makes, or
-    'plan', which knows nothing of padding.
+    plan: by which; read_plan(model.config). Layers may differ from each other and from the model's: another rotation or
+    none, other biases, another scale. scheme: a Rope for all layers, or what makes another of the plan's. weights: the
+    learned tables of the plan's layers by the names of named_weights, for all layers that need some, or one such dict
+    (or None) for each attention layer; without, the model's own are used. angles: 'exact', or 'float32' as transformers
+    computes them. length: that rules of length are read for; by default the largest position + 1 of each forward pass,
+    as transformers does. masks: 'model', those that transformers makes, or 'plan', which knows nothing of padding.
 
     Learned tables of scores are prepared once, and again when their parameters change by what torch counts: not by
     writing through `parameter.data`.
@@ -266,44 +264,190 @@ def use(
     Afterwards all is as before, whatever happened. Functions that apply RoPE belong to the model's file: two models of
     one family can be in use at once, in one thread, and left in any order.
 
-    ValueError for a plan of other sizes than the model's, and for a scheme where nothing rotates by it.
+    ValueError for a plan of other sizes than the model's, for what it says that the model would not do, for a scheme
+    where nothing rotates by it, for tables that do not fit, for a configuration whose plan is not known, and where
+    nothing of the model is known. NotImplementedError for a model that is not on the CPU.
     """
-    if plan is None:
-        plan = read_plan(model.config)
-    else:
-        _require_fit(plan, model)
-    change = (lambda rope: scheme) if isinstance(scheme, _posenc.Rope) else (scheme or (lambda rope: rope))
-    ropes = {kind: change(rope) for kind, rope in ropes_by_layer_type(model, plan).items()}
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        require_cpu(tensor, "use", name)
+    change = _change(scheme)
+    own = _own_plan(model, plan)
+    plan = own if plan is None else plan
+    require_fit(plan, own)
+    layers = list(attention_layers(model, plan))
+    require_carried_out(plan, own, {place for _, _, place, _ in layers}, masks)
+    own_layers = {(stack.name, at): layer for stack in own.stacks for at, layer in enumerate(attending(stack))}
+    ropes: dict[str | None, _posenc.Rope | None] = {
+        kind: change(rope) for kind, rope in ropes_by_layer_type(model, plan).items()
+    }
+    if ropes_by_layer_type(model, own):
+        ropes.setdefault(None, None)
+    rope_of = {name: _changed_rope(layer, change) for name, _, _, layer in layers}
+    differing = _differing(model, plan, own, layers, ropes, change)
+    tables = _tables(plan, layers, weights)
     with contextlib.ExitStack() as undo:
         rotated = []
         if ropes:
             for name, module in list(rotary_modules(model)):
                 parent = model.get_submodule(name.rpartition(".")[0])
-                _set(undo, parent, name.rpartition(".")[2], Rotary(module, ropes, angles, length))
+                replace(undo, parent, name.rpartition(".")[2], Rotary(module, ropes, angles, length))
                 rotated.append(name)
-            for name, module, buffer, table in list(angle_buffers(model, ropes, angles)):
-                _set(undo, module, buffer, table)
+            of_name = lambda name: rope_of.get(name, ropes[None])
+            for name, module, buffer, table in list(angle_buffers(model, of_name, angles)):
+                replace(undo, module, buffer, table)
                 rotated.append(f"{name}.{buffer}")
         functions = []
         for file, name, stand_in in list(apply_functions(model, ropes)) if ropes else ():
-            _set(undo, file, name, stand_in)
+            replace(undo, file, name, stand_in)
             functions.append(f"{file.__name__}.{name}")
-        attending = []
+        changed = []
         rotates = bool(rotated)
-        for name, module, layer in attention_layers(model, plan):
+        for name, module, place, layer in layers:
+            refuse_variant(module)
             layer = layer.replace(rotate=tuple(of.replace(scheme=change(of.rope)) for of in layer.rotate))
-            _set(undo, module, _LAYER, _Layer(layer, learned(model, name, module, layer), masks, angles))
+            learned_of = tables[name] if name in tables else learned(model, name, module, layer)
+            held = AttendedLayer(module, layer, own_layers.get(place, layer), learned_of, masks, angles)
+            undo.callback(held.projected.forget)
+            replace(undo, module, _LAYER, held)
+            if held.layer.score or held.layer.value is not None or masks == "plan" or masks_itself(module):
+                _before_calls(undo, module, held, held.cache.of_call)
+            if name in differing:
+                _before_calls(undo, module, held, _angles_of(rope_of[name]))
             for method, stand_in in replaced_methods(module, attention):
-                _set(undo, module, method, stand_in)
-            attending.append(name)
-            rotates = rotates or bool(layer.rotate)
+                replace(undo, module, method, stand_in)
+            changed.append(name)
+            rotates = rotates or bool(held.layer.rotate)
+        if not (rotated or changed or looks_attention_up(model)):
+            raise ValueError(f"[use] no module of {type(model).__name__} is known, so that nothing would be posenc's")
         if scheme is not None and not rotates:
             raise ValueError("[use] scheme must be omitted where the plan has no RoPE, as in this model")
+        if ropes and not rotates:
+            raise ValueError("[use] plan must have no RoPE, as no module of the model that makes its angles is known")
         before = model.config._attn_implementation
-        _hold(undo, model.config, "_attn_implementation", before, "posenc", lambda by: _look_attention_up_by(model, by))
-        weights = model.register_forward_pre_hook(_look_for_weights, with_kwargs=True)
-        undo.callback(weights.remove)
-        yield Changed(tuple(rotated), tuple(attending), tuple(functions))
+        hold(undo, model.config, "_attn_implementation", before, "posenc", lambda by: _look_attention_up_by(model, by))
+        no_weights = model.register_forward_pre_hook(_look_for_weights, with_kwargs=True)
+        undo.callback(no_weights.remove)
+        yield Changed(tuple(rotated), tuple(changed), tuple(functions))
+
+
+def _own_plan(model: PreTrainedModel, plan: _posenc.Plan | None) -> _posenc.Plan:
+    """The configuration's; the caller's where it cannot be read, or not be known.
+
+    ValueError where there is neither.
+    """
+    try:
+        own = read_plan(model.config)
+    except ValueError:
+        if plan is None:
+            raise
+        return plan
+    if own.known:
+        return own
+    if plan is None:
+        said = "; ".join(warning.message for warning in own.warnings) or "no more is said"
+        name = type(model).__name__
+        raise ValueError(f"[use] plan must be given: what {name} does is not known by its configuration ({said})")
+    return plan
+
+
+def _change(scheme: Any) -> Callable[[_posenc.Rope], _posenc.Rope]:
+    if scheme is None:
+        return lambda rope: rope
+    if isinstance(scheme, _posenc.Rope):
+        return lambda rope: scheme
+    if not callable(scheme):
+        raise TypeError(
+            f"[use] scheme must be a posenc.Rope, or a function of one, but is {type(scheme).__name__}: give a plan with it "
+            "for other schemes (plan=)"
+        )
+    return scheme
+
+
+def _changed_rope(
+    layer: _posenc.LayerPlan, change: Callable[[_posenc.Rope], _posenc.Rope]
+) -> _posenc.Rope | None:
+    rope = main_rope(layer)
+    return None if rope is None else change(rope)
+
+
+def _differing(
+    model: nn.Module, plan: _posenc.Plan, own: _posenc.Plan, layers: Any, ropes: Any, change: Any
+) -> set[str]:
+    """Names of modules that rotate by another rope than their rotary module makes for their type of layer.
+
+    ValueError where the model cannot do that.
+    """
+    modules = {place: (name, module) for name, module, place, _ in layers}
+    types, has = _layer_types(model), {stack.name: attending(stack) for stack in own.stacks}
+    differing = set()
+    for stack in plan.stacks:
+        for place, (layer, theirs) in enumerate(zip(attending(stack), has.get(stack.name, ()))):
+            rope = _changed_rope(layer, change)
+            name, module = modules.get((stack.name, place), ("", None))
+            if module is not None and not rotates_itself(module):
+                continue
+            if main_rope(theirs) is None:
+                if rope is not None:
+                    raise ValueError(
+                        f"[use] plan must have no rotation in {stack.name} layer {place}, where the model has none to "
+                        f"replace, but has {rope!r}"
+                    )
+                continue
+            of_type = types[layer.index] if layer.index < len(types) else None
+            made = ropes[of_type] if of_type in ropes else ropes[None]
+            if rope == made:
+                continue
+            if module is None:
+                raise ValueError(
+                    f"[use] plan must rotate all layers alike: {stack.name} layer {place} is in a module that is not known"
+                )
+            if type(module).__name__ not in KEEP_ANGLES:
+                differing.add(name)
+            elif rope is not None and made is not None and rope.pairing != made.pairing:
+                raise ValueError("[use] plan must pair channels alike in all layers of this model")
+    return differing
+
+
+def _angles_of(rope: _posenc.Rope | None) -> Callable[..., Any]:
+    """A forward pre-hook: the layer's own angles in place of those that all layers are given."""
+
+    def give(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        if kwargs.get("position_embeddings") is None:
+            raise ValueError(f"[use] plan must rotate all layers alike: {type(module).__name__} is not given its angles")
+        return args, {**kwargs, "position_embeddings": of_layer(kwargs["position_embeddings"], rope)}
+
+    return give
+
+
+def _before_calls(undo: contextlib.ExitStack, module: nn.Module, held: AttendedLayer, hook: Callable[..., Any]) -> None:
+    """hook before each call of the module, while `held` is what holds: of several use() the last."""
+
+    def if_held(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        return hook(module, args, kwargs) if getattr(module, _LAYER, None) is held else None
+
+    undo.callback(module.register_forward_pre_hook(if_held, with_kwargs=True).remove)
+
+
+def _tables(plan: _posenc.Plan, layers: Any, weights: Any) -> dict[str, Learned]:
+    """Of the caller's, by name of the module."""
+    if weights is None:
+        return {}
+    places = [(stack.name, at) for stack in plan.stacks for at in range(len(attending(stack)))]
+    is_shared = isinstance(weights, Mapping)
+    if not is_shared and len(weights) != len(places):
+        raise ValueError(
+            f"[use] weights must have one entry for each of {len(places)} attention layers, but has {len(weights)}"
+        )
+    by_place: dict[Place, Any] = dict(zip(places, [weights] * len(places) if is_shared else weights))
+    tables = {}
+    for name, _, place, layer in layers:
+        given = by_place[place]
+        takes = needs_tables(layer) or layer.sinks
+        if given and (takes or not is_shared):
+            tables[name] = given_tables(name, layer, given)
+    if not tables:
+        raise ValueError("[use] weights must be omitted where no layer of the plan has learned tables")
+    return tables
 
 
 def _look_attention_up_by(model: PreTrainedModel, name: str) -> None:
@@ -323,77 +467,3 @@ def _look_attention_up_by(model: PreTrainedModel, name: str) -> None:
 
 def _look_for_weights(model: PreTrainedModel, args: Any, kwargs: dict[str, Any]) -> None:
     _say_that_no_weights_come(kwargs.get("output_attentions") or getattr(model.config, "output_attentions", False))
-
-
-def _require_fit(plan: _posenc.Plan, model: PreTrainedModel) -> None:
-    """ValueError for layers of other sizes than the model's configuration has, and for a plan without its RoPE.
-
-    A configuration that cannot be read says nothing.
-    """
-    try:
-        own = read_plan(model.config)
-    except ValueError:
-        return
-    given, has = (_sizes(of) for of in (plan, own))
-    if not given.keys() & has.keys():
-        raise ValueError(f"[use] plan must have a stack of the model's, {', '.join(has)}, but has {', '.join(given)}")
-    for stack in given.keys() & has.keys():
-        if len(given[stack]) != len(has[stack]):
-            raise ValueError(
-                f"[use] plan must have as many attention layers as the model, {len(has[stack])}, but has {len(given[stack])}"
-            )
-        for number, (ours, theirs) in enumerate(zip(given[stack], has[stack])):
-            for name, size in theirs.items():
-                if ours[name] != size:
-                    raise ValueError(
-                        f"[use] plan must have {name} {size} in attention layer {number}, as the model, but has {ours[name]}"
-                    )
-    if ropes_by_layer_type(model, own) and not ropes_by_layer_type(model, plan):
-        raise ValueError("[use] plan must have a rotation, as the model has rotary modules, but has none")
-
-
-def _sizes(plan: _posenc.Plan) -> dict[str, list[dict[str, int]]]:
-    names = ("heads", "kv_heads", "head_dim", "value_dim")
-    return {
-        stack.name: [{name: getattr(layer, name) for name in names} for layer in stack.layers if layer.kind in ATTENDING]
-        for stack in plan.stacks
-    }
-
-
-# ---- what is replaced, and put back ----
-
-_ABSENT = object()
-
-# By owner and name: what was there before, and what has taken its place since, each in a box of its own. The last holds.
-_held: dict[tuple[int, str], list[list[Any]]] = {}
-
-
-def _hold(
-    undo: contextlib.ExitStack, owner: Any, name: str, before: Any, value: Any, put: Callable[[Any], None]
-) -> None:
-    """put(value), until undone; where several hold, in any order."""
-    boxes = _held.setdefault((id(owner), name), [[before, owner]])
-    box = [value]
-    boxes.append(box)
-
-    def leave() -> None:
-        was_last = boxes[-1] is box
-        boxes[:] = (of for of in boxes if of is not box)
-        if len(boxes) == 1:
-            del _held[id(owner), name]
-        if was_last:
-            put(boxes[-1][0])
-
-    undo.callback(leave)
-    put(value)
-
-
-def _set(undo: contextlib.ExitStack, owner: Any, name: str, value: Any) -> None:
-    before = vars(owner).get(name, _ABSENT)
-    for kept in (owner._modules, owner._buffers) if isinstance(owner, nn.Module) else ():
-        before = kept.get(name, before)
-
-    def put(value: Any) -> None:
-        delattr(owner, name) if value is _ABSENT else setattr(owner, name, value)
-
-    _hold(undo, owner, name, before, value, put)

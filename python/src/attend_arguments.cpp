@@ -1,3 +1,4 @@
+// q, k, v, learned tables and inputs of attention: from Python's objects to the library's structs of views.
 #include "attend_arguments.h"
 
 #include <string>
@@ -8,6 +9,8 @@ namespace posenc::python {
 namespace {
 
 // The alternative of ScoreWeights that this is.
+// Holds T5Weights as Held<T5Weights> (kept.h), and so on: each alternative's class is tried in turn. std::monostate, a
+// term without learned tables, is None.
 template <typename V>
 struct TakeOne;
 template <typename... Ts>
@@ -27,6 +30,7 @@ WeightArguments::WeightArguments(const char* where, nb::handle score, nb::handle
       TakeOne<ScoreWeights>::take(weights_.score.emplace_back(), weights, kept_, {where, "score_weights"});
     }
   }
+  // None leaves the struct empty, which is "omitted" to the library.
   if (!value.is_none()) kept_.take(weights_.value, value, {where, "value_weights"});
   kept_.take(weights_.sinks, sinks, {where, "sinks"});
 }

@@ -1,4 +1,7 @@
 // What attend, prepare_layer and reference.attend have in common: q, k, v, weights, and what changes from call to call.
+// attend and reference.attend bind q, k, v and **keywords, and take the members of LayerInputs out of the keywords by
+// their description (describe/describe_attention.h): what they can be given is said once. Views in weights() and
+// inputs() point into arrays that these objects keep; they stay in the binding's frame while the GIL is released.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,6 +17,9 @@ namespace posenc::python {
 class WeightArguments {
  public:
   // score_weights, value_weights and sinks, each of them or None.
+  // score: an iterable with one object for each term of LayerPlan::score, None for a term without learned tables.
+  // value: a ShawWeights. sinks: an array [heads]. `where`: the function's name, for errors. TypeError for an object of
+  // another class; whether shapes fit the layer is for the library to check (ValueError).
   WeightArguments(const char* where, nb::handle score, nb::handle value, nb::handle sinks);
 
   const LayerWeights& weights() const { return weights_; }
@@ -26,6 +32,8 @@ class WeightArguments {
 class AttendArguments {
  public:
   // Takes the inputs and weights out of `keywords`.
+  // q, k, v: arrays, TypeError where one is None. The layout of each is checked by the library, against the layer.
+  // `keywords` is the call's own dict; what is left in it belongs to the caller of this (out, lse, threads ...).
   AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords);
 
   const ConstTensorView& q() const { return q_; }
@@ -47,8 +55,10 @@ class AttendArguments {
 };
 
 // What is left of `keywords` by this name, or None.
+// For arguments that one function alone has. The entry is removed.
 nb::object popped(nb::dict& keywords, const char* name);
 // TypeError for what is left after all.
+// Called when everything has been taken: a misspelled keyword must not be ignored.
 void require_empty(const nb::dict& keywords, const char* where);
 
 // The parts of signatures and docs that they share: of learned tables, and of what changes from call to call.

@@ -7,6 +7,14 @@
 //   std::vector            a tuple; any iterable is taken
 //   std::variant           one of its alternatives; std::monostate is None
 //   a described aggregate  its class, a view into its owner
+//
+// Convert<T> has four functions:
+//   type()        the type in stubs where a value comes out
+//   taken()       the type in stubs where one goes in; wider, since more is taken than is given
+//   to_python     value and owner in, a new object out. owner: the Python object in which the value lies, or none
+//   from_python   object and place in, a C++ value out; TypeError or ValueError that names the place
+//
+// nanobind's own casters know no place, and enumerators are objects to them, not words.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -35,6 +43,7 @@ concept IsWord = std::is_enum_v<T>;
 template <typename T>
 struct Convert;
 
+// True and False themselves: neither 1 nor NumPy's bool.
 template <>
 struct Convert<bool> {
   static std::string type() { return "bool"; }
@@ -46,6 +55,7 @@ struct Convert<bool> {
   }
 };
 
+// Whatever has __index__ (NumPy's integers too), bool excepted. ValueError for what does not fit T.
 template <std::signed_integral T>
 struct Convert<T> {
   static std::string type() { return "int"; }
@@ -65,14 +75,22 @@ struct Convert<T> {
   static std::string bits() { return std::to_string(std::numeric_limits<T>::digits + 1); }
 };
 
+// Whatever has __float__ or __index__, bool excepted. What these raise themselves passes through. ValueError for a
+// number beyond float64, and for a tensor that requires a gradient (FireWeights.c), which would be lost.
 template <>
 struct Convert<double> {
   static std::string type() { return "float"; }
   static std::string taken() { return type(); }
   static nb::object to_python(double value, nb::handle) { return nb::float_(value); }
   static double from_python(nb::handle h, const Place& place) {
+    // PyFloat_AsDouble answers -1.0 for an error, too: only then is there anything to ask.
+    if (!PyFloat_Check(h.ptr()) && !PyLong_Check(h.ptr())) refuse_gradient(h, place);
     const double value = PyBool_Check(h.ptr()) ? -1.0 : PyFloat_AsDouble(h.ptr());
     if (value != -1.0) return value;
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+      PyErr_Clear();
+      refuse(place, "be within float64's range", "beyond it");
+    }
     if (PyBool_Check(h.ptr()) || PyErr_ExceptionMatches(PyExc_TypeError)) {
       PyErr_Clear();
       refuse_type(place, "be a number", h);
@@ -82,6 +100,7 @@ struct Convert<double> {
   }
 };
 
+// A str alone: no bytes, no path.
 template <>
 struct Convert<std::string> {
   static std::string type() { return "str"; }
@@ -100,6 +119,7 @@ struct Convert<std::string_view> {
   static nb::object to_python(std::string_view value, nb::handle) { return nb::str(value.data(), value.size()); }
 };
 
+// TypeError for what is no text, ValueError with all words for one that is none of them.
 template <IsWord T>
 struct Convert<T> {
   static std::string type() { return "typing.Literal[" + in_signature(quoted_words<T>()) + "]"; }
@@ -118,6 +138,7 @@ struct Convert<T> {
   }
 };
 
+// As T. That it must be given is for whoever makes the aggregate to check (value_type.h).
 template <typename T>
 struct Convert<Required<T>> : Convert<T> {
   static nb::object to_python(const Required<T>& value, nb::handle owner) {
@@ -125,6 +146,7 @@ struct Convert<Required<T>> : Convert<T> {
   }
 };
 
+// None is std::nullopt.
 template <typename T>
 struct Convert<std::optional<T>> {
   static std::string type() { return Convert<T>::type() + " | None"; }
@@ -138,6 +160,8 @@ struct Convert<std::optional<T>> {
   }
 };
 
+// A tuple comes out, so that values stay immutable and can be hashed. A str is refused although it is iterable: nobody
+// means a list of letters.
 template <typename T>
 struct Convert<std::vector<T>> {
   static std::string type() { return "tuple[" + Convert<T>::type() + ", ...]"; }
@@ -164,12 +188,14 @@ struct Convert<T> {
     if (!owner.is_valid()) return nb::cast(value, nb::rv_policy::copy);
     return nb::inst_reference(nb::type<T>(), const_cast<T*>(&value), owner);  // no class of these has a setter
   }
+  // A reference into the Python object, valid as long as that lives: callers copy it.
   static const T& from_python(nb::handle h, const Place& place) {
     if (!nb::isinstance<T>(h)) refuse_type(place, "be a " + type(), h);
     return *nb::inst_ptr<T>(h);
   }
 };
 
+// Told apart by class: alternatives are classes of this module, and no object is of two.
 template <typename... Ts>
 struct Convert<std::variant<Ts...>> {
   using V = std::variant<Ts...>;

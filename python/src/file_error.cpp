@@ -1,3 +1,4 @@
+// posenc.FileError from the C++ struct: every member becomes the attribute of the same name.
 #include "file_error.h"
 
 #include <string>
@@ -7,6 +8,7 @@ namespace posenc::python {
 void raise(const FileError& error) {
   using namespace nb::literals;
   const nb::object type = nb::module_::import_("posenc._errors").attr("FileError");
+  // -1 is "not known" in C++; a caller in Python expects None.
   const auto known = [](std::int64_t number) -> nb::object {
     return number < 0 ? nb::none() : nb::object(nb::int_(number));
   };

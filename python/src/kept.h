@@ -1,4 +1,6 @@
 // Arguments that the library takes as views, and what has to stay alive while it looks at them.
+// A binding builds a struct of views member by member; a Kept beside it has the imported arrays, converted lists and
+// classes of weights that the views point to. They are in deques: adding one leaves all others where they are.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,6 +21,7 @@
 
 namespace posenc::python {
 
+// Numbers and flags: copied, nothing needs to be kept.
 template <typename T>
 concept IsNumber = std::is_arithmetic_v<T> || std::is_same_v<T, std::optional<std::int64_t>> ||
     std::is_same_v<T, std::optional<double>>;
@@ -27,6 +30,7 @@ concept IsNumber = std::is_arithmetic_v<T> || std::is_same_v<T, std::optional<st
 template <typename T>
 struct Held;
 
+// take(to, object, place) sets `to` from a Python object: None is an empty view where `to` is one. Errors name `place`.
 class Kept {
  public:
   void take(ConstTensorView& to, nb::handle h, const Place& place) { to = arrays_.emplace_back(h, place).view(); }
@@ -44,8 +48,11 @@ class Kept {
   void take(T& to, nb::handle h, const Place& place) {
     to = Convert<T>::from_python(h, place);
   }
+  // A class of weights as a member of another (XlNetWeights.positions, FireWeights.hidden): its views are copied, and
+  // the Python object that has their arrays is kept. TypeError for any other class.
   template <IsDescribed T>
   void take(T& to, nb::handle h, const Place& place);
+  // MlpBiasWeights.layers.
   void take(std::vector<Linear>& to, nb::handle h, const Place& place) {
     for (const nb::handle layer : nb::iter(h)) take(to.emplace_back(), layer, place);
   }
@@ -62,6 +69,7 @@ class Kept {
   }
 
  private:
+  // In this order: tables and masks, cu_seqlens and segments, orders, positions, weights within weights.
   std::deque<ConstArray> arrays_;
   std::deque<Numbers<std::int32_t>> words_;
   std::deque<Numbers<std::int64_t>> longs_;
@@ -71,6 +79,8 @@ class Kept {
 
 template <typename T>
 struct Held {
+  // What the library is given; what its views point to; and the objects as they were given, by member, to be read
+  // again.
   T value{};
   Kept kept;
   nb::dict given;

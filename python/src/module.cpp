@@ -1,3 +1,4 @@
+// The entry of the extension module posenc._posenc: every topic bound, once, at import.
 #include "module.h"
 
 #include <cstdlib>
@@ -7,6 +8,8 @@ NB_MODULE(_posenc, m) {
   // Objects that outlive the interpreter are no fault of a user: a plan that some other library still holds at exit, or
   // one in a cycle. Who works on this module may ask for nanobind's list of them.
   nanobind::set_leak_warnings(std::getenv("POSENC_LEAK_WARNINGS") != nullptr);
+  // Order matters. The signature of a value's class shows the defaults of its members, which are read as Python objects
+  // (value_type.h): classes of members are bound before those that hold them, Rope before the layers of a plan.
   posenc::python::bind_rope(m);
   posenc::python::bind_schemes(m);
   posenc::python::bind_plan(m);

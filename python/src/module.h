@@ -1,4 +1,7 @@
 // The extension module, bound by topic.
+// Each bind_X() is the file bind/bind_X.cpp and adds the functions and classes of one topic to posenc._posenc. Names
+// without a leading underscore are public: posenc/__init__.py re-exports them. The others are wrapped in Python
+// (_read_plan.py, _compare.py, reference.py), or serve tests.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,5 @@
 // A prepared layer, as attend is given one.
+// bind_prepared_layer.cpp has the class behind it; attend (bind_attend.cpp) needs to know no more than this.
 #pragma once
 
 #include <nanobind/nanobind.h>

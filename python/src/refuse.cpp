@@ -1,3 +1,4 @@
+// How a refused object is shown: by its repr where that fits into a line, else by its type.
 #include "refuse.h"
 
 #include "posenc/error.h"
@@ -7,6 +8,7 @@ namespace {
 
 constexpr std::size_t kLongestShown = 80;  // characters of a repr, which may be that of a whole array
 
+// An object whose repr raises is shown by its type, too: the error to report is that of the argument.
 std::string shown(nb::handle value) {
   const nb::object repr = nb::steal(PyObject_Repr(value.ptr()));
   if (!repr.is_valid()) {
@@ -28,6 +30,14 @@ std::string text_of(nb::handle value) {
 
 void refuse(const Place& place, const std::string& must, const std::string& is) {
   throw Error(place.where, {std::string(place.field), must, is});
+}
+
+void refuse_gradient(nb::handle tensor, const Place& place) {
+  const nb::object answer = nb::steal(PyObject_GetAttrString(tensor.ptr(), "requires_grad"));
+  if (!answer.is_valid()) PyErr_Clear();
+  if (answer.ptr() == Py_True) {
+    refuse(place, "be detached from its gradient, by detach()", "a tensor that requires one");
+  }
 }
 
 void refuse_value(const Place& place, const std::string& must, nb::handle is) { refuse(place, must, shown(is)); }

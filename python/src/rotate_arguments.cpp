@@ -1,3 +1,5 @@
+// Where one tensor is rotated to: a new array of the caller's library, an array of the caller's, or itself. RotateArgs
+// says "in place" by an empty q_from or k_from, which is why x stays empty then.
 #include "rotate_arguments.h"
 
 namespace posenc::python {
@@ -8,6 +10,7 @@ Rotated::Rotated(nb::handle given, nb::handle into, const Place& place, const Pl
     result = nb::none();
     return;
   }
+  // The same object: one exchange, for writing.
   if (given.is(into)) {
     to = Array(given, place);
     out = to.view();
@@ -25,6 +28,7 @@ Rotated::Rotated(nb::handle given, nb::handle into, const Place& place, const Pl
   to = Array(into, out_place);
   out = to.view();
   result = nb::borrow(into);
+  // Two objects that show the same elements: in place as well. The library refuses any other overlap.
   if (ConstTensorView(out) == x) x = {};
 }
 

@@ -18,6 +18,8 @@ namespace nb = nanobind;
 // `signature` with "posenc._arrays." before each of those names.
 std::string with_array_types(std::string signature);
 
+// Binds `function` under the name that stands in each signature, between "def " and the first parenthesis, once for
+// each. `arguments`: what nanobind takes after the function (nb::arg, nb::kw_only), the same for all of them.
 template <typename Function, typename... Extra>
 void def(nb::module_& module, const std::vector<std::string>& signatures, const char* doc, Function function,
          const Extra&... arguments) {

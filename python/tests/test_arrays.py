@@ -174,7 +174,7 @@ class Elsewhere:
 def test_what_lies_on_another_device_is_refused():
     q = random((5, 2, 8))
     for given in ({"q": Elsewhere(q)}, {"q": q, "positions": Elsewhere(np.arange(5, dtype=np.int64))}):
-        with pytest.raises(ValueError, match="must be on the CPU but is on DLPack's device type 2"):
+        with pytest.raises(ValueError, match="must be on the CPU.* but is on DLPack's device type 2"):
             posenc.rotate(table=TABLE, **given)
     with pytest.raises(ValueError, match=r"cu_seqlens must be on the CPU"):
         posenc.rotate(q, table=TABLE, cu_seqlens=Elsewhere(np.array([0, 5], np.int32)))

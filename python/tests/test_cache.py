@@ -42,3 +42,11 @@ def test_weights_for_the_other_pairing():
     assert np.array_equal(weights[:8], before[:8][[0, 4, 1, 5, 2, 6, 3, 7]])
     posenc.permute_pairing(weights, posenc.RotaryLayout(pairing="interleaved", head_dim=8, dim=8), "half")
     assert np.array_equal(weights, before)
+
+
+@pytest.mark.parametrize("name", ["norm_weight", "norm_bias"])
+def test_weights_without_their_norm_are_refused(name):
+    k, cache = random((3, 2, 8)), np.zeros((3, 2, 8), np.float32)
+    with pytest.raises(ValueError, match=rf"{name} must have a norm to belong to"):
+        posenc.rotate_into_cache(k, k_cache=cache, slots=range(3), **{name: random(8, 3)})
+    assert not cache.any()

@@ -4,13 +4,17 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 import posenc
 
 
-def test_what_is_missing_is_named():
+@pytest.mark.parametrize("module", ["posenc.conformance", "posenc.conformance.sweep"])
+def test_what_is_missing_is_named(module):
     path = pathlib.Path(posenc.__file__).parent.parent
     # -I -S: no environment, no site-packages.
-    code = "import runpy, sys; sys.path.append(sys.argv.pop()); runpy.run_module('posenc.conformance', None, '__main__')"
-    result = subprocess.run([sys.executable, "-I", "-S", "-c", code, str(path)], capture_output=True, text=True)
+    code = "import runpy, sys; sys.path.append(sys.argv.pop()); runpy.run_module(sys.argv.pop(), None, '__main__')"
+    command = [sys.executable, "-I", "-S", "-c", code, module, str(path)]
+    result = subprocess.run(command, capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "posenc.conformance: torch and transformers cannot be imported, but must be\n"
+    assert result.stderr == f"{module}: torch and transformers cannot be imported, but must be\n"

@@ -69,3 +69,27 @@ def test_tables_by_name():
         posenc.named_weights(plan, {name: x for name, x in given.items() if name != "sinks"})
     with pytest.raises(ValueError, match="rows"):
         posenc.named_weights(plan, {**given, "rows": given["sinks"]})
+
+
+def test_tables_that_begin_at_one_place_are_told_apart():
+    layer = posenc.LayerPlan(
+        heads=2, kv_heads=2, head_dim=4, value_dim=4, score=(posenc.DecomposedHw(rows=5),), sinks=True
+    )
+    rows = np.random.default_rng(1).standard_normal((5, 4)).astype(np.float32)
+    given = {"rows": rows[:, :], "columns": rows[:, :], "sinks": rows[0, :2]}
+    for order in (given, dict(reversed(given.items()))):
+        keywords = posenc.named_weights(layer, order)
+        assert keywords["sinks"] is given["sinks"]
+        assert keywords["score_weights"][0].rows.shape == (5, 4)
+
+
+def test_a_table_of_sines_needs_no_weights():
+    shaw = posenc.ShawKeys(left=2, right=1, sinusoidal=True)
+    layer = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=4, value_dim=4, score=(shaw,))
+    x = np.random.default_rng(1).standard_normal((5, 2, 4)).astype(np.float32)
+    expected = posenc.attend(layer, x, x, x)
+    for weights in ({"score_weights": [posenc.ShawWeights()]}, posenc.named_weights(layer, {})):
+        assert (posenc.attend(layer, x, x, x, **weights) == expected).all()
+        assert np.array_equal(posenc.reference.attend(layer, x, x, x, **weights), posenc.reference.attend(layer, x, x, x))
+    with pytest.raises(ValueError, match="must hold nothing but is tables"):
+        posenc.attend(layer, x, x, x, score_weights=[posenc.ShawWeights(table=x[:4, 0])])

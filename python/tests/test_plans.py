@@ -101,7 +101,7 @@ def test_file_errors(tmp_path):
     "name, hint",
     [
         ("llama-3.1-8", "did you mean the preset llama-3.1-8b?"),
-        ("meta-llama/Llama-3.1-8B", "nothing is fetched from a hub: .* there is a preset llama-3.1-8b"),
+        ("meta-llama/Llama-3.1-8B", "nothing is fetched from a hub: .* did you mean the preset llama-3.1-8b"),
         ("nothing-like-it", "nor is there a preset of that name"),
     ],
 )

@@ -119,7 +119,20 @@ def test_what_is_wrong_is_said(tmp_path):
     with pytest.raises(posenc.FileError) as caught:
         posenc.open_tensor_file(b"\x93NUMPY\x01\x00", name="short.npy")
     assert caught.value.file == "short.npy"
-    with pytest.raises(ValueError, match="format must be one of 'npy', 'safetensors', 'gguf', 'llama2c'"):
+    with pytest.raises(ValueError, match="format must be one of 'npy', 'safetensors', 'gguf', 'llama2c', 'npz'"):
         posenc.open_tensor_file(b"", format="zip")
     with pytest.raises(TypeError):
         posenc.open_tensor_file(7)
+
+
+def test_another_dtype_is_a_copy(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(4, dtype=np.float32))
+    data = posenc.read_tensor(tmp_path / "x.npy")
+    own = data.__array__(copy=False)
+    assert address(own) == address(data.__array__()) == address(data.__array__(np.float32, copy=False))
+    for copy in (None, True):
+        converted = data.__array__(np.float64, copy=copy)
+        assert converted.dtype == np.float64 and converted.tolist() == own.tolist()
+    with pytest.raises(ValueError, match="copy must be None or True for another dtype than its own but is False"):
+        data.__array__(np.float64, copy=False)
+    assert address(data.__array__(copy=True)) != address(own)

@@ -70,3 +70,128 @@ def test_a_table_or_a_layer_for_graphs_is_asked_for_by_name():
             rotate(q, TABLE)
     with pytest.raises(TypeError, match=r"layer must be a posenc.torch.Layer, as Layer\(layer\) makes, but is a LayerPlan"):
         posenc_torch.attend(layer, q, q, q)
+
+
+# ---- devices ----
+
+ROPE = posenc.Rope(pairing="half", head_dim=8, dim=8)
+PLAIN = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8)
+SINKS = PLAIN.replace(sinks=True)
+LAYOUT = posenc.layout(ROPE)
+KEYS = torch.zeros(3, 2, 8)
+WHOLE = torch.arange(3)
+# Members of learned tables that are numbers, or tables themselves.
+NO_ARRAYS = {"c", "threshold", "scale", "hidden", "out", "layers", "keys", "queries"}
+ARRAYS = [
+    (name, member)
+    for name, kind in vars(posenc).items()
+    if name == "Linear" or name.endswith("Weights")
+    for member, of in vars(kind).items()
+    if isinstance(of, property) and member not in NO_ARRAYS and (name, member) != ("XlNetWeights", "positions")
+]
+
+
+def into_cache(**given):
+    arguments = {"k": KEYS, "k_cache": torch.zeros(3, 2, 8), "slots": WHOLE, "table": TABLE, **given}
+    posenc.rotate_into_cache(arguments.pop("k"), **arguments)
+
+
+def moved(k, places):
+    posenc.rerotate(k, from_table=TABLE, from_positions=places, to_table=TABLE, to_positions=1)
+
+
+# Arguments that are arrays, given as x, by function and name. Learned tables follow.
+TAKERS = {
+    "rotate q": lambda x: posenc.rotate(x, table=TABLE),
+    "rotate k": lambda x: posenc.rotate(KEYS, x, table=TABLE),
+    "rotate positions": lambda x: posenc.rotate(KEYS, table=TABLE, positions=x),
+    "rotate cu_seqlens": lambda x: posenc.rotate(KEYS, table=TABLE, cu_seqlens=x),
+    "rotate_? q": lambda x: posenc.rotate_(x, table=TABLE),
+    "rerotate k": lambda x: moved(x, 0),
+    "rerotate from_positions": lambda x: moved(KEYS, x),
+    "rotate_into_cache k": lambda x: into_cache(k=x),
+    "rotate_into_cache k_cache": lambda x: into_cache(k_cache=x),
+    "rotate_into_cache slots": lambda x: into_cache(slots=x),
+    "rotate_into_cache norm_weight": lambda x: into_cache(norm=posenc.QkNorm(), norm_weight=x),
+    "permute_pairing x": lambda x: posenc.permute_pairing(x, LAYOUT, "interleaved"),
+    "cos_sin positions": lambda x: posenc.cos_sin(ROPE, x),
+    "table_from_cos_sin cos": lambda x: posenc.table_from_cos_sin(LAYOUT, x, KEYS[:, 0, :4]),
+    "table_from_angles radians": lambda x: posenc.table_from_angles(LAYOUT, x),
+    "attend q": lambda x: posenc.attend(PLAIN, x, KEYS, KEYS),
+    "attend v": lambda x: posenc.attend(PLAIN, KEYS, KEYS, x),
+    "attend attn_mask": lambda x: posenc.attend(PLAIN, KEYS, KEYS, KEYS, attn_mask=x),
+    "attend q_order": lambda x: posenc.attend(PLAIN, KEYS, KEYS, KEYS, q_order=x, k_order=WHOLE),
+    "attend sinks": lambda x: posenc.attend(SINKS, KEYS, KEYS, KEYS, sinks=x),
+    "attend out": lambda x: posenc.attend(PLAIN, KEYS, KEYS, KEYS, out=x),
+    "prepare_layer sinks": lambda x: posenc.prepare_layer(SINKS, sinks=x),
+    "attend_linear q": lambda x: posenc.attend_linear(PLAIN, x, KEYS, KEYS),
+    "LinearState products": lambda x: posenc.LinearState(products=x, totals=KEYS),
+    "merge .*": lambda x: posenc.merge([(KEYS, x)]),
+    "grow_table table": lambda x: posenc.grow_table(x, 9),
+    "named_weights sinks": lambda x: posenc.named_weights(SINKS, {"sinks": x}),
+    "reference.rotate x": lambda x: posenc.reference.rotate(ROPE, x),
+    "reference.attend k": lambda x: posenc.reference.attend(PLAIN, KEYS, x, KEYS),
+    "reference.normalise .*": lambda x: posenc.reference.normalise(x, posenc.QkNorm()),
+    "reference.add_input x": lambda x: posenc.reference.add_input(posenc.SinusoidalInput(), x),
+    "write_npy .*": lambda x: posenc.write_npy("never-written.npy", x),
+    "write_safetensors .*": lambda x: posenc.write_safetensors("never-written.safetensors", {"x": x}),
+}
+for kind, member in ARRAYS:
+    TAKERS[f"{kind} {member}"] = lambda x, kind=kind, member=member: getattr(posenc, kind)(**{member: x})
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_what_has_no_numbers_is_refused_by_name(taker):
+    where, name = taker.split()
+    for x in (torch.zeros(3, 2, 8, device="meta"), torch.zeros(3, 2, 8, device="meta").requires_grad_()):
+        with pytest.raises(ValueError, match=rf"\[{where}\] {name} must be on the CPU.* but is on meta"):
+            TAKERS[taker](x)
+
+
+def test_a_fake_tensor_is_sent_to_the_operators():
+    fake = pytest.importorskip("torch._subclasses.fake_tensor")
+    with fake.FakeTensorMode():
+        x = torch.zeros(3, 2, 8)
+    with pytest.raises(ValueError, match="q must hold numbers: in a graph, call the operators of posenc.torch"):
+        posenc.rotate(x, table=TABLE)
+
+
+def test_operators_on_meta_give_shapes():
+    posenc_torch = pytest.importorskip("posenc.torch")
+    table, layer = posenc_torch.Table(TABLE), posenc_torch.Layer(PLAIN.replace(value_dim=4))
+    x, v = torch.zeros(3, 2, 8, device="meta"), torch.zeros(3, 2, 4, device="meta")
+    assert posenc_torch.rotate(x, table).device.type == "meta" and posenc_torch.rotate_(x, table) is x
+    assert posenc_torch.attend(layer, x, x, v).shape == (3, 2, 4)
+    with pytest.raises(ValueError, match="positions must be on the CPU.* but is on meta"):
+        posenc_torch.rotate(KEYS, table, positions=torch.arange(3, device="meta"))
+
+
+class Elsewhere(torch.Tensor):
+    """What a GPU's tensor says of itself, on a machine without one."""
+
+    device = torch.device("cuda:1")
+
+    def __dlpack_device__(self):
+        return 2, 1  # kDLCUDA
+
+
+def test_the_device_is_named():
+    posenc_torch = pytest.importorskip("posenc.torch")
+    x = torch.zeros(3, 2, 8).as_subclass(Elsewhere)
+    table, layer = posenc_torch.Table(TABLE), posenc_torch.Layer(PLAIN)
+    for call, name in (
+        (lambda: posenc_torch.rotate(x, table), r"\[rotate\] x"),
+        (lambda: posenc_torch.rotate_(KEYS, table, positions=x), r"\[rotate_\] positions"),
+        (lambda: posenc_torch.attend(layer, KEYS, KEYS, x), r"\[attend\] v"),
+        (lambda: posenc_torch.attend(layer, KEYS, KEYS, KEYS, bias=x), r"\[attend\] bias"),
+        (lambda: posenc.rotate(x, table=TABLE), r"\[rotate\] q"),
+    ):
+        with pytest.raises(ValueError, match=name + r" must be on the CPU but is on cuda:1: .*\.cpu\(\)"):
+            call()
+
+
+def test_a_number_that_has_a_gradient_is_refused():
+    for name in ("c", "threshold"):
+        with pytest.raises(ValueError, match=rf"\[FireWeights\] {name} must be detached from its gradient, by detach\(\)"):
+            posenc.FireWeights(**{name: torch.nn.Parameter(torch.tensor(0.5))})
+    assert isinstance(posenc.FireWeights(c=torch.tensor(0.5)).c, torch.Tensor)

@@ -1,10 +1,13 @@
 """Schemes and the parts of plans as frozen values."""
 
 import copy
+import gc
 import inspect
 import math
 import pickle
+import weakref
 
+import numpy as np
 import pytest
 
 import posenc
@@ -131,3 +134,93 @@ def test_formulas():
 def test_what_this_machine_can():
     assert posenc.supported_isas()[0] == "scalar" and posenc.selected_isa() in posenc.supported_isas()
     assert posenc.info()["selected"] == posenc.selected_isa() and posenc.default_threads() >= 1
+
+
+# ---- what holds arrays ----
+
+ON_CHANNELS = posenc.RotaryLayout(pairing="half", head_dim=4, dim=4)
+HALF = np.full((3, 2), 0.5, np.float32)
+TABLES = {
+    "of a rope": posenc.make_table(LLAMA, start=-2, count=5, length=9000, angles="float32"),
+    "of frequencies": posenc.make_table(ON_CHANNELS, posenc.Frequencies(inv_freq=[1.0, 0.1]), count=4),
+    "on demand": posenc.table_on_demand(LLAMA, length=9000),
+    "of cos and sin": posenc.table_from_cos_sin(ON_CHANNELS, HALF, -HALF, start=7, attention_factor=0.5),
+    "of angles": posenc.table_from_angles(ON_CHANNELS, [1.0, 2.0, 3.0, 4.0], start=1),
+    "empty": posenc.make_table(LLAMA, count=0),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_are_pickled_and_compared(name):
+    table = TABLES[name]
+    again = pickle.loads(pickle.dumps(table))
+    assert again is not table and again == table and hash(again) == hash(table)
+    assert bytes(again.rows) == bytes(table.rows) and again.layout == table.layout
+    assert (again.start, again.count, again.attention_factor) == (table.start, table.count, table.attention_factor)
+    assert pickle.loads(pickle.dumps(again)) == table
+    assert copy.copy(table) == table == copy.deepcopy([table])[0]
+    assert [other for other in TABLES.values() if other == table] == [table]
+    assert table != name
+    x = np.ones((1, 1, table.layout.head_dim), np.float32)
+    if table.count or table.on_demand:
+        rotated = [posenc.rotate(x, table=of, positions=max(table.start, 0)) for of in (table, again)]
+        assert (rotated[0] == rotated[1]).all()
+
+
+def test_tables_of_other_bits_differ():
+    rope = posenc.Rope(pairing="half", head_dim=8, dim=8)
+    table = posenc.make_table(rope, count=4)
+    assert table == posenc.make_table(rope, count=4, max_bytes=10**6)
+    others = [
+        posenc.make_table(rope, count=5),
+        posenc.make_table(rope, start=1, count=4),
+        posenc.make_table(rope.replace(base=9999.0), count=4),
+        posenc.make_table(rope.replace(pairing="interleaved"), count=4),
+        posenc.make_table(rope, count=4, angles="bfloat16"),
+    ]
+    assert all(table != other for other in others)
+    demand = posenc.table_on_demand(rope)
+    assert demand == posenc.table_on_demand(rope) != posenc.table_on_demand(rope, angles="float32")
+
+
+def test_a_pickle_makes_tables_alone():
+    from posenc._tables import remade
+
+    with pytest.raises(ValueError, match="must be of a call of make_table, .* but is of write_safetensors"):
+        remade("write_safetensors", {})
+    with pytest.raises(ValueError, match="rows must be rows of cos and sin"):
+        remade("_table_of_rows", {"layout": ON_CHANNELS, "start": 0, "attention_factor": 1.0, "rows": b"123"})
+
+
+def test_weights_are_copied():
+    linear = posenc.Linear(weight=np.ones((2, 1), np.float32), bias=np.zeros(2, np.float32))
+    fire = posenc.FireWeights(c=0.5, hidden=linear, out=linear)
+    for again in (pickle.loads(pickle.dumps(fire)), copy.deepcopy(fire), copy.copy(fire)):
+        assert again.c == 0.5 and (again.hidden.weight == 1).all() and again.threshold is None
+    assert copy.copy(fire).hidden is linear
+    assert copy.deepcopy(fire).hidden.weight is not linear.weight
+    table = posenc.T5Weights(table=np.ones((32, 2), np.float32))
+    layer = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=4, value_dim=4, score=(posenc.T5Bias(),))
+    x = np.ones((3, 2, 4), np.float32)
+    expected = posenc.attend(layer, x, x, x, score_weights=[table])
+    assert (posenc.attend(layer, x, x, x, score_weights=[copy.deepcopy(table)]) == expected).all()
+
+
+def test_weights_that_are_refused_leave_nothing_behind():
+    class Watched(np.ndarray):
+        pass
+
+    for wrong in ({"r2": 3.0}, {"r2": "text"}, {"no_such_member": 1}):
+        array = np.ones(2, np.float32).view(Watched)
+        alive = weakref.ref(array)
+        with pytest.raises(TypeError):
+            posenc.KerpleWeights(r1=array, **wrong)
+        del array
+        gc.collect()
+        assert alive() is None, wrong
+
+
+def test_numbers_beyond_float64_are_refused():
+    for make in (lambda: LLAMA.replace(base=10**400), lambda: posenc.FireWeights(c=-(10**400))):
+        with pytest.raises(ValueError, match="must be within float64's range but is beyond it"):
+            make()

@@ -14,6 +14,11 @@ def main(arguments: list[str] | None = None) -> int:
         "far they are apart. The status is 1 where a family disagrees, or where a mistake would not be seen.",
     )
     parser.add_argument("--family", action="append", metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument(
+        "--modes",
+        action="store_true",
+        help="run each with a KV cache, padding, packing, beams, other dtypes and in train(): all must agree, or be refused",
+    )
     parser.add_argument("--json", action="store_true", help="JSON in place of a Markdown table")
     given = parser.parse_args(arguments)
     missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
@@ -25,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     from . import table
 
     torch.set_num_threads(1)  # more wait for one another longer than such models take
-    return table.write(given.family, as_json=given.json)
+    return table.write(given.family, as_json=given.json, in_modes=given.modes)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,7 @@ class Family:
     head: str = "AutoModelForCausalLM"
     own: str = "eager"  # the attention that judges
     axes: int = 0  # of its positions, where it is given such as an image would have
+    features: tuple[int, int] | None = None  # channels and frames of what an encoder of sound hears
 
     @property
     def title(self) -> str:
@@ -129,6 +130,8 @@ class Family:
         ids = torch.randint(3, VOCABULARY, (BATCH, TOKENS))
         if self.axes:
             return {"input_ids": ids, "position_ids": torch.randint(0, TOKENS, (self.axes, BATCH, TOKENS))}
+        if self.features is not None:
+            return {"input_features": torch.randn(BATCH, *self.features), "decoder_input_ids": ids}
         if self.config().is_encoder_decoder:
             return {"input_ids": ids, "decoder_input_ids": ids.flip(0)}
         return {"input_ids": ids}
@@ -283,4 +286,25 @@ FAMILIES = [
     family("deberta", DEBERTA, {"max_relative_positions": 6}, head="AutoModelForMaskedLM"),
     family("deberta-v2", DEBERTA, head="AutoModelForMaskedLM"),
     family("xlnet", {"max_position_embeddings": None, "d_model": 48, "n_layer": 2, "n_head": 4, "d_inner": 40}),
+]
+
+WHISPER = {
+    "d_model": 48,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 40,
+    "max_source_positions": TOKENS,
+    "max_target_positions": 64,
+    "num_mel_bins": 8,
+    "decoder_start_token_id": 1,
+}
+# Positions are in their embeddings, where none can be made wrong by a plan: they are judged in all modes only.
+WITHOUT_SCHEMES = [
+    family("opt", {"ffn_dim": 40, "word_embed_proj_dim": 48}),
+    family("gpt2", GPT),
+    family("bert", head="AutoModelForMaskedLM"),
+    family("whisper", WHISPER, features=(8, 2 * TOKENS), head="WhisperForConditionalGeneration"),
 ]

@@ -15,7 +15,7 @@ import transformers
 
 import posenc
 
-from . import verdicts
+from . import modes_table, verdicts
 from .families import FAMILIES, Family
 from .roundings import SPOILED_OVER_BOUND
 
@@ -28,14 +28,14 @@ STEPS = (0.5, 1.0)
 STEPS_OF_LARGEST = (4.0, 8.0)
 
 
-def chosen(names: list[str] | None) -> list[Family]:
+def chosen(names: list[str] | None, among: list[Family] = FAMILIES) -> list[Family]:
     """By title or model type; all where nothing is named. ValueError for a name that is neither."""
     if not names:
-        return FAMILIES
+        return among
     for name in names:
-        if not any(name in (family.title, family.model_type) for family in FAMILIES):
-            raise ValueError(f"there is no family {name!r}; there are {', '.join(of.title for of in FAMILIES)}")
-    return [family for family in FAMILIES if {family.title, family.model_type} & set(names)]
+        if not any(name in (family.title, family.model_type) for family in among):
+            raise ValueError(f"there is no family {name!r}; there are {', '.join(of.title for of in among)}")
+    return [family for family in among if {family.title, family.model_type} & set(names)]
 
 
 def _below(x: float, steps: tuple[float, ...]) -> str:
@@ -77,14 +77,16 @@ def _judged(families: list[Family]) -> Iterator[verdicts.Verdict]:
             print(f"transformers {transformers.__version__} has no {family.model_type}", file=sys.stderr)
 
 
-def write(names: list[str] | None, *, as_json: bool) -> int:
+def write(names: list[str] | None, *, as_json: bool, in_modes: bool = False) -> int:
     """Prints; returns the status."""
     try:
-        families = chosen(names)
+        families = chosen(names, modes_table.ALL if in_modes else FAMILIES)
     except ValueError as error:
         print(f"posenc.conformance: {error}", file=sys.stderr)
         return 2
     transformers.logging.set_verbosity_error()
+    if in_modes:
+        return modes_table.write(families, as_json=as_json)
     seen = []
     if not as_json:
         print(HEAD)

@@ -1,3 +1,6 @@
+// From a Python object to a view of its memory, by torch's C table (torch_exchange.h), DLPack or the buffer protocol;
+// and in what words an object is refused. In a call on one token these exchanges take longer than the rotation
+// (docs/performance/python.md).
 #include "arrays/arrays.h"
 
 #include <algorithm>
@@ -16,10 +19,12 @@ namespace {
 
 using Code = nb::dlpack::dtype_code;
 
+// lanes: elements that are small vectors, which no tensor here has.
 bool is(const nb::dlpack::dtype& dtype, Code code, int bits) {
   return dtype.code == static_cast<std::uint8_t>(code) && dtype.bits == bits && dtype.lanes == 1;
 }
 
+// Of tensors: nothing for integers, for bool, and for complex and 8-bit types.
 std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
   if (is(dtype, Code::Float, 32)) return DType::f32;
   if (is(dtype, Code::Float, 16)) return DType::f16;
@@ -28,12 +33,14 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
   return std::nullopt;
 }
 
+// DLPack's `data` may be where an allocation begins, with the tensor byte_offset further on.
 std::byte* first_byte(const nb::dlpack::dltensor& shown) {
   return static_cast<std::byte*>(shown.data) + shown.byte_offset;
 }
 
 bool has(nb::handle object, const char* attribute) { return PyObject_HasAttrString(object.ptr(), attribute) == 1; }
 
+// For messages: as text a dtype of NumPy is made in Python, which takes microseconds.
 std::string dtype_word(nb::handle array) {
   return has(array, "dtype") ? text_of(array.attr("dtype")) : "of another kind";
 }
@@ -45,6 +52,7 @@ nb::object bits_of_bfloat16(nb::handle array) {
 }
 
 // What the library itself says against the exchange: "Can't export tensors that require gradient", for one.
+// __dlpack__ is called once more for it, since nanobind keeps no reason for a failed exchange.
 std::string objection(nb::handle array) {
   if (!has(array, "__dlpack__")) return {};
   const nb::object capsule = nb::steal(PyObject_CallMethod(array.ptr(), "__dlpack__", nullptr));
@@ -55,6 +63,7 @@ std::string objection(nb::handle array) {
 
 bool is_array(nb::handle h) { return has(h, "__dlpack__") || PyObject_CheckBuffer(h.ptr()) != 0; }
 
+// False, too, for an attribute that is not there.
 bool answers_true(nb::handle object, const char* attribute) {
   const nb::object answer = nb::steal(PyObject_GetAttrString(object.ptr(), attribute));
   if (!answer.is_valid()) PyErr_Clear();
@@ -62,6 +71,7 @@ bool answers_true(nb::handle object, const char* attribute) {
 }
 
 // Arrays of one element pass for whole numbers too.
+// They have __index__, but [5] is a list of one position, where 5 says where counting starts.
 bool is_whole_number(nb::handle h) {
   return PyLong_Check(h.ptr()) || (PyIndex_Check(h.ptr()) != 0 && !has(h, "__dlpack__"));
 }
@@ -73,15 +83,18 @@ bool is_negated(nb::handle array) {
   return answer.ptr() == Py_True;
 }
 
+// Whether the call reads the array or writes it: a read-only array is refused for writing alone.
 enum class Use : std::uint8_t { read, write };
 
 // What an array shows of its memory, and what keeps it there.
 struct Import {
   nb::dlpack::dltensor shown;
   Lender lender;
+  // What it shows are the bits of bfloat16, as uint16.
   bool is_bits = false;  // of bfloat16
 };
 
+// Nothing where the exchange fails. Shape and strides lie in the ndarray that the lender keeps.
 template <typename NdArray>
 std::optional<Import> exchanged(nb::handle array) {
   NdArray memory;
@@ -97,22 +110,52 @@ std::optional<Import> exchanged(nb::handle array) {
 }
 
 std::optional<Import> exchanged(nb::handle array, Use use) {
+  // nb::ndarray<> takes writable memory only; of nb::ndarray<nb::ro> the same memory is asked read-only.
   return use == Use::write ? exchanged<nb::ndarray<>>(array) : exchanged<nb::ndarray<nb::ro>>(array);
 }
 
+// "cuda:0", as the library says it itself; DLPack has numbers.
+std::string device_word(nb::handle array, int dlpack_type) {
+  if (has(array, "device")) return text_of(array.attr("device"));
+  return "DLPack's device type " + std::to_string(dlpack_type);
+}
+
+[[noreturn]] void refuse_device(const std::string& device, const Place& place) {
+  const bool is_meta = device == "meta";
+  refuse(
+      place, "be on the CPU",
+      is_meta ? "on meta, which has shapes and no numbers" : "on " + device + ": its library moves it, as .cpu() does");
+}
+
+// torch's devices that no exchange shows (meta), and fake tensors, which say that they are on another one.
+void refuse_torch_without_numbers(nb::handle array, const Place& place) {
+  if (!has(array, "device") || !has(array.attr("device"), "type")) return;
+  const std::string device = text_of(array.attr("device").attr("type"));
+  if (device != "cpu") refuse_device(text_of(array.attr("device")), place);
+  if (std::string_view(nb::type_name(array.type()).c_str()).ends_with("FakeTensor")) {
+    refuse(place, "hold numbers: in a graph, call the operators of posenc.torch", "a FakeTensor");
+  }
+}
+
+// Called when no exchange worked, to find out why: not an array at all (TypeError), read-only, or refused by its
+// library.
 [[noreturn]] void refuse_array(nb::handle array, Use use, const Place& place) {
   if (!is_array(array)) refuse_type(place, "be an array (with __dlpack__, or a buffer)", array);
+  refuse_torch_without_numbers(array, place);  // of a class that somebody made of torch.Tensor
   if (use == Use::write && exchanged(array, Use::read)) {
     refuse(place, "be an array that can be written", "read-only");
   }
   refuse(place, "be an array that can be exchanged", "refused" + objection(array));
 }
 
+// torch's own table first, then the exchange, then NumPy's bfloat16, which has neither. What is rare is asked after the
+// exchange has failed: a call on one token takes no longer than these questions.
 Import import_of_any_device(nb::handle array, Use use, const Place& place) {
   const Library library = library_of(array);
   // Results have no gradient, and torch says nothing against a read by its other functions.
   if (library == Library::torch && answers_true(array, "requires_grad")) {
-    refuse(place, "be detached from its gradient", "a tensor that requires one");
+    refuse_torch_without_numbers(array, place);  // to be detached is no help there
+    refuse_gradient(array, place);
   }
   if (library == Library::torch && is_negated(array)) {
     refuse(place, "hold its own numbers (resolve_neg() makes it)", "a view that negates others");
@@ -121,6 +164,7 @@ Import import_of_any_device(nb::handle array, Use use, const Place& place) {
   if (library == Library::jax && use == Use::write) refuse(place, "be an array that can be written", "JAX's");
   if (library == Library::torch) {
     if (const auto shown = shown_by_torch(array)) return {*shown, {{}, nb::borrow(array)}};
+    refuse_torch_without_numbers(array, place);
   }
   if (auto import = exchanged(array, use)) return *std::move(import);
   if (const nb::object bits = bits_of_bfloat16(array); bits.is_valid()) {
@@ -132,13 +176,10 @@ Import import_of_any_device(nb::handle array, Use use, const Place& place) {
   refuse_array(array, use, place);
 }
 
-// What is rare is asked after the exchange has failed: a call on one token takes no longer than these questions.
 Import import_array(nb::handle array, Use use, const Place& place) {
   Import import = import_of_any_device(array, use, place);
   const int device = import.shown.device.device_type;
-  if (device != nb::device::cpu::value) {
-    refuse(place, "be on the CPU", "on DLPack's device type " + std::to_string(device));
-  }
+  if (device != nb::device::cpu::value) refuse_device(device_word(array, device), place);
   return import;
 }
 
@@ -147,6 +188,7 @@ bool has_no_elements(const nb::dlpack::dltensor& shown) {
   return std::find(shown.shape, shown.shape + shown.ndim, 0) != shown.shape + shown.ndim;
 }
 
+// The strides of elements that follow one another, the last axis fastest.
 template <typename View>
 void set_contiguous(View& view) {
   std::int64_t step = 1;
@@ -156,6 +198,7 @@ void set_contiguous(View& view) {
   }
 }
 
+// ValueError for a scalar, since rank 0 stands for "no tensor" in the library, and for more than four axes.
 template <typename View>
 View view_of(const nb::dlpack::dltensor& shown, DType dtype, const Place& place) {
   if (shown.ndim < 1 || shown.ndim > kMaxRank) refuse(place, "have rank 1 to 4", std::to_string(shown.ndim));
@@ -166,6 +209,7 @@ View view_of(const nb::dlpack::dltensor& shown, DType dtype, const Place& place)
   return view;
 }
 
+// ValueError that names the array's own dtype.
 DType require_dtype(const Import& given, nb::handle array, const Place& place) {
   if (given.is_bits) return DType::bf16;
   if (const auto dtype = dtype_of(given.shown.dtype)) return *dtype;
@@ -173,6 +217,8 @@ DType require_dtype(const Import& given, nb::handle array, const Place& place) {
 }
 
 // 1.0 and 0.0 in binary16, for a mask of bool.
+// `mask`: elements of a byte, whatever its dtype member says, of any strides. Missing axes are put in front, of size 1.
+// The kernels know no bool; binary16 is as small as a tensor's elements get.
 std::vector<std::uint16_t> as_float16(const ConstTensorView& mask) {
   constexpr std::uint16_t kOne = 0x3C00;
   const auto* bytes = static_cast<const std::uint8_t*>(mask.data);
@@ -194,12 +240,15 @@ std::vector<std::uint16_t> as_float16(const ConstTensorView& mask) {
   return numbers;
 }
 
+// `data` in the shape of `like`, in f16.
 ConstTensorView contiguous(const void* data, const ConstTensorView& like) {
   ConstTensorView view{.data = data, .dtype = DType::f16, .rank = like.rank, .shape = like.shape};
   set_contiguous(view);
   return view;
 }
 
+// The elements of an array of type T, in C order: ValueError where they are strided. An axis of one element may have
+// any stride.
 template <typename T>
 std::span<const T> adjacent(const nb::dlpack::dltensor& shown, const Place& place) {
   if (has_no_elements(shown)) return {};
@@ -219,6 +268,7 @@ std::optional<std::vector<T>> widened(const nb::dlpack::dltensor& shown, const P
   return wide;
 }
 
+// Coordinates of several axes come as an array [axes, rows]; nested lists would say nothing about their order.
 bool is_list_of_lists(const nb::list& positions) {
   return std::any_of(positions.begin(), positions.end(),
                      [](nb::handle of) { return nb::isinstance<nb::list>(of) || nb::isinstance<nb::tuple>(of); });
@@ -226,6 +276,7 @@ bool is_list_of_lists(const nb::list& positions) {
 
 }  // namespace
 
+// By the name of the class's module, so that no library is imported to ask.
 Library library_of(nb::handle array) {
   const nb::object module = array.type().attr("__module__");
   Py_ssize_t size = 0;
@@ -244,6 +295,7 @@ Library library_of(nb::handle array) {
 ConstArray::ConstArray(nb::handle array, const Place& place) {
   if (array.is_none()) return;
   Import given = import_array(array, Use::read, place);
+  // A copy, since no kernel reads bool; the lender may go.
   if (is(given.shown.dtype, Code::Bool, 8)) {
     const auto mask = view_of<ConstTensorView>(given.shown, DType::f32, place);
     mask_ = as_float16(mask);
@@ -266,6 +318,7 @@ Array::Array(nb::handle array, const Place& place) {
   lender_ = std::move(given.lender);
 }
 
+// A list is converted number by number.
 template <typename T>
 Numbers<T>::Numbers(nb::handle numbers, const Place& place) {
   if (numbers.is_none()) return;
@@ -278,6 +331,8 @@ Numbers<T>::Numbers(nb::handle numbers, const Place& place) {
   span_ = own_;
 }
 
+// An array must be of exactly T (int32 for cu_seqlens, int64 for slots); of another type it is refused, not copied.
+// PositionsArgument, which converts some, looks at the dtype before it chooses T.
 template <typename T>
 Numbers<T>::Numbers(const nb::dlpack::dltensor& shown, Lender lender, nb::handle numbers, const Place& place)
     : lender_(std::move(lender)) {
@@ -311,6 +366,7 @@ PositionsArgument::PositionsArgument(nb::handle positions, const Place& place) {
       take<std::int32_t>(given.shown, std::move(given.lender), positions, place);
     } else if (given.shown.dtype == nb::dtype<double>()) {
       take<double>(given.shown, std::move(given.lender), positions, place);
+      // Narrower types are widened, which is exact. uint64 is not among them: int64 does not hold all of it.
     } else if (auto whole =
                    widened<std::int64_t, std::int8_t, std::int16_t, std::uint8_t, std::uint16_t, std::uint32_t>(
                        given.shown, place)) {
@@ -323,6 +379,7 @@ PositionsArgument::PositionsArgument(nb::handle positions, const Place& place) {
   } else if (nb::isinstance<nb::iterable>(positions)) {
     const nb::list once(nb::borrow(positions));  // it may be a generator
     if (is_list_of_lists(once)) refuse_type(place, "be one list of numbers, or an array", positions);
+    // One number that is not whole makes all of them real coordinates.
     const bool are_whole =
         std::all_of(once.begin(), once.end(), [](nb::handle of) { return PyIndex_Check(of.ptr()) != 0; });
     are_whole ? take<std::int64_t>(once, place) : take<double>(once, place);

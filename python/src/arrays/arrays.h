@@ -36,6 +36,7 @@ struct Lender {
 // An array that is read. None is no tensor: an empty view.
 class ConstArray {
  public:
+  // These classes may be moved, which leaves their views valid: they point to the caller's memory, or to the heap.
   ConstArray() = default;
   // TypeError for what is no array; ValueError for one that is not on the CPU, or of another dtype than float32,
   // float16, bfloat16 and float64, or of rank 0 or above 4.
@@ -79,6 +80,7 @@ class Numbers {
   std::span<const T> span() const { return span_; }
 
  private:
+  // The numbers are the lender's, or own_ where they came as a list or had to be converted.
   Lender lender_;
   std::vector<T> own_;
   std::span<const T> span_;
@@ -97,6 +99,7 @@ class PositionsArgument {
   const Positions& positions() const { return positions_; }
 
  private:
+  // Makes Numbers<T> of `seen`, and positions_ a span of it.
   template <typename T, typename... Seen>
   void take(Seen&&... seen);
 
@@ -107,6 +110,7 @@ class PositionsArgument {
 // A new array of the library of `like`: NumPy's for NumPy's, torch's for torch's, and so on; a memoryview where `like`
 // is of none. Elements follow one another.
 struct NewArray {
+  // What the caller gets, and its memory as the kernels write it. It is not cleared.
   nb::object object;
   TensorView view;
 };

@@ -1,3 +1,6 @@
+// New arrays for results, in the library that the caller's arrays are of. NumPy's and torch's are made by their own
+// empty(), so that their allocators own them; others get memory of ours, by DLPack or as a memoryview. None is cleared:
+// the call writes every element.
 #include <sys/mman.h>  // madvise: Linux
 
 #include <algorithm>
@@ -13,6 +16,7 @@
 namespace posenc::python {
 namespace {
 
+// The dtype's attribute in numpy and torch; that of bfloat16 in ml_dtypes, as NumPy has none.
 const char* word(DType dtype) {
   switch (dtype) {
     case DType::f32: return "float32";
@@ -34,6 +38,7 @@ nb::tuple python_shape(std::span<const std::int64_t> shape) {
   return nb::tuple(sizes);
 }
 
+// Elements of `data` that follow one another. At most kMaxRank sizes.
 TensorView view_of(void* data, DType dtype, std::span<const std::int64_t> shape) {
   TensorView view{.data = data, .dtype = dtype, .rank = static_cast<int>(shape.size())};
   std::int64_t step = 1;
@@ -61,6 +66,7 @@ std::size_t bytes_in(DType dtype, std::span<const std::int64_t> shape) {
   return bytes;
 }
 
+// NumPy has no bfloat16 of its own; the caller's arrays are of ml_dtypes' then, so it is loaded.
 NewArray new_numpy(DType dtype, std::span<const std::int64_t> shape) {
   const nb::object of = loaded(dtype == DType::bf16 ? "ml_dtypes" : "numpy").attr(word(dtype));
   nb::object made = loaded("numpy").attr("empty")(python_shape(shape), of);
@@ -68,12 +74,14 @@ NewArray new_numpy(DType dtype, std::span<const std::int64_t> shape) {
   return {std::move(made), array.view()};
 }
 
+// data_ptr() is for a torch that is too old for the table.
 void* address_of(nb::handle tensor) {
   if (const auto shown = shown_by_torch(tensor)) return shown->data;
   return PyLong_AsVoidPtr(nb::object(tensor.attr("data_ptr")()).ptr());
 }
 
 // Like x in dtype, shape and strides, which are dense.
+// torch.empty_like keeps the strides of a dense tensor, so those of x hold for the new one.
 NewArray new_torch_like(nb::handle like, const ConstTensorView& x) {
   nb::object made = loaded("torch").attr("empty_like")(like);
   void* data = address_of(made);
@@ -108,6 +116,7 @@ Axes memory_order(const ConstTensorView& x) {
   return is_order ? sorted : order;
 }
 
+// Whether elements fill their memory without a gap when axes are taken in this order.
 bool is_dense(const ConstTensorView& x, const Axes& order) {
   std::int64_t step = 1;
   for (std::size_t i = order.size(); i-- > 0; step *= x.shape[order[i]]) {
@@ -117,6 +126,7 @@ bool is_dense(const ConstTensorView& x, const Axes& order) {
 }
 
 // Of axes in memory's order, seen in the order that they are numbered in.
+// `made` has its axes in memory's order; the result, and its view, have them as the caller numbers them.
 NewArray seen_in_order(const NewArray& made, const Axes& in_memory, const char* transpose) {
   nb::list at;  // where in memory's order each axis is
   NewArray seen{{}, made.view};
@@ -135,6 +145,7 @@ NewArray seen_in_order(const NewArray& made, const Axes& in_memory, const char* 
 constexpr std::align_val_t kAlignment{64};
 
 // Memory of our own, which lives as long as anybody looks at it.
+// `owner` is a capsule that frees `data`; arrays that are made over it refer to it.
 struct OwnArray {
   nb::object owner;
   void* data;
@@ -159,6 +170,7 @@ nb::object exported(const OwnArray& own) {
 }
 
 // `made` of `own`, which is written only now: a copy would have what lay there before.
+// ValueError where the library copied on import: it would return what the memory held, not what the call writes.
 nb::object not_copied(nb::object made, const OwnArray& own) {
   if (own.shape.empty() || ConstArray(made, {"new_array", "array"}).view().data == own.data) return made;
   refuse({"new_array", "the array's library"}, "take memory as it is", "one that copies");
@@ -167,10 +179,13 @@ nb::object not_copied(nb::object made, const OwnArray& own) {
 }  // namespace
 
 nb::object loaded(const char* name) {
+  // Borrowed: sys.modules keeps it.
   const nb::handle module = PyDict_GetItemString(PyImport_GetModuleDict(), name);
   return module.is_valid() ? nb::borrow(module) : nb::object(nb::module_::import_(name));
 }
 
+// torch and NumPy first, as nearly all calls are theirs. Other array libraries are asked through the array API's
+// standard, whose from_dlpack can take memory without a copy.
 NewArray new_array(nb::handle like, DType dtype, std::span<const std::int64_t> shape) {
   const Library library = library_of(like);
   if (library == Library::torch) return new_torch(dtype, shape);
@@ -195,6 +210,7 @@ NewArray new_array_like(nb::handle like, const ConstTensorView& x) {
   if (library != Library::torch && library != Library::numpy) return new_array(like, x.dtype, shape);
   Axes order = memory_order(x);
   if (library == Library::torch && is_dense(x, order)) return new_torch_like(like, x);
+  // The last axis fastest, which is how empty() makes it.
   if (std::is_sorted(order.begin(), order.end())) return new_array(like, x.dtype, shape);
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {  // axes of one element may lie anywhere
     if (shape[axis] <= 1) order.insert(order.begin(), axis);

@@ -1,3 +1,6 @@
+// posenc.TensorData: a tensor that was read from a file, for NumPy, torch and whatever else takes DLPack. Its elements
+// are in memory of its own, or in the file's mapping or the caller's bytes, which keep_alive in bind_tensor_file.cpp
+// keeps as long as the TensorData. posenc's own functions take it as any other array.
 #include "arrays/tensor_data.h"
 
 #include <nanobind/ndarray.h>
@@ -11,6 +14,7 @@ namespace {
 
 using DataCode = nb::dlpack::dtype_code;
 
+// The type as DLPack writes it; nothing for what no array library could import.
 std::optional<DataCode> code_of(ElementType type) {
   switch (type) {
     case ElementType::f64:
@@ -42,6 +46,7 @@ std::optional<DataCode> code_of(ElementType type) {
 }
 
 // NumPy has no such types; ml_dtypes has.
+// bfloat16 and the 8-bit floats go to NumPy as unsigned integers, and are viewed there; null: NumPy has the type.
 const char* ml_dtype_of(ElementType type) {
   switch (type) {
     case ElementType::bf16: return "bfloat16";
@@ -55,6 +60,7 @@ const char* ml_dtype_of(ElementType type) {
 }
 
 // The elements where they lie, for as long as `self` lives.
+// NdArray: writable, or nb::ro.
 template <typename NdArray>
 nb::object exported(nb::handle self, DataCode code) {
   const TensorData& data = *nb::inst_ptr<TensorData>(self);
@@ -71,16 +77,20 @@ nb::object exchanged(nb::handle self, DataCode code) {
   return exported<nb::ndarray<nb::array_api, nb::ro>>(self, code);
 }
 
+// TypeError for quantised blocks of GGUF, and for elements that do not begin with a byte.
 DataCode require_code(nb::handle self) {
   const ElementType type = nb::inst_ptr<TensorData>(self)->type();
   if (const auto code = code_of(type)) return *code;
   throw nb::type_error(("arrays of " + std::string(name(type)) + " cannot be exchanged: take .bytes").c_str());
 }
 
+// `how`: what the protocol's caller asks for (max_version, copy, dl_device), answered by nanobind's array.
 nb::object dlpack(nb::handle self, const nb::kwargs& how) {
   return exchanged(self, require_code(self)).attr("__dlpack__")(**how);
 }
 
+// NumPy's __array__(dtype, copy); copy=False is a ValueError where there must be one, as of NumPy 2. NumPy, which calls
+// this, has been imported.
 nb::object as_numpy(nb::handle self, nb::handle dtype, nb::handle copy) {
   const nb::module_ numpy = nb::module_::import_("numpy");
   const ElementType type = nb::inst_ptr<TensorData>(self)->type();
@@ -88,7 +98,11 @@ nb::object as_numpy(nb::handle self, nb::handle dtype, nb::handle copy) {
   const DataCode code = word == nullptr ? require_code(self) : DataCode::UInt;
   nb::object array = numpy.attr("from_dlpack")(exchanged(self, code));
   if (word != nullptr) array = array.attr("view")(nb::module_::import_("ml_dtypes").attr(word));
-  if (!dtype.is_none()) array = array.attr("astype")(dtype, nb::arg("copy") = false);
+  const bool is_other = !dtype.is_none() && !numpy.attr("dtype")(dtype).equal(array.attr("dtype"));
+  if (is_other && copy.ptr() == Py_False) {
+    refuse({"TensorData", "copy"}, "be None or True for another dtype than its own", "False");
+  }
+  if (is_other) return array.attr("astype")(dtype);
   return copy.ptr() == Py_True ? array.attr("copy")() : array;
 }
 

@@ -1,4 +1,5 @@
 // A tensor of a file as an array of any library.
+// Bound with the files that give such tensors, by bind_tensor_file.cpp.
 #pragma once
 
 #include <nanobind/nanobind.h>

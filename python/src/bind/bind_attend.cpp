@@ -1,4 +1,6 @@
 // Attention with every scheme, and results over parts of the keys as one.
+// attend has nearly 30 keyword arguments. They come as **keywords and are taken from a dict: the members of LayerInputs
+// by their description (kept.h), the others by name.
 #include "arrays/arrays.h"
 #include "attend_arguments.h"
 #include "describe/describe_plan.h"
@@ -12,6 +14,8 @@
 namespace posenc::python {
 namespace {
 
+// layer: a LayerPlan, or a PreparedLayer, which has weights of its own: the library refuses others beside it. Returns
+// `out`, or (out, lse). All that the call looks at is kept in this frame.
 nb::object attend_call(nb::handle layer, nb::handle q, nb::handle k, nb::handle v, const nb::kwargs& given) {
   const char* where = "attend";
   const PreparedLayer* prepared = prepared_layer(layer);
@@ -33,6 +37,7 @@ nb::object attend_call(nb::handle layer, nb::handle q, nb::handle k, nb::handle 
   require_empty(keywords, where);
   if (common.q().rank < 3) refuse({where, "q"}, "have rank 3 or 4", std::to_string(common.q().rank));
 
+  // lse: True or False, or an array to write it into.
   const bool is_asked = PyBool_Check(lse_given.ptr()) != 0;
   const bool has_lse = is_asked ? lse_given.ptr() == Py_True : !lse_given.is_none();
   const Written out(out_given, q, common.q().dtype, common.out_shape(plan.value_dim), {where, "out"});
@@ -54,11 +59,13 @@ nb::object attend_call(nb::handle layer, nb::handle q, nb::handle k, nb::handle 
   if (!products.is_none()) args.products = Convert<Products>::from_python(products, {where, "products"});
   if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
   if (!threads.is_none()) args.parallel.threads = Convert<std::int64_t>::from_python(threads, {where, "threads"});
+  // Without the GIL; KeyboardInterrupt where Ctrl-C ended it, with out, lse and carry half written.
   finish([&] { return prepared != nullptr ? attend(*prepared, args) : attend(plan, args); });
   if (lse) return nb::make_tuple(out.object, lse->object);
   return out.object;
 }
 
+// parts: pairs (out, lse) as attend returns them. New results are of the first part's library, dtype and shape.
 nb::object merge_call(nb::handle parts, nb::handle sinks, nb::handle out, nb::handle lse) {
   const char* where = "merge";
   std::deque<ConstArray> arrays;
@@ -89,6 +96,7 @@ nb::object merge_call(nb::handle parts, nb::handle sinks, nb::handle out, nb::ha
 }  // namespace
 
 void bind_attend(nb::module_& m) {
+  // Overloads for type checkers alone: without lse, with it, and for buffers that come back as memoryviews.
   const auto signature = [](const std::string& array, const std::string& lse, const std::string& result) {
     return "def attend(layer: LayerPlan | PreparedLayer, q: " + array + ", k: ArrayLike, v: ArrayLike, *, " +
            kWeightsSignature + kInputsSignature + ", block_table: IndicesLike | None = None, out: " + array +

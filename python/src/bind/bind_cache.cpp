@@ -1,4 +1,6 @@
 // Keys and values on their way into a cache, and weights for the other pairing.
+// rotate_into_cache, permute_pairing and the order of channels behind it. Both write into the caller's arrays and make
+// none.
 #include "arrays/arrays.h"
 #include "convert.h"
 #include "describe/describe_plan.h"
@@ -13,6 +15,7 @@
 namespace posenc::python {
 namespace {
 
+// k and v are read, the caches written. Ctrl-C ends it between rows: some are stored then.
 void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cache, nb::handle slots, nb::handle table,
                 nb::handle positions, const NormArgument& norm, nb::handle cu_seqlens, std::int64_t threads,
                 nb::handle isa) {
@@ -24,6 +27,7 @@ void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cac
   const Numbers<std::int64_t> rows(slots, {where, "slots"});
   const Numbers<std::int32_t> sequences(cu_seqlens, {where, "cu_seqlens"});
   const PositionsArgument places(positions, {where, "positions"});
+  // None: keys are not rotated, and positions are not read.
   const std::optional<Tables> tables =
       table.is_none() ? std::nullopt : std::optional<Tables>(std::in_place, table, Place{where, "table"});
   CacheArgs args{.k = keys.view(), .v = values.view(), .positions = places.positions()};
@@ -40,6 +44,7 @@ void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cac
   finish([&] { return rotate_into_cache(args); });
 }
 
+// In place; returns x itself, for calls within an expression. There is no keep_going: weights are permuted once.
 nb::object permute_call(nb::handle x, const RotaryLayout& layout, nb::handle to) {
   const Array rows(x, {"permute_pairing", "x"});
   const PermuteArgs args{

@@ -1,4 +1,4 @@
-// Two plans side by side. What names a model: posenc/_compare.py.
+// Two plans side by side. What names a model: posenc/_compare.py, which calls _compare with two plans.
 #include "describe/describe_compare.h"
 #include "describe/value_type.h"
 #include "module.h"
@@ -7,6 +7,7 @@
 namespace posenc::python {
 
 void bind_compare(nb::module_& m) {
+  // Values, since a Comparison is compared and pickled with all of its parts. Parts come before the whole.
   bind_value<LayerRun>(m).def(
       "selection", [](const LayerRun& run) { return selection(run); },
       "The blocks, shortly: '0-4, 6-10' or '5, 11, ..., 59 (every 6th)'.");

@@ -1,4 +1,6 @@
 // The input stage: rows, places, tables that grow, and what is added to embeddings; position ids of images and videos.
+// input_row, places and grow_table (input.h), reference.add_input, grid_positions (grid_positions.h). Numbers here are
+// doubles and lists: the input stage runs once per sequence, and no kernel computes it.
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
@@ -19,6 +21,7 @@ using LengthArgument = std::optional<std::int64_t>;
 
 // ---- rows and places ----
 
+// An overload for each scheme with fixed rows. place: a float, but for BinaryInput, whose bits need a whole number.
 struct Row {
   std::int64_t channels;
   nb::handle place;
@@ -40,6 +43,7 @@ nb::object row_call(nb::handle scheme, std::int64_t channels, nb::handle place, 
   return Convert<std::vector<double>>::to_python(std::visit(Row{channels, place, length}, fixed), {});
 }
 
+// mask: truth values, one for each token (padding is false); any iterable, so lists of a tokenizer do.
 nb::object places_call(nb::handle mask, std::int64_t past, std::int64_t masked) {
   if (!nb::isinstance<nb::iterable>(mask)) refuse_type({"places", "mask"}, "be a list", mask);
   std::vector<std::uint8_t> counts;
@@ -53,6 +57,7 @@ nb::object places_call(nb::handle mask, std::int64_t past, std::int64_t masked) 
 
 // ---- tables that grow ----
 
+// The elements of a table of rank 2 or 3, of any dtype and strides, in C order.
 std::vector<double> doubles_of(const ConstTensorView& table) {
   const auto size = [&](int axis) { return axis < table.rank ? table.shape[static_cast<std::size_t>(axis)] : 1; };
   std::vector<double> numbers;
@@ -67,18 +72,21 @@ std::vector<double> doubles_of(const ConstTensorView& table) {
   return numbers;
 }
 
+// A new float64 array of the library of `like`.
 nb::object as_array(nb::handle like, const std::vector<double>& numbers, std::initializer_list<std::int64_t> shape) {
   const NewArray made = new_array(like, DType::f64, shape);
   std::copy(numbers.begin(), numbers.end(), static_cast<double*>(made.view.data));
   return made.object;
 }
 
+// Runs without the GIL, the copy to doubles included: a table of vision may have millions of numbers.
 template <typename Grow>
 std::vector<double> grow(Grow call) {
   const nb::gil_scoped_release released;
   return call();
 }
 
+// [rows, channels] -> [new_rows, channels], linear.
 nb::object grow_rows(nb::handle table, std::int64_t new_rows, bool align_corners, double scale_offset) {
   const ConstArray old(table, {"grow_table", "table"});
   const ConstTensorView& view = old.view();
@@ -89,6 +97,7 @@ nb::object grow_rows(nb::handle table, std::int64_t new_rows, bool align_corners
   return as_array(table, grown, {new_rows, channels});
 }
 
+// [height, width, channels] -> [to[0], to[1], channels], bicubic.
 nb::object grow_grid(nb::handle table, const nb::tuple& to, nb::handle kernel, bool align_corners,
                      double scale_offset) {
   const char* where = "grow_table";
@@ -139,6 +148,7 @@ void bind_rows(nb::module_& m) {
 
 // ---- what is added to embeddings ----
 
+// Empty for None: the library says whether the scheme needs any.
 template <typename Weights>
 Weights held(nb::handle weights) {
   if (weights.is_none()) return {};
@@ -148,6 +158,7 @@ Weights held(nb::handle weights) {
   return nb::inst_ptr<Held<Weights>>(weights)->value;
 }
 
+// An overload for each kind of scheme. The GIL is released only where no Python object is looked at any more.
 struct AddInput {
   nb::handle weights;
   const reference::InputArgs& args;
@@ -209,6 +220,7 @@ void bind_add_input(nb::module_& m) {
 
 // ---- images and videos ----
 
+// [3, tokens], a view that keeps the GridPositions.
 nb::object ids_of(nb::handle self) {
   const GridPositions& ids = *nb::inst_ptr<GridPositions>(self);
   const nb::ndarray<const std::int64_t, nb::memview, nb::device::cpu> view(

@@ -1,4 +1,6 @@
 // Linear attention with rotation.
+// attend_linear, its recurrent state, and reference.attend_linear. Linear attention has no learned tables and no lse,
+// so it does not share AttendArguments, but the names of inputs are the same.
 #include "arrays/arrays.h"
 #include "attend_arguments.h"
 #include "describe/describe_attention.h"
@@ -16,6 +18,7 @@ namespace {
 
 // LinearState, and the arrays that it is in.
 struct HeldState {
+  // As the caller gave them, for the properties; and S and z as the library writes them (attend_linear.h).
   nb::object products_given;
   nb::object totals_given;
   Array products;
@@ -28,6 +31,7 @@ struct HeldState {
         totals(z, {"LinearState", "totals"}) {}
 };
 
+// Of LayerInputs those that linear attention reads; others are taken, too, and refused by the library in its words.
 const char* const kInputs =
     "q_positions: PositionsLike | None = None, k_positions: PositionsLike | None = None, "
     "cu_seqlens_q: IndicesLike | None = None, cu_seqlens_k: IndicesLike | None = None, length: int | None = None";
@@ -49,6 +53,7 @@ struct Arguments {
     if (q.view().rank < 3) refuse({where, "q"}, "have rank 3 or 4", std::to_string(q.view().rank));
   }
 
+  // q's shape with value_dim channels.
   std::vector<std::int64_t> out_shape(std::int64_t channels) const {
     const auto rank = static_cast<std::ptrdiff_t>(q.view().rank);
     std::vector<std::int64_t> shape(q.view().shape.begin(), q.view().shape.begin() + rank);
@@ -57,6 +62,7 @@ struct Arguments {
   }
 };
 
+// Returns `out`. The state is written in place: the caller passes the same LinearState to the next call.
 nb::object attend_linear_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v,
                               const nb::kwargs& given) {
   const char* where = "attend_linear";

@@ -1,4 +1,6 @@
 // A layer's learned tables by name, as attend takes them.
+// posenc.named_weights. The library matches names with tables and gives back views; the result has the caller's own
+// arrays again, in classes of weights, so that attend keeps and sees the very same memory.
 #include <map>
 
 #include "arrays/arrays.h"
@@ -13,6 +15,7 @@ namespace posenc::python {
 namespace {
 
 // The arrays that were given by name, and which of them a view looks at.
+// `arrays`: a mapping from str to array. Values are imported once, under the GIL.
 class Given {
  public:
   explicit Given(const nb::object& arrays) {
@@ -31,7 +34,8 @@ class Given {
   nb::object to_python(const ConstTensorView& view) const {
     if (view.empty()) return nb::none();
     std::size_t at = 0;
-    while (weights_[at].tensor.data != view.data) ++at;
+    // Every view that named_weights gives is one of those it was given. W and W[0] begin at one place: shapes differ.
+    while (!(weights_[at].tensor == view)) ++at;
     return objects_[at];
   }
   nb::object to_python(double number) const { return nb::float_(number); }
@@ -60,12 +64,14 @@ class Given {
   }
 
  private:
+  // Of one index each: the name, the caller's object, its import and its view. Deques: `weights_` points into them.
   std::deque<std::string> names_;
   std::vector<nb::object> objects_;
   std::deque<ConstArray> arrays_;
   std::vector<NamedWeight> weights_;
 };
 
+// {"score_weights", "value_weights", "sinks"}: the keyword arguments of attend and prepare_layer.
 nb::dict named_weights_call(const LayerPlan& layer, const nb::object& arrays) {
   const Given given(arrays);
   const LayerWeights weights = named_weights(layer, given.weights());

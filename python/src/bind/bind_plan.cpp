@@ -1,4 +1,5 @@
 // Plans and their parts.
+// Values, so that an experiment is a replace(); read_plan, which makes them of files, is bind_read_plan.cpp.
 #include "describe/describe_plan.h"
 #include "describe/value_type.h"
 #include "file_error.h"
@@ -7,6 +8,7 @@
 namespace posenc::python {
 
 void bind_plan(nb::module_& m) {
+  // Parts before the whole: each class's defaults are shown in the signature of the next.
   bind_value<Rotate>(m).def_prop_ro(
       "rope", [](nb::handle self) { return Convert<Rope>::to_python(rope(*nb::inst_ptr<Rotate>(self)), self); },
       nb::for_getter(nb::sig("def rope(self) -> Rope")), "The rotation's Rope, whichever scheme it is.");
@@ -30,6 +32,7 @@ void bind_plan(nb::module_& m) {
           "JSON cannot hold. plan_from_json(plan.to_json()) == plan.");
   m.def(
       "plan_from_json",
+      // The GIL is kept: a plan's JSON is small.
       [](const std::string& json, const std::string& name) { return value_or_raise(plan_from_json(json, name)); },
       nb::arg("json"), nb::kw_only(), nb::arg("name") = "plan.json",
       "A plan from its own JSON. FileError for anything else; `name` stands for the file in it.");

@@ -1,4 +1,5 @@
 // A layer whose weights are prepared once, and what keeps the arrays of those weights.
+// prepare_layer, and the class posenc.PreparedLayer that attend takes instead of a LayerPlan (prepared.h).
 #include <string>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace {
 
 // PreparedLayer looks at arrays that somebody else owns: here they are kept with it, and what was given for them.
 struct HeldLayer {
+  // Before `prepared`, whose views point into these arrays, and so destroyed after it.
   WeightArguments weights;
   nb::object score_given, value_given, sinks_given;
   PreparedLayer prepared;
@@ -21,6 +23,7 @@ struct HeldLayer {
 HeldLayer prepare_layer_call(const LayerPlan& layer, nb::handle score, nb::handle value, nb::handle sinks,
                              nb::handle max_distance, nb::handle threads, nb::handle isa) {
   const char* where = "prepare_layer";
+  // TypeError for what is no iterable.
   const nb::tuple score_given(score);  // an iterator can be asked once
   WeightArguments weights(where, score_given, value, sinks);
   const PrepareOptions options{

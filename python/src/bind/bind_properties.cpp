@@ -1,4 +1,6 @@
 // What position encodings are good for, measured.
+// posenc.properties (properties.py). Results are facts, read-only and without ==; a scheme is named by a text of
+// measured_schemes(), ValueError for any other. What computes for long does so without the GIL.
 #include <nanobind/ndarray.h>
 
 #include "describe/describe_properties.h"
@@ -10,12 +12,14 @@ namespace posenc::python {
 namespace {
 
 // What `measure` gives, found without the GIL.
+// Nothing of Python may be looked at within `measure`.
 template <typename Measure>
 auto measured(Measure measure) {
   const nb::gil_scoped_release released;
   return measure();
 }
 
+// Copies: the results of a call belong to nobody else.
 template <typename T>
 nb::object tuple_of(const std::vector<T>& values) {
   return Convert<std::vector<T>>::to_python(values, {});

@@ -1,4 +1,6 @@
 // Model files to plans. What kinds of arguments name a model: posenc/_read_plan.py.
+// _read_path and _read_bytes are the two ends of posenc.read_plan; they raise posenc.FileError (file_error.h). Files
+// are read and parsed without the GIL. A path comes as bytes (os.fsencode): file names on Linux are bytes, not text.
 #include <filesystem>
 
 #include "file_error.h"
@@ -11,6 +13,7 @@ namespace {
 
 std::string_view text_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
+// `path` is copied before the GIL is released; the bytes of `bytes` are not: an object of bytes never changes.
 Result<Plan> read_path(const nb::bytes& path, const ReadOptions& options) {
   const std::filesystem::path file(text_of(path));
   const nb::gil_scoped_release released;
@@ -27,6 +30,7 @@ ReadOptions options_of(nb::handle length) {
   return {.length = Convert<std::optional<std::int64_t>>::from_python(length, {"read_plan", "length"})};
 }
 
+// A dict with the members of Info, as `posenc info --json` prints them.
 nb::dict info_dict() {
   const Info now = info();
   nb::dict facts;

@@ -1,4 +1,6 @@
 // The float64 reference.
+// reference.rotate and reference.attend (posenc/reference.py): they take arrays of any dtype and return float64 of the
+// caller's library. Slow by intent: Ctrl-C is seen once per token, and per row of a head.
 #include "arrays/arrays.h"
 #include "attend_arguments.h"
 #include "describe/describe_plan.h"
@@ -32,16 +34,18 @@ nb::object rotate_call(const Rope& rope, nb::handle x, nb::handle positions, nb:
   return out.object;
 }
 
+// [heads, queries, keys], or [batch, heads, queries, keys]; q and k have the layouts of attend.
 std::vector<std::int64_t> scores_shape(const ConstTensorView& q, const ConstTensorView& k) {
   if (q.rank == 4) return {q.shape[0], q.shape[1], q.shape[2], k.shape[2]};
   return {q.shape[1], q.shape[0], k.shape[0]};
 }
 
-nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, const nb::kwargs& given) {
+nb::object attend_in_double(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, const nb::kwargs& given) {
   const char* where = "reference.attend";
   nb::dict keywords;
   keywords.update(given);
   const AttendArguments common(where, q, k, v, keywords);
+  // True or False here: the reference writes into new arrays only, unlike attend.
   const nb::object lse_given = popped(keywords, "lse");
   const nb::object stage = popped(keywords, "scores");
   require_empty(keywords, where);
@@ -53,6 +57,7 @@ nb::object attend_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::h
   args.inputs = common.inputs();
   const NewArray out = new_array(q, DType::f64, common.out_shape(layer.value_dim));
   args.out = out.view;
+  // In the order that the docstring promises; out alone where nothing else was asked for.
   nb::list results;
   results.append(out.object);
   if (has_lse) {
@@ -100,7 +105,7 @@ void bind_reference(nb::module_& m) {
           "[heads, "
           "queries, keys] or [batch, heads, queries, keys]: x is 'content', y 'biased', z 'capped', p 'weights'.\n\n") +
       kWeightsDoc + kInputsDoc;
-  m.def("_reference_attend", &attend_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"),
+  m.def("_reference_attend", &attend_in_double, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"),
         nb::arg("keywords"), nb::sig(with_array_types(signature).c_str()), doc.c_str());
 }
 

@@ -1,4 +1,6 @@
 // The rotation in the forms in which the field writes it, one head at a time; and the norm of keys.
+// One head as a list of doubles in, a tuple of floats out: for papers and tests, not for tensors. The four forms are
+// equal to rounding (reference.h); `form` is the C++ function of each.
 #include "arrays/arrays.h"
 #include "describe/describe_rope.h"
 #include "module.h"
@@ -26,6 +28,7 @@ void bind_form(nb::module_& m, const char* name, Form form, const char* doc) {
       doc);
 }
 
+// float64, the shape of x. TypeError where `norm` is None: there is nothing to apply.
 nb::object normalise_call(nb::handle x, const NormArgument& norm) {
   const ConstArray keys(x, {"reference.normalise", "x"});
   const ConstTensorView& view = keys.view();

@@ -1,4 +1,6 @@
 // Schemes of research papers (posenc/reference_research.h). The members of a scheme's struct are keyword arguments.
+// For posenc.reference: a score or a rotated head at a time, of lists or arrays of doubles. No plan holds these schemes
+// and attend does not compute them (docs/schemes/research.md). Vectors live in the expression that calls the library.
 #include <deque>
 
 #include "arrays/arrays.h"
@@ -11,6 +13,7 @@ namespace posenc::python {
 namespace {
 
 // A vector [d], by its name in what is said when it is none.
+// ValueError for an array that is not float64 and adjacent; a list of numbers is converted. None is empty.
 struct Vector {
   Numbers<double> numbers;
 

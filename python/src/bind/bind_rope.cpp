@@ -1,4 +1,6 @@
 // The rotation as a value, its frequencies, and what maps coordinates to pairs.
+// Rope, its scaling rules and axis maps as values; frequencies(), wavelengths(), check() as functions of them. `length`
+// is None or the sequence's, in tokens.
 #include <nanobind/stl/optional.h>
 
 #include "describe/describe_rope.h"
@@ -13,6 +15,7 @@ namespace {
 
 using Length = std::optional<std::int64_t>;
 
+// `where`: the function's name, for errors.
 Length length_of(nb::handle length, const char* where) {
   return Convert<Length>::from_python(length, {where, "length"});
 }
@@ -20,6 +23,7 @@ Length length_of(nb::handle length, const char* where) {
 void bind_axes(nb::module_& m) {
   using Names = std::vector<std::string>;
   using Sections = std::vector<std::int64_t>;
+  // Taken by handle, so that any iterable will do.
   const auto names_of = [](nb::handle names, const char* where) {
     return Convert<Names>::from_python(names, {where, "names"});
   };
@@ -84,6 +88,7 @@ void bind_wavelengths(nb::module_& m) {
 }  // namespace
 
 void bind_rope(nb::module_& m) {
+  // Before Rope, which holds one of them, as does XPos a Rope.
   Alternatives<Scaling>::bind(m);
   bind_value<AxisMap>(m);
   bind_value<Rope>(m).def_prop_ro("pairs", &Rope::pairs, "dim / 2");
@@ -95,6 +100,7 @@ void bind_rope(nb::module_& m) {
   m.def(
       "check",
       [](const Rope& rope, nb::handle length) -> std::optional<std::string> {
+        // The words of the ValueError that every other function raises for it, without "[where]".
         const std::optional<Problem> problem = check(rope, length_of(length, "check"));
         if (!problem) return std::nullopt;
         return problem->field + " must " + problem->must + " but is " + problem->is;

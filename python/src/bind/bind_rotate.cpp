@@ -1,4 +1,6 @@
 // RoPE applied to queries, keys and caches.
+// rotate, rotate_ (in place, and paged KV caches), rerotate. A call on one token takes about a microsecond, most of it
+// spent here: hence no dict of keywords, and arrays are exchanged once each.
 #include <nanobind/stl/optional.h>
 
 #include "arrays/arrays.h"
@@ -20,11 +22,13 @@ nb::object results(const Rotated& q, const Rotated& k) {
   return nb::make_tuple(q.result, k.result);
 }
 
+// `out`, taken apart: where q and where k goes, or None for a new array.
 struct Outs {
   nb::object q = nb::none();
   nb::object k = nb::none();
 };
 
+// One tensor: `out` is its output. Both: a pair. TypeError for another number.
 Outs outs_of(nb::handle out, bool has_q, bool has_k) {
   if (out.is_none()) return {};
   if (!has_k) return {nb::borrow(out), nb::none()};
@@ -34,6 +38,7 @@ Outs outs_of(nb::handle out, bool has_q, bool has_k) {
   return {first_two[0], first_two[1]};
 }
 
+// What rotate and rotate_ have in common, as it was given. table: a RotaryTable, or one for each sequence.
 struct RotateHow {
   nb::handle table;
   nb::handle positions;
@@ -43,6 +48,7 @@ struct RotateHow {
   nb::handle isa;
 };
 
+// block_table, first: of rotate_ alone, None without pages. Returns what results() says.
 nb::object rotate(nb::handle q, nb::handle k, const Outs& outs, const RotateHow& how, nb::handle block_table,
                   nb::handle first) {
   const Tables tables(how.table, {"rotate", "table"});
@@ -65,6 +71,7 @@ nb::object rotate(nb::handle q, nb::handle k, const Outs& outs, const RotateHow&
                         .parallel = {.threads = how.threads},
                         .isa = Convert<Isa>::from_python(how.isa, {"rotate", "isa"}),
                         .keep_going = SignalWatch()};
+  // Without the GIL. Ctrl-C ends it every 16 MiB: some rows are rotated then.
   finish([&] { return rotate(args); });
   return results(queries, keys);
 }
@@ -84,6 +91,7 @@ std::vector<std::string> signatures(const std::string& name, const std::string& 
 }
 
 // What must be given is None where it is not, and refused by name: shorter than nanobind's list of all signatures.
+// Signatures are built here, four for each function, since Python's types cannot say "q, k or both".
 void bind_rotate_calls(nb::module_& m) {
   const std::string shared =
       "direction: " + Convert<Direction>::type() + " = 'forward', cu_seqlens: IndicesLike | None = None, ";
@@ -126,6 +134,7 @@ void bind_rotate_calls(nb::module_& m) {
       nb::arg("isa") = "automatic");
 }
 
+// Keys at then -> keys at now. layer: whose keys they are, or None; the library refuses what cannot be rotated again.
 nb::object rotate_again(nb::handle k, nb::handle from_table, nb::handle from_positions, nb::handle to_table,
                         nb::handle to_positions, nb::handle cu_seqlens, nb::handle layer, nb::handle out,
                         std::int64_t threads, nb::handle isa) {

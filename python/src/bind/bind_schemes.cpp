@@ -1,4 +1,6 @@
 // The schemes of the other stages, all alternatives of their variants; and their formulas, one number at a time.
+// Schemes are values (describe/value_type.h) and what a plan's layers hold; the formulas are for tests and for
+// teaching, since attend takes the scheme itself.
 #include "describe/describe_schemes.h"
 #include "describe/value_type.h"
 #include "module.h"
@@ -33,6 +35,7 @@ void bind_formulas(nb::module_& m) {
 }  // namespace
 
 void bind_schemes(nb::module_& m) {
+  // A member's class before the one that holds it: TransformerXl.distances is a Distances.
   Alternatives<InputScheme>::bind(m);
   bind_value<Distances>(m);
   Alternatives<ScoreTerm>::bind(m);
@@ -42,6 +45,7 @@ void bind_schemes(nb::module_& m) {
 
   m.def(
       "query_scale",
+      // A handle, since None stands for std::monostate: no scale, and the answer is 1.
       [](nb::handle scheme, std::int64_t position) {
         return query_scale(Convert<QueryScale>::from_python(scheme, {"query_scale", "scheme"}), position);
       },

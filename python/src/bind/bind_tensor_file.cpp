@@ -1,4 +1,6 @@
 // Files of tensors: read and written.
+// Readers return posenc's own TensorFile and TensorData; writers take arrays of any library. Files are opened, read and
+// written without the GIL. What is wrong with a file is posenc.FileError (file_error.h).
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -18,6 +20,7 @@
 namespace posenc::python {
 namespace {
 
+// os.fsencode takes str, bytes and os.PathLike, and raises TypeError for the rest; a name of a file is bytes.
 std::filesystem::path path_of(nb::handle path) {
   const nb::object bytes = nb::module_::import_("os").attr("fsencode")(path);
   return std::string(PyBytes_AsString(bytes.ptr()), static_cast<std::size_t>(PyBytes_Size(bytes.ptr())));
@@ -25,6 +28,7 @@ std::filesystem::path path_of(nb::handle path) {
 
 // ---- reading ----
 
+// The options as they were given; options() checks them and names `where` in errors.
 struct OptionWords {
   nb::handle format;
   nb::handle access;
@@ -37,6 +41,7 @@ struct OptionWords {
   }
 };
 
+// file: bytes, which are seen where they lie and kept by keep_alive below, or a path.
 Result<TensorFile> opened(nb::handle file, const std::string& name, const TensorFileOptions& options) {
   if (PyBytes_Check(file.ptr()) != 0) {
     const std::string_view text(PyBytes_AsString(file.ptr()), static_cast<std::size_t>(PyBytes_Size(file.ptr())));
@@ -48,6 +53,7 @@ Result<TensorFile> opened(nb::handle file, const std::string& name, const Tensor
   return open_tensor_file(path, options);
 }
 
+// which: a name, or an index into tensors().
 template <typename Which>
 Result<TensorData> elements(const TensorFile& file, const Which& which) {
   const nb::gil_scoped_release released;
@@ -98,6 +104,7 @@ void bind_tensor_file_class(nb::module_& m) {
           },
           nb::arg("name"), nb::sig("def find(self, name: str) -> TensorEntry | None"))
       .def(
+          // keep_alive<0, 1>: the data may lie in the file's mapping, so the TensorFile lives as long as it.
           "read", &read_call, nb::arg("which"), nb::keep_alive<0, 1>(),
           nb::sig("def read(self, which: str | int) -> TensorData"),
           "The elements of a tensor, by its name or its place in `tensors`, in the machine's byte order. FileError for "
@@ -149,6 +156,7 @@ void bind_reading(nb::module_& m) {
 using Progress = std::function<bool(std::int64_t)>;
 
 // Asked while a file is written: Ctrl-C, then the caller's own function of the bytes so far.
+// Called without the GIL. An exception of `progress` passes through the library, which removes its file on the way.
 Progress going_on(nb::handle progress) {
   return [watch = SignalWatch(), progress](std::int64_t bytes) mutable {
     if (!watch()) return false;
@@ -158,6 +166,7 @@ Progress going_on(nb::handle progress) {
   };
 }
 
+// write(options): the library's function, run without the GIL. Returns how many bytes it wrote.
 template <typename Write>
 std::int64_t written(Write write, bool replace, nb::handle progress) {
   const WriteOptions options{.replace = replace, .keep_going = going_on(progress)};
@@ -166,11 +175,13 @@ std::int64_t written(Write write, bool replace, nb::handle progress) {
     return write(options);
   };
   Result<std::int64_t> bytes = call();
+  // Ctrl-C: KeyboardInterrupt, not the FileError of a write that was given up.
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
   return value_or_raise(std::move(bytes));
 }
 
 // A tensor of a file is of a float type: a mask of bool would be one of numbers.
+// (ConstArray takes an array of bool for an attention mask and makes it float16.)
 void refuse_bool(nb::handle array, const Place& place) {
   nb::ndarray<nb::ro> memory;
   const auto is_bool = [](const nb::dlpack::dtype& d) {
@@ -180,6 +191,7 @@ void refuse_bool(nb::handle array, const Place& place) {
     refuse(place, "be of float32, float16, bfloat16 or float64", "bool");
 }
 
+// Returns how many bytes were written. tensor: any strides; the file is in C order.
 std::int64_t npy_call(nb::handle path, nb::handle tensor, bool replace, nb::handle progress) {
   const Place place{"write_npy", "tensor"};
   refuse_bool(tensor, place);
@@ -189,6 +201,7 @@ std::int64_t npy_call(nb::handle path, nb::handle tensor, bool replace, nb::hand
                  progress);
 }
 
+// tensors, metadata: mappings with str keys. Deques, so that the names and arrays that `all` points to stay in place.
 std::int64_t safetensors_call(nb::handle path, const nb::object& tensors, const nb::object& metadata, bool replace,
                               nb::handle progress) {
   const char* where = "write_safetensors";

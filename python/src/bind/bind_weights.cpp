@@ -1,4 +1,5 @@
 // Learned tables of the schemes: structs of arrays that somebody else owns.
+// Linear first, which others have as a member.
 #include "describe/describe_attention.h"
 #include "describe/held_type.h"
 #include "module.h"
@@ -6,6 +7,7 @@
 namespace posenc::python {
 namespace {
 
+// A class of weights for each alternative of ScoreWeights but std::monostate.
 template <typename V>
 struct AllHeld;
 template <typename... Ts>

@@ -1,4 +1,7 @@
 // What attention is given besides its plan (posenc/attention.h), as Python sees it.
+// Weights are structs of views in C++, classes that keep the caller's arrays in Python (bind_held in held_type.h, Held
+// in kept.h). Tables of distances are by i - j, ascending; checkpoints of the Shaw family have them by j - i. The
+// formulas of the terms: src/math/score and src/reference.
 #pragma once
 
 #include "describe/described.h"
@@ -12,28 +15,33 @@ constexpr auto description(Type<Linear>) {
                          member("bias", &T::bias, "[outputs], or None."));
 }
 
+// One class of weights for each term that learns anything; ScoreWeights in C++ is the variant of them.
 constexpr auto description(Type<T5Weights>) {
   return described_as<T5Weights>("T5Weights", "Of T5Bias.", member("table", &T5Weights::table, "[buckets, heads]"));
 }
 
+// docs/schemes/clipped-bias.md
 constexpr auto description(Type<ClippedBiasWeights>) {
   using T = ClippedBiasWeights;
   return described_as<T>("ClippedBiasWeights", "Of ClippedBias.",
                          member("table", &T::table, "[past + future + 1, heads], from the distance -future to past."));
 }
 
+// Swin's relative_position_bias_table, a row for each pair of differences: grid_row() says which.
 constexpr auto description(Type<GridBiasWeights>) {
   using T = GridBiasWeights;
   return described_as<T>("GridBiasWeights", "Of GridBias.",
                          member("table", &T::table, "[(2 rows - 1) (2 columns - 1), heads]"));
 }
 
+// As they enter the formula: a checkpoint's numbers are clamped above 0 before they are given here.
 constexpr auto description(Type<KerpleWeights>) {
   using T = KerpleWeights;
   return described_as<T>("KerpleWeights", "Of Kerple; both above 0.", member("r1", &T::r1, "[heads]"),
                          member("r2", &T::r2, "[heads]"));
 }
 
+// c and threshold are numbers, not arrays: learned, too, but one of each for all heads.
 constexpr auto description(Type<FireWeights>) {
   using T = FireWeights;
   return described_as<T>("FireWeights", "Of Fire.", member("c", &T::c, "Of log(c x + 1); above 0."),
@@ -42,12 +50,14 @@ constexpr auto description(Type<FireWeights>) {
                          member("out", &T::out, "Linear [heads, width], with a bias."));
 }
 
+// The number of layers and their widths follow from the matrices.
 constexpr auto description(Type<MlpBiasWeights>) {
   using T = MlpBiasWeights;
   return described_as<T>("MlpBiasWeights", "Of MlpBias; SiLU between the layers, nothing after the last.",
                          member("layers", &T::layers, "Linear; the first has 1 input, the last `heads` outputs."));
 }
 
+// No table where the scheme is sinusoidal (NEZHA): rows are sinusoids of the distance then.
 constexpr auto description(Type<ShawWeights>) {
   using T = ShawWeights;
   return described_as<T>("ShawWeights", "Of ShawKeys and ShawValues.",
@@ -56,6 +66,7 @@ constexpr auto description(Type<ShawWeights>) {
                                 "first."));
 }
 
+// u and v are r_w_bias and r_r_bias of the published code. W of `projection` is that of positions alone.
 constexpr auto description(Type<TransformerXlWeights>) {
   using T = TransformerXlWeights;
   return described_as<T>("TransformerXlWeights", "Of TransformerXl.",
@@ -71,6 +82,7 @@ constexpr auto description(Type<XlNetWeights>) {
                          member("segments", &T::segments, "seg_embed: [2, heads, head_dim], same segment first."));
 }
 
+// Of a layer whose scheme has shared_projection, the two projections are the layer's own for k and q.
 constexpr auto description(Type<DebertaWeights>) {
   using T = DebertaWeights;
   return described_as<T>("DebertaWeights", "Of Deberta.", member("table", &T::table, "[2 span, channels]"),
@@ -90,6 +102,8 @@ constexpr auto description(Type<DecomposedHwWeights>) {
                          member("columns", &T::columns, "[rows, head_dim], of the second."));
 }
 
+// No class in Python: these names are keyword arguments of attend, attend_linear and reference.attend, documented in
+// kInputsDoc (attend_arguments.cpp). So they have no docs here.
 constexpr auto description(Type<LayerInputs>) {
   using T = LayerInputs;
   return described_as<T>(

@@ -1,4 +1,6 @@
 // What two plans differ in (posenc/compare.h), as Python sees it.
+// A and B are the two plans in the order in which compare() was given them. compare() makes all of these; as values
+// they can also be made by hand, compared and pickled.
 #pragma once
 
 #include "describe/describe_plan.h"
@@ -7,6 +9,7 @@
 
 namespace posenc::python {
 
+// Two countings, since a block may have several attention layers (self and cross attention) or none.
 constexpr auto description(Type<LayerRun>) {
   using T = LayerRun;
   return described_as<T>("LayerRun", "Layers of a stack that are equal in everything but their index.",
@@ -14,18 +17,22 @@ constexpr auto description(Type<LayerRun>) {
                          member("blocks", &T::blocks, "LayerPlan.index of those."));
 }
 
+// A side that has no such layers has an empty run. Without any layers: a fact of the stack; without a stack: of the
+// plan.
 constexpr auto description(Type<ComparedLayers>) {
   using T = ComparedLayers;
   return described_as<T>("ComparedLayers", "Layers of one stack, by their places in either plan.",
                          member("stack", &T::stack), member("a", &T::a), member("b", &T::b));
 }
 
+// 'null' and 'none' where a side has no such value.
 constexpr auto description(Type<ComparedValue>) {
   using T = ComparedValue;
   return described_as<T>("ComparedValue", "A value as a plan's JSON writes it, and in words.", member("json", &T::json),
                          member("words", &T::words));
 }
 
+// where_a, where_b: JSON pointers into either plan's JSON; empty where a side has no such place.
 constexpr auto description(Type<Difference>) {
   using T = Difference;
   return described_as<T>("Difference", "One fact that differs.",
@@ -35,12 +42,15 @@ constexpr auto description(Type<Difference>) {
                          member("b", &T::b));
 }
 
+// `because` is empty where keys can be used as they are.
 constexpr auto description(Type<CachedKeys>) {
   using T = CachedKeys;
   return described_as<T>("CachedKeys", "What keys that A's layers cached are to B's layers, and the reverse.",
                          member("layers", &T::layers), member("use", &T::use), member("because", &T::because));
 }
 
+// The same model, if rows of the q and k projections are permuted by `rows` within each head: a config.json and a GGUF
+// of the Llama line differ like this.
 constexpr auto description(Type<PairingChange>) {
   using T = PairingChange;
   return described_as<T>("PairingChange", "The same channels are rotated in other pairs.", member("layers", &T::layers),
@@ -49,6 +59,7 @@ constexpr auto description(Type<PairingChange>) {
                          member("rows", &T::rows, "[head_dim]: row c of B is row rows[c] of A."));
 }
 
+// Angles differ by position * |difference of inv_freq|, so one pair is the worst at every position.
 constexpr auto description(Type<AngleChange>) {
   using T = AngleChange;
   return described_as<T>(

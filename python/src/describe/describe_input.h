@@ -1,4 +1,5 @@
 // The input stage (posenc/input.h) and position ids (posenc/grid_positions.h), as Python sees them.
+// Docs: schemes/learned.md, sinusoidal.md and grid-positions.md in docs.
 #pragma once
 
 #include "describe/described.h"
@@ -7,6 +8,7 @@
 
 namespace posenc::python {
 
+// Given to reference.add_input. IntegerInput and BinaryInput learn nothing, so they have no class of weights.
 constexpr auto description(Type<LearnedInputWeights>) {
   using T = LearnedInputWeights;
   return described_as<T>(
@@ -20,11 +22,13 @@ constexpr auto description(Type<SinusoidalInputWeights>) {
                          member("scale", &T::scale, "Of learned_scale."));
 }
 
+// Items of a sequence for grid_positions, in the order in which they stand in it.
 constexpr auto description(Type<TextTokens>) {
   return described_as<TextTokens>("TextTokens", "Text among images and videos: t = h = w, counting on.",
                                   member("tokens", &TextTokens::tokens));
 }
 
+// As image_grid_thw of a processor of transformers has it, without its t, which is 1.
 constexpr auto description(Type<ImageGrid>) {
   using T = ImageGrid;
   return described_as<T>("ImageGrid", "An image, in patches: before spatial_merge_size of them become one token.",

@@ -1,4 +1,6 @@
 // Plans and their parts (posenc/plan.h), as Python sees them.
+// read_plan and preset_plan make plans; plan_from_json reads them again. Their JSON has the same names
+// (docs/plan.schema.json).
 #pragma once
 
 #include "describe/describe_rope.h"
@@ -8,6 +10,7 @@
 
 namespace posenc::python {
 
+// scheme: a Rope or an XPos; Rotate.rope (bind_plan.cpp) is the Rope of either.
 constexpr auto description(Type<Rotate>) {
   using T = Rotate;
   return described_as<T>("Rotate", "A rotation of a layer.",
@@ -16,12 +19,14 @@ constexpr auto description(Type<Rotate>) {
                          member("offset", &T::offset, "Added to every coordinate."));
 }
 
+// A config's sliding_window w is past w - 1, future 0.
 constexpr auto description(Type<Window>) {
   using T = Window;
   return described_as<T>("Window", "Visible iff -future <= i - j <= past, by order in the sequence.",
                          member("past", &T::past), member("future", &T::future));
 }
 
+// Window and chunk narrow what `kind` lets a query see.
 constexpr auto description(Type<Mask>) {
   using T = Mask;
   return described_as<T>("Mask", "The attention mask: which keys a query attends to.", member("kind", &T::kind),
@@ -30,18 +35,24 @@ constexpr auto description(Type<Mask>) {
                          member("detail", &T::detail, "What 'sparse' and 'prefix' mean here."));
 }
 
+// order: 'after_bias' caps the sum of scores and biases, 'before_bias' the scores alone.
 constexpr auto description(Type<SoftCap>) {
   using T = SoftCap;
   return described_as<T>("SoftCap", "z = cap * tanh(y / cap).", member("cap", &T::cap), member("order", &T::order));
 }
 
+// The kind and place of a norm. Its weights are not part of a plan: rotate_into_cache and reference.normalise take
+// them.
 constexpr auto description(Type<QkNorm>) {
   using T = QkNorm;
   return described_as<T>("QkNorm", "Normalisation of queries and keys.", member("kind", &T::kind),
                          member("order", &T::order, "Before or after the rotation."), member("weighted", &T::weighted),
-                         member("over", &T::over), member("of", &T::of));
+                         member("over", &T::over), member("of", &T::of),
+                         member("weighted_queries", &T::weighted_queries,
+                                "False: of weighted norms only that of keys has weights (DeepSeek V4)."));
 }
 
+// What attend, prepare_layer and attend_linear are given. head_dim, value_dim: channels of a key, and of a value.
 constexpr auto description(Type<LayerPlan>) {
   using T = LayerPlan;
   return described_as<T>(
@@ -61,7 +72,9 @@ constexpr auto description(Type<LayerPlan>) {
 constexpr auto description(Type<Stack>) {
   using T = Stack;
   return described_as<T>("Stack", "The layers of a decoder, an encoder, or a vision or audio tower.",
-                         member("name", &T::name), member("input", &T::input), member("layers", &T::layers));
+                         member("name", &T::name), member("input", &T::input), member("layers", &T::layers),
+                         member("known", &T::known, "False: `unknown` names what could not be decided."),
+                         member("unknown", &T::unknown, "The facts that could not be decided, a phrase each."));
 }
 
 constexpr auto description(Type<PlanSource>) {
@@ -70,6 +83,7 @@ constexpr auto description(Type<PlanSource>) {
                          member("name", &T::name));
 }
 
+// `from` is a keyword of Python, hence from_.
 constexpr auto description(Type<ValueSource>) {
   using T = ValueSource;
   return described_as<T>("ValueSource", "Where a value of a plan came from.",
@@ -77,6 +91,7 @@ constexpr auto description(Type<ValueSource>) {
                          member("from_", &T::from, "A JSON pointer into the file, or 'default: why'."));
 }
 
+// Hides Python's own Warning for whoever imports all names of posenc; there it is no exception.
 constexpr auto description(Type<Warning>) {
   using T = Warning;
   return described_as<T>("Warning", "Something odd that does not hinder.",

@@ -1,4 +1,6 @@
 // What position encodings are good for, measured (posenc/properties.h), as Python sees it.
+// Results of bind_properties.cpp; definitions of every number: docs/properties.md. Enumerators of this header are
+// counted here, not in words.h, so that only the bindings of this topic include it.
 #pragma once
 
 #include "convert.h"
@@ -21,6 +23,7 @@ constexpr auto description(Type<MeasuredScheme>) {
                          member("about", &T::about, "The numbers it is measured with."));
 }
 
+// `property` is Python's decorator, hence property_ here and below.
 constexpr auto description(Type<PropertyRule>) {
   using T = PropertyRule;
   return described_as<T>("PropertyRule", "What a number must be to pass.", member("property_", &T::property),
@@ -37,6 +40,7 @@ constexpr auto description(Type<PropertyResult>) {
       member("where", &T::where, "'places 31 and 32', or empty."));
 }
 
+// Lists of equal length, an entry for each distance.
 constexpr auto description(Type<DecayCurves>) {
   using T = DecayCurves;
   return described_as<T>(
@@ -60,6 +64,7 @@ constexpr auto description(Type<SignalToNoise>) {
                          member("cosine", &T::cosine, "Mean cosine between what the norm makes of M x + p and of x."));
 }
 
+// Counts, in doubles: exact up to 2^53.
 constexpr auto description(Type<Cost>) {
   using T = Cost;
   return described_as<T>("Cost", "Of one sequence, on top of plain attention, in one layer; in the input stage, once.",
@@ -76,6 +81,7 @@ constexpr auto description(Type<FourTerms>) {
       member("position_token", &T::position_token), member("position_position", &T::position_position));
 }
 
+// Within rounding of 0 in all four: attention is blind to order.
 constexpr auto description(Type<OrderSeen>) {
   using T = OrderSeen;
   return described_as<T>(

@@ -1,4 +1,6 @@
 // The rotation and its scaling rules (posenc/rope.h), as Python sees them.
+// Scaling rules carry Hugging Face's names for their members, as the configs do. Each has one formula, in the file of
+// its name in src/math/rope, with what implementations in the wild do otherwise.
 #pragma once
 
 #include "describe/described.h"
@@ -8,18 +10,21 @@
 
 namespace posenc::python {
 
+// src/math/rope/linear.cpp
 constexpr auto description(Type<LinearScaling>) {
   using T = LinearScaling;
   return described_as<T>("LinearScaling", "Position interpolation, arXiv 2306.15595: inv_freq / factor.",
                          member("factor", &T::factor));
 }
 
+// src/math/rope/ntk.cpp. Not vLLM's rule `ntk`, which also divides the frequencies.
 constexpr auto description(Type<NtkScaling>) {
   using T = NtkScaling;
   return described_as<T>("NtkScaling", "Static NTK (Hunyuan's alpha): base * alpha^(dim / (dim - 2)).",
                          member("alpha", &T::alpha));
 }
 
+// src/math/rope/dynamic_ntk.cpp. Depends on the length: frequencies(rope, length=n) is another for every n beyond max.
 constexpr auto description(Type<DynamicScaling>) {
   using T = DynamicScaling;
   return described_as<T>(
@@ -28,6 +33,7 @@ constexpr auto description(Type<DynamicScaling>) {
       member("factor", &T::factor), member("max_position_embeddings", &T::max_position_embeddings, "Tokens."));
 }
 
+// src/math/rope/qwen_ntk.cpp. Depends on the length, in steps: alpha is 1, 3, 7, ...
 constexpr auto description(Type<QwenNtkScaling>) {
   using T = QwenNtkScaling;
   return described_as<T>("QwenNtkScaling",
@@ -36,6 +42,8 @@ constexpr auto description(Type<QwenNtkScaling>) {
                          member("seq_length", &T::seq_length, "Tokens."));
 }
 
+// src/math/rope/yarn.cpp. softmax_multiplier() has DeepSeek's factor on the softmax scale, which is no part of the
+// angles.
 constexpr auto description(Type<YarnScaling>) {
   using T = YarnScaling;
   return described_as<T>(
@@ -51,6 +59,7 @@ constexpr auto description(Type<YarnScaling>) {
       member("truncate", &T::truncate, "Whether the ramp's ends are whole numbers of pairs."));
 }
 
+// src/math/rope/longrope.cpp. Depends on the length: the long list from original_max_position_embeddings + 1 tokens on.
 constexpr auto description(Type<LongRopeScaling>) {
   using T = LongRopeScaling;
   return described_as<T>(
@@ -64,6 +73,7 @@ constexpr auto description(Type<LongRopeScaling>) {
       member("long_mscale", &T::long_mscale, "The attention factor beyond it."));
 }
 
+// src/math/rope/llama3.cpp
 constexpr auto description(Type<Llama3Scaling>) {
   using T = Llama3Scaling;
   return described_as<T>("Llama3Scaling",
@@ -74,6 +84,7 @@ constexpr auto description(Type<Llama3Scaling>) {
                          member("original_max_position_embeddings", &T::original_max_position_embeddings, "Tokens."));
 }
 
+// src/math/rope/proportional.cpp. Not partial rotation, which is Rope.dim: here exponents are those of the whole head.
 constexpr auto description(Type<ProportionalScaling>) {
   using T = ProportionalScaling;
   return described_as<T>(
@@ -82,6 +93,7 @@ constexpr auto description(Type<ProportionalScaling>) {
       member("partial_rotary_factor", &T::partial_rotary_factor), member("factor", &T::factor));
 }
 
+// src/math/rope/factor_list.cpp
 constexpr auto description(Type<FactorListScaling>) {
   using T = FactorListScaling;
   return described_as<T>("FactorListScaling",
@@ -89,6 +101,7 @@ constexpr auto description(Type<FactorListScaling>) {
                          member("factors", &T::factors, "[dim / 2]"));
 }
 
+// chunked_axes, interleaved_axes, alternating_axes and axial_axes make those that models have: src/math/rope/axes.cpp.
 constexpr auto description(Type<AxisMap>) {
   using T = AxisMap;
   return described_as<T>("AxisMap",
@@ -118,6 +131,7 @@ constexpr auto description(Type<Rope>) {
              "Which way pairs rotate as positions grow; 'clockwise' (nanochat): inv_freq is negative."));
 }
 
+// docs/schemes/xpos.md
 constexpr auto description(Type<XPos>) {
   using T = XPos;
   return described_as<T>("XPos",
@@ -126,6 +140,7 @@ constexpr auto description(Type<XPos>) {
                          member("rope", &T::rope), member("scale_base", &T::scale_base));
 }
 
+// A value, as make_table takes frequencies of the caller's own.
 constexpr auto description(Type<Frequencies>) {
   using T = Frequencies;
   return described_as<T>("Frequencies", "What RoPE rotates by.",
@@ -142,6 +157,7 @@ constexpr auto description(Type<Wavelengths>) {
       member("critical_dim", &T::critical_dim, "2 * the number of pairs that do (arXiv 2310.05209)."));
 }
 
+// Of Angles 'float32' or 'bfloat16', against 'exact'.
 constexpr auto description(Type<AngleError>) {
   using T = AngleError;
   return described_as<T>("AngleError", "How far a table is off, and where.",
@@ -149,6 +165,7 @@ constexpr auto description(Type<AngleError>) {
                          member("position", &T::position), member("pair", &T::pair));
 }
 
+// What is left of a Rope once its frequencies are known: layout(rope).
 constexpr auto description(Type<RotaryLayout>) {
   using T = RotaryLayout;
   return described_as<T>("RotaryLayout", "Which channels a table rotates, by which coordinate.",

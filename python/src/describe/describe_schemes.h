@@ -1,4 +1,7 @@
 // The schemes of the input, score and value stages, regions and query scales (posenc/schemes.h), as Python sees them.
+// Numbers that a config gives. Learned tables are classes of their own (describe_attention.h, describe_input.h). What
+// is computed has a page in docs/schemes: the formula, which models have it, what implementations disagree on.
+// i: the query's position; j: the key's; i - j above 0: the key is in the past.
 #pragma once
 
 #include "describe/described.h"
@@ -8,6 +11,7 @@ namespace posenc::python {
 
 // ---- input ----
 
+// docs/schemes/learned.md
 constexpr auto description(Type<LearnedInput>) {
   using T = LearnedInput;
   return described_as<T>("LearnedInput",
@@ -17,6 +21,7 @@ constexpr auto description(Type<LearnedInput>) {
                          member("embedding_multiplier", &T::embedding_multiplier), member("combine", &T::combine));
 }
 
+// docs/schemes/sinusoidal.md, with the six conventions: which channels are sines, which exponent.
 constexpr auto description(Type<SinusoidalInput>) {
   using T = SinusoidalInput;
   return described_as<T>("SinusoidalInput", "A fixed table of sines, arXiv 1706.03762; the conventions in use differ.",
@@ -28,6 +33,7 @@ constexpr auto description(Type<SinusoidalInput>) {
                          member("combine", &T::combine));
 }
 
+// These three are read from configs, but input_row and reference.add_input do not compute them.
 constexpr auto description(Type<AxialInput>) {
   using T = AxialInput;
   return described_as<T>("AxialInput", "A learned table per axis: rows are added (Gemma 4) or put side by side.",
@@ -51,6 +57,7 @@ constexpr auto description(Type<ConvolutionInput>) {
                          member("stride", &T::stride, "Positions that are averaged before (SEW)."));
 }
 
+// docs/schemes/integer.md and binary.md: of no model, for comparison.
 constexpr auto description(Type<IntegerInput>) {
   using T = IntegerInput;
   return described_as<T>("IntegerInput", "The place itself in every channel: i + offset, or (i + offset) / length.",
@@ -67,6 +74,7 @@ constexpr auto description(Type<BinaryInput>) {
 
 // ---- score ----
 
+// docs/schemes/alibi.md. Nothing is learned: alibi_slopes(scheme) has the slopes.
 constexpr auto description(Type<Alibi>) {
   using T = Alibi;
   return described_as<T>(
@@ -78,6 +86,7 @@ constexpr auto description(Type<Alibi>) {
       member("geometric_slopes", &T::geometric_slopes, "The formula of slopes for any number of heads (OLMo)."));
 }
 
+// docs/schemes/t5.md; t5_bucket(scheme, distance) is the row of the table.
 constexpr auto description(Type<T5Bias>) {
   using T = T5Bias;
   return described_as<T>("T5Bias", "T5, arXiv 1910.10683: a learned number per head and bucket of i - j.",
@@ -93,6 +102,7 @@ constexpr auto description(Type<ClippedBias>) {
                          member("past", &T::past), member("future", &T::future));
 }
 
+// Rows and columns are those of the window, not of the table. docs/schemes/grid-bias.md
 constexpr auto description(Type<GridBias>) {
   using T = GridBias;
   return described_as<T>("GridBias",
@@ -100,12 +110,14 @@ constexpr auto description(Type<GridBias>) {
                          member("rows", &T::rows), member("columns", &T::columns));
 }
 
+// docs/schemes/kerple.md; r1 and r2 are KerpleWeights.
 constexpr auto description(Type<Kerple>) {
   using T = Kerple;
   return described_as<T>("Kerple", "KERPLE, arXiv 2205.09921: -r1 ln(1 + r2 |i - j|), or -r1 |i - j|^r2.",
                          member("form", &T::form));
 }
 
+// No members: all of it is learned (FireWeights).
 constexpr auto description(Type<Fire>) {
   return described_as<Fire>("Fire", "FIRE, arXiv 2310.04418: MLP(psi(i - j) / psi(max(L, i))), psi(x) = ln(c x + 1).");
 }
@@ -123,6 +135,7 @@ constexpr auto description(Type<MlpBias>) {
                          member("logarithmic", &T::logarithmic));
 }
 
+// docs/schemes/shaw.md, with the value term, ShawValues.
 constexpr auto description(Type<ShawKeys>) {
   using T = ShawKeys;
   return described_as<T>("ShawKeys", "Shaw et al., arXiv 1803.02155: q_i . E[clip(j - i, -left, right)].",
@@ -136,6 +149,7 @@ constexpr auto description(Type<Distances>) {
   return described_as<T>("Distances", "A range of i - j.", member("low", &T::low), member("high", &T::high));
 }
 
+// docs/schemes/transformer-xl.md. content_bias, position_bias: whether u and v are there at all.
 constexpr auto description(Type<TransformerXl>) {
   using T = TransformerXl;
   return described_as<T>("TransformerXl", "Transformer-XL, arXiv 1901.02860: (q_i + v) . W r(i - j) + u . k_j.",
@@ -152,6 +166,7 @@ constexpr auto description(Type<XlNet>) {
                          member("bidirectional_data", &T::bidirectional_data));
 }
 
+// docs/schemes/deberta.md. With buckets the table has 2 buckets rows, without 2 max_distance: deberta_span().
 constexpr auto description(Type<Deberta>) {
   using T = Deberta;
   return described_as<T>(
@@ -167,6 +182,7 @@ constexpr auto description(Type<DecomposedHw>) {
                          member("rows", &T::rows, "Of each table: 2 * side - 1."));
 }
 
+// docs/schemes/contextual-position.md. Not the clipped rotation of arXiv 2602.05258, which is called CoPE, too.
 constexpr auto description(Type<ContextualPosition>) {
   using T = ContextualPosition;
   return described_as<T>("ContextualPosition", "CoPE, arXiv 2405.18719: positions are counted by gates.",
@@ -179,6 +195,7 @@ constexpr auto description(Type<ForgetGate>) {
 
 // ---- regions ----
 
+// Regions change the positions by which a query and a key are rotated, depending on their distance: standing().
 constexpr auto description(Type<SelfExtend>) {
   using T = SelfExtend;
   return described_as<T>("SelfExtend", "SelfExtend, arXiv 2401.01325: distances from `window` on count in groups.",
@@ -191,6 +208,8 @@ constexpr auto description(Type<ReRope>) {
                          member("window", &T::window), member("step", &T::step, "Of the leaky form."));
 }
 
+// docs/schemes/dual-chunk.md: vLLM and the paper's own code go on to c where the paper stops at c - 1, so `trained` is
+// c + 1 for them.
 constexpr auto description(Type<DualChunk>) {
   using T = DualChunk;
   return described_as<T>("DualChunk", "Dual chunk attention, arXiv 2402.17463.", member("chunk", &T::chunk),
@@ -217,6 +236,7 @@ constexpr auto description(Type<RotatedValues>) {
 
 // ---- query scale ----
 
+// docs/schemes/query-scales.md. i counts from 0; Llama 4 adds 1 to it and Ministral does not.
 constexpr auto description(Type<Llama4Temperature>) {
   using T = Llama4Temperature;
   return described_as<T>("Llama4Temperature", "Llama 4: ln(1 + floor((i + 1) / floor_scale)) * attn_scale + 1.",

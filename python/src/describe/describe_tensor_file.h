@@ -10,10 +10,11 @@
 namespace posenc::python {
 
 // clang-format off
-template <> struct Last<TensorFormat> : LastIs<TensorFormat::llama2c> {};
+template <> struct Last<TensorFormat> : LastIs<TensorFormat::npz> {};
 template <> struct Last<ElementType> : LastIs<ElementType::other> {};
 // clang-format on
 
+// Of TensorFile.tensors. A value, so that lists of them can be compared and pickled.
 constexpr auto description(Type<TensorEntry>) {
   using T = TensorEntry;
   return described_as<T>(

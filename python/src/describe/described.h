@@ -3,6 +3,8 @@
 //
 // The compiler holds a description against the aggregate: one that lacks a member, or has them in another order, does
 // not compile.
+// Python's names are the struct's, but where Python has the word for itself (from_, property_). Docs are docstrings: ""
+// is none. One header describe_X.h for each public header; the bind_X.cpp of its topic makes the classes.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +13,12 @@
 
 namespace posenc::python {
 
+// Carries T to the overload of description() for it. That is found by argument-dependent lookup, so its header must be
+// included before the first template that asks for it.
 template <typename T>
 struct Type {};
 
+// One member of T, of type M. name: its keyword argument and property in Python. doc: the property's docstring.
 template <typename T, typename M>
 struct Member {
   const char* name;
@@ -26,6 +31,7 @@ constexpr Member<T, M> member(const char* name, M T::*pointer, const char* doc =
   return {name, pointer, doc};
 }
 
+// name: the class in Python. members: in the order of the struct, which is that of its arguments, repr and hash.
 template <typename... Members>
 struct Described {
   const char* name;
@@ -48,6 +54,7 @@ concept IsWhole = requires {
 }
 &&!requires { T{Exactly<Ms>{}..., {}}; };
 
+// Two neighbours of one type could change places unnoticed, which does no harm: members are reached by their pointers.
 template <typename T, typename... Ms>
 constexpr Described<Member<T, Ms>...> described_as(const char* name, const char* doc, const Member<T, Ms>&... members) {
   static_assert(IsWhole<T, Ms...>, "state every member, in the order of the struct");
@@ -60,6 +67,7 @@ concept IsDescribed = requires {
   description(Type<T>{});
 };
 
+// Calls function(const Member<T, M>&) for each member, in order; M differs, so it is a template.
 template <typename Function, typename... Members>
 void for_each_member(const Described<Members...>& described, Function&& function) {
   std::apply([&](const auto&... members) { (function(members), ...); }, described.members);

@@ -1,5 +1,7 @@
 // A described aggregate that only the library makes, as a Python class: what a call found. Its members are read, and
 // its repr shows them all.
+// Unlike a value (value_type.h) it has no constructor, ==, hash or pickling: nobody needs to make one, and the structs
+// of results have no operator==.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,6 +14,7 @@
 
 namespace posenc::python {
 
+// "<AngleError(largest=..., position=..., pair=...)>": in angle brackets, since it cannot be pasted back.
 template <typename T>
 std::string shown_fact(nb::handle fact) {
   const auto described = description(Type<T>{});

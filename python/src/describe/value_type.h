@@ -1,5 +1,8 @@
 // A described aggregate as a Python class: a frozen value with keyword arguments, ==, hash, a repr that can be pasted
 // back, replace() and pickling.
+// Frozen: properties have no setter, and lists come out as tuples, so a value can be a key of a dict. A member that is
+// an aggregate itself comes out as a view into its owner, which it keeps alive; nothing is copied until somebody asks
+// for a changed one.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -39,6 +42,7 @@ inline Rotate prototype<Rotate>() {
   return {.scheme = prototype<Rope>()};
 }
 
+// Members that a constructor's caller must name: Required<Pairing>, and what contains one.
 template <typename M>
 struct IsRequired : std::false_type {};
 template <typename T>
@@ -49,6 +53,7 @@ template <>
 struct IsRequired<decltype(Rotate::scheme)> : std::true_type {};
 
 // `value` with the members that `keywords` names. `is_new`: those that are required must be among them.
+// TypeError for a keyword that is missing or that T does not have; a member's own errors name T and the member.
 template <typename T>
 T with_keywords(T value, const nb::kwargs& keywords, bool is_new) {
   const auto described = description(Type<T>{});
@@ -72,6 +77,7 @@ T with_keywords(T value, const nb::kwargs& keywords, bool is_new) {
   return value;
 }
 
+// {name: value}, in the order of the struct. owner: the Python object that `value` lies in.
 template <typename T>
 nb::dict members_of(const T& value, nb::handle owner) {
   nb::dict members;
@@ -82,6 +88,7 @@ nb::dict members_of(const T& value, nb::handle owner) {
 }
 
 // "Window(past=4095)": members that have their default are omitted.
+// The default of a member is that of the C++ struct, in prototype<T>().
 template <typename T>
 std::string repr_of(const T& value, nb::handle owner) {
   const auto described = description(Type<T>{});
@@ -96,6 +103,7 @@ std::string repr_of(const T& value, nb::handle owner) {
 }
 
 // What stubs and help() show of __init__ and of replace().
+// function: "__init__" or "replace", whose arguments all have "..." for a default: what is omitted stays as it is.
 template <typename T>
 std::string signature(const std::string& function) {
   const bool is_new = function == "__init__";
@@ -112,6 +120,7 @@ std::string signature(const std::string& function) {
   return "def " + function + "(self" + arguments + ") -> " + (is_new ? "None" : described.name);
 }
 
+// A property for each member, read-only.
 template <typename T>
 void bind_members(nb::class_<T>& bound) {
   for_each_member(description(Type<T>{}), [&]<typename M>(const Member<T, M>& member) {
@@ -125,6 +134,7 @@ void bind_members(nb::class_<T>& bound) {
   });
 }
 
+// The state is the dict of members, so that pickles of one version can be read by the next as long as names stay.
 template <typename T>
 void bind_pickling(nb::class_<T>& bound) {
   bound.def(
@@ -134,11 +144,13 @@ void bind_pickling(nb::class_<T>& bound) {
       "__setstate__",
       [](T* self, const nb::dict& state) {
         const nb::kwargs members = nb::borrow<nb::kwargs>(state);
+        // nanobind has allocated the object, and not constructed it.
         new (self) T(with_keywords(prototype<T>(), members, true));
       },
       nb::sig("def __setstate__(self, state: dict[str, typing.Any], /) -> None"));
 }
 
+// The class of T, with all of this. It may be given more (bind_rope.cpp adds Rope.pairs).
 template <typename T>
 nb::class_<T> bind_value(nb::module_& module) {
   const auto described = description(Type<T>{});
@@ -149,12 +161,14 @@ nb::class_<T> bind_value(nb::module_& module) {
       "__init__",
       [](T* self, const nb::kwargs& keywords) { new (self) T(with_keywords(prototype<T>(), keywords, true)); },
       nb::sig(signature<T>("__init__").c_str()));
+  // The second one is copy.replace's, of Python 3.13.
   for (const char* name : {"replace", "__replace__"}) {
     bound.def(
         name, [](const T& self, const nb::kwargs& keywords) { return with_keywords(self, keywords, false); },
         nb::sig(signature<T>(name).c_str()), "The same with other members.");
   }
   bound.def("__repr__", [](nb::handle self) { return repr_of(*nb::inst_ptr<T>(self), self); });
+  // Of the class, too: NtkScaling(alpha=2.0) and LinearScaling(factor=2.0) have equal members.
   bound.def("__hash__", [](nb::handle self) {
     return nb::hash(nb::make_tuple(self.type(), nb::tuple(members_of(*nb::inst_ptr<T>(self), self).values())));
   });

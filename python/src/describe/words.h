@@ -93,6 +93,7 @@ constexpr std::string_view name(DataAccess access) {
 }
 
 // Enumerators count from 0 up to this one.
+// C++ does not tell how many enumerators there are. A new last one must be written here, or Python does not take it.
 template <typename E>
 struct Last;
 template <auto kLast>
@@ -133,7 +134,7 @@ template <> struct Last<Bicubic> : LastIs<Bicubic::antialias> {};
 template <> struct Last<DataAccess> : LastIs<DataAccess::map> {};
 // clang-format on
 
-// "'half', 'interleaved'"
+// "'half', 'interleaved'": for signatures (typing.Literal) and for errors, in the order of the enumerators.
 template <typename E>
 std::string quoted_words() {
   std::string words;

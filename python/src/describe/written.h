@@ -1,4 +1,5 @@
 // Arrays that a call writes.
+// For attend, attend_linear and merge: `out` and `lse` are the caller's or made for the call.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,6 +18,8 @@ struct Written {
   Array given;
   TensorView view{};
 
+  // out: an array, or None. dtype, shape: of a new one; the caller's own is checked by the library. `object` is
+  // returned to the caller, `given` keeps the memory of theirs. ValueError where it is read-only.
   Written(nb::handle out, nb::handle like, DType dtype, std::span<const std::int64_t> shape, const Place& place) {
     if (out.is_none()) {
       NewArray made = new_array(like, dtype, shape);

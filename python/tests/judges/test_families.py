@@ -139,7 +139,6 @@ def test_a_plan_of_other_sizes_is_refused():
     refused(wider, f"must have head_dim {layer.head_dim} in attention layer 0, as the model, but has {2 * layer.head_dim}")
     vision = own.replace(stacks=tuple(stack.replace(name="vision") for stack in own.stacks))
     refused(vision, "must have a stack of the model's, decoder, but has vision")
-    refused(verdicts.with_layers(own, lambda layer: layer.replace(rotate=())), "plan must have a rotation")
 
 
 @pytest.mark.parametrize("title", ["t5", "bloom"])

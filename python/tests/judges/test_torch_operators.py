@@ -1,10 +1,9 @@
-"""posenc.torch: its operators as PyTorch checks them, its gradients, its graphs, and FlexAttention as a judge."""
+"""posenc.torch: its operators as PyTorch checks them, its gradients and its graphs."""
 
 import gc
 
 import pytest
 import torch
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import bounds
 import posenc
@@ -59,17 +58,18 @@ def test_operators_are_as_pytorch_wants_them():
     checks = ("test_schema", "test_faketensor", "test_autograd_registration")
     places = torch.tensor([[3, 1, 4, 1]])
     for positions in (None, places):
-        arguments = (x.clone().requires_grad_(), positions, 0, table.number, "forward")
+        arguments = (x.clone().requires_grad_(), positions, 0, table.text, "forward")
         torch.library.opcheck(torch.ops.posenc.rotate.default, arguments, test_utils=checks)
         torch.library.opcheck(
             torch.ops.posenc.rotate_.default, (x.clone(), *arguments[1:]), test_utils=checks
         )
     for view in (x.transpose(1, 2), random(1, 4, 2, 30)[..., 10:20].transpose(1, 2), x[:, :1].expand(1, 2, 4, 10)):
-        arguments = (view.detach().requires_grad_(), None, 3, table.number, "forward")
+        arguments = (view.detach().requires_grad_(), None, 3, table.text, "forward")
         torch.library.opcheck(torch.ops.posenc.rotate.default, arguments, test_utils=checks)
-    torch.library.opcheck(
-        torch.ops.posenc.attend.default, (q, q, q, None, None, layer.number, 8), test_utils=checks
-    )
+    t5 = posenc.torch.Layer(layer_with(posenc.T5Bias()), score_weights=[posenc.T5Weights(table=random(32, HEADS))])
+    for one in (layer, t5):
+        arguments = (q, q, q, None, None, one.weights, one.text, 8)
+        torch.library.opcheck(torch.ops.posenc.attend.default, arguments, test_utils=checks)
 
 
 def test_compiled():
@@ -89,16 +89,27 @@ def test_compiled():
     assert torch.equal(torch.autograd.grad(graph_total, q)[0], gradient)
 
 
-def test_what_is_gone_is_named():
-    table = table_of(XPOS)
-    number = table.number
+def test_given_values_that_are_gone_are_named():
+    half = torch.full((4, 4), 0.5)
+    layout = posenc.RotaryLayout(pairing="half", head_dim=8, dim=8)
+    table = posenc.torch.Table(posenc.table_from_cos_sin(layout, half, half))
+    text, x = table.text, random(1, 1, 4, 8)
+    expected = posenc.rotate(x, table=table.table)
+    assert torch.equal(torch.ops.posenc.rotate(x, None, 0, text, "forward"), expected)
     del table
     gc.collect()
-    with pytest.raises(ValueError, match="keep it alive"):
-        torch.ops.posenc.rotate(random(1, 1, 1, 8), None, 0, number, "forward")
+    with pytest.raises(ValueError, match="given values.*make its posenc.torch.Table first, and keep it alive"):
+        torch.ops.posenc.rotate(x, None, 0, text, "forward")
 
 
-# ---- FlexAttention ----
+def test_a_text_makes_a_table_again():
+    for made in (posenc.make_table(XPOS, start=-3, count=9), posenc.table_on_demand(YARN, length=64)):
+        table = posenc.torch.Table(made)
+        text, x = table.text, random(1, 1, 4, table.table.layout.head_dim)
+        expected = posenc.rotate(x, table=made)
+        del table, made
+        gc.collect()
+        assert torch.equal(torch.ops.posenc.rotate(x, None, 0, text, "forward"), expected)
 
 
 def layer_with(*terms, **others):
@@ -114,70 +125,3 @@ def test_a_prepared_layer_may_be_given():
     graph = torch.compile(lambda q: posenc.torch.attend(prepared, q, k, v), backend="aot_eager", fullgraph=True)
     given = posenc.torch.attend(posenc.torch.Layer(layer, score_weights=weights), q, k, v)
     assert torch.equal(posenc.torch.attend(prepared, q, k, v), given) and torch.equal(graph(q), given)
-
-
-def linear(outputs, inputs, seed):
-    return posenc.Linear(weight=random(outputs, inputs, seed=seed), bias=random(outputs, seed=seed + 1))
-
-
-def positive(*shape, seed):
-    return random(*shape, seed=seed).abs() + 0.1
-
-
-BIDIRECTIONAL = posenc.Mask(kind="bidirectional")
-CASES = {
-    "alibi": (layer_with(posenc.Alibi(heads=HEADS)), None),
-    "alibi, columns": (layer_with(posenc.Alibi(heads=HEADS, form="column")), None),
-    "alibi, both ways": (layer_with(posenc.Alibi(heads=HEADS, symmetric=True), mask=BIDIRECTIONAL), None),
-    "t5": (
-        layer_with(posenc.T5Bias(buckets=8, max_distance=6, bidirectional=True), mask=BIDIRECTIONAL),
-        posenc.T5Weights(table=random(8, HEADS, seed=4)),
-    ),
-    "clipped": (
-        layer_with(posenc.ClippedBias(past=3, future=2), mask=BIDIRECTIONAL),
-        posenc.ClippedBiasWeights(table=random(6, HEADS, seed=5)),
-    ),
-    "kerple": (
-        layer_with(posenc.Kerple(form="power")),
-        posenc.KerpleWeights(r1=positive(HEADS, seed=6), r2=positive(HEADS, seed=7)),
-    ),
-    "kerple, logarithmic": (
-        layer_with(posenc.Kerple(form="logarithmic")),
-        posenc.KerpleWeights(r1=positive(HEADS, seed=6), r2=positive(HEADS, seed=7)),
-    ),
-    "fire": (
-        layer_with(posenc.Fire()),
-        posenc.FireWeights(c=2.0, threshold=4.0, hidden=linear(5, 1, 8), out=linear(HEADS, 5, 10)),
-    ),
-    "sandwich": (layer_with(posenc.Sandwich(heads=HEADS, channels=16)), None),
-    "perceptron": (
-        layer_with(posenc.MlpBias(logarithmic=True)),
-        posenc.MlpBiasWeights(layers=[linear(5, 1, 12), linear(HEADS, 5, 14)]),
-    ),
-    "alibi, capped": (layer_with(posenc.Alibi(heads=HEADS), soft_cap=posenc.SoftCap(cap=2.0)), None),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_flex_attention(case):
-    layer, weights = CASES[case]
-    q, k, v = (random(1, HEADS, TOKENS, 8, seed=seed) for seed in (1, 2, 3))
-    ours = posenc.torch.attend(posenc.torch.Layer(layer, score_weights=[weights]), q, k, v)
-    is_causal = layer.mask.kind == "causal"
-    seen = create_block_mask(lambda b, h, i, j: (i >= j) | (not is_causal), None, None, TOKENS, TOKENS, device="cpu")
-
-    def judged(by):
-        mod = posenc.torch.score_mod(by, length=TOKENS, score_weights=[weights])
-        return flex_attention(q, k, v, score_mod=mod, block_mask=seen, scale=layer.softmax_scale)
-
-    bias = float(posenc.torch._biases(layer, [weights], range(TOKENS), range(TOKENS)).abs().max())
-    bound = bounds.attended(q, k, v, layer.softmax_scale, bias)
-    assert float((ours - judged(layer)).abs().max()) <= bound
-    # Without the bias it is seen that there is one.
-    bare = flex_attention(q, k, v, block_mask=seen, scale=layer.softmax_scale)
-    assert float((ours - bare).abs().max()) > 100 * bound
-
-
-def test_score_mod_refuses_what_is_not_of_places():
-    with pytest.raises(ValueError, match="places alone"):
-        posenc.torch.score_mod(layer_with(posenc.ShawKeys(left=2, right=2)), length=4)

@@ -1,0 +1,45 @@
+"""What is replaced in a model, and put back: where several hold one name, in any order."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+_ABSENT = object()
+
+# By owner and name: what was there before, and what has taken its place since, each in a box of its own. The last holds.
+_held: dict[tuple[int, str], list[list[Any]]] = {}
+
+
+def hold(
+    undo: contextlib.ExitStack, owner: Any, name: str, before: Any, value: Any, put: Callable[[Any], None]
+) -> None:
+    """put(value), until undone; where several hold, in any order."""
+    boxes = _held.setdefault((id(owner), name), [[before, owner]])
+    box = [value]
+    boxes.append(box)
+
+    def leave() -> None:
+        was_last = boxes[-1] is box
+        boxes[:] = (of for of in boxes if of is not box)
+        if len(boxes) == 1:
+            del _held[id(owner), name]
+        if was_last:
+            put(boxes[-1][0])
+
+    undo.callback(leave)
+    put(value)
+
+
+def replace(undo: contextlib.ExitStack, owner: Any, name: str, value: Any) -> None:
+    before = vars(owner).get(name, _ABSENT)
+    for kept in (owner._modules, owner._buffers) if isinstance(owner, nn.Module) else ():
+        before = kept.get(name, before)
+
+    def put(value: Any) -> None:
+        delattr(owner, name) if value is _ABSENT else setattr(owner, name, value)
+
+    hold(undo, owner, name, before, value, put)

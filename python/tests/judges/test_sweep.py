@@ -1,0 +1,172 @@
+"""python -m posenc.conformance.sweep: sixty types, the page that has what it prints of all, and that it can fail."""
+
+import functools
+import json
+import os
+import pathlib
+
+import pytest
+import transformers
+from posenc.conformance import sweep, sweep_table, sweep_type
+from posenc.conformance import verdicts as families
+from posenc.conformance.sweep_sample import SAMPLE
+
+PAGE = pathlib.Path(os.environ["POSENC_SOURCE_DIR"]) / "docs/conformance-sweep.md"
+
+
+@functools.cache
+def judged(model_type):
+    return [(sweep_table.row(verdict), verdict.verdict) for verdict in sweep_table.verdicts(model_type)]
+
+
+def test_the_sample_is_of_sixty_types():
+    assert len(set(SAMPLE)) == len(SAMPLE) == 60
+    assert set(SAMPLE) <= set(transformers.CONFIG_MAPPING)
+
+
+@pytest.mark.parametrize("model_type", SAMPLE)
+def test_the_page_has_what_is_printed_of_the_sample(model_type):
+    lines = PAGE.read_text().splitlines()
+    for row, verdict in judged(model_type):
+        assert verdict != "wrong", row
+        assert row in lines
+
+
+def test_the_page_has_every_type_once():
+    text = PAGE.read_text()
+    missing = [of for of in sweep_table.all_types() if text.count(f"| `{of}` |") != 1]
+    assert not missing
+
+
+def test_what_is_left_out_has_a_reason():
+    types = sweep_table.all_types()
+    assert list(sweep_table.left_out()) == sorted(sweep_table.left_out())
+    for model_type, why in sweep_table.left_out().items():
+        assert model_type in types and len(why) > 10
+    assert not set(sweep_table.left_out()) & set(SAMPLE)
+
+
+# ---- a plan that is wrong on purpose ----
+
+
+def with_ropes(change):
+    return lambda plan: families._with_ropes(plan, change)
+
+
+def with_layers(change):
+    return lambda plan: families.with_layers(plan, change)
+
+
+def one_more(window):
+    return window.replace(past=window.past + 1)
+
+
+def longer_window(layer):
+    mask = layer.mask
+    return layer if mask.window is None else layer.replace(mask=mask.replace(window=one_more(mask.window)))
+
+
+def half_rotated(rope):
+    return rope.replace(dim=rope.dim // 2)
+
+
+def of_last_layer(change):
+    def changed(plan):
+        last = plan.stacks[0].layers[-1].index
+        return families.with_layers(plan, lambda layer: change(layer) if layer.index == last else layer)
+
+    return changed
+
+
+def with_terms(change):
+    return with_layers(lambda layer: layer.replace(score=tuple(change(term) for term in layer.score)))
+
+
+SPOILED = {
+    ("llama", "base doubled"): (with_ropes(lambda rope: rope.replace(base=2 * rope.base)), "rotation"),
+    ("llama", "base a thousandth larger"): (with_ropes(lambda rope: rope.replace(base=1.001 * rope.base)), "rotation"),
+    ("llama", "pairing swapped"): (with_ropes(families.swapped), "rotation"),
+    ("llama", "sense reversed"): (with_ropes(families.reversed_sense), "rotation"),
+    ("llama", "half of the channels"): (with_ropes(half_rotated), "rotation"),
+    ("llama", "no rotation in the last layer"): (of_last_layer(lambda layer: layer.replace(rotate=())), "rotation"),
+    ("llama", "scale"): (
+        with_layers(lambda layer: layer.replace(softmax_scale=1.01 * layer.softmax_scale)),
+        "softmax_scale",
+    ),
+    ("llama", "heads"): (with_layers(lambda layer: layer.replace(kv_heads=layer.kv_heads // 2)), "kv_heads"),
+    ("llama", "a layer less"): (
+        lambda plan: plan.replace(stacks=tuple(of.replace(layers=of.layers[:-1]) for of in plan.stacks)),
+        "layers",
+    ),
+    ("llama", "bidirectional"): (
+        with_layers(lambda of: of.replace(mask=of.mask.replace(kind="bidirectional"))),
+        "mask",
+    ),
+    ("deepseek_v3", "pairing swapped"): (with_ropes(families.swapped), "rotation"),
+    ("gpt_oss", "window one longer"): (with_layers(longer_window), "mask"),
+    ("gpt_oss", "no YaRN"): (with_ropes(lambda rope: rope.replace(scaling=None)), "rotation"),
+    ("gpt_oss", "no sinks"): (with_layers(lambda layer: layer.replace(sinks=False)), "sinks"),
+    ("gemma2", "no soft cap"): (with_layers(lambda layer: layer.replace(soft_cap=None)), "scores"),
+    ("bloom", "slopes halved"): (with_terms(lambda term: term.replace(max_bias=term.max_bias / 2)), "scores"),
+    ("bert", "scale"): (
+        with_layers(lambda layer: layer.replace(softmax_scale=1.01 * layer.softmax_scale)),
+        "softmax_scale",
+    ),
+    ("t5", "half the buckets"): (with_terms(lambda term: term.replace(buckets=term.buckets // 2)), "bias"),
+    ("t5", "distances"): (with_terms(lambda term: term.replace(max_distance=term.max_distance // 2)), "bias"),
+}
+
+
+@pytest.mark.parametrize("of", SPOILED, ids=" ".join)
+def test_a_wrong_plan_is_seen(of):
+    change, fact = SPOILED[of]
+    keys = {"num_hidden_layers": 2} if of[0] != "t5" else {"num_layers": 2}
+    keys |= {"n_layer": 2} if of[0] == "bloom" else {}
+    verdict = sweep_type.judge(of[0], keys)
+    assert verdict.verdict == "right", verdict.facts
+    verdict = sweep_type.judge(of[0], keys, change)
+    assert verdict.verdict == "wrong"
+    assert any(fact in what for what in verdict.facts), verdict.facts
+
+
+# ---- the command ----
+
+
+def test_a_table(capsys):
+    assert sweep.main(["--type", "llama", "--type", "mamba"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == sweep_table.HEAD.splitlines()
+    assert lines[2:4] == ["| `llama` | right |  |", "| `mamba` | no attention |  |"]
+    assert lines[5] == f"1 right, 1 no attention; transformers {transformers.__version__}."
+
+
+def test_json(capsys):
+    assert sweep.main(["--json", "--type", "gpt2"]) == 0
+    (gpt2,) = json.loads(capsys.readouterr().out)["types"]
+    assert gpt2["model_type"] == gpt2["title"] == "gpt2" and gpt2["verdict"] == "right"
+    assert gpt2["facts"] == [] and gpt2["class"] == "modeling_gpt2.GPT2Model"
+
+
+def test_the_status_says_that_a_type_is_wrong(monkeypatch, capsys):
+    judge = sweep_type.judge
+    change = with_ropes(families.swapped)
+    monkeypatch.setattr(sweep_type, "judge", lambda of, keys: judge(of, keys, change))
+    assert sweep.main(["--type", "llama"]) == 1
+    assert "| `llama` | wrong | decoder 0-31: rotation: " in capsys.readouterr().out
+
+
+def test_shards_are_all_types():
+    types = [of for shard in range(3) for of in sweep_table._chosen(None, False, (shard, 3))]
+    assert sorted(types) == sweep_table.all_types()
+
+
+@pytest.mark.parametrize("shard", ["3/3", "1", "a/b", "-1/2"])
+def test_a_shard_that_is_none(shard, capsys):
+    with pytest.raises(SystemExit):
+        sweep.main([f"--shard={shard}"])
+    assert "expected i/n with 0 <= i < n" in capsys.readouterr().err
+
+
+def test_an_unknown_type_is_named(capsys):
+    assert sweep.main(["--type", "lama"]) == 2
+    assert "has no model type 'lama'" in capsys.readouterr().err
