@@ -1,0 +1,228 @@
+"""Inputs for whatever a model's forward asks for: tokens that are all the same, images and sounds that are constant."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+TOKENS = 24
+MANY_TOKENS = 160  # where distances are in buckets, up to 128
+TOKEN = 5
+
+
+def parameters(model: nn.Module) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(type(model).forward).parameters)
+
+
+def size(config: Any, *names: str, default: int = 1) -> int:
+    for name in names:
+        value = getattr(config, name, None)
+        if isinstance(value, (list, tuple)) and value:
+            value = value[0]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return default
+
+
+def _sides(config: Any) -> tuple[int, int]:
+    value = getattr(config, "image_size", None) or getattr(config, "input_size", None)
+    if isinstance(value, dict):
+        value = (value.get("height"), value.get("width"))
+    if isinstance(value, (list, tuple)) and len(value) >= 2:
+        return int(value[-2]), int(value[-1])
+    side = value if isinstance(value, int) else 4 * size(config, "patch_size", default=16)
+    return side, side
+
+
+def _patch(config: Any) -> int:
+    return size(config, "patch_size", "spatial_patch_size", default=16)
+
+
+def text(model: nn.Module, tokens: int) -> dict[str, Tensor]:
+    vocabulary = size(model.config, "vocab_size", default=TOKEN + 1)
+    return {"input_ids": torch.full((1, tokens), min(TOKEN, vocabulary - 1))}
+
+
+def _images(config: Any) -> Iterator[dict[str, Tensor]]:
+    channels = size(config, "num_channels", "in_channels", "in_chans", default=3)
+    height, width = _sides(config)
+    yield {"pixel_values": torch.ones(1, channels, height, width)}
+    tiles = size(config, "max_num_tiles", default=0)
+    if tiles:
+        more = {"aspect_ratio_ids": torch.ones(1, 1, dtype=torch.long), "aspect_ratio_mask": torch.ones(1, 1, tiles)}
+        yield {"pixel_values": torch.ones(1, 1, tiles, channels, height, width), **more}
+    frames = size(config, "num_frames", "frames_per_clip", default=2)
+    yield {"pixel_values": torch.ones(1, frames, channels, height, width)}
+    yield {"pixel_values_videos": torch.ones(1, frames, channels, height, width)}
+
+
+_PLACES = ("image_position_ids", "pixel_position_ids")
+
+
+def _patches(config: Any, names: dict[str, inspect.Parameter]) -> Iterator[dict[str, Tensor]]:
+    """Patches in a row, and the grids that they are of: one image of 12 x 12 patches (they merge by 2, 3 and 4)."""
+    channels = size(config, "num_channels", "in_channels", "in_chans", default=3)
+    rows, columns = 12, 12
+    grid = torch.tensor([[1, rows, columns]])
+    named = next(
+        (name for name in ("grid_thw", "image_grid_thw", "grid_hws", "grid_hw", "image_grid_hws") if name in names),
+        None,
+    )
+    first = next((name for name in ("pixel_values", "hidden_states", "pixel_values_videos") if name in names), None)
+    if first is None:
+        return
+    for time in (size(config, "temporal_patch_size", default=1), 1, 2):
+        width = channels * time * _patch(config) ** 2
+        for shape in (
+            (rows * columns, width),
+            (1, rows * columns, width),
+            (rows * columns, channels, _patch(config), _patch(config)),
+        ):
+            more: dict[str, Tensor] = {}
+            if named is not None:
+                more[named] = grid if named.endswith("thw") else grid[:, 1:]
+            if "spatial_shapes" in names:
+                more["spatial_shapes"] = grid[:, 1:]
+            if "pixel_attention_mask" in names:
+                more["pixel_attention_mask"] = torch.ones(1, rows * columns, dtype=torch.long)
+            name = next((of for of in _PLACES if of in names), None)
+            if name is not None:
+                places = torch.stack(torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij"), -1)
+                more[name] = places.reshape(1, -1, 2)
+            yield {first: torch.ones(shape), **more}
+
+
+def _sounds(config: Any) -> Iterator[dict[str, Tensor]]:
+    named = (
+        "num_mel_bins",
+        "feature_projection_input_dim",
+        "input_feat_per_channel",
+        "feature_size",
+        "input_size",
+        "input_dim",
+    )
+    yield from _frames(config, size(config, *named, default=80))
+    if not any(hasattr(config, name) for name in named):
+        yield from _frames(config, 128)
+
+
+def _frames(config: Any, bins: int) -> Iterator[dict[str, Tensor]]:
+    longest = size(config, "max_source_positions", default=0)
+    for frames in dict.fromkeys((2 * longest, longest, 64, 400)):
+        if frames:
+            more = {
+                "input_features_mask": torch.ones(1, frames, dtype=torch.long),
+                "feature_attention_mask": torch.ones(1, frames, dtype=torch.long),
+                "feature_lens": torch.tensor([frames]),
+                "chunk_sample_lengths": torch.tensor([frames]),
+            }
+            yield {"input_features": torch.ones(1, bins, frames), **more}
+            yield {"input_features": torch.ones(1, frames, bins), **more}
+            yield {"input_features": torch.ones(1, 1, frames, bins), **more}
+
+
+def _waves() -> Iterator[dict[str, Tensor]]:
+    yield {"input_values": torch.ones(1, 16000)}
+    yield {"input_values": torch.ones(1, 1, 16000)}
+    yield {"input_values": torch.ones(1, 1024, 128)}
+
+
+# What forwards ask for by name and cannot do without, beside an input.
+_REQUIRED: dict[str, Callable[[Any, int], Any]] = {
+    "attention_mask": lambda config, tokens: torch.ones(1, tokens, dtype=torch.long),
+    "encoder_hidden_states": lambda config, tokens: torch.ones(1, tokens, _width(config, encoder=True)),
+    "codebook_idx": lambda config, tokens: 1,
+    "num_patches": lambda config, tokens: 256,
+    "query_embeds": lambda config, tokens: torch.ones(1, tokens, _width(config)),
+    "object_queries": lambda config, tokens: torch.zeros(1, tokens, _width(config)),
+    "position_ids": lambda config, tokens: torch.arange(tokens)[None],
+}
+
+
+def _width(config: Any, encoder: bool = False) -> int:
+    own = ("hidden_size", "d_model", "embed_dim", "n_embd", "dim")
+    return size(config, *(("encoder_hidden_size", "cross_attention_hidden_size") if encoder else ()), *own)
+
+
+def _optional(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int) -> dict[str, Any]:
+    """What else the model takes with any of its inputs."""
+    config = model.config
+    given: dict[str, Any] = {
+        name: make(config, tokens)
+        for name, make in _REQUIRED.items()
+        if name in names and names[name].default is inspect.Parameter.empty
+    }
+    if "decoder_input_ids" in names:
+        given["decoder_input_ids"] = torch.full((1, tokens - 1), TOKEN)
+    if "bbox" in names:
+        given["bbox"] = torch.zeros(1, tokens, 4, dtype=torch.long)
+    if "use_cache" in names:
+        given["use_cache"] = False
+    return given
+
+
+_CROSSED = ("encoder_hidden_states", "cross_attention_states")
+
+
+def can_cross(model: nn.Module) -> bool:
+    return any(name in parameters(model) for name in _CROSSED)
+
+
+def _to_cross(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int) -> dict[str, Any]:
+    """What a decoder attends to beside its own tokens; a class without cross attention ignores or refuses it."""
+    config = model.config
+    named = [name for name in _CROSSED if name in names]
+    return {name: torch.ones(1, tokens - 2, _width(config, encoder=True)) for name in named}
+
+
+def text_alone(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
+    names = parameters(model)
+    if "input_ids" in names and hasattr(model.config, "text_config"):
+        yield {"input_ids": torch.full((1, tokens), TOKEN), **_optional(model, names, tokens)}
+
+
+def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
+    """Until one is accepted."""
+    names = parameters(model)
+    config = model.config
+    longest = size(config, "max_position_embeddings", "max_length", default=tokens)
+    tokens = min(tokens, longest) if longest >= 8 else tokens
+    optional = _optional(model, names, tokens)
+    crossing = _to_cross(model, names, tokens)
+    kinds: list[Iterator[dict[str, Any]]] = []
+    if "input_ids" in names and "pixel_values" in names and hasattr(config, "text_config"):
+        kinds.append(
+            {**text(model, tokens), **image}
+            for image in itertools.islice(_images(getattr(config, "vision_config", config)), 1)
+        )
+    if "input_ids" in names:
+        kinds.append(iter([text(model, tokens)]))
+    if any(
+        name in names
+        for name in ("grid_thw", "image_grid_thw", "grid_hws", "grid_hw", "spatial_shapes", "image_grid_hws", *_PLACES)
+    ):
+        kinds.append(_patches(config, names))
+    if "pixel_values" in names or "pixel_values_videos" in names:
+        kinds.append(_images(config))
+    if "input_features" in names:
+        kinds.append(_sounds(config))
+    if "input_values" in names:
+        kinds.append(_waves())
+    if "inputs_embeds" in names:
+        kinds.append(iter([{"inputs_embeds": torch.ones(1, tokens, _width(config))}]))
+    for name in ("hidden_states", "hidden_state", "query_embeds", "input_features", "x"):
+        if name in names:
+            widths = dict.fromkeys((_width(config), size(config, "input_dim", "input_size", default=80)))
+            kinds.append({name: torch.ones(1, tokens, width)} for width in widths)
+    for kind in kinds:
+        for given in kind:
+            accepted = {key: value for key, value in given.items() if key in names}
+            if accepted and crossing:
+                yield {**accepted, **optional, **crossing}
+            if accepted:
+                yield {**accepted, **optional}

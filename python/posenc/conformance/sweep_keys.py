@@ -1,0 +1,101 @@
+"""Configurations to judge: the defaults of each type, and what is given where its class cannot run by them.
+
+What is given is no fact of position, but for image sizes: patches are so few that a run is short, and the plan reads
+the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import transformers
+from transformers import PretrainedConfig, conversion_mapping
+
+_MOST_PATCHES = 16  # of a side
+_FEW_PATCHES = 8
+_MOST_FRAMES = 64  # of a sound, where a table has so many rows
+_CHUNKS = ("mamba_chunk_size", "chunk_size", "mamba2_chunk_size", "ssm_chunk_size")
+
+# Why: the defaults of the class leave these at None, or contradict one another.
+_GIVEN: dict[str, dict[str, Any]] = {
+    "autoformer": {"prediction_length": 8},
+    "informer": {"prediction_length": 8},
+    "time_series_transformer": {"prediction_length": 8},
+    "chameleon": {"vocabulary_map": {"<image>": 4}},
+    "emu3": {"vocabulary_map": {"<image>": 4}},
+    "deepseek_v2": {"num_experts_per_tok": 2, "n_routed_experts": 8, "n_group": 1, "topk_group": 1},
+    "dots1": {"n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1},
+    "esm": {"vocab_size": 33, "pad_token_id": 1, "mask_token_id": 32},
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 8, "clip_qkv": 8}},
+    "hunyuan_v1_dense": {"head_dim": 128},
+    "hunyuan_v1_moe": {"head_dim": 128},
+    "hunyuan_vl_text": {"head_dim": 128},
+    "ministral": {"head_dim": 128},
+    "step3p5": {"sliding_window": 512},
+    "xmod": {"default_language": "en_XX"},
+    "nemotron": {"num_key_value_heads": 48},
+    "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
+}
+# Whose eager attention is not what checkpoints were trained with: Falcon's adds ALiBi twice.
+ATTENTION = {"falcon": "sdpa"}
+_WITHOUT_TIMM = ("detr", "conditional_detr", "dab-detr", "deformable_detr", "table-transformer")
+
+
+def config(model_type: str, keys: dict[str, Any] | None = None) -> Any:
+    given = dict(_GIVEN.get(model_type, {}), **(keys or {}))
+    if model_type in _WITHOUT_TIMM:
+        of = transformers.ResNetConfig(out_features=["stage2", "stage3", "stage4"])
+        given |= {"use_timm_backbone": False, "use_pretrained_backbone": False, "backbone": None, "backbone_config": of}
+    made = transformers.CONFIG_MAPPING[model_type](**given)
+    for of in all_configs(made):
+        _make_small(of)
+    return made
+
+
+def variants(model_type: str) -> list[tuple[str, dict[str, Any]]]:
+    """The default, and each other kind of layer that the class has by a switch of its configuration."""
+    found: list[tuple[str, dict[str, Any]]] = [(model_type, {})]
+    try:
+        of = config(model_type)
+    except Exception:  # whatever a class says against its own defaults; it is judged, and says so there
+        return found
+    for switch in ("use_sliding_window", "alibi"):
+        if getattr(of, switch, None) is False:
+            found.append((f"{model_type}, {switch}", {switch: True}))
+    return found
+
+
+def is_permuted_at_load(model_type: str) -> bool:
+    """Whether transformers moves channels of q and k as it loads: then pairs in a class are not a file's."""
+    for end in range(len(model_type), 2, -1):
+        mapping = conversion_mapping.get_checkpoint_conversion_mapping(model_type[:end])
+        if mapping is not None:
+            operations = (of for entry in mapping for of in getattr(entry, "operations", None) or ())
+            return any("PermuteForRope" in type(of).__name__ for of in operations)
+    return False
+
+
+def all_configs(config: Any) -> Iterator[Any]:
+    yield config
+    for value in list(vars(config).values()):
+        if isinstance(value, PretrainedConfig):
+            yield from all_configs(value)
+
+
+def _make_small(config: Any) -> None:
+    patch = _first(getattr(config, "patch_size", None))
+    side = getattr(config, "image_size", None)
+    if isinstance(patch, int) and patch and isinstance(_first(side), int) and _first(side) // patch > _MOST_PATCHES:
+        small = patch * _FEW_PATCHES
+        config.image_size = small if isinstance(side, int) else [small for _ in side or ()]
+    if isinstance(getattr(config, "max_source_positions", None), int) and config.max_source_positions > _MOST_FRAMES:
+        config.max_source_positions = _MOST_FRAMES
+    for name in _CHUNKS:
+        if "mamba" in name or "ssm" in name or hasattr(config, "ssm_cfg") or hasattr(config, "state_size"):
+            if isinstance(getattr(config, name, None), int):
+                setattr(config, name, 8)
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, (list, tuple)) and value else value

@@ -1,0 +1,261 @@
+"""One layer of a plan against what one layer of the class did: the facts that differ, by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import posenc
+
+from .sweep_probe import Attended, kv_heads_of
+from .sweep_rotation import Rotated, halves_to_neighbours, projected_order, ranges, reordered, still
+
+Differences = dict[str, str]
+
+_MASKED = -5000.0  # below the largest score of the row: classes add -1e4, the least float, or -inf
+_SCORE = 2e-4
+_SCORES = 2**22  # of a layer, at most, that are compared: of some heads where there are many tokens
+_JUDGED = (posenc.Alibi, posenc.T5Bias, posenc.ClippedBias)
+
+
+def main_rope(layer: posenc.LayerPlan) -> posenc.Rope | None:
+    return next((rotate.rope for rotate in layer.rotate if rotate.role == "main"), None)
+
+
+def main_ropes(layer: posenc.LayerPlan) -> list[posenc.Rope]:
+    return [rotate.rope for rotate in layer.rotate if rotate.role == "main"]
+
+
+def visible(mask: posenc.Mask, rows: int, columns: int) -> Tensor | None:
+    """[rows, columns]; None where a plan says in words only what is masked."""
+    if mask.kind in ("prefix", "sparse"):
+        return None
+    i, j = torch.arange(rows)[:, None], torch.arange(columns)
+    seen = torch.ones(rows, columns, dtype=torch.bool)
+    if mask.kind == "causal":
+        seen &= j <= i
+    if mask.window is not None:
+        seen &= (i - j <= mask.window.past) & (j - i <= mask.window.future)
+    if mask.chunk is not None:
+        seen &= i // mask.chunk == j // mask.chunk
+    return seen
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What layers of a run have in common."""
+
+    text: bool  # tokens stand at 0, 1, 2, ...; else where the class puts them
+    length: int | None  # of the plan
+    permuted: bool  # channels of q and k are moved as checkpoints are loaded
+
+
+def compare(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> Differences:
+    length = setting.length
+    if not bool(event.q.any()) or not bool(event.k.any()):
+        return {"hidden states": "vanish in the class as it is fed here"}
+    found: Differences = {}
+    sizes = {
+        "heads": (layer.heads, event.q.shape[1]),
+        "kv_heads": (layer.kv_heads, kv_heads_of(event)),
+        "head_dim": (layer.head_dim, event.q.shape[-1]),
+        "value_dim": (layer.value_dim, event.value_dim or layer.value_dim),
+        "sinks": (layer.sinks, event.sinks),
+    }
+    for name, (plan, own) in sizes.items():
+        if plan != own:
+            found[name] = f"plan {plan}, class {own}"
+    if "heads" in found or "head_dim" in found:
+        return found
+    found.update(_rotations(layer, event, setting))
+    found.update(_masks(layer, event))
+    if "mask" not in found:
+        found.update(_scores(layer, event, length))
+    return found
+
+
+def _rotations(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> Iterator[tuple[str, str]]:
+    ropes = main_ropes(layer)
+    if not event.steady:
+        return
+    for name, x in (("queries", event.q[0]), ("keys", event.k[0])):
+        if len(ropes) == 1 and setting.text:
+            x = reordered(x, ropes[0], _order(layer, event, name, x, setting.length))
+        places = torch.arange(x.shape[1], dtype=torch.float64)[None] if setting.text else None
+        what = Rotated(x, places).difference(ropes, setting.length)
+        if what is not None and len(ropes) == 1 and setting.permuted and ropes[0].pairing == "interleaved":
+            x = reordered(x, ropes[0], halves_to_neighbours(ropes[0]))
+            what = Rotated(x, places).difference(ropes, setting.length)
+        if what is not None:
+            yield "rotation", f"{name}: {what}"
+            return
+
+
+_ORDERS: dict[tuple[object, ...], Tensor | None] = {}
+
+
+def _order(layer: posenc.LayerPlan, event: Attended, name: str, x: Tensor, length: int | None) -> Tensor | None:
+    """Found once for a class: it does not depend on the layer."""
+    rope = main_rope(layer)
+    assert rope is not None
+    key = (type(event.module), name, rope.head_dim, rope.first_channel, rope.dim)
+    if key not in _ORDERS:
+        _ORDERS[key] = projected_order(x, rope, event.sources, _factors(layer, event, length))
+    return _ORDERS[key]
+
+
+def _factors(layer: posenc.LayerPlan, event: Attended, length: int | None) -> list[float]:
+    """By which the class may have multiplied queries or keys: what it was seen to multiply by, and YaRN's factor."""
+    plain = list(dict.fromkeys([1.0, *event.factors, layer.softmax_scale, layer.head_dim**-0.5, layer.head_dim**-0.25]))
+    of = attention_factor(layer, length)
+    return [*plain, *(of * each for each in plain)] if of != 1 else plain
+
+
+def attention_factor(layer: posenc.LayerPlan, length: int | None) -> float:
+    rope = main_rope(layer)
+    return posenc.frequencies(rope, length=length).attention_factor if rope is not None else 1.0
+
+
+def visible_to(event: Attended) -> Tensor:
+    """[n, m]; the class's mask, which is that of every head."""
+    scores = event.scores[0]
+    return (scores > scores.amax(-1, keepdim=True) + _MASKED).any(0)
+
+
+def _masks(layer: posenc.LayerPlan, event: Attended) -> Iterator[tuple[str, str]]:
+    own = visible_to(event)
+    plan = visible(layer.mask, *own.shape)
+    if plan is None:
+        return
+    if own.shape[0] == own.shape[1] and bool(own.diagonal().any()):  # padding does not see itself
+        plan = torch.where(own.diagonal()[:, None] & own.diagonal(), plan, own)
+    if torch.equal(plan, own):
+        return
+    row = int((plan != own).any(-1).nonzero()[-1])
+    keys = [ranges(of[row].nonzero().flatten().tolist()) for of in (plan, own)]
+    yield "mask", f"query {row} sees keys {keys[0]} by the plan, {keys[1]} by the class"
+
+
+def factor(x: Tensor, sources: list[Tensor], candidates: list[float]) -> float | None:
+    """By what the class multiplied a head's channels after it projected and normalised them; None: not seen."""
+    if not x.numel() or not sources:
+        return None
+    known = torch.cat([source.flatten() for source in sources]).double().abs()
+    probes = x.double().abs().flatten()[:6].tolist()
+    for of in candidates:
+        if all(float((known - probe / of).abs().amin()) <= 2e-6 * probe / of + 1e-9 for probe in probes):
+            return of
+    return None
+
+
+def _of_head_norms(x: Tensor, sources: list[Tensor], candidates: list[float]) -> float | None:
+    """As `factor`, where the first token may be rotated: lengths of heads stay."""
+    d = x.shape[-1]
+    chunks = [source.reshape(-1, d) for source in sources if source.numel() % d == 0]
+    return factor(x.double().norm(dim=-1)[:4], [chunk.double().norm(dim=-1) for chunk in chunks], candidates)
+
+
+def multiplied(x: Tensor, layer: posenc.LayerPlan, event: Attended, length: int | None) -> tuple[float, float | None]:
+    """Of rotated channels (of all, where none is) and of those that are not. x: [heads, d] of the first token."""
+    factors = _factors(layer, event, length)
+    ropes = main_ropes(layer)
+    rest = still(ropes, x.shape[-1])
+    unmoved = factor(x[0, rest], event.sources, factors) if ropes else None
+    moved = [c for c in range(x.shape[-1]) if c not in set(rest)] if ropes else rest
+    own = factor(x[0, moved], event.sources, factors)
+    if own is None:
+        own = _of_head_norms(x, event.sources, factors)
+    return (attention_factor(layer, length) if own is None else own), unmoved
+
+
+def _scores(layer: posenc.LayerPlan, event: Attended, length: int | None) -> Iterator[tuple[str, str]]:
+    if any(not isinstance(term, _JUDGED) for term in layer.score):
+        return
+    plan = attention_factor(layer, length)
+    by_queries, still_queries = multiplied(event.q[0, :, 0], layer, event, length)
+    by_keys, _ = multiplied(event.k[0, :, 0], layer, event, length)
+    if still_queries is not None and abs(by_queries / still_queries / plan - 1) > 1e-5:
+        yield "attention_factor", f"plan {plan:.6g}, class {by_queries / still_queries:.6g}"
+        return
+    scale = layer.softmax_scale * plan**2 / (by_queries * by_keys)
+    group = event.q.shape[1] // event.k.shape[1]
+    heads = max(group, _SCORES // event.scores[0, 0].numel() // group * group)
+    q, k = event.q[0, :heads].double(), event.k[0, : heads // group].double()
+    content = q @ k.repeat_interleave(group, 0).transpose(-1, -2)
+    own, seen = event.scores[0, :heads].double(), visible_to(event)
+    expected = _capped(layer, content * scale, _bias(layer, event.scores[0].shape)[:heads])
+    rest = torch.where(seen, own - expected, 0)
+    if any(isinstance(term, (posenc.T5Bias, posenc.ClippedBias)) for term in layer.score):
+        yield from _by_distance(layer, rest, seen)
+    elif not _is_nothing(layer, own, rest, seen, expected):
+        yield _what_differs(layer, content, own, seen, scale)
+
+
+def _capped(layer: posenc.LayerPlan, scores: Tensor, bias: Tensor) -> Tensor:
+    cap = layer.soft_cap
+    if cap is None:
+        return scores + bias
+    if cap.order == "before_bias":
+        return cap.cap * (scores / cap.cap).tanh() + bias
+    return cap.cap * ((scores + bias) / cap.cap).tanh()
+
+
+def _bias(layer: posenc.LayerPlan, shape: torch.Size) -> Tensor:
+    total = torch.zeros(shape, dtype=torch.float64)
+    for term in layer.score:
+        if isinstance(term, posenc.Alibi):
+            scale = layer.softmax_scale if term.scaled else 1.0
+            for head, slope in enumerate(posenc.alibi_slopes(term)):
+                rows = [[posenc.alibi_bias(term, slope, i, j) for j in range(shape[2])] for i in range(shape[1])]
+                total[head] += scale * torch.tensor(rows, dtype=torch.float64)
+    return total
+
+
+def _is_nothing(layer: posenc.LayerPlan, own: Tensor, rest: Tensor, seen: Tensor, expected: Tensor) -> bool:
+    """A number that all keys of a query have is nothing to a softmax: ALiBi by columns, the largest score taken off."""
+    bound = _SCORE * (1 + float(torch.where(seen, expected, 0).abs().amax()))
+    if float(rest.abs().amax()) <= bound:
+        return True
+    if not any(isinstance(term, posenc.Alibi) for term in layer.score) and float(own.amax(-1).abs().amax()) > 0:
+        return False
+    low = torch.where(seen, rest, torch.inf).amin(-1)
+    high = torch.where(seen, rest, -torch.inf).amax(-1)
+    return bool(((high - low)[:, seen.any(-1)] <= bound).all())
+
+
+def _what_differs(layer: Any, content: Tensor, own: Tensor, seen: Tensor, scale: float) -> tuple[str, str]:
+    pairs = seen.expand_as(content)
+    x, y = content[pairs], own[pairs]
+    slope = float((x * y).sum() / (x * x).sum())
+    fits = bool((y - slope * x).abs().max() <= _SCORE * (1 + float(y.abs().max())))
+    if fits and not layer.score:
+        return "softmax_scale", f"plan {layer.softmax_scale:.6g}, class {layer.softmax_scale * slope / scale:.6g}"
+    return "scores", f"another term or cap: {float((y - scale * x).abs().max()):.3g} apart"
+
+
+def _row(term: Any, distance: int) -> int:
+    if isinstance(term, posenc.T5Bias):
+        return posenc.t5_bucket(term, distance)
+    return max(-term.future, min(term.past, distance))
+
+
+def _by_distance(layer: posenc.LayerPlan, rest: Tensor, seen: Tensor) -> Iterator[tuple[str, str]]:
+    """Two pairs of tokens have one bias if, and only if, the plan has one row for them."""
+    (term,) = (term for term in layer.score if isinstance(term, (posenc.T5Bias, posenc.ClippedBias)))
+    rows = torch.tensor([[_row(term, i - j) for j in range(rest.shape[2])] for i in range(rest.shape[1])])
+    means = {}
+    for row in rows[seen].unique().tolist():
+        values = rest[:, (rows == row) & seen]
+        if float((values - values[:, :1]).abs().max()) > 1e-3:
+            yield "bias", f"row {row} of the plan's table holds several of the class's"
+            return
+        means[row] = values[:, 0]
+    stacked = torch.stack(list(means.values()))
+    apart = torch.cdist(stacked, stacked) + torch.eye(len(stacked)) * 1e3
+    if float(apart.min()) < 1e-3:
+        one, other = divmod(int(apart.argmin()), len(stacked))
+        yield "bias", f"the class has one row for the plan's {list(means)[one]} and {list(means)[other]}"

@@ -1,0 +1,125 @@
+"""The runs of a type: its model whole where that can be fed, else every model in it that can."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from typing import Any
+
+import transformers
+from torch import nn
+
+from . import sweep_inputs
+from .sweep_probe import Attended, Looked, Probe, events
+
+_MOST_TRIES = 14
+
+
+@dataclasses.dataclass
+class Group:
+    """Attention of one kind, layer by layer: modules whose paths differ in numbers only."""
+
+    name: str
+    layers: list[Attended]
+    text: bool  # tokens stand at 0, 1, 2, ...
+
+    @property
+    def cross(self) -> bool:
+        named = bool(re.search(r"cross|encoder_attn|EncDec", self.name))
+        return named or all(event.q.shape[2] != event.k.shape[2] for event in self.layers)
+
+
+@dataclasses.dataclass
+class Runs:
+    groups: list[Group]
+    joined: list[Group]
+    looked: list[Looked]
+    failures: list[str]  # of models that could not be fed
+    fed: list[str]
+
+
+def _first_that_runs(model: nn.Module, tokens: int, whole: bool) -> tuple[Probe, dict[str, Any]] | str:
+    """Or, where none runs to the end, the one that came through most layers (a head may refuse what they give)."""
+    why, best = "", None
+    found = sweep_inputs.candidates(model, tokens) if whole else sweep_inputs.text_alone(model, tokens)
+    for inputs in itertools.islice(found, _MOST_TRIES):
+        probe = Probe(model)
+        try:
+            events(model, inputs, probe)
+            return probe, inputs
+        except Exception as error:  # whatever a class does with inputs that are not its own
+            why = why or f"{type(error).__name__}: {str(error).splitlines()[0][:160] if str(error) else ''}"
+        if len(probe.attended) > (len(best[0].attended) if best else 1):
+            best = (probe, inputs)
+    return best or why or "no input that is known"
+
+
+def groups_of(probe: Probe, prefix: str, text: bool) -> list[Group]:
+    found: dict[str, Group] = {}
+    for event in probe.attended:
+        path = f"{prefix}.{event.path}".strip(".")
+        event.path = path
+        group = found.setdefault(re.sub(r"\d+", "#", path), Group(re.sub(r"\d+", "#", path), [], text))
+        if not group.layers or group.layers[-1].call != event.call:
+            group.layers.append(event)
+    return list(found.values())
+
+
+def joined(groups: list[Group]) -> list[Group]:
+    """Blocks of several names that are one stack (Mllama's global layers), in the order in which they ran."""
+    result = []
+    for crosses in (False, True):
+        several = [group for group in groups if group.cross == crosses]
+        if len(several) > 1:
+            layers = sorted((event for group in several for event in group.layers), key=lambda event: event.call)
+            result.append(Group(" + ".join(group.name for group in several), layers, several[0].text))
+    return result
+
+
+def run(model: nn.Module, tokens: int) -> Runs:
+    runs = Runs([], [], [], [], [])
+    _run(model, "", tokens, runs, whole=not _is_composite(model))
+    return runs
+
+
+def _is_composite(model: nn.Module) -> bool:
+    config = getattr(model, "config", None)
+    return bool(getattr(type(config), "sub_configs", None)) and any(
+        isinstance(module, transformers.PreTrainedModel) for module in model.modules() if module is not model
+    )
+
+
+def _models_below(model: nn.Module, prefix: str) -> list[tuple[str, nn.Module]]:
+    found: list[tuple[str, nn.Module]] = []
+    for name, child in model.named_children():
+        path = f"{prefix}.{name}".strip(".")
+        if isinstance(child, transformers.PreTrainedModel):
+            found.append((path, child))
+        else:
+            found += _models_below(child, path)
+    return found
+
+
+def _run(model: nn.Module, prefix: str, tokens: int, runs: Runs, whole: bool) -> None:
+    """A composite model is run with text first, as masks may be made by it and not by its decoder; then its towers."""
+    below = _models_below(model, prefix)
+    whole = whole or not below
+    known = {group.name for group in runs.groups}
+    of_it = [group for group in runs.groups if prefix and group.name.startswith(re.sub(r"\d+", "#", prefix) + ".")]
+    crosses = sweep_inputs.can_cross(model) and not any(group.cross for group in of_it)
+    if not of_it or (whole and crosses):
+        result = _first_that_runs(model, tokens, whole)
+        if not isinstance(result, str):
+            probe, inputs = result
+            found = groups_of(probe, prefix, "input_ids" in inputs or "inputs_embeds" in inputs)
+            runs.groups += [group for group in found if group.name not in known]
+            runs.joined += joined(found)
+            runs.looked += probe.looked
+            runs.fed.append(prefix or "model")
+        elif whole:
+            runs.failures.append(f"{prefix or 'model'}: {result}")
+    if whole and (of_it or (prefix or "model") in runs.fed):
+        return
+    for path, child in below:
+        _run(child, path, tokens, runs, whole=not _is_composite(child))
