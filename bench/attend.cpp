@@ -40,6 +40,7 @@ using posenc::bench::Spread;
 
 constexpr int kRounds = 9;
 
+// queries, keys: tokens; the last query is at the last key. name: what the command line chooses by.
 struct Shape {
   std::string name;
   std::int64_t queries;
@@ -55,6 +56,8 @@ struct Shape {
   posenc::Products products = posenc::Products::f32;
 };
 
+// Two multiply-adds (4 operations) for each query head, visible pair of query and key, and channel: QK^T and PV.
+// Neither the softmax nor a scheme counts, so a scheme that costs time lowers the fraction of peak.
 double operations(const Shape& shape) {
   const auto heads = static_cast<double>(shape.heads * shape.head_dim);
   const auto q = static_cast<double>(shape.queries);
@@ -91,6 +94,7 @@ struct Tensors {
   HugeMemory q, k, v, out;
 };
 
+// Bytes of keys and values, the least that decode must read.
 double key_bytes(const Shape& s) {
   return 2.0 * static_cast<double>(s.keys * s.kv_heads * s.head_dim * bytes_of(s.dtype));
 }
@@ -107,6 +111,7 @@ void read_keys(const Shape& s, const Tensors& tensors, int threads) {
   });
 }
 
+// A row of the table: a layer, its learned tables, what a call is given.
 struct Scheme {
   std::string name;
   posenc::LayerPlan layer;
@@ -115,6 +120,7 @@ struct Scheme {
   std::shared_ptr<const posenc::PreparedLayer> kept{};  // instead of layer and weights
 };
 
+// No positions: every other scheme is this layer and one thing more.
 posenc::LayerPlan plain(const Shape& s) {
   posenc::LayerPlan layer{.heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim, .value_dim = s.head_dim};
   layer.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
@@ -137,6 +143,7 @@ posenc::ConstTensorView table(std::initializer_list<std::int64_t> shape, float s
   return posenc::tensor(values.data(), shape);
 }
 
+// "No positions" first: the others are printed over it. Tables are of the sizes that published models have.
 std::vector<Scheme> schemes(const Shape& s) {
   std::vector<Scheme> out{{"no positions", plain(s)}};
   const auto add = [&](const char* name, const posenc::ScoreTerm& term, posenc::ScoreWeights weights) {
@@ -179,6 +186,7 @@ std::vector<Scheme> schemes(const Shape& s) {
 // Matrices of queries and keys that the call gives for all heads: biases that are added; and an attention mask,
 // everything or the nearest 256 keys.
 void add_matrices(const Shape& s, std::vector<Scheme>& list) {
+  // At most 128 MiB of f32 a matrix.
   if (s.queries * s.keys > std::int64_t{1} << 25) return;
   list.push_back({.name = "bias given", .layer = plain(s), .inputs = {.bias = table({s.queries, s.keys})}});
   list.push_back({.name = "attn_mask given, all",
@@ -224,6 +232,7 @@ posenc::bench::BlasAttend by_blas(const Shape& s, const Tensors& tensors, float*
           .causal = s.causal};
 }
 
+// A check that both compute the same; the peer has other roundings.
 double largest_difference(const HugeMemory& out, const std::vector<float>& other) {
   float most = 0.0F;
   for (std::size_t n = 0; n < other.size(); ++n) {
@@ -234,12 +243,14 @@ double largest_difference(const HugeMemory& out, const std::vector<float>& other
   return most;
 }
 
+// Of the keys; queries have the last of them.
 std::vector<std::int64_t> positions(const Shape& s) {
   std::vector<std::int64_t> out;
   for (std::int64_t n = 0; n < s.keys; ++n) out.push_back(s.irregular ? n + n / 61 : n);
   return out;
 }
 
+// Without scratch: each call asks the heap for its own, as most callers do.
 posenc::AttendArgs args_of(const Scheme& scheme, const Shape& shape, const Tensors& tensors,
                            const posenc::Parallel& parallel) {
   const auto tensor_of = [&](const HugeMemory& memory, std::int64_t tokens, std::int64_t heads) {
@@ -255,6 +266,7 @@ posenc::AttendArgs args_of(const Scheme& scheme, const Shape& shape, const Tenso
           .parallel = parallel};
 }
 
+// The answer, which is true without a callback, is of no interest.
 void run(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int threads) {
   const posenc::AttendArgs args = args_of(scheme, shape, tensors, {.threads = threads});
   if (scheme.kept == nullptr) {
@@ -292,6 +304,8 @@ void measure_memory(const Shape& shape, const std::string& scheme_part) {
     malloc_trim(0);
     std::ofstream("/proc/self/clear_refs") << 5;  // forgets the highest
     const std::int64_t before = held("VmRSS");
+    // VmHWM is the most that the process has held since its record was cleared, tensors included, which are in
+    // `before`.
     run(scheme, shape, tensors, 2);
     std::printf("  %-18s %6.1f MiB\n", scheme.name.c_str(), static_cast<double>(held("VmHWM") - before) / 1024);
     std::fflush(stdout);
@@ -300,6 +314,8 @@ void measure_memory(const Shape& shape, const std::string& scheme_part) {
 
 // Calls without positions in a row, as a decoder makes them: with memory of their own, with scratch that is given, and
 // with threads beside it that do not sleep between the calls, and do soon after, when others have their turn.
+// own_: the heap; given_: AttendArgs::scratch; awake_: scratch and a pool whose worker spins. Candidates refer to this
+// object, so it stays where it was made.
 class CallsInARow {
  public:
   CallsInARow(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int threads)
@@ -329,6 +345,7 @@ class CallsInARow {
   std::vector<std::byte> scratch_;
 };
 
+// threads 1: every scheme, in processor time of the thread. 2: no positions alone, in wall-clock time.
 void measure(const Shape& shape, const std::string& scheme_part, int threads) {
   const Tensors tensors(shape);
   const posenc::Isa isa = posenc::selected_isa();
@@ -339,6 +356,7 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
                                      }}};
   const bool is_decoding = shape.queries == 1;
   if (is_decoding) candidates.push_back({.name = "reading", .run = [&] { read_keys(shape, tensors, threads); }});
+  // Candidates: multiply-adds, reading in decode, no positions, the schemes, calls in a row, OpenBLAS.
   const std::size_t plain_at = candidates.size();
   std::vector<Scheme> list = schemes(shape);
   add_matrices(shape, list);
@@ -370,6 +388,7 @@ void measure(const Shape& shape, const std::string& scheme_part, int threads) {
     std::printf("  OpenBLAS differs from attend by at most %.1e\n", largest_difference(tensors.out, of_blas));
   }
   for (const Candidate& c : candidates) {
+    // The first line is the peak itself, 1 by definition.
     const double own = c.name == "multiply-adds" ? peak_operations : operations(shape);
     std::vector<double> of_peak;
     std::vector<double> over_plain;
@@ -472,6 +491,7 @@ int main(int argc, char** argv) {
   }
   for (const Shape& shape : shapes) {
     if (shape.name.find(part) == std::string::npos) continue;
+    // Two threads over one is read off the two blocks of output.
     for (const int threads : {1, 2}) measure(shape, scheme, threads);
   }
 }

@@ -10,6 +10,7 @@
 namespace posenc::bench {
 
 // Tensors [tokens, heads, head_dim] in f32; the last query stands with the last key.
+// scale: the softmax scale. causal: query n sees keys up to keys - queries + n. Neither positions nor another mask.
 struct BlasAttend {
   const float* q;
   const float* k;

@@ -27,18 +27,22 @@ using posenc::kernels::Element;
 using posenc::kernels::FewLanes;
 
 constexpr int kRounds = 31;
+// The shapes of Llama 3.1 8B: 4 query heads share a KV head. A tile is 64 keys, as in attend.
 constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kKeyHeads = 8;
 constexpr std::int64_t kHeadDim = 128;
 constexpr std::int64_t kTile = 64;
 constexpr std::int64_t kBytesAhead = 16 << 10;  // as cpu/attend/decode_products.cpp has it
 
+// What a pass leaves out. stays: keys and values are in L1, so memory costs nothing. has_scores: with the softmax.
 struct Way {
   bool stays = false;  // the same row again and again
   bool has_scores = true;
   bool rotates = false;  // rotates keys, in a half layout
 };
 
+// One query's pass over `keys` keys and values of all heads, by the kernels of attend in their order, without what a
+// call does besides (checks, masks, threads).
 class Pass {
  public:
   Pass(const posenc::kernels::KernelTable& kernels, Element element, std::int64_t keys)
@@ -50,11 +54,13 @@ class Pass {
         v_(size(keys)),
         own_(std::size_t{1} << 20U) {}
 
+  // Products of bfloat16 in pairs, which are exact where queries and keys are stored so.
   bool has_pairs() const {
     return element_ == Element::bf16 && kernels_.pairs != nullptr && kernels_.pairs->dots != nullptr;
   }
 
   // Keys and values of zeros.
+  // Only time is of interest, which zeros do not change: no product is skipped for them.
   void multiply(const Way& way) const {
     for (std::int64_t key = 0; key < keys_; key += kTile) {
       FewLanes keys = tile(k_.data(), key, way);
@@ -69,10 +75,12 @@ class Pass {
     }
   }
 
+  // The softmax of as many scores, without products.
   void exponentials() const {
     for (std::int64_t key = 0; key < keys_; key += kTile) softmax();
   }
 
+  // Every byte of keys and values once, in order: the limit that all of the others are held against.
   void read() const {
     for (const HugeMemory* const memory : {&k_, &v_}) {
       [[maybe_unused]] const volatile std::uint64_t read = posenc::bench::read_memory(memory->data(), size(keys_));
@@ -80,6 +88,7 @@ class Pass {
   }
 
   // On registers alone: VDPBF16PS has two for one of floats.
+  // QK^T and PV as multiply-adds that touch no memory: 2 operations for each key, query head and channel, each.
   void multiply_registers() const {
     const auto of_product = 2.0 * static_cast<double>(keys_ * kHeads * kHeadDim);
     run_registers(has_pairs() ? Products::bf16 : Products::f32, of_product);
@@ -87,6 +96,7 @@ class Pass {
   }
 
  private:
+  // Bytes of the keys, or of the values, of so many tokens.
   std::size_t size(std::int64_t keys) const { return static_cast<std::size_t>(keys * kKeyHeads * kHeadDim * bytes_); }
 
   // Parts of memory that stay in the first cache, some lines apart.
@@ -99,6 +109,7 @@ class Pass {
   float* sum() const { return part(3) + 2 * kHeads; }
   float* angles() const { return part(4); }  // [kTile][kHeadDim]
 
+  // 64 rows of keys or of values, as attend hands them to the kernels, with what is prefetched beside them.
   FewLanes tile(const char* data, std::int64_t key, const Way& way) const {
     const std::int64_t row = kKeyHeads * kHeadDim;
     FewLanes out{.element = element_,
@@ -140,6 +151,7 @@ class Pass {
   HugeMemory k_, v_, own_;
 };
 
+// "of memory bandwidth": the time of reading over that of the part. Below 1, the part alone takes longer than reading.
 void measure(const posenc::kernels::KernelTable& kernels, Element element, const std::string& name, std::int64_t keys) {
   const Pass pass(kernels, element, keys);
   std::vector<Candidate> candidates{{.name = "multiply-adds on registers", .run = [&] { pass.multiply_registers(); }}};

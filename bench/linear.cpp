@@ -28,8 +28,10 @@ constexpr int kRounds = 9;
 constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kKvHeads = 8;
 constexpr std::int64_t kChannels = 128;
+// S and z of attend_linear.h: kChannels * kChannels and kChannels floats a KV head.
 constexpr std::int64_t kState = kKvHeads * kChannels * (kChannels + 1);  // floats
 
+// One sequence. tokens 1: a step of decode with a state; else prefill from nothing.
 struct Shape {
   std::string name;
   std::int64_t tokens;
@@ -56,6 +58,7 @@ void fill(const HugeMemory& memory, std::int64_t count, posenc::DType dtype) {
   }
 }
 
+// [tokens, heads, channels] each; the state starts from zeros and grows with every call of decode, within floats.
 struct Tensors {
   explicit Tensors(const Shape& s)
       : shape(s),
@@ -95,11 +98,14 @@ posenc::LayerPlan layer_of(const Shape& shape) {
   return layer;
 }
 
+// A ratio of 1 of peak FLOP/s would be the recurrence and nothing else. "x softmax": below 1, linear attention is
+// faster.
 void prefill(const Shape& shape, int threads) {
   const Tensors tensors(shape);
   const posenc::LayerPlan layer = layer_of(shape);
   const posenc::Isa isa = posenc::selected_isa();
   constexpr std::int64_t kSteps = 2'000'000;
+  // Of all its steps together, the same in each round.
   double peak_operations = 0;
   std::vector<Candidate> candidates{
       {.name = "multiply-adds", .run = [&] { peak_operations = posenc::bench::multiply_add(isa, kSteps); }},
@@ -110,6 +116,7 @@ void prefill(const Shape& shape, int threads) {
                                      .v = tensors.view(tensors.v, kKvHeads),
                                      .parallel = {.threads = threads}});
        }}};
+  // Softmax attention grows with the square: at 8192 tokens it would take most of the time.
   if (shape.tokens <= 2048) {
     candidates.push_back({.name = "softmax", .run = [&] {
                             (void)attend(layer, {.out = tensors.view(tensors.out, kHeads),
@@ -139,6 +146,7 @@ void prefill(const Shape& shape, int threads) {
   std::fflush(stdout);
 }
 
+// One token with a state, the step of generation. The limit reads and writes the state once (RMW), and nothing else.
 void decode(const Shape& shape) {
   const Tensors tensors(shape);
   const posenc::LayerPlan layer = layer_of(shape);

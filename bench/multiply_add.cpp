@@ -1,3 +1,5 @@
+// Peak FLOP/s of one core. A chain of fused multiply-adds waits for its own last result; enough chains side by side
+// keep every unit busy. No memory is touched, so what is measured is arithmetic alone.
 #include "multiply_add.h"
 
 #if defined(__x86_64__)
@@ -15,6 +17,7 @@ struct Vector {
   typedef float Type __attribute__((vector_size(kFloats * sizeof(float))));
 };
 
+// kChains sums += a b, `steps` times. `out` takes one number of them, so that none of it is dead code.
 template <class Type>
 [[gnu::always_inline]] inline void run(std::int64_t steps, float* out) {
   Type sums[kChains] = {};
@@ -22,6 +25,7 @@ template <class Type>
   Type a = Type{} + 0.5F;
   Type b = Type{} + 0.25F;
   for (std::int64_t step = 0; step < steps; ++step) {
+    // As if a and b had changed: else their product would be computed once.
     asm volatile("" : "+x"(a), "+x"(b));
 #pragma GCC unroll 12
     for (int chain = 0; chain < kChains; ++chain) sums[chain] = a * b + sums[chain];
@@ -31,6 +35,7 @@ template <class Type>
 }
 
 #if defined(__x86_64__)
+// VDPBF16PS: 32 products of bfloat16 added to 16 sums of f32 per instruction, twice the multiply-adds of f32.
 __attribute__((target("avx512f,avx512bf16"), noinline)) void run_avx512_bf16(std::int64_t steps, float* out) {
   __m512 sums[kChains] = {};
   for (__m512& sum : sums) asm volatile("" : "+v"(sum));
@@ -56,6 +61,8 @@ void run_amx(std::int64_t steps) {
     std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
   } const whole;
   asm volatile("ldtilecfg %0" : : "m"(whole));
+  // 16 rows of 64 bytes a tile: 32 numbers of bfloat16 in a and b, 16 sums in f32. All begin as zeros, on which the
+  // time does not depend.
   for (std::int64_t step = 0; step < steps; ++step) {
     asm volatile(
         "tdpbf16ps %tmm6, %tmm4, %tmm0\n\ttdpbf16ps %tmm7, %tmm4, %tmm1\n\t"
@@ -64,6 +71,7 @@ void run_amx(std::int64_t steps) {
   asm volatile("tilerelease");
 }
 
+// fp-contract=fast: the project is compiled with contraction off, and then a b + c would be two instructions.
 __attribute__((target("avx512f"), optimize("fp-contract=fast"), noinline)) void run_avx512(std::int64_t steps,
                                                                                            float* out) {
   run<Vector<16>::Type>(steps, out);
@@ -80,6 +88,7 @@ volatile float kept;
 
 double multiply_add(Isa isa, std::int64_t steps, [[maybe_unused]] Products products) {
   float out = 0.0F;
+  // Multiply-adds of one instruction: of the 128-bit vectors that every target here has, unless said otherwise below.
   std::int64_t floats = 4;
 #if defined(__x86_64__)
   if (products == Products::bf16 && isa == Isa::amx) {
@@ -101,6 +110,7 @@ double multiply_add(Isa isa, std::int64_t steps, [[maybe_unused]] Products produ
 #else
   run<Vector<4>::Type>(steps, &out);
 #endif
+  // Written where the compiler must believe that somebody reads it.
   kept = out;
   return 2.0 * static_cast<double>(floats * kChains * steps);
 }

@@ -1,4 +1,6 @@
 // What this machine's cores multiply and add at most: chains of fused multiply-adds that touch no memory.
+// With bench_attend's operations over seconds it gives the fraction of peak FLOP/s: 1 is an attention that does nothing
+// but multiply and add, on every cycle.
 #pragma once
 
 #include <cstdint>

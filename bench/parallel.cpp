@@ -1,6 +1,8 @@
 // What it costs to hand half of some work to a second thread, and from how much work on that gains.
 //
 // Time is wall-clock, as a caller waits it out: on a machine that others use too, look at the medians and at the least.
+// It times base/parallel.h itself, below every call of the library; docs/threads.md and docs/performance/threads.md
+// have the figures.
 #include "base/parallel.h"
 
 #include <atomic>
@@ -26,6 +28,7 @@ constexpr int kRounds = 31;
 constexpr microseconds kSpin(500);
 constexpr microseconds kApart(1500);
 
+// parallel: whose threads; seconds: of one call, [rounds].
 struct Measured {
   const char* name;
   Parallel parallel;
@@ -46,6 +49,7 @@ void meet(const Parallel& parallel) {
 }
 
 // The seconds of one call of `work(parallel)`, kRounds times, the candidates interleaved.
+// calls: how many are timed together where workers are awake. Asleep, only the first call of a row finds them so.
 template <typename Work>
 void measure(std::vector<Measured>& candidates, int calls, const Work& work) {
   for (Measured& m : candidates) m.seconds.clear();
@@ -68,10 +72,12 @@ void print_times(const std::vector<Measured>& candidates) {
   }
 }
 
+// Two parts with nothing in them: what a call costs when the caller takes the second part back.
 void empty(const Parallel& parallel) {
   posenc::parallel_for(parallel, 2, 1, [](std::int64_t, std::int64_t) noexcept {});
 }
 
+// Some work on memory: flips the signs of two floats at a time.
 void rotate_bits(std::vector<std::uint64_t>& words, const Parallel& parallel) {
   std::uint64_t* const all = words.data();
   posenc::parallel_for(parallel, std::ssize(words), 8, [all](std::int64_t first, std::int64_t last) noexcept {
@@ -79,6 +85,7 @@ void rotate_bits(std::vector<std::uint64_t>& words, const Parallel& parallel) {
   });
 }
 
+// A row of the table: "x 1.8" is 1.8 times as fast as one thread on so many bytes.
 void print_gains(std::int64_t bytes, const std::vector<Measured>& candidates) {
   std::printf("  %8lld", static_cast<long long>(bytes));
   for (const Measured& m : candidates) {

@@ -1,3 +1,4 @@
+// Memory bandwidth as one thread sees it: the unit of decode, whose least work is to read keys and values once.
 #include "read_memory.h"
 
 namespace posenc::bench {
@@ -5,6 +6,7 @@ namespace {
 
 using Line [[gnu::vector_size(64)]] = std::uint64_t;
 
+// As many sums, so that no XOR waits for the one before it.
 constexpr std::size_t kUnrolled = 8;
 
 }  // namespace

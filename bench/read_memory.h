@@ -1,4 +1,5 @@
 // What a pass over a cache is measured in: every 64-byte line of a range is read once, in order.
+// For bench_attend and bench_decode_floors, and for `posenc bench attend`.
 #pragma once
 
 #include <cstddef>

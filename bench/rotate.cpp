@@ -31,6 +31,7 @@ using posenc::bench::Spread;
 
 enum class Caches { warm, evicted };
 
+// One tensor of queries, [tokens, heads, head_dim], rotated on one thread. The goals are those of docs/performance.md.
 struct Case {
   std::string name;
   std::int64_t tokens = 512;
@@ -53,6 +54,7 @@ constexpr std::int64_t kFirst = 777;  // position
 // Beside the tensor, as much as a last cache of today holds; read and written before each timed call.
 constexpr std::size_t kEvictingBytes = std::size_t{512} << 20U;
 
+// What is timed next finds nothing of its own in the caches, as in a model whose layers take turns with them.
 void evict() {
   static const HugeMemory other(kEvictingBytes);
   posenc::bench::xor_in_place(other.data(), kEvictingBytes);
@@ -74,6 +76,7 @@ void fill(const HugeMemory& memory, std::int64_t count, posenc::DType dtype) {
   }
 }
 
+// seconds: of each round. noisy: memcpy, which is always the same work, varied too much for a verdict.
 struct Measured {
   std::vector<double> seconds;
   Spread over_xor;
@@ -88,12 +91,14 @@ bool is_noisy(std::vector<double> seconds) {
   return seconds[n * 3 / 4] - seconds[n / 4] > 0.15 * seconds[n / 2];
 }
 
+// Of as many positions as there are tokens, so that a held table is no larger than what a call reads.
 posenc::RotaryTable table_of(const Case& c) {
   const posenc::Rope rope{.pairing = c.pairing, .head_dim = c.head_dim, .dim = c.head_dim, .base = 5e5};
   if (c.on_demand) return table_on_demand(rope);
   return make_table(rope, {.start = kFirst, .count = c.tokens});
 }
 
+// [1, heads, tokens, head_dim] where a head's rows are adjacent; else a token's heads are.
 posenc::TensorView view(void* data, const Case& c) {
   if (c.head_major) return posenc::tensor(data, c.dtype, {1, c.heads, c.tokens, c.head_dim});
   return posenc::tensor(data, c.dtype, {c.tokens, c.heads, c.head_dim});
@@ -104,6 +109,8 @@ constexpr int kEvictedRounds = 11;
 
 int rounds(const Case& c) { return c.caches == Caches::warm ? kWarmRounds : kEvictedRounds; }
 
+// rotate, RMW and memcpy on the same bytes, in turns. In place each call rotates what the last one left, which keeps
+// the length of each pair but for rounding: numbers neither overflow nor vanish.
 Measured measure_once(const Case& c) {
   const std::int64_t count = c.tokens * c.heads * c.head_dim;
   const auto bytes = static_cast<std::size_t>(count * posenc::bytes_of(c.dtype));
@@ -142,6 +149,7 @@ Measured measure_once(const Case& c) {
           is_noisy(candidates[2].seconds)};
 }
 
+// Again where the machine was disturbed, a few times at most; what stays noisy is called so.
 Measured measure(const Case& c) {
   constexpr int kRepeats = 3;
   Measured out = measure_once(c);
@@ -155,6 +163,7 @@ std::string format(const char* what, const Spread& ratio) {
   return text;
 }
 
+// Held against RMW in place, and against memcpy out of place.
 std::string verdict(const Case& c, const Measured& m) {
   if (!c.goal) return "";
   char text[80];
@@ -166,6 +175,7 @@ std::string verdict(const Case& c, const Measured& m) {
   return text;
 }
 
+// Google Benchmark counts and prints; the rounds have been timed already, and are handed to it one by one.
 void run(benchmark::State& state, const Case& c) {
   const Measured m = measure(c);
   std::size_t round = 0;
@@ -173,7 +183,6 @@ void run(benchmark::State& state, const Case& c) {
   state.SetLabel(format("xor", m.over_xor) + ", " + format("memcpy", m.over_memcpy) + verdict(c, m));
 }
 
-// What the library asks of the arguments of a call on one token.
 // What is checked before a call of `tokens` is rotated: where that is little, a fast path (cpu/rotate/plain_call.h).
 void run_check(benchmark::State& state, std::int64_t tokens, bool with_k) {
   const Case c{.name = "", .tokens = tokens};
@@ -210,6 +219,7 @@ struct Size {
   double goal;           // f32
   double goal_of_short;  // f16, bf16
 };
+// Tokens by where a tensor of 32 heads of 128 channels in f32 (16 KiB a token) lies: L1, L2, L3, memory.
 constexpr Size kSizes[] = {
     {"1", 1, Caches::warm, 1.7, 5.0},
     {"16", 16, Caches::warm, 1.06, 1.5},
@@ -220,11 +230,14 @@ constexpr Size kSizes[] = {
     {"1GiB", 65536, Caches::evicted, 1.02, 1.1},
 };
 
+// "rotate/512/bf16/half": what --benchmark_filter matches.
 std::string named(const Case& c, std::string_view group, std::string_view size) {
   return std::string(group) + "/" + std::string(size) + "/" + std::string(name(c.dtype)) +
          (c.pairing == posenc::Pairing::half ? "/half" : "/interleaved");
 }
 
+// Every size, dtype and pairing by a held table, with a goal, and on demand; then out of place, with a goal, and other
+// head sizes, layouts and instruction sets.
 std::vector<Case> cases() {
   std::vector<Case> out;
   const auto add = [&](Case c, std::string_view group, std::string_view size) {
@@ -232,6 +245,7 @@ std::vector<Case> cases() {
     out.push_back(c);
   };
   for (const Size& size : kSizes) {
+    // 1 GiB in every dtype, so twice the tokens in 16 bits.
     const bool is_huge = size.tokens == 65536;
     for (const Format& format : kFormats) {
       for (const posenc::Pairing pairing : {posenc::Pairing::half, posenc::Pairing::interleaved}) {

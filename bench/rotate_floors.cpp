@@ -47,6 +47,7 @@ constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kHeadDim = 128;
 constexpr int kRounds = 61;
 constexpr int kOrderRounds = 601;  // one and a half seconds; orders differ by a hundredth
+// 4 MiB between two looks at the clock.
 constexpr std::int64_t kTimedLines = std::int64_t{1} << 16;
 
 // Whether each row reads a cos and a sin of its own, as in a table, or all rows the same, which stay in the first
@@ -54,6 +55,7 @@ constexpr std::int64_t kTimedLines = std::int64_t{1} << 16;
 enum class Angles { same, own };
 
 // Rows of heads in place, all rotated by 0.
+// all: what the kernel is given (kernels.h), with the strides of [rows, heads, head_dim].
 struct Rows {
   Rows(const posenc::bench::HugeMemory& memory, std::int64_t bytes, Element element, Angles of = Angles::same) {
     const std::int64_t size = element == Element::f32 ? 4 : 2;
@@ -84,6 +86,7 @@ struct Rows {
 };
 
 // Each over the last.
+// The last candidate is RMW, or memcpy out of place: 1 is the speed of moving the bytes.
 void print(const std::vector<Candidate>& candidates, std::int64_t lines) {
   for (const Candidate& c : candidates) {
     const Spread time = spread(c.seconds);
@@ -97,6 +100,7 @@ void print(const std::vector<Candidate>& candidates, std::int64_t lines) {
 // Calls that together take long enough for the clock.
 int calls_of(std::int64_t lines) { return static_cast<int>(std::max<std::int64_t>(1, kTimedLines / lines)); }
 
+// The parts by themselves, in place, half-split: no kernel can be faster than the slowest of them.
 void measure(const posenc::bench::RotateFloors& floors, Element element, std::int64_t bytes) {
   const posenc::bench::HugeMemory memory(static_cast<std::size_t>(bytes));
   // Zeros: exact in every format, and no conversion is faster or slower for them.
@@ -117,6 +121,7 @@ void measure(const posenc::bench::RotateFloors& floors, Element element, std::in
 // Loads and stores 4 KiB apart would wait for each other.
 constexpr std::size_t kApart = 17 * 64;
 
+// The same from one tensor into another; the limit is memcpy.
 void measure_out_of_place(const posenc::bench::RotateFloors& floors, Element element, std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
   const posenc::bench::HugeMemory from(size);
@@ -148,6 +153,7 @@ void measure_orders(const posenc::bench::RotateFloors& floors, const posenc::ben
   const auto add = [&](std::string name, const std::function<void()>& run) {
     candidates.push_back({.name = std::move(name), .run = run, .calls = calls_of(bytes / 64), .before = run});
   };
+  // Rows that read one cos and sin, which stay in L1: what reading a table costs is the difference to the next.
   add(orders.front().name + std::string(", all by one"), [&same, pass = orders.front().pass] { pass(same.all); });
   for (const posenc::bench::Order& order : orders) {
     add(order.name, [&rows, pass = order.pass] { pass(rows.all); });
@@ -173,6 +179,8 @@ void measure_orders(const posenc::bench::RotateFloors& floors, const posenc::ben
 }
 
 void measure_all_orders(const posenc::bench::RotateFloors& floors, const char* isa) {
+  // Sizes of the tensor: larger than the first cache and within the second of the machines of docs/performance.md;
+  // larger than their second and within the third.
   constexpr std::int64_t kSecondCache = std::int64_t{256} << 10;
   constexpr std::int64_t kThirdCache = std::int64_t{8} << 20;
   std::printf("%s, f32, half, orders of loads and stores, 256 KiB\n", isa);

@@ -30,7 +30,7 @@ struct RotateFloors {
   Orders past_caches = {};  // whoever reads what these stored reads memory
 };
 
-// Null functions where this program has no such kernel.
+// Those of an instruction set, from a file compiled for it. Null functions where this program has no such kernel.
 RotateFloors rotate_floors(Isa isa);
 
 }  // namespace posenc::bench

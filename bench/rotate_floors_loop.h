@@ -1,4 +1,6 @@
 // The parts of kernels/rotate_loop.h by themselves, over the same vectors.
+// V: the instruction set's vector of floats (kernels/floats_avx2.h ...); E: the element type. So a part is compiled
+// from the kernel's own code, with something left out.
 #pragma once
 
 #include "kernels/rotate_loop.h"
@@ -13,6 +15,8 @@ struct Unrotated : kernels::Half<V, E> {
   static void rotate_parts(typename E::Run (&)[2], const typename kernels::Half<V, E>::Angles&) noexcept {}
 };
 
+// Rotates `lines` lines that stay in registers, by cos 0.6 and sin 0.8: numbers keep their size. V::keep stands for the
+// loads and stores that are left out, so that the compiler does not compute ahead or drop the loop.
 template <class V, class E>
 void rotate_lines(std::int64_t lines) noexcept {
   using Step = kernels::Half<V, E>;

@@ -12,9 +12,13 @@ namespace {
 
 constexpr std::int64_t kHeadDim = 128;
 
+// How a line is written: as the kernel does; by a non-temporal store; or after a prefetch for writing of the line 2 KiB
+// on.
 enum class Stores { cached, past_caches, asked_for_ahead };
 
 // How a head goes through registers. V is of AVX-512.
+// kRotates: with the formula, or loads and stores alone. Angles: cos and sin of a row in registers, for all of its
+// heads.
 template <class V, bool kRotates, Stores stores = Stores::cached>
 struct OneHead {
   using Floats = typename V::Floats;
@@ -66,6 +70,7 @@ struct OneHead {
 };
 
 // f(from, to, angles) for each row.
+// Head: OneHead, which says what the angles of a row are and how lines are read and written.
 template <class Head, class F>
 void for_each_row(const kernels::RotateRows& r, F f) noexcept {
   const auto* from = static_cast<const float*>(r.from);
@@ -172,6 +177,7 @@ using AskedFor = OneHead<V, kRotates, Stores::asked_for_ahead>;
 template <class V, bool kRotates>
 using PastCaches = OneHead<V, kRotates, Stores::past_caches>;
 
+// Each by itself (Bare), and with the formula (Rotated).
 template <class V>
 Orders orders() {
   using Bare = OneHead<V, false>;

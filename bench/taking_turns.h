@@ -17,6 +17,7 @@
 
 namespace posenc::bench {
 
+// run: what is timed. A benchmark keeps results alive itself, where the compiler could drop them.
 struct Candidate {
   std::string name;
   std::function<void()> run;
@@ -25,6 +26,7 @@ struct Candidate {
   std::vector<double> seconds = {};   // of one call, [rounds]
 };
 
+// Of some numbers, the upper median where they are even in number. Printed as "median [least, most]".
 struct Spread {
   double least;
   double median;
@@ -36,16 +38,19 @@ inline Spread spread(std::vector<double> values) {
   return {values.front(), values[values.size() / 2], values.back()};
 }
 
+// For one thread. What a worker does is not in it.
 inline double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
+// For several threads; needs idle cores.
 inline double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// Adds `rounds` times to each candidate's seconds. Each runs once, untimed, before the first round.
 inline void take_turns(std::vector<Candidate>& candidates, int rounds, double (*seconds)() = thread_seconds) {
   for (Candidate& c : candidates) c.run();  // caches, page faults, clock
   for (int round = 0; round < rounds; ++round) {
@@ -59,6 +64,7 @@ inline void take_turns(std::vector<Candidate>& candidates, int rounds, double (*
 }
 
 // Time over another candidate's, round by round.
+// 1: as fast as `over`; 2: takes twice as long.
 inline Spread ratios(const Candidate& of, const Candidate& over) {
   std::vector<double> out;
   for (std::size_t i = 0; i < of.seconds.size(); ++i) out.push_back(of.seconds[i] / over.seconds[i]);

@@ -1,3 +1,5 @@
+// RMW: read, modify and write every line once. The rotation in place moves the same bytes and computes besides, so that
+// the best time over that of this loop is about 1.
 #include "xor_in_place.h"
 
 #include <cstdint>
@@ -5,10 +7,13 @@
 namespace posenc::bench {
 namespace {
 
+// A line of the caches. GCC makes as many registers of it as the target needs.
 using Line [[gnu::vector_size(64)]] = std::uint64_t;
 
+// 512 bytes a step, a multiple of which xor_in_place takes.
 constexpr std::size_t kUnrolled = 8;
 
+// Read at run time: with a 0 that the compiler knew, it would drop the loop.
 volatile std::uint64_t zero = 0;
 
 }  // namespace

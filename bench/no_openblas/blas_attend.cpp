@@ -1,3 +1,4 @@
+// Stands in for bench/openblas where CMake found no OpenBLAS: no kernels, so bench_attend leaves the peer out.
 #include "blas_attend.h"
 
 namespace posenc::bench {

@@ -23,7 +23,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 import posenc
-import posenc.torch
+from posenc._score_tables import bare, reference_bias
 
 KINDS = ("none", "alibi", "t5", "rotation")
 # Beyond this, a fourth of the heads: a call of all would take seconds.
@@ -48,8 +48,8 @@ def layer_of(kind: str, heads: int) -> tuple[posenc.LayerPlan, list[posenc.T5Wei
 def _by_distance(kind: str, heads: int, length: int) -> Tensor:
     """What the layer adds at each distance i - j >= 0, [heads, length]: by posenc's reference."""
     layer, weights = layer_of(kind, heads)
-    bias = posenc.torch._biases(layer, weights, range(length - 1, length), range(length))
-    return bias[:, 0].flip(-1).contiguous()
+    alone = bare(layer, *layer.score)
+    return reference_bias(alone, weights, range(length - 1, length), range(length))[:, 0].flip(-1).float()
 
 
 def _matrix(kind: str, heads: int, queries: int, keys: int, dtype: torch.dtype) -> Tensor:

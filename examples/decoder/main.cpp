@@ -11,14 +11,16 @@ constexpr const char* kUsage =
     "                     [--spoil pairing|keys] [--logits FILE.npy]";
 
 // Always the likeliest token, until the text ends.
-void generate(Decoder& decoder, const Tokenizer& tokenizer, const Tokens& prompt, int steps) {
-  for (std::size_t i = 1; i < prompt.size(); ++i) std::cout << tokenizer.decode(prompt[i], prompt[i - 1]);
+void generate(Decoder& decoder, const Tokenizer& tokenizer, const Tokens& prompt, const Tokens& ends, int steps) {
   Numbers logits = decoder.read(prompt);
+  // The token that the tokenizer put before the text is no part of it.
+  for (std::size_t i = tokenizer.first_of_text(); i < prompt.size(); ++i)
+    std::cout << tokenizer.decode(prompt[i], i == 0 ? kBegin : prompt[i - 1]);
   const std::ptrdiff_t vocab = std::ssize(logits) / std::ssize(prompt);
   for (std::int32_t token = prompt.back(); steps > 0; --steps) {
     const auto row = logits.end() - vocab;
     const auto next = static_cast<std::int32_t>(std::max_element(row, logits.end()) - row);
-    if (next == kBegin || next == kEnd) break;
+    if (std::find(ends.begin(), ends.end(), next) != ends.end()) break;
     std::cout << tokenizer.decode(next, std::exchange(token, next)) << std::flush;
     logits = decoder.read({&token, 1});
   }
@@ -50,7 +52,8 @@ void run(const std::string& path, std::map<std::string, std::string> options) {
   const Tokens tokens = tokenizer.encode(text ? std::string(std::istreambuf_iterator(text), {}) : options["--prompt"]);
   if (tokens.empty() || text.is_open() == options["--loss"].empty()) throw std::runtime_error(kUsage);
   if (text) return print_loss(decoder, tokens);
-  if (options["--logits"].empty()) return generate(decoder, tokenizer, tokens, std::stoi(options["--steps"]));
+  if (options["--logits"].empty())
+    return generate(decoder, tokenizer, tokens, model.ends, std::stoi(options["--steps"]));
   const Numbers logits = decoder.read(tokens);
   const std::int64_t vocab = std::ssize(logits) / std::ssize(tokens);
   value_of(posenc::write_npy(options["--logits"], posenc::tensor(logits.data(), {std::ssize(tokens), vocab})));
@@ -62,6 +65,10 @@ int main(int argc, char** argv) {
   try {
     std::map<std::string, std::string> options{{"--steps", "256"}, {"--cache", "256"}};
     for (const char* name : {"--tokenizer", "--prompt", "--rope", "--spoil", "--loss", "--logits"}) options[name];
+    if (argc == 2 && (argv[1] == std::string("--help") || argv[1] == std::string("-h"))) {
+      std::cout << kUsage << "\nMODEL: a checkpoint of llama2.c, or a folder with config.json and safetensors\n";
+      return 0;
+    }
     if (argc < 2 || argc % 2 != 0) throw std::runtime_error(kUsage);
     for (int i = 2; i < argc; i += 2) {
       if (!options.contains(argv[i])) throw std::runtime_error(std::string("no option ") + argv[i] + "\n" + kUsage);

@@ -4,6 +4,7 @@
 #include <posenc/posenc.h>
 
 #include <fstream>
+#include <iterator>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
@@ -16,6 +17,7 @@ struct Weight {
 struct Model {
   posenc::Plan plan;
   double epsilon = 1e-5;                    // of the norms
+  std::vector<std::int32_t> ends{1, 2};     // tokens that end a text; of llama2.c, what begins the next one too
   std::map<std::string, Weight> weights{};  // "layers.0.self_attn.q_proj.weight": Hugging Face's names without "model."
 
   const Weight* find(const std::string& name) const {
@@ -33,7 +35,12 @@ T value_of(posenc::Result<T> result) {
 // ---- the plan ----
 
 inline posenc::Plan plan_of(const std::string& config, const std::string& name, std::int64_t length) {
-  return value_of(posenc::read_plan(std::as_bytes(std::span(config)), name, {.length = length}));
+  posenc::Plan plan = value_of(posenc::read_plan(std::as_bytes(std::span(config)), name, {.length = length}));
+  // A stack that could not be read has no layers, and says why.
+  for (const posenc::Stack& stack : plan.stacks) {
+    if (!stack.known) throw std::runtime_error(name + ": " + stack.unknown.at(0));
+  }
+  return plan;
 }
 
 inline posenc::Rope& rope_of(posenc::LayerPlan& layer) { return std::get<posenc::Rope>(layer.rotate.at(0).scheme); }
@@ -99,6 +106,20 @@ inline Weight floats_of(const posenc::TensorData& data) {
   return weight;
 }
 
+// "eos_token_id": 2 or [128001, 128009], of generation_config.json, else of config.json; null or absent: nothing does.
+inline std::vector<std::int32_t> ends_of(const std::filesystem::path& folder, const std::string& config) {
+  std::ifstream file(folder / "generation_config.json");
+  const std::string generation{std::istreambuf_iterator(file), {}};
+  for (const std::string& text : {generation, config}) {
+    std::smatch found;
+    if (!std::regex_search(text, found, std::regex(R"("eos_token_id":\s*(\d+|\[[\d,\s]*\]))"))) continue;
+    const std::string ids = std::regex_replace(found[1].str(), std::regex("\\D+"), " ");
+    std::istringstream numbers(ids);
+    return {std::istream_iterator<std::int32_t>(numbers), {}};
+  }
+  return {};
+}
+
 // `path`: a checkpoint of llama2.c, or a folder with config.json and safetensors. `length`: of the longest sequence,
 // for rules that ask for it.
 inline Model read_model(const std::filesystem::path& path, std::int64_t length) {
@@ -114,6 +135,7 @@ inline Model read_model(const std::filesystem::path& path, std::int64_t length) 
   }
   // Meta pairs neighbours (GPT-J). Hugging Face has permuted rows of the weights, so that its code can use rotate_half.
   if (!is_folder) swap_pairing(model.plan);
+  if (is_folder) model.ends = ends_of(path, config);
   const std::regex epsilon(R"("rms_norm_eps":\s*([0-9.eE+-]+))");  // it has nothing to do with positions
   if (std::smatch is; std::regex_search(config, is, epsilon)) model.epsilon = std::stod(is[1]);
   for (const posenc::TensorEntry& entry : tensors.tensors())

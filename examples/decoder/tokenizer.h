@@ -10,8 +10,7 @@
 #include <vector>
 
 using Tokens = std::vector<std::int32_t>;
-constexpr std::int32_t kBegin = 1;  // stands before a text; llama2.c's models end one with it, others with
-constexpr std::int32_t kEnd = 2;
+constexpr std::int32_t kBegin = 1;      // of llama2.c: stands before a text
 constexpr std::int32_t kFirstByte = 3;  // of 256 tokens that stand for one byte each
 
 class Tokenizer {
@@ -60,6 +59,9 @@ class Tokenizer {
     }
     return tokens;
   }
+
+  // Where the text begins in what encode() gives.
+  std::size_t first_of_text() const { return pieces_.empty() ? 0 : 1; }
 
   std::string decode(std::int32_t token, std::int32_t before) const {
     if (pieces_.empty()) return std::to_string(token) + " ";

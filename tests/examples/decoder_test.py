@@ -100,7 +100,38 @@ class ModelOfThisTest(DecoderTest):
                 break
         self.assertGreater(len(tokens), 5)
         out = self.said(self.file, "--prompt", text_of(TOKENS[:4]), "--steps", 6)
-        self.assertEqual([int(token) for token in out.split()], tokens[1:])
+        self.assertEqual([int(token) for token in out.split()], tokens)
+
+    def generated(self, prompt, steps):
+        """The likeliest tokens, whatever they are."""
+        tokens = list(prompt)
+        for _ in range(steps):
+            row = self.model.logits(tokens)[-1]
+            tokens.append(row.index(max(row)))
+        return tokens
+
+    def said_tokens(self, folder, prompt, steps):
+        return [int(token) for token in self.said(folder, "--prompt", text_of(prompt), "--steps", steps).split()]
+
+    def test_a_folder_ends_a_text_where_its_own_files_say(self):
+        """1 and 2 mean nothing there, unless they are named; generation_config.json comes before config.json."""
+        prompt, tokens = next((prompt, tokens) for last in range(VOCAB) for prompt in [TOKENS[:3] + [last]]
+                              for tokens in [self.generated(prompt, 5)] if {1, 2} & set(tokens[4:8]))
+        folder = self.model.write_folder(self.folder / "none")
+        self.assertEqual(self.said_tokens(folder, prompt, 5), tokens)
+        end = tokens[6]
+        first = tokens.index(end, 4)
+        for name, value in (("one", end), ("list", [VOCAB + 5, end])):
+            folder = self.model.write_folder(self.folder / name, eos_token_id=value)
+            self.assertEqual(self.said_tokens(folder, prompt, 5), tokens[:first])
+        (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [VOCAB + 5]}))
+        self.assertEqual(self.said_tokens(folder, prompt, 5), tokens)
+        (folder / "generation_config.json").write_text(json.dumps({"bos_token_id": 1}))
+        self.assertEqual(self.said_tokens(folder, prompt, 5), tokens[:first])
+
+    def test_help_is_help(self):
+        for word in ("--help", "-h"):
+            self.assertIn("usage: decoder MODEL", self.said(word))
 
     def test_another_rule(self):
         got = self.logits(self.file, TOKENS, "--rope", "linear:factor=2")
