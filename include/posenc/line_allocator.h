@@ -14,7 +14,7 @@ class LineAllocator {
 
   LineAllocator() = default;
   template <typename U>
-  LineAllocator(const LineAllocator<U>&) noexcept {}
+  LineAllocator(const LineAllocator<U>&) noexcept {}  // NOLINT(google-explicit-constructor): what allocators have
 
   T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
   void deallocate(T* p, std::size_t) noexcept { ::operator delete(p, kLine); }

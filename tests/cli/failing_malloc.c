@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+// NOLINTBEGIN(readability-*): the C library names these.
 // glibc's own, under the names by which others may put something before them.
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -24,7 +25,7 @@ static int fails(void) {
   if (fail_at < 0) {  // the loader calls before any constructor
     const char* at = getenv("POSENC_FAIL_AT");
     fail_on = getenv("POSENC_FAIL_ON") != NULL;
-    fail_at = at == NULL ? 0 : atol(at);
+    fail_at = at == NULL ? 0 : strtol(at, NULL, 10);
   }
   const long call = ++calls;
   if (fail_at == 0 || (fail_on ? call < fail_at : call != fail_at)) return 0;
@@ -44,6 +45,7 @@ int posix_memalign(void** block, size_t alignment, size_t size) {
   return 0;
 }
 
+// NOLINTEND(readability-*)
 __attribute__((destructor)) static void report(void) {
   const char* const path = getenv("POSENC_COUNT_IN");
   if (path == NULL) return;

@@ -9,6 +9,7 @@ namespace {
 std::int64_t left = -1;
 bool goes_on = false;
 
+// NOLINTBEGIN(cppcoreguidelines-no-malloc): this is what is below new.
 void* take(std::size_t size, std::size_t alignment = 0) {
   if (left == 0) {
     if (!goes_on) left = -1;
@@ -45,6 +46,7 @@ void operator delete(void* block, std::align_val_t) noexcept { std::free(block);
 void operator delete[](void* block, std::align_val_t) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
 void operator delete[](void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
+// NOLINTEND(cppcoreguidelines-no-malloc)
 
 namespace posenc::test {
 

@@ -78,7 +78,7 @@ class GgufBuilder {
     std::optional<std::uint32_t> dims{};    // absent: as many as shape has
     std::string data{};
   };
-  GgufBuilder& tensor(Tensor tensor) {
+  GgufBuilder& tensor(const Tensor& tensor) {
     const std::uint64_t begin = (data_.size() + alignment_ - 1) / alignment_ * alignment_;
     put_text(tensors_, tensor.name);
     put(tensors_, tensor.dims.value_or(static_cast<std::uint32_t>(tensor.shape.size())), 4);

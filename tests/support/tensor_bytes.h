@@ -73,9 +73,15 @@ inline std::string zip_bytes(std::span<const ZipMember> members, std::int64_t mo
         m.in_64_bits ? little(UINT32_MAX, 4) + little(UINT32_MAX, 4) : little(size, 4) + little(size, 4);
     const std::string extra = m.in_64_bits ? little(1, 2) + little(16, 2) + little(size, 8) + little(size, 8) : "";
     const std::string facts = little(20, 2) + little(m.flags, 2) + little(m.method, 2) + little(0, 8) + sizes;
-    directory += "PK\x01\x02" + little(20, 2) + facts + little(m.name.size(), 2) + little(extra.size(), 2) +
-                 std::string(2 + 2 + 2 + 4, '\0') + little(out.size(), 4) + m.name + extra;
-    out += "PK\x03\x04" + facts + little(own.size(), 2) + little(extra.size(), 2) + own + extra + m.data;
+    for (const std::string& part :
+         {"PK\x01\x02" + little(20, 2), facts, little(m.name.size(), 2), little(extra.size(), 2),
+          std::string(2 + 2 + 2 + 4, '\0'), little(out.size(), 4), m.name, extra}) {
+      directory += part;
+    }
+    for (const std::string& part :
+         {std::string("PK\x03\x04"), facts, little(own.size(), 2), little(extra.size(), 2), own, extra, m.data}) {
+      out += part;
+    }
   }
   const std::uint64_t at = out.size();
   const auto count = members.size() + static_cast<std::uint64_t>(more_members);

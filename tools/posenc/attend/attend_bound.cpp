@@ -146,18 +146,23 @@ double besides(const CopeWeights& x, const Sizes& at) {
 
 }  // namespace
 
-double head_element(const ConstTensorView& x, std::int64_t b, std::int64_t t, std::int64_t h, std::int64_t c) {
-  return x.rank == 4 ? reference::element(x, {b, h, t, c}) : reference::element(x, {t, h, c});
+double head_element(const ConstTensorView& x, std::int64_t sequence, std::int64_t token, std::int64_t head,
+                    std::int64_t channel) {
+  return x.rank == 4 ? reference::element(x, {sequence, head, token, channel})
+                     : reference::element(x, {token, head, channel});
 }
 
-KeyHead key_head(const AttendCall& call, std::int64_t b, std::int64_t h) {
+KeyHead key_head(const AttendCall& call, std::int64_t sequence, std::int64_t head) {
   KeyHead out;
   for (std::int64_t j = 0; j < call.keys(); ++j) {
     double squares = 0.0;
-    for (std::int64_t c = 0; c < call.layer.head_dim; ++c) squares += std::pow(head_element(call.k, b, j, h, c), 2);
+    for (std::int64_t c = 0; c < call.layer.head_dim; ++c)
+      squares += std::pow(head_element(call.k, sequence, j, head, c), 2);
     out.lengths.push_back(std::sqrt(squares));
-    for (std::int64_t c = 0; c < call.layer.value_dim; ++c) out.values.push_back(head_element(call.v, b, j, h, c));
-    out.places.push_back(call.k_positions ? first_coordinate(*call.k_positions, {b, j}) : static_cast<double>(j));
+    for (std::int64_t c = 0; c < call.layer.value_dim; ++c)
+      out.values.push_back(head_element(call.v, sequence, j, head, c));
+    out.places.push_back(call.k_positions ? first_coordinate(*call.k_positions, {sequence, j})
+                                          : static_cast<double>(j));
   }
   return out;
 }

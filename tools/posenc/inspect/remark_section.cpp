@@ -24,6 +24,7 @@ void add_keys(Page& page, const std::vector<std::string>& pointers, std::string_
   page.blank();
   page.line(page.paint(Style::bold, formatted("{}{}", count(std::ssize(pointers), what), after)));
   std::vector<std::string> keys;
+  keys.reserve(pointers.size());
   for (const std::string& key : pointers) {
     keys.push_back(printable(excerpt(key.starts_with('/') ? key.substr(1) : key)));
   }
