@@ -1,7 +1,7 @@
 """What a module of transformers hands to attention, compared with the plan of the model's own configuration.
 
 They say the same of one computation, so that a difference is a mistake of one of them, and refused; but for a softmax
-scale that the module multiplied its queries by before (OPT, Whisper, ESM): it is looked for there.
+scale that the module multiplied its queries by before (OPT, Whisper, ESM, LongCat): it is looked for there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from . import _posenc
 
-_QUERIES = re.compile(r"(q|query|wq|q_proj|query_proj|linear_q|q_lin)$")
+_QUERIES = re.compile(r"(q|query|wq|q_proj|query_proj|linear_q|q_lin|q_b_proj)$")
 _SAME = 1e-4  # of scales: a configuration's decimals differ from what a module makes of them
 _SCALED = 0.02  # of what queries were multiplied by, in the numbers of bfloat16: 2^-8, of both
 

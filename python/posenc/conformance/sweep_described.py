@@ -15,6 +15,8 @@ _FIT = 2e-4
 def _mask(seen: Tensor) -> str:
     """seen: [n, m]. A window of w keys is seen only where a text is longer than that."""
     i, j = torch.arange(seen.shape[0])[:, None], torch.arange(seen.shape[1])
+    if not bool(seen.any()):
+        return "no query sees a key"
     if bool(seen.all()):
         return "bidirectional"
     if torch.equal(seen, j <= i):

@@ -121,9 +121,11 @@ def _frames(config: Any, bins: int) -> Iterator[dict[str, Tensor]]:
                 "feature_lens": torch.tensor([frames]),
                 "chunk_sample_lengths": torch.tensor([frames]),
             }
-            yield {"input_features": torch.ones(1, bins, frames), **more}
-            yield {"input_features": torch.ones(1, frames, bins), **more}
-            yield {"input_features": torch.ones(1, 1, frames, bins), **more}
+            # The same in every frame; not in every bin, which a norm would make nothing of.
+            frame = torch.linspace(0.5, 1.5, bins)
+            yield {"input_features": frame[None, :, None].expand(1, bins, frames), **more}
+            yield {"input_features": frame.expand(1, frames, bins), **more}
+            yield {"input_features": frame.expand(1, 1, frames, bins), **more}
 
 
 def _waves() -> Iterator[dict[str, Tensor]]:

@@ -1,8 +1,12 @@
 // DeepSeek, and decoders of others with its latent attention. One row a family. Facts: the transformers 5.23.0 class
 // named by the stem; but of
 //   deepseek-native: inference/model.py of deepseek-ai/DeepSeek-V3.
+#include <cmath>
+
+#include "plan/facts/plan_limits.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/layers/layers.h"
 #include "plan/rope/keys.h"
 
 namespace posenc::plan {
@@ -13,6 +17,16 @@ constexpr QkNorm kKeysWeighted{.kind = QkNorm::Kind::rms, .weighted_queries = fa
 
 constexpr OwnKey kLongcatKeys[] = {{&keys::kLayers, "num_layers"}, {&keys::kHeadDim}};
 constexpr StackRule kLongcatStack{.own_keys = kLongcatKeys};
+
+// Queries are multiplied by sqrt(hidden_size / q_lora_rank) (mla_scale_q_lora) before they rotate. What keys and values
+// are multiplied by stands before their projection, and is the weights' matter.
+std::optional<Sourced<double>> longcat_scale(ConfigScope& scope, const AttentionShape& shape) {
+  const Setting<std::int64_t> rank = scope.integer(keys::kQueryRank, {1, kMaxHiddenSize});
+  if (!rank.value) return std::nullopt;
+  const auto hidden = static_cast<double>(scope.required_integer(keys::kHidden, {1, kMaxHiddenSize}).value);
+  const double ratio = hidden / (static_cast<double>(*rank.value) * static_cast<double>(shape.head_dim.value));
+  return Sourced<double>{std::sqrt(ratio), rank.from};
+}
 
 // YaRN beyond original_seq_len; one mscale for both places leaves cos and sin alone.
 Scaling deepseek_scaling(RopeKeys& keys, std::int64_t) {
@@ -47,7 +61,7 @@ std::span<const Family> deepseek_families() noexcept {
     {.name = "kimi_linear", .class_stems = "KimiLinear", .pairing = kInterleaved, .latent = true, .scales = false,
      .kinds = Kinds::numbered, .rotary_layers = RotaryLayers::no_layer},
     {.name = "longcat_flash", .class_stems = "LongcatFlash", .pairing = kInterleaved, .main = kLongcatStack,
-     .latent = true, .two_attentions = true, .misleading_keys = "partial_rotary_factor"},
+     .latent = true, .two_attentions = true, .softmax_scale = longcat_scale, .misleading_keys = "partial_rotary_factor"},
     {.name = "youtu", .class_stems = "Youtu", .pairing = kInterleaved, .latent = true, .reads_interleave = true,
      .misleading_keys = "partial_rotary_factor"},
   };

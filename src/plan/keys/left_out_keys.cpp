@@ -36,7 +36,7 @@ constexpr LeftOut kOthers[] = {
      "dense_intermediate_size embedding_size word_embed_proj_dim projection_dim output_proj_dims "
      "vision_output_dim out_hidden_size pooler_hidden_size qkv_hidden_size input_dim projector_input_dim "
      "projector_output_dim mm_hidden_size text_hidden_size shared_intermediate_size multiple_of moe channel_size "
-     "o_groups o_lora_rank q_lora_rank kv_lora_rank qkv_multipliers"},
+     "o_groups o_lora_rank kv_lora_rank qkv_multipliers"},
     {"mixtures of experts",
      "num_experts num_experts_per_tok num_experts_per_token num_local_experts moe_intermediate_size "
      "expert_intermediate_size n_routed_experts n_shared_experts num_shared_experts n_group n_groups "
