@@ -23,8 +23,8 @@ namespace {
 using posenc::Products;
 using posenc::bench::Candidate;
 using posenc::bench::HugeMemory;
+using posenc::kernels::DecodeLanes;
 using posenc::kernels::Element;
-using posenc::kernels::FewLanes;
 
 constexpr int kRounds = 31;
 // The shapes of Llama 3.1 8B: 4 query heads share a KV head. A tile is 64 keys, as in attend.
@@ -56,22 +56,22 @@ class Pass {
 
   // Products of bfloat16 in pairs, which are exact where queries and keys are stored so.
   bool has_pairs() const {
-    return element_ == Element::bf16 && kernels_.pairs != nullptr && kernels_.pairs->dots != nullptr;
+    return element_ == Element::bf16 && kernels_.pairs != nullptr && kernels_.pairs->decode_dots != nullptr;
   }
 
   // Keys and values of zeros.
   // Only time is of interest, which zeros do not change: no product is skipped for them.
   void multiply(const Way& way) const {
     for (std::int64_t key = 0; key < keys_; key += kTile) {
-      FewLanes keys = tile(k_.data(), key, way);
+      DecodeLanes keys = tile(k_.data(), key, way);
       if (way.rotates) keys.rotation = {.cos = angles(), .row = kHeadDim, .pairs = kHeadDim / 2};
       if (has_pairs() && !way.rotates) {
-        kernels_.pairs->dots({.of = keys, .b = reinterpret_cast<const std::uint16_t*>(q()), .by = scale()});
+        kernels_.pairs->decode_dots({.of = keys, .b = reinterpret_cast<const std::uint16_t*>(q()), .by = scale()});
       } else {
-        kernels_.attention->dots(keys);
+        kernels_.attention->decode_dots(keys);
       }
       if (way.has_scores) softmax();
-      kernels_.attention->weighted(tile(v_.data(), key, way));
+      kernels_.attention->decode_weighted(tile(v_.data(), key, way));
     }
   }
 
@@ -110,27 +110,27 @@ class Pass {
   float* angles() const { return part(4); }  // [kTile][kHeadDim]
 
   // 64 rows of keys or of values, as attend hands them to the kernels, with what is prefetched beside them.
-  FewLanes tile(const char* data, std::int64_t key, const Way& way) const {
+  DecodeLanes tile(const char* data, std::int64_t key, const Way& way) const {
     const std::int64_t row = kKeyHeads * kHeadDim;
-    FewLanes out{.element = element_,
-                 .a = data + (way.stays ? 0 : key * row * bytes_),
-                 .a_row = way.stays ? 0 : row,
-                 .a_head = kHeadDim,
-                 .b = q(),
-                 .c = scores(),
-                 .p = scores(),
-                 .out = this->out(),
-                 .rows = kTile,
-                 .depth = kHeadDim,
-                 .lanes = kHeads,
-                 .heads = kKeyHeads,
-                 .each = kHeads / kKeyHeads};
+    DecodeLanes out{.element = element_,
+                    .a = data + (way.stays ? 0 : key * row * bytes_),
+                    .a_row = way.stays ? 0 : row,
+                    .a_head = kHeadDim,
+                    .b = q(),
+                    .c = scores(),
+                    .p = scores(),
+                    .out = this->out(),
+                    .rows = kTile,
+                    .depth = kHeadDim,
+                    .lanes = kHeads,
+                    .heads = kKeyHeads,
+                    .each = kHeads / kKeyHeads};
     if (way.stays || key + kTile >= keys_) return out;
     out.ahead = static_cast<const char*>(out.a) + kBytesAhead;
-    out.ahead_next = posenc::kernels::kFewRows * row * bytes_;
-    out.ahead_head = posenc::kernels::kFewRows * kHeadDim * bytes_;
+    out.ahead_next = posenc::kernels::kDecodeRows * row * bytes_;
+    out.ahead_head = posenc::kernels::kDecodeRows * kHeadDim * bytes_;
     out.ahead_row = posenc::kernels::kLineBytes;
-    out.ahead_line = posenc::kernels::kFewRows * posenc::kernels::kLineBytes;
+    out.ahead_line = posenc::kernels::kDecodeRows * posenc::kernels::kLineBytes;
     return out;
   }
 

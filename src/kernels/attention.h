@@ -1,10 +1,11 @@
 // The interface of the attention kernels: steps over one tile of QK^T (products, biases, mask, online softmax), and
 // what linear attention has instead of a softmax.
 //
-//   Product, FewLanes   QK^T and PV: prefill (product_loop.h), decode (decode_loop.h)
-//   AddRows ... Gates   biases, soft cap, mask, CoPE's gates     score_loop.h
-//   Softmax             online softmax, arXiv 1805.02867; FlashAttention, arXiv 2205.14135
-//   Features ...        linear attention, arXiv 2006.16236       linear_loop.h
+//   Product               QK^T and PV of prefill                   product_loop.h
+//   DecodeLanes           QK^T and PV of decode                    decode_loop.h
+//   AddRows ... Gates     biases, soft cap, mask, CoPE's gates     score_loop.h
+//   Softmax               online softmax, arXiv 1805.02867; FlashAttention, arXiv 2205.14135
+//   Features ...          linear attention, arXiv 2006.16236       linear_loop.h
 //
 // A tile is [keys][lanes]: a row for each key, a lane for each query of one head. Scores are those of the equation of
 // posenc/reference_attend.h, in natural units. `lanes` is 1 to kLaneRegisters registers of floats. Everything here is
@@ -41,8 +42,8 @@ struct Product {
 //   c[r][l] = sum_k a[r a_row + h a_head + k] b[l depth + k]
 //   out[l][k] = scale[l] out[l][k] + sum_r a[r a_row + h a_head + k] p[r][l]
 //
-// In dots of floats RoPE may be applied to a, the keys, on load: `pairs` pairs of its channels from `first` on are
-// rotated in registers, as RotateRows has it. There b, the queries, is half-split (NeoX) whatever a has: all first
+// In decode_dots of floats RoPE may be applied to a, the keys, on load: `pairs` pairs of its channels from `first` on
+// are rotated in registers, as RotateRows has it. There b, the queries, is half-split (NeoX) whatever a has: all first
 // channels of the pairs, then all second ones.
 struct LoadRotation {
   const float* cos = nullptr;  // row r at cos + r row: [pairs], then their sin; null: nothing rotates
@@ -51,27 +52,27 @@ struct LoadRotation {
   std::int64_t pairs = 0;
   bool interleaved = false;
 };
-constexpr std::int64_t kFewLanes = 4;
-constexpr std::int64_t kFewRows = 4;  // of all heads, before the next rows of any
+constexpr std::int64_t kDecodeLanes = 4;
+constexpr std::int64_t kDecodeRows = 4;  // of all heads, before the next rows of any
 constexpr std::int64_t kLineBytes = 64;
-struct FewLanes {
+struct DecodeLanes {
   Element element = Element::f32;
   const void* a = nullptr;
   std::int64_t a_row = 0;
   std::int64_t a_head = 0;
-  const float* b = nullptr;      // dots: [heads each][depth]
-  float* c = nullptr;            // dots: [rows][lanes]
-  LoadRotation rotation{};       // dots
-  const float* p = nullptr;      // weighted: [rows][lanes]
-  float* out = nullptr;          // weighted: [heads each][depth]
-  const float* scale = nullptr;  // weighted: [lanes], or null: 1
+  const float* b = nullptr;      // decode_dots: [heads each][depth]
+  float* c = nullptr;            // decode_dots: [rows][lanes]
+  LoadRotation rotation{};       // decode_dots
+  const float* p = nullptr;      // decode_weighted: [rows][lanes]
+  float* out = nullptr;          // decode_weighted: [heads each][depth]
+  const float* scale = nullptr;  // decode_weighted: [lanes], or null: 1
   std::int64_t rows = 0;
   std::int64_t depth = 0;
   std::int64_t lanes = 0;
   std::int64_t heads = 1;
-  std::int64_t each = 0;  // a multiple of kFewLanes
-  // What is prefetched into L2 meanwhile, or null: beside line i of row n kFewRows + r of head h the line at ahead + n
-  // ahead_next + h ahead_head + r ahead_row + i ahead_line, in bytes.
+  std::int64_t each = 0;  // a multiple of kDecodeLanes
+  // What is prefetched into L2 meanwhile, or null: beside line i of row n kDecodeRows + r of head h the line at ahead +
+  // n ahead_next + h ahead_head + r ahead_row + i ahead_line, in bytes.
   const void* ahead = nullptr;
   std::int64_t ahead_next = 0;
   std::int64_t ahead_head = 0;
@@ -190,8 +191,8 @@ struct RunningTotals {
 struct AttentionKernels {
   std::int64_t register_lanes;  // floats of one register
   void (*product)(const Product& x) noexcept;
-  void (*dots)(const FewLanes& x) noexcept;
-  void (*weighted)(const FewLanes& x) noexcept;
+  void (*decode_dots)(const DecodeLanes& x) noexcept;
+  void (*decode_weighted)(const DecodeLanes& x) noexcept;
   void (*add_rows)(const AddRows& x) noexcept;
   void (*add_column)(const AddColumn& x) noexcept;
   void (*add_gathered)(const AddGathered& x) noexcept;

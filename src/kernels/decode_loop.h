@@ -1,18 +1,22 @@
 // The decode kernel: QK^T and PV of a tile for few queries a KV head (one token of a GQA group, a few speculative
-// ones), where memory bandwidth is the limit. Written once over a vector of floats V with channels in its lanes.
+// ones), where memory bandwidth is the limit. Entry points: decode_dots and decode_weighted, at the end of this file.
+// Written once over a vector of floats V with channels in its lanes.
 //
 //   c[r][l]   = sum_k a[r][k] b[l][k]                    scores; a: keys, rotated on load where LoadRotation says so
 //   out[l][k] = scale[l] out[l][k] + sum_r a[r][k] p[r][l]      a: values
 //
+// Between the two: biases, mask and softmax, score_loop.h. Around them: tiles, src/cpu/attend/decode_products.h; the
+// cut of the keys over threads and the join of its parts, src/cpu/attend/attend.cpp. Prefill: product_loop.h.
+//
 // A row of the KV cache is read once, in its own dtype, for all queries that share it (GQA, arXiv 2305.13245); what
 // else is multiplied at the same time changes no sum. Some rows of all heads are read before the next ones, so that
 // memory is read nearly in its order where the heads of a token lie together; prefetches follow that order too.
+//
 // attend takes it where the queries of a KV head (tokens times GQA group) fill at most half of a register
-// (cpu/attend/lane_block.cpp, are_few): up to 8 in AVX-512, 4 in AVX2, 2 in NEON. More, and all of the scalar kernels,
-// are multiplied by product_loop.h, in floats or pairs (pairs.h). QK^T of queries and keys in bfloat16 that nothing
-// rotates is in pairs here too, by avx512_bf16: dots_of with the factors of pairs_avx512.cpp. Biases, mask and softmax
-// between the products are score_loop.h's in either case. Linear attention's step takes `weighted` alone.
-// Interface: attention.h. Caller: src/cpu/attend/decode_products.h. Measured: docs/performance.md.
+// (cpu/attend/lane_block.cpp, is_decode): up to 8 in AVX-512, 4 in AVX2, 2 in NEON. More, and all of the scalar
+// kernels, are multiplied by product_loop.h, in floats or pairs (pairs.h). QK^T of queries and keys in bfloat16 that
+// nothing rotates is in pairs here too, by avx512_bf16: decode_dots_of with the factors of pairs_avx512.cpp. Linear
+// attention's step takes decode_weighted alone. Interface: attention.h. Measured: docs/performance.md.
 #pragma once
 
 #include "kernels/attention.h"
@@ -33,16 +37,16 @@ struct Fetched {
 };
 
 template <class V, Element kElement>
-const char* row_of(const FewLanes& x, std::int64_t r, std::int64_t h) noexcept {
+const char* row_of(const DecodeLanes& x, std::int64_t r, std::int64_t h) noexcept {
   return static_cast<const char*>(x.a) + (r * x.a_row + h * x.a_head) * kBytesOf<kElement>;
 }
 
 // Beside row r of head h. Where nothing is to be, the row itself, which takes an instruction and no time.
 template <class V, Element kElement>
-Fetched fetched(const FewLanes& x, std::int64_t r, std::int64_t h) noexcept {
+Fetched fetched(const DecodeLanes& x, std::int64_t r, std::int64_t h) noexcept {
   if (x.ahead == nullptr) return {row_of<V, kElement>(x, r, h), x.a_row * kBytesOf<kElement>, kLineBytes};
-  const char* const group = static_cast<const char*>(x.ahead) + r / kFewRows * x.ahead_next + h * x.ahead_head;
-  return {group + r % kFewRows * x.ahead_row, x.ahead_row, x.ahead_line};
+  const char* const group = static_cast<const char*>(x.ahead) + r / kDecodeRows * x.ahead_next + h * x.ahead_head;
+  return {group + r % kDecodeRows * x.ahead_row, x.ahead_row, x.ahead_line};
 }
 
 // Prefetches one line beside each of kRows rows. In groups of 64 they would fill the line fill buffers, and loads would
@@ -92,13 +96,13 @@ void for_pairs(std::int64_t pairs, Fetched& ahead, const Step& step) noexcept {
   if (p < pairs) step(p, Some{pairs - p});
 }
 
-// use<kRows>(r, h, l): rows r .. of head h beside kFewLanes lanes from l on.
+// use<kRows>(r, h, l): rows r .. of head h beside kDecodeLanes lanes from l on.
 template <class V, class Use>
-void for_rows_and_lanes(const FewLanes& x, const Use& use) noexcept {
-  for (std::int64_t first = 0; first < x.rows; first += kFewRows) {
-    const std::int64_t end = first + kFewRows < x.rows ? first + kFewRows : x.rows;
+void for_rows_and_lanes(const DecodeLanes& x, const Use& use) noexcept {
+  for (std::int64_t first = 0; first < x.rows; first += kDecodeRows) {
+    const std::int64_t end = first + kDecodeRows < x.rows ? first + kDecodeRows : x.rows;
     for (std::int64_t h = 0; h < x.heads; ++h) {
-      for (std::int64_t l = h * x.each; l < (h + 1) * x.each; l += kFewLanes) {
+      for (std::int64_t l = h * x.each; l < (h + 1) * x.each; l += kDecodeLanes) {
         std::int64_t r = first;
         for (; r + V::kDotRows <= end; r += V::kDotRows) use.template operator()<V::kDotRows>(r, h, l);
         for (; r < end; ++r) use.template operator()<1>(r, h, l);
@@ -107,9 +111,9 @@ void for_rows_and_lanes(const FewLanes& x, const Use& use) noexcept {
   }
 }
 
-// What dots multiply: floats, of elements of any type.
+// What decode_dots multiplies: floats, of elements of any type.
 template <class Vector, Element kType>
-struct FewFloats {
+struct DecodeFloats {
   using V = Vector;
   using B = const float*;
   static constexpr Element kElement = kType;
@@ -155,27 +159,27 @@ void load_pairs(const void* a, const LoadRotation& rotation, std::int64_t p, Cou
 // a call without RoPE from memory, where this costs 1.0 to 1.4 (docs/performance.md). Flattened, since a step that is
 // called from several places is a function otherwise, and its sums are in memory.
 template <class Factors, PairsOnLoad kPairs>
-[[gnu::flatten]] void dots_of(const FewLanes& x, typename Factors::B of_lanes) noexcept {
+[[gnu::flatten]] void decode_dots_of(const DecodeLanes& x, typename Factors::B of_lanes) noexcept {
   using V = typename Factors::V;
   for_rows_and_lanes<V>(x, [&]<int kRows>(std::int64_t row, std::int64_t h, std::int64_t l) noexcept {
     const char* const a = row_of<V, Factors::kElement>(x, row, h);
     const std::int64_t step = x.a_row * kBytesOf<Factors::kElement>;
     const std::int64_t depth = x.depth;
     const auto b = of_lanes + l * depth;
-    typename V::Floats sums[kRows][kFewLanes];
+    typename V::Floats sums[kRows][kDecodeLanes];
     for (auto& of_row : sums) {
       for (typename V::Floats& sum : of_row) sum = V::all(0.0F);
     }
     Fetched ahead = fetched<V, Factors::kElement>(x, row, h);
     const auto as_they_lie = [&](std::int64_t k, auto count) noexcept {
-      decltype(Factors::load_b(b, count)) of_b[kFewLanes];
+      decltype(Factors::load_b(b, count)) of_b[kDecodeLanes];
 #pragma GCC unroll 4
-      for (int lane = 0; lane < kFewLanes; ++lane) of_b[lane] = Factors::load_b(b + lane * depth + k, count);
+      for (int lane = 0; lane < kDecodeLanes; ++lane) of_b[lane] = Factors::load_b(b + lane * depth + k, count);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
         const auto of_a = Factors::load_a(a + r * step, k, count);
 #pragma GCC unroll 4
-        for (int lane = 0; lane < kFewLanes; ++lane) {
+        for (int lane = 0; lane < kDecodeLanes; ++lane) {
           sums[r][lane] = Factors::multiply_add(of_a, of_b[lane], sums[r][lane]);
         }
       }
@@ -187,9 +191,9 @@ template <class Factors, PairsOnLoad kPairs>
       const float* const cos = of.cos + row * of.row;
       for_channels<Factors, kRows>(0, of.first, ahead, as_they_lie);
       for_pairs<Factors, kRows>(of.pairs, ahead, [&](std::int64_t p, auto count) noexcept {
-        typename V::Floats of_b[kFewLanes][2];
+        typename V::Floats of_b[kDecodeLanes][2];
 #pragma GCC unroll 4
-        for (int lane = 0; lane < kFewLanes; ++lane) {
+        for (int lane = 0; lane < kDecodeLanes; ++lane) {
           of_b[lane][0] = V::load(b + lane * depth + of.first + p, count);
           of_b[lane][1] = V::load(b + lane * depth + of.first + of.pairs + p, count);
         }
@@ -201,7 +205,7 @@ template <class Factors, PairsOnLoad kPairs>
           rotate_pair<V>(first, second, V::load(cos + r * of.row + p, count),
                          V::load(cos + r * of.row + of.pairs + p, count));
 #pragma GCC unroll 4
-          for (int lane = 0; lane < kFewLanes; ++lane) {
+          for (int lane = 0; lane < kDecodeLanes; ++lane) {
             sums[r][lane] = V::fma(first, of_b[lane][0], sums[r][lane]);
             sums[r][lane] = V::fma(second, of_b[lane][1], sums[r][lane]);
           }
@@ -215,7 +219,7 @@ template <class Factors, PairsOnLoad kPairs>
 
 // The online softmax's rescale of what has been summed; mostly 1, since the maximum rarely changes after some tiles.
 template <class V>
-void scale_rows(const FewLanes& x) noexcept {
+void scale_rows(const DecodeLanes& x) noexcept {
   for (std::int64_t l = 0; l < x.heads * x.each; ++l) {
     if (x.scale[l] == 1.0F) continue;
     const typename V::Floats scale = V::all(x.scale[l]);
@@ -230,7 +234,7 @@ void scale_rows(const FewLanes& x) noexcept {
 
 // The weights of some rows stay in registers, and their channels pass by.
 template <class V, Element kElement>
-void weighted_of(const FewLanes& x) noexcept {
+void decode_weighted_of(const DecodeLanes& x) noexcept {
   using Floats = typename V::Floats;
   if (x.scale != nullptr) scale_rows<V>(x);
   for_rows_and_lanes<V>(x, [&]<int kRows>(std::int64_t row, std::int64_t h, std::int64_t l) noexcept {
@@ -238,54 +242,54 @@ void weighted_of(const FewLanes& x) noexcept {
     const std::int64_t step = x.a_row * kBytesOf<kElement>;
     const std::int64_t depth = x.depth;
     float* const out = x.out + l * depth;
-    Floats weights[kRows][kFewLanes];
+    Floats weights[kRows][kDecodeLanes];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-      for (int lane = 0; lane < kFewLanes; ++lane) weights[r][lane] = V::all(x.p[(row + r) * x.lanes + l + lane]);
+      for (int lane = 0; lane < kDecodeLanes; ++lane) weights[r][lane] = V::all(x.p[(row + r) * x.lanes + l + lane]);
     }
     Fetched ahead = fetched<V, kElement>(x, row, h);
-    for_channels<FewFloats<V, kElement>, kRows>(0, depth, ahead, [&](std::int64_t k, auto count) noexcept {
-      Floats sums[kFewLanes];
+    for_channels<DecodeFloats<V, kElement>, kRows>(0, depth, ahead, [&](std::int64_t k, auto count) noexcept {
+      Floats sums[kDecodeLanes];
 #pragma GCC unroll 4
-      for (int lane = 0; lane < kFewLanes; ++lane) sums[lane] = V::load(out + lane * depth + k, count);
+      for (int lane = 0; lane < kDecodeLanes; ++lane) sums[lane] = V::load(out + lane * depth + k, count);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
         const Floats of_a = load_as_floats<V, kElement>(a + r * step, k, count);
 #pragma GCC unroll 4
-        for (int lane = 0; lane < kFewLanes; ++lane) sums[lane] = V::fma(of_a, weights[r][lane], sums[lane]);
+        for (int lane = 0; lane < kDecodeLanes; ++lane) sums[lane] = V::fma(of_a, weights[r][lane], sums[lane]);
       }
 #pragma GCC unroll 4
-      for (int lane = 0; lane < kFewLanes; ++lane) V::store(out + lane * depth + k, sums[lane], count);
+      for (int lane = 0; lane < kDecodeLanes; ++lane) V::store(out + lane * depth + k, sums[lane], count);
     });
   });
 }
 
 // RoPE on load or not, and its pairing, chosen once a call.
 template <class Factors>
-void dots_of_floats(const FewLanes& x) noexcept {
-  if (x.rotation.cos == nullptr) return dots_of<Factors, PairsOnLoad::none>(x, x.b);
-  if (x.rotation.interleaved) return dots_of<Factors, PairsOnLoad::interleaved>(x, x.b);
-  dots_of<Factors, PairsOnLoad::half>(x, x.b);
+void decode_dots_of_floats(const DecodeLanes& x) noexcept {
+  if (x.rotation.cos == nullptr) return decode_dots_of<Factors, PairsOnLoad::none>(x, x.b);
+  if (x.rotation.interleaved) return decode_dots_of<Factors, PairsOnLoad::interleaved>(x, x.b);
+  decode_dots_of<Factors, PairsOnLoad::half>(x, x.b);
 }
 
-// AttentionKernels::dots: QK^T of decode, from a KV cache of f32, f16 or bf16.
+// AttentionKernels::decode_dots: QK^T of decode, from a KV cache of f32, f16 or bf16.
 template <class V>
-void dots(const FewLanes& x) noexcept {
+void decode_dots(const DecodeLanes& x) noexcept {
   switch (x.element) {
-    case Element::f32: return dots_of_floats<FewFloats<V, Element::f32>>(x);
-    case Element::f16: return dots_of_floats<FewFloats<V, Element::f16>>(x);
-    case Element::bf16: return dots_of_floats<FewFloats<V, Element::bf16>>(x);
+    case Element::f32: return decode_dots_of_floats<DecodeFloats<V, Element::f32>>(x);
+    case Element::f16: return decode_dots_of_floats<DecodeFloats<V, Element::f16>>(x);
+    case Element::bf16: return decode_dots_of_floats<DecodeFloats<V, Element::bf16>>(x);
   }
 }
 
-// AttentionKernels::weighted: PV of decode, likewise.
+// AttentionKernels::decode_weighted: PV of decode, likewise.
 template <class V>
-void weighted(const FewLanes& x) noexcept {
+void decode_weighted(const DecodeLanes& x) noexcept {
   switch (x.element) {
-    case Element::f32: return weighted_of<V, Element::f32>(x);
-    case Element::f16: return weighted_of<V, Element::f16>(x);
-    case Element::bf16: return weighted_of<V, Element::bf16>(x);
+    case Element::f32: return decode_weighted_of<V, Element::f32>(x);
+    case Element::f16: return decode_weighted_of<V, Element::f16>(x);
+    case Element::bf16: return decode_weighted_of<V, Element::bf16>(x);
   }
 }
 

@@ -30,7 +30,7 @@ struct Avx2Floats {
   static constexpr std::int64_t kLanes = 8;
   static constexpr std::size_t kRegisters = 16;  // cos and sin beyond them are operands in memory, which costs nothing
   static constexpr int kProductRows = 4;         // at a time: with 3 registers of lanes, 12 sums
-  static constexpr int kDotRows = 2;             // with kFewLanes lanes each
+  static constexpr int kDotRows = 2;             // with kDecodeLanes lanes each
 
   static Floats all(float x) noexcept { return _mm256_set1_ps(x); }
   static Floats add(Floats a, Floats b) noexcept { return _mm256_add_ps(a, b); }

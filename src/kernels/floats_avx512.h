@@ -25,7 +25,7 @@ struct Avx512Floats {
   static constexpr std::int64_t kLanes = 16;
   static constexpr std::size_t kRegisters = 24;  // of 32, that the rotation may fill with angles and elements
   static constexpr int kProductRows = 8;         // at a time: with 3 registers of lanes, 24 sums
-  static constexpr int kDotRows = 4;             // with kFewLanes lanes each
+  static constexpr int kDotRows = 4;             // with kDecodeLanes lanes each
 
   static Floats all(float x) noexcept { return _mm512_set1_ps(x); }
   static Floats add(Floats a, Floats b) noexcept { return _mm512_add_ps(a, b); }

@@ -19,7 +19,7 @@ struct NeonFloats {
   static constexpr std::int64_t kLanes = 4;
   static constexpr std::size_t kRegisters = 24;  // of 32, that the rotation may fill with angles and elements
   static constexpr int kProductRows = 8;         // at a time: with 3 registers of lanes, 24 sums
-  static constexpr int kDotRows = 4;             // with kFewLanes lanes each
+  static constexpr int kDotRows = 4;             // with kDecodeLanes lanes each
 
   static Floats all(float x) noexcept { return vdupq_n_f32(x); }
   static Floats add(Floats a, Floats b) noexcept { return vaddq_f32(a, b); }

@@ -18,7 +18,7 @@ struct ScalarFloats {
   static constexpr std::int64_t kLanes = 2;
   static constexpr std::size_t kRegisters = 6;
   static constexpr int kProductRows = 4;  // at a time: with 3 registers of lanes, 12 sums
-  static constexpr int kDotRows = 1;      // with kFewLanes lanes each
+  static constexpr int kDotRows = 1;      // with kDecodeLanes lanes each
 
   static Floats all(float x) noexcept { return {{x, x}}; }
   static Floats add(Floats a, Floats b) noexcept { return {{a.lane[0] + b.lane[0], a.lane[1] + b.lane[1]}}; }

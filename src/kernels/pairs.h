@@ -50,10 +50,10 @@ struct PairColumns {
   std::uint16_t* to = nullptr;  // [width][kPairColumns]
 };
 
-// The dots of FewLanes where both factors are in bfloat16, in place of FewLanes::b:
+// decode_dots where both factors are in bfloat16, in place of DecodeLanes::b:
 // c[r][l] = by[l] sum_k a[r a_row + h a_head + k] b[l depth + k]
-struct FewPairs {
-  FewLanes of;
+struct DecodePairs {
+  DecodeLanes of;
   const std::uint16_t* b = nullptr;  // [heads each][depth]
   const float* by = nullptr;         // [lanes]
 };
@@ -62,7 +62,7 @@ struct PairKernels {
   void (*product)(const PairProduct& x) noexcept;
   void (*rows)(const PairRows& x) noexcept;
   void (*columns)(const PairColumns& x) noexcept;
-  void (*dots)(const FewPairs& x) noexcept;  // or null: floats are as good
+  void (*decode_dots)(const DecodePairs& x) noexcept;  // or null: floats are as good
 };
 
 extern const PairKernels pairs_avx512;

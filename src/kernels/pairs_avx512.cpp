@@ -28,7 +28,7 @@ struct PairFactors {
 void product(const PairProduct& x) noexcept { product_of<PairFactors>(x); }
 
 // Channels 2 n and 2 n + 1 of both are a pair as they lie.
-struct FewPairFactors {
+struct DecodePairFactors {
   using V = Avx512Floats;
   using B = const std::uint16_t*;
   static constexpr Element kElement = Element::bf16;
@@ -46,8 +46,8 @@ struct FewPairFactors {
   static __m512 multiply_add(__m512bh a, __m512bh b, __m512 c) noexcept { return _mm512_dpbf16_ps(c, a, b); }
 };
 
-void few_dots(const FewPairs& x) noexcept {
-  dots_of<FewPairFactors, PairsOnLoad::none>(x.of, x.b);
+void decode_dots_of_pairs(const DecodePairs& x) noexcept {
+  decode_dots_of<DecodePairFactors, PairsOnLoad::none>(x.of, x.b);
   for (std::int64_t l = 0; l < x.of.lanes; l += V::kLanes) {
     const V::Floats by = V::load(x.by + l, All{});
     for (float* c = x.of.c + l; c < x.of.c + x.of.rows * x.of.lanes; c += x.of.lanes) {
@@ -58,6 +58,6 @@ void few_dots(const FewPairs& x) noexcept {
 
 }  // namespace
 
-constinit const PairKernels pairs_avx512 = {product, pair_rows, pair_columns, few_dots};
+constinit const PairKernels pairs_avx512 = {product, pair_rows, pair_columns, decode_dots_of_pairs};
 
 }  // namespace posenc::kernels

@@ -217,9 +217,9 @@ void add_mass(const AddMass& x) noexcept {
 
 template <class V>
 constexpr AttentionKernels attention() noexcept {
-  return {V::kLanes,     product<V>,      dots<V>,        weighted<V>,   add_rows<V>,
-          add_column<V>, add_gathered<V>, add_bending<V>, cap_scores<V>, mask_scores<V>,
-          gates<V>,      softmax<V>,      add_mass<V>,    features<V>,   running_totals<V>};
+  return {V::kLanes,     product<V>,      decode_dots<V>, decode_weighted<V>, add_rows<V>,
+          add_column<V>, add_gathered<V>, add_bending<V>, cap_scores<V>,      mask_scores<V>,
+          gates<V>,      softmax<V>,      add_mass<V>,    features<V>,        running_totals<V>};
 }
 
 }  // namespace posenc::kernels

@@ -22,7 +22,7 @@ using kernels::Element;
 
 constexpr std::uint32_t kSeed = 20250817;
 constexpr std::int64_t kHeads = 2;
-constexpr std::int64_t kEach = 2 * kernels::kFewLanes;
+constexpr std::int64_t kEach = 2 * kernels::kDecodeLanes;
 constexpr std::int64_t kLanes = kHeads * kEach;
 constexpr std::int64_t kGap = 3;  // elements between rows
 
@@ -103,7 +103,7 @@ class Operands {
     return of_keys_[static_cast<std::size_t>((r * kHeads + h) * shape_.depth + c)];
   }
 
-  kernels::FewLanes product(float* c) {
+  kernels::DecodeLanes product(float* c) {
     return {.element = shape_.element,
             .a = keys_.data(),
             .a_row = shape_.a_row(),
@@ -170,7 +170,7 @@ Sum wanted(Operands& x, const Shape& s, std::int64_t r, std::int64_t l) {
   return out;
 }
 
-TEST(FewLanes, RotateKeysOnTheirWay) {
+TEST(DecodeLanes, RotateKeysOnTheirWay) {
   for (const cpu::IsaKernels& isa : cpu::runnable_kernels()) {
     for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
       ErrorRatio ratio("rotated dots, " + std::string(name(isa.isa)) + ", element " +
@@ -179,7 +179,7 @@ TEST(FewLanes, RotateKeysOnTheirWay) {
         for (const Edge edge : {Edge::begin, Edge::end}) {
           Operands x(isa.table, s, edge);
           std::vector<float> c(static_cast<std::size_t>(s.rows * kLanes), std::numeric_limits<float>::quiet_NaN());
-          isa.table.attention->dots(x.product(c.data()));
+          isa.table.attention->decode_dots(x.product(c.data()));
           for (std::int64_t n = 0; n < s.rows * kLanes; ++n) {
             const Sum sum = wanted(x, s, n / kLanes, n % kLanes);
             ratio.add(std::abs(c[static_cast<std::size_t>(n)] - sum.value),

@@ -196,14 +196,14 @@ TEST(Pairs, AreProductsOnEveryInstructionSet) {
 }
 
 // Keys between pages that nobody may touch, NaN between the rows, and channels that are no whole pair or register.
-TEST(Pairs, AreDotsOfFewLanes) {
+TEST(Pairs, AreDotsOfDecode) {
   constexpr std::int64_t kHeads = 2;
-  constexpr std::int64_t kEach = 2 * kernels::kFewLanes;
+  constexpr std::int64_t kEach = 2 * kernels::kDecodeLanes;
   constexpr std::int64_t kLanes = kHeads * kEach;
   std::mt19937 random(kSeed);
   std::uniform_real_distribution<float> number(-1.0F, 1.0F);
   for (const cpu::IsaKernels& isa : isas_with_pairs()) {
-    if (isa.table.pairs->dots == nullptr) continue;
+    if (isa.table.pairs->decode_dots == nullptr) continue;
     ErrorRatio ratio("dots of bfloat16, " + std::string(name(isa.isa)));
     for (const std::int64_t rows : {1, 3, 4, 9}) {
       for (const std::int64_t depth : {1, 31, 32, 33, 80, 128}) {
@@ -221,18 +221,18 @@ TEST(Pairs, AreDotsOfFewLanes) {
           }
           const std::vector<float> by = numbers(kLanes);
           std::vector<float> c(static_cast<std::size_t>(rows * kLanes), std::numeric_limits<float>::quiet_NaN());
-          isa.table.pairs->dots({.of = {.element = kernels::Element::bf16,
-                                        .a = a,
-                                        .a_row = a_row,
-                                        .a_head = depth,
-                                        .c = c.data(),
-                                        .rows = rows,
-                                        .depth = depth,
-                                        .lanes = kLanes,
-                                        .heads = kHeads,
-                                        .each = kEach},
-                                 .b = b,
-                                 .by = by.data()});
+          isa.table.pairs->decode_dots({.of = {.element = kernels::Element::bf16,
+                                               .a = a,
+                                               .a_row = a_row,
+                                               .a_head = depth,
+                                               .c = c.data(),
+                                               .rows = rows,
+                                               .depth = depth,
+                                               .lanes = kLanes,
+                                               .heads = kHeads,
+                                               .each = kEach},
+                                        .b = b,
+                                        .by = by.data()});
           for (std::int64_t n = 0; n < rows * kLanes; ++n) {
             const std::int64_t l = n % kLanes;
             double sum = 0.0;

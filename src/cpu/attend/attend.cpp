@@ -55,10 +55,10 @@ struct Passes {
 std::int64_t parts_of(const math::SequenceRows& s) { return (s.k_count + kSplitKeys - 1) / kSplitKeys; }
 
 // Heads that share a pass over the keys where queries are few: as many as leave each thread two tasks.
-std::int64_t few_heads(const cpu::AttendCall& call, std::int64_t threads) {
+std::int64_t decode_heads(const cpu::AttendCall& call, std::int64_t threads) {
   std::int64_t parts = 0;
   for (const math::SequenceRows& s : call.rows.sequences) {
-    if (s.q_count <= cpu::kFewQueries) parts += call.runs_backwards ? 1 : parts_of(s);
+    if (s.q_count <= cpu::kDecodeQueries) parts += call.runs_backwards ? 1 : parts_of(s);
   }
   std::int64_t heads = call.layer.kv_heads;
   const auto leaves_some = [&] { return threads == 1 || parts * (call.layer.kv_heads / heads) >= 2 * threads; };
@@ -68,11 +68,11 @@ std::int64_t few_heads(const cpu::AttendCall& call, std::int64_t threads) {
 
 // Which tasks there are: decode is cut into parts of kSplitKeys keys unless a term sums along the row (CoPE).
 Passes passes_of(const cpu::AttendCall& call, std::int64_t threads) {
-  Passes out{.units = cpu::attend_units(call, few_heads(call, threads)), .tasks = {}, .joins = {}};
+  Passes out{.units = cpu::attend_units(call, decode_heads(call, threads)), .tasks = {}, .joins = {}};
   // Units with the most keys first: what is left at the end is small.
   for (std::size_t u = out.units.size(); u-- > 0;) {
     const math::SequenceRows& s = call.rows.sequences[out.units[u].sequence];
-    const bool is_split = !call.runs_backwards && s.q_count <= cpu::kFewQueries && parts_of(s) > 1;
+    const bool is_split = !call.runs_backwards && s.q_count <= cpu::kDecodeQueries && parts_of(s) > 1;
     if (!is_split) {
       out.tasks.push_back({u, 0, s.k_count, kNoState});
       continue;
@@ -94,7 +94,7 @@ cpu::AskedRows asked_rows(const cpu::AttendCall& call, const Passes& all) {
   cpu::AskedRows out;
   for (const cpu::AttendUnit& unit : all.units) {
     const math::SequenceRows& s = call.rows.sequences[unit.sequence];
-    if (s.q_count <= cpu::kFewQueries) continue;
+    if (s.q_count <= cpu::kDecodeQueries) continue;
     std::int64_t seen = s.k_count;
     // Orders that are given may be any keys'.
     if (mask.window && call.args.inputs.k_order.empty()) {

@@ -1,5 +1,5 @@
 // Prepares a call of attend: the plan's layer lowered to primitives (src/cpu/lower), their tables as floats, tensors or
-// paged KV caches as rows with strides, and the choice of products: f32 or bfloat16, plain (prefill) or few (decode).
+// paged KV caches as rows with strides, and the choice of products: f32 or bfloat16, for prefill or decode.
 #include "cpu/attend/attend_call.h"
 
 #include <algorithm>
@@ -199,7 +199,7 @@ void choose_products(AttendCall& call) {
   const auto decays = [](const CallRotation& rotation) { return !rotation.rule->decay.empty(); };
   const bool is_one = call.lowered.regions.regions.size() <= 1 && std::ranges::none_of(call.rotations, decays);
   if (is_one && (is_exact || may_round)) call.score_pairs = pairs;
-  if (is_one && is_exact && pairs->dots != nullptr) call.few_pairs = pairs;
+  if (is_one && is_exact && pairs->decode_dots != nullptr) call.decode_pairs = pairs;
   if (may_round && !std::holds_alternative<math::ValueDistance>(call.lowered.values)) call.value_pairs = pairs;
 }
 
@@ -214,10 +214,10 @@ std::int64_t AttendCall::rotated_width() const {
 // Interleaved channels 2p and 2p + 1 of the rotated part stand at p and p + pairs, as kernels::LoadRotation wants the
 // queries; all others stay.
 std::int64_t AttendCall::place_beside_rotated(std::int64_t channel) const {
-  const math::Rotation& rule = *in_few_dots->rule;
+  const math::Rotation& rule = *in_decode_dots->rule;
   const std::int64_t c = channel - rule.first_channel;
   if (rule.pairing == Pairing::half || c < 0 || c >= rule.dim) return channel;
-  return rule.first_channel + c % 2 * in_few_dots->pairs + c / 2;
+  return rule.first_channel + c % 2 * in_decode_dots->pairs + c / 2;
 }
 
 const void* AttendCall::key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const {
@@ -255,7 +255,7 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
   call.rotates_by_steps = !call.rotations.empty() && call.lowered.regions.regions.empty() &&
                           args.angles == Angles::exact && std::ranges::all_of(call.rotations, is_relative);
   if (call.rotations.size() == 1 && (call.rotations[0].rule->rotates_keys || !call.rotations[0].rule->decay.empty())) {
-    call.in_few_dots = call.rotations.data();
+    call.in_decode_dots = call.rotations.data();
   }
   // Of each term the floats: a prepared layer's where they cover what occurs, else made for this call.
   const TermMaker make{layer.heads, layer.head_dim, call.attention, args.parallel};

@@ -85,20 +85,20 @@ struct AttendCall {
   bool rotates_by_steps = false;  // a tile's keys may rotate by their steps from its first: DecodeProducts
   // The only rotation, if it rotates keys: where lanes are few, products rotate by it what they read
   // (kernels::LoadRotation).
-  const CallRotation* in_few_dots = nullptr;
+  const CallRotation* in_decode_dots = nullptr;
   // Of the products that are multiplied in bfloat16, in blocks whose lanes are not few; null: in floats.
   const kernels::PairKernels* score_pairs = nullptr;
   const kernels::PairKernels* value_pairs = nullptr;
-  const kernels::PairKernels* few_pairs = nullptr;  // the same of scores in blocks whose lanes are few
-  bool runs_backwards = false;                      // a term is summed from the last key to the first
-  bool adds_bias = false;                           // a term, or the caller, adds to scores that the mask has hidden
+  const kernels::PairKernels* decode_pairs = nullptr;  // the same of scores in blocks whose lanes are few
+  bool runs_backwards = false;                         // a term is summed from the last key to the first
+  bool adds_bias = false;                              // a term, or the caller, adds to scores that the mask has hidden
 
   const TermVectors& vectors(std::size_t t) const { return is_kept(t) ? kept_vectors[t] : own_vectors[t]; }
   bool is_kept(std::size_t t) const { return t < kept_vectors.size() && covers(kept_vectors[t], lowered.terms[t]); }
   // SineDistance
   bool projects_queries(std::size_t t) const { return vectors(t).sines && projected[t].rows.empty(); }
   std::int64_t rotated_width() const;  // cos and sin of a row, of the widest rotation
-  // Where a query's channel stands beside keys that are rotated in_few_dots.
+  // Where a query's channel stands beside keys that are rotated in_decode_dots.
   std::int64_t place_beside_rotated(std::int64_t channel) const;
   // Channel 0 of a token's key or value (x: k or v), found by the block table where the cache is paged.
   const void* key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const;

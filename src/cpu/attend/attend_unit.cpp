@@ -36,16 +36,16 @@ bool mixes_heads(const AttendCall& call, std::int64_t rows) {
 // Lanes of a KV head where products run along the channels, and how many KV heads make a block: one where a term
 // multiplies its own vectors with the keys of a head, or where a block of one head can have its terms by distance.
 // Without lanes: the unit has too many.
-struct FewLayout {
+struct DecodeLayout {
   std::int64_t each = 0;
   std::int64_t kv_heads = 0;
 };
-// How a decode's lanes are laid out: the queries of a GQA group, padded to kFewLanes, of as many KV heads as fit a
+// How a decode's lanes are laid out: the queries of a GQA group, padded to kDecodeLanes, of as many KV heads as fit a
 // block.
-FewLayout few_layout(const AttendCall& call, const AttendUnit& unit) {
+DecodeLayout decode_layout(const AttendCall& call, const AttendUnit& unit) {
   const std::int64_t lanes = unit.rows * call.group;
-  if (!are_few(call, lanes)) return {};
-  const std::int64_t each = whole(lanes, kernels::kFewLanes);
+  if (!is_decode(call, lanes)) return {};
+  const std::int64_t each = whole(lanes, kernels::kDecodeLanes);
   const bool is_alone = call.takes_raw_keys || (call.group == 1 && !call.lowered.terms.empty());
   const std::int64_t most = is_alone ? 1 : std::max<std::int64_t>(call.max_lanes / each, 1);
   const std::int64_t blocks = (unit.kv_heads + most - 1) / most;
@@ -59,7 +59,7 @@ std::int64_t rows_of_unit(const AttendCall& call) {
 
 // Blocks of lanes that a unit needs, by which a worker's memory is reserved.
 std::int64_t blocks_of_unit(const AttendCall& call, const AttendUnit& unit) {
-  const FewLayout few = few_layout(call, unit);
+  const DecodeLayout few = decode_layout(call, unit);
   if (few.each > 0) return (unit.kv_heads + few.kv_heads - 1) / few.kv_heads;
   const auto blocks = [&](std::int64_t lanes) { return (lanes + call.max_lanes - 1) / call.max_lanes; };
   const std::int64_t of_head =
@@ -89,12 +89,12 @@ void decay_queries(const AttendCall& call, const LaneBlock& block, double beyond
 }  // namespace
 
 // Units of all sequences: KV heads by blocks of queries. The cuts follow from the sizes alone, not from the threads.
-std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_heads) {
+std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t decode_heads) {
   std::vector<AttendUnit> out;
   const std::int64_t step = rows_of_unit(call);
   for (std::size_t s = 0; s < call.rows.sequences.size(); ++s) {
     const std::int64_t queries = call.rows.sequences[s].q_count;
-    const std::int64_t heads = queries <= kFewQueries ? few_heads : 1;
+    const std::int64_t heads = queries <= kDecodeQueries ? decode_heads : 1;
     for (std::int64_t head = 0; head < call.layer.kv_heads; head += heads) {
       for (std::int64_t row = 0; row < queries; row += step) {
         out.push_back({s, head, heads, row, std::min(step, queries - row)});
@@ -113,7 +113,7 @@ AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> u
       terms_(call, memory),
       tile_(call, memory),
       floats_(call),
-      few_(call, memory),
+      decode_(call, memory),
       pairs_(call, memory),
       blocks_(memory),
       scores_(index(kTileKeys * call.max_lanes), memory),
@@ -135,7 +135,7 @@ void AttendWorker::begin_block(std::span<const Lane> lanes, std::int64_t kv_head
   LaneBlock& block = blocks_[used_++];
   posenc::cpu::begin(call_, lanes, kv_heads, one_head, scratch_, block);
   const auto in_pairs_if = [&](bool is_in_pairs) -> TileProducts* {
-    if (block.few) return &few_;
+    if (block.decode) return &decode_;
     if (is_in_pairs) return &pairs_;
     return &floats_;
   };
@@ -145,8 +145,8 @@ void AttendWorker::begin_block(std::span<const Lane> lanes, std::int64_t kv_head
 }
 
 // Decode: the lanes of several KV heads side by side, those of each padded by repeating its last.
-void AttendWorker::begin_few(const AttendUnit& unit) {
-  const FewLayout layout = few_layout(call_, unit);
+void AttendWorker::begin_decode(const AttendUnit& unit) {
+  const DecodeLayout layout = decode_layout(call_, unit);
   const std::int64_t own = unit.rows * call_.group;
   const std::int64_t first = call_.rows.sequences[unit.sequence].q_first + unit.first_row;
   std::array<Lane, kMaxLanes> lanes;
@@ -166,7 +166,7 @@ void AttendWorker::begin_few(const AttendUnit& unit) {
 // Prefill: lanes are queries of one head, or of the whole GQA group where a head has fewer than a register takes.
 void AttendWorker::begin(const AttendUnit& unit) {
   used_ = 0;
-  if (few_layout(call_, unit).each > 0) return begin_few(unit);
+  if (decode_layout(call_, unit).each > 0) return begin_decode(unit);
   std::array<Lane, kMaxLanes> lanes;
   std::int64_t count = 0;
   const bool mixed = mixes_heads(call_, unit.rows);
@@ -284,7 +284,7 @@ std::int64_t state_size(const AttendCall& call, const AttendUnit& unit) {
   const auto* values = std::get_if<math::ValueDistance>(&call.lowered.values);
   const std::int64_t rows = 3 + call.layer.value_dim + (values == nullptr ? 0 : values->count + 1);
   const std::int64_t wide = call.attention.register_lanes;
-  if (const FewLayout few = few_layout(call, unit); few.each > 0) {
+  if (const DecodeLayout few = decode_layout(call, unit); few.each > 0) {
     std::int64_t lanes = 0;
     for (std::int64_t head = 0; head < unit.kv_heads; head += few.kv_heads) {
       lanes += whole(std::min(few.kv_heads, unit.kv_heads - head) * few.each, wide);
@@ -326,7 +326,7 @@ void AttendWorker::join(const float* from) {
       block.divisor[at] = block.divisor[at] * own[at] + divisor[l] * others[at];
     }
     for (LaneBlock::Floats* const state : {&block.out, &block.mass}) {
-      const bool by_lane = block.few && state == &block.out;
+      const bool by_lane = block.decode && state == &block.out;
       for (std::size_t n = 0; n < state->size(); ++n) {
         const std::size_t l = by_lane ? n / index(call_.layer.value_dim) : n % index(block.lanes);
         (*state)[n] = (*state)[n] * own[l] + *from++ * others[l];

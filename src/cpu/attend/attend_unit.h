@@ -37,11 +37,11 @@ struct AttendUnit {
 };
 
 // Beside at most so many queries, what takes time is that keys and values come from memory.
-inline constexpr std::int64_t kFewQueries = 16;
+inline constexpr std::int64_t kDecodeQueries = 16;
 
-// Of a call's sequences. `few_heads`: KV heads of a unit with few queries; it divides their number, and changes no
+// Of a call's sequences. `decode_heads`: KV heads of a unit with few queries; it divides their number, and changes no
 // result.
-std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t few_heads);
+std::vector<AttendUnit> attend_units(const AttendCall& call, std::int64_t decode_heads);
 
 // Floats of what a pass over a unit has summed.
 std::int64_t state_size(const AttendCall& call, const AttendUnit& unit);
@@ -68,7 +68,7 @@ class AttendWorker {
 
  private:
   void attend_tile(LaneBlock& block);
-  void begin_few(const AttendUnit& unit);
+  void begin_decode(const AttendUnit& unit);
   void begin_block(std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head);
 
   const AttendCall& call_;
@@ -79,7 +79,7 @@ class AttendWorker {
   TermScratch terms_;
   KeyTile tile_;
   FloatProducts floats_;
-  DecodeProducts few_;
+  DecodeProducts decode_;
   PairProducts pairs_;
   // The unit's blocks are the first used_ of them.
   std::pmr::vector<LaneBlock> blocks_;

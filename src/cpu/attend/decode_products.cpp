@@ -13,7 +13,7 @@
 namespace posenc::cpu {
 namespace {
 
-using kernels::kFewRows;
+using kernels::kDecodeRows;
 using kernels::kLineBytes;
 
 // How far ahead of what is multiplied memory is fetched, in the order of the products. Half as many were slower, twice
@@ -51,7 +51,7 @@ DecodeProducts::DecodeProducts(const AttendCall& call, std::pmr::memory_resource
   if (call.rotations.empty()) return;
   for (AngleTables* tables : {&steps_, &of_keys_, &of_values_}) tables->reserve(call.rotations.size());
   queries_.resize(index(kMaxLanes * call.layer.head_dim));
-  if (call.in_few_dots == nullptr || std::holds_alternative<math::ValueRotation>(call.lowered.values)) {
+  if (call.in_decode_dots == nullptr || std::holds_alternative<math::ValueRotation>(call.lowered.values)) {
     rows_.resize(index(kRotatedRows * kRotatedHeads * std::max(call.layer.head_dim, call.layer.value_dim)));
   }
   std::array<double, kTileKeys> steps{};
@@ -108,7 +108,7 @@ const float* DecodeProducts::queries_from(const LaneBlock& block, const KeyTile&
       cos_[index(l)] = cos + (block.lane[index(l)].row - first_row) * width;
     }
     kernels::RotateRows rotated = rows_to_rotate(rotation, cos_.data(), block.lanes);
-    if (call_.in_few_dots != nullptr) rotated.partner = rotation.pairs;
+    if (call_.in_decode_dots != nullptr) rotated.partner = rotation.pairs;
     rotated.from = rotated.to = queries_.data() + rotation.rule->first_channel;
     rotated.from_row = rotated.to_row = channels;
     call_.kernels.rotate(rotated);
@@ -118,7 +118,7 @@ const float* DecodeProducts::queries_from(const LaneBlock& block, const KeyTile&
 
 // The queries with the channels of pairs in half-split order, whatever the pairing of the keys (kernels::LoadRotation).
 const float* DecodeProducts::beside_rotated(const LaneBlock& block, const float* q) {
-  if (call_.in_few_dots->rule->pairing == Pairing::half) return q;
+  if (call_.in_decode_dots->rule->pairing == Pairing::half) return q;
   const std::int64_t channels = call_.layer.head_dim;
   for (std::int64_t c = 0; c < channels; ++c) {
     const std::int64_t place = call_.place_beside_rotated(c);
@@ -153,8 +153,8 @@ void DecodeProducts::write_value_angles(const KeyTile& tile) {
 }
 
 // kRotatedRows rows of all heads, or fewer, as floats that are rotated: rows first .. of the tables.
-void DecodeProducts::rotate_rows(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles,
-                                 kernels::FewLanes& rotated) {
+void DecodeProducts::rotate_rows(const kernels::DecodeLanes& given, std::int64_t first, const AngleTables& angles,
+                                 kernels::DecodeLanes& rotated) {
   const std::int64_t channels = given.depth;
   rotated.element = kernels::Element::f32;
   rotated.a = rows_.data();
@@ -210,29 +210,29 @@ void DecodeProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const
   const std::int64_t bytes = channels * x.bytes;  // of a row of a head
   const bool heads_lie_together = x.head_stride == channels && x.row_stride == block.kv_heads * channels;
   const bool is_dense = heads_lie_together || x.row_stride == channels;
-  const kernels::FewLanes given{.element = x.element,
-                                .a_row = x.row_stride,
-                                .a_head = x.head_stride,
-                                .depth = channels,
-                                .lanes = block.lanes,
-                                .heads = block.kv_heads,
-                                .each = block.each,
-                                .ahead_next = kFewRows * x.row_stride * x.bytes,
-                                .ahead_head = heads_lie_together ? kFewRows * bytes : x.head_stride * x.bytes,
-                                .ahead_row = is_dense ? kLineBytes : x.row_stride * x.bytes,
-                                .ahead_line = is_dense ? kFewRows * kLineBytes : kLineBytes};
+  const kernels::DecodeLanes given{.element = x.element,
+                                   .a_row = x.row_stride,
+                                   .a_head = x.head_stride,
+                                   .depth = channels,
+                                   .lanes = block.lanes,
+                                   .heads = block.kv_heads,
+                                   .each = block.each,
+                                   .ahead_next = kDecodeRows * x.row_stride * x.bytes,
+                                   .ahead_head = heads_lie_together ? kDecodeRows * bytes : x.head_stride * x.bytes,
+                                   .ahead_row = is_dense ? kLineBytes : x.row_stride * x.bytes,
+                                   .ahead_line = is_dense ? kDecodeRows * kLineBytes : kLineBytes};
   const std::int64_t rows_ahead =
-      whole((kBytesAhead + block.kv_heads * bytes - 1) / (block.kv_heads * bytes), kFewRows);
+      whole((kBytesAhead + block.kv_heads * bytes - 1) / (block.kv_heads * bytes), kDecodeRows);
   tile.for_given(x, [&](const GivenRows& rows) {
     std::int64_t r = 0;
     while (r < rows.count) {
       const GivenRows ahead = tile.from(x, rows.first + r + rows_ahead);
-      kernels::FewLanes own = given;
+      kernels::DecodeLanes own = given;
       own.a = static_cast<const char*>(rows.data) + r * x.row_stride * x.bytes;
       own.rows = std::min(angles == nullptr ? kTileKeys : kRotatedRows, rows.count - r);
-      if (ahead.count >= kFewRows) {  // whole groups of rows, so that none is cut where what lies ahead is
+      if (ahead.count >= kDecodeRows) {  // whole groups of rows, so that none is cut where what lies ahead is
         own.ahead = ahead.data;
-        own.rows = std::min(own.rows, ahead.count / kFewRows * kFewRows);
+        own.rows = std::min(own.rows, ahead.count / kDecodeRows * kDecodeRows);
       }
       const std::int64_t first = rows.first + r;
       r += own.rows;
@@ -241,11 +241,11 @@ void DecodeProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const
         continue;
       }
       for (std::int64_t h = 0; h < block.kv_heads; h += kRotatedHeads) {
-        kernels::FewLanes heads = own;
+        kernels::DecodeLanes heads = own;
         heads.heads = std::min(kRotatedHeads, block.kv_heads - h);
         heads.a = static_cast<const char*>(own.a) + h * x.head_stride * x.bytes;
         if (own.ahead != nullptr) heads.ahead = static_cast<const char*>(own.ahead) + h * own.ahead_head;
-        rotate_rows(kernels::FewLanes(heads), first, *angles, heads);
+        rotate_rows(kernels::DecodeLanes(heads), first, *angles, heads);
         use(heads, first, h * block.each);
       }
     }
@@ -253,7 +253,7 @@ void DecodeProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const
 }
 
 // Keys rotate by steps where the tile allows it, else by their own angles, or not at all. A single rotation is done by
-// the dots themselves, in registers (in_few_dots); several are done before, some rows at a time.
+// the dots themselves, in registers (in_decode_dots); several are done before, some rows at a time.
 void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q,
                                    float* scores) {
   const AngleTables* angles = nullptr;
@@ -265,23 +265,23 @@ void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::s
     angles = &of_keys_;
   }
   kernels::LoadRotation rotation;
-  if (call_.in_few_dots != nullptr) {
-    const std::int64_t pairs = call_.in_few_dots->pairs;
-    const math::Rotation& rule = *call_.in_few_dots->rule;
+  if (call_.in_decode_dots != nullptr) {
+    const std::int64_t pairs = call_.in_decode_dots->pairs;
+    const math::Rotation& rule = *call_.in_decode_dots->rule;
     rotation = {(*angles)[0].data(), 2 * pairs, rule.first_channel, pairs, rule.pairing == Pairing::interleaved};
     if (angles == &of_keys_) q = beside_rotated(block, q);
     angles = nullptr;
   }
   const std::int64_t channels = call_.layer.head_dim;
-  const auto multiply = [&](kernels::FewLanes& product, std::int64_t first, std::int64_t lane) {
+  const auto multiply = [&](kernels::DecodeLanes& product, std::int64_t first, std::int64_t lane) {
     product.c = scores + first * block.lanes + lane;
-    if (call_.few_pairs != nullptr) {
-      return call_.few_pairs->dots({product, block.few_pairs.data(), block.row_scale.data()});
+    if (call_.decode_pairs != nullptr) {
+      return call_.decode_pairs->decode_dots({product, block.decode_pairs.data(), block.row_scale.data()});
     }
     product.b = q + lane * channels;
     product.rotation = rotation;
     if (rotation.cos != nullptr) product.rotation.cos += first * rotation.row;
-    call_.attention.dots(product);
+    call_.attention.decode_dots(product);
   };
   for_rows(block, tile, call_.k, channels, angles, multiply);
 }
@@ -290,11 +290,11 @@ void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::s
 void DecodeProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
   if (!of_values_.empty()) write_value_angles(tile);
   const std::int64_t channels = call_.layer.value_dim;
-  const auto add = [&](kernels::FewLanes& product, std::int64_t first, std::int64_t lane) {
+  const auto add = [&](kernels::DecodeLanes& product, std::int64_t first, std::int64_t lane) {
     product.p = p + first * block.lanes + lane;
     product.out = block.out.data() + lane * channels;
     if (first == 0) product.scale = rescale + lane;
-    call_.attention.weighted(product);
+    call_.attention.decode_weighted(product);
   };
   for_rows(block, tile, call_.v, channels, of_values_.empty() ? nullptr : &of_values_, add);
 }

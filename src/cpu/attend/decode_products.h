@@ -43,15 +43,15 @@ class DecodeProducts final : public TileProducts {
   template <typename Use>
   void for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
                 const AngleTables* angles, const Use& use);
-  void rotate_rows(const kernels::FewLanes& given, std::int64_t first, const AngleTables& angles,
-                   kernels::FewLanes& rotated);
+  void rotate_rows(const kernels::DecodeLanes& given, std::int64_t first, const AngleTables& angles,
+                   kernels::DecodeLanes& rotated);
 
   const AttendCall& call_;
   RowScratch scratch_;
   AngleTables steps_, of_keys_, of_values_;
   bool keys_rotate_ = false;
   std::pmr::vector<const float*> cos_;  // of rows that rotate together
-  std::pmr::vector<float> queries_;     // [lanes][head_dim], beside what dots rotate
+  std::pmr::vector<float> queries_;     // [lanes][head_dim], beside what decode_dots rotates
   std::pmr::vector<float> rows_;        // [kRotatedRows][kRotatedHeads][channels]
 };
 

@@ -39,20 +39,20 @@ bool go_up(const math::Coordinate& at, const LaneBlock& block) {
 // scale in them, for pairs of bfloat16 without.
 void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, float* to) {
   const std::int64_t channels = call.layer.head_dim;
-  if (block.few) {
+  if (block.decode) {
     for (std::int64_t l = 0; l < block.lanes; ++l) {
       const float by = block.row_scale[index(l)];
       for (std::int64_t c = 0; c < channels; ++c) to[l * channels + c] = by * rows[l * channels + c];
     }
-    if (call.few_pairs == nullptr) return;
-    block.few_pairs.resize(index(block.lanes * channels));
+    if (call.decode_pairs == nullptr) return;
+    block.decode_pairs.resize(index(block.lanes * channels));
     call.kernels.convert({.from_element = kernels::Element::f32,
                           .to_element = kernels::Element::bf16,
                           .rows = block.lanes,
                           .count = channels,
                           .from = rows,
                           .from_row = channels,
-                          .to = block.few_pairs.data(),
+                          .to = block.decode_pairs.data(),
                           .to_row = channels});
     return;
   }
@@ -71,7 +71,7 @@ void keep_unrotated(const AttendCall& call, const float* rows, LaneBlock& block)
   const std::int64_t channels = call.layer.head_dim;
   block.unrotated.resize(index(channels * block.lanes));
   for (std::int64_t c = 0; c < channels; ++c) {
-    const std::int64_t place = call.in_few_dots == nullptr ? c : call.place_beside_rotated(c);
+    const std::int64_t place = call.in_decode_dots == nullptr ? c : call.place_beside_rotated(c);
     for (std::int64_t l = 0; l < block.lanes; ++l) {
       block.unrotated[index(l * channels + place)] = block.row_scale[index(l)] * rows[l * channels + c];
     }
@@ -229,9 +229,9 @@ void place_lanes(const AttendCall& call, std::span<const Lane> lanes, std::int64
   block.kv_heads = kv_heads;
   block.used = std::ssize(lanes);
   block.lanes = whole(block.used, call.attention.register_lanes);
-  block.each = whole(block.used / kv_heads, kernels::kFewLanes);
+  block.each = whole(block.used / kv_heads, kernels::kDecodeLanes);
   block.one_head = one_head;
-  block.few = are_few(call, block.used / kv_heads);
+  block.decode = is_decode(call, block.used / kv_heads);
   block.least = {kMost, kMost};
   block.most = {kLeast, kLeast};
   for (std::int64_t l = 0; l < block.lanes; ++l) {
@@ -272,9 +272,9 @@ Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order)
 }
 
 // Lanes that fill at most half of a register: the rest of it would be multiplied for nothing.
-bool are_few(const AttendCall& call, std::int64_t lanes) {
+bool is_decode(const AttendCall& call, std::int64_t lanes) {
   const std::int64_t wide = call.attention.register_lanes;
-  return lanes <= wide / 2 && wide >= kernels::kFewLanes;
+  return lanes <= wide / 2 && wide >= kernels::kDecodeLanes;
 }
 
 // `columns` and `products` are for terms that project queries (SineDistance), as wide as the widest of them.
@@ -322,7 +322,7 @@ LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
     : runs(call.lowered.coordinates.size(), memory),
       q(memory),
       pairs(memory),
-      few_pairs(memory),
+      decode_pairs(memory),
       unrotated(memory),
       raw(memory),
       of_term(memory),
@@ -333,7 +333,7 @@ LaneBlock::LaneBlock(const AttendCall& call, std::pmr::memory_resource* memory)
   if (call.score_pairs != nullptr) {
     pairs.reserve(index(whole(call.layer.head_dim, 2 * kernels::kPairRows) / 2 * call.max_lanes));
   }
-  if (call.few_pairs != nullptr) few_pairs.reserve(index(columns));
+  if (call.decode_pairs != nullptr) decode_pairs.reserve(index(columns));
   if (call.rotates_by_steps) unrotated.reserve(index(columns));
   if (call.takes_raw_queries) raw.reserve(index(columns));
   of_term.resize(call.lowered.terms.size());
@@ -431,7 +431,7 @@ void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_
   block.q.resize(columns * std::max<std::size_t>(regions.size(), 1));
   for (std::size_t r = 0; r < std::max<std::size_t>(regions.size(), 1); ++r) {
     if (r > 0) read_queries(call, block, scratch);
-    if (r == 0 && block.few && call.rotates_by_steps) keep_unrotated(call, scratch.rows.data(), block);
+    if (r == 0 && block.decode && call.rotates_by_steps) keep_unrotated(call, scratch.rows.data(), block);
     rotate_queries(call, block, regions.empty() ? nullptr : &regions[r], scratch);
     put_queries(call, scratch.rows.data(), block, block.q.data() + r * columns);
   }

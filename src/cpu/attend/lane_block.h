@@ -40,25 +40,26 @@ struct LaneBlock {
   std::int64_t kv_heads = 1;
   std::int64_t used = 0;               // lanes with a query; the others repeat the last
   std::int64_t lanes = 0;              // a multiple of a register's
-  std::int64_t each = 0;               // few: lanes of a KV head, of which the last may repeat the one before
+  std::int64_t each = 0;               // decode: lanes of a KV head, of which the last may repeat the one before
   bool one_head = false;               // rows go up by one then
   std::pmr::vector<std::int8_t> runs;  // of each coordinate: is_run
   TileProducts* scores_by = nullptr;   // QK^T of this block
   TileProducts* values_by = nullptr;   // PV, without non-finite values
-  bool few = false;  // so few lanes a KV head that products run along the channels (kernels::FewLanes)
+  bool decode = false;  // so few lanes a KV head that products run along the channels (kernels::DecodeLanes)
   std::array<Lane, kMaxLanes> lane;
   std::array<Orders, kMaxLanes> sees;
   Orders least;  // the least of low and of high
   Orders most;   // the greatest of both
   std::array<float, kMaxLanes> row_scale;
-  std::array<double, kMaxLanes> shift;    // what Column leaves out of the scores: lse has it back
-  Floats q;                               // [regions or 1][head_dim][lanes], rotated, times row_scale; few: [lanes][..]
-  std::pmr::vector<std::uint32_t> pairs;  // q in bfloat16 without row_scale, as kernels::PairProduct takes it
-  std::pmr::vector<std::uint16_t> few_pairs;  // the same as kernels::FewPairs takes it: [lanes][head_dim]
-  Floats unrotated;  // [lanes][head_dim], times row_scale, where they rotate with each tile, beside what dots rotate
+  std::array<double, kMaxLanes> shift;  // what Column leaves out of the scores: lse has it back
+  Floats q;  // [regions or 1][head_dim][lanes], rotated, times row_scale; decode: [lanes][..]
+  std::pmr::vector<std::uint32_t> pairs;         // q in bfloat16 without row_scale, as kernels::PairProduct takes it
+  std::pmr::vector<std::uint16_t> decode_pairs;  // the same as kernels::DecodePairs takes it: [lanes][head_dim]
+  Floats unrotated;  // [lanes][head_dim], times row_scale, where they rotate with each tile, beside what decode_dots
+                     // rotates
   Floats raw;        // [head_dim][lanes], as given
   std::pmr::vector<Floats> of_term;
-  Floats out;                           // [value_dim][lanes], not yet divided by sum; few: [lanes][value_dim]
+  Floats out;                           // [value_dim][lanes], not yet divided by sum; decode: [lanes][value_dim]
   Floats mass;                          // ValueDistance: [count + 1][lanes]
   std::array<float, kMaxLanes> length;  // of q, at least, where FarTiles asks
   std::array<float, kMaxLanes> max;
@@ -69,7 +70,7 @@ struct LaneBlock {
 
   // Of a channel of a lane in q (of the first region) or out.
   std::size_t place(std::int64_t channel, std::int64_t lane_number, std::int64_t channels) const {
-    return static_cast<std::size_t>(few ? lane_number * channels + channel : channel * lanes + lane_number);
+    return static_cast<std::size_t>(decode ? lane_number * channels + channel : channel * lanes + lane_number);
   }
   std::int64_t head() const { return lane[0].head; }
   // The lanes are of one head, and their places along the coordinate go up by 1.
@@ -102,7 +103,7 @@ void rotate_rows(const AttendCall& call, const CallRotation& rotation, bool rota
                  RowScratch& scratch);
 
 // Whether products run along the channels beside so many lanes of a KV head.
-bool are_few(const AttendCall& call, std::int64_t lanes);
+bool is_decode(const AttendCall& call, std::int64_t lanes);
 
 // The queries of the lanes, as many of each KV head, and nothing seen yet.
 // `one_head`: the lanes are consecutive queries of one head.

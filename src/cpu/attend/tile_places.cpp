@@ -140,7 +140,7 @@ void TileTerms::add_products(const PlaceProducts& x) {
 // Far away, all of a tile may have one place: a number for each key, the same for all blocks of a head. Those of a few
 // heads are made at once.
 void TileTerms::add_place_of_keys(const math::KeyDistance& term, std::size_t t, std::int64_t place) {
-  constexpr std::int64_t kWide = kernels::kFewLanes;
+  constexpr std::int64_t kWide = kernels::kDecodeLanes;
   const std::int64_t channels = call_.layer.head_dim;
   const std::int64_t group_end = (block_.kv_head + 1) * call_.group;
   const std::int64_t of_group = block_.head() % call_.group;
@@ -154,14 +154,14 @@ void TileTerms::add_place_of_keys(const math::KeyDistance& term, std::size_t t, 
       std::copy_n(call_.vectors(t).rows.data() + row * channels, channels, made.vectors.begin() + n * channels);
     }
     const FloatRows raw = tile_.raw();
-    call_.attention.dots({.a = raw.data,
-                          .a_row = raw.stride,
-                          .b = made.vectors.data(),
-                          .c = made.products.data(),
-                          .rows = tile_.count(),
-                          .depth = channels,
-                          .lanes = kWide,
-                          .each = kWide});
+    call_.attention.decode_dots({.a = raw.data,
+                                 .a_row = raw.stride,
+                                 .b = made.vectors.data(),
+                                 .c = made.products.data(),
+                                 .rows = tile_.count(),
+                                 .depth = channels,
+                                 .lanes = kWide,
+                                 .each = kWide});
   }
   const float* from = made.products.data() + (block_.head() - wanted.first_head);
   for (std::int64_t m = 0; m < tile_.count(); ++m, from += kWide) scratch_.run[index(m)] = *from;

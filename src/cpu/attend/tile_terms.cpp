@@ -53,8 +53,8 @@ TermScratch::TermScratch(const AttendCall& call, std::pmr::memory_resource* memo
       band_of_head.resize(index((kBandPlaces + 1) * call.max_lanes));
     } else if (std::holds_alternative<math::KeyDistance>(term)) {
       of_keys = 2 * kBandPlaces * call.attention.register_lanes;
-      keys_of_place.vectors.resize(index(kernels::kFewLanes * call.layer.head_dim));
-      keys_of_place.products.resize(index(kTileKeys * kernels::kFewLanes));
+      keys_of_place.vectors.resize(index(kernels::kDecodeLanes * call.layer.head_dim));
+      keys_of_place.products.resize(index(kTileKeys * kernels::kDecodeLanes));
     } else if (const auto* knots = std::get_if<math::Knots>(&term)) {
       edges.reserve(knots->edges.size());
       bends.reserve(knots->edges.size());

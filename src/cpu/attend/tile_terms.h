@@ -21,7 +21,7 @@ namespace posenc::cpu {
 // 128 rows of 48 lanes are 24 KiB of floats, which stay in L1.
 inline constexpr std::int64_t kBandPlaces = 128;
 
-// Products of a tile's keys with the vectors of one place of kFewLanes heads, made last: KeyDistance.
+// Products of a tile's keys with the vectors of one place of kDecodeLanes heads, made last: KeyDistance.
 struct KeysOfPlace {
   struct Of {
     std::size_t term = 0;

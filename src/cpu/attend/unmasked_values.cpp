@@ -21,7 +21,7 @@ void add_lane(const AttendCall& call, LaneBlock& block, KeyTile& tile, const flo
       if (weight != 0.0F) out += weight * values.data[m * values.stride + c];
     }
   }
-  if (call.value_pairs == nullptr || block.few) return;
+  if (call.value_pairs == nullptr || block.decode) return;
   block.divisor[index(l)] *= rescale[l];
   for (std::int64_t m = 0; m < tile.count(); ++m) block.divisor[index(l)] += p[m * block.lanes + l];
 }

@@ -59,7 +59,7 @@ float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
 void write_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
   const RowsView out = rows_view(call.args.out);
   const std::int64_t width = call.layer.value_dim;
-  if (block.few) {
+  if (block.decode) {
     std::copy_n(block.out.begin(), block.used * width, scratch.rows.begin());
   } else {
     rows_of_lanes(block.out.data(), block.lanes, width, scratch.rows.data());
@@ -70,7 +70,7 @@ void write_block(const AttendCall& call, const LaneBlock& block, RowScratch& scr
     const auto max = static_cast<double>(block.max[index(l)]);
     const auto sum = static_cast<double>(block.sum[index(l)]);
     const bool sees_any = sum != 0.0;  // the largest weight is 1, or one is NaN
-    const bool rounds_weights = call.value_pairs != nullptr && !block.few;
+    const bool rounds_weights = call.value_pairs != nullptr && !block.decode;
     double total = rounds_weights ? static_cast<double>(block.divisor[index(l)]) : sum;
     if (call.layer.sinks && sees_any) total += std::exp(read(call.args.weights.sinks, {lane.head}) - max);
     add_places(call, block, l, row);

@@ -12,7 +12,7 @@
 namespace posenc::cpu {
 namespace {
 
-std::int64_t few_lanes(std::int64_t heads) { return whole(heads, kernels::kFewLanes); }
+std::int64_t few_lanes(std::int64_t heads) { return whole(heads, kernels::kDecodeLanes); }
 
 }  // namespace
 
@@ -20,18 +20,18 @@ std::int64_t few_lanes(std::int64_t heads) { return whole(heads, kernels::kFewLa
 // its groups of lanes.
 bool takes_steps(const AttendCall& call, const LinearState& state) {
   const bool is_few = std::ranges::all_of(
-      call.rows.sequences, [](const math::SequenceRows& s) { return std::max(s.q_count, s.k_count) <= kFewRows; });
+      call.rows.sequences, [](const math::SequenceRows& s) { return std::max(s.q_count, s.k_count) <= kDecodeRows; });
   return is_few && !state.products.empty() && state.products.strides[2] == call.layer.value_dim &&
-         call.layer.head_dim % kernels::kFewLanes == 0;
+         call.layer.head_dim % kernels::kDecodeLanes == 0;
 }
 
 // nothing_ stays zeros: running_totals wants a running sum, and here all keys are in totals_ already.
 LinearStepper::LinearStepper(const AttendCall& call, kernels::Feature feature, const LinearState& state)
     : call_(call),
       state_(state),
-      keys_(call, feature, kFewRows),
+      keys_(call, feature, kDecodeRows),
       query_(call, feature, 1),
-      values_(index(kFewRows * call.layer.value_dim)),
+      values_(index(kDecodeRows * call.layer.value_dim)),
       lanes_(index(call.layer.head_dim * few_lanes(call.group))),
       out_(index(few_lanes(call.group) * call.layer.value_dim)),
       denominators_(index(call.group)),
@@ -63,14 +63,14 @@ void LinearStepper::attend(std::int64_t sequence, std::int64_t kv_head) {
 // S += k~ v^T: channels of the key are lanes, and the value the one row that is weighted.
 void LinearStepper::add_key(std::int64_t key) {
   const std::int64_t channels = call_.layer.head_dim;
-  call_.attention.weighted({.a = values_.data() + key * call_.layer.value_dim,
-                            .a_row = call_.layer.value_dim,
-                            .p = keys_.rotated() + key * channels,
-                            .out = products_,
-                            .rows = 1,
-                            .depth = call_.layer.value_dim,
-                            .lanes = channels,
-                            .each = channels});
+  call_.attention.decode_weighted({.a = values_.data() + key * call_.layer.value_dim,
+                                   .a_row = call_.layer.value_dim,
+                                   .p = keys_.rotated() + key * channels,
+                                   .out = products_,
+                                   .rows = 1,
+                                   .depth = call_.layer.value_dim,
+                                   .lanes = channels,
+                                   .each = channels});
   for (std::int64_t c = 0; c < channels; ++c) totals_[c] += keys_.plain()[key * channels + c];
 }
 
@@ -90,14 +90,14 @@ void LinearStepper::attend_row(std::int64_t row, std::int64_t kv_head) {
                                     .width = channels});
   }
   std::ranges::fill(out_, 0.0F);
-  call_.attention.weighted({.a = products_,
-                            .a_row = width,
-                            .p = lanes_.data(),
-                            .out = out_.data(),
-                            .rows = channels,
-                            .depth = width,
-                            .lanes = lanes,
-                            .each = lanes});
+  call_.attention.decode_weighted({.a = products_,
+                                   .a_row = width,
+                                   .p = lanes_.data(),
+                                   .out = out_.data(),
+                                   .rows = channels,
+                                   .depth = width,
+                                   .lanes = lanes,
+                                   .each = lanes});
   const RowsView out = rows_view(call_.args.out);
   for (std::int64_t g = 0; g < call_.group; ++g) {
     float* const own = out_.data() + g * width;

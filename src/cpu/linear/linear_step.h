@@ -12,7 +12,7 @@
 namespace posenc::cpu {
 
 // Beyond so many tokens, chunks have fewer passes over what is summed.
-inline constexpr std::int64_t kFewRows = 4;
+inline constexpr std::int64_t kDecodeRows = 4;
 
 // Whether a call's rows are so few, and its state such that its rows lie one after another.
 bool takes_steps(const AttendCall& call, const LinearState& state);

@@ -75,14 +75,15 @@ Range ramp_range(const Rope& rope, const YarnScaling& rule) {
 template <typename Real>
 Scaled<Real> scale(const Rope& rope, const YarnScaling& rule, Length) {
   const Range range = ramp_range(rope, rule);
-  std::vector<Real> inv_freq = powers<Real>(rope, rope.base);
+  const std::vector<Real> power = powers<Real>(rope, rope.base);  // base^(2p/dim)
+  std::vector<Real> inv_freq(power.size());
   for (std::size_t p = 0; p < inv_freq.size(); ++p) {
     const Real one = real<Real>(1.0);
-    const Real extrapolated = one / inv_freq[p];
-    const Real interpolated = one / (real<Real>(rule.factor) * inv_freq[p]);
+    const Real extrapolated = one / power[p];
+    const Real interpolated = one / (real<Real>(rule.factor) * power[p]);
     const Real place = (static_cast<Real>(p) - real<Real>(range.low)) / real<Real>(range.high - range.low);
-    const Real kept = one - std::clamp(place, real<Real>(0.0), one);
-    inv_freq[p] = interpolated * (one - kept) + extrapolated * kept;
+    const Real kept = one - std::clamp(place, real<Real>(0.0), one);  // 1 - ramp[p]
+    inv_freq[p] = interpolated * (one - kept) + extrapolated * kept;  // in Hugging Face's order, to its last bit
   }
   return {std::move(inv_freq), attention_factor(rule)};
 }
