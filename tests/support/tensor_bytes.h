@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,6 +10,9 @@
 #include <string_view>
 
 namespace posenc::test {
+
+// There, numbers of most files have to be swapped, and thereby copied even from a file that is mapped.
+inline constexpr bool kIsBigEndian = std::endian::native == std::endian::big;
 
 inline std::string little(std::uint64_t number, int bytes) {
   std::string out;
