@@ -15,6 +15,17 @@ constexpr StackRule kMelodyStack{.input = kMusicgenSines, .own_keys = kHeadWidth
 constexpr OwnKey kBarkKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength, keys::kBlockRows.names}};
 constexpr StackRule kBarkCausal{.input = kTable, .own_keys = kBarkKeys};
 constexpr StackRule kBarkBothWays{.mask = kBothWays, .input = kTable, .own_keys = kBarkKeys};
+// NeMo divides the sines by the root of the width and normalises the sum: as if the embedding were multiplied by it.
+constexpr InputRule kCanarySines{
+    .kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian, .always_scaled = true};
+constexpr StackRule kCanaryStack{.input = kCanarySines, .cross = kEach};
+constexpr StackRule kDiaEncoder{.name = "encoder", .mask = kBothWays};
+constexpr StackRule kDiaDecoder{.cross = kEach, .cross_sizes = true};
+constexpr StackRule kClvpDecoder{.input = kTable, .own_keys = kPlainHeads};
+constexpr StackRule kBothWaysDecoder{.mask = kBothWays};
+// Without a cache the class masks nothing but what comes later; its cache keeps the window.
+constexpr StackRule kCachedWindow{
+    .mask = {.detail = "the window is that of the cache: tokens that are given at once see all that come before them"}};
 constexpr StackRule kDepthDecoder{.name = "depth_decoder"};
 constexpr StackRule kCodecEncoder{.name = "encoder"};
 constexpr StackRule kCodecDecoder{.name = "decoder"};
@@ -35,10 +46,28 @@ std::span<const Family> audio_decoders_families() noexcept {
     {.name = "moshi", .class_stems = "Moshi", .pairing = kHalf, .windows = Windows::every_layer},
     {.name = "moshi_depth", .class_stems = "MoshiDepthDecoder", .main = kDepthDecoder, .scales = false,
      .rotary_layers = kNoRotaryLayer, .windows = Windows::every_layer},
-    {.name = "mimi", .class_stems = "Mimi", .pairing = kHalf, .main = kCodecEncoder, .more_stacks = kCodecAfter,
+    {.name = "mimi", .model_types = "mimi pocket_tts_audio_tokenizer", .class_stems = "Mimi PocketTTSAudioTokenizer", .pairing = kHalf, .main = kCodecEncoder, .more_stacks = kCodecAfter,
      .windows = Windows::every_layer},
-    {.name = "kyutai_speech_to_text", .class_stems = "KyutaiSpeechToText", .pairing = kHalf,
+    {.name = "kyutai_speech_to_text", .class_stems = "KyutaiSpeechToText", .pairing = kHalf, .main = kCachedWindow,
      .windows = Windows::every_layer},
+    {.name = "mimi_encoder", .model_types = "mimi_encoder pocket_tts_audio_tokenizer_encoder",
+     .class_stems = "MimiEncoder PocketTTSAudioTokenizerEncoder", .pairing = kHalf, .main = kCodecEncoder,
+     .windows = Windows::every_layer},
+    {.name = "mimi_decoder", .model_types = "mimi_decoder pocket_tts_audio_tokenizer_decoder",
+     .class_stems = "MimiDecoder PocketTTSAudioTokenizerDecoder", .pairing = kHalf, .main = kCodecDecoder,
+     .windows = Windows::every_layer},
+    {.name = "pocket_tts", .class_stems = "PocketTTS", .pairing = kHalf},
+    {.name = "gradium_phonon_tts", .class_stems = "GradiumPhononTTS", .pairing = kHalf},
+    {.name = "canary_decoder", .class_stems = "CanaryDecoder", .main = kCanaryStack, .scales = false,
+     .rotary_layers = kNoRotaryLayer},
+    {.name = "dia_encoder", .class_stems = "DiaEncoder", .pairing = kHalf, .main = kDiaEncoder, .scale = Scale::one},
+    {.name = "dia_decoder", .class_stems = "DiaDecoder", .pairing = kHalf, .main = kDiaDecoder, .scale = Scale::one},
+    {.name = "clvp_decoder", .class_stems = "ClvpDecoder", .main = kClvpDecoder, .scales = false,
+     .rotary_layers = kNoRotaryLayer},
+    {.name = "voxtral_realtime_text", .class_stems = "VoxtralRealtimeText", .pairing = kHalf,
+     .windows = Windows::every_layer},
+    {.name = "xcodec2", .model_types = "xcodec2 neucodec", .class_stems = "Xcodec2 NeuCodec", .pairing = kHalf,
+     .main = kBothWaysDecoder},
     {.name = "csm", .class_stems = "Csm", .pairing = kHalf},
     {.name = "csm_depth_decoder_model", .class_stems = "CsmDepthDecoder", .pairing = kHalf, .main = kDepthDecoder},
   };

@@ -163,8 +163,9 @@ std::span<const Family> bert_families() noexcept {
      .scheme = bert_scheme},
     {.name = "distilbert", .class_stems = "DistilBert", .main = kDistilbertStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "roberta",
-     .model_types = "roberta roberta-prelayernorm ibert luke xmod altclip_text_model bridgetower_text_model",
-     .class_stems = "Roberta RobertaPreLayerNorm IBert Luke Xmod AltCLIPText BridgeTowerText", .main = kRobertaStack,
+     .model_types = "roberta roberta-prelayernorm ibert luke xmod altclip_text_model bridgetower_text_model "
+         "clap_text_model",
+     .class_stems = "Roberta RobertaPreLayerNorm IBert Luke Xmod AltCLIPText BridgeTowerText ClapText", .main = kRobertaStack,
      .scales = false, .rotary_layers = kNoRotaryLayer,
      .scheme = bert_scheme},
     {.name = "xlm-roberta", .model_types = "xlm-roberta xlm-roberta-xl", .class_stems = "XLMRoberta XLMRobertaXL",

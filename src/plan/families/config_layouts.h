@@ -23,10 +23,13 @@ enum class TypeRule : std::uint8_t {
 };
 
 struct TextPlace {
-  Names objects;          // the first of these keys that is an object holds the text stack; none is: the top does
+  // The first of these keys, or keys on the way down ("thinker_config/text_config"), that is an object holds the text
+  // stack; none is: the top does.
+  Names objects;
   std::string_view type;  // empty: nothing is known beside what the object says
   TypeRule rule = TypeRule::own;
-  Names top_keys = {};  // keys of the text stack that the wrapper's class reads at the top
+  Names top_keys = {};        // keys of the text stack that the wrapper's class reads at the top
+  std::string_view name = {};  // of the stack, where its family would call it otherwise
 };
 
 struct OtherPlace {

@@ -6,10 +6,13 @@
 #include <span>
 #include <string_view>
 
+#include "plan/facts/sourced.h"
 #include "plan/keys/config_keys.h"
 #include "posenc/plan.h"
 
 namespace posenc::plan {
+
+class ConfigScope;
 
 // ---- what is added to embeddings ----
 
@@ -27,9 +30,11 @@ struct InputRule {
   SinusoidConvention convention = SinusoidConvention::paper;
   std::int64_t offset = 0;
   bool offset_after_padding = false;  // pad_token_id + 1 instead
+  const Key* offset_key = nullptr;    // what it says instead; prediction_length where it is null
   Rows rows = Rows::counted;
   bool token_types = false;             // type_vocab_size
   bool scaled = false;                  // scale_embedding: the embedding is multiplied by sqrt(hidden size)
+  bool always_scaled = false;           // the same without a key
   const Key* present_if = nullptr;      // a flag; false: nothing is added
   const Key* learned_unless = nullptr;  // a flag; false: a learned table stands for `kind`
   std::string_view axis = {};           // the coordinate that sines count; empty: order in the sequence
@@ -49,6 +54,8 @@ enum class ScoreKind : std::uint8_t {
   deberta,
   transformer_xl,  // sines over the distances, with both biases (conformers)
   shaw,            // left_max_position_embeddings, right_max_position_embeddings
+  shaw_blocks,     // both ways to max_pos_emb (Granite Speech)
+  clipped,         // a number a distance, bias_max_distance (Phi-4)
   shaw_rows,       // 2 r rows, r = encoder_max_relative_position: distances i - j of -r to r - 1 (SpeechT5)
 };
 
@@ -88,6 +95,9 @@ struct MaskRule {
   bool window_spans_both = false;      // the window counts both sides together
   const Key* chunk = nullptr;          // positions of a chunk, of which one's own and so many before it are seen;
   const Key* chunks_before = nullptr;  // below 0: all before it
+  // Positions of a block, which sees itself and nothing else.
+  Sourced<std::int64_t> (*block)(ConfigScope& scope) = nullptr;
+  const Key* lookahead = nullptr;      // chunks of so many positions and one; sliding_window counts those before them
 };
 
 // ---- the stack ----
@@ -109,6 +119,7 @@ struct StackRule {
   ScoreRule score = {};
   RelativeTypes types = {};  // those of position_embeddings_type, in place of `score`
   CrossAttention cross = CrossAttention::none;
+  bool cross_sizes = false;  // cross attention has heads and channels of its own: cross_num_attention_heads, ...
   std::span<const OwnKey> own_keys = {};
   bool sees_no_window = false;      // though the family has windows: they are the encoder's
   const Key* present_if = nullptr;  // a flag; false: there is no such stack

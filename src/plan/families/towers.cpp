@@ -71,9 +71,9 @@ constexpr Tower kTowers[] = {
     {.family = of("llama4_vision_model", kInterleaved), .input = kPatchesAndClass, .rotation = kFromOne},
     {.family = of("mllama_vision_model"), .more_layers = &keys::kGlobalLayers, .input = kTiles},
     {.family = of("qwen2_vl_vision"), .width = &keys::kEmbedDim, .rotation = kHThenW},
-    {.family = of("qwen2_5_vl_vision"), .rotation = kHThenW, .mask = TowerMask::pixel_windows},
+    {.family = of("qwen2_5_vl_vision qwen2_5_omni_vision_encoder"), .rotation = kHThenW, .mask = TowerMask::pixel_windows},
     {.family = of("qwen3_vl_vision"), .input = kPositionRows, .rotation = kHThenW},
-    {.family = of("qwen3_vl_moe_vision"), .input = kPositionRows, .rotation = kHThenW},
+    {.family = of("qwen3_vl_moe_vision qwen3_omni_moe_vision_encoder"), .input = kPositionRows, .rotation = kHThenW},
     {.family = of("qwen3_5_vision"), .input = kPositionRows, .rotation = kHThenW},
     {.family = of("qwen3_5_moe_vision"), .input = kPositionRows, .rotation = kHThenW},
     {.family = of("glm4v_vision"), .input = kPatches, .rotation = kHThenW},
@@ -109,7 +109,7 @@ constexpr Tower kTowers[] = {
     {.family = of("gemma4_audio"), .stack = "audio", .mask = TowerMask::audio_chunks,
      .score = TowerScore::transformer_xl, .scale = TowerScale::per_channel, .soft_cap = &keys::kLogitCap},
     {.family = of("qwen2_audio_encoder"), .stack = "audio", .input = kSourceRows},
-    {.family = of("voxtral_encoder"), .stack = "audio", .input = kSourceRows},
+    {.family = of("voxtral_encoder moss_transcribe_diarize_audio"), .stack = "audio", .input = kSourceRows},
     {.family = of("audioflamingo3_encoder"), .stack = "audio", .input = kSourceRows},
 };
 // clang-format on

@@ -21,6 +21,12 @@ class InputFields {
       : scope_(scope), rule_(rule), index_(index) {}
 
   std::int64_t offset() {
+    if (rule_.offset_key != nullptr) {
+      const Key& key = scope_.peek(*rule_.offset_key) ? *rule_.offset_key : keys::kPredictionLength;
+      const Sourced<std::int64_t> rows = scope_.required_integer(key, {0, kMaxPosition});
+      note("offset", rows.from);
+      return rows.value;
+    }
     if (!rule_.offset_after_padding) {
       note("offset", family_default(scope_.family()));
       return rule_.offset;
@@ -40,11 +46,14 @@ class InputFields {
   double multiplier() {
     if (!rule_.scaled) {
       note("embedding_multiplier", family_default(scope_.family()));
-      return 1;
+      return rule_.always_scaled ? root_of_width() : 1;
     }
     const Setting<bool> scaled = scope_.flag(keys::kScaleEmbedding);
     note("embedding_multiplier", scaled.from);
-    if (!scaled.value.value_or(false)) return 1;
+    return scaled.value.value_or(false) ? root_of_width() : 1;
+  }
+
+  double root_of_width() {
     return std::sqrt(static_cast<double>(scope_.required_integer(keys::kHidden, {1, kMaxHiddenSize}).value));
   }
 

@@ -17,6 +17,7 @@ struct StackMask {
   Sourced<MaskKind> kind{MaskKind::causal, {}};
   std::string detail;
   bool rotated_causal = false;  // a key made it so where the class does not by itself: the stack is a decoder then
+  Setting<std::int64_t> block{};
 };
 
 // A flag, or XLNet's attn_type: "bi" or "uni".
@@ -58,6 +59,16 @@ void read_chunks(ConfigScope& scope, const MaskRule& rule, StackMask& mask) {
                           : formatted("the own chunk of {} and the {} before it", *chunk.value, count);
 }
 
+// Fast Conformer's limited context (arXiv 2312.17279): a chunk is a frame and those ahead of it; of the chunks before
+// it as many are seen as lie within the window whole.
+void read_lookahead(ConfigScope& scope, const Key& key, StackMask& mask) {
+  const Sourced<std::int64_t> ahead = scope.required_integer(key, {0, kMaxPosition >> 1});
+  const Sourced<std::int64_t> width = scope.required_integer(keys::kWindow, {1, kMaxPosition});
+  const std::int64_t chunk = ahead.value + 1;
+  mask.kind = {MaskKind::sparse, ahead.from};
+  mask.detail = formatted("the own chunk of {} and the {} before it", chunk, (width.value - 1) / chunk);
+}
+
 StackMask read_stack_mask(ConfigScope& scope) {
   const MaskRule& rule = scope.stack().mask;
   StackMask mask{.kind = {rule.kind, family_default(scope.family())}, .detail = std::string(rule.detail)};
@@ -75,6 +86,11 @@ StackMask read_stack_mask(ConfigScope& scope) {
     if (mask.rotated_causal && rule.evenly_if != nullptr) read_evenness(scope, *rule.evenly_if, mask);
   }
   if (rule.causal_if == nullptr && rule.chunk != nullptr) read_chunks(scope, rule, mask);
+  if (rule.lookahead != nullptr) read_lookahead(scope, *rule.lookahead, mask);
+  if (rule.block != nullptr) {
+    const Sourced<std::int64_t> block = rule.block(scope);
+    mask.block = {block.value, block.from};
+  }
   if (!mask.rotated_causal) read_sparse_word(scope, rule.sparse_if, mask);
   if (rule.causal_if != nullptr) return mask;
   if (rule.kind == MaskKind::causal) read_is_causal(scope, mask);
@@ -217,6 +233,7 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   masks.kind = std::move(stack.kind);
   masks.detail = std::move(stack.detail);
   masks.rotated_causal = stack.rotated_causal;
+  masks.block = std::move(stack.block);
   masks.window_from = pattern.window.from;
   const Sourced<BothWays> both = read_both_ways(scope);
   const bool gemma_both_ways = both.value == BothWays::all;

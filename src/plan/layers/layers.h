@@ -124,6 +124,7 @@ struct LayerMasks {
   Sourced<MaskKind> kind{MaskKind::causal, {}};
   std::string detail;            // of sparse and prefix masks
   bool rotated_causal = false;   // by a key: the stack is a decoder then
+  Setting<std::int64_t> block;   // MaskRule::block
   std::optional<Window> window;  // of sliding layers
   std::string window_from;
   std::vector<OwnWindow> own_windows;
@@ -216,8 +217,8 @@ struct TextFacts {
 // Layers of the same traits have the same facts. After an error (scope.reader().failed()) the result is void.
 LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts& stack, const LayerTraits& traits);
 
-// The second attention of a block, which sees all of another stack's output: the first one's heads and scale, no
-// rotation, no score term. `from`: what says that there is one.
-LayerFacts cross_attention_beside(LayerFacts& self, const std::string& from);
+// The second attention of a block, which sees all of another stack's output: the first one's heads (but
+// StackRule::cross_sizes) and scale, no rotation, no score term. `from`: what says that there is one.
+LayerFacts cross_attention_beside(ConfigScope& scope, LayerFacts& self, const std::string& from);
 
 }  // namespace posenc::plan

@@ -100,6 +100,23 @@ ScoreTerms shaw_rows(ConfigScope& scope) {
   return terms;
 }
 
+ScoreTerms shaw_both_ways(ConfigScope& scope) {
+  const Sourced<std::int64_t> reach = scope.required_integer(keys::kReach, kTableSizes);
+  ScoreTerms terms{.terms = {ShawKeys{.left = reach.value, .right = reach.value}}, .sources = {}};
+  note(terms, "left", reach.from);
+  note(terms, "right", reach.from);
+  return terms;
+}
+
+// Rows for j - i from -r to r - 1.
+ScoreTerms clipped_bias(ConfigScope& scope) {
+  const Sourced<std::int64_t> reach = scope.required_integer(keys::kBiasReach, kTableSizes);
+  ScoreTerms terms{.terms = {ClippedBias{.past = reach.value, .future = reach.value - 1}}, .sources = {}};
+  note(terms, "past", reach.from);
+  note(terms, "future", reach.from);
+  return terms;
+}
+
 // ---- XLNet ----
 
 ScoreTerms xlnet(ConfigScope& scope) {
@@ -231,6 +248,8 @@ ScoreTerms read_score_terms(ConfigScope& scope, ScoreKind kind, const Sourced<st
     case ScoreKind::deberta: return deberta(scope, trained_length);
     case ScoreKind::transformer_xl: return conformer_terms(scope);
     case ScoreKind::shaw: return shaw_keys(scope);
+    case ScoreKind::shaw_blocks: return shaw_both_ways(scope);
+    case ScoreKind::clipped: return clipped_bias(scope);
     case ScoreKind::shaw_rows: return shaw_rows(scope);
   }
   return {};

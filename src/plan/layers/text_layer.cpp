@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/layers/layers.h"
 
 namespace posenc::plan {
@@ -92,6 +93,7 @@ void add_mask(ConfigScope& scope, const TextFacts& stack, const LayerTraits& tra
     layer.set(facts::kWindow, {}, stack.pattern.types_from);
   }
   if (traits.type == LayerType::chunked) layer.set(facts::kChunk, stack.pattern.chunk);
+  if (masks.block.value) layer.set(facts::kChunk, masks.block);
   if (slides && !masks.sliding_detail.value.empty()) {
     layer.set(facts::kMaskDetail, masks.sliding_detail);
   } else if (!masks.detail.empty()) {
@@ -115,6 +117,20 @@ void add_keys_and_values(const Family& family, const TextFacts& stack, const Lay
   if (family.rotates_values && !layer.layer().rotate.empty()) {
     layer.set(facts::kValue, RotatedValues{.inverse_on_output = true}, family_default(family));
   }
+}
+
+// Of families whose scores are not scaled by a head's width (Dia).
+void set_cross_sizes(ConfigScope& scope, LayerFacts& cross) {
+  const Sourced<std::int64_t> heads = scope.required_integer(keys::kCrossHeads, {1, kMaxHeads});
+  const Sourced<std::int64_t> kv_heads = scope.required_integer(keys::kCrossKvHeads, {1, kMaxHeads});
+  const Sourced<std::int64_t> head_dim = scope.required_integer(keys::kCrossHeadDim, {1, kMaxHeadDim});
+  if (!scope.reader().failed() && heads.value % kv_heads.value != 0) {
+    scope.fail(keys::kCrossKvHeads, ErrorKind::not_divisible, formatted("a divisor of the {} heads", heads.value));
+  }
+  cross.set(facts::kHeads, heads);
+  cross.set(facts::kKvHeads, kv_heads);
+  cross.set(facts::kHeadDim, head_dim);
+  cross.set(facts::kValueDim, head_dim);
 }
 
 }  // namespace
@@ -151,13 +167,17 @@ LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts
   return layer;
 }
 
-LayerFacts cross_attention_beside(LayerFacts& self, const std::string& from) {
+LayerFacts cross_attention_beside(ConfigScope& scope, LayerFacts& self, const std::string& from) {
   LayerFacts cross(LayerKind::cross_attention);
   cross.say("kind", from);
-  cross.copy(facts::kHeads, self);
-  cross.copy(facts::kKvHeads, self);
-  cross.copy(facts::kHeadDim, self);
-  cross.copy(facts::kValueDim, self);
+  if (scope.stack().cross_sizes) {
+    set_cross_sizes(scope, cross);
+  } else {
+    cross.copy(facts::kHeads, self);
+    cross.copy(facts::kKvHeads, self);
+    cross.copy(facts::kHeadDim, self);
+    cross.copy(facts::kValueDim, self);
+  }
   cross.copy(facts::kSoftmaxScale, self);
   cross.set(Mask{.kind = MaskKind::bidirectional, .window = {}, .chunk = {}, .detail = {}}, {});
   return cross;

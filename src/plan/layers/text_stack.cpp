@@ -31,7 +31,7 @@ void read_layers(ConfigScope& scope, RopeDicts& dicts, const TextFacts& facts, S
     }
     if (scope.reader().failed()) return;
     layers.add(kind->facts, block);
-    if (crosses.value) layers.add(cross_attention_beside(kind->facts, crosses.from), block);
+    if (crosses.value) layers.add(cross_attention_beside(scope, kind->facts, crosses.from), block);
     ++block;
   }
 }

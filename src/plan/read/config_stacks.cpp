@@ -31,6 +31,19 @@ std::optional<Place> object_at(ConfigReader& reader, const JsonValue& parent, st
   return {};
 }
 
+// What stands at "a/b/c"; objects on the way are entered.
+std::optional<Place> place_at(ConfigReader& reader, std::string_view path) {
+  JsonValue parent = reader.root();
+  for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/')) {
+    const auto next = object_at(reader, parent, path.substr(0, slash));
+    if (!next) return {};
+    reader.enter(next->value);
+    parent = next->value;
+    path.remove_prefix(slash + 1);
+  }
+  return reader.look(parent, path);
+}
+
 // ---- which class decides ----
 
 // What is known of a file before its stacks are read.
@@ -73,7 +86,9 @@ struct TextClass {
 
 std::optional<Place> text_object(ConfigReader& reader, const TextPlace& text) {
   for (std::string_view key : text.objects) {
-    if (auto place = object_at(reader, reader.root(), key)) return place;
+    const auto place = place_at(reader, key);
+    if (place && place->value.kind() == JsonKind::object) return place;
+    if (place) fail_no_object(reader, *place);
   }
   return {};
 }
@@ -198,20 +213,8 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
   if (!text.other_class.empty()) leave_unread_keys_open(reader, text.object, text.other_class, stacks.front());
   std::ranges::move(reader.take_undecided(), std::back_inserter(stacks.front().unknown));
   set_trained_length(stacks.front().trained_length, plan);
+  if (const std::string_view own = wrapper.layout->text.name; !own.empty()) stacks.front().name = own;
   for (StackFacts& stack : stacks) add_stack(std::move(stack), plan);
-}
-
-// What stands at "a/b/c"; objects on the way are entered.
-std::optional<Place> place_at(ConfigReader& reader, std::string_view path) {
-  JsonValue parent = reader.root();
-  for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/')) {
-    const auto next = object_at(reader, parent, path.substr(0, slash));
-    if (!next) return {};
-    reader.enter(next->value);
-    parent = next->value;
-    path.remove_prefix(slash + 1);
-  }
-  return reader.look(parent, path);
 }
 
 // The rules for a family that is not known here: what its keys say by themselves.

@@ -54,10 +54,10 @@ std::string_view class_of(std::string_view type, const Tower& tower) {
 }
 
 void read_family_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, const Family& family,
-                       Plan& plan) {
+                       std::string_view type, Plan& plan) {
   const FamilyObject of{.object = object.value,
                         .family = family,
-                        .model_type = family.model_types.front(),
+                        .model_type = type,
                         .architecture = {},
                         .encoder_only = place.encoder_only,
                         .room = room_for_layers(plan)};
@@ -88,7 +88,7 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
     settle_stack(reader, convolutions->encoder, stacks.front());
     for (StackFacts& one : stacks) add_stack(std::move(one), plan);
   } else if (const Family* family = find_family(type); family != nullptr && !place.name.empty()) {
-    read_family_stack(reader, object, place, *family, plan);
+    read_family_stack(reader, object, place, *family, type, plan);
   } else {
     warn_undecided(reader, object, type, "the whole stack, of a type that is not known here");
     add_unread(reader, stack_name(place), plan);

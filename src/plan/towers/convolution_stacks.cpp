@@ -18,6 +18,8 @@ constexpr Family convolution(Names types) {
 // Facts: the published VibeVoice code, whose files carry encoder_depths; VibeVoiceAcousticTokenizerConfig says depths.
 constexpr Convolutions kRows[] = {
     {convolution("vibevoice_acoustic_tokenizer vibepod_acoustic_tokenizer"), "acoustic_encoder", "acoustic_decoder"},
+    {convolution("vibevoice_acoustic_tokenizer_encoder"), "acoustic_encoder", {}},
+    {convolution("vibevoice_semantic_tokenizer_encoder"), "semantic_encoder", {}},
     {convolution("vibevoice_semantic_tokenizer vibepod_semantic_tokenizer"), "semantic_encoder", {}}};
 
 std::optional<std::int64_t> sum_of_list(ConfigReader& reader, const Place& place, std::int64_t room) {

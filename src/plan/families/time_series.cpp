@@ -1,0 +1,68 @@
+// Series of numbers in place of text. One row a family. Facts: the transformers 5.23.0 class named by the stem.
+#include <algorithm>
+
+#include "plan/families/family_tables.h"
+#include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
+
+namespace posenc::plan {
+namespace {
+
+constexpr OwnKey kSeriesEncoderKeys[] = {{&keys::kLayers, "encoder_layers"},
+                                         {&keys::kHeads, "encoder_attention_heads"},
+                                         {&keys::kKvHeads},
+                                         {&keys::kHeadDim},
+                                         {&keys::kLength}};
+constexpr OwnKey kSeriesDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
+                                         {&keys::kHeads, "decoder_attention_heads"},
+                                         {&keys::kKvHeads},
+                                         {&keys::kHeadDim},
+                                         {&keys::kLength}};
+constexpr OwnKey kPatchKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength}};
+constexpr InputRule kSeriesSines{
+    .kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian, .rows = Rows::unlimited};
+// What is foretold is counted on from the context.
+constexpr InputRule kSinesAfterContext{.kind = InputKind::sinusoidal,
+                                       .convention = SinusoidConvention::marian,
+                                       .offset_key = &keys::kContextLength,
+                                       .rows = Rows::unlimited};
+constexpr StackRule kSeriesEncoder{
+    .name = "encoder", .mask = kBothWays, .input = kSeriesSines, .own_keys = kSeriesEncoderKeys};
+constexpr StackRule kSeriesDecoder{.input = kSinesAfterContext, .cross = kEach, .own_keys = kSeriesDecoderKeys};
+constexpr StackRule kPatchStack{.name = "encoder", .mask = kBothWays, .own_keys = kPatchKeys};
+
+// A row for each patch, and one for the class token: learned, or sines that are centred and scaled once and frozen,
+// which the checkpoint holds as well.
+SchemeChoice patch_table(ConfigScope& scope, const SchemeFacts&) {
+  constexpr Bounds kLengths{1, kMaxPosition};
+  const Sourced<std::int64_t> length = scope.required_integer(keys::kContextLength, kLengths);
+  const Sourced<std::int64_t> patch = scope.required_integer(keys::kPatchLength, kLengths);
+  const Sourced<std::int64_t> stride = scope.required_integer(keys::kPatchStride, kLengths);
+  const bool has_class = scope.flag(keys::kClassToken).value.value_or(false);
+  const std::int64_t after_first = std::max<std::int64_t>(length.value - patch.value, 0);
+  return choose_table(after_first / stride.value + (has_class ? 2 : 1), length.from);
+}
+
+}  // namespace
+
+std::span<const Family> time_series_families() noexcept {
+  // clang-format off
+  static constexpr Family kRows[] = {
+    {.name = "time_series_transformer", .class_stems = "TimeSeriesTransformer", .main = kSeriesDecoder,
+     .encoder = &kSeriesEncoder, .scales = false, .rotary_layers = kNoRotaryLayer, .needs_length = false},
+    {.name = "informer", .class_stems = "Informer", .main = kSeriesDecoder, .encoder = &kSeriesEncoder, .scales = false,
+     .rotary_layers = kNoRotaryLayer,
+     .undecided = "queries are chosen by their scores with keys that are drawn at random; a plan cannot hold that",
+     .needs_length = false},
+    {.name = "autoformer", .class_stems = "Autoformer", .main = kSeriesDecoder, .encoder = &kSeriesEncoder,
+     .scales = false, .rotary_layers = kNoRotaryLayer,
+     .undecided = "whole series are added up at the delays where they resemble themselves, in place of attention to "
+         "single tokens; a plan cannot hold that", .needs_length = false},
+    {.name = "patchtst", .class_stems = "PatchTST", .main = kPatchStack, .scales = false,
+     .rotary_layers = kNoRotaryLayer, .scheme = patch_table, .needs_length = false},
+  };
+  // clang-format on
+  return kRows;
+}
+
+}  // namespace posenc::plan
