@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,6 +47,14 @@ def _patch(config: Any) -> int:
 def text(model: nn.Module, tokens: int) -> dict[str, Tensor]:
     vocabulary = size(model.config, "vocab_size", default=TOKEN + 1)
     return {"input_ids": torch.full((1, tokens), min(TOKEN, vocabulary - 1))}
+
+
+def _codes(config: Any, tokens: int) -> Iterator[dict[str, Tensor]]:
+    """Audio in several codebooks: a code of each at a time, or with them one of text."""
+    of_sound = not hasattr(config, "image_size") and not hasattr(config, "vision_config")
+    books = size(config, "num_codebooks", "num_channels", default=0)
+    for count in (books, books + 1) if books and of_sound else ():
+        yield {"input_ids": torch.full((1, tokens, count), TOKEN)}
 
 
 def _images(config: Any) -> Iterator[dict[str, Tensor]]:
@@ -97,7 +106,7 @@ def _patches(config: Any, names: dict[str, inspect.Parameter]) -> Iterator[dict[
             yield {first: torch.ones(shape), **more}
 
 
-def _sounds(config: Any) -> Iterator[dict[str, Tensor]]:
+def _sounds(model: nn.Module, config: Any) -> Iterator[dict[str, Tensor]]:
     named = (
         "num_mel_bins",
         "feature_projection_input_dim",
@@ -106,9 +115,14 @@ def _sounds(config: Any) -> Iterator[dict[str, Tensor]]:
         "input_size",
         "input_dim",
     )
-    yield from _frames(config, size(config, *named, default=80))
-    if not any(hasattr(config, name) for name in named):
-        yield from _frames(config, 128)
+    widths = [size(config, name) for name in named if hasattr(config, name)] or [80, 128]
+    for bins in dict.fromkeys([*widths, *_first_width(model)]):
+        yield from _frames(config, bins)
+
+
+def _first_width(model: nn.Module) -> list[int]:
+    """What the first linear layer takes: of frames that were stacked, or series with their lags."""
+    return next(([of.in_features] for of in model.modules() if isinstance(of, nn.Linear)), [])
 
 
 def _frames(config: Any, bins: int) -> Iterator[dict[str, Tensor]]:
@@ -119,19 +133,28 @@ def _frames(config: Any, bins: int) -> Iterator[dict[str, Tensor]]:
                 "input_features_mask": torch.ones(1, frames, dtype=torch.long),
                 "feature_attention_mask": torch.ones(1, frames, dtype=torch.long),
                 "feature_lens": torch.tensor([frames]),
-                "chunk_sample_lengths": torch.tensor([frames]),
+                "chunk_sample_lengths": torch.tensor([frames * size(config, "hop_length")]),
             }
             # The same in every frame; not in every bin, which a norm would make nothing of.
             frame = torch.linspace(0.5, 1.5, bins)
             yield {"input_features": frame[None, :, None].expand(1, bins, frames), **more}
             yield {"input_features": frame.expand(1, frames, bins), **more}
             yield {"input_features": frame.expand(1, 1, frames, bins), **more}
+            yield {"input_features": frame[:, None].expand(bins, frames), **more}
 
 
 def _waves() -> Iterator[dict[str, Tensor]]:
     yield {"input_values": torch.ones(1, 16000)}
     yield {"input_values": torch.ones(1, 1, 16000)}
     yield {"input_values": torch.ones(1, 1024, 128)}
+
+
+def _series(config: Any) -> Iterator[dict[str, Tensor]]:
+    """Series of numbers that stay the same, as long as the class looks back."""
+    context = size(config, "context_length", default=TOKENS)
+    channels = size(config, "num_input_channels", "input_size")
+    yield {"past_values": torch.ones(1, context, channels)}
+    yield {"past_values": torch.ones(1, context)}
 
 
 # What forwards ask for by name and cannot do without, beside an input.
@@ -143,12 +166,17 @@ _REQUIRED: dict[str, Callable[[Any, int], Any]] = {
     "query_embeds": lambda config, tokens: torch.ones(1, tokens, _width(config)),
     "object_queries": lambda config, tokens: torch.zeros(1, tokens, _width(config)),
     "position_ids": lambda config, tokens: torch.arange(tokens)[None],
+    "mask": lambda config, tokens: None,
+    "input_features_mask": lambda config, tokens: torch.ones(1, tokens, dtype=torch.long),
 }
+
+
+_CROSSED_WIDTHS = ("encoder_hidden_size", "cross_attention_hidden_size", "cross_hidden_size")
 
 
 def _width(config: Any, encoder: bool = False) -> int:
     own = ("hidden_size", "d_model", "embed_dim", "n_embd", "dim")
-    return size(config, *(("encoder_hidden_size", "cross_attention_hidden_size") if encoder else ()), *own)
+    return size(config, *(_CROSSED_WIDTHS if encoder else ()), *own)
 
 
 def _optional(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int) -> dict[str, Any]:
@@ -165,6 +193,8 @@ def _optional(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int
         given["bbox"] = torch.zeros(1, tokens, 4, dtype=torch.long)
     if "use_cache" in names:
         given["use_cache"] = False
+    if any(type(of).__name__.endswith("AdaRmsNorm") for of in model.modules()):
+        given["t_cond"] = torch.ones(1, 1, _width(config))  # of the delay with which words follow the sound
     return given
 
 
@@ -186,13 +216,22 @@ def text_alone(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
     names = parameters(model)
     if "input_ids" in names and hasattr(model.config, "text_config"):
         yield {"input_ids": torch.full((1, tokens), TOKEN), **_optional(model, names, tokens)}
+    if "input_values" in names and "input_features" in names and hasattr(model.config, "downsampling_ratios"):
+        yield _wave_and_features(model.config)
+
+
+def _wave_and_features(config: Any) -> dict[str, Tensor]:
+    """A codec's two views of one sound, with as many frames in both."""
+    frame = torch.linspace(0.5, 1.5, size(config.semantic_model_config, "feature_projection_input_dim"))
+    samples = TOKENS * math.prod(config.downsampling_ratios)
+    return {"input_values": torch.ones(1, 1, samples), "input_features": frame.expand(1, TOKENS, -1)}
 
 
 def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
     """Until one is accepted."""
     names = parameters(model)
     config = model.config
-    longest = size(config, "max_position_embeddings", "max_length", default=tokens)
+    longest = size(config, "max_position_embeddings", "max_length", "prediction_length", default=tokens)
     tokens = min(tokens, longest) if longest >= 8 else tokens
     optional = _optional(model, names, tokens)
     crossing = _to_cross(model, names, tokens)
@@ -204,6 +243,7 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
         )
     if "input_ids" in names:
         kinds.append(iter([text(model, tokens)]))
+        kinds.append(_codes(config, tokens))
     if any(
         name in names
         for name in ("grid_thw", "image_grid_thw", "grid_hws", "grid_hw", "spatial_shapes", "image_grid_hws", *_PLACES)
@@ -212,19 +252,27 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
     if "pixel_values" in names or "pixel_values_videos" in names:
         kinds.append(_images(config))
     if "input_features" in names:
-        kinds.append(_sounds(config))
+        kinds.append(_sounds(model, config))
     if "input_values" in names:
         kinds.append(_waves())
+    if "latents" in names:
+        latent = torch.linspace(0.5, 1.5, _width(config))
+        kinds.append(iter([{"latents": latent[None, :, None].expand(1, -1, tokens)}]))
+    if "past_values" in names:
+        kinds.append(_series(config))
     if "inputs_embeds" in names:
-        kinds.append(iter([{"inputs_embeds": torch.ones(1, tokens, _width(config))}]))
+        widths = dict.fromkeys((_width(config), size(config, "feature_size"), *_first_width(model)))
+        kinds.append(iter([{"inputs_embeds": torch.ones(1, tokens, width)} for width in widths]))
     for name in ("hidden_states", "hidden_state", "query_embeds", "input_features", "x"):
         if name in names:
-            widths = dict.fromkeys((_width(config), size(config, "input_dim", "input_size", default=80)))
-            kinds.append({name: torch.ones(1, tokens, width)} for width in widths)
+            widths = dict.fromkeys(
+                (_width(config), size(config, "input_dim", "input_size", default=80), *_first_width(model))
+            )
+            kinds.append(iter([{name: torch.ones(1, tokens, width)} for width in widths]))
     for kind in kinds:
         for given in kind:
             accepted = {key: value for key, value in given.items() if key in names}
             if accepted and crossing:
-                yield {**accepted, **optional, **crossing}
+                yield {**optional, **accepted, **crossing}
             if accepted:
-                yield {**accepted, **optional}
+                yield {**optional, **accepted}

@@ -59,6 +59,7 @@ def _is_repeated(x: Tensor) -> bool:
 
 # Where AutoModel's is for another configuration.
 _CLASSES = {
+    "kyutai_speech_to_text": "KyutaiSpeechToTextForConditionalGeneration",
     "musicgen": "MusicgenForConditionalGeneration",
     "musicgen_melody": "MusicgenMelodyForConditionalGeneration",
 }
@@ -73,7 +74,10 @@ def model_class(config: Any) -> type[nn.Module] | None:
     for name in sorted(mappings, key=lambda name: name != "MODEL_MAPPING"):
         mapping = getattr(modeling_auto, name)
         if kind in mapping:
-            found = mapping[kind]
+            try:
+                found = mapping[kind]
+            except ValueError:  # a class that is named there, and not among the names of its package
+                continue
             return found[0] if isinstance(found, (tuple, list)) else found
     classes = [of for file in _modeling_files(kind) for of in vars(file).values() if _is_model_of(of, kind)]
     return min(classes, key=lambda of: ("For" in of.__name__, len(of.__name__)), default=None)

@@ -10,7 +10,7 @@ from typing import Any
 import transformers
 from torch import nn
 
-from . import sweep_inputs
+from . import sweep_inputs, sweep_steps
 from .sweep_probe import Attended, Looked, Probe, events
 
 _MOST_TRIES = 14
@@ -101,6 +101,32 @@ def _models_below(model: nn.Module, prefix: str) -> list[tuple[str, nn.Module]]:
     return found
 
 
+def _as_generated(group: Group, model: nn.Module, inputs: dict[str, Any], prefix: str) -> Group:
+    """The same layers token by token, where the class has no window but in its cache."""
+    if group.cross or not sweep_steps.leaves_window_to_cache(model, group.layers):
+        return group
+    try:
+        layers = sweep_steps.by_tokens(model, inputs)
+    except Exception:  # a class that is not run so: it is judged by what is given at once
+        return group
+    for event in layers:
+        event.path = f"{prefix}.{event.path}".strip(".")
+    own = [event for event in layers if event.path in {layer.path for layer in group.layers}]
+    return dataclasses.replace(group, layers=own) if len(own) == len(group.layers) else group
+
+
+def _parts_alone(model: nn.Module, prefix: str, runs: Runs) -> list[tuple[str, nn.Module]]:
+    """What attends between the models of a composite one, and none of them runs: a projector with layers."""
+    found = []
+    for name, child in model.named_children():
+        path = f"{prefix}.{name}".strip(".")
+        attends = any(re.search("Attention|Attn", type(of).__name__) for of in child.modules())
+        ran = any(group.name.startswith(re.sub(r"\d+", "#", path) + ".") for group in runs.groups)
+        if attends and not ran and hasattr(child, "config") and not isinstance(child, transformers.PreTrainedModel):
+            found.append((path, child))
+    return found
+
+
 def _run(model: nn.Module, prefix: str, tokens: int, runs: Runs, whole: bool) -> None:
     """A composite model is run with text first, as masks may be made by it and not by its decoder; then its towers."""
     below = _models_below(model, prefix)
@@ -112,7 +138,10 @@ def _run(model: nn.Module, prefix: str, tokens: int, runs: Runs, whole: bool) ->
         result = _first_that_runs(model, tokens, whole)
         if not isinstance(result, str):
             probe, inputs = result
-            found = groups_of(probe, prefix, "input_ids" in inputs or "inputs_embeds" in inputs)
+            of_text = "input_ids" in inputs or "inputs_embeds" in inputs
+            found = groups_of(probe, prefix, of_text)
+            if of_text:
+                found = [_as_generated(group, model, inputs, prefix) for group in found]
             runs.groups += [group for group in found if group.name not in known]
             runs.joined += joined(found)
             runs.looked += probe.looked
@@ -123,3 +152,8 @@ def _run(model: nn.Module, prefix: str, tokens: int, runs: Runs, whole: bool) ->
         return
     for path, child in below:
         _run(child, path, tokens, runs, whole=not _is_composite(child))
+    for path, child in _parts_alone(model, prefix, runs):
+        result = _first_that_runs(child, tokens, whole=True)
+        if not isinstance(result, str):
+            runs.groups += groups_of(result[0], path, text=False)
+            runs.fed.append(path)

@@ -1,5 +1,5 @@
-// Encoders of sound without a decoder of their own: conformers with rotations or in blocks, Whisper's without a decoder.
-// One row a family. Facts: the transformers 5.23.0 class named by the stem.
+// Encoders of sound without a decoder of their own: conformers with rotations or in blocks, Whisper's without a
+// decoder. One row a family. Facts: the transformers 5.23.0 class named by the stem.
 #include <algorithm>
 
 #include "plan/families/family_tables.h"
@@ -10,12 +10,8 @@
 namespace posenc::plan {
 namespace {
 
-constexpr OwnKey kGraniteKeys[] = {{&keys::kLayers, "num_layers"},
-                                   {&keys::kHeads, "num_heads"},
-                                   {&keys::kKvHeads},
-                                   {&keys::kHidden, "hidden_dim"},
-                                   {&keys::kHeadDim, "dim_head"},
-                                   {&keys::kLength}};
+constexpr OwnKey kGraniteKeys[] = {{&keys::kLayers, "num_layers"}, {&keys::kHeads, "num_heads"},  {&keys::kKvHeads},
+                                   {&keys::kHidden, "hidden_dim"}, {&keys::kHeadDim, "dim_head"}, {&keys::kLength}};
 constexpr OwnKey kGranite5Keys[] = {{&keys::kKvHeads}, {&keys::kLength}, {&keys::kReach, "max_position_embeddings"}};
 constexpr OwnKey kOmniKeys[] = {{&keys::kLayers, "encoder_layers"},
                                 {&keys::kHeads, "encoder_attention_heads"},
@@ -23,7 +19,7 @@ constexpr OwnKey kOmniKeys[] = {{&keys::kLayers, "encoder_layers"},
                                 {&keys::kKvHeads},
                                 {&keys::kHeadDim},
                                 {&keys::kLength, "max_source_positions", "max_position_embeddings"}};
-constexpr OwnKey kStreamingKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}};
+constexpr OwnKey kStreamingKeys[] = {{&keys::kKvHeads}};
 constexpr OwnKey kPhiKeys[] = {{&keys::kLayers, "num_blocks"}, {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength}};
 
 constexpr Bounds kFrames{1, kMaxPosition >> 2};
@@ -94,8 +90,7 @@ constexpr StackRule kOmni3Stack{.name = "audio",
                                 .mask = {.kind = MaskKind::bidirectional, .block = eighths_block},
                                 .input = kRestartedSines,
                                 .own_keys = kOmniKeys};
-constexpr StackRule kSanmStack{
-    .name = "audio", .mask = kBothWays, .input = kScaledSinesFrom1, .own_keys = kPlainHeads};
+constexpr StackRule kSanmStack{.name = "audio", .mask = kBothWays, .input = kScaledSinesFrom1, .own_keys = kPlainHeads};
 constexpr StackRule kAdaptorStack{.name = "audio_adapter", .mask = kBothWays, .own_keys = kNoLengthKeys};
 constexpr StackRule kPhiStack{.name = "audio",
                               .mask = {.kind = MaskKind::bidirectional, .block = phi_block},

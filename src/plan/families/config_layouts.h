@@ -28,7 +28,7 @@ struct TextPlace {
   Names objects;
   std::string_view type;  // empty: nothing is known beside what the object says
   TypeRule rule = TypeRule::own;
-  Names top_keys = {};        // keys of the text stack that the wrapper's class reads at the top
+  Names top_keys = {};         // keys of the text stack that the wrapper's class reads at the top
   std::string_view name = {};  // of the stack, where its family would call it otherwise
 };
 

@@ -36,12 +36,30 @@ std::span<const Family> audio_encoders_families() noexcept;
 std::span<const Family> time_series_families() noexcept;
 
 inline std::array<std::span<const Family>, 25> family_tables() noexcept {
-  return {llama_families(),    mistral_families(),  qwen_families(),          gemma_families(),
-          deepseek_families(), glm_families(),      phi_families(),           olmo_families(),
-          granite_families(),  falcon_families(),   gpt_families(),           mpt_families(),
-          hybrids_families(),  decoders_families(), bert_families(),          long_encoders_families(),
-          t5_families(),       bart_families(),     whisper_families(),       wav2vec2_families(),
-          seamless_families(), speecht5_families(), audio_decoders_families(), audio_encoders_families(),
+  return {llama_families(),
+          mistral_families(),
+          qwen_families(),
+          gemma_families(),
+          deepseek_families(),
+          glm_families(),
+          phi_families(),
+          olmo_families(),
+          granite_families(),
+          falcon_families(),
+          gpt_families(),
+          mpt_families(),
+          hybrids_families(),
+          decoders_families(),
+          bert_families(),
+          long_encoders_families(),
+          t5_families(),
+          bart_families(),
+          whisper_families(),
+          wav2vec2_families(),
+          seamless_families(),
+          speecht5_families(),
+          audio_decoders_families(),
+          audio_encoders_families(),
           time_series_families()};
 }
 

@@ -97,7 +97,7 @@ struct MaskRule {
   const Key* chunks_before = nullptr;  // below 0: all before it
   // Positions of a block, which sees itself and nothing else.
   Sourced<std::int64_t> (*block)(ConfigScope& scope) = nullptr;
-  const Key* lookahead = nullptr;      // chunks of so many positions and one; sliding_window counts those before them
+  const Key* lookahead = nullptr;  // chunks of so many positions and one; sliding_window counts those before them
 };
 
 // ---- the stack ----
