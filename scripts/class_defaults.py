@@ -71,6 +71,7 @@ CLASSES = {
     "dbrx": "DbrxConfig",
     "deberta": "DebertaConfig",
     "deberta-v2": "DebertaV2Config",
+    "decision_transformer": "DecisionTransformerConfig",
     "deepseek_v2": "DeepseekV2Config",
     "deepseek_v3": "DeepseekV3Config",
     "deepseek_v32": "DeepseekV32Config",
@@ -94,6 +95,7 @@ CLASSES = {
     "esm": "EsmConfig",
     "esmc": "EsmcConfig",
     "eurobert": "EuroBertConfig",
+    "evolla": "EvollaConfig",
     "exaone4": "Exaone4Config",
     "exaone_moe": "ExaoneMoeConfig",
     "falcon": "FalconConfig",
@@ -348,6 +350,7 @@ CLASSES = {
     "vaultgemma": "VaultGemmaConfig",
     "vit": "ViTConfig",
     "vit_msn": "ViTMSNConfig",
+    "vits": "VitsConfig",
     "voxtral_encoder": "VoxtralEncoderConfig",
     "voxtral_realtime_encoder": "VoxtralRealtimeEncoderConfig",
     "voxtral_realtime_text": "VoxtralRealtimeTextConfig",
@@ -416,7 +419,7 @@ KEYS = set(
     context_length prediction_length patch_length patch_stride use_cls_token max_length num_mel_bins frequency_stride
     time_stride context_size max_pos_emb dim_head hidden_dim num_blocks bias_max_distance bias_symmetric n_window
     n_window_infer default_num_lookahead_tokens cross_num_attention_heads cross_num_key_value_heads cross_head_dim
-    use_rotary_embedding sliding_windows look_ahead_layers look_backward_layers use_positional_embedding
+    use_rotary_embedding projection_dim sliding_windows look_ahead_layers look_backward_layers use_positional_embedding
     local_num_chunks_after lsh_attn_chunk_length lsh_num_chunks_before lsh_num_chunks_after num_hashes num_buckets
     """.split()
 )

@@ -56,6 +56,18 @@ void add_rotation(const Rotate& rotate, Text& text) {
   if (const auto* linear = std::get_if<LinearScaling>(&rotated.scaling)) text.add(" linear", linear->factor);
 }
 
+void add_score(const ScoreTerm& term, Text& text) {
+  if (const auto* t5 = std::get_if<T5Bias>(&term)) {
+    text.add(" t5 ", t5->buckets, "/", t5->max_distance);
+  } else if (const auto* shaw = std::get_if<ShawKeys>(&term)) {
+    text.add(" shaw ", shaw->left, ",", shaw->right);
+  } else if (const auto* clipped = std::get_if<ClippedBias>(&term)) {
+    text.add(" clipped ", clipped->past, ",", clipped->future);
+  } else {
+    text.add(" another score");
+  }
+}
+
 std::string summary(const LayerPlan& layer) {
   Text text;
   text.add(word(layer.kind));
@@ -64,11 +76,7 @@ std::string summary(const LayerPlan& layer) {
   if (layer.value_dim != layer.head_dim) text.add(":", layer.value_dim);
   if (layer.kv_from) text.add(" kv", *layer.kv_from);
   for (const Rotate& rotate : layer.rotate) add_rotation(rotate, text);
-  for (const ScoreTerm& term : layer.score) {
-    const auto* t5 = std::get_if<T5Bias>(&term);
-    if (t5 == nullptr) text.add(" another score");
-    if (t5 != nullptr) text.add(" t5 ", t5->buckets, "/", t5->max_distance);
-  }
+  for (const ScoreTerm& term : layer.score) add_score(term, text);
   text.add(" s", layer.softmax_scale);
   if (layer.soft_cap) text.add(" cap", layer.soft_cap->cap);
   if (layer.sinks) text.add(" sinks");
@@ -80,6 +88,7 @@ std::string summary(const LayerPlan& layer) {
   if (!std::holds_alternative<std::monostate>(layer.query_scale)) text.add(" query-scale");
   text.add(" ", word(layer.mask.kind));
   if (layer.mask.window) text.add(" w", layer.mask.window->past, ",", layer.mask.window->future);
+  if (layer.mask.chunk) text.add(" c", *layer.mask.chunk);
   return text.take();
 }
 

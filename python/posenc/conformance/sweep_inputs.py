@@ -144,7 +144,7 @@ def _frames(config: Any, bins: int) -> Iterator[dict[str, Tensor]]:
 
 
 def _waves() -> Iterator[dict[str, Tensor]]:
-    yield {"input_values": torch.ones(1, 16000)}
+    yield {"input_values": torch.ones(1, 16000), "attention_mask": torch.ones(1, 16000, dtype=torch.long)}
     yield {"input_values": torch.ones(1, 1, 16000)}
     yield {"input_values": torch.ones(1, 1024, 128)}
 
@@ -154,7 +154,11 @@ def _series(config: Any) -> Iterator[dict[str, Tensor]]:
     context = size(config, "context_length", default=TOKENS)
     channels = size(config, "num_input_channels", "input_size")
     yield {"past_values": torch.ones(1, context, channels)}
-    yield {"past_values": torch.ones(1, context)}
+    context = min(context, TOKENS * size(config, "patch_length"))
+    padding = torch.zeros(1, context, dtype=torch.long)
+    patch = torch.linspace(0.5, 1.5, size(config, "patch_length"))  # the same again and again
+    series = patch.repeat(context // len(patch))[None]
+    yield {"past_values": series, "past_values_padding": padding, "freq": padding[:, :1]}
 
 
 # What forwards ask for by name and cannot do without, beside an input.

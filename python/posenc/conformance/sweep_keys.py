@@ -34,6 +34,15 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "ministral": {"head_dim": 128},
     "step3p5": {"sliding_window": 512},
     "xmod": {"default_language": "en_XX"},
+    "qwen3_omni_moe_text": {"head_dim": 128},
+    "qwen3_omni_moe_thinker": {"text_config": {"head_dim": 128}},
+    "qwen3_omni_moe": {
+        "thinker_config": {"text_config": {"head_dim": 128}},
+        "talker_config": {"text_config": {"shared_expert_intermediate_size": 768}, "spatial_merge_size": 2},
+    },
+    "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 768},
+    "moonshine_streaming": {"num_key_value_heads": 8},
+    "speecht5": {"architectures": ["SpeechT5ForSpeechToText"]},
     "nemotron": {"num_key_value_heads": 48},
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
 }

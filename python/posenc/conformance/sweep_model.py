@@ -61,6 +61,7 @@ def _is_repeated(x: Tensor) -> bool:
 _CLASSES = {
     "kyutai_speech_to_text": "KyutaiSpeechToTextForConditionalGeneration",
     "musicgen": "MusicgenForConditionalGeneration",
+    "speecht5": "SpeechT5ForSpeechToText",
     "musicgen_melody": "MusicgenMelodyForConditionalGeneration",
 }
 
@@ -152,6 +153,8 @@ def _weight(module: nn.Module, path: str, parameter: Tensor, generator: torch.Ge
         return torch.zeros(shape)
     if name == "original1":
         return torch.ones(1).expand(shape)
+    if name in ("scaling", "per_dim_scale") and parameter.dim() == 1:  # of channels of q: softplus of it is 1
+        return torch.full(shape, math.log(math.e - 1))
     if "sink" in name:  # far below every score, so that hidden states stay as they are
         return torch.full(shape, -1e4)
     if "Norm" in kind and parameter.dim() <= 1:

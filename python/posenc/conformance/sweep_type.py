@@ -146,7 +146,7 @@ def judge(model_type: str, keys: dict[str, Any] | None = None, change: Change = 
     verdict.runs = sweep_runs.run(model, tokens)
     verdict.notes += verdict.runs.failures
     if not verdict.runs.groups:
-        attends = any(re.search("Attention|Attn", type(module).__name__) for module in model.modules())
+        attends = any(re.search("(?<!Gated)(Attention|Attn)", type(module).__name__) for module in model.modules())
         if not attends and verdict.verdict != "refused":
             verdict.verdict, verdict.facts = "no attention", []
         return _without_run(verdict)

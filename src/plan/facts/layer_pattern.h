@@ -43,6 +43,7 @@ struct LayerTraits {
   LayerType type = LayerType::full;
   bool rotates = true;
   std::int64_t width = 0;          // of the layer's own window; 0: that of the stack
+  std::int64_t ahead = -1;         // beside it, tokens ahead that the window holds; -1: by the mask's kind
   std::int64_t scale_divisor = 1;  // the softmax scale is divided by it
   std::int64_t shape = 0;          // which of the stack's shapes (layer_sizes)
   std::int64_t list_entry = 0;     // where lists give rotations layer by layer: the first layer with the same entries

@@ -2,6 +2,7 @@
 // the transformers 5.23.0 class named by the stem.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
 namespace {
@@ -21,6 +22,13 @@ constexpr InputRule kCanarySines{
 constexpr StackRule kCanaryStack{.input = kCanarySines, .cross = kEach};
 constexpr StackRule kDiaEncoder{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kDiaDecoder{.cross = kEach, .cross_sizes = true};
+SchemeChoice clvp_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const Setting<bool> rotates = scope.flag(keys::kUseRotary);
+  return {.rotates = rotates.value.value_or(true),
+          .from = rotates.value ? rotates.from : family_default(scope.family())};
+}
+
+constexpr StackRule kClvpEncoder{.name = "encoder", .mask = kBothWays, .own_keys = kNoLengthKeys};
 constexpr StackRule kClvpDecoder{.input = kTable, .own_keys = kPlainHeads};
 constexpr StackRule kBothWaysDecoder{.mask = kBothWays};
 // Without a cache the class masks nothing but what comes later; its cache keeps the window.
@@ -62,10 +70,17 @@ std::span<const Family> audio_decoders_families() noexcept {
      .rotary_layers = kNoRotaryLayer},
     {.name = "dia_encoder", .class_stems = "DiaEncoder", .pairing = kHalf, .main = kDiaEncoder, .scale = Scale::one},
     {.name = "dia_decoder", .class_stems = "DiaDecoder", .pairing = kHalf, .main = kDiaDecoder, .scale = Scale::one},
+    // Values rotate like keys, and what comes out is not rotated back.
+    {.name = "clvp_encoder", .class_stems = "ClvpEncoder", .pairing = kHalf, .main = kClvpEncoder,
+     .width = Width::half_projection, .base = BaseRule::class_own, .scales = false, .rotates_values = true,
+     .leaves_values_rotated = true, .scheme = clvp_scheme, .misleading_keys = kNoDictionaries, .needs_length = false},
     {.name = "clvp_decoder", .class_stems = "ClvpDecoder", .main = kClvpDecoder, .scales = false,
      .rotary_layers = kNoRotaryLayer},
     {.name = "voxtral_realtime_text", .class_stems = "VoxtralRealtimeText", .pairing = kHalf,
      .windows = Windows::every_layer},
+    {.name = "vits", .class_stems = "Vits", .main = kClvpEncoder, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .undecided = "Shaw's terms in scores and values are nothing beyond window_size, and not those of the last "
+         "distance; a plan cannot hold that", .needs_length = false},
     {.name = "xcodec2", .model_types = "xcodec2 neucodec", .class_stems = "Xcodec2 NeuCodec", .pairing = kHalf,
      .main = kBothWaysDecoder},
     {.name = "csm", .class_stems = "Csm", .pairing = kHalf},

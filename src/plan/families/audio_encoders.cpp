@@ -68,6 +68,7 @@ constexpr InputRule kRestartedSines{
 constexpr InputRule kScaledSinesFrom1{
     .kind = InputKind::sinusoidal, .convention = SinusoidConvention::whisper, .offset = 1, .always_scaled = true};
 constexpr StackRule kSound{.name = "audio", .mask = kBothWays};
+constexpr StackRule kSeveralWindows{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kPatchedSound{.name = "audio", .mask = kBothWays, .own_keys = kNoLengthKeys};
 constexpr StackRule kStreamedSound{.name = "audio", .own_keys = kStreamingKeys};
 constexpr StackRule kGraniteStack{.name = "audio",
@@ -115,6 +116,8 @@ std::span<const Family> audio_encoders_families() noexcept {
      .needs_length = false},
     {.name = "granite_speech5_encoder", .class_stems = "GraniteSpeech5Encoder", .main = kGranite5Stack, .scales = false,
      .rotary_layers = kNoRotaryLayer, .needs_length = false},
+    {.name = "moonshine_streaming_encoder", .class_stems = "MoonshineStreamingEncoder", .main = kSeveralWindows,
+     .scales = false, .rotary_layers = kNoRotaryLayer, .windows = Windows::pairs},
     {.name = "nemotron3_5_transcribe_asr_audio", .class_stems = "Nemotron3_5TranscribeAsrAudio", .pairing = kHalf,
      .main = kSound, .width = Width::partial_factor, .qk_norm = QkNormRule{kLayerNormPerHead}},
     {.name = "nemotron3_5_transcribe_word_timestamp", .class_stems = "Nemotron3_5TranscribeWordTimestamp",

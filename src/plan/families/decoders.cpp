@@ -65,6 +65,9 @@ std::span<const Family> decoders_families() noexcept {
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "ernie4_5", .model_types = "ernie4_5 ernie4_5_moe", .class_stems = "Ernie4_5 Ernie4_5_Moe",
      .pairing = kInterleaved, .misleading_keys = "partial_rotary_factor"},
+    {.name = "evolla", .class_stems = "Evolla", .pairing = kHalf, .misleading_keys = "partial_rotary_factor",
+     .undecided = "aligner_num_add_layers of the layers look at what learned queries took from the protein, by attention "
+         "of other scales; no rule here reads them"},
     {.name = "exaone", .class_stems = "Exaone", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "exaone4", .class_stems = "Exaone4", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_or_windowless,
      .windows = Windows::patterned, .default_pattern = 4, .qk_norm = QkNormRule{kRmsPerHead},

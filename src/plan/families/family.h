@@ -24,10 +24,11 @@ namespace posenc::plan {
 // How many of a head's channels rotate.
 enum class Width : std::uint8_t {
   whole_head,
-  partial_factor,  // trunc(head_dim * partial_rotary_factor)
-  rotary_dim,      // so many; null: all
-  factor_or_dim,   // partial_rotary_factor, else rotary_dim, else all (MiniMax M2)
-  half_head,       // ChatGLM
+  partial_factor,   // trunc(head_dim * partial_rotary_factor)
+  rotary_dim,       // so many; null: all
+  factor_or_dim,    // partial_rotary_factor, else rotary_dim, else all (MiniMax M2)
+  half_head,        // ChatGLM
+  half_projection,  // half of projection_dim over heads, but 32 at least (CLVP)
 };
 
 // Which key says how many key/value heads there are.
@@ -77,6 +78,7 @@ enum class Windows : std::uint8_t {
   attention_types,  // attention_types: groups of "global" and "local" (GPT-Neo)
   window_list,      // every layer its own: attention_window (Longformer)
   chunk_types,      // attn_layers: "local" or "lsh" (Reformer)
+  pairs,            // every layer its own: sliding_windows, tokens up to its own and those from it on (Moonshine)
 };
 
 // Which layers rotate.
@@ -206,6 +208,8 @@ struct Family {
       false;                    // some layers have keys made of several tokens; they have a base of their own, the rule
   bool dual_chunk = false;      // dual_chunk_attention_config counts
   bool rotates_values = false;  // values rotate like keys, and the output is rotated back
+  bool leaves_values_rotated = false;  // then: it is not
+  bool channel_scale = false;          // a learned factor for each channel of q
 
   Kinds kinds = Kinds::attention;
   bool two_attentions = false;  // a block has two, each counted as a layer, as its cache counts them (LongCat)

@@ -68,11 +68,21 @@ std::span<const Family> qwen_families() noexcept {
     {.name = "qwen3_vl_moe", .model_types = "qwen3_vl_moe qwen3_vl_moe_text",
      .class_stems = "Qwen3VLMoe Qwen3VLMoeText", .pairing = kHalf, .axes = kQwen3Axes,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
-    {.name = "qwen2_5_omni", .model_types = "qwen2_5_omni_text", .class_stems = "Qwen2_5OmniText", .pairing = kHalf,
+    {.name = "qwen2_5_omni", .model_types = "qwen2_5_omni_text qwen2_5_omni_talker",
+     .class_stems = "Qwen2_5OmniText Qwen2_5OmniTalker", .pairing = kHalf,
      .axes = kQwen2Axes, .windows = Windows::late_layers, .window_switch = true,
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "qwen3_omni_moe", .model_types = "qwen3_omni_moe_text", .class_stems = "Qwen3OmniMoeText",
-     .pairing = kHalf, .axes = kQwen3Axes, .qk_norm = QkNormRule{kRmsPerHead},
+    // The first head of each layer rotates and the others rest; block_size, look_ahead_layers and look_backward_layers
+    // say which blocks see which.
+    {.name = "qwen2_5_omni_dit", .class_stems = "Qwen2_5OmniToken2WavDiT", .pairing = kInterleaved,
+     .main = {.name = "sound", .mask = kBothWays}, .undecided = "the first head of each layer rotates and the others rest; a plan cannot hold that"},
+    {.name = "qwen3_omni_moe_talker_code_predictor", .class_stems = "Qwen3OmniMoeTalkerCodePredictor",
+     .pairing = kHalf, .windows = Windows::late_layers, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen3_omni_moe_code2wav", .class_stems = "Qwen3OmniMoeCode2Wav", .pairing = kHalf,
+     .windows = Windows::every_layer, .misleading_keys = "partial_rotary_factor"},
+    {.name = "qwen3_omni_moe", .model_types = "qwen3_omni_moe_text qwen3_omni_moe_talker_text",
+     .class_stems = "Qwen3OmniMoeText Qwen3OmniMoeTalker", .pairing = kHalf, .axes = kQwen3Axes, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
   };
   // clang-format on

@@ -1,6 +1,10 @@
 // Series of numbers in place of text. One row a family. Facts: the transformers 5.23.0 class named by the stem.
 #include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
 
+#include "plan/facts/layer_pattern.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 #include "plan/rope/scheme_choice.h"
@@ -19,6 +23,7 @@ constexpr OwnKey kSeriesDecoderKeys[] = {{&keys::kLayers, "decoder_layers"},
                                          {&keys::kHeadDim},
                                          {&keys::kLength}};
 constexpr OwnKey kPatchKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength}};
+constexpr OwnKey kTimesFmKeys[] = {{&keys::kKvHeads}, {&keys::kLength}};
 constexpr InputRule kSeriesSines{
     .kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian, .rows = Rows::unlimited};
 // What is foretold is counted on from the context.
@@ -26,6 +31,7 @@ constexpr InputRule kSinesAfterContext{.kind = InputKind::sinusoidal,
                                        .convention = SinusoidConvention::marian,
                                        .offset_key = &keys::kContextLength,
                                        .rows = Rows::unlimited};
+constexpr StackRule kDecisionStack{.own_keys = kPlainHeads};
 constexpr StackRule kSeriesEncoder{
     .name = "encoder", .mask = kBothWays, .input = kSeriesSines, .own_keys = kSeriesEncoderKeys};
 constexpr StackRule kSeriesDecoder{.input = kSinesAfterContext, .cross = kEach, .own_keys = kSeriesDecoderKeys};
@@ -43,6 +49,19 @@ SchemeChoice patch_table(ConfigScope& scope, const SchemeFacts&) {
   return choose_table(after_first / stride.value + (has_class ? 2 : 1), length.from);
 }
 
+constexpr InputRule kTimesFmSines{.kind = InputKind::sinusoidal,
+                                  .convention = SinusoidConvention::whisper,
+                                  .rows = Rows::unlimited,
+                                  .present_if = &keys::kTowerTimes};
+constexpr QkNorm kWeightedRmsAfterRotation{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after};
+constexpr StackRule kTimesFmStack{.input = kTimesFmSines, .own_keys = kTimesFmKeys};
+
+// q by softplus(w) / (ln(2) sqrt(head_dim)); w is learned.
+std::optional<Sourced<double>> over_ln2(ConfigScope&, const AttentionShape& shape) {
+  return Sourced<double>{1 / (std::numbers::ln2 * std::sqrt(static_cast<double>(shape.head_dim.value))),
+                         "default: 1 / (ln(2) sqrt(head_dim))"};
+}
+
 }  // namespace
 
 std::span<const Family> time_series_families() noexcept {
@@ -58,6 +77,15 @@ std::span<const Family> time_series_families() noexcept {
      .scales = false, .rotary_layers = kNoRotaryLayer,
      .undecided = "whole series are added up at the delays where they resemble themselves, in place of attention to "
          "single tokens; a plan cannot hold that", .needs_length = false},
+    {.name = "timesfm", .class_stems = "TimesFm", .main = kTimesFmStack, .scales = false, .channel_scale = true,
+     .rotary_layers = kNoRotaryLayer, .softmax_scale = over_ln2, .needs_length = false},
+    {.name = "timesfm2_5", .class_stems = "TimesFm2_5", .pairing = kHalf, .channel_scale = true,
+     .qk_norm = QkNormRule{kWeightedRmsAfterRotation}, .softmax_scale = over_ln2},
+    {.name = "decision_transformer", .class_stems = "DecisionTransformer",
+     .own_names = "n_embd n_head n_layer n_positions", .main = kDecisionStack, .scales = false,
+     .rotary_layers = kNoRotaryLayer, .scale = Scale::switched,
+     .undecided = "a table of max_ep_len rows counts steps, of which each has three tokens, as the caller says; a plan "
+         "cannot hold that"},
     {.name = "patchtst", .class_stems = "PatchTST", .main = kPatchStack, .scales = false,
      .rotary_layers = kNoRotaryLayer, .scheme = patch_table, .needs_length = false},
   };

@@ -33,7 +33,7 @@ constexpr LeftOut kOthers[] = {
      "ffn_hidden_size ffn_dim ffn_dim_multiplier ffn_dim_divisor ffn_multipliers ffn_with_glu mlp_ratio "
      "mlp_hidden_size n_inner d_ff d_inner dim_ff inner_hidden_size decoder_ffn_dim encoder_ffn_dim "
      "feed_forward_size ff_intermediate_size ff_dim_multiplier hidden_size_per_layer_input intermediate_size_mlp "
-     "dense_intermediate_size embedding_size word_embed_proj_dim projection_dim output_proj_dims "
+     "dense_intermediate_size embedding_size word_embed_proj_dim output_proj_dims "
      "vision_output_dim out_hidden_size pooler_hidden_size qkv_hidden_size input_dim projector_input_dim "
      "projector_output_dim mm_hidden_size text_hidden_size shared_intermediate_size multiple_of moe channel_size "
      "o_groups o_lora_rank kv_lora_rank qkv_multipliers"},
@@ -85,7 +85,7 @@ constexpr LeftOut kOthers[] = {
      "bos_token_id eos_token_id eod_token_id sep_token_id cls_token_id mask_token_id unk_token_id "
      "decoder_start_token_id forced_bos_token_id forced_eos_token_id begin_suppress_tokens suppress_tokens "
      "bad_words_ids image_token_id image_token_index video_token_id audio_token_id vision_start_token_id "
-     "vision_end_token_id vision_token_id max_length min_length do_sample early_stopping num_beams "
+     "vision_end_token_id vision_token_id min_length do_sample early_stopping num_beams "
      "num_beam_groups num_return_sequences temperature top_k top_p typical_p repetition_penalty length_penalty "
      "diversity_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size exponential_decay_length_penalty "
      "remove_invalid_values return_dict return_dict_in_generate output_attentions output_hidden_states "

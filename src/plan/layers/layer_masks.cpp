@@ -168,7 +168,8 @@ Sourced<Mask> read_chunk_mask(ConfigScope& scope, LayerType type, bool causal) {
 // How a window of `width` tokens lies around a token.
 struct WindowRule {
   MaskKind kind = MaskKind::causal;
-  bool halved = false;  // the width counts both sides, of which a causal mask leaves one
+  bool halved = false;      // the width counts both sides, of which a causal mask leaves one
+  std::int64_t ahead = -1;  // not below 0: so many tokens ahead, and the width counts the others
 };
 
 enum class BothWays : std::uint8_t { none, images, all };
@@ -190,6 +191,7 @@ Sourced<BothWays> read_both_ways(ConfigScope& scope) {
 }
 
 Window window_of_width(const WindowRule& rule, std::int64_t width) {
+  if (rule.ahead >= 0) return {width - 1, rule.ahead};
   if (rule.halved && rule.kind == MaskKind::causal) return {std::max<std::int64_t>(width / 2 - 1, 0), 0};
   if (rule.halved) return {width / 2, width / 2};
   if (rule.kind == MaskKind::bidirectional || rule.kind == MaskKind::sparse) return {width, width};
@@ -221,8 +223,10 @@ void read_chunk_masks(ConfigScope& scope, const LayerPattern& pattern, LayerMask
 
 }  // namespace
 
-std::optional<Window> window_of(const LayerMasks& masks, std::int64_t width) {
-  const auto own = std::ranges::find(masks.own_windows, width, &OwnWindow::width);
+std::optional<Window> window_of(const LayerMasks& masks, const LayerTraits& layer) {
+  const auto own = std::ranges::find_if(masks.own_windows, [&](const OwnWindow& window) {
+    return window.width == layer.width && window.ahead == layer.ahead;
+  });
   return own == masks.own_windows.end() ? masks.window : own->window;
 }
 
@@ -247,10 +251,11 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   const WindowRule rule{masks.kind.value, gemma_both_ways || scope.stack().mask.window_spans_both};
   for (const LayerTraits& layer : pattern.layers) {
     if (layer.width == 0) continue;
-    const bool known = std::ranges::find(masks.own_windows, layer.width, &OwnWindow::width) != masks.own_windows.end();
-    if (known) continue;
+    if (window_of(masks, layer)) continue;
+    WindowRule own = rule;
+    own.ahead = layer.ahead;
     masks.own_windows.push_back(
-        {layer.width, read_window(scope, rule, layer.width, pattern.window.from, trained_length)});
+        {layer.width, layer.ahead, read_window(scope, own, layer.width, pattern.window.from, trained_length)});
   }
   if (pattern.window.value) {
     masks.window = read_window(scope, rule, *pattern.window.value, pattern.window.from, trained_length);

@@ -169,7 +169,8 @@ Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPa
   const Windows rule = scope.windows();
   if (rule == Windows::none) return {full, family_default(scope.family())};
   if (rule == Windows::chunk_types) return read_chunk_types(scope, layers);
-  if (rule == Windows::window_list) return {Types(full.size(), LayerType::sliding), pattern.window.from};
+  if (rule == Windows::window_list || rule == Windows::pairs)
+    return {Types(full.size(), LayerType::sliding), pattern.window.from};
   const Setting<std::int64_t>& limit = rule == Windows::chunked_rotary ? pattern.chunk : pattern.window;
   // Without a window the types mean nothing, unless each has a rotation of its own.
   if (!limit.value && !scope.family().ropes_per_type) return {full, limit.from};
@@ -221,6 +222,26 @@ Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
   return limit;
 }
 
+// [left, right] a layer: 0 <= i - j < left, or 0 < j - i < right.
+void read_window_pairs(ConfigScope& scope, LayerPattern& pattern) {
+  constexpr std::size_t kSides = 2;
+  ConfigReader& reader = scope.reader();
+  const auto list = read_layer_list(scope, keys::kWindowPairs, static_cast<std::int64_t>(pattern.layers.size()));
+  if (!list) return scope.require(keys::kWindowPairs);
+  pattern.window.from = list->place.from;
+  for (std::size_t i = 0; i < pattern.layers.size(); ++i) {
+    const bool in_file = list->place.in_file;
+    const JsonValue& entry = list->entries[i];
+    const Place pair{entry, in_file ? entry.pointer() : list->place.from, in_file};
+    const auto sides = reader.list(pair);
+    if (!sides) return;
+    if (sides->size() != kSides) return reader.fail(pair, ErrorKind::length_mismatch, "two numbers, left and right");
+    const auto side = [&](std::size_t at) { return Place{(*sides)[at], pair.from, in_file}; };
+    pattern.layers[i].width = reader.integer(side(0), kWindows).value_or(1);
+    pattern.layers[i].ahead = std::max<std::int64_t>(reader.integer(side(1), {0, kMaxPosition}).value_or(0) - 1, 0);
+  }
+}
+
 // How far windows and chunks reach.
 void read_limits(ConfigScope& scope, LayerPattern& pattern) {
   switch (scope.windows()) {
@@ -237,6 +258,7 @@ void read_limits(ConfigScope& scope, LayerPattern& pattern) {
       pattern.window.from = std::move(widths.from);
       return;
     }
+    case Windows::pairs: return read_window_pairs(scope, pattern);
     default: pattern.window = read_limit(scope, keys::kWindow);
   }
 }

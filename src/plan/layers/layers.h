@@ -117,6 +117,7 @@ InputStage read_input_stage(ConfigScope& scope, Sourced<std::int64_t> trained_le
 // The window of layers that say their own width.
 struct OwnWindow {
   std::int64_t width = 0;
+  std::int64_t ahead = -1;
   std::optional<Window> window;
 };
 
@@ -133,8 +134,8 @@ struct LayerMasks {
   Sourced<std::string> sliding_detail;  // what sliding layers see besides
 };
 
-// Of a sliding layer, by LayerTraits::width.
-std::optional<Window> window_of(const LayerMasks& masks, std::int64_t width);
+// Of a sliding layer, by LayerTraits::width and ahead.
+std::optional<Window> window_of(const LayerMasks& masks, const LayerTraits& layer);
 
 // A window that covers the trained length is none, with a warning.
 LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,

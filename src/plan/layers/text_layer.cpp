@@ -88,7 +88,7 @@ void add_mask(ConfigScope& scope, const TextFacts& stack, const LayerTraits& tra
   layer.set(facts::kMaskKind, masks.kind);
   const bool slides = traits.type == LayerType::sliding;
   if (slides) {
-    layer.set(facts::kWindow, window_of(masks, traits.width), masks.window_from);
+    layer.set(facts::kWindow, window_of(masks, traits), masks.window_from);
   } else {
     layer.set(facts::kWindow, {}, stack.pattern.types_from);
   }
@@ -115,7 +115,7 @@ void add_keys_and_values(const Family& family, const TextFacts& stack, const Lay
     layer.set(facts::kCompression, unless_none<std::int64_t>(traits.compression, 0), stack.pattern.compression_from);
   }
   if (family.rotates_values && !layer.layer().rotate.empty()) {
-    layer.set(facts::kValue, RotatedValues{.inverse_on_output = true}, family_default(family));
+    layer.set(facts::kValue, RotatedValues{.inverse_on_output = !family.leaves_values_rotated}, family_default(family));
   }
 }
 
@@ -161,6 +161,7 @@ LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts
   add_rotation(scope, stack, traits, draft, layer);
   add_score_terms(stack, layer);
   if (multiplier == 1) layer.set(facts::kSoftmaxScale, scale);
+  if (family.channel_scale) layer.scale_channels();
   add_scores(family, stack, traits, layer);
   add_mask(scope, stack, traits, layer);
   add_keys_and_values(family, stack, traits, layer);

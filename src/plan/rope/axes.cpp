@@ -58,6 +58,14 @@ void judge_layout_key(RopeKeys& keys, AxisLayout layout) {
       {place->from});
 }
 
+// The class deals out pairs 1, 4, 7 .. to h and 2, 5, 8 .. to w as far as there are any, and leaves the rest to t.
+void cut_sections(std::vector<std::int64_t>& sections, std::int64_t pairs) {
+  for (std::size_t axis = 1; axis < sections.size(); ++axis) {
+    sections[axis] = std::min(sections[axis], most_of_axis(AxisLayout::interleaved, axis, pairs));
+  }
+  sections[0] = pairs - sections[1] - sections[2];
+}
+
 void fail_without_sections(RopeKeys& keys, const std::vector<std::int64_t>& sections, std::int64_t pairs) {
   if (keys.reader().failed()) return;
   FileError error = keys.scope().object().error(
@@ -80,7 +88,8 @@ AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
     const std::vector<std::int64_t> sections = given_sections(keys, *place, rule->layout, dim / 2);
     return sections.empty() ? AxisMap{} : axis_map(rule->layout, sections);
   }
-  const std::vector<std::int64_t> sections(rule->sections.begin(), rule->sections.end());
+  std::vector<std::int64_t> sections(rule->sections.begin(), rule->sections.end());
+  if (rule->layout == AxisLayout::interleaved) cut_sections(sections, dim / 2);
   if (std::accumulate(sections.begin(), sections.end(), std::int64_t{0}) != dim / 2) {
     fail_without_sections(keys, sections, dim / 2);
     return {};

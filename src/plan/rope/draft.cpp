@@ -64,6 +64,18 @@ Sourced<std::int64_t> part_or_listed(RopeKeys& keys, const LayerTraits& layer, c
                                                        : part_of_head(keys, layer, shape);
 }
 
+Sourced<std::int64_t> half_of_projection(RopeKeys& keys, const AttentionShape& shape) {
+  const Sourced<std::int64_t> channels = keys.scope().required_integer(keys::kProjection, {1, kMaxHiddenSize});
+  if (const auto place = keys.scope().peek(keys::kProjection)) keys.note("dim", *place);
+  constexpr std::int64_t kLeast = 32;
+  const std::int64_t width = std::max(channels.value / (2 * shape.heads.value), kLeast);
+  if (width % 2 != 0 || width > shape.head_dim.value) {
+    keys.scope().fail(keys::kProjection, ErrorKind::out_of_range, "an even number of channels, at most a head's",
+                      formatted("{} of {} channels", width, shape.head_dim.value));
+  }
+  return {width, channels.from};
+}
+
 // An even number of channels, or an error.
 Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape,
                                std::string_view rope_type) {
@@ -72,6 +84,7 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const A
     case Width::partial_factor: return part_of_head(keys, layer, shape);
     case Width::rotary_dim: return listed_channels(keys, shape);
     case Width::factor_or_dim: return part_or_listed(keys, layer, shape);
+    case Width::half_projection: return half_of_projection(keys, shape);
     case Width::whole_head:
     case Width::half_head: break;
   }

@@ -221,7 +221,6 @@ constexpr std::string_view kOfRealConfigs[] = {
     "max_text_positions",
     "output_hidden_size",
     "image_size",
-    "patch_size",
     "num_position_embeddings",
     "num_patches",
     "max_source_positions",

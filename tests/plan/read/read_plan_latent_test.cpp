@@ -398,7 +398,7 @@ constexpr Spoilt kSpoilt[] = {
     {"qwen2_vl", "[8, 12, 12]", "[8, 12, 13]", ErrorKind::length_mismatch, "/rope_scaling/mrope_section"},
     {"qwen2_vl", "[8, 12, 12]", "[-8, 28, 12]", ErrorKind::out_of_range, "/rope_scaling/mrope_section/0"},
     {"qwen2_vl", "[8, 12, 12]", R"("8, 12, 12")", ErrorKind::type, "/rope_scaling/mrope_section"},
-    {"qwen3_vl_moe", R"("head_dim": 128)", R"("head_dim": 64)", ErrorKind::missing_key, ""},
+    {"qwen2_5_vl", R"("num_attention_heads": 8)", R"("num_attention_heads": 16)", ErrorKind::missing_key, ""},
     {"qwen3_5", R"("full_attention_interval": 2)", R"("full_attention_interval": 0)", ErrorKind::out_of_range,
      "/full_attention_interval"},
     {"qwen3_5_moe", R"("linear_attention", )", R"("lineal_attention", )", ErrorKind::out_of_range, "/layer_types/0"},
