@@ -337,6 +337,7 @@ CLASSES = {
     "switch_transformers": "SwitchTransformersConfig",
     "t5": "T5Config",
     "time_series_transformer": "TimeSeriesTransformerConfig",
+    "timesformer": "TimesformerConfig",
     "timesfm": "TimesFmConfig",
     "timesfm2_5": "TimesFm2_5Config",
     "umt5": "UMT5Config",
@@ -419,7 +420,7 @@ KEYS = set(
     context_length prediction_length patch_length patch_stride use_cls_token max_length num_mel_bins frequency_stride
     time_stride context_size max_pos_emb dim_head hidden_dim num_blocks bias_max_distance bias_symmetric n_window
     n_window_infer default_num_lookahead_tokens cross_num_attention_heads cross_num_key_value_heads cross_head_dim
-    use_rotary_embedding projection_dim sliding_windows look_ahead_layers look_backward_layers use_positional_embedding
+    use_rotary_embedding projection_dim num_frames sliding_windows look_ahead_layers look_backward_layers use_positional_embedding
     local_num_chunks_after lsh_attn_chunk_length lsh_num_chunks_before lsh_num_chunks_after num_hashes num_buckets
     """.split()
 )

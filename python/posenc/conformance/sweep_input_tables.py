@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from torch import nn
@@ -10,6 +11,7 @@ import posenc
 
 from .sweep_probe import Looked
 
+_ADDED = re.compile("pos|time_embed")
 _LEAST = 4  # tokens: fewer rows in a row are chance
 
 
@@ -25,7 +27,7 @@ def by_position(looked: Iterable[Looked]) -> set[tuple[int, int]]:
 
 def of_parameters(model: nn.Module) -> set[int]:
     """Rows of tables that are added whole (ViT), their class token's among them."""
-    named = ((name, of) for name, of in model.named_parameters() if "pos" in name and of.dim() >= 2)
+    named = ((name, of) for name, of in model.named_parameters() if _ADDED.search(name) and of.dim() >= 2)
     return {rows for _, of in named for rows in (of.shape[-2], of[..., 0].numel())}
 
 

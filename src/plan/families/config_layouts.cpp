@@ -86,7 +86,7 @@ constexpr Layout kLayouts[] = {
       {"adaptor_config", "fun_asr_nano_adaptor", kFixed, false, "audio_adapter"}}},
     {"granite_speech", "granite_speech granite_speech_plus", "GraniteSpeech GraniteSpeechPlus",
      {"text_config", "granite"},
-     {{"encoder_config", "granite_speech_encoder", kOwn, false, "audio"}, {"projector_config", "blip_2_qformer"}}},
+     {{"encoder_config", "granite_speech_encoder", kOwn, false, "audio"}, {"projector_config", "blip_2_qformer", kOwn, false, "qformer"}}},
     {"granite_speech5", "granite_speech5_ctc", "GraniteSpeech5", {"encoder_config", "granite_speech5_encoder"}, {}},
     {"moonshine_streaming", "moonshine_streaming", "MoonshineStreaming", {{}, "moonshine_streaming", kFixed},
      {{"encoder_config", "moonshine_streaming_encoder", kFixed, false, "encoder"}}},

@@ -54,6 +54,7 @@ enum class TowerMask : std::uint8_t {
   pixel_windows,   // windows of kPatchWindow pixels, but in the layers of kFullBlocks
   patch_windows,   // the same, in patches
   kernel_windows,  // windows of kWindowKernel patches in every layer
+  space_and_time,  // each block attends twice: over the frames of one patch, then over the patches of one frame
   audio_chunks,    // Gemma 4: kContextLeft - 2 frames back, kContextRight - 1 ahead
   undecided,
 };

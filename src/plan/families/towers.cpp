@@ -22,6 +22,8 @@ constexpr TowerInput kTables[] = {{.kind = Kind::axes, .rows = &keys::kAxisRows}
 constexpr TowerInput kGridAndFrames[] = {{.kind = Kind::grid}, {.kind = Kind::frames}};
 constexpr TowerInput kTiles[] = {
     {.kind = Kind::patches, .extra = 1}, {.kind = Kind::tiles, .extra = 1}, {.kind = Kind::tile_rows}};
+constexpr TowerInput kPatchesAndFrames[] = {{.kind = Kind::patches, .extra = 1},
+                                            {.kind = Kind::rows, .rows = &keys::kFrameRows}};
 constexpr TowerInput kUnknownTable[] = {{.kind = Kind::unknown}};
 // Frozen, and in the checkpoint: the classes make no sines themselves.
 constexpr TowerInput kSourceRows[] = {{.kind = Kind::rows, .rows = &keys::kSourceRows}};
@@ -61,6 +63,8 @@ constexpr Tower kTowers[] = {
     {.family = of("deit"), .input = kPatchesAndTwo},
     {.family = of("ijepa phi4_multimodal_vision"), .input = kPatches},
     {.family = of("janus_vision_model"), .input = kPatches, .qk_norm = kSwitchedLayerNorm},
+    {.family = of("timesformer"), .more_layers = &keys::kLayers, .input = kPatchesAndFrames,
+     .mask = TowerMask::space_and_time},
     {.family = of("vit vit_msn"), .input = kPatchesAndClass},
     {.family = of("blip_2_vision_model instructblip_vision_model instructblipvideo_vision_model"),
      .input = kPatchesAndClass},

@@ -84,6 +84,19 @@ void read_kernel_windows(ConfigScope& scope, TowerMasks& masks) {
   masks.window.mask.detail += formatted(", after vision layer {}", *after.value);
 }
 
+// TimeSformer (arXiv 2102.05095).
+void read_space_and_time(ConfigScope& scope, TowerMasks& masks) {
+  const auto place = scope.find(keys::kPattern);
+  if (!place) return scope.require(keys::kPattern);
+  masks.whole.mask.kind = MaskKind::sparse;
+  masks.whole.mask.detail = "in turn: one patch in all frames; all patches of one frame and the class token";
+  masks.whole.sources = {{"mask/kind", place->from}, {"mask/detail", place->from}};
+  const auto word = scope.reader().string(*place);
+  if (!word || *word == "divided_space_time") return;
+  scope.reader().undecided(formatted("{} is {}: how often a block attends then is not read.", place->from, *word),
+                           {place->from});
+}
+
 // Gemma 4: 0 <= i - j < left - 1, or 0 < j - i < right.
 void read_audio_chunks(ConfigScope& scope, TowerMasks& masks) {
   const Sourced<std::int64_t> left = scope.required_integer(keys::kContextLeft, {2, kFrames.high});
@@ -106,6 +119,7 @@ TowerMasks read_tower_masks(ConfigScope& scope, const Tower& tower, std::int64_t
     case TowerMask::pixel_windows:
     case TowerMask::patch_windows: read_windows(scope, tower, layers, masks); break;
     case TowerMask::kernel_windows: read_kernel_windows(scope, masks); break;
+    case TowerMask::space_and_time: read_space_and_time(scope, masks); break;
     case TowerMask::audio_chunks: read_audio_chunks(scope, masks); break;
     case TowerMask::undecided: masks.whole.mask.detail = "not decided"; break;
   }

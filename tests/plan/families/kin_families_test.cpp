@@ -231,6 +231,7 @@ constexpr Kin kTowers[] = {
     {"vit_msn", kTower, "", kClassAndPatches},
     {"deit", kTower, "", "vision: table 18+0; 0-1 4/4x16 s0.25 both"},
     {"ijepa", kTower, "", kPatchesAlone},
+    {"timesformer", kTower, R"(, "num_frames": 8)", "vision: table 17+0; table 8+0; 0-3 4/4x16 s0.25 sparse"},
     {"clip_vision_model", kTower, "", kClassAndPatches},
     {"siglip_vision_model", kTower, "", kPatchesAlone},
     {"owlvit_vision_model", kTower, "", kClassAndPatches},

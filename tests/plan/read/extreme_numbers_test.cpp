@@ -237,6 +237,7 @@ constexpr std::string_view kOfRealConfigs[] = {
     "window_kernel_size",
     "insert_layer_id",
     "num_global_layers",
+    "num_frames",
     "embed_dim",
     "attention_context_left",
     "attention_context_right",
