@@ -70,6 +70,14 @@ def _images(config: Any) -> Iterator[dict[str, Tensor]]:
     yield {"pixel_values_videos": torch.ones(1, frames, channels, height, width)}
 
 
+def _flat_patches(config: Any) -> Iterator[dict[str, Tensor]]:
+    """Pix2Struct's: each patch with its row and column before its numbers, counted from 1."""
+    rows, columns = 4, 6
+    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).float() + 1
+    width = size(config, "patch_embed_hidden_size", default=768)
+    yield {"flattened_patches": torch.cat((places, torch.ones(rows * columns, width)), -1)[None]}
+
+
 _PLACES = ("image_position_ids", "pixel_position_ids")
 
 
@@ -175,6 +183,8 @@ _REQUIRED: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
+# Of text that is causal where a mask is given, as tokenizers give one, and sees both ways without.
+_CAUSAL_BY_MASK = ("Aimv2TextModel", "Aimv2Model", "VideoPrismTextModel", "VideoPrismClipModel")
 _CROSSED_WIDTHS = ("encoder_hidden_size", "cross_attention_hidden_size", "cross_hidden_size")
 
 
@@ -191,6 +201,8 @@ def _optional(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int
         for name, make in _REQUIRED.items()
         if name in names and names[name].default is inspect.Parameter.empty
     }
+    if type(model).__name__ in _CAUSAL_BY_MASK and "attention_mask" in names:
+        given["attention_mask"] = torch.ones(1, tokens, dtype=torch.long)
     if "decoder_input_ids" in names:
         given["decoder_input_ids"] = torch.full((1, tokens - 1), TOKEN)
     if "bbox" in names:
@@ -218,7 +230,8 @@ def _to_cross(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int
 
 def text_alone(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
     names = parameters(model)
-    if "input_ids" in names and hasattr(model.config, "text_config"):
+    of_text = not any(name.startswith(("pixel", "input_features", "input_values")) for name in names)
+    if "input_ids" in names and (hasattr(model.config, "text_config") or of_text):
         yield {"input_ids": torch.full((1, tokens), TOKEN), **_optional(model, names, tokens)}
     if "input_values" in names and "input_features" in names and hasattr(model.config, "downsampling_ratios"):
         yield _wave_and_features(model.config)
@@ -253,6 +266,8 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
         for name in ("grid_thw", "image_grid_thw", "grid_hws", "grid_hw", "spatial_shapes", "image_grid_hws", *_PLACES)
     ):
         kinds.append(_patches(config, names))
+    if "flattened_patches" in names:
+        kinds.append(_flat_patches(config))
     if "pixel_values" in names or "pixel_values_videos" in names:
         kinds.append(_images(config))
     if "input_features" in names:

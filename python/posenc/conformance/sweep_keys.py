@@ -17,6 +17,30 @@ _FEW_PATCHES = 8
 _MOST_FRAMES = 64  # of a sound, where a table has so many rows
 _CHUNKS = ("mamba_chunk_size", "chunk_size", "mamba2_chunk_size", "ssm_chunk_size")
 
+_EXPERTS = {"num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 704}
+_HALF = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+_BY_TYPE = {
+    "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"] * 10,
+    "rope_parameters": {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 50000.0, "mrope_section": [24, 20, 20]},
+        "full_attention": None,
+    },
+}
+_OF_IMAGES = {
+    "rope_type": "xdrope",
+    "rope_theta": 10000.0,
+    "alpha": 1000.0,
+    "factor": 1.0,
+    "xdrope_section": [16, 16, 16, 16],
+}
+_INDEXED = {
+    "indexer_n_heads": 4,
+    "indexer_kv_heads": 1,
+    "indexer_head_dim": 128,
+    "indexer_budget": 512,
+    "indexer_compress_ratio": 4,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 10000000.0, "partial_rotary_factor": 0.25},
+}
 # Why: the defaults of the class leave these at None, or contradict one another.
 _GIVEN: dict[str, dict[str, Any]] = {
     "autoformer": {"prediction_length": 8},
@@ -28,12 +52,26 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "dots1": {"n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1},
     "esm": {"vocab_size": 33, "pad_token_id": 1, "mask_token_id": 32},
     "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 8, "clip_qkv": 8}},
+    "cohere_compass": {"text_config": _BY_TYPE},
+    "cohere_compass_text": _BY_TYPE,
+    "deepseek_ocr2_text": {"mlp_layer_types": ["dense"] * 32},
+    "diffusion_gemma": {"text_config": _EXPERTS},
+    "diffusion_gemma_text": _EXPERTS,
+    "glm4_moe": {"head_dim": 128},
+    "glm4v_moe_text": {"head_dim": 128},
+    "glm4v_text": {"rope_parameters": _HALF},
+    "glm_image_text": {"rope_parameters": _HALF},
+    "glmga": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _HALF}},
     "hunyuan_v1_dense": {"head_dim": 128},
     "hunyuan_v1_moe": {"head_dim": 128},
-    "hunyuan_vl_text": {"head_dim": 128},
+    "hunyuan_vl_text": {"head_dim": 128, "rope_parameters": _OF_IMAGES},
     "ministral": {"head_dim": 128},
     "step3p5": {"sliding_window": 512},
     "xmod": {"default_language": "en_XX"},
+    "qwen4_exp": {"text_config": _INDEXED},
+    "qwen4_exp_text": _INDEXED,
+    "t5gemma2_encoder": {"text_config": {"dropout_rate": 0.0}},
+    "t5gemma2_text": {"dropout_rate": 0.0},
     "qwen3_omni_moe_text": {"head_dim": 128},
     "qwen3_omni_moe_thinker": {"text_config": {"head_dim": 128}},
     "qwen3_omni_moe": {
@@ -46,8 +84,8 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "nemotron": {"num_key_value_heads": 48},
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
 }
-# Whose eager attention is not what checkpoints were trained with: Falcon's adds ALiBi twice.
-ATTENTION = {"falcon": "sdpa"}
+# Whose eager attention is not what checkpoints were trained with: Falcon's adds ALiBi twice, BLT's has no mask.
+ATTENTION = {"falcon": "sdpa", "blt_global_transformer": "sdpa"}
 _WITHOUT_TIMM = ("detr", "conditional_detr", "dab-detr", "deformable_detr", "table-transformer")
 
 

@@ -183,10 +183,11 @@ def _convolution(module: Any, of_output: Tensor, weight: Tensor) -> Tensor:
         return torch.ones(1).expand(shape) / shape[0]
     of_output = of_output.view(-1, *(1,) * (weight.dim() - 1)) / math.sqrt(math.prod(shape[1:]))
     padding = module.padding if isinstance(module.padding, tuple) else (1,)
-    if not any(padding):
+    along = len(shape) == 3 and shape[2] > 1 and module.stride == (1,)  # tokens, which are padded before it if at all
+    if not any(padding) and not along:
         return of_output.expand(shape)
     centre = torch.zeros(shape[2:])
-    centre[tuple(size // 2 for size in shape[2:])] = 1
+    centre[tuple(size // 2 if any(padding) else size - 1 for size in shape[2:])] = 1
     return of_output * centre.expand(shape)
 
 

@@ -10,11 +10,14 @@ struct TypeName {
   std::string_view name;
   LayerType type;
 };
-// Hugging Face's names first; then EXAONE's letters and executorch's words.
+// Hugging Face's names first; then Zaya's words, EXAONE's letters and executorch's words.
 constexpr TypeName kTypeNames[] = {
     {"full_attention", LayerType::full},
     {"sliding_attention", LayerType::sliding},
     {"chunked_attention", LayerType::chunked},
+    {"indexed_attention", LayerType::full},
+    {"hybrid", LayerType::full},
+    {"hybrid_sliding", LayerType::sliding},
     {"G", LayerType::full},
     {"L", LayerType::sliding},
     {"GLOBAL", LayerType::full},

@@ -14,6 +14,28 @@ constexpr StackRule kM2m100Decoder{.input = kPaddedSines, .cross = kEach, .own_k
 constexpr StackRule kBartEncoder{
     .name = "encoder", .mask = kBothWays, .input = kScaledTableFrom2, .own_keys = kEncoderKeys};
 constexpr StackRule kBartDecoder{.input = kScaledTableFrom2, .cross = kEach, .own_keys = kDecoderKeys};
+constexpr InputRule kPegasusXSines{.kind = InputKind::sinusoidal,
+                                   .convention = SinusoidConvention::tensor2tensor,
+                                   .rows = Rows::unlimited,
+                                   .scaled = true};
+constexpr MaskRule kPegasusXMask{
+    .kind = MaskKind::sparse,
+    .detail =
+        "blocks of block_size tokens, in every second layer shifted by half of one "
+        "(stagger_local_blocks); num_global_tokens learned tokens see and are seen by all"};
+constexpr StackRule kPegasusXEncoder{
+    .name = "encoder", .mask = kPegasusXMask, .input = kPegasusXSines, .own_keys = kEncoderKeys};
+constexpr StackRule kPegasusXDecoder{.input = kPegasusXSines, .cross = kEach, .own_keys = kDecoderKeys};
+constexpr InputRule kTrocrTable{
+    .kind = InputKind::learned, .offset = 2, .rows = Rows::beside, .scaled = true, .present_if = &keys::kLearnedRows};
+constexpr InputRule kTrocrSines[] = {{.kind = InputKind::sinusoidal,
+                                      .convention = SinusoidConvention::tensor2tensor,
+                                      .offset_after_padding = true,
+                                      .rows = Rows::unlimited,
+                                      .scaled = true,
+                                      .absent_if = &keys::kLearnedRows}};
+constexpr StackRule kTrocrDecoder{
+    .input = kTrocrTable, .more_input = kTrocrSines, .cross = kEach, .own_keys = kDecoderKeys};
 constexpr StackRule kMarianEncoder{
     .name = "encoder", .mask = kBothWays, .input = kMarianSines, .own_keys = kEncoderKeys};
 constexpr StackRule kMarianDecoder{.input = kMarianSines, .cross = kEach, .own_keys = kDecoderKeys};
@@ -30,6 +52,11 @@ std::span<const Family> bart_families() noexcept {
      .encoder = &kBartEncoder, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "mbart", .class_stems = "MBart", .main = kBartDecoder, .encoder = &kBartEncoder, .scales = false,
      .rotary_layers = kNoRotaryLayer},
+    {.name = "pegasus_x", .class_stems = "PegasusX", .main = kPegasusXDecoder, .encoder = &kPegasusXEncoder,
+     .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "pp_formulanet_text", .class_stems = "PPFormulaNetText", .main = kBartDecoder, .scales = false,
+     .rotary_layers = kNoRotaryLayer},
+    {.name = "trocr", .class_stems = "TrOCR", .main = kTrocrDecoder, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "marian", .class_stems = "Marian MarianMT", .main = kMarianDecoder, .encoder = &kMarianEncoder,
      .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "pegasus", .class_stems = "Pegasus", .main = kMarianDecoder, .encoder = &kMarianEncoder, .scales = false,

@@ -123,6 +123,12 @@ SchemeChoice bert_scheme(ConfigScope& scope, const SchemeFacts& facts) {
   return {.from = place->from};
 }
 
+// Without per_layer_config every second layer with a window has another than sliding_window says.
+SchemeChoice neomme_scheme(ConfigScope& scope, const SchemeFacts&) {
+  if (!scope.peek(keys::kLayerConfig)) scope.fail_missing(keys::kLayerConfig);
+  return choose_rotation(family_default(scope.family()));
+}
+
 // A rotation, unless rotary_emb_fraction is 0: then what the stack adds.
 SchemeChoice nomic_scheme(ConfigScope& scope, const SchemeFacts&) {
   const auto place = scope.peek(keys::kPartialFactor);
@@ -196,6 +202,11 @@ std::span<const Family> bert_families() noexcept {
     {.name = "esmc", .class_stems = "Esmc", .pairing = kHalf, .main = kRotatingStack,
      .qk_norm = QkNormRule{kLayerNormAcrossHeads}},
     {.name = "eurobert", .class_stems = "EuroBert", .pairing = kHalf, .main = kRotatingStack},
+    {.name = "ultrabert", .class_stems = "Ultrabert", .pairing = kHalf, .main = kRotatingStack, .ropes_per_type = true,
+     .windows = Windows::patterned, .default_pattern = 3},
+    {.name = "neomme", .class_stems = "NeoMME", .pairing = kHalf, .main = kRotatingStack,
+     .width = Width::partial_factor, .ropes_per_type = true, .axes = AxesRule{.layout = AxisLayout::rows_columns, .sections = {}},
+     .windows = Windows::patterned, .needs_types = true, .qk_norm = QkNormRule{kRmsPerHead}, .scheme = neomme_scheme},
     {.name = "gte", .model_types = "gte jina_embeddings_v3", .class_stems = "Gte JinaEmbeddingsV3", .pairing = kHalf,
      .main = kRotatingStack},
     {.name = "roformer", .class_stems = "RoFormer", .pairing = Pairing::interleaved, .main = kRoformerStack,
@@ -203,8 +214,9 @@ std::span<const Family> bert_families() noexcept {
      .misleading_keys = "rope_scaling rope_parameters rope_theta partial_rotary_factor",
      .undecided_keys = "rotary_value"},
     {.name = "clip_text",
-     .model_types = "clip_text_model clipseg_text_model metaclip_2_text_model owlv2_text_model owlvit_text_model",
-     .class_stems = "CLIPText CLIPSegText MetaClip2Text Owlv2Text OwlViTText", .main = kClipTextStack, .scales = false,
+     .model_types = "clip_text_model clipseg_text_model groupvit_text_model metaclip_2_text_model owlv2_text_model "
+         "owlvit_text_model xclip_text_model",
+     .class_stems = "CLIPText CLIPSegText GroupViTText MetaClip2Text Owlv2Text OwlViTText XCLIPText", .main = kClipTextStack, .scales = false,
      .rotary_layers = kNoRotaryLayer},
     {.name = "siglip_text", .model_types = "siglip_text_model siglip2_text_model",
      .class_stems = "SiglipText Siglip2Text", .main = kSiglipTextStack, .scales = false, .rotary_layers = kNoRotaryLayer},

@@ -8,9 +8,13 @@
 //   openelm: the modeling_openelm.py beside its weights (OpenELMMultiHeadCausalAttention).
 //   step3p5 and step3p7: Step3p7TextConfig.
 //   transformer: fla/models and fla/layers/attn.py of flash-linear-attention.
+#include <cmath>
+
 #include "base/formatted.h"
+#include "plan/facts/plan_limits.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/layers/layers.h"
 #include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
@@ -32,6 +36,65 @@ SchemeChoice baichuan_scheme(ConfigScope& scope, const SchemeFacts& facts) {
 }
 
 constexpr QkNorm kWeightedRmsAfter{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after};  // Hunyuan's
+constexpr QkNorm kPlainRms{.kind = QkNorm::Kind::rms, .weighted = false};                      // Muse's
+// Zaya: each head's keys have one weight, queries have none.
+constexpr QkNorm kOnlyKeysWeighted{.kind = QkNorm::Kind::rms, .weighted_queries = false};
+
+constexpr OwnKey kLagunaKeys[] = {{&keys::kHeads, "num_attention_heads_per_layer", "num_attention_heads"}};
+constexpr StackRule kLagunaStack{.own_keys = kLagunaKeys};
+constexpr OwnKey kBltKeys[] = {{&keys::kWindow, keys::kByteWindow.names}};
+constexpr StackRule kBltEncoder{.cross = CrossAttention::last_block,
+                                .cross_detail = "patches ask, each the bytes that it is made of",
+                                .own_keys = kBltKeys};
+constexpr StackRule kBltDecoder{.cross = CrossAttention::first_block,
+                                .cross_detail = "bytes ask, each the patch before its own",
+                                .own_keys = kBltKeys};
+constexpr StackRule kPrefixStack{.mask = {.prefix_if = &keys::kPrefix}};
+constexpr StackRule kZayaStack{
+    .mask = {.detail = "queries and keys are made of a token and the two before it, by two convolutions"}};
+
+// qk_scale_factor / sqrt(head_dim): queries and keys are normalised, queries are multiplied by it.
+std::optional<Sourced<double>> muse_scale(ConfigScope& scope, const AttentionShape& shape) {
+  const Sourced<double> factor = scope.required_positive(keys::kQueryFactor);
+  return Sourced<double>{factor.value / std::sqrt(static_cast<double>(shape.head_dim.value)), factor.from};
+}
+
+AttentionShape mimo_shape(ConfigScope& scope, AttentionShape shape) {
+  shape.value_dim = scope.required_integer(keys::kValueDim, {1, kMaxHeadDim});
+  return shape;
+}
+
+// first_k_dense_replace makes lists of both kinds where the file has none of dense layers.
+SchemeChoice cohere2_moe_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const auto dense = scope.look("first_k_dense_replace");
+  if (dense && !scope.peek(keys::kMlpTypes) && scope.reader().integer(*dense, {0, kMaxLayers}).value_or(0) > 0) {
+    scope.reader().undecided(
+        formatted("{} is given, and no mlp_layer_types: which layers rotate is not read.", dense->from), {dense->from});
+  }
+  return choose_rotation(family_default(scope.family()));
+}
+
+// The whole model makes the masks of its bytes.
+SchemeChoice blt_scheme(ConfigScope& scope, const SchemeFacts&) {
+  if (!scope.peek(keys::kByteWindow)) {
+    scope.reader().undecided("The window of bytes is local_attention_window_len of the whole model, which is not here.",
+                             {});
+  }
+  return choose_rotation(family_default(scope.family()));
+}
+
+// qk_norm_type "olmo" is a norm across heads; rope_scaling_layers leave some layers without the rule of the others.
+SchemeChoice molmo2_scheme(ConfigScope& scope, const SchemeFacts&) {
+  ConfigReader& reader = scope.reader();
+  if (const auto norm = scope.look("qk_norm_type"); norm && reader.string(*norm) != "qwen3") {
+    reader.undecided(formatted("{} is given: which norm of queries and keys it is is not read.", norm->from),
+                     {norm->from});
+  }
+  if (const auto rule = scope.look("rope_scaling"); rule && !rule->value.is_null()) {
+    reader.undecided(formatted("{} is given: which layers it is for is not read.", rule->from), {rule->from});
+  }
+  return choose_rotation(family_default(scope.family()));
+}
 
 }  // namespace
 
@@ -49,12 +112,33 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "baichuan", .class_stems = "Baichuan", .pairing = kHalf, .scales = false, .scheme = baichuan_scheme,
      .misleading_keys = kQwenMisleads},
     {.name = "bailing_moe", .class_stems = "BailingMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "beam", .class_stems = "Beam", .pairing = kHalf, .ropes_per_type = true, .windows = Windows::patterned,
+     .default_pattern = 6, .last_layer_full = true, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor",
+     .undecided = "queries of layers that do not rotate are multiplied by (1 + (i + 1) / 2048)^0.1; a plan has no such "
+         "scale"},
     {.name = "bitnet", .class_stems = "BitNet Bitnet", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    // Cuts bytes into patches where a byte is hard to tell.
+    {.name = "blt_patcher", .model_types = "blt_patcher blt_global_transformer",
+     .class_stems = "BltPatcher BltGlobalTransformer", .pairing = kInterleaved, .windows = Windows::every_layer,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "blt_local_encoder", .class_stems = "BltLocalEncoder", .pairing = kInterleaved, .main = kBltEncoder,
+     .windows = Windows::every_layer, .scheme = blt_scheme, .misleading_keys = "partial_rotary_factor"},
+    {.name = "blt_local_decoder", .class_stems = "BltLocalDecoder", .pairing = kInterleaved, .main = kBltDecoder,
+     .windows = Windows::every_layer, .scheme = blt_scheme, .misleading_keys = "partial_rotary_factor"},
     {.name = "cohere", .class_stems = "Cohere", .pairing = kInterleaved,
      .qk_norm = QkNormRule{kLayerNormPerHead, "use_qk_norm"}, .misleading_keys = "partial_rotary_factor",
      .differing_default = DifferingDefault{"rope_theta", "8000000 (command-r)"}},
     {.name = "cohere2", .class_stems = "Cohere2", .pairing = kInterleaved, .rotary_layers = RotaryLayers::sliding_layers,
      .windows = Windows::patterned, .default_pattern = 4, .misleading_keys = "partial_rotary_factor"},
+    {.name = "cohere2_moe", .class_stems = "Cohere2Moe", .pairing = kInterleaved,
+     .rotary_layers = RotaryLayers::sliding_or_dense, .windows = Windows::patterned, .default_pattern = 4,
+     .scheme = cohere2_moe_scheme, .misleading_keys = "partial_rotary_factor"},
+    {.name = "cohere_compass_text", .class_stems = "CohereCompassText", .pairing = kHalf, .ropes_per_type = true,
+     .axes = kQwen3Axes, .windows = Windows::patterned, .needs_types = true,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "cosmos3_edge_text", .class_stems = "Cosmos3EdgeText", .pairing = kHalf, .axes = kQwen3Axes,
+     .misleading_keys = "partial_rotary_factor"},
     // Two softmaxes of the same scores, apart by a learned factor (arXiv 2410.05258): positions are Llama's.
     {.name = "diffllama", .class_stems = "DiffLlama", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "doge", .class_stems = "Doge", .pairing = kHalf, .windows = Windows::every_layer,
@@ -63,8 +147,14 @@ std::span<const Family> decoders_families() noexcept {
          "plan cannot hold that"},
     {.name = "dots1", .class_stems = "Dots1", .pairing = kHalf, .windows = Windows::late_layers,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "dots3_note_text", .class_stems = "Dots3NoteText", .pairing = kInterleaved, .latent = true,
+     .ropes_per_type = true, .indexer = IndexerRule{IndexedLayers::typed, kInterleaved}, .windows = Windows::patterned,
+     .needs_types = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "ernie4_5", .model_types = "ernie4_5 ernie4_5_moe", .class_stems = "Ernie4_5 Ernie4_5_Moe",
      .pairing = kInterleaved, .misleading_keys = "partial_rotary_factor"},
+    {.name = "ernie4_5_vl_moe", .model_types = "ernie4_5_vl_moe_text", .class_stems = "Ernie4_5_VLMoeText",
+     .pairing = kInterleaved, .axes = AxesRule{.layout = AxisLayout::hw_before_t, .sections = {22, 22, 20}},
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "evolla", .class_stems = "Evolla", .pairing = kHalf, .misleading_keys = "partial_rotary_factor",
      .undecided = "aligner_num_add_layers of the layers look at what learned queries took from the protein, by attention "
          "of other scales; no rule here reads them"},
@@ -79,6 +169,12 @@ std::span<const Family> decoders_families() noexcept {
      .windows = Windows::patterned, .needs_types = true, .sinks = true, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "helium", .class_stems = "Helium", .pairing = kInterleaved, .misleading_keys = "partial_rotary_factor"},
+    // Its layers are two modules of num_layers_per_stack, run in turn; the cache counts each run.
+    {.name = "hrm_text", .class_stems = "HrmText", .pairing = kHalf, .main = kPrefixStack,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "hunyuan_vl_text", .class_stems = "HunYuanVLText", .pairing = kHalf, .alpha_stretches = true,
+     .axes = AxesRule{.layout = AxisLayout::images_apart, .sections = {}}, .qk_norm = QkNormRule{kWeightedRmsAfter},
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "hunyuan_v1", .model_types = "hunyuan_v1_dense hunyuan_v1_moe",
      .class_stems = "HunYuanDenseV1 HunYuanMoEV1", .pairing = kHalf, .alpha_stretches = true,
      .qk_norm = QkNormRule{kWeightedRmsAfter}, .misleading_keys = "partial_rotary_factor"},
@@ -90,13 +186,22 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "internlm3", .class_stems = "InternLM3", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     // Llama's class runs its files; clip_qkv and windows are refused there.
     {.name = "iquestcoder", .class_stems = "IQuestCoder", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "inkling_text", .model_types = "inkling_text inkling2_text", .class_stems = "InklingText Inkling2Text",
+     .scales = false, .rotary_layers = kNoRotaryLayer, .windows = Windows::patterned, .default_pattern = 6,
+     .undecided = "logits by distance that are made of each query, and a scale of queries by position"},
     {.name = "jais2", .class_stems = "Jais2", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "jetmoe", .class_stems = "JetMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "kolibri1", .class_stems = "Kolibri1", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_or_windowless,
      .windows = Windows::patterned, .default_pattern = 5, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
+    {.name = "laguna", .class_stems = "Laguna", .pairing = kHalf, .main = kLagunaStack, .width = Width::partial_factor,
+     .ropes_per_type = true, .sizes = Sizes::listed, .windows = Windows::patterned, .default_pattern = 1,
+     .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "mellum", .class_stems = "Mellum", .pairing = kHalf, .width = Width::partial_factor,
      .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 1, .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "mimo_v2_flash", .class_stems = "MiMoV2Flash", .pairing = kHalf, .width = Width::partial_factor,
+     .ropes_per_type = true, .sizes = Sizes::sliding_double_kv, .windows = Windows::patterned, .needs_types = true,
+     .sinks = true, .sinks_in_windows = true, .own_shape = mimo_shape, .undecided_keys = "sliding_window_size"},
     {.name = "minicpm", .class_stems = "MiniCPM", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "minicpm3", .class_stems = "MiniCPM3", .pairing = kHalf, .latent = true,
      .misleading_keys = "partial_rotary_factor"},
@@ -108,6 +213,16 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "minimax_m3", .model_types = "minimax_m3 minimax_m3_vl_text", .class_stems = "MiniMaxM3 MiniMaxM3VLText",
      .pairing = kHalf, .width = Width::partial_factor, .indexer = IndexerRule{IndexedLayers::marked, kHalf},
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "rotary_dim"},
+    {.name = "molmo2_text", .class_stems = "Molmo2Text", .pairing = kHalf, .qk_norm = QkNormRule{kRmsPerHead},
+     .scheme = molmo2_scheme, .misleading_keys = "partial_rotary_factor"},
+    {.name = "muse_glimmer_assistant", .class_stems = "MuseGlimmerAssistant", .pairing = kHalf,
+     .windows = Windows::patterned, .default_pattern = 1, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor",
+     .undecided = "the tokens of a block are drafted at once: what they see of it and of the other model's hidden states"},
+    {.name = "muse_glimmer_text", .model_types = "muse_glimmer_text muse_spark_text",
+     .class_stems = "MuseGlimmerText MuseSparkText", .pairing = kHalf, .layer_bases = true,
+     .windows = Windows::patterned, .needs_types = true, .qk_norm = QkNormRule{kPlainRms}, .softmax_scale = muse_scale,
+     .misleading_keys = "partial_rotary_factor"},
     // rotate_half is (b, -a).
     {.name = "nanochat", .class_stems = "NanoChat", .pairing = kHalf, .rotation_direction = RotationDirection::clockwise,
      .qk_norm = QkNormRule{QkNorm{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after, .weighted = false}},
@@ -143,6 +258,9 @@ std::span<const Family> decoders_families() noexcept {
      .keeps_prompt = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "yuan", .class_stems = "Yuan", .pairing = kHalf, .base = BaseRule::class_own, .scales = false,
      .misleading_keys = kNoDictionaries},
+    {.name = "zaya", .class_stems = "Zaya", .pairing = kHalf, .main = kZayaStack, .width = Width::partial_factor,
+     .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 1,
+     .qk_norm = QkNormRule{kOnlyKeysWeighted}},
   };
   // clang-format on
   return kRows;

@@ -45,11 +45,13 @@ Scaling deepseek_scaling(RopeKeys& keys, std::int64_t) {
 std::span<const Family> deepseek_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
+    {.name = "bailing_hybrid", .class_stems = "BailingHybrid", .pairing = kInterleaved, .latent = true,
+     .kinds = Kinds::listed, .default_pattern = 6, .misleading_keys = "partial_rotary_factor rope_interleave"},
     {.name = "deepseek_v2", .class_stems = "DeepseekV2", .pairing = kInterleaved, .latent = true,
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "deepseek_v3", .model_types = "deepseek_v3 kimi_k2", .class_stems = "DeepseekV3", .pairing = kInterleaved,
+    {.name = "deepseek_v3", .model_types = "deepseek_v3 kimi_k2 axk1", .class_stems = "DeepseekV3 AXK1", .pairing = kInterleaved,
      .latent = true, .reads_interleave = true, .misleading_keys = "partial_rotary_factor"},
-    {.name = "deepseek_v32", .class_stems = "DeepseekV32", .pairing = kInterleaved, .latent = true,
+    {.name = "deepseek_v32", .model_types = "deepseek_v32 axk2", .class_stems = "DeepseekV32 AXK2", .pairing = kInterleaved, .latent = true,
      .indexer = IndexerRule{IndexedLayers::every, kHalf}, .misleading_keys = "partial_rotary_factor"},
     {.name = "deepseek_v4", .class_stems = "DeepseekV4", .pairing = kInterleaved, .last_channels = true,
      .yarn_attention_factor = 1.0, .indexer = IndexerRule{IndexedLayers::compressed, kInterleaved, true},
@@ -58,6 +60,9 @@ std::span<const Family> deepseek_families() noexcept {
     {.name = "deepseek-native", .pairing = kInterleaved, .own_names = "dim n_heads n_layers n_kv_heads", .latent = true,
      .scales = false, .own_scaling = deepseek_scaling, .undecided_keys = "index_n_heads compress_ratios",
      .needs_length = false},
+    {.name = "hy_v4", .class_stems = "HYV4", .pairing = kHalf, .latent = true,
+     .indexer = IndexerRule{IndexedLayers::shared, kHalf, true}, .sinks = true,
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "kimi_linear", .class_stems = "KimiLinear", .pairing = kInterleaved, .latent = true, .scales = false,
      .kinds = Kinds::numbered, .rotary_layers = RotaryLayers::no_layer},
     {.name = "longcat_flash", .class_stems = "LongcatFlash", .pairing = kInterleaved, .main = kLongcatStack,

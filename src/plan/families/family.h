@@ -59,6 +59,7 @@ enum class Kinds : std::uint8_t {
   repeating,     // block_types, over and over (RecurrentGemma)
   numbered,      // linear_attn_config: full_attn_layers and kda_layers, counted from 1
   blocks,        // block_configs: no_op leaves a block without attention
+  inner,         // all, or all but the first and the last where use_repmixer_blocks is true (SAM 3's light text)
   crossing,      // all; cross_attention_layers look at another sequence
 };
 
@@ -87,16 +88,18 @@ enum class RotaryLayers : std::uint8_t {
   no_layer,
   listed,                 // no_rope_layers (1: rotates), or all but each n-th: no_rope_layer_interval
   sliding_layers,         // those with a window (Cohere 2)
+  sliding_or_dense,       // the same, and where mlp_layer_types says dense by prefix_dense_sliding_window_pattern: 1
   sliding_or_windowless,  // the same, and all of them when the model has no window (EXAONE 4)
 };
 
 // Which layers have heads or channels of their own.
 enum class Sizes : std::uint8_t {
   uniform,
-  full_own,     // full ones: global_head_dim, num_global_key_value_heads (Gemma 4)
-  sliding_own,  // sliding ones: num_sliding_attention_heads, attention_other_setting (Step 3.5)
-  blocks,       // block_configs: n_heads_in_group
-  listed,       // num_query_heads and num_kv_heads as lists (OpenELM)
+  sliding_double_kv,  // sliding ones: twice the heads of keys and values (MiMo V2)
+  full_own,           // full ones: global_head_dim, num_global_key_value_heads (Gemma 4)
+  sliding_own,        // sliding ones: num_sliding_attention_heads, attention_other_setting (Step 3.5)
+  blocks,             // block_configs: n_heads_in_group
+  listed,             // num_query_heads and num_kv_heads as lists (OpenELM)
 };
 
 // Which layers see blocks of keys by a fixed pattern.
@@ -106,16 +109,23 @@ enum class BlockSparse : std::uint8_t {
   alternating,     // even ones, where sparse_mode says so (ruGPT-3 XL)
 };
 
-// M-RoPE: the sections in turn, or dealt out (interleaved_axes).
-enum class AxisLayout : std::uint8_t { chunked, interleaved };
+// M-RoPE: how pairs are dealt out to coordinates.
+enum class AxisLayout : std::uint8_t {
+  chunked,       // the sections in turn
+  interleaved,   // interleaved_axes
+  hw_before_t,   // sections of h, w and t: h and w take turns, then all of t (ERNIE 4.5 VL)
+  images_apart,  // sections of (order,) w, h and which image it is, in turn (HunYuan VL)
+  rows_columns,  // no sections: pairs take turns between a row and a column (NeoMME)
+};
 struct AxesRule {
   AxisLayout layout;
-  std::array<std::int64_t, 3> sections;  // the class's mrope_section: pairs of t, h and w
+  std::array<std::int64_t, 3> sections;  // the class's mrope_section: pairs of t, h and w, in the layout's order
 };
 
 enum class IndexedLayers : std::uint8_t {
   every,
   shared,      // every layer; some reuse an earlier choice (indexer_types, index_topk_pattern, index_topk_freq)
+  typed,       // those that layer_types calls indexed_attention
   marked,      // sparse_attention_freq, in blocks of keys
   compressed,  // those that compress few tokens (compression.cpp)
 };
@@ -233,6 +243,7 @@ struct Family {
   Scale scale = Scale::head_dim;
   bool soft_cap = false;
   bool sinks = false;
+  bool sinks_in_windows = false;  // then: in layers with a window only
   QueryScaling query_scaling = QueryScaling::none;
   std::optional<QkNormRule> qk_norm = {};
 
@@ -241,6 +252,8 @@ struct Family {
   SchemeChoice (*scheme)(ConfigScope& scope, const SchemeFacts& facts) = nullptr;
   // The scaling where no dictionary names a rule, for a rotation of `dim` channels; without `scales`, in any case.
   Scaling (*own_scaling)(RopeKeys& keys, std::int64_t dim) = nullptr;
+  // What the class makes of its heads and channels.
+  AttentionShape (*own_shape)(ConfigScope& scope, AttentionShape shape) = nullptr;
   // The softmax scale; nothing: by `scale`.
   std::optional<Sourced<double>> (*softmax_scale)(ConfigScope& scope, const AttentionShape& shape) = nullptr;
 

@@ -25,6 +25,7 @@ std::span<const Family> hybrids_families() noexcept;
 std::span<const Family> decoders_families() noexcept;
 std::span<const Family> bert_families() noexcept;
 std::span<const Family> long_encoders_families() noexcept;
+std::span<const Family> page_encoders_families() noexcept;
 std::span<const Family> t5_families() noexcept;
 std::span<const Family> bart_families() noexcept;
 std::span<const Family> whisper_families() noexcept;
@@ -35,32 +36,14 @@ std::span<const Family> audio_decoders_families() noexcept;
 std::span<const Family> audio_encoders_families() noexcept;
 std::span<const Family> time_series_families() noexcept;
 
-inline std::array<std::span<const Family>, 25> family_tables() noexcept {
-  return {llama_families(),
-          mistral_families(),
-          qwen_families(),
-          gemma_families(),
-          deepseek_families(),
-          glm_families(),
-          phi_families(),
-          olmo_families(),
-          granite_families(),
-          falcon_families(),
-          gpt_families(),
-          mpt_families(),
-          hybrids_families(),
-          decoders_families(),
-          bert_families(),
-          long_encoders_families(),
-          t5_families(),
-          bart_families(),
-          whisper_families(),
-          wav2vec2_families(),
-          seamless_families(),
-          speecht5_families(),
-          audio_decoders_families(),
-          audio_encoders_families(),
-          time_series_families()};
+inline std::array<std::span<const Family>, 26> family_tables() noexcept {
+  return {llama_families(),          mistral_families(),    qwen_families(),     gemma_families(),
+          deepseek_families(),       glm_families(),        phi_families(),      olmo_families(),
+          granite_families(),        falcon_families(),     gpt_families(),      mpt_families(),
+          hybrids_families(),        decoders_families(),   bert_families(),     long_encoders_families(),
+          page_encoders_families(),  t5_families(),         bart_families(),     whisper_families(),
+          wav2vec2_families(),       seamless_families(),   speecht5_families(), audio_decoders_families(),
+          audio_encoders_families(), time_series_families()};
 }
 
 }  // namespace posenc::plan

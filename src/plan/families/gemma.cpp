@@ -9,6 +9,10 @@ namespace {
 
 constexpr OwnKey kRecurrentGemmaKeys[] = {{&keys::kWindow, "attention_window_size"}};
 constexpr StackRule kRecurrentGemmaStack{.own_keys = kRecurrentGemmaKeys};
+constexpr StackRule kGemmaEncoder{.name = "encoder", .mask = kBothWays};
+constexpr StackRule kGemmaCrossDecoder{.cross = kEach};
+constexpr MaskRule kLeansAhead{.kind = MaskKind::bidirectional, .window_leans_ahead = true};
+constexpr StackRule kT5Gemma2Encoder{.name = "encoder", .mask = kLeansAhead};
 
 }  // namespace
 
@@ -29,10 +33,28 @@ std::span<const Family> gemma_families() noexcept {
     {.name = "gemma3n", .model_types = "gemma3n gemma3n_text", .class_stems = "Gemma3n Gemma3nText", .pairing = kHalf,
      .ropes_per_type = true, .shares_kv = true, .windows = Windows::patterned, .default_pattern = 5,
      .scale = Scale::one, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
-    {.name = "gemma4", .model_types = "gemma4 gemma4_text", .class_stems = "Gemma4 Gemma4Text", .pairing = kHalf,
+    {.name = "gemma4", .model_types = "gemma4 gemma4_text gemma4_unified_text diffusion_gemma_text",
+     .class_stems = "Gemma4 Gemma4Text Gemma4UnifiedText DiffusionGemmaText", .pairing = kHalf,
      .ropes_per_type = true, .sizes = Sizes::full_own, .shares_kv = true, .windows = Windows::patterned,
      .default_pattern = 6, .last_layer_full = true, .reads_bidirectional = true, .bidirectional_words = true,
      .scale = Scale::one, .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "embedding_gemma2", .model_types = "embedding_gemma2_text", .class_stems = "EmbeddingGemma2Text",
+     .pairing = kHalf, .main = kGemmaEncoder, .ropes_per_type = true, .sizes = Sizes::full_own,
+     .windows = Windows::patterned, .default_pattern = 6, .last_layer_full = true, .scale = Scale::one,
+     .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "t5gemma", .model_types = "t5_gemma_module", .class_stems = "T5GemmaModule", .pairing = kHalf,
+     .main = kGemmaCrossDecoder, .windows = Windows::patterned, .default_pattern = 2, .scale = Scale::query_scalar,
+     .soft_cap = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "t5gemma_encoder", .class_stems = "T5GemmaEncoder", .pairing = kHalf, .main = kGemmaEncoder,
+     .windows = Windows::patterned, .default_pattern = 2, .scale = Scale::query_scalar, .soft_cap = true,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "t5gemma2_decoder", .class_stems = "T5Gemma2Decoder", .pairing = kHalf, .ropes_per_type = true,
+     .windows = Windows::patterned, .default_pattern = 6, .scale = Scale::query_scalar,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping",
+     .undecided = "its tokens and the encoder's, whose keys do not rotate, share one softmax"},
+    {.name = "t5gemma2_text", .class_stems = "T5Gemma2Text", .pairing = kHalf, .main = kT5Gemma2Encoder,
+     .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 6, .scale = Scale::query_scalar,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
     {.name = "vaultgemma", .class_stems = "VaultGemma", .pairing = kHalf, .windows = Windows::patterned,
      .default_pattern = 2, .scale = Scale::query_scalar, .soft_cap = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "recurrent_gemma", .class_stems = "RecurrentGemma", .pairing = kHalf, .main = kRecurrentGemmaStack,

@@ -16,6 +16,10 @@ constexpr InputRule kSinesFrom2{.kind = InputKind::sinusoidal,
                                 .offset = 2,
                                 .rows = Rows::unlimited,
                                 .scaled = true};
+constexpr InputRule kCtrlSines{
+    .kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian, .always_scaled = true};
+constexpr StackRule kCtrlStack{.input = kCtrlSines, .own_keys = kPlainHeads};
+constexpr StackRule kFilterStack{.name = "encoder", .mask = kBothWays};
 constexpr MaskRule kImageFirst{.kind = MaskKind::prefix,
                                .detail = "image tokens first, they see each other, text is causal"};
 constexpr ScoreRule kAlibiColumn{.kind = ScoreKind::alibi, .form = AlibiForm::column};
@@ -57,6 +61,10 @@ std::span<const Family> gpt_families() noexcept {
      .scales = false, .misleading_keys = kNoDictionaries},
     {.name = "gpt_oss", .class_stems = "GptOss", .pairing = kHalf, .windows = Windows::patterned, .default_pattern = 2,
      .sinks = true, .misleading_keys = "partial_rotary_factor initial_context_length"},
+    {.name = "openai_privacy_filter", .class_stems = "OpenAIPrivacyFilter", .pairing = kInterleaved, .main = kFilterStack,
+     .windows = Windows::every_layer, .sinks = true, .misleading_keys = "partial_rotary_factor initial_context_length"},
+    {.name = "ctrl", .class_stems = "CTRL", .own_names = "n_embd n_head n_layer n_positions", .main = kCtrlStack,
+     .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "rugpt3xl", .class_stems = "RuGPT3XL", .pairing = kHalf, .block_sparse = BlockSparse::alternating,
      .scheme = rugpt_scheme},
     {.name = "opt", .class_stems = "OPT", .main = kOptStack, .scales = false, .rotary_layers = kNoRotaryLayer},

@@ -7,7 +7,8 @@ namespace posenc::plan {
 std::span<const Family> granite_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
-    {.name = "granite", .class_stems = "Granite", .pairing = kHalf, .scale = Scale::multiplier,
+    {.name = "granite", .model_types = "granite granite4_vision_text granite_docling_text",
+     .class_stems = "Granite Granite4VisionText GraniteDoclingText", .pairing = kHalf, .scale = Scale::multiplier,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "granitemoe", .class_stems = "GraniteMoe", .pairing = kHalf, .scale = Scale::multiplier,
      .misleading_keys = "partial_rotary_factor"},

@@ -70,7 +70,8 @@ Scaling llama_scaling(RopeKeys& keys, std::int64_t dim) {
 std::span<const Family> llama_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
-    {.name = "llama", .class_stems = "Llama", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "llama", .model_types = "llama deepseek_ocr2_text emu3_text_model",
+     .class_stems = "Llama DeepseekOcr2Text Emu3Text", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "llama4", .model_types = "llama4 llama4_text", .class_stems = "Llama4 Llama4Text", .pairing = kInterleaved,
      .rotary_layers = RotaryLayers::listed, .windows = Windows::chunked_rotary, .query_scaling = QueryScaling::nope_layers,
      .qk_norm = QkNormRule{kRmsAfterRotation, "use_qk_norm", true}, .misleading_keys = "partial_rotary_factor"},

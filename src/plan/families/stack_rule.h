@@ -16,7 +16,7 @@ class ConfigScope;
 
 // ---- what is added to embeddings ----
 
-enum class InputKind : std::uint8_t { none, learned, sinusoidal, axial, convolution };
+enum class InputKind : std::uint8_t { none, learned, sinusoidal, axial, boxes, convolution };
 
 // What the length key counts.
 enum class Rows : std::uint8_t {
@@ -36,6 +36,7 @@ struct InputRule {
   bool scaled = false;                  // scale_embedding: the embedding is multiplied by sqrt(hidden size)
   bool always_scaled = false;           // the same without a key
   const Key* present_if = nullptr;      // a flag; false: nothing is added
+  const Key* absent_if = nullptr;       // a flag; true: nothing is added
   const Key* learned_unless = nullptr;  // a flag; false: a learned table stands for `kind`
   std::string_view axis = {};           // the coordinate that sines count; empty: order in the sequence
   bool learned_scale = false;           // of sines
@@ -93,6 +94,7 @@ struct MaskRule {
   const Key* prefix_if = nullptr;      // a flag
   SparseWord sparse_if = {};           // where not causal
   bool window_spans_both = false;      // the window counts both sides together
+  bool window_leans_ahead = false;     // then: its own token is of the past's half (T5Gemma 2)
   const Key* chunk = nullptr;          // positions of a chunk, of which one's own and so many before it are seen;
   const Key* chunks_before = nullptr;  // below 0: all before it
   // Positions of a block, which sees itself and nothing else.
@@ -102,7 +104,13 @@ struct MaskRule {
 
 // ---- the stack ----
 
-enum class CrossAttention : std::uint8_t { none, every_block, by_flag };  // add_cross_attention
+enum class CrossAttention : std::uint8_t {
+  none,
+  every_block,
+  by_flag,      // add_cross_attention
+  first_block,  // or every one where cross_attn_all_layers is true (BLT)
+  last_block,   // the same
+};
 
 // The names under which this stack's class reads a key, in place of Key::names; none: it does not read it.
 struct OwnKey {
@@ -119,9 +127,11 @@ struct StackRule {
   ScoreRule score = {};
   RelativeTypes types = {};  // those of position_embeddings_type, in place of `score`
   CrossAttention cross = CrossAttention::none;
+  std::string_view cross_detail = {};  // where not all of the other sequence is seen
   bool cross_sizes = false;  // cross attention has heads and channels of its own: cross_num_attention_heads, ...
   std::span<const OwnKey> own_keys = {};
   bool sees_no_window = false;      // though the family has windows: they are the encoder's
+  std::int64_t fixed_layers = 0;    // the class has so many, whatever keys say
   const Key* present_if = nullptr;  // a flag; false: there is no such stack
   std::string_view undecided = {};  // what no source says of the stack; the plan is not known then
 };

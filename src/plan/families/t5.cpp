@@ -17,6 +17,8 @@ constexpr StackRule kT5Decoder{.score = kSharedT5, .cross = kEach, .own_keys = k
 constexpr StackRule kUmt5Encoder{
     .name = "encoder", .mask = kBothWays, .score = kT5PerLayer, .own_keys = kT5EncoderKeys};
 constexpr StackRule kUmt5Decoder{.score = kT5PerLayer, .cross = kEach, .own_keys = kT5DecoderKeys};
+constexpr OwnKey kPix2StructKeys[] = {{&keys::kKvHeads}};
+constexpr StackRule kPix2StructDecoder{.score = kSharedT5, .cross = kEach, .own_keys = kPix2StructKeys};
 constexpr OwnKey kLongT5EncoderKeys[] = {{&keys::kLayers, "num_layers num_hidden_layers"},
                                          {&keys::kKvHeads},
                                          {&keys::kWindow, keys::kLocalRadius.names},
@@ -50,6 +52,13 @@ std::span<const Family> t5_families() noexcept {
     {.name = "longt5", .class_stems = "LongT5", .main = kLongT5Decoder, .encoder = &kLongT5EncoderStack,
      .encoder_classes = "LongT5EncoderModel", .scales = false, .rotary_layers = kNoRotaryLayer, .windows = Windows::every_layer,
      .scale = Scale::one, .needs_length = false},
+    {.name = "udop", .class_stems = "Udop", .main = kT5Decoder, .encoder = &kT5Encoder, .scales = false,
+     .rotary_layers = kNoRotaryLayer, .scale = Scale::one,
+     .undecided = "the encoder's buckets of distances across and down the page, and its rows for boxes and patches",
+     .needs_length = false},
+    {.name = "pix2struct_text", .model_types = "pix2struct_text_model", .class_stems = "Pix2StructText",
+     .main = kPix2StructDecoder, .scales = false, .rotary_layers = kNoRotaryLayer, .scale = Scale::one,
+     .needs_length = false},
     {.name = "pop2piano", .class_stems = "Pop2Piano", .main = kT5Decoder, .encoder = &kT5Encoder, .scales = false,
      .rotary_layers = kNoRotaryLayer, .scale = Scale::one, .needs_length = false},
   };

@@ -18,6 +18,7 @@ constexpr TowerInput kOptionalPatches[] = {{.kind = Kind::patches, .needs = &key
 constexpr TowerInput kOptionalPatchesAndClass[] = {{.kind = Kind::patches, .extra = 1, .needs = &keys::kAbsoluteTable}};
 constexpr TowerInput kPositionRows[] = {{.kind = Kind::rows, .rows = &keys::kPositionRows}};
 constexpr TowerInput kPatchRows[] = {{.kind = Kind::rows, .rows = &keys::kPatchRows}};
+constexpr TowerInput kPatchTables[] = {{.kind = Kind::axes, .rows = &keys::kMostPatches}};
 constexpr TowerInput kTables[] = {{.kind = Kind::axes, .rows = &keys::kAxisRows}};
 constexpr TowerInput kGridAndFrames[] = {{.kind = Kind::grid}, {.kind = Kind::frames}};
 constexpr TowerInput kTiles[] = {
@@ -84,6 +85,7 @@ constexpr Tower kTowers[] = {
     {.family = of("glm4v_moe_vision"), .input = kPatches, .rotation = kHThenW},
     {.family = of("gemma4_vision"), .kv_heads = &keys::kKvHeads, .head_dim = &keys::kHeadDim, .input = kTables,
      .rotation = kWBesideH, .scale = TowerScale::one, .qk_norm = QkNormRule{kRmsPerHead}},
+    {.family = of("kosmos_2_5_vision_model"), .head_dim = &keys::kHeadDim, .input = kPatchTables},
     {.family = of("pixtral"), .rotation = kStrided},
     // The class stores q and k permuted to halves; checkpoints, and this row, have neighbours.
     {.family = of("kimi_k25_vision", kInterleaved), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,

@@ -114,8 +114,11 @@ AttentionShape plain_shape(ConfigScope& scope, AttentionShape shape) {
 
 AttentionShape latent_shape(ConfigScope& scope, AttentionShape shape) {
   const Sourced<std::int64_t> still = scope.required_integer(keys::kNopeDim, {0, kMaxHeadDim});
-  shape.rotary_width = scope.required_integer(keys::kRopeDim, kHeadDims);
+  shape.rotary_width = scope.required_integer(keys::kRopeDim, {0, kMaxHeadDim});
   shape.width_place = scope.peek(keys::kRopeDim);
+  if (still.value + shape.rotary_width.value == 0) {
+    scope.fail(keys::kRopeDim, ErrorKind::out_of_range, "a head with channels");
+  }
   shape.latent = true;
   shape.kv_heads = {shape.heads.value, "default: latent attention, expanded"};
   shape.head_dim = {still.value + shape.rotary_width.value, "default: qk_nope_head_dim + qk_rope_head_dim"};
@@ -141,9 +144,7 @@ Sourced<Pairing> read_pairing(ConfigScope& scope) {
   return {neighbours ? Pairing::interleaved : family.pairing, type->from};
 }
 
-}  // namespace
-
-AttentionShape read_attention_shape(ConfigScope& scope) {
+AttentionShape read_class_shape(ConfigScope& scope) {
   AttentionShape shape;
   shape.heads = scope.required_size(keys::kHeads, {1, kMaxHeads});
   shape.pairing = read_pairing(scope);
@@ -153,6 +154,14 @@ AttentionShape read_attention_shape(ConfigScope& scope) {
   // DeepSeek's models without latent attention are built like Llama.
   shape.pairing = {Pairing::half, latent.from};
   return plain_shape(scope, std::move(shape));
+}
+
+}  // namespace
+
+AttentionShape read_attention_shape(ConfigScope& scope) {
+  AttentionShape shape = read_class_shape(scope);
+  const auto own_shape = scope.family().own_shape;
+  return own_shape == nullptr || scope.reader().failed() ? shape : own_shape(scope, std::move(shape));
 }
 
 }  // namespace posenc::plan

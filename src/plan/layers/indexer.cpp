@@ -97,6 +97,16 @@ void mark_shared(ConfigScope& scope, LayerPattern& pattern) {
   }
 }
 
+// Where the file has no layer_types, every layer has an indexer.
+void mark_typed(ConfigScope& scope, LayerPattern& pattern) {
+  const auto types = read_layer_list(scope, keys::kLayerTypes, static_cast<std::int64_t>(pattern.layers.size()));
+  pattern.choice_from = types ? types->place.from : family_default(scope.family());
+  for (std::size_t i = 0; i < pattern.layers.size(); ++i) {
+    const bool chooses = !types || types->entries[i].text() == "indexed_attention";
+    if (chooses && pattern.layers[i].kind == LayerKind::attention) pattern.layers[i].choice = Choice::own;
+  }
+}
+
 // sparse_attention_freq, or "minimax_m3_sparse" in layer_types.
 void mark_listed(ConfigScope& scope, LayerPattern& pattern) {
   const auto layers = static_cast<std::int64_t>(pattern.layers.size());
@@ -128,6 +138,7 @@ std::optional<Indexer> read_indexer(ConfigScope& scope, LayerPattern& pattern) {
       for (LayerTraits& layer : pattern.layers) layer.choice = Choice::own;
       break;
     case IndexedLayers::shared: mark_shared(scope, pattern); break;
+    case IndexedLayers::typed: mark_typed(scope, pattern); break;
     case IndexedLayers::marked: mark_listed(scope, pattern); break;
     case IndexedLayers::compressed: pattern.choice_from = pattern.compression_from; break;  // compression.cpp marks
   }

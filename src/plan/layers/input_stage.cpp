@@ -147,6 +147,25 @@ InputStage axial(ConfigScope& scope, InputFields fields, Sourced<std::int64_t> l
   return {{std::move(table)}, fields.take(), std::move(length)};
 }
 
+// The box of a token on a page (LayoutLM, arXiv 1912.13318): rows for left, top, right, bottom, height and width. Left
+// and right share a table, top and bottom too. Side by side (LayoutLMv3), corners have one width and sizes another.
+InputStage boxes(ConfigScope& scope, InputFields fields, Sourced<std::int64_t> length) {
+  constexpr std::size_t kCorners = 4;
+  constexpr std::size_t kCoordinates = 6;
+  const Sourced<std::int64_t> rows = scope.required_integer(keys::kBoxRows, {1, kMaxPosition});
+  fields.note("shape", rows.from);
+  AxialInput table{.shape = std::vector(kCoordinates, rows.value), .combine = AxialCombine::add, .dims = {}};
+  fields.note("combine", family_default(scope.family()));
+  if (!scope.peek(keys::kCornerDim)) return {{std::move(table)}, fields.take(), std::move(length)};
+  const Sourced<std::int64_t> corner = scope.required_integer(keys::kCornerDim, {1, kMaxHiddenSize});
+  const Sourced<std::int64_t> size = scope.required_integer(keys::kBoxSizeDim, {1, kMaxHiddenSize});
+  fields.note("dims", corner.from);
+  table.combine = AxialCombine::concatenate;
+  table.dims.assign(kCoordinates, size.value);
+  std::fill_n(table.dims.begin(), kCorners, corner.value);
+  return {{std::move(table)}, fields.take(), std::move(length)};
+}
+
 // Each group of a convolution has as many channels as the others.
 void require_even_groups(ConfigScope& scope, std::int64_t groups) {
   const std::int64_t hidden = scope.required_integer(keys::kHidden, {1, kMaxHiddenSize}).value;
@@ -173,6 +192,7 @@ InputStage convolution(ConfigScope& scope, const InputRule& rule, InputFields fi
 InputStage read_one(ConfigScope& scope, const InputRule& rule, std::size_t index, Sourced<std::int64_t> length) {
   InputKind kind = rule.kind;
   if (rule.present_if != nullptr && !scope.flag(*rule.present_if).value.value_or(true)) kind = InputKind::none;
+  if (rule.absent_if != nullptr && scope.flag(*rule.absent_if).value.value_or(false)) kind = InputKind::none;
   if (rule.learned_unless != nullptr && !scope.flag(*rule.learned_unless).value.value_or(true)) {
     kind = InputKind::learned;
   }
@@ -182,6 +202,7 @@ InputStage read_one(ConfigScope& scope, const InputRule& rule, std::size_t index
     case InputKind::learned: return learned(scope, rule, std::move(fields), std::move(length));
     case InputKind::sinusoidal: return sinusoidal(scope, rule, std::move(fields), std::move(length));
     case InputKind::axial: return axial(scope, std::move(fields), std::move(length));
+    case InputKind::boxes: return boxes(scope, std::move(fields), std::move(length));
     case InputKind::convolution: return convolution(scope, rule, std::move(fields), std::move(length));
   }
   return {{}, {}, std::move(length)};

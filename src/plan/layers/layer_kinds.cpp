@@ -26,6 +26,7 @@ constexpr KindName kKindNames[] = {
     {"full_attention", LayerKind::attention},
     {"sliding_attention", LayerKind::attention},
     {"chunked_attention", LayerKind::attention},
+    {"indexed_attention", LayerKind::attention},
     {"attention", LayerKind::attention},
     {"hybrid", LayerKind::attention},
     {"mamba", LayerKind::state_space},
@@ -223,6 +224,13 @@ KindList block_kinds(ConfigScope& scope, std::int64_t layers) {
   return kinds;
 }
 
+KindList inner_kinds(ConfigScope& scope, std::int64_t layers) {
+  const Setting<bool> mixers = scope.flag(keys::kOuterMixers);
+  KindList kinds{all(layers, LayerKind::attention), mixers.from};
+  if (mixers.value.value_or(false)) kinds.value.front() = kinds.value.back() = scope.family().recurrent;
+  return kinds;
+}
+
 // ---- whole layers of cross attention, counted from 0 ----
 
 KindList cross_kinds(ConfigScope& scope, std::int64_t layers) {
@@ -250,6 +258,7 @@ std::int64_t most_blocks(ConfigScope& scope) {
 }  // namespace
 
 Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
+  if (scope.stack().fixed_layers > 0) return {scope.stack().fixed_layers, family_default(scope.family())};
   if (scope.windows() == Windows::chunk_types) return count_chunk_types(scope);
   const bool listed = scope.family().kinds == Kinds::listed;
   const auto letters = listed ? scope.peek(keys::kKindLetters) : std::nullopt;
@@ -298,6 +307,7 @@ KindList read_layer_kinds(ConfigScope& scope, std::int64_t layers) {
     case Kinds::repeating: return repeating_kinds(scope, layers);
     case Kinds::numbered: return numbered_kinds(scope, layers);
     case Kinds::blocks: return block_kinds(scope, layers);
+    case Kinds::inner: return inner_kinds(scope, layers);
     case Kinds::crossing: return cross_kinds(scope, layers);
     case Kinds::attention: break;
   }
@@ -307,7 +317,9 @@ KindList read_layer_kinds(ConfigScope& scope, std::int64_t layers) {
 Sourced<bool> read_cross_attention(ConfigScope& scope) {
   switch (scope.stack().cross) {
     case CrossAttention::none: break;
-    case CrossAttention::every_block: return {true, family_default(scope.family())};
+    case CrossAttention::every_block:
+    case CrossAttention::first_block:
+    case CrossAttention::last_block: return {true, family_default(scope.family())};
     case CrossAttention::by_flag: {
       const Setting<bool> crosses = scope.flag(keys::kAddCross);
       return {crosses.value.value_or(false), crosses.from};

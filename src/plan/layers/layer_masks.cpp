@@ -168,8 +168,9 @@ Sourced<Mask> read_chunk_mask(ConfigScope& scope, LayerType type, bool causal) {
 // How a window of `width` tokens lies around a token.
 struct WindowRule {
   MaskKind kind = MaskKind::causal;
-  bool halved = false;      // the width counts both sides, of which a causal mask leaves one
-  std::int64_t ahead = -1;  // not below 0: so many tokens ahead, and the width counts the others
+  bool halved = false;       // the width counts both sides, of which a causal mask leaves one
+  bool leans_ahead = false;  // halved, and the token itself counts as past
+  std::int64_t ahead = -1;   // not below 0: so many tokens ahead, and the width counts the others
 };
 
 enum class BothWays : std::uint8_t { none, images, all };
@@ -193,6 +194,7 @@ Sourced<BothWays> read_both_ways(ConfigScope& scope) {
 Window window_of_width(const WindowRule& rule, std::int64_t width) {
   if (rule.ahead >= 0) return {width - 1, rule.ahead};
   if (rule.halved && rule.kind == MaskKind::causal) return {std::max<std::int64_t>(width / 2 - 1, 0), 0};
+  if (rule.leans_ahead) return {std::max<std::int64_t>((width + 1) / 2 - 1, 0), width / 2};
   if (rule.halved) return {width / 2, width / 2};
   if (rule.kind == MaskKind::bidirectional || rule.kind == MaskKind::sparse) return {width, width};
   return {width - 1, 0};
@@ -248,7 +250,8 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   }
 
   read_chunk_masks(scope, pattern, masks);
-  const WindowRule rule{masks.kind.value, gemma_both_ways || scope.stack().mask.window_spans_both};
+  const WindowRule rule{masks.kind.value, gemma_both_ways || scope.stack().mask.window_spans_both,
+                        scope.stack().mask.window_leans_ahead};
   for (const LayerTraits& layer : pattern.layers) {
     if (layer.width == 0) continue;
     if (window_of(masks, layer)) continue;

@@ -286,6 +286,26 @@ void let_sliding_layers_rotate(ConfigScope& scope, LayerPattern& pattern) {
   pattern.rotary_from = pattern.window.value ? pattern.types_from : pattern.window.from;
 }
 
+// Windows that per_layer_config gives to single layers.
+void read_own_windows(ConfigScope& scope, LayerPattern& pattern) {
+  for (const LayerEntry& entry : read_layer_entries(scope, static_cast<std::int64_t>(pattern.layers.size()))) {
+    const auto place = scope.reader().look(entry.object, keys::kWindow.name());
+    LayerTraits& layer = pattern.layers[entry.layer];
+    if (!place || layer.type != LayerType::sliding) continue;
+    scope.reader().mark_read(*place);
+    layer.width = scope.reader().integer(*place, kWindows).value_or(0);
+  }
+}
+
+// What lies in mlp_layer_types is of the layer's other half; but Command A+'s dense layers rotate though they are full.
+void let_dense_layers_rotate(ConfigScope& scope, LayerPattern& pattern) {
+  const auto list = read_layer_list(scope, keys::kMlpTypes, static_cast<std::int64_t>(pattern.layers.size()));
+  if (!list || scope.required_integer(keys::kPrefixPattern, kPeriods).value != 1) return;
+  for (std::size_t i = 0; i < pattern.layers.size(); ++i) {
+    if (list->entries[i].text() == "dense") pattern.layers[i].rotates = true;
+  }
+}
+
 void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
   LayerType& last = pattern.layers.back().type;
   if (last == LayerType::full) return;
@@ -321,10 +341,13 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];
   pattern.types_from = std::move(types.from);
   if (scope.family().last_layer_full) make_last_full(scope, pattern);
+  read_own_windows(scope, pattern);
   const RotaryLayers rotary_layers = scope.family().rotary_layers;
-  if (rotary_layers == RotaryLayers::sliding_layers || rotary_layers == RotaryLayers::sliding_or_windowless) {
+  if (rotary_layers == RotaryLayers::sliding_layers || rotary_layers == RotaryLayers::sliding_or_windowless ||
+      rotary_layers == RotaryLayers::sliding_or_dense) {
     let_sliding_layers_rotate(scope, pattern);
   }
+  if (rotary_layers == RotaryLayers::sliding_or_dense) let_dense_layers_rotate(scope, pattern);
   if (rotary_layers == RotaryLayers::no_layer)
     std::ranges::for_each(pattern.layers, [](LayerTraits& layer) { layer.rotates = false; });
   read_kv_sharing(scope, pattern);

@@ -43,13 +43,17 @@ std::vector<AttentionShape> read_listed_sizes(ConfigScope& scope, LayerPattern& 
   const auto heads = read_layer_list(scope, keys::kHeads, layers);
   const auto kv_heads = is_list(scope, keys::kKvHeads) ? read_layer_list(scope, keys::kKvHeads, layers) : std::nullopt;
   AttentionShape shape = common_shape(scope);
+  const Setting<std::int64_t> all_kv_heads =
+      kv_heads ? Setting<std::int64_t>{} : scope.integer(keys::kKvHeads, kLayerHeads);
   if (!heads || reader.failed()) return {shape};
   std::vector<AttentionShape> shapes;
   for (std::size_t i = 0; i < pattern.layers.size() && !reader.failed(); ++i) {
     shape.heads = entry_of(reader, *heads, i);
-    shape.kv_heads = kv_heads ? entry_of(reader, *kv_heads, i) : shape.heads;
+    shape.kv_heads = shape.heads;
+    if (kv_heads) shape.kv_heads = entry_of(reader, *kv_heads, i);
+    if (all_kv_heads.value) shape.kv_heads = {*all_kv_heads.value, all_kv_heads.from};
     if (shape.heads.value % shape.kv_heads.value != 0) {
-      const io::JsonValue& entry = kv_heads->entries[i];
+      const io::JsonValue& entry = (kv_heads ? *kv_heads : *heads).entries[i];
       reader.fail(Place{entry, entry.pointer()}, ErrorKind::not_divisible,
                   formatted("a divisor of the {} heads of this layer", shape.heads.value));
     }
@@ -78,8 +82,9 @@ bool is_grouping(ConfigReader& reader, const AttentionShape& shape, const Place&
 // Full layers: global_head_dim, and where keys serve as values (attention_k_eq_v) num_global_key_value_heads.
 AttentionShape full_shape(ConfigScope& scope, AttentionShape shape) {
   set_head_dim(shape, scope.required_integer(keys::kGlobalHeadDim, kLayerHeadDims), scope.peek(keys::kGlobalHeadDim));
+  // A class without the key takes keys as values in any case, or has heads of its own (DiffusionGemma, EmbeddingGemma).
   const Setting<bool> shares = scope.flag(keys::kKeysAreValues);
-  if (!shares.value.value_or(false)) return shape;
+  if (!shares.value.value_or(true)) return shape;
   const Setting<std::int64_t> kv_heads = scope.integer(keys::kGlobalKvHeads, kLayerHeads);
   if (!kv_heads.value) return shape;
   shape.kv_heads = {*kv_heads.value, kv_heads.from};
@@ -147,9 +152,54 @@ void add_block_shapes(ConfigScope& scope, LayerPattern& pattern, std::vector<Att
   }
 }
 
-}  // namespace
+// ---- per_layer_config ----
 
-std::vector<AttentionShape> read_layer_sizes(ConfigScope& scope, LayerPattern& pattern) {
+// What the entry says of a layer's heads and channels.
+AttentionShape own_shape(ConfigScope& scope, const io::JsonValue& entry, AttentionShape shape) {
+  ConfigReader& reader = scope.reader();
+  const auto read = [&](const Key& key, Bounds bounds, Sourced<std::int64_t>& size) {
+    const auto place = reader.look(entry, key.name());
+    if (!place || place->value.is_null()) return false;
+    reader.mark_read(*place);
+    size = {reader.integer(*place, bounds).value_or(size.value), place->from};
+    return true;
+  };
+  read(keys::kHeads, kLayerHeads, shape.heads);
+  read(keys::kKvHeads, kLayerHeads, shape.kv_heads);
+  if (shape.latent) {
+    shape.kv_heads = shape.heads;
+    read(keys::kNopeDim, {0, kMaxHeadDim}, shape.first_channel);
+    if (read(keys::kRopeDim, kLayerHeadDims, shape.rotary_width))
+      shape.width_place = reader.look(entry, keys::kRopeDim.name());
+    shape.head_dim.value = shape.first_channel.value + shape.rotary_width.value;
+  } else if (Sourced<std::int64_t> width; read(keys::kHeadDim, kLayerHeadDims, width)) {
+    set_head_dim(shape, std::move(width), reader.look(entry, keys::kHeadDim.name()));
+  }
+  read(keys::kValueDim, kLayerHeadDims, shape.value_dim);
+  is_grouping(reader, shape, Place{entry, entry.pointer()});
+  return shape;
+}
+
+bool is_same_size(const AttentionShape& a, const AttentionShape& b) {
+  return a.heads.value == b.heads.value && a.kv_heads.value == b.kv_heads.value &&
+         a.head_dim.value == b.head_dim.value && a.value_dim.value == b.value_dim.value &&
+         a.first_channel.value == b.first_channel.value && a.rotary_width.value == b.rotary_width.value;
+}
+
+void add_own_shapes(ConfigScope& scope, LayerPattern& pattern, std::vector<AttentionShape>& shapes) {
+  for (const LayerEntry& entry : read_layer_entries(scope, static_cast<std::int64_t>(pattern.layers.size()))) {
+    LayerTraits& layer = pattern.layers[entry.layer];
+    if (!attends(layer.kind)) continue;
+    AttentionShape shape = own_shape(scope, entry.object, shapes[static_cast<std::size_t>(layer.shape)]);
+    if (scope.reader().failed()) return;
+    const auto same =
+        std::ranges::find_if(shapes, [&](const AttentionShape& known) { return is_same_size(known, shape); });
+    layer.shape = same - shapes.begin();
+    if (same == shapes.end()) shapes.push_back(std::move(shape));
+  }
+}
+
+std::vector<AttentionShape> read_family_sizes(ConfigScope& scope, LayerPattern& pattern) {
   if (scope.family().sizes == Sizes::listed) return read_listed_sizes(scope, pattern);
   std::vector<AttentionShape> shapes{read_attention_shape(scope)};
   if (scope.reader().failed()) return shapes;
@@ -159,6 +209,14 @@ std::vector<AttentionShape> read_layer_sizes(ConfigScope& scope, LayerPattern& p
   switch (scope.family().sizes) {
     case Sizes::uniform:
     case Sizes::listed: break;
+    case Sizes::sliding_double_kv: {
+      AttentionShape sliding = shapes.front();
+      sliding.kv_heads.value *= 2;
+      is_grouping(scope.reader(), sliding, Place{scope.object(), sliding.kv_heads.from});
+      shapes.push_back(std::move(sliding));
+      give_second(LayerType::sliding);
+      break;
+    }
     case Sizes::full_own:
       shapes.push_back(full_shape(scope, shapes.front()));
       give_second(LayerType::full);
@@ -169,6 +227,14 @@ std::vector<AttentionShape> read_layer_sizes(ConfigScope& scope, LayerPattern& p
       break;
     case Sizes::blocks: add_block_shapes(scope, pattern, shapes); break;
   }
+  return shapes;
+}
+
+}  // namespace
+
+std::vector<AttentionShape> read_layer_sizes(ConfigScope& scope, LayerPattern& pattern) {
+  std::vector<AttentionShape> shapes = read_family_sizes(scope, pattern);
+  if (!scope.reader().failed()) add_own_shapes(scope, pattern, shapes);
   return shapes;
 }
 

@@ -150,6 +150,7 @@ struct Selection {
   Sourced<std::int64_t> kept;
   std::int64_t block = 1;       // keys of a block; 1: single keys
   std::int64_t own_blocks = 0;  // that are kept in any case
+  bool pooled = false;          // the indexer sees one key for each whole block; keys behind the last are kept
 };
 Selection read_selection(ConfigScope& scope);
 

@@ -55,6 +55,13 @@ std::string own_blocks(std::int64_t count) {
 }
 
 std::string chosen(const Selection& selection, const LayerTraits& layer) {
+  if (selection.pooled) {
+    return formatted(
+        "causal, the {} blocks of {} keys that the indexer{} ranks highest, and the keys behind the last "
+        "whole block",
+        selection.kept.value, selection.block,
+        layer.choice == Choice::earlier ? formatted(" of layer {}", layer.chosen_by) : "");
+  }
   if (selection.block > 1) {
     return formatted("causal, per key head the {} blocks of {} keys that the indexer ranks highest{}",
                      selection.kept.value, selection.block, own_blocks(selection.own_blocks));
@@ -87,6 +94,10 @@ Selection read_selection(ConfigScope& scope) {
   if (!rule) return selection;
   if (rule->layers != IndexedLayers::marked) {
     selection.kept = required_sparse(scope, keys::kIndexKept, kKeyCounts);
+    if (!scope.peek(keys::kIndexPool)) return selection;
+    selection.block = required_sparse(scope, keys::kIndexPool, {1, kMaxPosition}).value;
+    selection.kept.value /= selection.block;
+    selection.pooled = true;
     return selection;
   }
   selection.kept = required_sparse(scope, keys::kIndexBlocks, kKeyCounts);

@@ -67,7 +67,8 @@ void add_norm(const Family& family, const TextFacts& stack, const LayerTraits& t
 void add_scores(const Family& family, const TextFacts& stack, const LayerTraits& traits, LayerFacts& layer) {
   const Setting<double>& cap = stack.scores.soft_cap;
   layer.set(facts::kSoftCap, cap.value ? std::optional(SoftCap{.cap = *cap.value}) : std::nullopt, cap.from);
-  layer.set(facts::kSinks, family.sinks, family_default(family));
+  const bool has_sinks = family.sinks && (!family.sinks_in_windows || traits.type == LayerType::sliding);
+  layer.set(facts::kSinks, has_sinks, family.sinks_in_windows ? stack.pattern.types_from : family_default(family));
   add_norm(family, stack, traits, layer);
   const QueryScaling scaling = family.query_scaling;
   if (scaling == QueryScaling::none || (scaling == QueryScaling::nope_layers && traits.rotates)) return;
@@ -147,7 +148,9 @@ LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts
   layer.set(facts::kHeadDim, shape.head_dim);
   layer.set(facts::kValueDim, shape.value_dim);
   RopeDraft draft;
-  if (traits.rotates) {
+  if (const auto none = traits.rotates ? dicts.null_of(traits) : std::nullopt) {
+    draft.still_from = none->from;
+  } else if (traits.rotates) {
     draft =
         read_rope(dicts, traits, shape, stack.trained_length, static_cast<std::int64_t>(stack.pattern.layers.size()));
   }
@@ -180,6 +183,7 @@ LayerFacts cross_attention_beside(ConfigScope& scope, LayerFacts& self, const st
     cross.copy(facts::kValueDim, self);
   }
   cross.copy(facts::kSoftmaxScale, self);
+  if (self.layer().soft_cap) cross.copy(facts::kSoftCap, self);
   cross.set(Mask{.kind = MaskKind::bidirectional, .window = {}, .chunk = {}, .detail = {}}, {});
   return cross;
 }

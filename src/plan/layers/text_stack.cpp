@@ -1,5 +1,9 @@
 // A text stack, decoder or encoder, from one object of a config: the way into this folder. Equal layers are read once.
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/formatted.h"
@@ -17,10 +21,19 @@ struct KnownLayer {
 // than 200 kB where a hostile file makes each layer another kind.
 constexpr std::size_t kMaxKinds = 32;
 
+// The block that alone has a second attention; nothing where each has one.
+std::optional<std::int64_t> only_crossing(ConfigScope& scope, std::int64_t blocks) {
+  const CrossAttention rule = scope.stack().cross;
+  if (rule != CrossAttention::first_block && rule != CrossAttention::last_block) return {};
+  if (scope.flag(keys::kCrossAll).value.value_or(false)) return {};
+  return rule == CrossAttention::first_block ? 0 : blocks - 1;
+}
+
 // Equal layers are read once.
 void read_layers(ConfigScope& scope, RopeDicts& dicts, const TextFacts& facts, StackLayers& layers) {
   std::vector<KnownLayer> kinds;
   const Sourced<bool> crosses = read_cross_attention(scope);
+  const auto only = crosses.value ? only_crossing(scope, std::ssize(facts.pattern.layers)) : std::nullopt;
   layers.reserve(std::ssize(facts.pattern.layers) * (crosses.value ? 2 : 1));
   std::int64_t block = 0;
   for (const LayerTraits& traits : facts.pattern.layers) {
@@ -31,7 +44,13 @@ void read_layers(ConfigScope& scope, RopeDicts& dicts, const TextFacts& facts, S
     }
     if (scope.reader().failed()) return;
     layers.add(kind->facts, block);
-    if (crosses.value) layers.add(cross_attention_beside(scope, kind->facts, crosses.from), block);
+    if (crosses.value && only.value_or(block) == block) {
+      LayerFacts cross = cross_attention_beside(scope, kind->facts, crosses.from);
+      if (const std::string_view detail = scope.stack().cross_detail; !detail.empty()) {
+        cross.set(Mask{.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = std::string(detail)}, {});
+      }
+      layers.add(cross, block);
+    }
     ++block;
   }
 }

@@ -53,8 +53,8 @@ std::string_view class_of(std::string_view type, const Tower& tower) {
   return find_class_default(type, keys::kHidden.name()) ? type : tower.family.name;
 }
 
-void read_family_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, const Family& family,
-                       std::string_view type, Plan& plan) {
+void read_family_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, std::string_view type,
+                       const Family& family, Plan& plan) {
   const FamilyObject of{.object = object.value,
                         .family = family,
                         .model_type = type,
@@ -88,7 +88,7 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
     settle_stack(reader, convolutions->encoder, stacks.front());
     for (StackFacts& one : stacks) add_stack(std::move(one), plan);
   } else if (const Family* family = find_family(type); family != nullptr && !place.name.empty()) {
-    read_family_stack(reader, object, place, *family, type, plan);
+    read_family_stack(reader, object, place, type, *family, plan);
   } else {
     warn_undecided(reader, object, type, "the whole stack, of a type that is not known here");
     add_unread(reader, stack_name(place), plan);

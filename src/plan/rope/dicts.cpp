@@ -27,11 +27,11 @@ bool agrees(ConfigReader& reader, const JsonValue& winner, const JsonValue& lose
   });
 }
 
-// The dictionary in which a layer's keys stand where there is one per kind: "full_attention", or with keys made of
-// several tokens "main" and "compress".
-std::string_view dictionary_name(const Family& family, const LayerTraits& layer) {
-  if (!family.compressed_keys) return name(layer.type);
-  return layer.compression > 0 ? "compress" : "main";
+// Whether a layer's keys stand in the dictionary of that name, where there is one per kind: "full_attention", or with
+// keys made of several tokens "main" and "compress".
+bool is_of(const Family& family, const LayerTraits& layer, std::string_view dictionary) {
+  if (!family.compressed_keys) return layer_type(dictionary) == layer.type;
+  return dictionary == (layer.compression > 0 ? "compress" : "main");
 }
 
 bool names_kind_of_layer(const Family& family, std::string_view key) {
@@ -103,7 +103,7 @@ std::vector<Place> RopeDicts::places(const LayerTraits& layer) {
   const Family& family = scope_.family();
   std::vector<Place> found;
   for (const Place& nested : nested_) {
-    if (nested.value.key() == dictionary_name(family, layer)) found.push_back(nested);
+    if (is_of(family, layer, nested.value.key())) found.push_back(nested);
   }
   if (family.ropes_per_type || family.compressed_keys) {
     if (nested_.empty() && flat_is_for(family, layer, is_legacy_)) found.push_back(*chosen_);
@@ -116,6 +116,17 @@ std::vector<Place> RopeDicts::places(const LayerTraits& layer) {
   }
   found.push_back(*chosen_);
   return found;
+}
+
+std::optional<Place> RopeDicts::null_of(const LayerTraits& layer) {
+  if (!chosen_ || !scope_.family().ropes_per_type) return {};
+  for (const JsonValue& member : chosen_->value.items()) {
+    if (!member.is_null() || !is_of(scope_.family(), layer, member.key())) continue;
+    if (!chosen_->in_file) return Place{member, chosen_->from, false};
+    scope_.reader().mark_read(Place{member, member.pointer()});
+    return Place{member, member.pointer()};
+  }
+  return {};
 }
 
 bool RopeDicts::has_unknown_axes() const {

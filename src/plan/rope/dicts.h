@@ -25,6 +25,8 @@ class RopeDicts {
 
   // Where the keys of such a layer stand, best first. An error where other types have a dictionary and this has not.
   std::vector<Place> places(const LayerTraits& layer);
+  // Where it says that layers of that type do not rotate: null in place of their dictionary.
+  std::optional<Place> null_of(const LayerTraits& layer);
   // Whether pairs are dealt out to several axes though the family has no rule for it.
   bool has_unknown_axes() const;
   // Warns of keys in the dictionaries that nobody asked for. Call it last.

@@ -104,6 +104,7 @@ constexpr std::string_view kDefaultRule = "default";
 
 std::string_view canonical(std::string_view type, const Family& family) {
   if (type == "su" || (type == "yarn" && family.yarn_means_longrope)) return "longrope";
+  if (type == "xdrope" && family.alpha_stretches) return "dynamic";
   if (type == "mrope") return kDefaultRule;
   return type;
 }

@@ -95,6 +95,13 @@ struct LayerList {
 std::optional<LayerList> read_layer_list(ConfigScope& scope, const Key& key, std::int64_t layers);
 std::optional<LayerList> read_layer_list(ConfigScope& scope, const Place& place, std::int64_t layers);
 
+// What per_layer_config says of single layers (transformers 5): objects whose keys come before those of the stack.
+struct LayerEntry {
+  std::size_t layer = 0;
+  io::JsonValue object;
+};
+std::vector<LayerEntry> read_layer_entries(ConfigScope& scope, std::int64_t layers);
+
 // A whole number or a truth value of 0 or 1.
 bool is_marked(ConfigReader& reader, const io::JsonValue& entry);
 

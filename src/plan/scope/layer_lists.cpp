@@ -1,4 +1,7 @@
 // Lists with an entry for each layer, of checked length; entries behind them for prediction layers are dropped.
+#include <charconv>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/formatted.h"
@@ -39,6 +42,35 @@ std::optional<LayerList> read_layer_list(ConfigScope& scope, const Place& place,
 std::optional<LayerList> read_layer_list(ConfigScope& scope, const Key& key, std::int64_t layers) {
   const auto place = scope.peek(key);
   return place ? read_layer_list(scope, *place, layers) : std::nullopt;
+}
+
+std::vector<LayerEntry> read_layer_entries(ConfigScope& scope, std::int64_t layers) {
+  ConfigReader& reader = scope.reader();
+  std::vector<LayerEntry> entries;
+  const auto place = scope.find(keys::kLayerConfig);
+  if (!place || place->value.is_null()) return entries;
+  if (place->value.kind() != io::JsonKind::object) {
+    reader.fail(*place, ErrorKind::type, "an object or null");
+    return entries;
+  }
+  reader.enter(place->value);
+  for (const io::JsonValue& member : place->value.items()) {
+    const Place at{member, member.pointer()};
+    const std::string_view key = member.key();
+    std::int64_t layer = -1;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), layer);
+    if (error != std::errc() || end != key.data() + key.size() || layer < 0 || layer >= layers) {
+      reader.fail(at, ErrorKind::out_of_range, formatted("the number of a layer, from 0 to {}", layers - 1));
+      return entries;
+    }
+    if (member.kind() != io::JsonKind::object) {
+      reader.fail(at, ErrorKind::type, "an object");
+      return entries;
+    }
+    reader.enter(member);
+    entries.push_back({static_cast<std::size_t>(layer), member});
+  }
+  return entries;
 }
 
 bool is_marked(ConfigReader& reader, const io::JsonValue& entry) {
