@@ -77,6 +77,13 @@ KEYS = set(
     bias_symmetric n_window n_window_infer default_num_lookahead_tokens cross_num_attention_heads
     cross_num_key_value_heads cross_head_dim use_rotary_embedding projection_dim num_frames sliding_windows
     look_ahead_layers look_backward_layers use_positional_embedding
+    pretrain_image_size use_absolute_embeddings use_relative_position_embeddings window_block_indices
+    window_block_indexes num_windows_side num_windows blocks_per_stage num_attention_heads_per_stage
+    embed_dim_per_stage hidden_sizes embed_dim_multiplier sr_ratios sequence_reduction_ratios stride_kv
+    linear_attention patch_sizes window_size_per_stage window_positional_embedding_background_size
+    global_attention_blocks num_query_pool_stages num_query_pool query_stride masked_unit_size masked_unit_attention
+    resampler_depth resampler_n_heads resampler_head_dim base_channels channel_multiplier num_res_blocks
+    attn_resolutions resolution n_attn_blocks use_relative_position_bias use_shared_relative_position_bias
     """.split()
 )
 

@@ -27,8 +27,9 @@ def by_position(looked: Iterable[Looked]) -> set[tuple[int, int]]:
 
 def of_parameters(model: nn.Module) -> set[int]:
     """Rows of tables that are added whole (ViT), their class token's among them."""
-    named = ((name, of) for name, of in model.named_parameters() if _ADDED.search(name) and of.dim() >= 2)
-    return {rows for _, of in named for rows in (of.shape[-2], of[..., 0].numel())}
+    named = [of for name, of in model.named_parameters() if _ADDED.search(name) and of.dim() >= 2]
+    grids = {of.shape[-2] * of.shape[-1] for of in named if of.dim() == 4}  # [1, channels, rows, columns]
+    return {rows for of in named for rows in (of.shape[-2], of[..., 0].numel())} | grids
 
 
 def differences(plan: posenc.Plan, model: nn.Module, looked: list[Looked]) -> Iterator[str]:

@@ -16,8 +16,14 @@ MANY_TOKENS = 160  # where distances are in buckets, up to 128
 TOKEN = 5
 
 
+def entry(model: nn.Module) -> str:
+    """What a model is called by: tokenizers of images have no forward, but encode."""
+    has_forward = type(model).forward is not nn.Module.forward
+    return "forward" if has_forward or not hasattr(model, "encode") else "encode"
+
+
 def parameters(model: nn.Module) -> dict[str, inspect.Parameter]:
-    return dict(inspect.signature(type(model).forward).parameters)
+    return dict(inspect.signature(getattr(type(model), entry(model))).parameters)
 
 
 def size(config: Any, *names: str, default: int = 1) -> int:
@@ -178,6 +184,7 @@ _REQUIRED: dict[str, Callable[[Any, int], Any]] = {
     "query_embeds": lambda config, tokens: torch.ones(1, tokens, _width(config)),
     "object_queries": lambda config, tokens: torch.zeros(1, tokens, _width(config)),
     "position_ids": lambda config, tokens: torch.arange(tokens)[None],
+    "image_sizes": lambda config, tokens: torch.tensor([_sides(config)]),
     "mask": lambda config, tokens: None,
     "input_features_mask": lambda config, tokens: torch.ones(1, tokens, dtype=torch.long),
 }
@@ -282,7 +289,7 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
     if "inputs_embeds" in names:
         widths = dict.fromkeys((_width(config), size(config, "feature_size"), *_first_width(model)))
         kinds.append(iter([{"inputs_embeds": torch.ones(1, tokens, width)} for width in widths]))
-    for name in ("hidden_states", "hidden_state", "query_embeds", "input_features", "x"):
+    for name in ("hidden_states", "hidden_state", "query_embeds", "input_features", "context", "x"):
         if name in names:
             widths = dict.fromkeys(
                 (_width(config), size(config, "input_dim", "input_size", default=80), *_first_width(model))

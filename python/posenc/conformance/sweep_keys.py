@@ -67,6 +67,7 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "hunyuan_vl_text": {"head_dim": 128, "rope_parameters": _OF_IMAGES},
     "ministral": {"head_dim": 128},
     "step3p5": {"sliding_window": 512},
+    "vitmatte": {"fusion_hidden_sizes": [256, 128, 64, 32]},
     "xmod": {"default_language": "en_XX"},
     "qwen4_exp": {"text_config": _INDEXED},
     "qwen4_exp_text": _INDEXED,
@@ -130,7 +131,19 @@ def all_configs(config: Any) -> Iterator[Any]:
             yield from all_configs(value)
 
 
+# Keys of pyramids: a stage's grid is half that of the one before, and of few patches the last would have none.
+_OF_STAGES = ("depths", "depth", "output_stride", "blocks_per_stage")
+
+
 def _make_small(config: Any) -> None:
+    is_pyramid = any(isinstance(getattr(config, name, None), (list, tuple)) for name in _OF_STAGES)
+    if is_pyramid or hasattr(config, "output_stride"):
+        return
+    levels = getattr(config, "channel_multiplier", None)
+    if levels and hasattr(config, "num_patches"):  # a tokenizer's tokens, a side
+        config.num_patches = 4
+        config.image_size = 4 * 2 ** (len(levels) - 1)
+        return
     patch = _first(getattr(config, "patch_size", None))
     side = getattr(config, "image_size", None)
     if isinstance(patch, int) and patch and isinstance(_first(side), int) and _first(side) // patch > _MOST_PATCHES:

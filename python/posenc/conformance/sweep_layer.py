@@ -17,9 +17,11 @@ from .sweep_rotation import Rotated, halves_to_neighbours, projected_order, rang
 Differences = dict[str, str]
 
 _MASKED = -5000.0  # below the largest score of the row: classes add -1e4, the least float, or -inf
+_APART = -50.0  # Swin's classes take 100 off where a window holds what is not adjacent
 _SCORE = 2e-4
 _SCORES = 2**22  # of a layer, at most, that are compared: of some heads where there are many tokens
-_JUDGED = (posenc.Alibi, posenc.T5Bias, posenc.ClippedBias)
+_JUDGED = (posenc.Alibi, posenc.T5Bias, posenc.ClippedBias, posenc.GridBias)
+_TABLES = (posenc.T5Bias, posenc.ClippedBias, posenc.GridBias)
 
 
 def main_rope(layer: posenc.LayerPlan) -> posenc.Rope | None:
@@ -179,7 +181,7 @@ def _scores(layer: posenc.LayerPlan, event: Attended, length: int | None) -> Ite
     by_queries, still_queries = multiplied(event.q[0, :, 0], layer, event, length)
     by_keys, _ = multiplied(event.k[0, :, 0], layer, event, length)
     if still_queries is not None and abs(by_queries / still_queries / plan - 1) > 1e-5:
-        yield "attention_factor", f"plan {plan:.6g}, class {by_queries / still_queries:.6g}"
+        yield ("attention_factor", f"plan {plan:.6g}, class {by_queries / still_queries:.6g}")
         return
     scale = layer.softmax_scale * plan**2 / (by_queries * by_keys)
     group = event.q.shape[1] // event.k.shape[1]
@@ -188,8 +190,10 @@ def _scores(layer: posenc.LayerPlan, event: Attended, length: int | None) -> Ite
     content = q @ k.repeat_interleave(group, 0).transpose(-1, -2)
     own, seen = event.scores[0, :heads].double(), visible_to(event)
     expected = _capped(layer, content * scale, _bias(layer, event.scores[0].shape)[:heads])
+    if any(isinstance(term, posenc.GridBias) for term in layer.score):
+        seen = seen & (own - expected > _APART)
     rest = torch.where(seen, own - expected, 0)
-    if any(isinstance(term, (posenc.T5Bias, posenc.ClippedBias)) for term in layer.score):
+    if any(isinstance(term, _TABLES) for term in layer.score):
         yield from _by_distance(layer, rest, seen)
     elif not _is_nothing(layer, own, rest, seen, expected):
         yield _what_differs(layer, content, own, seen, scale)
@@ -220,6 +224,8 @@ def _is_nothing(layer: posenc.LayerPlan, own: Tensor, rest: Tensor, seen: Tensor
     bound = _SCORE * (1 + float(torch.where(seen, expected, 0).abs().amax()))
     if float(rest.abs().amax()) <= bound:
         return True
+    if len(own) > 1 and float((rest - rest[seen.expand_as(rest)][0])[seen.expand_as(rest)].abs().amax()) <= bound:
+        return True  # one number for all heads and tokens, which a wrong scale would not give
     if not any(isinstance(term, posenc.Alibi) for term in layer.score) and float(own.amax(-1).abs().amax()) > 0:
         return False
     low = torch.where(seen, rest, torch.inf).amin(-1)
@@ -233,21 +239,28 @@ def _what_differs(layer: Any, content: Tensor, own: Tensor, seen: Tensor, scale:
     slope = float((x * y).sum() / (x * x).sum())
     fits = bool((y - slope * x).abs().max() <= _SCORE * (1 + float(y.abs().max())))
     if fits and not layer.score:
-        return "softmax_scale", f"plan {layer.softmax_scale:.6g}, class {layer.softmax_scale * slope / scale:.6g}"
-    return "scores", f"another term or cap: {float((y - scale * x).abs().max()):.3g} apart"
+        return ("softmax_scale", f"plan {layer.softmax_scale:.6g}, class {layer.softmax_scale * slope / scale:.6g}")
+    return ("scores", f"another term or cap: {float((y - scale * x).abs().max()):.3g} apart")
 
 
-def _row(term: Any, distance: int) -> int:
+def _row(term: Any, i: int, j: int) -> int:
     if isinstance(term, posenc.T5Bias):
-        return posenc.t5_bucket(term, distance)
-    return max(-term.future, min(term.past, distance))
+        return posenc.t5_bucket(term, i - j)
+    if isinstance(term, posenc.GridBias):  # row by row
+        rows, columns = (i // term.columns - j // term.columns, i % term.columns - j % term.columns)
+        return (rows + term.rows - 1) * (2 * term.columns - 1) + columns + term.columns - 1
+    return max(-term.future, min(term.past, i - j))
 
 
 def _by_distance(layer: posenc.LayerPlan, rest: Tensor, seen: Tensor) -> Iterator[tuple[str, str]]:
     """Two pairs of tokens have one bias if, and only if, the plan has one row for them."""
-    (term,) = (term for term in layer.score if isinstance(term, (posenc.T5Bias, posenc.ClippedBias)))
-    rows = torch.tensor([[_row(term, i - j) for j in range(rest.shape[2])] for i in range(rest.shape[1])])
+    (term,) = (term for term in layer.score if isinstance(term, _TABLES))
+    if isinstance(term, posenc.GridBias) and rest.shape[1:] != (term.rows * term.columns,) * 2:
+        yield ("bias", f"windows of {term.rows} x {term.columns}, of which the class has {rest.shape[1]} tokens")
+        return
+    rows = torch.tensor([[_row(term, i, j) for j in range(rest.shape[2])] for i in range(rest.shape[1])])
     means = {}
+    seen = seen.expand_as(rest).all(0)
     for row in rows[seen].unique().tolist():
         values = rest[:, (rows == row) & seen]
         if float((values - values[:, :1]).abs().max()) > 1e-3:
@@ -258,4 +271,4 @@ def _by_distance(layer: posenc.LayerPlan, rest: Tensor, seen: Tensor) -> Iterato
     apart = torch.cdist(stacked, stacked) + torch.eye(len(stacked)) * 1e3
     if float(apart.min()) < 1e-3:
         one, other = divmod(int(apart.argmin()), len(stacked))
-        yield "bias", f"the class has one row for the plan's {list(means)[one]} and {list(means)[other]}"
+        yield ("bias", f"the class has one row for the plan's {list(means)[one]} and {list(means)[other]}")

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from . import sweep_model
+from . import sweep_inputs, sweep_model
 
 _PRODUCTS = {"matmul", "bmm", "baddbmm", "einsum", "__matmul__", "__rmatmul__"}
 _SCALED = {
@@ -135,6 +135,8 @@ class Probe(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if func is F.linear:
             return self._linear(*args, **kwargs)
+        if func is F.conv2d and args[1].shape[-2:] == (1, 1):  # a projection of each token by itself
+            self._see(args[0].flatten(2).transpose(1, 2))
         if name == "addmm" and (out := sweep_model.product(args[1], args[2])) is not None:
             self._note(self._stack[-1], out)
             return out + args[0]
@@ -163,14 +165,16 @@ class Probe(TorchFunctionMode):
         out = F.linear(input, weight, bias) if out is None else out if bias is None else out + bias
         if self._stack:
             self._note(self._stack[-1], out)
-            tokens = input.reshape(-1, input.shape[-1])
-            some = tokens[:: max(1, len(tokens) // 4)]
-            steady = (
-                bool((some - some[:1]).abs().amax() <= 1e-5 + 1e-3 * some[:1].abs().amax()) if len(tokens) else True
-            )
-            for at in self._stack[-3:-1]:
-                self._steady[at] = self._steady.get(at, True) and steady
+            self._see(input)
         return out
+
+    def _see(self, input: Tensor) -> None:
+        """Whether all tokens have one hidden state, before they are projected."""
+        tokens = input.reshape(-1, input.shape[-1])
+        some = torch.cat((tokens[:: max(1, len(tokens) // 4)], tokens[-1:]))  # the last stands at a border of an image
+        steady = bool((some - some[:1]).abs().amax() <= 1e-5 + 1e-3 * some[:1].abs().amax()) if len(tokens) else True
+        for at in self._stack[-3:-1]:
+            self._steady[at] = self._steady.get(at, True) and steady
 
     def _product(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         if name == "einsum":
@@ -186,7 +190,8 @@ class Probe(TorchFunctionMode):
         if operands is None:
             return out
         if self._waiting is not None and operands[0].shape[-1] == self._waiting.scores.shape[-1]:
-            self._waiting.value_dim = operands[1].shape[-2]
+            weights_first = operands[0].shape[-2] == self._waiting.scores.shape[-2]
+            self._waiting.value_dim = operands[1 if weights_first else 0].shape[-2]
             self._waiting = None
         if isinstance(out, Tensor) and out.dim() >= 3:
             self._products = [*self._products[1 - _REMEMBERED :], _Product(*operands, out)]
@@ -205,6 +210,8 @@ class Probe(TorchFunctionMode):
     def _event(self, q: Tensor, k: Tensor, scores: Tensor, sinks: bool) -> None:
         rows, columns = scores.shape[-2], scores.shape[-1] - sinks
         blocks = q.dim() == k.dim() == 5 and q.shape[2] == k.shape[2] > 1
+        if blocks:  # [batch, heads, blocks, n, d]: the first block stands for all
+            q, k, scores = q[:, :, 0], k[:, :, 0], scores[:, :, 0]
         if q.dim() == 3:  # heads are the batch: [heads, n, d]
             q, k, scores = q[None], k[None], scores.reshape(1, -1, *scores.shape[-2:])
         q, k = (x.reshape(x.shape[0], -1, length, x.shape[-1]) for x, length in ((q, rows), (k, columns)))
@@ -281,4 +288,10 @@ def kv_heads_of(event: Attended) -> int:
 
 def events(model: nn.Module, inputs: dict[str, Any], probe: Probe) -> None:
     with torch.no_grad(), probe:
-        model(**inputs)
+        if sweep_inputs.entry(model) == "forward":
+            model(**inputs)
+            return
+        tokenizer: Any = model
+        tokens = getattr(tokenizer.encode(**inputs), "image_tokens", None)
+        if hasattr(tokenizer, "decode") and tokens is not None:
+            tokenizer.decode(torch.stack(list(tokens)))

@@ -57,24 +57,35 @@ def _first_that_runs(model: nn.Module, tokens: int, whole: bool) -> tuple[Probe,
 
 def groups_of(probe: Probe, prefix: str, text: bool) -> list[Group]:
     found: dict[str, Group] = {}
+    calls: dict[str, dict[str, int]] = {}
     for event in probe.attended:
         path = f"{prefix}.{event.path}".strip(".")
+        of_list = calls.setdefault(re.sub(r"\d+", "#", path), {})
+        first = of_list.setdefault(path, event.call)
+        if not text and len(of_list) > 1 and first != event.call:
+            continue  # the next frame of a video
         event.path = path
         group = found.setdefault(re.sub(r"\d+", "#", path), Group(re.sub(r"\d+", "#", path), [], text))
         if not group.layers or group.layers[-1].call != event.call:
             group.layers.append(event)
+        elif group.layers[-1].value_dim is None and event.value_dim is not None:
+            group.layers[-1] = event  # the first softmax of the call was of no use: no values are weighted by it
     return list(found.values())
 
 
 def joined(groups: list[Group]) -> list[Group]:
-    """Blocks of several names that are one stack (Mllama's global layers), in the order in which they ran."""
-    result = []
+    """Blocks of several names that are one stack (Mllama's global layers), in the order in which they ran: of all that
+    ran, and of what stands in one part of the model (the encoder of an image tokenizer)."""
+    result: dict[str, Group] = {}
     for crosses in (False, True):
-        several = [group for group in groups if group.cross == crosses]
-        if len(several) > 1:
-            layers = sorted((event for group in several for event in group.layers), key=lambda event: event.call)
-            result.append(Group(" + ".join(group.name for group in several), layers, several[0].text))
-    return result
+        of_kind = [group for group in groups if group.cross == crosses]
+        for part in ("", *dict.fromkeys(group.name.partition(".")[0] for group in of_kind)):
+            several = [group for group in of_kind if not part or group.name.partition(".")[0] == part]
+            if len(several) > 1:
+                layers = sorted((event for group in several for event in group.layers), key=lambda event: event.call)
+                name = " + ".join(group.name for group in several)
+                result[name] = Group(name, layers, several[0].text)
+    return list(result.values())
 
 
 def run(model: nn.Module, tokens: int) -> Runs:

@@ -48,7 +48,8 @@ def verdicts(model_type: str) -> Iterator[Verdict]:
     for title, keys in sweep_keys.variants(model_type):
         verdict = sweep_type.judge(model_type, keys)
         verdict.title = title
-        if verdict.verdict == "not run" and model_type in left_out():
+        was_made = verdict.runs is not None
+        if (verdict.verdict == "not run" or not was_made) and model_type in left_out():
             verdict.verdict, verdict.facts = "left out", [left_out()[model_type]]
         yield verdict
         gc.collect()  # a model and its hooks are a cycle

@@ -49,13 +49,17 @@ class Part:
 
 
 def parts(plan: posenc.Plan) -> list[Part]:
-    found = []
+    found: dict[str, Part] = {}
     for stack in plan.stacks:
         for kind in ("attention", "cross_attention"):
             layers = [layer for layer in stack.layers if layer.kind == kind]
             if layers:
-                found.append(Part(stack.name + (", cross" if kind == "cross_attention" else ""), layers))
-    return found
+                # The stages of a pyramid are stacks of a plan, and in a class one list after the other.
+                name = re.sub(r"_stage\d+$", "", stack.name) + (", cross" if kind == "cross_attention" else "")
+                is_stage = name.partition(",")[0] != stack.name
+                part = found.setdefault(name if is_stage else f"{len(found)} {name}", Part(name, []))
+                part.layers += layers
+    return list(found.values())
 
 
 def _tokens(plan: posenc.Plan) -> int:
@@ -80,14 +84,14 @@ def against(part: Part, group: sweep_runs.Group, plan: posenc.Plan) -> list[str]
 def _matched(plan: posenc.Plan, runs: sweep_runs.Runs) -> tuple[list[str], list[str], list[sweep_runs.Group]]:
     """Each part with the group that it agrees with best; facts that differ, parts not seen, groups left."""
     open_parts = parts(plan)
-    whole = [group for group in runs.groups if not any(event.blocks for event in group.layers)]
+    whole = [group for group in runs.groups if not (group.text and any(event.blocks for event in group.layers))]
     scored = [(against(part, group, plan), part, group) for part in open_parts for group in whole]
     counts = {len(group.layers) for group in runs.groups}
     scored += [
         (against(part, group, plan), part, group)
         for part in open_parts
         for group in runs.joined
-        if len(part.layers) == len(group.layers) and len(part.layers) not in counts
+        if len(part.layers) == len(group.layers) and (len(part.layers) not in counts or _is_one_part(group))
     ]
     scored.sort(key=_agreement)
     facts: list[str] = []
@@ -103,12 +107,18 @@ def _matched(plan: posenc.Plan, runs: sweep_runs.Runs) -> tuple[list[str], list[
         names_taken |= names
         facts += found
     unseen = [part.name for part in open_parts if id(part) not in parts_taken]
-    return facts, unseen, [group for group in runs.groups if group.name not in names_taken]
+    return (facts, unseen, [group for group in runs.groups if group.name not in names_taken])
 
 
 def _agreement(scored: tuple[list[str], Part, sweep_runs.Group]) -> tuple[bool, int, bool]:
     facts, part, group = scored
-    return any(_COUNT in fact for fact in facts), len(facts), part.name.partition(",")[0] not in group.name
+    name = part.name.partition(",")[0]
+    is_named = name in group.name or name.rpartition("_")[2] in group.name  # image_encoder: encoder
+    return any(_COUNT in fact for fact in facts), len(facts), not is_named
+
+
+def _is_one_part(group: sweep_runs.Group) -> bool:
+    return len({name.partition(".")[0] for name in group.name.split(" + ")}) == 1
 
 
 def _is_same_kind(part: Part, group: sweep_runs.Group) -> bool:
@@ -145,6 +155,9 @@ def judge(model_type: str, keys: dict[str, Any] | None = None, change: Change = 
     tokens = _tokens(verdict.plan) if verdict.plan is not None else sweep_inputs.TOKENS
     verdict.runs = sweep_runs.run(model, tokens)
     verdict.notes += verdict.runs.failures
+    if not verdict.runs.groups and verdict.plan is not None and verdict.plan.known and not parts(verdict.plan):
+        verdict.verdict = "right" if verdict.runs.fed and not verdict.runs.failures else "not run"
+        return _without_run(verdict)
     if not verdict.runs.groups:
         attends = any(re.search("(?<!Gated)(Attention|Attn)", type(module).__name__) for module in model.modules())
         if not attends and verdict.verdict != "refused":

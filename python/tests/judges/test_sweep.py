@@ -114,14 +114,31 @@ SPOILED = {
     ),
     ("t5", "half the buckets"): (with_terms(lambda term: term.replace(buckets=term.buckets // 2)), "bias"),
     ("t5", "distances"): (with_terms(lambda term: term.replace(max_distance=term.max_distance // 2)), "bias"),
+    ("swin", "windows a row less"): (with_terms(lambda term: term.replace(rows=term.rows - 1)), "bias"),
+    ("swin", "windows on their side"): (with_terms(lambda term: term.replace(rows=7 * 7, columns=1)), "bias"),
+    ("segformer", "scale"): (
+        with_layers(lambda layer: layer.replace(softmax_scale=1.01 * layer.softmax_scale)),
+        "softmax_scale",
+    ),
+    ("eomt", "scale"): (with_layers(lambda layer: layer.replace(softmax_scale=1.01 * layer.softmax_scale)), "scale"),
+    ("pvt", "a stage less"): (lambda plan: plan.replace(stacks=plan.stacks[:-1]), "layers"),
+}
+
+# Of fewer layers than by default.
+FEW: dict[str, dict[str, object]] = {
+    "t5": {"num_layers": 2},
+    "bloom": {"num_hidden_layers": 2, "n_layer": 2},
+    "swin": {},
+    "segformer": {},
+    "pvt": {},
+    "eomt": {"num_hidden_layers": 4, "num_blocks": 1},
 }
 
 
 @pytest.mark.parametrize("of", SPOILED, ids=" ".join)
 def test_a_wrong_plan_is_seen(of):
     change, fact = SPOILED[of]
-    keys = {"num_hidden_layers": 2} if of[0] != "t5" else {"num_layers": 2}
-    keys |= {"n_layer": 2} if of[0] == "bloom" else {}
+    keys = FEW.get(of[0], {"num_hidden_layers": 2})
     verdict = sweep_type.judge(of[0], keys)
     assert verdict.verdict == "right", verdict.facts
     verdict = sweep_type.judge(of[0], keys, change)

@@ -30,16 +30,18 @@ struct TextPlace {
   TypeRule rule = TypeRule::own;
   Names top_keys = {};         // keys of the text stack that the wrapper's class reads at the top
   std::string_view name = {};  // of the stack, where its family would call it otherwise
+  bool absent = false;         // there is no text stack: the others are all
 };
 
 struct OtherPlace {
   std::string_view object = {};  // a key, or keys on the way down: "vision_config/width/sam_vit_b"
   std::string_view type = {};
   TypeRule rule = TypeRule::own;
-  bool is_sign = false;        // not an object: its presence says that there is such a stack, which nothing describes
-  std::string_view name = {};  // of a stack that is a text family's; before the names of several
-  bool encoder_only = false;   // of such a family
-  bool is_name = false;        // of a sign: it names the stack; else it counts something of it
+  bool is_sign = false;         // not an object: its presence says that there is such a stack, which nothing describes
+  std::string_view name = {};   // of a stack that is a text family's; before the names of several
+  bool encoder_only = false;    // of such a family
+  bool is_name = false;         // of a sign: it names the stack; else it counts something of it
+  std::string_view needs = {};  // a flag at the top; there is such a stack only where it is true
 };
 
 // What an image in the prompt changes in the mask of a causal text stack.

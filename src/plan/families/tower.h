@@ -19,6 +19,10 @@ namespace posenc::plan {
 struct TowerInput {
   enum class Kind : std::uint8_t {
     patches,    // learned: a row for each patch of the trained image, and `extra` rows for tokens beside them
+    trained,    // the same, where kTrainedImage is the image and not kImageSize
+    strided,    // the same, where kPatchStride is the patch
+    tile,       // learned: a side of the first entry of the list `rows`; laid over the grid again and again
+    sides,      // learned: a height and a width of `rows`; resized to the grid
     rows,       // learned: as many rows as `rows` says
     grid,       // learned: kGridHeight x kGridWidth
     axes,       // learned: a table for w and one for h, both of `rows`, added up
@@ -46,7 +50,8 @@ enum class TowerAxes : std::uint8_t {
 
 struct TowerRotation {
   TowerAxes axes = TowerAxes::none;
-  std::int64_t offset = 0;  // coordinates count from here
+  std::int64_t offset = 0;         // coordinates count from here
+  bool image_over_window = false;  // in layers that see the image its side counts as that of a window (SAM 3)
 };
 
 enum class TowerMask : std::uint8_t {
@@ -54,6 +59,10 @@ enum class TowerMask : std::uint8_t {
   pixel_windows,   // windows of kPatchWindow pixels, but in the layers of kFullBlocks
   patch_windows,   // the same, in patches
   kernel_windows,  // windows of kWindowKernel patches in every layer
+  listed_windows,  // windows of kPatchWindow patches, in the layers of kWindowBlocks
+  predicted,       // in the last kQueryBlocks layers, queries see what the layers before took for their segment
+  latents,         // learned queries look at the image, and at each other
+  image_parts,     // the image cut kWindowsOfSide times each way, in the layers of kWindowBlocks
   space_and_time,  // each block attends twice: over the frames of one patch, then over the patches of one frame
   audio_chunks,    // Gemma 4: kContextLeft - 2 frames back, kContextRight - 1 ahead
   undecided,
@@ -68,7 +77,27 @@ enum class TowerScore : std::uint8_t {
 enum class TowerScale : std::uint8_t {
   head_dim,     // 1/sqrt(head_dim)
   one,          //
+  width,        // 1/sqrt(channels of all heads)
   per_channel,  // Gemma 4 audio: ln(1 + e) / (ln(2)^2 sqrt(head_dim)), and a learned factor per channel
+};
+
+// What the blocks of a pyramid's stage see of the stage's grid.
+enum class StageSight : std::uint8_t {
+  grid,
+  shifted_windows,  // Swin: kPatchWindow patches a side; in each second block windows are half a window further on
+  shifted_where_smaller,  // the same, where the grid is larger than a window
+  places,                 // MobileViT: patches at one place of the kPatchSize x kPatchSize that are cut out together
+  listed_windows,         // SAM 2: kStageWindows
+  mask_units,             // Hiera
+};
+
+// A pyramid: stages of blocks, each over a coarser grid of patches than the one before, and so a stack of its own.
+struct StageRule {
+  std::span<const std::int64_t> blocks = {};  // of each stage; empty: kStageBlocks
+  const Key* heads = &keys::kStageHeads;
+  const Key* reductions = nullptr;  // kKeyReductions
+  StageSight sight = StageSight::grid;
+  bool tables = false;  // PVT: each stage adds a learned table of its own
 };
 
 struct Tower {
@@ -89,8 +118,10 @@ struct Tower {
   TowerScale scale = TowerScale::head_dim;
   std::optional<QkNormRule> qk_norm = {};
   const Key* soft_cap = nullptr;
+  const StageRule* stages = nullptr;  // then `layers`, `heads`, `width`, `mask` and `score` are not looked at
 
   std::string_view undecided = {};  // what nothing decides
+  bool is_unread = false;           // its layers are not read then: what is not decided is in all of them
   std::string_view also = {};       // the type of a second stack that the same object describes
 };
 

@@ -16,6 +16,11 @@ constexpr TowerInput kPatchesAndClass[] = {{.kind = Kind::patches, .extra = 1}};
 constexpr TowerInput kPatchesAndTwo[] = {{.kind = Kind::patches, .extra = 2}};
 constexpr TowerInput kOptionalPatches[] = {{.kind = Kind::patches, .needs = &keys::kAbsoluteTable}};
 constexpr TowerInput kOptionalPatchesAndClass[] = {{.kind = Kind::patches, .extra = 1, .needs = &keys::kAbsoluteTable}};
+constexpr TowerInput kTrainedAndClass[] = {{.kind = Kind::trained, .extra = 1, .needs = &keys::kAbsoluteTable}};
+constexpr TowerInput kTrainedPatches[] = {{.kind = Kind::trained}};  // tiled to a larger image
+constexpr TowerInput kBackgroundAndWindow[] = {{.kind = Kind::sides, .rows = &keys::kBackground},
+                                               {.kind = Kind::tile, .rows = &keys::kStageWindows}};
+constexpr TowerInput kStridedPatches[] = {{.kind = Kind::strided}};
 constexpr TowerInput kPositionRows[] = {{.kind = Kind::rows, .rows = &keys::kPositionRows}};
 constexpr TowerInput kPatchRows[] = {{.kind = Kind::rows, .rows = &keys::kPatchRows}};
 constexpr TowerInput kPatchTables[] = {{.kind = Kind::axes, .rows = &keys::kMostPatches}};
@@ -34,14 +39,28 @@ constexpr TowerRotation kHThenW{TowerAxes::h_then_w};
 constexpr TowerRotation kStrided{TowerAxes::h_then_w_strided};
 constexpr TowerRotation kWBesideH{TowerAxes::w_beside_h};
 constexpr TowerRotation kAlternating{TowerAxes::w_h_alternating};
+constexpr TowerRotation kFromWindow{.axes = TowerAxes::w_then_h, .image_over_window = true};
 constexpr TowerRotation kFromOne{TowerAxes::w_then_h, 1};
+
+// ---- pyramids ----
+constexpr StageRule kSwin{.sight = StageSight::shifted_where_smaller};
+constexpr StageRule kShifted{.sight = StageSight::shifted_windows};
+constexpr StageRule kReducedKeys{.reductions = &keys::kKeyReductions};
+constexpr StageRule kReducedKeysAndTables{.reductions = &keys::kKeyReductions, .tables = true};
+constexpr std::int64_t kMobileVitBlocks[] = {2, 4, 3};
+constexpr StageRule kMobileVit{.blocks = kMobileVitBlocks, .sight = StageSight::places};
+constexpr StageRule kListedWindows{.heads = &keys::kListedHeads, .sight = StageSight::listed_windows};
+constexpr StageRule kMaskUnits{.sight = StageSight::mask_units};
 
 constexpr QkNormRule kSwitchedLayerNorm{kLayerNormAcrossHeads, "use_qk_norm"};
 constexpr QkNormRule kSwitchedNorm{kRmsAcrossHeads, "use_qk_norm"};
 
-constexpr Family of(Names types, Pairing pairing = kHalf) {
-  return {.name = types.front(), .model_types = types, .class_stems = {}, .pairing = pairing};
+constexpr Family of(Names types, Pairing pairing = kHalf, Names undecided = {}) {
+  return {
+      .name = types.front(), .model_types = types, .class_stems = {}, .pairing = pairing, .undecided_keys = undecided};
 }
+constexpr std::string_view kPartsOfImage = "its rotation by parts of the image's height and width";
+constexpr Names kTablesOfDifferences{"use_relative_position_bias use_shared_relative_position_bias"};
 
 // A part of another class: its model type is this table's own.
 constexpr Family part_of(Names whole, Names types) {
@@ -62,6 +81,21 @@ constexpr Tower kTowers[] = {
     {.family = of("dinov2"), .input = kPatchesAndClass},
     {.family = of("dinov2_with_registers"), .input = kPatchesAndClass},
     {.family = of("deit"), .input = kPatchesAndTwo},
+    {.family = of("mgp-str"), .input = kPatchesAndClass},
+    {.family = of("dpt", kHalf, "backbone_config backbone is_hybrid"), .input = kPatchesAndClass},
+    // The row before those of the patches is added to every patch.
+    {.family = of("vitpose_backbone"), .input = kPatchesAndClass},
+    {.family = of("eomt"), .input = kPatches, .mask = TowerMask::predicted},
+    {.family = of("videomt"), .input = kPatches},
+    {.family = of("sam3_vit_model", kInterleaved), .input = kTrainedPatches, .rotation = kFromWindow,
+     .mask = TowerMask::patch_windows},
+    {.family = of("idefics2_perceiver"), .stack = "perceiver", .layers = &keys::kResamplerLayers,
+     .heads = &keys::kResamplerHeads, .kv_heads = &keys::kKvHeads, .head_dim = &keys::kResamplerHeadDim,
+     .mask = TowerMask::latents},
+    {.family = of("vitdet"), .input = kTrainedAndClass, .mask = TowerMask::listed_windows,
+     .score = TowerScore::decomposed_hw},
+    {.family = of("lw_detr_vit"), .input = kTrainedAndClass, .mask = TowerMask::image_parts},
+    {.family = of("rf_detr_dinov2"), .input = kPatchesAndClass, .mask = TowerMask::image_parts},
     {.family = of("ijepa phi4_multimodal_vision"), .input = kPatches},
     {.family = of("janus_vision_model"), .input = kPatches, .qk_norm = kSwitchedLayerNorm},
     {.family = of("timesformer"), .more_layers = &keys::kLayers, .input = kPatchesAndFrames,
@@ -93,15 +127,51 @@ constexpr Tower kTowers[] = {
     {.family = of("minicpmv4_6_vision"), .input = kPatches, .also = "minicpmv4_6_vision_merger"},
     {.family = part_of("minicpmv4_6_vision", "minicpmv4_6_vision_merger"), .stack = "vision_merger", .layers = nullptr,
      .mask = TowerMask::kernel_windows},
+    {.family = of("sam_vision_model sam_hq_vision_model deepseek_ocr2_sam_vision_model pp_chart2table_vision "
+                  "pp_formulanet_vision slanext_vision"),
+     .input = kOptionalPatches, .mask = TowerMask::patch_windows, .score = TowerScore::decomposed_hw},
     {.family = of("unlimited_ocr_sam_vision_model"), .stack = "vision_sam", .layers = &keys::kTowerLayers,
      .heads = &keys::kTowerHeads, .width = &keys::kTowerWidth, .input = kOptionalPatches,
      .mask = TowerMask::patch_windows, .score = TowerScore::decomposed_hw},
     {.family = of("unlimited_ocr_vision_encoder"), .stack = "vision_clip", .layers = &keys::kTowerLayers,
      .heads = &keys::kTowerHeads, .width = &keys::kTowerWidth, .input = kPatchesAndClass},
 
-    {.family = of("beit data2vec-vision"), .input = kOptionalPatchesAndClass,
-     .undecided = "what its tables of distances in rows and columns add to the scores"},
-    {.family = of("dinov3_vit"), .undecided = "its rotation by parts of the image's height and width"},
+    // A pyramid has a stack for each stage.
+    {.family = of("swin"), .input = kOptionalPatches, .stages = &kSwin},
+    {.family = of("donut-swin"), .input = kOptionalPatches, .stages = &kSwin},
+    {.family = of("maskformer-swin"), .input = kOptionalPatches, .stages = &kShifted},
+    {.family = of("segformer"), .stages = &kReducedKeys},
+    {.family = of("glpn"), .stages = &kReducedKeys},
+    {.family = of("pvt"), .stages = &kReducedKeysAndTables},
+    {.family = of("pvt_v2"), .stages = &kReducedKeys},
+    {.family = of("cvt"), .scale = TowerScale::width, .stages = &kReducedKeys},
+    {.family = of("mobilevit"), .stages = &kMobileVit},
+    {.family = of("hiera"), .input = kStridedPatches, .stages = &kMaskUnits},
+    {.family = of("sam2_hiera_det_model"), .input = kBackgroundAndWindow, .stages = &kListedWindows},
+
+    // With tables of differences in rows and columns go three rows for the class token, which no score term has.
+    {.family = of("beit", kHalf, kTablesOfDifferences), .input = kOptionalPatchesAndClass},
+    {.family = of("data2vec-vision", kHalf, kTablesOfDifferences), .input = kOptionalPatchesAndClass},
+    {.family = of("dinov3_vit"), .undecided = kPartsOfImage},
+    {.family = of("chmv2 eomt_dinov3 sapiens2"), .undecided = kPartsOfImage, .is_unread = true},
+    {.family = of("detr table-transformer conditional_detr dab-detr yolos sam_mask_decoder sam_hq_mask_decoder "
+                  "sam2_mask_decoder sam2_video_mask_decoder edgetam_video_mask_decoder sam3_tracker_mask_decoder "
+                  "sam3_tracker_video_mask_decoder sam3_detr_encoder sam3_detr_decoder sam3_mask_decoder"),
+     .undecided = "the positions that are added in every layer", .is_unread = true},
+    {.family = of("deformable_detr rt_detr rt_detr_v2 d_fine deimv2 pp_doclayout_v2 pp_doclayout_v3 pp_doclayout_v4 "
+                  "lw_detr rf_detr mask2former oneformer"),
+     .undecided = "its layers that sample values at learned places, and the positions that are added in every layer",
+     .is_unread = true},
+    {.family = of("levit"), .undecided = "its tables of how far rows and columns are apart", .is_unread = true},
+    {.family = of("swinv2 swin2sr"), .undecided = "its bias by a perceptron of row and column differences",
+     .is_unread = true},
+    {.family = of("zoedepth"), .undecided = "its backbone's rows for the class token", .is_unread = true},
+    {.family = of("lightglue superglue"), .undecided = "what it learned to make of keypoints' places",
+     .is_unread = true},
+    {.family = of("seggpt"), .undecided = "its tables of row and column differences, which are not of one size",
+     .is_unread = true},
+    {.family = of("perceiver"), .undecided = "its positions, which a preprocessor outside of the configuration makes",
+     .is_unread = true},
     {.family = of("aimv2"), .mask = TowerMask::undecided,
      .undecided = "what its keys make of the tables, the rotation and the mask"},
     {.family = of("intern_vit_6b"), .mask = TowerMask::undecided, .undecided = "its scheme of positions, and its mask"},

@@ -250,8 +250,18 @@ bool has_stack(const Plan& plan, std::string_view name) {
   return std::ranges::any_of(plan.stacks, [&](const Stack& stack) { return stack.name == name; });
 }
 
+// Whether the top has no such flag, or a false one.
+bool is_off(ConfigReader& reader, std::string_view flag) {
+  if (flag.empty()) return false;
+  const auto place = reader.look(reader.root(), flag);
+  if (!place) return true;
+  reader.mark_read(*place);
+  return !reader.boolean(*place).value_or(false);
+}
+
 void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
   for (const OtherPlace& other : layout.others) {
+    if (is_off(reader, other.needs)) continue;
     const auto place = place_at(reader, other.object);
     if (!place || reader.failed()) continue;
     if (place->value.kind() == JsonKind::object) {
@@ -268,10 +278,18 @@ void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
 bool read_lone_tower(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, Plan& plan) {
   if (wrapper.known || text.is_inner || text.family != nullptr) return false;
   const Tower* tower = find_tower(wrapper.names.model_type);
-  if (tower == nullptr) return false;
-  plan.family = std::string(tower->family.name);
+  const bool has_convolutions = find_convolutions(wrapper.names.model_type) != nullptr ||
+                                find_image_tokenizer(wrapper.names.model_type) != nullptr;
+  if (tower == nullptr && !has_convolutions) return false;
+  plan.family = tower != nullptr ? std::string(tower->family.name) : wrapper.names.model_type;
   read_other_stack(reader, Place{reader.root(), std::string()}, {.object = {}, .type = wrapper.names.model_type}, plan);
   return true;
+}
+
+// A backbone may be given by a name alone, whose configuration is elsewhere.
+void read_without_text(ConfigReader& reader, const Layout& layout, Plan& plan) {
+  read_others(reader, layout, plan);
+  if (plan.stacks.empty()) name_absent_stack(reader, *layout.others.begin(), plan);
 }
 
 void note_image_mask(const ImageMask& image, Plan& plan) {
@@ -294,6 +312,7 @@ void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
   warn_of_wrapper(reader, wrapper, text);
   text.other_class = warn_of_names(reader, wrapper, text);
   warn_no_model_type(reader, wrapper.names);
+  if (wrapper.layout->text.absent) return read_without_text(reader, *wrapper.layout, plan);
   if (read_lone_tower(reader, wrapper, text, plan)) return;
   if (text.family == nullptr) {
     read_unknown_text(reader, wrapper, text, plan);

@@ -53,6 +53,13 @@ std::string_view class_of(std::string_view type, const Tower& tower) {
   return find_class_default(type, keys::kHidden.name()) ? type : tower.family.name;
 }
 
+void read_pyramid(ConfigReader& reader, ConfigScope& scope, const Tower& tower, const std::string& name, Plan& plan) {
+  std::vector<StackFacts> stacks = read_stages(scope, tower, name, room_for_layers(plan));
+  if (stacks.empty()) stacks.emplace_back();
+  settle_stack(reader, name, stacks.front());
+  for (StackFacts& one : stacks) add_stack(std::move(one), plan);
+}
+
 void read_family_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, std::string_view type,
                        const Family& family, Plan& plan) {
   const FamilyObject of{.object = object.value,
@@ -74,11 +81,24 @@ void read_family_stack(ConfigReader& reader, const Place& object, const OtherPla
 
 void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, Plan& plan) {
   const std::string type = type_of(reader, object, place);
-  if (const Tower* tower = find_tower(type)) {
+  if (const Tower* tower = find_tower(type); tower != nullptr && tower->is_unread) {
+    warn_undecided(reader, object, type, tower->undecided);
+    add_unread(reader, stack_name(place.object.empty() ? OtherPlace{.object = tower->stack} : place), plan);
+  } else if (tower != nullptr) {
     ConfigScope scope(reader, object.value, tower->family, class_of(type, *tower));
+    const std::string name(place.name.empty() ? tower->stack : place.name);
+    if (tower->stages != nullptr) return read_pyramid(reader, scope, *tower, name, plan);
     StackFacts stack = read_tower_stack(scope, *tower, room_for_layers(plan));
+    stack.name = name;
+    for (std::string_view key : tower->family.undecided_keys) {
+      const auto given = scope.look(key);
+      if (!given) continue;
+      reader.mark_read(*given);
+      const bool is_false = given->value.kind() == io::JsonKind::boolean && !reader.boolean(*given).value_or(false);
+      if (!is_false && !given->value.is_null()) warn_undecided(reader, object, type, formatted("what {} changes", key));
+    }
     if (!tower->undecided.empty()) warn_undecided(reader, object, type, tower->undecided);
-    settle_stack(reader, tower->stack, stack);
+    settle_stack(reader, name, stack);
     add_stack(std::move(stack), plan);
     if (!tower->also.empty()) read_other_stack(reader, object, {.type = tower->also, .rule = TypeRule::fixed}, plan);
   } else if (const Convolutions* convolutions = find_convolutions(type)) {
@@ -86,6 +106,11 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
     std::vector<StackFacts> stacks = read_convolution_stacks(scope, *convolutions, room_for_layers(plan));
     if (stacks.empty()) stacks.emplace_back();
     settle_stack(reader, convolutions->encoder, stacks.front());
+    for (StackFacts& one : stacks) add_stack(std::move(one), plan);
+  } else if (const ImageTokenizer* tokenizer = find_image_tokenizer(type)) {
+    std::vector<StackFacts> stacks = read_image_tokenizer(reader, object.value, *tokenizer, room_for_layers(plan));
+    if (stacks.empty()) stacks.emplace_back();
+    settle_stack(reader, stacks.front().name.empty() ? "image_encoder" : stacks.front().name, stacks.front());
     for (StackFacts& one : stacks) add_stack(std::move(one), plan);
   } else if (const Family* family = find_family(type); family != nullptr && !place.name.empty()) {
     read_family_stack(reader, object, place, type, *family, plan);
@@ -100,6 +125,12 @@ void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace
   if (place.is_name ? !reader.string(sign) : !reader.integer(sign, {1, kMaxPosition})) return;
   warn_undecided(reader, sign, place.type, "a stack of which the file says no more");
   add_unread(reader, std::string(place.type), plan);
+}
+
+void name_absent_stack(ConfigReader& reader, const OtherPlace& place, Plan& plan) {
+  const std::string key = formatted("/{}", place.object);
+  reader.undecided(formatted("{} is not given: what stands there is not known.", key), {key});
+  add_unread(reader, stack_name(place), plan);
 }
 
 }  // namespace posenc::plan

@@ -20,7 +20,9 @@ constexpr Convolutions kRows[] = {
     {convolution("vibevoice_acoustic_tokenizer vibepod_acoustic_tokenizer"), "acoustic_encoder", "acoustic_decoder"},
     {convolution("vibevoice_acoustic_tokenizer_encoder"), "acoustic_encoder", {}},
     {convolution("vibevoice_semantic_tokenizer_encoder"), "semantic_encoder", {}},
-    {convolution("vibevoice_semantic_tokenizer vibepod_semantic_tokenizer"), "semantic_encoder", {}}};
+    {convolution("vibevoice_semantic_tokenizer vibepod_semantic_tokenizer"), "semantic_encoder", {}},
+    {convolution("swiftformer"), "vision", {}, LinearBlocks::last_of_stage},
+    {convolution("mobilevitv2"), "vision", {}, LinearBlocks::all, &keys::kLinearBlocks}};
 
 std::optional<std::int64_t> sum_of_list(ConfigReader& reader, const Place& place, std::int64_t room) {
   std::int64_t sum = 0;
@@ -68,6 +70,24 @@ StackFacts stack_of(std::string_view name, std::int64_t blocks, std::string from
   return stack;
 }
 
+// SwiftFormer's additive attention, MobileViT v2's separable one: no query meets a key.
+StackFacts linear_stack(ConfigScope& scope, const Convolutions& row, std::int64_t room) {
+  const auto stages = read_each(scope, *row.blocks, 0, {0, room});
+  StackFacts stack{.name = std::string(row.encoder), .count_from = stages.from};
+  std::int64_t block = 0;
+  for (const std::int64_t blocks : stages.value) {
+    if (block + blocks > room) {
+      scope.fail(*row.blocks, ErrorKind::out_of_range, formatted("at most {} blocks in all", room));
+      break;
+    }
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      const bool is_linear = row.linear == LinearBlocks::all || i + 1 == blocks;
+      stack.layers.add(LayerFacts(is_linear ? LayerKind::linear_attention : LayerKind::convolution), block++);
+    }
+  }
+  return stack;
+}
+
 }  // namespace
 
 const Convolutions* find_convolutions(std::string_view model_type) noexcept {
@@ -78,6 +98,7 @@ const Convolutions* find_convolutions(std::string_view model_type) noexcept {
 }
 
 std::vector<StackFacts> read_convolution_stacks(ConfigScope& scope, const Convolutions& row, std::int64_t room) {
+  if (row.linear != LinearBlocks::none) return {linear_stack(scope, row, room)};
   const Setting<std::int64_t> encoder = read_blocks(scope, keys::kDepths, room);
   if (!encoder.value) {
     if (!scope.reader().failed()) scope.require(keys::kDepths);

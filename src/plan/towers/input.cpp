@@ -1,6 +1,7 @@
 // What is added to a tower's patches or frames: learned tables (by patch, by axis, Mllama's by tile) or sines.
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/formatted.h"
 #include "plan/towers/towers.h"
@@ -56,7 +57,12 @@ class InputReader {
       if (present.value && !*present.value) return;
     }
     switch (row.kind) {
-      case TowerInput::Kind::patches: return patches(row.extra);
+      case TowerInput::Kind::patches: return patches(row.extra, read_patch_grid(scope_));
+      case TowerInput::Kind::trained: return patches(row.extra, read_patch_grid(scope_, keys::kTrainedImage));
+      case TowerInput::Kind::strided:
+        return patches(row.extra, read_patch_grid(scope_, keys::kImageSize, keys::kPatchStride));
+      case TowerInput::Kind::tile: return tile(*row.rows);
+      case TowerInput::Kind::sides: return sides(*row.rows);
       case TowerInput::Kind::rows: return rows(*row.rows);
       case TowerInput::Kind::grid: return grid();
       case TowerInput::Kind::axes: return axes(*row.rows);
@@ -76,14 +82,24 @@ class InputReader {
     out_.input.push_back(std::move(scheme));
   }
 
-  void patches(std::int64_t extra) {
-    const PatchGrid grid = read_patch_grid(scope_);
+  void patches(std::int64_t extra, const PatchGrid& grid) {
     add(LearnedInput{.positions = grid.height * grid.width + extra}, {{"positions", grid.from}});
   }
 
   void rows(const Key& key) {
     const Sourced<std::int64_t> count = scope_.required_integer(key, {1, kMaxPosition});
     add(LearnedInput{.positions = count.value}, {{"positions", count.from}});
+  }
+
+  void tile(const Key& key) {
+    const Sourced<std::vector<std::int64_t>> each = read_each(scope_, key, 0, kGridSides);
+    const std::int64_t side = each.value.empty() ? 1 : each.value.front();
+    add(LearnedInput{.positions = side * side}, {{"positions", each.from}});
+  }
+
+  void sides(const Key& key) {
+    const Sides both = read_sides(scope_, key);
+    add(LearnedInput{.positions = both.height * both.width}, {{"positions", from_of(scope_, key)}});
   }
 
   void grid() {
@@ -145,13 +161,13 @@ class InputReader {
 
 }  // namespace
 
-PatchGrid read_patch_grid(ConfigScope& scope) {
-  const Sides image = read_sides(scope, keys::kImageSize);
-  const Sides patch = read_sides(scope, keys::kPatchSize);
+PatchGrid read_patch_grid(ConfigScope& scope, const Key& image_key, const Key& patch_key) {
+  const Sides image = read_sides(scope, image_key);
+  const Sides patch = read_sides(scope, patch_key);
   if (scope.reader().failed()) return {};
-  PatchGrid grid{image.height / patch.height, image.width / patch.width, from_of(scope, keys::kImageSize)};
+  PatchGrid grid{image.height / patch.height, image.width / patch.width, from_of(scope, image_key)};
   if (grid.height >= 1 && grid.width >= 1) return grid;
-  scope.fail(keys::kImageSize, ErrorKind::out_of_range, "an image of at least one patch",
+  scope.fail(image_key, ErrorKind::out_of_range, "an image of at least one patch",
              formatted("a patch is {} x {} pixels", patch.height, patch.width));
   return {};
 }

@@ -36,10 +36,10 @@ Sourced<std::int64_t> side_of_pixels(ConfigScope& scope) {
   return {side, pixels.from};
 }
 
-// The layers that the list names see everything, the others a window.
-void read_full_layers(ConfigScope& scope, std::int64_t layers, TowerMasks& masks) {
-  masks.windowed.assign(static_cast<std::size_t>(layers), true);
-  const auto place = scope.find(keys::kFullBlocks);
+// The layers that the list names have a window, or see everything, the others not.
+void read_listed_layers(ConfigScope& scope, const Key& key, bool have_windows, std::int64_t layers, TowerMasks& masks) {
+  masks.windowed.assign(static_cast<std::size_t>(layers), !have_windows);
+  const auto place = scope.find(key);
   if (!place) return;
   const auto list = scope.reader().list(*place);
   if (!list) return;
@@ -48,7 +48,7 @@ void read_full_layers(ConfigScope& scope, std::int64_t layers, TowerMasks& masks
     // A class default may name layers that a shorter file has not.
     const auto layer = scope.reader().integer(at, {0, place->in_file ? layers - 1 : kMaxLayers});
     if (!layer) return;
-    if (*layer < layers) masks.windowed[static_cast<std::size_t>(*layer)] = false;
+    if (*layer < layers) masks.windowed[static_cast<std::size_t>(*layer)] = have_windows;
   }
   masks.whole.sources = {{"mask/kind", place->from}};
 }
@@ -62,7 +62,38 @@ void read_windows(ConfigScope& scope, const Tower& tower, std::int64_t layers, T
     if (side.value == 0) return;
     masks.window = windows_of(side.value, side.value, side.from);
   }
-  if (!scope.reader().failed()) read_full_layers(scope, layers, masks);
+  if (!scope.reader().failed()) read_listed_layers(scope, keys::kFullBlocks, false, layers, masks);
+}
+
+// ViTDet. A file without such layers has no window, and need not say its size.
+void read_listed_windows(ConfigScope& scope, std::int64_t layers, TowerMasks& masks) {
+  read_listed_layers(scope, keys::kWindowBlocks, true, layers, masks);
+  if (scope.reader().failed() || std::ranges::find(masks.windowed, true) == masks.windowed.end()) return;
+  const Sourced<std::int64_t> side = scope.required_integer(keys::kPatchWindow, kFrames);
+  if (side.value == 0) return masks.windowed.assign(masks.windowed.size(), false);
+  masks.window = windows_of(side.value, side.value, side.from);
+}
+
+// EoMT: the buffer attn_mask_probs of a checkpoint says how often; published ones have 0.
+void read_predicted(ConfigScope& scope, std::int64_t layers, TowerMasks& masks) {
+  const Sourced<std::int64_t> last = scope.required_integer(keys::kQueryBlocks, {0, layers});
+  for (std::int64_t i = std::max<std::int64_t>(layers - last.value, 0); i < layers; ++i) {
+    masks.windowed[static_cast<std::size_t>(i)] = true;
+  }
+  masks.window = {.mask = {.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = {}},
+                  .sources = {{"mask/kind", last.from}, {"mask/detail", last.from}}};
+  masks.window.mask.detail =
+      "where attn_mask_probs is above 0, a query sees of the patches those of the segment predicted for it";
+}
+
+// LW-DETR: windows grow with the image.
+void read_image_parts(ConfigScope& scope, std::int64_t layers, TowerMasks& masks) {
+  read_listed_layers(scope, keys::kWindowBlocks, true, layers, masks);
+  const Sourced<std::int64_t> parts = scope.required_integer(keys::kWindowsOfSide, kWindowSides);
+  if (parts.value == 1) return masks.windowed.assign(masks.windowed.size(), false);
+  masks.window = {.mask = {.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = {}},
+                  .sources = {{"mask/kind", parts.from}, {"mask/detail", parts.from}}};
+  masks.window.mask.detail = formatted("the image cut into {0} x {0} windows", parts.value);
 }
 
 void read_kernel_windows(ConfigScope& scope, TowerMasks& masks) {
@@ -119,6 +150,10 @@ TowerMasks read_tower_masks(ConfigScope& scope, const Tower& tower, std::int64_t
     case TowerMask::pixel_windows:
     case TowerMask::patch_windows: read_windows(scope, tower, layers, masks); break;
     case TowerMask::kernel_windows: read_kernel_windows(scope, masks); break;
+    case TowerMask::listed_windows: read_listed_windows(scope, layers, masks); break;
+    case TowerMask::predicted: read_predicted(scope, layers, masks); break;
+    case TowerMask::latents: masks.whole.mask.detail = "learned queries; keys are the image's and theirs"; break;
+    case TowerMask::image_parts: read_image_parts(scope, layers, masks); break;
     case TowerMask::space_and_time: read_space_and_time(scope, masks); break;
     case TowerMask::audio_chunks: read_audio_chunks(scope, masks); break;
     case TowerMask::undecided: masks.whole.mask.detail = "not decided"; break;

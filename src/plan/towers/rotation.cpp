@@ -50,8 +50,9 @@ AxisMap axes_of(TowerAxes axes, std::int64_t pairs) {
   return {};
 }
 
-std::vector<Rope> ropes_of(const Tower& tower, std::int64_t head_dim, double base) {
+std::vector<Rope> ropes_of(const Tower& tower, std::int64_t head_dim, double base, double factor) {
   Rope rope{.pairing = tower.family.pairing, .head_dim = head_dim, .dim = head_dim, .base = base};
+  if (factor != 1) rope.scaling = LinearScaling{factor};
   if (tower.rotation.axes != TowerAxes::w_beside_h) {
     rope.axes = axes_of(tower.rotation.axes, rope.pairs());
     rope.axis_frequencies =
@@ -81,7 +82,8 @@ bool suits(ConfigScope& scope, const TowerShape& shape) {
 
 }  // namespace
 
-void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape, LayerFacts& layer) {
+void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape, double factor,
+                         LayerFacts& layer) {
   if (tower.rotation.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, shape)) return;
   RopeDicts dicts(scope);
   const Sourced<std::int64_t> no_length;
@@ -95,7 +97,7 @@ void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShap
   rope.note("dim", shape.head_dim.from);
   if (scope.reader().failed()) return;
   const std::vector<FieldSource> sources = rope.take_sources();
-  for (Rope& one : ropes_of(tower, shape.head_dim.value, base)) {
+  for (Rope& one : ropes_of(tower, shape.head_dim.value, base, factor)) {
     if (const auto problem = check(one)) return rope.blame(*problem);
     layer.add(Rotate{.heads = shape.heads.value, .scheme = std::move(one), .offset = tower.rotation.offset}, sources);
   }

@@ -3,6 +3,7 @@
 #include <numbers>
 #include <optional>
 
+#include "base/formatted.h"
 #include "plan/towers/towers.h"
 
 namespace posenc::plan {
@@ -15,6 +16,10 @@ void read_scale(const Tower& tower, const TowerShape& shape, LayerFacts& layer) 
     case TowerScale::head_dim:
       if (shape.head_dim.value > 0) layer.set(facts::kSoftmaxScale, 1 / root, "default: 1 / sqrt(head_dim)");
       return;
+    case TowerScale::width: {
+      const double all = root * std::sqrt(static_cast<double>(shape.heads.value));
+      return layer.set(facts::kSoftmaxScale, 1 / all, family_default(tower.family));
+    }
     case TowerScale::per_channel: {
       // q by softplus(w) / (ln(2) sqrt(head_dim)), k by softplus(1) / ln(2); w is learned.
       constexpr double kSoftplusOf1 = 1.3132616875182228;  // ln(1 + e)
@@ -47,6 +52,10 @@ TowerTerms read_decomposed(ConfigScope& scope, const TowerMasks& masks, LayerFac
   if (relative.value && !*relative.value) return {};
   const PatchGrid grid = read_patch_grid(scope);
   if (scope.reader().failed()) return {};
+  if (grid.height != grid.width) {
+    scope.reader().undecided(formatted("{}: its tables of row and column differences are not of one size.", grid.from),
+                             {grid.from});
+  }
   TowerTerms terms{.whole = {DecomposedHw{2 * grid.height - 1}}, .window = {}};
   if (masks.window.side > 0) terms.window = {DecomposedHw{2 * masks.window.side - 1}};
   return terms;

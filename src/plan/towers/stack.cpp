@@ -26,6 +26,13 @@ LayerFacts layer_that_sees(const TowerSight& sight, const std::vector<ScoreTerm>
   return layer;
 }
 
+// By what positions are divided in layers that see the whole image.
+double read_stretch(ConfigScope& scope, const Tower& tower, const TowerMasks& masks) {
+  if (!tower.rotation.image_over_window || masks.window.side == 0 || scope.reader().failed()) return 1;
+  const PatchGrid grid = read_patch_grid(scope);
+  return static_cast<double>(grid.width) / static_cast<double>(masks.window.side);
+}
+
 }  // namespace
 
 StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t room) {
@@ -35,15 +42,18 @@ StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t
   stack.count_from = shape.layers_from;
   LayerFacts shared(LayerKind::attention);
   add_shape(shape, shared);
-  read_tower_rotation(scope, tower, shape, shared);
   const TowerMasks masks = read_tower_masks(scope, tower, shape.layers);
   const TowerTerms terms = read_tower_scores(scope, tower, shape, masks, shared);
+  LayerFacts seeing_all = shared;
+  const double stretch = read_stretch(scope, tower, masks);
+  read_tower_rotation(scope, tower, shape, 1, shared);
+  read_tower_rotation(scope, tower, shape, stretch, seeing_all);
   TowerInputs inputs = read_tower_input(scope, tower);
   if (scope.reader().failed()) return stack;
 
   stack.input = std::move(inputs.input);
   stack.input_sources = std::move(inputs.sources);
-  const LayerFacts whole = layer_that_sees(masks.whole, terms.whole, shared);
+  const LayerFacts whole = layer_that_sees(masks.whole, terms.whole, std::move(seeing_all));
   const LayerFacts window = layer_that_sees(masks.window, terms.window, std::move(shared));
   stack.layers.reserve(shape.layers);
   for (std::int64_t i = 0; i < shape.layers; ++i) {

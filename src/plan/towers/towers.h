@@ -2,6 +2,7 @@
 // a file of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,10 +33,15 @@ std::vector<StackFacts> read_family_stacks(ConfigReader& reader, const FamilyObj
 // ---- convolution_stacks.cpp ----
 // Tokenizers of sound that are convolutions throughout: their layers are counted, and no position is told.
 
+// Which blocks attend, linearly, which is without a product of queries and keys.
+enum class LinearBlocks : std::uint8_t { none, last_of_stage, all };
+
 struct Convolutions {
   Family family;
   std::string_view encoder;  // names of the stacks
   std::string_view decoder;  // empty: there is none
+  LinearBlocks linear = LinearBlocks::none;
+  const Key* blocks = &keys::kDepths;
 };
 
 // The row of a model type; null when there is none.
@@ -44,10 +50,29 @@ const Convolutions* find_convolutions(std::string_view model_type) noexcept;
 // `room`: how many layers the plan may still get. After an error (scope.reader().failed()) the result is void.
 std::vector<StackFacts> read_convolution_stacks(ConfigScope& scope, const Convolutions& row, std::int64_t room);
 
+// ---- image_tokenizers.cpp: encoders and decoders of images, convolutions of which some attend without positions ----
+
+struct ImageTokenizer;
+
+// The row of a model type; null when there is none.
+const ImageTokenizer* find_image_tokenizer(std::string_view model_type) noexcept;
+
+// The same of `room` and of errors.
+std::vector<StackFacts> read_image_tokenizer(ConfigReader& reader, const io::JsonValue& object,
+                                             const ImageTokenizer& row, std::int64_t room);
+
 // ---- stack.cpp: the stack of a vision or audio tower: its facts, from one object of the config ----
 
 // The same of `room` and of errors.
 StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t room);
+
+// ---- stages.cpp: the stacks of a pyramid, one for each stage ----
+
+// One number each, of a list, or of a number that stands for all of them; `count` 0: as many as the list has.
+Sourced<std::vector<std::int64_t>> read_each(ConfigScope& scope, const Key& key, std::size_t count, Bounds bounds);
+
+// Called "NAME_stage1" and so on. The same of `room` and of errors.
+std::vector<StackFacts> read_stages(ConfigScope& scope, const Tower& tower, const std::string& name, std::int64_t room);
 
 // ---- shape.cpp: layers, heads and channels of a tower ----
 
@@ -65,7 +90,9 @@ TowerShape read_tower_shape(ConfigScope& scope, const Tower& tower, std::int64_t
 
 // ---- rotation.cpp: how a tower rotates its heads: one or two rotations over the coordinates of patches ----
 
-void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape, LayerFacts& layer);
+// `factor`: positions are divided by it.
+void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape, double factor,
+                         LayerFacts& layer);
 
 // ---- masks.cpp: what the tokens of a tower's layers see ----
 
@@ -104,7 +131,7 @@ struct PatchGrid {
   std::string from;
 };
 
-PatchGrid read_patch_grid(ConfigScope& scope);
+PatchGrid read_patch_grid(ConfigScope& scope, const Key& image = keys::kImageSize, const Key& patch = keys::kPatchSize);
 
 struct TowerInputs {
   std::vector<InputScheme> input;

@@ -171,7 +171,7 @@ std::span<const FamilyConfig> rotary_configs() { return kConfigs; }
 
 std::vector<FamilyConfig> family_configs() {
   std::vector<FamilyConfig> all;
-  for (const auto configs : {rotary_configs(), latent_configs(), published_configs()}) {
+  for (const auto configs : {rotary_configs(), latent_configs(), published_configs(), vision_configs()}) {
     all.insert(all.end(), configs.begin(), configs.end());
   }
   return all;

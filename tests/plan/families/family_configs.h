@@ -15,6 +15,7 @@ struct FamilyConfig {
 std::span<const FamilyConfig> rotary_configs();     // family_configs.cpp
 std::span<const FamilyConfig> latent_configs();     // latent_configs.cpp
 std::span<const FamilyConfig> published_configs();  // published_configs.cpp
+std::span<const FamilyConfig> vision_configs();     // vision_configs.cpp
 std::vector<FamilyConfig> family_configs();         // all of them
 // A failed test, and an empty text, where there is none of that name.
 std::string_view family_config(std::string_view id);

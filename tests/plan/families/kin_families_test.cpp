@@ -369,7 +369,8 @@ TEST(KinFamilies, roformer_s_rotated_values_are_not_known) {
 }
 
 TEST(KinFamilies, beit_s_tables_of_distances_are_named) {
-  const Plan plan = plan_of(config({"beit", kTower, R"(, "use_absolute_position_embeddings": true)", ""}));
+  const Plan plan = plan_of(config(
+      {"beit", kTower, R"(, "use_absolute_position_embeddings": true, "use_relative_position_bias": true)", ""}));
   EXPECT_FALSE(plan.known);
   EXPECT_EQ(codes(plan), std::vector<std::string>{"undecided"});
   EXPECT_EQ(summary(plan), kClassAndPatches);
