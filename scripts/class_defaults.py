@@ -71,6 +71,14 @@ KEYS = set(
     local_transformer_stride max_2d_position_embeddings coordinate_size shape_size use_learned_position_embeddings
     layers index_kpool use_repmixer_blocks scale_sqrt_depth max_num_patches qk_scale_factor layer_group_size
     prefix_dense_sliding_window_pattern cross_attn_all_layers local_attention_window_len
+    context_length prediction_length patch_length patch_stride use_cls_token max_length num_mel_bins frequency_stride
+    time_stride context_size max_pos_emb dim_head hidden_dim num_blocks bias_max_distance bias_symmetric n_window
+    n_window_infer default_num_lookahead_tokens cross_num_attention_heads cross_num_key_value_heads cross_head_dim
+    use_rotary_embedding projection_dim num_frames sliding_windows look_ahead_layers look_backward_layers use_positional_embedding
+    seq_len max_image_size max_img_size n_cls_tokens posemb_grid_size is_native num_frames tubelet_size
+    cross_attention_frequency use_qformer_text_input cross_layer_interval num_spatial_layers num_temporal_layers
+    num_auxiliary_layers mit_num_hidden_layers mit_num_attention_heads mit_hidden_size prompt_layers
+    prompt_num_attention_heads remove_last_layer
     local_num_chunks_after lsh_attn_chunk_length lsh_num_chunks_before lsh_num_chunks_after num_hashes num_buckets
     context_length prediction_length patch_length patch_stride use_cls_token max_length num_mel_bins
     frequency_stride time_stride context_size max_pos_emb dim_head hidden_dim num_blocks bias_max_distance

@@ -50,6 +50,11 @@ def _patch(config: Any) -> int:
     return size(config, "patch_size", "spatial_patch_size", default=16)
 
 
+def _alike(tokens: int, width: int) -> Tensor:
+    """Tokens that are all the same, with channels that a norm leaves apart."""
+    return torch.linspace(-1, 1, width).expand(1, tokens, width)
+
+
 def text(model: nn.Module, tokens: int) -> dict[str, Tensor]:
     vocabulary = size(model.config, "vocab_size", default=TOKEN + 1)
     return {"input_ids": torch.full((1, tokens), min(TOKEN, vocabulary - 1))}
@@ -73,6 +78,7 @@ def _images(config: Any) -> Iterator[dict[str, Tensor]]:
         yield {"pixel_values": torch.ones(1, 1, tiles, channels, height, width), **more}
     frames = size(config, "num_frames", "frames_per_clip", default=2)
     yield {"pixel_values": torch.ones(1, frames, channels, height, width)}
+    yield {"pixel_values": torch.ones(frames, channels, height, width)}
     yield {"pixel_values_videos": torch.ones(1, frames, channels, height, width)}
 
 
@@ -85,6 +91,7 @@ def _flat_patches(config: Any) -> Iterator[dict[str, Tensor]]:
 
 
 _PLACES = ("image_position_ids", "pixel_position_ids")
+_GRIDS = ("grid_thw", "image_grid_thw", "grid_hws", "grid_hw", "image_grid_hws", "target_sizes")
 
 
 def _patches(config: Any, names: dict[str, inspect.Parameter]) -> Iterator[dict[str, Tensor]]:
@@ -92,19 +99,21 @@ def _patches(config: Any, names: dict[str, inspect.Parameter]) -> Iterator[dict[
     channels = size(config, "num_channels", "in_channels", "in_chans", default=3)
     rows, columns = 12, 12
     grid = torch.tensor([[1, rows, columns]])
-    named = next(
-        (name for name in ("grid_thw", "image_grid_thw", "grid_hws", "grid_hw", "image_grid_hws") if name in names),
-        None,
-    )
+    named = next((name for name in _GRIDS if name in names), None)
     first = next((name for name in ("pixel_values", "hidden_states", "pixel_values_videos") if name in names), None)
     if first is None:
         return
-    for time in (size(config, "temporal_patch_size", default=1), 1, 2):
-        width = channels * time * _patch(config) ** 2
+    side = _patch(config)
+    merged = side * size(config, "spatial_merge_size", default=1)
+    for time in dict.fromkeys((size(config, "temporal_patch_size", default=1), 1, 2)):
+        width = channels * time * side**2
         for shape in (
             (rows * columns, width),
             (1, rows * columns, width),
-            (rows * columns, channels, _patch(config), _patch(config)),
+            (rows * columns, channels, side, side),
+            (1, rows * columns, channels, side, side),
+            (1, channels, side, side * rows * columns),
+            (rows * columns, merged, merged, channels),
         ):
             more: dict[str, Tensor] = {}
             if named is not None:
@@ -118,6 +127,23 @@ def _patches(config: Any, names: dict[str, inspect.Parameter]) -> Iterator[dict[
                 places = torch.stack(torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij"), -1)
                 more[name] = places.reshape(1, -1, 2)
             yield {first: torch.ones(shape), **more}
+
+
+def _flat_patches(config: Any) -> Iterator[dict[str, Tensor]]:
+    """Each behind its row and its column (Pix2Struct); as many as there are rows in a table (Molmo 2)."""
+    rows, columns = torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")
+    content = torch.ones(16, size(config, "patch_embed_hidden_size", default=1))
+    places = torch.stack((rows.flatten(), columns.flatten()), -1)
+    yield {"flattened_patches": torch.cat((places, content), -1)[None]}
+    width = size(config, "num_channels", default=3) * _patch(config) ** 2
+    yield {"pixel_values": torch.ones(1, size(config, "num_position_embeddings", default=16), width)}
+
+
+def _pooled_patches(config: Any) -> Iterator[dict[str, Tensor]]:
+    """Features of several layers side by side, of which four neighbours become one (Molmo 2)."""
+    layers = getattr(config, "vision_feature_layer", None)
+    width = _width(config) * (len(layers) if isinstance(layers, (list, tuple)) else 1)
+    yield {"image_features": torch.ones(1, 64, width), "pooled_patches_idx": torch.arange(64).view(16, 4)}
 
 
 def _sounds(model: nn.Module, config: Any) -> Iterator[dict[str, Tensor]]:
@@ -181,7 +207,8 @@ _REQUIRED: dict[str, Callable[[Any, int], Any]] = {
     "encoder_hidden_states": lambda config, tokens: torch.ones(1, tokens, _width(config, encoder=True)),
     "codebook_idx": lambda config, tokens: 1,
     "num_patches": lambda config, tokens: 256,
-    "query_embeds": lambda config, tokens: torch.ones(1, tokens, _width(config)),
+    "merge_sizes": lambda config, tokens: torch.ones(1, dtype=torch.long),
+    "query_embeds": lambda config, tokens: _alike(tokens, _width(config)),
     "object_queries": lambda config, tokens: torch.zeros(1, tokens, _width(config)),
     "position_ids": lambda config, tokens: torch.arange(tokens)[None],
     "image_sizes": lambda config, tokens: torch.tensor([_sides(config)]),
@@ -214,6 +241,8 @@ def _optional(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int
         given["decoder_input_ids"] = torch.full((1, tokens - 1), TOKEN)
     if "bbox" in names:
         given["bbox"] = torch.zeros(1, tokens, 4, dtype=torch.long)
+    if "query_embeds" in names and "input_ids" in names:  # of queries beside a text
+        given["query_embeds"] = _alike(tokens // 2, _width(config))
     if "use_cache" in names:
         given["use_cache"] = False
     if any(type(of).__name__.endswith("AdaRmsNorm") for of in model.modules()):
@@ -263,20 +292,27 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
     if "input_ids" in names and "pixel_values" in names and hasattr(config, "text_config"):
         kinds.append(
             {**text(model, tokens), **image}
-            for image in itertools.islice(_images(getattr(config, "vision_config", config)), 1)
+            for image in itertools.islice(_images(getattr(config, "vision_config", config)), 3)
         )
+    if "image_attention_mask" in names and hasattr(config, "vision_config"):  # of two images, and of the text
+        mask = {"image_attention_mask": torch.ones(1, tokens, 2)}
+        images = (given for given in _images(config.vision_config) if next(iter(given.values())).dim() == 5)
+        kinds.append({**text(model, tokens), **mask, **image} for image in images)
     if "input_ids" in names:
         kinds.append(iter([text(model, tokens)]))
         kinds.append(_codes(config, tokens))
-    if any(
-        name in names
-        for name in ("grid_thw", "image_grid_thw", "grid_hws", "grid_hw", "spatial_shapes", "image_grid_hws", *_PLACES)
-    ):
+    if any(name in names for name in (*_GRIDS, "spatial_shapes", *_PLACES)):
         kinds.append(_patches(config, names))
     if "flattened_patches" in names:
         kinds.append(_flat_patches(config))
     if "pixel_values" in names or "pixel_values_videos" in names:
         kinds.append(_images(config))
+    if "image" in names:
+        kinds.append({"image": image} for given in _images(config) for image in given.values())
+    if "flattened_patches" in names or hasattr(config, "num_position_embeddings"):
+        kinds.append(_flat_patches(config))
+    if "pooled_patches_idx" in names:
+        kinds.append(_pooled_patches(config))
     if "input_features" in names:
         kinds.append(_sounds(model, config))
     if "input_values" in names:
@@ -294,7 +330,7 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
             widths = dict.fromkeys(
                 (_width(config), size(config, "input_dim", "input_size", default=80), *_first_width(model))
             )
-            kinds.append(iter([{name: torch.ones(1, tokens, width)} for width in widths]))
+            kinds.append(iter([{name: _alike(tokens, width)} for width in widths]))
     for kind in kinds:
         for given in kind:
             accepted = {key: value for key, value in given.items() if key in names}

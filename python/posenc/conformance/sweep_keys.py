@@ -43,6 +43,29 @@ _INDEXED = {
 }
 # Why: the defaults of the class leave these at None, or contradict one another.
 _GIVEN: dict[str, dict[str, Any]] = {
+    "aya_vision": {
+        "vision_config": {
+            "model_type": "siglip_vision_model",
+            "hidden_size": 1152,
+            "num_hidden_layers": 27,
+            "num_attention_heads": 16,
+            "image_size": 384,
+            "patch_size": 14,
+        }
+    },
+    "deepseek_ocr2": {"text_config": {"mlp_layer_types": ["dense"] * 32}},
+    "glm46v": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _HALF}},
+    "glm4v": {"text_config": {"rope_parameters": _HALF}},
+    "glm4v_moe": {"text_config": {"head_dim": 128}},
+    "glm_image": {"text_config": {"rope_parameters": _HALF}},
+    "hunyuan_vl": {
+        "text_config": {
+            "head_dim": 128,
+            "rope_parameters": _OF_IMAGES,
+        }
+    },
+    "step3p7": {"text_config": {"sliding_window": 512}},
+    "granite4_vision": {"downsample_rate": "1/7", "deepstack_layer_map": [[-2, 0]]},
     "autoformer": {"prediction_length": 8},
     "informer": {"prediction_length": 8},
     "time_series_transformer": {"prediction_length": 8},

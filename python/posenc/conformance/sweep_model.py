@@ -45,7 +45,8 @@ class _Cheap(TorchFunctionMode):
         if func in (torch.empty, torch.randn, torch.rand, torch.zeros, torch.ones):
             most = LARGE if func in (torch.empty, torch.randn, torch.rand) else 64 * LARGE  # masks are filled in place
             sizes = kwargs.get("size", args[0] if len(args) == 1 and not isinstance(args[0], int) else args)
-            sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
+            sizes = tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,)
+            sizes = tuple(int(of) if isinstance(of, Tensor) and of.dim() == 0 else of for of in sizes)
             if all(isinstance(of, int) for of in sizes) and math.prod(sizes) > most and kwargs.get("out") is None:
                 return torch.zeros(1, dtype=kwargs.get("dtype")).expand(sizes)
         if _IN_PLACE.match(getattr(func, "__name__", "")) and isinstance(args[0], Tensor) and _is_repeated(args[0]):
@@ -168,7 +169,7 @@ def _weight(module: nn.Module, path: str, parameter: Tensor, generator: torch.Ge
         return _convolution(module, drawn(shape[0]), parameter)
     if isinstance(module, Conv1D):
         return drawn(shape[1]).expand(shape)
-    if isinstance(module, nn.Linear) or kind.endswith("Linear"):
+    if isinstance(module, nn.Linear) or kind.endswith("Linear") or name == "in_proj_weight":
         return drawn(shape[0]).unsqueeze(1).expand(shape) if parameter.dim() == 2 else drawn(shape[-1]).expand(shape)
     if _DISTANCES.search(path) and parameter.numel() <= LARGE:
         return drawn(*shape)

@@ -148,6 +148,8 @@ class Probe(TorchFunctionMode):
             return self._softmax(func, args, kwargs)
         if name == "scaled_dot_product_attention":
             return self._sdpa(func, args, kwargs)
+        if name == "multi_head_attention_forward":
+            self._multi_head(*args, **kwargs)
         if func is F.embedding:
             self._embedding(*args[:2], **{key: kwargs[key] for key in ("input", "weight") if key in kwargs})
         return func(*args, **kwargs)
@@ -225,6 +227,37 @@ class Probe(TorchFunctionMode):
         self._products.clear()
         self.attended.append(event)
         self._waiting = event
+
+    def _multi_head(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        width: int,
+        heads: int,
+        weight: Tensor,
+        bias: Tensor,
+        *_: Any,
+        **given: Any,
+    ) -> None:
+        """torch's own module, whose inside is not seen: one weight for all three projections, tokens first."""
+        if weight is None or query.dim() != 3:
+            return
+        rows = zip((query, key, value), weight.chunk(3), bias.chunk(3) if bias is not None else (None,) * 3)
+        q, k, v = (
+            self._linear(x, of, add).unflatten(-1, (heads, width // heads)).permute(1, 2, 0, 3) for x, of, add in rows
+        )
+        mask = given.get("attn_mask")
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        if mask is not None:
+            mask = mask.unflatten(0, (-1, heads)) if mask.dim() == 3 else mask
+            scores = scores.masked_fill(mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+        padding = given.get("key_padding_mask")
+        if padding is not None and padding.dtype == torch.bool:
+            scores = scores.masked_fill(padding[:, None, None], -torch.inf)
+        self._event(q, k, scores, False)
+        self.attended[-1].value_dim = v.shape[-1]
+        self._waiting = None
 
     def _sdpa(self, func: Any, args: Any, kwargs: Any) -> Any:
         q, k, v = (args[at] if len(args) > at else kwargs[name] for at, name in enumerate(("query", "key", "value")))

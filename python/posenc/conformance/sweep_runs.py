@@ -13,7 +13,7 @@ from torch import nn
 from . import sweep_inputs, sweep_steps
 from .sweep_probe import Attended, Looked, Probe, events
 
-_MOST_TRIES = 14
+_MOST_TRIES = 20
 
 
 @dataclasses.dataclass
@@ -37,21 +37,24 @@ class Runs:
     looked: list[Looked]
     failures: list[str]  # of models that could not be fed
     fed: list[str]
+    broken: bool = False  # whether one of them did not run to its end
 
 
-def _first_that_runs(model: nn.Module, tokens: int, whole: bool) -> tuple[Probe, dict[str, Any]] | str:
-    """Or, where none runs to the end, the one that came through most layers (a head may refuse what they give)."""
-    why, best = "", None
+def _first_that_runs(model: nn.Module, tokens: int, whole: bool) -> tuple[Probe, dict[str, Any], bool] | str:
+    """And True; or, where none runs to the end, the one that came through most layers (a head may refuse what they
+    give), and False."""
+    why = ""
+    best: tuple[Probe, dict[str, Any], bool] | None = None
     found = sweep_inputs.candidates(model, tokens) if whole else sweep_inputs.text_alone(model, tokens)
     for inputs in itertools.islice(found, _MOST_TRIES):
         probe = Probe(model)
         try:
             events(model, inputs, probe)
-            return probe, inputs
+            return probe, inputs, True
         except Exception as error:  # whatever a class does with inputs that are not its own
             why = why or f"{type(error).__name__}: {str(error).splitlines()[0][:160] if str(error) else ''}"
         if len(probe.attended) > (len(best[0].attended) if best else 1):
-            best = (probe, inputs)
+            best = (probe, inputs, False)
     return best or why or "no input that is known"
 
 
@@ -90,8 +93,22 @@ def joined(groups: list[Group]) -> list[Group]:
 
 def run(model: nn.Module, tokens: int) -> Runs:
     runs = Runs([], [], [], [], [])
-    _run(model, "", tokens, runs, whole=not _is_composite(model))
+    composite = _is_composite(model)
+    _run(model, "", tokens, runs, whole=not composite)
+    # A part may take what only the part before it gives, or be no model of its own.
+    if composite and (runs.failures or runs.broken or _has_unseen(model, runs)):
+        _feed(model, "", tokens, runs, whole=True)
     return runs
+
+
+def _has_unseen(model: nn.Module, runs: Runs) -> bool:
+    seen = [group.name for group in runs.groups]
+    attends = (path for path, of in model.named_modules() if re.search("Attention|Attn", type(of).__name__))
+    paths = {re.sub(r"\d+", "#", path) for path in attends}
+    return any(
+        not any(f"{name}.".startswith(f"{path}.") or f"{path}.".startswith(f"{name}.") for name in seen)
+        for path in paths
+    )
 
 
 def _is_composite(model: nn.Module) -> bool:
@@ -138,27 +155,36 @@ def _parts_alone(model: nn.Module, prefix: str, runs: Runs) -> list[tuple[str, n
     return found
 
 
+def _feed(model: nn.Module, prefix: str, tokens: int, runs: Runs, whole: bool) -> str:
+    """What attends in it and was not seen before, or not in so many layers; or why it cannot be fed."""
+    known = {group.name: len(group.layers) for group in runs.groups}
+    result = _first_that_runs(model, tokens, whole)
+    if isinstance(result, str):
+        return result
+    probe, inputs, ends = result
+    runs.broken |= not ends
+    of_text = "input_ids" in inputs or "inputs_embeds" in inputs
+    found = groups_of(probe, prefix, of_text)
+    if of_text:
+        found = [_as_generated(group, model, inputs, prefix) for group in found]
+    more = {group.name: group for group in found if len(group.layers) > known.get(group.name, 0)}
+    runs.groups = [group for group in runs.groups if group.name not in more] + list(more.values())
+    runs.joined += joined(found)
+    runs.looked += probe.looked
+    runs.fed.append(prefix or "model")
+    return ""
+
+
 def _run(model: nn.Module, prefix: str, tokens: int, runs: Runs, whole: bool) -> None:
     """A composite model is run with text first, as masks may be made by it and not by its decoder; then its towers."""
     below = _models_below(model, prefix)
     whole = whole or not below
-    known = {group.name for group in runs.groups}
     of_it = [group for group in runs.groups if prefix and group.name.startswith(re.sub(r"\d+", "#", prefix) + ".")]
     crosses = sweep_inputs.can_cross(model) and not any(group.cross for group in of_it)
     if not of_it or (whole and crosses):
-        result = _first_that_runs(model, tokens, whole)
-        if not isinstance(result, str):
-            probe, inputs = result
-            of_text = "input_ids" in inputs or "inputs_embeds" in inputs
-            found = groups_of(probe, prefix, of_text)
-            if of_text:
-                found = [_as_generated(group, model, inputs, prefix) for group in found]
-            runs.groups += [group for group in found if group.name not in known]
-            runs.joined += joined(found)
-            runs.looked += probe.looked
-            runs.fed.append(prefix or "model")
-        elif whole:
-            runs.failures.append(f"{prefix or 'model'}: {result}")
+        why = _feed(model, prefix, tokens, runs, whole)
+        if why and whole:
+            runs.failures.append(f"{prefix or 'model'}: {why}")
     if whole and (of_it or (prefix or "model") in runs.fed):
         return
     for path, child in below:

@@ -74,6 +74,19 @@ constexpr StackRule kXlnetStack{
 constexpr StackRule kRotatingStack{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kRoformerStack{
     .name = "encoder", .mask = kCausalIfDecoder, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
+// Queries have no positions; text beside them has a table.
+constexpr InputRule kTextBesideQueries{.kind = InputKind::learned, .present_if = &keys::kTextQueries};
+constexpr StackRule kQFormerStack{.name = "qformer",
+                                  .mask = kBothWays,
+                                  .input = kTextBesideQueries,
+                                  .cross = CrossAttention::each_nth,
+                                  .own_keys = kPlainHeads};
+constexpr StackRule kInstructedStack{
+    .name = "qformer", .mask = kBothWays, .input = kTable, .cross = CrossAttention::each_nth, .own_keys = kPlainHeads};
+// Text looks at the image, and the image at the text.
+constexpr StackRule kTextToImage{.name = "text", .mask = kBothWays, .cross = kEach, .own_keys = kPlainHeads};
+constexpr StackRule kImageToText{.name = "image", .mask = kBothWays, .cross = kEach, .own_keys = kPlainHeads};
+constexpr const StackRule* kImagesToo[] = {&kImageToText};
 constexpr StackRule kClipTextStack{.name = "text", .input = kTable, .own_keys = kPlainHeads};
 constexpr StackRule kSiglipTextStack{.name = "text", .mask = kBothWays, .input = kTable, .own_keys = kPlainHeads};
 
@@ -213,6 +226,13 @@ std::span<const Family> bert_families() noexcept {
      .base = BaseRule::class_own, .scales = false,
      .misleading_keys = "rope_scaling rope_parameters rope_theta partial_rotary_factor",
      .undecided_keys = "rotary_value"},
+    {.name = "blip_2_qformer", .class_stems = "Blip2QFormer", .main = kQFormerStack, .scales = false,
+     .rotary_layers = kNoRotaryLayer},
+    {.name = "instructblip_qformer", .model_types = "instructblip_qformer instructblipvideo_qformer",
+     .class_stems = "InstructBlipQFormer InstructBlipVideoQFormer", .main = kInstructedStack, .scales = false,
+     .rotary_layers = kNoRotaryLayer},
+    {.name = "bridgetower_cross", .main = kTextToImage, .more_stacks = kImagesToo, .scales = false,
+     .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "clip_text",
      .model_types = "clip_text_model clipseg_text_model groupvit_text_model metaclip_2_text_model owlv2_text_model "
          "owlvit_text_model xclip_text_model",

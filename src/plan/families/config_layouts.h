@@ -34,7 +34,7 @@ struct TextPlace {
 };
 
 struct OtherPlace {
-  std::string_view object = {};  // a key, or keys on the way down: "vision_config/width/sam_vit_b"
+  std::string_view object = {};  // a key, or keys on the way down: "vision_config/width/sam_vit_b"; empty: the root
   std::string_view type = {};
   TypeRule rule = TypeRule::own;
   bool is_sign = false;         // not an object: its presence says that there is such a stack, which nothing describes
@@ -42,6 +42,7 @@ struct OtherPlace {
   bool encoder_only = false;    // of such a family
   bool is_name = false;         // of a sign: it names the stack; else it counts something of it
   std::string_view needs = {};  // a flag at the top; there is such a stack only where it is true
+  Names top_keys = {};          // of such a family: keys that the wrapper's class reads at the top
 };
 
 // What an image in the prompt changes in the mask of a causal text stack.
@@ -73,6 +74,7 @@ struct Layout {
   TextPlace text;
   Few<OtherPlace, kMostOthers> others;
   ImageMask image = {};
+  bool or_tower = false;  // a file that has none of these objects is of the tower of this name
 };
 
 // The row of an outermost model type, or of a class name where a file has no model_type; null when there is none.

@@ -96,6 +96,9 @@ SchemeChoice molmo2_scheme(ConfigScope& scope, const SchemeFacts&) {
   return choose_rotation(family_default(scope.family()));
 }
 
+constexpr StackRule kLooksAtImages{.cross = CrossAttention::each_nth};
+constexpr QkNorm kRmsWeightedAfter{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after};
+
 }  // namespace
 
 std::span<const Family> decoders_families() noexcept {
@@ -126,6 +129,8 @@ std::span<const Family> decoders_families() noexcept {
      .windows = Windows::every_layer, .scheme = blt_scheme, .misleading_keys = "partial_rotary_factor"},
     {.name = "blt_local_decoder", .class_stems = "BltLocalDecoder", .pairing = kInterleaved, .main = kBltDecoder,
      .windows = Windows::every_layer, .scheme = blt_scheme, .misleading_keys = "partial_rotary_factor"},
+    {.name = "chameleon", .class_stems = "Chameleon", .pairing = kHalf, .qk_norm = QkNormRule{kLayerNormPerHead},
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "cohere", .class_stems = "Cohere", .pairing = kInterleaved,
      .qk_norm = QkNormRule{kLayerNormPerHead, "use_qk_norm"}, .misleading_keys = "partial_rotary_factor",
      .differing_default = DifferingDefault{"rope_theta", "8000000 (command-r)"}},
@@ -182,6 +187,9 @@ std::span<const Family> decoders_families() noexcept {
      .misleading_keys = "partial_rotary_factor"},
     {.name = "hyperclovax", .class_stems = "HyperCLOVAX", .pairing = kHalf, .scale = Scale::multiplier_or_dim,
      .misleading_keys = "partial_rotary_factor"},
+    {.name = "idefics", .class_stems = "Idefics", .pairing = kHalf, .main = kLooksAtImages,
+     .qk_norm = QkNormRule{kRmsWeightedAfter, "qk_layer_norms"}, .misleading_keys = "partial_rotary_factor",
+     .undecided_keys = "use_resampler"},
     {.name = "internlm2", .class_stems = "InternLM2", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "internlm3", .class_stems = "InternLM3", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     // Llama's class runs its files; clip_qkv and windows are refused there.

@@ -32,11 +32,18 @@ Scaling qwen_scaling(RopeKeys& keys, std::int64_t) {
   return QwenNtkScaling{.seq_length = keys.trained_length().value};
 }
 
+constexpr StackRule kImageThenQueries{
+    .name = "vision",
+    .mask = {.kind = MaskKind::prefix,
+             .detail = "the patches of an image see each other both ways, the queries after them are causal"}};
+
 }  // namespace
 
 std::span<const Family> qwen_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
+    {.name = "deepseek_ocr2_encoder", .pairing = kHalf, .main = kImageThenQueries,
+     .misleading_keys = "sliding_window partial_rotary_factor"},
     {.name = "qwen", .class_stems = "QWen", .pairing = kHalf,
      .own_names = "seq_length rotary_emb_base kv_channels rotary_pct", .width = Width::partial_factor, .scales = false,
      .query_scaling = QueryScaling::logn, .own_scaling = qwen_scaling, .misleading_keys = kQwenMisleads},

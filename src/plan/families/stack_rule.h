@@ -110,6 +110,7 @@ enum class CrossAttention : std::uint8_t {
   by_flag,      // add_cross_attention
   first_block,  // or every one where cross_attn_all_layers is true (BLT)
   last_block,   // the same
+  each_nth,     // each n-th block from the first on: cross_attention_frequency
 };
 
 // The names under which this stack's class reads a key, in place of Key::names; none: it does not read it.

@@ -18,24 +18,30 @@ namespace posenc::plan {
 // What is added to the patches or frames.
 struct TowerInput {
   enum class Kind : std::uint8_t {
-    patches,    // learned: a row for each patch of the trained image, and `extra` rows for tokens beside them
-    trained,    // the same, where kTrainedImage is the image and not kImageSize
-    strided,    // the same, where kPatchStride is the patch
-    tile,       // learned: a side of the first entry of the list `rows`; laid over the grid again and again
-    sides,      // learned: a height and a width of `rows`; resized to the grid
-    rows,       // learned: as many rows as `rows` says
-    grid,       // learned: kGridHeight x kGridWidth
-    axes,       // learned: a table for w and one for h, both of `rows`, added up
-    tiles,      // Mllama: for each tile of each aspect ratio its patches and `extra` rows
-    tile_rows,  // Mllama: for each tile of each aspect ratio one row
-    frames,     // sines over the frames of a clip
-    sines,      // Whisper's sines, as many rows as `rows` says
-    unknown,    // learned, of a size that the file does not give
+    patches,     // learned: a row for each patch of the trained image, and `extra` rows for tokens beside them
+    trained,     // the same, where kTrainedImage is the image and not kImageSize
+    strided,     // the same, where kPatchStride is the patch
+    tile,        // learned: a side of the first entry of the list `rows`; laid over the grid again and again
+    sides,       // learned: a height and a width of `rows`; resized to the grid
+    rows,        // learned: as many rows as `rows` says
+    grid,        // learned: kGridHeight x kGridWidth
+    axes,        // learned: a table for w and one for h, both of `rows`, added up
+    tiles,       // Mllama: for each tile of each aspect ratio its patches and `extra` rows
+    tile_rows,   // Mllama: for each tile of each aspect ratio one row
+    frames,      // sines over the frames of a clip
+    sines,       // Whisper's sines, as many rows as `rows` says
+    tubes,       // learned: a row for each tube of the trained clip, and `extra` rows
+    tube_faces,  // learned: a row for each tube of one frame
+    square,      // learned: the square of that
+    tube_sines,  // the paper's sines, a row for each tube of the trained clip
+    unknown,     // learned, of a size that the file does not give
   };
   Kind kind;
   std::int64_t extra = 0;
   const Key* rows = nullptr;
-  const Key* needs = nullptr;  // there is no such table where this key is false
+  const Key* needs = nullptr;       // there is no such table where this key is false
+  const Key* extra_rows = nullptr;  // as many more
+  const Key* image = &keys::kImageSize;
 };
 
 // Which coordinates rotate which pairs. The axes' frequencies f_j are base^(-2j/w) over w channels of d in a head.
@@ -43,6 +49,7 @@ enum class TowerAxes : std::uint8_t {
   none,
   h_then_w,          // blocks of d/4 pairs, f_j(d/2) in each
   w_then_h,          //
+  t_then_h_then_w,   // blocks of floor(d/6) pairs, f_j of their 2 floor(d/6) channels in each; the last channels rest
   h_then_w_strided,  // blocks of d/4 pairs; h has f_0, f_2, ... of f_j(d), w the others
   w_h_alternating,   // pair 2j takes w, pair 2j + 1 takes h, both f_j(d/2)
   w_beside_h,        // two rotations, each over one half of the head
@@ -58,6 +65,7 @@ enum class TowerMask : std::uint8_t {
   image,           // all of one image, both ways
   pixel_windows,   // windows of kPatchWindow pixels, but in the layers of kFullBlocks
   patch_windows,   // the same, in patches
+  grid_windows,    // windows as large as the learned grid, in the layers that kLayerTypes calls "window_attention"
   kernel_windows,  // windows of kWindowKernel patches in every layer
   listed_windows,  // windows of kPatchWindow patches, in the layers of kWindowBlocks
   predicted,       // in the last kQueryBlocks layers, queries see what the layers before took for their segment
@@ -110,6 +118,8 @@ struct Tower {
   const Key* kv_heads = nullptr;      // null: as many as heads
   const Key* width = &keys::kHidden;  // null: the channels of a head are not known
   const Key* head_dim = nullptr;      // null: width over heads
+  std::int64_t fixed_head_dim = 0;    // not 0: there are as many heads of so many channels as the width has
+  bool crosses = false;               // its layers look at another stack's output
 
   std::span<const TowerInput> input = {};
   TowerRotation rotation = {};
@@ -118,11 +128,13 @@ struct Tower {
   TowerScale scale = TowerScale::head_dim;
   std::optional<QkNormRule> qk_norm = {};
   const Key* soft_cap = nullptr;
+  bool listed_kinds = false;          // layers that kLayerTypes calls "conv" do not attend
   const StageRule* stages = nullptr;  // then `layers`, `heads`, `width`, `mask` and `score` are not looked at
 
-  std::string_view undecided = {};  // what nothing decides
-  bool is_unread = false;           // its layers are not read then: what is not decided is in all of them
-  std::string_view also = {};       // the type of a second stack that the same object describes
+  std::string_view undecided = {};    // what nothing decides
+  const Key* undecided_if = nullptr;  // only where this flag is true
+  bool is_unread = false;             // its layers are not read then: what is not decided is in all of them
+  std::string_view also = {};         // the type of a second stack that the same object describes
 };
 
 // The row of a model type; null when there is none.

@@ -29,7 +29,16 @@ constexpr TowerInput kGridAndFrames[] = {{.kind = Kind::grid}, {.kind = Kind::fr
 constexpr TowerInput kTiles[] = {
     {.kind = Kind::patches, .extra = 1}, {.kind = Kind::tiles, .extra = 1}, {.kind = Kind::tile_rows}};
 constexpr TowerInput kPatchesAndFrames[] = {{.kind = Kind::patches, .extra = 1},
-                                            {.kind = Kind::rows, .rows = &keys::kFrameRows}};
+                                            {.kind = Kind::rows, .rows = &keys::kClipFrames}};
+constexpr TowerInput kPatchesAndTokens[] = {{.kind = Kind::patches, .extra_rows = &keys::kClassTokens}};
+constexpr TowerInput kLargestAndClass[] = {{.kind = Kind::patches, .extra = 1, .image = &keys::kLargestImage}};
+constexpr TowerInput kLargest[] = {{.kind = Kind::patches, .image = &keys::kLargestImage}};
+constexpr TowerInput kTubesAndClass[] = {{.kind = Kind::tubes, .extra = 1}};
+constexpr TowerInput kTubeFaces[] = {{.kind = Kind::tube_faces}};
+constexpr TowerInput kFrameRows[] = {{.kind = Kind::rows, .rows = &keys::kClipFrames}};
+constexpr TowerInput kTubeSines[] = {{.kind = Kind::tube_sines}};
+constexpr TowerInput kGrid[] = {{.kind = Kind::grid}};
+constexpr TowerInput kSquareAndClass[] = {{.kind = Kind::square, .rows = &keys::kGridSide}};
 constexpr TowerInput kUnknownTable[] = {{.kind = Kind::unknown}};
 // Frozen, and in the checkpoint: the classes make no sines themselves.
 constexpr TowerInput kSourceRows[] = {{.kind = Kind::rows, .rows = &keys::kSourceRows}};
@@ -40,7 +49,9 @@ constexpr TowerRotation kStrided{TowerAxes::h_then_w_strided};
 constexpr TowerRotation kWBesideH{TowerAxes::w_beside_h};
 constexpr TowerRotation kAlternating{TowerAxes::w_h_alternating};
 constexpr TowerRotation kFromWindow{.axes = TowerAxes::w_then_h, .image_over_window = true};
+constexpr TowerRotation kWThenH{TowerAxes::w_then_h};
 constexpr TowerRotation kFromOne{TowerAxes::w_then_h, 1};
+constexpr TowerRotation kTimeToo{TowerAxes::t_then_h_then_w};
 
 // ---- pyramids ----
 constexpr StageRule kSwin{.sight = StageSight::shifted_where_smaller};
@@ -54,6 +65,7 @@ constexpr StageRule kMaskUnits{.sight = StageSight::mask_units};
 
 constexpr QkNormRule kSwitchedLayerNorm{kLayerNormAcrossHeads, "use_qk_norm"};
 constexpr QkNormRule kSwitchedNorm{kRmsAcrossHeads, "use_qk_norm"};
+constexpr QkNormRule kHeadNorm{kRmsPerHead};
 
 constexpr Family of(Names types, Pairing pairing = kHalf, Names undecided = {}) {
   return {
@@ -71,7 +83,7 @@ constexpr Family part_of(Names whole, Names types) {
 constexpr Tower kTowers[] = {
     // Some files say the whole model's type where they mean the tower's.
     {.family = of("siglip_vision_model siglip"), .input = kPatches},
-    {.family = of("siglip2_vision_model"), .input = kPatchRows},
+    {.family = of("siglip2_vision_model cosmos3_edge_vision"), .input = kPatchRows},
     // A class token, and a row for it, before the patches.
     {.family = of("clip_vision_model altclip_vision_model blip_vision_model chinese_clip_vision_model "
                   "clipseg_vision_model flava_image_model kosmos_2_vision_model metaclip_2_vision_model "
@@ -79,7 +91,9 @@ constexpr Tower kTowers[] = {
      .input = kPatchesAndClass},
     {.family = of("git_vision_model"), .input = kPatchesAndClass},
     {.family = of("dinov2"), .input = kPatchesAndClass},
-    {.family = of("dinov2_with_registers"), .input = kPatchesAndClass},
+    {.family = of("dinov2_with_registers tipsv2_vision_model"), .input = kPatchesAndClass},
+    {.family = of("pixio"), .input = kPatchesAndTokens},
+    {.family = of("radio"), .input = kLargest},
     {.family = of("deit"), .input = kPatchesAndTwo},
     {.family = of("mgp-str"), .input = kPatchesAndClass},
     {.family = of("dpt", kHalf, "backbone_config backbone is_hybrid"), .input = kPatchesAndClass},
@@ -97,26 +111,76 @@ constexpr Tower kTowers[] = {
     {.family = of("lw_detr_vit"), .input = kTrainedAndClass, .mask = TowerMask::image_parts},
     {.family = of("rf_detr_dinov2"), .input = kPatchesAndClass, .mask = TowerMask::image_parts},
     {.family = of("ijepa phi4_multimodal_vision"), .input = kPatches},
+    {.family = of("aimv2_vision_model"), .input = kPatches, .undecided = "its sines over rows and columns",
+     .undecided_if = &keys::kNativeSize},
+    {.family = of("ovis2_vision granite_docling_vision"), .input = kPatches},
+    {.family = of("molmo2_vision"), .kv_heads = &keys::kKvHeads, .head_dim = &keys::kHeadDim, .input = kPositionRows},
+    {.family = of("pix2struct_vision_model"), .head_dim = &keys::kHeadDim, .input = kTables,
+     .scale = TowerScale::one},
+    {.family = of("flava_multimodal_model"), .stack = "multimodal"},
     {.family = of("janus_vision_model"), .input = kPatches, .qk_norm = kSwitchedLayerNorm},
     {.family = of("timesformer"), .more_layers = &keys::kLayers, .input = kPatchesAndFrames,
      .mask = TowerMask::space_and_time},
-    {.family = of("vit vit_msn"), .input = kPatchesAndClass},
+    // ViT-MAE's table is made of sines, and frozen; it is in the checkpoint.
+    {.family = of("vit vit_msn vit_mae"), .input = kPatchesAndClass},
+    {.family = of("videomae"), .input = kTubeSines},
+    {.family = of("vivit"), .input = kTubesAndClass},
     {.family = of("blip_2_vision_model instructblip_vision_model instructblipvideo_vision_model"),
      .input = kPatchesAndClass},
     {.family = of("idefics2_vision"), .input = kPatches},
     {.family = of("idefics3_vision"), .input = kPatches},
     {.family = of("smolvlm_vision"), .input = kPatches},
-    {.family = of("internvl_vision"), .input = kOptionalPatchesAndClass, .qk_norm = kSwitchedNorm},
+    // A message of each frame looks at those of the others before patches look at it.
+    {.family = of("xclip_vision_model"), .input = kPatchesAndClass, .also = "xclip_messages"},
+    {.family = part_of("xclip_vision_model", "xclip_messages"), .stack = "vision_messages"},
+    {.family = part_of("xclip_vision_model", "xclip_frames"), .stack = "vision_frames", .layers = &keys::kFrameLayers,
+     .heads = &keys::kFrameHeads, .width = &keys::kFrameWidth, .input = kFrameRows},
+    {.family = part_of("xclip", "xclip_prompts"), .stack = "prompts", .layers = &keys::kPromptLayers,
+     .heads = &keys::kPromptHeads, .width = &keys::kProjection, .crosses = true},
+    {.family = of("videoprism_vision_model"), .layers = &keys::kSpatialLayers, .input = kTubeFaces,
+     .soft_cap = &keys::kSoftCap, .also = "videoprism_temporal"},
+    {.family = part_of("videoprism_vision_model", "videoprism_temporal"), .stack = "vision_temporal",
+     .layers = &keys::kTemporalLayers, .input = kFrameRows, .soft_cap = &keys::kSoftCap},
+    {.family = part_of("videoprism_vision_model", "videoprism_auxiliary"), .stack = "vision_auxiliary",
+     .layers = &keys::kAuxiliaryLayers, .soft_cap = &keys::kSoftCap},
+    {.family = of("bridgetower_vision_model"), .heads = nullptr, .fixed_head_dim = 64, .input = kPatchesAndClass,
+     .undecided = "how many of its layers its whole model leaves out", .undecided_if = &keys::kLastLayerLeft},
+    {.family = of("idefics_vision"), .width = &keys::kEmbedDim, .input = kPatchesAndClass},
+    // One attention from the mean of neighbouring patches to them.
+    {.family = of("molmo2_adapter"), .stack = "adapter", .layers = nullptr, .kv_heads = &keys::kKvHeads,
+     .head_dim = &keys::kHeadDim, .crosses = true},
+    {.family = of("internvl_vision qianfan_ocr_vision"), .input = kOptionalPatchesAndClass, .qk_norm = kSwitchedNorm},
     {.family = of("llama4_vision_model", kInterleaved), .input = kPatchesAndClass, .rotation = kFromOne},
     {.family = of("mllama_vision_model"), .more_layers = &keys::kGlobalLayers, .input = kTiles},
     {.family = of("qwen2_vl_vision"), .width = &keys::kEmbedDim, .rotation = kHThenW},
+    {.family = of("ernie4_5_vl_moe_vision video_llama_3_vision"), .rotation = kHThenW},
     {.family = of("qwen2_5_vl_vision qwen2_5_omni_vision_encoder"), .rotation = kHThenW, .mask = TowerMask::pixel_windows},
+    {.family = of("exaone4_5_vision"), .kv_heads = &keys::kKvHeads, .rotation = kHThenW,
+     .mask = TowerMask::pixel_windows},
     {.family = of("qwen3_vl_vision"), .input = kPositionRows, .rotation = kHThenW},
     {.family = of("qwen3_vl_moe_vision qwen3_omni_moe_vision_encoder"), .input = kPositionRows, .rotation = kHThenW},
     {.family = of("qwen3_5_vision"), .input = kPositionRows, .rotation = kHThenW},
-    {.family = of("qwen3_5_moe_vision"), .input = kPositionRows, .rotation = kHThenW},
+    {.family = of("qwen3_5_moe_vision cohere_compass_vision qwen4_exp_vision"), .input = kPositionRows, .rotation = kHThenW},
     {.family = of("glm4v_vision"), .input = kPatches, .rotation = kHThenW},
     {.family = of("glm4v_moe_vision"), .input = kPatches, .rotation = kHThenW},
+    {.family = of("glm_image_vision"), .input = kPatches},
+    {.family = of("glm_ocr_vision glm5_next_vision dots3_note_vision_encoder"), .rotation = kHThenW,
+     .qk_norm = kHeadNorm},
+    {.family = of("paddleocr_vl_vision"), .input = kPatches, .rotation = kHThenW},
+    {.family = of("lfm3_vl_vision"), .kv_heads = &keys::kKvHeads, .rotation = kHThenW, .qk_norm = kHeadNorm,
+     .listed_kinds = true},
+    {.family = of("minimax_m3_vl_vision"), .rotation = kTimeToo},
+    {.family = of("step3p5_vision"), .input = kPatches, .rotation = kWThenH},
+    {.family = of("hunyuan_vl_vision"), .head_dim = &keys::kHeadDim, .input = kLargestAndClass},
+    // The class token stands at 0, patches count from 1; its row of the table is a parameter beside it.
+    {.family = of("inkling2_vision", kInterleaved), .input = kSquareAndClass, .rotation = kFromOne},
+    {.family = of("muse_glimmer_vision muse_spark_vision"), .input = kGrid, .rotation = kFromOne,
+     .mask = TowerMask::grid_windows},
+    // The angles of the class token are learned.
+    {.family = of("mlcd mlcd_vision_model"), .rotation = kHThenW,
+     .undecided = "the angles by which its class token rotates, which are learned"},
+    // Each pair of neighbours has the angles of two: cos and sin stand as for halves, what they turn as for neighbours.
+    {.family = of("vjepa2"), .undecided = "its maps of neighbouring channels, which are no rotations"},
     {.family = of("gemma4_vision"), .kv_heads = &keys::kKvHeads, .head_dim = &keys::kHeadDim, .input = kTables,
      .rotation = kWBesideH, .scale = TowerScale::one, .qk_norm = QkNormRule{kRmsPerHead}},
     {.family = of("kosmos_2_5_vision_model"), .head_dim = &keys::kHeadDim, .input = kPatchTables},
@@ -124,7 +188,7 @@ constexpr Tower kTowers[] = {
     // The class stores q and k permuted to halves; checkpoints, and this row, have neighbours.
     {.family = of("kimi_k25_vision", kInterleaved), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
      .width = &keys::kTowerWidth, .input = kGridAndFrames, .rotation = kAlternating},
-    {.family = of("minicpmv4_6_vision"), .input = kPatches, .also = "minicpmv4_6_vision_merger"},
+    {.family = of("minicpmv4_6_vision minicpm_ocr_vision minicpmv4_7_vision"), .input = kPatches, .also = "minicpmv4_6_vision_merger"},
     {.family = part_of("minicpmv4_6_vision", "minicpmv4_6_vision_merger"), .stack = "vision_merger", .layers = nullptr,
      .mask = TowerMask::kernel_windows},
     {.family = of("sam_vision_model sam_hq_vision_model deepseek_ocr2_sam_vision_model pp_chart2table_vision "
@@ -133,6 +197,8 @@ constexpr Tower kTowers[] = {
     {.family = of("unlimited_ocr_sam_vision_model"), .stack = "vision_sam", .layers = &keys::kTowerLayers,
      .heads = &keys::kTowerHeads, .width = &keys::kTowerWidth, .input = kOptionalPatches,
      .mask = TowerMask::patch_windows, .score = TowerScore::decomposed_hw},
+    {.family = of("got_ocr2_vision"), .input = kOptionalPatches, .mask = TowerMask::patch_windows,
+     .score = TowerScore::decomposed_hw},
     {.family = of("unlimited_ocr_vision_encoder"), .stack = "vision_clip", .layers = &keys::kTowerLayers,
      .heads = &keys::kTowerHeads, .width = &keys::kTowerWidth, .input = kPatchesAndClass},
 

@@ -15,6 +15,7 @@ constexpr LeftOut kMisleading[] = {
     {"a length that decides nothing: tables and rotations go by the trained length",
      "initial_context_length rope_max_length tokenizer_model_max_length bert_model_max_length"},
     {"pixels and frames that become one patch; positions count patches", "spatial_patch_size temporal_patch_size"},
+    {"the smallest image that a processor hands on", "min_image_size"},
     {"how a learned grid is made and resized to another image, and how frames share attention: of towers whose code is "
      "not open, or what the class does in any case",
      "pos_emb_type pos_emb_interpolation_mode interpolate_pe_method preserve_original_pe video_attn_type"},

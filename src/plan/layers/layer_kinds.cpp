@@ -252,7 +252,7 @@ std::int64_t most_blocks(ConfigScope& scope) {
   const bool crosses = scope.stack().cross != CrossAttention::none;
   const auto stacks = static_cast<std::int64_t>(scope.family().more_stacks.size()) + (scope.family().encoder ? 2 : 1);
   if (stacks > 1) return kMaxLayers / (2 * stacks);  // as much each, and a decoder's are double
-  return crosses && read_cross_attention(scope).value ? kMaxLayers / 2 : kMaxLayers;
+  return crosses && read_cross_interval(scope).value > 0 ? kMaxLayers / 2 : kMaxLayers;
 }
 
 }  // namespace
@@ -314,18 +314,19 @@ KindList read_layer_kinds(ConfigScope& scope, std::int64_t layers) {
   return {all(layers, LayerKind::attention), family_default(scope.family())};
 }
 
-Sourced<bool> read_cross_attention(ConfigScope& scope) {
+Sourced<std::int64_t> read_cross_interval(ConfigScope& scope) {
   switch (scope.stack().cross) {
     case CrossAttention::none: break;
     case CrossAttention::every_block:
     case CrossAttention::first_block:
-    case CrossAttention::last_block: return {true, family_default(scope.family())};
+    case CrossAttention::last_block: return {1, family_default(scope.family())};
     case CrossAttention::by_flag: {
       const Setting<bool> crosses = scope.flag(keys::kAddCross);
-      return {crosses.value.value_or(false), crosses.from};
+      return {crosses.value.value_or(false) ? 1 : 0, crosses.from};
     }
+    case CrossAttention::each_nth: return scope.required_integer(keys::kCrossFrequency, {1, kMaxLayers});
   }
-  return {false, family_default(scope.family())};
+  return {0, family_default(scope.family())};
 }
 
 }  // namespace posenc::plan

@@ -36,8 +36,9 @@ constexpr bool attends(LayerKind kind) noexcept {
   return kind == LayerKind::attention || kind == LayerKind::cross_attention;
 }
 
-// Whether each block of a stack has a second attention, which looks at another stack's output.
-Sourced<bool> read_cross_attention(ConfigScope& scope);
+// n, where each n-th block of a stack, from the first on, has a second attention, which looks at another stack's
+// output; 0: none has.
+Sourced<std::int64_t> read_cross_interval(ConfigScope& scope);
 
 // ---- layer_pattern.cpp: which layers rotate and which see only a part of the sequence ----
 

@@ -32,9 +32,9 @@ std::optional<std::int64_t> only_crossing(ConfigScope& scope, std::int64_t block
 // Equal layers are read once.
 void read_layers(ConfigScope& scope, RopeDicts& dicts, const TextFacts& facts, StackLayers& layers) {
   std::vector<KnownLayer> kinds;
-  const Sourced<bool> crosses = read_cross_attention(scope);
-  const auto only = crosses.value ? only_crossing(scope, std::ssize(facts.pattern.layers)) : std::nullopt;
-  layers.reserve(std::ssize(facts.pattern.layers) * (crosses.value ? 2 : 1));
+  const Sourced<std::int64_t> crosses = read_cross_interval(scope);
+  const auto only = crosses.value > 0 ? only_crossing(scope, std::ssize(facts.pattern.layers)) : std::nullopt;
+  layers.reserve(std::ssize(facts.pattern.layers) * (crosses.value > 0 ? 2 : 1));
   std::int64_t block = 0;
   for (const LayerTraits& traits : facts.pattern.layers) {
     auto kind = std::ranges::find(kinds, traits, &KnownLayer::traits);
@@ -44,7 +44,7 @@ void read_layers(ConfigScope& scope, RopeDicts& dicts, const TextFacts& facts, S
     }
     if (scope.reader().failed()) return;
     layers.add(kind->facts, block);
-    if (crosses.value && only.value_or(block) == block) {
+    if (crosses.value > 0 && block % crosses.value == 0 && only.value_or(block) == block) {
       LayerFacts cross = cross_attention_beside(scope, kind->facts, crosses.from);
       if (const std::string_view detail = scope.stack().cross_detail; !detail.empty()) {
         cross.set(Mask{.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = std::string(detail)}, {});

@@ -54,7 +54,15 @@ struct Wrapper {
   bool known = false;              // the root's type has a row
 };
 
-Wrapper choose_wrapper(const ClassNames& names) {
+bool has_any_object(ConfigReader& reader, const Layout& layout) {
+  const auto has = [&](std::string_view path) {
+    const auto place = place_at(reader, path);
+    return place && place->value.kind() == JsonKind::object;
+  };
+  return std::ranges::any_of(layout.text.objects, has) || std::ranges::any_of(layout.others, has, &OtherPlace::object);
+}
+
+Wrapper choose_wrapper(ConfigReader& reader, const ClassNames& names) {
   Wrapper wrapper{.names = names};
   if (names.model_type.empty()) {
     wrapper.family = find_family_of_class(names.architecture);
@@ -62,6 +70,9 @@ Wrapper choose_wrapper(const ClassNames& names) {
   } else {
     wrapper.family = find_family(names.model_type);
     wrapper.layout = find_layout(names.model_type);
+    if (wrapper.layout != nullptr && wrapper.layout->or_tower && !has_any_object(reader, *wrapper.layout)) {
+      wrapper.layout = nullptr;
+    }
   }
   wrapper.known = wrapper.family != nullptr || wrapper.layout != nullptr;
   if (wrapper.layout == nullptr) wrapper.layout = &any_layout();
@@ -262,7 +273,8 @@ bool is_off(ConfigReader& reader, std::string_view flag) {
 void read_others(ConfigReader& reader, const Layout& layout, Plan& plan) {
   for (const OtherPlace& other : layout.others) {
     if (is_off(reader, other.needs)) continue;
-    const auto place = place_at(reader, other.object);
+    const std::optional<Place> place =
+        other.object.empty() ? Place{reader.root(), std::string()} : place_at(reader, other.object);
     if (!place || reader.failed()) continue;
     if (place->value.kind() == JsonKind::object) {
       read_other_stack(reader, *place, other, plan);
@@ -305,7 +317,7 @@ void note_image_mask(const ImageMask& image, Plan& plan) {
 }  // namespace
 
 void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
-  const Wrapper wrapper = choose_wrapper(names);
+  const Wrapper wrapper = choose_wrapper(reader, names);
   TextClass text = choose_text(reader, wrapper);
   plan.family = family_name(wrapper);
   plan.known = true;
@@ -314,10 +326,10 @@ void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
   warn_no_model_type(reader, wrapper.names);
   if (wrapper.layout->text.absent) return read_without_text(reader, *wrapper.layout, plan);
   if (read_lone_tower(reader, wrapper, text, plan)) return;
-  if (text.family == nullptr) {
-    read_unknown_text(reader, wrapper, text, plan);
-  } else {
+  if (text.family != nullptr) {
     read_text_class(reader, wrapper, text, *text.family, plan);
+  } else {
+    read_unknown_text(reader, wrapper, text, plan);
   }
   read_others(reader, *wrapper.layout, plan);
   if (wrapper.layout == &any_layout()) name_unread_objects(reader, plan);

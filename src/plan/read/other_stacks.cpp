@@ -60,12 +60,18 @@ void read_pyramid(ConfigReader& reader, ConfigScope& scope, const Tower& tower, 
   for (StackFacts& one : stacks) add_stack(std::move(one), plan);
 }
 
+bool is_undecided(ConfigScope& scope, const Tower& tower) {
+  if (tower.undecided_if == nullptr) return !tower.undecided.empty();
+  return scope.flag(*tower.undecided_if).value.value_or(false);
+}
+
 void read_family_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, std::string_view type,
                        const Family& family, Plan& plan) {
   const FamilyObject of{.object = object.value,
                         .family = family,
                         .model_type = type,
                         .architecture = {},
+                        .top_keys = place.top_keys,
                         .encoder_only = place.encoder_only,
                         .room = room_for_layers(plan)};
   std::vector<StackFacts> stacks = read_family_stacks(reader, of);
@@ -97,7 +103,7 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
       const bool is_false = given->value.kind() == io::JsonKind::boolean && !reader.boolean(*given).value_or(false);
       if (!is_false && !given->value.is_null()) warn_undecided(reader, object, type, formatted("what {} changes", key));
     }
-    if (!tower->undecided.empty()) warn_undecided(reader, object, type, tower->undecided);
+    if (is_undecided(scope, *tower)) warn_undecided(reader, object, type, tower->undecided);
     settle_stack(reader, name, stack);
     add_stack(std::move(stack), plan);
     if (!tower->also.empty()) read_other_stack(reader, object, {.type = tower->also, .rule = TypeRule::fixed}, plan);

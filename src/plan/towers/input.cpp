@@ -1,4 +1,5 @@
 // What is added to a tower's patches or frames: learned tables (by patch, by axis, Mllama's by tile) or sines.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,51 @@ Sides read_sides(ConfigScope& scope, const Key& key) {
   return {height, side(both[1])};
 }
 
+struct Tubes {
+  std::int64_t count = 1;
+  std::int64_t of_frame = 1;  // rows * columns
+  std::string from;
+};
+
+// frames / tube * rows * columns. The key gives the frames of a tube, which is then a patch wide, or all three sides.
+Tubes read_tubes(ConfigScope& scope) {
+  ConfigReader& reader = scope.reader();
+  const Sourced<std::int64_t> frames = scope.required_integer(keys::kClipFrames, kGridSides);
+  const auto place = scope.find(keys::kTube);
+  if (!place) {
+    scope.require(keys::kTube);
+    return {};
+  }
+  const auto grid_of = [&](std::int64_t depth, const PatchGrid& grid) -> Tubes {
+    if (reader.failed()) return {};
+    const std::int64_t deep = frames.value / depth;
+    if (deep >= 1 && deep <= kMaxPosition / (grid.height * grid.width)) {
+      return {deep * grid.height * grid.width, grid.height * grid.width, frames.from};
+    }
+    scope.fail(keys::kClipFrames, ErrorKind::out_of_range, "a clip of at least one tube, and no endless one",
+               formatted("a tube is {} frames", depth));
+    return {};
+  };
+  if (place->value.kind() != io::JsonKind::array) {
+    const std::int64_t depth = reader.integer(*place, kGridSides).value_or(1);
+    return grid_of(depth, read_patch_grid(scope));
+  }
+  const std::vector<io::JsonValue> sides = place->value.items();
+  if (sides.size() != 3) {
+    reader.fail(*place, ErrorKind::length_mismatch, "a number, or frames, a height and a width");
+    return {};
+  }
+  std::int64_t side[3] = {1, 1, 1};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Place at{sides[i], place->in_file ? sides[i].pointer() : place->from, place->in_file};
+    side[i] = reader.integer(at, kGridSides).value_or(1);
+  }
+  const Sides image = read_sides(scope, keys::kImageSize);
+  return grid_of(
+      side[0],
+      {std::max<std::int64_t>(image.height / side[1], 1), std::max<std::int64_t>(image.width / side[2], 1), {}});
+}
+
 std::string from_of(ConfigScope& scope, const Key& key) {
   const auto place = scope.peek(key);
   return place ? place->from : std::string();
@@ -57,19 +103,23 @@ class InputReader {
       if (present.value && !*present.value) return;
     }
     switch (row.kind) {
-      case TowerInput::Kind::patches: return patches(row.extra, read_patch_grid(scope_));
+      case TowerInput::Kind::patches: return patches(row.extra + more_rows(row), read_patch_grid(scope_, *row.image));
       case TowerInput::Kind::trained: return patches(row.extra, read_patch_grid(scope_, keys::kTrainedImage));
       case TowerInput::Kind::strided:
         return patches(row.extra, read_patch_grid(scope_, keys::kImageSize, keys::kPatchStride));
       case TowerInput::Kind::tile: return tile(*row.rows);
       case TowerInput::Kind::sides: return sides(*row.rows);
+      case TowerInput::Kind::tubes: return tubes(row.extra);
+      case TowerInput::Kind::tube_faces: return tube_faces();
       case TowerInput::Kind::rows: return rows(*row.rows);
+      case TowerInput::Kind::square: return square(*row.rows);
       case TowerInput::Kind::grid: return grid();
       case TowerInput::Kind::axes: return axes(*row.rows);
       case TowerInput::Kind::tiles: return tiles(row.extra);
       case TowerInput::Kind::tile_rows: return tile_rows();
       case TowerInput::Kind::frames: return frames();
       case TowerInput::Kind::sines: return sines(*row.rows);
+      case TowerInput::Kind::tube_sines: return tube_sines();
       case TowerInput::Kind::unknown: return add(LearnedInput{}, {});
     }
   }
@@ -82,8 +132,33 @@ class InputReader {
     out_.input.push_back(std::move(scheme));
   }
 
+  std::int64_t more_rows(const TowerInput& row) {
+    return row.extra_rows == nullptr ? 0 : scope_.required_integer(*row.extra_rows, {0, kMaxSide}).value;
+  }
+
   void patches(std::int64_t extra, const PatchGrid& grid) {
     add(LearnedInput{.positions = grid.height * grid.width + extra}, {{"positions", grid.from}});
+  }
+
+  void tubes(std::int64_t extra) {
+    const Tubes all = read_tubes(scope_);
+    add(LearnedInput{.positions = all.count + extra}, {{"positions", all.from}});
+  }
+
+  void tube_faces() {
+    const Tubes all = read_tubes(scope_);
+    add(LearnedInput{.positions = all.of_frame}, {{"positions", from_of(scope_, keys::kImageSize)}});
+  }
+
+  void square(const Key& key) {
+    const Sourced<std::int64_t> side = scope_.required_integer(key, kGridSides);
+    add(LearnedInput{.positions = side.value * side.value}, {{"positions", side.from}});
+  }
+
+  // In pairs of sine and cosine, frequencies 10000^(-2i/d), over the tubes in the order of the sequence.
+  void tube_sines() {
+    const Tubes all = read_tubes(scope_);
+    add(SinusoidalInput{.convention = SinusoidConvention::paper, .positions = all.count}, {{"positions", all.from}});
   }
 
   void rows(const Key& key) {

@@ -96,6 +96,49 @@ void read_image_parts(ConfigScope& scope, std::int64_t layers, TowerMasks& masks
   masks.window.mask.detail = formatted("the image cut into {0} x {0} windows", parts.value);
 }
 
+// What kLayerTypes calls each layer; one word a layer. Nothing where the reading failed.
+std::vector<std::string_view> read_words(ConfigScope& scope, std::int64_t layers) {
+  const auto place = scope.find(keys::kLayerTypes);
+  const auto list = place ? scope.reader().list(*place) : std::nullopt;
+  if (!place) scope.require(keys::kLayerTypes);
+  if (!list || scope.reader().failed()) return {};
+  if (std::ssize(*list) < layers) {
+    scope.reader().fail(*place, ErrorKind::length_mismatch, formatted("a word for each of {} layers", layers));
+    return {};
+  }
+  std::vector<std::string_view> words;
+  for (const io::JsonValue& entry : *list) {
+    if (std::ssize(words) == layers) break;
+    const Place at{entry, place->in_file ? entry.pointer() : place->from, place->in_file};
+    words.push_back(scope.reader().string(at).value_or(std::string_view{}));
+  }
+  return words;
+}
+
+bool is_one_of(ConfigScope& scope, std::string_view word, std::string_view other) {
+  if (word == other || word == "full_attention") return true;
+  scope.fail(keys::kLayerTypes, ErrorKind::out_of_range, formatted("\"{}\" or \"full_attention\"", other));
+  return false;
+}
+
+// A window has the patches of the grid for which the table was made.
+void read_grid_windows(ConfigScope& scope, std::int64_t layers, TowerMasks& masks) {
+  const Sourced<std::int64_t> height = scope.required_integer(keys::kGridHeight, kWindowSides);
+  masks.window = windows_of(height.value, height.value, height.from);
+  std::size_t layer = 0;
+  for (std::string_view word : read_words(scope, layers)) {
+    if (!is_one_of(scope, word, "window_attention")) return;
+    masks.windowed[layer++] = word != "full_attention";
+  }
+}
+
+void read_listed_kinds(ConfigScope& scope, std::int64_t layers, TowerMasks& masks) {
+  for (std::string_view word : read_words(scope, layers)) {
+    if (!is_one_of(scope, word, "conv")) return;
+    masks.attends.push_back(word != "conv");
+  }
+}
+
 void read_kernel_windows(ConfigScope& scope, TowerMasks& masks) {
   const auto place = scope.find(keys::kWindowKernel);
   const auto sides = place ? scope.reader().list(*place) : std::nullopt;
@@ -143,12 +186,14 @@ void read_audio_chunks(ConfigScope& scope, TowerMasks& masks) {
 }  // namespace
 
 TowerMasks read_tower_masks(ConfigScope& scope, const Tower& tower, std::int64_t layers) {
-  TowerMasks masks{.whole = image_of(tower), .window = {}, .windowed = {}};
+  TowerMasks masks{.whole = image_of(tower), .window = {}, .windowed = {}, .attends = {}};
   masks.windowed.assign(static_cast<std::size_t>(layers), false);
+  if (tower.listed_kinds) read_listed_kinds(scope, layers, masks);
   switch (tower.mask) {
     case TowerMask::image: break;
     case TowerMask::pixel_windows:
     case TowerMask::patch_windows: read_windows(scope, tower, layers, masks); break;
+    case TowerMask::grid_windows: read_grid_windows(scope, layers, masks); break;
     case TowerMask::kernel_windows: read_kernel_windows(scope, masks); break;
     case TowerMask::listed_windows: read_listed_windows(scope, layers, masks); break;
     case TowerMask::predicted: read_predicted(scope, layers, masks); break;

@@ -39,6 +39,7 @@ AxisMap axes_of(TowerAxes axes, std::int64_t pairs) {
     case TowerAxes::h_then_w:
     case TowerAxes::h_then_w_strided: return axial_axes({"h", "w"}, pairs);
     case TowerAxes::w_then_h: return axial_axes({"w", "h"}, pairs);
+    case TowerAxes::t_then_h_then_w: return axial_axes({"t", "h", "w"}, pairs);
     case TowerAxes::w_h_alternating: {
       AxisMap map{.names = {"w", "h"}, .of_pair = {}};
       for (std::int64_t p = 0; p < pairs; ++p) map.of_pair.push_back(static_cast<std::int32_t>(p % 2));
@@ -53,6 +54,7 @@ AxisMap axes_of(TowerAxes axes, std::int64_t pairs) {
 std::vector<Rope> ropes_of(const Tower& tower, std::int64_t head_dim, double base, double factor) {
   Rope rope{.pairing = tower.family.pairing, .head_dim = head_dim, .dim = head_dim, .base = base};
   if (factor != 1) rope.scaling = LinearScaling{factor};
+  if (tower.rotation.axes == TowerAxes::t_then_h_then_w) rope.dim = head_dim / 6 * 6;
   if (tower.rotation.axes != TowerAxes::w_beside_h) {
     rope.axes = axes_of(tower.rotation.axes, rope.pairs());
     rope.axis_frequencies =
@@ -67,10 +69,14 @@ std::vector<Rope> ropes_of(const Tower& tower, std::int64_t head_dim, double bas
   return {rope, second};
 }
 
-// Two axes share a head's pairs evenly.
-bool suits(ConfigScope& scope, const TowerShape& shape) {
+// Two axes share a head's pairs evenly; three leave channels that do not rotate.
+bool suits(ConfigScope& scope, const Tower& tower, const TowerShape& shape) {
   const std::int64_t head_dim = shape.head_dim.value;
-  if (head_dim % 4 != 0) {
+  const bool three = tower.rotation.axes == TowerAxes::t_then_h_then_w;
+  if (three && head_dim < 6) {
+    scope.fail(*shape.width_key, ErrorKind::out_of_range, "heads of at least 6 channels, a pair for each of three axes",
+               formatted("{} channels a head", head_dim));
+  } else if (!three && head_dim % 4 != 0) {
     scope.fail(*shape.width_key, ErrorKind::not_divisible, "heads whose channels divide by 4, two axes of pairs",
                formatted("{} channels a head", head_dim));
   } else if (head_dim / 2 > kMaxPairEntries / shape.layers) {
@@ -84,7 +90,7 @@ bool suits(ConfigScope& scope, const TowerShape& shape) {
 
 void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape, double factor,
                          LayerFacts& layer) {
-  if (tower.rotation.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, shape)) return;
+  if (tower.rotation.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, tower, shape)) return;
   RopeDicts dicts(scope);
   const Sourced<std::int64_t> no_length;
   RopeKeys rope(dicts, LayerTraits{}, no_length, shape.layers);

@@ -46,11 +46,27 @@ void read_head_dim(ConfigScope& scope, const Tower& tower, TowerShape& shape) {
   shape.head_dim = width_over_heads(scope, *tower.width, shape.heads);
 }
 
+// The class divides and drops the rest, which torch then refuses.
+void read_fixed_heads(ConfigScope& scope, const Tower& tower, TowerShape& shape) {
+  const Sourced<std::int64_t> width = scope.required_integer(*tower.width, {1, kMaxHiddenSize});
+  if (scope.reader().failed()) return;
+  if (width.value % tower.fixed_head_dim != 0 || width.value / tower.fixed_head_dim > kMaxHeads) {
+    scope.fail(*tower.width, ErrorKind::not_divisible,
+               formatted("up to {} heads of {} channels", kMaxHeads, tower.fixed_head_dim));
+    return;
+  }
+  shape.heads = {width.value / tower.fixed_head_dim, width.from};
+  shape.kv_heads = {shape.heads.value, "default: as many as heads"};
+  shape.head_dim = {tower.fixed_head_dim, family_default(tower.family)};
+  shape.width_key = tower.width;
+}
+
 }  // namespace
 
 TowerShape read_tower_shape(ConfigScope& scope, const Tower& tower, std::int64_t room) {
   TowerShape shape;
   read_layers(scope, tower, room, shape);
+  if (tower.fixed_head_dim != 0) read_fixed_heads(scope, tower, shape);
   if (tower.heads == nullptr) return shape;
   shape.heads = scope.required_size(*tower.heads, kTowerHeadCounts);
   shape.kv_heads = {shape.heads.value, "default: as many as heads"};

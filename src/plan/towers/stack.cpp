@@ -40,7 +40,7 @@ StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t
   const TowerShape shape = read_tower_shape(scope, tower, room);
   if (scope.reader().failed()) return stack;
   stack.count_from = shape.layers_from;
-  LayerFacts shared(LayerKind::attention);
+  LayerFacts shared(tower.crosses ? LayerKind::cross_attention : LayerKind::attention);
   add_shape(shape, shared);
   const TowerMasks masks = read_tower_masks(scope, tower, shape.layers);
   const TowerTerms terms = read_tower_scores(scope, tower, shape, masks, shared);
@@ -57,6 +57,10 @@ StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t
   const LayerFacts window = layer_that_sees(masks.window, terms.window, std::move(shared));
   stack.layers.reserve(shape.layers);
   for (std::int64_t i = 0; i < shape.layers; ++i) {
+    if (!masks.attends.empty() && !masks.attends[static_cast<std::size_t>(i)]) {
+      stack.layers.add(LayerFacts(LayerKind::convolution), i);
+      continue;
+    }
     stack.layers.add(masks.windowed[static_cast<std::size_t>(i)] ? window : whole, i);
   }
   return stack;

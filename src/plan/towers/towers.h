@@ -107,6 +107,7 @@ struct TowerMasks {
   TowerSight whole;
   TowerSight window;
   std::vector<bool> windowed;  // [layers]
+  std::vector<bool> attends;   // [layers]; empty: all do
 };
 
 TowerMasks read_tower_masks(ConfigScope& scope, const Tower& tower, std::int64_t layers);

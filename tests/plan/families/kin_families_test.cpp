@@ -294,15 +294,16 @@ TEST(KinWrappers, paligemma_s_prefix_stays_where_the_text_says_bidirectional) {
   EXPECT_EQ(summary(plan), "decoder: 0-3 4/2x64 half 64 @20000 s0.125 prefix | " + std::string(kPatchesAlone));
 }
 
-TEST(KinWrappers, what_stands_between_the_towers_is_named_as_unknown) {
-  const Plan plan =
-      plan_of(R"({"model_type": "blip-2", "text_config": {"model_type": "opt", )" + std::string(kText) +
-              R"(}, "vision_config": {)" + std::string(kTower) + R"(}, "qformer_config": {"num_hidden_layers": 2}})");
-  EXPECT_FALSE(plan.known);
-  EXPECT_EQ(codes(plan), std::vector<std::string>{"undecided"});
+TEST(KinWrappers, what_stands_between_the_towers_is_a_stack) {
+  const Plan plan = plan_of(
+      R"({"model_type": "blip-2", "text_config": {"model_type": "opt", )" + std::string(kText) +
+      R"(}, "vision_config": {)" + std::string(kTower) + R"(}, "qformer_config": {)" +
+      R"("hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3, "cross_attention_frequency": 2}})");
+  EXPECT_TRUE(plan.known);
   ASSERT_EQ(plan.stacks.size(), 3U);
-  EXPECT_EQ(plan.stacks[2].name, "qformer");
-  EXPECT_FALSE(plan.stacks[2].known);
+  EXPECT_EQ(summary(plan.stacks[2]),
+            "qformer: 0 4/4x16 s0.25 both; 1 cross 4/4x16 s0.25 both; 2-3 4/4x16 s0.25 both; "
+            "4 cross 4/4x16 s0.25 both");
 }
 
 TEST(KinWrappers, an_image_encoder_before_a_text_decoder) {

@@ -235,7 +235,6 @@ constexpr std::string_view kOfRealConfigs[] = {
     "num_global_layers",
     "max_num_patches",
     "prefix_dense_sliding_window_pattern",
-    "num_frames",
     "attention_context_left",
     "attention_context_right",
     "attention_logit_cap",
@@ -244,12 +243,27 @@ constexpr std::string_view kOfRealConfigs[] = {
     "rope_dail_config",
 };
 
+// Towers whose keys no config above has.
+constexpr std::string_view kTowers[] = {
+    R"({"model_type": "hunyuan_vl_vision", "hidden_size": 64, "num_attention_heads": 4})",
+    R"({"model_type": "pixio", "hidden_size": 64, "num_attention_heads": 4})",
+    R"({"model_type": "inkling2_vision", "hidden_size": 64, "num_attention_heads": 4})",
+    R"({"model_type": "aimv2_vision_model", "hidden_size": 64, "num_attention_heads": 4})",
+    R"({"model_type": "bridgetower_vision_model", "hidden_size": 64, "num_hidden_layers": 2})",
+    R"({"model_type": "videomae", "hidden_size": 64, "num_attention_heads": 4})",
+    R"({"model_type": "videoprism", "text_config": {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1},
+        "vision_config": {"hidden_size": 64, "num_attention_heads": 4}})",
+    R"({"model_type": "xclip", "text_config": {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1},
+        "vision_config": {"hidden_size": 64, "num_attention_heads": 4}, "projection_dim": 64})",
+};
+
 // What the reader asks for and the config does not give, each in at most two configs; and each key of the reader's
 // list is met there, or in a config itself.
 TEST(ExtremeNumbers, of_absent_keys_are_refused_or_usable) {
   constexpr int kConfigs = 2;
   std::vector<std::string> texts;
   for (const FamilyConfig& config : family_configs()) texts.emplace_back(config.text);
+  for (const std::string_view tower : kTowers) texts.emplace_back(tower);
   for (const std::span<const plan::Family> table : plan::family_tables()) {
     for (const plan::Family& family : table) {
       for (const std::string_view type : family.model_types) texts.push_back(smallest_config(type));
