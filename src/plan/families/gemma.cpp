@@ -1,6 +1,6 @@
 // Gemma, of Google. One row a family: pairing, pattern of local layers, what is read. Facts: the transformers 5.23.0
-// class named by the stem. Bases and windows are the config's, or, where it leaves them out, those of
-// class_defaults.cpp.
+// class named by the stem. Bases, windows and patterns are the config's, or, where it leaves them out, those of
+// class_defaults.cpp, which scripts/class_defaults.py makes of the class: a row states what no default of a class does.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 
@@ -24,10 +24,12 @@ std::span<const Family> gemma_families() noexcept {
     {.name = "gemma2", .class_stems = "Gemma2", .pairing = kHalf, .windows = Windows::patterned, .default_pattern = 2,
      .scale = Scale::query_scalar, .soft_cap = true,
      .misleading_keys = "partial_rotary_factor use_bidirectional_attention"},
-    // Of each 6 layers 5 slide, the last is full, unless layer_types or sliding_window_pattern differ. Bases: sliding
-    // rope_local_base_freq (10000), full rope_theta (1000000), which a flat rope_scaling is for (plan/rope/draft.cpp).
+    // Of each 6 layers 5 slide over 4096 tokens (published files: 512 or 1024), the last is full, unless layer_types or
+    // sliding_window_pattern differ (plan/layers/layer_pattern.cpp). Bases: sliding rope_local_base_freq (10000), full
+    // rope_theta (1000000; plan/rope/draft.cpp); a flat rope_scaling is for the full ones (plan/rope/dicts.cpp). Scale:
+    // 1 / sqrt(query_pre_attn_scalar), 256. These numbers are class_defaults.cpp's.
     {.name = "gemma3", .model_types = "gemma3 gemma3_text", .class_stems = "Gemma3 Gemma3Text", .pairing = kHalf,
-     .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 6, .reads_bidirectional = true,
+     .ropes_per_type = true, .windows = Windows::patterned, .reads_bidirectional = true,
      .scale = Scale::query_scalar, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
     {.name = "gemma3n", .model_types = "gemma3n gemma3n_text", .class_stems = "Gemma3n Gemma3nText", .pairing = kHalf,
@@ -40,7 +42,7 @@ std::span<const Family> gemma_families() noexcept {
      .scale = Scale::one, .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "embedding_gemma2", .model_types = "embedding_gemma2_text", .class_stems = "EmbeddingGemma2Text",
      .pairing = kHalf, .main = kGemmaEncoder, .ropes_per_type = true, .sizes = Sizes::full_own,
-     .windows = Windows::patterned, .default_pattern = 6, .last_layer_full = true, .scale = Scale::one,
+     .windows = Windows::patterned, .last_layer_full = true, .scale = Scale::one,
      .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "t5gemma", .model_types = "t5_gemma_module", .class_stems = "T5GemmaModule", .pairing = kHalf,
      .main = kGemmaCrossDecoder, .windows = Windows::patterned, .default_pattern = 2, .scale = Scale::query_scalar,
@@ -49,11 +51,11 @@ std::span<const Family> gemma_families() noexcept {
      .windows = Windows::patterned, .default_pattern = 2, .scale = Scale::query_scalar, .soft_cap = true,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "t5gemma2_decoder", .class_stems = "T5Gemma2Decoder", .pairing = kHalf, .ropes_per_type = true,
-     .windows = Windows::patterned, .default_pattern = 6, .scale = Scale::query_scalar,
+     .windows = Windows::patterned, .scale = Scale::query_scalar,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping",
      .undecided = "its tokens and the encoder's, whose keys do not rotate, share one softmax"},
     {.name = "t5gemma2_text", .class_stems = "T5Gemma2Text", .pairing = kHalf, .main = kT5Gemma2Encoder,
-     .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 6, .scale = Scale::query_scalar,
+     .ropes_per_type = true, .windows = Windows::patterned, .scale = Scale::query_scalar,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
     {.name = "vaultgemma", .class_stems = "VaultGemma", .pairing = kHalf, .windows = Windows::patterned,
      .default_pattern = 2, .scale = Scale::query_scalar, .soft_cap = true, .misleading_keys = "partial_rotary_factor"},

@@ -64,6 +64,9 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
 // For a key without an object that says that there is a stack: one without layers, named by the place's type.
 void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace& place, Plan& plan);
 
+// The same of layers that a wrapper counts at its top, where it is not known and the text's object does not say so too.
+void name_own_layers(ConfigReader& reader, const io::JsonValue& text, Plan& plan);
+
 // The same of an object that is not there, whose stack the model has in any case.
 void name_absent_stack(ConfigReader& reader, const OtherPlace& place, Plan& plan);
 

@@ -333,6 +333,7 @@ void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
   }
   read_others(reader, *wrapper.layout, plan);
   if (wrapper.layout == &any_layout()) name_unread_objects(reader, plan);
+  if (!wrapper.known && text.is_inner) name_own_layers(reader, text.object, plan);
   note_image_mask(wrapper.layout->image, plan);
 }
 

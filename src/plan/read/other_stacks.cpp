@@ -133,6 +133,18 @@ void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace
   add_unread(reader, std::string(place.type), plan);
 }
 
+void name_own_layers(ConfigReader& reader, const JsonValue& text, Plan& plan) {
+  for (const std::string_view name : keys::kLayers.names) {
+    const auto own = reader.look(reader.root(), name);
+    if (!own || own->value.kind() != JsonKind::number) continue;
+    const auto same = reader.look(text, name);
+    if (same && same->value.text() == own->value.text()) continue;
+    reader.undecided(formatted("{} counts layers of the wrapper's own: what they do is not known.", own->from),
+                     {own->from});
+    return add_unread(reader, "wrapper", plan);
+  }
+}
+
 void name_absent_stack(ConfigReader& reader, const OtherPlace& place, Plan& plan) {
   const std::string key = formatted("/{}", place.object);
   reader.undecided(formatted("{} is not given: what stands there is not known.", key), {key});

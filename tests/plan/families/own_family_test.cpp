@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,9 @@
 #include "io/json/json.h"
 #include "plan/facts/layer_pattern.h"
 #include "plan/facts/stack_facts.h"
+#include "plan/families/class_defaults.h"
 #include "plan/families/family.h"
+#include "plan/families/family_tables.h"
 #include "plan/scope/config_reader.h"
 #include "plan/scope/config_scope.h"
 #include "plan/towers/towers.h"
@@ -65,6 +68,22 @@ Reading read_comet(const std::string& text) {
   EXPECT_FALSE(reader.failed());
   for (const Warning& warning : reader.take_warnings()) out.warnings.push_back(warning.code);
   return out;
+}
+
+// A row that said it again would be read nowhere: the class's default comes first (layer_pattern.cpp).
+TEST(Families, a_pattern_that_the_class_defaults_have_is_in_no_row) {
+  int patterns = 0;
+  for (const std::span<const plan::Family> rows : plan::family_tables()) {
+    for (const plan::Family& row : rows) {
+      patterns += row.default_pattern != 0 ? 1 : 0;
+      if (row.default_pattern == 0) continue;
+      EXPECT_FALSE(plan::find_class_default(row.name, "sliding_window_pattern")) << row.name;
+      for (const std::string_view type : row.model_types) {
+        EXPECT_FALSE(plan::find_class_default(type, "sliding_window_pattern")) << type;
+      }
+    }
+  }
+  EXPECT_GT(patterns, 5);
 }
 
 TEST(OwnFamily, is_found_by_its_names) {

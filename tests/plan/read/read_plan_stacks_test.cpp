@@ -61,6 +61,20 @@ TEST(ReadPlanStacks, each_stack_of_an_unknown_wrapper_is_read_by_its_own_type) {
   EXPECT_EQ(source_of(plan, "/stacks/1/layers"), "default: Dinov2Config, transformers 5.23.0");
 }
 
+TEST(ReadPlanStacks, layers_that_an_unknown_wrapper_counts_itself_are_a_stack_that_nobody_read) {
+  const std::string dinov2 = R"({"model_type": "dinov2", "image_size": 518, "patch_size": 14})";
+  const auto top = [&](std::string_view more) {
+    std::string text = vision(dinov2);
+    return plan_of(text.insert(1, more));
+  };
+  const Plan own = top(R"("encoder_layers": 6, "encoder_attention_heads": 8, )");
+  EXPECT_FALSE(own.known);
+  EXPECT_EQ(stack_names(own), (Strings{"decoder", "vision", "wrapper"}));
+  EXPECT_FALSE(stack_of(own, 2).unknown.empty());
+  EXPECT_TRUE(stack_of(own, 0).unknown.empty());
+  EXPECT_TRUE(top(R"("num_hidden_layers": 2, )").known) << "as the text's own object says";
+}
+
 TEST(ReadPlanStacks, text_stands_under_four_names_or_flat) {
   for (std::string_view key : {"text_config", "llm_config", "language_config", "decoder_config"}) {
     const Plan plan = plan_of(with(vision("null"), "text_config", key));
