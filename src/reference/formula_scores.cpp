@@ -4,7 +4,6 @@
 #include "reference/formula_scores.h"
 
 #include <cmath>
-#include <ranges>
 #include <type_traits>
 #include <variant>
 
@@ -130,8 +129,9 @@ std::vector<double> FormulaScores::finished(const Row& row, std::vector<double> 
 // The rotations undone one after another, the last first.
 void FormulaScores::change_output(const RotatedValues& scheme, const Row& row, std::vector<double>& out) const {
   if (!scheme.inverse_on_output) return;
-  for (const Rotated& rotating : std::views::reverse(rotations_)) {
-    rotate_by(rotating, row.sequence.q, row.i, Direction::inverse, out);
+  // Not std::views::reverse: libstdc++'s views do not compile with Clang before 16.
+  for (auto rotating = rotations_.rbegin(); rotating != rotations_.rend(); ++rotating) {
+    rotate_by(*rotating, row.sequence.q, row.i, Direction::inverse, out);
   }
 }
 

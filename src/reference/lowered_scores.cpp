@@ -149,10 +149,10 @@ std::vector<double> LoweredScores::finished(const Row& row, std::vector<double> 
   const auto* rotated = std::get_if<math::ValueRotation>(&lowered_.values);
   if (rotated == nullptr || !rotated->inverse_on_output) return out;
   const Pair pair{lowered_, row, 0, {}};
-  for (const math::Rotation& rotation : std::views::reverse(lowered_.rotations)) {
-    rotate_pairs(rotation, out, [&](std::int64_t p) {
-      const math::Coordinate& at = lowered_.coordinates[index(axis_of(rotation, p))];
-      return math::value_coefficients(rotation, p, at.q[index(pair.q_row())], true);
+  for (auto rotation = lowered_.rotations.rbegin(); rotation != lowered_.rotations.rend(); ++rotation) {
+    rotate_pairs(*rotation, out, [&](std::int64_t p) {
+      const math::Coordinate& at = lowered_.coordinates[index(axis_of(*rotation, p))];
+      return math::value_coefficients(*rotation, p, at.q[index(pair.q_row())], true);
     });
   }
   return out;

@@ -44,7 +44,8 @@ class Judge {
   void look_for_absent() {
     for (const auto& [place, roles] : roles_) {
       const LayerPlan& layer = *place.second;
-      const auto has = [&](TensorRole role) { return roles.contains(role); };
+      // Named again: Clang before 16 cannot take a structured binding into a lambda.
+      const auto has = [&roles = roles](TensorRole role) { return roles.contains(role); };
       if (!has(TensorRole::queries) || !has(TensorRole::keys)) continue;
       if (layer.sinks && any_sinks_ == 0) absent("sinks", "sinks", place.first, layer);
       const bool weighted = layer.qk_norm && layer.qk_norm->weighted && !layer.kv_from;
