@@ -197,6 +197,42 @@ TEST_F(CacheErrors, Norms) {
   expect_error("[rotate_into_cache] norm.bias.shape must have as many elements as norm.weight but is otherwise");
 }
 
+TEST_F(CacheErrors, NumbersThatAreNoEnumerators) {
+  args.norm = KeyNorm{.scheme = {.weighted = false}};
+  args.norm->scheme.kind = static_cast<QkNorm::Kind>(3);
+  expect_error("[rotate_into_cache] norm.scheme.kind must be rms, l2 or layer but is 3");
+  args.norm->scheme = {.order = static_cast<QkNorm::Order>(147), .weighted = false};
+  expect_error("[rotate_into_cache] norm.scheme.order must be before or after but is 147");
+  args.norm->scheme = {.weighted = false, .over = static_cast<QkNorm::Over>(2)};
+  expect_error("[rotate_into_cache] norm.scheme.over must be head or all_heads but is 2");
+  const Owned weight = filled(DType::f32, {8}, random);
+  weigh(weight.view);
+  args.norm->weight.dtype = static_cast<DType>(4);
+  expect_error("[rotate_into_cache] norm.weight.dtype must be f32, f16 or bf16 but is unknown");
+}
+
+// A view is a plain struct: its rank may be any number.
+TEST_F(CacheErrors, RanksThatNoViewHas) {
+  const Owned weight = filled(DType::f32, {8}, random);
+  for (const int rank : {-1, 5, 200}) {
+    const std::string k_text =
+        "[rotate_into_cache] k.rank must be 3, [tokens, heads, head_dim], or 4, [batch, heads, tokens, head_dim] but "
+        "is " +
+        std::to_string(rank);
+    args.norm = {};
+    args.k.rank = rank;
+    for (const bool rotates : {true, false}) {
+      args.table = rotates ? &table : nullptr;
+      expect_error(k_text.c_str());
+    }
+    args.table = &table;
+    args.k = k.view;
+    weigh(weight.view);
+    args.norm->weight.rank = rank;
+    expect_error(("[rotate_into_cache] norm.weight.rank must be 1 or 2 but is " + std::to_string(rank)).c_str());
+  }
+}
+
 TEST_F(CacheErrors, WeightsOfNorms) {
   const Owned weight = filled(DType::f32, {2, 8}, random);
   weigh(tensor(weight.view.data, DType::f32, {7}));

@@ -23,8 +23,9 @@ TensorView as_written(const ConstTensorView& x) {
   return {const_cast<void*>(x.data), x.dtype, x.rank, x.shape, x.strides};
 }
 
+// Of a view whose rank has not been looked at.
 std::int64_t last_size(const ConstTensorView& x) {
-  return x.rank > 0 ? x.shape[static_cast<std::size_t>(x.rank - 1)] : 0;
+  return x.rank > 0 && x.rank <= kMaxRank ? x.shape[static_cast<std::size_t>(x.rank - 1)] : 0;
 }
 
 // Axes of [tokens, heads, channels] and [batch, heads, tokens, channels].

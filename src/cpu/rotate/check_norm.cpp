@@ -19,6 +19,7 @@ class NormCheck {
 
   void run() const {
     const auto& [scheme, epsilon, weight, bias, weight_plus_one] = norm_;
+    check_scheme();
     if (!std::isfinite(epsilon) || epsilon < 0) {
       refuse("norm.epsilon", "be finite and at least 0", formatted("{}", epsilon));
     }
@@ -43,6 +44,16 @@ class NormCheck {
     throw Error(where_, {std::move(field), std::move(must), std::move(is)});
   }
 
+  // Any number may have been cast to an enumeration.
+  void check_scheme() const {
+    const auto require = [&](const char* field, auto is, auto last, const char* must) {
+      if (is > last) refuse(formatted("norm.scheme.{}", field), must, formatted("{}", static_cast<int>(is)));
+    };
+    require("kind", norm_.scheme.kind, QkNorm::Kind::layer, "be rms, l2 or layer");
+    require("order", norm_.scheme.order, QkNorm::Order::after, "be before or after");
+    require("over", norm_.scheme.over, QkNorm::Over::all_heads, "be head or all_heads");
+  }
+
   // Whose sizes have been looked at.
   static std::int64_t size_of(const ConstTensorView& x) { return x.rank == 1 ? x.shape[0] : x.shape[0] * x.shape[1]; }
 
@@ -58,8 +69,10 @@ class NormCheck {
   // A weight or a bias: rank, dtype, size, adjacent elements, and a pointer where there are any.
   void check_numbers(const char* name, const ConstTensorView& x) const {
     if (x.empty()) return;
-    if (x.rank > 2) refuse(formatted("{}.rank", name), "be 1 or 2", formatted("{}", x.rank));
-    if (x.dtype == DType::f64) refuse(formatted("{}.dtype", name), "be f32, f16 or bf16", "f64");
+    if (x.rank < 1 || x.rank > 2) refuse(formatted("{}.rank", name), "be 1 or 2", formatted("{}", x.rank));
+    if (x.dtype >= DType::f64) {
+      refuse(formatted("{}.dtype", name), "be f32, f16 or bf16", std::string(posenc::name(x.dtype)));
+    }
     if (!has_a_size(x)) {
       const bool of_one_head = norm_.scheme.over == QkNorm::Over::head;
       refuse(formatted("{}.shape", name),
