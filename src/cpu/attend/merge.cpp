@@ -30,7 +30,9 @@ constexpr std::string_view kMerge = "merge";
 // Queries of all members of the batch.
 std::int64_t rows_of(const TensorView& out) { return out.rank == 4 ? out.shape[0] * out.shape[2] : out.shape[0]; }
 // Axis 1 is heads in both ranks.
-std::int64_t elements_of(const TensorView& out) { return rows_of(out) * out.shape[1] * out.shape[out.rank - 1]; }
+std::int64_t elements_of(const TensorView& out) {
+  return rows_of(out) * out.shape[1] * out.shape[static_cast<std::size_t>(out.rank - 1)];
+}
 
 void check_shape(const std::string& field, const ConstTensorView& x, std::span<const std::int64_t> shape) {
   if (x.rank != std::ssize(shape)) {
@@ -44,12 +46,13 @@ void check_shape(const std::string& field, const ConstTensorView& x, std::span<c
     has_elements &= shape[axis] > 0;
   }
   if (has_elements && x.data == nullptr) refuse(field + ".data", "point to the elements", "null");
+  if (x.dtype > DType::f64) refuse(field + ".dtype", "be f32, f16, bf16 or f64", std::string(name(x.dtype)));
   if (!cpu::is_aligned(x)) refuse(field + ".data", "be aligned to its elements", "between two");
 }
 
 void check_heads(const std::string& field, const ConstTensorView& x, std::span<const std::int64_t> shape) {
+  if (x.dtype >= DType::f64) refuse(field + ".dtype", "be f32, f16 or bf16", std::string(name(x.dtype)));
   check_shape(field, x, shape);
-  if (x.dtype == DType::f64) refuse(field + ".dtype", "be f32, f16 or bf16", "f64");
   const std::size_t last = shape.size() - 1;
   if (shape[last] > 1 && x.strides[last] != 1) {
     refuse(formatted("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
@@ -62,13 +65,17 @@ void check_numbers(const std::string& field, const ConstTensorView& x, std::span
   if (x.dtype != DType::f32) refuse(field + ".dtype", "be f32", std::string(name(x.dtype)));
 }
 
-// A part may be where the result goes, element by element; other memory is not shared.
+void check_apart(const std::string& field, const TensorView& written, const std::string& name,
+                 const ConstTensorView& other, const char* unless = "") {
+  if (cpu::are_disjoint(cpu::memory_of(kMerge, field, written), cpu::memory_of(kMerge, name, other))) return;
+  refuse(field, formatted("not share memory with {}{}", name, unless), "memory of both");
+}
+
+// A part's out may be where the result's goes, element by element, and its lse likewise.
 void check_memory(const std::string& field, const TensorView& written, const std::string& name,
                   const ConstTensorView& read) {
   const bool is_same = read.data == written.data && read.dtype == written.dtype && read.strides == written.strides;
-  if (is_same) return;
-  if (cpu::are_disjoint(cpu::memory_of(kMerge, field, written), cpu::memory_of(kMerge, name, read))) return;
-  refuse(field, formatted("not share memory with {}, unless they are the same", name), "memory of both");
+  if (!is_same) check_apart(field, written, name, read, ", unless they are the same");
 }
 
 // Each tensor may have a dtype and strides of its own, with channels adjacent; lse is f32, of out's shape without
@@ -98,13 +105,15 @@ void check(const MergeArgs& args) {
   cpu::check_places(kMerge, "out", cpu::memory_of(kMerge, "out", out));
   if (!args.lse.empty()) {
     cpu::check_places(kMerge, "lse", cpu::memory_of(kMerge, "lse", args.lse));
-    check_memory("lse", args.lse, "out", out);
+    check_apart("lse", args.lse, "out", out);
+    if (!args.sinks.empty()) check_apart("lse", args.lse, "sinks", args.sinks);
   }
+  if (!args.sinks.empty()) check_apart("out", out, "sinks", args.sinks);
   for (std::size_t p = 0; p < args.parts.size(); ++p) {
     check_memory("out", out, formatted("parts[{}].out", p), args.parts[p].out);
-    check_memory("out", out, formatted("parts[{}].lse", p), args.parts[p].lse);
+    check_apart("out", out, formatted("parts[{}].lse", p), args.parts[p].lse);
     if (args.lse.empty()) continue;
-    check_memory("lse", args.lse, formatted("parts[{}].out", p), args.parts[p].out);
+    check_apart("lse", args.lse, formatted("parts[{}].out", p), args.parts[p].out);
     check_memory("lse", args.lse, formatted("parts[{}].lse", p), args.parts[p].lse);
   }
 }

@@ -221,6 +221,43 @@ TEST(Merge, RefusesWhatDoesNotFit) {
   shifted.data = out.values.data() + 1;
   EXPECT_ERROR(with({{shifted, lse.view()}}),
                "[merge] out must not share memory with parts[0].out, unless they are the same but is memory of both");
+  ConstTensorView unknown = out.view();
+  unknown.dtype = static_cast<DType>(4);
+  EXPECT_ERROR(with({{unknown, lse.view()}}), "[merge] parts[0].out.dtype must be f32, f16 or bf16 but is unknown");
+  EXPECT_ERROR(
+      with({{out.view(), lse.view()}}, {.data = out.values.data(), .dtype = DType(4), .rank = 1, .shape = {3}}),
+      "[merge] sinks.dtype must be f32, f16, bf16 or f64 but is unknown");
+}
+
+// What is written may be what is read of a part, out its out and lse its lse, and nothing else.
+TEST(Merge, RefusesMemoryOfBoth) {
+  Floats out({2, 3, 1});
+  Floats lse({2, 3});
+  Floats part({2, 3, 1});
+  Floats part_lse({2, 3});
+  // The very places, with the stride of an axis that one of them does not have.
+  TensorView of_out = lse.view();
+  of_out.data = out.values.data();
+  of_out.strides = out.view().strides;
+  TensorView of_lse = out.view();
+  of_lse.data = lse.values.data();
+  of_lse.strides = lse.view().strides;
+  std::vector<AttendPart> parts{{part.view(), part_lse.view()}};
+  EXPECT_ERROR(merge({.out = out.view(), .lse = of_out, .parts = parts}),
+               "[merge] lse must not share memory with out but is memory of both");
+  const ConstTensorView sinks = tensor(out.values.data() + 3, {3});
+  EXPECT_ERROR(merge({.out = out.view(), .lse = lse.view(), .parts = parts, .sinks = sinks}),
+               "[merge] out must not share memory with sinks but is memory of both");
+  EXPECT_ERROR(merge({.out = out.view(), .lse = lse.view(), .parts = parts, .sinks = tensor(lse.values.data(), {3})}),
+               "[merge] lse must not share memory with sinks but is memory of both");
+  parts[0].lse = of_out;
+  EXPECT_ERROR(merge({.out = out.view(), .lse = lse.view(), .parts = parts}),
+               "[merge] out must not share memory with parts[0].lse but is memory of both");
+  parts[0] = {of_lse, part_lse.view()};
+  EXPECT_ERROR(merge({.out = out.view(), .lse = lse.view(), .parts = parts}),
+               "[merge] lse must not share memory with parts[0].out but is memory of both");
+  parts[0] = {out.view(), lse.view()};
+  merge({.out = out.view(), .lse = lse.view(), .parts = parts});
 }
 
 }  // namespace
