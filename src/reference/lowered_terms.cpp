@@ -130,6 +130,7 @@ double value_of(const math::Label& term, const Pair& pair) {
 // The lower of the two rows, and the step to the next; the last row has none.
 double value_of(const math::Running& term, const Pair& pair) {
   const double p = std::min(pair.gates_after[index(pair.j)], static_cast<double>(term.count - 1));
+  if (std::isnan(p)) return p;
   const auto below = static_cast<std::int64_t>(p);
   const double at_below = dot(pair.row.q, row_of(term.vectors, below, pair.lowered.head_dim));
   if (below + 1 == term.count) return at_below;

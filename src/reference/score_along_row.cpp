@@ -19,6 +19,7 @@ double term(const ContextualPosition& scheme, const ScoreWeights& weights, const
   for (std::size_t l = 0; l < row.x.size(); ++l) {
     if (row.seen[l] && order[l] >= order[index(j)]) p += 1.0 / (1.0 + std::exp(-row.x[l]));
   }
+  if (std::isnan(p)) return p;  // of a score that is NaN: no row is beside it
   p = std::min(p, static_cast<double>(scheme.positions - 1));
   const auto below = static_cast<std::int64_t>(std::floor(p));
   const auto above = static_cast<std::int64_t>(std::ceil(p));

@@ -75,6 +75,19 @@ TEST(Cope, MakesGatesOfScaledScores) {
   EXPECT_DOUBLE_EQ(got.score(0, 0, 0), std::log(3.0) + 7.5);
 }
 
+// A gate that is NaN counts for all keys before it, and for none after it.
+TEST(Cope, OfNaNIsNaN) {
+  LayerPlan layer = causal(layer_with(ContextualPosition{.positions = 3}));
+  const Tensor q = tensor_of({3, 1, 1}, {1, 1, 1});
+  const Tensor k = tensor_of({3, 1, 1}, {0, std::nan(""), 0});
+  const Tensor table = tensor_of({3, 1}, {0, 10, 40});
+  const Call call{.q = q, .k = k, .v = k, .weights = {.score = {CopeWeights{table}}}, .stage = ScoreStage::biased};
+  const Attended got = attended(layer, call);
+  EXPECT_TRUE(std::isnan(got.score(0, 2, 0)));
+  EXPECT_TRUE(std::isnan(got.score(0, 2, 1)));
+  EXPECT_EQ(got.score(0, 2, 2), 5);
+}
+
 // SelfAttn.forward and CoPE.forward of one head: logits, masked; what they become.
 Matrix listing(const Matrix& query, const Matrix& key, double scale, const Matrix& pos_emb) {
   constexpr double kInf = HUGE_VAL;
