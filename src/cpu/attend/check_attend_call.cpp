@@ -21,12 +21,15 @@ namespace {
 constexpr std::string_view kAttend = "attend";
 constexpr std::int64_t kMaxOrder = std::int64_t{1} << 53U;
 
+void check_dtype(const char* field, const ConstTensorView& x) {
+  if (x.dtype < DType::f64) return;
+  math::refuse(formatted("{}.dtype", field), "be f32, f16 or bf16",
+               x.dtype == DType::f64 ? "f64" : formatted("{}", static_cast<int>(x.dtype)));
+}
+
 // Kernels read and write whole heads: channels are adjacent, elements aligned.
 void check_heads_tensor(const char* field, const ConstTensorView& x) {
-  if (x.dtype >= DType::f64) {
-    math::refuse(formatted("{}.dtype", field), "be f32, f16 or bf16",
-                 x.dtype == DType::f64 ? "f64" : formatted("{}", static_cast<int>(x.dtype)));
-  }
+  check_dtype(field, x);
   const auto last = static_cast<std::size_t>(x.rank - 1);
   if (x.rank > 0 && x.shape[last] > 1 && x.strides[last] != 1) {
     math::refuse(formatted("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
@@ -157,6 +160,11 @@ math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args
   }
   const reference::AttendArgs same{
       .out = args.out, .q = args.q, .k = k, .v = v, .weights = args.weights, .inputs = args.inputs, .lse = args.lse};
+  // What is no dtype at all the shared checks would refuse as the reference does, which takes f64.
+  for (const auto& [field, x] :
+       {std::pair<const char*, ConstTensorView>{"out", args.out}, {"q", args.q}, {"k", args.k}, {"v", args.v}}) {
+    if (x.dtype > DType::f64) check_dtype(field, x);
+  }
   math::check_attend(layer, same);
   check_heads_tensor("out", args.out);
   check_heads_tensor("q", args.q);

@@ -21,8 +21,9 @@
 namespace posenc::math {
 namespace {
 
-// A shape as errors show it: "[2, 8, 128]".
+// A shape as errors show it: "[2, 8, 128]". A rank may be any number, until it has been looked at.
 std::string text(const ConstTensorView& x) {
+  if (x.rank < 0 || x.rank > kMaxRank) return formatted("of rank {}", x.rank);
   std::string out = "[";
   for (int axis = 0; axis < x.rank; ++axis) {
     out += formatted("{}{}", axis == 0 ? "" : ", ", x.shape[static_cast<std::size_t>(axis)]);
@@ -40,6 +41,12 @@ template <typename E>
 void require_enumerator(const char* field, E is, E last) {
   if (is <= last) return;
   refuse(field, formatted("be an enumerator, 0 to {}", static_cast<int>(last)), formatted("{}", static_cast<int>(is)));
+}
+
+// That it is one at all. Which of them: check_heads_tensor of the kernels.
+void require_dtype(const std::string& field, const ConstTensorView& x) {
+  if (x.dtype <= DType::f64) return;
+  refuse(field + ".dtype", "be f32, f16, bf16 or f64", formatted("{}", static_cast<int>(x.dtype)));
 }
 
 // Of a tensor that require_heads() has let pass.
@@ -97,14 +104,29 @@ void check_cu_seqlens(const char* field, std::span<const std::int32_t> cu_seqlen
   check_ascending(field, cu_seqlens);
 }
 
-// [axes, rows], or of a batch [axes, tokens] for every sequence. Within 2^53, up to which whole numbers are doubles; a
-// NaN is refused by the same comparison.
+// The tokens of the longest sequence, of inputs whose cu_seqlens have been checked.
+std::int64_t longest_sequence(const ConstTensorView& x, std::span<const std::int32_t> cu_seqlens) {
+  if (cu_seqlens.empty()) return x.rank == 4 ? x.shape[2] : x.shape[0];
+  std::int64_t longest = 0;
+  for (std::size_t s = 1; s < cu_seqlens.size(); ++s) {
+    longest = std::max<std::int64_t>(longest, cu_seqlens[s] - cu_seqlens[s - 1]);
+  }
+  return longest;
+}
+
+// Counted, or [axes, rows], or of a batch [axes, tokens] for every sequence. Within 2^53, up to which whole numbers are
+// doubles; a NaN is refused by the same comparison.
 void check_positions(const char* field, const std::optional<Positions>& positions, const ConstTensorView& x,
-                     std::int64_t axes) {
+                     std::span<const std::int32_t> cu_seqlens, std::int64_t axes) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 53U;
   if (!positions) return;
   std::visit(
       [&](const auto& given) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
+          const std::int64_t tokens = longest_sequence(x, cu_seqlens);
+          if (tokens == 0 || (given.start >= -kMost && given.start <= kMost - (tokens - 1))) return;
+          refuse(field, "be at most 2^53 either way", formatted("from {}, {} of them", given.start, tokens));
+        } else {
           const std::int64_t all = axes * rows_of(x);
           const bool serves_all = x.rank == 4 && std::ssize(given) == axes * x.shape[2];
           if (std::ssize(given) != all && !serves_all) {
@@ -126,7 +148,7 @@ void check_broadcast(const char* field, const ConstTensorView& x, const AttendAr
   const std::array<std::int64_t, 4> largest{is_batch ? args.q.shape[0] : 1, heads,
                                             is_batch ? args.q.shape[2] : args.q.shape[0],
                                             is_batch ? args.k.shape[2] : args.k.shape[0]};
-  if (x.rank < 2) refuse(field, "have rank 2 to 4", formatted("{}", x.rank));
+  if (x.rank < 2 || x.rank > kMaxRank) refuse(field, "have rank 2 to 4", formatted("{}", x.rank));
   for (int axis = 0; axis < x.rank; ++axis) {
     const std::int64_t size = x.shape[static_cast<std::size_t>(axis)];
     const std::int64_t full = largest[static_cast<std::size_t>(axis + 4 - x.rank)];
@@ -135,6 +157,7 @@ void check_broadcast(const char* field, const ConstTensorView& x, const AttendAr
     }
   }
   if (x.data == nullptr) refuse(formatted("{}.data", field), "point to the elements", "null");
+  require_dtype(field, x);
 }
 
 // What is given per token has one entry for each row of the call, packed sequences and batches included.
@@ -149,8 +172,8 @@ void check_inputs(const LayerPlan& layer, const AttendArgs& args) {
   check_cu_seqlens("cu_seqlens_q", in.cu_seqlens_q, queries);
   check_cu_seqlens("cu_seqlens_k", in.cu_seqlens_k, keys);
   const std::int64_t axes = axes_of(layer);
-  check_positions("q_positions", in.q_positions, args.q, axes);
-  check_positions("k_positions", in.k_positions, args.k, axes);
+  check_positions("q_positions", in.q_positions, args.q, in.cu_seqlens_q, axes);
+  check_positions("k_positions", in.k_positions, args.k, in.cu_seqlens_k, axes);
   const auto require_rows = [](const char* field, std::size_t given, std::int64_t rows) {
     if (given != 0 && static_cast<std::int64_t>(given) != rows) {
       refuse(field, formatted("have one entry for each of {} rows", rows), formatted("{} long", given));
@@ -257,6 +280,7 @@ void require_shape(const std::string& field, const ConstTensorView& x, std::init
     has_elements &= x.shape[a] > 0;
   }
   if (has_elements && x.data == nullptr) refuse(field + ".data", "point to the elements", "null");
+  require_dtype(field, x);
 }
 
 CallSizes sizes_of(const AttendArgs& args) {
