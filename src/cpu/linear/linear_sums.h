@@ -27,6 +27,7 @@ struct ChunkKeys {
   const float* plain = nullptr;    // [count][head_dim]: features
   const float* rotated = nullptr;  // likewise
   const float* values = nullptr;   // [columns][count][lanes], those beyond `used` 0
+  bool are_finite = true;          // the values
 };
 
 // One thread's, for one KV head at a time.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/call/finite.h"
 #include "cpu/call/row_floats.h"
 #include "cpu/linear/linear_division.h"
 #include "cpu/lower/weight_reader.h"
@@ -82,20 +83,27 @@ void LinearWorker::add_keys(const Unit& unit, std::int64_t first, std::int64_t e
 ChunkKeys LinearWorker::read_keys(const Unit& unit, std::int64_t first, std::int64_t count) {
   const std::int64_t row = unit.rows.k_first + first;
   keys_.read(math::Side::key, row, unit.kv_head, count);
-  read_values(row, unit.kv_head, count);
-  return {.count = count, .plain = keys_.plain(), .rotated = keys_.rotated(), .values = values_.data()};
+  const bool are_finite = read_values(row, unit.kv_head, count);
+  return {.count = count,
+          .plain = keys_.plain(),
+          .rotated = keys_.rotated(),
+          .values = values_.data(),
+          .are_finite = are_finite};
 }
 
 // As floats, dealt to the columns of S; zeros up to whole registers, which add nothing.
-void LinearWorker::read_values(std::int64_t first, std::int64_t head, std::int64_t count) {
+bool LinearWorker::read_values(std::int64_t first, std::int64_t head, std::int64_t count) {
+  bool finite = true;
   for (std::int64_t r = 0; r < count; ++r) {
     read_floats(call_.kernels, call_.v.element, call_.v.at(first + r, head), call_.layer.value_dim, row_.data());
+    finite = are_finite(kernels::Element::f32, row_.data(), call_.layer.value_dim) && finite;
     for (const ValueColumn& column : sums_.columns()) {
       float* const to = values_.data() + column.place * count + r * column.lanes;
       std::copy_n(row_.data() + column.channel, column.used, to);
       std::fill_n(to + column.used, column.lanes - column.used, 0.0F);
     }
   }
+  return finite;
 }
 
 // Rotated keys as columns, the b of a product: scores of a chunk's own keys are q~ k~^T.
@@ -176,23 +184,34 @@ void LinearWorker::add_own_keys(const Chunk& chunk, std::int64_t first, std::int
                            .rows = rows,
                            .depth = channels,
                            .lanes = lanes});
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t sees = std::clamp<std::int64_t>(first + r - chunk.before - key + 1, 0, count);
-    std::fill_n(scores_.data() + r * lanes + sees, count - sees, 0.0F);
-  }
+  const auto seen_by = [&](std::int64_t r) {
+    return std::clamp<std::int64_t>(first + r - chunk.before - key + 1, 0, count);
+  };
   std::array<float, kMaxLanes> ones;
   ones.fill(1.0F);
-  for (const ValueColumn& column : sums_.columns()) {
-    call_.attention.product({.a = scores_.data(),
-                             .a_row = lanes,
-                             .a_step = 1,
-                             .b = chunk.keys.values + column.place * chunk.keys.count + key * column.lanes,
-                             .c = out_of(column) + first * column.lanes,
-                             .scale = ones.data(),
-                             .rows = rows,
-                             .depth = count,
-                             .lanes = column.lanes});
+  const auto add_values = [&](std::int64_t r, std::int64_t some, std::int64_t depth) {
+    for (const ValueColumn& column : sums_.columns()) {
+      call_.attention.product({.a = scores_.data() + r * lanes,
+                               .a_row = lanes,
+                               .a_step = 1,
+                               .b = chunk.keys.values + column.place * chunk.keys.count + key * column.lanes,
+                               .c = out_of(column) + (first + r) * column.lanes,
+                               .scale = ones.data(),
+                               .rows = some,
+                               .depth = depth,
+                               .lanes = column.lanes});
+    }
+  };
+  // A key that is not seen weighs 0. Where 0 times its value is NaN, each row ends before it: its sum is the same,
+  // since a product adds up key by key.
+  if (!chunk.keys.are_finite) {
+    for (std::int64_t r = 0; r < rows; ++r) add_values(r, 1, seen_by(r));
+    return;
   }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::fill_n(scores_.data() + r * lanes + seen_by(r), count - seen_by(r), 0.0F);
+  }
+  add_values(0, rows, count);
 }
 
 // The columns of a row side by side again, divided, in the output's dtype.

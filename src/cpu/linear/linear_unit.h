@@ -52,7 +52,8 @@ class LinearWorker {
   bool is_wanted();
   void add_keys(const Unit& unit, std::int64_t first, std::int64_t end);
   ChunkKeys read_keys(const Unit& unit, std::int64_t first, std::int64_t count);
-  void read_values(std::int64_t first, std::int64_t head, std::int64_t count);
+  // Whether they are finite.
+  bool read_values(std::int64_t first, std::int64_t head, std::int64_t count);
   void put_keys_in_lanes(const ChunkKeys& keys);
   void attend_head(const Unit& unit, std::int64_t head, const Chunk& chunk);
   void sum_totals(const Chunk& chunk);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -64,6 +65,47 @@ TEST(LinearInvariants, DoNotKnowWhatComesLater) {
     for (const std::int64_t first : {5, 47, 48, 50, 97}) {
       LinearNumbers state = call.no_state();
       EXPECT_EQ(call.part(isa, 0, first, state), rows_of(whole, call, 0, first)) << first;
+    }
+  }
+}
+
+// A row that is not seen has no weight, and 0 NaN is NaN: what has no weight is left out.
+TEST(LinearInvariants, DoNotTakeNaNFromLater) {
+  constexpr std::int64_t kRows = 60;
+  const LayerPlan layer = linear_layer(20);
+  Random random(kSeed);
+  const auto numbers = [&](std::int64_t count) {
+    std::vector<float> out(static_cast<std::size_t>(count));
+    for (float& x : out) x = static_cast<float>(random.number());
+    return out;
+  };
+  const std::vector<float> q = numbers(kRows * layer.heads * 16);
+  const std::vector<float> k = numbers(kRows * layer.kv_heads * 16);
+  const std::vector<float> v = numbers(kRows * layer.kv_heads * 20);
+  const auto attended = [&](Isa isa, const std::vector<float>& keys, const std::vector<float>& values) {
+    std::vector<float> out(static_cast<std::size_t>(kRows * layer.heads * 20));
+    EXPECT_TRUE(attend_linear(layer, {.out = tensor(out.data(), {kRows, layer.heads, 20}),
+                                      .q = tensor(q.data(), {kRows, layer.heads, 16}),
+                                      .k = tensor(keys.data(), {kRows, layer.kv_heads, 16}),
+                                      .v = tensor(values.data(), {kRows, layer.kv_heads, 20}),
+                                      .isa = isa}));
+    return out;
+  };
+  const auto spoilt_from = [](std::vector<float> x, std::int64_t row, float with) {
+    const auto first = row * std::ssize(x) / kRows;
+    std::fill(x.begin() + first, x.end(), with);
+    return x;
+  };
+  for (const Isa isa : every_isa("linear attention, NaN in later rows")) {
+    const std::vector<float> whole = attended(isa, k, v);
+    for (const std::int64_t row : {1, 5, 20, 47, 48, 59}) {
+      for (const float with : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        const std::vector<float> of_keys = attended(isa, spoilt_from(k, row, with), v);
+        const std::vector<float> of_values = attended(isa, k, spoilt_from(v, row, with));
+        const auto seen = whole.begin() + row * layer.heads * 20;
+        EXPECT_TRUE(std::equal(whole.begin(), seen, of_keys.begin())) << "keys from row " << row;
+        EXPECT_TRUE(std::equal(whole.begin(), seen, of_values.begin())) << "values from row " << row;
+      }
     }
   }
 }
