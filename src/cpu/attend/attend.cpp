@@ -61,7 +61,7 @@ std::int64_t decode_heads(const cpu::AttendCall& call, std::int64_t threads) {
     if (s.q_count <= cpu::kDecodeQueries) parts += call.runs_backwards ? 1 : parts_of(s);
   }
   std::int64_t heads = call.layer.kv_heads;
-  const auto leaves_some = [&] { return threads == 1 || parts * (call.layer.kv_heads / heads) >= 2 * threads; };
+  const auto leaves_some = [&] { return threads == 1 || parts * (call.layer.kv_heads / heads) / 2 >= threads; };
   while (heads > 1 && (call.layer.kv_heads % heads != 0 || !leaves_some())) --heads;
   return heads;
 }
