@@ -1,7 +1,9 @@
 """posenc inspect --layer: every frequency, as in the JSON."""
 import json
 import math
+import pathlib
 import re
+import tempfile
 
 import tool
 from tool import posenc
@@ -53,6 +55,26 @@ class Layer(tool.ToolTest):
         self.assertIn("window 1024", local)
         self.assertIn("base 1000000;", full)
         self.assertNotIn("window", full)
+
+    def page_of(self, **config):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "config.json"
+            path.write_text(json.dumps({"num_attention_heads": 1, "num_key_value_heads": 1, "num_hidden_layers": 1,
+                                        "max_position_embeddings": 128, **config}))
+            page = posenc("inspect", path, "--layer", 0, "--stack", "decoder").out
+        self.assert_page(page)
+        self.assertEqual(sorted(rows_of(page)), list(range(config["head_dim"] // 2)))
+        return page
+
+    def test_wide_rows(self):
+        """Channels of four digits and their axis leave no room for two columns of pairs."""
+        self.page_of(model_type="qwen2_vl", head_dim=2048, hidden_size=2048,
+                     rope_scaling={"type": "mrope", "mrope_section": [512, 256, 256]})
+
+    def test_long_wavelengths(self):
+        """Whole numbers of more than ten digits are not written in full."""
+        page = self.page_of(model_type="llama", head_dim=128, hidden_size=128, rope_theta=2.0**53)
+        self.assertIn(" 3.2296e+14\n", page)
 
     def test_stack(self):
         self.assertEqual(posenc("inspect", "llama-3.1-8b", "--layer", "3", "--stack", "decoder"),

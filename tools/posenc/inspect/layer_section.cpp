@@ -1,9 +1,11 @@
 // posenc inspect --layer N: everything about one layer, all frequencies too.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inspect/plan_sections.h"
@@ -34,32 +36,63 @@ std::string pair_channels(const Rope& rope, std::int64_t pair) {
 // clockwise has a sign before them.
 int frequency_columns(const Rope& rope) { return rope.rotation_direction == RotationDirection::clockwise ? 15 : 14; }
 
-// Pair, channels, inv_freq in radians per position, wavelength in positions per turn. As wide as the head below.
-std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t pair) {
+// Columns of a row before the frequency: pairs have up to three digits and channels nine columns, unless a rotation has
+// more of them, or axes whose names are long.
+struct RowWidths {
+  std::int64_t pair = 3;
+  std::int64_t channels = 9;
+};
+RowWidths row_widths(const Rope& rope) {
+  RowWidths out;
+  for (std::int64_t pair = 0; pair < rope.pairs(); ++pair) {
+    out.pair = std::max(out.pair, columns(formatted("{}", pair)));
+    out.channels = std::max(out.channels, columns(pair_channels(rope, pair)));
+  }
+  return out;
+}
+
+// At the right end of so many columns; its bytes may be more.
+std::string at_end(std::string_view text, std::int64_t width) {
+  return std::string(static_cast<std::size_t>(std::max<std::int64_t>(width - columns(text), 0)), ' ').append(text);
+}
+
+// In positions per turn, with five digits: whole numbers in full where there is room for them.
+std::string wavelength_text(double inv_freq) {
+  constexpr std::int64_t kRoom = 10;  // "6.2832e+45": no float has a longer wavelength
+  if (inv_freq == 0.0) return "none";
+  const double wavelength = 2.0 * std::numbers::pi / std::fabs(inv_freq);
+  const std::string text = number(wavelength, 5);
+  return columns(text) <= kRoom ? text : formatted("{:.4e}", wavelength);
+}
+
+// Pair, channels, inv_freq in radians per position, wavelength. As wide as the head below.
+std::string frequency_row(const Rope& rope, const Frequencies& f, std::int64_t pair, const RowWidths& widths) {
   const double inv_freq = f.inv_freq[static_cast<std::size_t>(pair)];
-  const std::string wavelength = inv_freq == 0.0 ? "none" : number(2.0 * std::numbers::pi / std::fabs(inv_freq), 5);
-  return formatted("{:>3} {:>9} {:>{}.8e} {:>10}", pair, pair_channels(rope, pair), inv_freq, frequency_columns(rope),
-                   wavelength);
+  return formatted("{:>{}} {} {:>{}.8e} {:>10}", pair, widths.pair, at_end(pair_channels(rope, pair), widths.channels),
+                   inv_freq, frequency_columns(rope), wavelength_text(inv_freq));
 }
 
 // For the length that was asked for, as --json has them; where a rule has others for other lengths, it is said which.
-// Two columns of pairs where the page has room for them, read downwards. A row is 3 + 9 + 14 + 10 columns and 3 spaces,
-// 39: two and a gap of 2 are just 80, and with signs they are not.
+// Two columns of pairs where the page has room for them, read downwards. A row is mostly 3 + 9 + 14 + 10 columns and 3
+// spaces, 39: two and a gap of 2 are just 80, and with signs they are not.
 void add_frequencies(Page& page, const Plan& plan, const Rope& rope) {
   const Frequencies f = frequencies(rope, plan.length);
+  const RowWidths widths = row_widths(rope);
   const std::string head =
-      formatted("{:>3} {:>9} {:>{}} {:>10}", "p", "channels", "inv_freq", frequency_columns(rope), "wavelength");
+      formatted("{} {} {:>{}} {:>10}", at_end("p", widths.pair), at_end("channels", widths.channels), "inv_freq",
+                frequency_columns(rope), "wavelength");
   const bool are_two = 2 * columns(head) + 2 <= kColumns;
   const std::int64_t rows = are_two ? (rope.pairs() + 1) / 2 : rope.pairs();
   page.blank();
   const std::string holds = length_text(rope, plan.length);
   if (!holds.empty()) {
-    page.line(page.paint(Style::dim, formatted("frequencies by {}{}", holds, plan.length ? "" : "; others by --length")));
+    page.line(
+        page.paint(Style::dim, formatted("frequencies by {}{}", holds, plan.length ? "" : "; others by --length")));
   }
   page.line(page.paint(Style::dim, rows < rope.pairs() ? head + "  " + head : head));
   for (std::int64_t row = 0; row < rows; ++row) {
-    std::string text = frequency_row(rope, f, row);
-    if (row + rows < rope.pairs()) text += "  " + frequency_row(rope, f, row + rows);
+    std::string text = frequency_row(rope, f, row, widths);
+    if (row + rows < rope.pairs()) text += "  " + frequency_row(rope, f, row + rows, widths);
     page.line(text);
   }
 }
