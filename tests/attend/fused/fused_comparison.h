@@ -5,16 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "attend/fused/fused_bounds.h"
 #include "attend/fused/fused_call.h"
 #include "attend/scheme_call.h"
 #include "support/every_isa.h"
 #include "support/tolerances.h"
 
 namespace posenc::test {
-
-// Bounds of each output and lse of a call.
-SchemeCall::Result fused_bounds(const SchemeCall& call, const SchemeCall::Result& wanted, DType dtype,
-                                Products products = Products::f32);
 
 // Calls that the reference answers once, and attend on every instruction set; of products of bfloat16, on those that
 // have them.
