@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import pathlib
+import random
 import re
 import struct
 import subprocess
@@ -189,6 +190,22 @@ def plans(writer):
                 yield text
 
 
+# ---- calls ----
+
+
+CALLS = ["rotate", "rerotate", "cache", "attend", "attend_linear", "merge", "c"]
+SEEDS = 200  # of each
+
+
+def arguments(target):
+    """Bytes at random, most of them small: zero is what is usual, and what is beyond 240 spoils a call."""
+    drawn = random.Random(target)
+    yield b"\0"
+    for number in range(SEEDS):
+        most = (16, 100, 240, 256)[number % 4]
+        yield bytes(drawn.randrange(most) for _ in range(drawn.randrange(1, 96)))
+
+
 def write(folder, inputs):
     folder.mkdir(parents=True, exist_ok=True)
     for content in inputs:
@@ -199,18 +216,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--plans", required=True, help="the program write_plans")
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     found = list(configs())
     spoiled = list(hostile("json"))
-    write(arguments.out / "json", [*JSON_TEXTS, *found, *spoiled])
-    write(arguments.out / "config", [*found, *spoiled])
-    write(arguments.out / "gguf", [*(file.bytes() for file in ggufs()), *hostile("gguf")])
-    write(arguments.out / "gguf_tensors", (file.bytes() for file in gguf_tensors()))
-    write(arguments.out / "npy", npys())
-    write(arguments.out / "npz", npzs())
-    write(arguments.out / "safetensors", safetensors())
-    write(arguments.out / "llama2c", llama2cs())
-    write(arguments.out / "plan_json", plans(arguments.plans))
+    write(given.out / "json", [*JSON_TEXTS, *found, *spoiled])
+    write(given.out / "config", [*found, *spoiled])
+    write(given.out / "gguf", [*(file.bytes() for file in ggufs()), *hostile("gguf")])
+    write(given.out / "gguf_tensors", (file.bytes() for file in gguf_tensors()))
+    write(given.out / "npy", npys())
+    write(given.out / "npz", npzs())
+    write(given.out / "safetensors", safetensors())
+    write(given.out / "llama2c", llama2cs())
+    made = list(plans(given.plans))
+    write(given.out / "plan_json", made)
+    write(given.out / "page", [*made, *found])
+    for target in CALLS:
+        write(given.out / target, arguments(target))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 // Changes an input as its format allows, so that a change mostly leaves the format behind: bytes changed at random
 // seldom get past a parser, and then what reads keys and values is never tried. Each target is linked with one of
 //
-//   token_mutator.cpp   JSON: a key or a value replaced, a member doubled, dropped or put in
-//   gguf_mutator.cpp    GGUF: the same with records, counts and types
+//   token_mutator.cpp            JSON: a key or a value replaced, a member doubled, dropped or put in
+//   gguf_mutator.cpp             GGUF: the same with records, counts and types
+//   calls/argument_mutator.cpp   arguments of a call (calls/arguments.h): bytes become others, and stay where they are
 #pragma once
 
 #include <cstdint>

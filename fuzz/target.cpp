@@ -39,6 +39,11 @@ void must_be_sound(const FileError& error, std::string_view bytes, std::string_v
   must_hold(std::none_of(message.begin(), message.end(), is_control), "an error's message is safe to print");
 }
 
+void must_be_safe_to_print(std::string_view message) {
+  must(!message.empty() && message.size() <= kMaxMessage, "a message is short");
+  must(std::none_of(message.begin(), message.end(), is_control), "a message is safe to print");
+}
+
 // FNV-1a, 64 bits: offset basis and prime as its authors give them.
 std::uint64_t hash(std::string_view bytes) noexcept {
   std::uint64_t value = 14695981039346656037U;

@@ -21,6 +21,9 @@ void must(bool holds, const char* what);
 // What is true of every error about these bytes: a place inside of them, and a message of one short, safe line.
 void must_be_sound(const FileError& error, std::string_view bytes, std::string_view name);
 
+// Of any message: not empty, short, one line, no control characters.
+void must_be_safe_to_print(std::string_view message);
+
 // The same bits for the same bytes, so that a crash is found again: which options to try, which checks to make.
 std::uint64_t hash(std::string_view bytes) noexcept;
 
