@@ -1,5 +1,8 @@
 // BERT, and encoders of text after it. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   neobert: llama.cpp conversion/bert.py and its graph neo-bert.
+//   new: vLLM bert_with_rope.py (GteNewModel) and layers/rotary_embedding/ntk_scaling_rope.py.
 //   nomic_bert: nomic-ai/contrastors src/contrastors/models/huggingface/modeling_hf_nomic_bert.py.
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -151,6 +154,52 @@ SchemeChoice nomic_scheme(ConfigScope& scope, const SchemeFacts&) {
   return {.from = place->from};
 }
 
+// "rope"; anything else is a table that only its first files have.
+SchemeChoice new_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const auto type = scope.find(keys::kPositionType);
+  if (!type) return choose_rotation(family_default(scope.family()));
+  const auto word = scope.reader().string(*type);
+  if (word != "rope") scope.reader().undecided(formatted("{} is not \"rope\".", type->from), {type->from});
+  return choose_rotation(type->from);
+}
+
+// rope_scaling: {"type": "ntk", "factor": k}. A base k times as large, and each frequency divided by k^(2/dim) besides:
+//   f_j = (k base)^(-2j/dim) k^(-2/dim) = base^(-2j/dim) / k^(2(j+1)/dim)
+// so pair j has a divisor of its own, whatever the length.
+Scaling new_scaling(RopeKeys& keys, std::int64_t dim) {
+  ConfigReader& reader = keys.reader();
+  const auto object = reader.look(keys.scope().object(), "rope_scaling");
+  if (!object || object->value.is_null()) {
+    keys.note("scaling/rule", family_default(keys.scope().family()));
+    return {};
+  }
+  keys.note("scaling/rule", *object);
+  if (object->value.kind() != io::JsonKind::object) {
+    reader.fail(*object, ErrorKind::type, "an object");
+    return {};
+  }
+  reader.mark_read(*object);
+  reader.enter(object->value);
+  const auto type = reader.look(object->value, "type");
+  const auto factor = reader.look(object->value, "factor");
+  const auto mixed = reader.look(object->value, "mixed_b");
+  if (!type || reader.string(*type) != "ntk" || !factor || (mixed && !mixed->value.is_null())) {
+    reader.undecided(formatted("{}: only \"ntk\" with a factor, and without mixed_b, is read.", object->from),
+                     {object->from});
+    return {};
+  }
+  const double k = reader.number(*factor).value_or(1.0);
+  keys.note("scaling/factor", *factor);
+  keys.note("scaling/original_max_position_embeddings", keys.trained_length().from);
+  LongRopeScaling rule{.original_max_position_embeddings = keys.trained_length().value, .factor = k};
+  for (std::int64_t j = 0; j < dim / 2; ++j) {
+    rule.short_factor.push_back(std::pow(k, 2.0 * static_cast<double>(j + 1) / static_cast<double>(dim)));
+  }
+  rule.long_factor = rule.short_factor;
+  rule.attention_factor = 1.0;
+  return rule;
+}
+
 // The length beyond which the base grows is a key of its own here, not the trained length.
 Scaling nomic_scaling(RopeKeys& keys, std::int64_t) {
   const Setting<double> factor = keys.scope().number(keys::kNtkFactor);
@@ -222,6 +271,10 @@ std::span<const Family> bert_families() noexcept {
      .windows = Windows::patterned, .needs_types = true, .qk_norm = QkNormRule{kRmsPerHead}, .scheme = neomme_scheme},
     {.name = "gte", .model_types = "gte jina_embeddings_v3", .class_stems = "Gte JinaEmbeddingsV3", .pairing = kHalf,
      .main = kRotatingStack},
+    {.name = "neobert", .class_stems = "NeoBERT NeoBERTLMHead", .pairing = kInterleaved, .main = kRotatingStack,
+     .base = BaseRule::class_own, .scales = false, .misleading_keys = kNoDictionaries, .needs_length = false},
+    {.name = "new", .class_stems = "New GteNew", .pairing = kHalf, .main = kRotatingStack, .scales = false,
+     .scheme = new_scheme, .own_scaling = new_scaling, .misleading_keys = "partial_rotary_factor"},
     {.name = "roformer", .class_stems = "RoFormer", .pairing = Pairing::interleaved, .main = kRoformerStack,
      .base = BaseRule::class_own, .scales = false,
      .misleading_keys = "rope_scaling rope_parameters rope_theta partial_rotary_factor",

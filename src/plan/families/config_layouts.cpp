@@ -5,6 +5,8 @@
 
 #include "plan/families/family.h"
 
+// Below "of engines": the configuration classes and models of those names in vLLM, SGLang and lmdeploy
+// (tests/facts/engine_families.tsv says which file of each).
 // Facts: sub_configs and sub_configs_defaults of the transformers 5.23.0 class named by the stem; Kimi K3: its
 // published files.
 namespace posenc::plan {
@@ -12,6 +14,11 @@ namespace {
 
 constexpr TypeRule kOwn = TypeRule::own;
 constexpr TypeRule kFixed = TypeRule::fixed;
+
+// DeepSeek-OCR: two encoders, one behind the other.
+constexpr Few<OtherPlace, kMostOthers> kDeepEncoder{
+    {"vision_config/width/sam_vit_b", "unlimited_ocr_sam_vision_model", kFixed},
+    {"vision_config/width/clip-l-14-224", "unlimited_ocr_vision_encoder", kFixed}};
 
 constexpr Few<OtherPlace, kMostOthers> kInstructblipOthers{
     {"vision_config", "instructblip_vision_model", kFixed},
@@ -55,11 +62,11 @@ constexpr Layout kLayouts[] = {
      {{"vision_config", "qwen2_vl_vision", kFixed}}},
     {"qwen2_5_vl", "qwen2_5_vl", "Qwen2_5_VL", {"text_config", "qwen2_5_vl_text", kFixed},
      {{"vision_config", "qwen2_5_vl_vision", kFixed}}},
-    {"qwen3_vl", "qwen3_vl", "Qwen3VL", {"text_config", "qwen3_vl_text", kFixed},
+    {"qwen3_vl", "qwen3_vl colqwen3 ops_colqwen3", "Qwen3VL ColQwen3 OpsColQwen3", {"text_config", "qwen3_vl_text", kFixed},
      {{"vision_config", "qwen3_vl_vision", kFixed}}},
     {"qwen3_vl_moe", "qwen3_vl_moe", "Qwen3VLMoe", {"text_config", "qwen3_vl_moe_text", kFixed},
      {{"vision_config", "qwen3_vl_moe_vision", kFixed}}},
-    {"qwen3_5", "qwen3_5", "Qwen3_5", {"text_config", "qwen3_5_text", kFixed},
+    {"qwen3_5", "qwen3_5 colqwen3_5", "Qwen3_5 ColQwen3_5", {"text_config", "qwen3_5_text", kFixed},
      {{"vision_config", "qwen3_5_vision", kFixed}}},
     {"qwen3_5_moe", "qwen3_5_moe", "Qwen3_5Moe", {"text_config", "qwen3_5_moe_text", kFixed},
      {{"vision_config", "qwen3_5_moe_vision", kFixed}}},
@@ -382,6 +389,49 @@ constexpr Layout kLayouts[] = {
       {.object = "decoder_layers", .type = "decoder", .rule = kFixed, .is_sign = true}}},
     {"pp_chart2table", "pp_chart2table", "PPChart2Table", {"text_config", "qwen2"},
      {{"vision_config", "pp_chart2table_vision", kFixed}}},
+    // ---- of engines ----
+    {"bagel", "bagel", "Bagel", {"llm_config", "bagel_text", kFixed}, {{"vit_config", "bagel_vit", kFixed}}},
+    {"cogvlm", "cogvlm", "CogVLM", {{}, "cogvlm", kFixed}, {{"vision_config", "eva2_clip", kFixed}}},
+    {"chatglm", "chatglm", "GLM4V", {{}, "chatglm", kFixed}, {{"vision_config", "eva2_clip", kFixed}}},
+    {"deepseek_vl_v2", "deepseek_vl_v2", "DeepseekVLV2 DeepseekVL2", {"language_config", "deepseek_v2"},
+     {{"vision_config", "vision"}}},
+    {"deepseek_ocr", "deepseek_ocr deepseek-ocr deepseek_vl_v2", "DeepseekOCR", {"language_config", "deepseek_v2"}, kDeepEncoder},
+    {"dots_ocr", "dots_ocr", "DotsOCR", {{}, "dots_ocr", kFixed}, {{"vision_config", "dots_vit", kFixed}}},
+    {"dots_vlm", "dots_vlm", "DotsVLM", {{}, "dots_vlm", kFixed}, {{"vision_config", "dots_vit", kFixed}}},
+    {"hyperclovax_vlm", "vlm", "HCXVisionV2", {"text_config", "hyperclovax"},
+     {{"vision_config", "qwen2_5_vl_vision", kFixed}, {.object = "audio_config"}}},
+    {"intern_s2_preview", "intern_s2_preview", "InternS2Preview", {"text_config", "qwen3_5_moe_text", kFixed},
+     {{"vision_config", "qwen3_5_moe_vision", kFixed}, {.object = "ts_config"}}},
+    {"internvl_chat", "h2ovl_chat internvl_chat NVLM_D skywork_chat", "H2OVLChat InternVLChat NVLM_D SkyworkR1VChat",
+     {"llm_config text_config", {}}, {{"vision_config", "intern_vit_6b"}}},
+    {"keye", "Keye KeyeVL1_5", "Keye KeyeVL1_5", {"text_config", "keye_text", kFixed},
+     {{"vision_config", "keye_vision", kFixed}}},
+    {"kimi_vl", "kimi_vl", "KimiVL", {"text_config", "deepseek_v3"}, {{"vision_config", "moonvit"}}},
+    {"llava_llama", "llava_llama", "LlavaLlama LlavaVid", {"llm_cfg", "llama"},
+     {{"vision_tower_cfg", {}}, kNamedTower}},
+    {"llava_mistral", "llava_mistral", "LlavaMistral", {{}, "mistral", kFixed}, {kNamedTower}},
+    {"llava_qwen", "llava_qwen", "LlavaQwen", {{}, "qwen2", kFixed}, {kNamedTower}},
+    {"llama_nemotron_vl", "llama_nemotron_vl", "LlamaNemotronVL", {"llm_config text_config", "llama_bidirec", kFixed},
+     {{"vision_config", "siglip_vision_model"}}},
+    {"meralion2", "meralion2", "MERaLiON2", {"text_config", "gemma2"},
+     {{"speech_config", "whisper", kOwn, false, "audio", true}}},
+    {"minimax_vl_01", "minimax_vl_01", "MiniMaxVL01", {"text_config", "minimax_text_01"},
+     {{"vision_config", "clip_vision_model"}}},
+    {"multi_modality", "multi_modality", "MultiModality", {"language_config", "llama"}, {{"vision_config", "vision"}}},
+    {"opencua", "opencua", "OpenCUA", {"text_config", "qwen2"}, {{"vision_config", "qwen2_5_vl_vision", kFixed}}},
+    {"ovis", "ovis", "Ovis", {"llm_config", {}}, {{"visual_tokenizer_config/backbone_config", {}}}},
+    {"ovis2_5", "ovis2_5 ovis2_6 ovis2_6_moe", "Ovis2_5 Ovis2_6 Ovis2_6_Moe", {"llm_config", {}},
+     {{"vit_config", "siglip2_navit"}}},
+    {"phi3_v", "phi3_v", "Phi3V", {{}, "phi3_v", kFixed}, {{"img_processor", "phi3_v_vision", kFixed}}},
+    {"points_v15", "pointsv1.5_chat POINTSV1.5_chat", "POINTSV15Chat", {"llm_config", "qwen2", kFixed},
+     {{"vision_config", "qwen2_vl_vision", kFixed}}},
+    {"qwen", "qwen", "QWen QwenVL", {{}, "qwen", kFixed}, {{"visual", "qwen_vl_vision", kFixed}}},
+    {"sarashina2_vision", "sarashina2_vision", "Sarashina2Vision", {"text_config", "llama"},
+     {{"vision_config", "qwen2_vl_vision", kFixed}}},
+    {"step3_vl", "step3_vl", "Step3VL", {"text_config", "step3_text", kFixed},
+     {{"vision_config", "step3_vision_encoder", kFixed}}},
+    {"ultravox", "ultravox", "Ultravox", {"text_config", {}},
+     {{"audio_config", "whisper", kOwn, false, "audio", true}}},
     {"vibevoice", "vibevoice", "VibeVoice", {"decoder_config text_config", "qwen2"},
      {{"acoustic_tokenizer_config", "vibevoice_acoustic_tokenizer", kFixed},
       {"semantic_tokenizer_config", "vibevoice_semantic_tokenizer", kFixed}}},

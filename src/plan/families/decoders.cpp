@@ -1,6 +1,14 @@
 // Decoders of makers with up to three, by name: Command of Cohere, ERNIE and PaddleOCR of Baidu, EXAONE, Hunyuan,
 // InternLM, MiniCPM, MiniMax, Nemotron of NVIDIA, Step and others. One row a family. Facts: the transformers 5.23.0
 // class named by the stem; but of
+//   arctic, solar, step3_text: vLLM arctic.py, solar.py, step3_text.py. kormo: llama.cpp conversion/qwen.py.
+//   codeshell, llada, maincoder, smallthinker: llama.cpp conversion/NAME.py and the graphs of its models (codeshell,
+//     llada, llada-moe, maincoder, smallthinker), which convert without exchanging channels or undo their own exchange.
+//   cogvlm: lmdeploy pytorch/models/cogvlm.py. grok-1: SGLang grok.py, llama.cpp conversion/grok.py.
+//   hunyuan: mlx-lm hunyuan.py. internlm: modeling_internlm.py beside its weights.
+//   afm7, klear, lille-130m: mlx-lm afm7.py, Klear.py, lille-130m.py. minimax_text_01: vLLM 0.22 minimax_text_01.py.
+//   llada2_moe: SGLang llada2.py and srt/dllm (its blocks). ouro, nanbeige: vLLM 0.25 ouro.py, SGLang nanbeige.py.
+//   param2moe, sarvam_moe: vLLM param2moe.py, sarvam.py; bailing_moe_v2: vLLM bailing_moe.py. plamo3: vLLM plamo3.py.
 //   PanguEmbedded: modular_openpangu_dense.py (LlamaAttention).
 //   bailing_moe, baichuan, exaone, internlm2, minicpm, yuan: the modeling_*.py beside their weights.
 //   minimax_m3: MiniMaxM3VLTextConfig.
@@ -15,6 +23,7 @@
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 #include "plan/layers/layers.h"
+#include "plan/rope/keys.h"
 #include "plan/rope/scheme_choice.h"
 
 namespace posenc::plan {
@@ -33,6 +42,48 @@ SchemeChoice baichuan_scheme(ConfigScope& scope, const SchemeFacts& facts) {
                                      width.from, width.value, kRotaryWidth, kAlibiWidth),
                            {width.from});
   return {.from = width.from};
+}
+
+constexpr OwnKey kAfmKeys[] = {{&keys::kHidden, "hidden_dim"}};
+constexpr StackRule kAfmStack{.own_keys = kAfmKeys};
+constexpr OwnKey kCodeShellKeys[] = {{&keys::kKvHeads, "num_query_groups"}, {&keys::kHeadDim}};
+constexpr StackRule kCodeShellStack{.own_keys = kCodeShellKeys};
+constexpr OwnKey kPlamoKeys[] = {{&keys::kWindow, "window_size", "sliding_window"}};
+constexpr StackRule kPlamoStack{.own_keys = kPlamoKeys};
+constexpr OwnKey kStep3Keys[] = {{&keys::kLength, "max_position_embedding max_seq_len max_position_embeddings"}};
+constexpr StackRule kStep3Stack{.own_keys = kStep3Keys};
+
+constexpr double kInternlmBase = 10000;
+
+// rotary: {"type": "origin" or "dynamic", "base", "scaling_factor"}; without it the class rotates plainly.
+Scaling internlm_scaling(RopeKeys& keys, std::int64_t) {
+  ConfigReader& reader = keys.reader();
+  const auto object = reader.look(keys.scope().object(), "rotary");
+  if (!object || object->value.kind() != io::JsonKind::object) {
+    keys.note("scaling/rule", family_default(keys.scope().family()));
+    return {};
+  }
+  reader.mark_read(*object);
+  reader.enter(object->value);
+  const auto type = reader.look(object->value, "type");
+  const std::string word = type ? std::string(reader.string(*type).value_or("")) : "origin";
+  keys.note("scaling/rule", type ? *type : *object);
+  const auto base = reader.look(object->value, "base");
+  if (base && reader.number(*base) != kInternlmBase) {
+    reader.undecided(formatted("{} is not {}.", base->from, kInternlmBase), {base->from});
+  }
+  if (word == "origin") return {};
+  if (word != "dynamic") {
+    reader.fail(*type, ErrorKind::out_of_range, "\"origin\" or \"dynamic\"");
+    return {};
+  }
+  DynamicScaling rule{.factor = 1.0, .max_position_embeddings = keys.trained_length().value};
+  keys.note("scaling/max_position_embeddings", keys.trained_length().from);
+  if (const auto factor = reader.look(object->value, "scaling_factor")) {
+    rule.factor = reader.number(*factor).value_or(1.0);
+    keys.note("scaling/factor", *factor);
+  }
+  return rule;
 }
 
 constexpr QkNorm kWeightedRmsAfter{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after};  // Hunyuan's
@@ -108,13 +159,20 @@ std::span<const Family> decoders_families() noexcept {
      .misleading_keys = "partial_rotary_factor"},
     {.name = "afmoe", .class_stems = "Afmoe", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_layers,
      .windows = Windows::but_last_of_n, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "afm7", .pairing = kInterleaved, .main = kAfmStack, .scales = false,
+     .shares_kv = true, .qk_norm = QkNormRule{kWeightedRmsAfter}, .misleading_keys = kQwenMisleads,
+     .needs_length = false},
     {.name = "apertus", .class_stems = "Apertus", .pairing = kHalf, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "arcee", .class_stems = "Arcee", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "arctic", .model_types = "arctic kormo solar", .class_stems = "Arctic KORMo Solar", .pairing = kHalf,
+     .misleading_keys = "partial_rotary_factor", .undecided_keys = "sliding_window"},
     {.name = "aria_text", .class_stems = "AriaText", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "baichuan", .class_stems = "Baichuan", .pairing = kHalf, .scales = false, .scheme = baichuan_scheme,
      .misleading_keys = kQwenMisleads},
-    {.name = "bailing_moe", .class_stems = "BailingMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "bailing_moe", .model_types = "bailing_moe bailing_moe_v2 param2moe sarvam_moe",
+     .class_stems = "BailingMoe BailingMoeV2 Param2MoE SarvamMoE", .pairing = kHalf, .width = Width::factor_or_dim,
+     .qk_norm = QkNormRule{kRmsPerHead, "use_qk_norm"}},
     {.name = "beam", .class_stems = "Beam", .pairing = kHalf, .ropes_per_type = true, .windows = Windows::patterned,
      .default_pattern = 6, .last_layer_full = true, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor",
@@ -131,6 +189,10 @@ std::span<const Family> decoders_families() noexcept {
      .windows = Windows::every_layer, .scheme = blt_scheme, .misleading_keys = "partial_rotary_factor"},
     {.name = "chameleon", .class_stems = "Chameleon", .pairing = kHalf, .qk_norm = QkNormRule{kLayerNormPerHead},
      .misleading_keys = "partial_rotary_factor"},
+    {.name = "codeshell", .class_stems = "CodeShell", .pairing = kHalf,
+     .own_names = "n_embd n_head n_layer n_positions", .main = kCodeShellStack, .base = BaseRule::class_own},
+    {.name = "cogvlm", .class_stems = "CogVLM", .pairing = kHalf, .base = BaseRule::class_own, .scales = false,
+     .misleading_keys = kNoDictionaries},
     {.name = "cohere", .class_stems = "Cohere", .pairing = kInterleaved,
      .qk_norm = QkNormRule{kLayerNormPerHead, "use_qk_norm"}, .misleading_keys = "partial_rotary_factor",
      .differing_default = DifferingDefault{"rope_theta", "8000000 (command-r)"}},
@@ -173,12 +235,18 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "flint", .class_stems = "Flint", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_layers,
      .windows = Windows::patterned, .needs_types = true, .sinks = true, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
+    {.name = "grok-1", .model_types = "grok-1 grok", .class_stems = "Grok1Model Grok", .pairing = kHalf,
+     .base = BaseRule::class_own, .scales = false, .scale = Scale::multiplier_or_dim, .soft_cap = true,
+     .misleading_keys = kNoDictionaries, .undecided_keys = "rope_type rope_rotate_half_dims attn_temperature_len"},
     {.name = "helium", .class_stems = "Helium", .pairing = kInterleaved, .misleading_keys = "partial_rotary_factor"},
     // Its layers are two modules of num_layers_per_stack, run in turn; the cache counts each run.
     {.name = "hrm_text", .class_stems = "HrmText", .pairing = kHalf, .main = kPrefixStack,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "hunyuan_vl_text", .class_stems = "HunYuanVLText", .pairing = kHalf, .alpha_stretches = true,
      .axes = AxesRule{.layout = AxisLayout::images_apart, .sections = {}}, .qk_norm = QkNormRule{kWeightedRmsAfter},
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "hunyuan", .class_stems = "HunYuan HunYuanMoEV1 HunYuanDenseV1", .pairing = kHalf, .alpha_stretches = true,
+     .shares_kv = true, .qk_norm = QkNormRule{kWeightedRmsAfter, "use_qk_norm"},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "hunyuan_v1", .model_types = "hunyuan_v1_dense hunyuan_v1_moe",
      .class_stems = "HunYuanDenseV1 HunYuanMoEV1", .pairing = kHalf, .alpha_stretches = true,
@@ -190,7 +258,9 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "idefics", .class_stems = "Idefics", .pairing = kHalf, .main = kLooksAtImages,
      .qk_norm = QkNormRule{kRmsWeightedAfter, "qk_layer_norms"}, .misleading_keys = "partial_rotary_factor",
      .undecided_keys = "use_resampler"},
-    {.name = "internlm2", .class_stems = "InternLM2", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "internlm", .class_stems = "InternLM", .pairing = kHalf, .scales = false, .own_scaling = internlm_scaling,
+     .misleading_keys = kQwenMisleads},
+    {.name = "internlm2", .class_stems = "InternLM2 InternLM2VE InternLM2ForReward", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "internlm3", .class_stems = "InternLM3", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     // Llama's class runs its files; clip_qkv and windows are refused there.
     {.name = "iquestcoder", .class_stems = "IQuestCoder", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
@@ -199,12 +269,25 @@ std::span<const Family> decoders_families() noexcept {
      .undecided = "logits by distance that are made of each query, and a scale of queries by position"},
     {.name = "jais2", .class_stems = "Jais2", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "jetmoe", .class_stems = "JetMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "klear", .model_types = "Klear klear", .class_stems = "Klear KlearMoe", .pairing = kHalf, .scales = false,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = kQwenMisleads},
     {.name = "kolibri1", .class_stems = "Kolibri1", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_or_windowless,
      .windows = Windows::patterned, .default_pattern = 5, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "laguna", .class_stems = "Laguna", .pairing = kHalf, .main = kLagunaStack, .width = Width::partial_factor,
      .ropes_per_type = true, .sizes = Sizes::listed, .windows = Windows::patterned, .default_pattern = 1,
      .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "lille-130m", .class_stems = "Lille130m", .pairing = kInterleaved,
+     .own_names = "n_embd n_head n_layer n_kv_heads", .scales = false, .misleading_keys = kQwenMisleads,
+     .needs_length = false},
+    {.name = "llada", .class_stems = "LLaDAModelLM LLaDAMoEModelLM LLaDAMoE", .pairing = kHalf,
+     .own_names = "d_model n_heads n_layers n_kv_heads max_sequence_length", .main = kUnmaskedStack,
+     .width = Width::partial_factor, .qk_norm = QkNormRule{kRmsPerHead, "qk_layernorm"},
+     .undecided_keys = "attention_layer_norm alibi multi_query_attention"},
+    {.name = "llada2_moe", .class_stems = "LLaDA2MoeModelLM", .pairing = kHalf, .main = kBlockwiseStack,
+     .width = Width::factor_or_dim, .qk_norm = QkNormRule{kRmsPerHead, "use_qk_norm"}},
+    {.name = "maincoder", .class_stems = "Maincoder", .pairing = kInterleaved, .qk_norm = QkNormRule{kWeightedRmsAfter},
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "mellum", .class_stems = "Mellum", .pairing = kHalf, .width = Width::partial_factor,
      .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 1, .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "mimo_v2_flash", .class_stems = "MiMoV2Flash", .pairing = kHalf, .width = Width::partial_factor,
@@ -216,6 +299,8 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "minimax", .class_stems = "MiniMax", .pairing = kHalf, .kinds = Kinds::listed,
      .windows = Windows::every_layer, .default_pattern = 2, .first_of_pattern = true,
      .misleading_keys = "partial_rotary_factor"},
+    {.name = "minimax_text_01", .model_types = "minimax_text_01 minimax_m1", .class_stems = "MiniMaxText01 MiniMaxM1",
+     .pairing = kHalf, .width = Width::rotary_dim, .kinds = Kinds::flagged},
     {.name = "minimax_m2", .class_stems = "MiniMaxM2", .pairing = kHalf, .width = Width::factor_or_dim,
      .qk_norm = QkNormRule{kRmsAcrossHeads}},
     {.name = "minimax_m3", .model_types = "minimax_m3 minimax_m3_vl_text", .class_stems = "MiniMaxM3 MiniMaxM3VLText",
@@ -244,12 +329,22 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "openelm", .class_stems = "OpenELM", .pairing = kHalf,
      .own_names = "num_query_heads num_transformer_layers rope_freq_constant", .scales = false, .sizes = Sizes::listed,
      .qk_norm = QkNormRule{kRmsPerHead, "normalize_qk_projections"}, .misleading_keys = kQwenMisleads},
+    {.name = "ouro", .model_types = "ouro nanbeige", .class_stems = "Ouro Nanbeige", .pairing = kHalf, .loops = true,
+     .misleading_keys = "partial_rotary_factor", .undecided_keys = "sliding_window"},
+    {.name = "plamo3", .class_stems = "Plamo3 PLaMo3", .pairing = kHalf, .main = kPlamoStack, .ropes_per_type = true,
+     .windows = Windows::patterned, .default_pattern = 8, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "paddleocr_vl", .model_types = "paddleocr_vl_text", .class_stems = "PaddleOCRText", .pairing = kHalf,
      .axes = kQwen2Axes, .misleading_keys = "partial_rotary_factor"},
     {.name = "seed_oss", .class_stems = "SeedOss", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "smallthinker", .class_stems = "SmallThinker", .pairing = kHalf, .rotary_layers = RotaryLayers::listed,
+     .windows = Windows::flagged, .misleading_keys = "partial_rotary_factor"},
     {.name = "smollm3", .class_stems = "SmolLM3", .pairing = kHalf, .rotary_layers = RotaryLayers::listed,
      .windows = Windows::nope_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "solar_open", .class_stems = "SolarOpen", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    // Queries are made of a narrower state that is normalised; their heads are not.
+    {.name = "step3_text", .class_stems = "Step3Text", .pairing = kHalf, .main = kStep3Stack,
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "step3p5", .class_stems = "Step3p5", .pairing = kHalf, .width = Width::partial_factor,
      .ropes_per_type = true, .rope_lists = true, .sizes = Sizes::sliding_own, .windows = Windows::patterned,
      .default_pattern = 1, .scale = Scale::scalar_or_dim, .qk_norm = QkNormRule{kRmsPerHead},

@@ -1,5 +1,8 @@
 // DeepSeek, and decoders of others with its latent attention. One row a family. Facts: the transformers 5.23.0 class
 // named by the stem; but of
+//   dots_vlm: SGLang configs/dots_vlm.py. plm: llama.cpp conversion/plm.py and its graph. sarvam_mla: vLLM sarvam.py.
+//   longcat_flash_ngram: vLLM longcat_flash_ngram.py. pangu_ultra_moe: vLLM openpangu.py.
+//   youtu_llm: mlx-lm youtu_llm.py. DeepseekV3BidirectionalModel: vLLM deepseek_v2.py. KimiK3Linear: SGLang kimi_k3.py.
 //   deepseek-native: inference/model.py of deepseek-ai/DeepSeek-V3.
 #include <cmath>
 
@@ -14,6 +17,8 @@ namespace {
 
 // q_b_norm of the class is DeepseekV4UnweightedRMSNorm, kv_norm has weights.
 constexpr QkNorm kKeysWeighted{.kind = QkNorm::Kind::rms, .weighted_queries = false};
+
+constexpr ClassStacks kDeepseekStacks[] = {{"DeepseekV3BidirectionalModel", kSeesBothWays}};
 
 constexpr OwnKey kLongcatKeys[] = {{&keys::kLayers, "num_layers"}, {&keys::kHeadDim}};
 constexpr StackRule kLongcatStack{.own_keys = kLongcatKeys};
@@ -47,10 +52,10 @@ std::span<const Family> deepseek_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "bailing_hybrid", .class_stems = "BailingHybrid", .pairing = kInterleaved, .latent = true,
      .kinds = Kinds::listed, .default_pattern = 6, .misleading_keys = "partial_rotary_factor rope_interleave"},
-    {.name = "deepseek_v2", .class_stems = "DeepseekV2", .pairing = kInterleaved, .latent = true,
+    {.name = "deepseek_v2", .model_types = "deepseek_v2 plm sarvam_mla", .class_stems = "DeepseekV2 PLM SarvamMLA", .pairing = kInterleaved, .latent = true,
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "deepseek_v3", .model_types = "deepseek_v3 kimi_k2 axk1", .class_stems = "DeepseekV3 AXK1", .pairing = kInterleaved,
-     .latent = true, .reads_interleave = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "deepseek_v3", .model_types = "deepseek_v3 dots_vlm kimi_k2 axk1", .class_stems = "DeepseekV3 DotsVLM DeepseekV3Bidirectional AXK1", .pairing = kInterleaved,
+     .class_stacks = kDeepseekStacks, .latent = true, .reads_interleave = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "deepseek_v32", .model_types = "deepseek_v32 axk2", .class_stems = "DeepseekV32 AXK2", .pairing = kInterleaved, .latent = true,
      .indexer = IndexerRule{IndexedLayers::every, kHalf}, .misleading_keys = "partial_rotary_factor"},
     {.name = "deepseek_v4", .class_stems = "DeepseekV4", .pairing = kInterleaved, .last_channels = true,
@@ -63,11 +68,15 @@ std::span<const Family> deepseek_families() noexcept {
     {.name = "hy_v4", .class_stems = "HYV4", .pairing = kHalf, .latent = true,
      .indexer = IndexerRule{IndexedLayers::shared, kHalf, true}, .sinks = true,
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "kimi_linear", .class_stems = "KimiLinear", .pairing = kInterleaved, .latent = true, .scales = false,
+    {.name = "kimi_linear", .class_stems = "KimiLinear KimiK3Linear", .pairing = kInterleaved, .latent = true, .scales = false,
      .kinds = Kinds::numbered, .rotary_layers = RotaryLayers::no_layer},
-    {.name = "longcat_flash", .class_stems = "LongcatFlash", .pairing = kInterleaved, .main = kLongcatStack,
+    {.name = "longcat_flash", .model_types = "longcat_flash longcat_flash_ngram",
+     .class_stems = "LongcatFlash LongcatFlashNgram", .pairing = kInterleaved, .main = kLongcatStack,
      .latent = true, .two_attentions = true, .softmax_scale = longcat_scale, .misleading_keys = "partial_rotary_factor"},
-    {.name = "youtu", .class_stems = "Youtu", .pairing = kInterleaved, .latent = true, .reads_interleave = true,
+    // Its YaRN has a factor of 1 and one mscale for both places: no rule.
+    {.name = "pangu_ultra_moe", .class_stems = "PanguUltraMoE", .pairing = kInterleaved, .latent = true, .scales = false,
+     .misleading_keys = kQwenMisleads},
+    {.name = "youtu", .model_types = "youtu youtu_llm", .class_stems = "Youtu YoutuLLM", .pairing = kInterleaved, .latent = true, .reads_interleave = true,
      .misleading_keys = "partial_rotary_factor"},
   };
   // clang-format on

@@ -1,4 +1,5 @@
 // Falcon. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   RefinedWeb, RefinedWebModel: RWConfig of vLLM's transformers_utils/configs/falcon.py; Falcon's class runs them.
 //   falcon_perception: falcon_perception/rope.py of tiiuae/Falcon-Perception.
 #include <cmath>
 
@@ -33,8 +34,11 @@ std::optional<Sourced<double>> falcon_h1_scale(ConfigScope& scope, const Attenti
 std::span<const Family> falcon_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
-    {.name = "falcon", .class_stems = "Falcon RW", .pairing = kHalf, .kv_heads = KvHeads::falcon,
-     .scheme = falcon_scheme, .misleading_keys = "partial_rotary_factor"},
+    {.name = "falcon", .model_types = "falcon RefinedWebModel", .class_stems = "Falcon RW", .pairing = kHalf, .kv_heads = KvHeads::falcon,
+     .scheme = falcon_scheme, .misleading_keys = "partial_rotary_factor", .needs_length = false},
+    // The 40B's first files: heads of keys and values by n_head_kv, as with new_decoder_architecture.
+    {.name = "refined_web", .model_types = "RefinedWeb", .class_stems = "RW", .pairing = kHalf, .scheme = falcon_scheme,
+     .misleading_keys = "partial_rotary_factor", .needs_length = false},
     {.name = "falcon_h1", .class_stems = "FalconH1", .pairing = kHalf, .softmax_scale = falcon_h1_scale,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "falcon_perception", .class_stems = "FalconPerception", .pairing = kInterleaved, .width = Width::half_head,

@@ -60,6 +60,7 @@ enum class Kinds : std::uint8_t {
   numbered,      // linear_attn_config: full_attn_layers and kda_layers, counted from 1
   blocks,        // block_configs: no_op leaves a block without attention
   inner,         // all, or all but the first and the last where use_repmixer_blocks is true (SAM 3's light text)
+  flagged,       // attn_type_list: 1 attends, 0 is what the family says (MiniMax-01)
   crossing,      // all; cross_attention_layers look at another sequence
 };
 
@@ -78,6 +79,7 @@ enum class Windows : std::uint8_t {
   but_last_of_n,    // layer_types, or all but the last of each n: global_attn_every_n_layers (AFMoE)
   attention_types,  // attention_types: groups of "global" and "local" (GPT-Neo)
   window_list,      // every layer its own: attention_window (Longformer)
+  flagged,          // sliding_window_layout: 1 has the window, 0 sees all (SmallThinker)
   chunk_types,      // attn_layers: "local" or "lsh" (Reformer)
   pairs,            // every layer its own: sliding_windows, tokens up to its own and those from it on (Moonshine)
 };
@@ -222,11 +224,12 @@ struct Family {
   bool channel_scale = false;          // a learned factor for each channel of q
 
   Kinds kinds = Kinds::attention;
+  bool loops = false;           // the blocks run total_ut_steps or num_loops times, each time with a cache of its own
   bool two_attentions = false;  // a block has two, each counted as a layer, as its cache counts them (LongCat)
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
 
   Sizes sizes = Sizes::uniform;
-  bool shares_kv = false;  // num_kv_shared_layers
+  bool shares_kv = false;  // num_kv_shared_layers, or use_cla
 
   RotaryLayers rotary_layers = RotaryLayers::every_layer;
   BlockSparse block_sparse = BlockSparse::none;

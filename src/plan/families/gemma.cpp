@@ -28,8 +28,8 @@ std::span<const Family> gemma_families() noexcept {
     // sliding_window_pattern differ (plan/layers/layer_pattern.cpp). Bases: sliding rope_local_base_freq (10000), full
     // rope_theta (1000000; plan/rope/draft.cpp); a flat rope_scaling is for the full ones (plan/rope/dicts.cpp). Scale:
     // 1 / sqrt(query_pre_attn_scalar), 256. These numbers are class_defaults.cpp's.
-    {.name = "gemma3", .model_types = "gemma3 gemma3_text", .class_stems = "Gemma3 Gemma3Text", .pairing = kHalf,
-     .ropes_per_type = true, .windows = Windows::patterned, .reads_bidirectional = true,
+    {.name = "gemma3", .model_types = "gemma3 gemma3_text", .class_stems = "Gemma3 Gemma3Text EmbeddingGemma",
+     .pairing = kHalf, .ropes_per_type = true, .windows = Windows::patterned, .reads_bidirectional = true,
      .scale = Scale::query_scalar, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
     {.name = "gemma3n", .model_types = "gemma3n gemma3n_text", .class_stems = "Gemma3n Gemma3nText", .pairing = kHalf,

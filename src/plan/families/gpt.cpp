@@ -31,6 +31,26 @@ constexpr StackRule kGitStack{.mask = kImageFirst, .input = kTable, .own_keys = 
 constexpr StackRule kXglmStack{.input = kSinesFrom2, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
 constexpr StackRule kBiogptStack{.input = kScaledTableFrom2, .own_keys = kPlainHeads};
 
+constexpr StackRule kPlainGptStack{.own_keys = kPlainHeads};
+
+SchemeChoice refact_scheme(ConfigScope& scope, const SchemeFacts& facts) {
+  return choose_alibi(scope, facts.heads, family_default(scope.family()));
+}
+
+// ALiBi where position_embedding_type says so; else a table.
+SchemeChoice jais_scheme(ConfigScope& scope, const SchemeFacts& facts) {
+  const auto type = scope.find(keys::kPositionType);
+  if (type && scope.reader().string(*type) == "alibi") return choose_alibi(scope, facts.heads, type->from);
+  return choose_table(facts.trained_length, type ? type->from : family_default(scope.family()));
+}
+
+// 1 / head_dim where mup_scale_qk_dot_by_d, or scale_qk_dot_by_d, is true.
+std::optional<Sourced<double>> jais_scale(ConfigScope& scope, const AttentionShape& shape) {
+  const Setting<bool> by_width = scope.flag(keys::kScaleByWidth);
+  if (!by_width.value.value_or(false)) return {};
+  return Sourced<double>{1 / static_cast<double>(shape.head_dim.value), by_width.from};
+}
+
 SchemeChoice rugpt_scheme(ConfigScope& scope, const SchemeFacts& facts) {
   return choose_table(facts.trained_length, family_default(scope.family()));
 }
@@ -46,6 +66,10 @@ std::span<const Family> gpt_families() noexcept {
     {.name = "gpt_bigcode", .class_stems = "GPTBigCode", .own_names = "n_embd n_head n_layer n_positions",
      .main = kGpt2Stack, .kv_heads = KvHeads::one_where_multi_query, .scales = false, .rotary_layers = kNoRotaryLayer,
      .scale = Scale::switched},
+    {.name = "gpt_refact", .class_stems = "GPTRefact", .own_names = "n_embd n_head n_layer n_positions",
+     .kv_heads = KvHeads::one_where_multi_query, .scales = false, .scheme = refact_scheme},
+    {.name = "jais", .class_stems = "JAIS", .own_names = "n_embd n_head n_layer n_positions", .main = kPlainGptStack,
+     .scales = false, .scheme = jais_scheme, .softmax_scale = jais_scale, .undecided_keys = "alibi_scaling"},
     {.name = "gpt_neo", .class_stems = "GPTNeo", .main = kGptNeoStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .windows = Windows::attention_types, .scale = Scale::one},
     {.name = "gpt_neox", .model_types = "gpt_neox gpt_neox_reward_model", .class_stems = "GPTNeoX GPTNeoXReward",
@@ -75,7 +99,7 @@ std::span<const Family> gpt_families() noexcept {
      .rotary_layers = kNoRotaryLayer, .misleading_keys = "offset_alibi", .needs_length = false},
     {.name = "starcoder2", .class_stems = "Starcoder2", .pairing = kHalf, .windows = Windows::every_layer,
      .misleading_keys = "partial_rotary_factor layer_types"},
-    {.name = "stablelm", .class_stems = "StableLm", .pairing = kHalf, .width = Width::partial_factor,
+    {.name = "stablelm", .model_types = "stablelm stablelm_epoch", .class_stems = "StableLm StableLMEpoch", .pairing = kHalf, .width = Width::partial_factor,
      .qk_norm = QkNormRule{kLayerNormPerHead, "qk_layernorm"}},
     {.name = "persimmon", .class_stems = "Persimmon", .pairing = kHalf, .main = kEqualHeads,
      .width = Width::partial_factor, .qk_norm = QkNormRule{kLayerNormPerHead, "qk_layernorm"}},

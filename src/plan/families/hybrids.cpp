@@ -1,5 +1,6 @@
 // Decoders with other layers than attention between, of makers with one or two. One row a family. Facts: the
 // transformers 5.23.0 class named by the stem; but of
+//   Lfm2BidirectionalModel: vLLM lfm2.py.
 //   gla: fla/models and fla/layers/attn.py of flash-linear-attention.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
@@ -10,6 +11,8 @@ namespace {
 
 constexpr OwnKey kZambaKeys[] = {{&keys::kHeadDim, "attention_head_dim"}};
 constexpr StackRule kZambaStack{.own_keys = kZambaKeys};
+
+constexpr ClassStacks kLfm2Stacks[] = {{"Lfm2BidirectionalModel", kSeesBothWays}};
 
 // A rotation where use_mem_rope is true.
 SchemeChoice zamba2_scheme(ConfigScope& scope, const SchemeFacts&) {
@@ -25,7 +28,7 @@ std::span<const Family> hybrids_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "jamba", .class_stems = "Jamba", .pairing = kHalf, .kinds = Kinds::periodic, .recurrent = kStateSpace,
      .rotary_layers = RotaryLayers::no_layer},
-    {.name = "lfm2", .model_types = "lfm2 lfm2_moe", .class_stems = "Lfm2 Lfm2Moe", .pairing = kHalf,
+    {.name = "lfm2", .model_types = "lfm2 lfm2_moe", .class_stems = "Lfm2 Lfm2Moe Lfm2Bidirectional ColBERTLfm2", .pairing = kHalf, .class_stacks = kLfm2Stacks,
      .kinds = Kinds::indexed, .recurrent = LayerKind::convolution, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "lfm3", .class_stems = "Lfm3", .pairing = kHalf, .width = Width::partial_factor, .ropes_per_type = true,

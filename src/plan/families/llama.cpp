@@ -1,5 +1,8 @@
 // Llama and Code World Model, of Meta. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
 //   llama-params: Meta's params.json: model.py of meta-llama/llama, models/llama3 of meta-llama/llama-models.
+//   aquila, deepseek, orion, telechat3, TeleFLM, xverse: run by Llama's class, or by a copy of it: vLLM llama.py,
+//     orion.py and teleflm.py (registry.py names the others); SGLang deepseek.py, xverse.py, xverse_moe.py.
+//   LlamaBidirectional: vLLM llama.py (its attention is an encoder's).
 //   executorch: examples/models/llama/model_args.py and rope.py of pytorch/executorch.
 #include <algorithm>
 
@@ -10,6 +13,9 @@
 
 namespace posenc::plan {
 namespace {
+
+constexpr ClassStacks kLlamaStacks[] = {
+    {"LlamaBidirectionalModel LlamaBidirectionalForSequenceClassification", kSeesBothWays}};
 
 constexpr Names kLlamaUndecided{"vision_chunk_size vision_num_cross_attention_layers vision_model fusion_interval"};
 
@@ -70,8 +76,11 @@ Scaling llama_scaling(RopeKeys& keys, std::int64_t dim) {
 std::span<const Family> llama_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
-    {.name = "llama", .model_types = "llama deepseek_ocr2_text emu3_text_model",
-     .class_stems = "Llama DeepseekOcr2Text Emu3Text", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "llama", .model_types = "llama aquila deepseek deepseek_ocr2_text emu3_text_model orion telechat3 TeleFLM xverse",
+     .class_stems = "Llama Aquila Deepseek DeepseekOcr2Text Emu3Text LlamaBidirectional Orion TeleChat3 TeleFLM Xverse XverseMoe", .pairing = kHalf,
+     .class_stacks = kLlamaStacks, .misleading_keys = "partial_rotary_factor"},
+    {.name = "llama_bidirec", .class_stems = "LlamaBidirectional", .pairing = kHalf, .main = kUnmaskedStack,
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "llama4", .model_types = "llama4 llama4_text", .class_stems = "Llama4 Llama4Text", .pairing = kInterleaved,
      .rotary_layers = RotaryLayers::listed, .windows = Windows::chunked_rotary, .query_scaling = QueryScaling::nope_layers,
      .qk_norm = QkNormRule{kRmsAfterRotation, "use_qk_norm", true}, .misleading_keys = "partial_rotary_factor"},

@@ -1,5 +1,6 @@
 // Phi, of Microsoft. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
 //   mixformer-sequential: modeling_mixformer_sequential.py of phi-1_5's first version.
+//   phi-msft: mlx-lm phixtral.py. phi3_v: vLLM phi3v.py, whose text is Phi-3's class.
 //   phi3small: the modeling_phi3_small.py beside its weights; vLLM 0.6 phi3_small.py.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
@@ -36,7 +37,10 @@ std::span<const Family> phi_families() noexcept {
      .scales = false, .misleading_keys = kNoDictionaries},
     {.name = "phi", .class_stems = "Phi", .pairing = kHalf, .width = Width::partial_factor,
      .qk_norm = QkNormRule{kLayerNormPerHead, "qk_layernorm"}},
-    {.name = "phi3", .class_stems = "Phi3", .pairing = kHalf, .width = Width::partial_factor,
+    {.name = "phi-msft", .model_types = "phi-msft phixtral", .class_stems = "Phi Phixtral", .pairing = kHalf,
+     .own_names = "n_embd n_head n_layer n_positions", .width = Width::rotary_dim, .base = BaseRule::class_own,
+     .scales = false, .misleading_keys = kNoDictionaries},
+    {.name = "phi3", .model_types = "phi3 phi3_v", .class_stems = "Phi3 Phi3V", .pairing = kHalf, .width = Width::partial_factor,
      .yarn_means_longrope = true, .windows = Windows::every_layer},
     {.name = "phi3small", .class_stems = "Phi3Small", .pairing = kHalf, .block_sparse = BlockSparse::dense_interval,
      .own_scaling = phi3small_scaling, .softmax_scale = phi3small_scale, .misleading_keys = "partial_rotary_factor"},

@@ -42,17 +42,54 @@ constexpr std::string_view kMinistral = "Ministral3Config, transformers 5.23.0";
 constexpr std::string_view kMixformer = "RotaryEmbedding of Phi-1.5's first published code";
 constexpr std::string_view kOlmo = "ModelConfig of OLMo's own code";
 constexpr std::string_view kNomic = "NomicBertConfig of its published code";
+constexpr std::string_view kAfm7 = "mlx-lm's afm7.py";
+constexpr std::string_view kArctic = "ArcticConfig of vLLM";
+constexpr std::string_view kBailing = "BailingAttention of vLLM";
+constexpr std::string_view kCodeShell = "llama.cpp's conversion/codeshell.py";
+constexpr std::string_view kCogVlm = "lmdeploy's cogvlm.py";
+constexpr std::string_view kGrok = "SGLang's grok.py";
+constexpr std::string_view kInternlm = "InternLMConfig of its published code";
+constexpr std::string_view kJais = "JAISConfig of vLLM";
+constexpr std::string_view kLlamaCopies = "LlamaConfig, whose class runs it";
+constexpr std::string_view kNeoBert = "llama.cpp's conversion/bert.py";
+constexpr std::string_view kOuro = "vLLM's ouro.py";
+constexpr std::string_view kParam2Moe = "Param2MoEAttention of vLLM";
+constexpr std::string_view kPhiMsft = "mlx-lm's phixtral.py";
+constexpr std::string_view kRefinedWeb = "RWConfig of vLLM";
+constexpr std::string_view kStableLmEpoch = "StableLmConfig, whose class runs it";
+constexpr std::string_view kStep3 = "Step3TextConfig of vLLM";
+constexpr std::string_view kEngineTowers = "the rotation of the encoder in vLLM";
+constexpr std::string_view kKeye = "Qwen3Config, whose class runs its text";
+constexpr std::string_view kMoonVit = "MoonViTConfig of vLLM";
+constexpr std::string_view kNamedEncoder = "the encoder of that name";
+constexpr std::string_view kPhi3V = "the CLIP of vLLM's phi3v.py";
+constexpr std::string_view kBagel = "Qwen2Attention of vLLM";
+constexpr std::string_view kHunyuan = "mlx-lm's hunyuan.py";
+constexpr std::string_view kInternVit = "InternVisionConfig of SGLang";
+constexpr std::string_view kLlada = "llama.cpp's conversion/llada.py";
+constexpr std::string_view kLlada2 = "LLaDA2MoeAttention of SGLang";
+constexpr std::string_view kNew = "NewConfig of its published code";
 constexpr std::string_view kYuan = "YuanRotaryEmbedding of its published code";
 constexpr std::string_view kMiniCpm = "MiniCPMConfig of its published code";
 constexpr std::string_view kQwen = "QWenConfig of its published code";
 
 // clang-format off
 constexpr PublishedDefault kDefaults[] = {
+    {"afm7", "rope_theta", "50000.0", kAfm7},
+    {"aquila", "rope_theta", "10000.0", kLlamaCopies},
+    {"arctic", "rope_theta", "1000000.0", kArctic},
+    {"bagel_text", "qk_norm", "false", kBagel},
+    {"bagel_text", "rope_theta", "10000.0", kBagel},
     {"baichuan", "rope_theta", "10000.0", kBaichuan},
+    {"bailing_moe", "use_qk_norm", "false", kBailing},
+    {"bailing_moe_v2", "use_qk_norm", "false", kBailing},
     {"chatglm", "multi_query_attention", "false", kChatglm},
     {"chatglm", "multi_query_group_num", "1", kChatglm},
     {"chatglm", "rope_ratio", "1.0", kChatglm},
+    {"codeshell", "rope_theta", "10000.0", kCodeShell},
+    {"cogvlm", "rope_theta", "10000.0", kCogVlm},
     {"dbrx", "kv_n_heads", "1", kDbrx},
+    {"deepseek", "rope_theta", "10000.0", kLlamaCopies},
     {"deepseek-native", "beta_fast", "32.0", kDeepseek},
     {"deepseek-native", "beta_slow", "1.0", kDeepseek},
     {"deepseek-native", "mscale", "1.0", kDeepseek},
@@ -61,24 +98,46 @@ constexpr PublishedDefault kDefaults[] = {
     {"deepseek-native", "rope_factor", "40.0", kDeepseek},
     {"deepseek-native", "rope_theta", "10000.0", kDeepseek},
     {"deepseek-native", "v_head_dim", "128", kDeepseek},
+    {"dots_vit", "rope_theta", "10000.0", kEngineTowers},
+    {"exaone", "rope_theta", "10000.0", kExaone},
     {"executorch", "high_freq_factor", "4.0", kExecutorch},
     {"executorch", "low_freq_factor", "1.0", kExecutorch},
     {"executorch", "original_max_position_embeddings", "8192", kExecutorch},
     {"executorch", "rope_scale_factor", "8.0", kExecutorch},
     {"executorch", "rope_theta", "10000.0", kExecutorch},
     {"executorch", "use_hf_rope", "false", kExecutorch},
-    {"exaone", "rope_theta", "10000.0", kExaone},
-    {"internlm2", "rope_theta", "10000.0", kInternlm2},
+    {"google/siglip-so400m-patch14-384", "hidden_size", "1152", kNamedEncoder},
+    {"google/siglip-so400m-patch14-384", "image_size", "384", kNamedEncoder},
+    {"google/siglip-so400m-patch14-384", "num_attention_heads", "16", kNamedEncoder},
+    {"google/siglip-so400m-patch14-384", "num_hidden_layers", "27", kNamedEncoder},
+    {"google/siglip-so400m-patch14-384", "patch_size", "14", kNamedEncoder},
     {"gptj-native", "rope_theta", "10000.0", kGptj},
+    {"grok", "attn_logit_softcapping", "30.0", kGrok},
+    {"grok", "rope_theta", "10000.0", kGrok},
+    {"grok-1", "attn_logit_softcapping", "30.0", kGrok},
+    {"grok-1", "rope_theta", "10000.0", kGrok},
     {"hf_olmo", "alibi", "false", kOlmo},
     {"hf_olmo", "multi_query_attention", "false", kOlmo},
     {"hf_olmo", "rope", "false", kOlmo},
     {"hf_olmo", "rope_theta", "10000.0", kOlmo},
+    {"hunyuan", "use_cla", "false", kHunyuan},
+    {"hunyuan", "use_qk_norm", "false", kHunyuan},
+    {"intern_vit_6b", "qk_normalization", "true", kInternVit},
+    {"internlm", "rope_theta", "10000.0", kInternlm},
+    {"internlm2", "rope_theta", "10000.0", kInternlm2},
+    {"jais", "mup_scale_qk_dot_by_d", "false", kJais},
+    {"jais", "position_embedding_type", "\"learned\"", kJais},
+    {"keye_text", "rope_theta", "10000.0", kKeye},
+    {"keye_vision", "rope_theta", "10000.0", kEngineTowers},
+    {"llada", "qk_layernorm", "false", kLlada},
+    {"llada", "rope_theta", "10000.0", kLlada},
+    {"llada2_moe", "use_qk_norm", "true", kLlada2},
     {"llama-params", "high_freq_factor", "4.0", kLlama3},
     {"llama-params", "low_freq_factor", "1.0", kLlama3},
     {"llama-params", "original_max_position_embeddings", "8192", kLlama3},
     {"llama-params", "rope_scale_factor", "8.0", kLlama3},
     {"llama-params", "rope_theta", "10000.0", kLlama2},
+    {"llama_bidirec", "rope_theta", "10000.0", kLlamaCopies},
     {"minicpm", "rope_theta", "10000.0", kMiniCpm},
     {"ministral3", "rope_parameters",
      R"({"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0, "original_max_position_embeddings": 16384,
@@ -86,14 +145,69 @@ constexpr PublishedDefault kDefaults[] = {
      kMinistral},
     {"mistral-params", "rope_theta", "1000000.0", kMistralInference},
     {"mixformer-sequential", "rope_theta", "10000.0", kMixformer},
+    {"moonvit", "hidden_size", "1152", kMoonVit},
+    {"moonvit", "init_pos_emb_height", "64", kMoonVit},
+    {"moonvit", "init_pos_emb_width", "64", kMoonVit},
+    {"moonvit", "num_attention_heads", "16", kMoonVit},
+    {"moonvit", "num_hidden_layers", "27", kMoonVit},
+    {"moonvit", "rope_theta", "10000.0", kMoonVit},
+    {"neobert", "rope_theta", "10000.0", kNeoBert},
+    {"new", "rope_theta", "10000.0", kNew},
     {"nomic_bert", "max_trained_positions", "2048", kNomic},
+    {"openai/clip-vit-large-patch14", "hidden_size", "1024", kNamedEncoder},
+    {"openai/clip-vit-large-patch14", "image_size", "224", kNamedEncoder},
+    {"openai/clip-vit-large-patch14", "num_attention_heads", "16", kNamedEncoder},
+    {"openai/clip-vit-large-patch14", "num_hidden_layers", "24", kNamedEncoder},
+    {"openai/clip-vit-large-patch14", "patch_size", "14", kNamedEncoder},
+    {"openai/clip-vit-large-patch14-336", "hidden_size", "1024", kNamedEncoder},
+    {"openai/clip-vit-large-patch14-336", "image_size", "336", kNamedEncoder},
+    {"openai/clip-vit-large-patch14-336", "num_attention_heads", "16", kNamedEncoder},
+    {"openai/clip-vit-large-patch14-336", "num_hidden_layers", "24", kNamedEncoder},
+    {"openai/clip-vit-large-patch14-336", "patch_size", "14", kNamedEncoder},
+    {"orion", "rope_theta", "10000.0", kLlamaCopies},
+    {"ouro", "rope_theta", "10000.0", kOuro},
+    {"ouro", "total_ut_steps", "4", kOuro},
+    {"param2moe", "use_qk_norm", "false", kParam2Moe},
+    {"phi-msft", "rope_theta", "10000.0", kPhiMsft},
+    {"phi3_v_vision", "hidden_size", "1024", kPhi3V},
+    {"phi3_v_vision", "image_size", "336", kPhi3V},
+    {"phi3_v_vision", "num_attention_heads", "16", kPhi3V},
+    {"phi3_v_vision", "num_hidden_layers", "24", kPhi3V},
+    {"phi3_v_vision", "patch_size", "14", kPhi3V},
+    {"phixtral", "rope_theta", "10000.0", kPhiMsft},
     {"qwen", "rotary_emb_base", "10000.0", kQwen},
     {"qwen", "rotary_pct", "1.0", kQwen},
     {"qwen", "use_dynamic_ntk", "true", kQwen},
     {"qwen", "use_logn_attn", "true", kQwen},
+    {"RefinedWeb", "alibi", "false", kRefinedWeb},
+    {"RefinedWeb", "rope_theta", "10000.0", kRefinedWeb},
+    {"RefinedWebModel", "alibi", "false", kRefinedWeb},
+    {"RefinedWebModel", "multi_query", "true", kRefinedWeb},
+    {"RefinedWebModel", "new_decoder_architecture", "false", kRefinedWeb},
+    {"RefinedWebModel", "rope_theta", "10000.0", kRefinedWeb},
+    {"sarvam_moe", "use_qk_norm", "false", kBailing},
+    {"siglip2_navit", "rope_theta", "10000.0", kEngineTowers},
+    {"siglip_large_patch16_384", "hidden_size", "1024", kNamedEncoder},
+    {"siglip_large_patch16_384", "image_size", "384", kNamedEncoder},
+    {"siglip_large_patch16_384", "num_attention_heads", "16", kNamedEncoder},
+    {"siglip_large_patch16_384", "num_hidden_layers", "24", kNamedEncoder},
+    {"siglip_large_patch16_384", "patch_size", "16", kNamedEncoder},
+    {"siglip_so400m_patch14_384", "hidden_size", "1152", kNamedEncoder},
+    {"siglip_so400m_patch14_384", "image_size", "384", kNamedEncoder},
+    {"siglip_so400m_patch14_384", "num_attention_heads", "16", kNamedEncoder},
+    {"siglip_so400m_patch14_384", "num_hidden_layers", "27", kNamedEncoder},
+    {"siglip_so400m_patch14_384", "patch_size", "14", kNamedEncoder},
+    {"solar", "rope_theta", "10000.0", kLlamaCopies},
+    {"stablelm_epoch", "rope_pct", "0.25", kStableLmEpoch},
+    {"stablelm_epoch", "rope_theta", "10000.0", kStableLmEpoch},
+    {"step3_text", "head_dim", "256", kStep3},
+    {"step3_text", "num_attention_groups", "1", kStep3},
+    {"step3_text", "rope_theta", "500000.0", kStep3},
+    {"TeleFLM", "rope_theta", "10000.0", kLlamaCopies},
     {"transformer", "max_position_embeddings", "2048", kFla},
     {"transformer", "num_heads", "32", kFla},
     {"transformer", "rope_theta", "10000.0", kFla},
+    {"xverse", "rope_theta", "10000.0", kLlamaCopies},
     {"yuan", "rope_theta", "10000.0", kYuan},
 };
 // clang-format on

@@ -1,4 +1,9 @@
 // Qwen. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   Dream, grove_moe, rnd1: llama.cpp conversion/dream.py, grovemoe.py, qwen.py, and its graphs of those names.
+//   dots_ocr: vLLM dots_ocr.py, whose text is Qwen2's class. bagel_text: vLLM bagel.py, whose text is Qwen2's with its
+//   qk_norm. keye_text: vLLM keye.py, keye_vl1_5.py (Qwen3's class, by axes). Motif: vLLM 0.10 motif.py. sdar,
+//   sdar_moe: lmdeploy pytorch/models/sdar.py (block_sparse_size) and SGLang sdar.py.
+//   VoyageQwen3BidirectionalEmbedModel: vLLM voyage.py.
 //   qwen: modeling_qwen.py and configuration_qwen.py of Qwen-7B.
 #include "base/formatted.h"
 #include "plan/families/family_tables.h"
@@ -7,6 +12,8 @@
 
 namespace posenc::plan {
 namespace {
+
+constexpr ClassStacks kVoyageStacks[] = {{"VoyageQwen3BidirectionalEmbedModel", kSeesBothWays}};
 
 constexpr AxesRule kQwen35Axes{.layout = AxisLayout::interleaved, .sections = {11, 11, 10}};
 
@@ -47,15 +54,28 @@ std::span<const Family> qwen_families() noexcept {
     {.name = "qwen", .class_stems = "QWen", .pairing = kHalf,
      .own_names = "seq_length rotary_emb_base kv_channels rotary_pct", .width = Width::partial_factor, .scales = false,
      .query_scaling = QueryScaling::logn, .own_scaling = qwen_scaling, .misleading_keys = kQwenMisleads},
-    {.name = "qwen2", .model_types = "qwen2 mimo", .class_stems = "Qwen2 MiMo", .pairing = kHalf, .dual_chunk = true,
+    {.name = "qwen2", .model_types = "qwen2 dots_ocr mimo", .class_stems = "Qwen2 DotsOCR MiMo Qwen2ForReward Qwen2ForProcessReward", .pairing = kHalf, .dual_chunk = true,
      .windows = Windows::late_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "bagel_text", .class_stems = {}, .pairing = kHalf, .windows = Windows::late_layers, .window_switch = true,
+     .qk_norm = QkNormRule{kRmsPerHead, "qk_norm"}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "dream", .model_types = "Dream", .class_stems = "Dream", .pairing = kHalf, .main = kUnmaskedStack,
+     .windows = Windows::late_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
+    // Two softmaxes, apart by a learned factor: positions are those of one.
+    {.name = "motif", .model_types = "Motif motif", .class_stems = "Motif", .pairing = kHalf,
+     .windows = Windows::late_layers, .window_switch = true},
     {.name = "qwen2_moe", .class_stems = "Qwen2Moe", .pairing = kHalf, .dual_chunk = true,
      .windows = Windows::early_even, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
-    {.name = "qwen3", .class_stems = "Qwen3", .pairing = kHalf, .dual_chunk = true, .windows = Windows::late_layers,
+    {.name = "qwen3", .class_stems = "Qwen3 VoyageQwen3BidirectionalEmbed Qwen3ForReward", .pairing = kHalf,
+     .class_stacks = kVoyageStacks, .dual_chunk = true, .windows = Windows::late_layers,
      .window_switch = true, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
-    {.name = "qwen3_moe", .class_stems = "Qwen3Moe", .pairing = kHalf, .dual_chunk = true,
+    {.name = "rnd1", .class_stems = "RND1", .pairing = kHalf, .main = kUnmaskedStack, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "partial_rotary_factor", .undecided_keys = "sliding_window"},
+    {.name = "qwen3_moe", .model_types = "qwen3_moe grove_moe", .class_stems = "Qwen3Moe GroveMoe", .pairing = kHalf, .dual_chunk = true,
      .windows = Windows::every_layer, .window_switch = true, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor layer_types"},
+    {.name = "sdar", .model_types = "sdar sdar_moe", .class_stems = "SDAR SDARMoe", .pairing = kHalf,
+     .main = kBlockwiseStack, .windows = Windows::late_layers, .window_switch = true,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "qwen3_next", .class_stems = "Qwen3Next", .pairing = kHalf, .width = Width::partial_factor,
      .dual_chunk = true, .kinds = Kinds::listed, .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "qwen3_5", .model_types = "qwen3_5 qwen3_5_text", .class_stems = "Qwen3_5 Qwen3_5Text", .pairing = kHalf,
@@ -68,6 +88,9 @@ std::span<const Family> qwen_families() noexcept {
      .misleading_keys = "partial_rotary_factor"},
     {.name = "qwen2_5_vl", .model_types = "qwen2_5_vl qwen2_5_vl_text", .class_stems = "Qwen2_5_VL Qwen2_5_VLText",
      .pairing = kHalf, .axes = kQwen2Axes, .windows = Windows::late_layers, .window_switch = true,
+     .misleading_keys = "partial_rotary_factor"},
+    {.name = "keye", .model_types = "keye_text", .class_stems = "Keye KeyeVL1_5", .pairing = kHalf, .axes = kQwen2Axes,
+     .windows = Windows::late_layers, .window_switch = true, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "qwen3_vl", .model_types = "qwen3_vl qwen3_vl_text", .class_stems = "Qwen3VL Qwen3VLText",
      .pairing = kHalf, .axes = kQwen3Axes, .qk_norm = QkNormRule{kRmsPerHead},

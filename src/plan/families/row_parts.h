@@ -59,6 +59,14 @@ inline constexpr InputRule kPaddedTypedTable{
 inline constexpr MaskRule kCausalIfDecoder{.kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder};
 inline constexpr InputRule kScaledTableFrom2{
     .kind = InputKind::learned, .offset = 2, .rows = Rows::beside, .scaled = true};
+// A decoder that was trained further to see both ways: embeddings of texts, or tokens that are unmasked in any order.
+inline constexpr StackRule kUnmaskedStack{.mask = kBothWays};
+// One that writes block after block, the tokens of a block in any order; how long they are is said per call.
+inline constexpr MaskRule kBlockByBlock{
+    .kind = MaskKind::sparse,
+    .detail = "blocks of as many tokens as the call says: all of the own block and of those before"};
+inline constexpr StackRule kBlockwiseStack{.mask = kBlockByBlock};
+inline constexpr const StackRule* kSeesBothWays[] = {&kUnmaskedStack};
 inline constexpr Names kQwenMisleads{"rope_scaling rope_parameters partial_rotary_factor"};
 
 }  // namespace posenc::plan

@@ -58,6 +58,7 @@ enum class TowerAxes : std::uint8_t {
 struct TowerRotation {
   TowerAxes axes = TowerAxes::none;
   std::int64_t offset = 0;         // coordinates count from here
+  const Key* needs = nullptr;      // there is no rotation where this key is false
   bool image_over_window = false;  // in layers that see the image its side counts as that of a window (SAM 3)
 };
 

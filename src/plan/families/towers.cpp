@@ -1,5 +1,10 @@
 // Vision and audio encoders, one row a class. Facts: the transformers 5.23.0 class of the model type that names the
-// row.
+// row; but of
+//   dots_vit, intern_vit_6b, interns1_vision: vLLM dots_ocr.py, intern_vit.py, interns1_vit.py.
+//   keye_vision, moonvit, step3_vision_encoder: vLLM keye.py, moonvit.py, step3_vl.py.
+//   eva2_clip: vLLM glm4v.py (EVA2CLIPModel), lmdeploy cogvlm.py. phi3_v_vision: the CLIP of vLLM phi3v.py.
+//   siglip2_navit: vLLM siglip2navit.py.
+//   siglip_so400m_patch14_384, siglip_large_patch16_384: SGLang configs/deepseekvl2.py and deepseek_janus_pro.py.
 #include <algorithm>
 
 #include "plan/families/row_parts.h"
@@ -21,6 +26,7 @@ constexpr TowerInput kTrainedPatches[] = {{.kind = Kind::trained}};  // tiled to
 constexpr TowerInput kBackgroundAndWindow[] = {{.kind = Kind::sides, .rows = &keys::kBackground},
                                                {.kind = Kind::tile, .rows = &keys::kStageWindows}};
 constexpr TowerInput kStridedPatches[] = {{.kind = Kind::strided}};
+constexpr TowerInput kPreservedPatches[] = {{.kind = Kind::patches, .needs = &keys::kPreservedTable}};
 constexpr TowerInput kPositionRows[] = {{.kind = Kind::rows, .rows = &keys::kPositionRows}};
 constexpr TowerInput kPatchRows[] = {{.kind = Kind::rows, .rows = &keys::kPatchRows}};
 constexpr TowerInput kPatchTables[] = {{.kind = Kind::axes, .rows = &keys::kMostPatches}};
@@ -45,6 +51,7 @@ constexpr TowerInput kSourceRows[] = {{.kind = Kind::rows, .rows = &keys::kSourc
 
 // ---- rotations ----
 constexpr TowerRotation kHThenW{TowerAxes::h_then_w};
+constexpr TowerRotation kHThenWIfSaid{.axes = TowerAxes::h_then_w, .needs = &keys::kTowerRope};
 constexpr TowerRotation kStrided{TowerAxes::h_then_w_strided};
 constexpr TowerRotation kWBesideH{TowerAxes::w_beside_h};
 constexpr TowerRotation kAlternating{TowerAxes::w_h_alternating};
@@ -149,7 +156,25 @@ constexpr Tower kTowers[] = {
     // One attention from the mean of neighbouring patches to them.
     {.family = of("molmo2_adapter"), .stack = "adapter", .layers = nullptr, .kv_heads = &keys::kKvHeads,
      .head_dim = &keys::kHeadDim, .crosses = true},
-    {.family = of("internvl_vision qianfan_ocr_vision"), .input = kOptionalPatchesAndClass, .qk_norm = kSwitchedNorm},
+    {.family = of("internvl_vision qianfan_ocr_vision interns1_vision"), .input = kOptionalPatchesAndClass, .qk_norm = kSwitchedNorm},
+    {.family = of("intern_vit_6b"), .input = kPatchesAndClass, .qk_norm = QkNormRule{kRmsAcrossHeads, "qk_normalization"}},
+    {.family = of("step3_vision_encoder"), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
+     .width = &keys::kTowerWidth, .input = kPatchesAndClass},
+    {.family = of("phi3_v_vision"), .input = kPatchesAndClass},
+    {.family = of("siglip2_navit", kHalf, "fullatt_block_indexes"), .input = kPreservedPatches,
+     .rotation = kHThenWIfSaid},
+    {.family = of("eva2_clip"), .heads = &keys::kTowerHeads, .input = kPositionRows},
+    {.family = of("dots_vit"), .width = &keys::kEmbedDim, .rotation = kHThenW},
+    {.family = of("keye_vision"), .input = kPatches, .rotation = kHThenW},
+    {.family = of("moonvit", kInterleaved), .input = kGrid, .rotation = kAlternating},
+    // Named, and otherwise not described: model_name, mm_vision_tower.
+    {.family = of("openai/clip-vit-large-patch14"), .input = kPatchesAndClass},
+    {.family = of("openai/clip-vit-large-patch14-336"), .input = kPatchesAndClass},
+    {.family = of("google/siglip-so400m-patch14-384"), .input = kPatches},
+    {.family = of("siglip_so400m_patch14_384"), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
+     .width = &keys::kTowerWidth, .input = kPatches},
+    {.family = of("siglip_large_patch16_384"), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
+     .width = &keys::kTowerWidth, .input = kPatches},
     {.family = of("llama4_vision_model", kInterleaved), .input = kPatchesAndClass, .rotation = kFromOne},
     {.family = of("mllama_vision_model"), .more_layers = &keys::kGlobalLayers, .input = kTiles},
     {.family = of("qwen2_vl_vision"), .width = &keys::kEmbedDim, .rotation = kHThenW},
@@ -238,10 +263,13 @@ constexpr Tower kTowers[] = {
      .is_unread = true},
     {.family = of("perceiver"), .undecided = "its positions, which a preprocessor outside of the configuration makes",
      .is_unread = true},
+    {.family = of("qwen_vl_vision"), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
+     .width = &keys::kTowerWidth, .input = kUnknownTable,
+     .undecided = "the rows of its table, and the queries that look at its patches behind it"},
+    {.family = of("bagel_vit"), .input = kPatches,
+     .undecided = "the table that its connector adds, and what the tokens of an image see in the text stack"},
     {.family = of("aimv2"), .mask = TowerMask::undecided,
      .undecided = "what its keys make of the tables, the rotation and the mask"},
-    {.family = of("intern_vit_6b"), .mask = TowerMask::undecided, .undecided = "its scheme of positions, and its mask"},
-    {.family = of("moonvit"), .mask = TowerMask::undecided, .undecided = "its scheme of positions, and its mask"},
     {.family = of("kimi_k3_vision"), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads, .width = nullptr,
      .mask = TowerMask::undecided, .undecided = "the channels of its heads, its scheme of positions, and its mask"},
     {.family = of("vision"), .layers = &keys::kTowerLayers, .heads = nullptr, .width = nullptr, .input = kUnknownTable,

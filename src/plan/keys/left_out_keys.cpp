@@ -18,11 +18,11 @@ constexpr LeftOut kMisleading[] = {
     {"the smallest image that a processor hands on", "min_image_size"},
     {"how a learned grid is made and resized to another image, and how frames share attention: of towers whose code is "
      "not open, or what the class does in any case",
-     "pos_emb_type pos_emb_interpolation_mode interpolate_pe_method preserve_original_pe video_attn_type"},
+     "pos_emb_type pos_emb_interpolation_mode interpolate_pe_method video_attn_type"},
     {"how positions were dealt out in training", "reset_position_ids use_pos_skipping pos_skipping_range"},
     {"the model that a draft guesses for; the draft's own keys decide", "target_model_type"},
     {"switches that no class at hand reads: the family decides",
-     "rotary disable_rope causal_mask semi_causal qk_norm_type qk_normalization norm_softmax"},
+     "rotary disable_rope use_mrope causal_mask semi_causal qk_norm_type norm_softmax"},
     {"OLMo: whether cos and sin are computed in float32, which is no part of a plan", "rope_full_precision"},
     {"read by other code than the class that decides, which does the same without it",
      "sparse_init_block yarn_only_types"},

@@ -14,6 +14,8 @@ namespace posenc::plan {
 namespace {
 
 using io::JsonValue;
+constexpr std::int64_t kMaxLoops = 64;
+
 using KindList = Sourced<std::vector<LayerKind>>;
 
 struct KindName {
@@ -154,6 +156,21 @@ KindList repeating_kinds(ConfigScope& scope, std::int64_t layers) {
   return kinds;
 }
 
+// ---- a flag a layer ----
+
+KindList flagged_kinds(ConfigScope& scope, std::int64_t layers) {
+  const auto list = read_layer_list(scope, keys::kAttentionFlags, layers);
+  if (!list) {
+    scope.fail_missing(keys::kAttentionFlags);
+    return {};
+  }
+  KindList kinds{{}, list->place.from};
+  for (const JsonValue& entry : list->entries) {
+    kinds.value.push_back(is_marked(scope.reader(), entry) ? LayerKind::attention : scope.family().recurrent);
+  }
+  return kinds;
+}
+
 // ---- lists of layers, counted from 1 ----
 
 // Marks the layers that the list names; a layer that is marked already is an error.
@@ -270,7 +287,8 @@ Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
     }
   }
   if (!letters) {
-    const std::int64_t times = scope.family().two_attentions ? 2 : 1;
+    std::int64_t times = scope.family().two_attentions ? 2 : 1;
+    if (scope.family().loops) times = scope.required_integer(keys::kLoops, {1, kMaxLoops}).value;
     Sourced<std::int64_t> blocks = scope.required_integer(keys::kLayers, {1, most_blocks(scope) / times});
     blocks.value *= times;
     return blocks;
@@ -308,6 +326,7 @@ KindList read_layer_kinds(ConfigScope& scope, std::int64_t layers) {
     case Kinds::numbered: return numbered_kinds(scope, layers);
     case Kinds::blocks: return block_kinds(scope, layers);
     case Kinds::inner: return inner_kinds(scope, layers);
+    case Kinds::flagged: return flagged_kinds(scope, layers);
     case Kinds::crossing: return cross_kinds(scope, layers);
     case Kinds::attention: break;
   }

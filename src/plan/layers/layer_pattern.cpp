@@ -10,13 +10,25 @@
 namespace posenc::plan {
 namespace {
 
+// use_cla: the first of each cla_share_factor layers has the keys and values of all of them (Hunyuan).
+bool share_in_groups(ConfigScope& scope, LayerPattern& pattern) {
+  const Setting<bool> shares = scope.flag(keys::kUseCla);
+  if (!shares.value.value_or(false)) return false;
+  const Sourced<std::int64_t> group = scope.required_integer(keys::kShareFactor, {1, kMaxLayers});
+  pattern.kv_from = group.from;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(pattern.layers.size()); ++i) {
+    if (i % group.value != 0) pattern.layers[static_cast<std::size_t>(i)].kv_from = i - i % group.value;
+  }
+  return true;
+}
+
 // num_kv_shared_layers: the last so many layers take the keys and values of the last layer of their own type before
 // them (Gemma 4).
 void read_kv_sharing(ConfigScope& scope, LayerPattern& pattern) {
-  if (!scope.family().shares_kv) return;
+  if (!scope.family().shares_kv || share_in_groups(scope, pattern)) return;
   const auto layers = static_cast<std::int64_t>(pattern.layers.size());
   const Setting<std::int64_t> shared = scope.integer(keys::kSharedKv, {0, std::max<std::int64_t>(layers - 1, 0)});
-  pattern.kv_from = shared.from;
+  pattern.kv_from = shared.from.empty() ? family_default(scope.family()) : shared.from;
   const std::int64_t first = layers - shared.value.value_or(0);
   const auto owners_end = pattern.layers.begin() + first;
   for (auto layer = owners_end; layer != pattern.layers.end(); ++layer) {
@@ -164,6 +176,16 @@ Sourced<Types> derived_types(ConfigScope& scope, std::int64_t layers, const Laye
   return {rule == Windows::early_even ? types_where(layers, early_even) : types_where(layers, late), border.from};
 }
 
+Sourced<Types> flagged_types(ConfigScope& scope, std::int64_t layers) {
+  const auto list = read_layer_list(scope, keys::kWindowFlags, layers);
+  if (!list) return {Types(static_cast<std::size_t>(layers), LayerType::full), family_default(scope.family())};
+  Sourced<Types> types{{}, list->place.from};
+  for (const JsonValue& entry : list->entries) {
+    types.value.push_back(is_marked(scope.reader(), entry) ? LayerType::sliding : LayerType::full);
+  }
+  return types;
+}
+
 Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
   const Types full(static_cast<std::size_t>(layers), LayerType::full);
   const Windows rule = scope.windows();
@@ -177,6 +199,7 @@ Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPa
   if (rule == Windows::attention_types) return read_attention_types(scope, layers);
   if (rule == Windows::every_layer) return {Types(full.size(), LayerType::sliding), limit.from};
   if (rule == Windows::patterned) return patterned_types(scope, layers);
+  if (rule == Windows::flagged) return flagged_types(scope, layers);
   if (auto listed = listed_types(scope, layers)) return *listed;
   return derived_types(scope, layers, pattern);
 }

@@ -54,6 +54,14 @@ struct Wrapper {
   bool known = false;              // the root's type has a row
 };
 
+// Several classes may share a model type (DeepSeek-VL2's and DeepSeek-OCR's): then the class chooses.
+const Layout* layout_of(const ClassNames& names) {
+  const auto row = std::ranges::find_if(layouts(), [&](const Layout& layout) {
+    return layout.model_types.contains(names.model_type) && is_class(layout.class_stems, names.architecture);
+  });
+  return row != layouts().end() ? &*row : find_layout(names.model_type);
+}
+
 bool has_any_object(ConfigReader& reader, const Layout& layout) {
   const auto has = [&](std::string_view path) {
     const auto place = place_at(reader, path);
@@ -69,7 +77,7 @@ Wrapper choose_wrapper(ConfigReader& reader, const ClassNames& names) {
     wrapper.layout = find_layout_of_class(names.architecture);
   } else {
     wrapper.family = find_family(names.model_type);
-    wrapper.layout = find_layout(names.model_type);
+    wrapper.layout = layout_of(names);
     if (wrapper.layout != nullptr && wrapper.layout->or_tower && !has_any_object(reader, *wrapper.layout)) {
       wrapper.layout = nullptr;
     }

@@ -42,9 +42,26 @@ void add_unread(ConfigReader& reader, std::string name, Plan& plan) {
   add_stack(std::move(stack), plan);
 }
 
+// DeepSeek-VL2 and Janus say "vision", and under model_name, or under that in params, which encoder they mean.
+std::string named_type(ConfigReader& reader, const JsonValue& object) {
+  const auto params = reader.look(object, "params");
+  const bool nested = params && params->value.kind() == io::JsonKind::object;
+  const auto name = reader.look(nested ? params->value : object, "model_name");
+  if (!name || name->value.kind() != io::JsonKind::string) return {};
+  std::string type(name->value.text());
+  if (find_tower(type) == nullptr) return {};
+  if (nested) reader.enter(params->value);
+  reader.mark_read(*name);
+  return type;
+}
+
 std::string type_of(ConfigReader& reader, const Place& object, const OtherPlace& place) {
   if (place.rule == TypeRule::fixed) return std::string(place.type);
   const ClassNames names = read_class_names(reader, object.value);
+  if (std::string named = names.model_type == "vision" ? named_type(reader, object.value) : std::string();
+      !named.empty()) {
+    return named;
+  }
   return names.model_type.empty() ? std::string(place.type) : names.model_type;
 }
 
@@ -63,6 +80,24 @@ void read_pyramid(ConfigReader& reader, ConfigScope& scope, const Tower& tower, 
 bool is_undecided(ConfigScope& scope, const Tower& tower) {
   if (tower.undecided_if == nullptr) return !tower.undecided.empty();
   return scope.flag(*tower.undecided_if).value.value_or(false);
+}
+
+void read_tower(ConfigReader& reader, const Place& object, std::string_view type, const Tower& tower,
+                const std::string& name, Plan& plan) {
+  ConfigScope scope(reader, object.value, tower.family, class_of(type, tower));
+  if (tower.stages != nullptr) return read_pyramid(reader, scope, tower, name, plan);
+  StackFacts stack = read_tower_stack(scope, tower, room_for_layers(plan));
+  stack.name = name;
+  for (std::string_view key : tower.family.undecided_keys) {
+    const auto given = scope.look(key);
+    if (!given) continue;
+    reader.mark_read(*given);
+    const bool is_false = given->value.kind() == io::JsonKind::boolean && !reader.boolean(*given).value_or(false);
+    if (!is_false && !given->value.is_null()) warn_undecided(reader, object, type, formatted("what {} changes", key));
+  }
+  if (is_undecided(scope, tower)) warn_undecided(reader, object, type, tower.undecided);
+  settle_stack(reader, name, stack);
+  add_stack(std::move(stack), plan);
 }
 
 void read_family_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, std::string_view type,
@@ -91,21 +126,8 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
     warn_undecided(reader, object, type, tower->undecided);
     add_unread(reader, stack_name(place.object.empty() ? OtherPlace{.object = tower->stack} : place), plan);
   } else if (tower != nullptr) {
-    ConfigScope scope(reader, object.value, tower->family, class_of(type, *tower));
-    const std::string name(place.name.empty() ? tower->stack : place.name);
-    if (tower->stages != nullptr) return read_pyramid(reader, scope, *tower, name, plan);
-    StackFacts stack = read_tower_stack(scope, *tower, room_for_layers(plan));
-    stack.name = name;
-    for (std::string_view key : tower->family.undecided_keys) {
-      const auto given = scope.look(key);
-      if (!given) continue;
-      reader.mark_read(*given);
-      const bool is_false = given->value.kind() == io::JsonKind::boolean && !reader.boolean(*given).value_or(false);
-      if (!is_false && !given->value.is_null()) warn_undecided(reader, object, type, formatted("what {} changes", key));
-    }
-    if (is_undecided(scope, *tower)) warn_undecided(reader, object, type, tower->undecided);
-    settle_stack(reader, name, stack);
-    add_stack(std::move(stack), plan);
+    read_tower(reader, object, type, *tower, std::string(place.name.empty() ? tower->stack : place.name), plan);
+    if (tower->stages != nullptr) return;
     if (!tower->also.empty()) read_other_stack(reader, object, {.type = tower->also, .rule = TypeRule::fixed}, plan);
   } else if (const Convolutions* convolutions = find_convolutions(type)) {
     ConfigScope scope(reader, object.value, convolutions->family, convolutions->family.name);
@@ -128,7 +150,14 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
 
 void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace& place, Plan& plan) {
   reader.mark_read(sign);
-  if (place.is_name ? !reader.string(sign) : !reader.integer(sign, {1, kMaxPosition})) return;
+  if (!place.is_name && !reader.integer(sign, {1, kMaxPosition})) return;
+  if (place.is_name) {
+    const auto name = reader.string(sign);
+    if (!name) return;
+    // A text has no members: what the name stands for is the row's defaults.
+    if (const Tower* tower = find_tower(*name))
+      return read_tower(reader, sign, *name, *tower, std::string(place.type), plan);
+  }
   warn_undecided(reader, sign, place.type, "a stack of which the file says no more");
   add_unread(reader, std::string(place.type), plan);
 }

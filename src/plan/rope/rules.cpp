@@ -103,6 +103,7 @@ constexpr RopeRule kRules[] = {
 constexpr std::string_view kDefaultRule = "default";
 
 std::string_view canonical(std::string_view type, const Family& family) {
+  if (type == "deepseek_yarn") return "yarn";  // vLLM's name for it where the two mscales count
   if (type == "su" || (type == "yarn" && family.yarn_means_longrope)) return "longrope";
   if (type == "xdrope" && family.alpha_stretches) return "dynamic";
   if (type == "mrope") return kDefaultRule;

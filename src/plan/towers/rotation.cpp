@@ -90,7 +90,9 @@ bool suits(ConfigScope& scope, const Tower& tower, const TowerShape& shape) {
 
 void read_tower_rotation(ConfigScope& scope, const Tower& tower, const TowerShape& shape, double factor,
                          LayerFacts& layer) {
-  if (tower.rotation.axes == TowerAxes::none || scope.reader().failed() || !suits(scope, tower, shape)) return;
+  if (tower.rotation.axes == TowerAxes::none || scope.reader().failed()) return;
+  if (tower.rotation.needs != nullptr && !scope.flag(*tower.rotation.needs).value.value_or(true)) return;
+  if (!suits(scope, tower, shape)) return;
   RopeDicts dicts(scope);
   const Sourced<std::int64_t> no_length;
   RopeKeys rope(dicts, LayerTraits{}, no_length, shape.layers);

@@ -26,6 +26,7 @@ constexpr std::string_view kInsistedOn[] = {
     R"(, "num_key_value_heads": 4, "layers_block_type": ["hybrid", "mamba", "hybrid", "mamba"])",
     R"(, "num_key_value_heads": 4, "head_dim": 64, "num_kv_shared_layers": 1)",
     R"(, "rope_theta": 10000.0)",
+    R"(, "rope_theta": 10000.0, "rotary_dim": 32, "attn_type_list": [0, 1, 0, 1])",
     R"(, "num_key_value_heads": 4, "head_dim": 64, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]})",
     R"(, "num_key_value_heads": 4, "head_dim": 128, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]})",
     R"(, "num_key_value_heads": 4, "head_dim": 128, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]})",

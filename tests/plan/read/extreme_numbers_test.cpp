@@ -208,6 +208,10 @@ void note_keys(const JsonValue& value, std::map<std::string, int>& met) {
 
 // Keys of towers, and those that are asked for beside others alone: real configs have them (below).
 constexpr std::string_view kOfRealConfigs[] = {
+    "cla_share_factor",
+    "sliding_window_layout",
+    "preserve_original_pe",
+    "use_rope",
     "rope_hf_config",
     "max_trained_positions",
     "rope_scale_factor",
