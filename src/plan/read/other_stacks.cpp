@@ -43,7 +43,7 @@ void add_unread(ConfigReader& reader, std::string name, Plan& plan) {
 }
 
 // DeepSeek-VL2 and Janus say "vision", and under model_name, or under that in params, which encoder they mean.
-std::string named_type(ConfigReader& reader, const JsonValue& object) {
+std::string named_type(ConfigReader& reader, const io::JsonValue& object) {
   const auto params = reader.look(object, "params");
   const bool nested = params && params->value.kind() == io::JsonKind::object;
   const auto name = reader.look(nested ? params->value : object, "model_name");
@@ -162,10 +162,10 @@ void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace
   add_unread(reader, std::string(place.type), plan);
 }
 
-void name_own_layers(ConfigReader& reader, const JsonValue& text, Plan& plan) {
+void name_own_layers(ConfigReader& reader, const io::JsonValue& text, Plan& plan) {
   for (const std::string_view name : keys::kLayers.names) {
     const auto own = reader.look(reader.root(), name);
-    if (!own || own->value.kind() != JsonKind::number) continue;
+    if (!own || own->value.kind() != io::JsonKind::number) continue;
     const auto same = reader.look(text, name);
     if (same && same->value.text() == own->value.text()) continue;
     reader.undecided(formatted("{} counts layers of the wrapper's own: what they do is not known.", own->from),
