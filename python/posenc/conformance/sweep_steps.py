@@ -18,7 +18,9 @@ from .sweep_probe import Attended, Probe, events
 
 
 def _slides(model: nn.Module) -> bool:
-    """Whether generation would drop keys from the cache of some layer."""
+    """Whether generation would drop keys from the cache of some layer, and has no cache of its own for that."""
+    if {*(getattr(model.config, "layer_types", None) or ())} - {"full_attention", "sliding_attention"}:
+        return False
     try:
         return any(DynamicCache(config=model.config).is_sliding)
     except Exception:  # a configuration that is no decoder's

@@ -49,7 +49,7 @@ def verdicts(model_type: str) -> Iterator[Verdict]:
         verdict = sweep_type.judge(model_type, keys)
         verdict.title = title
         was_made = verdict.runs is not None
-        if (verdict.verdict == "not run" or not was_made) and model_type in left_out():
+        if (verdict.verdict in ("not run", "wrong") or not was_made) and model_type in left_out():
             verdict.verdict, verdict.facts = "left out", [left_out()[model_type]]
         yield verdict
         gc.collect()  # a model and its hooks are a cycle
