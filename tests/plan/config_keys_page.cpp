@@ -100,7 +100,7 @@ using Families = std::vector<std::string>;
 Families askers(const std::map<std::string, AskedKeys>& asked, const plan::Key& key) {
   Families families;
   for (const auto& [family, keys] : asked) {
-    if (keys.contains(key.names.text().data())) families.push_back(family);
+    if (keys.contains(key.names.text())) families.push_back(family);
   }
   return families;
 }
@@ -129,8 +129,9 @@ std::string families_table(const std::map<std::string, AskedKeys>& asked) {
   for (const auto& [family, keys] : asked) {
     std::string own;
     for (const plan::Key* key : plan::position_keys()) {
-      if (!keys.contains(key->names.text().data()) || of_most(asked, askers(asked, *key).size())) continue;
-      own.append(own.empty() ? "" : " ").append(code(key->name()));
+      if (!keys.contains(key->names.text()) || of_most(asked, askers(asked, *key).size())) continue;
+      const std::string name = code(key->name());  // which two keys may share, each of another class
+      if (own.find(name) == std::string::npos) own.append(own.empty() ? "" : " ").append(name);
     }
     if (!own.empty()) families_of[own].push_back(family);
   }

@@ -67,7 +67,7 @@ void note(std::string_view pointer, AskedKeys& asked) {
     if (dictionary.name == key && dictionary.name != "rope_theta" && dictionary.name != "partial_rotary_factor") return;
   }
   for (const plan::Key* known : plan::position_keys()) {
-    if (known->names.text().data() == plan::names_of_key(key).text().data()) asked.insert(known->names.text().data());
+    if (known->names.text() == plan::names_of_key(key).text()) asked.insert(known->names.text());
   }
 }
 

@@ -11,7 +11,7 @@
 namespace posenc::test {
 
 // A key of position_keys(), by its own list of names: some keys of different stacks have the same first name.
-using AskedKeys = std::set<const char*>;
+using AskedKeys = std::set<std::string_view>;
 
 // Family -> the keys that it was asked for, present or absent, in a small file of each of its model types and in
 // family_configs(). Keys of the rope dictionaries are not among them.
