@@ -50,7 +50,8 @@ def verdicts(model_type: str) -> Iterator[Verdict]:
         verdict.title = title
         was_made = verdict.runs is not None
         if (verdict.verdict in ("not run", "wrong") or not was_made) and model_type in left_out():
-            verdict.verdict, verdict.facts = "left out", [left_out()[model_type]]
+            seen = [f"seen, though not comparable: {fact}" for fact in verdict.facts if verdict.verdict == "wrong"]
+            verdict.verdict, verdict.facts = "left out", [left_out()[model_type], *seen]
         yield verdict
         gc.collect()  # a model and its hooks are a cycle
 
