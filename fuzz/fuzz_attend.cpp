@@ -79,15 +79,9 @@ void must_be_attended(const AttendCall& call, test::SchemeCall& same, const Slot
   if (!call.args.lse.empty()) must_be_near(call.args.lse, wanted.lse, bounds.lse, "lse is what the reference says");
 }
 
-std::vector<std::vector<std::byte>> results(const AttendCall& call) {
-  std::vector<std::vector<std::byte>> out;
-  for (const TensorView& x : call.written()) out.push_back(bytes_in(x));
-  return out;
-}
-
 // The same call in another way, which must have the same bits.
 void must_repeat(const AttendCall& call, const Slots& slots, std::uint8_t way) {
-  const auto before = results(call);
+  const auto before = bytes_in_each(call.written());
   slots.restore();
   AttendArgs args = call.args;
   std::vector<std::byte> scratch;
@@ -108,7 +102,7 @@ void must_repeat(const AttendCall& call, const Slots& slots, std::uint8_t way) {
   } else {
     must(attend(call.layer, args), "a call that is let go on comes to its end");
   }
-  must(results(call) == before, "threads, scratch and a prepared layer change no bit");
+  must(bytes_in_each(call.written()) == before, "threads, scratch and a prepared layer change no bit");
 }
 
 }  // namespace

@@ -165,12 +165,6 @@ void must_be_attended(const LinearArguments& call, const Slots& slots) {
   });
 }
 
-std::vector<std::vector<std::byte>> results(const LinearArguments& call) {
-  std::vector<std::vector<std::byte>> out;
-  for (const TensorView& x : call.written()) out.push_back(bytes_in(x));
-  return out;
-}
-
 }  // namespace
 
 void run_one(std::string_view bytes) {
@@ -182,13 +176,13 @@ void run_one(std::string_view bytes) {
   must(slots.are_untouched_but(call.written()), "nothing beside the elements of outputs is written");
   must_be_apart(call.written(), std::array{call.args.q, call.args.k, call.args.v});
   must_be_attended(call, slots);
-  const auto before = results(call);
+  const auto before = bytes_in_each(call.written());
   slots.restore();
   AttendLinearArgs again = call.args;
   again.parallel = {.executor = backwards()};
   again.keep_going = [] { return true; };
   must(attend_linear(call.layer, again), "a call that is let go on comes to its end");
-  must(results(call) == before, "three threads give the bits of one");
+  must(bytes_in_each(call.written()) == before, "three threads give the bits of one");
 }
 
 }  // namespace posenc::fuzz

@@ -61,12 +61,6 @@ bool spoil(Arguments& arguments, posenc_attend_args& args) {
   }
 }
 
-Bits bits_of(std::span<const TensorView> views) {
-  Bits out;
-  for (const TensorView& x : views) out.push_back(bytes_in(x));
-  return out;
-}
-
 // `by_c` of arguments that say what `by_cpp` has, or of spoilt ones.
 template <typename ByC, typename ByCpp, typename Written>
 void must_be_alike(const Slots& slots, bool is_spoilt, const ByC& by_c, const ByCpp& by_cpp, const Written& written) {
@@ -75,11 +69,11 @@ void must_be_alike(const Slots& slots, bool is_spoilt, const ByC& by_c, const By
   if (status != POSENC_OK) must(slots.are_untouched(), "a call that fails writes nothing");
   if (status == POSENC_OK) must(slots.are_untouched_but(written()), "nothing beside outputs is written");
   if (is_spoilt) return;
-  const Bits by_c_bits = status == POSENC_OK ? bits_of(written()) : Bits{};
+  const Bits by_c_bits = status == POSENC_OK ? bytes_in_each(written()) : Bits{};
   slots.restore();
   const bool is_done = outcome_of(slots, by_cpp) == Outcome::done;
   must(is_done == (status == POSENC_OK), "C takes what C++ takes");
-  if (is_done) must(bits_of(written()) == by_c_bits, "C and C++ write the same bits");
+  if (is_done) must(bytes_in_each(written()) == by_c_bits, "C and C++ write the same bits");
 }
 
 void call_rotate(Arguments& arguments, Slots& slots) {

@@ -73,12 +73,6 @@ void must_be_stored(const CacheCall& call, const Slots& slots) {
              });
 }
 
-std::vector<std::vector<std::byte>> results(const CacheCall& call) {
-  std::vector<std::vector<std::byte>> out;
-  for (const TensorView& x : call.written()) out.push_back(bytes_in(x));
-  return out;
-}
-
 }  // namespace
 
 void run_one(std::string_view bytes) {
@@ -90,13 +84,13 @@ void run_one(std::string_view bytes) {
   must(slots.are_untouched_but(call.written()), "nothing beside the rows that have slots is written");
   must_be_apart(std::array{call.args.k_cache, call.args.v_cache}, call.read());
   if (slots.are_calm()) must_be_stored(call, slots);
-  const auto before = results(call);
+  const auto before = bytes_in_each(call.written());
   slots.restore();
   CacheArgs again = call.args;
   again.parallel = {.executor = backwards()};
   again.keep_going = [] { return true; };
   must(rotate_into_cache(again), "a call that is let go on comes to its end");
-  must(results(call) == before, "three threads give the bits of one");
+  must(bytes_in_each(call.written()) == before, "three threads give the bits of one");
 }
 
 }  // namespace posenc::fuzz

@@ -22,21 +22,15 @@ void must_be_rotated(const RotateCall& call, const Slots& slots, const TensorVie
   });
 }
 
-std::vector<std::vector<std::byte>> results(const RotateCall& call) {
-  std::vector<std::vector<std::byte>> out;
-  for (const TensorView& x : call.written()) out.push_back(bytes_in(x));
-  return out;
-}
-
 // The same call by other threads, which must have the same bits.
 void must_repeat(const RotateCall& call, const Slots& slots) {
-  const auto before = results(call);
+  const auto before = bytes_in_each(call.written());
   slots.restore();
   RotateArgs again = call.args;
   again.parallel = {.executor = backwards()};
   again.keep_going = [] { return true; };
   must(rotate(again), "a call that is let go on comes to its end");
-  must(results(call) == before, "three threads give the bits of one");
+  must(bytes_in_each(call.written()) == before, "three threads give the bits of one");
 }
 
 }  // namespace

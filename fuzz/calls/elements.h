@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "posenc/tensor.h"
@@ -41,6 +42,13 @@ inline std::vector<std::byte> bytes_in(const ConstTensorView& view) {
     const std::byte* const element = at(view, offset);
     out.insert(out.end(), element, element + bytes_of(view.dtype));
   });
+  return out;
+}
+
+// Of each.
+inline std::vector<std::vector<std::byte>> bytes_in_each(std::span<const TensorView> views) {
+  std::vector<std::vector<std::byte>> out;
+  for (const TensorView& view : views) out.push_back(bytes_in(view));
   return out;
 }
 

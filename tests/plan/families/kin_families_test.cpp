@@ -2,11 +2,11 @@
 // in transformers 5.23.0. The facts were written down before the reader saw the config.
 #include <gtest/gtest.h>
 
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "plan/families/kin.h"
 #include "plan/plan_summary.h"
 #include "plan/read/plan_reading.h"
 
@@ -26,20 +26,6 @@ constexpr std::string_view kText = R"("hidden_size": 64, "num_attention_heads": 
   "max_position_embeddings": 77)";
 constexpr std::string_view kTower = R"("hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
   "image_size": 32, "patch_size": 8)";
-
-struct Kin {
-  std::string_view type;
-  std::string_view sizes;
-  std::string_view own;  // keys beside the sizes, each with a comma before it
-  std::string_view expected;
-};
-void PrintTo(const Kin& kin, std::ostream* out) { *out << kin.type << kin.own; }
-
-std::string config(const Kin& kin) {
-  std::string text = "{\"model_type\": \"";
-  text.append(kin.type).append("\", ").append(kin.sizes).append(kin.own).append("}");
-  return text;
-}
 
 constexpr std::string_view kPlain = "decoder: 0-3 4/2x64 half 64 @20000 s0.125 causal";
 constexpr std::string_view kNormed = "decoder: 0-3 4/2x64 half 64 @20000 s0.125 rms causal";

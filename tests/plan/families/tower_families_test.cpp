@@ -2,10 +2,10 @@
 // its class in transformers 5.23.0.
 #include <gtest/gtest.h>
 
-#include <ostream>
 #include <string>
 #include <string_view>
 
+#include "plan/families/kin.h"
 #include "plan/plan_summary.h"
 #include "plan/read/plan_reading.h"
 
@@ -16,22 +16,8 @@ constexpr std::string_view kSizes = R"("hidden_size": 64, "num_attention_heads":
 constexpr std::string_view kImage =
     R"("hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "image_size": 32, "patch_size": 8)";
 
-struct OneTower {
-  std::string_view type;
-  std::string_view sizes;
-  std::string_view own;  // keys beside the sizes, each with a comma before it
-  std::string_view expected;
-};
-void PrintTo(const OneTower& tower, std::ostream* out) { *out << tower.type << tower.own; }
-
-std::string config(std::string_view type, std::string_view sizes, std::string_view own) {
-  std::string text = "{\"model_type\": \"";
-  text.append(type).append("\", ").append(sizes).append(own).append("}");
-  return text;
-}
-
 // The image has 16 patches.
-constexpr OneTower kTowers[] = {
+constexpr Kin kTowers[] = {
     {"aimv2_vision_model", kImage, "", "vision: table 16+0; 0-1 4/4x16 s0.25 both"},
     {"bridgetower_vision_model", R"("hidden_size": 128, "num_hidden_layers": 2, "image_size": 32, "patch_size": 8)", "",
      "vision: table 17+0; 0-1 2/2x64 s0.125 both"},
@@ -82,10 +68,10 @@ constexpr OneTower kTowers[] = {
      "vision: table 17+0; 0-1 4/4x16 s0.25 both | vision_messages: 0-1 4/4x16 s0.25 both"},
 };
 
-class TowerFamilies : public testing::TestWithParam<OneTower> {};
+class TowerFamilies : public testing::TestWithParam<Kin> {};
 
 TEST_P(TowerFamilies, is_what_its_class_says) {
-  const Plan plan = plan_of(config(GetParam().type, GetParam().sizes, GetParam().own));
+  const Plan plan = plan_of(config(GetParam()));
   EXPECT_TRUE(plan.known);
   EXPECT_EQ(summary(plan), GetParam().expected);
 }
