@@ -40,7 +40,7 @@ struct GridBiasWeights {
   ConstTensorView table{};  // [(2 rows - 1) (2 columns - 1), heads]
 };
 
-// Both above 0 (a checkpoint stores numbers that become so by clamping).
+// Both above 0 (a checkpoint stores numbers that become so by clamping); one below 0 is refused.
 struct KerpleWeights {
   ConstTensorView r1{};  // [heads]
   ConstTensorView r2{};  // [heads]

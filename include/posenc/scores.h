@@ -28,7 +28,7 @@ POSENC_API std::int64_t t5_bucket(const T5Bias& scheme, std::int64_t distance);
 POSENC_API std::int64_t deberta_row(const Deberta& scheme, std::int64_t distance);
 POSENC_API std::int64_t deberta_span(const Deberta& scheme);
 
-// -r1 ln(1 + r2 |d|), or -r1 |d|^r2.
+// -r1 ln(1 + r2 |d|), or -r1 |d|^r2. Throws Error for r1 or r2 below 0 or NaN.
 POSENC_API double kerple_bias(const Kerple& scheme, double r1, double r2, double distance);
 
 // psi(d) / psi(max(threshold, i)), psi(x) = ln(c x + 1): what FIRE's perceptron is asked about.

@@ -75,8 +75,10 @@ std::vector<double> output(const Row& row, FeatureMap map) {
 // attention has no place for are refused.
 bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
   const AttendArgs call{.out = args.out, .q = args.q, .k = args.k, .v = args.v, .inputs = args.inputs};
-  math::refuse_softmax_terms(layer, args.inputs);
-  check_double(math::attending(layer), call);
+  math::named_attend_linear([&] {
+    math::refuse_softmax_terms(layer, args.inputs);
+    check_double(math::attending(layer), call);
+  });
   for (const Sequence& sequence : sequences_of(layer, call)) {
     for (std::int64_t h = 0; h < layer.heads; ++h) {
       for (std::int64_t i = 0; i < sequence.q.rows(); ++i) {

@@ -69,6 +69,7 @@ Spoil needless_tables() {
 
 TEST(SchemeRefusals, OfTablesByDistance) {
   const T5Bias t5{.buckets = 8, .max_distance = 16};
+  static constexpr std::array<float, kHeads> below_zero{0.5F, 0.25F, -0.5F, 1.0F};
   expect_refused({
       {"T5",
        of(t5, T5Weights{zeros_of({8, kHeads})}),
@@ -111,6 +112,10 @@ TEST(SchemeRefusals, OfTablesByDistance) {
          [](Call& c) { weights<KerpleWeights>(c).r1 = {}; }},
         {"[attend] weights.score[0].r2 must have shape [4] but is [2]",
          [](Call& c) { weights<KerpleWeights>(c).r2 = zeros_of({2}); }},
+        {"[kerple_bias] r1 must be at least 0, as training clamps it, but is -0.5",
+         [](Call& c) { weights<KerpleWeights>(c).r1.data = below_zero.data(); }},
+        {"[kerple_bias] r2 must be at least 0, as training clamps it, but is -0.5",
+         [](Call& c) { weights<KerpleWeights>(c).r2.data = below_zero.data(); }},
         not_whole_for_a_table(),
         {"[lower] positions must have distances for a table of at most 1073741824 bytes but is 17592186044480 bytes",
          stand_far_apart, RefusedBy::kernels}}},

@@ -59,8 +59,10 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
                         .inputs = args.inputs,
                         .angles = args.angles,
                         .parallel = args.parallel};
-  const math::CallSizes sizes = cpu::check_linear_call(attending, args, same);
-  cpu::AttendCall call = cpu::attend_call(attending, same, sizes, cpu::kernels_for("attend_linear", args.isa));
+  cpu::AttendCall call = math::named_attend_linear([&] {
+    const math::CallSizes sizes = cpu::check_linear_call(attending, args, same);
+    return cpu::attend_call(attending, same, sizes, cpu::kernels_for("attend_linear", args.isa));
+  });
   leave_out_factors(call);
   cpu::KeepGoing keep_going(args.keep_going);
   const std::int64_t heads = call.layer.kv_heads;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "posenc/attention.h"
+#include "posenc/error.h"
 #include "posenc/plan.h"
 
 namespace posenc::math {
@@ -12,5 +13,15 @@ void refuse_softmax_terms(const LayerPlan& layer, const LayerInputs& inputs);
 
 // The layer as check_attend knows it: one that attends.
 LayerPlan attending(const LayerPlan& layer);
+
+// What work() returns. An Error of a check that both calls share says the name of the call that was made.
+template <typename Work>
+auto named_attend_linear(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw Error("attend_linear", error.problem());
+  }
+}
 
 }  // namespace posenc::math

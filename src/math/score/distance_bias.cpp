@@ -13,8 +13,13 @@
 
 namespace posenc::inline v0_2 {
 
-// arXiv 2205.09921, (4) and (5).
+// arXiv 2205.09921, (4) and (5). A number below 0 is one that was not clamped; the comparisons are false for a NaN.
 double kerple_bias(const Kerple& scheme, double r1, double r2, double distance) {
+  const auto require = [](const char* field, double is) {
+    if (!(is >= 0)) throw Error("kerple_bias", {field, "be at least 0, as training clamps it", formatted("{}", is)});
+  };
+  require("r1", r1);
+  require("r2", r2);
   const double d = std::abs(distance);
   switch (scheme.form) {
     case Kerple::Form::logarithmic: return -r1 * std::log1p(r2 * d);

@@ -234,7 +234,7 @@ TEST(LinearRefusals, SayWhatDoesNotFit) {
       (void)attend_linear(call.layer, call.args);
       ADD_FAILURE() << "taken: " << one.says;
     } catch (const Error& error) {
-      EXPECT_EQ(error.what(), "[attend] " + one.says);
+      EXPECT_EQ(error.what(), "[attend_linear] " + one.says);
     }
     for (const std::vector<float>* const x : {&call.out, &call.products, &call.totals}) {
       EXPECT_TRUE(std::ranges::all_of(*x, [](float value) { return value == kUntouched; })) << one.says;

@@ -132,7 +132,7 @@ TEST(LinearAttention, RefusesWhatItHasNoPlaceFor) {
   LayerPlan layer = layer_with({});
   layer.score.emplace_back(Alibi{.heads = 2});
   EXPECT_ERROR((void)reference::attend_linear(layer, {.out = out.writable(), .q = q, .k = x, .v = v}),
-               "[attend] layer.score must be omitted in linear attention but is given");
+               "[attend_linear] layer.score must be omitted in linear attention but is given");
   EXPECT_EQ(out.values, zeros({1, 2, kValueDim}).values);
 }
 
