@@ -26,8 +26,10 @@ std::span<const Family> gemma_families() noexcept {
      .misleading_keys = "partial_rotary_factor use_bidirectional_attention"},
     // Of each 6 layers 5 slide over 4096 tokens (published files: 512 or 1024), the last is full, unless layer_types or
     // sliding_window_pattern differ (plan/layers/layer_pattern.cpp). Bases: sliding rope_local_base_freq (10000), full
-    // rope_theta (1000000; plan/rope/draft.cpp); a flat rope_scaling is for the full ones (plan/rope/dicts.cpp). Scale:
-    // 1 / sqrt(query_pre_attn_scalar), 256. These numbers are class_defaults.cpp's.
+    // rope_theta (1000000; plan/rope/draft.cpp); a flat rope_scaling (published from 4B on: linear, factor 8) is for
+    // the full ones (plan/rope/dicts.cpp). Scale: 1 / sqrt(query_pre_attn_scalar), 256, of 27B 168
+    // (plan/layers/layer_scores.cpp). What a file leaves out has these numbers from class_defaults.cpp. Of GGUF files:
+    // plan/gguf/architectures.cpp; of presets: plan/read/presets.cpp.
     {.name = "gemma3", .model_types = "gemma3 gemma3_text", .class_stems = "Gemma3 Gemma3Text EmbeddingGemma",
      .pairing = kHalf, .ropes_per_type = true, .windows = Windows::patterned, .reads_bidirectional = true,
      .scale = Scale::query_scalar, .qk_norm = QkNormRule{kRmsPerHead},
