@@ -10,7 +10,7 @@ struct TypeName {
   std::string_view name;
   LayerType type;
 };
-// Hugging Face's names first; then Zaya's words, EXAONE's letters and executorch's words.
+// Hugging Face's names first; then Zaya's words, Jet-Nemotron's, EXAONE's letters and executorch's words.
 constexpr TypeName kTypeNames[] = {
     {"full_attention", LayerType::full},
     {"sliding_attention", LayerType::sliding},
@@ -18,6 +18,7 @@ constexpr TypeName kTypeNames[] = {
     {"indexed_attention", LayerType::full},
     {"hybrid", LayerType::full},
     {"hybrid_sliding", LayerType::sliding},
+    {"swa", LayerType::sliding},
     {"G", LayerType::full},
     {"L", LayerType::sliding},
     {"GLOBAL", LayerType::full},

@@ -1,5 +1,5 @@
 // Decoders of audio codes: Bark, MusicGen, Higgs Audio, Moshi and others with its codec, Mimi. One row a family. Facts:
-// the transformers 5.23.0 class named by the stem.
+// the transformers 5.23.0 class named by the stem; but of fireredlid: vLLM 0.27 fireredlid.py.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 #include "plan/rope/scheme_choice.h"
@@ -20,6 +20,23 @@ constexpr StackRule kBarkBothWays{.mask = kBothWays, .input = kTable, .own_keys 
 constexpr InputRule kCanarySines{
     .kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian, .always_scaled = true};
 constexpr StackRule kCanaryStack{.input = kCanarySines, .cross = kEach};
+constexpr OwnKey kLidEncoderKeys[] = {{&keys::kLayers, "n_layers_enc"},
+                                      {&keys::kHeads, "n_head"},
+                                      {&keys::kHidden, "d_model"},
+                                      {&keys::kKvHeads},
+                                      {&keys::kHeadDim},
+                                      {&keys::kLength, "pe_maxlen"}};
+constexpr OwnKey kLidDecoderKeys[] = {{&keys::kLayers, "n_layers_lid_dec"},
+                                      {&keys::kHeads, "n_head"},
+                                      {&keys::kHidden, "d_model"},
+                                      {&keys::kKvHeads},
+                                      {&keys::kHeadDim},
+                                      {&keys::kLength, "pe_maxlen"}};
+constexpr InputRule kLidSines{
+    .kind = InputKind::sinusoidal, .convention = SinusoidConvention::paper, .always_scaled = true};
+constexpr StackRule kLidEncoder{
+    .name = "encoder", .mask = kBothWays, .score = kSinesOfDistances, .own_keys = kLidEncoderKeys};
+constexpr StackRule kLidDecoder{.input = kLidSines, .cross = kEach, .own_keys = kLidDecoderKeys};
 constexpr StackRule kDiaEncoder{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kDiaDecoder{.cross = kEach, .cross_sizes = true};
 SchemeChoice clvp_scheme(ConfigScope& scope, const SchemeFacts&) {
@@ -67,6 +84,8 @@ std::span<const Family> audio_decoders_families() noexcept {
     {.name = "pocket_tts", .class_stems = "PocketTTS", .pairing = kHalf},
     {.name = "gradium_phonon_tts", .class_stems = "GradiumPhononTTS", .pairing = kHalf},
     {.name = "canary_decoder", .class_stems = "CanaryDecoder", .main = kCanaryStack, .scales = false,
+     .rotary_layers = kNoRotaryLayer},
+    {.name = "fireredlid", .class_stems = "FireRedLID", .main = kLidDecoder, .encoder = &kLidEncoder, .scales = false,
      .rotary_layers = kNoRotaryLayer},
     {.name = "dia_encoder", .class_stems = "DiaEncoder", .pairing = kHalf, .main = kDiaEncoder, .scale = Scale::one},
     {.name = "dia_decoder", .class_stems = "DiaDecoder", .pairing = kHalf, .main = kDiaDecoder, .scale = Scale::one},

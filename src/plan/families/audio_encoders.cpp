@@ -1,7 +1,11 @@
 // Encoders of sound without a decoder of their own: conformers with rotations or in blocks, Whisper's without a
-// decoder. One row a family. Facts: the transformers 5.23.0 class named by the stem.
+// decoder. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   fireredasr2_encoder: vLLM conformer_encoder.py. funasr_encoder, funasr_adaptor: vLLM funasr.py.
+//   moss_audio_encoder: vLLM moss_audio.py. phi4mm_audio: vLLM phi4mm_audio.py.
+//   midashenglm_dasheng_encoder: vLLM midashenglm.py.
 #include <algorithm>
 
+#include "base/formatted.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 #include "plan/rope/scheme_choice.h"
@@ -19,7 +23,44 @@ constexpr OwnKey kOmniKeys[] = {{&keys::kLayers, "encoder_layers"},
                                 {&keys::kKvHeads},
                                 {&keys::kHeadDim},
                                 {&keys::kLength, "max_source_positions", "max_position_embeddings"}};
+constexpr OwnKey kFireRedKeys[] = {{&keys::kLayers, "n_layers_enc"},
+                                   {&keys::kHeads, "n_head"},
+                                   {&keys::kHidden, "d_model"},
+                                   {&keys::kKvHeads},
+                                   {&keys::kHeadDim},
+                                   {&keys::kLength}};
+constexpr OwnKey kFunAsrKeys[] = {{&keys::kLayers, "num_blocks"},
+                                  {&keys::kHeads, "attention_heads"},
+                                  {&keys::kHidden, "output_size"},
+                                  {&keys::kKvHeads},
+                                  {&keys::kHeadDim},
+                                  {&keys::kLength}};
+constexpr OwnKey kFunAsrSecondKeys[] = {{&keys::kLayers, "tp_blocks"},
+                                        {&keys::kHeads, "attention_heads"},
+                                        {&keys::kHidden, "output_size"},
+                                        {&keys::kKvHeads},
+                                        {&keys::kHeadDim},
+                                        {&keys::kLength}};
+constexpr OwnKey kFunAsrAdaptorKeys[] = {{&keys::kLayers, "adaptor_layers"},
+                                         {&keys::kHeads, "adaptor_heads"},
+                                         {&keys::kHidden, "adaptor_dim"},
+                                         {&keys::kKvHeads},
+                                         {&keys::kHeadDim},
+                                         {&keys::kLength}};
+constexpr OwnKey kDashengKeys[] = {{&keys::kLayers, "depth"},
+                                   {&keys::kHeads, "num_heads"},
+                                   {&keys::kHidden, "embed_dim"},
+                                   {&keys::kKvHeads},
+                                   {&keys::kHeadDim},
+                                   {&keys::kLength}};
 constexpr OwnKey kStreamingKeys[] = {{&keys::kKvHeads}};
+constexpr OwnKey kPhi4mmKeys[] = {{&keys::kLayers, "num_blocks"},
+                                  {&keys::kHeads, "attention_heads"},
+                                  {&keys::kHidden, "attention_dim"},
+                                  {&keys::kBiasReach, "t5_bias_max_distance"},
+                                  {&keys::kKvHeads},
+                                  {&keys::kHeadDim},
+                                  {&keys::kLength}};
 constexpr OwnKey kPhiKeys[] = {{&keys::kLayers, "num_blocks"}, {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength}};
 
 constexpr Bounds kFrames{1, kMaxPosition >> 2};
@@ -39,6 +80,13 @@ Sourced<std::int64_t> eighths_block(ConfigScope& scope) {
     return {};
   }
   return {(2 * half.value + 7) / 8 * (seen.value / (2 * half.value)), seen.from};
+}
+
+// Three convolutions halve the 2 * n_window frames that are numbered together, rounding up.
+Sourced<std::int64_t> eighth_block(ConfigScope& scope) {
+  Sourced<std::int64_t> half = scope.required_integer(keys::kHalfBlock, kFrames);
+  half.value = (2 * half.value + 7) / 8;
+  return half;
 }
 
 // A spectrogram of max_length frames and num_mel_bins bands is cut into patches, those of one time after one another;
@@ -61,6 +109,51 @@ SchemeChoice spectrogram_table(ConfigScope& scope, const SchemeFacts&) {
 
 // More frames are cut into pieces of so many, each by itself.
 Sourced<std::int64_t> phi_block(ConfigScope& scope) { return {500, family_default(scope.family())}; }
+
+// A patch is [bands, frames], or as long as it is wide.
+std::int64_t patch_side(ConfigScope& scope, std::size_t at) {
+  const auto place = scope.find(keys::kPatchStride);
+  if (!place) return 1;
+  if (place->value.kind() != io::JsonKind::array) return scope.reader().integer(*place, kFrames).value_or(1);
+  const auto sides = scope.reader().list(*place);
+  if (!sides || sides->size() != 2) {
+    scope.reader().fail(*place, ErrorKind::length_mismatch, "a number, or a height and a width");
+    return 1;
+  }
+  return scope.reader().integer(Place{(*sides)[at], (*sides)[at].pointer()}, kFrames).value_or(1);
+}
+
+// A row for each patch of time; that of the bands is one for all, where they are one patch.
+SchemeChoice dasheng_table(ConfigScope& scope, const SchemeFacts&) {
+  const Sourced<std::int64_t> frames = scope.required_integer(keys::kTargetFrames, kFrames);
+  const Sourced<std::int64_t> bands = scope.required_integer(keys::kMels, kFrames);
+  const std::int64_t high = patch_side(scope, 0);
+  const std::int64_t wide = patch_side(scope, 1);
+  if (scope.reader().failed()) return {};
+  if (bands.value / high != 1) {
+    scope.reader().undecided(
+        formatted("{}: its table of bands has {} rows, which no rule here reads.", bands.from, bands.value / high),
+        {bands.from});
+  }
+  return choose_table(std::max<std::int64_t>(frames.value / wide, 1), frames.from);
+}
+
+// The class cuts after a fourth of the frames, which are four to a patch in its files.
+Sourced<std::int64_t> dasheng_block(ConfigScope& scope) {
+  Sourced<std::int64_t> frames = scope.required_integer(keys::kTargetFrames, kFrames);
+  frames.value = std::max<std::int64_t>(frames.value / 4, 1);
+  return frames;
+}
+
+// Below 0 there are no chunks.
+SchemeChoice phi4mm_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const auto chunk = scope.look("chunk_size");
+  if (chunk && scope.reader().integer(*chunk, {-1, kMaxPosition}).value_or(0) != -1) {
+    scope.reader().undecided(formatted("{}: what chunks see of each other is not read.", chunk->from), {chunk->from});
+  }
+  if (chunk) scope.reader().mark_read(*chunk);
+  return {.from = family_default(scope.family())};
+}
 
 constexpr std::string_view kFrameOfBlock = "frame of its block";
 constexpr InputRule kRestartedSines{
@@ -91,8 +184,25 @@ constexpr StackRule kOmni3Stack{.name = "audio",
                                 .mask = {.kind = MaskKind::bidirectional, .block = eighths_block},
                                 .input = kRestartedSines,
                                 .own_keys = kOmniKeys};
+constexpr StackRule kDashengStack{
+    .name = "audio", .mask = {.kind = MaskKind::bidirectional, .block = dasheng_block}, .own_keys = kDashengKeys};
+constexpr StackRule kMossStack{.name = "audio",
+                               .mask = {.kind = MaskKind::bidirectional, .block = eighth_block},
+                               .input = kRestartedSines,
+                               .own_keys = kOmniKeys};
+constexpr StackRule kFireRedStack{
+    .name = "audio", .mask = kBothWays, .score = kSinesOfDistances, .own_keys = kFireRedKeys};
+constexpr StackRule kFunAsrStack{
+    .name = "encoder", .mask = kBothWays, .input = kScaledSinesFrom1, .own_keys = kFunAsrKeys};
+constexpr StackRule kFunAsrSecond{.name = "second", .mask = kBothWays, .own_keys = kFunAsrSecondKeys};
+constexpr const StackRule* kFunAsrMore[] = {&kFunAsrSecond};
+constexpr StackRule kFunAsrAdaptor{.name = "audio_adapter", .mask = kBothWays, .own_keys = kFunAsrAdaptorKeys};
 constexpr StackRule kSanmStack{.name = "audio", .mask = kBothWays, .input = kScaledSinesFrom1, .own_keys = kPlainHeads};
 constexpr StackRule kAdaptorStack{.name = "audio_adapter", .mask = kBothWays, .own_keys = kNoLengthKeys};
+constexpr StackRule kPhi4mmStack{.name = "audio",
+                                 .mask = {.kind = MaskKind::bidirectional, .block = phi_block},
+                                 .score = {.kind = ScoreKind::clipped},
+                                 .own_keys = kPhi4mmKeys};
 constexpr StackRule kPhiStack{.name = "audio",
                               .mask = {.kind = MaskKind::bidirectional, .block = phi_block},
                               .score = {.kind = ScoreKind::clipped},
@@ -107,6 +217,12 @@ std::span<const Family> audio_encoders_families() noexcept {
      .rotary_layers = kNoRotaryLayer, .scheme = spectrogram_table, .needs_length = false},
     {.name = "dots3_note_audio_encoder", .class_stems = "Dots3NoteAudio", .pairing = kHalf, .main = kSound,
      .width = Width::partial_factor},
+    {.name = "fireredasr2_encoder", .main = kFireRedStack, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .needs_length = false},
+    {.name = "funasr_encoder", .main = kFunAsrStack, .more_stacks = kFunAsrMore, .scales = false,
+     .rotary_layers = kNoRotaryLayer, .needs_length = false},
+    {.name = "funasr_adaptor", .main = kFunAsrAdaptor, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .needs_length = false},
     {.name = "fun_asr_nano_encoder", .class_stems = "FunAsrNanoEncoder", .main = kSanmStack, .scales = false,
      .rotary_layers = kNoRotaryLayer},
     {.name = "fun_asr_nano_adaptor", .main = kAdaptorStack, .scales = false, .rotary_layers = kNoRotaryLayer,
@@ -116,8 +232,11 @@ std::span<const Family> audio_encoders_families() noexcept {
      .needs_length = false},
     {.name = "granite_speech5_encoder", .class_stems = "GraniteSpeech5Encoder", .main = kGranite5Stack, .scales = false,
      .rotary_layers = kNoRotaryLayer, .needs_length = false},
+    {.name = "midashenglm_dasheng_encoder", .main = kDashengStack, .scales = false, .rotary_layers = kNoRotaryLayer,
+     .scheme = dasheng_table, .needs_length = false},
     {.name = "moonshine_streaming_encoder", .class_stems = "MoonshineStreamingEncoder", .main = kSeveralWindows,
      .scales = false, .rotary_layers = kNoRotaryLayer, .windows = Windows::pairs},
+    {.name = "moss_audio_encoder", .main = kMossStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "nemotron3_5_transcribe_asr_audio", .class_stems = "Nemotron3_5TranscribeAsrAudio", .pairing = kHalf,
      .main = kSound, .width = Width::partial_factor, .qk_norm = QkNormRule{kLayerNormPerHead}},
     {.name = "nemotron3_5_transcribe_word_timestamp", .class_stems = "Nemotron3_5TranscribeWordTimestamp",
@@ -128,6 +247,9 @@ std::span<const Family> audio_encoders_families() noexcept {
      .scales = false, .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "pe_audio_encoder", .class_stems = "PeAudioEncoder", .pairing = kInterleaved, .main = kSound,
      .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "phi4mm_audio", .nested = "relative_attention_bias_args", .main = kPhi4mmStack, .scales = false,
+     .rotary_layers = kNoRotaryLayer, .scheme = phi4mm_scheme, .undecided_keys = "t5_bias_symmetric",
+     .needs_length = false},
     {.name = "phi4_multimodal_audio", .class_stems = "Phi4MultimodalAudio", .main = kPhiStack, .scales = false,
      .rotary_layers = kNoRotaryLayer, .undecided_keys = "chunk_size bias_symmetric", .needs_length = false},
     {.name = "qwen2_5_omni_audio_encoder", .class_stems = "Qwen2_5OmniAudioEncoder", .main = kOmniStack,

@@ -14,6 +14,8 @@ constexpr StackRule kM2m100Decoder{.input = kPaddedSines, .cross = kEach, .own_k
 constexpr StackRule kBartEncoder{
     .name = "encoder", .mask = kBothWays, .input = kScaledTableFrom2, .own_keys = kEncoderKeys};
 constexpr StackRule kBartDecoder{.input = kScaledTableFrom2, .cross = kEach, .own_keys = kDecoderKeys};
+// Parse 3.5 has no cross attention: what the encoder made stands before the text.
+constexpr StackRule kUnnumberedDecoder{.cross = CrossAttention::by_flag, .own_keys = kDecoderKeys};
 constexpr InputRule kPegasusXSines{.kind = InputKind::sinusoidal,
                                    .convention = SinusoidConvention::tensor2tensor,
                                    .rows = Rows::unlimited,
@@ -52,6 +54,8 @@ std::span<const Family> bart_families() noexcept {
      .encoder = &kBartEncoder, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "mbart", .class_stems = "MBart", .main = kBartDecoder, .encoder = &kBartEncoder, .scales = false,
      .rotary_layers = kNoRotaryLayer},
+    {.name = "nemotron_parse_decoder", .class_stems = "MBart", .main = kUnnumberedDecoder, .scales = false,
+     .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "pegasus_x", .class_stems = "PegasusX", .main = kPegasusXDecoder, .encoder = &kPegasusXEncoder,
      .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "pp_formulanet_text", .class_stems = "PPFormulaNetText", .main = kBartDecoder, .scales = false,

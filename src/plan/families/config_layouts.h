@@ -75,6 +75,7 @@ struct Layout {
   Few<OtherPlace, kMostOthers> others;
   ImageMask image = {};
   bool or_tower = false;  // a file that has none of these objects is of the tower of this name
+  Names also_types = {};  // model types of the text that such files say at the top: there the class chooses
 };
 
 // The row of an outermost model type, or of a class name where a file has no model_type; null when there is none.

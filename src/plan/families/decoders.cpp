@@ -5,12 +5,17 @@
 //   codeshell, llada, maincoder, smallthinker: llama.cpp conversion/NAME.py and the graphs of its models (codeshell,
 //     llada, llada-moe, maincoder, smallthinker), which convert without exchanging channels or undo their own exchange.
 //   cogvlm: lmdeploy pytorch/models/cogvlm.py. grok-1: SGLang grok.py, llama.cpp conversion/grok.py.
-//   hunyuan: mlx-lm hunyuan.py. internlm: modeling_internlm.py beside its weights.
-//   afm7, klear, lille-130m: mlx-lm afm7.py, Klear.py, lille-130m.py. minimax_text_01: vLLM 0.22 minimax_text_01.py.
-//   llada2_moe: SGLang llada2.py and srt/dllm (its blocks). ouro, nanbeige: vLLM 0.25 ouro.py, SGLang nanbeige.py.
-//   param2moe, sarvam_moe: vLLM param2moe.py, sarvam.py; bailing_moe_v2: vLLM bailing_moe.py. plamo3: vLLM plamo3.py.
-//   PanguEmbedded: modular_openpangu_dense.py (LlamaAttention).
-//   bailing_moe, baichuan, exaone, internlm2, minicpm, yuan: the modeling_*.py beside their weights.
+//   jet_nemotron, spark2_5: SGLang jet_nemotron.py, spark2_5.py; its kernels count tokens before a token's own.
+//   jina_embeddings_v5, k2_horizon, molmo: vLLM jina.py, k2_horizon.py, molmo.py. xllm: SGLang xllm.py.
+//   plamo2: its makers' code as ml-explore/mlx-examples has it, llms/mlx_lm/models/plamo2.py; the engines see no
+//   window. baichuan_m1: mlx-lm baichuan_m1.py. dory: vLLM dory.py. talkie: llama.cpp conversion/talkie.py and its
+//   graph. domyn_edge, openpangu_vl_text: vLLM domyn_edge.py, openpangu.py and mrope_interleaved.py. moss_vl_text:
+//   SGLang moss_vl.py. nemotron_h_puzzle: SGLang configs/nemotron_h.py. hunyuan: mlx-lm hunyuan.py. internlm:
+//   modeling_internlm.py beside its weights. afm7, klear, lille-130m: mlx-lm afm7.py, Klear.py, lille-130m.py.
+//   minimax_text_01: vLLM 0.22 minimax_text_01.py. llada2_moe: SGLang llada2.py and srt/dllm (its blocks). ouro,
+//   nanbeige: vLLM 0.25 ouro.py, SGLang nanbeige.py. param2moe, sarvam_moe: vLLM param2moe.py, sarvam.py;
+//   bailing_moe_v2: vLLM bailing_moe.py. plamo3: vLLM plamo3.py. PanguEmbedded: modular_openpangu_dense.py
+//   (LlamaAttention). bailing_moe, baichuan, exaone, internlm2, minicpm, yuan: the modeling_*.py beside their weights.
 //   minimax_m3: MiniMaxM3VLTextConfig.
 //   nemotron-nas: modeling_decilm.py; vLLM nemotron_nas.py (which pairs, where position_embedding_type is absent).
 //   openelm: the modeling_openelm.py beside its weights (OpenELMMultiHeadCausalAttention).
@@ -48,6 +53,8 @@ constexpr OwnKey kAfmKeys[] = {{&keys::kHidden, "hidden_dim"}};
 constexpr StackRule kAfmStack{.own_keys = kAfmKeys};
 constexpr OwnKey kCodeShellKeys[] = {{&keys::kKvHeads, "num_query_groups"}, {&keys::kHeadDim}};
 constexpr StackRule kCodeShellStack{.own_keys = kCodeShellKeys};
+constexpr OwnKey kPlamo2Keys[] = {{&keys::kWindow, "attention_window_size"}, {&keys::kHeadDim, "hidden_size_per_head"}};
+constexpr StackRule kPlamo2Stack{.own_keys = kPlamo2Keys};
 constexpr OwnKey kPlamoKeys[] = {{&keys::kWindow, "window_size", "sliding_window"}};
 constexpr StackRule kPlamoStack{.own_keys = kPlamoKeys};
 constexpr OwnKey kStep3Keys[] = {{&keys::kLength, "max_position_embedding max_seq_len max_position_embeddings"}};
@@ -86,8 +93,9 @@ Scaling internlm_scaling(RopeKeys& keys, std::int64_t) {
   return rule;
 }
 
-constexpr QkNorm kWeightedRmsAfter{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after};  // Hunyuan's
-constexpr QkNorm kPlainRms{.kind = QkNorm::Kind::rms, .weighted = false};                      // Muse's
+constexpr QkNorm kWeightedRmsAfter{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after};             // Hunyuan's
+constexpr QkNorm kPlainRms{.kind = QkNorm::Kind::rms, .weighted = false};                                 // Muse's
+constexpr QkNorm kUnitAfter{.kind = QkNorm::Kind::l2, .order = QkNorm::Order::after, .weighted = false};  // Dory's
 // Zaya: each head's keys have one weight, queries have none.
 constexpr QkNorm kOnlyKeysWeighted{.kind = QkNorm::Kind::rms, .weighted_queries = false};
 
@@ -101,6 +109,9 @@ constexpr StackRule kBltDecoder{.cross = CrossAttention::first_block,
                                 .cross_detail = "bytes ask, each the patch before its own",
                                 .own_keys = kBltKeys};
 constexpr StackRule kPrefixStack{.mask = {.prefix_if = &keys::kPrefix}};
+constexpr StackRule kBaichuanM1Stack{
+    .mask = {.detail =
+                 "keys and values are made of a token and the one before it, by a convolution, before they rotate"}};
 constexpr StackRule kZayaStack{
     .mask = {.detail = "queries and keys are made of a token and the two before it, by two convolutions"}};
 
@@ -123,6 +134,46 @@ SchemeChoice cohere2_moe_scheme(ConfigScope& scope, const SchemeFacts&) {
         formatted("{} is given, and no mlp_layer_types: which layers rotate is not read.", dense->from), {dense->from});
   }
   return choose_rotation(family_default(scope.family()));
+}
+
+// Puzzle: an entry of block_configs may overrule any key in its layer.
+AttentionShape puzzle_shape(ConfigScope& scope, AttentionShape shape) {
+  ConfigReader& reader = scope.reader();
+  const auto blocks = reader.look(scope.object(), keys::kBlocks.name());
+  if (!blocks || blocks->value.kind() != io::JsonKind::array) return shape;
+  reader.mark_read(*blocks);
+  for (const io::JsonValue& block : blocks->value.items()) {
+    if (block.kind() != io::JsonKind::object) continue;
+    for (std::string_view key : {"num_attention_heads", "num_key_value_heads", "head_dim", "attention_head_dim"}) {
+      const auto own = reader.look(block, key);
+      if (!own) continue;
+      reader.undecided(formatted("{} is of this layer alone: no rule here reads it.", own->from), {own->from});
+      return shape;
+    }
+  }
+  return shape;
+}
+
+// The first rope_head_dim / 2 pairs rotate, of those that the whole head would have; a rule besides is not read.
+SchemeChoice k2_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const auto narrow = scope.peek(keys::kNarrowHead);
+  for (std::string_view name : {"rope_parameters", "rope_scaling"}) {
+    const auto object = scope.look(name);
+    if (!narrow || !object || object->value.kind() != io::JsonKind::object) continue;
+    auto type = scope.reader().look(object->value, "rope_type");
+    if (!type) type = scope.reader().look(object->value, "type");
+    if (!type || type->value.text() == "default") continue;
+    scope.reader().undecided(formatted("{} and {}: how both go together is not read.", narrow->from, type->from),
+                             {narrow->from, type->from});
+  }
+  return choose_rotation(family_default(scope.family()));
+}
+
+Scaling k2_scaling(RopeKeys& keys, std::int64_t dim) {
+  const Setting<std::int64_t> narrow = keys.scope().integer(keys::kNarrowHead, {2, dim});
+  if (!narrow.value || *narrow.value == dim) return {};
+  keys.note("scaling/partial_rotary_factor", narrow.from);
+  return ProportionalScaling{.partial_rotary_factor = static_cast<double>(*narrow.value) / static_cast<double>(dim)};
 }
 
 // The whole model makes the masks of its bytes.
@@ -161,6 +212,9 @@ std::span<const Family> decoders_families() noexcept {
      .windows = Windows::but_last_of_n, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "afm7", .pairing = kInterleaved, .main = kAfmStack, .scales = false,
      .shares_kv = true, .qk_norm = QkNormRule{kWeightedRmsAfter}, .misleading_keys = kQwenMisleads,
+     .needs_length = false},
+    {.name = "baichuan_m1", .class_stems = "BaichuanM1", .pairing = kHalf, .main = kBaichuanM1Stack,
+     .sizes = Sizes::sliding_whole, .windows = Windows::numbered, .misleading_keys = "partial_rotary_factor",
      .needs_length = false},
     {.name = "apertus", .class_stems = "Apertus", .pairing = kHalf, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
@@ -212,6 +266,12 @@ std::span<const Family> decoders_families() noexcept {
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor",
      .undecided = "a number made of each value is added to its key's scores, and the keys with the largest are kept; a "
          "plan cannot hold that"},
+    // Queries are multiplied by a learned factor for each channel of each head.
+    {.name = "dory", .class_stems = "Dory", .pairing = kHalf, .width = Width::partial_factor, .ropes_per_type = true,
+     .channel_scale = true, .kinds = Kinds::listed, .windows = Windows::patterned, .needs_types = true,
+     .qk_norm = QkNormRule{kUnitAfter}, .undecided_keys = "n_recurrent_loops"},
+    {.name = "domyn_edge", .class_stems = "DomynEdge", .pairing = kHalf, .rotary_layers = RotaryLayers::listed,
+     .windows = Windows::left_sides, .qk_norm = QkNormRule{kOnlyKeysWeighted}, .misleading_keys = "partial_rotary_factor"},
     {.name = "dots1", .class_stems = "Dots1", .pairing = kHalf, .windows = Windows::late_layers,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "dots3_note_text", .class_stems = "Dots3NoteText", .pairing = kInterleaved, .latent = true,
@@ -268,7 +328,16 @@ std::span<const Family> decoders_families() noexcept {
      .scales = false, .rotary_layers = kNoRotaryLayer, .windows = Windows::patterned, .default_pattern = 6,
      .undecided = "logits by distance that are made of each query, and a scale of queries by position"},
     {.name = "jais2", .class_stems = "Jais2", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "jet_nemotron", .class_stems = "JetNemotron", .pairing = kHalf, .kinds = Kinds::listed,
+     .windows = Windows::patterned, .window_object = "efficient_attention_config/swa", .window_beside_own = true,
+     .needs_types = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "jina_embeddings_v5", .class_stems = "JinaEmbeddingsV5", .pairing = kHalf,
+     .main = {.mask = kCausalIfDecoder}, .qk_norm = QkNormRule{kRmsPerHead, "is_decoder"},
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "jetmoe", .class_stems = "JetMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "k2_horizon", .model_types = "k2_horizon xllm", .class_stems = "K2Horizon Xllm", .pairing = kHalf,
+     .base = BaseRule::narrower, .qk_norm = QkNormRule{kRmsPerHead, "query_key_norm"}, .scheme = k2_scheme,
+     .own_scaling = k2_scaling, .misleading_keys = "partial_rotary_factor", .undecided_keys = "sliding_window"},
     {.name = "klear", .model_types = "Klear klear", .class_stems = "Klear KlearMoe", .pairing = kHalf, .scales = false,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = kQwenMisleads},
     {.name = "kolibri1", .class_stems = "Kolibri1", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_or_windowless,
@@ -306,8 +375,12 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "minimax_m3", .model_types = "minimax_m3 minimax_m3_vl_text", .class_stems = "MiniMaxM3 MiniMaxM3VLText",
      .pairing = kHalf, .width = Width::partial_factor, .indexer = IndexerRule{IndexedLayers::marked, kHalf},
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "rotary_dim"},
+    {.name = "molmo", .class_stems = "Molmo", .pairing = kHalf, .qk_norm = QkNormRule{kRmsAcrossHeads, "attention_layer_norm"},
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "molmo2_text", .class_stems = "Molmo2Text", .pairing = kHalf, .qk_norm = QkNormRule{kRmsPerHead},
      .scheme = molmo2_scheme, .misleading_keys = "partial_rotary_factor"},
+    {.name = "moss_vl_text", .class_stems = {}, .pairing = kHalf, .axes = kQwen3Axes, .kinds = Kinds::crossing,
+     .rotates_crossing = true, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "muse_glimmer_assistant", .class_stems = "MuseGlimmerAssistant", .pairing = kHalf,
      .windows = Windows::patterned, .default_pattern = 1, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor",
@@ -323,14 +396,21 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "nemotron", .class_stems = "Nemotron", .pairing = kHalf, .width = Width::partial_factor},
     {.name = "nemotron-nas", .class_stems = "DeciLM", .pairing = kHalf, .pairing_by_type = true, .kinds = Kinds::blocks,
      .sizes = Sizes::blocks, .misleading_keys = "partial_rotary_factor"},
-    {.name = "nemotron_h", .class_stems = "NemotronH", .pairing = kHalf, .kinds = Kinds::listed,
-     .recurrent = LayerKind::state_space, .rotary_layers = RotaryLayers::no_layer,
+    {.name = "nemotron_h", .model_types = "nemotron_h nemotron_h_puzzle", .class_stems = "NemotronH NemotronHPuzzle", .pairing = kHalf, .kinds = Kinds::listed,
+     .recurrent = LayerKind::state_space, .rotary_layers = RotaryLayers::no_layer, .own_shape = puzzle_shape,
      .misleading_keys = "rope_theta partial_rotary_factor sliding_window"},
     {.name = "openelm", .class_stems = "OpenELM", .pairing = kHalf,
      .own_names = "num_query_heads num_transformer_layers rope_freq_constant", .scales = false, .sizes = Sizes::listed,
      .qk_norm = QkNormRule{kRmsPerHead, "normalize_qk_projections"}, .misleading_keys = kQwenMisleads},
+    {.name = "openpangu_vl_text", .class_stems = {}, .pairing = kHalf,
+     .axes = AxesRule{.layout = AxisLayout::least_served, .sections = {16, 24, 24}},
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "ouro", .model_types = "ouro nanbeige", .class_stems = "Ouro Nanbeige", .pairing = kHalf, .loops = true,
      .misleading_keys = "partial_rotary_factor", .undecided_keys = "sliding_window"},
+    {.name = "plamo2", .class_stems = "Plamo2 PLaMo2", .pairing = kHalf, .main = kPlamo2Stack,
+     .base = BaseRule::class_own, .scales = false, .kinds = Kinds::middle, .recurrent = LayerKind::state_space,
+     .windows = Windows::but_numbered, .window_beside_own = true, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = kNoDictionaries},
     {.name = "plamo3", .class_stems = "Plamo3 PLaMo3", .pairing = kHalf, .main = kPlamoStack, .ropes_per_type = true,
      .windows = Windows::patterned, .default_pattern = 8, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
@@ -342,6 +422,8 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "smollm3", .class_stems = "SmolLM3", .pairing = kHalf, .rotary_layers = RotaryLayers::listed,
      .windows = Windows::nope_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "solar_open", .class_stems = "SolarOpen", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "spark2_5", .class_stems = "Spark2_5", .pairing = kHalf, .width = Width::partial_factor,
+     .ropes_per_type = true, .windows = Windows::patterned, .default_pattern = 4},
     // Queries are made of a narrower state that is normalised; their heads are not.
     {.name = "step3_text", .class_stems = "Step3Text", .pairing = kHalf, .main = kStep3Stack,
      .misleading_keys = "partial_rotary_factor"},
@@ -353,6 +435,9 @@ std::span<const Family> decoders_families() noexcept {
      .ropes_per_type = true, .rope_lists = true, .sizes = Sizes::sliding_own, .windows = Windows::patterned,
      .default_pattern = 1, .scale = Scale::scalar_or_dim, .qk_norm = QkNormRule{kRmsPerHead},
      .differing_default = DifferingDefault{"rope_theta", "one for each layer (Step-3.5-Flash)"}},
+    // Queries are multiplied by a learned factor for each head, the same for each of its channels.
+    {.name = "talkie", .class_stems = "Talkie", .pairing = kHalf, .channel_scale = true,
+     .qk_norm = QkNormRule{kRmsAfterRotation}, .misleading_keys = "partial_rotary_factor"},
     {.name = "transformer", .class_stems = "Transformer", .pairing = kHalf,
      .own_names = "num_heads num_kv_heads window_size", .scales = false, .windows = Windows::every_layer,
      .qk_norm = QkNormRule{kRmsPerHead, "qk_norm"}, .misleading_keys = kQwenMisleads},

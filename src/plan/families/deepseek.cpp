@@ -52,6 +52,9 @@ std::span<const Family> deepseek_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "bailing_hybrid", .class_stems = "BailingHybrid", .pairing = kInterleaved, .latent = true,
      .kinds = Kinds::listed, .default_pattern = 6, .misleading_keys = "partial_rotary_factor rope_interleave"},
+    {.name = "bailing_moe_v3_text", .class_stems = "BailingMoeV3", .pairing = kInterleaved, .latent = true,
+     .axes = AxesRule{.layout = AxisLayout::hw_then_t, .sections = {12, 10, 10}}, .kinds = Kinds::listed,
+     .default_pattern = 5, .misleading_keys = "partial_rotary_factor rope_interleave"},
     {.name = "deepseek_v2", .model_types = "deepseek_v2 plm sarvam_mla", .class_stems = "DeepseekV2 PLM SarvamMLA", .pairing = kInterleaved, .latent = true,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "deepseek_v3", .model_types = "deepseek_v3 dots_vlm kimi_k2 axk1", .class_stems = "DeepseekV3 DotsVLM DeepseekV3Bidirectional AXK1", .pairing = kInterleaved,
@@ -65,6 +68,9 @@ std::span<const Family> deepseek_families() noexcept {
     {.name = "deepseek-native", .pairing = kInterleaved, .own_names = "dim n_heads n_layers n_kv_heads", .latent = true,
      .scales = false, .own_scaling = deepseek_scaling, .undecided_keys = "index_n_heads compress_ratios",
      .needs_length = false},
+    // What use_mla_scaling_factor multiplies stands before the projections: the weights' matter.
+    {.name = "gigachat3_5", .class_stems = "GigaChat35", .pairing = kInterleaved, .latent = true,
+     .reads_interleave = true, .kinds = Kinds::indexed_only, .misleading_keys = "partial_rotary_factor"},
     {.name = "hy_v4", .class_stems = "HYV4", .pairing = kHalf, .latent = true,
      .indexer = IndexerRule{IndexedLayers::shared, kHalf, true}, .sinks = true,
      .misleading_keys = "partial_rotary_factor"},
@@ -76,7 +82,7 @@ std::span<const Family> deepseek_families() noexcept {
     // Its YaRN has a factor of 1 and one mscale for both places: no rule.
     {.name = "pangu_ultra_moe", .class_stems = "PanguUltraMoE", .pairing = kInterleaved, .latent = true, .scales = false,
      .misleading_keys = kQwenMisleads},
-    {.name = "youtu", .model_types = "youtu youtu_llm", .class_stems = "Youtu YoutuLLM", .pairing = kInterleaved, .latent = true, .reads_interleave = true,
+    {.name = "youtu", .model_types = "youtu youtu_llm youtu_vl", .class_stems = "Youtu YoutuLLM", .pairing = kInterleaved, .latent = true, .reads_interleave = true,
      .misleading_keys = "partial_rotary_factor"},
   };
   // clang-format on

@@ -45,6 +45,7 @@ enum class BaseRule : std::uint8_t {
   key,        // rope_theta, in the dictionaries or beside them
   ratio,      // 10000 * rope_ratio (ChatGLM)
   class_own,  // no key: the class fixes it (GPT-J)
+  narrower,   // the key, where exponents are those of a head of rope_head_dim channels (K2 Horizon)
 };
 
 // Which layers attend.
@@ -60,6 +61,9 @@ enum class Kinds : std::uint8_t {
   numbered,      // linear_attn_config: full_attn_layers and kda_layers, counted from 1
   blocks,        // block_configs: no_op leaves a block without attention
   inner,         // all, or all but the first and the last where use_repmixer_blocks is true (SAM 3's light text)
+  middle,        // the middle one of each mamba_step; all where mamba_enabled is false (PLaMo 2)
+  shared_half,   // but each mb_per_layer-th, from the first on; of the last half but two these do not attend either,
+                 // and the others take the keys and values of the one before them all (Phi-4-mini-flash)
   flagged,       // attn_type_list: 1 attends, 0 is what the family says (MiniMax-01)
   crossing,      // all; cross_attention_layers look at another sequence
 };
@@ -81,6 +85,10 @@ enum class Windows : std::uint8_t {
   window_list,      // every layer its own: attention_window (Longformer)
   flagged,          // sliding_window_layout: 1 has the window, 0 sees all (SmallThinker)
   chunk_types,      // attn_layers: "local" or "lsh" (Reformer)
+  but_numbered,     // all but full_attention_idx, counted from 0 (PLaMo 2)
+  numbered,         // sliding_window_layers, counted from 0 (Baichuan-M1)
+  first_half,       // the first half of the layers; or sliding_window as a list, as Mistral's (Phi-4-mini-flash)
+  left_sides,       // window_sizes: [left, right] a layer, so many tokens before its own; below 1: all (Domyn)
   pairs,            // every layer its own: sliding_windows, tokens up to its own and those from it on (Moonshine)
 };
 
@@ -100,8 +108,9 @@ enum class Sizes : std::uint8_t {
   sliding_double_kv,  // sliding ones: twice the heads of keys and values (MiMo V2)
   full_own,           // full ones: global_head_dim, num_global_key_value_heads (Gemma 4)
   sliding_own,        // sliding ones: num_sliding_attention_heads, attention_other_setting (Step 3.5)
-  blocks,             // block_configs: n_heads_in_group
-  listed,             // num_query_heads and num_kv_heads as lists (OpenELM)
+  sliding_whole,  // sliding ones: num_swa_attention_heads over the same width, num_swa_key_value_heads (Baichuan-M1)
+  blocks,         // block_configs: n_heads_in_group
+  listed,         // num_query_heads and num_kv_heads as lists (OpenELM)
 };
 
 // Which layers see blocks of keys by a fixed pattern.
@@ -116,6 +125,9 @@ enum class AxisLayout : std::uint8_t {
   chunked,       // the sections in turn
   interleaved,   // interleaved_axes
   hw_before_t,   // sections of h, w and t: h and w take turns, then all of t (ERNIE 4.5 VL)
+  hw_then_t,     // sections of t, h and w: dealt out the same (Ling 3)
+  least_served,  // sections of t, h and w, each pair for that which has had least of its share (openPangu VL)
+  halved,        // no sections: half of the pairs for t, a quarter each for h and w (Isaac)
   images_apart,  // sections of (order,) w, h and which image it is, in turn (HunYuan VL)
   rows_columns,  // no sections: pairs take turns between a row and a column (NeoMME)
 };
@@ -224,8 +236,9 @@ struct Family {
   bool channel_scale = false;          // a learned factor for each channel of q
 
   Kinds kinds = Kinds::attention;
-  bool loops = false;           // the blocks run total_ut_steps or num_loops times, each time with a cache of its own
-  bool two_attentions = false;  // a block has two, each counted as a layer, as its cache counts them (LongCat)
+  bool rotates_crossing = false;  // Kinds::crossing: queries and what they look at rotate too (Moss VL)
+  bool loops = false;             // the blocks run total_ut_steps or num_loops times, each time with a cache of its own
+  bool two_attentions = false;    // a block has two, each counted as a layer, as its cache counts them (LongCat)
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
 
   Sizes sizes = Sizes::uniform;
@@ -234,8 +247,11 @@ struct Family {
   RotaryLayers rotary_layers = RotaryLayers::every_layer;
   BlockSparse block_sparse = BlockSparse::none;
   Windows windows = Windows::none;
-  bool window_switch = false;     // use_sliding_window must be true
-  int default_pattern = 0;        // each n-th layer is full (or attends: Kinds::listed), where no key says so
+  bool window_switch = false;           // use_sliding_window must be true
+  std::string_view window_object = {};  // the object in an object that holds its width, "a/b"
+  bool window_beside_own = false;       // so many tokens before a token's own
+  bool chunk_before_own = false;        // chunks see the one before them too (Rnj-1)
+  int default_pattern = 0;              // each n-th layer is full (or attends: Kinds::listed), where no key says so
   bool needs_types = false;       // a file without layer_types is refused: the class has a list that no rule here makes
   bool first_of_pattern = false;  // default_pattern: the first of each n, not the last
   bool last_layer_full = false;   // whatever the pattern says

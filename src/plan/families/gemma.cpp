@@ -14,6 +14,9 @@ constexpr StackRule kGemmaCrossDecoder{.cross = kEach};
 constexpr MaskRule kLeansAhead{.kind = MaskKind::bidirectional, .window_leans_ahead = true};
 constexpr StackRule kT5Gemma2Encoder{.name = "encoder", .mask = kLeansAhead};
 
+constexpr OwnKey kRnj1Keys[] = {{&keys::kChunk, "sliding_window"}};
+constexpr StackRule kRnj1Stack{.own_keys = kRnj1Keys};
+
 }  // namespace
 
 std::span<const Family> gemma_families() noexcept {
@@ -34,6 +37,9 @@ std::span<const Family> gemma_families() noexcept {
      .pairing = kHalf, .ropes_per_type = true, .windows = Windows::patterned, .reads_bidirectional = true,
      .scale = Scale::query_scalar, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
+    {.name = "rnj1", .class_stems = "Rnj1", .pairing = kHalf, .main = kRnj1Stack, .ropes_per_type = true,
+     .windows = Windows::chunked_rotary, .chunk_before_own = true, .scale = Scale::query_scalar,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "gemma3n", .model_types = "gemma3n gemma3n_text", .class_stems = "Gemma3n Gemma3nText", .pairing = kHalf,
      .ropes_per_type = true, .shares_kv = true, .windows = Windows::patterned, .default_pattern = 5,
      .scale = Scale::one, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},

@@ -77,7 +77,7 @@ std::span<const Family> llama_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
     {.name = "llama", .model_types = "llama aquila deepseek deepseek_ocr2_text emu3_text_model orion telechat3 TeleFLM xverse",
-     .class_stems = "Llama Aquila Deepseek DeepseekOcr2Text Emu3Text LlamaBidirectional Orion TeleChat3 TeleFLM Xverse XverseMoe", .pairing = kHalf,
+     .class_stems = "Llama VLlama3 Aquila Deepseek DeepseekOcr2Text Emu3Text LlamaBidirectional Orion TeleChat3 TeleFLM Xverse XverseMoe", .pairing = kHalf,
      .class_stacks = kLlamaStacks, .misleading_keys = "partial_rotary_factor"},
     {.name = "llama_bidirec", .class_stems = "LlamaBidirectional", .pairing = kHalf, .main = kUnmaskedStack,
      .misleading_keys = "partial_rotary_factor"},

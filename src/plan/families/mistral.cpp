@@ -50,6 +50,8 @@ Scaling mistral_scaling(RopeKeys& keys, std::int64_t) {
     rule.beta_slow = keys.reader().number(*alpha);
   const auto apply = yarn_member(keys, *object, "apply_scale", "attention_factor");
   if (apply && !keys.reader().boolean(*apply).value_or(true)) rule.attention_factor = 1.0;
+  // vLLM's: of latent attention the length enters the softmax scale, and cos and sin stay.
+  if (keys.scope().family().latent && !rule.attention_factor) rule.mscale = rule.mscale_all_dim = 1.0;
   return rule;
 }
 
@@ -76,10 +78,9 @@ std::span<const Family> mistral_families() noexcept {
      .windows = Windows::listed, .query_scaling = QueryScaling::beta_object, .own_scaling = mistral_scaling,
      .differing_default = DifferingDefault{"rope_theta", "10000 (Mistral 7B v0.1)"},
      .undecided_keys = "vision_encoder multimodal", .needs_length = false},
-    {.name = "mistral-latent-params", .pairing = kInterleaved, .own_names = "dim n_heads n_layers n_kv_heads",
+    {.name = "mistral-latent-params", .class_stems = "MistralLarge3", .pairing = kInterleaved, .own_names = "dim n_heads n_layers n_kv_heads",
      .latent = true, .scales = false, .query_scaling = QueryScaling::beta_object, .own_scaling = mistral_scaling,
-     .undecided_keys = "vision_encoder multimodal",
-     .undecided = "how the YaRN rule enters the logits of latent attention", .needs_length = false},
+     .undecided_keys = "vision_encoder multimodal", .needs_length = false},
   };
   // clang-format on
   return kRows;

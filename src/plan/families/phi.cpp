@@ -1,6 +1,7 @@
 // Phi, of Microsoft. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
 //   mixformer-sequential: modeling_mixformer_sequential.py of phi-1_5's first version.
 //   phi-msft: mlx-lm phixtral.py. phi3_v: vLLM phi3v.py, whose text is Phi-3's class.
+//   phi4flash: vLLM 0.10 phi4flash.py.
 //   phi3small: the modeling_phi3_small.py beside its weights; vLLM 0.6 phi3_small.py.
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
@@ -42,6 +43,10 @@ std::span<const Family> phi_families() noexcept {
      .scales = false, .misleading_keys = kNoDictionaries},
     {.name = "phi3", .model_types = "phi3 phi3_v", .class_stems = "Phi3 Phi3V", .pairing = kHalf, .width = Width::partial_factor,
      .yarn_means_longrope = true, .windows = Windows::every_layer},
+    // Two softmaxes, apart by a learned factor; nothing tells it positions but its windows and state spaces.
+    {.name = "phi4flash", .class_stems = "Phi4Flash", .kinds = Kinds::shared_half, .recurrent = kStateSpace,
+     .shares_kv = true, .rotary_layers = RotaryLayers::no_layer, .windows = Windows::first_half,
+     .misleading_keys = "rope_theta partial_rotary_factor rope_scaling layer_types"},
     {.name = "phi3small", .class_stems = "Phi3Small", .pairing = kHalf, .block_sparse = BlockSparse::dense_interval,
      .own_scaling = phi3small_scaling, .softmax_scale = phi3small_scale, .misleading_keys = "partial_rotary_factor"},
     {.name = "phimoe", .class_stems = "Phimoe", .pairing = kHalf, .windows = Windows::every_layer,

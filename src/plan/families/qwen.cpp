@@ -1,4 +1,6 @@
 // Qwen. One row a family. Facts: the transformers 5.23.0 class named by the stem; but of
+//   isaac_text: vLLM isaac.py. kimi_audio: vLLM kimi_audio.py, and modeling_moonshot_kimia.py beside its weights.
+//   alice_ai: vLLM alice_ai.py, whose full layers are Qwen3-Next's.
 //   Dream, grove_moe, rnd1: llama.cpp conversion/dream.py, grovemoe.py, qwen.py, and its graphs of those names.
 //   dots_ocr: vLLM dots_ocr.py, whose text is Qwen2's class. bagel_text: vLLM bagel.py, whose text is Qwen2's with its
 //   qk_norm. keye_text: vLLM keye.py, keye_vl1_5.py (Qwen3's class, by axes). Motif: vLLM 0.10 motif.py. sdar,
@@ -39,6 +41,11 @@ Scaling qwen_scaling(RopeKeys& keys, std::int64_t) {
   return QwenNtkScaling{.seq_length = keys.trained_length().value};
 }
 
+// Kimi-Audio: these layers make sound of what a layer of the others hands on.
+constexpr OwnKey kMimoKeys[] = {{&keys::kLayers, "kimia_mimo_layers"}};
+constexpr StackRule kMimoStack{.name = "audio_decoder", .own_keys = kMimoKeys};
+constexpr const StackRule* kMimoStacks[] = {&kMimoStack};
+
 constexpr StackRule kImageThenQueries{
     .name = "vision",
     .mask = {.kind = MaskKind::prefix,
@@ -56,6 +63,8 @@ std::span<const Family> qwen_families() noexcept {
      .query_scaling = QueryScaling::logn, .own_scaling = qwen_scaling, .misleading_keys = kQwenMisleads},
     {.name = "qwen2", .model_types = "qwen2 dots_ocr mimo", .class_stems = "Qwen2 DotsOCR MiMo Qwen2ForReward Qwen2ForProcessReward", .pairing = kHalf, .dual_chunk = true,
      .windows = Windows::late_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "kimi_audio", .class_stems = "MoonshotKimia", .pairing = kHalf, .more_stacks = kMimoStacks,
+     .windows = Windows::late_layers, .window_switch = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "bagel_text", .class_stems = {}, .pairing = kHalf, .windows = Windows::late_layers, .window_switch = true,
      .qk_norm = QkNormRule{kRmsPerHead, "qk_norm"}, .misleading_keys = "partial_rotary_factor"},
     {.name = "dream", .model_types = "Dream", .class_stems = "Dream", .pairing = kHalf, .main = kUnmaskedStack,
@@ -68,6 +77,9 @@ std::span<const Family> qwen_families() noexcept {
     {.name = "qwen3", .class_stems = "Qwen3 VoyageQwen3BidirectionalEmbed Qwen3ForReward", .pairing = kHalf,
      .class_stacks = kVoyageStacks, .dual_chunk = true, .windows = Windows::late_layers,
      .window_switch = true, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "isaac_text", .class_stems = {}, .pairing = kHalf,
+     .axes = AxesRule{.layout = AxisLayout::halved, .sections = {}}, .windows = Windows::late_layers,
+     .window_switch = true, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "rnd1", .class_stems = "RND1", .pairing = kHalf, .main = kUnmaskedStack, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor", .undecided_keys = "sliding_window"},
     {.name = "qwen3_moe", .model_types = "qwen3_moe grove_moe", .class_stems = "Qwen3Moe GroveMoe", .pairing = kHalf, .dual_chunk = true,
@@ -76,6 +88,8 @@ std::span<const Family> qwen_families() noexcept {
     {.name = "sdar", .model_types = "sdar sdar_moe", .class_stems = "SDAR SDARMoe", .pairing = kHalf,
      .main = kBlockwiseStack, .windows = Windows::late_layers, .window_switch = true,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+    {.name = "alice_ai", .class_stems = "AliceAI", .pairing = kHalf, .width = Width::partial_factor, .kinds = Kinds::listed,
+     .needs_types = true, .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "qwen3_next", .class_stems = "Qwen3Next", .pairing = kHalf, .width = Width::partial_factor,
      .dual_chunk = true, .kinds = Kinds::listed, .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "qwen3_5", .model_types = "qwen3_5 qwen3_5_text", .class_stems = "Qwen3_5 Qwen3_5Text", .pairing = kHalf,

@@ -129,6 +129,7 @@ struct Tower {
   TowerScale scale = TowerScale::head_dim;
   std::optional<QkNormRule> qk_norm = {};
   const Key* soft_cap = nullptr;
+  bool convolves = false;             // all its layers are convolutions; heads and width are not looked at
   bool listed_kinds = false;          // layers that kLayerTypes calls "conv" do not attend
   const StageRule* stages = nullptr;  // then `layers`, `heads`, `width`, `mask` and `score` are not looked at
 

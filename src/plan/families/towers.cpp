@@ -2,8 +2,12 @@
 // row; but of
 //   dots_vit, intern_vit_6b, interns1_vision: vLLM dots_ocr.py, intern_vit.py, interns1_vit.py.
 //   keye_vision, moonvit, step3_vision_encoder: vLLM keye.py, moonvit.py, step3_vl.py.
-//   eva2_clip: vLLM glm4v.py (EVA2CLIPModel), lmdeploy cogvlm.py. phi3_v_vision: the CLIP of vLLM phi3v.py.
-//   siglip2_navit: vLLM siglip2navit.py.
+//   radio/NAME: vLLM radio.py and configs/radio.py. kimi_k3_vision: SGLang kimi_k3_vl.py. perception_encoder: vLLM
+//   step_vl.py. dinosiglip-vit-so-224px, vit_so400m_patch14_siglip_224: vLLM openvla.py, and timm's models that it
+//   names. molmo_vision, molmo_adapter: vLLM molmo.py. phi4mm_vision: vLLM phi4mm.py. kimi_audio_whisper: vLLM
+//   kimi_audio.py, and the sizes of the encoder that it names. youtu_vl_vision: mlx-vlm youtu_vl/vision.py.
+//   kanana_v_abstractor: vLLM kanana_v.py (two stages of as many blocks). eva2_clip: vLLM glm4v.py (EVA2CLIPModel),
+//   lmdeploy cogvlm.py. phi3_v_vision: the CLIP of vLLM phi3v.py. siglip2_navit: vLLM siglip2navit.py.
 //   siglip_so400m_patch14_384, siglip_large_patch16_384: SGLang configs/deepseekvl2.py and deepseek_janus_pro.py.
 #include <algorithm>
 
@@ -26,8 +30,12 @@ constexpr TowerInput kTrainedPatches[] = {{.kind = Kind::trained}};  // tiled to
 constexpr TowerInput kBackgroundAndWindow[] = {{.kind = Kind::sides, .rows = &keys::kBackground},
                                                {.kind = Kind::tile, .rows = &keys::kStageWindows}};
 constexpr TowerInput kStridedPatches[] = {{.kind = Kind::strided}};
+constexpr TowerInput kIfAbsolute[] = {{.kind = Kind::patches, .needs = &keys::kAbsolutePatches}};
 constexpr TowerInput kPreservedPatches[] = {{.kind = Kind::patches, .needs = &keys::kPreservedTable}};
 constexpr TowerInput kPositionRows[] = {{.kind = Kind::rows, .rows = &keys::kPositionRows}};
+constexpr TowerInput kAbstractorTable[] = {
+    {.kind = Kind::rows, .rows = &keys::kAbstractorRows, .needs = &keys::kAbstractorTable}};
+constexpr TowerInput kImageTable[] = {{.kind = Kind::rows, .rows = &keys::kImageRows}};
 constexpr TowerInput kPatchRows[] = {{.kind = Kind::rows, .rows = &keys::kPatchRows}};
 constexpr TowerInput kPatchTables[] = {{.kind = Kind::axes, .rows = &keys::kMostPatches}};
 constexpr TowerInput kTables[] = {{.kind = Kind::axes, .rows = &keys::kAxisRows}};
@@ -81,6 +89,13 @@ constexpr Family of(Names types, Pairing pairing = kHalf, Names undecided = {}) 
 constexpr std::string_view kPartsOfImage = "its rotation by parts of the image's height and width";
 constexpr Names kTablesOfDifferences{"use_relative_position_bias use_shared_relative_position_bias"};
 
+// RADIO: the sizes stand for a name, the others under args.
+constexpr Family radio_of(Names types) {
+  Family family = of(types, kHalf, "vitdet_window_size qk_normalization");
+  family.nested = "args";
+  return family;
+}
+
 // A part of another class: its model type is this table's own.
 constexpr Family part_of(Names whole, Names types) {
   return {.name = whole.front(), .model_types = types, .class_stems = {}, .pairing = kHalf};
@@ -101,6 +116,10 @@ constexpr Tower kTowers[] = {
     {.family = of("dinov2_with_registers tipsv2_vision_model"), .input = kPatchesAndClass},
     {.family = of("pixio"), .input = kPatchesAndTokens},
     {.family = of("radio"), .input = kLargest},
+    {.family = radio_of("radio/vit_base_patch16_224"), .input = kLargest},
+    {.family = radio_of("radio/vit_large_patch16_224"), .input = kLargest},
+    {.family = radio_of("radio/vit_huge_patch16_224"), .input = kLargest},
+    {.family = radio_of("radio/vit_so400m_patch16_224"), .input = kLargest},
     {.family = of("deit"), .input = kPatchesAndTwo},
     {.family = of("mgp-str"), .input = kPatchesAndClass},
     {.family = of("dpt", kHalf, "backbone_config backbone is_hybrid"), .input = kPatchesAndClass},
@@ -117,6 +136,7 @@ constexpr Tower kTowers[] = {
      .score = TowerScore::decomposed_hw},
     {.family = of("lw_detr_vit"), .input = kTrainedAndClass, .mask = TowerMask::image_parts},
     {.family = of("rf_detr_dinov2"), .input = kPatchesAndClass, .mask = TowerMask::image_parts},
+    {.family = of("phi4mm_vision"), .input = kPatches},
     {.family = of("ijepa phi4_multimodal_vision"), .input = kPatches},
     {.family = of("aimv2_vision_model"), .input = kPatches, .undecided = "its sines over rows and columns",
      .undecided_if = &keys::kNativeSize},
@@ -153,6 +173,10 @@ constexpr Tower kTowers[] = {
     {.family = of("bridgetower_vision_model"), .heads = nullptr, .fixed_head_dim = 64, .input = kPatchesAndClass,
      .undecided = "how many of its layers its whole model leaves out", .undecided_if = &keys::kLastLayerLeft},
     {.family = of("idefics_vision"), .width = &keys::kEmbedDim, .input = kPatchesAndClass},
+    {.family = of("molmo_vision"), .layers = &keys::kImageLayers, .heads = &keys::kImageHeads,
+     .kv_heads = &keys::kImageKvHeads, .width = &keys::kImageWidth, .input = kImageTable},
+    {.family = of("molmo_adapter"), .stack = "adapter", .layers = nullptr, .heads = &keys::kImageHeads,
+     .kv_heads = &keys::kImageKvHeads, .width = &keys::kImageWidth, .crosses = true},
     // One attention from the mean of neighbouring patches to them.
     {.family = of("molmo2_adapter"), .stack = "adapter", .layers = nullptr, .kv_heads = &keys::kKvHeads,
      .head_dim = &keys::kHeadDim, .crosses = true},
@@ -170,7 +194,13 @@ constexpr Tower kTowers[] = {
     // Named, and otherwise not described: model_name, mm_vision_tower.
     {.family = of("openai/clip-vit-large-patch14"), .input = kPatchesAndClass},
     {.family = of("openai/clip-vit-large-patch14-336"), .input = kPatchesAndClass},
+    {.family = of("./vit/clip-vit-H-14-laion2B-s32B-b79K-yi-vl-6B-448 ./vit/clip-vit-H-14-laion2B-s32B-b79K-yi-vl-34B-448"),
+     .input = kPatchesAndClass},
     {.family = of("google/siglip-so400m-patch14-384"), .input = kPatches},
+    {.family = of("google/siglip2-so400m-patch16-naflex"), .input = kPatchRows},
+    // DINOv2 with registers, which have no rows, beside SigLIP: their features are joined patch by patch.
+    {.family = of("dinosiglip-vit-so-224px"), .input = kPatches, .also = "vit_so400m_patch14_siglip_224"},
+    {.family = of("vit_so400m_patch14_siglip_224"), .stack = "vision_siglip", .input = kPatches},
     {.family = of("siglip_so400m_patch14_384"), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
      .width = &keys::kTowerWidth, .input = kPatches},
     {.family = of("siglip_large_patch16_384"), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
@@ -178,12 +208,15 @@ constexpr Tower kTowers[] = {
     {.family = of("llama4_vision_model", kInterleaved), .input = kPatchesAndClass, .rotation = kFromOne},
     {.family = of("mllama_vision_model"), .more_layers = &keys::kGlobalLayers, .input = kTiles},
     {.family = of("qwen2_vl_vision"), .width = &keys::kEmbedDim, .rotation = kHThenW},
+    {.family = of("youtu_vl_vision"), .rotation = kHThenW, .mask = TowerMask::pixel_windows},
+    {.family = of("kanana_v_abstractor"), .stack = "abstractor", .more_layers = &keys::kLayers, .heads = nullptr,
+     .width = nullptr, .input = kAbstractorTable, .convolves = true},
     {.family = of("ernie4_5_vl_moe_vision video_llama_3_vision"), .rotation = kHThenW},
-    {.family = of("qwen2_5_vl_vision qwen2_5_omni_vision_encoder"), .rotation = kHThenW, .mask = TowerMask::pixel_windows},
+    {.family = of("qwen2_5_vl_vision qwen2_5_omni_vision_encoder Qwen2_5_VisionTransformer"), .rotation = kHThenW, .mask = TowerMask::pixel_windows},
     {.family = of("exaone4_5_vision"), .kv_heads = &keys::kKvHeads, .rotation = kHThenW,
      .mask = TowerMask::pixel_windows},
     {.family = of("qwen3_vl_vision"), .input = kPositionRows, .rotation = kHThenW},
-    {.family = of("qwen3_vl_moe_vision qwen3_omni_moe_vision_encoder"), .input = kPositionRows, .rotation = kHThenW},
+    {.family = of("qwen3_vl_moe_vision qwen3_omni_moe_vision_encoder Qwen3MoeVisionTransformer Qwen3_VisionTransformer qwen3_vl_moe qwen3_moe_vit"), .input = kPositionRows, .rotation = kHThenW},
     {.family = of("qwen3_5_vision"), .input = kPositionRows, .rotation = kHThenW},
     {.family = of("qwen3_5_moe_vision cohere_compass_vision qwen4_exp_vision"), .input = kPositionRows, .rotation = kHThenW},
     {.family = of("glm4v_vision"), .input = kPatches, .rotation = kHThenW},
@@ -196,6 +229,8 @@ constexpr Tower kTowers[] = {
      .listed_kinds = true},
     {.family = of("minimax_m3_vl_vision"), .rotation = kTimeToo},
     {.family = of("step3p5_vision"), .input = kPatches, .rotation = kWThenH},
+    {.family = of("perception_encoder", kInterleaved, "use_cls_token"), .layers = &keys::kTowerLayers,
+     .heads = &keys::kTowerHeads, .width = &keys::kTowerWidth, .input = kIfAbsolute, .rotation = kWThenH},
     {.family = of("hunyuan_vl_vision"), .head_dim = &keys::kHeadDim, .input = kLargestAndClass},
     // The class token stands at 0, patches count from 1; its row of the table is a parameter beside it.
     {.family = of("inkling2_vision", kInterleaved), .input = kSquareAndClass, .rotation = kFromOne},
@@ -270,14 +305,15 @@ constexpr Tower kTowers[] = {
      .undecided = "the table that its connector adds, and what the tokens of an image see in the text stack"},
     {.family = of("aimv2"), .mask = TowerMask::undecided,
      .undecided = "what its keys make of the tables, the rotation and the mask"},
-    {.family = of("kimi_k3_vision"), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads, .width = nullptr,
-     .mask = TowerMask::undecided, .undecided = "the channels of its heads, its scheme of positions, and its mask"},
+    {.family = of("kimi_k3_vision", kInterleaved), .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
+     .width = &keys::kHeadsWidth, .input = kGridAndFrames, .rotation = kAlternating},
     {.family = of("vision"), .layers = &keys::kTowerLayers, .heads = nullptr, .width = nullptr, .input = kUnknownTable,
      .undecided = "its heads and the rows of its table, which the file leaves to a name"},
 
     // ---- audio ----
     {.family = of("gemma4_audio"), .stack = "audio", .mask = TowerMask::audio_chunks,
      .score = TowerScore::transformer_xl, .scale = TowerScale::per_channel, .soft_cap = &keys::kLogitCap},
+    {.family = of("kimi_audio_whisper"), .stack = "audio", .input = kSourceRows},
     {.family = of("qwen2_audio_encoder"), .stack = "audio", .input = kSourceRows},
     {.family = of("voxtral_encoder moss_transcribe_diarize_audio"), .stack = "audio", .input = kSourceRows},
     {.family = of("audioflamingo3_encoder"), .stack = "audio", .input = kSourceRows},

@@ -35,7 +35,7 @@ constexpr LeftOut kOthers[] = {
      "mlp_hidden_size n_inner d_ff d_inner dim_ff inner_hidden_size decoder_ffn_dim encoder_ffn_dim "
      "feed_forward_size ff_intermediate_size ff_dim_multiplier hidden_size_per_layer_input intermediate_size_mlp "
      "dense_intermediate_size embedding_size word_embed_proj_dim output_proj_dims "
-     "vision_output_dim out_hidden_size pooler_hidden_size qkv_hidden_size input_dim projector_input_dim "
+     "vision_output_dim out_hidden_size pooler_hidden_size input_dim projector_input_dim "
      "projector_output_dim mm_hidden_size text_hidden_size shared_intermediate_size multiple_of moe channel_size "
      "o_groups o_lora_rank kv_lora_rank qkv_multipliers"},
     {"mixtures of experts",

@@ -30,6 +30,9 @@ constexpr KindName kKindNames[] = {
     {"chunked_attention", LayerKind::attention},
     {"indexed_attention", LayerKind::attention},
     {"attention", LayerKind::attention},
+    {"attn", LayerKind::attention},
+    {"swa", LayerKind::attention},
+    {"jet", LayerKind::linear_attention},
     {"hybrid", LayerKind::attention},
     {"mamba", LayerKind::state_space},
     {"mamba2", LayerKind::state_space},
@@ -152,6 +155,29 @@ KindList repeating_kinds(ConfigScope& scope, std::int64_t layers) {
   KindList kinds{{}, place->from};
   for (std::size_t i = 0; i < static_cast<std::size_t>(layers) && !scope.reader().failed(); ++i) {
     kinds.value.push_back(named_kind(scope, (*entries)[i % entries->size()]));
+  }
+  return kinds;
+}
+
+KindList middle_kinds(ConfigScope& scope, std::int64_t layers) {
+  const Setting<bool> on = scope.flag(keys::kMambaOn);
+  if (!on.value.value_or(true)) return {all(layers, LayerKind::attention), on.from};
+  const Sourced<std::int64_t> step = scope.required_integer(keys::kMambaStep, {2, kMaxLayers});
+  if (scope.reader().failed()) return {};
+  // A model of fewer layers than that has still one that attends, its last.
+  return kinds_where(scope, layers, {step.value, std::min(step.value / 2, layers - 1)}, step.from);
+}
+
+// The last half but two: gates where there were state spaces.
+KindList shared_half_kinds(ConfigScope& scope, std::int64_t layers) {
+  const Sourced<std::int64_t> interval = scope.required_integer(keys::kMambaInterval, {2, kMaxLayers});
+  KindList kinds{all(layers, LayerKind::attention), interval.from};
+  for (std::int64_t i = 0; i < layers && interval.value > 0; i += interval.value) {
+    kinds.value[static_cast<std::size_t>(i)] = i < layers / 2 + 2 ? scope.family().recurrent : LayerKind::none;
+  }
+  if (!scope.reader().failed() && layers / 2 + 1 < layers &&
+      kinds.value[static_cast<std::size_t>(layers / 2 + 1)] != LayerKind::attention) {
+    scope.fail(keys::kLayers, ErrorKind::out_of_range, "a layer that attends behind the first half");
   }
   return kinds;
 }
@@ -327,6 +353,8 @@ KindList read_layer_kinds(ConfigScope& scope, std::int64_t layers) {
     case Kinds::blocks: return block_kinds(scope, layers);
     case Kinds::inner: return inner_kinds(scope, layers);
     case Kinds::flagged: return flagged_kinds(scope, layers);
+    case Kinds::middle: return middle_kinds(scope, layers);
+    case Kinds::shared_half: return shared_half_kinds(scope, layers);
     case Kinds::crossing: return cross_kinds(scope, layers);
     case Kinds::attention: break;
   }

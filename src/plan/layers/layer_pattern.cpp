@@ -25,6 +25,14 @@ bool share_in_groups(ConfigScope& scope, LayerPattern& pattern) {
 // num_kv_shared_layers: the last so many layers take the keys and values of the last layer of their own type before
 // them (Gemma 4).
 void read_kv_sharing(ConfigScope& scope, LayerPattern& pattern) {
+  if (scope.family().kinds == Kinds::shared_half) {
+    const auto half = static_cast<std::int64_t>(pattern.layers.size()) / 2;
+    for (std::size_t i = static_cast<std::size_t>(half) + 2; i < pattern.layers.size(); ++i) {
+      pattern.layers[i].kv_from = half + 1;
+    }
+    pattern.kv_from = family_default(scope.family());
+    return;
+  }
   if (!scope.family().shares_kv || share_in_groups(scope, pattern)) return;
   const auto layers = static_cast<std::int64_t>(pattern.layers.size());
   const Setting<std::int64_t> shared = scope.integer(keys::kSharedKv, {0, std::max<std::int64_t>(layers - 1, 0)});
@@ -186,11 +194,40 @@ Sourced<Types> flagged_types(ConfigScope& scope, std::int64_t layers) {
   return types;
 }
 
+// The layers that the key lists, counted from 0, are of that type, the others of the other.
+Sourced<Types> numbered_types(ConfigScope& scope, const Key& key, LayerType listed, std::int64_t layers) {
+  const LayerType other = listed == LayerType::full ? LayerType::sliding : LayerType::full;
+  Sourced<Types> types{Types(static_cast<std::size_t>(layers), other), family_default(scope.family())};
+  const auto place = scope.find(key);
+  if (place && place->value.is_null()) return types;
+  const auto entries = place ? scope.reader().list(*place) : std::nullopt;
+  if (!entries) {
+    if (!place) scope.require(key);
+    return types;
+  }
+  types.from = place->from;
+  for (const JsonValue& entry : *entries) {
+    const auto index = scope.reader().integer(Place{entry, entry.pointer()}, {0, layers - 1});
+    if (!index) break;
+    types.value[static_cast<std::size_t>(*index)] = listed;
+  }
+  return types;
+}
+
 Sourced<Types> read_types(ConfigScope& scope, std::int64_t layers, const LayerPattern& pattern) {
   const Types full(static_cast<std::size_t>(layers), LayerType::full);
   const Windows rule = scope.windows();
   if (rule == Windows::none) return {full, family_default(scope.family())};
   if (rule == Windows::chunk_types) return read_chunk_types(scope, layers);
+  if (rule == Windows::numbered) return numbered_types(scope, keys::kNumberedWindows, LayerType::sliding, layers);
+  if (rule == Windows::but_numbered) return numbered_types(scope, keys::kNumberedFull, LayerType::full, layers);
+  if (rule == Windows::first_half && pattern.window.value) {
+    return {types_where(layers, [&](std::int64_t i) { return i < layers / 2; }), pattern.window.from};
+  }
+  if (rule == Windows::left_sides) {
+    const auto has_width = [&](std::int64_t i) { return pattern.layers[static_cast<std::size_t>(i)].width > 0; };
+    return {types_where(layers, has_width), pattern.window.from};
+  }
   if (rule == Windows::window_list || rule == Windows::pairs)
     return {Types(full.size(), LayerType::sliding), pattern.window.from};
   const Setting<std::int64_t>& limit = rule == Windows::chunked_rotary ? pattern.chunk : pattern.window;
@@ -242,7 +279,28 @@ Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
   }
   Setting<std::int64_t> limit = scope.integer(key, kWindows);
   if (limit.from.empty()) limit.from = family_default(scope.family());
+  if (limit.value && scope.family().window_beside_own) limit.value = std::min(*limit.value + 1, kMaxPosition);
   return limit;
+}
+
+// The width stands in an object in an object (Jet-Nemotron: efficient_attention_config/swa).
+Setting<std::int64_t> read_inner_limit(ConfigScope& scope) {
+  ConfigReader& reader = scope.reader();
+  JsonValue object = scope.object();
+  for (std::string_view path = scope.family().window_object; !path.empty();) {
+    const std::size_t slash = path.find('/');
+    const auto next = reader.look(object, path.substr(0, slash));
+    if (!next || next->value.kind() != JsonKind::object) return {{}, family_default(scope.family())};
+    reader.enter(next->value);
+    object = next->value;
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  const auto place = reader.look(object, keys::kWindowWidth.name());
+  if (!place) return {{}, family_default(scope.family())};
+  reader.mark_read(*place);
+  std::optional<std::int64_t> width = reader.integer(*place, {1, kMaxPosition - 1});
+  if (width && scope.family().window_beside_own) ++*width;
+  return {width, place->from};
 }
 
 // [left, right] a layer: 0 <= i - j < left, or 0 < j - i < right.
@@ -265,12 +323,37 @@ void read_window_pairs(ConfigScope& scope, LayerPattern& pattern) {
   }
 }
 
+// [left, right] a layer: so many tokens before its own are seen; below 1: all.
+void read_left_sides(ConfigScope& scope, LayerPattern& pattern) {
+  ConfigReader& reader = scope.reader();
+  const auto list = read_layer_list(scope, keys::kWindowSides, static_cast<std::int64_t>(pattern.layers.size()));
+  if (!list) return scope.require(keys::kWindowSides);
+  pattern.window.from = list->place.from;
+  for (std::size_t i = 0; i < pattern.layers.size(); ++i) {
+    const Place pair{list->entries[i], list->entries[i].pointer()};
+    const auto sides = reader.list(pair);
+    if (!sides) return;
+    if (sides->empty()) return reader.fail(pair, ErrorKind::length_mismatch, "at least one number, the left side");
+    const auto left = reader.integer(Place{sides->front(), sides->front().pointer()}, {-1, kMaxPosition - 1});
+    pattern.layers[i].width = left.value_or(0) > 0 ? *left + 1 : 0;
+  }
+}
+
+bool has_listed_windows(ConfigScope& scope) {
+  if (scope.windows() != Windows::first_half) return scope.windows() == Windows::listed;
+  const auto place = scope.peek(keys::kWindow);
+  return place && place->value.kind() == JsonKind::array;
+}
+
 // How far windows and chunks reach.
 void read_limits(ConfigScope& scope, LayerPattern& pattern) {
   switch (scope.windows()) {
     case Windows::none:
     case Windows::listed:
     case Windows::chunk_types: return;
+    case Windows::first_half:
+      if (!has_listed_windows(scope)) pattern.window = read_limit(scope, keys::kWindow);
+      return;
     case Windows::chunked_rotary: pattern.chunk = read_limit(scope, keys::kChunk); return;
     case Windows::window_list: {
       Sourced<std::vector<std::int64_t>> widths =
@@ -282,7 +365,10 @@ void read_limits(ConfigScope& scope, LayerPattern& pattern) {
       return;
     }
     case Windows::pairs: return read_window_pairs(scope, pattern);
-    default: pattern.window = read_limit(scope, keys::kWindow);
+    case Windows::left_sides: return read_left_sides(scope, pattern);
+    default:
+      pattern.window =
+          scope.family().window_object.empty() ? read_limit(scope, keys::kWindow) : read_inner_limit(scope);
   }
 }
 
@@ -290,7 +376,9 @@ void read_rotary_list(ConfigScope& scope, LayerPattern& pattern) {
   const auto layers = static_cast<std::int64_t>(pattern.layers.size());
   if (const auto list = read_layer_list(scope, keys::kRotatingLayers, layers)) {
     for (std::size_t i = 0; i < pattern.layers.size(); ++i)
-      pattern.layers[i].rotates = is_marked(scope.reader(), list->entries[i]);
+      pattern.layers[i].rotates = list->entries[i].kind() == JsonKind::string
+                                      ? list->entries[i].text() == "rope"
+                                      : is_marked(scope.reader(), list->entries[i]);
     pattern.rotary_from = list->place.from;
     return;
   }
@@ -339,13 +427,13 @@ void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
       pattern.types_from.starts_with('/') ? std::vector{pattern.types_from} : std::vector<std::string>{});
 }
 
-// Layers that look at another sequence do not rotate; layers without attention have no other trait.
-void set_kinds(Sourced<std::vector<LayerKind>> kinds, LayerPattern& pattern) {
+// Layers that look at another sequence rotate in few families; layers without attention have no other trait.
+void set_kinds(Sourced<std::vector<LayerKind>> kinds, bool rotates_crossing, LayerPattern& pattern) {
   for (std::size_t i = 0; i < std::min(pattern.layers.size(), kinds.value.size()); ++i) {
     LayerTraits& layer = pattern.layers[i];
     if (!attends(kinds.value[i])) layer = {};
     layer.kind = kinds.value[i];
-    if (layer.kind != LayerKind::attention) layer.rotates = false;
+    if (layer.kind != LayerKind::attention && !rotates_crossing) layer.rotates = false;
   }
   pattern.kinds_from = std::move(kinds.from);
 }
@@ -359,7 +447,7 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   if (scope.family().rotary_layers == RotaryLayers::listed) read_rotary_list(scope, pattern);
   read_limits(scope, pattern);
   Sourced<Types> types =
-      scope.windows() == Windows::listed ? listed_windows(scope, layers, pattern) : read_types(scope, layers, pattern);
+      has_listed_windows(scope) ? listed_windows(scope, layers, pattern) : read_types(scope, layers, pattern);
   if (scope.reader().failed()) return pattern;
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) pattern.layers[i].type = types.value[i];
   pattern.types_from = std::move(types.from);
@@ -376,7 +464,7 @@ LayerPattern read_layer_pattern(ConfigScope& scope, std::int64_t layers) {
   read_kv_sharing(scope, pattern);
   read_rope_lists(scope, pattern);
   read_compression(scope, pattern);
-  set_kinds(read_layer_kinds(scope, layers), pattern);
+  set_kinds(read_layer_kinds(scope, layers), scope.family().rotates_crossing, pattern);
   return pattern;
 }
 

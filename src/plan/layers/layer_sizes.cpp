@@ -93,6 +93,24 @@ AttentionShape full_shape(ConfigScope& scope, AttentionShape shape) {
 }
 
 // Sliding layers: num_sliding_attention_heads, or attention_other_setting with heads, groups and width of their own.
+// Heads of their own share the same width.
+AttentionShape whole_sliding_shape(ConfigScope& scope, AttentionShape shape) {
+  const Setting<std::int64_t> heads = scope.integer(keys::kWholeSlidingHeads, kLayerHeads);
+  const Setting<std::int64_t> kv_heads = scope.integer(keys::kSlidingKvHeads, kLayerHeads);
+  if (kv_heads.value) shape.kv_heads = {*kv_heads.value, kv_heads.from};
+  if (heads.value && !scope.reader().failed()) {
+    const std::int64_t width = shape.heads.value * shape.head_dim.value;
+    shape.heads = {*heads.value, heads.from};
+    if (width % *heads.value != 0) {
+      scope.fail(keys::kWholeSlidingHeads, ErrorKind::not_divisible, formatted("a divisor of the {} channels", width));
+      return shape;
+    }
+    set_head_dim(shape, {width / *heads.value, heads.from}, scope.peek(keys::kWholeSlidingHeads));
+  }
+  if (const auto place = scope.peek(keys::kSlidingKvHeads)) is_grouping(scope.reader(), shape, *place);
+  return shape;
+}
+
 AttentionShape sliding_shape(ConfigScope& scope, AttentionShape shape) {
   ConfigReader& reader = scope.reader();
   if (const Setting<std::int64_t> heads = scope.integer(keys::kSlidingHeads, kLayerHeads); heads.value) {
@@ -223,6 +241,10 @@ std::vector<AttentionShape> read_family_sizes(ConfigScope& scope, LayerPattern& 
       break;
     case Sizes::sliding_own:
       shapes.push_back(sliding_shape(scope, shapes.front()));
+      give_second(LayerType::sliding);
+      break;
+    case Sizes::sliding_whole:
+      shapes.push_back(whole_sliding_shape(scope, shapes.front()));
       give_second(LayerType::sliding);
       break;
     case Sizes::blocks: add_block_shapes(scope, pattern, shapes); break;

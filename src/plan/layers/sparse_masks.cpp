@@ -112,6 +112,9 @@ void refine_mask(ConfigScope& scope, const LayerPattern& pattern, const Selectio
   if (layer.kind == LayerKind::cross_attention) {
     set_mask(MaskKind::bidirectional, "image tiles, those that the call allows the token", family_default(family),
              facts);
+  } else if (layer.type == LayerType::chunked && family.chunk_before_own && pattern.chunk.value) {
+    set_mask(MaskKind::sparse, formatted("causal, the own chunk of {} and the one before it", *pattern.chunk.value),
+             pattern.chunk.from, facts);
   } else if (layer.block_sparse) {
     set_mask(MaskKind::sparse, pattern.blocks_detail, pattern.blocks_from, facts);
   } else if (layer.compression > 0) {

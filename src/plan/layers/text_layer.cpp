@@ -93,7 +93,8 @@ void add_mask(ConfigScope& scope, const TextFacts& stack, const LayerTraits& tra
   } else {
     layer.set(facts::kWindow, {}, stack.pattern.types_from);
   }
-  if (traits.type == LayerType::chunked) layer.set(facts::kChunk, stack.pattern.chunk);
+  if (traits.type == LayerType::chunked && !scope.family().chunk_before_own)
+    layer.set(facts::kChunk, stack.pattern.chunk);
   if (masks.block.value) layer.set(facts::kChunk, masks.block);
   if (slides && !masks.sliding_detail.value.empty()) {
     layer.set(facts::kMaskDetail, masks.sliding_detail);

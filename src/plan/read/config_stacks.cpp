@@ -57,7 +57,8 @@ struct Wrapper {
 // Several classes may share a model type (DeepSeek-VL2's and DeepSeek-OCR's): then the class chooses.
 const Layout* layout_of(const ClassNames& names) {
   const auto row = std::ranges::find_if(layouts(), [&](const Layout& layout) {
-    return layout.model_types.contains(names.model_type) && is_class(layout.class_stems, names.architecture);
+    return (layout.model_types.contains(names.model_type) || layout.also_types.contains(names.model_type)) &&
+           is_class(layout.class_stems, names.architecture);
   });
   return row != layouts().end() ? &*row : find_layout(names.model_type);
 }

@@ -55,13 +55,27 @@ std::string named_type(ConfigReader& reader, const io::JsonValue& object) {
   return type;
 }
 
+// RADIO says under args/model which encoder it is.
+std::string radio_type(ConfigReader& reader, const io::JsonValue& object) {
+  const auto args = reader.look(object, "args");
+  const auto name =
+      args && args->value.kind() == io::JsonKind::object ? reader.look(args->value, "model") : std::nullopt;
+  if (!name || name->value.kind() != io::JsonKind::string) return {};
+  reader.mark_read(*name);
+  return "radio/" + std::string(name->value.text());
+}
+
 std::string type_of(ConfigReader& reader, const Place& object, const OtherPlace& place) {
   if (place.rule == TypeRule::fixed) return std::string(place.type);
   const ClassNames names = read_class_names(reader, object.value);
+  if (std::string radio = place.type == "radio" ? radio_type(reader, object.value) : std::string(); !radio.empty()) {
+    return radio;
+  }
   if (std::string named = names.model_type == "vision" ? named_type(reader, object.value) : std::string();
       !named.empty()) {
     return named;
   }
+  if (find_tower(names.architecture) != nullptr) return names.architecture;
   return names.model_type.empty() ? std::string(place.type) : names.model_type;
 }
 
@@ -151,12 +165,21 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
 void name_unread_stack(ConfigReader& reader, const Place& sign, const OtherPlace& place, Plan& plan) {
   reader.mark_read(sign);
   if (!place.is_name && !reader.integer(sign, {1, kMaxPosition})) return;
+  // A number has no members either: the class fixes what there is to know.
+  if (const Tower* tower = find_tower(place.type); tower != nullptr && place.rule == TypeRule::fixed) {
+    return read_tower(reader, sign, place.type, *tower, std::string(tower->stack), plan);
+  }
   if (place.is_name) {
     const auto name = reader.string(sign);
     if (!name) return;
     // A text has no members: what the name stands for is the row's defaults.
-    if (const Tower* tower = find_tower(*name))
-      return read_tower(reader, sign, *name, *tower, std::string(place.type), plan);
+    const Tower* tower = find_tower(*name);
+    if (tower != nullptr) {
+      read_tower(reader, sign, *name, *tower, std::string(place.type), plan);
+      const Tower* also = find_tower(tower->also);
+      if (also != nullptr) read_tower(reader, sign, tower->also, *also, std::string(also->stack), plan);
+      return;
+    }
   }
   warn_undecided(reader, sign, place.type, "a stack of which the file says no more");
   add_unread(reader, std::string(place.type), plan);

@@ -35,9 +35,39 @@ AxisMap images_apart(const std::vector<std::int64_t>& sections) {
   return chunked_axes(std::move(names), sections);
 }
 
+// Never twice in a row while others have pairs left; the last pair is t's.
+AxisMap least_served(const std::vector<std::int64_t>& sections) {
+  AxisMap axes{.names = {"t", "h", "w"}, .of_pair = {}};
+  std::vector<std::int64_t> left(sections);
+  left[0] = std::max<std::int64_t>(left[0] - 1, 0);
+  const std::vector<std::int64_t> share(left);
+  const std::int64_t pairs = left[0] + left[1] + left[2];
+  for (std::int64_t pair = 0; pair < pairs; ++pair) {
+    const std::int32_t last = axes.of_pair.empty() ? -1 : axes.of_pair.back();
+    const auto served = [&](std::int32_t axis) {
+      const auto at = static_cast<std::size_t>(axis);
+      return static_cast<double>(share[at] - left[at]) / static_cast<double>(share[at]);
+    };
+    std::int32_t best = -1;
+    for (const bool may_repeat : {false, true}) {
+      for (std::int32_t axis = 0; axis < 3; ++axis) {
+        if (left[static_cast<std::size_t>(axis)] == 0 || (axis == last && !may_repeat)) continue;
+        if (best < 0 || served(axis) < served(best)) best = axis;
+      }
+      if (best >= 0) break;
+    }
+    --left[static_cast<std::size_t>(best)];
+    axes.of_pair.push_back(best);
+  }
+  if (sections[0] > 0) axes.of_pair.push_back(0);
+  return axes;
+}
+
 AxisMap axis_map(AxisLayout layout, const std::vector<std::int64_t>& sections) {
   if (layout == AxisLayout::images_apart) return images_apart(sections);
   if (layout == AxisLayout::hw_before_t) return hw_before_t(sections);
+  if (layout == AxisLayout::least_served) return least_served(sections);
+  if (layout == AxisLayout::hw_then_t) return hw_before_t({sections[1], sections[2], sections[0]});
   return layout == AxisLayout::interleaved ? interleaved_axes(sections) : chunked_axes({"t", "h", "w"}, sections);
 }
 
@@ -66,7 +96,9 @@ std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, Axi
     sections.push_back(*count);
   }
   const std::int64_t sum = std::accumulate(sections.begin(), sections.end(), std::int64_t{0});
-  if (layout == AxisLayout::hw_before_t && sections[0] != sections[1]) {
+  const bool take_turns = layout == AxisLayout::hw_before_t || layout == AxisLayout::hw_then_t;
+  const std::size_t first = layout == AxisLayout::hw_then_t ? 1 : 0;
+  if (take_turns && sections[first] != sections[first + 1]) {
     keys.reader().fail(place, ErrorKind::out_of_range, "as many pairs for h as for w, which take turns");
     return {};
   }
@@ -74,6 +106,27 @@ std::vector<std::int64_t> given_sections(RopeKeys& keys, const Place& place, Axi
   keys.reader().fail(place, ErrorKind::length_mismatch, formatted("counts of {} pairs in all", pairs),
                      formatted("{} channels rotate; {} = {}", 2 * pairs, joined(sections, " + "), sum));
   return {};
+}
+
+void fail_without_sections(RopeKeys& keys, const std::vector<std::int64_t>& sections, std::int64_t pairs) {
+  if (keys.reader().failed()) return;
+  FileError error = keys.scope().object().error(
+      ErrorKind::missing_key, formatted("{}: pairs of each axis", kMropeSection),
+      formatted("{} pairs rotate, and the class deals out {}", pairs, joined(sections, " + ")));
+  error.got = "none";
+  keys.reader().fail(std::move(error));
+}
+
+// Isaac: the class computes the sections, and the key says how they are laid out.
+AxisMap halved(RopeKeys& keys, std::int64_t pairs) {
+  if (pairs % 4 != 0) {
+    fail_without_sections(keys, {pairs / 2, pairs / 4, pairs / 4}, pairs);
+    return {};
+  }
+  const auto place = keys.find(kMropeInterleaved);
+  const bool interleaved = place && keys.reader().boolean(*place).value_or(false);
+  const std::vector<std::int64_t> sections{pairs / 2, pairs / 4, pairs / 4};
+  return interleaved ? interleaved_axes(sections) : chunked_axes({"t", "h", "w"}, sections);
 }
 
 // How the sections are laid out is the class's own; the key only repeats it.
@@ -97,15 +150,6 @@ void cut_sections(std::vector<std::int64_t>& sections, std::int64_t pairs) {
   sections[0] = pairs - sections[1] - sections[2];
 }
 
-void fail_without_sections(RopeKeys& keys, const std::vector<std::int64_t>& sections, std::int64_t pairs) {
-  if (keys.reader().failed()) return;
-  FileError error = keys.scope().object().error(
-      ErrorKind::missing_key, formatted("{}: pairs of each axis", kMropeSection),
-      formatted("{} pairs rotate, and the class deals out {}", pairs, joined(sections, " + ")));
-  error.got = "none";
-  keys.reader().fail(std::move(error));
-}
-
 }  // namespace
 
 AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
@@ -113,13 +157,22 @@ AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
   if (!rule) return {};
   keys.note("axes", family_default(keys.scope().family()));
   if (rule->layout == AxisLayout::rows_columns) return rows_columns(dim / 2);
-  judge_layout_key(keys, rule->layout);
+  if (rule->layout == AxisLayout::halved) return halved(keys, dim / 2);
+  AxisLayout layout = rule->layout;
+  if (layout != AxisLayout::least_served) {
+    judge_layout_key(keys, layout);
+  } else if (const auto flag = keys.find(kMropeInterleaved); !flag || !keys.reader().boolean(*flag).value_or(false)) {
+    layout = AxisLayout::chunked;
+  }
   auto place = keys.find(kMropeSection);
   if (!place && rule->layout == AxisLayout::images_apart) place = keys.find(kXdropeSection);
+  // Ling 3's wrapper has it at the top, and hands it on.
+  if (!place && rule->layout == AxisLayout::hw_then_t) place = keys.reader().look(keys.reader().root(), kMropeSection);
   if (place) {
+    keys.reader().mark_read(*place);
     keys.note("axis_of_pair", *place);
-    const std::vector<std::int64_t> sections = given_sections(keys, *place, rule->layout, dim / 2);
-    return sections.empty() ? AxisMap{} : axis_map(rule->layout, sections);
+    const std::vector<std::int64_t> sections = given_sections(keys, *place, layout, dim / 2);
+    return sections.empty() ? AxisMap{} : axis_map(layout, sections);
   }
   if (rule->layout == AxisLayout::images_apart) {
     keys.fail_missing(kMropeSection);
@@ -133,7 +186,7 @@ AxisMap read_axes(RopeKeys& keys, std::int64_t dim) {
   }
   keys.note("axis_of_pair", formatted("default: {} [{}] of the {} family", kMropeSection, joined(sections, ", "),
                                       keys.scope().family().name));
-  return axis_map(rule->layout, sections);
+  return axis_map(layout, sections);
 }
 
 }  // namespace posenc::plan

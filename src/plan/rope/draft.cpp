@@ -121,7 +121,7 @@ std::optional<Place> find_base(RopeKeys& keys, const LayerTraits& layer) {
   return keys.find("rope_theta", keys::kBase);
 }
 
-double read_base(RopeKeys& keys, const LayerTraits& layer) {
+double read_base(RopeKeys& keys, const LayerTraits& layer, std::int64_t dim) {
   const Family& family = keys.scope().family();
   if (family.base == BaseRule::ratio) return read_ratio_base(keys);
   const auto own = family.layer_bases ? keys.scope().find(keys::kLayerBases) : std::nullopt;
@@ -139,7 +139,11 @@ double read_base(RopeKeys& keys, const LayerTraits& layer) {
                                  keys::kBase.name(), shown(place->value), family.differing_default->published),
                        {});
   }
-  return keys.reader().number(*place).value_or(kChatglmBase);
+  const double base = keys.reader().number(*place).value_or(kChatglmBase);
+  if (family.base != BaseRule::narrower) return base;
+  // base^(-2p/n) are the exponents of a head of n channels: (base^(dim/n))^(-2p/dim).
+  const Setting<std::int64_t> narrow = keys.scope().integer(keys::kNarrowHead, {2, dim});
+  return std::pow(base, static_cast<double>(dim) / static_cast<double>(narrow.value.value_or(dim)));
 }
 
 // ---- rule ----
@@ -175,7 +179,7 @@ RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionS
             .head_dim = shape.head_dim.value,
             .first_channel = shape.first_channel.value,
             .dim = dim.value,
-            .base = read_base(keys, layer),
+            .base = read_base(keys, layer, dim.value),
             .scaling = read_rule(keys, *rope_type, dim.value),
             .axes = read_axes(keys, dim.value),
             .rotation_direction = keys.scope().family().rotation_direction};

@@ -57,6 +57,10 @@ StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t
   const LayerFacts window = layer_that_sees(masks.window, terms.window, std::move(shared));
   stack.layers.reserve(shape.layers);
   for (std::int64_t i = 0; i < shape.layers; ++i) {
+    if (tower.convolves) {
+      stack.layers.add(LayerFacts(LayerKind::convolution), i);
+      continue;
+    }
     if (!masks.attends.empty() && !masks.attends[static_cast<std::size_t>(i)]) {
       stack.layers.add(LayerFacts(LayerKind::convolution), i);
       continue;

@@ -209,6 +209,10 @@ void note_keys(const JsonValue& value, std::map<std::string, int>& met) {
 // Keys of towers, and those that are asked for beside others alone: real configs have them (below).
 constexpr std::string_view kOfRealConfigs[] = {
     "cla_share_factor",
+    "use_abs_posemb",
+    "pos_emb",
+    "pos_emb_size",
+    "qkv_hidden_size",
     "sliding_window_layout",
     "preserve_original_pe",
     "use_rope",
@@ -226,7 +230,6 @@ constexpr std::string_view kOfRealConfigs[] = {
     "output_hidden_size",
     "num_position_embeddings",
     "num_patches",
-    "max_source_positions",
     "position_embedding_size",
     "pos_emb_height",
     "pos_emb_width",

@@ -133,7 +133,7 @@ TEST(ReadPlanNative, mistrals_queries_grow) {
 
 TEST(ReadPlanNative, images_in_mistrals_params_are_not_decided) {
   EXPECT_FALSE(plan_of(with_key(kMistral, R"("vision_encoder": {"hidden_size": 64})")).known);
-  EXPECT_FALSE(plan_of(with_key(kMistral, R"("qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 16)")).known);
+  EXPECT_TRUE(plan_of(with_key(kMistral, R"("qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 16)")).known);
   EXPECT_EQ(plan_of(with_key(kMistral, R"("model_type": "transformer")")).family, "mistral-params");
 }
 
