@@ -91,7 +91,11 @@ KEYS = set(
     linear_attention patch_sizes window_size_per_stage window_positional_embedding_background_size
     global_attention_blocks num_query_pool_stages num_query_pool query_stride masked_unit_size masked_unit_attention
     resampler_depth resampler_n_heads resampler_head_dim base_channels channel_multiplier num_res_blocks
-    attn_resolutions resolution n_attn_blocks use_relative_position_bias use_shared_relative_position_bias
+    attn_resolutions resolution n_attn_blocks num_group_tokens has_relative_attention_bias has_spatial_attention_bias
+    rel_pos_bins max_rel_pos rel_2d_pos_bins max_rel_2d_pos input_size visual_embed max_grid_row_position_embeddings
+    max_grid_col_position_embeddings use_relative_position_bias use_shared_relative_position_bias
+    num_key_value_heads_per_layer num_key_value_attention_heads num_first_full_attention_layers
+    num_last_full_attention_layers patch_embeds_hidden_size
     """.split()
 )
 

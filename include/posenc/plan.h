@@ -28,7 +28,7 @@ enum class RotateRole : std::uint8_t { main, indexer, before_projection };
 
 struct Rotate {
   RotateRole role = RotateRole::main;
-  std::int64_t heads = 0;
+  std::int64_t heads = 0;  // query heads that rotate; of a main rotation fewer than the layer has: the first of them
   std::variant<Rope, XPos> scheme;
   std::int64_t offset{};  // added to every coordinate (Llama 4's patches count from 1)
   bool operator==(const Rotate&) const = default;
@@ -90,7 +90,7 @@ struct LayerPlan {
   // Beside the window, keys made of so many tokens each, at the positions that are its multiples (DeepSeek V4).
   std::optional<std::int64_t> compression{};
   double softmax_scale = 1.0;  // the final factor on q.k (1/sqrt(d) in most models), every constant folded in
-  bool channel_scale = false;  // a learned factor per channel besides (Gemma 4's audio)
+  bool channel_scale = false;  // a learned factor per channel besides (Gemma 4's audio; of Swin v2 one per head)
   std::optional<SoftCap> soft_cap;
   bool sinks = false;
   std::optional<QkNorm> qk_norm;

@@ -25,6 +25,7 @@ struct LearnedInput {
   std::optional<std::int64_t> token_types{};
   double embedding_multiplier = 1.0;  // m
   InputCombine combine = InputCombine::add;
+  std::string tokens{};  // which have a row: "patches" (ViLT), counted among themselves; empty: all of the stack's
   bool operator==(const LearnedInput&) const = default;
 };
 
@@ -47,6 +48,7 @@ struct AxialInput {
   std::vector<std::int64_t> shape{};  // rows, an axis each
   AxialCombine combine = AxialCombine::add;
   std::vector<std::int64_t> dims{};  // concatenate: channels, an axis each
+  std::string tokens{};              // as LearnedInput has it
   bool operator==(const AxialInput&) const = default;
 };
 
@@ -115,6 +117,7 @@ struct T5Bias {
   bool table_per_layer = false;  // UMT5; T5 shares the first layer's table
   bool gated = false;            // times a number that each head makes of the query's hidden state (WavLM)
   std::int64_t axis = 0;         // the coordinate whose distance counts (LayoutLMv2, UDOP: text, across, down)
+  bool scaled = false;           // multiplied by the softmax scale too (LayoutLMv3)
   bool operator==(const T5Bias&) const = default;
 };
 

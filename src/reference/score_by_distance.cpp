@@ -30,7 +30,8 @@ double term(const Alibi& scheme, const ScoreWeights&, const Row& row, std::int64
 // The gate (WavLM) is a number per query and head that the caller computes from hidden states.
 double term(const T5Bias& scheme, const ScoreWeights& weights, const Row& row, std::int64_t j) {
   const ConstTensorView& table = std::get<T5Weights>(weights).table;
-  const double bias = element(table, {t5_bucket(scheme, whole_distance(row, j, scheme.axis)), row.h});
+  const double learned = element(table, {t5_bucket(scheme, whole_distance(row, j, scheme.axis)), row.h});
+  const double bias = scheme.scaled ? row.layer.softmax_scale * learned : learned;
   if (!scheme.gated) return bias;
   return bias * element(row.args.inputs.row_gate, {row.sequence.q.first_row + row.i, row.h});
 }

@@ -83,11 +83,17 @@ class RandomPlan {
 
   InputScheme input() {
     switch (whole(0, std::variant_size_v<InputScheme> - 1)) {
-      case 0: return LearnedInput{whole(1, 99), whole(-2, 2), maybe(whole(1, 2)), factor(), any<InputCombine>()};
+      case 0:
+        return LearnedInput{whole(1, 99), whole(-2, 2),        maybe(whole(1, 2)),
+                            factor(),     any<InputCombine>(), chance() ? text() : std::string()};
       case 1:
         return SinusoidalInput{any<SinusoidConvention>(), whole(-2, 2), maybe(whole(1, 99)), text(), factor(), chance(),
                                any<InputCombine>()};
-      case 2: return AxialInput{{whole(1, 99), whole(1, 99)}, any<AxialCombine>(), {whole(1, 64), whole(1, 64)}};
+      case 2:
+        return AxialInput{{whole(1, 99), whole(1, 99)},
+                          any<AxialCombine>(),
+                          {whole(1, 64), whole(1, 64)},
+                          chance() ? text() : std::string()};
       case 3: return TileInput{whole(1, 9), whole(1, 4), whole(0, 99)};
       case 4: return ConvolutionInput{whole(1, 128), whole(1, 16), whole(1, 5), whole(1, 2)};
       case 5: return IntegerInput{chance(), whole(0, 1), factor(), any<InputCombine>()};
@@ -134,7 +140,7 @@ class RandomPlan {
   ScoreTerm score() {
     switch (whole(0, std::variant_size_v<ScoreTerm> - 1)) {
       case 0: return Alibi{whole(1, 128), number(1, 16), chance(), chance(), any<AlibiForm>(), chance()};
-      case 1: return T5Bias{whole(1, 64), whole(1, 999), chance(), chance(), chance(), whole(0, 3)};
+      case 1: return T5Bias{whole(1, 64), whole(1, 999), chance(), chance(), chance(), whole(0, 3), chance()};
       case 2: return ShawKeys{whole(0, 99), whole(0, 99), chance(), chance()};
       case 3: return transformer_xl();
       case 4: return XlNet{whole(-1, 99), chance()};

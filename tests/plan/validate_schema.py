@@ -21,8 +21,8 @@ except ImportError:
 OPTIONAL = {"attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "short_mscale", "long_mscale",
             "axis_frequencies", "rotation_direction", "offset", "combine"}
 # Those that a scheme states only where it is not as usual: the member that the scheme stands in, its kind, the key.
-UNUSUAL = {("score", "alibi", "geometric_slopes"), ("score", "t5", "axis"), ("score", "shaw", "by_keys"),
-           ("value", "shaw", "sinusoidal")}
+UNUSUAL = {("score", "alibi", "geometric_slopes"), ("score", "t5", "axis"), ("score", "t5", "scaled"), ("score", "shaw", "by_keys"),
+           ("value", "shaw", "sinusoidal"), ("input", "learned", "tokens"), ("input", "axial", "tokens")}
 
 
 def schema_faults(schema, where="#"):

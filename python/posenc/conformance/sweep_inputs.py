@@ -55,6 +55,11 @@ def _alike(tokens: int, width: int) -> Tensor:
     return torch.linspace(-1, 1, width).expand(1, tokens, width)
 
 
+def box(token: int) -> tuple[int, int]:
+    """Where a token stands on a page, across and down, in 1000ths: boxes are of no size."""
+    return token * 37 % 101, token * 53 % 89
+
+
 def text(model: nn.Module, tokens: int) -> dict[str, Tensor]:
     vocabulary = size(model.config, "vocab_size", default=TOKEN + 1)
     return {"input_ids": torch.full((1, tokens), min(TOKEN, vocabulary - 1))}
@@ -214,6 +219,11 @@ _REQUIRED: dict[str, Callable[[Any, int], Any]] = {
     "image_sizes": lambda config, tokens: torch.tensor([_sides(config)]),
     "mask": lambda config, tokens: None,
     "input_features_mask": lambda config, tokens: torch.ones(1, tokens, dtype=torch.long),
+    # Of a diffusion of sound (Qwen2.5-Omni): a reference, its speaker, codes of some frames each, a time of 0 to 1.
+    "condition_vector": lambda config, tokens: torch.ones(1, tokens, size(config, "mel_dim")),
+    "speaker_embedding": lambda config, tokens: torch.ones(1, tokens, size(config, "enc_emb_dim")),
+    "quantized_code": lambda config, tokens: torch.full((1, tokens // size(config, "repeats")), TOKEN),
+    "time_step": lambda config, tokens: torch.tensor(0.5),
 }
 
 
@@ -239,8 +249,10 @@ def _optional(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int
         given["attention_mask"] = torch.ones(1, tokens, dtype=torch.long)
     if "decoder_input_ids" in names:
         given["decoder_input_ids"] = torch.full((1, tokens - 1), TOKEN)
+    if "apply_cfg" in names:  # one sound, and not beside it the same without its conditions
+        given["apply_cfg"] = False
     if "bbox" in names:
-        given["bbox"] = torch.zeros(1, tokens, 4, dtype=torch.long)
+        given["bbox"] = torch.tensor([[box(token) * 2 for token in range(tokens)]])
     if "query_embeds" in names and "input_ids" in names:  # of queries beside a text
         given["query_embeds"] = _alike(tokens // 2, _width(config))
     if "use_cache" in names:
@@ -331,6 +343,8 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
                 (_width(config), size(config, "input_dim", "input_size", default=80), *_first_width(model))
             )
             kinds.append(iter([{name: _alike(tokens, width)} for width in widths]))
+    if "hidden_states" in names and hasattr(config, "patch_size"):  # of a tower that calls an image so
+        kinds.append({"hidden_states": image} for given in _images(config) for image in given.values())
     for kind in kinds:
         for given in kind:
             accepted = {key: value for key, value in given.items() if key in names}

@@ -108,8 +108,11 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "nemotron": {"num_key_value_heads": 48},
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
 }
-# Whose eager attention is not what checkpoints were trained with: Falcon's adds ALiBi twice, BLT's has no mask.
-ATTENTION = {"falcon": "sdpa", "blt_global_transformer": "sdpa"}
+# Whose eager attention is not what checkpoints were trained with: Falcon's adds ALiBi twice, BLT's has no mask,
+# Qwen2.5-Omni's adds 1 where it should mask.
+ATTENTION = dict.fromkeys(
+    ("falcon", "blt_global_transformer", "qwen2_5_omni", "qwen2_5_omni_dit", "qwen2_5_omni_token2wav"), "sdpa"
+)
 _WITHOUT_TIMM = ("detr", "conditional_detr", "dab-detr", "deformable_detr", "table-transformer")
 
 
@@ -137,8 +140,14 @@ def variants(model_type: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
+# Whose class puts neighbours of the first head apart, in place, before it rotates halves.
+_PERMUTED_AS_IT_RUNS = ("qwen2_5_omni", "qwen2_5_omni_dit", "qwen2_5_omni_token2wav")
+
+
 def is_permuted_at_load(model_type: str) -> bool:
     """Whether transformers moves channels of q and k as it loads: then pairs in a class are not a file's."""
+    if model_type in _PERMUTED_AS_IT_RUNS:
+        return True
     for end in range(len(model_type), 2, -1):
         mapping = conversion_mapping.get_checkpoint_conversion_mapping(model_type[:end])
         if mapping is not None:

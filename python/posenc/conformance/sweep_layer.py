@@ -11,6 +11,7 @@ from torch import Tensor
 
 import posenc
 
+from . import sweep_inputs
 from .sweep_probe import Attended, kv_heads_of
 from .sweep_rotation import Rotated, halves_to_neighbours, projected_order, ranges, reordered, still
 
@@ -21,6 +22,7 @@ _APART = -50.0  # Swin's classes take 100 off where a window holds what is not a
 _SCORE = 2e-4
 _SCORES = 2**22  # of a layer, at most, that are compared: of some heads where there are many tokens
 _JUDGED = (posenc.Alibi, posenc.T5Bias, posenc.ClippedBias, posenc.GridBias)
+_MOST_ROWS = 2**16
 _TABLES = (posenc.T5Bias, posenc.ClippedBias, posenc.GridBias)
 
 
@@ -85,6 +87,12 @@ def _rotations(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> It
     if not event.steady:
         return
     for name, x in (("queries", event.q[0]), ("keys", event.k[0])):
+        heads = _rotated_heads(layer)
+        if heads < x.shape[0]:
+            if float((x[heads:] - x[heads:, :1]).abs().amax()) > 1e-4 * float(x.abs().amax()):
+                yield "rotation", f"{name}: heads after the first {heads} rotate too"
+                return
+            x = x[:heads]
         if len(ropes) == 1 and setting.text:
             x = reordered(x, ropes[0], _order(layer, event, name, x, setting.length))
         places = torch.arange(x.shape[1], dtype=torch.float64)[None] if setting.text else None
@@ -95,6 +103,10 @@ def _rotations(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> It
         if what is not None:
             yield "rotation", f"{name}: {what}"
             return
+
+
+def _rotated_heads(layer: posenc.LayerPlan) -> int:
+    return max((rotate.heads for rotate in layer.rotate if rotate.role == "main"), default=0) or layer.heads
 
 
 _ORDERS: dict[tuple[object, ...], Tensor | None] = {}
@@ -245,7 +257,10 @@ def _what_differs(layer: Any, content: Tensor, own: Tensor, seen: Tensor, scale:
 
 def _row(term: Any, i: int, j: int) -> int:
     if isinstance(term, posenc.T5Bias):
-        return posenc.t5_bucket(term, i - j)
+        place = i, j
+        if term.axis > 0:  # across and down a page
+            place = sweep_inputs.box(i)[term.axis - 1], sweep_inputs.box(j)[term.axis - 1]
+        return posenc.t5_bucket(term, place[0] - place[1])
     if isinstance(term, posenc.GridBias):  # row by row
         rows, columns = (i // term.columns - j // term.columns, i % term.columns - j % term.columns)
         return (rows + term.rows - 1) * (2 * term.columns - 1) + columns + term.columns - 1
@@ -253,12 +268,19 @@ def _row(term: Any, i: int, j: int) -> int:
 
 
 def _by_distance(layer: posenc.LayerPlan, rest: Tensor, seen: Tensor) -> Iterator[tuple[str, str]]:
-    """Two pairs of tokens have one bias if, and only if, the plan has one row for them."""
-    (term,) = (term for term in layer.score if isinstance(term, _TABLES))
+    """Two pairs of tokens have one bias if, and only if, the plan has one row for them (of each table, where there are
+    several). To a softmax it is nothing what all keys of a query have: the bias of a token's own key is taken off."""
+    terms = [term for term in layer.score if isinstance(term, _TABLES)]
+    if rest.shape[1] == rest.shape[2] and bool(seen.diagonal(dim1=-2, dim2=-1).all()):
+        rest = rest - rest.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+    term = terms[0]
     if isinstance(term, posenc.GridBias) and rest.shape[1:] != (term.rows * term.columns,) * 2:
         yield ("bias", f"windows of {term.rows} x {term.columns}, of which the class has {rest.shape[1]} tokens")
         return
-    rows = torch.tensor([[_row(term, i, j) for j in range(rest.shape[2])] for i in range(rest.shape[1])])
+    rows = torch.zeros(rest.shape[1:], dtype=torch.long)
+    for term in terms:
+        own = torch.tensor([[_row(term, i, j) for j in range(rest.shape[2])] for i in range(rest.shape[1])])
+        rows = rows * _MOST_ROWS + own
     means = {}
     seen = seen.expand_as(rest).all(0)
     for row in rows[seen].unique().tolist():

@@ -30,6 +30,7 @@ LARGE = 2**20
 _LARGEST = 8.0
 # Tables whose rows must differ, as scores tell which row was taken.
 _DISTANCES = re.compile(r"rel|distance|bias_table|pairwise")
+_OF_DISTANCES = re.compile(r"position_bias_mlp|rel_pos\w*_bias")  # a perceptron of distances, or their table
 _IN_PLACE = re.compile(r"^(normal|uniform|zero|fill|copy|mul|add|div|trunc_normal|clamp)_$")
 
 
@@ -169,6 +170,8 @@ def _weight(module: nn.Module, path: str, parameter: Tensor, generator: torch.Ge
         return _convolution(module, drawn(shape[0]), parameter)
     if isinstance(module, Conv1D):
         return drawn(shape[1]).expand(shape)
+    if isinstance(module, nn.Linear) and _OF_DISTANCES.search(path) and parameter.numel() <= LARGE:
+        return drawn(*shape) / math.sqrt(shape[-1])
     if isinstance(module, nn.Linear) or kind.endswith("Linear") or name == "in_proj_weight":
         return drawn(shape[0]).unsqueeze(1).expand(shape) if parameter.dim() == 2 else drawn(shape[-1]).expand(shape)
     if _DISTANCES.search(path) and parameter.numel() <= LARGE:

@@ -120,7 +120,7 @@ class Probe(TorchFunctionMode):
         if out.dim() == 4:
             rows += [out[0, 0].reshape(-1), out[0, :, 0].reshape(-1)]
         for at in self._stack[-3:]:
-            self._sources.setdefault(at, []).extend(rows)
+            self._sources.setdefault(at, []).extend(row.clone() for row in rows)  # heads may be rotated where they are
 
     def _is_steady(self) -> bool:
         return all(self._steady.get(module, True) for module in self._stack[-3:])

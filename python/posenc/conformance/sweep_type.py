@@ -64,6 +64,9 @@ def parts(plan: posenc.Plan) -> list[Part]:
 
 def _tokens(plan: posenc.Plan) -> int:
     by_bucket = (posenc.T5Bias, posenc.ClippedBias)
+    chunks = [layer.mask.chunk for stack in plan.stacks for layer in stack.layers if layer.mask.chunk is not None]
+    if len(plan.stacks) == 1 and any(sweep_inputs.TOKENS <= chunk < sweep_inputs.MANY_TOKENS // 2 for chunk in chunks):
+        return sweep_inputs.MANY_TOKENS
     terms = (term for stack in plan.stacks for layer in stack.layers for term in layer.score)
     return sweep_inputs.MANY_TOKENS if any(isinstance(term, by_bucket) for term in terms) else sweep_inputs.TOKENS
 

@@ -18,7 +18,8 @@ constexpr auto description(Type<LearnedInput>) {
                          "A learned table; token i takes row i + offset (BERT, GPT-2: 0; OPT, BART: 2).",
                          member("positions", &T::positions, "Rows; 0: not known."), member("offset", &T::offset),
                          member("token_types", &T::token_types, "Rows of a second table, by segment (BERT)."),
-                         member("embedding_multiplier", &T::embedding_multiplier), member("combine", &T::combine));
+                         member("embedding_multiplier", &T::embedding_multiplier), member("combine", &T::combine),
+                         member("tokens", &T::tokens, "Which have a row: 'patches'; empty: all of the stack's."));
 }
 
 // docs/schemes/sinusoidal.md, with the six conventions: which channels are sines, which exponent.
@@ -38,7 +39,8 @@ constexpr auto description(Type<AxialInput>) {
   using T = AxialInput;
   return described_as<T>("AxialInput", "A learned table per axis: rows are added (Gemma 4) or put side by side.",
                          member("shape", &T::shape, "Rows, an axis each."), member("combine", &T::combine),
-                         member("dims", &T::dims, "Of 'concatenate': channels, an axis each."));
+                         member("dims", &T::dims, "Of 'concatenate': channels, an axis each."),
+                         member("tokens", &T::tokens, "Which have a row: 'patches'; empty: all of the stack's."));
 }
 
 constexpr auto description(Type<TileInput>) {
@@ -93,7 +95,8 @@ constexpr auto description(Type<T5Bias>) {
                          member("buckets", &T::buckets), member("max_distance", &T::max_distance),
                          member("bidirectional", &T::bidirectional), member("table_per_layer", &T::table_per_layer),
                          member("gated", &T::gated, "Times a number of the query's hidden state (WavLM)."),
-                         member("axis", &T::axis, "The coordinate whose distance counts."));
+                         member("axis", &T::axis, "The coordinate whose distance counts."),
+                         member("scaled", &T::scaled, "Multiplied by the softmax scale too (LayoutLMv3)."));
 }
 
 constexpr auto description(Type<ClippedBias>) {

@@ -63,6 +63,12 @@ void lower_term(const Alibi& scheme, const ScoreWeights&, Lowering& lowering) {
 void lower_term(const T5Bias& scheme, const ScoreWeights& weights, Lowering& lowering) {
   math::DistanceBias term = gathered(lowering, scheme.axis, std::get<T5Weights>(weights).table,
                                      [scheme](std::int64_t d) { return t5_bucket(scheme, d); });
+  if (scheme.scaled) {
+    term.of = [of = std::move(term.of), scale = lowering.layer.softmax_scale](std::int64_t d, std::span<double> heads) {
+      of(d, heads);
+      for (double& head : heads) head *= scale;
+    };
+  }
   if (scheme.gated) term.row_factor = read_transposed(lowering.inputs.row_gate);
   lowering.out.terms.push_back(std::move(term));
 }

@@ -236,6 +236,7 @@ void check_rotations(const LayerPlan& layer, const AttendArgs& args) {
   for (const Rotate& one : layer.rotate) {
     if (one.role != RotateRole::main) continue;
     rotates = true;
+    require(one.heads == 0 || one.heads >= layer.heads, "layer.rotate.heads", "be all of the layer, or 0", one.heads);
     require(rope(one).head_dim == layer.head_dim, "layer.rotate.head_dim", "be that of the layer", rope(one).head_dim);
     frequencies(rope(one), args.inputs.length);  // throws where there are none
   }

@@ -49,9 +49,11 @@ struct LayerTraits {
   std::int64_t list_entry = 0;     // where lists give rotations layer by layer: the first layer with the same entries
   std::int64_t compression = 0;    // tokens of a key that is made of several; 0: there are none
   Choice choice = Choice::none;
-  std::int64_t chosen_by = -1;  // that earlier layer
-  std::int64_t kv_from = -1;    // the layer whose keys and values are reused; -1: its own
-  bool block_sparse = false;    // sees blocks of keys by a fixed pattern (sparse_masks.cpp)
+  std::int64_t chosen_by = -1;     // that earlier layer
+  std::int64_t kv_from = -1;       // the layer whose keys and values are reused; -1: its own
+  std::int64_t blocks_before = 0;  // so many of LayerMasks::block are seen besides the own
+  std::int64_t blocks_after = 0;
+  bool block_sparse = false;  // sees blocks of keys by a fixed pattern (sparse_masks.cpp)
   bool operator==(const LayerTraits&) const = default;
 };
 

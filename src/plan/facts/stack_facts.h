@@ -64,6 +64,12 @@ class LayerFacts {
   void set(LayerFact<Owner, T> fact, const Sourced<U>& value) {
     set(fact, value.value, value.from);
   }
+  // The same facts of a layer of another kind.
+  LayerFacts as(LayerKind kind) const {
+    LayerFacts other = *this;
+    other.layer_.kind = kind;
+    return other;
+  }
   // As another layer has it, from where that one has it.
   template <typename Owner, typename T>
   void copy(LayerFact<Owner, T> fact, LayerFacts& other) {

@@ -67,6 +67,14 @@ class Few {
 };
 inline constexpr std::size_t kMostOthers = 6;
 
+// Learned rows of an image's rows and columns, side by side, of the tokens that a text stack is given of it: two keys
+// on the way down, the rows of either table and the channels of both (of a list, the last).
+struct ImageTable {
+  std::string_view rows = {};  // empty: there is none
+  std::string_view width = {};
+  std::string_view stack = {};  // which is given them
+};
+
 struct Layout {
   std::string_view family;
   Names model_types;
@@ -76,6 +84,7 @@ struct Layout {
   ImageMask image = {};
   bool or_tower = false;  // a file that has none of these objects is of the tower of this name
   Names also_types = {};  // model types of the text that such files say at the top: there the class chooses
+  ImageTable image_table = {};
 };
 
 // The row of an outermost model type, or of a class name where a file has no model_type; null when there is none.

@@ -215,6 +215,7 @@ struct Family {
   bool pairing_by_type = false;  // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
   bool double_width = false;     // heads divide twice hidden_size (Zamba)
   Width width = Width::whole_head;
+  bool first_head_rotates = false;  // and no other (Qwen2.5-Omni's DiT)
   BaseRule base = BaseRule::key;
   bool scales = true;            // reads rope_parameters and rope_scaling
   bool alpha_stretches = false;  // "dynamic" with alpha is the plain NTK rule of that alpha (Hunyuan)

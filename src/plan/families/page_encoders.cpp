@@ -24,8 +24,29 @@ constexpr StackRule kTapasStack{.name = "encoder",
 constexpr StackRule kPaddedStack{
     .name = "encoder", .mask = kBothWays, .input = kPaddedTypedTable, .own_keys = kPlainHeads};
 
-constexpr StackRule kPaddedBoxes{
-    .name = "encoder", .mask = kBothWays, .input = kPaddedTypedTable, .more_input = kBoxes, .own_keys = kPlainHeads};
+// ---- text, and behind it what is seen ----
+constexpr InputRule kImagePatches[] = {{.kind = InputKind::patches, .tokens = "patches"}};
+constexpr StackRule kTextAndPatches{
+    .name = "encoder", .mask = kBothWays, .input = kTypedTable, .more_input = kImagePatches, .own_keys = kPlainHeads};
+// Frames are averaged; rows and columns of their grid are resized where it is larger.
+constexpr InputRule kImageCells[] = {{.kind = InputKind::grid,
+                                      .table_rows = &keys::kCellRows,
+                                      .table_columns = &keys::kCellColumns,
+                                      .tokens = "cells of the image"}};
+constexpr StackRule kTextAndCells{
+    .name = "encoder", .mask = kBothWays, .input = kTypedTable, .more_input = kImageCells, .own_keys = kPlainHeads};
+
+constexpr InputRule kBoxesAndPatches[] = {{.kind = InputKind::boxes},
+                                          {.kind = InputKind::patches,
+                                           .present_if = &keys::kVisualEmbed,
+                                           .table_rows = &keys::kInputSize,
+                                           .tokens = "patches"}};
+constexpr StackRule kPage{.name = "encoder",
+                          .mask = kBothWays,
+                          .input = kPaddedTypedTable,
+                          .more_input = kBoxesAndPatches,
+                          .score = {.kind = ScoreKind::t5_page},
+                          .own_keys = kPlainHeads};
 
 // ---- XLM and FlauBERT ----
 constexpr OwnKey kXlmKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kHidden, "emb_dim"}};
@@ -115,13 +136,12 @@ std::span<const Family> page_encoders_families() noexcept {
     {.name = "markuplm", .class_stems = "MarkupLM", .main = kPaddedStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "bros", .class_stems = "Bros", .main = kTypedStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .undecided = "each query also asks sines of how far apart two boxes lie, which no score term of a plan does"},
-    {.name = "layoutlmv3", .class_stems = "LayoutLMv3", .main = kPaddedBoxes, .scales = false,
-     .rotary_layers = kNoRotaryLayer,
-     .undecided = "buckets of distances in the text, across and down the page, each divided by sqrt(head_dim)"},
+    {.name = "layoutlmv3", .class_stems = "LayoutLMv3", .main = kPage, .scales = false,
+     .rotary_layers = kNoRotaryLayer},
     {.name = "lilt", .class_stems = "Lilt", .main = kPaddedStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .undecided = "scores of the text and of the layout, a stack of its own beside it, are added up in each layer"},
-    {.name = "vilt", .class_stems = "Vilt", .main = kTypedStack, .scales = false, .rotary_layers = kNoRotaryLayer,
-     .undecided = "the table of patches, which stand behind the text in one sequence"},
+    {.name = "vilt", .class_stems = "Vilt", .main = kTextAndPatches, .scales = false, .rotary_layers = kNoRotaryLayer},
+    {.name = "tvp", .class_stems = "Tvp", .main = kTextAndCells, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "xlm", .model_types = "xlm flaubert", .class_stems = "XLM XLMWithLMHead Flaubert FlaubertWithLMHead",
      .own_names = "n_layers n_heads", .main = kXlmStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "mobilebert", .class_stems = "MobileBert", .main = kMobilebertStack, .scales = false,

@@ -8,9 +8,11 @@
 //   VoyageQwen3BidirectionalEmbedModel: vLLM voyage.py.
 //   qwen: modeling_qwen.py and configuration_qwen.py of Qwen-7B.
 #include "base/formatted.h"
+#include "plan/facts/plan_limits.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 #include "plan/rope/keys.h"
+#include "plan/scope/config_scope.h"
 
 namespace posenc::plan {
 namespace {
@@ -50,6 +52,12 @@ constexpr StackRule kImageThenQueries{
     .name = "vision",
     .mask = {.kind = MaskKind::prefix,
              .detail = "the patches of an image see each other both ways, the queries after them are causal"}};
+
+Sourced<std::int64_t> sound_block(ConfigScope& scope) {
+  return scope.required_integer(keys::kSoundBlock, {1, kMaxPosition});
+}
+constexpr StackRule kSoundBlocks{.name = "sound",
+                                 .mask = {.kind = MaskKind::bidirectional, .block = sound_block, .block_lists = true}};
 
 }  // namespace
 
@@ -119,10 +127,8 @@ std::span<const Family> qwen_families() noexcept {
      .class_stems = "Qwen2_5OmniText Qwen2_5OmniTalker", .pairing = kHalf,
      .axes = kQwen2Axes, .windows = Windows::late_layers, .window_switch = true,
      .misleading_keys = "partial_rotary_factor"},
-    // The first head of each layer rotates and the others rest; block_size, look_ahead_layers and look_backward_layers
-    // say which blocks see which.
-    {.name = "qwen2_5_omni_dit", .class_stems = "Qwen2_5OmniToken2WavDiT", .pairing = kInterleaved,
-     .main = {.name = "sound", .mask = kBothWays}, .undecided = "the first head of each layer rotates and the others rest; a plan cannot hold that"},
+    {.name = "qwen2_5_omni_dit", .class_stems = "Qwen2_5OmniToken2WavDiT", .pairing = kInterleaved, .main = kSoundBlocks,
+     .first_head_rotates = true},
     {.name = "qwen3_omni_moe_talker_code_predictor", .class_stems = "Qwen3OmniMoeTalkerCodePredictor",
      .pairing = kHalf, .windows = Windows::late_layers, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},

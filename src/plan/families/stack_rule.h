@@ -16,7 +16,17 @@ class ConfigScope;
 
 // ---- what is added to embeddings ----
 
-enum class InputKind : std::uint8_t { none, learned, sinusoidal, axial, boxes, convolution };
+enum class InputKind : std::uint8_t {
+  none,
+  learned,
+  sinusoidal,
+  axial,
+  boxes,
+  convolution,
+  rows,     // a learned table of `table_rows`, which is no length of the text's
+  grid,     // a learned table of `table_rows` and one of `table_columns`, added up
+  patches,  // a learned row for each patch of the trained image (`table_rows`; image_size), and one for a class token
+};
 
 // What the length key counts.
 enum class Rows : std::uint8_t {
@@ -43,6 +53,9 @@ struct InputRule {
   const Key* kernel = nullptr;          // of a convolution
   const Key* layers = nullptr;          // convolutions one after the other; null: one
   const Key* stride = nullptr;          // null: 1
+  const Key* table_rows = nullptr;
+  const Key* table_columns = nullptr;
+  std::string_view tokens = {};  // which have a row; empty: all of the stack's
 };
 
 // ---- what is added to scores ----
@@ -51,6 +64,7 @@ enum class ScoreKind : std::uint8_t {
   none,
   alibi,
   t5,
+  t5_page,  // buckets of distances in the text, and across and down the page (LayoutLMv3)
   xlnet,
   deberta,
   transformer_xl,  // sines over the distances, with both biases (conformers)
@@ -99,6 +113,7 @@ struct MaskRule {
   const Key* chunks_before = nullptr;  // below 0: all before it
   // Positions of a block, which sees itself and nothing else.
   Sourced<std::int64_t> (*block)(ConfigScope& scope) = nullptr;
+  bool block_lists = false;        // kLookBackward and kLookAhead list layers that see one block more on that side
   const Key* lookahead = nullptr;  // chunks of so many positions and one; sliding_window counts those before them
 };
 

@@ -53,6 +53,7 @@ enum class TowerAxes : std::uint8_t {
   h_then_w_strided,  // blocks of d/4 pairs; h has f_0, f_2, ... of f_j(d), w the others
   w_h_alternating,   // pair 2j takes w, pair 2j + 1 takes h, both f_j(d/2)
   w_beside_h,        // two rotations, each over one half of the head
+  centred_h_then_w,  // blocks of d/4 pairs, 2 pi f_j(d/2) in each; of n rows the i-th stands at (2 i + 1) / n - 1
 };
 
 struct TowerRotation {
@@ -88,6 +89,7 @@ enum class TowerScale : std::uint8_t {
   one,          //
   width,        // 1/sqrt(channels of all heads)
   per_channel,  // Gemma 4 audio: ln(1 + e) / (ln(2)^2 sqrt(head_dim)), and a learned factor per channel
+  per_head,     // Swin v2: a learned factor, of each head for all of its channels
 };
 
 // What the blocks of a pyramid's stage see of the stage's grid.
@@ -95,6 +97,8 @@ enum class StageSight : std::uint8_t {
   grid,
   shifted_windows,  // Swin: kPatchWindow patches a side; in each second block windows are half a window further on
   shifted_where_smaller,  // the same, where the grid is larger than a window
+  fitted_windows,         // Swin v2: the same; a smaller grid has a window, and a table, of its own size
+  windows_and_channels,   // DaViT: each block attends twice: in windows, then channels of a group to one another
   places,                 // MobileViT: patches at one place of the kPatchSize x kPatchSize that are cut out together
   listed_windows,         // SAM 2: kStageWindows
   mask_units,             // Hiera
@@ -106,7 +110,8 @@ struct StageRule {
   const Key* heads = &keys::kStageHeads;
   const Key* reductions = nullptr;  // kKeyReductions
   StageSight sight = StageSight::grid;
-  bool tables = false;  // PVT: each stage adds a learned table of its own
+  bool tables = false;    // PVT: each stage adds a learned table of its own
+  bool one_grid = false;  // all stages have the same grid and width (Swin2SR)
 };
 
 struct Tower {
@@ -117,10 +122,12 @@ struct Tower {
   const Key* more_layers = nullptr;
   const Key* heads = &keys::kHeads;   // null: not known
   const Key* kv_heads = nullptr;      // null: as many as heads
+  bool kv_heads_by_layer = false;     // kLayerKvHeads
   const Key* width = &keys::kHidden;  // null: the channels of a head are not known
   const Key* head_dim = nullptr;      // null: width over heads
   std::int64_t fixed_head_dim = 0;    // not 0: there are as many heads of so many channels as the width has
   bool crosses = false;               // its layers look at another stack's output
+  bool groups = false;                // GroupViT: after each stage of kStageBlocks, group tokens look at patches
 
   std::span<const TowerInput> input = {};
   TowerRotation rotation = {};

@@ -66,10 +66,15 @@ constexpr TowerRotation kAlternating{TowerAxes::w_h_alternating};
 constexpr TowerRotation kFromWindow{.axes = TowerAxes::w_then_h, .image_over_window = true};
 constexpr TowerRotation kWThenH{TowerAxes::w_then_h};
 constexpr TowerRotation kFromOne{TowerAxes::w_then_h, 1};
+// The class token and registers do not rotate: they stand in the middle.
+constexpr TowerRotation kCentred{TowerAxes::centred_h_then_w};
 constexpr TowerRotation kTimeToo{TowerAxes::t_then_h_then_w};
 
 // ---- pyramids ----
 constexpr StageRule kSwin{.sight = StageSight::shifted_where_smaller};
+constexpr StageRule kSwin2{.sight = StageSight::fitted_windows};
+constexpr StageRule kSwin2OneGrid{.sight = StageSight::fitted_windows, .one_grid = true};
+constexpr StageRule kWindowsAndChannels{.sight = StageSight::windows_and_channels};
 constexpr StageRule kShifted{.sight = StageSight::shifted_windows};
 constexpr StageRule kReducedKeys{.reductions = &keys::kKeyReductions};
 constexpr StageRule kReducedKeysAndTables{.reductions = &keys::kKeyReductions, .tables = true};
@@ -81,12 +86,13 @@ constexpr StageRule kMaskUnits{.sight = StageSight::mask_units};
 constexpr QkNormRule kSwitchedLayerNorm{kLayerNormAcrossHeads, "use_qk_norm"};
 constexpr QkNormRule kSwitchedNorm{kRmsAcrossHeads, "use_qk_norm"};
 constexpr QkNormRule kHeadNorm{kRmsPerHead};
+constexpr QkNormRule kCosines{{.kind = QkNorm::Kind::l2, .weighted = false}};
+constexpr QkNormRule kSwitchedHeadNorm{kRmsPerHead, "use_qk_norm"};
 
 constexpr Family of(Names types, Pairing pairing = kHalf, Names undecided = {}) {
   return {
       .name = types.front(), .model_types = types, .class_stems = {}, .pairing = pairing, .undecided_keys = undecided};
 }
-constexpr std::string_view kPartsOfImage = "its rotation by parts of the image's height and width";
 constexpr Names kTablesOfDifferences{"use_relative_position_bias use_shared_relative_position_bias"};
 
 // RADIO: the sizes stand for a name, the others under args.
@@ -111,6 +117,7 @@ constexpr Tower kTowers[] = {
                   "clipseg_vision_model flava_image_model kosmos_2_vision_model metaclip_2_vision_model "
                   "owlv2_vision_model owlvit_vision_model"),
      .input = kPatchesAndClass},
+    {.family = of("groupvit_vision_model"), .layers = nullptr, .groups = true, .input = kPatches},
     {.family = of("git_vision_model"), .input = kPatchesAndClass},
     {.family = of("dinov2"), .input = kPatchesAndClass},
     {.family = of("dinov2_with_registers tipsv2_vision_model"), .input = kPatchesAndClass},
@@ -263,7 +270,14 @@ constexpr Tower kTowers[] = {
      .heads = &keys::kTowerHeads, .width = &keys::kTowerWidth, .input = kPatchesAndClass},
 
     // A pyramid has a stack for each stage.
+    {.family = of("clap_audio_model"), .stack = "audio", .stages = &kSwin},
     {.family = of("swin"), .input = kOptionalPatches, .stages = &kSwin},
+    // A perceptron makes the table of the differences' logarithms.
+    {.family = of("swinv2"), .input = kOptionalPatches, .scale = TowerScale::per_head, .qk_norm = kCosines,
+     .stages = &kSwin2},
+    {.family = of("swin2sr"), .input = kOptionalPatches, .scale = TowerScale::per_head, .qk_norm = kCosines,
+     .stages = &kSwin2OneGrid},
+    {.family = of("florence_vision"), .stages = &kWindowsAndChannels},
     {.family = of("donut-swin"), .input = kOptionalPatches, .stages = &kSwin},
     {.family = of("maskformer-swin"), .input = kOptionalPatches, .stages = &kShifted},
     {.family = of("segformer"), .stages = &kReducedKeys},
@@ -278,8 +292,9 @@ constexpr Tower kTowers[] = {
     // With tables of differences in rows and columns go three rows for the class token, which no score term has.
     {.family = of("beit", kHalf, kTablesOfDifferences), .input = kOptionalPatchesAndClass},
     {.family = of("data2vec-vision", kHalf, kTablesOfDifferences), .input = kOptionalPatchesAndClass},
-    {.family = of("dinov3_vit"), .undecided = kPartsOfImage},
-    {.family = of("chmv2 eomt_dinov3 sapiens2"), .undecided = kPartsOfImage, .is_unread = true},
+    {.family = of("dinov3_vit"), .rotation = kCentred},
+    {.family = of("eomt_dinov3"), .rotation = kCentred, .mask = TowerMask::predicted},
+    {.family = of("sapiens2"), .kv_heads_by_layer = true, .rotation = kCentred, .qk_norm = kSwitchedHeadNorm},
     {.family = of("detr table-transformer conditional_detr dab-detr yolos sam_mask_decoder sam_hq_mask_decoder "
                   "sam2_mask_decoder sam2_video_mask_decoder edgetam_video_mask_decoder sam3_tracker_mask_decoder "
                   "sam3_tracker_video_mask_decoder sam3_detr_encoder sam3_detr_decoder sam3_mask_decoder"),
@@ -289,8 +304,6 @@ constexpr Tower kTowers[] = {
      .undecided = "its layers that sample values at learned places, and the positions that are added in every layer",
      .is_unread = true},
     {.family = of("levit"), .undecided = "its tables of how far rows and columns are apart", .is_unread = true},
-    {.family = of("swinv2 swin2sr"), .undecided = "its bias by a perceptron of row and column differences",
-     .is_unread = true},
     {.family = of("zoedepth"), .undecided = "its backbone's rows for the class token", .is_unread = true},
     {.family = of("lightglue superglue"), .undecided = "what it learned to make of keypoints' places",
      .is_unread = true},

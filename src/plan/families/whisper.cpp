@@ -34,7 +34,9 @@ constexpr StackRule kRotatingEncoder{.name = "encoder", .mask = kBothWays, .own_
 constexpr StackRule kGroupedEncoder{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kCohereAsrStack{.input = kTable, .cross = CrossAttention::every_block};
 constexpr StackRule kMoonshineEncoder{.name = "encoder", .mask = kBothWays, .own_keys = kMoonshineEncoderKeys};
-constexpr StackRule kStreamingDecoder{.cross = CrossAttention::every_block};
+constexpr InputRule kEncoderRows{
+    .kind = InputKind::rows, .table_rows = &keys::kLength, .tokens = "the frames that the encoder hands on"};
+constexpr StackRule kStreamingDecoder{.input = kEncoderRows, .cross = CrossAttention::every_block};
 constexpr StackRule kMoonshineDecoder{.cross = CrossAttention::every_block, .own_keys = kMoonshineDecoderKeys};
 
 }  // namespace
@@ -49,8 +51,7 @@ std::span<const Family> whisper_families() noexcept {
     {.name = "moonshine", .class_stems = "Moonshine", .pairing = Pairing::interleaved, .main = kMoonshineDecoder,
      .encoder = &kMoonshineEncoder, .width = Width::partial_factor},
     {.name = "moonshine_streaming", .class_stems = "MoonshineStreaming", .pairing = Pairing::interleaved,
-     .main = kStreamingDecoder, .width = Width::partial_factor,
-     .undecided = "a learned table is added to what the encoder hands on; a plan has no place for that"},
+     .main = kStreamingDecoder, .width = Width::partial_factor},
     {.name = "cohere_asr", .class_stems = "CohereAsr", .main = kCohereAsrStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "parakeet_encoder", .class_stems = "ParakeetEncoder", .main = kParakeetStack, .scales = false,
      .rotary_layers = kNoRotaryLayer, .needs_length = false},

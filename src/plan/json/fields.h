@@ -105,6 +105,7 @@ void fields(auto& v, Is<LearnedInput> auto& s) {
   v.nullable("token_types", s.token_types, at_least(1));
   v.field("embedding_multiplier", s.embedding_multiplier);
   v.unless("combine", s.combine, InputCombine::add);
+  v.unless("tokens", s.tokens, {});
 }
 
 void fields(auto& v, Is<SinusoidalInput> auto& s) {
@@ -121,6 +122,7 @@ void fields(auto& v, Is<AxialInput> auto& s) {
   v.field("shape", s.shape, at_least(1));
   v.field("combine", s.combine);
   v.field("dims", s.dims, at_least(1));
+  v.unless("tokens", s.tokens, {});
 }
 
 void fields(auto& v, Is<TileInput> auto& s) {
@@ -167,6 +169,7 @@ void fields(auto& v, Is<T5Bias> auto& s) {
   v.field("table_per_layer", s.table_per_layer);
   v.field("gated", s.gated);
   v.unless("axis", s.axis, std::int64_t{0});
+  v.unless("scaled", s.scaled, false);
 }
 
 void fields(auto& v, Is<ClippedBias> auto& s) {

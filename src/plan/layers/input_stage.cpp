@@ -8,6 +8,7 @@
 
 #include "base/formatted.h"
 #include "plan/layers/layers.h"
+#include "plan/towers/towers.h"
 
 namespace posenc::plan {
 namespace {
@@ -189,6 +190,28 @@ InputStage convolution(ConfigScope& scope, const InputRule& rule, InputFields fi
   return {{conv}, fields.take(), std::move(length)};
 }
 
+// Tables of other tokens than the text's: `length` stays what it is.
+InputStage of_others(ConfigScope& scope, const InputRule& rule, InputFields fields, Sourced<std::int64_t> length) {
+  constexpr Bounds kRows{1, kMaxPosition};
+  fields.note("tokens", family_default(scope.family()));
+  if (rule.kind == InputKind::patches) {
+    const PatchGrid grid = read_patch_grid(scope, rule.table_rows != nullptr ? *rule.table_rows : keys::kImageSize);
+    fields.note("positions", grid.from);
+    const LearnedInput table{.positions = grid.height * grid.width + 1, .tokens = std::string(rule.tokens)};
+    return {{table}, fields.take(), std::move(length)};
+  }
+  const Sourced<std::int64_t> rows = scope.required_integer(*rule.table_rows, kRows);
+  if (rule.kind == InputKind::rows) {
+    fields.note("positions", rows.from);
+    return {
+        {LearnedInput{.positions = rows.value, .tokens = std::string(rule.tokens)}}, fields.take(), std::move(length)};
+  }
+  const Sourced<std::int64_t> columns = scope.required_integer(*rule.table_columns, kRows);
+  fields.note("shape", rows.from);
+  const AxialInput tables{.shape = {rows.value, columns.value}, .tokens = std::string(rule.tokens)};
+  return {{tables}, fields.take(), std::move(length)};
+}
+
 InputStage read_one(ConfigScope& scope, const InputRule& rule, std::size_t index, Sourced<std::int64_t> length) {
   InputKind kind = rule.kind;
   if (rule.present_if != nullptr && !scope.flag(*rule.present_if).value.value_or(true)) kind = InputKind::none;
@@ -204,6 +227,9 @@ InputStage read_one(ConfigScope& scope, const InputRule& rule, std::size_t index
     case InputKind::axial: return axial(scope, std::move(fields), std::move(length));
     case InputKind::boxes: return boxes(scope, std::move(fields), std::move(length));
     case InputKind::convolution: return convolution(scope, rule, std::move(fields), std::move(length));
+    case InputKind::rows:
+    case InputKind::grid:
+    case InputKind::patches: return of_others(scope, rule, std::move(fields), std::move(length));
   }
   return {{}, {}, std::move(length)};
 }

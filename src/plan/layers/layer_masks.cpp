@@ -133,16 +133,12 @@ std::string buckets(ConfigScope& scope) {
   return text;
 }
 
-std::string chunks(std::int64_t length, std::int64_t before, std::int64_t after) {
-  return formatted("{}{}{}", length, neighbours(before, "before"), neighbours(after, "after"));
-}
-
 Sourced<Mask> nearby(ConfigScope& scope, std::string_view kind) {
   const Sourced<std::int64_t> length = scope.required_integer(keys::kLocalChunk, kChunkLengths);
   const std::int64_t before = scope.required_integer(keys::kLocalBefore, kChunkCounts).value;
   const std::int64_t after = scope.required_integer(keys::kLocalAfter, kChunkCounts).value;
   Mask mask{.kind = MaskKind::sparse};
-  mask.detail = formatted("{}own chunk of {}", kind, chunks(length.value, before, after));
+  mask.detail = chunks_seen(kind, length.value, before, after);
   return {std::move(mask), length.from};
 }
 
@@ -152,8 +148,9 @@ Sourced<Mask> hashed(ConfigScope& scope, std::string_view kind) {
   const std::int64_t after = scope.required_integer(keys::kHashAfter, kChunkCounts).value;
   const std::int64_t hashes = scope.required_integer(keys::kHashes, kChunkLengths).value;
   Mask mask{.kind = MaskKind::sparse};
-  mask.detail = formatted("{}{}, {} {}, chunks of {}, a token sees itself only when alone", kind, buckets(scope),
-                          hashes, hashes == 1 ? "hash" : "hashes", chunks(length.value, before, after));
+  mask.detail = formatted("{}{}, {} {}, chunks of {}{}{}, a token sees itself only when alone", kind, buckets(scope),
+                          hashes, hashes == 1 ? "hash" : "hashes", length.value, neighbours(before, "before"),
+                          neighbours(after, "after"));
   return {std::move(mask), length.from};
 }
 
@@ -224,6 +221,29 @@ void read_chunk_masks(ConfigScope& scope, const LayerPattern& pattern, LayerMask
 }
 
 }  // namespace
+
+std::string chunks_seen(std::string_view kind, std::int64_t length, std::int64_t before, std::int64_t after) {
+  return formatted("{}own chunk of {}{}{}", kind, length, neighbours(before, "before"), neighbours(after, "after"));
+}
+
+std::string read_block_lists(ConfigScope& scope, LayerPattern& pattern) {
+  if (!scope.stack().mask.block_lists) return {};
+  std::string from = family_default(scope.family());
+  const auto read = [&](const Key& key, std::int64_t LayerTraits::*blocks) {
+    const auto place = scope.find(key);
+    const auto listed = place ? scope.reader().list(*place) : std::nullopt;
+    if (!listed) return;
+    from = place->from;
+    for (const io::JsonValue& entry : *listed) {
+      const Place at{entry, place->in_file ? entry.pointer() : place->from, place->in_file};
+      const std::int64_t layer = scope.reader().integer(at, {0, kMaxLayers}).value_or(0);
+      if (layer < std::ssize(pattern.layers)) pattern.layers[static_cast<std::size_t>(layer)].*blocks = 1;
+    }
+  };
+  read(keys::kLookBackward, &LayerTraits::blocks_before);
+  read(keys::kLookAhead, &LayerTraits::blocks_after);
+  return from;
+}
 
 std::optional<Window> window_of(const LayerMasks& masks, const LayerTraits& layer) {
   const auto own = std::ranges::find_if(masks.own_windows, [&](const OwnWindow& window) {

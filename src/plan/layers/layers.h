@@ -127,6 +127,7 @@ struct LayerMasks {
   std::string detail;            // of sparse and prefix masks
   bool rotated_causal = false;   // by a key: the stack is a decoder then
   Setting<std::int64_t> block;   // MaskRule::block
+  std::string blocks_from;       // what says which layers see more of them
   std::optional<Window> window;  // of sliding layers
   std::string window_from;
   std::vector<OwnWindow> own_windows;
@@ -137,6 +138,12 @@ struct LayerMasks {
 
 // Of a sliding layer, by LayerTraits::width and ahead.
 std::optional<Window> window_of(const LayerMasks& masks, const LayerTraits& layer);
+
+// "own chunk of 24 and the one before"; `kind` stands before it.
+std::string chunks_seen(std::string_view kind, std::int64_t length, std::int64_t before, std::int64_t after);
+
+// Which layers see a block more on either side: MaskRule::block_lists. Answers what says so.
+std::string read_block_lists(ConfigScope& scope, LayerPattern& pattern);
 
 // A window that covers the trained length is none, with a warning.
 LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,

@@ -72,6 +72,29 @@ ScoreTerms t5(ConfigScope& scope, MaskKind mask, std::string mask_from) {
   return terms;
 }
 
+// Each divided by sqrt(head_dim), as the content's scores are.
+ScoreTerms t5_page(ConfigScope& scope) {
+  const Setting<bool> in_text = scope.flag(keys::kTextDistances);
+  const Setting<bool> on_page = scope.flag(keys::kPageDistances);
+  ScoreTerms terms;
+  if (!in_text.value.value_or(false)) return terms;
+  const auto add = [&](const Key& rows, const Key& far, std::int64_t axis) {
+    const Sourced<std::int64_t> buckets = scope.required_integer(rows, kTableSizes);
+    const Sourced<std::int64_t> distance = scope.required_integer(far, kTableSizes);
+    const T5Bias term{
+        .buckets = buckets.value, .max_distance = distance.value, .bidirectional = true, .axis = axis, .scaled = true};
+    require_buckets(scope, term);
+    terms.sources.push_back({formatted("score/{}/buckets", axis), buckets.from});
+    terms.sources.push_back({formatted("score/{}/max_distance", axis), distance.from});
+    terms.terms.emplace_back(term);
+  };
+  add(keys::kTextBuckets, keys::kTextReach, 0);
+  for (const std::int64_t axis : {1, 2}) {
+    if (on_page.value.value_or(false)) add(keys::kPageBuckets, keys::kPageReach, axis);
+  }
+  return terms;
+}
+
 // ---- Transformer-XL, Shaw ----
 
 // Sines of the paper's layout for every distance, past and future.
@@ -244,6 +267,7 @@ ScoreTerms read_score_terms(ConfigScope& scope, ScoreKind kind, const Sourced<st
     case ScoreKind::none: break;
     case ScoreKind::alibi: return alibi(scope, heads);
     case ScoreKind::t5: return t5(scope, mask.value, mask.from);
+    case ScoreKind::t5_page: return t5_page(scope);
     case ScoreKind::xlnet: return xlnet(scope);
     case ScoreKind::deberta: return deberta(scope, trained_length);
     case ScoreKind::transformer_xl: return conformer_terms(scope);

@@ -11,7 +11,7 @@ namespace {
 // ---- rotation ----
 
 void add_main_rotation(ConfigScope& scope, std::int64_t heads, const RopeDraft& draft, LayerFacts& layer) {
-  Rotate rotate{.heads = heads, .scheme = *draft.rope};
+  Rotate rotate{.heads = scope.family().first_head_rotates ? 1 : heads, .scheme = *draft.rope};
   if (scope.stack().types.rotary) rotate.role = RotateRole::before_projection;
   std::vector<FieldSource> sources;
   if (scope.family().decays && scope.peek(keys::kScaleBase)) {
@@ -95,6 +95,12 @@ void add_mask(ConfigScope& scope, const TextFacts& stack, const LayerTraits& tra
   }
   if (traits.type == LayerType::chunked && !scope.family().chunk_before_own)
     layer.set(facts::kChunk, stack.pattern.chunk);
+  if (traits.blocks_before > 0 || traits.blocks_after > 0) {
+    Mask mask{.kind = MaskKind::sparse};
+    mask.detail = chunks_seen("", masks.block.value.value_or(0), traits.blocks_before, traits.blocks_after);
+    layer.set(std::move(mask), {{"mask/kind", masks.blocks_from}, {"mask/detail", masks.block.from}});
+    return;
+  }
   if (masks.block.value) layer.set(facts::kChunk, masks.block);
   if (slides && !masks.sliding_detail.value.empty()) {
     layer.set(facts::kMaskDetail, masks.sliding_detail);

@@ -146,7 +146,9 @@ StackFacts read_stack(ConfigScope& scope) {
   InputStage input{{}, {}, length};
   if (facts.scheme.input) input = read_input_stage(scope, length);
   facts.trained_length = input.length;  // less the rows of a table that no token finds
+  std::string blocks_from = read_block_lists(scope, facts.pattern);
   facts.masks = read_layer_masks(scope, facts.pattern, facts.trained_length);
+  facts.masks.blocks_from = std::move(blocks_from);
   if (facts.scheme.score) {
     const ScoreKind kind = facts.scheme.relative.value_or(scope.stack().score.kind);
     facts.terms = read_score_terms(scope, kind, heads, facts.masks.kind, facts.trained_length);

@@ -313,6 +313,36 @@ void read_without_text(ConfigReader& reader, const Layout& layout, Plan& plan) {
   if (plan.stacks.empty()) name_absent_stack(reader, *layout.others.begin(), plan);
 }
 
+// Florence-2. What the file leaves out is the class's.
+void add_image_table(ConfigReader& reader, const ImageTable& table, Plan& plan) {
+  const auto stack = std::ranges::find(plan.stacks, table.stack, &Stack::name);
+  if (table.rows.empty() || stack == plan.stacks.end()) return;
+  const auto at = [&](std::string_view path) {
+    const std::size_t slash = path.rfind('/');
+    const auto object = place_at(reader, path.substr(0, slash));
+    if (!object || object->value.kind() != JsonKind::object) return std::optional<Place>();
+    reader.enter(object->value);
+    return reader.look(object->value, path.substr(slash + 1));
+  };
+  const auto rows = at(table.rows);
+  const auto widths = at(table.width);
+  const auto listed = widths ? reader.list(*widths) : std::nullopt;
+  if (!rows || !listed || listed->empty()) {
+    if (!reader.failed()) name_absent_stack(reader, {.object = table.rows}, plan);
+    return;
+  }
+  const std::int64_t count = reader.integer(*rows, {1, kMaxPosition}).value_or(1);
+  const std::int64_t width =
+      reader.integer({listed->back(), listed->back().pointer()}, {2, kMaxHiddenSize}).value_or(2);
+  if (reader.failed()) return;
+  AxialInput both{.shape = {count, count}, .combine = AxialCombine::concatenate, .tokens = "patches"};
+  both.dims = {width - width / 2, width / 2};  // columns, then rows
+  const auto place = formatted("/stacks/{}/input/{}", stack - plan.stacks.begin(), stack->input.size());
+  plan.sources.push_back({place + "/shape", rows->from});
+  plan.sources.push_back({place + "/dims", widths->from});
+  stack->input.emplace_back(std::move(both));
+}
+
 void note_image_mask(const ImageMask& image, Plan& plan) {
   const auto sees = [](const Stack& stack) { return stack.name == "vision"; };
   if (image.detail.empty() || plan.stacks.empty() || std::ranges::none_of(plan.stacks, sees)) return;
@@ -343,6 +373,7 @@ void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
   read_others(reader, *wrapper.layout, plan);
   if (wrapper.layout == &any_layout()) name_unread_objects(reader, plan);
   if (!wrapper.known && text.is_inner) name_own_layers(reader, text.object, plan);
+  if (!reader.failed()) add_image_table(reader, wrapper.layout->image_table, plan);
   note_image_mask(wrapper.layout->image, plan);
 }
 

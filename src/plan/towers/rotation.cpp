@@ -1,4 +1,5 @@
 // The rotation of a vision tower: axes h and w over the pairs of a head (TowerAxes), and its base; no scaling rule.
+#include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ AxisMap axes_of(TowerAxes axes, std::int64_t pairs) {
     case TowerAxes::h_then_w:
     case TowerAxes::h_then_w_strided: return axial_axes({"h", "w"}, pairs);
     case TowerAxes::w_then_h: return axial_axes({"w", "h"}, pairs);
+    case TowerAxes::centred_h_then_w: return axial_axes({"h of -1 to 1", "w of -1 to 1"}, pairs);
     case TowerAxes::t_then_h_then_w: return axial_axes({"t", "h", "w"}, pairs);
     case TowerAxes::w_h_alternating: {
       AxisMap map{.names = {"w", "h"}, .of_pair = {}};
@@ -54,6 +56,7 @@ AxisMap axes_of(TowerAxes axes, std::int64_t pairs) {
 std::vector<Rope> ropes_of(const Tower& tower, std::int64_t head_dim, double base, double factor) {
   Rope rope{.pairing = tower.family.pairing, .head_dim = head_dim, .dim = head_dim, .base = base};
   if (factor != 1) rope.scaling = LinearScaling{factor};
+  if (tower.rotation.axes == TowerAxes::centred_h_then_w) rope.scaling = LinearScaling{1 / (2 * std::numbers::pi)};
   if (tower.rotation.axes == TowerAxes::t_then_h_then_w) rope.dim = head_dim / 6 * 6;
   if (tower.rotation.axes != TowerAxes::w_beside_h) {
     rope.axes = axes_of(tower.rotation.axes, rope.pairs());

@@ -16,6 +16,9 @@ void read_scale(const Tower& tower, const TowerShape& shape, LayerFacts& layer) 
     case TowerScale::head_dim:
       if (shape.head_dim.value > 0) layer.set(facts::kSoftmaxScale, 1 / root, "default: 1 / sqrt(head_dim)");
       return;
+    case TowerScale::per_head:
+      layer.set(facts::kSoftmaxScale, 1.0, family_default(tower.family));
+      return layer.scale_channels();
     case TowerScale::width: {
       const double all = root * std::sqrt(static_cast<double>(shape.heads.value));
       return layer.set(facts::kSoftmaxScale, 1 / all, family_default(tower.family));

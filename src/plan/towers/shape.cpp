@@ -46,6 +46,30 @@ void read_head_dim(ConfigScope& scope, const Tower& tower, TowerShape& shape) {
   shape.head_dim = width_over_heads(scope, *tower.width, shape.heads);
 }
 
+// Sapiens 2: layers in the middle have fewer.
+void read_layer_kv_heads(ConfigScope& scope, TowerShape& shape) {
+  const auto count = static_cast<std::size_t>(shape.layers);
+  const auto given = scope.peek(keys::kLayerKvHeads);
+  if (given && !given->value.is_null()) {
+    shape.layer_kv_heads = read_each(scope, keys::kLayerKvHeads, count, kTowerHeadCounts);
+  } else {
+    const Sourced<std::int64_t> grouped = scope.required_integer(keys::kGroupedKvHeads, kTowerHeadCounts);
+    const std::int64_t first = scope.required_integer(keys::kFirstFullHeads, {0, kMaxLayers}).value;
+    const std::int64_t last = scope.required_integer(keys::kLastFullHeads, {0, kMaxLayers}).value;
+    shape.layer_kv_heads = {std::vector<std::int64_t>(count, shape.heads.value), grouped.from};
+    for (std::int64_t i = first; i < shape.layers - last; ++i) {
+      shape.layer_kv_heads.value[static_cast<std::size_t>(i)] = grouped.value;
+    }
+  }
+  if (scope.reader().failed()) return;
+  for (const std::int64_t heads : shape.layer_kv_heads.value) {
+    if (shape.heads.value % heads == 0) continue;
+    scope.fail(given && !given->value.is_null() ? keys::kLayerKvHeads : keys::kGroupedKvHeads, ErrorKind::not_divisible,
+               formatted("divisors of the {} heads", shape.heads.value));
+    return;
+  }
+}
+
 // The class divides and drops the rest, which torch then refuses.
 void read_fixed_heads(ConfigScope& scope, const Tower& tower, TowerShape& shape) {
   const Sourced<std::int64_t> width = scope.required_integer(*tower.width, {1, kMaxHiddenSize});
@@ -76,6 +100,7 @@ TowerShape read_tower_shape(ConfigScope& scope, const Tower& tower, std::int64_t
       scope.fail(*tower.kv_heads, ErrorKind::not_divisible, formatted("a divisor of the {} heads", shape.heads.value));
     }
   }
+  if (tower.kv_heads_by_layer && !scope.reader().failed()) read_layer_kv_heads(scope, shape);
   if (!scope.reader().failed()) read_head_dim(scope, tower, shape);
   return shape;
 }

@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "base/formatted.h"
 #include "plan/towers/towers.h"
 
 namespace posenc::plan {
@@ -33,6 +34,26 @@ double read_stretch(ConfigScope& scope, const Tower& tower, const TowerMasks& ma
   return static_cast<double>(grid.width) / static_cast<double>(masks.window.side);
 }
 
+// GroupViT, arXiv 2202.11094: queries made of the group tokens look at the patches, which are then given to a group
+// each; the groups are the next stage's patches.
+void add_grouping_stages(ConfigScope& scope, const LayerFacts& seeing, std::int64_t room, StackFacts& stack) {
+  const auto blocks = read_each(scope, keys::kStageBlocks, 0, {0, room});
+  const auto tokens = read_each(scope, keys::kGroupTokens, blocks.value.size(), {0, kMaxPosition});
+  if (scope.reader().failed()) return;
+  const LayerFacts crossing = seeing.as(LayerKind::cross_attention);
+  stack.count_from = blocks.from;
+  std::int64_t block = 0;
+  for (std::size_t stage = 0; stage < blocks.value.size(); ++stage) {
+    const std::int64_t more = blocks.value[stage] + (tokens.value[stage] > 0 ? 1 : 0);
+    if (more > room - block) {
+      scope.fail(keys::kStageBlocks, ErrorKind::out_of_range, formatted("at most {} layers in all stages", room));
+      return;
+    }
+    for (std::int64_t i = 0; i < blocks.value[stage]; ++i) stack.layers.add(seeing, block++);
+    if (tokens.value[stage] > 0) stack.layers.add(crossing, block++);
+  }
+}
+
 }  // namespace
 
 StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t room) {
@@ -55,6 +76,10 @@ StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t
   stack.input_sources = std::move(inputs.sources);
   const LayerFacts whole = layer_that_sees(masks.whole, terms.whole, std::move(seeing_all));
   const LayerFacts window = layer_that_sees(masks.window, terms.window, std::move(shared));
+  if (tower.groups) {
+    add_grouping_stages(scope, whole, room, stack);
+    return stack;
+  }
   stack.layers.reserve(shape.layers);
   for (std::int64_t i = 0; i < shape.layers; ++i) {
     if (tower.convolves) {
@@ -65,7 +90,11 @@ StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t
       stack.layers.add(LayerFacts(LayerKind::convolution), i);
       continue;
     }
-    stack.layers.add(masks.windowed[static_cast<std::size_t>(i)] ? window : whole, i);
+    LayerFacts layer = masks.windowed[static_cast<std::size_t>(i)] ? window : whole;
+    if (!shape.layer_kv_heads.value.empty()) {
+      layer.set(facts::kKvHeads, shape.layer_kv_heads.value[static_cast<std::size_t>(i)], shape.layer_kv_heads.from);
+    }
+    stack.layers.add(layer, i);
   }
   return stack;
 }

@@ -46,12 +46,11 @@ Sourced<std::vector<std::int64_t>> read_blocks(ConfigScope& scope, const Tower& 
 }
 
 // A list, or the first stage's, which grow from stage to stage.
-Sourced<std::vector<std::int64_t>> read_widths(ConfigScope& scope, std::size_t stages) {
+Sourced<std::vector<std::int64_t>> read_widths(ConfigScope& scope, const StageRule& rule, std::size_t stages) {
   Sourced<std::vector<std::int64_t>> widths = read_each(scope, keys::kStageWidths, stages, kStageChannels);
   const auto place = scope.peek(keys::kStageWidths);
   if (scope.reader().failed() || !place || place->value.kind() == io::JsonKind::array) return widths;
-  const Setting<double> grown = scope.number(keys::kWidthMultiplier);
-  const double by = grown.value.value_or(2);
+  const double by = rule.one_grid ? 1 : scope.number(keys::kWidthMultiplier).value.value_or(2);
   for (std::size_t i = 1; i < stages; ++i) {
     const double width = std::trunc(static_cast<double>(widths.value[0]) * std::pow(by, static_cast<double>(i)));
     if (!(width >= 1 && width <= static_cast<double>(kMaxHiddenSize))) {
@@ -68,7 +67,7 @@ std::vector<Stage> read_shapes(ConfigScope& scope, const Tower& tower, std::int6
   const std::size_t count = blocks.value.size();
   if (scope.reader().failed()) return {};
   const auto heads = read_each(scope, *tower.stages->heads, count, kStageHeadCounts);
-  const auto widths = read_widths(scope, count);
+  const auto widths = read_widths(scope, *tower.stages, count);
   const bool reduces = tower.stages->reductions != nullptr;
   const auto reductions = reduces ? read_each(scope, *tower.stages->reductions, count, kSides)
                                   : Sourced<std::vector<std::int64_t>>{std::vector<std::int64_t>(count, 1), {}};
@@ -139,6 +138,35 @@ StageMasks read_shifted(ConfigScope& scope, const Tower& tower) {
   if (shift > 0) masks.odd = windows(std::move(moved), side.from);
   masks.table = side.value;
   return masks;
+}
+
+// The grid is that of the image in the config, halved from stage to stage.
+StageMasks read_fitted(ConfigScope& scope, const Tower& tower, const Stage& stage) {
+  const Sourced<std::int64_t> window = scope.required_integer(keys::kPatchWindow, kSides);
+  const PatchGrid patches = read_patch_grid(scope);
+  if (scope.reader().failed()) return {};
+  if (patches.height != patches.width) {
+    scope.fail(keys::kImageSize, ErrorKind::out_of_range, "the same height and width");
+    return {};
+  }
+  const std::int64_t grid =
+      tower.stages->one_grid ? patches.height : patches.height >> std::min<std::int64_t>(stage.index, 62);
+  if (grid < 1) scope.fail(keys::kImageSize, ErrorKind::out_of_range, "an image of at least one patch a stage");
+  const bool is_whole = grid <= window.value;
+  const std::int64_t side = is_whole ? std::max<std::int64_t>(grid, 1) : window.value;
+  const std::string& from = is_whole ? patches.from : window.from;
+  const std::string plain = formatted("windows of {0} x {0} patches", side);
+  StageMasks masks = same_in_all(windows(plain, from));
+  if (const std::int64_t shift = window.value / 2; shift > 0 && !is_whole) {
+    masks.odd = windows(formatted("{}, {} patches further on", plain, shift), from);
+  }
+  masks.table = side;
+  return masks;
+}
+
+StageMasks read_padded(ConfigScope& scope) {
+  const Sourced<std::int64_t> side = scope.required_integer(keys::kPatchWindow, kSides);
+  return same_in_all(windows(formatted("windows of {0} x {0} patches, zeros beyond the grid", side.value), side.from));
 }
 
 StageMasks read_places(ConfigScope& scope) {
@@ -246,13 +274,15 @@ LayerFacts seeing(const TowerSight& sight, LayerFacts layer) {
   return layer;
 }
 
-void add_blocks(const StageMasks& masks, const Stage& stage, LayerFacts shared, StackFacts& stack) {
+// `mixes`: channels attend to channels behind it, over all places, and no position is told.
+void add_blocks(const StageMasks& masks, const Stage& stage, bool mixes, LayerFacts shared, StackFacts& stack) {
   if (masks.table) {
     shared.add(GridBias{.rows = *masks.table, .columns = *masks.table});
     shared.say("score", masks.first.sources.front().from);
   }
   for (std::int64_t i = 0; i < stage.blocks; ++i) {
     stack.layers.add(seeing(i == 0 ? masks.first : i % 2 == 1 ? masks.odd : masks.even, shared), i);
+    if (mixes) stack.layers.add(LayerFacts(LayerKind::linear_attention), i);
   }
 }
 
@@ -287,6 +317,8 @@ StageMasks read_sight(ConfigScope& scope, const Tower& tower, const Stage& stage
   switch (tower.stages->sight) {
     case StageSight::shifted_windows:
     case StageSight::shifted_where_smaller: return read_shifted(scope, tower);
+    case StageSight::fitted_windows: return read_fitted(scope, tower, stage);
+    case StageSight::windows_and_channels: return read_padded(scope);
     case StageSight::places: return read_places(scope);
     case StageSight::grid:
     case StageSight::listed_windows:
@@ -347,7 +379,7 @@ std::vector<StackFacts> read_stages(ConfigScope& scope, const Tower& tower, cons
     if (pools) {
       add_pooled_blocks(pooled, tower, stage, before, shared, stack);
     } else {
-      add_blocks(masks, stage, std::move(shared), stack);
+      add_blocks(masks, stage, sight == StageSight::windows_and_channels, std::move(shared), stack);
     }
     before += stage.blocks;
     stacks.push_back(std::move(stack));

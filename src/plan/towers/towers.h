@@ -81,8 +81,9 @@ struct TowerShape {
   std::string layers_from;
   Sourced<std::int64_t> heads;  // 0: not known
   Sourced<std::int64_t> kv_heads;
-  Sourced<std::int64_t> head_dim;  // 0: not known
-  const Key* width_key = nullptr;  // the key to blame when the channels do not suit
+  Sourced<std::vector<std::int64_t>> layer_kv_heads{};  // [layers]; empty: all layers have as many
+  Sourced<std::int64_t> head_dim;                       // 0: not known
+  const Key* width_key = nullptr;                       // the key to blame when the channels do not suit
 };
 
 // `room`: how many layers the plan may still get.

@@ -3,6 +3,7 @@
 // wrappers of a backbone. The facts were written down before the reader saw the config.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -139,6 +140,26 @@ TEST(VisionFamilies, leave_open_what_no_form_says) {
        R"({"model_type": "depth_anything", "backbone": "some/backbone", "backbone_config": null})"}) {
     SCOPED_TRACE(open);
     EXPECT_FALSE(plan_of(open).known);
+  }
+}
+
+// Of n rows the i-th stands at (2 i + 1) / n - 1, and rotates by 2 pi times that.
+TEST(VisionFamilies, rotation_by_coordinates_of_the_image) {
+  const Plan plan = plan_of(R"({"model_type": "sapiens2", "hidden_size": 64, "num_attention_heads": 4,
+    "num_hidden_layers": 3, "num_key_value_attention_heads": 2, "num_first_full_attention_layers": 1,
+    "num_last_full_attention_layers": 1, "image_size": 32, "patch_size": 8, "rope_theta": 100})");
+  ASSERT_TRUE(plan.known);
+  const auto& layers = plan.stacks.at(0).layers;
+  ASSERT_EQ(layers.size(), 3U);
+  EXPECT_EQ(layers[0].kv_heads, 4);
+  EXPECT_EQ(layers[1].kv_heads, 2);
+  EXPECT_EQ(layers[2].kv_heads, 4);
+  const std::vector<double> inv_freq = frequencies(rope(layers[0].rotate.at(0))).inv_freq;
+  ASSERT_EQ(inv_freq.size(), 8U);
+  for (std::size_t j = 0; j < 4; ++j) {
+    const double expected = 6.283185307179586 / std::pow(100.0, static_cast<double>(j) / 4);
+    EXPECT_NEAR(inv_freq[j], expected, 1e-12 * expected);
+    EXPECT_EQ(inv_freq[j + 4], inv_freq[j]);
   }
 }
 

@@ -142,6 +142,11 @@ std::string channels_text(const Rope& rope) {
   return formatted("{}-{}", rope.first_channel, rope.first_channel + rope.dim - 1);
 }
 
+// Behind a table; nothing where all tokens have a row of it.
+std::string tokens_text(const std::string& tokens) {
+  return tokens.empty() ? std::string() : formatted(" to {}", printable(excerpt(tokens)));
+}
+
 // What it is, of how many rows, how it meets the embedding; then which row a token takes, where that is not its own.
 std::string input_text(const InputScheme& input) {
   return std::visit(
@@ -150,8 +155,9 @@ std::string input_text(const InputScheme& input) {
             const std::string row = in.offset == 0 ? "" : formatted("; token i takes row i + {}", in.offset);
             const std::string types = in.token_types ? formatted("; and one of {} segments", *in.token_types) : "";
             const std::string_view verb = is_added(in.combine);
-            if (in.positions == 0) return formatted("a learned table {}, of a size that is not known", verb);
-            return formatted("a learned table of {} positions {}{}{}{}", in.positions, verb,
+            const std::string tokens = tokens_text(in.tokens);
+            if (in.positions == 0) return formatted("a learned table {}{}, of a size that is not known", verb, tokens);
+            return formatted("a learned table of {} positions {}{}{}{}{}", in.positions, verb, tokens,
                              multiplier_text(in.embedding_multiplier, in.combine), row, types);
           },
           [](const SinusoidalInput& in) {
@@ -165,9 +171,11 @@ std::string input_text(const InputScheme& input) {
           },
           [](const AxialInput& in) {
             if (in.combine == AxialCombine::add) {
-              return formatted("a learned table per axis is added: {}", numbers_text(in.shape, " x "));
+              return formatted("a learned table per axis is added{}: {}", tokens_text(in.tokens),
+                               numbers_text(in.shape, " x "));
             }
-            return formatted("learned tables, one per axis, side by side: {} rows of {} channels",
+            const std::string added = in.tokens.empty() ? "" : ", added" + tokens_text(in.tokens);
+            return formatted("learned tables, one per axis, side by side{}: {} rows of {} channels", added,
                              numbers_text(in.shape, " x "), numbers_text(in.dims, " + "));
           },
           [](const TileInput& in) {
@@ -236,11 +244,12 @@ std::string score_text(const ScoreTerm& term) {
                              s.scaled ? ", times the softmax scale" : "");
           },
           [](const T5Bias& s) {
-            return formatted("T5 bias: {} buckets to distance {}, {}, {}{}{}", s.buckets, s.max_distance,
+            return formatted("T5 bias: {} buckets to distance {}, {}, {}{}{}{}", s.buckets, s.max_distance,
                              s.bidirectional ? "bidirectional" : "past only",
                              s.table_per_layer ? "a table in each layer" : "one table for all layers",
                              s.gated ? ", gated by the query's hidden state" : "",
-                             s.axis > 0 ? formatted(", along coordinate {}", s.axis) : "");
+                             s.axis > 0 ? formatted(", along coordinate {}", s.axis) : "",
+                             s.scaled ? ", times the softmax scale" : "");
           },
           [](const ClippedBias& s) {
             return formatted("a learned bias for each distance, clipped to -{} .. {}", s.past, s.future);
