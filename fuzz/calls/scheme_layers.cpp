@@ -20,10 +20,12 @@ std::vector<std::int32_t> cuts(Arguments& arguments, std::int64_t rows, std::siz
 }
 
 QueryScale query_scale_of(Arguments& arguments) {
-  switch (arguments.byte() % 4) {
+  switch (arguments.byte() % 6) {
     case 1: return Llama4Temperature{.attn_scale = 0.25, .floor_scale = static_cast<double>(arguments.whole(0, 20))};
     case 2: return MinistralTemperature{.beta = 0.5, .original_max_position_embeddings = arguments.whole(0, 20)};
     case 3: return LogNScale{.seq_length = arguments.whole(0, 20)};
+    case 4: return BeamTemperature{.exponent = 0.5, .length = static_cast<double>(arguments.whole(0, 20))};
+    case 5: return InklingTemperature{.alpha = 0.5, .floor = static_cast<double>(arguments.whole(0, 20))};
     default: return {};
   }
 }

@@ -3,6 +3,8 @@
 //   Llama 4      1 + attn_scale ln(1 + floor((i + 1) / floor_scale))
 //   Ministral 3  1 + beta ln(1 + floor(i / original_max_position_embeddings))
 //   Qwen 1       max(1, ln(i + 1) / ln(seq_length))
+//   Beam         (1 + (i + 1) / length)^exponent
+//   Inkling      1 + alpha ln(max(1, (i + 1) / floor))
 //
 // YaRN's and DeepSeek's multiplier of the softmax does not depend on the position: softmax_multiplier (rope.h).
 // src/math/score/query_scale.cpp says who disagrees.

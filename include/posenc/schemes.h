@@ -222,8 +222,18 @@ struct ForgetGate {
   bool operator==(const ForgetGate&) const = default;
 };
 
-using ScoreTerm = std::variant<Alibi, T5Bias, ClippedBias, GridBias, Kerple, Fire, Sandwich, MlpBias, ShawKeys,
-                               TransformerXl, XlNet, Deberta, DecomposedHw, ContextualPosition, ForgetGate>;
+// Inkling: r_i . E[i - j] for distances from 0 to extent - 1, else 0. r_i is of a head, a third projection of the query
+// token beside q and k, and takes part in its query scale; E is learned, and all heads share it. A call brings the sums
+// as its `bias`: they are made of hidden states, which attention does not see.
+struct DistanceLogits {
+  std::int64_t extent = 1;
+  std::int64_t channels = 1;  // of r_i
+  bool operator==(const DistanceLogits&) const = default;
+};
+
+using ScoreTerm =
+    std::variant<Alibi, T5Bias, ClippedBias, GridBias, Kerple, Fire, Sandwich, MlpBias, ShawKeys, TransformerXl, XlNet,
+                 Deberta, DecomposedHw, ContextualPosition, ForgetGate, DistanceLogits>;
 
 // ---- regions: the rotation's positions depend on how far the key is ----
 
@@ -294,6 +304,21 @@ struct LogNScale {
   bool operator==(const LogNScale&) const = default;
 };
 
-using QueryScale = std::variant<std::monostate, Llama4Temperature, MinistralTemperature, LogNScale>;
+// Beam: (1 + (i + 1) / length)^exponent, on layers that do not rotate.
+struct BeamTemperature {
+  double exponent = 0.1;
+  double length = 2048.0;
+  bool operator==(const BeamTemperature&) const = default;
+};
+
+// Inkling: 1 + alpha * ln(max(1, (i + 1) / floor)).
+struct InklingTemperature {
+  double alpha = 0.1;
+  double floor = 1.0;
+  bool operator==(const InklingTemperature&) const = default;
+};
+
+using QueryScale = std::variant<std::monostate, Llama4Temperature, MinistralTemperature, LogNScale, BeamTemperature,
+                                InklingTemperature>;
 
 }  // namespace posenc::inline v0_2

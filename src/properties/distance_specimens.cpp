@@ -132,4 +132,11 @@ std::vector<Entry> entries_of(Kind<LogNScale>) {
                          LogNScale{.seq_length = kTrainedPlaces})};
 }
 
+// Of the same kind as the three above; their two figures would say nothing that those do not.
+std::vector<Entry> entries_of(Kind<BeamTemperature>) { return {}; }
+std::vector<Entry> entries_of(Kind<InklingTemperature>) { return {}; }
+
+// A call brings its numbers: there is nothing of the scheme itself to judge.
+std::vector<Entry> entries_of(Kind<DistanceLogits>) { return {}; }
+
 }  // namespace posenc::properties

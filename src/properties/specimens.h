@@ -101,9 +101,12 @@ std::vector<Entry> entries_of(Kind<Deberta>);
 std::vector<Entry> entries_of(Kind<DecomposedHw>);
 std::vector<Entry> entries_of(Kind<ContextualPosition>);
 std::vector<Entry> entries_of(Kind<ForgetGate>);
+std::vector<Entry> entries_of(Kind<DistanceLogits>);
 std::vector<Entry> entries_of(Kind<Llama4Temperature>);
 std::vector<Entry> entries_of(Kind<MinistralTemperature>);
 std::vector<Entry> entries_of(Kind<LogNScale>);
+std::vector<Entry> entries_of(Kind<BeamTemperature>);
+std::vector<Entry> entries_of(Kind<InklingTemperature>);
 
 // Each of the scales is measured alone, in a layer without other positions (distance_specimens.cpp).
 //

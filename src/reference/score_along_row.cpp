@@ -31,6 +31,9 @@ double term(const ContextualPosition& scheme, const ScoreWeights& weights, const
   return out;
 }
 
+// In the call's bias.
+double term(const DistanceLogits&, const ScoreWeights&, const Row&, std::int64_t) { return 0.0; }
+
 // The sum of ln f_l over keys l after j, up to the query; nothing for a key in the future.
 double term(const ForgetGate&, const ScoreWeights&, const Row& row, std::int64_t j) {
   const std::vector<std::int64_t>& order = row.sequence.k.order;

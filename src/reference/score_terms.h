@@ -30,5 +30,6 @@ double term(const Deberta&, const ScoreWeights&, const Row& row, std::int64_t j)
 double term(const DecomposedHw&, const ScoreWeights&, const Row& row, std::int64_t j);
 double term(const ContextualPosition&, const ScoreWeights&, const Row& row, std::int64_t j);
 double term(const ForgetGate&, const ScoreWeights&, const Row& row, std::int64_t j);
+double term(const DistanceLogits&, const ScoreWeights&, const Row& row, std::int64_t j);
 
 }  // namespace posenc::inline v0_2::reference

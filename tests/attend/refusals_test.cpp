@@ -265,6 +265,14 @@ TEST(Refusals, OfQueryScales) {
       {"log n",
        scaled(LogNScale{.seq_length = 2}),
        {{"[query_scale] seq_length must be at least 2 but is 1", scaled(LogNScale{.seq_length = 1})}}},
+      {"Beam",
+       scaled(BeamTemperature{}),
+       {{"[query_scale] exponent must be a finite number but is inf", scaled(BeamTemperature{.exponent = kInfinity})},
+        {"[query_scale] length must be a finite number above 0 but is 0", scaled(BeamTemperature{.length = 0.0})}}},
+      {"Inkling",
+       scaled(InklingTemperature{}),
+       {{"[query_scale] alpha must be a finite number but is inf", scaled(InklingTemperature{.alpha = kInfinity})},
+        {"[query_scale] floor must be a finite number above 0 but is 0", scaled(InklingTemperature{.floor = 0.0})}}},
   });
 }
 

@@ -48,10 +48,28 @@ TEST(QueryScale, LogNGrowsBeyondTheTrainedLength) {
   EXPECT_NEAR(query_scale(scale, 2048 * 2048 - 1), 2.0, 2 * test::kFewSteps);
 }
 
+// (1 + (i + 1) / 2048)^0.1: 2^0.1 at 2047, 1025^0.1 at 2^21 - 1.
+TEST(QueryScale, BeamGrowsFromTheFirstToken) {
+  const QueryScale scale = BeamTemperature{};
+  EXPECT_NEAR(query_scale(scale, 0), std::pow(2049.0 / 2048.0, 0.1), 2 * test::kFewSteps);
+  EXPECT_NEAR(query_scale(scale, 2047), 1.0717734625362931, 2 * test::kFewSteps);
+  EXPECT_NEAR(query_scale(scale, (1 << 21) - 1), std::pow(1025.0, 0.1), 2 * test::kFewSteps);
+}
+
+// 1 up to the floor; ln 2 at twice the floor. No steps, unlike Ministral's.
+TEST(QueryScale, InklingGrowsFromItsFloor) {
+  const QueryScale scale = InklingTemperature{.alpha = 0.1, .floor = 8192};
+  EXPECT_EQ(query_scale(scale, 0), 1.0);
+  EXPECT_EQ(query_scale(scale, 8191), 1.0);
+  EXPECT_GT(query_scale(scale, 8192), 1.0);
+  EXPECT_NEAR(query_scale(scale, 16383), 1.0693147180559945, 2 * test::kFewSteps);
+}
+
 TEST(QueryScale, NeverFalls) {
   for (const QueryScale& scale :
        {QueryScale{Llama4Temperature{}}, QueryScale{MinistralTemperature{.original_max_position_embeddings = 4096}},
-        QueryScale{LogNScale{.seq_length = 512}}}) {
+        QueryScale{LogNScale{.seq_length = 512}}, QueryScale{BeamTemperature{}},
+        QueryScale{InklingTemperature{.floor = 512}}}) {
     double before = 1.0;
     for (std::int64_t position = 0; position < (std::int64_t{1} << 40); position = 2 * position + 1) {
       const double now = query_scale(scale, position);

@@ -153,6 +153,7 @@ class RandomPlan {
       case 11: return MlpBias{chance()};
       case 12: return ContextualPosition{whole(1, 99)};
       case 13: return ForgetGate{};
+      case 14: return DistanceLogits{whole(1, 999), whole(1, 99)};
       default: return Deberta{whole(0, 256), whole(1, 512), chance(), chance(), chance(), chance()};
     }
   }
@@ -181,10 +182,12 @@ class RandomPlan {
   }
 
   QueryScale query_scale() {
-    switch (whole(0, 3)) {
+    switch (whole(0, 5)) {
       case 0: return Llama4Temperature{number(-1, 1), number(1, 9999)};
       case 1: return MinistralTemperature{number(-1, 1), whole(1, 9999)};
       case 2: return LogNScale{whole(2, 9999)};
+      case 3: return BeamTemperature{number(-1, 1), number(1, 9999)};
+      case 4: return InklingTemperature{number(-1, 1), number(1, 9999)};
       default: return std::monostate{};
     }
   }

@@ -92,6 +92,7 @@ std::vector<SchemeCase> cases_of(Case<Deberta>);
 std::vector<SchemeCase> cases_of(Case<DecomposedHw>);
 std::vector<SchemeCase> cases_of(Case<ContextualPosition>);
 std::vector<SchemeCase> cases_of(Case<ForgetGate>);
+std::vector<SchemeCase> cases_of(Case<DistanceLogits>);  // none: its numbers are a call's bias
 
 std::vector<SchemeCase> cases_of(Case<std::monostate>);  // no scheme
 std::vector<SchemeCase> cases_of(Case<ShawValues>);
@@ -102,6 +103,8 @@ std::vector<SchemeCase> cases_of(Case<DualChunk>);
 std::vector<SchemeCase> cases_of(Case<Llama4Temperature>);
 std::vector<SchemeCase> cases_of(Case<MinistralTemperature>);
 std::vector<SchemeCase> cases_of(Case<LogNScale>);
+std::vector<SchemeCase> cases_of(Case<BeamTemperature>);
+std::vector<SchemeCase> cases_of(Case<InklingTemperature>);
 std::vector<SchemeCase> cases_of(Case<Rope>);
 std::vector<SchemeCase> cases_of(Case<XPos>);
 

@@ -118,4 +118,12 @@ std::vector<SchemeCase> cases_of(Case<MinistralTemperature>) {
 
 std::vector<SchemeCase> cases_of(Case<LogNScale>) { return {scaled("log n", LogNScale{.seq_length = 4})}; }
 
+std::vector<SchemeCase> cases_of(Case<BeamTemperature>) {
+  return {scaled("Beam's temperature", BeamTemperature{.exponent = 0.5, .length = 4.0})};
+}
+
+std::vector<SchemeCase> cases_of(Case<InklingTemperature>) {
+  return {scaled("Inkling's temperature", InklingTemperature{.alpha = 0.5, .floor = 4.0})};
+}
+
 }  // namespace posenc::test

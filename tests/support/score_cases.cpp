@@ -204,6 +204,8 @@ std::vector<SchemeCase> cases_of(Case<ForgetGate>) {
   return {{.name = "forget gates", .layer = with_term(ForgetGate{}), .real = true}};
 }
 
+std::vector<SchemeCase> cases_of(Case<DistanceLogits>) { return {}; }
+
 std::vector<SchemeCase> cases_of(Case<ShawValues>) {
   std::vector<SchemeCase> out;
   for (const bool per_head : {false, true}) {

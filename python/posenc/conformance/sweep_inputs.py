@@ -255,6 +255,13 @@ def _optional(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int
         given["bbox"] = torch.tensor([[box(token) * 2 for token in range(tokens)]])
     if "query_embeds" in names and "input_ids" in names:  # of queries beside a text
         given["query_embeds"] = _alike(tokens // 2, _width(config))
+    if "protein_input_ids" in names:
+        given["protein_input_ids"] = torch.full((1, tokens - 2), TOKEN)
+        given["protein_attention_mask"] = torch.ones(1, tokens - 2, dtype=torch.long)
+    if "patch_ids" in names:  # of bytes, which are two patches
+        given["patch_ids"], given["num_patches"] = torch.arange(tokens)[None] * 2 // tokens, 2
+    elif "patch_embeds" in names and "encoder_attention_mask" in names:
+        given["patch_embeds"] = torch.ones(1, 2, size(config, "hidden_size_global"))
     if "use_cache" in names:
         given["use_cache"] = False
     if any(type(of).__name__.endswith("AdaRmsNorm") for of in model.modules()):
@@ -343,6 +350,7 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
                 (_width(config), size(config, "input_dim", "input_size", default=80), *_first_width(model))
             )
             kinds.append(iter([{name: _alike(tokens, width)} for width in widths]))
+            kinds.append(iter([{name: torch.ones(1, 1, 16000)}]))  # a wave
     if "hidden_states" in names and hasattr(config, "patch_size"):  # of a tower that calls an image so
         kinds.append({"hidden_states": image} for given in _images(config) for image in given.values())
     for kind in kinds:

@@ -41,6 +41,9 @@ _INDEXED = {
     "indexer_compress_ratio": 4,
     "rope_parameters": {"rope_type": "default", "rope_theta": 10000000.0, "partial_rotary_factor": 0.25},
 }
+_SPANS = [f"{of}_{which}ratio" for of in ("vertical_long_to_small_conv", "horizontal_small_to_long_conv",
+                                          "symmetric_conv_long") for which in ("long", "mid", "short")]
+_CONVOLUTIONS = {"intraclass_block_config": dict.fromkeys(("reduce_channel", "return_channel", *_SPANS), [1, 1, 0])}
 # Why: the defaults of the class leave these at None, or contradict one another.
 _GIVEN: dict[str, dict[str, Any]] = {
     "aya_vision": {
@@ -95,6 +98,7 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "qwen4_exp": {"text_config": _INDEXED},
     "qwen4_exp_text": _INDEXED,
     "t5gemma2_encoder": {"text_config": {"dropout_rate": 0.0}},
+    "t5gemma2_decoder": {"dropout_rate": 0.0},
     "t5gemma2_text": {"dropout_rate": 0.0},
     "qwen3_omni_moe_text": {"head_dim": 128},
     "qwen3_omni_moe_thinker": {"text_config": {"head_dim": 128}},
@@ -104,7 +108,9 @@ _GIVEN: dict[str, dict[str, Any]] = {
     },
     "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 768},
     "moonshine_streaming": {"num_key_value_heads": 8},
+    "rwkv": {"rescale_every": 0},  # else weights are divided in place, which the ones that stand in refuse
     "speecht5": {"architectures": ["SpeechT5ForSpeechToText"]},
+    "pp_ocrv6_medium_det": _CONVOLUTIONS,
     "nemotron": {"num_key_value_heads": 48},
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
 }

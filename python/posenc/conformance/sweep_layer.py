@@ -21,9 +21,9 @@ _MASKED = -5000.0  # below the largest score of the row: classes add -1e4, the l
 _APART = -50.0  # Swin's classes take 100 off where a window holds what is not adjacent
 _SCORE = 2e-4
 _SCORES = 2**22  # of a layer, at most, that are compared: of some heads where there are many tokens
-_JUDGED = (posenc.Alibi, posenc.T5Bias, posenc.ClippedBias, posenc.GridBias)
+_JUDGED = (posenc.Alibi, posenc.T5Bias, posenc.ClippedBias, posenc.GridBias, posenc.DistanceLogits)
 _MOST_ROWS = 2**16
-_TABLES = (posenc.T5Bias, posenc.ClippedBias, posenc.GridBias)
+_TABLES = (posenc.T5Bias, posenc.ClippedBias, posenc.GridBias, posenc.DistanceLogits)
 
 
 def main_rope(layer: posenc.LayerPlan) -> posenc.Rope | None:
@@ -86,7 +86,7 @@ def _rotations(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> It
     ropes = main_ropes(layer)
     if not event.steady:
         return
-    for name, x in (("queries", event.q[0]), ("keys", event.k[0])):
+    for name, x in (("queries", _unscaled(event.q[0], layer, setting)), ("keys", _own_keys(layer, event))):
         heads = _rotated_heads(layer)
         if heads < x.shape[0]:
             if float((x[heads:] - x[heads:, :1]).abs().amax()) > 1e-4 * float(x.abs().amax()):
@@ -107,6 +107,24 @@ def _rotations(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> It
 
 def _rotated_heads(layer: posenc.LayerPlan) -> int:
     return max((rotate.heads for rotate in layer.rotate if rotate.role == "main"), default=0) or layer.heads
+
+
+def _unscaled(q: Tensor, layer: posenc.LayerPlan, setting: Setting) -> Tensor:
+    """Without the scale of queries by position, if the plan has one: what is left of it would seem a rotation."""
+    if layer.query_scale is None or not setting.text:
+        return q
+    scales = [posenc.query_scale(layer.query_scale, i) for i in range(q.shape[1])]
+    return (q.double() / torch.tensor(scales, dtype=torch.float64)[:, None]).to(q.dtype)
+
+
+def _own_keys(layer: posenc.LayerPlan, event: Attended) -> Tensor:
+    """Of a self attention that looks at another stack's tokens too, behind its own: those keys do not rotate."""
+    k, rows = event.k[0], event.q.shape[2]
+    is_merged = layer.kind == "attention" and layer.mask.kind == "sparse" and rows < k.shape[1]
+    others = k[:, rows:]
+    if is_merged and bool((others - others[:, :1]).abs().amax() <= 1e-4 * others.abs().amax()):
+        return k[:, :rows]
+    return k
 
 
 _ORDERS: dict[tuple[object, ...], Tensor | None] = {}
@@ -134,10 +152,14 @@ def attention_factor(layer: posenc.LayerPlan, length: int | None) -> float:
     return posenc.frequencies(rope, length=length).attention_factor if rope is not None else 1.0
 
 
+def _visible_to_heads(event: Attended) -> Tensor:
+    scores = event.scores[0]
+    return scores > scores.amax(-1, keepdim=True) + _MASKED
+
+
 def visible_to(event: Attended) -> Tensor:
     """[n, m]; the class's mask, which is that of every head."""
-    scores = event.scores[0]
-    return (scores > scores.amax(-1, keepdim=True) + _MASKED).any(0)
+    return _visible_to_heads(event).any(0)
 
 
 def _masks(layer: posenc.LayerPlan, event: Attended) -> Iterator[tuple[str, str]]:
@@ -200,7 +222,9 @@ def _scores(layer: posenc.LayerPlan, event: Attended, length: int | None) -> Ite
     heads = max(group, _SCORES // event.scores[0, 0].numel() // group * group)
     q, k = event.q[0, :heads].double(), event.k[0, : heads // group].double()
     content = q @ k.repeat_interleave(group, 0).transpose(-1, -2)
-    own, seen = event.scores[0, :heads].double(), visible_to(event)
+    # Queries that are chosen are others in each head.
+    seen = _visible_to_heads(event)[:heads] if layer.mask.kind == "sparse" else visible_to(event)
+    own = event.scores[0, :heads].double()
     expected = _capped(layer, content * scale, _bias(layer, event.scores[0].shape)[:heads])
     if any(isinstance(term, posenc.GridBias) for term in layer.score):
         seen = seen & (own - expected > _APART)
@@ -238,11 +262,23 @@ def _is_nothing(layer: posenc.LayerPlan, own: Tensor, rest: Tensor, seen: Tensor
         return True
     if len(own) > 1 and float((rest - rest[seen.expand_as(rest)][0])[seen.expand_as(rest)].abs().amax()) <= bound:
         return True  # one number for all heads and tokens, which a wrong scale would not give
+    if layer.mask.kind == "sparse" and _is_number_of_heads(rest, seen.expand_as(rest), expected, bound):
+        return True
     if not any(isinstance(term, posenc.Alibi) for term in layer.score) and float(own.amax(-1).abs().amax()) > 0:
         return False
     low = torch.where(seen, rest, torch.inf).amin(-1)
     high = torch.where(seen, rest, -torch.inf).amax(-1)
-    return bool(((high - low)[:, seen.any(-1)] <= bound).all())
+    return bool(((high - low)[seen.any(-1).expand(high.shape)] <= bound).all())
+
+
+def _is_number_of_heads(rest: Tensor, seen: Tensor, expected: Tensor, bound: float) -> bool:
+    """One number for all tokens of a head, made of contents that are the same here (Doge), which a wrong scale would
+    not give where scores differ."""
+    for of, pairs, scores in zip(rest, seen, expected):
+        own, by_plan = of[pairs], scores[pairs]
+        if float(own.max() - own.min()) > bound or float(by_plan.max() - by_plan.min()) < 10 * bound:
+            return False
+    return True
 
 
 def _what_differs(layer: Any, content: Tensor, own: Tensor, seen: Tensor, scale: float) -> tuple[str, str]:
@@ -264,6 +300,8 @@ def _row(term: Any, i: int, j: int) -> int:
     if isinstance(term, posenc.GridBias):  # row by row
         rows, columns = (i // term.columns - j // term.columns, i % term.columns - j % term.columns)
         return (rows + term.rows - 1) * (2 * term.columns - 1) + columns + term.columns - 1
+    if isinstance(term, posenc.DistanceLogits):  # one row more, of zeros
+        return i - j if 0 <= i - j < term.extent else term.extent
     return max(-term.future, min(term.past, i - j))
 
 

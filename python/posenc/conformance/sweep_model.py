@@ -191,7 +191,9 @@ def _convolution(module: Any, of_output: Tensor, weight: Tensor) -> Tensor:
     if not any(padding) and not along:
         return of_output.expand(shape)
     centre = torch.zeros(shape[2:])
-    centre[tuple(size // 2 if any(padding) else size - 1 for size in shape[2:])] = 1
+    # Padded before its tokens only, where that is all of the kernel but one: what is behind is cut off.
+    pads = padding if len(padding) == len(shape) - 2 else padding[:1] * (len(shape) - 2)
+    centre[tuple(size // 2 if 0 < pad < size - 1 else size - 1 for size, pad in zip(shape[2:], pads))] = 1
     return of_output * centre.expand(shape)
 
 

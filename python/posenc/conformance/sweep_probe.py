@@ -240,10 +240,12 @@ class Probe(TorchFunctionMode):
         *_: Any,
         **given: Any,
     ) -> None:
-        """torch's own module, whose inside is not seen: one weight for all three projections, tokens first."""
-        if weight is None or query.dim() != 3:
+        """torch's own module, whose inside is not seen: one weight for all three projections, or three; tokens first."""
+        own = [given.get(f"{name}_proj_weight") for name in "qkv"]
+        weights = own if given.get("use_separate_proj_weight") else weight.chunk(3) if weight is not None else ()
+        if query.dim() != 3 or not len(weights):
             return
-        rows = zip((query, key, value), weight.chunk(3), bias.chunk(3) if bias is not None else (None,) * 3)
+        rows = zip((query, key, value), weights, bias.chunk(3) if bias is not None else (None,) * 3)
         q, k, v = (
             self._linear(x, of, add).unflatten(-1, (heads, width // heads)).permute(1, 2, 0, 3) for x, of, add in rows
         )
@@ -320,6 +322,7 @@ def kv_heads_of(event: Attended) -> int:
 
 
 def events(model: nn.Module, inputs: dict[str, Any], probe: Probe) -> None:
+    torch.manual_seed(1)  # some classes draw keys (Informer)
     with torch.no_grad(), probe:
         if sweep_inputs.entry(model) == "forward":
             model(**inputs)

@@ -26,8 +26,10 @@ class Group:
 
     @property
     def cross(self) -> bool:
-        named = bool(re.search(r"cross|encoder_attn|EncDec", self.name))
-        return named or all(event.q.shape[2] != event.k.shape[2] for event in self.layers)
+        if re.search(r"cross|encoder_attn|EncDec", self.name):
+            return True
+        # Of queries that are fewer than keys by choice (Informer), or stand behind keys of a context, the name tells.
+        return not self.name.endswith("self_attn") and all(event.q.shape[2] != event.k.shape[2] for event in self.layers)
 
 
 @dataclasses.dataclass

@@ -113,11 +113,11 @@ def _matched(plan: posenc.Plan, runs: sweep_runs.Runs) -> tuple[list[str], list[
     return (facts, unseen, [group for group in runs.groups if group.name not in names_taken])
 
 
-def _agreement(scored: tuple[list[str], Part, sweep_runs.Group]) -> tuple[bool, int, bool]:
+def _agreement(scored: tuple[list[str], Part, sweep_runs.Group]) -> tuple[bool, int, bool, bool]:
     facts, part, group = scored
     name = part.name.partition(",")[0]
     is_named = name in group.name or name.rpartition("_")[2] in group.name  # image_encoder: encoder
-    return any(_COUNT in fact for fact in facts), len(facts), not is_named
+    return any(_COUNT in fact for fact in facts), len(facts), not is_named, not _is_same_kind(part, group)
 
 
 def _is_one_part(group: sweep_runs.Group) -> bool:

@@ -50,8 +50,8 @@ void bind_schemes(nb::module_& m) {
         return query_scale(Convert<QueryScale>::from_python(scheme, {"query_scale", "scheme"}), position);
       },
       nb::arg("scheme").none(), nb::arg("position"),
-      nb::sig("def query_scale(scheme: Llama4Temperature | MinistralTemperature | LogNScale | None, position: int) -> "
-              "float"),
+      nb::sig("def query_scale(scheme: Llama4Temperature | MinistralTemperature | LogNScale | BeamTemperature | "
+              "InklingTemperature | None, position: int) -> float"),
       "What the query at this position is multiplied by; 1 without a scale.");
   m.def(
       "standing",

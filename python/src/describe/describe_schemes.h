@@ -196,6 +196,14 @@ constexpr auto description(Type<ForgetGate>) {
   return described_as<ForgetGate>("ForgetGate", "FoX, arXiv 2503.02130: the sum of ln f_l over j < l <= i.");
 }
 
+constexpr auto description(Type<DistanceLogits>) {
+  using T = DistanceLogits;
+  return described_as<T>("DistanceLogits",
+                         "Inkling: r_i . E[i - j] for distances from 0 to extent - 1. A call brings the sums as bias.",
+                         member("extent", &T::extent, "Distances that have a row."),
+                         member("channels", &T::channels, "Of r_i, which is made of the query token."));
+}
+
 // ---- regions ----
 
 // Regions change the positions by which a query and a key are rotated, depending on their distance: standing().
@@ -258,6 +266,18 @@ constexpr auto description(Type<LogNScale>) {
   using T = LogNScale;
   return described_as<T>("LogNScale", "Qwen 1: max(1, ln(i + 1) / ln(seq_length)).",
                          member("seq_length", &T::seq_length, "Tokens."));
+}
+
+constexpr auto description(Type<BeamTemperature>) {
+  using T = BeamTemperature;
+  return described_as<T>("BeamTemperature", "Beam: (1 + (i + 1) / length)^exponent.", member("exponent", &T::exponent),
+                         member("length", &T::length, "Tokens."));
+}
+
+constexpr auto description(Type<InklingTemperature>) {
+  using T = InklingTemperature;
+  return described_as<T>("InklingTemperature", "Inkling: 1 + alpha * ln(max(1, (i + 1) / floor)).",
+                         member("alpha", &T::alpha), member("floor", &T::floor, "Tokens."));
 }
 
 }  // namespace posenc::python

@@ -28,6 +28,9 @@ void lower_term(const ContextualPosition& scheme, const ScoreWeights& weights, L
       math::Running{.count = scheme.positions, .vectors = read_all(std::get<CopeWeights>(weights).table)});
 }
 
+// In the call's bias.
+void lower_term(const DistanceLogits&, const ScoreWeights&, Lowering&) {}
+
 // P(o): the sum over keys whose order is at most o. Of query and key, P(order of i) - P(order of j); P is the same for
 // the query and the last key that it may see.
 void lower_term(const ForgetGate&, const ScoreWeights&, Lowering& lowering) {

@@ -50,6 +50,7 @@ void lower_term(const Deberta& scheme, const ScoreWeights& weights, Lowering& lo
 void lower_term(const DecomposedHw& scheme, const ScoreWeights& weights, Lowering& lowering);
 void lower_term(const ContextualPosition& scheme, const ScoreWeights& weights, Lowering& lowering);
 void lower_term(const ForgetGate& scheme, const ScoreWeights& weights, Lowering& lowering);
+void lower_term(const DistanceLogits& scheme, const ScoreWeights& weights, Lowering& lowering);
 
 // ---- values ----
 void lower_values(std::monostate, Lowering& lowering);

@@ -41,6 +41,7 @@ struct TablesOfTerm {
   ScoreWeights operator()(const Alibi&) const { return {}; }
   ScoreWeights operator()(const Sandwich&) const { return {}; }
   ScoreWeights operator()(const ForgetGate&) const { return {}; }
+  ScoreWeights operator()(const DistanceLogits&) const { return {}; }
   ScoreWeights operator()(const T5Bias&) const { return T5Weights{table("table")}; }
   ScoreWeights operator()(const ClippedBias&) const { return ClippedBiasWeights{table("table")}; }
   ScoreWeights operator()(const GridBias&) const { return GridBiasWeights{table("table")}; }

@@ -257,6 +257,12 @@ void check(const ForgetGate&, const Given& given) {
   require_shape("log_forget", given.args.inputs.log_forget, {given.rows.keys, given.layer.heads});
 }
 
+void check(const DistanceLogits& scheme, const Given& given) {
+  require_none(given);
+  require_at_least(given.field + ".extent", static_cast<double>(scheme.extent), 1);
+  if (given.args.inputs.bias.empty()) refuse("bias", "have the logits by distance", "omitted");
+}
+
 }  // namespace
 
 // The list of weights is as long as that of the terms, or empty where no term has any. The value stage's table is

@@ -3,6 +3,8 @@
 //   Llama 4      1 + attn_scale ln(1 + floor((i + 1) / floor_scale))     on layers that do not rotate
 //   Ministral 3  1 + beta ln(1 + floor(i / original_max_position_embeddings))
 //   Qwen 1       max(1, ln(i + 1) / ln(seq_length))
+//   Beam         (1 + (i + 1) / length)^exponent                          on layers that do not rotate
+//   Inkling      1 + alpha ln(max(1, (i + 1) / floor))                    on layers without a window
 //
 // Scalable-Softmax, arXiv 2501.19399, is Llama 4's source; log-n is from the entropy of attention (kexue.fm 8823).
 // In the wild: Llama 4 counts from 1 and Ministral from 0, so that the first step comes a token earlier. Hugging Face
@@ -45,6 +47,18 @@ double scale(const MinistralTemperature& s, double i) {
 double scale(const LogNScale& s, double i) {
   require(math::check_at_least("seq_length", s.seq_length, 2));
   return std::max(1.0, std::log(i + 1.0) / std::log(static_cast<double>(s.seq_length)));
+}
+
+double scale(const BeamTemperature& s, double i) {
+  require_finite("exponent", s.exponent);
+  require(math::check_above_zero("length", s.length));
+  return std::exp(s.exponent * std::log1p((i + 1.0) / s.length));
+}
+
+double scale(const InklingTemperature& s, double i) {
+  require_finite("alpha", s.alpha);
+  require(math::check_above_zero("floor", s.floor));
+  return 1.0 + s.alpha * std::log(std::max(1.0, (i + 1.0) / s.floor));
 }
 
 }  // namespace

@@ -38,6 +38,9 @@ constexpr ImageMask kCanvas{.kind = MaskKind::sparse,
 constexpr ImageMask kImageAndPromptFirst{.kind = MaskKind::prefix,
                                          .detail = "image and prompt see each other both ways, what follows is causal"};
 
+// What follows the prefix is another stack's (pi0's actions).
+constexpr ImageMask kAllIsPrefix{.kind = MaskKind::prefix, .detail = "images and prompt see each other both ways"};
+
 // Depths, poses, masks of images: what stands behind the backbone are convolutions.
 constexpr TextPlace kNoText{.objects = {}, .type = {}, .absent = true};
 
@@ -107,7 +110,7 @@ constexpr Layout kLayouts[] = {
     {"moonshine_streaming", "moonshine_streaming", "MoonshineStreaming", {{}, "moonshine_streaming", kFixed},
      {{"encoder_config", "moonshine_streaming_encoder", kFixed, false, "encoder"}}},
     {"evolla", "evolla EvollaModel", "Evolla", {{}, "evolla", kFixed},
-     {{"protein_encoder_config", "esm", kFixed, false, "protein"}}},
+     {{"protein_encoder_config", "esm", kFixed, false, "protein"}, {"", "evolla_resampler", kFixed}}},
     {"moss_transcribe_diarize", "moss_transcribe_diarize", "MossTranscribeDiarize", {"text_config", "qwen3"},
      {{"audio_config", "moss_transcribe_diarize_audio", kFixed}}},
     {"nemotron_asr_streaming", "nemotron_asr_streaming nemotron3_5_asr", "NemotronAsrStreaming Nemotron3_5Asr",
@@ -194,6 +197,9 @@ constexpr Layout kLayouts[] = {
     {"video_llava", "video_llava", "VideoLlava", {"text_config", "llama"}, {{"vision_config", "clip_vision_model"}}},
     {"paligemma", "paligemma", "PaliGemma", {"text_config", "gemma"}, {{"vision_config", "siglip_vision_model"}},
      kImageAndPromptFirst},
+    {"pi0", "pi0", "PI0", {"vlm_config/text_config", "gemma"},
+     {{"vlm_config/vision_config", "siglip_vision_model"}, {"dit_config", "pi0_actions", kFixed, false, "actions"}},
+     kAllIsPrefix},
     {"idefics", "idefics", "Idefics", {{}, "idefics", kFixed}, {{"vision_config", "idefics_vision", kFixed}}},
     {"idefics2", "idefics2", "Idefics2", {"text_config", "mistral"},
      {{"vision_config", "idefics2_vision", kFixed}, {"perceiver_config", "idefics2_perceiver", kFixed}}},
@@ -241,6 +247,9 @@ constexpr Layout kLayouts[] = {
      {{"vision_config", "qwen4_exp_vision", kFixed}}},
     {"t5gemma", "t5gemma", "T5Gemma", {"decoder", "t5_gemma_module", kFixed},
      {{"encoder", "t5gemma_encoder", kFixed, false, "encoder"}}},
+    {"t5gemma2", "t5gemma2", "T5Gemma2", {"decoder", "t5gemma2_decoder", kFixed},
+     {{"encoder/text_config", "t5gemma2_text", kFixed, false, "encoder"},
+      {"encoder/vision_config", "siglip_vision_model"}}},
     {"t5gemma2_encoder", "t5gemma2_encoder", "T5Gemma2Encoder", {"text_config", "t5gemma2_text", kFixed},
      {{"vision_config", "siglip_vision_model"}}},
     {"clip", "clip", "CLIP", {"text_config", "clip_text_model", kFixed},

@@ -102,12 +102,30 @@ constexpr QkNorm kOnlyKeysWeighted{.kind = QkNorm::Kind::rms, .weighted_queries 
 constexpr OwnKey kLagunaKeys[] = {{&keys::kHeads, "num_attention_heads_per_layer", "num_attention_heads"}};
 constexpr StackRule kLagunaStack{.own_keys = kLagunaKeys};
 constexpr OwnKey kBltKeys[] = {{&keys::kWindow, keys::kByteWindow.names}};
-constexpr StackRule kBltEncoder{.cross = CrossAttention::last_block,
+// The whole model makes the masks of its bytes, by local_attention_window_len.
+constexpr MaskRule kBytes{.by_call_without = &keys::kByteWindow};
+constexpr StackRule kBltEncoder{.mask = kBytes,
+                                .cross = CrossAttention::last_block,
                                 .cross_detail = "patches ask, each the bytes that it is made of",
                                 .own_keys = kBltKeys};
-constexpr StackRule kBltDecoder{.cross = CrossAttention::first_block,
+constexpr StackRule kBltDecoder{.mask = kBytes,
+                                .cross = CrossAttention::first_block,
                                 .cross_detail = "bytes ask, each the patch before its own",
                                 .own_keys = kBltKeys};
+constexpr StackRule kInklingStack{
+    .mask = {.detail = "keys and values are made of a token and those before it, by a short convolution"},
+    .score = {.kind = ScoreKind::distance_logits}};
+
+// q and k are normalised: 1 / head_dim.
+std::optional<Sourced<double>> over_head_dim(ConfigScope& scope, const AttentionShape& shape) {
+  return Sourced<double>{1.0 / static_cast<double>(shape.head_dim.value), family_default(scope.family())};
+}
+
+// Dynamic mask attention, arXiv 2508.02124.
+constexpr StackRule kDogeStack{
+    .mask = {.kind = MaskKind::sparse,
+             .detail = "causal; a number made of each value is added to its key's scores, and of more than "
+                       "keep_window_size keys those with the largest are seen"}};
 constexpr StackRule kPrefixStack{.mask = {.prefix_if = &keys::kPrefix}};
 constexpr StackRule kBaichuanM1Stack{
     .mask = {.detail =
@@ -176,15 +194,6 @@ Scaling k2_scaling(RopeKeys& keys, std::int64_t dim) {
   return ProportionalScaling{.partial_rotary_factor = static_cast<double>(*narrow.value) / static_cast<double>(dim)};
 }
 
-// The whole model makes the masks of its bytes.
-SchemeChoice blt_scheme(ConfigScope& scope, const SchemeFacts&) {
-  if (!scope.peek(keys::kByteWindow)) {
-    scope.reader().undecided("The window of bytes is local_attention_window_len of the whole model, which is not here.",
-                             {});
-  }
-  return choose_rotation(family_default(scope.family()));
-}
-
 // qk_norm_type "olmo" is a norm across heads; rope_scaling_layers leave some layers without the rule of the others.
 SchemeChoice molmo2_scheme(ConfigScope& scope, const SchemeFacts&) {
   ConfigReader& reader = scope.reader();
@@ -198,6 +207,8 @@ SchemeChoice molmo2_scheme(ConfigScope& scope, const SchemeFacts&) {
   return choose_rotation(family_default(scope.family()));
 }
 
+// At what the resampler's queries took from it.
+constexpr StackRule kLooksAtProtein{.cross = CrossAttention::aligned, .cross_by_heads = true};
 constexpr StackRule kLooksAtImages{.cross = CrossAttention::each_nth};
 constexpr QkNorm kRmsWeightedAfter{.kind = QkNorm::Kind::rms, .order = QkNorm::Order::after};
 
@@ -228,19 +239,17 @@ std::span<const Family> decoders_families() noexcept {
      .class_stems = "BailingMoe BailingMoeV2 Param2MoE SarvamMoE", .pairing = kHalf, .width = Width::factor_or_dim,
      .qk_norm = QkNormRule{kRmsPerHead, "use_qk_norm"}},
     {.name = "beam", .class_stems = "Beam", .pairing = kHalf, .ropes_per_type = true, .windows = Windows::patterned,
-     .default_pattern = 6, .last_layer_full = true, .qk_norm = QkNormRule{kRmsPerHead},
-     .misleading_keys = "partial_rotary_factor",
-     .undecided = "queries of layers that do not rotate are multiplied by (1 + (i + 1) / 2048)^0.1; a plan has no such "
-         "scale"},
+     .default_pattern = 6, .last_layer_full = true, .query_scaling = QueryScaling::beam,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "bitnet", .class_stems = "BitNet Bitnet", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     // Cuts bytes into patches where a byte is hard to tell.
     {.name = "blt_patcher", .model_types = "blt_patcher blt_global_transformer",
      .class_stems = "BltPatcher BltGlobalTransformer", .pairing = kInterleaved, .windows = Windows::every_layer,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "blt_local_encoder", .class_stems = "BltLocalEncoder", .pairing = kInterleaved, .main = kBltEncoder,
-     .windows = Windows::every_layer, .scheme = blt_scheme, .misleading_keys = "partial_rotary_factor"},
+     .windows = Windows::every_layer, .misleading_keys = "partial_rotary_factor"},
     {.name = "blt_local_decoder", .class_stems = "BltLocalDecoder", .pairing = kInterleaved, .main = kBltDecoder,
-     .windows = Windows::every_layer, .scheme = blt_scheme, .misleading_keys = "partial_rotary_factor"},
+     .windows = Windows::every_layer, .misleading_keys = "partial_rotary_factor"},
     {.name = "chameleon", .class_stems = "Chameleon", .pairing = kHalf, .qk_norm = QkNormRule{kLayerNormPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "codeshell", .class_stems = "CodeShell", .pairing = kHalf,
@@ -262,10 +271,8 @@ std::span<const Family> decoders_families() noexcept {
      .misleading_keys = "partial_rotary_factor"},
     // Two softmaxes of the same scores, apart by a learned factor (arXiv 2410.05258): positions are Llama's.
     {.name = "diffllama", .class_stems = "DiffLlama", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
-    {.name = "doge", .class_stems = "Doge", .pairing = kHalf, .windows = Windows::every_layer,
-     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor",
-     .undecided = "a number made of each value is added to its key's scores, and the keys with the largest are kept; a "
-         "plan cannot hold that"},
+    {.name = "doge", .class_stems = "Doge", .pairing = kHalf, .main = kDogeStack, .windows = Windows::every_layer,
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     // Queries are multiplied by a learned factor for each channel of each head.
     {.name = "dory", .class_stems = "Dory", .pairing = kHalf, .width = Width::partial_factor, .ropes_per_type = true,
      .channel_scale = true, .kinds = Kinds::listed, .windows = Windows::patterned, .needs_types = true,
@@ -282,9 +289,8 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "ernie4_5_vl_moe", .model_types = "ernie4_5_vl_moe_text", .class_stems = "Ernie4_5_VLMoeText",
      .pairing = kInterleaved, .axes = AxesRule{.layout = AxisLayout::hw_before_t, .sections = {22, 22, 20}},
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "evolla", .class_stems = "Evolla", .pairing = kHalf, .misleading_keys = "partial_rotary_factor",
-     .undecided = "aligner_num_add_layers of the layers look at what learned queries took from the protein, by attention "
-         "of other scales; no rule here reads them"},
+    {.name = "evolla", .class_stems = "Evolla", .pairing = kHalf, .main = kLooksAtProtein,
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "exaone", .class_stems = "Exaone", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "exaone4", .class_stems = "Exaone4", .pairing = kHalf, .rotary_layers = RotaryLayers::sliding_or_windowless,
      .windows = Windows::patterned, .qk_norm = QkNormRule{kRmsPerHead},
@@ -324,9 +330,14 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "internlm3", .class_stems = "InternLM3", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     // Llama's class runs its files; clip_qkv and windows are refused there.
     {.name = "iquestcoder", .class_stems = "IQuestCoder", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
-    {.name = "inkling_text", .model_types = "inkling_text inkling2_text", .class_stems = "InklingText Inkling2Text",
-     .scales = false, .rotary_layers = kNoRotaryLayer, .windows = Windows::patterned, .default_pattern = 6,
-     .undecided = "logits by distance that are made of each query, and a scale of queries by position"},
+    {.name = "inkling_text", .class_stems = "InklingText", .main = kInklingStack, .scales = false,
+     .sizes = Sizes::sliding_own, .rotary_layers = kNoRotaryLayer, .windows = Windows::patterned, .default_pattern = 6,
+     .query_scaling = QueryScaling::full_layers, .qk_norm = QkNormRule{kRmsPerHead}, .softmax_scale = over_head_dim,
+     .undecided_keys = "local_layer_ids"},
+    {.name = "inkling2_text", .class_stems = "Inkling2Text", .main = kInklingStack, .scales = false,
+     .sizes = Sizes::sliding_own, .rotary_layers = kNoRotaryLayer, .windows = Windows::patterned, .default_pattern = 6,
+     .query_scaling = QueryScaling::full_layers,
+     .undecided = "each query token makes a sink of its own for every head; a plan has only learned ones"},
     {.name = "jais2", .class_stems = "Jais2", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "jet_nemotron", .class_stems = "JetNemotron", .pairing = kHalf, .kinds = Kinds::listed,
      .windows = Windows::patterned, .window_object = "efficient_attention_config/swa", .window_beside_own = true,

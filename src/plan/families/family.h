@@ -167,6 +167,8 @@ enum class QueryScaling : std::uint8_t {
   beta,         // llama_4_scaling_beta in the rope dictionary (Ministral 3)
   beta_object,  // llama_4_scaling (Mistral's params.json)
   logn,         // where use_logn_attn is true (Qwen 1)
+  beam,         // the layers that do not rotate, in any case (Beam)
+  full_layers,  // those without a window, by log_scaling_n_floor (Inkling)
 };
 
 struct QkNormRule {

@@ -12,7 +12,16 @@ constexpr StackRule kRecurrentGemmaStack{.own_keys = kRecurrentGemmaKeys};
 constexpr StackRule kGemmaEncoder{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kGemmaCrossDecoder{.cross = kEach};
 constexpr MaskRule kLeansAhead{.kind = MaskKind::bidirectional, .window_leans_ahead = true};
+constexpr StackRule kMergedDecoder{
+    .mask = {.kind = MaskKind::sparse,
+             .detail = "causal; and in the same softmax all of the encoder's tokens, whose keys do not rotate"}};
 constexpr StackRule kT5Gemma2Encoder{.name = "encoder", .mask = kLeansAhead};
+// The state of the robot, then actions: layer by layer behind the KV cache of the text stack.
+constexpr StackRule kActions{
+    .name = "actions",
+    .mask = {
+        .kind = MaskKind::sparse,
+        .detail = "all of the text stack's keys of the same layer; causal, but the actions see each other both ways"}};
 
 constexpr OwnKey kRnj1Keys[] = {{&keys::kChunk, "sliding_window"}};
 constexpr StackRule kRnj1Stack{.own_keys = kRnj1Keys};
@@ -58,15 +67,16 @@ std::span<const Family> gemma_families() noexcept {
     {.name = "t5gemma_encoder", .class_stems = "T5GemmaEncoder", .pairing = kHalf, .main = kGemmaEncoder,
      .windows = Windows::patterned, .default_pattern = 2, .scale = Scale::query_scalar, .soft_cap = true,
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "t5gemma2_decoder", .class_stems = "T5Gemma2Decoder", .pairing = kHalf, .ropes_per_type = true,
+    {.name = "t5gemma2_decoder", .class_stems = "T5Gemma2Decoder", .pairing = kHalf, .main = kMergedDecoder,
+     .ropes_per_type = true,
      .windows = Windows::patterned, .scale = Scale::query_scalar,
-     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping",
-     .undecided = "its tokens and the encoder's, whose keys do not rotate, share one softmax"},
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
     {.name = "t5gemma2_text", .class_stems = "T5Gemma2Text", .pairing = kHalf, .main = kT5Gemma2Encoder,
      .ropes_per_type = true, .windows = Windows::patterned, .scale = Scale::query_scalar,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
     {.name = "vaultgemma", .class_stems = "VaultGemma", .pairing = kHalf, .windows = Windows::patterned,
      .default_pattern = 2, .scale = Scale::query_scalar, .soft_cap = true, .misleading_keys = "partial_rotary_factor"},
+    {.name = "pi0_actions", .pairing = kHalf, .main = kActions, .misleading_keys = "partial_rotary_factor use_bidirectional_attention"},
     {.name = "recurrent_gemma", .class_stems = "RecurrentGemma", .pairing = kHalf, .main = kRecurrentGemmaStack,
      .width = Width::partial_factor, .kinds = Kinds::repeating, .recurrent = kStateSpace,
      .windows = Windows::every_layer, .needs_length = false},

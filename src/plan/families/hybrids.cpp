@@ -12,6 +12,14 @@ namespace {
 constexpr OwnKey kZambaKeys[] = {{&keys::kHeadDim, "attention_head_dim"}};
 constexpr StackRule kZambaStack{.own_keys = kZambaKeys};
 
+// Each channel is a head of its own, whose past fades by a learned factor a step (arXiv 2305.13048).
+constexpr OwnKey kRwkvKeys[] = {{&keys::kHeads, "attention_hidden_size", "hidden_size"},
+                                {&keys::kHidden, "attention_hidden_size", "hidden_size"},
+                                {&keys::kLength, "context_length"},
+                                {&keys::kKvHeads},
+                                {&keys::kHeadDim}};
+constexpr StackRule kRwkvStack{.own_keys = kRwkvKeys};
+
 constexpr ClassStacks kLfm2Stacks[] = {{"Lfm2BidirectionalModel", kSeesBothWays}};
 
 // A rotation where use_mem_rope is true.
@@ -40,6 +48,8 @@ std::span<const Family> hybrids_families() noexcept {
     {.name = "zamba2", .class_stems = "Zamba2", .pairing = kHalf, .main = kZambaStack, .double_width = true,
      .kinds = Kinds::listed, .recurrent = kStateSpace, .needs_types = true, .scale = Scale::half_head_dim,
      .scheme = zamba2_scheme, .misleading_keys = "partial_rotary_factor"},
+    {.name = "rwkv", .class_stems = "Rwkv", .main = kRwkvStack, .kinds = Kinds::listed,
+     .rotary_layers = RotaryLayers::no_layer, .needs_length = false},
     // attn: attention in some of the layers.
     {.name = "gla", .class_stems = "GLA", .pairing = kHalf, .kinds = Kinds::listed, .rotary_layers = RotaryLayers::no_layer,
      .undecided_keys = "attn", .needs_length = false},

@@ -67,11 +67,12 @@ enum class ScoreKind : std::uint8_t {
   t5_page,  // buckets of distances in the text, and across and down the page (LayoutLMv3)
   xlnet,
   deberta,
-  transformer_xl,  // sines over the distances, with both biases (conformers)
-  shaw,            // left_max_position_embeddings, right_max_position_embeddings
-  shaw_blocks,     // both ways to max_pos_emb (Granite Speech)
-  clipped,         // a number a distance, bias_max_distance (Phi-4)
-  shaw_rows,       // 2 r rows, r = encoder_max_relative_position: distances i - j of -r to r - 1 (SpeechT5)
+  transformer_xl,   // sines over the distances, with both biases (conformers)
+  shaw,             // left_max_position_embeddings, right_max_position_embeddings
+  shaw_blocks,      // both ways to max_pos_emb (Granite Speech)
+  clipped,          // a number a distance, bias_max_distance (Phi-4)
+  distance_logits,  // rel_extent, d_rel; in layers with a window as many distances as it has (Inkling)
+  shaw_rows,        // 2 r rows, r = encoder_max_relative_position: distances i - j of -r to r - 1 (SpeechT5)
 };
 
 struct ScoreRule {
@@ -113,8 +114,9 @@ struct MaskRule {
   const Key* chunks_before = nullptr;  // below 0: all before it
   // Positions of a block, which sees itself and nothing else.
   Sourced<std::int64_t> (*block)(ConfigScope& scope) = nullptr;
-  bool block_lists = false;        // kLookBackward and kLookAhead list layers that see one block more on that side
-  const Key* lookahead = nullptr;  // chunks of so many positions and one; sliding_window counts those before them
+  bool block_lists = false;               // kLookBackward and kLookAhead list layers that see one block more on that side
+  const Key* by_call_without = nullptr;  // where there is no such key, the class leaves its mask to the call
+  const Key* lookahead = nullptr;        // chunks of so many positions and one; sliding_window counts those before them
 };
 
 // ---- the stack ----
@@ -126,6 +128,7 @@ enum class CrossAttention : std::uint8_t {
   first_block,  // or every one where cross_attn_all_layers is true (BLT)
   last_block,   // the same
   each_nth,     // each n-th block from the first on: cross_attention_frequency
+  aligned,      // the last of each num_hidden_layers / aligner_num_add_layers blocks (Evolla)
 };
 
 // The names under which this stack's class reads a key, in place of Key::names; none: it does not read it.
@@ -144,6 +147,7 @@ struct StackRule {
   RelativeTypes types = {};  // those of position_embeddings_type, in place of `score`
   CrossAttention cross = CrossAttention::none;
   std::string_view cross_detail = {};  // where not all of the other sequence is seen
+  bool cross_by_heads = false;         // cross attention has no KV groups, and is scaled by 1 / sqrt(heads)
   bool cross_sizes = false;  // cross attention has heads and channels of its own: cross_num_attention_heads, ...
   std::span<const OwnKey> own_keys = {};
   bool sees_no_window = false;      // though the family has windows: they are the encoder's

@@ -35,6 +35,25 @@ constexpr StackRule kDecisionStack{.own_keys = kPlainHeads};
 constexpr StackRule kSeriesEncoder{
     .name = "encoder", .mask = kBothWays, .input = kSeriesSines, .own_keys = kSeriesEncoderKeys};
 constexpr StackRule kSeriesDecoder{.input = kSinesAfterContext, .cross = kEach, .own_keys = kSeriesDecoderKeys};
+// ProbSparse attention, arXiv 2012.07436.
+constexpr StackRule kInformerEncoder{
+    .name = "encoder",
+    .mask = {.kind = MaskKind::bidirectional,
+             .sparse_if = {.key = &keys::kPattern,
+                           .word = "prob",
+                           .detail = "the queries whose scores with keys drawn at random stand out most see all keys; "
+                                     "the others get the mean of all values"}},
+    .input = kSeriesSines,
+    .own_keys = kSeriesEncoderKeys};
+constexpr StackRule kInformerDecoder{
+    .mask = {.sparse_if = {.key = &keys::kPattern,
+                           .word = "prob",
+                           .detail =
+                               "causal for the queries whose scores with keys drawn at random stand out most; the "
+                               "others get the sum of all values up to theirs"}},
+    .input = kSinesAfterContext,
+    .cross = kEach,
+    .own_keys = kSeriesDecoderKeys};
 constexpr StackRule kPatchStack{.name = "encoder", .mask = kBothWays, .own_keys = kPatchKeys};
 
 // A row for each patch, and one for the class token: learned, or sines that are centred and scaled once and frozen,
@@ -69,10 +88,8 @@ std::span<const Family> time_series_families() noexcept {
   static constexpr Family kRows[] = {
     {.name = "time_series_transformer", .class_stems = "TimeSeriesTransformer", .main = kSeriesDecoder,
      .encoder = &kSeriesEncoder, .scales = false, .rotary_layers = kNoRotaryLayer, .needs_length = false},
-    {.name = "informer", .class_stems = "Informer", .main = kSeriesDecoder, .encoder = &kSeriesEncoder, .scales = false,
-     .rotary_layers = kNoRotaryLayer,
-     .undecided = "queries are chosen by their scores with keys that are drawn at random; a plan cannot hold that",
-     .needs_length = false},
+    {.name = "informer", .class_stems = "Informer", .main = kInformerDecoder, .encoder = &kInformerEncoder, .scales = false,
+     .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "autoformer", .class_stems = "Autoformer", .main = kSeriesDecoder, .encoder = &kSeriesEncoder,
      .scales = false, .rotary_layers = kNoRotaryLayer,
      .undecided = "whole series are added up at the delays where they resemble themselves, in place of attention to "

@@ -233,6 +233,11 @@ void fields(auto& v, Is<ContextualPosition> auto& s) { v.field("positions", s.po
 
 void fields(auto&, Is<ForgetGate> auto&) {}
 
+void fields(auto& v, Is<DistanceLogits> auto& s) {
+  v.field("extent", s.extent, at_least(1));
+  v.field("channels", s.channels, at_least(1));
+}
+
 // ---- regions ----
 
 void fields(auto& v, Is<SelfExtend> auto& s) {
@@ -274,6 +279,16 @@ void fields(auto& v, Is<MinistralTemperature> auto& s) {
 }
 
 void fields(auto& v, Is<LogNScale> auto& s) { v.field("seq_length", s.seq_length, at_least(2)); }
+
+void fields(auto& v, Is<BeamTemperature> auto& s) {
+  v.field("exponent", s.exponent);
+  v.field("length", s.length, above(0));
+}
+
+void fields(auto& v, Is<InklingTemperature> auto& s) {
+  v.field("alpha", s.alpha);
+  v.field("floor", s.floor, above(0));
+}
 
 // ---- layers ----
 

@@ -107,9 +107,9 @@ struct KindNames<InputScheme> {
 };
 template <>
 struct KindNames<ScoreTerm> {
-  static constexpr NameArray<15> kNames{"alibi", "t5",       "clipped",       "grid",       "kerple",
-                                        "fire",  "sandwich", "mlp",           "shaw",       "transformer_xl",
-                                        "xlnet", "deberta",  "decomposed_hw", "contextual", "forget"};
+  static constexpr NameArray<16> kNames{"alibi",         "t5",         "clipped", "grid",           "kerple", "fire",
+                                        "sandwich",      "mlp",        "shaw",    "transformer_xl", "xlnet",  "deberta",
+                                        "decomposed_hw", "contextual", "forget",  "distance_logits"};
 };
 template <>
 struct KindNames<Regions> {
@@ -121,7 +121,7 @@ struct KindNames<ValueScheme> {
 };
 template <>
 struct KindNames<QueryScale> {
-  static constexpr NameArray<4> kNames{"", "llama4", "ministral", "logn"};
+  static constexpr NameArray<6> kNames{"", "llama4", "ministral", "logn", "beam", "inkling"};
 };
 template <>
 struct KindNames<decltype(Rotate::scheme)> {

@@ -372,6 +372,11 @@ Sourced<std::int64_t> read_cross_interval(ConfigScope& scope) {
       return {crosses.value.value_or(false) ? 1 : 0, crosses.from};
     }
     case CrossAttention::each_nth: return scope.required_integer(keys::kCrossFrequency, {1, kMaxLayers});
+    case CrossAttention::aligned: {
+      const Sourced<std::int64_t> layers = scope.required_integer(keys::kLayers, {1, kMaxLayers});
+      const Sourced<std::int64_t> added = scope.required_integer(keys::kAlignerLayers, {1, kMaxLayers});
+      return {std::max<std::int64_t>(layers.value / std::max<std::int64_t>(added.value, 1), 1), added.from};
+    }
   }
   return {0, family_default(scope.family())};
 }

@@ -72,6 +72,11 @@ void read_lookahead(ConfigScope& scope, const Key& key, StackMask& mask) {
 StackMask read_stack_mask(ConfigScope& scope) {
   const MaskRule& rule = scope.stack().mask;
   StackMask mask{.kind = {rule.kind, family_default(scope.family())}, .detail = std::string(rule.detail)};
+  if (rule.by_call_without != nullptr && !scope.peek(*rule.by_call_without)) {
+    mask.kind.value = MaskKind::sparse;
+    mask.detail = "what the call's mask says, of which the file says nothing";
+    return mask;
+  }
   if (rule.prefix_if != nullptr) {
     const Setting<bool> prefix = scope.flag(*rule.prefix_if);
     if (prefix.value.value_or(false)) {

@@ -92,7 +92,6 @@ AttentionShape full_shape(ConfigScope& scope, AttentionShape shape) {
   return shape;
 }
 
-// Sliding layers: num_sliding_attention_heads, or attention_other_setting with heads, groups and width of their own.
 // Heads of their own share the same width.
 AttentionShape whole_sliding_shape(ConfigScope& scope, AttentionShape shape) {
   const Setting<std::int64_t> heads = scope.integer(keys::kWholeSlidingHeads, kLayerHeads);
@@ -111,10 +110,16 @@ AttentionShape whole_sliding_shape(ConfigScope& scope, AttentionShape shape) {
   return shape;
 }
 
+// Sliding layers: num_sliding_attention_heads, and with it KV heads and channels if they have keys of their own, or
+// attention_other_setting with heads, groups and width of their own.
 AttentionShape sliding_shape(ConfigScope& scope, AttentionShape shape) {
   ConfigReader& reader = scope.reader();
   if (const Setting<std::int64_t> heads = scope.integer(keys::kSlidingHeads, kLayerHeads); heads.value) {
     shape.heads = {*heads.value, heads.from};
+    const Setting<std::int64_t> kv_heads = scope.integer(keys::kSlidingKvHeads, kLayerHeads);
+    if (kv_heads.value) shape.kv_heads = {*kv_heads.value, kv_heads.from};
+    const Setting<std::int64_t> head_dim = scope.integer(keys::kSlidingHeadDim, kLayerHeadDims);
+    if (head_dim.value) set_head_dim(shape, {*head_dim.value, head_dim.from}, scope.peek(keys::kSlidingHeadDim));
     if (const auto place = scope.peek(keys::kSlidingHeads)) is_grouping(reader, shape, *place);
     return shape;
   }

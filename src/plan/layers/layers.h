@@ -183,6 +183,9 @@ Sourced<std::int64_t> required_sparse(ConfigScope& scope, const Key& key, Bounds
 struct ScoreTerms {
   std::vector<ScoreTerm> terms;
   std::vector<FieldSource> sources;  // "score/0/buckets"
+  // Of layers with a window, where they have others.
+  std::vector<ScoreTerm> sliding{};
+  std::vector<FieldSource> sliding_sources{};
   // Terms of DeBERTa's sum, the content's included: scores are divided by sqrt(d * parts).
   Sourced<std::int64_t> parts{1, {}};
 };

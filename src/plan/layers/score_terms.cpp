@@ -140,6 +140,19 @@ ScoreTerms clipped_bias(ConfigScope& scope) {
   return terms;
 }
 
+// Inkling: layers with a window have logits for all of its distances, the others for the first rel_extent.
+ScoreTerms distance_logits(ConfigScope& scope) {
+  const Sourced<std::int64_t> channels = scope.required_integer(keys::kLogitChannels, {1, kMaxHeadDim});
+  const Sourced<std::int64_t> extent = scope.required_integer(keys::kLogitExtent, kTableSizes);
+  const Sourced<std::int64_t> window = scope.required_integer(keys::kWindow, kTableSizes);
+  ScoreTerms terms{.terms = {DistanceLogits{.extent = extent.value, .channels = channels.value}}, .sources = {}};
+  note(terms, "extent", extent.from);
+  note(terms, "channels", channels.from);
+  terms.sliding = {DistanceLogits{.extent = window.value, .channels = channels.value}};
+  terms.sliding_sources = {{"score/0/extent", window.from}, {"score/0/channels", channels.from}};
+  return terms;
+}
+
 // ---- XLNet ----
 
 ScoreTerms xlnet(ConfigScope& scope) {
@@ -275,6 +288,7 @@ ScoreTerms read_score_terms(ConfigScope& scope, ScoreKind kind, const Sourced<st
     case ScoreKind::shaw_blocks: return shaw_both_ways(scope);
     case ScoreKind::clipped: return clipped_bias(scope);
     case ScoreKind::shaw_rows: return shaw_rows(scope);
+    case ScoreKind::distance_logits: return distance_logits(scope);
   }
   return {};
 }

@@ -1,4 +1,5 @@
 // The facts of one layer from those of its stack: sizes, rotations, scores, mask, whose KV cache; and cross attention.
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -41,9 +42,11 @@ void add_rotation(ConfigScope& scope, const TextFacts& stack, const LayerTraits&
 
 // ---- scores ----
 
-void add_score_terms(const TextFacts& stack, LayerFacts& layer) {
-  for (const ScoreTerm& term : stack.terms.terms) layer.add(term);
-  layer.say(stack.terms.sources);
+void add_score_terms(const TextFacts& stack, const LayerTraits& traits, LayerFacts& layer) {
+  const ScoreTerms& all = stack.terms;
+  const bool has_own = traits.type == LayerType::sliding && !all.sliding.empty();
+  for (const ScoreTerm& term : has_own ? all.sliding : all.terms) layer.add(term);
+  layer.say(has_own ? all.sliding_sources : all.sources);
   if (stack.scheme.relative) layer.say("score", stack.scheme.from);
   if (!stack.scheme.alibi) return;
   layer.add(*stack.scheme.alibi);
@@ -72,6 +75,8 @@ void add_scores(const Family& family, const TextFacts& stack, const LayerTraits&
   add_norm(family, stack, traits, layer);
   const QueryScaling scaling = family.query_scaling;
   if (scaling == QueryScaling::none || (scaling == QueryScaling::nope_layers && traits.rotates)) return;
+  if (scaling == QueryScaling::beam && !layer.layer().rotate.empty()) return;
+  if (scaling == QueryScaling::full_layers && traits.type == LayerType::sliding) return;
   layer.set(facts::kQueryScale, stack.query_scale);
 }
 
@@ -169,7 +174,7 @@ LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts
     layer.set(facts::kSoftmaxScale, scale.value * multiplier, "default: g(factor, mscale_all_dim)^2 / sqrt(head_dim)");
   }
   add_rotation(scope, stack, traits, draft, layer);
-  add_score_terms(stack, layer);
+  add_score_terms(stack, traits, layer);
   if (multiplier == 1) layer.set(facts::kSoftmaxScale, scale);
   if (family.channel_scale) layer.scale_channels();
   add_scores(family, stack, traits, layer);
@@ -189,7 +194,13 @@ LayerFacts cross_attention_beside(ConfigScope& scope, LayerFacts& self, const st
     cross.copy(facts::kHeadDim, self);
     cross.copy(facts::kValueDim, self);
   }
-  cross.copy(facts::kSoftmaxScale, self);
+  if (scope.stack().cross_by_heads) {
+    const std::int64_t heads = self.layer().heads;
+    cross.set(facts::kKvHeads, heads, from);
+    cross.set(facts::kSoftmaxScale, 1 / std::sqrt(static_cast<double>(heads)), family_default(scope.family()));
+  } else {
+    cross.copy(facts::kSoftmaxScale, self);
+  }
   if (self.layer().soft_cap) cross.copy(facts::kSoftCap, self);
   cross.set(Mask{.kind = MaskKind::bidirectional, .window = {}, .chunk = {}, .detail = {}}, {});
   return cross;

@@ -33,6 +33,7 @@ std::optional<std::int64_t> only_crossing(ConfigScope& scope, std::int64_t block
 void read_layers(ConfigScope& scope, RopeDicts& dicts, const TextFacts& facts, StackLayers& layers) {
   std::vector<KnownLayer> kinds;
   const Sourced<std::int64_t> crosses = read_cross_interval(scope);
+  const std::int64_t rest = scope.stack().cross == CrossAttention::aligned ? crosses.value - 1 : 0;
   const auto only = crosses.value > 0 ? only_crossing(scope, std::ssize(facts.pattern.layers)) : std::nullopt;
   layers.reserve(std::ssize(facts.pattern.layers) * (crosses.value > 0 ? 2 : 1));
   std::int64_t block = 0;
@@ -44,7 +45,7 @@ void read_layers(ConfigScope& scope, RopeDicts& dicts, const TextFacts& facts, S
     }
     if (scope.reader().failed()) return;
     layers.add(kind->facts, block);
-    if (crosses.value > 0 && block % crosses.value == 0 && only.value_or(block) == block) {
+    if (crosses.value > 0 && block % crosses.value == rest && only.value_or(block) == block) {
       LayerFacts cross = cross_attention_beside(scope, kind->facts, crosses.from);
       if (const std::string_view detail = scope.stack().cross_detail; !detail.empty()) {
         cross.set(Mask{.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = std::string(detail)}, {});

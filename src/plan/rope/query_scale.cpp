@@ -1,4 +1,5 @@
-// Queries scaled by position: attn_temperature_tuning (Llama 4), llama_4_scaling* (Mistral), use_logn_attn (Qwen 1).
+// Queries scaled by position: attn_temperature_tuning (Llama 4), llama_4_scaling* (Mistral), use_logn_attn (Qwen 1),
+// log_scaling_* (Inkling).
 #include "plan/rope/rope.h"
 
 namespace posenc::plan {
@@ -66,6 +67,15 @@ Sourced<QueryScale> logn_scale(ConfigScope& scope, const Sourced<std::int64_t>& 
   return {LogNScale{.seq_length = trained_length.value}, on.from};
 }
 
+Sourced<QueryScale> inkling_scale(ConfigScope& scope) {
+  const auto floor = scope.find(keys::kScaleFloor);
+  if (!floor) return {{}, family_default(scope.family())};
+  if (floor->value.is_null()) return {{}, floor->from};
+  const Sourced<double> tokens = scope.required_positive(keys::kScaleFloor);
+  const Sourced<double> alpha = scope.required_number(keys::kScaleAlpha);
+  return {InklingTemperature{.alpha = alpha.value, .floor = tokens.value}, floor->from};
+}
+
 }  // namespace
 
 Sourced<QueryScale> read_query_scale(RopeDicts& dicts, const Sourced<std::int64_t>& trained_length) {
@@ -75,6 +85,8 @@ Sourced<QueryScale> read_query_scale(RopeDicts& dicts, const Sourced<std::int64_
     case QueryScaling::beta: return ministral_scale(dicts, trained_length);
     case QueryScaling::beta_object: return mistral_scale(dicts.scope());
     case QueryScaling::logn: return logn_scale(dicts.scope(), trained_length);
+    case QueryScaling::beam: return {BeamTemperature{}, family_default(dicts.scope().family())};
+    case QueryScaling::full_layers: return inkling_scale(dicts.scope());
   }
   return {};
 }

@@ -197,7 +197,9 @@ TowerMasks read_tower_masks(ConfigScope& scope, const Tower& tower, std::int64_t
     case TowerMask::kernel_windows: read_kernel_windows(scope, masks); break;
     case TowerMask::listed_windows: read_listed_windows(scope, layers, masks); break;
     case TowerMask::predicted: read_predicted(scope, layers, masks); break;
-    case TowerMask::latents: masks.whole.mask.detail = "learned queries; keys are the image's and theirs"; break;
+    case TowerMask::latents:
+      masks.whole.mask.detail = "learned queries; keys are theirs and those of what they look at";
+      break;
     case TowerMask::image_parts: read_image_parts(scope, layers, masks); break;
     case TowerMask::space_and_time: read_space_and_time(scope, masks); break;
     case TowerMask::audio_chunks: read_audio_chunks(scope, masks); break;

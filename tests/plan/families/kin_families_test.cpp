@@ -342,11 +342,10 @@ TEST(KinFamilies, nanochat_rotates_clockwise) {
   EXPECT_EQ(summary(scaled), "decoder: 0-3 4/2x64 half 64 @20000 clockwise linear4 s0.125 rms-after causal");
 }
 
-TEST(KinFamilies, what_a_plan_cannot_hold_is_named) {
+TEST(KinFamilies, doge_s_dynamic_mask_is_said_in_words) {
   const Plan chosen = plan_of(config({"doge", kDecoder, R"(, "sliding_window": 32)", ""}));
-  EXPECT_EQ(summary(chosen), "decoder: 0-3 4/2x64 half 64 @20000 s0.125 rms causal w31,0");
-  EXPECT_FALSE(chosen.known);
-  EXPECT_EQ(codes(chosen), std::vector<std::string>{"undecided"});
+  EXPECT_TRUE(chosen.known);
+  EXPECT_EQ(chosen.stacks.front().layers.front().mask.kind, MaskKind::sparse);
 }
 
 TEST(KinFamilies, roformer_s_rotated_values_are_not_known) {

@@ -214,8 +214,7 @@ TEST(TextKin, dots3_note_has_an_indexer_in_indexed_layers_and_sizes_of_its_own_i
 TEST(TextKin, what_a_plan_cannot_hold_is_named) {
   for (const Kin& kin : {Kin{"beam", kByType, "", ""}, Kin{"molmo2_text", kDecoder, R"(, "qk_norm_type": "olmo")", ""},
                          Kin{"neomme", kByType, "", ""}, Kin{"bros", kEncoder, "", ""}, Kin{"lilt", kEncoder, "", ""},
-                         Kin{"t5gemma2_decoder", kByType, "", ""}, Kin{"inkling_text", kDecoder, "", ""},
-                         Kin{"muse_glimmer_assistant", kDecoder, "", ""},
+                         Kin{"t5gemma2_decoder", kByType, "", ""}, Kin{"muse_glimmer_assistant", kDecoder, "", ""},
                          Kin{"cohere2_moe", kDecoder, R"(, "first_k_dense_replace": 1)", ""}}) {
     const Plan plan = plan_of(config(kin));
     EXPECT_FALSE(plan.known) << kin.type;

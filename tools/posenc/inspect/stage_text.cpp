@@ -302,6 +302,12 @@ std::string score_text(const ScoreTerm& term) {
             return formatted("CoPE: contextual positions, counted by gates, a learned row for each of {}", s.positions);
           },
           [](const ForgetGate&) { return std::string("forget gates (FoX): the sum of log f after the key"); },
+          [](const DistanceLogits& s) {
+            return formatted(
+                "logits by distance: {} channels that are made of the query token, times a learned row "
+                "for each distance from 0 to {}",
+                s.channels, s.extent - 1);
+          },
       },
       term);
 }
@@ -357,6 +363,13 @@ std::string query_scale_text(const QueryScale& scale) {
                              s.original_max_position_embeddings);
           },
           [](const LogNScale& s) { return formatted("queries x max(1, ln(i + 1) / ln({}))", s.seq_length); },
+          [](const BeamTemperature& s) {
+            return formatted("queries x (1 + (i + 1) / {})^{}", exact_number(s.length), exact_number(s.exponent));
+          },
+          [](const InklingTemperature& s) {
+            return formatted("queries x (1 + {} ln(max(1, (i + 1) / {})))", exact_number(s.alpha),
+                             exact_number(s.floor));
+          },
       },
       scale);
 }

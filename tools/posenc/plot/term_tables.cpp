@@ -153,6 +153,17 @@ class Preparing {
     out_.over_content = true;
     out_.detail += formatted("; the gate is open at every {}th key", numbers_.every);
   }
+  // r_i is the same for all tokens: a line that falls to 0 at the last distance that has a row.
+  void operator()(const DistanceLogits& scheme) {
+    std::vector<double> logits;
+    for (std::int64_t i = 0; i < drawn_.queries; ++i) {
+      for (std::int64_t j = 0; j < drawn_.keys; ++j) {
+        const bool has_row = i - j >= 0 && i - j < scheme.extent;
+        logits.push_back(has_row ? 1.0 - static_cast<double>(i - j) / static_cast<double>(scheme.extent) : 0.0);
+      }
+    }
+    drawn_.inputs.bias = table(std::move(logits), {drawn_.queries, drawn_.keys});
+  }
   // ln f by token: a gate of 0.99 takes 0.01 from the scores of all keys before it, one of 0.2 takes 1.6.
   void operator()(const ForgetGate&) {
     constexpr double kKeeps = 0.99;  // of a token in general

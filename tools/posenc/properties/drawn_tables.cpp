@@ -48,6 +48,7 @@ class Drawing {
   ScoreWeights operator()(const Alibi&) { return {}; }
   ScoreWeights operator()(const Sandwich&) { return {}; }
   ScoreWeights operator()(const ForgetGate&) { return {}; }
+  ScoreWeights operator()(const DistanceLogits&) { return {}; }
   ScoreWeights operator()(const T5Bias& x) { return T5Weights{table({x.buckets, heads()})}; }
   ScoreWeights operator()(const ClippedBias& x) { return ClippedBiasWeights{table({x.past + x.future + 1, heads()})}; }
   ScoreWeights operator()(const GridBias& x) {

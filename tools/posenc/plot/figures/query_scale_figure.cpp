@@ -24,7 +24,7 @@ struct NamedScale {
   QueryScale scale;
 };
 
-// One of each kind, with the numbers of the models that have it.
+// Three kinds, with the numbers of the models that have them.
 std::vector<NamedScale> published() {
   return {{"Llama 4", Llama4Temperature{}},
           {"Ministral 3", MinistralTemperature{.original_max_position_embeddings = 16384}},
