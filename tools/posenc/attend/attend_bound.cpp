@@ -15,10 +15,6 @@
 namespace posenc::tool {
 namespace {
 
-constexpr double kRounding = 0x1p-24;  // of a float
-// A head that is rotated in floats, in roundings of the products that it is in: cos and sin are within an ulp, 2
-// roundings, of which a product takes one each, and its 2 products and their sum are rounded once.
-const double kRotated = (2 + 2) * std::sqrt(2.0);
 // xPos: a float for the query, one for the key and one for the tile's origin, each with its product.
 constexpr double kDecays = 6;
 // cap tanh(s / cap): s times the rounded quotient 2; tanh 7, of (1 - e) / (1 + e) with e = exp(-2 |x|) below 0.29 that
@@ -26,11 +22,6 @@ constexpr double kDecays = 6;
 constexpr double kCapped = 10;
 constexpr double kTile = 64;        // keys
 constexpr double kPaired = 0x1p-8;  // half a unit of bfloat16's 8 bits, relatively
-
-// The roundings of a sum of so many terms in floats, one after another: at most one of each partial sum. Of many they
-// do not all point one way: with independent ones of mean zero, 6 sqrt(n) are exceeded with a probability below
-// 2 exp(-6^2 / 2) = 3e-8 (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, theorem 2.4).
-double summed(double terms) { return std::min(terms, 6 * std::sqrt(terms)); }
 
 // ---- lengths of learned rows ----
 

@@ -5,6 +5,8 @@
 // to bfloat16, where the call may have such products, is no longer of first order: its part is exact, and by itself.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,6 +15,17 @@
 #include "attend/attend_call.h"
 
 namespace posenc::tool {
+
+inline constexpr double kRounding = 0x1p-24;  // of a float
+
+// A head that is rotated in floats, in roundings of the products that it is in: cos and sin are within an ulp, 2
+// roundings, of which a product takes one each, and its 2 products and their sum are rounded once.
+inline const double kRotated = (2 + 2) * std::sqrt(2.0);
+
+// The roundings of a sum of so many terms in floats, one after another: at most one of each partial sum. Of many they
+// do not all point one way: with independent ones of mean zero, 6 sqrt(n) are exceeded with a probability below
+// 2 exp(-6^2 / 2) = 3e-8 (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, theorem 2.4).
+inline double summed(double terms) { return std::min(terms, 6 * std::sqrt(terms)); }
 
 // What is known of the keys and values of one head of one sequence.
 struct KeyHead {

@@ -43,6 +43,8 @@ struct EveryNth {
 // Those tokens of a tensor, whose axis of tokens is given.
 ConstTensorView some_tokens(ConstTensorView x, int token_axis, const EveryNth& which);
 TensorView some_tokens(TensorView x, int token_axis, const EveryNth& which);
+// The axis of tokens of queries and outputs.
+inline int token_axis(const ConstTensorView& x) { return x.rank == 4 ? 2 : 0; }
 
 // The inputs of a call for some of its queries: all keys, and of what belongs to queries the rows of those. It owns
 // what has to be gathered; inputs() are views of that and of the call, which both must outlive the call of attend.

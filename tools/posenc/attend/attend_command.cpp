@@ -10,6 +10,7 @@
 #include "attend/attend_call.h"
 #include "attend/attend_error.h"
 #include "attend/attend_layer.h"
+#include "attend/attend_linear.h"
 #include "attend/attend_mask.h"
 #include "attend/attend_report.h"
 #include "attend/attend_tables.h"
@@ -188,7 +189,14 @@ std::string flag_of(const Problem& problem) {
   return tensor == "q" || tensor == "k" || tensor == "v" ? formatted("--{}: ", tensor) : "";
 }
 
-// All queries, piece by piece. What attend refuses is exit code 4, with the flag of the tensor where it is one.
+// Exit code 4, with the flag of the tensor where it is one: tensors that do not fit each other, tables that do not fit
+// the layer.
+Failure refused(const Error& error, const std::string& layer, const char* flag = "") {
+  const std::string tensor = flag_of(error.problem());
+  return failure(kMalformed, formatted("{}{}: {}", tensor.empty() ? flag : tensor, layer, error.what()));
+}
+
+// All queries, piece by piece.
 AttendWork attend_all(const AttendCall& call, const Outputs& to, const LayerJob& job, const std::string& layer,
                       Progress& progress) {
   const AskedThreads threads(job.threads);
@@ -203,11 +211,24 @@ AttendWork attend_all(const AttendCall& call, const Outputs& to, const LayerJob&
       done += piece.count;
       progress.show("attending", done, call.queries());
     } while (done < call.queries());
-  } catch (const Error& error) {  // tensors that do not fit each other, tables that do not fit the layer
-    throw failure(kMalformed, formatted("{}{}: {}", flag_of(error.problem()), layer, error.what()));
+  } catch (const Error& error) {
+    throw refused(error, layer);
   }
   progress.wipe();
   return work;
+}
+
+// With --linear, whose refusals of the layer name that flag.
+void attend_linearly(const AttendCall& call, FeatureMap map, const TensorView& out, const LayerJob& job,
+                     const std::string& layer, Progress& progress) {
+  const AskedThreads threads(job.threads);
+  progress.show("attending", 0, call.queries());
+  try {
+    attend_linear_all(call, map, out, threads.parallel(), job.isa);
+  } catch (const Error& error) {
+    throw refused(error, layer, "--linear: ");
+  }
+  progress.wipe();
 }
 
 }  // namespace
@@ -220,10 +241,12 @@ int run_attend(const AttendArguments& arguments) {
                                    {"--weights", arguments.weights.value_or("")},
                                    {"--mask", arguments.mask.value_or("")}});
   const Plan plan = begin(job);
-  const AttendingLayer choice = choose_attending(plan, {job.stack, job.layer, arguments.cross});
+  const AttendingLayer choice =
+      choose_attending(plan, {job.stack, job.layer, arguments.cross, arguments.linear.has_value()});
   // A copy, whose mask --mask replaces.
   LayerPlan layer = *choice.layer;
-  const LayerTables tables = read_tables(arguments.weights, layer, choice.name);
+  // Linear attention has none, and refuses a layer of theirs.
+  const LayerTables tables = arguments.linear ? LayerTables{} : read_tables(arguments.weights, layer, choice.name);
   const HeadsTensor q =
       read_tensor(arguments, "--q", arguments.q, {"query head", layer.heads, layer.head_dim}, choice.name);
   const HeadsTensor k =
@@ -254,12 +277,17 @@ int run_attend(const AttendArguments& arguments) {
   Progress progress;
   const Written out = output_for(q, layer.value_dim);
   const Written lse = arguments.lse ? lse_for(q) : Written();
-  const AttendWork work = attend_all(call, {out.heads, lse.heads}, job, choice.name, progress);
+  AttendWork work;
+  if (arguments.linear) {
+    attend_linearly(call, *arguments.linear, out.heads, job, choice.name, progress);
+  } else {
+    work = attend_all(call, {out.heads, lse.heads}, job, choice.name, progress);
+  }
   // The sample is judged before anything is written.
   std::optional<AttendError> error;
   if (job.check) {
     progress.show("checking", 0, 1);
-    error = judge(call, out.heads);
+    error = arguments.linear ? judge_linear(call, *arguments.linear, out.heads) : judge(call, out.heads);
     progress.wipe();
     check_bound(error->over_bound, {error->row, error->head, error->channel}, "");
   }

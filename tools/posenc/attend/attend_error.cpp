@@ -28,18 +28,6 @@ struct AttendTruth {
   std::vector<double> biased;
 };
 
-// Queries of each sequence, evenly, the last among them, since it sees most keys: as many as `affordable` products and
-// kScores scores allow. One query of every sequence and head takes `products`.
-EveryNth sample_of(const AttendCall& call, std::int64_t affordable) {
-  const std::int64_t scores = std::max<std::int64_t>(1, call.batch() * call.layer.heads * call.keys());
-  const std::int64_t products = scores * (call.layer.head_dim + call.layer.value_dim);
-  const std::int64_t most = std::max<std::int64_t>(1, std::min(affordable / products, kScores / scores));
-  const std::int64_t queries = call.queries();
-  const std::int64_t step = (queries + most - 1) / most;
-  if (queries == 0) return {};
-  return {.first = (queries - 1) % step, .step = step, .count = (queries - 1) / step + 1};
-}
-
 // The reference runs once for the output and its weights, and, where terms are added, twice more for the scores before
 // and behind them.
 AttendTruth truth_of(const AttendCall& call, std::int64_t products) {
@@ -111,6 +99,44 @@ bool meets_non_finite(const AttendCall& call, const JudgedRow& row, const KeyHea
 
 }  // namespace
 
+// No more than kScores scores besides. One query of every sequence and head takes `products`.
+EveryNth sample_of(const AttendCall& call, std::int64_t products) {
+  const std::int64_t scores = std::max<std::int64_t>(1, call.batch() * call.layer.heads * call.keys());
+  const std::int64_t of_one = scores * (call.layer.head_dim + call.layer.value_dim);
+  const std::int64_t most = std::max<std::int64_t>(1, std::min(products / of_one, kScores / scores));
+  const std::int64_t queries = call.queries();
+  const std::int64_t step = (queries + most - 1) / most;
+  if (queries == 0) return {};
+  return {.first = (queries - 1) % step, .step = step, .count = (queries - 1) / step + 1};
+}
+
+// Where the reference is non-finite because of a key that is seen, a finite output is wrong. And what the reference
+// computes from finite numbers, in double, must not be lost to a float's range.
+void hold(AttendError& worst, const JudgedElement& one, DType stored, const std::function<bool()>& meets_non_finite) {
+  double error = std::abs(one.is - one.expected);
+  double allowed = one.allowed;
+  if (!std::isfinite(one.expected) || !std::isfinite(allowed)) {
+    ++worst.not_finite;
+    const bool is_lost = std::isfinite(one.expected) && !std::isfinite(one.is);
+    const bool is_missed = std::isfinite(one.is) && meets_non_finite();
+    if (!is_lost && !is_missed) return;
+    error = HUGE_VAL;
+  }
+  // Stored in 16 bits it is rounded once more.
+  if (stored != DType::f32) allowed += 0.5 * ulp(stored, std::abs(one.expected) + allowed);
+  const double over = error == 0.0 ? 0.0 : std::isfinite(error) ? error / allowed : HUGE_VAL;
+  worst.largest = std::max(worst.largest, error);
+  if (over <= worst.over_bound) return;
+  worst = {.largest = worst.largest,
+           .over_bound = over,
+           .bound = allowed,
+           .row = one.row,
+           .head = one.head,
+           .channel = one.channel,
+           .tokens = worst.tokens,
+           .not_finite = worst.not_finite};
+}
+
 AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64_t products) {
   const AttendBound bound(call);
   const AttendTruth truth = truth_of(call, products);
@@ -134,33 +160,15 @@ AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64
                                .biased = error_row(truth.biased, at, call.keys())};
         const std::vector<double> bounds = bound.output(judged, keys);
         for (std::int64_t c = 0; c < layer.value_dim; ++c) {
-          const double expected = judged.out[static_cast<std::size_t>(c)];
-          const double is = head_element(out, b, row.token, h, c);
-          double error = std::abs(is - expected);
-          double allowed = bounds[static_cast<std::size_t>(c)];
-          // Where the reference is non-finite because of a key that is seen, a finite output is wrong.
-          // And what the reference computes from finite numbers, in double, must not be lost to a float's range.
-          if (!std::isfinite(expected) || !std::isfinite(allowed)) {
-            ++worst.not_finite;
-            const bool is_lost = std::isfinite(expected) && !std::isfinite(is);
-            const bool is_missed =
-                std::isfinite(is) && meets_non_finite(call, judged, keys, static_cast<std::size_t>(c));
-            if (!is_lost && !is_missed) continue;
-            error = HUGE_VAL;
-          }
-          // Stored in 16 bits it is rounded once more.
-          if (out.dtype != DType::f32) allowed += 0.5 * ulp(out.dtype, std::abs(expected) + allowed);
-          const double over = error == 0.0 ? 0.0 : std::isfinite(error) ? error / allowed : HUGE_VAL;
-          worst.largest = std::max(worst.largest, error);
-          if (over <= worst.over_bound) continue;
-          worst = {.largest = worst.largest,
-                   .over_bound = over,
-                   .bound = allowed,
-                   .row = row,
-                   .head = h,
-                   .channel = c,
-                   .tokens = worst.tokens,
-                   .not_finite = worst.not_finite};
+          const auto channel = static_cast<std::size_t>(c);
+          hold(worst,
+               {.row = row,
+                .head = h,
+                .channel = c,
+                .is = head_element(out, b, row.token, h, c),
+                .expected = judged.out[channel],
+                .allowed = bounds[channel]},
+               out.dtype, [&] { return meets_non_finite(call, judged, keys, channel); });
         }
       }
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "attend/attend_call.h"
 #include "tensors/row_positions.h"
@@ -24,7 +25,24 @@ struct AttendError {
 // Products of queries and keys, and of weights and values: what the reference does in about a second.
 inline constexpr std::int64_t kJudgedProducts = std::int64_t{1} << 24;
 
-// Of some queries, evenly: one of each sequence at least, and as many as `products` are enough for.
+// Queries of each sequence, evenly, the last among them, since it sees most keys; one at least, and as many as
+// `products` are enough for.
+EveryNth sample_of(const AttendCall& call, std::int64_t products);
+
+// An element of the output, and what it should be. `allowed`: its bound, before it is stored.
+struct JudgedElement {
+  Row row{};
+  std::int64_t head = 0;
+  std::int64_t channel = 0;
+  double is = 0.0;
+  double expected = 0.0;
+  double allowed = 0.0;
+};
+// Counts it in. `meets_non_finite`, asked where the reference or the bound is non-finite: whether what the query sees
+// is, so that a finite output is wrong.
+void hold(AttendError& worst, const JudgedElement& one, DType stored, const std::function<bool()>& meets_non_finite);
+
+// Of a sample of the queries.
 AttendError judge(const AttendCall& call, const ConstTensorView& out, std::int64_t products = kJudgedProducts);
 
 }  // namespace posenc::tool

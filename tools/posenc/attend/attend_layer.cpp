@@ -24,13 +24,22 @@ struct Kind {
   const LayerPlan& layer() const { return stack->layers[static_cast<std::size_t>(run.layers.front())]; }
 };
 
-// `wanted`: attention, or with --cross cross_attention.
-std::vector<Kind> kinds_of(const std::vector<const Stack*>& stacks, LayerKind wanted) {
+bool has_shape(const LayerPlan& layer) {
+  return layer.heads > 0 && layer.kv_heads > 0 && layer.head_dim > 0 && layer.value_dim > 0;
+}
+
+// Attention, or with --cross cross_attention; with --linear layers of linear attention too.
+bool is_wanted(const LayerPlan& layer, const AttendingWords& words) {
+  if (words.linear && !words.cross && layer.kind == LayerKind::linear_attention) return has_shape(layer);
+  return layer.kind == (words.cross ? LayerKind::cross_attention : LayerKind::attention);
+}
+
+std::vector<Kind> kinds_of(const std::vector<const Stack*>& stacks, const AttendingWords& words) {
   std::vector<Kind> kinds;
   for (const Stack* stack : stacks) {
     for (LayerRun& run : layer_runs(*stack)) {
       const Kind kind{stack, std::move(run)};
-      if (kind.layer().kind == wanted) kinds.push_back(kind);
+      if (is_wanted(kind.layer(), words)) kinds.push_back(kind);
     }
   }
   return kinds;
@@ -51,6 +60,20 @@ std::vector<Kind> kinds_of(const std::vector<const Stack*>& stacks, LayerKind wa
   throw UsageError{formatted("--layer is needed: attention differs between layers: {}", join(names, "; "))};
 }
 
+// A config says of a layer of linear attention no more than that it is one; a plan in JSON may say the rest.
+void refuse_shapeless(const std::vector<const Stack*>& stacks, const AttendingWords& words) {
+  for (const Stack* stack : stacks) {
+    for (const LayerPlan& layer : stack->layers) {
+      if (layer.kind != LayerKind::linear_attention || has_shape(layer)) continue;
+      if (words.cross || words.layer.value_or(layer.index) != layer.index) continue;
+      throw failure(kMalformed, formatted("--linear: {} layer {} is linear attention of a shape that its plan does not "
+                                          "know: heads, kv_heads, head_dim and value_dim are missing; a plan in JSON "
+                                          "(posenc inspect --json) can be given them",
+                                          printable(excerpt(stack->name)), layer.index));
+    }
+  }
+}
+
 // The kinds of that stack and layer; never none. A layer that the plan does not have is a usage error (2); one that is
 // there and does not attend so, exit code 4.
 std::vector<Kind> asked_kinds(const Plan& plan, const AttendingWords& words) {
@@ -62,11 +85,12 @@ std::vector<Kind> asked_kinds(const Plan& plan, const AttendingWords& words) {
   if (words.layer && !is_there) {
     throw UsageError{formatted("--layer {}: this model's layers are {}", *words.layer, block_ranges(stacks))};
   }
-  std::vector<Kind> kinds = kinds_of(stacks, words.cross ? LayerKind::cross_attention : LayerKind::attention);
+  std::vector<Kind> kinds = kinds_of(stacks, words);
   if (words.layer) {
     std::erase_if(kinds, [&](const Kind& kind) { return std::ranges::count(kind.run.blocks, *words.layer) == 0; });
   }
   if (kinds.empty()) {
+    if (words.linear) refuse_shapeless(stacks, words);
     throw failure(kMalformed,
                   formatted("{} no {}attention{}", words.layer ? "this layer has" : "this model has",
                             words.cross ? "cross-" : "", words.cross ? "" : "; for cross-attention give --cross"));

@@ -14,6 +14,7 @@ struct AttendingWords {
   std::optional<std::string> stack;
   std::optional<std::int64_t> layer;
   bool cross = false;
+  bool linear = false;  // layers of linear attention too, where their shape is known
 };
 
 struct AttendingLayer {

@@ -1,13 +1,41 @@
 // What posenc attend has besides the options of every job (tensors/job_options.cpp). --q, --k, --v and -o are required
 // by the parser; out and lse cannot both go to a .npy file.
+#include <optional>
+
 #include "line/command_spec.h"
+#include "line/formatted.h"
 #include "tensors/job_options.h"
 #include "tensors/machine_options.h"
 
 namespace posenc::tool {
 namespace {
 
+// In the order of FeatureMap. What linear attention has no place for is refused, and why.
+std::optional<FeatureMap> linear_given(const Given& given) {
+  const auto map = given.choice("--linear", {"elu_plus_one", "identity", "relu"});
+  if (!map) return {};
+  struct Excluded {
+    const char* flag;
+    const char* why;
+  };
+  constexpr Excluded kExcluded[] = {
+      {"--weights", "it has no learned tables"},
+      {"--mask", "it sums over all keys; whether it is causal is the layer's"},
+      {"--q-rotated", "its feature map comes before the rotation"},
+      {"--k-rotated", "its feature map comes before the rotation"},
+      {"--lse", "it has no softmax"},
+  };
+  for (const auto& [flag, why] : kExcluded) {
+    if (given.has(flag)) throw UsageError{formatted("{} cannot be combined with --linear: {}", flag, why)};
+  }
+  if (products_given(given) == Products::bf16) {
+    throw UsageError{"--products bf16 cannot be combined with --linear: its products are f32"};
+  }
+  return static_cast<FeatureMap>(*map);
+}
+
 Command read_attend(const Given& given) {
+  const std::optional<FeatureMap> linear = linear_given(given);  // refuses what else would ask for more
   return AttendArguments{.job = job_given(given, given.has("--lse") ? "out and lse" : ""),
                          .cross = given.has("--cross"),
                          .q = given.text_or("--q", ""),
@@ -20,7 +48,8 @@ Command read_attend(const Given& given) {
                          .q_rotated = given.has("--q-rotated"),
                          .k_rotated = given.has("--k-rotated"),
                          .lse = given.has("--lse"),
-                         .products = products_given(given)};
+                         .products = products_given(given),
+                         .linear = linear};
 }
 
 }  // namespace
@@ -62,6 +91,10 @@ CommandSpec attend_spec() {
            {.names = "--k-rotated", .description = "RoPE has been applied to the keys already, as in a KV cache"},
            {.names = "--lse", .description = "OUT also holds lse, each row's log-sum-exp of scores"},
            products_option(),
+           {.names = "--linear",
+            .value = "MAP",
+            .description = "Linear attention instead of a softmax, by the layer's rotation, sizes and causality: "
+                           "elu_plus_one, identity or relu of queries and keys before RoPE"},
            {.names = "--cross", .description = "The layer's cross-attention to an encoder, not its self-attention"}}),
       .footer =
           "Exit code 1: with --check, an error above its bound (docs/attention.md).\n\n"
@@ -70,7 +103,9 @@ CommandSpec attend_spec() {
           "    -o out.npy --check\n"
           "  posenc attend --model gpt-oss-20b --layer 0 --q qkv.safetensors \\\n"
           "    --k qkv.safetensors --v qkv.safetensors --weights w.safetensors \\\n"
-          "    -o out.safetensors --lse\n\n",
+          "    -o out.safetensors --lse\n"
+          "  posenc attend --model llama-3.1-8b --q q.npy --k k.npy --v v.npy \\\n"
+          "    -o out.npy --linear elu_plus_one\n\n",
       .read = read_attend};
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "attend/attend_linear.h"
 #include "inspect/stage_text.h"
 #include "line/formatted.h"
 #include "line/json_text.h"
@@ -47,7 +48,12 @@ void add_layer(Page& page, const AttendReport& report) {
   const LayerPlan& layer = report.call.layer;
   for (const Rotate& one : layer.rotate) page.entry(2, "rotate", kAttendColumn, rotate_text(one, report.call.length));
   for (const ScoreTerm& term : layer.score) page.entry(2, "score", kAttendColumn, score_text(term));
-  page.entry(2, "scores", kAttendColumn, logits_text(layer));
+  if (report.arguments.linear) {
+    page.entry(2, "attention", kAttendColumn,
+               linear_text(*report.arguments.linear) + "; no softmax scale, no attention factor");
+  } else {
+    page.entry(2, "scores", kAttendColumn, logits_text(layer));
+  }
   page.entry(2, "mask", kAttendColumn, mask_line(report));
   // posenc attend starts with RoPE: q and k have to come normalised where a norm precedes it.
   if (layer.qk_norm && layer.qk_norm->order == QkNorm::Order::before) {
@@ -81,9 +87,11 @@ std::string attend_text(const AttendReport& report) {
   add_layer(page, report);
   if (!call.tables.names.empty()) page.entry(2, "tables", kAttendColumn, printable(join(call.tables.names, ", ")));
   page.entry(2, "positions", kAttendColumn, positions_text(report));
-  page.entry(
-      2, "work", kAttendColumn,
-      formatted("{} of scores; {} more skipped, all masked", count(report.work.tiles, "tile"), report.work.skipped));
+  if (!report.arguments.linear) {
+    page.entry(
+        2, "work", kAttendColumn,
+        formatted("{} of scores; {} more skipped, all masked", count(report.work.tiles, "tile"), report.work.skipped));
+  }
   if (report.arguments.products == Products::bf16) {
     page.entry(2, "products", kAttendColumn,
                call.products == Products::bf16 ? "bf16, where that is faster"
@@ -107,14 +115,16 @@ std::string attend_json(const AttendReport& report) {
   std::vector<std::string> tables;
   for (const std::string& table : report.call.tables.names) tables.push_back(json_string(table));
   const std::optional<std::int64_t>& length = report.call.length;
+  const std::optional<FeatureMap>& linear = report.arguments.linear;
   JsonMembers all =
       job_members(report.arguments.job, report.plan, *report.choice.stack, *report.choice.layer, report.bytes_written);
   const JsonMembers own{{"length", length ? std::to_string(*length) : "null"},
                         {"tensors", json_array(tensors)},
                         {"tables", json_array(tables)},
-                        {"tiles", std::to_string(report.work.tiles)},
-                        {"tiles_skipped", std::to_string(report.work.skipped)},
+                        {"tiles", linear ? "null" : std::to_string(report.work.tiles)},
+                        {"tiles_skipped", linear ? "null" : std::to_string(report.work.skipped)},
                         {"products", json_string(name(report.call.products))},
+                        {"linear", linear ? json_string(name(*linear)) : "null"},
                         {"check", report.error ? error_json(*report.error) : "null"},
                         {"warnings", warnings_json(warnings_of(report.plan, tensors_of(report)))}};
   all.insert(all.end(), own.begin(), own.end());

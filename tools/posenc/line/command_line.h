@@ -9,6 +9,7 @@
 
 #include "plot/plot_arguments.h"
 #include "posenc/attend.h"
+#include "posenc/feature_map.h"
 #include "posenc/info.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
@@ -85,6 +86,7 @@ struct AttendArguments {
   bool k_rotated = false;
   bool lse = false;
   Products products = Products::f32;
+  std::optional<FeatureMap> linear;  // linear attention instead of a softmax
 };
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
 // those of POSENC_THREADS or the machine.
