@@ -23,7 +23,7 @@ void add(Views& to, MlpBiasWeights& x) {
 }
 void add(Views& to, ShawWeights& x) { to.push_back(&x.table); }
 void add(Views& to, TransformerXlWeights& x) {
-  to.insert(to.end(), {&x.projection, &x.content_bias, &x.position_bias});
+  to.insert(to.end(), {&x.projection, &x.content_bias, &x.position_bias, &x.table});
 }
 void add(Views& to, XlNetWeights& x) {
   add(to, x.positions);

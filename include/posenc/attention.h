@@ -64,10 +64,13 @@ struct ShawWeights {
       table{};  // [right + left + 1, head_dim], or [heads, right + left + 1, head_dim]; distance -right first
 };
 
+// r is a sinusoid, or a row of `table`, which has one for each distance of the scheme: `distances`, low first, or
+// -clamp_length to clamp_length. A table is refused where the scheme says neither.
 struct TransformerXlWeights {
-  ConstTensorView projection{};     // W_(k,R): [heads * head_dim, channels of the sinusoid]
+  ConstTensorView projection{};     // W_(k,R): [heads * head_dim, channels of r]
   ConstTensorView content_bias{};   // u: [heads, head_dim], where the scheme has it
   ConstTensorView position_bias{};  // v: [heads, head_dim]
+  ConstTensorView table{};          // R: [distances, channels]; omitted: sinusoids
 };
 
 struct XlNetWeights {

@@ -21,10 +21,20 @@ def tensors(tokens=9, keys=9, dtype=np.float32):
 
 
 TABLE = np.random.default_rng(4).standard_normal((32, 4)).astype(np.float32)
+TRANSFORMER_XL = posenc.TransformerXlWeights(
+    projection=np.random.default_rng(5).standard_normal((64, 3)).astype(np.float32) / 8,
+    content_bias=np.ones((4, 16), np.float32) / 8,
+    position_bias=np.ones((4, 16), np.float32) / 8,
+    table=np.random.default_rng(6).standard_normal((8, 3)).astype(np.float32),
+)
 LAYERS = {
     "none": (layer(), {}),
     "rope": (layer(rotate=(posenc.Rotate(scheme=ROPE),)), {}),
     "alibi": (layer(score=(posenc.Alibi(heads=4),)), {}),
+    "transformer-xl, learned rows": (
+        layer(score=(posenc.TransformerXl(distances=posenc.Distances(low=-1, high=6)),)),
+        {"score_weights": [TRANSFORMER_XL]},
+    ),
     "t5": (layer(score=(posenc.T5Bias(),)), {"score_weights": [posenc.T5Weights(table=TABLE)]}),
     "window, cap": (layer(mask=posenc.Mask(window=posenc.Window(past=2)), soft_cap=posenc.SoftCap(cap=5.0)), {}),
     "sinks": (layer(sinks=True), {"sinks": np.ones(4, np.float32)}),

@@ -83,6 +83,27 @@ def test_tables_that_begin_at_one_place_are_told_apart():
         assert keywords["score_weights"][0].rows.shape == (5, 4)
 
 
+def test_learned_rows_in_place_of_sinusoids_have_a_name():
+    """Of XLNet: rows for -2 to 2; without the name sinusoids of as many channels."""
+    layer = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=4, value_dim=4, score=(posenc.XlNet(clamp_length=2),))
+    random = np.random.default_rng(7)
+    x = random.standard_normal((6, 2, 4)).astype(np.float32)
+    given = {
+        "projection": random.standard_normal((8, 4)).astype(np.float32),
+        "content_bias": np.zeros((2, 4), np.float32),
+        "position_bias": np.zeros((2, 4), np.float32),
+    }
+    sines = posenc.attend(layer, x, x, x, **posenc.named_weights(layer, given))
+    keywords = posenc.named_weights(layer, {**given, "table": np.zeros((5, 4), np.float32)})
+    assert keywords["score_weights"][0].positions.table.shape == (5, 4)
+    zeros = posenc.attend(layer, x, x, x, **keywords)
+    plain = posenc.attend(layer.replace(score=()), x, x, x)
+    assert np.abs(zeros - plain).max() <= BOUND  # rows of zeros add nothing
+    assert np.abs(sines - plain).max() > 0.01
+    with pytest.raises(ValueError, match=r"table must have shape \[5, 4\] but is \[4, 4\]"):
+        posenc.attend(layer, x, x, x, **posenc.named_weights(layer, {**given, "table": np.zeros((4, 4), np.float32)}))
+
+
 def test_a_table_of_sines_needs_no_weights():
     shaw = posenc.ShawKeys(left=2, right=1, sinusoidal=True)
     layer = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=4, value_dim=4, score=(shaw,))

@@ -27,17 +27,24 @@ std::vector<double> sum(std::vector<double> a, const std::vector<double>& b) {
 }
 
 // The part of head h of W x + b, which has all heads.
-std::vector<double> head_projected(const Linear& linear, std::span<const double> x, std::int64_t h, std::int64_t head_dim) {
+std::vector<double> head_projected(const Linear& linear, std::span<const double> x, std::int64_t h,
+                                   std::int64_t head_dim) {
   const std::vector<double> all = transformed(linear, x);
   const auto first = all.begin() + h * head_dim;
   return {first, first + head_dim};
 }
 
-// r(distance) of Transformer-XL, head_projected.
-std::vector<double> position_key(SinusoidConvention convention, const ConstTensorView& projection, double distance,
-                                 const Row& row) {
-  const std::vector<double> r = input_row(SinusoidalInput{.convention = convention}, projection.shape[1], distance);
-  return head_projected({.weight = projection}, r, row.h, row.layer.head_dim);
+// r(distance) of Transformer-XL, head_projected: a row of the table, whose first is of the distance `low`, or sines.
+std::vector<double> position_key(SinusoidConvention convention, const TransformerXlWeights& weights, double distance,
+                                 std::int64_t low, const Row& row) {
+  std::vector<double> r;
+  if (weights.table.empty()) {
+    r = input_row(SinusoidalInput{.convention = convention}, weights.projection.shape[1], distance);
+  }
+  for (std::int64_t c = 0; c < weights.table.shape[1] && !weights.table.empty(); ++c) {
+    r.push_back(element(weights.table, {static_cast<std::int64_t>(distance) - low, c}));
+  }
+  return head_projected({.weight = weights.projection}, r, row.h, row.layer.head_dim);
 }
 
 // Transformer-XL's clamp_len; below 0 it does not clamp.
@@ -48,8 +55,8 @@ double clamped(double distance, std::int64_t length) {
 
 // (q_i + v) . W r
 double of_distance(SinusoidConvention convention, const TransformerXlWeights& weights, double distance,
-                   const Row& row) {
-  const std::vector<double> r = position_key(convention, weights.projection, distance, row);
+                   std::int64_t low, const Row& row) {
+  const std::vector<double> r = position_key(convention, weights, distance, low, row);
   if (weights.position_bias.empty()) return dot(row.q, r);
   return dot(sum(row.q, of_head(weights.position_bias, row.h)), r);
 }
@@ -77,8 +84,10 @@ double term(const TransformerXl& scheme, const ScoreWeights& weights, const Row&
   const double distance = row.distance(j);
   const bool has_row = !scheme.distances || (distance >= static_cast<double>(scheme.distances->low) &&
                                              distance <= static_cast<double>(scheme.distances->high));
-  const double r = has_row ? of_distance(scheme.sinusoid, learned, clamped(distance, scheme.clamp_length), row) : 0.0;
-  return r + of_key(learned, row, j);
+  if (!has_row) return of_key(learned, row, j);
+  const std::int64_t low = scheme.distances ? scheme.distances->low : -scheme.clamp_length;
+  return of_distance(scheme.sinusoid, learned, clamped(distance, scheme.clamp_length), low, row) +
+         of_key(learned, row, j);
 }
 
 // The second half of the batch reads backwards where bidirectional_data says so (XLNet's pretraining).
@@ -86,7 +95,8 @@ double term(const XlNet& scheme, const ScoreWeights& weights, const Row& row, st
   const auto& learned = std::get<XlNetWeights>(weights);
   const bool is_backward = scheme.bidirectional_data && 2 * row.sequence.batch >= row.args.q.shape[0];
   const double distance = is_backward ? -row.distance(j) : row.distance(j);
-  double out = of_distance(SinusoidConvention::xlnet, learned.positions, clamped(distance, scheme.clamp_length), row) +
+  double out = of_distance(SinusoidConvention::xlnet, learned.positions, clamped(distance, scheme.clamp_length),
+                           -scheme.clamp_length, row) +
                of_key(learned.positions, row, j);
   if (learned.segments.empty()) return out;
   const auto& in = row.args.inputs;

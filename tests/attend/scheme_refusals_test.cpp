@@ -300,7 +300,43 @@ TEST(SchemeRefusals, OfTransformerXlAndXlNet) {
          [](Call& c) { scheme<TransformerXl>(c).content_bias = false; }},
         {"[attend] weights.score[0].position_bias must be omitted but is given",
          [](Call& c) { scheme<TransformerXl>(c).position_bias = false; }},
+        {"[attend] weights.score[0].table must have the distances of its rows, by the scheme's distances or "
+         "clamp_length, but is without either",
+         [](Call& c) {
+           weights<TransformerXlWeights>(c).table = zeros_of({5, 6});
+         }},
         not_whole_for_a_table()}},
+      {"Transformer-XL's learned rows",
+       [](Call& c) {
+         of(TransformerXl{.distances = Distances{-1, 3}}, transformer_xl())(c);
+         weights<TransformerXlWeights>(c).table = zeros_of({5, 6});
+       },
+       {{"[attend] weights.score[0].table must have shape [5, 6] but is [4, 6]",
+         [](Call& c) {
+           weights<TransformerXlWeights>(c).table = zeros_of({4, 6});
+         }},
+        {"[attend] weights.score[0].table must have shape [5, 6] but is [5, 8]",
+         [](Call& c) {
+           weights<TransformerXlWeights>(c).table = zeros_of({5, 8});
+         }},
+        {"[attend] weights.score[0].table must have shape [6, 6] but is [5, 6]",
+         [](Call& c) {
+           scheme<TransformerXl>(c).distances = Distances{-2, 3};
+         }},
+        {"[attend] weights.score[0].table must have distances from low to high, 1073741824 at most, but is 4 to 3",
+         [](Call& c) {
+           scheme<TransformerXl>(c).distances = Distances{4, 3};
+         }},
+        {"[attend] weights.score[0].table must have distances from low to high, 1073741824 at most, but is 0 to "
+         "9223372036854775807",
+         [](Call& c) {
+           scheme<TransformerXl>(c).distances = Distances{0, kMost};
+         }},
+        {"[attend] weights.score[0].table must have distances within clamp_length, 1, but is 2 to 6",
+         [](Call& c) {
+           scheme<TransformerXl>(c) = TransformerXl{.clamp_length = 1, .distances = Distances{2, 6}};
+         }},
+        not_whole()}},
       {"XLNet",
        [=](Call& c) {
          of(XlNet{}, xlnet)(c);
@@ -309,6 +345,11 @@ TEST(SchemeRefusals, OfTransformerXlAndXlNet) {
        {{"[attend] q must be a batch of an even number of sequences, since half of them are read backwards but is "
          "otherwise",
          [](Call& c) { scheme<XlNet>(c).bidirectional_data = true; }},
+        {"[attend] weights.score[0].table must have the distances of its rows, by the scheme's distances or "
+         "clamp_length, but is without either",
+         [](Call& c) {
+           weights<XlNetWeights>(c).positions.table = zeros_of({5, 6});
+         }},
         {"[attend] weights.score[0].segments must have shape [2, 4, 8] but is omitted",
          [](Call& c) { weights<XlNetWeights>(c).segments = {}; }},
         {"[attend] weights.score[0].segment_bias must have shape [4, 8] but is omitted",

@@ -143,10 +143,22 @@ std::vector<SchemeCase> cases_of(Case<ShawKeys>) {
 }
 
 std::vector<SchemeCase> cases_of(Case<TransformerXl>) {
-  return {transformer_xl("Transformer-XL", {}), transformer_xl("Transformer-XL clamped", {.clamp_length = 4}),
+  const auto with_table = [](std::string name, const TransformerXl& scheme, std::int64_t rows) {
+    return learned<TransformerXlWeights>(std::move(name), scheme, [=](Tables& tables) {
+      TransformerXlWeights out = transformer_xl_weights(tables, scheme.content_bias, scheme.position_bias);
+      out.table = tables({rows, kChannels});
+      return out;
+    });
+  };
+  return {transformer_xl("Transformer-XL", {}),
+          transformer_xl("Transformer-XL clamped", {.clamp_length = 4}),
           transformer_xl("Transformer-XL without u", {.content_bias = false}),
           transformer_xl("Transformer-XL without v", {.position_bias = false}),
-          transformer_xl("rows for some distances", {.clamp_length = 5, .distances = Distances{-1, 6}})};
+          transformer_xl("rows for some distances", {.clamp_length = 5, .distances = Distances{-1, 6}}),
+          with_table("learned rows, clamped", {.clamp_length = 4}, 9),
+          with_table("learned rows for some distances", {.distances = Distances{-1, 6}}, 8),
+          with_table("learned rows of the past without v",
+                     {.clamp_length = 5, .position_bias = false, .distances = Distances{2, 7}}, 6)};
 }
 
 std::vector<SchemeCase> cases_of(Case<XlNet>) {
@@ -163,6 +175,12 @@ std::vector<SchemeCase> cases_of(Case<XlNet>) {
   std::vector<SchemeCase> out{
       learned<XlNetWeights>("XLNet", XlNet{}, weights(true)),
       learned<XlNetWeights>("XLNet without segments", XlNet{.clamp_length = 6}, weights(false)),
+      learned<XlNetWeights>("XLNet with learned rows", XlNet{.clamp_length = 6},
+                            [=](Tables& tables) {
+                              XlNetWeights of_rows = weights(true)(tables);
+                              of_rows.positions.table = tables({13, kChannels});
+                              return of_rows;
+                            }),
       learned<XlNetWeights>("XLNet both ways", XlNet{.bidirectional_data = true}, weights(true))};
   out.back().batches_only = true;
   return out;

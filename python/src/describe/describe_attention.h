@@ -70,9 +70,12 @@ constexpr auto description(Type<ShawWeights>) {
 constexpr auto description(Type<TransformerXlWeights>) {
   using T = TransformerXlWeights;
   return described_as<T>("TransformerXlWeights", "Of TransformerXl.",
-                         member("projection", &T::projection, "[heads * head_dim, channels of the sinusoid]"),
+                         member("projection", &T::projection, "[heads * head_dim, channels of r]"),
                          member("content_bias", &T::content_bias, "u: [heads, head_dim]"),
-                         member("position_bias", &T::position_bias, "v: [heads, head_dim]"));
+                         member("position_bias", &T::position_bias, "v: [heads, head_dim]"),
+                         member("table", &T::table,
+                                "R: [distances, channels], rows of the scheme's distances, low first, or of "
+                                "-clamp_length to clamp_length; None: sinusoids."));
 }
 
 constexpr auto description(Type<XlNetWeights>) {

@@ -19,10 +19,78 @@ double dot(const double* a, const double* b, std::int64_t channels) {
   return sum;
 }
 
-// (q + v) . W s(d) as a SineDistance, u . k as a KeyVector. `term` comes with what Transformer-XL and XLNet differ in:
-// the coordinate, clamping, and the distances that have a row.
+void lower_content_bias(const TransformerXlWeights& weights, Lowering& lowering) {
+  if (weights.content_bias.empty()) return;
+  lowering.out.terms.push_back(math::KeyVector{.vectors = read_all(weights.content_bias)});
+}
+
+// v W, [heads, channels of R]: what meets each row of R.
+std::vector<double> bias_of_rows(const TransformerXlWeights& weights, const LayerPlan& layer) {
+  const std::int64_t width = weights.table.shape[1];
+  std::vector<double> out(index(layer.heads * width));
+  for (std::int64_t h = 0; h < layer.heads; ++h) {
+    for (std::int64_t c = 0; c < layer.head_dim; ++c) {
+      const double v = read(weights.position_bias, {h, c});
+      for (std::int64_t w = 0; w < width; ++w) {
+        out[index(h * width + w)] += v * read(weights.projection, {h * layer.head_dim + c, w});
+      }
+    }
+  }
+  return out;
+}
+
+// (q + v) . W R[d]: q meets the projected row, v's product with it is a bias by distance, inside the scale.
+void lower_relative_table(const TransformerXlWeights& weights, const math::SineDistance& rule, Lowering& lowering) {
+  const Distances rows = rule.rows ? *rule.rows : Distances{-rule.clamp_length, rule.clamp_length};
+  const auto place = [rule, rows](std::int64_t d) {
+    const std::optional<std::int64_t> row = math::sine_place(rule, d);
+    return row ? *row - rows.low : -1;
+  };
+  // One distance beyond either end: there is nothing there, or the last row where distances are clamped.
+  const DistanceRange occurring = distances(lowering, rule.coordinate);
+  const DistanceRange kept{std::clamp(occurring.low, rows.low - 1, rows.high + 1),
+                           std::clamp(occurring.high, rows.low - 1, rows.high + 1)};
+  require_table(kept.count(), lowering.layer.heads, sizeof(float));
+  math::QueryDistance by_query{.at = {.coordinate = rule.coordinate, .low = kept.low, .places = {}},
+                               .vectors = {.count = weights.table.shape[0],
+                                           .per_head = true,
+                                           .values = {},
+                                           .rows = weights.table,
+                                           .projection = {.weight = weights.projection}},
+                               .given_places = {}};
+  for (std::int64_t d = kept.low; d <= kept.high; ++d) {
+    by_query.at.places.push_back(static_cast<std::int32_t>(place(d)));
+  }
+  lowering.out.terms.push_back(std::move(by_query));
+  if (weights.position_bias.empty()) return;
+  lowering.out.terms.push_back(
+      math::DistanceBias{.part = math::Part::content,
+                         .coordinate = rule.coordinate,
+                         .low = kept.low,
+                         .count = kept.count(),
+                         .of =
+                             [table = weights.table, asked = bias_of_rows(weights, lowering.layer), place](
+                                 std::int64_t d, std::span<double> heads) {
+                               const std::int64_t row = place(d);
+                               const std::int64_t width = table.shape[1];
+                               for (std::size_t h = 0; h < heads.size(); ++h) {
+                                 heads[h] = 0.0;
+                                 for (std::int64_t w = 0; w < width && row >= 0; ++w) {
+                                   heads[h] += asked[h * index(width) + index(w)] * read(table, {row, w});
+                                 }
+                               }
+                             },
+                         .row_factor = {}});
+}
+
+// (q + v) . W s(d) as a SineDistance, or with a learned table by its rows; u . k as a KeyVector. `term` comes with what
+// Transformer-XL and XLNet differ in: the coordinate, clamping, and the distances that have a row.
 void lower_transformer_xl(SinusoidConvention convention, const TransformerXlWeights& weights, math::SineDistance term,
                           Lowering& lowering) {
+  if (!weights.table.empty()) {
+    lower_relative_table(weights, term, lowering);
+    return lower_content_bias(weights, lowering);
+  }
   const DistanceRange occurring = distances(lowering, term.coordinate);
   const DistanceRange kept = term.rows                ? DistanceRange{term.rows->low, term.rows->high}
                              : term.clamp_length >= 0 ? DistanceRange{-term.clamp_length, term.clamp_length}
@@ -36,9 +104,7 @@ void lower_transformer_xl(SinusoidConvention convention, const TransformerXlWeig
   for (std::int64_t c = 0; c < width; ++c) term.channels.push_back(math::sinusoid(convention, width, c));
   term.added = read_all(weights.position_bias);
   lowering.out.terms.push_back(std::move(term));
-  if (!weights.content_bias.empty()) {
-    lowering.out.terms.push_back(math::KeyVector{.vectors = read_all(weights.content_bias)});
-  }
+  lower_content_bias(weights, lowering);
 }
 
 // Half of the batch reads backwards: its distances are those of positions with the other sign.

@@ -62,15 +62,16 @@ struct TablesOfTerm {
     return scheme.sinusoidal ? ShawWeights{} : ShawWeights{table("table")};
   }
   ScoreWeights operator()(const TransformerXl& scheme) const {
-    TransformerXlWeights out{.projection = table("projection")};
+    TransformerXlWeights out{.projection = table("projection"), .table = if_any("table")};
     if (scheme.content_bias) out.content_bias = table("content_bias");
     if (scheme.position_bias) out.position_bias = table("position_bias");
     return out;
   }
   ScoreWeights operator()(const XlNet&) const {
-    return XlNetWeights{.positions = {table("projection"), table("content_bias"), table("position_bias")},
-                        .segment_bias = if_any("segment_bias"),
-                        .segments = if_any("segments")};
+    return XlNetWeights{
+        .positions = {table("projection"), table("content_bias"), table("position_bias"), if_any("table")},
+        .segment_bias = if_any("segment_bias"),
+        .segments = if_any("segments")};
   }
   ScoreWeights operator()(const Deberta& scheme) const {
     DebertaWeights out{.table = table("table")};

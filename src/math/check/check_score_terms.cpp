@@ -188,11 +188,32 @@ void check_values(const ShawValues& scheme, const Given& given) {
   require_shaw_table(given.field, table, scheme.left + scheme.right + 1, given.layer.heads, given.layer.value_dim);
 }
 
+// A row for each distance of the scheme, which has to say which those are. Clamping has to leave what `rows` has.
+void require_relative_table(const Given& given, const ConstTensorView& table, const std::optional<Distances>& rows,
+                            std::int64_t clamp_length, std::int64_t channels) {
+  const std::string field = given.field + ".table";
+  if (!rows && clamp_length < 0) {
+    refuse(field, "have the distances of its rows, by the scheme's distances or clamp_length,", "without either");
+  }
+  const Distances kept = rows ? *rows : Distances{-clamp_length, clamp_length};
+  // Ends of 64 bits would leave their difference without one.
+  if (kept.low < -kMostOfAxis || kept.high > kMostOfAxis || kept.low > kept.high) {
+    refuse(field, formatted("have distances from low to high, {} at most,", kMostOfAxis),
+           formatted("{} to {}", kept.low, kept.high));
+  }
+  if (clamp_length >= 0 && (kept.low > clamp_length || kept.high < -clamp_length)) {
+    refuse(field, formatted("have distances within clamp_length, {},", clamp_length),
+           formatted("{} to {}", kept.low, kept.high));
+  }
+  require_shape(field, table, {kept.high - kept.low + 1, channels});
+  require_whole_distances(given);
+}
+
 // The width of the sinusoid is the projection's: an even number or not, at least one sine and one cosine.
 void require_transformer_xl(const Given& given, const TransformerXlWeights& learned, bool content, bool position) {
   const LayerPlan& layer = given.layer;
   const std::int64_t channels = learned.projection.rank == 2 ? learned.projection.shape[1] : 0;
-  require_at_least(given.field + ".projection: channels", static_cast<double>(channels), 2);
+  require_at_least(given.field + ".projection: channels", static_cast<double>(channels), learned.table.empty() ? 2 : 1);
   require_shape(given.field + ".projection", learned.projection, {layer.heads * layer.head_dim, channels});
   if (content) require_shape(given.field + ".content_bias", learned.content_bias, {layer.heads, layer.head_dim});
   if (position) require_shape(given.field + ".position_bias", learned.position_bias, {layer.heads, layer.head_dim});
@@ -201,12 +222,18 @@ void require_transformer_xl(const Given& given, const TransformerXlWeights& lear
 }
 
 void check(const TransformerXl& scheme, const Given& given) {
-  require_transformer_xl(given, given.as<TransformerXlWeights>(), scheme.content_bias, scheme.position_bias);
+  const auto& learned = given.as<TransformerXlWeights>();
+  require_transformer_xl(given, learned, scheme.content_bias, scheme.position_bias);
+  if (learned.table.empty()) return;
+  require_relative_table(given, learned.table, scheme.distances, scheme.clamp_length, learned.projection.shape[1]);
 }
 
 void check(const XlNet& scheme, const Given& given) {
   const auto& learned = given.as<XlNetWeights>();
   require_transformer_xl(given, learned.positions, true, true);
+  if (const ConstTensorView& table = learned.positions.table; !table.empty()) {
+    require_relative_table(given, table, {}, scheme.clamp_length, learned.positions.projection.shape[1]);
+  }
   if (scheme.bidirectional_data && (given.args.q.rank != 4 || given.args.q.shape[0] % 2 != 0)) {
     refuse("q", "be a batch of an even number of sequences, since half of them are read backwards", "otherwise");
   }

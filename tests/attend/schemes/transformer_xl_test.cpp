@@ -41,6 +41,10 @@ Attended scores(const Numbers& in, const TransformerXl& scheme) {
                   {.q = in.q, .k = in.k, .v = in.k, .weights = {.score = {weights}}, .stage = ScoreStage::content});
 }
 
+double at(const Tensor& x, std::int64_t row, std::int64_t column) {
+  return x.values[static_cast<std::size_t>(row * x.shape[1] + column)];
+}
+
 double magnitude(const Matrix& a, std::int64_t i, const Matrix& b, std::int64_t j) {
   double out = 0.0;
   for (std::int64_t c = 0; c < a.columns; ++c) out += std::abs(a(i, c) * b(j, c));
@@ -191,6 +195,44 @@ TEST(TransformerXl, CountsFromKeyToQuery) {
   EXPECT_DOUBLE_EQ(got.score(0, 2, 1), 21 + 3 * std::sin(1.0));
   EXPECT_DOUBLE_EQ(got.score(0, 1, 1), 21);
   EXPECT_DOUBLE_EQ(got.score(0, 0, 1), 21 - 3 * std::sin(1.0));
+}
+
+// (q + v) . W R[i - j] + (q + u) . k by hand, of a table of distances -1 to 3: nothing of W where there is no row, and
+// with the distances that clamping leaves, -2 to 2, the last row for all beyond. All numbers are whole, so sums are
+// exact.
+TEST(TransformerXl, TakesLearnedRowsInPlaceOfSinusoids) {
+  Numbers in;
+  const Tensor rows = whole_tensor(in.random, {5, kChannels});
+  for (const bool clamps : {false, true}) {
+    TransformerXl scheme;
+    if (clamps) scheme.clamp_length = 2;
+    if (!clamps) scheme.distances = Distances{-1, 3};
+    LayerPlan layer = bare_layer(kHeads, kHeadDim, kHeadDim);
+    layer.score = {scheme};
+    layer.softmax_scale = kScale;
+    const TransformerXlWeights weights{.projection = in.w, .content_bias = in.u, .position_bias = in.v, .table = rows};
+    const Attended got = attended(
+        layer, {.q = in.q, .k = in.k, .v = in.k, .weights = {.score = {weights}}, .stage = ScoreStage::content});
+    for (std::int64_t h = 0; h < kHeads; ++h) {
+      const Matrix q = head_of(in.q, h);
+      const Matrix k = head_of(in.k, h);
+      const Matrix w = projection_of(in.w, h, kHeadDim);
+      for (std::int64_t i = 0; i < kQueries; ++i) {
+        for (std::int64_t j = 0; j < kKeys; ++j) {
+          const std::int64_t d = kKeys - kQueries + i - j;
+          const std::int64_t row = clamps ? std::clamp<std::int64_t>(d, -2, 2) + 2 : d + 1;
+          double sum = 0.0;
+          for (std::int64_t c = 0; c < kHeadDim; ++c) {
+            sum += (q(i, c) + at(in.u, h, c)) * k(j, c);
+            for (std::int64_t n = 0; n < kChannels && row >= 0 && row < 5; ++n) {
+              sum += (q(i, c) + at(in.v, h, c)) * at(in.w, h * kHeadDim + c, n) * at(rows, row, n);
+            }
+          }
+          EXPECT_EQ(got.score(h, i, j), kScale * sum) << h << " " << i << " " << j;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -104,7 +104,8 @@ double size_of(const ShawWeights& x, const Sizes& at) {
 // A sinusoid of n channels has length sqrt(n / 2): cos^2 + sin^2 = 1 in each pair. W r has at most the length of W
 // times that.
 double size_of(const TransformerXlWeights& x, const Sizes& at) {
-  const double row = length(x.projection) * std::sqrt(static_cast<double>(x.projection.shape[1]) / 2);
+  const double r = x.table.empty() ? std::sqrt(static_cast<double>(x.projection.shape[1]) / 2) : longest_row(x.table);
+  const double row = length(x.projection) * r;
   return at.scale * ((at.q + longest_row(x.position_bias)) * row + longest_row(x.content_bias) * at.k);
 }
 double size_of(const XlNetWeights& x, const Sizes& at) {
