@@ -5,6 +5,7 @@ import gc
 import inspect
 import math
 import pickle
+import re
 import weakref
 
 import numpy as np
@@ -98,6 +99,53 @@ def test_wrong_members_are_refused():
         posenc.Alibi(heads=2**63)
     with pytest.raises(TypeError):
         posenc.Window(4095)
+
+
+TOO_LARGE = 2**63
+LAYOUT = posenc.RotaryLayout(pairing="half", head_dim=128, dim=128)
+
+
+@pytest.mark.parametrize(
+    ("place", "call"),
+    [
+        ("make_table] start", lambda n: posenc.make_table(LLAMA, start=n, count=1)),
+        ("make_table] count", lambda n: posenc.make_table(LLAMA, count=n)),
+        ("make_table] max_bytes", lambda n: posenc.make_table(LLAMA, count=1, max_bytes=n)),
+        ("make_table] count", lambda n: posenc.make_table(LAYOUT, posenc.frequencies(LLAMA), count=n)),
+        ("RotaryTable.cos] position", lambda n: posenc.make_table(LLAMA, count=1).cos(n)),
+        ("RotaryTable.sin] position", lambda n: posenc.make_table(LLAMA, count=1).sin(n)),
+        ("wavelengths] trained_length", lambda n: posenc.wavelengths(LLAMA, n)),
+        ("wavelengths] length", lambda n: posenc.wavelengths(LLAMA, 1, length=n)),
+        ("angle_error] end", lambda n: posenc.angle_error(LLAMA, "exact", n)),
+        ("angle_error] count", lambda n: posenc.angle_error(LLAMA, "exact", 64, count=n)),
+        ("axial_axes] pairs", lambda n: posenc.axial_axes(["h", "w"], n)),
+        ("query_scale] position", lambda n: posenc.query_scale(None, n)),
+        ("input_row] channels", lambda n: posenc.input_row(posenc.SinusoidalInput(), n, 1)),
+        ("places] past", lambda n: posenc.places([True], past=n)),
+        ("grid_positions] spatial_merge_size", lambda n: posenc.grid_positions([], rule="qwen2_vl", spatial_merge_size=n)),
+        ("rotate] threads", lambda n: posenc.rotate(table=posenc.make_table(LLAMA, count=1), threads=n)),
+        ("score_matrix] places", lambda n: posenc.score_matrix("rope", places=n)),
+        ("decay_curves] samples", lambda n: posenc.decay_curves(samples=n)),
+        ("cost] head_dim", lambda n: posenc.cost("rope", head_dim=n)),
+        ("plain_attention_cost] tokens", lambda n: posenc.plain_attention_cost(tokens=n)),
+    ],
+)
+def test_whole_numbers_beyond_64_bits_are_refused_by_name(place, call):
+    """As members of structs are, and not as a TypeError that lists signatures."""
+    for number in (TOO_LARGE, -TOO_LARGE - 1, 10**30):
+        with pytest.raises(ValueError, match=re.escape(f"[{place} must fit 64 bits but is {number}")):
+            call(number)
+    with pytest.raises(TypeError):
+        call(1.5)
+
+
+def test_grown_tables_take_a_number_or_a_pair():
+    """Two overloads: what is no number goes to the other one."""
+    row = np.zeros((2, 3))
+    assert posenc.grow_table(row, np.int64(4)).shape == (4, 3)
+    assert posenc.grow_table(np.zeros((2, 2, 3)), (3, 3), kernel="plain").shape == (3, 3, 3)
+    with pytest.raises(ValueError, match=r"\[grow_table\] new_rows must fit 64 bits"):
+        posenc.grow_table(row, TOO_LARGE)
 
 
 def test_check_and_frequencies():

@@ -11,6 +11,7 @@
 #include "rotate_arguments.h"
 #include "signal_watch.h"
 #include "signature.h"
+#include "whole.h"
 
 namespace posenc::python {
 namespace {
@@ -70,7 +71,7 @@ void bind_cache(nb::module_& m) {
       "rotate_into_cache",
       [](nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cache, nb::handle slots, nb::handle table,
          nb::handle positions, nb::handle norm, double epsilon, nb::handle weight, nb::handle bias, bool plus_one,
-         nb::handle cu_seqlens, std::int64_t threads, nb::handle isa) {
+         nb::handle cu_seqlens, Whole<"rotate_into_cache", "threads"> threads, nb::handle isa) {
         cache_call(k, v, k_cache, v_cache, slots, table, positions,
                    {norm, epsilon, weight, bias, plus_one, "rotate_into_cache"}, cu_seqlens, threads, isa);
       },

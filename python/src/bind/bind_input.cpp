@@ -13,6 +13,7 @@
 #include "describe/value_type.h"
 #include "module.h"
 #include "posenc/reference.h"
+#include "whole.h"
 
 namespace posenc::python {
 namespace {
@@ -37,14 +38,14 @@ struct Row {
   }
 };
 
-nb::object row_call(nb::handle scheme, std::int64_t channels, nb::handle place, nb::handle length) {
+nb::object row_call(nb::handle scheme, Whole<"input_row", "channels"> channels, nb::handle place, nb::handle length) {
   using Fixed = std::variant<SinusoidalInput, IntegerInput, BinaryInput>;
   const Fixed fixed = Convert<Fixed>::from_python(scheme, {"input_row", "scheme"});
   return Convert<std::vector<double>>::to_python(std::visit(Row{channels, place, length}, fixed), {});
 }
 
 // mask: truth values, one for each token (padding is false); any iterable, so lists of a tokenizer do.
-nb::object places_call(nb::handle mask, std::int64_t past, std::int64_t masked) {
+nb::object places_call(nb::handle mask, Whole<"places", "past"> past, Whole<"places", "masked"> masked) {
   if (!nb::isinstance<nb::iterable>(mask)) refuse_type({"places", "mask"}, "be a list", mask);
   std::vector<std::uint8_t> counts;
   for (const nb::handle token : nb::iter(mask)) {
@@ -87,7 +88,8 @@ std::vector<double> grow(Grow call) {
 }
 
 // [rows, channels] -> [new_rows, channels], linear.
-nb::object grow_rows(nb::handle table, std::int64_t new_rows, bool align_corners, double scale_offset) {
+nb::object grow_rows(nb::handle table, Whole<"grow_table", "new_rows"> new_rows, bool align_corners,
+                     double scale_offset) {
   const ConstArray old(table, {"grow_table", "table"});
   const ConstTensorView& view = old.view();
   if (view.rank != 2) refuse({"grow_table", "table"}, "have rank 2", std::to_string(view.rank));
@@ -242,7 +244,8 @@ void bind_grid_positions(nb::module_& m) {
           "mrope_delta: next_position - tokens. Token n from `tokens` on stands at n + decode_delta on every axis.");
   m.def(
       "grid_positions",
-      [](nb::handle items, nb::handle rule, std::int64_t spatial_merge_size, double tokens_per_second) {
+      [](nb::handle items, nb::handle rule, Whole<"grid_positions", "spatial_merge_size"> spatial_merge_size,
+         double tokens_per_second) {
         const char* where = "grid_positions";
         const auto all = Convert<std::vector<GridItem>>::from_python(items, {where, "items"});
         const GridSettings settings{.rule = Convert<GridRule>::from_python(rule, {where, "rule"}),

@@ -7,6 +7,7 @@
 #include "describe/fact_type.h"
 #include "module.h"
 #include "posenc/properties.h"
+#include "whole.h"
 
 namespace posenc::python {
 namespace {
@@ -86,7 +87,7 @@ void bind_judgements(nb::module_& m) {
 void bind_experiments(nb::module_& m) {
   m.def(
       "score_matrix",
-      [](const std::string& scheme, std::int64_t places, nb::handle mask) {
+      [](const std::string& scheme, Whole<"score_matrix", "places"> places, nb::handle mask) {
         const auto kind = Convert<MaskKind>::from_python(mask, {"score_matrix", "mask"});
         return measured([&] { return score_matrix(scheme, places, kind); });
       },
@@ -97,7 +98,8 @@ void bind_experiments(nb::module_& m) {
       "Scores by places alone. ValueError for less than 1 place, and for more than the scheme has.");
   m.def(
       "decay_curves",
-      [](std::int64_t dim, double base, std::int64_t longest, std::int64_t step, std::int64_t samples) {
+      [](Whole<"decay_curves", "dim"> dim, double base, Whole<"decay_curves", "longest"> longest,
+         Whole<"decay_curves", "step"> step, Whole<"decay_curves", "samples"> samples) {
         const DecayOptions options{.dim = dim, .base = base, .longest = longest, .step = step, .samples = samples};
         return measured([&] { return decay_curves(options); });
       },
@@ -134,7 +136,8 @@ void bind_costs(nb::module_& m) {
   const CostSizes usual;
   m.def(
       "cost",
-      [](const std::string& scheme, std::int64_t tokens, std::int64_t heads, std::int64_t head_dim) {
+      [](const std::string& scheme, Whole<"cost", "tokens"> tokens, Whole<"cost", "heads"> heads,
+         Whole<"cost", "head_dim"> head_dim) {
         return cost(scheme, {.tokens = tokens, .heads = heads, .head_dim = head_dim});
       },
       nb::arg("scheme"), nb::kw_only(), nb::arg("tokens") = usual.tokens, nb::arg("heads") = usual.heads,
@@ -142,7 +145,8 @@ void bind_costs(nb::module_& m) {
       "What a scheme costs on top of plain attention, counted on what kernels compute. ValueError for a size below 1.");
   m.def(
       "plain_attention_cost",
-      [](std::int64_t tokens, std::int64_t heads, std::int64_t head_dim) {
+      [](Whole<"plain_attention_cost", "tokens"> tokens, Whole<"plain_attention_cost", "heads"> heads,
+         Whole<"plain_attention_cost", "head_dim"> head_dim) {
         return plain_attention_cost({.tokens = tokens, .heads = heads, .head_dim = head_dim});
       },
       nb::kw_only(), nb::arg("tokens") = usual.tokens, nb::arg("heads") = usual.heads,

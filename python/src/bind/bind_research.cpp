@@ -8,6 +8,7 @@
 #include "module.h"
 #include "posenc/reference_research.h"
 #include "signature.h"
+#include "whole.h"
 
 namespace posenc::python {
 namespace {
@@ -141,8 +142,8 @@ void bind_others(nb::module_& m) {
       "i; betas: [steps]; q, k: [d]. ValueError for sizes that do not fit.");
   m.def(
       "_reference_relative_logit",
-      [](nb::handle q, nb::handle k, nb::handle r, std::int64_t i, std::int64_t j, nb::handle profiles,
-         nb::handle n_floor, double alpha) {
+      [](nb::handle q, nb::handle k, nb::handle r, Whole<"reference.relative_logit", "i"> i,
+         Whole<"reference.relative_logit", "j"> j, nb::handle profiles, nb::handle n_floor, double alpha) {
         const Vector all(profiles, "profiles");
         const auto floor =
             Convert<std::optional<std::int64_t>>::from_python(n_floor, {"reference.relative_logit", "n_floor"});

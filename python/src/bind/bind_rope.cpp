@@ -9,6 +9,7 @@
 #include "module.h"
 #include "posenc/plan.h"
 #include "posenc/wavelength.h"
+#include "whole.h"
 
 namespace posenc::python {
 namespace {
@@ -50,7 +51,9 @@ void bind_axes(nb::module_& m) {
       "Ernie 4.5-VL's map: sections of h, w, t; h and w alternate, the last pairs take t.");
   m.def(
       "axial_axes",
-      [=](nb::handle names, std::int64_t pairs) { return axial_axes(names_of(names, "axial_axes"), pairs); },
+      [=](nb::handle names, Whole<"axial_axes", "pairs"> pairs) {
+        return axial_axes(names_of(names, "axial_axes"), pairs);
+      },
       nb::sig("def axial_axes(names: collections.abc.Iterable[str], pairs: int) -> AxisMap"),
       "2-D and 3-D vision: equal blocks of pairs, one per axis.");
 }
@@ -60,7 +63,7 @@ void bind_wavelengths(nb::module_& m) {
   bind_fact<AngleError>(m);
   m.def(
       "wavelengths",
-      [](const Rope& rope, std::int64_t trained_length, nb::handle length) {
+      [](const Rope& rope, Whole<"wavelengths", "trained_length"> trained_length, nb::handle length) {
         return wavelengths(rope, trained_length, length_of(length, "wavelengths"));
       },
       nb::arg("rope"), nb::arg("trained_length"), nb::kw_only(), nb::arg("length") = nb::none(),
@@ -72,7 +75,8 @@ void bind_wavelengths(nb::module_& m) {
       "1.");
   m.def(
       "angle_error",
-      [](const Rope& rope, nb::handle angles, std::int64_t end, std::int64_t count, nb::handle length) {
+      [](const Rope& rope, nb::handle angles, Whole<"angle_error", "end"> end, Whole<"angle_error", "count"> count,
+         nb::handle length) {
         const auto of = Convert<Angles>::from_python(angles, {"angle_error", "angles"});
         return angle_error(rope, of, end, count, length_of(length, "angle_error"));
       },

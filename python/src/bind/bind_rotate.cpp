@@ -11,6 +11,7 @@
 #include "rotate_arguments.h"
 #include "signal_watch.h"
 #include "signature.h"
+#include "whole.h"
 
 namespace posenc::python {
 namespace {
@@ -108,7 +109,7 @@ void bind_rotate_calls(nb::module_& m) {
       "packed sequences begin.\n\n"
       "ValueError, before anything is written, for what does not fit. The GIL is released.",
       [](nb::handle q, nb::handle k, nb::handle table, nb::handle positions, nb::handle direction,
-         nb::handle cu_seqlens, nb::handle out, std::int64_t threads, nb::handle isa) {
+         nb::handle cu_seqlens, nb::handle out, Whole<"rotate", "threads"> threads, nb::handle isa) {
         return rotate(q, k, outs_of(out, !q.is_none(), !k.is_none()),
                       {table, positions, direction, cu_seqlens, threads, isa}, nb::none(), nb::none());
       },
@@ -124,7 +125,8 @@ void bind_rotate_calls(nb::module_& m) {
       "rotate in place. With k_block_table, int32 [sequences, blocks], k is a paged cache [blocks, block_size, heads, "
       "head_dim] of the packed sequences, whose rows begin with token k_first[s] (default: 0).",
       [](nb::handle q, nb::handle k, nb::handle table, nb::handle positions, nb::handle direction,
-         nb::handle cu_seqlens, nb::handle block_table, nb::handle first, std::int64_t threads, nb::handle isa) {
+         nb::handle cu_seqlens, nb::handle block_table, nb::handle first, Whole<"rotate", "threads"> threads,
+         nb::handle isa) {
         return rotate(q, k, {nb::borrow(q), nb::borrow(k)}, {table, positions, direction, cu_seqlens, threads, isa},
                       block_table, first);
       },
@@ -137,7 +139,7 @@ void bind_rotate_calls(nb::module_& m) {
 // Keys at then -> keys at now. layer: whose keys they are, or None; the library refuses what cannot be rotated again.
 nb::object rotate_again(nb::handle k, nb::handle from_table, nb::handle from_positions, nb::handle to_table,
                         nb::handle to_positions, nb::handle cu_seqlens, nb::handle layer, nb::handle out,
-                        std::int64_t threads, nb::handle isa) {
+                        Whole<"rerotate", "threads"> threads, nb::handle isa) {
   const char* where = "rerotate";
   const Tables from(from_table, {where, "from_table"});
   const Tables to(to_table, {where, "to_table"});

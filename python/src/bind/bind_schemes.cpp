@@ -7,6 +7,7 @@
 #include "posenc/query_scale.h"
 #include "posenc/regions.h"
 #include "posenc/scores.h"
+#include "whole.h"
 
 namespace posenc::python {
 
@@ -46,7 +47,7 @@ void bind_schemes(nb::module_& m) {
   m.def(
       "query_scale",
       // A handle, since None stands for std::monostate: no scale, and the answer is 1.
-      [](nb::handle scheme, std::int64_t position) {
+      [](nb::handle scheme, Whole<"query_scale", "position"> position) {
         return query_scale(Convert<QueryScale>::from_python(scheme, {"query_scale", "scheme"}), position);
       },
       nb::arg("scheme").none(), nb::arg("position"),

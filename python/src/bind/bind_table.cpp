@@ -10,6 +10,7 @@
 #include "module.h"
 #include "posenc/rotary_table.h"
 #include "signature.h"
+#include "whole.h"
 
 namespace posenc::python {
 namespace {
@@ -120,7 +121,7 @@ void bind_table_class(nb::module_& m) {
           "Whether it holds no row and makes those it is asked for.")
       .def(
           "cos",
-          [](nb::handle self, std::int64_t position) {
+          [](nb::handle self, Whole<"RotaryTable.cos", "position"> position) {
             const std::span<const float> row = table_of(self).cos(position);
             return shared(row, {row.size()}, self);
           },
@@ -128,7 +129,7 @@ void bind_table_class(nb::module_& m) {
           "[pairs], float32, read-only. ValueError when start <= position < start + count does not hold.")
       .def(
           "sin",
-          [](nb::handle self, std::int64_t position) {
+          [](nb::handle self, Whole<"RotaryTable.sin", "position"> position) {
             const std::span<const float> row = table_of(self).sin(position);
             return shared(row, {row.size()}, self);
           },
@@ -170,8 +171,8 @@ void bind_make_table(nb::module_& m) {
   };
   m.def(
       "make_table",
-      [=](const Rope& rope, std::int64_t start, std::int64_t count, nb::handle length, nb::handle angles,
-          std::int64_t max_bytes, nb::handle isa) {
+      [=](const Rope& rope, Whole<"make_table", "start"> start, Whole<"make_table", "count"> count, nb::handle length,
+          nb::handle angles, Whole<"make_table", "max_bytes"> max_bytes, nb::handle isa) {
         nb::dict made;
         made["rope"] = nb::cast(rope);
         const TableOptions wanted = options_of(length, angles, isa, "make_table");
@@ -191,8 +192,9 @@ void bind_make_table(nb::module_& m) {
       "positions beyond 2^53, or more than max_bytes.");
   m.def(
       "make_table",
-      [=](const RotaryLayout& layout, const Frequencies& frequencies, std::int64_t start, std::int64_t count,
-          nb::handle angles, std::int64_t max_bytes, nb::handle isa) {
+      [=](const RotaryLayout& layout, const Frequencies& frequencies, Whole<"make_table", "start"> start,
+          Whole<"make_table", "count"> count, nb::handle angles, Whole<"make_table", "max_bytes"> max_bytes,
+          nb::handle isa) {
         nb::dict made;
         made["layout"] = nb::cast(layout);
         made["frequencies"] = nb::cast(frequencies);
@@ -234,7 +236,8 @@ std::span<const float> floats_of(const ConstArray& array, const Place& place) {
 }
 
 // What made_by has said. ValueError for bytes that are no rows, which a pickle may hold.
-HeldTable table_of_rows(const RotaryLayout& layout, std::int64_t start, double factor, const nb::bytes& rows) {
+HeldTable table_of_rows(const RotaryLayout& layout, Whole<"_table_of_rows", "start"> start, double factor,
+                        const nb::bytes& rows) {
   const auto pairs = static_cast<std::size_t>(std::max<std::int64_t>(layout.pairs(), 1));
   const std::size_t row = 2 * pairs * sizeof(float);
   if (rows.size() % row != 0) refuse({"_table_of_rows", "rows"}, "be rows of cos and sin", "bytes of another number");
@@ -253,7 +256,8 @@ void bind_given_tables(nb::module_& m) {
         nb::arg("attention_factor"), nb::arg("rows"), "A table of given values from its pickle.");
   m.def(
       "table_from_cos_sin",
-      [](const RotaryLayout& layout, nb::handle cos, nb::handle sin, std::int64_t start, double factor) {
+      [](const RotaryLayout& layout, nb::handle cos, nb::handle sin, Whole<"table_from_cos_sin", "start"> start,
+         double factor) {
         const Place cos_place{"table_from_cos_sin", "cos"};
         const Place sin_place{"table_from_cos_sin", "sin"};
         const ConstArray cosines(cos, cos_place);
@@ -271,7 +275,8 @@ void bind_given_tables(nb::module_& m) {
       "layout.");
   m.def(
       "table_from_angles",
-      [](const RotaryLayout& layout, nb::handle radians, std::int64_t start, double factor, nb::handle isa) {
+      [](const RotaryLayout& layout, nb::handle radians, Whole<"table_from_angles", "start"> start, double factor,
+         nb::handle isa) {
         const Numbers<double> angles(radians, {"table_from_angles", "radians"});
         const auto by = Convert<Isa>::from_python(isa, {"table_from_angles", "isa"});
         return HeldTable{without_gil([&] { return table_from_angles(layout, angles.span(), start, factor, by); }), {}};
