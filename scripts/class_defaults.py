@@ -98,6 +98,9 @@ KEYS = set(
     max_grid_col_position_embeddings use_relative_position_bias use_shared_relative_position_bias
     num_key_value_heads_per_layer num_key_value_attention_heads num_first_full_attention_layers
     num_last_full_attention_layers patch_embeds_hidden_size
+    num_queries keep_query_pos temperature_height temperature_width positional_encoding_temperature encode_proj_layers
+    encoder_hidden_dim decoder_self_attention_heads two_stage num_multimask_outputs attention_downsample_rate
+    num_detection_tokens use_mid_position_embeddings
     """.split()
 )
 

@@ -79,7 +79,7 @@ test::Arrangement arrangement_of(Arguments& arguments) {
 
 void change_layer(Arguments& arguments, LayerPlan& layer) {
   constexpr std::array<double, 5> kScales{0.25, 0.0, -0.5, 1.0, 3.0};
-  switch (arguments.byte() % 14) {
+  switch (arguments.byte() % 15) {
     case 0: layer.kv_heads = arguments.whole(1, 4); return;
     case 1: layer.softmax_scale = arguments.chance(64) ? arguments.odd_real() : arguments.choice(kScales); return;
     case 2:
@@ -97,6 +97,12 @@ void change_layer(Arguments& arguments, LayerPlan& layer) {
     case 11: layer.sinks = !layer.sinks; return;
     case 12:
       if (!layer.rotate.empty()) layer.rotate.front().offset = arguments.odd_whole();
+      return;
+    case 13:
+      layer.added.push_back({.to = arguments.enumerator(AddedTo::hidden_states),
+                             .how = arguments.enumerator(AddedHow::beside),
+                             .gated = arguments.chance(128),
+                             .scheme = FourierInput{}});
       return;
     default: layer.heads = arguments.whole(0, 8); return;
   }

@@ -88,6 +88,7 @@ enum class KeyReason : std::uint8_t {
   offset,       // positions count from another number
   frequencies,  // angles differ by more than the tolerance
   attention_factor,
+  added,       // something else is added to what they are projected from
   norm_after,  // a norm after the rotation, with weights or of the layer kind: no rotation undoes the first one
 };
 

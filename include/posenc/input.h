@@ -4,6 +4,7 @@
 //   sinusoidal   sines and cosines of place * w_p         arXiv 1706.03762, 3.5       src/math/input/sinusoid.cpp
 //   integer      the place in every channel, or place / length                        src/math/input/integer.cpp
 //   binary       the place's bits                                                     src/math/input/binary.cpp
+//   axis_sines   sines of each coordinate side by side      arXiv 2005.12872          src/math/input/axis_sines.cpp
 //
 // A place is where a token stands, 0 for the first; a scheme's `offset` is added to it here. reference::add_input
 // (reference.h) takes these rows, or those of learned tables, and puts them into the embeddings.
@@ -47,6 +48,13 @@ POSENC_API std::vector<double> input_row(const IntegerInput& scheme, std::int64_
 
 // Throws Error for place + offset below 0 or beyond 2^channels - 1.
 POSENC_API std::vector<double> input_row(const BinaryInput& scheme, std::int64_t channels, std::int64_t place);
+
+// Of a place with a coordinate for each of the scheme's axes: a cell's row and column from 0, or a box' numbers, 0
+// to 1. `lengths`: cells along each axis, for a normalised scheme. A learned map is not in it. Throws Error for
+// channels that are not a multiple of twice the axes, for another number of coordinates or lengths, and for ones that
+// are not finite or, of lengths, not above 0.
+POSENC_API std::vector<double> input_row(const AxisSinesInput& scheme, std::int64_t channels,
+                                         std::span<const double> coordinates, std::span<const double> lengths = {});
 
 // ---- Places ----
 

@@ -19,7 +19,17 @@
 
 namespace posenc::inline v0_2 {
 
-enum class LayerKind : std::uint8_t { attention, cross_attention, linear_attention, state_space, convolution, none };
+// Deformable attention, arXiv 2010.04159: values are sampled at places, and weighted by numbers, that are both made of
+// the query alone. There is no product of queries and keys.
+enum class LayerKind : std::uint8_t {
+  attention,
+  cross_attention,
+  linear_attention,
+  state_space,
+  convolution,
+  deformable_attention,
+  none
+};
 
 // A second rotation in a layer belongs to the indexer that picks keys (DeepSeek V3.2). Wav2Vec2-Conformer rotates
 // hidden states, a head's width at a time, before they are projected to queries and keys: its scores do not depend on
@@ -78,6 +88,28 @@ struct QkNorm {
   bool operator==(const QkNorm&) const = default;
 };
 
+// What a layer adds to what it is made of, in every layer again: to its queries and keys, and not to its values (DETR,
+// arXiv 2005.12872; SAM). `attend` is given q and k that have it.
+enum class AddedTo : std::uint8_t {
+  queries,
+  keys,
+  queries_and_keys,
+  keys_and_values,  // Mask2Former: a row for the level of the pyramid that a layer looks at
+  hidden_states,    // all of them, and what stands beside the layer too (YOLOS)
+};
+enum class AddedHow : std::uint8_t {
+  before_projection,  // to the hidden states
+  projected,          // by a projection of its own, to the projected hidden states (Conditional DETR, arXiv 2108.06152)
+  beside,             // by a projection of its own, into channels of each head beside those of the hidden states
+};
+struct Added {
+  AddedTo to = AddedTo::queries_and_keys;
+  AddedHow how = AddedHow::before_projection;
+  bool gated = false;  // times numbers that are made of the hidden states (Conditional DETR, DAB-DETR)
+  InputScheme scheme;
+  bool operator==(const Added&) const = default;
+};
+
 // Everything that one attention sub-layer does with positions. Layers without attention carry index and kind only.
 struct LayerPlan {
   std::int64_t index = 0;  // of the block; self and cross attention of one block share it
@@ -95,6 +127,7 @@ struct LayerPlan {
   bool sinks = false;
   std::optional<QkNorm> qk_norm;
   Mask mask;
+  std::vector<Added> added{};
   std::vector<Rotate> rotate;
   Regions regions{};  // of the main rotation
   std::vector<ScoreTerm> score;
@@ -158,7 +191,10 @@ POSENC_API std::string_view name(QkNorm::Kind kind) noexcept;
 POSENC_API std::string_view name(QkNorm::Order order) noexcept;
 POSENC_API std::string_view name(QkNorm::Over over) noexcept;
 POSENC_API std::string_view name(QkNorm::Of of) noexcept;
+POSENC_API std::string_view name(AddedTo to) noexcept;
+POSENC_API std::string_view name(AddedHow how) noexcept;
 POSENC_API std::string_view name(InputCombine combine) noexcept;
+POSENC_API std::string_view name(PlaceOf of) noexcept;
 POSENC_API std::string_view name(AxialCombine combine) noexcept;
 POSENC_API std::string_view name(AlibiForm form) noexcept;
 POSENC_API std::string_view name(Kerple::Form form) noexcept;

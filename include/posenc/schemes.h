@@ -88,8 +88,41 @@ struct BinaryInput {
   bool operator==(const BinaryInput&) const = default;
 };
 
-using InputScheme =
-    std::variant<LearnedInput, SinusoidalInput, AxialInput, TileInput, ConvolutionInput, IntegerInput, BinaryInput>;
+// Whose place it is: of a cell of the image's grid; of a box that the layers before made of content; of a point or a
+// corner that the user gives.
+enum class PlaceOf : std::uint8_t { grid, boxes, points };
+
+// Sines of each coordinate side by side: d channels and n coordinates make d/n each, of angles v base^(-2k/(d/n)).
+// DETR, arXiv 2005.12872: v = scale (c + offset) / (length + 1e-6), c counted from 0 along an axis of `length` cells.
+struct AxisSinesInput {
+  std::vector<std::string> axes{"h", "w"};  // in the order of their channels; of boxes also "width", "height"
+  bool interleaved = true;                  // sine and cosine of one angle are neighbours; else sines, then cosines
+  double base = 10000.0;
+  bool normalised = true;  // else v = scale (c + offset)
+  double scale = 1.0;      // DETR: 2 pi
+  double offset = 0.0;     // DETR: 1
+  PlaceOf of = PlaceOf::grid;
+  bool learned_map = false;  // a learned perceptron of them is added, and not they themselves (DAB-DETR)
+  bool operator==(const AxisSinesInput&) const = default;
+};
+
+// Random Fourier features, arXiv 2006.10739, as in SAM: sin(2 pi v G), then cos(2 pi v G), of v = 2 c - 1, c the
+// place across and down over the image's size. G [2, d/2] is drawn from a Gaussian once, and stored with the weights.
+struct FourierInput {
+  PlaceOf of = PlaceOf::grid;
+  std::optional<std::int64_t> kinds{};  // of points: a learned row is added by the kind of each, of so many
+  bool operator==(const FourierInput&) const = default;
+};
+
+// A learned perceptron of the coordinates themselves (RT-DETR: across, down, width, height of a box).
+struct PerceptronInput {
+  std::int64_t coordinates = 4;
+  PlaceOf of = PlaceOf::boxes;
+  bool operator==(const PerceptronInput&) const = default;
+};
+
+using InputScheme = std::variant<LearnedInput, SinusoidalInput, AxialInput, TileInput, ConvolutionInput, IntegerInput,
+                                 BinaryInput, AxisSinesInput, FourierInput, PerceptronInput>;
 
 // ---- score: s_ij -> s_ij + b_ij ----
 

@@ -24,10 +24,11 @@ void add(const BinaryInput& scheme, const Specimen&, const reference::InputArgs&
   reference::add_input(scheme, args);
 }
 
-// Of schemes without mathematics, of which there are no specimens.
+// Of schemes of which there are no specimens.
 template <typename Scheme>
 constexpr bool kHasRows = !std::is_same_v<Scheme, AxialInput> && !std::is_same_v<Scheme, TileInput> &&
-                          !std::is_same_v<Scheme, ConvolutionInput>;
+                          !std::is_same_v<Scheme, ConvolutionInput> && !std::is_same_v<Scheme, AxisSinesInput> &&
+                          !std::is_same_v<Scheme, FourierInput> && !std::is_same_v<Scheme, PerceptronInput>;
 
 }  // namespace
 

@@ -64,6 +64,10 @@ std::vector<Entry> entries_of(Kind<BinaryInput>);
 inline std::vector<Entry> entries_of(Kind<AxialInput>) { return {}; }
 inline std::vector<Entry> entries_of(Kind<TileInput>) { return {}; }
 inline std::vector<Entry> entries_of(Kind<ConvolutionInput>) { return {}; }
+// Of several coordinates, where properties are of distances along one; what is learned of them has no numbers here.
+inline std::vector<Entry> entries_of(Kind<AxisSinesInput>) { return {}; }
+inline std::vector<Entry> entries_of(Kind<FourierInput>) { return {}; }
+inline std::vector<Entry> entries_of(Kind<PerceptronInput>) { return {}; }
 
 // No scheme in a stage: all stages empty is NoPE, an entry of its own.
 inline std::vector<Entry> entries_of(Kind<std::monostate>) { return {}; }

@@ -27,6 +27,8 @@ TEST(Refusals, OfLayers) {
        as_it_is,
        {{"[attend] layer.kind must be attention or cross_attention but is another",
          [](Call& c) { c.layer.kind = LayerKind::linear_attention; }},
+        {"[attend] layer.kind must be attention or cross_attention but is deformable_attention",
+         [](Call& c) { c.layer.kind = LayerKind::deformable_attention; }},
         {"[attend] layer.heads must be at least 1 but is 0", [](Call& c) { c.layer.heads = 0; }},
         {"[attend] layer.kv_heads must divide heads but is 0", [](Call& c) { c.layer.kv_heads = 0; }},
         {"[attend] layer.kv_heads must divide heads but is 3", [](Call& c) { c.layer.kv_heads = 3; }},

@@ -145,6 +145,10 @@ TEST(PlanJson, random_plans_show_every_alternative) {
     for (const Stack& stack : test::RandomPlan(seed).plan().stacks) {
       for (const InputScheme& input : stack.input) note(seen, "input ", input);
       for (const LayerPlan& layer : stack.layers) {
+        for (const Added& added : layer.added) {
+          seen.insert("added to " + std::string(name(added.to)));
+          seen.insert("added " + std::string(name(added.how)));
+        }
         seen.insert("layer " + std::string(name(layer.kind)));
         for (const ScoreTerm& term : layer.score) note(seen, "score ", term);
         note(seen, "regions ", layer.regions);
@@ -163,6 +167,7 @@ TEST(PlanJson, random_plans_show_every_alternative) {
                           std::variant_size_v<Regions> + std::variant_size_v<ValueScheme> +
                           std::variant_size_v<QueryScale> + std::variant_size_v<decltype(Rotate::scheme)> +
                           std::variant_size_v<Scaling> + plan::kEnumNames<LayerKind>.size() +
+                          plan::kEnumNames<AddedTo>.size() + plan::kEnumNames<AddedHow>.size() +
                           plan::kEnumNames<AxisFrequencies>.size() + plan::kEnumNames<RotationDirection>.size();
   EXPECT_EQ(seen.size(), all) << ::testing::PrintToString(seen);
 }
@@ -182,6 +187,21 @@ TEST(PlanJson, combine_is_said_where_rows_multiply) {
   EXPECT_EQ(plan_from_json(multiplied).value(), plan);
   multiplied.replace(multiplied.find("\"multiply\""), 10, "\"divide\"");
   EXPECT_EQ(plan_from_json(multiplied).error().path, "/stacks/0/input/0/combine");
+}
+
+// Plans from before `added` are what they were, and so is what is written of them.
+TEST(PlanJson, added_is_said_where_something_is) {
+  Plan plan = llama();
+  EXPECT_THAT(to_json(plan), Not(HasSubstr("added")));
+  plan.stacks[0].layers[0].added = {
+      {.scheme = AxisSinesInput{.scale = 2, .offset = 1}},
+      {.to = AddedTo::keys, .how = AddedHow::beside, .gated = true, .scheme = PerceptronInput{}}};
+  std::string json = to_json(plan);
+  EXPECT_THAT(json, HasSubstr(R"("to": "queries_and_keys", "scheme": {"kind": "axis_sines", "axes": ["h", "w"], )"));
+  EXPECT_THAT(json, HasSubstr(R"("to": "keys", "how": "beside", "gated": true, "scheme": {"kind": "perceptron", )"));
+  EXPECT_EQ(plan_from_json(json).value(), plan);
+  json.replace(json.find("\"beside\""), 8, "\"below\"");
+  EXPECT_EQ(plan_from_json(json).error().path, "/stacks/0/layers/0/added/1/how");
 }
 
 // Plans from before `rotation_direction` are what they were, and so is what is written of them.

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <variant>
 
+#include "plan/json/plan_names.h"
+
 namespace posenc::test {
 namespace {
 
@@ -27,6 +29,7 @@ std::string_view word(LayerKind kind) {
     case LayerKind::linear_attention: return "linear";
     case LayerKind::state_space: return "state";
     case LayerKind::convolution: return "convolution";
+    case LayerKind::deformable_attention: return "deformable";
     case LayerKind::none: return "none";
   }
   return "?";
@@ -56,6 +59,25 @@ void add_rotation(const Rotate& rotate, Text& text) {
   if (const auto* linear = std::get_if<LinearScaling>(&rotated.scaling)) text.add(" linear", linear->factor);
 }
 
+std::string_view word(AddedTo to) {
+  switch (to) {
+    case AddedTo::queries: return "q";
+    case AddedTo::keys: return "k";
+    case AddedTo::queries_and_keys: return "qk";
+    case AddedTo::keys_and_values: return "kv";
+    case AddedTo::hidden_states: return "all";
+  }
+  return "?";
+}
+
+// " +qk:learned100", " +q/beside*:axis_sines" of what is gated.
+void add_addition(const Added& added, Text& text) {
+  text.add(" +", word(added.to));
+  if (added.how != AddedHow::before_projection) text.add("/", name(added.how));
+  text.add(added.gated ? "*:" : ":", plan::kind_name(added.scheme));
+  if (const auto* table = std::get_if<LearnedInput>(&added.scheme)) text.add(table->positions);
+}
+
 void add_score(const ScoreTerm& term, Text& text) {
   if (const auto* t5 = std::get_if<T5Bias>(&term)) {
     text.add(" t5 ", t5->buckets, "/", t5->max_distance);
@@ -75,6 +97,7 @@ std::string summary(const LayerPlan& layer) {
   text.add(layer.heads, "/", layer.kv_heads, "x", layer.head_dim);
   if (layer.value_dim != layer.head_dim) text.add(":", layer.value_dim);
   if (layer.kv_from) text.add(" kv", *layer.kv_from);
+  for (const Added& added : layer.added) add_addition(added, text);
   for (const Rotate& rotate : layer.rotate) add_rotation(rotate, text);
   for (const ScoreTerm& term : layer.score) add_score(term, text);
   text.add(" s", layer.softmax_scale);

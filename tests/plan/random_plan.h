@@ -97,7 +97,12 @@ class RandomPlan {
       case 3: return TileInput{whole(1, 9), whole(1, 4), whole(0, 99)};
       case 4: return ConvolutionInput{whole(1, 128), whole(1, 16), whole(1, 5), whole(1, 2)};
       case 5: return IntegerInput{chance(), whole(0, 1), factor(), any<InputCombine>()};
-      default: return BinaryInput{whole(0, 1), factor(), any<InputCombine>()};
+      case 6: return BinaryInput{whole(0, 1), factor(), any<InputCombine>()};
+      case 7:
+        return AxisSinesInput{{text(), text()}, chance(), factor(),       chance(),
+                              factor(),         factor(), any<PlaceOf>(), chance()};
+      case 8: return FourierInput{any<PlaceOf>(), maybe(whole(1, 9))};
+      default: return PerceptronInput{whole(1, 4), any<PlaceOf>()};
     }
   }
 
@@ -124,6 +129,7 @@ class RandomPlan {
     if (chance()) out.mask.window = Window{whole(0, 4096), whole(0, 4096)};
     out.mask.chunk = maybe(whole(1, 8192));
     if (chance()) out.mask.detail = text();
+    repeat(2, [&] { out.added.push_back({any<AddedTo>(), any<AddedHow>(), chance(), input()}); });
     repeat(2, [&] { out.rotate.push_back(rotate()); });
     out.regions = regions();
     repeat(2, [&] { out.score.push_back(score()); });

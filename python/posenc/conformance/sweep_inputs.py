@@ -14,6 +14,8 @@ from torch import Tensor, nn
 TOKENS = 24
 MANY_TOKENS = 160  # where distances are in buckets, up to 128
 TOKEN = 5
+# Of a side, each 4 x 4 or more at the finest level: objects are the best of some hundred cells.
+_MANY_CELLS = 5
 
 
 def entry(model: nn.Module) -> str:
@@ -42,8 +44,19 @@ def _sides(config: Any) -> tuple[int, int]:
         value = (value.get("height"), value.get("width"))
     if isinstance(value, (list, tuple)) and len(value) >= 2:
         return int(value[-2]), int(value[-1])
-    side = value if isinstance(value, int) else 4 * size(config, "patch_size", default=16)
+    if isinstance(value, int):
+        return value, value
+    if hasattr(config, "num_queries"):
+        return _MANY_CELLS * _step(config), _MANY_CELLS * _step(config)
+    side = 4 * size(config, "patch_size", default=16)
     return side, side
+
+
+def _step(config: Any) -> int:
+    """Pixels that become one cell at the coarsest level, or one patch of each of the windows of a side."""
+    backbone = getattr(config, "backbone_config", None)
+    windows = size(backbone, "num_windows_side", "num_windows", default=0)
+    return windows * size(backbone, "patch_size", default=16) if windows else 64
 
 
 def _patch(config: Any) -> int:
@@ -262,6 +275,9 @@ def _optional(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int
         given["patch_ids"], given["num_patches"] = torch.arange(tokens)[None] * 2 // tokens, 2
     elif "patch_embeds" in names and "encoder_attention_mask" in names:
         given["patch_embeds"] = torch.ones(1, 2, size(config, "hidden_size_global"))
+    if "input_points" in names:  # of one object, two of them
+        given["input_points"] = torch.tensor([[[[8.0, 8.0], [40.0, 24.0]]]])
+        given["input_labels"] = torch.ones(1, 1, 2, dtype=torch.long)
     if "use_cache" in names:
         given["use_cache"] = False
     if any(type(of).__name__.endswith("AdaRmsNorm") for of in model.modules()):
@@ -325,7 +341,7 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
     if "flattened_patches" in names:
         kinds.append(_flat_patches(config))
     if "pixel_values" in names or "pixel_values_videos" in names:
-        kinds.append(_images(config))
+        kinds.append(_images(config if hasattr(config, "image_size") else getattr(config, "vision_config", config)))
     if "image" in names:
         kinds.append({"image": image} for given in _images(config) for image in given.values())
     if "flattened_patches" in names or hasattr(config, "num_position_embeddings"):

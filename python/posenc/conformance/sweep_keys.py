@@ -112,6 +112,7 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "speecht5": {"architectures": ["SpeechT5ForSpeechToText"]},
     "pp_ocrv6_medium_det": _CONVOLUTIONS,
     "nemotron": {"num_key_value_heads": 48},
+    "lw_detr": {"projector_scale_factors": [1.0]},
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
 }
 # Whose eager attention is not what checkpoints were trained with: Falcon's adds ALiBi twice, BLT's has no mask,
@@ -187,6 +188,8 @@ def _make_small(config: Any) -> None:
     if isinstance(patch, int) and patch and isinstance(_first(side), int) and _first(side) // patch > _MOST_PATCHES:
         small = patch * _FEW_PATCHES
         config.image_size = small if isinstance(side, int) else [small for _ in side or ()]
+        if hasattr(config, "image_embedding_size"):  # what prompts are laid over
+            config.image_embedding_size = _FEW_PATCHES
     if isinstance(getattr(config, "max_source_positions", None), int) and config.max_source_positions > _MOST_FRAMES:
         config.max_source_positions = _MOST_FRAMES
     for name in _CHUNKS:

@@ -12,7 +12,7 @@ from torch import Tensor
 import posenc
 
 from . import sweep_inputs
-from .sweep_probe import Attended, kv_heads_of
+from .sweep_probe import Attended, alike, kv_heads_of
 from .sweep_rotation import Rotated, halves_to_neighbours, projected_order, ranges, reordered, still
 
 Differences = dict[str, str]
@@ -75,11 +75,37 @@ def compare(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> Diffe
             found[name] = f"plan {plan}, class {own}"
     if "heads" in found or "head_dim" in found:
         return found
+    found.update(_additions(layer, event))
     found.update(_rotations(layer, event, setting))
     found.update(_masks(layer, event))
     if "mask" not in found:
         found.update(_scores(layer, event, length))
     return found
+
+
+_ROUNDED = 2e-5  # equal, but for the rounding of products of two or three hundred channels
+_ADDED_TO = {"queries": ("queries", "queries_and_keys"), "keys": ("keys", "queries_and_keys")}
+
+
+def _additions(layer: posenc.LayerPlan, event: Attended) -> Iterator[tuple[str, str]]:
+    """Queries and keys of tokens that have one hidden state differ where, and only where, something is added."""
+    if any(of.to in ("keys_and_values", "hidden_states") for of in layer.added):
+        return  # values have it too; of hidden states a norm may leave no trace: sweep_input_tables looks for the tables
+    beside = [of for of in layer.added if of.how == "beside"]
+    width = event.q.shape[-1] // 2 if beside else event.q.shape[-1]
+    for name, x in (("queries", event.q[0]), ("keys", event.k[0])):
+        said = [of for of in layer.added if of.to in _ADDED_TO[name]]
+        for of, part in (("in channels beside", x[..., width:]), ("", x[..., :width])):
+            is_said = any((each.how == "beside") == bool(of) for each in said)
+            if not part.numel() or x.shape[1] < 2:
+                continue
+            if is_said and alike(part, _ROUNDED):
+                yield "added", f"{name}: the class adds nothing {of}".strip()
+                return
+            has_one_state = event.values_alike and (name == "keys" or layer.kind == "attention")
+            if not is_said and not alike(part) and has_one_state and not event.steady and not layer.rotate:
+                yield ("added", f"{name}: the class adds something that the plan has not {of}".strip())
+                return
 
 
 def _rotations(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> Iterator[tuple[str, str]]:
@@ -231,8 +257,17 @@ def _scores(layer: posenc.LayerPlan, event: Attended, length: int | None) -> Ite
     rest = torch.where(seen, own - expected, 0)
     if any(isinstance(term, _TABLES) for term in layer.score):
         yield from _by_distance(layer, rest, seen)
-    elif not _is_nothing(layer, own, rest, seen, expected):
+    elif not _is_nothing(layer, own, rest, seen, expected) and not _was_taken(layer, event, content, own, seen):
         yield _what_differs(layer, content, own, seen, scale)
+
+
+def _was_taken(layer: posenc.LayerPlan, event: Attended, content: Tensor, own: Tensor, seen: Tensor) -> bool:
+    """Scores that are q.k as they stand, where the module multiplied by the plan's scale: before them then, queries or
+    keys that are sums of projections, in which `multiplied` finds no output of one (DAB-DETR)."""
+    if layer.score or not any(of.how != "before_projection" for of in layer.added):
+        return False
+    is_plain = float(((own - content) * seen).abs().amax()) <= _SCORE * (1 + float((content * seen).abs().amax()))
+    return is_plain and any(abs(of / layer.softmax_scale - 1) < 1e-6 for of in event.factors)
 
 
 def _capped(layer: posenc.LayerPlan, scores: Tensor, bias: Tensor) -> Tensor:

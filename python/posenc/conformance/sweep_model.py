@@ -31,6 +31,10 @@ _LARGEST = 8.0
 # Tables whose rows must differ, as scores tell which row was taken.
 _DISTANCES = re.compile(r"rel|distance|bias_table|pairwise")
 _OF_DISTANCES = re.compile(r"position_bias_mlp|rel_pos\w*_bias")  # a perceptron of distances, or their table
+# Of object queries, which differ in these alone; of tables that layers add, and not the input alone.
+_ADDED = re.compile(r"quer(y|ies)_(pos|embed)|refpoint|reference_point_embed|mid_position|(mask|iou|hf)_token")
+# Of sines alone: they have one size wherever they are, so that these project as they do in a model.
+_OF_SINES = re.compile(r"(pos\w*_proj|ref_point_head\.layers\.\d|aifi\S*\.[qk]_proj)\.weight$")
 _IN_PLACE = re.compile(r"^(normal|uniform|zero|fill|copy|mul|add|div|trunc_normal|clamp)_$")
 
 
@@ -139,6 +143,10 @@ def _stand_in(model: nn.Module) -> None:
         for name, buffer in list(module._buffers.items()):
             if buffer is not None and buffer.dtype in (torch.float16, torch.bfloat16):
                 module._buffers[name] = buffer.float()
+            elif buffer is not None and type(module).__name__.endswith("FrozenBatchNorm2d"):  # was never filled
+                # As many channels as are summed up by the next convolution: features must not outgrow positions.
+                of_channels = {"weight": 1.0, "running_var": float(len(buffer))}
+                module._buffers[name] = torch.full(buffer.shape, of_channels.get(name, 0.0))
             elif buffer is not None and buffer.dim() == 2 and "embed" in name and not bool(buffer.any()):
                 module._buffers[name] = torch.randn(buffer.shape[-1], generator=generator).expand(buffer.shape)
 
@@ -170,11 +178,12 @@ def _weight(module: nn.Module, path: str, parameter: Tensor, generator: torch.Ge
         return _convolution(module, drawn(shape[0]), parameter)
     if isinstance(module, Conv1D):
         return drawn(shape[1]).expand(shape)
-    if isinstance(module, nn.Linear) and _OF_DISTANCES.search(path) and parameter.numel() <= LARGE:
+    is_drawn = _OF_DISTANCES.search(path) or _OF_SINES.search(path)
+    if isinstance(module, nn.Linear) and is_drawn and parameter.numel() <= LARGE:
         return drawn(*shape) / math.sqrt(shape[-1])
     if isinstance(module, nn.Linear) or kind.endswith("Linear") or name == "in_proj_weight":
         return drawn(shape[0]).unsqueeze(1).expand(shape) if parameter.dim() == 2 else drawn(shape[-1]).expand(shape)
-    if _DISTANCES.search(path) and parameter.numel() <= LARGE:
+    if (_DISTANCES.search(path) or _ADDED.search(path)) and parameter.numel() <= 4 * LARGE:
         return drawn(*shape)
     return drawn(shape[-1]).expand(shape)
 

@@ -48,6 +48,17 @@ class Attended:
     blocks: bool  # of tokens, each by itself: rows are not those of the whole text
     call: int  # of the module: differential attention has two softmaxes in one
     value_dim: int | None = None
+    values_alike: bool | None = (
+        None  # whether all tokens have one value: then they have one hidden state; None: not seen
+    )
+
+
+@dataclasses.dataclass
+class Sampled:
+    """A call of deformable attention: values at places that are made of the query."""
+
+    path: str
+    call: int
 
 
 @dataclasses.dataclass
@@ -72,6 +83,7 @@ class Probe(TorchFunctionMode):
         self.names = {module: name for name, module in model.named_modules()}
         self.attended: list[Attended] = []
         self.looked: list[Looked] = []
+        self.sampled: list[Sampled] = []
         self._stack: list[nn.Module] = []
         self._calls: list[int] = []
         self._called = 0
@@ -98,6 +110,8 @@ class Probe(TorchFunctionMode):
 
     def _before(self, module: nn.Module, args: Any) -> None:
         self._called += 1
+        if _samples(module) and not any(_samples(of) for of in self._stack):
+            self.sampled.append(Sampled(self.names.get(module, ""), self._called))
         self._stack.append(module)
         self._calls.append(self._called)
         self._sources[module] = []
@@ -193,7 +207,9 @@ class Probe(TorchFunctionMode):
             return out
         if self._waiting is not None and operands[0].shape[-1] == self._waiting.scores.shape[-1]:
             weights_first = operands[0].shape[-2] == self._waiting.scores.shape[-2]
-            self._waiting.value_dim = operands[1 if weights_first else 0].shape[-2]
+            values = operands[1 if weights_first else 0]  # [.., d, m]
+            self._waiting.value_dim = values.shape[-2]
+            self._waiting.values_alike = alike(values.transpose(-1, -2))
             self._waiting = None
         if isinstance(out, Tensor) and out.dim() >= 3:
             self._products = [*self._products[1 - _REMEMBERED :], _Product(*operands, out)]
@@ -259,6 +275,7 @@ class Probe(TorchFunctionMode):
             scores = scores.masked_fill(padding[:, None, None], -torch.inf)
         self._event(q, k, scores, False)
         self.attended[-1].value_dim = v.shape[-1]
+        self.attended[-1].values_alike = alike(v)
         self._waiting = None
 
     def _sdpa(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -275,8 +292,18 @@ class Probe(TorchFunctionMode):
                 scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
             self._event(q, wide, scores, False)
             self.attended[-1].value_dim = v.shape[-1]
+            self.attended[-1].values_alike = alike(v)
             self._waiting = None
         return func(*args, **kwargs)
+
+
+def alike(x: Tensor, bound: float = 1e-3) -> bool:
+    """Whether all tokens [.., n, d] have one row, but for that part of the largest number."""
+    return not x.numel() or bool((x - x[..., :1, :]).abs().amax() <= 1e-2 * bound + bound * x.abs().amax())
+
+
+def _samples(module: nn.Module) -> bool:
+    return type(module).__name__.endswith("DeformableAttention")
 
 
 def _fits(out: Tensor, scores: Tensor) -> bool:

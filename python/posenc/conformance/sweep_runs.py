@@ -11,7 +11,7 @@ import transformers
 from torch import nn
 
 from . import sweep_inputs, sweep_steps
-from .sweep_probe import Attended, Looked, Probe, events
+from .sweep_probe import Attended, Looked, Probe, Sampled, events
 
 _MOST_TRIES = 20
 
@@ -39,6 +39,7 @@ class Runs:
     looked: list[Looked]
     failures: list[str]  # of models that could not be fed
     fed: list[str]
+    sampled: dict[str, int] = dataclasses.field(default_factory=dict)  # layers of deformable attention, by their names
     broken: bool = False  # whether one of them did not run to its end
 
 
@@ -76,6 +77,14 @@ def groups_of(probe: Probe, prefix: str, text: bool) -> list[Group]:
         elif group.layers[-1].value_dim is None and event.value_dim is not None:
             group.layers[-1] = event  # the first softmax of the call was of no use: no values are weighted by it
     return list(found.values())
+
+
+def _sampled_layers(sampled: list[Sampled], prefix: str) -> dict[str, int]:
+    found: dict[str, set[str]] = {}
+    for each in sampled:
+        path = f"{prefix}.{each.path}".strip(".")
+        found.setdefault(re.sub(r"\d+", "#", path), set()).add(path)
+    return {name: len(paths) for name, paths in found.items()}
 
 
 def joined(groups: list[Group]) -> list[Group]:
@@ -173,12 +182,23 @@ def _feed(model: nn.Module, prefix: str, tokens: int, runs: Runs, whole: bool) -
     runs.groups = [group for group in runs.groups if group.name not in more] + list(more.values())
     runs.joined += joined(found)
     runs.looked += probe.looked
+    runs.sampled |= _sampled_layers(probe.sampled, prefix)
     runs.fed.append(prefix or "model")
     return ""
 
 
+_PLACES = re.compile(r"spatial_position_embeddings|object_queries|query_position_embeddings|reference_points")
+
+
+def _takes_places(model: nn.Module) -> bool:
+    """A part whose positions the model around it makes: alone it would run without them."""
+    return any(_PLACES.search(name) for name in sweep_inputs.parameters(model))
+
+
 def _run(model: nn.Module, prefix: str, tokens: int, runs: Runs, whole: bool) -> None:
     """A composite model is run with text first, as masks may be made by it and not by its decoder; then its towers."""
+    if prefix and _takes_places(model):
+        return
     below = _models_below(model, prefix)
     whole = whole or not below
     of_it = [group for group in runs.groups if prefix and group.name.startswith(re.sub(r"\d+", "#", prefix) + ".")]

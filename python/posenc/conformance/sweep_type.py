@@ -81,7 +81,18 @@ def against(part: Part, group: sweep_runs.Group, plan: posenc.Plan) -> list[str]
     for layer, event in zip(part.layers, group.layers):
         for fact, what in sweep_layer.compare(layer, event, setting).items():
             seen.setdefault(f"{fact}: {what}", []).append(layer.index)
-    return [f"{part.name} {sweep_rotation.ranges(layers)}: {what}" for what, layers in seen.items()]
+    return [
+        f"{part.name} {sweep_rotation.ranges(layers)}: {what}"
+        for what, layers in seen.items()
+        if not ("adds nothing" in what and _may_be_one_box(part, layers))
+    ]
+
+
+def _may_be_one_box(part: Part, layers: list[int]) -> bool:
+    """Boxes are made of content, which is the same in all tokens here: some layers may have one box for all queries."""
+    own = [layer for layer in part.layers if layer.index in layers]
+    of_boxes = all(getattr(of.scheme, "of", "") == "boxes" for layer in own for of in layer.added)
+    return of_boxes and len(own) < len(part.layers)
 
 
 def _matched(plan: posenc.Plan, runs: sweep_runs.Runs) -> tuple[list[str], list[str], list[sweep_runs.Group]]:
@@ -117,7 +128,7 @@ def _agreement(scored: tuple[list[str], Part, sweep_runs.Group]) -> tuple[bool, 
     facts, part, group = scored
     name = part.name.partition(",")[0]
     is_named = name in group.name or name.rpartition("_")[2] in group.name  # image_encoder: encoder
-    return any(_COUNT in fact for fact in facts), len(facts), not is_named, not _is_same_kind(part, group)
+    return (any(_COUNT in fact for fact in facts), len(facts), not _is_same_kind(part, group), not is_named)
 
 
 def _is_one_part(group: sweep_runs.Group) -> bool:
@@ -171,6 +182,7 @@ def judge(model_type: str, keys: dict[str, Any] | None = None, change: Change = 
         _compare(verdict, change(verdict.plan), verdict.runs, odd)
     else:
         verdict.notes += [sweep_described.described(group) for group in verdict.runs.groups]
+        verdict.notes += [f"{name}: {count} layers sample values" for name, count in verdict.runs.sampled.items()]
     return verdict
 
 
@@ -185,9 +197,16 @@ def _without_run(verdict: Verdict) -> Verdict:
     return verdict
 
 
+def _sampled(plan: posenc.Plan, runs: sweep_runs.Runs) -> list[str]:
+    """How many layers of each stack sample values, and in each list of the class."""
+    counts = (sum(layer.kind == "deformable_attention" for layer in stack.layers) for stack in plan.stacks)
+    planned, own = sorted(filter(None, counts)), sorted(runs.sampled.values())
+    return [] if planned == own else [f"deformable attention: plan {planned or 'none'}, class {own or 'none'}"]
+
+
 def _compare(verdict: Verdict, plan: posenc.Plan, runs: sweep_runs.Runs, odd: list[str]) -> None:
     verdict.facts, unseen, left = _matched(plan, runs)
-    verdict.facts += odd
+    verdict.facts += odd + _sampled(plan, runs)
     verdict.notes += [f"not in the plan: {sweep_described.described(group)}" for group in left]
     verdict.verdict = "wrong" if verdict.facts else "not run" if unseen else "right"
     verdict.notes += [f"not seen: {name}" for name in unseen]

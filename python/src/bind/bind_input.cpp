@@ -44,6 +44,14 @@ nb::object row_call(nb::handle scheme, Whole<"input_row", "channels"> channels, 
   return Convert<std::vector<double>>::to_python(std::visit(Row{channels, place, length}, fixed), {});
 }
 
+using Coordinates = std::vector<double>;
+
+nb::object axis_row_call(const AxisSinesInput& scheme, std::int64_t channels, nb::handle place, nb::handle lengths) {
+  const Coordinates at = Convert<Coordinates>::from_python(place, {"input_row", "place"});
+  const Coordinates cells = Convert<Coordinates>::from_python(lengths, {"input_row", "lengths"});
+  return Convert<Coordinates>::to_python(input_row(scheme, channels, at, cells), {});
+}
+
 // mask: truth values, one for each token (padding is false); any iterable, so lists of a tokenizer do.
 nb::object places_call(nb::handle mask, Whole<"places", "past"> past, Whole<"places", "masked"> masked) {
   if (!nb::isinstance<nb::iterable>(mask)) refuse_type({"places", "mask"}, "be a list", mask);
@@ -118,13 +126,22 @@ nb::object grow_grid(nb::handle table, const nb::tuple& to, nb::handle kernel, b
 }
 
 void bind_rows(nb::module_& m) {
-  m.def("input_row", &row_call, nb::arg("scheme"), nb::arg("channels"), nb::arg("place"), nb::kw_only(),
-        nb::arg("length") = nb::none(),
-        nb::sig("def input_row(scheme: SinusoidalInput | IntegerInput | BinaryInput, channels: int, place: float, *, "
-                "length: int | None = None) -> tuple[float, ...]"),
-        "[channels]: the row of a fixed encoding for a token at this place; a learned scale is not in it.\n\n"
-        "length: what a normalised IntegerInput divides by. ValueError for a place beyond the table, and for a number "
-        "of channels that the convention does not have.");
+  m.def(
+      "input_row",
+      [](nb::handle scheme, Whole<"input_row", "channels"> channels, nb::handle place, nb::handle length,
+         nb::handle lengths) {
+        if (!nb::isinstance<AxisSinesInput>(scheme)) return row_call(scheme, channels, place, length);
+        return axis_row_call(*nb::inst_ptr<AxisSinesInput>(scheme), channels, place, lengths);
+      },
+      nb::arg("scheme"), nb::arg("channels"), nb::arg("place"), nb::kw_only(), nb::arg("length") = nb::none(),
+      nb::arg("lengths") = nb::make_tuple(),
+      nb::sig("def input_row(scheme: SinusoidalInput | IntegerInput | BinaryInput | AxisSinesInput, channels: int, "
+              "place: float | collections.abc.Sequence[float], *, length: int | None = None, "
+              "lengths: collections.abc.Sequence[float] = ()) -> tuple[float, ...]"),
+      "[channels]: the row of a fixed encoding for a token at this place; a learned scale is not in it.\n\n"
+      "length: what a normalised IntegerInput divides by. Of AxisSinesInput place has a coordinate for each axis, and "
+      "lengths, where it is normalised, the cells of each. ValueError for a place beyond the table, and for a "
+      "number of channels that the convention does not have.");
   m.def(
       "places", &places_call, nb::arg("mask"), nb::kw_only(), nb::arg("past") = 0, nb::arg("masked") = -1,
       nb::sig("def places(mask: collections.abc.Iterable[typing.Any], *, past: int = 0, masked: int = -1) -> "

@@ -52,6 +52,15 @@ constexpr auto description(Type<QkNorm>) {
                                 "False: of weighted norms only that of keys has weights (DeepSeek V4)."));
 }
 
+// docs/schemes/added.md. attend is given queries and keys that have it.
+constexpr auto description(Type<Added>) {
+  using T = Added;
+  return described_as<T>("Added", "What a layer adds to what its queries, keys, ... are made of, in every layer again.",
+                         member("to", &T::to), member("how", &T::how, "'beside' takes channels of its own in a head."),
+                         member("gated", &T::gated, "Times numbers made of the hidden states."),
+                         member("scheme", &T::scheme));
+}
+
 // What attend, prepare_layer and attend_linear are given. head_dim, value_dim: channels of a key, and of a value.
 constexpr auto description(Type<LayerPlan>) {
   using T = LayerPlan;
@@ -65,8 +74,9 @@ constexpr auto description(Type<LayerPlan>) {
       member("softmax_scale", &T::softmax_scale, "The final factor on q.k: 1 / sqrt(head_dim) of most."),
       member("channel_scale", &T::channel_scale, "A learned factor per channel besides."),
       member("soft_cap", &T::soft_cap), member("sinks", &T::sinks), member("qk_norm", &T::qk_norm),
-      member("mask", &T::mask), member("rotate", &T::rotate), member("regions", &T::regions, "Of the main rotation."),
-      member("score", &T::score), member("value", &T::value), member("query_scale", &T::query_scale));
+      member("mask", &T::mask), member("added", &T::added), member("rotate", &T::rotate),
+      member("regions", &T::regions, "Of the main rotation."), member("score", &T::score), member("value", &T::value),
+      member("query_scale", &T::query_scale));
 }
 
 constexpr auto description(Type<Stack>) {

@@ -74,6 +74,32 @@ constexpr auto description(Type<BinaryInput>) {
                          member("combine", &T::combine));
 }
 
+// docs/schemes/added.md. input_row computes the sines of a place; what is learned of them is the model's.
+constexpr auto description(Type<AxisSinesInput>) {
+  using T = AxisSinesInput;
+  return described_as<T>(
+      "AxisSinesInput", "DETR, arXiv 2005.12872: sines of each coordinate side by side.",
+      member("axes", &T::axes, "In the order of their channels: 'h', 'w', of boxes also 'width', 'height'."),
+      member("interleaved", &T::interleaved, "Sine and cosine of one angle are neighbours."), member("base", &T::base),
+      member("normalised", &T::normalised, "scale (c + offset) / (length + 1e-6); else scale (c + offset)."),
+      member("scale", &T::scale), member("offset", &T::offset),
+      member("of", &T::of, "Whose place: 'boxes' are made of content by the layers before."),
+      member("learned_map", &T::learned_map, "A learned perceptron of the sines is added."));
+}
+
+constexpr auto description(Type<FourierInput>) {
+  using T = FourierInput;
+  return described_as<T>("FourierInput", "SAM: sines and cosines of places times a stored Gaussian matrix.",
+                         member("of", &T::of, "Whose place."),
+                         member("kinds", &T::kinds, "Rows of which one is added by the kind of a point."));
+}
+
+constexpr auto description(Type<PerceptronInput>) {
+  using T = PerceptronInput;
+  return described_as<T>("PerceptronInput", "RT-DETR: a learned perceptron of the coordinates themselves.",
+                         member("coordinates", &T::coordinates), member("of", &T::of, "Whose place."));
+}
+
 // ---- score ----
 
 // docs/schemes/alibi.md. Nothing is learned: alibi_slopes(scheme) has the slopes.

@@ -78,6 +78,13 @@ def of_last_layer(change):
     return changed
 
 
+def without_sampling(plan):
+    def attending(layers):
+        return tuple(layer for layer in layers if layer.kind != "deformable_attention")
+
+    return plan.replace(stacks=tuple(of.replace(layers=attending(of.layers)) for of in plan.stacks))
+
+
 def with_terms(change):
     return with_layers(lambda layer: layer.replace(score=tuple(change(term) for term in layer.score)))
 
@@ -121,6 +128,12 @@ SPOILED = {
         "softmax_scale",
     ),
     ("eomt", "scale"): (with_layers(lambda layer: layer.replace(softmax_scale=1.01 * layer.softmax_scale)), "scale"),
+    ("detr", "nothing added"): (with_layers(lambda layer: layer.replace(added=())), "added"),
+    ("detr", "nothing added to keys"): (
+        with_layers(lambda layer: layer.replace(added=tuple(of for of in layer.added if of.to != "keys"))),
+        "added",
+    ),
+    ("deformable_detr", "no layer that samples"): (without_sampling, "deformable attention"),
     ("pvt", "a stage less"): (lambda plan: plan.replace(stacks=plan.stacks[:-1]), "layers"),
 }
 
@@ -132,6 +145,8 @@ FEW: dict[str, dict[str, object]] = {
     "segformer": {},
     "pvt": {},
     "eomt": {"num_hidden_layers": 4, "num_blocks": 1},
+    "detr": {"encoder_layers": 2, "decoder_layers": 2},
+    "deformable_detr": {"encoder_layers": 2, "decoder_layers": 2},
 }
 
 

@@ -293,7 +293,10 @@ CallSizes sizes_of(const AttendArgs& args) {
 
 void check_layer(const LayerPlan& layer) {
   const bool attends = layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;
-  if (!attends) refuse("layer.kind", "be attention or cross_attention", "another");
+  const bool samples = layer.kind == LayerKind::deformable_attention;
+  if (!attends) {
+    refuse("layer.kind", "be attention or cross_attention", samples ? "deformable_attention" : "another");
+  }
   require(layer.heads >= 1, "layer.heads", "be at least 1", layer.heads);
   require(layer.kv_heads >= 1 && layer.heads % layer.kv_heads == 0, "layer.kv_heads", "divide heads", layer.kv_heads);
   require(layer.head_dim >= 1, "layer.head_dim", "be at least 1", layer.head_dim);

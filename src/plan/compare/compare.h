@@ -101,9 +101,10 @@ struct EnumNames<KeyUse> {
 };
 template <>
 struct EnumNames<KeyReason> {
-  static constexpr NameArray<16> kNames{
-      "absent",   "kind",     "kv_from", "compression", "kv_heads", "head_dim",    "values",           "qk_norm",
-      "rotation", "channels", "axes",    "pairing",     "offset",   "frequencies", "attention_factor", "norm_after"};
+  static constexpr NameArray<17> kNames{"absent",   "kind",      "kv_from", "compression", "kv_heads",
+                                        "head_dim", "values",    "qk_norm", "rotation",    "channels",
+                                        "axes",     "pairing",   "offset",  "frequencies", "attention_factor",
+                                        "added",    "norm_after"};
 };
 
 }  // namespace posenc::plan

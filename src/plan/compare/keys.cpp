@@ -90,11 +90,20 @@ KeyUse use_for(const std::vector<KeyReason>& reasons) {
       case KeyReason::rotation:
       case KeyReason::channels:
       case KeyReason::axes:
+      case KeyReason::added:
       case KeyReason::norm_after: return KeyUse::not_at_all;
     }
   }
   if (is_rotated) return is_reordered ? KeyUse::reordered_and_rotated : KeyUse::rotated;
   return is_reordered ? KeyUse::reordered : KeyUse::as_they_are;
+}
+
+// What a layer adds to what its keys are made of.
+std::vector<Added> added_to_keys(const LayerPlan& layer) {
+  std::vector<Added> added = layer.added;
+  std::erase_if(added, [](const Added& one) { return one.to == AddedTo::queries; });
+  for (Added& one : added) one.to = AddedTo::keys;
+  return added;
 }
 
 bool rotates_values(const LayerPlan& layer) { return std::holds_alternative<RotatedValues>(layer.value); }
@@ -117,6 +126,7 @@ std::optional<CachedKeys> cached_keys(const LayerPlan* a, const LayerPlan* b, co
     reasons.add_if(a->qk_norm != b->qk_norm, KeyReason::qk_norm);
     compare_rotations(*a, *b, scope, reasons);
     reasons.add_if(a->regions != b->regions, KeyReason::rotation);
+    reasons.add_if(added_to_keys(*a) != added_to_keys(*b), KeyReason::added);
   }
   CachedKeys out;
   out.because = reasons.take();

@@ -176,6 +176,7 @@ std::string_view reason_words(KeyReason reason) {
     case KeyReason::offset: return "positions count from another number";
     case KeyReason::frequencies: return "angles differ by more than the tolerance";
     case KeyReason::attention_factor: return "another attention factor";
+    case KeyReason::added: return "something else is added to what they are made of";
     case KeyReason::norm_after: return "a norm after the rotation rules out rotating them again";
   }
   return "";

@@ -7,7 +7,7 @@
 namespace posenc::plan {
 
 // Of all text stacks of an object together, both attentions of a block counted.
-inline constexpr std::int64_t kMaxLayers = 768;         // 1.1 kB each with an indexer; the deepest model has 126
+inline constexpr std::int64_t kMaxLayers = 720;         // 1.1 kB each with an indexer; the deepest model has 126
 inline constexpr std::int64_t kMaxListEntries = 32768;  // numbers of all layers' lists together, 8 bytes each
 inline constexpr std::int64_t kMaxHeads = 65536;        // of one layer
 inline constexpr std::int64_t kMaxHeadDim = 8192;       // channels; to_json() writes half as many frequencies

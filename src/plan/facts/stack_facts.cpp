@@ -23,6 +23,11 @@ void LayerFacts::add(Rotate rotate, const std::vector<FieldSource>& sources) {
   layer_.rotate.push_back(std::move(rotate));
 }
 
+void LayerFacts::add(Added added, std::string from) {
+  say(formatted("added/{}", layer_.added.size()), std::move(from));
+  layer_.added.push_back(std::move(added));
+}
+
 void LayerFacts::set(Mask mask, const std::vector<FieldSource>& sources) {
   layer_.mask = std::move(mask);
   say(sources);

@@ -79,6 +79,8 @@ class LayerFacts {
 
   // One rotation more; `sources` name its fields: "base".
   void add(Rotate rotate, const std::vector<FieldSource>& sources);
+  // One addition more, and where it came from.
+  void add(Added added, std::string from);
   // One term more, whose sources say() has.
   void add(ScoreTerm term) { layer_.score.push_back(std::move(term)); }
   // The whole mask; `sources` name its fields: "mask/kind".

@@ -14,7 +14,8 @@ constexpr StackRule kGemmaCrossDecoder{.cross = kEach};
 constexpr MaskRule kLeansAhead{.kind = MaskKind::bidirectional, .window_leans_ahead = true};
 constexpr StackRule kMergedDecoder{
     .mask = {.kind = MaskKind::sparse,
-             .detail = "causal; and in the same softmax all of the encoder's tokens, whose keys do not rotate"}};
+             .detail = "causal; and in the same softmax all of the encoder's tokens, whose keys do not rotate",
+             .window_of_past = true}};
 constexpr StackRule kT5Gemma2Encoder{.name = "encoder", .mask = kLeansAhead};
 // The state of the robot, then actions: layer by layer behind the KV cache of the text stack.
 constexpr StackRule kActions{

@@ -108,6 +108,7 @@ struct MaskRule {
   const Key* evenly_if = nullptr;      // a flag, where causal: each token sees as many keys as the others (XLNet)
   const Key* prefix_if = nullptr;      // a flag
   SparseWord sparse_if = {};           // where not causal
+  bool window_of_past = false;         // the window of a sparse mask: the token itself and those before it
   bool window_spans_both = false;      // the window counts both sides together
   bool window_leans_ahead = false;     // then: its own token is of the past's half (T5Gemma 2)
   const Key* chunk = nullptr;          // positions of a chunk, of which one's own and so many before it are seen;

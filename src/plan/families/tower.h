@@ -130,6 +130,7 @@ struct Tower {
   bool groups = false;                // GroupViT: after each stage of kStageBlocks, group tokens look at patches
 
   std::span<const TowerInput> input = {};
+  const Key* again = nullptr;  // where this flag is true every layer but the first adds such tables, each its own
   TowerRotation rotation = {};
   TowerMask mask = TowerMask::image;
   TowerScore score = TowerScore::none;

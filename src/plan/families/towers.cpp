@@ -45,6 +45,8 @@ constexpr TowerInput kTiles[] = {
 constexpr TowerInput kPatchesAndFrames[] = {{.kind = Kind::patches, .extra = 1},
                                             {.kind = Kind::rows, .rows = &keys::kClipFrames}};
 constexpr TowerInput kPatchesAndTokens[] = {{.kind = Kind::patches, .extra_rows = &keys::kClassTokens}};
+constexpr TowerInput kPatchesAndDetections[] = {
+    {.kind = Kind::patches, .extra = 1, .extra_rows = &keys::kDetectionTokens}};
 constexpr TowerInput kLargestAndClass[] = {{.kind = Kind::patches, .extra = 1, .image = &keys::kLargestImage}};
 constexpr TowerInput kLargest[] = {{.kind = Kind::patches, .image = &keys::kLargestImage}};
 constexpr TowerInput kTubesAndClass[] = {{.kind = Kind::tubes, .extra = 1}};
@@ -298,13 +300,15 @@ constexpr Tower kTowers[] = {
     {.family = of("dinov3_vit"), .rotation = kCentred},
     {.family = of("eomt_dinov3"), .rotation = kCentred, .mask = TowerMask::predicted},
     {.family = of("sapiens2"), .kv_heads_by_layer = true, .rotation = kCentred, .qk_norm = kSwitchedHeadNorm},
-    {.family = of("detr table-transformer conditional_detr dab-detr yolos sam_mask_decoder sam_hq_mask_decoder "
-                  "sam2_mask_decoder sam2_video_mask_decoder edgetam_video_mask_decoder sam3_tracker_mask_decoder "
-                  "sam3_tracker_video_mask_decoder sam3_detr_encoder sam3_detr_decoder sam3_mask_decoder"),
-     .undecided = "the positions that are added in every layer", .is_unread = true},
-    {.family = of("deformable_detr rt_detr rt_detr_v2 d_fine deimv2 pp_doclayout_v2 pp_doclayout_v3 pp_doclayout_v4 "
-                  "lw_detr rf_detr mask2former oneformer"),
-     .undecided = "its layers that sample values at learned places, and the positions that are added in every layer",
+    {.family = of("yolos"), .input = kPatchesAndDetections, .again = &keys::kMiddleTables},
+    {.family = of("sam2_video_mask_decoder edgetam_video_mask_decoder sam3_tracker_video_mask_decoder"),
+     .undecided = "its memory of earlier frames, which the whole model's keys describe", .is_unread = true},
+    {.family = of("sam3_detr_decoder"), .undecided = "its bias by a perceptron of how far boxes are from cells",
+     .is_unread = true},
+    {.family = of("sam3_detr_encoder sam3_mask_decoder"),
+     .undecided = "the positions that the model around it hands on", .is_unread = true},
+    {.family = of("pp_doclayout_v2"), .undecided = "the biases of the model that orders what it found", .is_unread = true},
+    {.family = of("mask2former oneformer"), .undecided = "the rows that its levels add to keys and values",
      .is_unread = true},
     {.family = of("levit"), .undecided = "its tables of how far rows and columns are apart", .is_unread = true},
     {.family = of("zoedepth"), .undecided = "its backbone's rows for the class token", .is_unread = true},

@@ -151,6 +151,27 @@ void fields(auto& v, Is<BinaryInput> auto& s) {
   v.unless("combine", s.combine, InputCombine::add);
 }
 
+void fields(auto& v, Is<AxisSinesInput> auto& s) {
+  v.field("axes", s.axes, at_most_bytes(64));
+  v.field("interleaved", s.interleaved);
+  v.field("base", s.base, above(0));
+  v.field("normalised", s.normalised);
+  v.field("scale", s.scale);
+  v.field("offset", s.offset);
+  v.field("of", s.of);
+  v.field("learned_map", s.learned_map);
+}
+
+void fields(auto& v, Is<FourierInput> auto& s) {
+  v.field("of", s.of);
+  v.nullable("kinds", s.kinds, at_least(1));
+}
+
+void fields(auto& v, Is<PerceptronInput> auto& s) {
+  v.field("coordinates", s.coordinates, at_least(1));
+  v.field("of", s.of);
+}
+
 // ---- score ----
 
 void fields(auto& v, Is<Alibi> auto& s) {
@@ -318,6 +339,13 @@ void fields(auto& v, Is<Mask> auto& s) {
   v.text("detail", s.detail);
 }
 
+void fields(auto& v, Is<Added> auto& s) {
+  v.field("to", s.to);
+  v.unless("how", s.how, AddedHow::before_projection);
+  v.unless("gated", s.gated, false);
+  v.field("scheme", s.scheme);
+}
+
 // What a layer has beyond its index and kind. A size of 0 is one that is not known.
 void attention_fields(auto& v, Is<LayerPlan> auto& s) {
   v.field("heads", s.heads, at_least(0));
@@ -332,6 +360,7 @@ void attention_fields(auto& v, Is<LayerPlan> auto& s) {
   v.field("sinks", s.sinks);
   v.nullable("qk_norm", s.qk_norm);
   v.field("mask", s.mask);
+  v.unless("added", s.added, {});
   v.field("rotate", s.rotate);
   v.field("regions", s.regions);
   v.field("score", s.score);

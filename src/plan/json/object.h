@@ -115,6 +115,7 @@ class ObjectReader {
 
   template <typename T>
   void read(const io::JsonValue& value, std::vector<T>& to, Range range) {
+    to.clear();  // a scheme's list may not be empty by default
     for (const io::JsonValue& element : elements(value)) {
       if (failed()) return;
       read(element, to.emplace_back(), range);

@@ -38,8 +38,8 @@ struct EnumNames<SinusoidConvention> {
 };
 template <>
 struct EnumNames<LayerKind> {
-  static constexpr NameArray<6> kNames{"attention",   "cross_attention", "linear_attention",
-                                       "state_space", "convolution",     "none"};
+  static constexpr NameArray<7> kNames{
+      "attention", "cross_attention", "linear_attention", "state_space", "convolution", "deformable_attention", "none"};
 };
 template <>
 struct EnumNames<RotateRole> {
@@ -68,6 +68,18 @@ struct EnumNames<QkNorm::Over> {
 template <>
 struct EnumNames<QkNorm::Of> {
   static constexpr NameArray<2> kNames{"queries_and_keys", "keys"};
+};
+template <>
+struct EnumNames<AddedTo> {
+  static constexpr NameArray<5> kNames{"queries", "keys", "queries_and_keys", "keys_and_values", "hidden_states"};
+};
+template <>
+struct EnumNames<AddedHow> {
+  static constexpr NameArray<3> kNames{"before_projection", "projected", "beside"};
+};
+template <>
+struct EnumNames<PlaceOf> {
+  static constexpr NameArray<3> kNames{"grid", "boxes", "points"};
 };
 template <>
 struct EnumNames<InputCombine> {
@@ -103,7 +115,8 @@ struct KindNames<Scaling> {
 };
 template <>
 struct KindNames<InputScheme> {
-  static constexpr NameArray<7> kNames{"learned", "sinusoidal", "axial", "tile", "convolution", "integer", "binary"};
+  static constexpr NameArray<10> kNames{"learned", "sinusoidal", "axial",      "tile",    "convolution",
+                                        "integer", "binary",     "axis_sines", "fourier", "perceptron"};
 };
 template <>
 struct KindNames<ScoreTerm> {

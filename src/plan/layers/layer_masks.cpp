@@ -32,6 +32,15 @@ bool means_causal(ConfigScope& scope, const Place& place) {
 void read_is_causal(ConfigScope& scope, StackMask& mask) {
   const Setting<bool> causal = scope.flag(keys::kIsCausal);
   if (causal.value) mask.kind = {*causal.value ? MaskKind::causal : MaskKind::bidirectional, causal.from};
+  // vLLM makes is_causal of ColQwen3.5's word.
+  const auto contract = scope.peek(keys::kRetrievalAttention);
+  if (!contract) return;
+  scope.reader().mark_read(*contract);
+  const auto word = scope.reader().string(*contract);
+  if (word != "causal" && word != "bidirectional") {
+    return scope.reader().fail(*contract, ErrorKind::out_of_range, "\"causal\" or \"bidirectional\"");
+  }
+  mask.kind = {word == "causal" ? MaskKind::causal : MaskKind::bidirectional, contract->from};
 }
 
 void read_evenness(ConfigScope& scope, const Key& key, StackMask& mask) {
@@ -275,8 +284,10 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   }
 
   read_chunk_masks(scope, pattern, masks);
-  const WindowRule rule{masks.kind.value, gemma_both_ways || scope.stack().mask.window_spans_both,
-                        scope.stack().mask.window_leans_ahead};
+  const WindowRule rule{.kind = masks.kind.value,
+                        .halved = gemma_both_ways || scope.stack().mask.window_spans_both,
+                        .leans_ahead = scope.stack().mask.window_leans_ahead,
+                        .ahead = scope.stack().mask.window_of_past ? 0 : -1};
   for (const LayerTraits& layer : pattern.layers) {
     if (layer.width == 0) continue;
     if (window_of(masks, layer)) continue;

@@ -300,7 +300,8 @@ bool read_lone_tower(ConfigReader& reader, const Wrapper& wrapper, const TextCla
   if (wrapper.known || text.is_inner || text.family != nullptr) return false;
   const Tower* tower = find_tower(wrapper.names.model_type);
   const bool has_convolutions = find_convolutions(wrapper.names.model_type) != nullptr ||
-                                find_image_tokenizer(wrapper.names.model_type) != nullptr;
+                                find_image_tokenizer(wrapper.names.model_type) != nullptr ||
+                                find_detector(wrapper.names.model_type) != nullptr;
   if (tower == nullptr && !has_convolutions) return false;
   plan.family = tower != nullptr ? std::string(tower->family.name) : wrapper.names.model_type;
   read_other_stack(reader, Place{reader.root(), std::string()}, {.object = {}, .type = wrapper.names.model_type}, plan);

@@ -114,6 +114,32 @@ void read_tower(ConfigReader& reader, const Place& object, std::string_view type
   add_stack(std::move(stack), plan);
 }
 
+// Backbones that are convolutions throughout: of transformers by their types, of timm by the beginnings of their names.
+constexpr Names kConvolutionTypes{
+    "resnet rt_detr_resnet hgnet_v2 regnet bit convnext convnextv2 dinov3_convnext pp_lcnet textnet"};
+constexpr std::string_view kConvolutionNames[] = {"resnet", "hgnet", "regnet", "efficientnet", "convnext"};
+
+bool is_of_convolutions(std::string_view timm_name) {
+  return std::ranges::any_of(kConvolutionNames, [&](std::string_view begin) { return timm_name.starts_with(begin); });
+}
+
+// What makes a detector's features of an image: nothing where it is convolutions.
+void read_backbone(ConfigReader& reader, const Place& object, std::string_view detector, Plan& plan) {
+  const auto place = reader.look(object.value, "backbone_config");
+  const bool is_given = place && place->value.kind() == io::JsonKind::object;
+  const std::string type = is_given ? read_class_names(reader, place->value).model_type : std::string();
+  if (kConvolutionTypes.contains(type)) return reader.enter(place->value);
+  const bool is_timm = type.empty() || type == "timm_backbone";
+  if (!is_timm) return read_other_stack(reader, *place, {.object = "backbone_config", .name = "backbone"}, plan);
+  const auto name = reader.look(is_given ? place->value : object.value, "backbone");
+  if (name) reader.mark_read(*name);
+  const bool is_named = name && name->value.kind() == io::JsonKind::string;
+  const bool attends_by_default = Names("lw_detr rf_detr").contains(detector);
+  if (is_named ? is_of_convolutions(name->value.text()) : !is_given && !attends_by_default) return;
+  warn_undecided(reader, is_given ? *place : object, type, "what its backbone's layers do");
+  add_unread(reader, "backbone", plan);
+}
+
 void read_family_stack(ConfigReader& reader, const Place& object, const OtherPlace& place, std::string_view type,
                        const Family& family, Plan& plan) {
   const FamilyObject of{.object = object.value,
@@ -148,6 +174,12 @@ void read_other_stack(ConfigReader& reader, const Place& object, const OtherPlac
     std::vector<StackFacts> stacks = read_convolution_stacks(scope, *convolutions, room_for_layers(plan));
     if (stacks.empty()) stacks.emplace_back();
     settle_stack(reader, convolutions->encoder, stacks.front());
+    for (StackFacts& one : stacks) add_stack(std::move(one), plan);
+  } else if (const Detector* detector = find_detector(type)) {
+    if (has_backbone(*detector)) read_backbone(reader, object, type, plan);
+    std::vector<StackFacts> stacks = read_detector(reader, object.value, type, *detector, room_for_layers(plan));
+    if (stacks.empty()) stacks.emplace_back();
+    settle_stack(reader, stacks.front().name, stacks.front());
     for (StackFacts& one : stacks) add_stack(std::move(one), plan);
   } else if (const ImageTokenizer* tokenizer = find_image_tokenizer(type)) {
     std::vector<StackFacts> stacks = read_image_tokenizer(reader, object.value, *tokenizer, room_for_layers(plan));

@@ -140,6 +140,13 @@ std::string heads(const LayerPlan& layer) {
   return out;
 }
 
+std::string addition(const Added& added) {
+  std::string to(name(added.to));
+  if (added.how != AddedHow::before_projection) to += formatted(", {}", name(added.how));
+  if (added.gated) to += ", gated";
+  return formatted("to {}: {}", to, kind_and_fields(added.scheme));
+}
+
 std::string mask(const Mask& mask) {
   std::string out(name(mask.kind));
   if (mask.window) {
@@ -177,6 +184,7 @@ void add_run(TextLines& lines, const Stack& stack, const LayerRun& run, std::opt
     lines.add(4, formatted("{}{}: {}", before, what, text));
   };
   add("heads", heads(layer));
+  for (const Added& added : layer.added) add("added", addition(added));
   add_rotations(lines, stack, layer, length);
   if (layer.regions != Regions{}) add("regions", kind_and_fields(layer.regions));
   if (stack.known || !layer.score.empty()) add("score", each(layer.score));

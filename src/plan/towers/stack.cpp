@@ -27,6 +27,15 @@ LayerFacts layer_that_sees(const TowerSight& sight, const std::vector<ScoreTerm>
   return layer;
 }
 
+// To all that it is made of, tables like those of the stack's input, its own.
+LayerFacts layer_that_adds(const StackFacts& stack, LayerFacts layer) {
+  for (std::size_t i = 0; i < stack.input.size(); ++i) {
+    layer.add(Added{.to = AddedTo::hidden_states, .scheme = stack.input[i]},
+              i < stack.input_sources.size() ? stack.input_sources[i].from : std::string());
+  }
+  return layer;
+}
+
 // By what positions are divided in layers that see the whole image.
 double read_stretch(ConfigScope& scope, const Tower& tower, const TowerMasks& masks) {
   if (!tower.rotation.image_over_window || masks.window.side == 0 || scope.reader().failed()) return 1;
@@ -74,6 +83,7 @@ StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t
 
   stack.input = std::move(inputs.input);
   stack.input_sources = std::move(inputs.sources);
+  const bool adds_again = tower.again != nullptr && scope.flag(*tower.again).value.value_or(false);
   const LayerFacts whole = layer_that_sees(masks.whole, terms.whole, std::move(seeing_all));
   const LayerFacts window = layer_that_sees(masks.window, terms.window, std::move(shared));
   if (tower.groups) {
@@ -94,7 +104,7 @@ StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t
     if (!shape.layer_kv_heads.value.empty()) {
       layer.set(facts::kKvHeads, shape.layer_kv_heads.value[static_cast<std::size_t>(i)], shape.layer_kv_heads.from);
     }
-    stack.layers.add(layer, i);
+    stack.layers.add(adds_again && i > 0 ? layer_that_adds(stack, std::move(layer)) : std::move(layer), i);
   }
   return stack;
 }

@@ -61,6 +61,19 @@ const ImageTokenizer* find_image_tokenizer(std::string_view model_type) noexcept
 std::vector<StackFacts> read_image_tokenizer(ConfigReader& reader, const io::JsonValue& object,
                                              const ImageTokenizer& row, std::int64_t room);
 
+// ---- detectors.cpp: encoders of images and decoders of objects or masks, which add positions in every layer ----
+
+struct Detector;
+
+// The row of a model type; null when there is none.
+const Detector* find_detector(std::string_view model_type) noexcept;
+// Whether its class makes its image's features by another model, which its configuration names.
+bool has_backbone(const Detector& row) noexcept;
+
+// The same of `room` and of errors. Class defaults are those of `model_type`.
+std::vector<StackFacts> read_detector(ConfigReader& reader, const io::JsonValue& object, std::string_view model_type,
+                                      const Detector& row, std::int64_t room);
+
 // ---- stack.cpp: the stack of a vision or audio tower: its facts, from one object of the config ----
 
 // The same of `room` and of errors.

@@ -180,6 +180,7 @@ TEST(CompareNames, are_those_of_the_schema) {
   EXPECT_EQ(name(KeyReason::absent), "absent");
   EXPECT_EQ(name(KeyReason::kv_heads), "kv_heads");
   EXPECT_EQ(name(KeyReason::pairing), "pairing");
+  EXPECT_EQ(name(KeyReason::added), "added");
   EXPECT_EQ(name(KeyReason::norm_after), "norm_after");
 }
 

@@ -2,10 +2,13 @@
 // its class in transformers 5.23.0.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "plan/families/family_configs.h"
 #include "plan/families/kin.h"
 #include "plan/plan_summary.h"
 #include "plan/read/plan_reading.h"
@@ -212,9 +215,9 @@ TEST(TextKin, dots3_note_has_an_indexer_in_indexed_layers_and_sizes_of_its_own_i
 // ---- what is not known ----
 
 TEST(TextKin, what_a_plan_cannot_hold_is_named) {
-  for (const Kin& kin : {Kin{"beam", kByType, "", ""}, Kin{"molmo2_text", kDecoder, R"(, "qk_norm_type": "olmo")", ""},
+  for (const Kin& kin : {Kin{"molmo2_text", kDecoder, R"(, "qk_norm_type": "olmo")", ""},
                          Kin{"neomme", kByType, "", ""}, Kin{"bros", kEncoder, "", ""}, Kin{"lilt", kEncoder, "", ""},
-                         Kin{"t5gemma2_decoder", kByType, "", ""}, Kin{"muse_glimmer_assistant", kDecoder, "", ""},
+                         Kin{"muse_glimmer_assistant", kDecoder, "", ""},
                          Kin{"cohere2_moe", kDecoder, R"(, "first_k_dense_replace": 1)", ""}}) {
     const Plan plan = plan_of(config(kin));
     EXPECT_FALSE(plan.known) << kin.type;
@@ -268,7 +271,43 @@ TEST(TextKin, blt_has_stacks_of_bytes_and_of_patches) {
             "encoder: 0-3 4/2x64 interleaved 64 @20000 s0.125 causal w15,0; 4 cross 4/2x64 s0.125 sparse | "
             "global: 0-3 4/2x64 interleaved 64 @20000 s0.125 causal | "
             "patcher: 0-3 4/2x64 interleaved 64 @20000 s0.125 causal w31,0");
-  EXPECT_FALSE(plan_of(config({"blt_local_encoder", kDecoder, "", ""})).known);
+  // By itself its mask is the call's.
+  const Plan alone = plan_of(config({"blt_local_encoder", kDecoder, "", ""}));
+  EXPECT_TRUE(alone.known);
+  EXPECT_EQ(summary(alone),
+            "decoder: 0-3 4/2x64 interleaved 64 @20000 s0.125 sparse; 4 cross 4/2x64 s0.125 sparse");
+}
+
+TEST(TextKin, keys_of_two_stacks_share_a_softmax) {
+  const Plan plan = plan_of(config({"t5gemma2_decoder", kByType, "", ""}));
+  EXPECT_TRUE(plan.known);
+  EXPECT_EQ(summary(plan),
+            "decoder: 0-2 4/2x64 half 64 @500 s0.0625 rms sparse w31,0; 3 4/2x64 half 64 @90000 s0.0625 rms sparse");
+}
+
+// A kind of layers whose rope_parameters are null does not rotate, and scales its queries by their positions.
+TEST(TextKin, beam_scales_queries_where_it_does_not_rotate) {
+  const Plan plan = plan_of(R"({"model_type": "beam", "hidden_size": 256, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "num_hidden_layers": 2, "max_position_embeddings": 4096, "head_dim": 64,
+    "sliding_window": 32, "layer_types": ["sliding_attention", "full_attention"],
+    "rope_parameters": {"full_attention": null, "sliding_attention": {"rope_type": "default", "rope_theta": 500}}})");
+  EXPECT_TRUE(plan.known);
+  const std::vector<LayerPlan>& layers = plan.stacks.at(0).layers;
+  EXPECT_FALSE(layers.at(0).rotate.empty());
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(layers.at(0).query_scale));
+  EXPECT_TRUE(layers.at(1).rotate.empty());
+  EXPECT_TRUE(std::holds_alternative<BeamTemperature>(layers.at(1).query_scale));
+}
+
+TEST(TextKin, colqwen_says_which_way_it_sees) {
+  const auto with = [](std::string_view word) {
+    return R"({"model_type": "colqwen3_5", "retrieval_attention_contract": ")" + std::string(word) +
+           R"(", "text_config": )" + std::string(family_config("qwen3_5")) + "}";
+  };
+  const auto mask_of = [&](std::string_view word) { return plan_of(with(word)).stacks.at(0).layers.at(1).mask.kind; };
+  EXPECT_EQ(mask_of("causal"), MaskKind::causal);
+  EXPECT_EQ(mask_of("bidirectional"), MaskKind::bidirectional);
+  EXPECT_EQ(error_of(with("both")).path, "/retrieval_attention_contract");
 }
 
 TEST(TextKin, a_page_s_boxes_stand_side_by_side) {

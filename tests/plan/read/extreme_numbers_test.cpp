@@ -252,6 +252,7 @@ constexpr std::string_view kOfRealConfigs[] = {
 
 // Towers whose keys no config above has.
 constexpr std::string_view kTowers[] = {
+    R"({"model_type": "lw_detr", "backbone": "resnet18"})",
     R"({"model_type": "hunyuan_vl_vision", "hidden_size": 64, "num_attention_heads": 4})",
     R"({"model_type": "pixio", "hidden_size": 64, "num_attention_heads": 4})",
     R"({"model_type": "inkling2_vision", "hidden_size": 64, "num_attention_heads": 4})",
@@ -262,6 +263,9 @@ constexpr std::string_view kTowers[] = {
         "vision_config": {"hidden_size": 64, "num_attention_heads": 4}})",
     R"({"model_type": "xclip", "text_config": {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1},
         "vision_config": {"hidden_size": 64, "num_attention_heads": 4}, "projection_dim": 64})",
+    R"({"model_type": "sapiens2", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3,
+        "num_key_value_attention_heads": 2, "num_first_full_attention_layers": 1,
+        "num_last_full_attention_layers": 1})",
 };
 
 // What the reader asks for and the config does not give, each in at most two configs; and each key of the reader's

@@ -104,7 +104,12 @@ void add_facts(Page& page, const Plan& plan, const LayerPlan& layer, bool known)
   page.entry(2, "heads", kTextAt,
              formatted("{}, {}, {} each{}", count(layer.heads, "head"), count(layer.kv_heads, "KV head"),
                        count(layer.head_dim, "channel"), values));
-  std::string_view name = "rotate";
+  std::string_view name = "added";
+  for (const Added& added : layer.added) {
+    page.entry(2, name, kTextAt, added_text(added));
+    name = "";
+  }
+  name = "rotate";
   if (layer.rotate.empty() && known) page.entry(2, name, kTextAt, "none");
   for (const Rotate& rotate : layer.rotate) {
     page.entry(2, name, kTextAt, rotate_text(rotate, plan.length));

@@ -170,6 +170,12 @@ std::string rotations(const LayerPlan& layer, const Plan& plan) {
   return parts.empty() ? "none" : join(parts, ". ");
 }
 
+std::string additions(const LayerPlan& layer) {
+  std::vector<std::string> parts;
+  for (const Added& added : layer.added) parts.push_back(added_text(added));
+  return join(parts, ". ");
+}
+
 // What is added to scores, and what they are scaled and capped with.
 std::string biases(const Stack& stack, const LayerPlan& layer) {
   std::vector<std::string> parts;
@@ -179,12 +185,13 @@ std::string biases(const Stack& stack, const LayerPlan& layer) {
   return join(parts, "; ");
 }
 
-// Input, rotate, score, value and mask always; regions, norm and cache where a layer has them.
+// Input, rotate, score, value and mask always; added, regions, norm and cache where a layer has them.
 void add_stages(Page& page, const Plan& plan, const Stack& stack, const std::vector<Group>& groups) {
   std::vector<std::string> inputs;
   for (const InputScheme& input : stack.input) inputs.push_back(input_text(input));
   // Of a stack that is not known, what was not read is not called none.
   if (stack.known || !inputs.empty()) page.entry(2, "input", kTextAt, inputs.empty() ? "none" : join(inputs, "; "));
+  add_statements(page, "added", groups, additions);
   add_statements(page, "rotate", groups, [&](const LayerPlan& l) {
     return stack.known || !l.rotate.empty() ? rotations(l, plan) : std::string();
   });

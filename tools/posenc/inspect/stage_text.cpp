@@ -118,6 +118,15 @@ bool is_one_over_sqrt(double scale, std::int64_t channels) {
   return std::fabs(scale - expected) <= 1e-12 * expected;
 }
 
+std::string_view places_text(PlaceOf of) {
+  switch (of) {
+    case PlaceOf::grid: return "cells of the image";
+    case PlaceOf::boxes: return "boxes that are predicted";
+    case PlaceOf::points: return "points that are given";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string kind_text(LayerKind kind) {
@@ -127,6 +136,7 @@ std::string kind_text(LayerKind kind) {
     case LayerKind::linear_attention: return "linear attention";
     case LayerKind::state_space: return "state space";
     case LayerKind::convolution: return "convolution";
+    case LayerKind::deformable_attention: return "deformable attention";
     case LayerKind::none: return "none";
   }
   return "";
@@ -200,8 +210,42 @@ std::string input_text(const InputScheme& input) {
                              in.offset == 0 ? "" : formatted(" + {}", in.offset), is_added(in.combine),
                              multiplier_text(in.embedding_multiplier, in.combine));
           },
+          [](const AxisSinesInput& in) {
+            std::string axes;
+            for (const std::string& axis : in.axes) axes += (axes.empty() ? "" : ", ") + printable(excerpt(axis));
+            return formatted("{}sines and cosines of {} of {} {} added, base {}{}",
+                             in.learned_map ? "a learned perceptron of " : "", axes, places_text(in.of),
+                             in.learned_map ? "is" : "are", exact_number(in.base),
+                             in.normalised ? ", over the axis' length" : "");
+          },
+          [](const FourierInput& in) {
+            const std::string kinds = in.kinds ? formatted(", and one of {} learned rows by its kind", *in.kinds) : "";
+            return formatted("random Fourier features of {} are added{}", places_text(in.of), kinds);
+          },
+          [](const PerceptronInput& in) {
+            return formatted("a learned perceptron of {} of {} is added", count(in.coordinates, "coordinate"),
+                             places_text(in.of));
+          },
       },
       input);
+}
+
+std::string added_text(const Added& added) {
+  std::string to;
+  switch (added.to) {
+    case AddedTo::queries: to = "queries"; break;
+    case AddedTo::keys: to = "keys"; break;
+    case AddedTo::queries_and_keys: to = "queries and keys"; break;
+    case AddedTo::keys_and_values: to = "keys and values"; break;
+    case AddedTo::hidden_states: to = "hidden states"; break;
+  }
+  switch (added.how) {
+    case AddedHow::before_projection: to += ", before their projection"; break;
+    case AddedHow::projected: to += ", by a projection of its own"; break;
+    case AddedHow::beside: to += ", by a projection of its own into channels beside"; break;
+  }
+  return formatted("to {}{}: {}", to, added.gated ? ", times numbers of the hidden states" : "",
+                   input_text(added.scheme));
 }
 
 // `length`, in tokens, is for the attention factor, which in LongRoPE depends on it. The base is that before the rule.

@@ -14,6 +14,7 @@ std::string pairing_text(Pairing pairing);    // "half"
 std::string long_pairing(Pairing pairing);    // "half-split (NeoX, rotate_half)"
 std::string channels_text(const Rope& rope);  // "128-191": the rotated channels
 std::string input_text(const InputScheme& input);
+std::string added_text(const Added& added);  // "to keys, before their projection: ..."
 
 // "all 128 channels, half-split (NeoX, rotate_half): channel p with p+64; base 500000; ...; attention factor 1"
 std::string rotate_text(const Rotate& rotate, std::optional<std::int64_t> length);

@@ -46,7 +46,7 @@ struct RowOf {
   std::vector<double> operator()(const BinaryInput& scheme, std::int64_t place) const {
     return input_row(scheme, plot.channels, place);
   }
-  // All others are learned: tables, tiles, convolutions.
+  // All others are learned, tables, tiles, convolutions, or of several coordinates.
   template <typename Other>
   std::vector<double> operator()(const Other&, std::int64_t) const {
     throw UsageError{"--model: its position embeddings are learned; name their table with --table FILE:TENSOR"};
