@@ -69,6 +69,7 @@ std::vector<Bad> bad_channels() {
          r.dim = 1LL << 40;
        }),
        "head_dim", "1099511627776"},
+      {with([](Rope& r) { r.head_dim = 65537; }), "head_dim", "65537"},
       {with([](Rope& r) { r.dim = 0; }), "dim", "0"},
       {with([](Rope& r) { r.dim = -8; }), "dim", "-8"},
       {with([](Rope& r) { r.dim = 7; }), "dim", "7"},
@@ -242,6 +243,19 @@ TEST(Check, MessageNamesWhatMustHoldAndTheArithmetic) {
   ASSERT_TRUE(lists);
   EXPECT_EQ(lists->must + " but is " + lists->is,
             "have one number for each pair, dim / 2 = 8 / 2 = 4, but is 3 numbers long");
+  const auto axes = check(with([](Rope& r) { r.axes = {{"t", "h"}, {0, 1, 2, 0}}; }));
+  ASSERT_TRUE(axes);
+  EXPECT_EQ(axes->must, "be one of the 2 axes, 0 to 1,");
+}
+
+// Without a length both lists are judged: the long one of a length beyond the trained one.
+TEST(Check, BothListsMustGiveFrequencies) {
+  const auto beyond = check(good(longrope([](LongRopeScaling& l) { l.long_factor[0] = 1e-100; })));
+  ASSERT_TRUE(beyond);
+  EXPECT_EQ(beyond->field, "inv_freq[0]");
+  const auto within = check(good(longrope([](LongRopeScaling& l) { l.short_factor[0] = 1e-100; })));
+  ASSERT_TRUE(within);
+  EXPECT_EQ(within->field, "inv_freq[0]");
 }
 
 TEST(Check, OddParametersPass) {

@@ -151,6 +151,8 @@ TEST(Presets, gpt_oss_and_gemma_have_their_published_shape) {
   EXPECT_EQ(rope_of(gemma, 4).base, 1e4);
 }
 
+TEST(Presets, a_length_has_a_token) { EXPECT_THROW((void)preset_plan("llama-3.1-8b", {.length = 0}), Error); }
+
 TEST(Presets, an_unknown_one_names_the_nearest) {
   try {
     (void)preset_plan("llama-3-8b");

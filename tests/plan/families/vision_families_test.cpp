@@ -143,6 +143,19 @@ TEST(VisionFamilies, leave_open_what_no_form_says) {
   }
 }
 
+// Three axes need a pair each.
+TEST(VisionFamilies, the_smallest_heads) {
+  const auto of = [](std::string_view type, std::string_view width) {
+    return R"({"model_type": ")" + std::string(type) + R"(", "num_attention_heads": 4, "num_hidden_layers": 1,
+      "image_size": 32, "patch_size": 8, "hidden_size": )" + std::string(width) + "}";
+  };
+  EXPECT_EQ(rope(plan_of(of("minimax_m3_vl_vision", "24")).stacks.at(0).layers.at(0).rotate.at(0)).dim, 6);
+  EXPECT_EQ(error_of(of("minimax_m3_vl_vision", "20")).path, "/hidden_size");
+  const LayerPlan one = plan_of(of("vit", "4")).stacks.at(0).layers.at(0);
+  EXPECT_EQ(one.head_dim, 1);
+  EXPECT_EQ(one.value_dim, 1);
+}
+
 // Of n rows the i-th stands at (2 i + 1) / n - 1, and rotates by 2 pi times that.
 TEST(VisionFamilies, rotation_by_coordinates_of_the_image) {
   const Plan plan = plan_of(R"({"model_type": "sapiens2", "hidden_size": 64, "num_attention_heads": 4,

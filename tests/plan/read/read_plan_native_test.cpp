@@ -118,6 +118,8 @@ TEST(ReadPlanNative, mistrals_yarn) {
   const Plan applied = plan_of(with_key(kMistral, with(kYarn, "false", "true")));
   EXPECT_FALSE(std::get<YarnScaling>(rope_of(applied).scaling).attention_factor.has_value());
   EXPECT_EQ(error_of(with_key(kMistral, with(kYarn, R"("factor": 16, )", ""))).kind, ErrorKind::missing_key);
+  const Plan shortest = plan_of(with_key(kMistral, with(kYarn, "1024", "1")));
+  EXPECT_EQ(std::get<YarnScaling>(rope_of(shortest).scaling).original_max_position_embeddings, 1);
   EXPECT_EQ(error_of(with_key(kMistral, with(kYarn, R"("original_max_position_embeddings": 1024, )", ""))).kind,
             ErrorKind::missing_key);
   EXPECT_EQ(error_of(with_key(kMistral, R"("yarn": true)")).path, "/yarn");
