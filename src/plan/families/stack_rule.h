@@ -115,7 +115,7 @@ struct MaskRule {
   const Key* chunks_before = nullptr;  // below 0: all before it
   // Positions of a block, which sees itself and nothing else.
   Sourced<std::int64_t> (*block)(ConfigScope& scope) = nullptr;
-  bool block_lists = false;               // kLookBackward and kLookAhead list layers that see one block more on that side
+  bool block_lists = false;  // kLookBackward and kLookAhead list layers that see one block more on that side
   const Key* by_call_without = nullptr;  // where there is no such key, the class leaves its mask to the call
   const Key* lookahead = nullptr;        // chunks of so many positions and one; sliding_window counts those before them
 };

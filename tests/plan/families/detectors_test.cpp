@@ -43,7 +43,8 @@ constexpr Kin kDetectors[] = {
      "encoder: 0-1 deformable | decoder: 0 2/2x32 +qk:learned10 s0.176777 both; 1 deformable; "
      "2 2/2x32 +qk:learned10 s0.176777 both; 3 deformable"},
     {"rt_detr", kInner, "",
-     "encoder: 0-1 4/4x8 +qk:axis_sines s0.353553 both | decoder: 0 2/2x32 +qk:perceptron s0.176777 both; 1 deformable; "
+     "encoder: 0-1 4/4x8 +qk:axis_sines s0.353553 both | decoder: 0 2/2x32 +qk:perceptron s0.176777 both; 1 "
+     "deformable; "
      "2 2/2x32 +qk:perceptron s0.176777 both; 3 deformable"},
     {"d_fine", kInner, R"(, "eval_size": [640, 640])",
      "encoder: 0-1 4/4x8 s0.353553 both | decoder: 0 2/2x32 +qk:perceptron s0.176777 both; 1 deformable; "

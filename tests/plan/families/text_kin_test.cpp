@@ -215,10 +215,10 @@ TEST(TextKin, dots3_note_has_an_indexer_in_indexed_layers_and_sizes_of_its_own_i
 // ---- what is not known ----
 
 TEST(TextKin, what_a_plan_cannot_hold_is_named) {
-  for (const Kin& kin : {Kin{"molmo2_text", kDecoder, R"(, "qk_norm_type": "olmo")", ""},
-                         Kin{"neomme", kByType, "", ""}, Kin{"bros", kEncoder, "", ""}, Kin{"lilt", kEncoder, "", ""},
-                         Kin{"muse_glimmer_assistant", kDecoder, "", ""},
-                         Kin{"cohere2_moe", kDecoder, R"(, "first_k_dense_replace": 1)", ""}}) {
+  for (const Kin& kin :
+       {Kin{"molmo2_text", kDecoder, R"(, "qk_norm_type": "olmo")", ""}, Kin{"neomme", kByType, "", ""},
+        Kin{"bros", kEncoder, "", ""}, Kin{"lilt", kEncoder, "", ""}, Kin{"muse_glimmer_assistant", kDecoder, "", ""},
+        Kin{"cohere2_moe", kDecoder, R"(, "first_k_dense_replace": 1)", ""}}) {
     const Plan plan = plan_of(config(kin));
     EXPECT_FALSE(plan.known) << kin.type;
     ASSERT_EQ(plan.stacks.size(), 1U) << kin.type;
@@ -274,8 +274,7 @@ TEST(TextKin, blt_has_stacks_of_bytes_and_of_patches) {
   // By itself its mask is the call's.
   const Plan alone = plan_of(config({"blt_local_encoder", kDecoder, "", ""}));
   EXPECT_TRUE(alone.known);
-  EXPECT_EQ(summary(alone),
-            "decoder: 0-3 4/2x64 interleaved 64 @20000 s0.125 sparse; 4 cross 4/2x64 s0.125 sparse");
+  EXPECT_EQ(summary(alone), "decoder: 0-3 4/2x64 interleaved 64 @20000 s0.125 sparse; 4 cross 4/2x64 s0.125 sparse");
 }
 
 TEST(TextKin, keys_of_two_stacks_share_a_softmax) {

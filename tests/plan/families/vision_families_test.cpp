@@ -147,7 +147,8 @@ TEST(VisionFamilies, leave_open_what_no_form_says) {
 TEST(VisionFamilies, the_smallest_heads) {
   const auto of = [](std::string_view type, std::string_view width) {
     return R"({"model_type": ")" + std::string(type) + R"(", "num_attention_heads": 4, "num_hidden_layers": 1,
-      "image_size": 32, "patch_size": 8, "hidden_size": )" + std::string(width) + "}";
+      "image_size": 32, "patch_size": 8, "hidden_size": )" +
+           std::string(width) + "}";
   };
   EXPECT_EQ(rope(plan_of(of("minimax_m3_vl_vision", "24")).stacks.at(0).layers.at(0).rotate.at(0)).dim, 6);
   EXPECT_EQ(error_of(of("minimax_m3_vl_vision", "20")).path, "/hidden_size");
