@@ -277,19 +277,20 @@ TEST(ReadPlanLatent, kinds_and_axes_say_where_they_come_from) {
 }
 
 TEST(ReadPlanLatent, sections_that_a_file_leaves_out_are_the_class_s) {
-  const Plan qwen = plan_of(with(family_config("qwen3_5"), R"(, "mrope_section": [6, 5, 5])", ""));
-  EXPECT_EQ(source_of(qwen, "/stacks/0/layers/1,3/rotate/0/axis_of_pair"),
-            "default: mrope_section [11, 11, 10] of the qwen3_5 family");
+  EXPECT_EQ(source_of(plan_of(family_config("qwen3_5_moe")), "/stacks/0/layers/1/rotate/0/axis_of_pair"),
+            "default: mrope_section [11, 11, 10] of the qwen3_5_moe family");
 }
 
 TEST(ReadPlanLatent, a_part_of_the_head_is_above_none_of_it) {
-  const std::string text = with_key(family_config("deepseek_v4"), R"("partial_rotary_factor": 0)");
+  const std::string text =
+      with(family_config("deepseek_v4"), R"({"model_type")", R"({"partial_rotary_factor": 0, "model_type")");
   EXPECT_EQ(error_of(text).path, "/partial_rotary_factor");
 }
 
 // It rotates nothing, and so reads no rule.
 TEST(ReadPlanLatent, kimi_linear_reads_no_scaling) {
-  const Plan plan = plan_of(with_key(family_config("kimi_linear"), R"("rope_scaling": {"type": "none of ours"})"));
+  const Plan plan = plan_of(with(family_config("kimi_linear"), R"({"model_type")",
+                                 R"({"rope_scaling": {"type": "none of ours"}, "model_type")"));
   EXPECT_TRUE(plan.known);
   EXPECT_EQ(plan.ignored_keys, std::vector<std::string>{"/rope_scaling"});
 }
