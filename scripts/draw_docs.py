@@ -60,7 +60,7 @@ PICTURES = {
 }
 
 # Pages of docs/schemes that are not about one scheme that posenc computes.
-WITHOUT = {"README", "research"}
+WITHOUT = {"README", "research", "added"}
 SHOWN = re.compile(r"!\[[^\]]+\]\(([^)]+\.svg)\)")
 
 

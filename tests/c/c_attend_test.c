@@ -301,7 +301,7 @@ static void linear(void) {
                                   .strides = {kState, kDim * kDim, kDim, 1}};
   args.totals = heads(totals, 1, kHeads, kDim);
   EXPECT_ERROR(posenc_attend_linear(&args), POSENC_WRONG_ARGUMENT,
-               "[attend] q_positions must be given with a state, which does not say where its tokens stood, but is "
+               "[attend_linear] q_positions must be given with a state, which does not say where its tokens stood, but is "
                "omitted");
   for (int64_t t = 0; t < kTokens; ++t) {
     const posenc_positions at = {.type = POSENC_COUNTED, .start = t};

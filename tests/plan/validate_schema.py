@@ -19,10 +19,12 @@ except ImportError:
 
 # Keys that a plan may lack.
 OPTIONAL = {"attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "short_mscale", "long_mscale",
-            "axis_frequencies", "rotation_direction", "offset", "combine"}
+            "axis_frequencies", "rotation_direction", "offset", "combine", "added", "how", "gated", "weighted_queries"}
+ALONE = {"axis_frequencies", "rotation_direction", "added", "how", "gated", "weighted_queries"}  # wherever they stand
 # Those that a scheme states only where it is not as usual: the member that the scheme stands in, its kind, the key.
 UNUSUAL = {("score", "alibi", "geometric_slopes"), ("score", "t5", "axis"), ("score", "t5", "scaled"), ("score", "shaw", "by_keys"),
-           ("value", "shaw", "sinusoidal"), ("input", "learned", "tokens"), ("input", "axial", "tokens")}
+           ("value", "shaw", "sinusoidal"), ("input", "learned", "tokens"), ("input", "axial", "tokens"), ("scheme", "learned", "tokens"),
+           ("scheme", "axial", "tokens")}
 
 
 def schema_faults(schema, where="#"):
@@ -75,7 +77,7 @@ def mutation_faults(validator, plan, seen):
         is_rotation = "pairing" in found
         is_row = "embedding_multiplier" in found
         for key in list(found):
-            if key in OPTIONAL and (is_rule or key in ("axis_frequencies", "rotation_direction") or
+            if key in OPTIONAL and (is_rule or key in ALONE or
                                     (key == "offset" and is_rotation) or (key == "combine" and is_row)):
                 continue
             if shape[0] and (shape[0][-1], found.get("kind"), key) in UNUSUAL:

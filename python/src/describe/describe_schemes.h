@@ -89,14 +89,16 @@ constexpr auto description(Type<AxisSinesInput>) {
 
 constexpr auto description(Type<FourierInput>) {
   using T = FourierInput;
-  return described_as<T>("FourierInput", "SAM: sines and cosines of places times a stored Gaussian matrix.",
+  return described_as<T>("FourierInput",
+                         "SAM, arXiv 2304.02643: sin(2 pi v G), cos(2 pi v G), G a stored Gaussian matrix.",
                          member("of", &T::of, "Whose place."),
                          member("kinds", &T::kinds, "Rows of which one is added by the kind of a point."));
 }
 
 constexpr auto description(Type<PerceptronInput>) {
   using T = PerceptronInput;
-  return described_as<T>("PerceptronInput", "RT-DETR: a learned perceptron of the coordinates themselves.",
+  return described_as<T>("PerceptronInput",
+                         "RT-DETR, arXiv 2304.08069: a learned perceptron of the coordinates themselves.",
                          member("coordinates", &T::coordinates), member("of", &T::of, "Whose place."));
 }
 

@@ -183,7 +183,7 @@ IDS = {
         config("a_switch_that_is_no_switch", model("qwen2", '"num_hidden_layers": 2, "use_sliding_window": ^"no"'),
                "type", "true or false", "/use_sliding_window"),
         config("10_to_9_layers", model("llama", '"num_hidden_layers": ^1000000000'),
-               "out_of_range", "768", "/num_hidden_layers"),
+               "out_of_range", "720", "/num_hidden_layers"),
         config("10_to_9_channels", model("llama", '"num_hidden_layers": 2, "head_dim": ^1000000000'),
                "out_of_range", "8192", "/head_dim"),
         config("10_to_9_channels_by_division",
