@@ -8,7 +8,7 @@
 
 #include "base/formatted.h"
 #include "plan/layers/layers.h"
-#include "plan/towers/towers.h"
+#include "plan/layers/patch_grid.h"
 
 namespace posenc::plan {
 namespace {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/formatted.h"
+#include "plan/layers/patch_grid.h"
 #include "plan/towers/towers.h"
 
 namespace posenc::plan {

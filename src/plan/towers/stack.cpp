@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/layers/patch_grid.h"
 #include "plan/towers/towers.h"
 
 namespace posenc::plan {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/formatted.h"
+#include "plan/layers/patch_grid.h"
 #include "plan/towers/towers.h"
 
 namespace posenc::plan {

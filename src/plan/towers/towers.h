@@ -139,15 +139,6 @@ TowerTerms read_tower_scores(ConfigScope& scope, const Tower& tower, const Tower
 
 // ---- input.cpp: what is added to a tower's patches or frames ----
 
-// Patches along the two sides of the image that the tower was trained with.
-struct PatchGrid {
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  std::string from;
-};
-
-PatchGrid read_patch_grid(ConfigScope& scope, const Key& image = keys::kImageSize, const Key& patch = keys::kPatchSize);
-
 struct TowerInputs {
   std::vector<InputScheme> input;
   std::vector<FieldSource> sources;  // "input/0/positions"
