@@ -10,6 +10,7 @@
 
 #include "plan/read/plan_reading.h"
 #include "support/test_data.h"
+#include "support/throws.h"
 
 namespace posenc::test::presets_test {
 namespace {
@@ -151,7 +152,9 @@ TEST(Presets, gpt_oss_and_gemma_have_their_published_shape) {
   EXPECT_EQ(rope_of(gemma, 4).base, 1e4);
 }
 
-TEST(Presets, a_length_has_a_token) { EXPECT_THROW((void)preset_plan("llama-3.1-8b", {.length = 0}), Error); }
+TEST(Presets, a_length_has_a_token) {
+  EXPECT_ERROR((void)preset_plan("llama-3.1-8b", {.length = 0}), "[read_plan] length must be at least 1 but is 0");
+}
 
 TEST(Presets, an_unknown_one_names_the_nearest) {
   try {

@@ -279,6 +279,9 @@ TEST(ReadPlanLatent, kinds_and_axes_say_where_they_come_from) {
 TEST(ReadPlanLatent, sections_that_a_file_leaves_out_are_the_class_s) {
   EXPECT_EQ(source_of(plan_of(family_config("qwen3_5_moe")), "/stacks/0/layers/1/rotate/0/axis_of_pair"),
             "default: mrope_section [11, 11, 10] of the qwen3_5_moe family");
+  const std::string wide = with(family_config("qwen3_5_moe"), R"("head_dim": 256)", R"("head_dim": 512)");
+  EXPECT_EQ(source_of(plan_of(wide), "/stacks/0/layers/1/rotate/0/axis_of_pair"),
+            "default: mrope_section [43, 11, 10] of the qwen3_5_moe family");
 }
 
 TEST(ReadPlanLatent, a_part_of_the_head_is_above_none_of_it) {
