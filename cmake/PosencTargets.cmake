@@ -10,7 +10,11 @@ function(posenc_compile_options target)
   # between instruction sets.
   target_compile_options(${target} PRIVATE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wconversion
     -Wno-missing-field-initializers)  # a designated initialiser says what differs from the defaults
+  # So that a program can be linked without what it does not call (posenc_tool).
+  target_compile_options(${target} PRIVATE ${POSENC_SECTIONS})
 endfunction()
+set(POSENC_SHIPPED $<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU,Clang>>)
+set(POSENC_SECTIONS $<${POSENC_SHIPPED}:-ffunction-sections> $<${POSENC_SHIPPED}:-fdata-sections>)
 
 option(POSENC_PRECOMPILE "Read headers that most files of a target share once, a quarter of a build from nothing" OFF)
 mark_as_advanced(POSENC_PRECOMPILE)
