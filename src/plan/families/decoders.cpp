@@ -125,7 +125,8 @@ std::optional<Sourced<double>> over_head_dim(ConfigScope& scope, const Attention
 constexpr StackRule kDogeStack{
     .mask = {.kind = MaskKind::sparse,
              .detail = "causal; a number made of each value is added to its key's scores, and of more than "
-                       "keep_window_size keys those with the largest are seen"}};
+                       "keep_window_size keys those with the largest are seen",
+             .window_of_past = true}};
 constexpr StackRule kPrefixStack{.mask = {.prefix_if = &keys::kPrefix}};
 constexpr StackRule kBaichuanM1Stack{
     .mask = {.detail =

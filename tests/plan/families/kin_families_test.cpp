@@ -344,6 +344,7 @@ TEST(KinFamilies, nanochat_rotates_clockwise) {
 
 TEST(KinFamilies, doge_s_dynamic_mask_is_said_in_words) {
   const Plan chosen = plan_of(config({"doge", kDecoder, R"(, "sliding_window": 32)", ""}));
+  EXPECT_EQ(chosen.stacks.at(0).layers.at(0).mask.window, (Window{.past = 31, .future = 0}));
   EXPECT_TRUE(chosen.known);
   EXPECT_EQ(chosen.stacks.front().layers.front().mask.kind, MaskKind::sparse);
 }
