@@ -1,16 +1,13 @@
 """posenc attend --linear: what comes out, against the formula in float64; what is refused; the report."""
 import json
 import math
-import pathlib
-import tempfile
 
 import tolerances
 import tool
-from tensors import Rotation, random_tensor, read_npy, write_npy
+from attending import CHANNELS, HEADS, KEY_HEADS, KEYS, QUERIES, AttendingTest
+from tensors import Rotation, random_tensor
 from tool import posenc, small
 
-HEADS, KEY_HEADS, CHANNELS = 4, 2, 16  # of tool.SMALL
-QUERIES, KEYS = 3, 5
 MAPS = {"elu_plus_one": lambda x: math.exp(x) if x < 0 else x + 1, "relu": lambda x: max(x, 0.0), "identity": lambda x: x}
 ENCODER = {"model_type": "bert", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
            "intermediate_size": 64, "max_position_embeddings": 64, "vocab_size": 100}
@@ -19,34 +16,7 @@ HYBRID = {"model_type": "qwen3_next", "hidden_size": 64, "head_dim": 16, "num_at
           "num_key_value_heads": 2, "num_hidden_layers": 4, "max_position_embeddings": 64, "rope_theta": 10000.0}
 
 
-class LinearTest(tool.ToolTest):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.model = self.write_model(small())
-        self.q = random_tensor((QUERIES, HEADS, CHANNELS), seed=1)
-        self.k = random_tensor((KEYS, KEY_HEADS, CHANNELS), seed=2)
-        self.v = random_tensor((KEYS, KEY_HEADS, CHANNELS), seed=3)
-
-    def write_model(self, content, name="config.json"):
-        path = self.folder / name
-        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-        return path
-
-    def words(self, *words, model=None, out="out.npy"):
-        line = ["attend", "--model", model or self.model, "-o", self.folder / out]
-        for flag in "qkv":
-            write_npy(self.folder / f"{flag}.npy", getattr(self, flag))
-            line += [f"--{flag}", self.folder / f"{flag}.npy"]
-        return [*line, *words]
-
-    def attended(self, *words, **given):
-        got = posenc(*self.words(*words, "--force", "--check", **given))
-        self.assertEqual((got.code, got.err), (0, ""))
-        self.assert_page(got.out)
-        return read_npy(self.folder / "out.npy")
-
+class LinearTest(AttendingTest):
     def assert_by_formula(self, out, name, seen=lambda i, j: j <= i, rotation=None, q_at=lambda i: i, k_at=lambda j: j):
         """RoFormer (19): rotated features above, those before the rotation below."""
         def features(tensor, t, h):

@@ -1,17 +1,14 @@
 """posenc attend: what comes out, against the formula in float64; and what is refused."""
 import json
 import math
-import pathlib
-import tempfile
 
 import tensors
 import tolerances
 import tool
+from attending import CHANNELS, HEADS, KEY_HEADS, KEYS, QUERIES, AttendingTest
 from tensors import Rotation, Tensor, random_tensor, read_npy, read_safetensors, write_npy, write_numbers, write_safetensors
-from tool import posenc, small
+from tool import posenc
 
-HEADS, KEY_HEADS, CHANNELS = 4, 2, 16  # of tool.SMALL
-QUERIES, KEYS = 3, 5
 ROUNDINGS = tolerances.score_roundings(CHANNELS, terms=1)
 PLAIN = Rotation(CHANNELS)
 BLOOM = {"model_type": "bloom", "hidden_size": 64, "n_head": 4, "n_layer": 2}
@@ -23,37 +20,7 @@ SINKS = {"model_type": "gpt_oss", "hidden_size": 64, "head_dim": 16, "num_attent
          "layer_types": ["sliding_attention", "full_attention"]}
 
 
-class AttendTest(tool.ToolTest):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.model = self.write_model(small())
-        self.q = random_tensor((QUERIES, HEADS, CHANNELS), seed=1)
-        self.k = random_tensor((KEYS, KEY_HEADS, CHANNELS), seed=2)
-        self.v = random_tensor((KEYS, KEY_HEADS, CHANNELS), seed=3)
-
-    def write_model(self, content, name="config.json"):
-        path = self.folder / name
-        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-        return path
-
-    def words(self, *words, model=None, out="out.npy", **given):
-        """The command's words, with tensors (q, k, v unless given) through .npy files."""
-        line = ["attend", "--model", model or self.model, "-o", self.folder / out]
-        for flag in "qkv":
-            tensor = given.get(flag, getattr(self, flag))
-            write_npy(self.folder / f"{flag}.npy", tensor)
-            line += [f"--{flag}", self.folder / f"{flag}.npy"]
-            line += ["--bf16"] if tensor.dtype == "bf16" and "--bf16" not in line else []
-        return [*line, *words]
-
-    def attended(self, *words, **given):
-        got = posenc(*self.words(*words, "--force", "--check", **given))
-        self.assertEqual((got.code, got.err), (0, ""))
-        self.assert_page(got.out)
-        return read_npy(self.folder / "out.npy")
-
+class AttendTest(AttendingTest):
     def expected(self, seen=lambda i, j: j <= i, q_at=lambda i: KEYS - QUERIES + i, k_at=lambda j: j, rotation=PLAIN,
                  bias=lambda h, i, j: 0.0, sinks=None, scale=1 / math.sqrt(CHANNELS)):
         """[QUERIES][HEADS][CHANNELS] of values and what they may be off; i and j by order, i of the first query KEYS -
