@@ -59,6 +59,14 @@ def _step(config: Any) -> int:
     return windows * size(backbone, "patch_size", default=16) if windows else 64
 
 
+def _of_images(config: Any) -> Any:
+    """Which part of a configuration says how large images are: of prompts that are laid over them, the prompts'."""
+    if hasattr(config, "image_size"):
+        return config
+    prompts = getattr(config, "prompt_encoder_config", None)
+    return prompts if hasattr(prompts, "image_size") else getattr(config, "vision_config", config)
+
+
 def _patch(config: Any) -> int:
     return size(config, "patch_size", "spatial_patch_size", default=16)
 
@@ -341,7 +349,7 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
     if "flattened_patches" in names:
         kinds.append(_flat_patches(config))
     if "pixel_values" in names or "pixel_values_videos" in names:
-        kinds.append(_images(config if hasattr(config, "image_size") else getattr(config, "vision_config", config)))
+        kinds.append(_images(_of_images(config)))
     if "image" in names:
         kinds.append({"image": image} for given in _images(config) for image in given.values())
     if "flattened_patches" in names or hasattr(config, "num_position_embeddings"):

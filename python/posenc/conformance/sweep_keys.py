@@ -175,6 +175,9 @@ _OF_STAGES = ("depths", "depth", "output_stride", "blocks_per_stage")
 
 
 def _make_small(config: Any) -> None:
+    if getattr(config, "backbone_feature_sizes", None):  # what prompts are laid over is the last of them (SAM 2)
+        levels = len(config.backbone_feature_sizes)
+        config.backbone_feature_sizes = [[_FEW_PATCHES << (levels - 1 - level)] * 2 for level in range(levels)]
     is_pyramid = any(isinstance(getattr(config, name, None), (list, tuple)) for name in _OF_STAGES)
     if is_pyramid or hasattr(config, "output_stride"):
         return
