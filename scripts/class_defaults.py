@@ -100,7 +100,8 @@ KEYS = set(
     num_last_full_attention_layers patch_embeds_hidden_size
     num_queries keep_query_pos temperature_height temperature_width positional_encoding_temperature encode_proj_layers
     encoder_hidden_dim decoder_self_attention_heads two_stage num_multimask_outputs attention_downsample_rate
-    num_detection_tokens use_mid_position_embeddings
+    num_detection_tokens use_mid_position_embeddings query_dec_layers
+    l_layers r_layers x_layers visual_pos_dim gnn_layers_types max_ep_len
     """.split()
 )
 
@@ -122,6 +123,8 @@ def constant(node, cls, local=()):
             return constant(container, cls)[key]
         case ast.Name(id=name) if name in local:
             return constant(local[name], cls)
+        case ast.BinOp(left=ast.List() as one, op=ast.Mult(), right=ast.Constant(value=int(times))):
+            return constant(one, cls) * times
     return ast.literal_eval(node)
 
 
@@ -138,7 +141,8 @@ def local_values(function):
 
 
 def fallbacks(cls):
-    """{key: value} of kwargs.get, pop and setdefault with a fallback, and of "if self.key is None" with a literal."""
+    """{key: value} of kwargs.get, pop and setdefault with a fallback, and of "if self.key is None" with a literal, as a
+    statement or within one."""
     found = {}
 
     def add(key, node):
@@ -172,6 +176,15 @@ def fallbacks(cls):
                     ),
                     body=[ast.Assign(targets=[ast.Attribute(attr=assigned)], value=value)],
                 ) if tested == assigned:
+                    add(assigned, value)
+                case ast.Assign(
+                    targets=[ast.Attribute(value=ast.Name(id="self"), attr=assigned)],
+                    value=ast.IfExp(
+                        test=ast.Compare(left=ast.Attribute(attr=tested), ops=[ast.IsNot()]),
+                        body=ast.Attribute(attr=kept),
+                        orelse=value,
+                    ),
+                ) if tested == assigned == kept != "rope_parameters":  # which later lines fill
                     add(assigned, value)
     return found
 

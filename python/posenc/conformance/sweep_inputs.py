@@ -227,6 +227,35 @@ def _series(config: Any) -> Iterator[dict[str, Tensor]]:
     yield {"past_values": series, "past_values_padding": padding, "freq": padding[:, :1]}
 
 
+def _steps(config: Any) -> Iterator[dict[str, Tensor]]:
+    """Of an episode: what was seen and done, and what is still to gain."""
+    steps = TOKENS // 3
+    widths = {"states": size(config, "state_dim"), "actions": size(config, "act_dim"), "rewards": 1, "returns_to_go": 1}
+    yield {
+        **{name: torch.ones(1, steps, width) for name, width in widths.items()},
+        "timesteps": torch.arange(steps)[None],
+    }
+
+
+def _features(config: Any, names: dict[str, inspect.Parameter]) -> Iterator[dict[str, Any]]:
+    """Of an image at one level or several, as a model before this one makes them, and of what is looked for in it. The
+    places are of cells: numbers that differ from cell to cell."""
+    width, rows, columns = _width(config), 4, 6
+    cells = _alike(rows * columns, width).transpose(1, 2).unflatten(-1, (rows, columns))
+    prompt = _alike(TOKENS // 2, width)
+    if "vision_features" in names:
+        places = torch.randn(1, width, rows, columns, generator=torch.Generator().manual_seed(1))
+        yield {"vision_features": [cells], "vision_pos_embeds": [places], "text_features": prompt}
+    stages = size(config, "num_upsampling_stages")
+    levels = [cells.repeat(1, 1, 2**level, 2**level) for level in reversed(range(stages))]
+    yield {
+        "backbone_features": levels,
+        "decoder_queries": _alike(TOKENS, width),
+        "encoder_hidden_states": cells.flatten(2).transpose(1, 2),
+        "prompt_features": prompt,
+    }
+
+
 # What forwards ask for by name and cannot do without, beside an input.
 _REQUIRED: dict[str, Callable[[Any, int], Any]] = {
     "attention_mask": lambda config, tokens: torch.ones(1, tokens, dtype=torch.long),
@@ -286,6 +315,13 @@ def _optional(model: nn.Module, names: dict[str, inspect.Parameter], tokens: int
     if "input_points" in names:  # of one object, two of them
         given["input_points"] = torch.tensor([[[[8.0, 8.0], [40.0, 24.0]]]])
         given["input_labels"] = torch.ones(1, 1, 2, dtype=torch.long)
+    if "task_inputs" in names:  # a text that says what to look for, token by token
+        given["task_inputs"] = torch.ones(1, size(config, "task_seq_len"))
+    if "visual_feats" in names:  # of regions of an image, with their boxes
+        regions = tokens // 2
+        given["visual_feats"] = torch.ones(1, regions, size(config, "visual_feat_dim"))
+        numbers = size(config, "visual_pos_dim")
+        given["visual_pos"] = torch.linspace(0, 1, regions * numbers).view(1, regions, numbers)
     if "use_cache" in names:
         given["use_cache"] = False
     if any(type(of).__name__.endswith("AdaRmsNorm") for of in model.modules()):
@@ -360,6 +396,10 @@ def candidates(model: nn.Module, tokens: int) -> Iterator[dict[str, Any]]:
         kinds.append(_sounds(model, config))
     if "input_values" in names:
         kinds.append(_waves())
+    if "timesteps" in names and "states" in names:
+        kinds.append(_steps(config))
+    if "vision_pos_embeds" in names or "backbone_features" in names:
+        kinds.append(_features(config, names))
     if "latents" in names:
         latent = torch.linspace(0.5, 1.5, _width(config))
         kinds.append(iter([{"latents": latent[None, :, None].expand(1, -1, tokens)}]))

@@ -89,17 +89,23 @@ def _sampled_layers(sampled: list[Sampled], prefix: str) -> dict[str, int]:
 
 def joined(groups: list[Group]) -> list[Group]:
     """Blocks of several names that are one stack (Mllama's global layers), in the order in which they ran: of all that
-    ran, and of what stands in one part of the model (the encoder of an image tokenizer)."""
+    ran, and of what stands in one part of the model (the encoder of an image tokenizer), or in one of its lists."""
     result: dict[str, Group] = {}
     for crosses in (False, True):
         of_kind = [group for group in groups if group.cross == crosses]
-        for part in ("", *dict.fromkeys(group.name.partition(".")[0] for group in of_kind)):
-            several = [group for group in of_kind if not part or group.name.partition(".")[0] == part]
+        for part in ("", *dict.fromkeys(part for group in of_kind for part in _parts_of(group.name))):
+            several = [group for group in of_kind if not part or part in _parts_of(group.name)]
             if len(several) > 1:
                 layers = sorted((event for group in several for event in group.layers), key=lambda event: event.call)
                 name = " + ".join(group.name for group in several)
                 result[name] = Group(name, layers, several[0].text)
     return list(result.values())
+
+
+def _parts_of(name: str) -> list[str]:
+    """Of "encoder.x_layers.#.self" what the group stands in: "encoder", and "encoder.x_layers.#"."""
+    inner = name.rpartition("#")
+    return list(dict.fromkeys((name.partition(".")[0], inner[0] + inner[1]))) if inner[1] else [name.partition(".")[0]]
 
 
 def run(model: nn.Module, tokens: int) -> Runs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import posenc
@@ -38,6 +38,7 @@ class Verdict:
 
 
 _COUNT = "layers: plan"
+_ATTENDS = ("attention", "cross_attention")
 
 
 @dataclasses.dataclass
@@ -51,7 +52,7 @@ class Part:
 def parts(plan: posenc.Plan) -> list[Part]:
     found: dict[str, Part] = {}
     for stack in plan.stacks:
-        for kind in ("attention", "cross_attention"):
+        for kind in _ATTENDS:
             layers = [layer for layer in stack.layers if layer.kind == kind]
             if layers:
                 # The stages of a pyramid are stacks of a plan, and in a class one list after the other.
@@ -95,6 +96,16 @@ def _may_be_one_box(part: Part, layers: list[int]) -> bool:
     return of_boxes and len(own) < len(part.layers)
 
 
+def _both_kinds(plan: posenc.Plan, found: list[Part], counts: set[int]) -> Iterator[tuple[Part, list[Part]]]:
+    """A stack's self and cross attention as one, and its two parts, where a class may have one list of modules for both
+    (SuperGlue): of so many as neither part has."""
+    named = {part.name: part for part in found}
+    for stack in plan.stacks:
+        own = [named[name] for name in (stack.name, f"{stack.name}, cross") if name in named]
+        if len(own) == 2 and not counts & {len(part.layers) for part in own}:
+            yield Part(stack.name, [layer for layer in stack.layers if layer.kind in _ATTENDS]), own
+
+
 def _matched(plan: posenc.Plan, runs: sweep_runs.Runs) -> tuple[list[str], list[str], list[sweep_runs.Group]]:
     """Each part with the group that it agrees with best; facts that differ, parts not seen, groups left."""
     open_parts = parts(plan)
@@ -107,17 +118,21 @@ def _matched(plan: posenc.Plan, runs: sweep_runs.Runs) -> tuple[list[str], list[
         for group in runs.joined
         if len(part.layers) == len(group.layers) and (len(part.layers) not in counts or _is_one_part(group))
     ]
+    covered = {id(part): {id(part)} for part in open_parts}
+    for one, own in _both_kinds(plan, open_parts, counts):
+        covered[id(one)] = {id(part) for part in own}
+        scored += [(against(one, group, plan), one, group) for group in whole if len(group.layers) == len(one.layers)]
     scored.sort(key=_agreement)
     facts: list[str] = []
     parts_taken: set[int] = set()
     names_taken: set[str] = set()
     for found, part, group in scored:
         names = set(group.name.split(" + "))
-        if id(part) in parts_taken or names & names_taken:
+        if covered[id(part)] & parts_taken or names & names_taken:
             continue
         if any(_COUNT in fact for fact in found) and not _is_same_kind(part, group):
             continue
-        parts_taken.add(id(part))
+        parts_taken |= covered[id(part)]
         names_taken |= names
         facts += found
     unseen = [part.name for part in open_parts if id(part) not in parts_taken]

@@ -361,6 +361,7 @@ constexpr Layout kLayouts[] = {
      {{"vision_config", "video_llama_3_vision", kFixed}}},
     {"videoprism", "videoprism", "VideoPrism", {"text_config", "videoprism_text_model", kFixed},
      {{"vision_config", "videoprism_vision_model", kFixed}, {"vision_config", "videoprism_auxiliary", kFixed}}},
+    {"lxmert", "lxmert", "Lxmert", {{}, "lxmert", kFixed}, {{{}, "lxmert_regions", kFixed}, {{}, "lxmert_joined", kFixed}}},
     {"xclip", "xclip", "XCLIP", {"text_config", "xclip_text_model", kFixed},
      {{"vision_config", "xclip_vision_model", kFixed},
       {"vision_config", "xclip_frames", kFixed},

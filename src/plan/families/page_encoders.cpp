@@ -14,6 +14,9 @@ namespace {
 constexpr InputRule kTypedTable{.kind = InputKind::learned, .token_types = true};
 constexpr InputRule kBoxes[] = {{.kind = InputKind::boxes}};
 constexpr StackRule kTypedStack{.name = "encoder", .mask = kBothWays, .input = kTypedTable, .own_keys = kPlainHeads};
+constexpr OwnKey kBesideRegionsKeys[] = {{&keys::kLayers, "l_layers"}, {&keys::kKvHeads}, {&keys::kHeadDim}};
+constexpr StackRule kBesideRegions{
+    .name = "encoder", .mask = kBothWays, .input = kTypedTable, .own_keys = kBesideRegionsKeys};
 constexpr StackRule kBoxedStack{
     .name = "encoder", .mask = kBothWays, .input = kTypedTable, .more_input = kBoxes, .own_keys = kPlainHeads};
 constexpr StackRule kTapasStack{.name = "encoder",
@@ -136,6 +139,8 @@ std::span<const Family> page_encoders_families() noexcept {
     {.name = "markuplm", .class_stems = "MarkupLM", .main = kPaddedStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "bros", .class_stems = "Bros", .main = kTypedStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .undecided = "each query also asks sines of how far apart two boxes lie, which no score term of a plan does"},
+    {.name = "lxmert", .class_stems = "Lxmert", .main = kBesideRegions, .scales = false,
+     .rotary_layers = kNoRotaryLayer},
     {.name = "layoutlmv3", .class_stems = "LayoutLMv3", .main = kPage, .scales = false,
      .rotary_layers = kNoRotaryLayer},
     {.name = "lilt", .class_stems = "Lilt", .main = kPaddedStack, .scales = false, .rotary_layers = kNoRotaryLayer,

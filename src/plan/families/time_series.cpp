@@ -31,7 +31,11 @@ constexpr InputRule kSinesAfterContext{.kind = InputKind::sinusoidal,
                                        .convention = SinusoidConvention::marian,
                                        .offset_key = &keys::kContextLength,
                                        .rows = Rows::unlimited};
-constexpr StackRule kDecisionStack{.own_keys = kPlainHeads};
+// The first row of a table by tokens is added to all of them, which tells none apart.
+constexpr InputRule kSteps{.kind = InputKind::rows,
+                           .table_rows = &keys::kEpisode,
+                           .tokens = "steps, whose gain to come, state and action are a token each"};
+constexpr StackRule kDecisionStack{.input = kSteps, .own_keys = kPlainHeads};
 constexpr StackRule kSeriesEncoder{
     .name = "encoder", .mask = kBothWays, .input = kSeriesSines, .own_keys = kSeriesEncoderKeys};
 constexpr StackRule kSeriesDecoder{.input = kSinesAfterContext, .cross = kEach, .own_keys = kSeriesDecoderKeys};
@@ -100,9 +104,7 @@ std::span<const Family> time_series_families() noexcept {
      .qk_norm = QkNormRule{kWeightedRmsAfterRotation}, .softmax_scale = over_ln2},
     {.name = "decision_transformer", .class_stems = "DecisionTransformer",
      .own_names = "n_embd n_head n_layer n_positions", .main = kDecisionStack, .scales = false,
-     .rotary_layers = kNoRotaryLayer, .scale = Scale::switched,
-     .undecided = "a table of max_ep_len rows counts steps, of which each has three tokens, as the caller says; a plan "
-         "cannot hold that"},
+     .rotary_layers = kNoRotaryLayer, .scale = Scale::switched},
     {.name = "patchtst", .class_stems = "PatchTST", .main = kPatchStack, .scales = false,
      .rotary_layers = kNoRotaryLayer, .scheme = patch_table, .needs_length = false},
   };

@@ -33,6 +33,8 @@ struct TowerInput {
     tubes,       // learned: a row for each tube of the trained clip, and `extra` rows
     tube_faces,  // learned: a row for each tube of one frame
     square,      // learned: the square of that
+    box,         // a learned map of the numbers of a box, as many as `rows` says
+    keypoint,    // a learned map of a keypoint's coordinates (and of how sure the detector was of it)
     tube_sines,  // the paper's sines, a row for each tube of the trained clip
     unknown,     // learned, of a size that the file does not give
   };
@@ -127,6 +129,7 @@ struct Tower {
   const Key* head_dim = nullptr;      // null: width over heads
   std::int64_t fixed_head_dim = 0;    // not 0: there are as many heads of so many channels as the width has
   bool crosses = false;               // its layers look at another stack's output
+  const Key* words = nullptr;         // in place of `layers`: a list; those called "cross" look at another's
   bool groups = false;                // GroupViT: after each stage of kStageBlocks, group tokens look at patches
 
   std::span<const TowerInput> input = {};

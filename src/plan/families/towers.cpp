@@ -55,6 +55,8 @@ constexpr TowerInput kFrameRows[] = {{.kind = Kind::rows, .rows = &keys::kClipFr
 constexpr TowerInput kTubeSines[] = {{.kind = Kind::tube_sines}};
 constexpr TowerInput kGrid[] = {{.kind = Kind::grid}};
 constexpr TowerInput kSquareAndClass[] = {{.kind = Kind::square, .rows = &keys::kGridSide}};
+constexpr TowerInput kRegionBox[] = {{.kind = Kind::box, .rows = &keys::kRegionNumbers}};
+constexpr TowerInput kKeypoint[] = {{.kind = Kind::keypoint}};
 constexpr TowerInput kUnknownTable[] = {{.kind = Kind::unknown}};
 // Frozen, and in the checkpoint: the classes make no sines themselves.
 constexpr TowerInput kSourceRows[] = {{.kind = Kind::rows, .rows = &keys::kSourceRows}};
@@ -303,16 +305,19 @@ constexpr Tower kTowers[] = {
     {.family = of("yolos"), .input = kPatchesAndDetections, .again = &keys::kMiddleTables},
     {.family = of("sam2_video_mask_decoder edgetam_video_mask_decoder sam3_tracker_video_mask_decoder"),
      .undecided = "its memory of earlier frames, which the whole model's keys describe", .is_unread = true},
-    {.family = of("sam3_detr_decoder"), .undecided = "its bias by a perceptron of how far boxes are from cells",
+    {.family = of("sam3_detr_decoder sam3_lite_text_detr_decoder"), .undecided = "its bias by a perceptron of how far boxes are from cells",
      .is_unread = true},
-    {.family = of("sam3_detr_encoder sam3_mask_decoder"),
-     .undecided = "the positions that the model around it hands on", .is_unread = true},
+    // The image looks at what it is asked for.
+    {.family = of("sam3_mask_decoder sam3_lite_text_mask_decoder"), .stack = "mask_decoder", .layers = nullptr,
+     .crosses = true},
+    // Half of what is behind regions: the box's part, after a norm of its own, is added to theirs.
+    {.family = part_of("lxmert", "lxmert_regions"), .stack = "regions", .layers = &keys::kRegionLayers,
+     .input = kRegionBox},
+    {.family = of("superglue"), .stack = "matcher", .layers = nullptr, .words = &keys::kMatcherLayers, .input = kKeypoint},
     {.family = of("pp_doclayout_v2"), .undecided = "the biases of the model that orders what it found", .is_unread = true},
-    {.family = of("mask2former oneformer"), .undecided = "the rows that its levels add to keys and values",
-     .is_unread = true},
     {.family = of("levit"), .undecided = "its tables of how far rows and columns are apart", .is_unread = true},
     {.family = of("zoedepth"), .undecided = "its backbone's rows for the class token", .is_unread = true},
-    {.family = of("lightglue superglue"), .undecided = "what it learned to make of keypoints' places",
+    {.family = of("lightglue"), .undecided = "its frequencies, which are learned",
      .is_unread = true},
     {.family = of("seggpt"), .undecided = "its tables of row and column differences, which are not of one size",
      .is_unread = true},

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/formatted.h"
+#include "plan/families/class_defaults.h"
 #include "plan/families/row_parts.h"
 #include "plan/towers/towers.h"
 
@@ -26,6 +27,8 @@ enum class AddedWhat : std::uint8_t {
   warm_image,        // sines over the image's size, of kSinesHeight and kSinesWidth
   plain_image,       // sines of cells, of kSinesBase; none where kEvalSize is a number
   queries,           // a learned row for each object query
+  queries_but_last,  // the same without the last, which is the task's
+  levels,            // a learned row for each of the three levels of the image's features
   centres,           // sines of a predicted box' centre
   boxes,             // a learned perceptron of the sines of a predicted box
   coordinates,       // a learned perceptron of its four numbers
@@ -53,6 +56,7 @@ struct AttentionRule {
   LayerKind kind = LayerKind::attention;
   std::span<const AddedRule> added = {};
   HeadWidth width = HeadWidth::whole;
+  std::string_view sees = {};  // which keys, where not all
 };
 
 struct DetectorStack {
@@ -62,6 +66,7 @@ struct DetectorStack {
   const Key* times = nullptr;                // a list: for each entry as many blocks
   const Key* heads = &keys::kHeads;
   const Key* width = &keys::kHidden;
+  std::int64_t uncounted = 0;  // of the layers that the key says so many are no blocks
 };
 
 struct Detector {
@@ -150,6 +155,60 @@ constexpr AddedRule kBoxes[] = {{AddedWhat::boxes}};
 constexpr AttentionRule kLightBlock[] = {{.added = kBoxes}, kDeformable};
 constexpr DetectorStack kLwDetr[] = {{.rule = kLightDecoder, .block = kLightBlock, .heads = &keys::kSelfHeads}};
 
+// ---- Mask2Former, arXiv 2112.01527, and OneFormer, arXiv 2211.06220 ----
+// Each block looks at one level of the pyramid, in turn, and then at the other queries.
+constexpr OwnKey kLevelKeys[] = {{&keys::kLayers, "encoder_layers"},
+                                 {&keys::kHeads, "num_attention_heads"},
+                                 {&keys::kHidden, "hidden_dim hidden_size"},
+                                 {&keys::kKvHeads},
+                                 {&keys::kHeadDim}};
+constexpr OwnKey kMaskedKeys[] = {{&keys::kLayers, "decoder_layers num_hidden_layers"},
+                                  {&keys::kHeads, "num_attention_heads"},
+                                  {&keys::kHidden, "hidden_dim hidden_size"},
+                                  {&keys::kKvHeads},
+                                  {&keys::kHeadDim}};
+constexpr StackRule kPixelDecoder{.name = "pixel_decoder", .own_keys = kLevelKeys};
+constexpr StackRule kMaskedDecoder{.name = "decoder", .own_keys = kMaskedKeys};
+constexpr AddedRule kObjectsOnLevel[] = {{AddedWhat::queries, kQueries},
+                                         {AddedWhat::image_sines, kKeys},
+                                         {AddedWhat::levels, AddedTo::keys_and_values}};
+constexpr AttentionRule kMaskedBlock[] = {
+    {.kind = kCross,
+     .added = kObjectsOnLevel,
+     .sees = "cells of the mask that the block before predicted for the query; all of them where it has none"},
+    {.added = kObjects}};
+constexpr DetectorStack kMask2Former[] = {{kPixelDecoder, kSampledImage},
+                                          {.rule = kMaskedDecoder, .block = kMaskedBlock, .uncounted = 1}};
+// Before it OneFormer's queries look at sines of the image's cells, to which the cells' features are added as keys.
+constexpr OwnKey kTaskKeys[] = {{&keys::kLayers, "query_dec_layers"},
+                                {&keys::kHeads, "num_attention_heads"},
+                                {&keys::kHidden, "hidden_dim hidden_size"},
+                                {&keys::kKvHeads},
+                                {&keys::kHeadDim}};
+constexpr StackRule kTaskDecoder{.name = "query_decoder", .own_keys = kTaskKeys};
+constexpr AddedRule kTaskObjects[] = {{AddedWhat::queries_but_last}};
+constexpr AddedRule kTaskObjectsOnImage[] = {{AddedWhat::queries_but_last, kQueries},
+                                             {AddedWhat::image_sines, AddedTo::keys_and_values}};
+constexpr AttentionRule kTaskBlock[] = {{.added = kTaskObjects}, {.kind = kCross, .added = kTaskObjectsOnImage}};
+constexpr DetectorStack kOneFormer[] = {{kPixelDecoder, kSampledImage},
+                                        {kTaskDecoder, kTaskBlock},
+                                        {.rule = kMaskedDecoder, .block = kMaskedBlock, .uncounted = 1}};
+
+// ---- SAM 3: the image's cells look at themselves, then at what is asked for ----
+constexpr OwnKey kPromptedKeys[] = {
+    {&keys::kLayers, "num_layers"}, {&keys::kHeads, "num_attention_heads"}, {&keys::kKvHeads}, {&keys::kHeadDim}};
+constexpr StackRule kPromptedEncoder{.name = "encoder", .own_keys = kPromptedKeys};
+constexpr AddedRule kImageSines[] = {{AddedWhat::image_sines}};
+constexpr AttentionRule kPromptedBlock[] = {{.added = kImageSines}, {.kind = kCross}};
+constexpr DetectorStack kPrompted[] = {{kPromptedEncoder, kPromptedBlock}};
+
+// ---- LXMERT, arXiv 1908.07490: text and regions look at each other, then each at itself ----
+constexpr OwnKey kJoinedKeys[] = {
+    {&keys::kLayers, "x_layers"}, {&keys::kHeads, "num_attention_heads"}, {&keys::kKvHeads}, {&keys::kHeadDim}};
+constexpr StackRule kJoinedStack{.name = "joined", .own_keys = kJoinedKeys};
+constexpr AttentionRule kJoinedBlock[] = {{.kind = kCross}, {.kind = kCross}, {}, {}};
+constexpr DetectorStack kJoined[] = {{kJoinedStack, kJoinedBlock}};
+
 // ---- SAM: tokens and prompts look at themselves, at the image, and the image at them ----
 // To queries of tokens, and to keys of tokens, is added what the tokens were at first.
 constexpr StackRule kMaskDecoder{.name = "mask_decoder", .own_keys = kPlainHeads};
@@ -191,6 +250,10 @@ constexpr Detector kDetectors[] = {
     {detector("deformable_detr"), kDeformableDetr, true, &keys::kTwoStages, kTwoStages},
     {detector("rt_detr rt_detr_v2 d_fine deimv2 pp_doclayout_v3 pp_doclayout_v4"), kRtDetr, true},
     {detector("lw_detr rf_detr"), kLwDetr, true},
+    {detector("mask2former"), kMask2Former, true},
+    {detector("oneformer"), kOneFormer, true},
+    {detector("sam3_detr_encoder sam3_lite_text_detr_encoder"), kPrompted},
+    {{.name = "lxmert", .model_types = "lxmert_joined", .class_stems = {}}, kJoined},
     {detector("sam_mask_decoder"), kMasks<AddedWhat::masks, HeadWidth::half>},
     {detector("sam_hq_mask_decoder"), kMasks<AddedWhat::masks_and_hq, HeadWidth::half>},
     {detector("sam2_mask_decoder sam3_tracker_mask_decoder"),
@@ -207,7 +270,8 @@ class DetectorReader {
     StackFacts stack{.name = std::string(row_.rule.name)};
     const std::int64_t room = std::max<std::int64_t>((room_ - std::ssize(row_.last)) / std::ssize(row_.block), 1);
     const Sourced<std::int64_t> layers = scope_.required_size(keys::kLayers, {1, room});
-    const std::int64_t blocks = layers.value * read_times(room / std::max<std::int64_t>(layers.value, 1));
+    const std::int64_t blocks =
+        std::max<std::int64_t>(layers.value - row_.uncounted, 0) * read_times(room / std::max<std::int64_t>(layers.value, 1));
     heads_ = scope_.required_size(*row_.heads, {1, kMaxHeads});
     width_ = scope_.required_integer(*row_.width, {1, kMaxHiddenSize});
     if (scope_.reader().failed()) return stack;
@@ -251,7 +315,9 @@ class DetectorReader {
     layer.set(facts::kValueDim, value_dim);
     layer.set(facts::kSoftmaxScale, 1 / std::sqrt(static_cast<double>(dim.value)), "default: 1 / sqrt(head_dim)");
     layer.set(facts::kQkNorm, {}, own_);
-    layer.set(Mask{.kind = MaskKind::bidirectional}, {{"mask/kind", own_}});
+    Mask mask{.kind = rule.sees.empty() ? MaskKind::bidirectional : MaskKind::sparse};
+    mask.detail = rule.sees;
+    layer.set(mask, {{"mask/kind", own_}});
     for (const AddedRule& added : rule.added) {
       const bool in_all = added.in == InBlocks::all || (added.in_all_if != nullptr && is_on(*added.in_all_if));
       if (in_all || added.in == in) add(added, layer);
@@ -297,6 +363,8 @@ class DetectorReader {
       case AddedWhat::warm_image: return warm_image();
       case AddedWhat::plain_image: return plain_image();
       case AddedWhat::queries: return rows(keys::kObjectQueries, 0);
+      case AddedWhat::queries_but_last: return rows(keys::kObjectQueries, -1);
+      case AddedWhat::levels: return Sourced<InputScheme>{LearnedInput{.positions = 3, .tokens = "levels"}, own_};
       case AddedWhat::centres: return sines({"h", "w"}, kSinesOfDetr, false, PlaceOf::boxes, own_);
       case AddedWhat::boxes: {
         auto of_box = sines({"h", "w", "width", "height"}, kSinesOfDetr, false, PlaceOf::boxes, own_);
@@ -394,7 +462,9 @@ std::vector<StackFacts> read_detector(ConfigReader& reader, const io::JsonValue&
                                       const Detector& row, std::int64_t room) {
   std::vector<StackFacts> stacks;
   for (const DetectorStack& of : row.stacks) {
-    ConfigScope scope(reader, object, row.family, model_type, of.rule);
+    const bool has_class = find_class_default(model_type, keys::kHidden.name()) ||
+                           find_class_default(model_type, keys::kHeads.name());
+    ConfigScope scope(reader, object, row.family, has_class ? model_type : row.family.name, of.rule);
     if (row.undecided_if != nullptr && scope.flag(*row.undecided_if).value.value_or(false)) {
       reader.undecided(formatted("{}: nothing decides it.", row.undecided), {});
     }

@@ -82,6 +82,9 @@ class InputReader {
       case TowerInput::Kind::tile_rows: return tile_rows();
       case TowerInput::Kind::frames: return frames();
       case TowerInput::Kind::sines: return sines(*row.rows);
+      case TowerInput::Kind::box: return box(*row.rows);
+      case TowerInput::Kind::keypoint:
+        return add(PerceptronInput{.coordinates = 2, .of = PlaceOf::points}, {{"coordinates", from_class()}});
       case TowerInput::Kind::tube_sines: return tube_sines();
       case TowerInput::Kind::unknown: return add(LearnedInput{}, {});
     }
@@ -139,6 +142,13 @@ class InputReader {
     const Sides both = read_sides(scope_, key);
     add(LearnedInput{.positions = both.height * both.width}, {{"positions", from_of(scope_, key)}});
   }
+
+  void box(const Key& key) {
+    const Sourced<std::int64_t> numbers = scope_.required_integer(key, {1, kMaxHiddenSize});
+    add(PerceptronInput{.coordinates = numbers.value}, {{"coordinates", numbers.from}});
+  }
+
+  std::string from_class() const { return family_default(scope_.family()); }
 
   void grid() {
     const Sourced<std::int64_t> height = scope_.required_integer(keys::kGridHeight, kGridSides);

@@ -9,7 +9,28 @@ namespace {
 
 constexpr Bounds kTowerHeadCounts{1, kMaxHeads};
 
+// A word a layer.
+void read_layer_words(ConfigScope& scope, const Key& key, std::int64_t room, TowerShape& shape) {
+  const auto place = scope.find(key);
+  if (!place) return scope.fail_missing(key);
+  const auto list = scope.reader().list(*place);
+  if (!list) return;
+  if (list->empty() || static_cast<std::int64_t>(list->size()) > room) {
+    return scope.fail(key, ErrorKind::length_mismatch, formatted("1 to {} layers", room));
+  }
+  for (const io::JsonValue& entry : *list) {
+    const Place at{entry, place->in_file ? entry.pointer() : place->from, place->in_file};
+    const auto word = scope.reader().string(at);
+    if (!word) return;
+    if (*word != "cross" && *word != "self") return scope.reader().fail(at, ErrorKind::out_of_range, R"("self" or "cross")");
+    shape.crosses.push_back(*word == "cross");
+  }
+  shape.layers = static_cast<std::int64_t>(shape.crosses.size());
+  shape.layers_from = place->from;
+}
+
 void read_layers(ConfigScope& scope, const Tower& tower, std::int64_t room, TowerShape& shape) {
+  if (tower.words != nullptr) return read_layer_words(scope, *tower.words, room, shape);
   if (tower.layers == nullptr) {
     shape.layers_from = family_default(tower.family);
     return;

@@ -105,6 +105,9 @@ StackFacts read_tower_stack(ConfigScope& scope, const Tower& tower, std::int64_t
     if (!shape.layer_kv_heads.value.empty()) {
       layer.set(facts::kKvHeads, shape.layer_kv_heads.value[static_cast<std::size_t>(i)], shape.layer_kv_heads.from);
     }
+    if (!shape.crosses.empty() && shape.crosses[static_cast<std::size_t>(i)]) {
+      layer = layer.as(LayerKind::cross_attention);
+    }
     stack.layers.add(adds_again && i > 0 ? layer_that_adds(stack, std::move(layer)) : std::move(layer), i);
   }
   return stack;

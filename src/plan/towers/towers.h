@@ -92,6 +92,7 @@ std::vector<StackFacts> read_stages(ConfigScope& scope, const Tower& tower, cons
 struct TowerShape {
   std::int64_t layers = 1;
   std::string layers_from;
+  std::vector<bool> crosses{};  // [layers]; empty: by Tower::crosses
   Sourced<std::int64_t> heads;  // 0: not known
   Sourced<std::int64_t> kv_heads;
   Sourced<std::vector<std::int64_t>> layer_kv_heads{};  // [layers]; empty: all layers have as many
