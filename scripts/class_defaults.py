@@ -101,7 +101,7 @@ KEYS = set(
     num_queries keep_query_pos temperature_height temperature_width positional_encoding_temperature encode_proj_layers
     encoder_hidden_dim decoder_self_attention_heads two_stage num_multimask_outputs attention_downsample_rate
     num_detection_tokens use_mid_position_embeddings query_dec_layers
-    l_layers r_layers x_layers visual_pos_dim gnn_layers_types max_ep_len
+    l_layers r_layers x_layers visual_pos_dim gnn_layers_types max_ep_len encoder_ffn_dim
     """.split()
 )
 

@@ -89,13 +89,13 @@ struct BinaryInput {
 };
 
 // Whose place it is: of a cell of the image's grid; of a box that the layers before made of content; of a point or a
-// corner that the user gives.
-enum class PlaceOf : std::uint8_t { grid, boxes, points };
+// corner that the user gives; of a token in its text, or in the phrase that it is of (Grounding DINO).
+enum class PlaceOf : std::uint8_t { grid, boxes, points, text };
 
 // Sines of each coordinate side by side: d channels and n coordinates make d/n each, of angles v base^(-2k/(d/n)).
 // DETR, arXiv 2005.12872: v = scale (c + offset) / (length + 1e-6), c counted from 0 along an axis of `length` cells.
 struct AxisSinesInput {
-  std::vector<std::string> axes{"h", "w"};  // in the order of their channels; of boxes also "width", "height"
+  std::vector<std::string> axes{"h", "w"};  // in the order of their channels; of boxes also "width", "height"; of text "t"
   bool interleaved = true;                  // sine and cosine of one angle are neighbours; else sines, then cosines
   double base = 10000.0;
   bool normalised = true;  // else v = scale (c + offset)

@@ -83,7 +83,11 @@ def box(token: int) -> tuple[int, int]:
 
 def text(model: nn.Module, tokens: int) -> dict[str, Tensor]:
     vocabulary = size(model.config, "vocab_size", default=TOKEN + 1)
-    return {"input_ids": torch.full((1, tokens), min(TOKEN, vocabulary - 1))}
+    ids = torch.full((1, tokens), min(TOKEN, vocabulary - 1))
+    ends = getattr(model, "special_tokens", None)
+    if isinstance(ends, Tensor) and ends.numel() and tokens > 4:  # of phrases: two, between the first token and the last
+        ids[0, [0, tokens // 2, -2, -1]] = int(ends.flatten()[0])
+    return {"input_ids": ids}
 
 
 def _codes(config: Any, tokens: int) -> Iterator[dict[str, Tensor]]:

@@ -84,17 +84,22 @@ def compare(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> Diffe
 
 
 _ROUNDED = 2e-5  # equal, but for the rounding of products of two or three hundred channels
-_ADDED_TO = {"queries": ("queries", "queries_and_keys"), "keys": ("keys", "queries_and_keys")}
+_ADDED_TO = {"queries": ("queries", "queries_and_keys"), "keys": ("keys", "queries_and_keys", "keys_and_values")}
 
 
 def _additions(layer: posenc.LayerPlan, event: Attended) -> Iterator[tuple[str, str]]:
     """Queries and keys of tokens that have one hidden state differ where, and only where, something is added."""
-    if any(of.to in ("keys_and_values", "hidden_states") for of in layer.added):
-        return  # values have it too; of hidden states a norm may leave no trace: sweep_input_tables looks for the tables
-    beside = [of for of in layer.added if of.how == "beside"]
+    if any(of.to == "hidden_states" for of in layer.added):
+        return  # values have it too, and a norm may leave no trace of it: sweep_input_tables looks for the tables
+    # One row for all cells of a level (Mask2Former) leaves none either.
+    added = [of for of in layer.added if getattr(of.scheme, "tokens", "") != "levels"]
+    if event.values_alike and any(of.to == "keys_and_values" for of in added):
+        yield "added", "values: the class adds nothing"
+        return
+    beside = [of for of in added if of.how == "beside"]
     width = event.q.shape[-1] // 2 if beside else event.q.shape[-1]
     for name, x in (("queries", event.q[0]), ("keys", event.k[0])):
-        said = [of for of in layer.added if of.to in _ADDED_TO[name]]
+        said = [of for of in added if of.to in _ADDED_TO[name]]
         for of, part in (("in channels beside", x[..., width:]), ("", x[..., :width])):
             is_said = any((each.how == "beside") == bool(of) for each in said)
             if not part.numel() or x.shape[1] < 2:

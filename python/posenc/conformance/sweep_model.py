@@ -34,7 +34,9 @@ _OF_DISTANCES = re.compile(r"position_bias_mlp|rel_pos\w*_bias")  # a perceptron
 # Of object queries, which differ in these alone; of tables that layers add, and not the input alone.
 _ADDED = re.compile(r"quer(y|ies)_(pos|embed)|refpoint|reference_point_embed|mid_position|(mask|iou|hf)_token")
 # Of sines alone: they have one size wherever they are, so that these project as they do in a model.
-_OF_SINES = re.compile(r"(pos\w*_proj|ref_point_head\.layers\.\d|aifi\S*\.[qk]_proj)\.weight$")
+_OF_SINES = re.compile(
+    r"(pos\w*_proj|ref_point_head\.layers\.\d|aifi\S*\.[qk]_proj)\.weight$|query_transformer\S*multihead_attn\.in_proj_weight$"
+)
 _IN_PLACE = re.compile(r"^(normal|uniform|zero|fill|copy|mul|add|div|trunc_normal|clamp)_$")
 
 
@@ -179,7 +181,7 @@ def _weight(module: nn.Module, path: str, parameter: Tensor, generator: torch.Ge
     if isinstance(module, Conv1D):
         return drawn(shape[1]).expand(shape)
     is_drawn = _OF_DISTANCES.search(path) or _OF_SINES.search(path)
-    if isinstance(module, nn.Linear) and is_drawn and parameter.numel() <= LARGE:
+    if (isinstance(module, nn.Linear) or name == "in_proj_weight") and is_drawn and parameter.numel() <= LARGE:
         return drawn(*shape) / math.sqrt(shape[-1])
     if isinstance(module, nn.Linear) or kind.endswith("Linear") or name == "in_proj_weight":
         return drawn(shape[0]).unsqueeze(1).expand(shape) if parameter.dim() == 2 else drawn(shape[-1]).expand(shape)

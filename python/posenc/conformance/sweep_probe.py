@@ -66,6 +66,8 @@ class _Product:
     q: Tensor
     k: Tensor
     out: Tensor
+    call: int  # of the module that it was made in
+    used: bool = False  # by a softmax; another of the same call may take it the other way round
 
 
 @dataclasses.dataclass
@@ -135,6 +137,9 @@ class Probe(TorchFunctionMode):
             rows += [out[0, 0].reshape(-1), out[0, :, 0].reshape(-1)]
         for at in self._stack[-3:]:
             self._sources.setdefault(at, []).extend(row.clone() for row in rows)  # heads may be rotated where they are
+
+    def _call(self) -> int:
+        return self._calls[-1] if self._calls else 0
 
     def _is_steady(self) -> bool:
         return all(self._steady.get(module, True) for module in self._stack[-3:])
@@ -212,7 +217,7 @@ class Probe(TorchFunctionMode):
             self._waiting.values_alike = alike(values.transpose(-1, -2))
             self._waiting = None
         if isinstance(out, Tensor) and out.dim() >= 3:
-            self._products = [*self._products[1 - _REMEMBERED :], _Product(*operands, out)]
+            self._products = [*self._products[1 - _REMEMBERED :], _Product(*operands, out, self._call())]
         return out
 
     def _softmax(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -220,8 +225,13 @@ class Probe(TorchFunctionMode):
         dim = kwargs.get("dim", args[1] if len(args) > 1 else -1)
         if scores.dim() >= 3 and dim in (-1, scores.dim() - 1):
             for product in reversed(self._products):
-                if _fits(product.out, scores):
-                    self._event(product.q, product.k, scores, scores.shape[-1] > product.out.shape[-1])
+                q, k, out = product.q, product.k, product.out
+                if not _fits(out, scores) and _fits(out.transpose(-1, -2), scores):
+                    q, k, out = k, q, out.transpose(-1, -2)
+                if _fits(out, scores) and not (product.used and product.call != self._call()):
+                    self._event(q, k, scores, scores.shape[-1] > out.shape[-1])
+                    product.used = True
+                    self._products = [product]
                     break
         return func(*args, **kwargs)
 
@@ -237,7 +247,7 @@ class Probe(TorchFunctionMode):
         module = self._stack[-1] if self._stack else nn.Identity()
         sinks = sinks or any("sink" in name for name, _ in module.named_parameters(recurse=False))
         sources = list(self._sources.get(module, []))
-        call = self._calls[-1] if self._calls else 0
+        call = self._call()
         factors = list(self._factors.get(module, []))
         event = Attended(self.path(), module, q, k, scores, sinks, sources, self._is_steady(), factors, blocks, call)
         self._products.clear()

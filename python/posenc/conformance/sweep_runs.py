@@ -72,7 +72,8 @@ def groups_of(probe: Probe, prefix: str, text: bool) -> list[Group]:
             continue  # the next frame of a video
         event.path = path
         group = found.setdefault(re.sub(r"\d+", "#", path), Group(re.sub(r"\d+", "#", path), [], text))
-        if not group.layers or group.layers[-1].call != event.call:
+        is_other_way = bool(group.layers) and group.layers[-1].q.shape[2] != event.q.shape[2]
+        if not group.layers or group.layers[-1].call != event.call or is_other_way:
             group.layers.append(event)
         elif group.layers[-1].value_dim is None and event.value_dim is not None:
             group.layers[-1] = event  # the first softmax of the call was of no use: no values are weighted by it

@@ -115,7 +115,7 @@ template <> struct Last<QkNorm::Over> : LastIs<QkNorm::Over::all_heads> {};
 template <> struct Last<QkNorm::Of> : LastIs<QkNorm::Of::keys> {};
 template <> struct Last<AddedTo> : LastIs<AddedTo::hidden_states> {};
 template <> struct Last<AddedHow> : LastIs<AddedHow::beside> {};
-template <> struct Last<PlaceOf> : LastIs<PlaceOf::points> {};
+template <> struct Last<PlaceOf> : LastIs<PlaceOf::text> {};
 template <> struct Last<InputCombine> : LastIs<InputCombine::multiply> {};
 template <> struct Last<AxialCombine> : LastIs<AxialCombine::concatenate> {};
 template <> struct Last<AlibiForm> : LastIs<AlibiForm::column_bfloat16> {};

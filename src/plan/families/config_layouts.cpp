@@ -405,10 +405,11 @@ constexpr Layout kLayouts[] = {
     {"sam3_vision_model", "sam3_vision_model", "Sam3VisionModel", kNoText, {{"backbone_config", "sam3_vit_model"}}},
     {"pp_formulanet", "pp_formulanet", "PPFormulaNet", {"text_config", "pp_formulanet_text", kFixed},
      {{"vision_config", "pp_formulanet_vision", kFixed}}},
-    // Its encoder and decoder, whose keys stand at the top, look at text and image at learned places.
-    {"grounding-dino", "grounding-dino mm-grounding-dino", "GroundingDino MMGroundingDino", {"text_config", "bert"},
-     {{"backbone_config", {}}, {.object = "encoder_layers", .type = "encoder", .rule = kFixed, .is_sign = true},
-      {.object = "decoder_layers", .type = "decoder", .rule = kFixed, .is_sign = true}}},
+    // The keys of its encoder and decoder stand at the top.
+    {"grounding-dino", "grounding-dino mm-grounding-dino", "GroundingDino MMGroundingDino",
+     {.objects = "text_config", .type = "bert", .name = "text",
+      .sees = "tokens of one phrase, which a special token ends; they are counted from its start"},
+     {{{}, "grounding-dino"}}},
     {"pp_chart2table", "pp_chart2table", "PPChart2Table", {"text_config", "qwen2"},
      {{"vision_config", "pp_chart2table_vision", kFixed}}},
     // ---- of engines ----

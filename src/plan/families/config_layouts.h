@@ -30,6 +30,7 @@ struct TextPlace {
   TypeRule rule = TypeRule::own;
   Names top_keys = {};         // keys of the text stack that the wrapper's class reads at the top
   std::string_view name = {};  // of the stack, where its family would call it otherwise
+  std::string_view sees = {};  // what its tokens see where the wrapper has a mask of its own, which is not causal
   bool absent = false;         // there is no text stack: the others are all
 };
 

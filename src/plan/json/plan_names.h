@@ -79,7 +79,7 @@ struct EnumNames<AddedHow> {
 };
 template <>
 struct EnumNames<PlaceOf> {
-  static constexpr NameArray<3> kNames{"grid", "boxes", "points"};
+  static constexpr NameArray<4> kNames{"grid", "boxes", "points", "text"};
 };
 template <>
 struct EnumNames<InputCombine> {

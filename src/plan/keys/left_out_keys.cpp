@@ -32,7 +32,7 @@ constexpr LeftOut kOthers[] = {
     {"sizes outside of attention",
      "vocab_size in_channels in_chans padded_vocab_size vocab_size_per_layer_input intermediate_size "
      "ffn_hidden_size ffn_dim ffn_dim_multiplier ffn_dim_divisor ffn_multipliers ffn_with_glu mlp_ratio "
-     "mlp_hidden_size n_inner d_ff d_inner dim_ff inner_hidden_size decoder_ffn_dim encoder_ffn_dim "
+     "mlp_hidden_size n_inner d_ff d_inner dim_ff inner_hidden_size decoder_ffn_dim "
      "feed_forward_size ff_intermediate_size ff_dim_multiplier hidden_size_per_layer_input intermediate_size_mlp "
      "dense_intermediate_size embedding_size word_embed_proj_dim output_proj_dims "
      "vision_output_dim out_hidden_size pooler_hidden_size input_dim projector_input_dim "

@@ -344,6 +344,13 @@ void add_image_table(ConfigReader& reader, const ImageTable& table, Plan& plan) 
   stack->input.emplace_back(std::move(both));
 }
 
+void note_text_mask(std::string_view sees, Plan& plan) {
+  if (sees.empty() || plan.stacks.empty()) return;
+  for (LayerPlan& layer : plan.stacks.front().layers) {
+    if (layer.kind == LayerKind::attention) layer.mask = {.kind = MaskKind::sparse, .detail = std::string(sees)};
+  }
+}
+
 void note_image_mask(const ImageMask& image, Plan& plan) {
   const auto sees = [](const Stack& stack) { return stack.name == "vision"; };
   if (image.detail.empty() || plan.stacks.empty() || std::ranges::none_of(plan.stacks, sees)) return;
@@ -375,6 +382,7 @@ void read_stacks(ConfigReader& reader, const ClassNames& names, Plan& plan) {
   if (wrapper.layout == &any_layout()) name_unread_objects(reader, plan);
   if (!wrapper.known && text.is_inner) name_own_layers(reader, text.object, plan);
   if (!reader.failed()) add_image_table(reader, wrapper.layout->image_table, plan);
+  note_text_mask(wrapper.layout->text.sees, plan);
   note_image_mask(wrapper.layout->image, plan);
 }
 

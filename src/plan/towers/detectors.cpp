@@ -28,6 +28,7 @@ enum class AddedWhat : std::uint8_t {
   plain_image,       // sines of cells, of kSinesBase; none where kEvalSize is a number
   queries,           // a learned row for each object query
   queries_but_last,  // the same without the last, which is the task's
+  phrase_sines,      // sines over the tokens of a phrase
   levels,            // a learned row for each of the three levels of the image's features
   centres,           // sines of a predicted box' centre
   boxes,             // a learned perceptron of the sines of a predicted box
@@ -50,13 +51,14 @@ struct AddedRule {
 };
 
 // Channels of a head, of those that the width has for each.
-enum class HeadWidth : std::uint8_t { whole, twice, half, downsampled };
+enum class HeadWidth : std::uint8_t { whole, twice, half, downsampled, inner };  // inner: half of kEncoderInner
 
 struct AttentionRule {
   LayerKind kind = LayerKind::attention;
   std::span<const AddedRule> added = {};
   HeadWidth width = HeadWidth::whole;
   std::string_view sees = {};  // which keys, where not all
+  bool half_heads = false;
 };
 
 struct DetectorStack {
@@ -194,6 +196,20 @@ constexpr DetectorStack kOneFormer[] = {{kPixelDecoder, kSampledImage},
                                         {kTaskDecoder, kTaskBlock},
                                         {.rule = kMaskedDecoder, .block = kMaskedBlock, .uncounted = 1}};
 
+// ---- Grounding DINO, arXiv 2303.05499 ----
+// Image and text look at each other, then the text at itself; the decoder's queries look at both.
+constexpr std::string_view kPhrase = "tokens of one phrase, which a special token ends";
+constexpr AddedRule kPhraseSines[] = {{AddedWhat::phrase_sines}};
+constexpr AddedRule kBoxesOnText[] = {{AddedWhat::boxes, kQueries}};
+constexpr AttentionRule kGroundedBlock[] = {
+    {.kind = kCross, .width = HeadWidth::inner, .half_heads = true},
+    {.kind = kCross, .width = HeadWidth::inner, .half_heads = true},
+    {.added = kPhraseSines, .sees = kPhrase, .half_heads = true},
+    kDeformable};
+constexpr AttentionRule kGroundedObjects[] = {
+    {.added = kBoxes}, {.kind = kCross, .added = kBoxesOnText}, kDeformable};
+constexpr DetectorStack kGrounding[] = {{kEncoder, kGroundedBlock}, {kDecoder, kGroundedObjects}};
+
 // ---- SAM 3: the image's cells look at themselves, then at what is asked for ----
 constexpr OwnKey kPromptedKeys[] = {
     {&keys::kLayers, "num_layers"}, {&keys::kHeads, "num_attention_heads"}, {&keys::kKvHeads}, {&keys::kHeadDim}};
@@ -252,6 +268,7 @@ constexpr Detector kDetectors[] = {
     {detector("lw_detr rf_detr"), kLwDetr, true},
     {detector("mask2former"), kMask2Former, true},
     {detector("oneformer"), kOneFormer, true},
+    {detector("grounding-dino mm-grounding-dino"), kGrounding, true},
     {detector("sam3_detr_encoder sam3_lite_text_detr_encoder"), kPrompted},
     {{.name = "lxmert", .model_types = "lxmert_joined", .class_stems = {}}, kJoined},
     {detector("sam_mask_decoder"), kMasks<AddedWhat::masks, HeadWidth::half>},
@@ -305,12 +322,17 @@ class DetectorReader {
   LayerFacts layer_of(const AttentionRule& rule, InBlocks in) {
     LayerFacts layer(rule.kind);
     if (rule.kind == LayerKind::deformable_attention) return layer;
-    const std::int64_t of_head = width_.value / heads_.value;
-    const Sourced<std::int64_t> dim = head_dim(rule.width, of_head);
+    if (rule.half_heads && heads_.value % 2 != 0) {
+      scope_.fail(*row_.heads, ErrorKind::not_divisible, "an even number");
+      return layer;
+    }
+    const Sourced<std::int64_t> heads{rule.half_heads ? heads_.value / 2 : heads_.value, heads_.from};
+    const std::int64_t of_head = width_.value / heads.value;
+    const Sourced<std::int64_t> dim = rule.width == HeadWidth::inner ? inner_dim(heads.value) : head_dim(rule.width, of_head);
     const Sourced<std::int64_t> value_dim =
         rule.width == HeadWidth::twice ? Sourced<std::int64_t>{of_head, width_.from} : dim;
-    layer.set(facts::kHeads, heads_);
-    layer.set(facts::kKvHeads, heads_.value, "default: as many as heads");
+    layer.set(facts::kHeads, heads);
+    layer.set(facts::kKvHeads, heads.value, "default: as many as heads");
     layer.set(facts::kHeadDim, dim);
     layer.set(facts::kValueDim, value_dim);
     layer.set(facts::kSoftmaxScale, 1 / std::sqrt(static_cast<double>(dim.value)), "default: 1 / sqrt(head_dim)");
@@ -329,7 +351,8 @@ class DetectorReader {
 
   Sourced<std::int64_t> head_dim(HeadWidth width, std::int64_t of_head) {
     switch (width) {
-      case HeadWidth::whole: break;
+      case HeadWidth::whole:
+      case HeadWidth::inner: break;
       case HeadWidth::twice: return {2 * of_head, width_.from};
       case HeadWidth::half: return divided(of_head, 2, *row_.width);
       case HeadWidth::downsampled: {
@@ -338,6 +361,19 @@ class DetectorReader {
       }
     }
     return {of_head, width_.from};
+  }
+
+  // Half of what a feed-forward layer has, over so many heads.
+  Sourced<std::int64_t> inner_dim(std::int64_t heads) {
+    const auto inner = scope_.required_integer(keys::kEncoderInner, {1, 2 * kMaxHiddenSize});
+    if (scope_.reader().failed()) return {1, {}};
+    const std::int64_t of_head = inner.value / 2 / heads;
+    if (inner.value / 2 % heads != 0) {
+      scope_.fail(keys::kEncoderInner, ErrorKind::not_divisible, formatted("twice a multiple of {} heads", heads));
+    } else if (of_head > kMaxHeadDim) {
+      scope_.fail(keys::kEncoderInner, ErrorKind::out_of_range, formatted("at most {} channels a head", kMaxHeadDim));
+    }
+    return {of_head, inner.from};
   }
 
   Sourced<std::int64_t> divided(std::int64_t of_head, std::int64_t by, const Key& blamed) {
@@ -371,6 +407,7 @@ class DetectorReader {
         std::get<AxisSinesInput>(of_box.value).learned_map = true;
         return of_box;
       }
+      case AddedWhat::phrase_sines: return sines({"t"}, kSinesOfDetr, false, PlaceOf::text, own_);
       case AddedWhat::coordinates: return Sourced<InputScheme>{PerceptronInput{}, own_};
       case AddedWhat::fourier_image: return Sourced<InputScheme>{FourierInput{}, own_};
       // Not inside the object, inside, and a box' first and last corner.
