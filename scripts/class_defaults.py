@@ -102,6 +102,8 @@ KEYS = set(
     encoder_hidden_dim decoder_self_attention_heads two_stage num_multimask_outputs attention_downsample_rate
     num_detection_tokens use_mid_position_embeddings query_dec_layers
     l_layers r_layers x_layers visual_pos_dim gnn_layers_types max_ep_len encoder_ffn_dim
+    conf_num_hidden_layers conf_num_attention_heads conf_attention_chunk_size conf_attention_context_left
+    conf_attention_context_right conf_attention_logit_cap
     """.split()
 )
 

@@ -94,8 +94,9 @@ enum class PlaceOf : std::uint8_t { grid, boxes, points, text };
 
 // Sines of each coordinate side by side: d channels and n coordinates make d/n each, of angles v base^(-2k/(d/n)).
 // DETR, arXiv 2005.12872: v = scale (c + offset) / (length + 1e-6), c counted from 0 along an axis of `length` cells.
+// Of text the one coordinate is "t", the place of a token.
 struct AxisSinesInput {
-  std::vector<std::string> axes{"h", "w"};  // in the order of their channels; of boxes also "width", "height"; of text "t"
+  std::vector<std::string> axes{"h", "w"};  // in the order of their channels; of boxes also "width", "height"
   bool interleaved = true;                  // sine and cosine of one angle are neighbours; else sines, then cosines
   double base = 10000.0;
   bool normalised = true;  // else v = scale (c + offset)

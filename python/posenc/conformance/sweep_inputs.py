@@ -85,7 +85,7 @@ def text(model: nn.Module, tokens: int) -> dict[str, Tensor]:
     vocabulary = size(model.config, "vocab_size", default=TOKEN + 1)
     ids = torch.full((1, tokens), min(TOKEN, vocabulary - 1))
     ends = getattr(model, "special_tokens", None)
-    if isinstance(ends, Tensor) and ends.numel() and tokens > 4:  # of phrases: two, between the first token and the last
+    if isinstance(ends, Tensor) and ends.numel() and tokens > 4:  # of phrases: two of them
         ids[0, [0, tokens // 2, -2, -1]] = int(ends.flatten()[0])
     return {"input_ids": ids}
 

@@ -35,7 +35,8 @@ _OF_DISTANCES = re.compile(r"position_bias_mlp|rel_pos\w*_bias")  # a perceptron
 _ADDED = re.compile(r"quer(y|ies)_(pos|embed)|refpoint|reference_point_embed|mid_position|(mask|iou|hf)_token")
 # Of sines alone: they have one size wherever they are, so that these project as they do in a model.
 _OF_SINES = re.compile(
-    r"(pos\w*_proj|ref_point_head\.layers\.\d|aifi\S*\.[qk]_proj)\.weight$|query_transformer\S*multihead_attn\.in_proj_weight$"
+    r"(pos\w*_proj|ref_point_head\.layers\.\d|aifi\S*\.[qk]_proj)\.weight$"
+    r"|query_transformer\S*multihead_attn\.in_proj_weight$"
 )
 _IN_PLACE = re.compile(r"^(normal|uniform|zero|fill|copy|mul|add|div|trunc_normal|clamp)_$")
 

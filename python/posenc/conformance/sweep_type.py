@@ -188,7 +188,9 @@ def judge(model_type: str, keys: dict[str, Any] | None = None, change: Change = 
         verdict.verdict = "right" if verdict.runs.fed and not verdict.runs.failures else "not run"
         return _without_run(verdict)
     if not verdict.runs.groups:
-        attends = any(re.search("(?<!Gated)(Attention|Attn)", type(module).__name__) for module in model.modules())
+        # A recurrent cell's is a sum behind tanh, and no product of queries and keys.
+        attention = re.compile("(?<!Gated)(Attention|Attn)(?!GRUCell)")
+        attends = any(attention.search(type(module).__name__) for module in model.modules())
         if not attends and verdict.verdict != "refused":
             verdict.verdict, verdict.facts = "no attention", []
         return _without_run(verdict)

@@ -230,6 +230,8 @@ constexpr Layout kLayouts[] = {
       {"audio_config", "dots3_note_audio_encoder", kFixed, false, "audio"}}},
     {"embedding_gemma2", "embedding_gemma2", "EmbeddingGemma2", {"text_config", "embedding_gemma2_text", kFixed},
      {{"vision_config", "gemma4_vision"}, {"audio_config", "gemma4_audio"}}},
+    {"gemma4_assistant", "gemma4_assistant gemma4_unified_assistant", "Gemma4Assistant Gemma4UnifiedAssistant",
+     {"text_config", "gemma4_assistant_text", kFixed}, {}},
     {"gemma4_unified", "gemma4_unified", "Gemma4Unified", {"text_config", "gemma4_unified_text", kFixed}, {}},
     {"glm5_next", "glm5_next", "Glm5Next", {"text_config", "glm5_next_text", kFixed},
      {{"vision_config", "glm5_next_vision", kFixed}}},

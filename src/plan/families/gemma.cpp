@@ -58,6 +58,12 @@ std::span<const Family> gemma_families() noexcept {
      .ropes_per_type = true, .sizes = Sizes::full_own, .shares_kv = true, .windows = Windows::patterned,
      .default_pattern = 6, .last_layer_full = true, .reads_bidirectional = true, .bidirectional_words = true,
      .scale = Scale::one, .qk_norm = QkNormRule{kRmsPerHead}},
+    {.name = "gemma4_assistant", .model_types = "gemma4_assistant_text", .class_stems = {}, .pairing = kHalf,
+     .ropes_per_type = true, .sizes = Sizes::full_own, .windows = Windows::patterned, .default_pattern = 6,
+     .last_layer_full = true, .scale = Scale::one, .qk_norm = QkNormRule{kRmsPerHead},
+     .misleading_keys = "num_kv_shared_layers",
+     .undecided = "all its layers take the keys and values of the model that it drafts for, whose layers these are is not "
+         "in the file"},
     {.name = "embedding_gemma2", .model_types = "embedding_gemma2_text", .class_stems = "EmbeddingGemma2Text",
      .pairing = kHalf, .main = kGemmaEncoder, .ropes_per_type = true, .sizes = Sizes::full_own,
      .windows = Windows::patterned, .last_layer_full = true, .scale = Scale::one,

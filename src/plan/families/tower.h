@@ -77,6 +77,7 @@ enum class TowerMask : std::uint8_t {
   image_parts,     // the image cut kWindowsOfSide times each way, in the layers of kWindowBlocks
   space_and_time,  // each block attends twice: over the frames of one patch, then over the patches of one frame
   audio_chunks,    // Gemma 4: kContextLeft - 2 frames back, kContextRight - 1 ahead
+  audio_frames,    // Gemma 3n: kContextLeft - 1 frames back, kContextRight ahead
   undecided,
 };
 
@@ -84,6 +85,7 @@ enum class TowerScore : std::uint8_t {
   none,
   decomposed_hw,   // SAM
   transformer_xl,  // Gemma 4 audio: sines over the distances of a chunk, no biases
+  frames,          // Gemma 3n audio: the same over those that a frame sees
 };
 
 enum class TowerScale : std::uint8_t {
@@ -91,6 +93,7 @@ enum class TowerScale : std::uint8_t {
   one,          //
   width,        // 1/sqrt(channels of all heads)
   per_channel,  // Gemma 4 audio: ln(1 + e) / (ln(2)^2 sqrt(head_dim)), and a learned factor per channel
+  per_query,    // Gemma 3n audio: 1 / (ln(2) sqrt(head_dim)), and a learned factor per channel
   per_head,     // Swin v2: a learned factor, of each head for all of its channels
 };
 

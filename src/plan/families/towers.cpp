@@ -338,6 +338,9 @@ constexpr Tower kTowers[] = {
     // ---- audio ----
     {.family = of("gemma4_audio"), .stack = "audio", .mask = TowerMask::audio_chunks,
      .score = TowerScore::transformer_xl, .scale = TowerScale::per_channel, .soft_cap = &keys::kLogitCap},
+    {.family = of("gemma3n_audio"), .stack = "audio", .layers = &keys::kTowerLayers, .heads = &keys::kTowerHeads,
+     .mask = TowerMask::audio_frames, .score = TowerScore::frames, .scale = TowerScale::per_query,
+     .soft_cap = &keys::kLogitCap},
     {.family = of("kimi_audio_whisper"), .stack = "audio", .input = kSourceRows},
     {.family = of("qwen2_audio_encoder"), .stack = "audio", .input = kSourceRows},
     {.family = of("voxtral_encoder moss_transcribe_diarize_audio"), .stack = "audio", .input = kSourceRows},

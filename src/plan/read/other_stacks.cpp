@@ -134,7 +134,8 @@ void read_backbone(ConfigReader& reader, const Place& object, std::string_view d
   const auto name = reader.look(is_given ? place->value : object.value, "backbone");
   if (name) reader.mark_read(*name);
   const bool is_named = name && name->value.kind() == io::JsonKind::string;
-  const bool attends_by_default = Names("lw_detr rf_detr mask2former oneformer grounding-dino mm-grounding-dino").contains(detector);
+  const bool attends_by_default =
+      Names("lw_detr rf_detr mask2former oneformer grounding-dino mm-grounding-dino").contains(detector);
   if (is_named ? is_of_convolutions(name->value.text()) : !is_given && !attends_by_default) return;
   warn_undecided(reader, is_given ? *place : object, type, "what its backbone's layers do");
   add_unread(reader, "backbone", plan);

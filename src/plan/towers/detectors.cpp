@@ -171,9 +171,8 @@ constexpr OwnKey kMaskedKeys[] = {{&keys::kLayers, "decoder_layers num_hidden_la
                                   {&keys::kHeadDim}};
 constexpr StackRule kPixelDecoder{.name = "pixel_decoder", .own_keys = kLevelKeys};
 constexpr StackRule kMaskedDecoder{.name = "decoder", .own_keys = kMaskedKeys};
-constexpr AddedRule kObjectsOnLevel[] = {{AddedWhat::queries, kQueries},
-                                         {AddedWhat::image_sines, kKeys},
-                                         {AddedWhat::levels, AddedTo::keys_and_values}};
+constexpr AddedRule kObjectsOnLevel[] = {
+    {AddedWhat::queries, kQueries}, {AddedWhat::image_sines, kKeys}, {AddedWhat::levels, AddedTo::keys_and_values}};
 constexpr AttentionRule kMaskedBlock[] = {
     {.kind = kCross,
      .added = kObjectsOnLevel,
@@ -201,13 +200,11 @@ constexpr DetectorStack kOneFormer[] = {{kPixelDecoder, kSampledImage},
 constexpr std::string_view kPhrase = "tokens of one phrase, which a special token ends";
 constexpr AddedRule kPhraseSines[] = {{AddedWhat::phrase_sines}};
 constexpr AddedRule kBoxesOnText[] = {{AddedWhat::boxes, kQueries}};
-constexpr AttentionRule kGroundedBlock[] = {
-    {.kind = kCross, .width = HeadWidth::inner, .half_heads = true},
-    {.kind = kCross, .width = HeadWidth::inner, .half_heads = true},
-    {.added = kPhraseSines, .sees = kPhrase, .half_heads = true},
-    kDeformable};
-constexpr AttentionRule kGroundedObjects[] = {
-    {.added = kBoxes}, {.kind = kCross, .added = kBoxesOnText}, kDeformable};
+constexpr AttentionRule kGroundedBlock[] = {{.kind = kCross, .width = HeadWidth::inner, .half_heads = true},
+                                            {.kind = kCross, .width = HeadWidth::inner, .half_heads = true},
+                                            {.added = kPhraseSines, .sees = kPhrase, .half_heads = true},
+                                            kDeformable};
+constexpr AttentionRule kGroundedObjects[] = {{.added = kBoxes}, {.kind = kCross, .added = kBoxesOnText}, kDeformable};
 constexpr DetectorStack kGrounding[] = {{kEncoder, kGroundedBlock}, {kDecoder, kGroundedObjects}};
 
 // ---- SAM 3: the image's cells look at themselves, then at what is asked for ----
@@ -286,9 +283,9 @@ class DetectorReader {
   StackFacts read() {
     StackFacts stack{.name = std::string(row_.rule.name)};
     const std::int64_t room = std::max<std::int64_t>((room_ - std::ssize(row_.last)) / std::ssize(row_.block), 1);
-    const Sourced<std::int64_t> layers = scope_.required_size(keys::kLayers, {1, room});
+    const Sourced<std::int64_t> layers = scope_.required_size(keys::kLayers, {1 + row_.uncounted, room});
     const std::int64_t blocks =
-        std::max<std::int64_t>(layers.value - row_.uncounted, 0) * read_times(room / std::max<std::int64_t>(layers.value, 1));
+        (layers.value - row_.uncounted) * read_times(room / std::max<std::int64_t>(layers.value, 1));
     heads_ = scope_.required_size(*row_.heads, {1, kMaxHeads});
     width_ = scope_.required_integer(*row_.width, {1, kMaxHiddenSize});
     if (scope_.reader().failed()) return stack;
@@ -328,7 +325,8 @@ class DetectorReader {
     }
     const Sourced<std::int64_t> heads{rule.half_heads ? heads_.value / 2 : heads_.value, heads_.from};
     const std::int64_t of_head = width_.value / heads.value;
-    const Sourced<std::int64_t> dim = rule.width == HeadWidth::inner ? inner_dim(heads.value) : head_dim(rule.width, of_head);
+    const Sourced<std::int64_t> dim =
+        rule.width == HeadWidth::inner ? inner_dim(heads.value) : head_dim(rule.width, of_head);
     const Sourced<std::int64_t> value_dim =
         rule.width == HeadWidth::twice ? Sourced<std::int64_t>{of_head, width_.from} : dim;
     layer.set(facts::kHeads, heads);
@@ -499,8 +497,8 @@ std::vector<StackFacts> read_detector(ConfigReader& reader, const io::JsonValue&
                                       const Detector& row, std::int64_t room) {
   std::vector<StackFacts> stacks;
   for (const DetectorStack& of : row.stacks) {
-    const bool has_class = find_class_default(model_type, keys::kHidden.name()) ||
-                           find_class_default(model_type, keys::kHeads.name());
+    const bool has_class =
+        find_class_default(model_type, keys::kHidden.name()) || find_class_default(model_type, keys::kHeads.name());
     ConfigScope scope(reader, object, row.family, has_class ? model_type : row.family.name, of.rule);
     if (row.undecided_if != nullptr && scope.flag(*row.undecided_if).value.value_or(false)) {
       reader.undecided(formatted("{}: nothing decides it.", row.undecided), {});

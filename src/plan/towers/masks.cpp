@@ -171,13 +171,14 @@ void read_space_and_time(ConfigScope& scope, TowerMasks& masks) {
                            {place->from});
 }
 
-// Gemma 4: 0 <= i - j < left - 1, or 0 < j - i < right.
-void read_audio_chunks(ConfigScope& scope, TowerMasks& masks) {
-  const Sourced<std::int64_t> left = scope.required_integer(keys::kContextLeft, {2, kFrames.high});
+// Gemma 4: 0 <= i - j < left - 1, or 0 < j - i < right. Gemma 3n: 0 <= i - j < left, or 0 < j - i <= right.
+// `own`: by how many frames the counts are more than what is seen, of the past and the future.
+void read_audio_chunks(ConfigScope& scope, Window own, TowerMasks& masks) {
+  const Sourced<std::int64_t> left = scope.required_integer(keys::kContextLeft, {own.past, kFrames.high});
   const Sourced<std::int64_t> right = scope.required_integer(keys::kContextRight, kFrames);
   const Sourced<std::int64_t> chunk = scope.required_integer(keys::kChunk, kWindowSides);
   Mask& mask = masks.whole.mask;
-  mask.window = Window{left.value - 2, std::max<std::int64_t>(right.value - 1, 0)};
+  mask.window = Window{left.value - own.past, std::max<std::int64_t>(right.value - own.future, 0)};
   mask.kind = mask.window->future == 0 ? MaskKind::causal : MaskKind::bidirectional;
   mask.detail = formatted("computed in chunks of {} frames with {} before", chunk.value, left.value - 1);
   masks.whole.sources = {{"mask/kind", right.from}, {"mask/window", left.from}, {"mask/detail", chunk.from}};
@@ -202,7 +203,8 @@ TowerMasks read_tower_masks(ConfigScope& scope, const Tower& tower, std::int64_t
       break;
     case TowerMask::image_parts: read_image_parts(scope, layers, masks); break;
     case TowerMask::space_and_time: read_space_and_time(scope, masks); break;
-    case TowerMask::audio_chunks: read_audio_chunks(scope, masks); break;
+    case TowerMask::audio_chunks: read_audio_chunks(scope, {.past = 2, .future = 1}, masks); break;
+    case TowerMask::audio_frames: read_audio_chunks(scope, {.past = 1, .future = 0}, masks); break;
     case TowerMask::undecided: masks.whole.mask.detail = "not decided"; break;
   }
   return masks;

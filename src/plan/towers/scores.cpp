@@ -24,6 +24,10 @@ void read_scale(const Tower& tower, const TowerShape& shape, LayerFacts& layer) 
       const double all = root * std::sqrt(static_cast<double>(shape.heads.value));
       return layer.set(facts::kSoftmaxScale, 1 / all, family_default(tower.family));
     }
+    case TowerScale::per_query:
+      // q by softplus(w) / (ln(2) sqrt(head_dim)); w is learned.
+      layer.set(facts::kSoftmaxScale, 1 / (std::numbers::ln2 * root), family_default(tower.family));
+      return layer.scale_channels();
     case TowerScale::per_channel: {
       // q by softplus(w) / (ln(2) sqrt(head_dim)), k by softplus(1) / ln(2); w is learned.
       constexpr double kSoftplusOf1 = 1.3132616875182228;  // ln(1 + e)
@@ -65,6 +69,14 @@ TowerTerms read_decomposed(ConfigScope& scope, const TowerMasks& masks, LayerFac
   return terms;
 }
 
+TowerTerms sines_of(Distances distances) {
+  return {.whole = {TransformerXl{.content_bias = false,
+                                  .position_bias = false,
+                                  .sinusoid = SinusoidConvention::tensor2tensor,
+                                  .distances = distances}},
+          .window = {}};
+}
+
 // Rows of sines for distances 0 to half of a chunk's context.
 TowerTerms read_relative_sines(ConfigScope& scope, const Tower& tower, const TowerMasks& masks, LayerFacts& layer) {
   const Sourced<std::int64_t> chunk = scope.required_integer(keys::kChunk, {1, kMaxPosition >> 2});
@@ -72,11 +84,7 @@ TowerTerms read_relative_sines(ConfigScope& scope, const Tower& tower, const Tow
   if (scope.reader().failed() || !masks.whole.mask.window) return {};
   const std::int64_t context = chunk.value + masks.whole.mask.window->past + 1 + right.value;
   layer.say("score", family_default(tower.family));
-  return {.whole = {TransformerXl{.content_bias = false,
-                                  .position_bias = false,
-                                  .sinusoid = SinusoidConvention::tensor2tensor,
-                                  .distances = Distances{0, context / 2}}},
-          .window = {}};
+  return sines_of({0, context / 2});
 }
 
 }  // namespace
@@ -90,6 +98,11 @@ TowerTerms read_tower_scores(ConfigScope& scope, const Tower& tower, const Tower
     case TowerScore::none: break;
     case TowerScore::decomposed_hw: return read_decomposed(scope, masks, layer);
     case TowerScore::transformer_xl: return read_relative_sines(scope, tower, masks, layer);
+    case TowerScore::frames: {
+      if (scope.reader().failed() || !masks.whole.mask.window) return {};
+      layer.say("score", family_default(tower.family));
+      return sines_of({-masks.whole.mask.window->future, masks.whole.mask.window->past});
+    }
   }
   return {};
 }

@@ -22,7 +22,9 @@ void read_layer_words(ConfigScope& scope, const Key& key, std::int64_t room, Tow
     const Place at{entry, place->in_file ? entry.pointer() : place->from, place->in_file};
     const auto word = scope.reader().string(at);
     if (!word) return;
-    if (*word != "cross" && *word != "self") return scope.reader().fail(at, ErrorKind::out_of_range, R"("self" or "cross")");
+    if (*word != "cross" && *word != "self") {
+      return scope.reader().fail(at, ErrorKind::out_of_range, R"("self" or "cross")");
+    }
     shape.crosses.push_back(*word == "cross");
   }
   shape.layers = static_cast<std::int64_t>(shape.crosses.size());

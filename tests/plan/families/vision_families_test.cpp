@@ -135,8 +135,6 @@ TEST(VisionFamilies, leave_open_what_no_form_says) {
        R"({"model_type": "dpt", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "is_hybrid": true})",
        R"({"model_type": "dpt", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
            "backbone_config": {"model_type": "dinov2"}})",
-       R"({"model_type": "grounding-dino", "encoder_layers": 6, "decoder_layers": 6, "text_config": {},
-           "backbone_config": {"model_type": "swin"}})",
        R"({"model_type": "depth_anything", "backbone": "some/backbone", "backbone_config": null})"}) {
     SCOPED_TRACE(open);
     EXPECT_FALSE(plan_of(open).known);

@@ -281,6 +281,34 @@ TEST(ReadPlanStacks, the_audio_of_gemma_4) {
   EXPECT_EQ(layer.score, std::vector<ScoreTerm>{wanted});
 }
 
+TEST(ReadPlanStacks, the_audio_of_gemma_3n) {
+  const Plan plan = plan_of(model("wrapper9", "audio_config", R"({"model_type": "gemma3n_audio", "hidden_size": 32,
+    "conf_num_attention_heads": 2, "conf_num_hidden_layers": 1, "conf_attention_chunk_size": 8,
+    "conf_attention_context_left": 5, "conf_attention_context_right": 3, "conf_attention_logit_cap": 20.0})"));
+  const LayerPlan layer = stack_of(plan, 1).layers.at(0);
+  EXPECT_EQ(layer.mask.window, (Window{4, 3}));
+  EXPECT_EQ(layer.mask.kind, MaskKind::bidirectional);
+  EXPECT_EQ(layer.soft_cap, SoftCap{20});
+  EXPECT_TRUE(layer.channel_scale);
+  // 1 / (ln(2) sqrt 16): with the factor that is learned, softplus(0) = ln 2, as it starts.
+  EXPECT_NEAR(layer.softmax_scale * 0.6931471805599453, 0.25, 1e-15);
+  const TransformerXl wanted{.content_bias = false,
+                             .position_bias = false,
+                             .sinusoid = SinusoidConvention::tensor2tensor,
+                             .distances = Distances{-3, 4}};
+  EXPECT_EQ(layer.score, std::vector<ScoreTerm>{wanted});
+}
+
+// Its layers' keys and values are those of the model that it drafts for.
+TEST(ReadPlanStacks, an_assistant_of_gemma_4_is_not_known) {
+  for (const std::string_view type : {"gemma4_assistant", "gemma4_unified_assistant"}) {
+    const Plan plan = plan_of(R"({"model_type": ")" + std::string(type) + R"(", "text_config": {"hidden_size": 64,
+      "num_attention_heads": 4, "head_dim": 16, "num_hidden_layers": 2, "num_kv_shared_layers": 2}})");
+    EXPECT_FALSE(plan.known) << type;
+    EXPECT_EQ(plan.stacks.at(0).layers.size(), 2U) << type;
+  }
+}
+
 TEST(ReadPlanStacks, the_merger_of_minicpm_is_a_stack) {
   const Plan plan = plan_of(model("minicpmv4_6", "vision_config", R"({"hidden_size": 16, "num_attention_heads": 2,
     "num_hidden_layers": 2, "image_size": 28, "patch_size": 14, "insert_layer_id": 1, "window_kernel_size": [2, 2]})"));
