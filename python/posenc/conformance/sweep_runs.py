@@ -61,6 +61,12 @@ def _first_that_runs(model: nn.Module, tokens: int, whole: bool) -> tuple[Probe,
     return best or why or "no input that is known"
 
 
+def _is_other_way(one: Attended, other: Attended) -> bool:
+    """Whether what was looked at looks back, by the same product of queries and keys (Grounding DINO)."""
+    rows, columns = one.scores.shape[2:]
+    return rows != columns and other.scores.shape[2:] == (columns, rows)
+
+
 def groups_of(probe: Probe, prefix: str, text: bool) -> list[Group]:
     found: dict[str, Group] = {}
     calls: dict[str, dict[str, int]] = {}
@@ -72,8 +78,7 @@ def groups_of(probe: Probe, prefix: str, text: bool) -> list[Group]:
             continue  # the next frame of a video
         event.path = path
         group = found.setdefault(re.sub(r"\d+", "#", path), Group(re.sub(r"\d+", "#", path), [], text))
-        is_other_way = bool(group.layers) and group.layers[-1].q.shape[2] != event.q.shape[2]
-        if not group.layers or group.layers[-1].call != event.call or is_other_way:
+        if not group.layers or group.layers[-1].call != event.call or _is_other_way(group.layers[-1], event):
             group.layers.append(event)
         elif group.layers[-1].value_dim is None and event.value_dim is not None:
             group.layers[-1] = event  # the first softmax of the call was of no use: no values are weighted by it

@@ -123,6 +123,7 @@ std::string_view places_text(PlaceOf of) {
     case PlaceOf::grid: return "cells of the image";
     case PlaceOf::boxes: return "boxes that are predicted";
     case PlaceOf::points: return "points that are given";
+    case PlaceOf::text: return "tokens of the text";
   }
   return "";
 }
