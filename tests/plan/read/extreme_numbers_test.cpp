@@ -253,6 +253,9 @@ constexpr std::string_view kOfRealConfigs[] = {
 // Towers whose keys no config above has.
 constexpr std::string_view kTowers[] = {
     R"({"model_type": "lw_detr", "backbone": "resnet18"})",
+    R"({"model_type": "oneformer", "backbone_config": {"model_type": "resnet"}})",
+    R"({"model_type": "grounding-dino", "backbone_config": {"model_type": "resnet"}, "text_config": {}})",
+    R"({"model_type": "superglue", "hidden_size": 64, "num_attention_heads": 4})",
     R"({"model_type": "hunyuan_vl_vision", "hidden_size": 64, "num_attention_heads": 4})",
     R"({"model_type": "pixio", "hidden_size": 64, "num_attention_heads": 4})",
     R"({"model_type": "inkling2_vision", "hidden_size": 64, "num_attention_heads": 4})",
