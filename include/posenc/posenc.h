@@ -5,6 +5,7 @@
 #include "posenc/attend_linear.h"   // linear attention with rotation
 #include "posenc/cache.h"           // keys and values into a KV cache: normalised, rotated, converted
 #include "posenc/compare.h"         // what differs between two plans, and what follows
+#include "posenc/diagnose.h"        // what a port's rotation did
 #include "posenc/error.h"           // Error, FileError, Result
 #include "posenc/grid_positions.h"  // positions of text, images and videos
 #include "posenc/info.h"            // version, instruction sets

@@ -22,6 +22,7 @@ LAYERS = {
     "src/io": {"std", "public", "io", "base", "fmt", "rapidjson", "fcntl.h", "sys/mman.h", "sys/stat.h",
                "unistd.h"},
     "src/plan": {"std", "public", "plan", "io", "math", "base", "fmt"},
+    "src/diagnose": {"std", "public", "diagnose", "plan", "io", "reference", "math", "base", "fmt"},
     "src/properties": {"std", "public", "properties", "cpu", "math", "base", "fmt"},
     "src/c": {"std", "public", "c"},
     "tools/posenc": {"std", "public", "tools", "fmt", "CLI", "fcntl.h", "signal.h", "sys/stat.h", "unistd.h",

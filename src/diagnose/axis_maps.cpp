@@ -1,0 +1,79 @@
+#include "diagnose/axis_maps.h"
+
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+#include "diagnose/tried_frequencies.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+std::string sections_words(const Rope& rope, const std::vector<std::int32_t>& of_pair) {
+  if (of_pair.empty()) return "the first axis for all pairs";
+  std::vector<std::string> runs;
+  for (std::size_t p = 0; p < of_pair.size();) {
+    std::size_t end = p;
+    while (end < of_pair.size() && of_pair[end] == of_pair[p]) ++end;
+    if (runs.size() == 6) {
+      runs.push_back("...");
+      break;
+    }
+    runs.push_back(formatted("{} {}", end - p, rope.axes.names[static_cast<std::size_t>(of_pair[p])]));
+    p = end;
+  }
+  return joined(runs, ", ");
+}
+
+}  // namespace
+
+std::vector<std::int32_t> axes_over(const std::vector<std::int32_t>& of_pair, const Rope& rope,
+                                    const ChannelPairs& pairs) {
+  if (of_pair.empty()) return {};
+  const std::vector<double> shifted = over_pairs(std::vector<double>(of_pair.begin(), of_pair.end()), rope, pairs);
+  return {shifted.begin(), shifted.end()};
+}
+
+std::vector<AxisChoice> axis_choices(const Rope& rope, const ChannelPairs& pairs) {
+  const std::vector<std::int32_t>& own = rope.axes.of_pair;
+  std::vector<AxisChoice> out{{axes_over(own, rope, pairs), {}}};
+  const auto axes = static_cast<std::int32_t>(rope.axes.names.size());
+  if (own.empty() || axes < 2) return out;
+  const auto add = [&](std::vector<std::int32_t> of_pair, std::string found) {
+    if (of_pair == own) return;
+    if (found.empty()) found = sections_words(rope, of_pair);
+    out.push_back({axes_over(of_pair, rope, pairs),
+                   {{PortFact::axes, std::move(found), sections_words(rope, own),
+                     "rotate each pair by the coordinate that the plan names"}}});
+  };
+  for (std::int32_t axis = 0; axis < axes; ++axis) {
+    add(std::vector<std::int32_t>(own.size(), axis),
+        formatted("{} for all pairs", rope.axes.names[static_cast<std::size_t>(axis)]));
+  }
+  for (std::int32_t a = 0; a < axes; ++a) {
+    for (std::int32_t b = a + 1; b < axes; ++b) {
+      std::vector<std::int32_t> swapped = own;
+      for (std::int32_t& x : swapped) x = x == a ? b : x == b ? a : x;
+      add(std::move(swapped), formatted("{} and {} exchanged", rope.axes.names[static_cast<std::size_t>(a)],
+                                        rope.axes.names[static_cast<std::size_t>(b)]));
+    }
+  }
+  std::vector<std::int64_t> sections(static_cast<std::size_t>(axes), 0);
+  for (const std::int32_t x : own) ++sections[static_cast<std::size_t>(x)];
+  std::vector<std::int32_t> chunks;
+  for (std::int32_t a = 0; a < axes; ++a) {
+    chunks.insert(chunks.end(), static_cast<std::size_t>(sections[static_cast<std::size_t>(a)]), a);
+  }
+  add(chunks, "");
+  // In turn, an axis dropping out when its pairs are used up; and as Qwen3-VL has it.
+  std::vector<std::int32_t> turns;
+  std::vector<std::int64_t> left = sections;
+  for (std::int32_t a = 0; turns.size() < own.size(); a = (a + 1) % axes) {
+    if (left[static_cast<std::size_t>(a)]-- > 0) turns.push_back(a);
+  }
+  add(turns, "");
+  if (axes == 3) add(interleaved_axes(sections).of_pair, "");
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port

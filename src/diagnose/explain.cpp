@@ -1,0 +1,281 @@
+#include "diagnose/explain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/formatted.h"
+#include "diagnose/axis_maps.h"
+#include "diagnose/free_frequencies.h"
+#include "diagnose/noise.h"
+#include "diagnose/screen.h"
+#include "diagnose/weighing.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+// Lists of frequencies that are good enough to have positions decoded with them, at most.
+constexpr std::size_t kDecodedLists = 12;
+
+std::vector<Change> joined_changes(std::vector<Change> a, const std::vector<Change>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+FrequencyList not_rotated(std::size_t pairs) {
+  return {.inv_freq = std::vector<double>(pairs, 0.0),
+          .changes = {{PortFact::rotation, "none, or every token at position 0", "once",
+                       "rotate queries and keys, each token by its own position"}}};
+}
+
+// ---- Positions as expected ----
+
+std::vector<Explanation> at_expected_places(const Screen& screen, const std::vector<FrequencyList>& lists,
+                                            const std::vector<AxisChoice>& axes, const Expectation& expected) {
+  std::vector<Explanation> out;
+  const Places places = expected.places();
+  const auto add = [&](const FrequencyList& list, const AxisChoice& axis, Steps steps, std::vector<Change> more) {
+    if (!screen.holds(list, places, axis.of_pair, steps)) return;
+    out.push_back({.frequencies = list,
+                   .places = places,
+                   .axis_of_pair = axis.of_pair,
+                   .changes = joined_changes(joined_changes(list.changes, axis.changes), more),
+                   .steps = steps,
+                   .first_position = static_cast<std::int64_t>(expected.start),
+                   .guess = list.guess});
+  };
+  for (const FrequencyList& list : lists) add(list, axes.front(), Steps::exact, {});
+  for (std::size_t i = 1; i < axes.size() && !lists.empty(); ++i) add(lists.front(), axes[i], Steps::exact, {});
+  return out;
+}
+
+// The plan in arithmetic that is coarser than float32: its own fact, precision, is found by precision.h; here it only
+// has to hold.
+std::vector<Explanation> in_coarse_steps(const Screen& screen, const FrequencyList& plan, const AxisChoice& axis,
+                                         const Expectation& expected) {
+  std::vector<Explanation> out;
+  const Places places = expected.places();
+  for (int i = 0; i < kSteps; ++i) {
+    const auto steps = static_cast<Steps>(i);
+    if (steps == Steps::exact || steps == Steps::float32 || steps == Steps::float32_table) continue;
+    if (!screen.holds(plan, places, axis.of_pair, steps)) continue;
+    out.push_back({.frequencies = plan,
+                   .places = places,
+                   .axis_of_pair = axis.of_pair,
+                   .steps = steps,
+                   .first_position = static_cast<std::int64_t>(expected.start)});
+  }
+  return out;
+}
+
+// ---- Positions decoded ----
+
+std::vector<Explanation> at_decoded_places(const MeasuredTable& table, const Screen& screen,
+                                           const std::vector<FrequencyList>& lists, const AxisChoice& axis,
+                                           const Expectation& expected) {
+  std::vector<Explanation> out;
+  if (expected.axes.size() > 1 && !axis.of_pair.empty() && !expected.counted) return out;
+  std::size_t decoded = 0;
+  for (const FrequencyList& list : lists) {
+    if (decoded >= kDecodedLists) break;
+    if (!screen.decodes(list, expected.axes.front())) continue;
+    ++decoded;
+    const PositionDecoder decoder(table, list);
+    const ExpectedPlaces along = expected.along(0, table);
+    // Positions without a rule are a number for each token: nothing else may be other than the plan says.
+    const bool any = list.changes.empty();
+    for (PlacesRule& found : position_rules(decoder.decode_all(along.of_row), along, any)) {
+      const Places& places = found.places;
+      if (!judge(table, {&list, &places, nullptr, Steps::exact}).holds) continue;
+      out.push_back({.frequencies = list,
+                     .places = places,
+                     .changes = joined_changes(list.changes, places.changes),
+                     .first_position = found.shifts_start ? found.first : static_cast<std::int64_t>(expected.start),
+                     .shifts_start = found.shifts_start});
+    }
+  }
+  return out;
+}
+
+// ---- Numbers that are fitted ----
+
+// The plan's rope with a base, then with a linear factor, that the measured frequencies say.
+std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen& screen, const Rope& rope,
+                                        const ChannelPairs& pairs, const Expectation& expected) {
+  std::vector<FrequencyList> out;
+  const FreeFrequencies measured = free_frequencies(table);
+  const auto fit = [&](const Rope& pattern, const std::vector<Change>& others) {
+    const auto with_base = [&](double base) {
+      Rope other = pattern;
+      other.base = base;
+      return frequency_list(other, expected.length, pairs, {});
+    };
+    const auto raw = fitted_number(measured, 2.0, 1e12, [&](double base) {
+      const auto list = with_base(base);
+      return list ? list->inv_freq : std::vector<double>(pairs.pairs(), 0.0);
+    });
+    if (!raw) return;
+    const auto base = fewest_digits(*raw, [&](double value) {
+      const auto list = with_base(value);
+      return list && screen.decodes(*list, expected.axes.front());
+    });
+    if (!base || *base == rope.base) return;
+    if (auto list = with_base(*base)) {
+      list->changes = joined_changes({base_change(*base, rope.base)}, others);
+      list->fitted = true;
+      out.push_back(std::move(*list));
+    }
+  };
+  fit(rope, {});
+  if (!std::holds_alternative<std::monostate>(rope.scaling)) {
+    Rope plain = rope;
+    plain.scaling = std::monostate{};
+    Change dropped = scaling_change(plain.scaling, rope.scaling);
+    dropped.found = "none: the rule was dropped";
+    fit(plain, {std::move(dropped)});
+  }
+  return out;
+}
+
+// ---- Where something else begins ----
+
+// The plan up to a row, another list from there on: the row at which the sum of both rests is least.
+std::vector<Explanation> from_a_row_on(const MeasuredTable& table, const std::vector<FrequencyList>& lists,
+                                       const AxisChoice& axis, const Expectation& expected) {
+  std::vector<Explanation> out;
+  if (table.rows < 2) return out;
+  const Places places = expected.places();
+  const FrequencyList& plan = lists.front();
+  const Judged by_plan = judge(table, {&plan, &places, &axis.of_pair});
+  std::vector<std::size_t> failing;
+  for (std::size_t r = 0; r < table.rows; ++r) {
+    if (by_plan.row_holds[r] == 0) failing.push_back(r);
+  }
+  if (failing.empty() || failing.size() == table.rows) return out;
+  const Screen screen(table, failing);
+  const auto rests = [&](const FrequencyList& list) {
+    const auto z = predicted(table, {&list, &places, &axis.of_pair});
+    std::vector<double> sums(table.rows, 0.0);
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      for (std::size_t p = 0; p < table.pairs; ++p) {
+        const std::size_t cell = table.at(r, p);
+        sums[r] += table.weight[cell] * std::norm(z[cell] - table.c[cell]) / table.variance(cell);
+      }
+    }
+    return sums;
+  };
+  const std::vector<double> of_plan = rests(plan);
+  for (std::size_t i = 1; i < lists.size(); ++i) {
+    const FrequencyList& list = lists[i];
+    if (!screen.holds(list, places, axis.of_pair)) continue;
+    const std::vector<double> of_list = rests(list);
+    double now = 0.0;
+    for (const double rest : of_list) now += rest;
+    double least = now;
+    std::size_t first = 0;
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      now += of_plan[r] - of_list[r];
+      if (now < least) {
+        least = now;
+        first = r + 1;
+      }
+    }
+    if (first == 0 || first == table.rows) continue;
+    std::vector<char> early(table.rows, 0);
+    std::vector<char> late(table.rows, 0);
+    for (std::size_t r = 0; r < table.rows; ++r) (r < first ? early : late)[r] = 1;
+    if (!judge(table, {&plan, &places, &axis.of_pair}, {.rows = early}).holds) continue;
+    if (!judge(table, {&list, &places, &axis.of_pair}, {.rows = late}).holds) continue;
+    Explanation found{.frequencies = list,
+                      .places = places,
+                      .axis_of_pair = axis.of_pair,
+                      .changes = list.changes,
+                      .first_row = first,
+                      .first_position = static_cast<std::int64_t>(expected.start)};
+    for (Change& change : found.changes) change.first_row = first;
+    out.push_back(std::move(found));
+  }
+  return out;
+}
+
+}  // namespace
+
+Explained explain(const MeasuredTable& table, const ChannelPairs& pairs, const Expectation& expected) {
+  const Rope& rope = *expected.rope;
+  std::vector<FrequencyList> lists = tried_frequencies(rope, expected.length, expected.plan, pairs);
+  if (lists.empty()) return {};
+  const double planned = lists.front().attention_factor;
+  lists.push_back(not_rotated(table.pairs));
+  const std::vector<AxisChoice> axes = axis_choices(rope, pairs);
+  const Screen screen(table, all_rows(table));
+  std::vector<Explanation> found = at_expected_places(screen, lists, axes, expected);
+  const auto add = [&](std::vector<Explanation> more) {
+    for (Explanation& e : more) found.push_back(std::move(e));
+  };
+  if (found.empty() || !found.front().changes.empty()) {
+    add(in_coarse_steps(screen, lists.front(), axes.front(), expected));
+    // Other positions of the plan's frequencies compete with other frequencies; of others they come after.
+    add(at_decoded_places(table, screen, {lists.front()}, axes.front(), expected));
+  }
+  if (found.empty()) add(at_decoded_places(table, screen, lists, axes.front(), expected));
+  if (found.empty()) {
+    const std::vector<FrequencyList> fitted = fitted_lists(table, screen, rope, pairs, expected);
+    add(at_expected_places(screen, fitted, {axes.front()}, expected));
+    if (found.empty()) add(at_decoded_places(table, screen, fitted, axes.front(), expected));
+  }
+  if (found.empty()) add(from_a_row_on(table, lists, axes.front(), expected));
+  const Explanation plan{
+      .frequencies = lists.front(), .places = expected.places(), .axis_of_pair = axes.front().of_pair};
+  return weighed(table, std::move(found), &plan, planned);
+}
+
+Explained recover(const MeasuredTable& table, const ChannelPairs& pairs, const Expectation& expected) {
+  const Screen screen(table, all_rows(table));
+  const std::vector<AxisChoice> axes{{}};
+  std::vector<Explanation> found = at_expected_places(screen, {not_rotated(table.pairs)}, axes, expected);
+  std::vector<std::int64_t> dims{pairs.dim};
+  const FreeFrequencies measured = free_frequencies(table);
+  std::size_t rotating = 0;
+  for (std::size_t p = 0; p < table.pairs; ++p) {
+    if (std::fabs(measured.inv_freq[p]) > 5 * measured.spread[p]) rotating = p + 1;
+  }
+  if (pairs.in == Pairing::interleaved) {
+    for (const std::int64_t dim : {2 * static_cast<std::int64_t>(rotating), pairs.dim / 4 * 2, pairs.dim / 8 * 2}) {
+      if (dim >= 2 && std::ranges::find(dims, dim) == dims.end()) dims.push_back(dim);
+    }
+  }
+  for (const std::int64_t dim : dims) {
+    const Rope plain{
+        .pairing = pairs.in, .head_dim = pairs.first + pairs.dim, .first_channel = pairs.first, .dim = dim};
+    std::vector<FrequencyList> lists;
+    for (const double base : kKnownBases) {
+      Rope rope = plain;
+      rope.base = base;
+      if (auto list = frequency_list(rope, expected.length, pairs, {})) lists.push_back(std::move(*list));
+    }
+    for (FrequencyList& list : fitted_lists(table, screen, plain, pairs, expected)) {
+      list.changes.clear();
+      lists.push_back(std::move(list));
+    }
+    // The rules that configs scale these bases with: one more thing than a base alone.
+    for (const double base : {10000.0, 500000.0, 1e6, 150000.0}) {
+      Rope rope = plain;
+      rope.base = base;
+      for (FrequencyList& list : tried_frequencies(rope, expected.length, nullptr, pairs)) {
+        if (!list.rope || list.rope->scaling == Scaling{} || list.rope->dim != dim) continue;
+        lists.push_back(std::move(list));
+      }
+    }
+    for (Explanation& e : at_expected_places(screen, lists, axes, expected)) found.push_back(std::move(e));
+    if (found.empty()) {
+      for (Explanation& e : at_decoded_places(table, screen, lists, axes.front(), expected)) {
+        found.push_back(std::move(e));
+      }
+    }
+    if (!found.empty()) break;
+  }
+  return weighed(table, std::move(found), nullptr, 1.0);
+}
+
+}  // namespace posenc::inline v0_2::port

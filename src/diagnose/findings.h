@@ -1,0 +1,32 @@
+// From explanations to what is reported.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "diagnose/expectation.h"
+#include "diagnose/explain.h"
+
+namespace posenc::inline v0_2::port {
+
+// What was found of the channels before any angle was looked at, and what the report is made of.
+struct Report {
+  const Expectation& expected;
+  const ChannelPairs& pairs;
+  const MeasuredTable& table;
+  std::vector<Change> shape{};  // layout, pairing, order of channels, norm
+};
+
+void add_explained(const Report& report, const Explained& explained, Diagnosis& out);
+// Nothing known explains it: what is known of where it fails.
+void add_unexplained(const Report& report, Diagnosis& out);
+
+// What is wrong beside the angles, of tables that are explained or not.
+void add_unsound(const Report& report, Diagnosis& out);
+
+PortFinding finding_of(const Report& report, const Change& change, double confidence, double rest);
+
+// Root mean square of what is left over that of after.
+double share_of(const MeasuredTable& table, double rest);
+
+}  // namespace posenc::inline v0_2::port

@@ -1,0 +1,213 @@
+#include "diagnose/hypothesis.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "diagnose/noise.h"
+#include "math/bfloat16.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+using Z = std::complex<double>;
+
+constexpr double kFloatUnit = 0x1p-24;
+
+double in_float(double x) { return static_cast<double>(static_cast<float>(x)); }
+double in_bfloat16(double x) { return math::rounded_to_bfloat16(x); }
+
+// binary16 to nearest, ties to even; 11 significant bits, the last place at 2^-24 or above.
+double in_float16(double x) {
+  if (x == 0.0) return x;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int last = std::max(exponent - 11, -24);
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(x, -last)), last);
+  return std::fabs(rounded) > 65504.0 ? std::copysign(65504.0, x) : rounded;
+}
+
+Z turned(double angle, double factor) { return std::polar(factor, angle); }
+
+template <typename Round>
+Z rounded(Z z, Round round) {
+  return {round(z.real()), round(z.imag())};
+}
+
+// Frequencies as float32 code has them: the rope's own float steps, or the list rounded.
+std::vector<double> float_frequencies(const FrequencyList& list) {
+  std::vector<double> out = list.inv_freq;
+  for (double& f : out) f = in_float(f);
+  if (!list.rope || check(*list.rope, list.length)) return out;
+  const Frequencies exact = frequencies(*list.rope, list.length);
+  const Frequencies in_steps = frequencies(*list.rope, list.length, Arithmetic::float32);
+  // Where the list has them, in its own places.
+  std::size_t from = 0;
+  for (std::size_t p = 0; p < out.size() && from < exact.inv_freq.size(); ++p) {
+    if (list.inv_freq[p] != exact.inv_freq[from]) continue;
+    out[p] = in_steps.inv_freq[from++];
+  }
+  return out;
+}
+
+// One position's cos and sin from the one before it. The runs of positions that count by one are followed.
+std::vector<Z> recurrence(const MeasuredTable& table, const Hypothesis& hypothesis, bool sums) {
+  std::vector<Z> z = predicted(table, {hypothesis.frequencies, hypothesis.places, hypothesis.axis_of_pair});
+  const std::vector<double> f = float_frequencies(*hypothesis.frequencies);
+  const std::vector<double>& places = hypothesis.places->axes.front();
+  double most = 0.0;
+  for (const double x : places) most = std::max(most, x);
+  if (most > 0x1p20) return z;  // no table of that length is made
+  const auto length = static_cast<std::size_t>(most) + 1;
+  std::vector<std::complex<float>> column(length);
+  for (std::size_t p = 0; p < table.pairs; ++p) {
+    const auto step = static_cast<float>(f[p]);
+    const std::complex<float> by(std::cos(step), std::sin(step));
+    float angle = 0.0F;
+    column[0] = {1.0F, 0.0F};
+    for (std::size_t i = 1; i < length; ++i) {
+      const std::complex<float> last = column[i - 1];
+      angle += step;
+      column[i] = sums ? std::complex<float>(std::cos(angle), std::sin(angle))
+                       : std::complex<float>(last.real() * by.real() - last.imag() * by.imag(),
+                                             last.real() * by.imag() + last.imag() * by.real());
+    }
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      const double place = places[r];
+      if (place < 0 || place != std::floor(place)) continue;
+      const std::complex<float> value = column[static_cast<std::size_t>(place)];
+      z[table.at(r, p)] = table.factor[p] * Z(value.real(), value.imag());
+    }
+  }
+  return z;
+}
+
+}  // namespace
+
+std::vector<Z> predicted(const MeasuredTable& table, const Hypothesis& h) {
+  if (h.steps == Steps::float32_recurrence) return recurrence(table, h, false);
+  if (h.steps == Steps::float32_sums) return recurrence(table, h, true);
+  std::vector<double> f = h.frequencies->inv_freq;
+  const bool exact = h.steps == Steps::exact || h.steps == Steps::float32_table;
+  if (!exact) f = float_frequencies(*h.frequencies);
+  const bool short_frequencies = h.steps == Steps::bfloat16_frequencies || h.steps == Steps::bfloat16_angles;
+  const bool half_frequencies = h.steps == Steps::float16_frequencies || h.steps == Steps::float16_angles;
+  for (double& x : f) x = short_frequencies ? in_bfloat16(x) : half_frequencies ? in_float16(x) : x;
+  std::vector<Z> out(table.rows * table.pairs);
+  for (std::size_t p = 0; p < table.pairs; ++p) {
+    const std::size_t axis =
+        h.axis_of_pair == nullptr || h.axis_of_pair->empty() ? 0 : static_cast<std::size_t>((*h.axis_of_pair)[p]);
+    const std::vector<double>& places = h.places->axes[axis];
+    double factor = table.factor[p];
+    // A table is rounded with the factor that code multiplies it by: what was measured is off by the roundings' mean.
+    for (const double nominal : {1.0, h.frequencies->attention_factor}) {
+      if (h.steps != Steps::exact && std::fabs(factor - nominal) < 0x1p-8 * nominal) factor = nominal;
+    }
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      Z& z = out[table.at(r, p)];
+      switch (h.steps) {
+        case Steps::exact: z = turned(places[r] * f[p], factor); break;
+        case Steps::float32_table: z = factor * rounded(turned(places[r] * f[p], 1.0), in_float); break;
+        case Steps::float32:
+        case Steps::bfloat16_frequencies:
+        case Steps::float16_frequencies: z = factor * rounded(turned(in_float(places[r] * f[p]), 1.0), in_float); break;
+        case Steps::bfloat16_table: z = rounded(turned(in_float(places[r] * f[p]), factor), in_bfloat16); break;
+        case Steps::float16_table: z = rounded(turned(in_float(places[r] * f[p]), factor), in_float16); break;
+        case Steps::bfloat16_angles:
+          z = rounded(turned(in_bfloat16(in_bfloat16(places[r]) * f[p]), factor), in_bfloat16);
+          break;
+        case Steps::float16_angles:
+          z = rounded(turned(in_float16(in_float16(places[r]) * f[p]), factor), in_float16);
+          break;
+        case Steps::float32_recurrence:
+        case Steps::float32_sums: break;
+      }
+    }
+  }
+  return out;
+}
+
+double angle_tolerance(double angle, double base) {
+  return std::fabs(angle) * (4.0 + std::log(std::max(base, 1.0))) * kFloatUnit;
+}
+
+Judged judge(const MeasuredTable& table, const Hypothesis& h, const JudgeOptions& options) {
+  const std::vector<Z> z = predicted(table, h);
+  const double base = h.frequencies->rope ? h.frequencies->rope->base : 1e6;
+  struct Sums {
+    double rest = 0.0;
+    double tolerated = 0.0;
+    Variances noise;
+  };
+  std::vector<Sums> pairs(table.pairs);
+  std::vector<Sums> rows(table.rows);
+  Sums all;
+  for (std::size_t r = 0; r < table.rows; ++r) {
+    if (!options.rows.empty() && options.rows[r] == 0) continue;
+    for (std::size_t p = 0; p < table.pairs; ++p) {
+      const std::size_t cell = table.at(r, p);
+      const double w = table.weight[cell];
+      if (!(w > 0)) continue;
+      const double rest = w * std::norm(z[cell] - table.c[cell]);
+      const std::size_t axis =
+          h.axis_of_pair == nullptr || h.axis_of_pair->empty() ? 0 : static_cast<std::size_t>((*h.axis_of_pair)[p]);
+      const double angle = h.places->axes[axis][r] * h.frequencies->inv_freq[p];
+      // cos and sin are off by half a unit in the last place each, of float32 or of the dtype: by one unit together.
+      const double off =
+          options.tolerant ? table.factor[p] * (angle_tolerance(angle, base) + 2 * kFloatUnit + table.after_unit) : 0.0;
+      for (Sums* const sums : {&pairs[p], &rows[r], &all}) {
+        sums->rest += rest;
+        sums->tolerated += w * off * off;
+        sums->noise.add(table.variance(cell), 2.0);
+      }
+    }
+  }
+  Judged out{.row_holds = std::vector<char>(table.rows, 1), .pair_holds = std::vector<char>(table.pairs, 1)};
+  const double t = level_of(static_cast<double>(table.rows + table.pairs) + 1, options.error);
+  // The variance itself was measured with so many degrees of freedom, of the pairs up to the median.
+  const double freedom = table.pair_freedom * std::max(1.0, static_cast<double>(table.pairs) / 2);
+  const double unsure = 1.0 + 2.0 * std::sqrt(t / freedom);
+  const auto check = [&](const Sums& sums) {
+    const double allowed = std::sqrt(unsure * sums.noise.bound(t)) + std::sqrt(sums.tolerated);
+    const double ratio = allowed > 0 ? sums.rest / (allowed * allowed) : sums.rest > 0 ? 1e300 : 0.0;
+    out.excess = std::max(out.excess, ratio);
+    return ratio <= 1.0;
+  };
+  for (std::size_t p = 0; p < table.pairs; ++p) {
+    out.rest += pairs[p].rest;
+    out.pair_holds[p] = check(pairs[p]) ? 1 : 0;
+  }
+  for (std::size_t r = 0; r < table.rows; ++r) out.row_holds[r] = check(rows[r]) ? 1 : 0;
+  check(all);
+  out.holds = out.excess <= 1.0;
+  return out;
+}
+
+// Rounding varies by four within a power of two, u^2 y^2 / 12 to u^2 y^2 / 3, so that much of pairs may differ.
+Unsound unsound(const MeasuredTable& table) {
+  constexpr double kWithinBinade = 4.0;
+  Unsound out;
+  const double t = level_of(static_cast<double>(table.rows + table.pairs));
+  std::vector<Variances> pairs(table.pairs);
+  std::vector<Variances> rows(table.rows);
+  for (std::size_t r = 0; r < table.rows; ++r) {
+    for (std::size_t p = 0; p < table.pairs; ++p) {
+      const double variance = kWithinBinade * table.variance(table.at(r, p));
+      pairs[p].add(variance, table.pair_freedom / static_cast<double>(table.rows));
+      rows[r].add(variance, table.row_freedom / static_cast<double>(table.pairs));
+    }
+  }
+  for (std::size_t p = 0; p < table.pairs; ++p) {
+    if (table.pair_rest[p] > pairs[p].bound(t)) out.pairs.push_back(p);
+  }
+  for (std::size_t r = 0; r < table.rows; ++r) {
+    if (table.row_rest[r] > rows[r].bound(t)) out.rows.push_back(r);
+  }
+  Variances outside;
+  outside.add(kWithinBinade * table.common, table.outside_count);
+  outside.add(rounding_variance(table.after_unit, table.energy), 1.0);
+  out.outside = table.outside_count > 0 && table.outside_rest > outside.bound(t);
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port

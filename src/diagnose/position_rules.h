@@ -1,0 +1,35 @@
+// What makes the positions that were decoded: the expected ones, or those that a known mistake makes of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnose/decoded_positions.h"
+#include "diagnose/hypothesis.h"
+
+namespace posenc::inline v0_2::port {
+
+struct ExpectedPlaces {
+  std::int64_t sequences = 0;
+  std::int64_t tokens = 0;
+  std::vector<double> of_row;  // [rows]
+  bool counted = true;         // start + token, on every sequence
+  bool start_known = false;
+};
+
+struct PlacesRule {
+  Places places;
+  std::int64_t first = 0;     // of the first token, where the rule counts from another one than expected
+  bool shifts_start = false;  // it does, and no start was said: no change then
+};
+
+// All rules that make the decoded positions of all rows; where there is none, and the positions are whole numbers
+// beyond doubt, these as they are, if `without_rule`. None where all tokens are expected at one position: it says
+// nothing of rules.
+std::vector<PlacesRule> position_rules(const std::vector<DecodedRow>& decoded, const ExpectedPlaces& expected,
+                                       bool without_rule);
+
+}  // namespace posenc::inline v0_2::port

@@ -1,0 +1,337 @@
+#include "diagnose/tried_frequencies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+// Lengths that configs give as the original one; and factors.
+constexpr std::array<std::int64_t, 8> kLengths{2048, 4096, 8192, 16384, 32768, 40960, 65536, 131072};
+constexpr std::array<double, 8> kFactors{2, 4, 8, 16, 32, 40, 64, 128};
+
+using Scalings = std::vector<std::pair<Scaling, std::string>>;  // and what was done in words
+
+// In a function of its own: GCC 12 warns of what it inlines here.
+[[gnu::noinline]] void add(Scalings& out, Scaling scaling, std::string words) {
+  out.emplace_back(std::move(scaling), std::move(words));
+}
+
+void add_plain(Scalings& out) { add(out, std::monostate{}, "none: the rule was dropped"); }
+
+void others(const std::monostate&, Scalings& out) {
+  for (const double factor : kFactors) {
+    add(out, LinearScaling{.factor = factor}, "");
+    for (const std::int64_t length : kLengths) {
+      add(out,
+          Llama3Scaling{.factor = factor,
+                        .low_freq_factor = 1.0,
+                        .high_freq_factor = 4.0,
+                        .original_max_position_embeddings = length},
+          "");
+      add(out, YarnScaling{.factor = factor, .original_max_position_embeddings = length}, "");
+    }
+  }
+}
+
+void others(const LinearScaling& rule, Scalings& out) {
+  add_plain(out);
+  add(out, LinearScaling{.factor = rule.factor * rule.factor}, "linear, the factor applied twice");
+  if (rule.factor != 0) {
+    add(out, LinearScaling{.factor = 1 / rule.factor}, "linear, frequencies multiplied by the factor");
+  }
+  add(out, NtkScaling{.alpha = rule.factor}, "");
+  for (const double factor : kFactors) add(out, LinearScaling{.factor = factor}, "");
+}
+
+void others(const NtkScaling& rule, Scalings& out) {
+  add_plain(out);
+  add(out, LinearScaling{.factor = rule.alpha}, "");
+  for (const double factor : kFactors) add(out, NtkScaling{.alpha = factor}, "");
+}
+
+void others(const DynamicScaling& rule, Scalings& out) {
+  add_plain(out);
+  add(out, LinearScaling{.factor = rule.factor}, "");
+  add(out, NtkScaling{.alpha = rule.factor}, "NTK with the factor as alpha, at every length");
+  for (const double factor : kFactors) {
+    add(out, DynamicScaling{.factor = factor, .max_position_embeddings = rule.max_position_embeddings}, "");
+  }
+  for (const std::int64_t length : kLengths) {
+    add(out, DynamicScaling{.factor = rule.factor, .max_position_embeddings = length}, "");
+  }
+}
+
+void others(const QwenNtkScaling& rule, Scalings& out) {
+  add_plain(out);
+  for (const std::int64_t length : kLengths) add(out, QwenNtkScaling{.seq_length = length}, "");
+  (void)rule;
+}
+
+void others(const YarnScaling& rule, Scalings& out) {
+  add_plain(out);
+  YarnScaling other = rule;
+  other.truncate = !rule.truncate;
+  add(out, other, "");
+  add(out, LinearScaling{.factor = rule.factor}, "linear with YaRN's factor");
+  add(out, NtkScaling{.alpha = rule.factor}, "NTK with YaRN's factor as alpha");
+  other = rule;
+  other.beta_fast = std::nullopt;
+  other.beta_slow = std::nullopt;
+  add(out, other, "yarn with the default betas, 32 and 1");
+  for (const auto& [fast, slow] : {std::pair{16.0, 1.0}, {32.0, 2.0}, {64.0, 1.0}, {32.0, 4.0}, {4.0, 1.0}}) {
+    other.beta_fast = fast;
+    other.beta_slow = slow;
+    add(out, other, "");
+  }
+  const double extended = rule.factor * static_cast<double>(rule.original_max_position_embeddings);
+  std::vector<std::int64_t> lengths(kLengths.begin(), kLengths.end());
+  if (extended < 0x1p53) lengths.push_back(static_cast<std::int64_t>(extended));
+  for (const std::int64_t length : lengths) {
+    other = rule;
+    other.original_max_position_embeddings = length;
+    add(out, other, "");
+  }
+  for (const double factor : kFactors) {
+    other = rule;
+    other.factor = factor;
+    add(out, other, "");
+  }
+}
+
+void others(const Llama3Scaling& rule, Scalings& out) {
+  add_plain(out);
+  add(out, LinearScaling{.factor = rule.factor}, "linear with Llama 3's factor");
+  Llama3Scaling other = rule;
+  std::swap(other.low_freq_factor, other.high_freq_factor);
+  add(out, other, "llama3 with low_freq_factor and high_freq_factor exchanged");
+  for (const std::int64_t length : kLengths) {
+    other = rule;
+    other.original_max_position_embeddings = length;
+    add(out, other, "");
+  }
+  for (const double factor : kFactors) {
+    other = rule;
+    other.factor = factor;
+    add(out, other, "");
+  }
+  add(out,
+      YarnScaling{.factor = rule.factor, .original_max_position_embeddings = rule.original_max_position_embeddings},
+      "yarn with Llama 3's factor");
+}
+
+void others(const LongRopeScaling& rule, Scalings& out) {
+  add_plain(out);
+  LongRopeScaling other = rule;
+  other.long_factor = rule.short_factor;
+  add(out, other, "longrope, the short list at every length");
+  other = rule;
+  other.short_factor = rule.long_factor;
+  add(out, other, "longrope, the long list at every length");
+  other = rule;
+  std::swap(other.short_factor, other.long_factor);
+  add(out, other, "longrope, the lists exchanged");
+  add(out, LinearScaling{.factor = rule.factor}, "linear with LongRoPE's factor");
+}
+
+void others(const ProportionalScaling& rule, Scalings& out) {
+  add_plain(out);
+  add(out, ProportionalScaling{.partial_rotary_factor = rule.partial_rotary_factor}, "");
+  add(out, ProportionalScaling{.partial_rotary_factor = 1.0, .factor = rule.factor}, "");
+}
+
+void others(const FactorListScaling& rule, Scalings& out) {
+  add_plain(out);
+  FactorListScaling inverse = rule;
+  for (double& factor : inverse.factors) factor = factor != 0 ? 1 / factor : 1.0;
+  add(out, inverse, "the list of factors, multiplied instead of divided by");
+}
+
+// base^(-2p/width) for as many pairs as the rope has, whatever width the exponent is made with.
+std::optional<FrequencyList> other_width(const Rope& rope, std::int64_t width, const ChannelPairs& pairs,
+                                         std::string found) {
+  Rope other = rope;
+  other.dim = width;
+  other.head_dim = std::max(rope.head_dim, width + rope.first_channel);
+  other.axes = {};
+  other.axis_frequencies = AxisFrequencies::shared;
+  if (check(other)) return {};
+  std::vector<double> inv_freq = frequencies(other).inv_freq;
+  inv_freq.resize(static_cast<std::size_t>(rope.pairs()), 0.0);
+  return FrequencyList{.inv_freq = over_pairs(inv_freq, rope, pairs),
+                       .changes = {{PortFact::dim, std::move(found), formatted("{}", rope.dim),
+                                    formatted("divide the exponent 2p by {}", rope.dim)}}};
+}
+
+void add_widths(std::vector<FrequencyList>& out, const Rope& rope, const ChannelPairs& pairs) {
+  if (!std::holds_alternative<std::monostate>(rope.scaling)) return;
+  std::vector<std::int64_t> widths{rope.head_dim, 2 * rope.dim, rope.dim / 2, rope.dim - 2, 2 * rope.head_dim};
+  for (const std::int64_t width : widths) {
+    if (width == rope.dim || width < 2 || width % 2 != 0) continue;
+    if (auto list = other_width(rope, width, pairs, formatted("exponents over {} channels", width))) {
+      out.push_back(std::move(*list));
+    }
+  }
+}
+
+// The rotation of as many channels as there are, with exponents over them: partial rotation ignored, or another part.
+void add_dims(std::vector<FrequencyList>& out, const Rope& rope, std::optional<std::int64_t> length,
+              const ChannelPairs& pairs) {
+  for (const std::int64_t dim : {pairs.dim, rope.head_dim, rope.head_dim / 2, rope.head_dim / 4, rope.dim / 2}) {
+    Rope other = rope;
+    other.dim = dim / 2 * 2;
+    other.pairing = pairs.in;
+    other.axes = {};
+    other.axis_frequencies = AxisFrequencies::shared;
+    if (other.dim == rope.dim || other.dim < 2 || other.first_channel + other.dim > rope.head_dim) continue;
+    Change change{PortFact::dim, formatted("{}", other.dim), formatted("{}", rope.dim),
+                  formatted("rotate {} channels of each head (partial_rotary_factor {})", rope.dim,
+                            number_words(static_cast<double>(rope.dim) / static_cast<double>(rope.head_dim)))};
+    if (auto list = frequency_list(other, length, pairs, {std::move(change)})) out.push_back(std::move(*list));
+  }
+}
+
+// Pairs in an order of their own: what reads a table wrongly makes of the right frequencies.
+void add_orders(std::vector<FrequencyList>& out, const FrequencyList& plan, const Rope& rope,
+                const ChannelPairs& pairs) {
+  std::vector<double> own = frequencies(rope, plan.length).inv_freq;
+  std::ranges::reverse(own);
+  out.push_back({.inv_freq = over_pairs(own, rope, pairs),
+                 .attention_factor = plan.attention_factor,
+                 .changes = {{PortFact::channel_order, "frequencies in descending order of pairs",
+                              "the first pair turns fastest", "do not reverse the frequencies"}}});
+  if (own.size() < 2) return;
+  std::ranges::reverse(own);
+  // base^(-2(p + 1)/dim): each pair has the next one's frequency, and the last goes on as the first two do.
+  const double ratio = own[1] / own[0];
+  std::rotate(own.begin(), own.begin() + 1, own.end());
+  own.back() = own[own.size() - 2] * ratio;
+  out.push_back({.inv_freq = over_pairs(own, rope, pairs),
+                 .attention_factor = plan.attention_factor,
+                 .changes = {{PortFact::scaling, "exponents that start at pair 1", "exponents that start at pair 0",
+                              "count pairs from 0 in base^(-2p/dim)"}}});
+}
+
+std::string layer_words(const Stack& stack, const LayerPlan& layer) {
+  return formatted("that of {} layer {}", stack.name, layer.index);
+}
+
+// What tells another rope of the plan from this one, in the order in which they would be named.
+Change rope_change(const Rope& other, const Rope& rope, const std::string& whose) {
+  const std::string mend = "take the rotation of the layer itself";
+  if (other.base != rope.base) {
+    return {PortFact::base, formatted("{}, {}", number_words(other.base), whose), number_words(rope.base), mend};
+  }
+  if (other.scaling != rope.scaling) {
+    return {PortFact::scaling, formatted("{}, {}", describe(other.scaling), whose), describe(rope.scaling), mend};
+  }
+  return {PortFact::dim, formatted("{}, {}", other.dim, whose), formatted("{}", rope.dim), mend};
+}
+
+void add_layers(std::vector<FrequencyList>& out, const Rope& rope, std::optional<std::int64_t> length, const Plan* plan,
+                const ChannelPairs& pairs) {
+  if (plan == nullptr) return;
+  std::vector<Rope> seen{rope};
+  for (const Stack& stack : plan->stacks) {
+    for (const LayerPlan& layer : stack.layers) {
+      for (const Rotate& rotate : layer.rotate) {
+        const Rope& other = posenc::rope(rotate);
+        if (std::ranges::find(seen, other) != seen.end() || other.head_dim != rope.head_dim) continue;
+        if (other.pairing != rope.pairing || seen.size() > 16) continue;  // no plan has more that differ
+        seen.push_back(other);
+        auto list = frequency_list(other, length, pairs, {rope_change(other, rope, layer_words(stack, layer))});
+        if (list) out.push_back(std::move(*list));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string number_words(double value) { return formatted("{}", value); }
+
+Change base_change(double found, double expected) {
+  return {PortFact::base, number_words(found), number_words(expected),
+          formatted("rope_theta is {}: read it, do not take a default", number_words(expected))};
+}
+
+Change scaling_change(const Scaling& found, const Scaling& expected) {
+  const bool none = std::holds_alternative<std::monostate>(expected);
+  return {PortFact::scaling, describe(found), describe(expected),
+          none ? std::string("the config has no rope_scaling: do not scale")
+               : formatted("apply the config's rope_scaling: {}", describe(expected))};
+}
+
+std::vector<double> over_pairs(const std::vector<double>& inv_freq, const Rope& rope, const ChannelPairs& pairs) {
+  std::vector<double> out(pairs.pairs(), 0.0);
+  std::size_t to = 0;
+  if (pairs.in == Pairing::interleaved && rope.pairing == pairs.in && rope.first_channel >= pairs.first) {
+    to = static_cast<std::size_t>((rope.first_channel - pairs.first) / 2);
+  }
+  for (std::size_t p = 0; p < inv_freq.size() && to + p < out.size(); ++p) out[to + p] = inv_freq[p];
+  return out;
+}
+
+std::optional<FrequencyList> frequency_list(const Rope& rope, std::optional<std::int64_t> length,
+                                            const ChannelPairs& pairs, std::vector<Change> changes) {
+  if (check(rope, length)) return {};
+  const Frequencies f = frequencies(rope, length);
+  return FrequencyList{.inv_freq = over_pairs(f.inv_freq, rope, pairs),
+                       .attention_factor = f.attention_factor,
+                       .rope = rope,
+                       .length = length,
+                       .changes = std::move(changes)};
+}
+
+std::vector<FrequencyList> tried_frequencies(const Rope& rope, std::optional<std::int64_t> length, const Plan* plan,
+                                             const ChannelPairs& pairs) {
+  std::vector<FrequencyList> out;
+  auto own = frequency_list(rope, length, pairs, {});
+  if (!own) return out;
+  out.push_back(*own);
+  Scalings scalings;
+  std::visit([&](const auto& rule) { others(rule, scalings); }, rope.scaling);
+  const auto with = [&](const Rope& other, std::vector<Change> changes) {
+    if (auto list = frequency_list(other, length, pairs, std::move(changes))) out.push_back(std::move(*list));
+  };
+  for (const auto& [scaling, words] : scalings) {
+    if (scaling == rope.scaling) continue;
+    Rope other = rope;
+    other.scaling = scaling;
+    Change change = scaling_change(scaling, rope.scaling);
+    if (!words.empty()) change.found = words;
+    with(other, {std::move(change)});
+    // Of a plan without a rule only a linear one is likely.
+    const bool unlikely =
+        std::holds_alternative<std::monostate>(rope.scaling) && !std::holds_alternative<LinearScaling>(scaling);
+    if (!out.back().changes.empty()) out.back().guess = unlikely;
+  }
+  for (const double base : kKnownBases) {
+    if (base == rope.base) continue;
+    Rope other = rope;
+    other.base = base;
+    with(other, {base_change(base, rope.base)});
+  }
+  add_dims(out, rope, length, pairs);
+  add_widths(out, rope, pairs);
+  add_layers(out, rope, length, plan, pairs);
+  add_orders(out, *own, rope, pairs);
+  if (std::holds_alternative<std::monostate>(rope.scaling)) return out;
+  for (const double base : kKnownBases) {
+    if (base == rope.base) continue;
+    Rope other = rope;
+    other.base = base;
+    other.scaling = std::monostate{};
+    Change dropped = scaling_change(other.scaling, rope.scaling);
+    dropped.found = "none: the rule was dropped";
+    with(other, {base_change(base, rope.base), std::move(dropped)});
+  }
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port

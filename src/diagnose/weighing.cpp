@@ -1,0 +1,161 @@
+#include "diagnose/weighing.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/formatted.h"
+#include "diagnose/factors.h"
+#include "diagnose/noise.h"
+#include "diagnose/screen.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+// Cells that are weighed at most: enough for evidence, and 30 hypotheses in three arithmetics take 0.2 s.
+constexpr std::size_t kWeighedCells = std::size_t{1} << 15;
+
+Hypothesis hypothesis_of(const Explanation& e, Steps steps) {
+  return {&e.frequencies, &e.places, &e.axis_of_pair, steps};
+}
+
+std::vector<std::size_t> weighed_rows(const MeasuredTable& table) {
+  const std::size_t most = std::max<std::size_t>(1, kWeighedCells / std::max<std::size_t>(1, table.pairs));
+  std::vector<std::size_t> rows = all_rows(table);
+  if (rows.size() <= most) return rows;
+  for (std::size_t i = 0; i < most; ++i) rows[i] = i * (table.rows - 1) / (most - 1);
+  rows.resize(most);
+  return rows;
+}
+
+struct Weight {
+  double misfit = std::numeric_limits<double>::infinity();
+  Steps steps = Steps::exact;
+};
+
+// The least of what models are run in; of an explanation by coarse steps, those.
+Weight weight_of(const MeasuredTable& table, const Explanation& e) {
+  if (e.steps != Steps::exact) return {misfit(table, e, e.steps), e.steps};
+  Weight out;
+  for (const Steps steps : {Steps::exact, Steps::float32, Steps::bfloat16_table, Steps::float16_table}) {
+    // A table that is coarser than the tensors is a finding of its own.
+    const double unit = steps == Steps::bfloat16_table ? 0x1p-8 : steps == Steps::float16_table ? 0x1p-11 : 0.0;
+    if (unit > table.after_unit) continue;
+    if (const double m = misfit(table, e, steps); m < out.misfit) out = {m, steps};
+  }
+  return out;
+}
+
+Explanation on_rows(const Explanation& e, const std::vector<std::size_t>& rows) {
+  Explanation out = e;
+  out.places = of_rows(e.places, rows);
+  out.first_row = {};
+  return out;
+}
+
+bool same_numbers(const MeasuredTable& table, const Explanation& a, const Explanation& b) {
+  const auto za = predicted(table, hypothesis_of(a, a.steps));
+  const auto zb = predicted(table, hypothesis_of(b, b.steps));
+  double most = 0.0;
+  for (std::size_t i = 0; i < za.size(); ++i) most = std::max(most, std::abs(za[i] - zb[i]));
+  return most < 1e-9;  // doubles make 1e-12 of angles up to 2^13
+}
+
+std::string change_words(const std::vector<Change>& changes) {
+  std::vector<std::string> out;
+  for (const Change& change : changes) out.push_back(formatted("{}: {}", name(change.fact), change.found));
+  return joined(out, "; ");
+}
+
+// Whether it takes more than one pair to prefer a fitted number to the plan: of one pair any number can be made.
+bool is_supported(const MeasuredTable& table, const Explanation& e, const Explanation& plan) {
+  const auto mine = predicted(table, hypothesis_of(e, e.steps));
+  const auto other = predicted(table, hypothesis_of(plan, plan.steps));
+  double all = 0.0;
+  double most = 0.0;
+  for (std::size_t p = 0; p < table.pairs; ++p) {
+    double gain = 0.0;
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      const std::size_t i = table.at(r, p);
+      const double variance = table.variance(i);
+      if (!(variance > 0)) continue;
+      gain += table.weight[i] * (std::norm(other[i] - table.c[i]) - std::norm(mine[i] - table.c[i])) / variance;
+    }
+    all += gain;
+    most = std::max(most, gain);
+  }
+  return all - most > 2 * level_of(static_cast<double>(table.pairs));
+}
+
+std::size_t assumptions(const Explanation& e) { return e.changes.size() + (e.steps == Steps::exact ? 0U : 1U); }
+
+}  // namespace
+
+double misfit(const MeasuredTable& table, const Explanation& e, Steps steps) {
+  const auto z = predicted(table, hypothesis_of(e, steps));
+  double sum = 0.0;
+  for (std::size_t i = e.first_row.value_or(0) * table.pairs; i < z.size(); ++i) {
+    const double variance = table.variance(i);
+    if (variance > 0) sum += table.weight[i] * std::norm(z[i] - table.c[i]) / variance;
+  }
+  return sum;
+}
+
+Explained weighed(const MeasuredTable& table, std::vector<Explanation> found, const Explanation* plan_itself,
+                  double planned) {
+  Explained out;
+  if (found.empty()) return out;
+  const std::vector<std::size_t> rows = weighed_rows(table);
+  const MeasuredTable some = some_rows(table, rows);
+  std::vector<Weight> weights;
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (auto change = factor_change(table, found[i], planned)) found[i].changes.push_back(std::move(*change));
+    weights.push_back(found[i].first_row ? Weight{} : weight_of(some, on_rows(found[i], rows)));
+    if (weights[i].misfit < weights[best].misfit) best = i;
+  }
+  const Explanation finest = on_rows(found[best], rows);
+  const bool nothing_left = judge(some, hypothesis_of(finest, weights[best].steps), {.tolerant = false}).holds;
+  if (nothing_left && !found[best].first_row) {
+    const double most = weights[best].misfit + 2 * level_of(static_cast<double>(found.size()));
+    std::vector<Explanation> kept;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (weights[i].misfit <= most) kept.push_back(std::move(found[i]));
+    }
+    found = std::move(kept);
+  }
+  const auto plan = std::ranges::find_if(found, [](const Explanation& e) { return assumptions(e) == 0; });
+  if (plan != found.end()) {
+    std::iter_swap(found.begin(), plan);
+    out.as_good.push_back(found.front());
+    for (std::size_t i = 1; i < found.size(); ++i) {
+      if (found[i].guess) continue;
+      // Where the plan rotates nothing, nothing is said of it.
+      const bool rotates = std::ranges::any_of(found[i].frequencies.inv_freq, [](double f) { return f != 0; });
+      if (rotates && same_numbers(some, on_rows(found.front(), rows), on_rows(found[i], rows))) {
+        out.alike.push_back(formatted("{} would make the same numbers here", change_words(found[i].changes)));
+      } else {
+        out.as_good.push_back(std::move(found[i]));
+      }
+    }
+    return out;
+  }
+  std::erase_if(found, [&](const Explanation& e) {
+    if (e.first_row) return false;
+    const Explanation few = on_rows(e, rows);
+    if (e.frequencies.fitted && plan_itself != nullptr && !is_supported(some, few, on_rows(*plan_itself, rows))) {
+      return true;
+    }
+    return !judge(some, hypothesis_of(few, weight_of(some, few).steps), {.error = kUnnamed}).holds;
+  });
+  if (found.empty()) return out;
+  const std::size_t fewest = assumptions(*std::ranges::min_element(found, {}, assumptions));
+  for (Explanation& e : found) {
+    if (assumptions(e) == fewest) out.as_good.push_back(std::move(e));
+  }
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port
