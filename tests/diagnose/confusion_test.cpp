@@ -1,0 +1,112 @@
+// Every fault of faults.cpp, of every plan it applies to, in several dtypes, lengths and amounts of noise: named right,
+// or "cannot tell" where what is wrong makes no more than noise. Never named wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "diagnose/faults.h"
+
+namespace posenc::test {
+namespace {
+
+struct Setting {
+  DType dtype;
+  double noise;
+  std::size_t tokens;
+  std::size_t heads;
+};
+
+const std::vector<Setting> kSettings{{DType::f32, 0.0, 64, 4},   {DType::f32, 0.0, 2, 4},   {DType::bf16, 0.0, 64, 4},
+                                     {DType::f16, 0.0, 24, 4},   {DType::f32, 0.01, 64, 4}, {DType::bf16, 0.03, 48, 8},
+                                     {DType::f64, 0.0, 17, 2},   {DType::f32, 0.0, 1, 4},   {DType::bf16, 0.0, 1, 1},
+                                     {DType::bf16, 0.0, 400, 2}, {DType::f32, 0.0, 33, 1},  {DType::f32, 0.1, 8, 2}};
+
+enum class Outcome { named, cannot_tell, nothing_known, wrong };
+
+// What `d` makes of a fault. A finding that is as likely as not counts as a name.
+Outcome outcome(const Fault& fault, const Diagnosis& d) {
+  if (d.verdict == PortVerdict::cannot_tell) return Outcome::cannot_tell;
+  if (fault.right) return d.verdict == PortVerdict::as_the_plan ? Outcome::named : Outcome::wrong;
+  // Arithmetic that errs less than the tensors round is as the plan; which it is stays open.
+  const bool only_precision = fault.facts == std::vector{PortFact::precision};
+  if (only_precision && d.verdict == PortVerdict::as_the_plan) {
+    const auto precision = std::ranges::find(d.confirmed, PortFact::precision, &PortFinding::fact);
+    const bool open = precision != d.confirmed.end() && precision->found.find(" or ") != std::string::npos;
+    return open ? Outcome::cannot_tell : Outcome::wrong;
+  }
+  if (fault.noise || d.verdict != PortVerdict::differs) return Outcome::wrong;
+  const auto is_open = [](const PortFinding& f) {
+    return f.fact == PortFact::rotation && (f.found.starts_with("no rotation") || f.found.starts_with("angles that"));
+  };
+  const bool open = std::ranges::any_of(d.findings, is_open);
+  const bool named = std::ranges::any_of(d.findings, [&](const PortFinding& f) {
+    return std::ranges::find(fault.facts, f.fact) != fault.facts.end() && !is_open(f);
+  });
+  if (fault.facts.empty()) return open ? Outcome::named : Outcome::wrong;
+  if (named) return Outcome::named;
+  // A fact that is less likely than all others together is no name.
+  std::map<PortFact, double> sure;
+  for (const PortFinding& f : d.findings) sure[f.fact] += f.confidence;
+  const bool unsure = std::ranges::all_of(sure, [](const auto& fact) { return fact.second < 0.5; });
+  return open || unsure ? Outcome::nothing_known : Outcome::wrong;
+}
+
+std::string words(const Setting& s) {
+  return std::string(name(s.dtype)) + ", noise " + std::to_string(s.noise).substr(0, 4) + ", " +
+         std::to_string(s.tokens) + " tokens, " + std::to_string(s.heads) + " heads";
+}
+
+struct Counts {
+  int named = 0, cannot_tell = 0, nothing_known = 0, wrong = 0;
+};
+
+class Confusion : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(Confusion, is_named_right_or_not_at_all) {
+  const Fault fault = faults().at(GetParam());
+  Counts counts;
+  std::uint64_t seed = GetParam() * 1000;
+  for (const PortedPlan& plan : ported_plans()) {
+    for (const Setting& setting : kSettings) {
+      std::mt19937_64 random(++seed);
+      const Tensor before =
+          random_tensor({fault.sequences, setting.tokens, setting.heads, plan.channels}, setting.dtype, random);
+      std::optional<Tensor> after = fault.make(plan, before, random);
+      if (!after) continue;
+      if (setting.noise > 0) add_noise(*after, setting.noise, random);
+      const Bytes x = bytes_of(before);
+      const Bytes y = bytes_of(*after);
+      const Diagnosis d =
+          diagnose({.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = 0});
+      const Outcome found = outcome(fault, d);
+      (found == Outcome::named         ? counts.named
+       : found == Outcome::cannot_tell ? counts.cannot_tell
+       : found == Outcome::wrong       ? counts.wrong
+                                       : counts.nothing_known) += 1;
+      EXPECT_NE(found, Outcome::wrong) << fault.name << ", " << plan.name << ", " << words(setting) << ", seed " << seed
+                                       << "\n"
+                                       << describe(d);
+      if (std::getenv("POSENC_SHOW") != nullptr && found != Outcome::named) {
+        std::cout << fault.name << ", " << plan.name << ", " << words(setting) << "\n" << describe(d);
+      }
+    }
+  }
+  std::printf("%-48s %6d %6d %6d %6d\n", fault.name.c_str(), counts.named, counts.cannot_tell, counts.nothing_known,
+              counts.wrong);
+}
+
+INSTANTIATE_TEST_SUITE_P(faults, Confusion, testing::Range<std::size_t>(0, faults().size()), [](const auto& fault) {
+  std::string name = faults().at(fault.param).name;
+  std::erase_if(name, [](char c) { return c == ',' || c == ':' || c == '\''; });
+  std::ranges::replace(name, ' ', '_');
+  std::ranges::replace(name, '.', '_');
+  std::ranges::replace(name, '/', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace posenc::test
