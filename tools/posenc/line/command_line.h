@@ -88,6 +88,22 @@ struct AttendArguments {
   Products products = Products::f32;
   std::optional<FeatureMap> linear;  // linear attention instead of a softmax
 };
+// posenc diagnose. `model` omitted: what was done is recovered. `positions`: START, a list or a FILE[:NAME]
+// (tensors/row_positions.h); omitted: not known. `layout`, `heads`, `bf16`: as in LayerJob.
+struct DiagnoseArguments {
+  std::string before;  // FILE or FILE:TENSOR
+  std::string after;
+  std::optional<std::string> model;
+  std::optional<std::string> stack;
+  std::optional<std::int64_t> layer;
+  std::optional<std::int64_t> rotation;
+  std::optional<std::string> positions;
+  std::optional<std::int64_t> length;
+  std::optional<TensorLayout> layout;
+  std::optional<std::int64_t> heads;
+  bool bf16 = false;
+  bool json = false;
+};
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
 // those of POSENC_THREADS or the machine.
 struct BenchRotateArguments {
@@ -136,9 +152,9 @@ struct Words {
 };
 
 // What was asked for: one command with its arguments. main() has a run() for each.
-using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, PlotArguments,
-                             BenchRotateArguments, BenchAttendArguments, PropertiesArguments, InfoArguments,
-                             PresetsArguments, DemoArguments, Words>;
+using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
+                             PlotArguments, BenchRotateArguments, BenchAttendArguments, PropertiesArguments,
+                             InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

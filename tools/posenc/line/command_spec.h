@@ -62,6 +62,7 @@ CommandSpec inspect_spec();
 CommandSpec compare_spec();
 CommandSpec rotate_spec();
 CommandSpec attend_spec();
+CommandSpec diagnose_spec();
 CommandSpec bench_spec();
 CommandSpec plot_spec();
 CommandSpec properties_spec();

@@ -12,6 +12,7 @@ enum ExitCode : int {
   kMalformed = 4,  // malformed, mathematically impossible, or over a limit
   kNoMemory = 5,
   kRowOrder = 6,   // compare: the same but for the rows that a conversion to GGUF puts in another order
+  kCannotTell = 7,  // diagnose: what holds and what would be wrong look the same in these tensors
   kInternal = 70,  // posenc itself is wrong
 };
 

@@ -1,0 +1,84 @@
+// What posenc diagnose takes. Exit code 2 where --heads and --layout are both given, or a start and positions.
+#include "line/command_spec.h"
+
+namespace posenc::tool {
+namespace {
+
+Command read_diagnose(const Given& given) {
+  DiagnoseArguments out{.before = given.text_or("--before", ""),
+                        .after = given.text_or("--after", ""),
+                        .model = given.text("--model"),
+                        .stack = given.text("--stack"),
+                        .layer = given.whole("--layer", 0, INT64_MAX),
+                        .rotation = given.whole("--rotation", 0, INT64_MAX),
+                        .positions = given.text("--start"),
+                        .length = given.whole("--length", 1, kLargestLength),
+                        .heads = given.whole("--heads", 1, INT64_MAX),
+                        .bf16 = given.has("--bf16"),
+                        .json = given.has("--json")};
+  // In the order of TensorLayout.
+  if (const auto layout = given.choice("--layout", {"thd", "htd", "bhtd", "bthd"})) {
+    out.layout = static_cast<TensorLayout>(*layout);
+  }
+  if (out.layout && out.heads) {
+    throw UsageError{"--heads and --layout exclude each other: with --heads the axes are tokens, or batch and tokens"};
+  }
+  if (!out.model && (out.stack || out.layer || out.rotation)) {
+    throw UsageError{"--stack, --layer and --rotation choose of a model: give --model"};
+  }
+  return out;
+}
+
+}  // namespace
+
+CommandSpec diagnose_spec() {
+  return {
+      .name = "diagnose",
+      .description = "What a port's rotation did to queries or keys, and what of it is wrong",
+      .options = {{.names = "--before",
+                   .value = "FILE",
+                   .description = "q or k before the rotation: .npy, .npz, safetensors or GGUF, f32, f16, bf16 or f64; "
+                                  "FILE:TENSOR names one of several",
+                   .required = true},
+                  {.names = "--after", .value = "FILE", .description = "The same after it", .required = true},
+                  {.names = "--model",
+                   .value = "MODEL",
+                   .description =
+                       "As for inspect: a file, a directory, the name of a preset, or -. Without it, what was "
+                       "done is recovered as far as the tensors show it"},
+                  {.names = "--layer",
+                   .value = "N",
+                   .description = "Counted from 0; may be omitted where all layers rotate alike"},
+                  {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
+                  {.names = "--rotation",
+                   .value = "N",
+                   .description = "Which of a layer's rotations, counted from 0; needed where there are several"},
+                  {.names = "--start",
+                   .value = "P",
+                   .description = "The position of each sequence's first token; a list 5,0,9; or a file of positions, "
+                                  "[tokens] or [axes, tokens]. Omitted: not known"},
+                  {.names = "--layout",
+                   .value = "L",
+                   .description = "The order of axes: thd (tokens, heads, head_dim), htd, bhtd (batch first), bthd; "
+                                  "omitted: what fits the model"},
+                  {.names = "--heads",
+                   .value = "N",
+                   .description = "The last axis holds N heads side by side: [tokens, heads * head_dim] or [batch, "
+                                  "tokens, heads * head_dim]"},
+                  {.names = "--length",
+                   .value = "N",
+                   .description = "Sequence length in tokens, for scaling rules that depend on it"},
+                  {.names = "--bf16", .description = "16-bit raw elements of a .npy file are bfloat16"},
+                  {.names = "--json", .description = "As JSON (docs/diagnose.md)"}},
+      .footer =
+          "Exit code 0: as the plan says; without --model, explained. 1: it differs. 7: the\n"
+          "tensors cannot tell, and the report says what to dump.\n\n"
+          "Examples:\n"
+          "  posenc diagnose --before q.npy --after rotated.npy --model llama-3.1-8b\n"
+          "  posenc diagnose --before d.npz:q --after d.npz:q_rot --model model/ \\\n"
+          "    --layer 5 --start 4096\n"
+          "  posenc diagnose --before k.npy --after k_rot.npy --json | jq .verdict\n\n",
+      .read = read_diagnose};
+}
+
+}  // namespace posenc::tool
