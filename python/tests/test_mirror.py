@@ -20,7 +20,7 @@ EXCEPTIONS = {
     **dict.fromkeys(
         (
             "AttendArgs AttendLinearArgs AttendPages AttendPart CacheArgs CompareOptions CostSizes"
-            " DecayOptions Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
+            " DecayOptions DiagnoseArgs Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
             " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareOptions ReadOptions RelativeLogits RerotateArgs"
             " RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions WriteOptions"
         ).split(),

@@ -8,6 +8,7 @@
 
 #include "posenc/attend.h"
 #include "posenc/compare.h"
+#include "posenc/diagnose.h"
 #include "posenc/feature_map.h"
 #include "posenc/grid_positions.h"
 #include "posenc/info.h"
@@ -125,6 +126,8 @@ template <> struct Last<Verdict> : LastIs<Verdict::differ> {};
 template <> struct Last<DifferenceKind> : LastIs<DifferenceKind::note> {};
 template <> struct Last<KeyUse> : LastIs<KeyUse::not_at_all> {};
 template <> struct Last<KeyReason> : LastIs<KeyReason::norm_after> {};
+template <> struct Last<PortVerdict> : LastIs<PortVerdict::recovered> {};
+template <> struct Last<PortFact> : LastIs<PortFact::value> {};
 template <> struct Last<Arithmetic> : LastIs<Arithmetic::float32> {};
 template <> struct Last<Angles> : LastIs<Angles::bfloat16> {};
 template <> struct Last<Direction> : LastIs<Direction::transpose> {};
