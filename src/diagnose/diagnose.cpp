@@ -349,9 +349,14 @@ Diagnosis diagnose(const DiagnoseArgs& args) {
   Diagnosis found = of_samples(samples, expected, shape, out);
   const bool by_factor =
       std::ranges::any_of(found.findings, [](const PortFinding& f) { return f.fact == PortFact::attention_factor; });
-  if (samples.rows() * samples.heads == 1 && by_factor && found.verdict == PortVerdict::differs) {
-    return cannot_tell(std::move(out), "of one head of one token a factor and a norm look the same",
-                       "dump several tokens and heads");
+  const bool by_norm =
+      std::ranges::any_of(found.findings, [](const PortFinding& f) { return f.fact == PortFact::norm; });
+  if (by_factor && !by_norm && found.verdict == PortVerdict::differs) {
+    const Rope* rope = expected.rope ? &*expected.rope : nullptr;
+    if (norm_competes(samples, rope, search_pairs(samples, rope))) {
+      return cannot_tell(std::move(out), "a factor on cos and sin and a norm beside the rotation look the same",
+                         "dump more tokens and heads, in float32");
+    }
   }
   // Of as many tokens as heads the shape cannot say that they were exchanged.
   const bool square = shape.empty() && samples.tokens == samples.heads && samples.tokens > 1;

@@ -66,7 +66,7 @@ Expectation expectation_of(const DiagnoseArgs& args, const Samples& samples) {
   }
   const std::int64_t axes = out.rope ? std::ssize(out.rope->axes.names) : 1;
   out.axes.resize(static_cast<std::size_t>(axes));
-  out.start = static_cast<double>(args.start.value_or(0) + offset);
+  out.start = static_cast<double>(args.start.value_or(0)) + static_cast<double>(offset);
   if (std::fabs(out.start) > kFarthest) {
     throw Error(kWhere, {"start", "be from -2^53 to 2^53", formatted("{}", out.start)});
   }

@@ -213,11 +213,15 @@ Explained explain(const MeasuredTable& table, const ChannelPairs& pairs, const E
   const auto add = [&](std::vector<Explanation> more) {
     for (Explanation& e : more) found.push_back(std::move(e));
   };
-  if (found.empty() || !found.front().changes.empty()) {
-    add(in_coarse_steps(screen, lists.front(), axes.front(), expected));
-    // Other positions of the plan's frequencies compete with other frequencies; of others they come after.
-    add(at_decoded_places(table, screen, {lists.front()}, axes.front(), expected));
+  const Explanation plan{
+      .frequencies = lists.front(), .places = expected.places(), .axis_of_pair = axes.front().of_pair};
+  if (!found.empty() && found.front().changes.empty()) {
+    Explained held = weighed(table, found, &plan, planned);
+    if (!held.as_good.empty() && held.as_good.front().changes.empty()) return held;
   }
+  add(in_coarse_steps(screen, lists.front(), axes.front(), expected));
+  // Other positions of the plan's frequencies compete with other frequencies; of others they come after.
+  add(at_decoded_places(table, screen, {lists.front()}, axes.front(), expected));
   if (found.empty()) add(at_decoded_places(table, screen, lists, axes.front(), expected));
   if (found.empty()) {
     const std::vector<FrequencyList> fitted = fitted_lists(table, screen, rope, pairs, expected);
@@ -225,8 +229,6 @@ Explained explain(const MeasuredTable& table, const ChannelPairs& pairs, const E
     if (found.empty()) add(at_decoded_places(table, screen, fitted, axes.front(), expected));
   }
   if (found.empty()) add(from_a_row_on(table, lists, axes.front(), expected));
-  const Explanation plan{
-      .frequencies = lists.front(), .places = expected.places(), .axis_of_pair = axes.front().of_pair};
   return weighed(table, std::move(found), &plan, planned);
 }
 

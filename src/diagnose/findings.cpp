@@ -14,6 +14,9 @@ namespace {
 
 // Of equally good explanations, how many are told.
 constexpr std::size_t kTold = 6;
+// So many name a fault together: a rotation twice, steps of 2, and half of a linear factor. More that agree in no fact
+// name none.
+constexpr std::size_t kNamedTogether = 3;
 
 double free_rest(const MeasuredTable& table) {
   double sum = table.outside_rest;
@@ -123,6 +126,14 @@ void add_recovered(const Report& report, const Explanation& explanation, double 
 
 bool is_plan(const Explanation& e) { return e.changes.empty() && e.steps == Steps::exact; }
 
+bool agree_in_a_fact(const std::vector<Explanation>& all) {
+  return std::ranges::any_of(all.front().changes, [&](const Change& change) {
+    return std::ranges::all_of(all, [&](const Explanation& e) {
+      return std::ranges::any_of(e.changes, [&](const Change& other) { return other.fact == change.fact; });
+    });
+  });
+}
+
 std::string changes_words(const Explanation& e) {
   std::vector<std::string> out;
   for (const Change& change : e.changes) out.push_back(formatted("{} {}", name(change.fact), change.found));
@@ -229,6 +240,11 @@ void add_explained(const Report& report, const Explained& explained, Diagnosis& 
   add_unsound(report, out);
   for (const std::string& sentence : explained.alike) out.undecided.push_back(sentence);
   out.verdict = out.findings.empty() ? PortVerdict::as_the_plan : PortVerdict::differs;
+  if (!plan && report.shape.empty() && all.size() > kNamedTogether && !agree_in_a_fact(all)) {
+    out.verdict = PortVerdict::cannot_tell;
+    out.undecided.push_back(formatted("{} hypotheses of different kinds leave no more than noise", all.size()));
+    out.dump = dump_words(report);
+  }
   if (plan && all.size() > 1) {
     for (std::size_t i = 1; i < std::min(all.size(), kTold); ++i) {
       out.undecided.push_back(formatted("{} would leave no more than noise either", changes_words(all[i])));

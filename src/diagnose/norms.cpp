@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/noise.h"
+
 namespace posenc::inline v0_2::port {
 namespace {
 
@@ -121,6 +123,11 @@ std::optional<FoundNorm> found_norm(const Samples& samples, const Rope* expected
     }
   }
   return best;
+}
+
+bool norm_competes(const Samples& samples, const Rope* expected, const PairSearch& without) {
+  const PairSearch with = search_pairs(normalised(samples), expected);
+  return with.found && with.best.rest <= without.best.rest + 2 * level_of(2) * without.variance;
 }
 
 }  // namespace posenc::inline v0_2::port

@@ -25,4 +25,8 @@ struct FoundNorm {
 // `without`: what was found where no norm is assumed. A norm has to leave a quarter of that at most.
 std::optional<FoundNorm> found_norm(const Samples& samples, const Rope* expected, const PairSearch& without);
 
+// Whether a norm without weights would leave no more than noise beside what was found, `without`: what looks like a
+// factor may be one then.
+bool norm_competes(const Samples& samples, const Rope* expected, const PairSearch& without);
+
 }  // namespace posenc::inline v0_2::port

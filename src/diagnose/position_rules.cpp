@@ -191,14 +191,15 @@ Rules repeated(const Context& in) {
   const double last = in.decoded[static_cast<std::size_t>(in.expected.tokens - 1)].position - from;
   if (!(last > 0)) return {};
   const double m = std::nearbyint(static_cast<double>(in.expected.tokens - 1) / last);
-  for (const double n : {m, m + 1, std::max(2.0, m - 1)}) {
+  Rules out;
+  for (const double n : {m - 1, m, m + 1}) {
     if (n < 2) continue;
     made = in.made([&](std::size_t r) { return from + std::floor(static_cast<double>(in.token(r)) / n); });
     if (!in.agrees(made)) continue;
-    return {rule(std::move(made), {{PortFact::repeated, formatted("{} tokens at each position", n), count_words(in),
-                                    "count positions by tokens"}})};
+    out.push_back(rule(std::move(made), {{PortFact::repeated, formatted("{} tokens at each position", n),
+                                          count_words(in), "count positions by tokens"}}));
   }
-  return {};
+  return out;
 }
 
 double wrapped(double x, double turn, bool with_sign) {

@@ -69,10 +69,14 @@ class Confusion : public testing::TestWithParam<std::size_t> {};
 TEST_P(Confusion, is_named_right_or_not_at_all) {
   const Fault fault = faults().at(GetParam());
   Counts counts;
+  const bool all = std::getenv("POSENC_ALL_FAULTS") != nullptr;
   std::uint64_t seed = GetParam() * 1000;
   for (const PortedPlan& plan : ported_plans()) {
     for (const Setting& setting : kSettings) {
-      std::mt19937_64 random(++seed);
+      ++seed;
+      // A quarter of all, another one of each fault, where all are not asked for.
+      if (!all && (seed + GetParam()) % 4 != 0) continue;
+      std::mt19937_64 random(seed);
       const Tensor before =
           random_tensor({fault.sequences, setting.tokens, setting.heads, plan.channels}, setting.dtype, random);
       std::optional<Tensor> after = fault.make(plan, before, random);
