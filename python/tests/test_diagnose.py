@@ -3,8 +3,9 @@
 import pickle
 
 import numpy as np
-import posenc
 import pytest
+
+import posenc
 
 
 def rotated(q, base=10000.0, start=0):
