@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct TensorCase {
   std::int64_t offset = -1;       // -1: not asked for
   bool raw16_is_bf16 = false;
 };
+
+// GoogleTest would print the bytes, and with them those between the members, which nobody has written.
+inline void PrintTo(const TensorCase& c, std::ostream* out) { *out << c.id; }
 
 std::vector<TensorCase> tensor_cases();
 
