@@ -125,6 +125,21 @@ TEST(Lowering, RefusesWhatATableCannotHold) {
                "bytes");
 }
 
+// Keys as far behind as they like: what counts is how many distances occur, not how large they are.
+TEST(Lowering, HasTablesOfWhatOccursAlone) {
+  constexpr std::int64_t kFar = std::int64_t{1} << 40;
+  const std::vector<std::int64_t> queries{kFar, kFar + 1, kFar, kFar + 1};
+  const std::vector<std::int64_t> keys{0, 1, 0, 1};
+  SchemeCall call(named("KERPLE"), of_length(2), Places::by_order, kSeed);
+  for (const bool is_behind : {true, false}) {
+    call.inputs.q_positions = std::span<const std::int64_t>(is_behind ? queries : keys);
+    call.inputs.k_positions = std::span<const std::int64_t>(is_behind ? keys : queries);
+    const HeapProbe probe;
+    lowered(call);
+    EXPECT_LT(probe.peak_growth(), 1 << 16);
+  }
+}
+
 // What ends in a bucket needs no table of the distances beyond it.
 TEST(Lowering, EndsTablesWhereBucketsEnd) {
   const std::vector<std::int64_t> far_apart{0, std::int64_t{1} << 40, 7, -(std::int64_t{1} << 40)};

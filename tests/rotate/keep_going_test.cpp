@@ -98,5 +98,24 @@ TEST(KeepGoing, EndsAWayIntoACache) {
   }
 }
 
+// A call without tokens has come to its end: it was not ended.
+TEST(KeepGoing, IsNotAskedOfNothing) {
+  const RotaryTable table = make_table(kRope, {.count = 2});
+  std::vector<float> cache(static_cast<std::size_t>(kRow));
+  const TensorView nothing = tensor(cache.data(), {0, kHeads, kHeadDim});
+  const TensorView one = tensor(cache.data(), {1, kHeads, kHeadDim});
+  const std::function<bool()> stop = [] { return false; };
+  EXPECT_TRUE(rotate({.k = nothing, .positions = PositionRange{0}, .table = &table, .keep_going = stop}));
+  EXPECT_TRUE(rerotate({.k = nothing,
+                        .from_table = &table,
+                        .from_positions = PositionRange{0},
+                        .to_table = &table,
+                        .to_positions = PositionRange{1},
+                        .keep_going = stop}));
+  for (const RotaryTable* rotating : {&table, static_cast<const RotaryTable*>(nullptr)}) {
+    EXPECT_TRUE(rotate_into_cache({.k = nothing, .table = rotating, .k_cache = one, .keep_going = stop}));
+  }
+}
+
 }  // namespace
 }  // namespace posenc::test::keep_going_test

@@ -209,8 +209,8 @@ TEST(RotateKernels, LeaveTensorsWithoutRowsOrHeadsAlone) {
   for (const Layout layout : kLayouts) {
     for (const Sizes& sizes : {Sizes{2, 0, 3, 8}, Sizes{2, 3, 0, 8}}) {
       const TensorView nothing = laid_out(layout, DType::f32, sizes);
-      EXPECT_NO_THROW((void)rotate({.q = nothing, .k = nothing, .positions = PositionRange{}, .table = &table}));
-      EXPECT_NO_THROW((void)rotate({.q = nothing, .q_from = nothing, .positions = PositionRange{}, .table = &table}));
+      EXPECT_TRUE(rotate({.q = nothing, .k = nothing, .positions = PositionRange{}, .table = &table}));
+      EXPECT_TRUE(rotate({.q = nothing, .q_from = nothing, .positions = PositionRange{}, .table = &table}));
     }
   }
   // A batch of nothing is not counted through.

@@ -34,6 +34,8 @@ TEST(Scratch, IsAsMuchAsACallSays) {
       const SchemeCall::Result given = fused.by_kernels(Isa::automatic, {.threads = threads, .spare_scratch = 0});
       EXPECT_EQ(given.out, own.out);
       EXPECT_EQ(given.lse, own.lse);
+      // Whole lines for each thread, or the next one's would begin within a line.
+      EXPECT_EQ(fused.scratch.size() % static_cast<std::size_t>(cpu::kArenaAlignment), 0U);
     }
     const auto needed = std::to_string(fused.scratch.size());
     // A line is what alignment may take.

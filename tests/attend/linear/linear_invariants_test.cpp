@@ -12,6 +12,7 @@
 
 #include "attend/linear/linear_call.h"
 #include "support/every_isa.h"
+#include "support/heap_probe.h"
 #include "support/throws.h"
 #include "support/tolerances.h"
 
@@ -39,6 +40,20 @@ TEST(LinearInvariants, AreTheSameWithAnyThreads) {
       for (const std::int64_t threads : {1, 2, 3}) EXPECT_EQ(call.by_kernels(isa, threads), wanted);
     }
   }
+}
+
+// A thread has its own memory, a sequence has none: as many tokens take as much, however many sequences they are.
+TEST(LinearInvariants, TakeMemoryByThreadsAndTokens) {
+  const auto bytes = [](std::int64_t batch, std::int64_t tokens) {
+    const LinearRows rows{.name = "batch", .queries = tokens, .keys = tokens, .batch = batch};
+    const LinearCall call(linear_layer(20), rows, FeatureMap::elu_plus_one, DType::f32, kSeed);
+    const HeapProbe probe;
+    call.by_kernels(Isa::automatic);
+    return probe.peak_growth();
+  };
+  const std::int64_t of_one = bytes(1, 1024);
+  EXPECT_GT(of_one, 0);
+  EXPECT_LE(bytes(64, 16), 2 * of_one);
 }
 
 // One head shares its angles with nobody: they are made for a chunk when it comes, not for all rows before.
