@@ -61,6 +61,8 @@ void LinearWorker::attend(std::int64_t sequence, std::int64_t kv_head) {
       chunk.keys = read_keys(unit, first, std::max<std::int64_t>(chunk.rows - chunk.before, 0));
       put_keys_in_lanes(chunk.keys);
     }
+    // What a state was made of, nobody knows here: beside one every row may see something.
+    if (state_.products.empty()) chunk.unseeing = s.k_count == 0 ? chunk.rows : std::min(chunk.before, chunk.rows);
     for (std::int64_t g = 0; g < call_.group; ++g) {
       if (!is_wanted()) return;
       attend_head(unit, kv_head * call_.group + g, chunk);
@@ -146,6 +148,8 @@ void LinearWorker::sum_totals(const Chunk& chunk) {
   of.totals += none;
   of.rows = chunk.rows - none;
   call_.attention.running_totals(of);
+  // A query times no keys is 0 even where the query is not finite.
+  std::fill_n(totals_.begin(), chunk.unseeing, 0.0F);
 }
 
 // The numerators: q~ S of all keys before the chunk, then the chunk's own keys under the causal mask.

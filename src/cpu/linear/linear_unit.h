@@ -40,11 +40,13 @@ class LinearWorker {
     const math::SequenceRows& rows;
     std::int64_t kv_head;
   };
-  // Rows of the unit's queries, and the keys of their chunk: row r sees key m where m + before <= r.
+  // Rows of the unit's queries, and the keys of their chunk: row r sees key m where m + before <= r. The first
+  // `unseeing` rows see nothing at all.
   struct Chunk {
     std::int64_t row = 0;
     std::int64_t rows = 0;
     std::int64_t before = 0;
+    std::int64_t unseeing = 0;
     ChunkKeys keys{};
   };
 

@@ -84,6 +84,42 @@ TEST(LinearInvariants, DoNotKnowWhatComesLater) {
   }
 }
 
+// The output of a query that sees nothing is 0, whatever the query is; so is that of a denominator of 0.
+TEST(LinearInvariants, AreZeroOfWhatSeesNothing) {
+  constexpr std::int64_t kQueries = 60;
+  LayerPlan layer = linear_layer(20);
+  const auto outputs = [&](Isa isa, std::int64_t keys, float q, float k, float v, FeatureMap map) {
+    const std::vector<float> queries(static_cast<std::size_t>(kQueries * layer.heads * 16), q);
+    const std::vector<float> of_keys(static_cast<std::size_t>((keys + 1) * layer.kv_heads * 16), k);
+    const std::vector<float> values(static_cast<std::size_t>((keys + 1) * layer.kv_heads * 20), v);
+    std::vector<float> out(static_cast<std::size_t>(kQueries * layer.heads * 20), -1.0F);
+    EXPECT_TRUE(attend_linear(layer, {.out = tensor(out.data(), {kQueries, layer.heads, 20}),
+                                      .q = tensor(queries.data(), {kQueries, layer.heads, 16}),
+                                      .k = tensor(of_keys.data(), {keys, layer.kv_heads, 16}),
+                                      .v = tensor(values.data(), {keys, layer.kv_heads, 20}),
+                                      .feature_map = map,
+                                      .isa = isa}));
+    return out;
+  };
+  const auto zeros_of = [](const std::vector<float>& out, std::int64_t rows) {
+    return std::all_of(out.begin(), out.begin() + rows * std::ssize(out) / kQueries, [](float x) { return x == 0.0F; });
+  };
+  for (const Isa isa : every_isa("linear attention, queries that see nothing")) {
+    for (const float q : {1.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      for (const FeatureMap map : {FeatureMap::elu_plus_one, FeatureMap::relu, FeatureMap::identity}) {
+        layer.mask.kind = MaskKind::causal;
+        for (const std::int64_t keys : {0, 10, 59}) {
+          EXPECT_TRUE(zeros_of(outputs(isa, keys, q, 1.0F, 1.0F, map), kQueries - keys)) << q << ", keys " << keys;
+        }
+        layer.mask.kind = MaskKind::bidirectional;
+        EXPECT_TRUE(zeros_of(outputs(isa, 0, q, 1.0F, 1.0F, map), kQueries)) << q;
+      }
+    }
+    const float infinite = std::numeric_limits<float>::infinity();
+    EXPECT_TRUE(zeros_of(outputs(isa, kQueries, 1.0F, 0.0F, infinite, FeatureMap::relu), kQueries));
+  }
+}
+
 // A row that is not seen has no weight, and 0 NaN is NaN: what has no weight is left out.
 TEST(LinearInvariants, DoNotTakeNaNFromLater) {
   constexpr std::int64_t kRows = 60;
