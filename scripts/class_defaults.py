@@ -5,7 +5,8 @@ configuration class.
 The values are read from the configuration classes of the installed transformers: the declared field
 defaults, the fallbacks written into a class's __post_init__ and convert_rope_params_to_dict, and the
 class's default base. Values that a class derives from other keys are not defaults and stay out
-(num_key_value_heads from num_attention_heads, layer_types from a pattern). Needs no torch.
+(num_key_value_heads from num_attention_heads, layer_types from a pattern). Beside them stand the other keys that the
+class reads (class_keys.py). Needs no torch.
 """
 
 import ast
@@ -16,6 +17,7 @@ import textwrap
 from pathlib import Path
 
 import transformers
+from class_keys import MOVED, ROPE, aliases, keys_that_are_read
 
 OUT = Path(__file__).resolve().parent.parent / "src/plan/families/class_defaults.cpp"
 
@@ -123,6 +125,8 @@ def constant(node, cls, local=()):
             return cls.default_theta
         case ast.Subscript(value=container, slice=ast.Constant(value=key)):
             return constant(container, cls)[key]
+        case ast.Dict(keys=keys, values=values) if all(keys):
+            return {constant(key, cls, local): constant(value, cls, local) for key, value in zip(keys, values)}
         case ast.Name(id=name) if name in local:
             return constant(local[name], cls)
         case ast.BinOp(left=ast.List() as one, op=ast.Mult(), right=ast.Constant(value=int(times))):
@@ -225,12 +229,21 @@ def defaults_of(cls):
 
 
 def row(model_type, class_name):
-    """One line of the table: the values as "key=JSON", in the order of their keys, "; " between them."""
-    values = defaults_of(getattr(transformers, class_name))
+    """One row: the values as "key=JSON", in the order of their keys, "; " between them; other keys and aliases."""
+    cls = getattr(transformers, class_name)
+    values = defaults_of(cls)
     defaults = [f"{key}={json.dumps(value)}" for key, value in sorted(values.items())]
     if any(";" in text for text in defaults):
         raise SystemExit(f"{class_name}: a value has the character that stands between values")
-    return f'    {{"{model_type}", "{class_name}", R"({"; ".join(defaults)})"}},'
+    nested = cls.sub_configs.get("attn_config")
+    of_nested = keys_that_are_read(nested, is_attn_config=True) if nested else set()
+    others = " ".join(sorted(keys_that_are_read(cls) - (set(values) - MOVED - {ROPE})))
+    renamed = " ".join(f"{alias}={key}" for alias, key in sorted(aliases(cls).items()))
+    fields = [others, renamed, " ".join(sorted(of_nested))]
+    while len(fields) > 1 and not fields[-1]:
+        fields.pop()
+    names = ", ".join(f'"{field}"' for field in fields)
+    return f'    {{"{model_type}", "{class_name}", R"({"; ".join(defaults)})",\n     {names}}},'
 
 
 def main():

@@ -106,8 +106,8 @@ class Models(Refused):
 
     def test_xpos(self):
         (self.folder / "xpos.json").write_text(json.dumps(
-            {"model_type": "nomic_bert", "n_embd": 64, "n_head": 4, "n_layer": 1, "n_positions": 512,
-             "rotary_emb_base": 2000, "rotary_emb_fraction": 0.5, "rotary_emb_interleaved": True,
+            {"model_type": "nomic_bert", "auto_map": {}, "n_embd": 64, "n_head": 4, "n_layer": 1,
+             "n_positions": 512, "rotary_emb_base": 2000, "rotary_emb_fraction": 0.5, "rotary_emb_interleaved": True,
              "rotary_emb_scale_base": 256, "causal": False}))
         self.assert_refused(MALFORMED, "xPos", model="xpos.json")
 

@@ -252,13 +252,15 @@ std::span<const Family> bert_families() noexcept {
     {.name = "esm", .class_stems = "Esm", .pairing = kHalf, .main = kEsmStack, .scales = false, .scheme = esm_scheme},
     {.name = "modernbert", .class_stems = "ModernBert", .pairing = kHalf, .main = kModernbertStack,
      .ropes_per_type = true, .flat_rope_for_all_types = true, .windows = Windows::but_each_nth,
-     .misleading_keys = "position_embedding_type"},
+     .misleading_keys = "position_embedding_type",
+     .undecided_keys = "sliding_window"},  // another name of half of local_attention, or of a window
     {.name = "modernbert-decoder", .class_stems = "ModernBertDecoder", .pairing = kHalf,
      .main = kModernbertDecoderStack, .ropes_per_type = true, .flat_rope_for_all_types = true,
-     .windows = Windows::but_each_nth, .misleading_keys = "position_embedding_type"},
+     .windows = Windows::but_each_nth, .misleading_keys = "position_embedding_type",
+     .undecided_keys = "sliding_window"},  // another name of half of local_attention, or of a window
     {.name = "nomic_bert", .class_stems = "NomicBert", .pairing = kHalf,
      .own_names = "n_embd n_head n_layer n_positions", .main = kNomicStack, .reads_interleave = true,
-     .width = Width::partial_factor, .decays = true, .scheme = nomic_scheme, .own_scaling = nomic_scaling},
+     .width = Width::partial_factor, .parts_in_own_code = true, .decays = true, .scheme = nomic_scheme, .own_scaling = nomic_scaling},
     {.name = "xlnet", .class_stems = "XLNet", .main = kXlnetStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .needs_length = false},
     {.name = "esmc", .class_stems = "Esmc", .pairing = kHalf, .main = kRotatingStack,

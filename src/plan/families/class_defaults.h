@@ -4,11 +4,17 @@
 // A row has the values that the class itself fixes. What a class derives from other keys (key/value heads
 // from heads, a head's width from the hidden size, layer types from a pattern) is not here: the family's
 // rules derive it. A key that the file sets to null is not absent: null is its value.
+//
+// A row has the names, too, of the other keys of config_keys.inc that the class reads: what stands in its file under
+// another name has no effect.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
+
+#include "plan/keys/key.h"
 
 namespace posenc::plan {
 
@@ -17,6 +23,10 @@ struct ClassDefaults {
   std::string_view model_type;  // as in the file; a composite model has the row of its text decoder
   std::string_view class_name;  // "LlamaConfig"
   std::string_view values;      // "head_dim=128; rope_theta=10000.0": flat Hugging Face names, sorted, and JSON
+  Names others;                 // keys without a default; rope_parameters stands for all that may move into it: the
+                                // base, the part that rotates, rope_scaling
+  Names aliases = {};           // "sliding_window=attention_window_size": the first name sets the second, and beats it
+  Names in_attn_config = {};    // what it reads of an object of that name
 };
 
 // That of one key.
@@ -28,11 +38,20 @@ struct ClassDefault {
 // All rows, sorted by model type, none twice.
 std::span<const ClassDefaults> class_defaults() noexcept;
 
+// The row of a model type; null when there is none.
+const ClassDefaults* find_class_defaults(std::string_view model_type) noexcept;
+
 // The transformers version that the rows were read from.
 std::string_view class_defaults_version() noexcept;
 
 // Nothing where the class fixes no value or the model type has no class.
 std::optional<ClassDefault> find_class_default(std::string_view model_type, std::string_view key) noexcept;
+
+// Whether the class of a row reads a key of that name, or in its object attn_config. per_layer_config is every class's.
+bool class_reads(const ClassDefaults& row, std::string_view name, bool in_attn_config = false) noexcept;
+
+// The aliases by which a class takes a key of that name, at the end of `names`, none twice.
+void add_aliases(const ClassDefaults& row, std::string_view name, std::vector<std::string_view>& names);
 
 // The same for models whose class is not in transformers: the defaults of their published code.
 struct PublishedDefault {

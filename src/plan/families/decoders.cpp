@@ -346,7 +346,9 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "jina_embeddings_v5", .class_stems = "JinaEmbeddingsV5", .pairing = kHalf,
      .main = {.mask = kCausalIfDecoder}, .qk_norm = QkNormRule{kRmsPerHead, "is_decoder"},
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "jetmoe", .class_stems = "JetMoe", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
+    {.name = "jetmoe", .class_stems = "JetMoe", .pairing = kHalf,
+     .names_beside_class = "num_attention_heads",  // made of num_key_value_heads and num_experts_per_tok; files say it too
+     .misleading_keys = "partial_rotary_factor"},
     {.name = "k2_horizon", .model_types = "k2_horizon xllm", .class_stems = "K2Horizon Xllm", .pairing = kHalf,
      .base = BaseRule::narrower, .qk_norm = QkNormRule{kRmsPerHead, "query_key_norm"}, .scheme = k2_scheme,
      .own_scaling = k2_scaling, .misleading_keys = "partial_rotary_factor", .undecided_keys = "sliding_window"},

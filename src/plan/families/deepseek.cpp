@@ -55,7 +55,9 @@ std::span<const Family> deepseek_families() noexcept {
     {.name = "bailing_moe_v3_text", .class_stems = "BailingMoeV3", .pairing = kInterleaved, .latent = true,
      .axes = AxesRule{.layout = AxisLayout::hw_then_t, .sections = {12, 10, 10}}, .kinds = Kinds::listed,
      .default_pattern = 5, .misleading_keys = "partial_rotary_factor rope_interleave"},
-    {.name = "deepseek_v2", .model_types = "deepseek_v2 plm sarvam_mla", .class_stems = "DeepseekV2 PLM SarvamMLA", .pairing = kInterleaved, .latent = true,
+    {.name = "deepseek_v2", .model_types = "deepseek_v2 plm sarvam_mla", .class_stems = "DeepseekV2 PLM SarvamMLA", .pairing = kInterleaved,
+     .names_beside_class = "use_mla",  // DeepSeek-VL2 and -OCR, vLLM
+     .latent = true,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "deepseek_v3", .model_types = "deepseek_v3 dots_vlm kimi_k2 axk1", .class_stems = "DeepseekV3 DotsVLM DeepseekV3Bidirectional AXK1", .pairing = kInterleaved,
      .class_stacks = kDeepseekStacks, .latent = true, .reads_interleave = true, .misleading_keys = "partial_rotary_factor"},

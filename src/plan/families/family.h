@@ -203,6 +203,8 @@ struct Family {
   Pairing pairing = Pairing::half;  // where anything rotates
   RotationDirection rotation_direction = RotationDirection::counterclockwise;
   Names own_names = {};  // synonyms that the family's class reads before Hugging Face's name
+  Names names_beside_class =
+      {};  // that its class in transformers does not read, and other code that runs its files does
 
   std::string_view nested = {};  // an object whose keys come before those beside it: "attn_config" (DBRX)
   StackRule main = {};
@@ -217,11 +219,13 @@ struct Family {
   bool pairing_by_type = false;  // interleaved where position_embedding_type is mistral_yarn or rope_llama4 (Nemotron)
   bool double_width = false;     // heads divide twice hidden_size (Zamba)
   Width width = Width::whole_head;
+  bool parts_in_own_code = false;  // of partial_factor: the class rotates whole heads, code beside a file parts (Nomic)
   bool first_head_rotates = false;  // and no other (Qwen2.5-Omni's DiT)
   BaseRule base = BaseRule::key;
-  bool scales = true;            // reads rope_parameters and rope_scaling
-  bool alpha_stretches = false;  // "dynamic" with alpha is the plain NTK rule of that alpha (Hunyuan)
-  bool ropes_per_type = false;   // each layer type has its own base and rule; a flat rope_scaling is for full layers
+  bool scales = true;              // reads rope_parameters and rope_scaling
+  bool alpha_stretches = false;    // "dynamic" with alpha is the plain NTK rule of that alpha (Hunyuan)
+  bool ropes_per_type = false;     // each layer type has its own base and rule; a flat rope_scaling is for full layers
+  bool flat_base_is_full = false;  // then: so is a base beside it; others have the class's (OLMo 3)
   bool flat_rope_for_all_types = false;              // then: it is for all of them (ModernBERT)
   bool decays = false;                               // xPos where rotary_emb_scale_base is a number
   bool yarn_means_longrope = false;                  // Phi-3's first files

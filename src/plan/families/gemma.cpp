@@ -32,8 +32,9 @@ constexpr StackRule kRnj1Stack{.own_keys = kRnj1Keys};
 std::span<const Family> gemma_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
-    {.name = "gemma", .class_stems = "Gemma", .pairing = kHalf, .reads_bidirectional = true,
-     .misleading_keys = "partial_rotary_factor"},
+    // Where use_bidirectional_attention is true, its eager attention stays causal, and its SDPA may not.
+    {.name = "gemma", .class_stems = "Gemma", .pairing = kHalf, .misleading_keys = "partial_rotary_factor",
+     .undecided_keys = "use_bidirectional_attention"},
     {.name = "gemma2", .class_stems = "Gemma2", .pairing = kHalf, .windows = Windows::patterned, .default_pattern = 2,
      .scale = Scale::query_scalar, .soft_cap = true,
      .misleading_keys = "partial_rotary_factor use_bidirectional_attention"},
@@ -44,7 +45,9 @@ std::span<const Family> gemma_families() noexcept {
     // (plan/layers/layer_scores.cpp). What a file leaves out has these numbers from class_defaults.cpp. Of GGUF files:
     // plan/gguf/architectures.cpp; of presets: plan/read/presets.cpp.
     {.name = "gemma3", .model_types = "gemma3 gemma3_text", .class_stems = "Gemma3 Gemma3Text EmbeddingGemma",
-     .pairing = kHalf, .ropes_per_type = true, .windows = Windows::patterned, .reads_bidirectional = true,
+     .pairing = kHalf,
+     .names_beside_class = "sliding_window_attention_size",  // ExecuTorch, for MediaTek
+     .ropes_per_type = true, .windows = Windows::patterned, .reads_bidirectional = true,
      .scale = Scale::query_scalar, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
     {.name = "rnj1", .class_stems = "Rnj1", .pairing = kHalf, .main = kRnj1Stack, .ropes_per_type = true,
@@ -52,7 +55,8 @@ std::span<const Family> gemma_families() noexcept {
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "gemma3n", .model_types = "gemma3n gemma3n_text", .class_stems = "Gemma3n Gemma3nText", .pairing = kHalf,
      .ropes_per_type = true, .shares_kv = true, .windows = Windows::patterned, .default_pattern = 5,
-     .scale = Scale::one, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+     .scale = Scale::one, .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor",
+     .undecided_keys = "use_bidirectional_attention"},
     {.name = "gemma4", .model_types = "gemma4 gemma4_text gemma4_unified_text diffusion_gemma_text",
      .class_stems = "Gemma4 Gemma4Text Gemma4UnifiedText DiffusionGemmaText", .pairing = kHalf,
      .ropes_per_type = true, .sizes = Sizes::full_own, .shares_kv = true, .windows = Windows::patterned,
@@ -77,10 +81,12 @@ std::span<const Family> gemma_families() noexcept {
     {.name = "t5gemma2_decoder", .class_stems = "T5Gemma2Decoder", .pairing = kHalf, .main = kMergedDecoder,
      .ropes_per_type = true,
      .windows = Windows::patterned, .scale = Scale::query_scalar,
-     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping",
+     .undecided_keys = "use_bidirectional_attention"},
     {.name = "t5gemma2_text", .class_stems = "T5Gemma2Text", .pairing = kHalf, .main = kT5Gemma2Encoder,
      .ropes_per_type = true, .windows = Windows::patterned, .scale = Scale::query_scalar,
-     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping"},
+     .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor attn_logit_softcapping",
+     .undecided_keys = "use_bidirectional_attention"},
     {.name = "vaultgemma", .class_stems = "VaultGemma", .pairing = kHalf, .windows = Windows::patterned,
      .default_pattern = 2, .scale = Scale::query_scalar, .soft_cap = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "pi0_actions", .pairing = kHalf, .main = kActions, .misleading_keys = "partial_rotary_factor use_bidirectional_attention"},

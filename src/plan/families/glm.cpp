@@ -20,8 +20,9 @@ std::span<const Family> glm_families() noexcept {
      .qk_norm = QkNormRule{kRmsPerHead, "use_qk_norm"}},
     {.name = "glm4_moe_lite", .class_stems = "Glm4MoeLite", .pairing = kInterleaved, .latent = true,
      .reads_interleave = true, .misleading_keys = "partial_rotary_factor"},
-    {.name = "glm_moe_dsa", .class_stems = "GlmMoeDsa", .pairing = kInterleaved, .latent = true,
-     .reads_interleave = true, .indexer = IndexerRule{IndexedLayers::shared, kInterleaved},
+    {.name = "glm_moe_dsa", .class_stems = "GlmMoeDsa", .pairing = kInterleaved,
+     .names_beside_class = "indexer_rope_interleave",  // vLLM
+     .latent = true, .indexer = IndexerRule{IndexedLayers::shared, kInterleaved},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "glm5_next_text", .class_stems = "Glm5NextText", .pairing = kInterleaved, .latent = true, .scales = false,
      .indexer = IndexerRule{IndexedLayers::shared, kInterleaved}, .kinds = Kinds::listed,

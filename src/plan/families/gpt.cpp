@@ -73,7 +73,8 @@ std::span<const Family> gpt_families() noexcept {
     {.name = "gpt_neo", .class_stems = "GPTNeo", .main = kGptNeoStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .windows = Windows::attention_types, .scale = Scale::one},
     {.name = "gpt_neox", .model_types = "gpt_neox gpt_neox_reward_model", .class_stems = "GPTNeoX GPTNeoXReward",
-     .pairing = kHalf, .own_names = "rotary_emb_base rotary_pct", .width = Width::partial_factor},
+     .pairing = kHalf, .own_names = "rotary_emb_base rotary_pct", .width = Width::partial_factor,
+     .undecided_keys = "head_dim"},  // its rotation reads it, its heads do not
     {.name = "gpt_neox_japanese", .class_stems = "GPTNeoXJapanese", .pairing = kHalf,
      .own_names = "rotary_emb_base rotary_pct", .main = kEqualHeads, .width = Width::partial_factor},
     {.name = "gptj", .class_stems = "GPTJ", .pairing = kInterleaved, .own_names = "n_embd n_head n_layer n_positions",

@@ -106,6 +106,13 @@ constexpr Family radio_of(Names types) {
   return family;
 }
 
+// What its class makes of other keys, and its files carry.
+constexpr Family with_made(Names types, Names made) {
+  Family family = of(types);
+  family.names_beside_class = made;
+  return family;
+}
+
 // A part of another class: its model type is this table's own.
 constexpr Family part_of(Names whole, Names types) {
   return {.name = whole.front(), .model_types = types, .class_stems = {}, .pairing = kHalf};
@@ -145,8 +152,8 @@ constexpr Tower kTowers[] = {
      .mask = TowerMask::latents},
     {.family = of("vitdet"), .input = kTrainedAndClass, .mask = TowerMask::listed_windows,
      .score = TowerScore::decomposed_hw},
-    {.family = of("lw_detr_vit"), .input = kTrainedAndClass, .mask = TowerMask::image_parts},
-    {.family = of("rf_detr_dinov2"), .input = kPatchesAndClass, .mask = TowerMask::image_parts},
+    {.family = with_made("lw_detr_vit", "num_windows_side"), .input = kTrainedAndClass, .mask = TowerMask::image_parts},
+    {.family = with_made("rf_detr_dinov2", "window_block_indexes"), .input = kPatchesAndClass, .mask = TowerMask::image_parts},
     {.family = of("phi4mm_vision"), .input = kPatches},
     {.family = of("ijepa phi4_multimodal_vision"), .input = kPatches},
     {.family = of("aimv2_vision_model"), .input = kPatches, .undecided = "its sines over rows and columns",

@@ -78,16 +78,21 @@ std::optional<Place> find_chunk_types(ConfigScope& scope) {
 
 }  // namespace
 
-// The class expands attention_types and takes attention_layers from nowhere else; older files have only the latter.
+// The class expands attention_types to attention_layers, and takes a file's instead: it is no field, and set last.
 TypeList read_attention_types(ConfigScope& scope, std::int64_t layers) {
   ConfigReader& reader = scope.reader();
   const auto groups = scope.peek(keys::kAttentionTypes);
   const auto listed = scope.peek(keys::kAttentionLayers);
   std::vector<LayerType> said;
   if (listed) said = types_of(reader, reader.list(*listed).value_or(std::vector<JsonValue>{}), kGptNeoWords);
-  if (listed && (!groups || !groups->in_file)) {
+  if (listed) {
     reader.mark_read(*listed);
     require_one_a_layer(reader, *listed, said.size(), layers);
+    const bool differ = groups && groups->in_file && expanded(reader, *groups, layers) != said;
+    if (differ)
+      reader.settle(*listed, *groups);
+    else if (groups && groups->in_file)
+      reader.mark_lost(*groups);
     return {std::move(said), listed->from};
   }
   if (!groups) {
@@ -97,7 +102,6 @@ TypeList read_attention_types(ConfigScope& scope, std::int64_t layers) {
   reader.mark_read(*groups);
   TypeList types{expanded(reader, *groups, layers), groups->from};
   require_one_a_layer(reader, *groups, types.value.size(), layers);
-  if (listed && said != types.value) reader.settle(*groups, *listed);
   return types;
 }
 

@@ -142,6 +142,10 @@ Sourced<Types> patterned_types(ConfigScope& scope, std::int64_t layers) {
   for (std::string_view name : keys::kWindowPattern.names) {
     const auto place = reader.look(scope.object(), name);
     if (!place || place->value.is_null()) continue;
+    if (!scope.reads(name)) {
+      scope.pass_over(*place);
+      continue;
+    }
     const Types said = pattern_types(scope, *place, layers);
     if (!types) {
       reader.mark_read(*place);
@@ -421,6 +425,7 @@ void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
   LayerType& last = pattern.layers.back().type;
   if (last == LayerType::full) return;
   last = LayerType::full;
+  if (!pattern.types_from.starts_with('/')) return;  // the class's own pattern
   scope.reader().warn(
       "misleading-key",
       formatted("{}: the last layer of a {} model is full whatever is said.", pattern.types_from, scope.family().name),

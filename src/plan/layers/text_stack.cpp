@@ -1,5 +1,6 @@
 // A text stack, decoder or encoder, from one object of a config: the way into this folder. Equal layers are read once.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -58,30 +59,18 @@ void read_layers(ConfigScope& scope, RopeDicts& dicts, const TextFacts& facts, S
 
 // ---- keys that look as if they meant something ----
 
-bool says_nothing(ConfigReader& reader, const Place& place) {
-  switch (place.value.kind()) {
-    case io::JsonKind::null: return true;
-    case io::JsonKind::boolean: return !reader.boolean(place).value_or(true);
-    case io::JsonKind::number: return place.value.as_double().ok() && *place.value.as_double() == 1;
-    default: return false;
-  }
-}
-
-// The same, or a count of none: 0, -1.
-bool is_off(ConfigReader& reader, const Place& place) {
+// Says nothing, or is a count of none: 0, -1.
+bool is_off(const Place& place) {
   if (place.value.kind() == io::JsonKind::number && place.value.as_double().ok() && *place.value.as_double() <= 0) {
     return true;
   }
-  return says_nothing(reader, place);
+  return says_nothing(place.value);
 }
 
-void warn_misleading(ConfigScope& scope) {
+void pass_over_misleading(ConfigScope& scope) {
   for (std::string_view name : scope.family().misleading_keys) {
     const auto place = scope.reader().look(scope.object(), name);
-    if (!place || scope.reader().was_read(place->value) || says_nothing(scope.reader(), *place)) continue;
-    scope.reader().warn("misleading-key",
-                        formatted("{} has no effect: a {} model does not read it.", place->from, scope.family().name),
-                        {place->from});
+    if (place) scope.reader().pass_over(*place, formatted("a {} model", scope.family().name));
   }
 }
 
@@ -96,10 +85,53 @@ void warn_of_layout(ConfigScope& scope, AttentionShape& shape) {
                            {original.from});
 }
 
+// What a class without windows does with a window: its masks have none, and the cache that transformers makes of the
+// configuration drops what is farther away, whether the class has such a key or not.
+void warn_of_cache_alone(ConfigScope& scope, const StackFacts& stack) {
+  const bool has_cache = std::ranges::any_of(stack.layers.layers(), [](const LayerPlan& layer) {
+    return layer.kind == LayerKind::attention && layer.mask.kind == MaskKind::causal;
+  });
+  // Looked at, and not asked for: nothing is used where they are absent.
+  const auto standing = [&](const Key& key) {
+    const auto found = scope.object().find(key.name());
+    return found.ok() ? *found : std::nullopt;
+  };
+  const auto use = standing(keys::kUseWindow);
+  const bool is_off_by_flag = use && says_nothing(*use);
+  const bool is_bounded = std::ranges::any_of(stack.layers.layers(), [](const LayerPlan& layer) {
+    return layer.mask.window.has_value() || layer.mask.chunk.has_value();
+  });
+  if (!has_cache || !scope.has_class() || is_bounded || is_off_by_flag) return;
+  for (const Key* key : {&keys::kWindow, &keys::kChunk}) {
+    if (key == &keys::kWindow && scope.windows() != Windows::none) continue;
+    const auto value = standing(*key);
+    if (!value || value->kind() != io::JsonKind::number || is_off(Place{*value, value->pointer()})) continue;
+    scope.reader().undecided(formatted("{} is given: the masks of the class do not know it, but a cache that is made "
+                                       "of the configuration does.",
+                                       value->pointer()),
+                             {value->pointer()});
+  }
+}
+
+double number_of(ConfigScope& scope, const Key& key) {
+  const auto place = scope.peek(key);
+  return place && place->value.kind() == io::JsonKind::number ? place->value.finite().value_or(0) : 0;
+}
+
+// What other keys say in any case: ModernBERT's sliding_window is half of its local_attention, and a width of heads the
+// hidden size over them.
+bool says_again(ConfigScope& scope, const Place& place) {
+  if (place.value.kind() != io::JsonKind::number) return false;
+  const double value = place.value.finite().value_or(0);
+  if (place.value.key() == keys::kWindow.name()) return value == std::floor(number_of(scope, keys::kWindow) / 2);
+  if (place.value.key() != keys::kHeadDim.name()) return false;
+  return value * number_of(scope, keys::kHeads) == number_of(scope, keys::kHidden);
+}
+
 void warn_undecided(ConfigScope& scope) {
   for (std::string_view name : scope.family().undecided_keys) {
     const auto place = scope.look(name);
-    if (!place || is_off(scope.reader(), *place)) continue;
+    if (!place || is_off(*place) || says_again(scope, *place)) continue;
     scope.reader().undecided(formatted("{} is given: what it does to positions is not read.", place->from),
                              {place->from});
   }
@@ -169,7 +201,8 @@ StackFacts read_stack(ConfigScope& scope) {
   warn_of_scaled_chunks(scope, facts.regions, result.layers.layers());
   dicts.warn_unknown();
   if (dicts.has_unknown_axes()) scope.reader().leave_open("which coordinate rotates which pairs (mrope_section)");
-  warn_misleading(scope);
+  pass_over_misleading(scope);
+  warn_of_cache_alone(scope, result);
   result.trained_length = facts.trained_length;
   return result;
 }

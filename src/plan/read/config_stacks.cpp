@@ -216,7 +216,10 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
   // Where the wrapper makes a prefix of image and prompt, the text's own switch is not read (PaliGemma writes it
   // there).
   Family family = of_text;
-  if (text.is_inner && wrapper.layout->image.kind == MaskKind::prefix) family.reads_bidirectional = false;
+  if (text.is_inner && wrapper.layout->image.kind == MaskKind::prefix) {
+    family.reads_bidirectional = false;
+    family.undecided_keys = {};  // Gemma's is the same switch
+  }
   const bool by_class = text.names.model_type.empty() && !family.model_types.empty();
   const std::string model_type = by_class ? std::string(family.model_types.front()) : text.names.model_type;
   const FamilyObject of{.object = text.object,

@@ -181,7 +181,7 @@ constexpr Preset kPresets[] = {
       "multi_query_attention": true, "multi_query_group_num": 2, "original_rope": true, "seq_length": 8192})"),
     checked("glm-5", R"({"model_type": "glm_moe_dsa", "num_hidden_layers": 78, "num_attention_heads": 64,
       "index_head_dim": 128, "index_n_heads": 32, "index_topk": 2048, "indexer_rope_interleave": true,
-      "max_position_embeddings": 202752, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "rope_interleave": true,
+      "max_position_embeddings": 202752, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64,
       "v_head_dim": 256,
       "rope_parameters": {"rope_type": "default", "rope_theta": 1000000}})"),
     checked("olmo-3.1-32b", R"({"model_type": "olmo3", "num_hidden_layers": 64, "hidden_size": 5120,

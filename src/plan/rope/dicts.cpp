@@ -1,4 +1,4 @@
-// Finds a layer's rope dictionary: rope_parameters, else rope_scaling, else the class's; in it that of the layer's
+// Finds a layer's rope dictionary: rope_scaling, else rope_parameters, else the class's; in it that of the layer's
 // type. Warns where the first two disagree, and of keys that nobody read.
 #include "plan/rope/dicts.h"
 
@@ -78,20 +78,37 @@ std::optional<Place> RopeDicts::dictionary(std::string_view name) {
 
 void RopeDicts::choose(std::optional<Place> parameters, std::optional<Place> scaling) {
   ConfigReader& reader = scope_.reader();
-  if (parameters && scaling && !agrees(reader, parameters->value, scaling->value)) {
-    reader.warn("precedence",
-                formatted("{} ({}) and {} ({}) differ; the first wins as a whole.", parameters->from,
-                          shown(parameters->value), scaling->from, shown(scaling->value)),
-                {parameters->from, scaling->from});
+  if (scaling && !scope_.reads("rope_scaling")) {
+    scope_.pass_over(*scaling);
+    scaling.reset();
   }
+  if (parameters && scaling && !agrees(reader, parameters->value, scaling->value)) warn_of_two(*scaling, *parameters);
   is_legacy_ = !parameters && scaling;
-  chosen_ = parameters ? std::move(parameters) : std::move(scaling);
+  chosen_ = scaling ? std::move(scaling) : std::move(parameters);
   if (!chosen_) chosen_ = scope_.class_default(keys::kRopeParameters);
   if (chosen_ && chosen_->in_file) reader.enter(chosen_->value);
 }
 
+// transformers 5 puts rope_scaling in the place of rope_parameters; where those are by the type of a layer, it is put
+// into some of them.
+void RopeDicts::warn_of_two(const Place& scaling, const Place& parameters) {
+  ConfigReader& reader = scope_.reader();
+  std::string message = formatted("{} ({}) and {} ({}) differ; the first wins as a whole.", scaling.from,
+                                  shown(scaling.value), parameters.from, shown(parameters.value));
+  if (scope_.family().ropes_per_type) {
+    reader.undecided(std::move(message), {scaling.from, parameters.from});
+  } else {
+    reader.warn("precedence", std::move(message), {scaling.from, parameters.from});
+  }
+}
+
 void RopeDicts::find_nested() {
-  for (const JsonValue& member : nested_members(scope_.family(), chosen_->value)) {
+  // Of a class without layer types, dictionaries by their names are none that it would find.
+  const Family& family = scope_.family();
+  const bool has_types = family.windows != Windows::none || family.kinds != Kinds::attention;
+  const bool is_by_type = family.ropes_per_type || family.compressed_keys;
+  if (scope_.has_class() && !is_by_type && !(has_types && scope_.reads(keys::kLayerTypes.name()))) return;
+  for (const JsonValue& member : nested_members(family, chosen_->value)) {
     if (member.is_null()) continue;
     nested_.push_back(Place{member, chosen_->in_file ? member.pointer() : chosen_->from, chosen_->in_file});
     if (chosen_->in_file) scope_.reader().enter(member);

@@ -1,9 +1,10 @@
 // The dictionaries in which a config says how it rotates: rope_parameters (v5) or rope_scaling (before), flat or one
 // per layer type. Which of them counts, and where each key is looked for:
 //
-//   rope_parameters beats rope_scaling, as a whole.
+//   rope_scaling beats rope_parameters, as a whole; where each layer type has its own, both are undecided.
 //   A dictionary per layer type beats flat keys beside it.
-//   A key in a dictionary beats the same key outside, except original_max_position_embeddings for LongRoPE.
+//   A key in a dictionary, that of the class too, beats the same key outside, except original_max_position_embeddings
+//   for LongRoPE.
 // The loser is a `precedence` warning when it says something else.
 #pragma once
 
@@ -25,6 +26,11 @@ class RopeDicts {
 
   // Where the keys of such a layer stand, best first. An error where other types have a dictionary and this has not.
   std::vector<Place> places(const LayerTraits& layer);
+  // Whether the class puts the keys of the old dictionary among those by layer type that it has, where each has a
+  // rope_type: an old name of it has no effect then.
+  bool joins_class_defaults() const { return is_legacy_ && has_types_of_class(); }
+  // Whether transformers' class has a dictionary for each layer type, which reads nothing beside it but the base.
+  bool has_types_of_class() const { return scope_.family().ropes_per_type && scope_.has_class(); }
   // Where it says that layers of that type do not rotate: null in place of their dictionary.
   std::optional<Place> null_of(const LayerTraits& layer);
   // Whether pairs are dealt out to several axes though the family has no rule for it.
@@ -35,6 +41,7 @@ class RopeDicts {
  private:
   std::optional<Place> dictionary(std::string_view name);
   void choose(std::optional<Place> parameters, std::optional<Place> scaling);
+  void warn_of_two(const Place& scaling, const Place& parameters);
   void find_nested();
 
   ConfigScope& scope_;

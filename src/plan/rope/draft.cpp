@@ -79,7 +79,9 @@ Sourced<std::int64_t> half_of_projection(RopeKeys& keys, const AttentionShape& s
 // An even number of channels, or an error.
 Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const AttentionShape& shape,
                                std::string_view rope_type) {
-  const Width rule = rope_type == "proportional" ? Width::whole_head : keys.scope().family().width;
+  const Family& family = keys.scope().family();
+  const bool is_whole = rope_type == "proportional" || (family.parts_in_own_code && keys.scope().has_class());
+  const Width rule = is_whole ? Width::whole_head : family.width;
   switch (rule) {
     case Width::partial_factor: return part_of_head(keys, layer, shape);
     case Width::rotary_dim: return listed_channels(keys, shape);
@@ -110,7 +112,9 @@ double read_ratio_base(RopeKeys& keys) {
 std::optional<Place> find_local_base(RopeKeys& keys) {
   if (keys.scope().peek(keys::kLocalBase)) return keys.find("rope_theta", keys::kLocalBase);
   auto own = keys.find("rope_theta");
-  return own ? own : keys.scope().find(keys::kBase);
+  if (own) return own;
+  return keys.scope().family().flat_base_is_full ? keys.scope().class_default(keys::kBase)
+                                                 : keys.scope().find(keys::kBase);
 }
 
 std::optional<Place> find_base(RopeKeys& keys, const LayerTraits& layer) {

@@ -18,7 +18,11 @@ constexpr std::string_view kOriginalLength = "original_max_position_embeddings";
 
 RopeKeys::RopeKeys(RopeDicts& dicts, const LayerTraits& layer, const Sourced<std::int64_t>& trained_length,
                    std::int64_t layers)
-    : scope_(dicts.scope()), places_(dicts.places(layer)), trained_length_(trained_length), layers_(layers) {}
+    : dicts_(dicts),
+      scope_(dicts.scope()),
+      places_(dicts.places(layer)),
+      trained_length_(trained_length),
+      layers_(layers) {}
 
 std::vector<Place> RopeKeys::in_dictionaries(std::string_view name) {
   std::vector<Place> found;
@@ -53,11 +57,7 @@ std::optional<Place> RopeKeys::find(std::string_view name) { return settle(in_di
 std::optional<Place> RopeKeys::find(std::string_view name, const Key& beside) {
   std::vector<Place> candidates = in_dictionaries(name);
   if (candidates.empty()) return scope_.find(beside);
-  if (auto outside = scope_.peek(beside)) {
-    // What the file says beside the dictionaries beats a dictionary that only the class has.
-    const bool first = outside->in_file && !candidates.front().in_file;
-    candidates.insert(first ? candidates.begin() : candidates.end(), std::move(*outside));
-  }
+  if (auto outside = scope_.peek(beside)) candidates.push_back(std::move(*outside));
   return settle(std::move(candidates));
 }
 
@@ -172,8 +172,9 @@ std::vector<double> RopeKeys::read_divisors(const Place& place, std::int64_t pai
 }
 
 std::int64_t RopeKeys::original_length(OriginalLength rule) {
-  const auto place = rule.beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
-                                      : find(kOriginalLength, keys::kOriginalLength);
+  const auto place = dicts_.has_types_of_class() ? find(kOriginalLength)
+                     : rule.beside_wins          ? find_beside_first(kOriginalLength, keys::kOriginalLength)
+                                                 : find(kOriginalLength, keys::kOriginalLength);
   const std::string field = formatted("scaling/{}", kOriginalLength);
   if (!place && !has_trained_length()) {
     fail_missing(kOriginalLength);

@@ -33,6 +33,7 @@ class RopeKeys {
   ConfigReader& reader() const noexcept { return scope_.reader(); }
   const Sourced<std::int64_t>& trained_length() const noexcept { return trained_length_; }
   std::int64_t layers() const noexcept { return layers_; }
+  const RopeDicts& dicts() const noexcept { return dicts_; }
   bool has_trained_length() const noexcept { return trained_length_.value > 0; }
 
   // The key in the dictionaries, then `beside` them; marked as read, losers that disagree warned of.
@@ -73,6 +74,7 @@ class RopeKeys {
   std::optional<Place> required_beside(const Key& key, std::string_view field);
   std::vector<double> read_divisors(const Place& place, std::int64_t pairs);
 
+  const RopeDicts& dicts_;
   ConfigScope& scope_;
   std::vector<Place> places_;
   const Sourced<std::int64_t>& trained_length_;

@@ -135,7 +135,12 @@ std::optional<std::string_view> known_type(RopeKeys& keys, const Place& place) {
 
 std::optional<std::string_view> read_rope_type(RopeKeys& keys) {
   const auto place = keys.find("rope_type");
-  const auto old_place = place ? keys.peek("type") : keys.find("type");
+  auto old_place = keys.peek("type");
+  if (old_place && keys.dicts().joins_class_defaults()) {
+    keys.scope().pass_over(*old_place);
+    old_place.reset();
+  }
+  if (old_place && !place) keys.reader().mark_read(*old_place);
   const std::optional<Place>& used = place ? place : old_place;
   if (!used) {
     keys.note("scaling/rule", "default: no rule is given");

@@ -45,6 +45,15 @@ bool same_items(const JsonValue& a, const JsonValue& b) {
 
 }  // namespace
 
+bool says_nothing(const JsonValue& value) {
+  switch (value.kind()) {
+    case JsonKind::null: return true;
+    case JsonKind::boolean: return value.as_bool().ok() && !*value.as_bool();
+    case JsonKind::number: return value.as_double().ok() && *value.as_double() == 1;
+    default: return false;
+  }
+}
+
 bool same_value(const JsonValue& a, const JsonValue& b) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
@@ -241,7 +250,20 @@ std::vector<std::string> ConfigReader::absent_keys() const {
   return pointers;
 }
 
+void ConfigReader::pass_over(const Place& place, std::string_view who) {
+  passed_over_.try_emplace(place.value.offset(), PassedOver{place, std::string(who)});
+}
+
+void ConfigReader::warn_of_passed_over() {
+  for (const auto& [offset, one] : passed_over_) {
+    if (read_.contains(offset) || says_nothing(one.place.value)) continue;
+    warn("misleading-key", formatted("{} has no effect: {} does not read it.", one.place.from, one.who),
+         {one.place.from});
+  }
+}
+
 std::vector<Warning> ConfigReader::take_warnings() {
+  warn_of_passed_over();
   if (!document_.duplicates().empty()) {
     std::vector<std::string> keys;
     for (const io::JsonDuplicate& duplicate : document_.duplicates()) keys.push_back(duplicate.pointer);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -60,6 +61,9 @@ class ConfigReader {
   std::vector<std::string> take_undecided() { return std::exchange(undecided_, {}); }
   // `winner` is used; a warning where `loser` says something else.
   void settle(const Place& winner, const Place& loser);
+  // `who`, a class or a family, does not read what stands there: a warning, unless somebody else does, or it
+  // says nothing.
+  void pass_over(const Place& place, std::string_view who);
   // This value says what another one says already.
   void mark_lost(const Place& place);
 
@@ -72,6 +76,12 @@ class ConfigReader {
   std::vector<Warning> take_warnings();
 
  private:
+  struct PassedOver {
+    Place place;
+    std::string who;
+  };
+  void warn_of_passed_over();
+
   using Offsets = std::set<std::int64_t>;
   void list_unread(const io::JsonValue& object, const Offsets& besides, std::vector<std::string>& pointers) const;
 
@@ -82,6 +92,7 @@ class ConfigReader {
   Offsets entered_;  // of objects
   std::vector<io::JsonValue> entered_objects_;
   std::set<std::pair<std::int64_t, std::string_view>> absent_;  // offset of an entered object, name
+  std::map<std::int64_t, PassedOver> passed_over_;              // by offset
   std::optional<FileError> error_;
   bool is_of_stack_ = false;  // the error
   std::vector<std::string> undecided_;
@@ -96,6 +107,8 @@ struct ClassNames {
 
 ClassNames read_class_names(ConfigReader& reader, const io::JsonValue& object);
 
+// Null, false and 1, by which most keys mean "not that".
+bool says_nothing(const io::JsonValue& value);
 bool same_value(const io::JsonValue& a, const io::JsonValue& b);
 // A value as messages show it: "4", "\"yarn\"", "a list of 3".
 std::string shown(const io::JsonValue& value);

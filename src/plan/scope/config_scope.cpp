@@ -5,9 +5,18 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "plan/families/class_defaults.h"
 
 namespace posenc::plan {
+
+namespace {
+
+// A file whose model is code beside it (auto_map) may be read by any of a key's names.
+bool brings_code(ConfigReader& reader, const io::JsonValue& object) {
+  const auto place = reader.look(object, "auto_map");
+  return place && place->value.kind() == io::JsonKind::object;
+}
+
+}  // namespace
 
 ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family,
                          std::string_view model_type)
@@ -15,8 +24,14 @@ ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, cons
 
 ConfigScope::ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family,
                          std::string_view model_type, const StackRule& stack)
-    : reader_(reader), object_(object), family_(family), stack_(stack), model_type_(model_type) {
+    : reader_(reader),
+      object_(object),
+      family_(family),
+      stack_(stack),
+      model_type_(model_type),
+      class_(find_class_defaults(model_type)) {
   reader.enter(object);
+  if (brings_code(reader, reader.root()) || brings_code(reader, object)) class_ = nullptr;
   if (family.nested.empty()) return;
   const auto nested = reader.look(object, family.nested);
   if (!nested || nested->value.kind() != io::JsonKind::object) return;
@@ -30,15 +45,37 @@ std::array<Names, 2> ConfigScope::names_of(const Key& key) const {
   return {own->names, own->otherwise};
 }
 
-std::vector<Place> ConfigScope::places(const Key& key, Names listed) {
-  std::vector<std::string_view> names(listed.begin(), listed.end());
-  std::stable_partition(names.begin(), names.end(), [&](std::string_view name) {
-    return std::ranges::find(family_.own_names, name) != family_.own_names.end();
-  });
-  std::vector<Place> found;
+bool ConfigScope::is_read(const io::JsonValue& object, std::string_view name) const {
+  const bool is_nested = nested_ && object.offset() == nested_->offset();
+  return class_reads(*class_, name, is_nested) || family_.own_names.contains(name) ||
+         family_.names_beside_class.contains(name) || std::ranges::any_of(stack_.own_keys, [&](const OwnKey& row) {
+           return row.names.contains(name) || row.otherwise.contains(name);
+         });
+}
+
+bool ConfigScope::is_read(const Key& key, const io::JsonValue& object, std::string_view name) const {
+  if (class_ == nullptr || is_read(object, name)) return true;
+  // The trained length says what a model is for, whether a class needs it or not.
+  return &key == &keys::kLength &&
+         std::ranges::none_of(key.names, [&](std::string_view other) { return is_read(object, other); });
+}
+
+ConfigScope::Candidates ConfigScope::places(const Key& key, Names listed) {
+  std::vector<std::string_view> names;
+  for (std::string_view name : listed) {
+    if (class_ != nullptr) add_aliases(*class_, name, names);
+    names.push_back(name);
+  }
+  // transformers takes what its own names say, whatever stands under the older ones of the class.
+  if (class_ == nullptr) {
+    std::stable_partition(names.begin(), names.end(),
+                          [&](std::string_view name) { return family_.own_names.contains(name); });
+  }
+  Candidates found;
   const auto look = [&](const io::JsonValue& object, std::string_view name) {
     auto place = reader_.look(object, name);
-    if (place && (!place->value.is_null() || key.null_is_a_value)) found.push_back(std::move(*place));
+    if (!place || (place->value.is_null() && !key.null_is_a_value)) return;
+    (is_read(key, object, name) ? found.read : found.passed_over).push_back(std::move(*place));
   };
   for (std::string_view name : names) {
     if (std::ranges::find(top_names_, name) != top_names_.end()) look(reader_.root(), name);
@@ -50,10 +87,10 @@ std::vector<Place> ConfigScope::places(const Key& key, Names listed) {
   return found;
 }
 
-std::vector<Place> ConfigScope::candidates(const Key& key) {
+ConfigScope::Candidates ConfigScope::candidates(const Key& key) {
   const auto [names, otherwise] = names_of(key);
-  std::vector<Place> found = places(key, names);
-  return found.empty() && !default_of(names) ? places(key, otherwise) : found;
+  Candidates found = places(key, names);
+  return found.read.empty() && !default_of(names) && !otherwise.empty() ? places(key, otherwise) : found;
 }
 
 std::optional<Place> ConfigScope::default_at(std::string_view json, std::string_view source, std::string from) {
@@ -91,18 +128,32 @@ std::optional<Place> ConfigScope::look(std::string_view name) {
   return place ? place : reader_.look(object_, name);
 }
 
+void ConfigScope::pass_over(const std::vector<Place>& others, const std::optional<Place>& place) {
+  for (const Place& other : others) {
+    const bool names_the_table = stack_.input.kind == InputKind::learned &&
+                                 other.value.kind() == io::JsonKind::string && other.value.text() == "absolute";
+    if (names_the_table || (place && same_value(place->value, other.value))) {
+      reader_.mark_lost(other);
+    } else {
+      reader_.pass_over(other, class_->class_name);
+    }
+  }
+}
+
 std::optional<Place> ConfigScope::peek(const Key& key) {
-  std::vector<Place> found = candidates(key);
-  if (!found.empty()) return std::move(found.front());
-  return class_default(key);
+  const auto [found, passed_over] = candidates(key);
+  std::optional<Place> place = found.empty() ? class_default(key) : found.front();
+  pass_over(passed_over, place);
+  return place;
 }
 
 std::optional<Place> ConfigScope::find(const Key& key) {
-  const std::vector<Place> found = candidates(key);
-  if (found.empty()) return class_default(key);
+  const auto [found, passed_over] = candidates(key);
+  std::optional<Place> place = found.empty() ? class_default(key) : found.front();
+  pass_over(passed_over, place);
   for (std::size_t i = 1; i < found.size(); ++i) reader_.settle(found.front(), found[i]);
-  reader_.mark_read(found.front());
-  return found.front();
+  if (!found.empty()) reader_.mark_read(found.front());
+  return place;
 }
 
 Setting<std::int64_t> ConfigScope::integer(const Key& key, Bounds bounds) {

@@ -12,6 +12,7 @@
 #include "plan/facts/plan_limits.h"
 #include "plan/facts/sourced.h"
 #include "plan/facts/stack_facts.h"
+#include "plan/families/class_defaults.h"
 #include "plan/families/family.h"
 #include "plan/keys/config_keys.h"
 #include "plan/scope/config_reader.h"
@@ -25,6 +26,14 @@ class ConfigScope {
   // The same for another of the family's stacks than its main one.
   ConfigScope(ConfigReader& reader, const io::JsonValue& object, const Family& family, std::string_view model_type,
               const StackRule& stack);
+
+  // Whether a file's key of that name reaches the stack's class; true where there is no class that says.
+  bool reads(std::string_view name) const { return class_ == nullptr || is_read(object_, name); }
+  bool has_class() const noexcept { return class_ != nullptr; }
+  // The class does not read what stands there.
+  void pass_over(const Place& place) {
+    reader_.pass_over(place, class_ == nullptr ? family_.name : class_->class_name);
+  }
 
   // Keys that stand at the top of the file where the top has them, and not in the object.
   void read_at_top(Names names) { top_names_ = names; }
@@ -60,8 +69,18 @@ class ConfigScope {
   void fail(const Key& key, ErrorKind kind, std::string expected, std::string detail = {});
 
  private:
-  std::vector<Place> candidates(const Key& key);
-  std::vector<Place> places(const Key& key, Names names);
+  // Where a key stands in the file, the better places first, and where it stands by names that the class does not read.
+  struct Candidates {
+    std::vector<Place> read;
+    std::vector<Place> passed_over;
+  };
+  Candidates candidates(const Key& key);
+  Candidates places(const Key& key, Names names);
+  // What stands by names that are not read; `place` is what is.
+  void pass_over(const std::vector<Place>& others, const std::optional<Place>& place);
+  // Whether the stack's class reads a key by that name, or another code of the family does (its row says so).
+  bool is_read(const io::JsonValue& object, std::string_view name) const;
+  bool is_read(const Key& key, const io::JsonValue& object, std::string_view name) const;
   std::optional<Place> default_of(Names names);
   std::optional<Place> default_at(std::string_view json, std::string_view source, std::string from);
   // The names under which this stack's class reads a key, the better ones first.
@@ -73,6 +92,7 @@ class ConfigScope {
   const Family& family_;
   const StackRule& stack_;
   std::string_view model_type_;
+  const ClassDefaults* class_;  // that decides which names are read; null: all are
   Names top_names_;
   std::vector<std::unique_ptr<io::JsonDocument>> defaults_;  // keep the values of class defaults alive
 };

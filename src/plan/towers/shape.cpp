@@ -58,9 +58,11 @@ Sourced<std::int64_t> width_over_heads(ConfigScope& scope, const Key& key, const
 }
 
 void read_head_dim(ConfigScope& scope, const Tower& tower, TowerShape& shape) {
-  if (tower.head_dim != nullptr) {
-    Setting<std::int64_t> given = scope.size(*tower.head_dim, {1, kMaxHeadDim});
-    shape.width_key = tower.head_dim;
+  // Many classes ask for a width of heads that their configurations do not declare.
+  const bool asks = scope.has_class() && scope.reads(keys::kHeadDim.name());
+  if (const Key* key = tower.head_dim != nullptr ? tower.head_dim : asks ? &keys::kHeadDim : nullptr) {
+    Setting<std::int64_t> given = scope.size(*key, {1, kMaxHeadDim});
+    shape.width_key = key;
     if (given.value) shape.head_dim = {*given.value, std::move(given.from)};
     if (given.value || scope.reader().failed()) return;
   }

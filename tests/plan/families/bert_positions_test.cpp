@@ -33,7 +33,7 @@ void expect_symmetric_alibi(const Plan& plan) {
 }
 
 TEST(BertPositions, jinas_type_alibi_is_symmetric_and_leaves_no_table) {
-  const Plan plan = plan_of(bert("JinaBertForMaskedLM", R"(, "position_embedding_type": "alibi")"));
+  const Plan plan = plan_of(bert("JinaBertForMaskedLM", R"(, "auto_map": {}, "position_embedding_type": "alibi")"));
   expect_symmetric_alibi(plan);
   EXPECT_THAT(codes(plan), ElementsAre("architecture-mismatch"));
   EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-1/score/0"), "/position_embedding_type");
@@ -41,7 +41,7 @@ TEST(BertPositions, jinas_type_alibi_is_symmetric_and_leaves_no_table) {
 
 TEST(BertPositions, a_starting_size_of_alibi_is_alibi_whatever_the_type_says) {
   for (const std::string_view size : {"512", "0"}) {
-    const Plan plan = plan_of(bert("BertForMaskedLM", R"(, "position_embedding_type": "absolute",
+    const Plan plan = plan_of(bert("BertForMaskedLM", R"(, "auto_map": {}, "position_embedding_type": "absolute",
       "alibi_starting_size": )" + std::string(size)));
     expect_symmetric_alibi(plan);
     EXPECT_EQ(source_of(plan, "/stacks/0/layers/0-1/score/0"), "/alibi_starting_size");
@@ -62,15 +62,25 @@ TEST(BertPositions, learned_distances_of_the_class_before_are_a_warning) {
   EXPECT_TRUE(plain.known);
 }
 
+TEST(BertPositions, what_only_other_code_reads_is_misleading) {
+  for (const std::string_view key : {R"("position_embedding_type": "alibi")", R"("alibi_starting_size": 512)"}) {
+    const Plan plan = plan_of(bert("BertModel", ", " + std::string(key)));
+    EXPECT_EQ(summary(plan), "encoder: table 64+0 types2; 0-1 12/12x4 s0.5 both") << key;
+    EXPECT_THAT(codes(plan), ElementsAre("misleading-key")) << key;
+    EXPECT_TRUE(plan.known);
+  }
+}
+
 TEST(BertPositions, another_word_is_not_known) {
-  const Plan plan = plan_of(bert("BertModel", R"(, "position_embedding_type": "spiral")"));
+  const Plan plan = plan_of(bert("BertModel", R"(, "auto_map": {}, "position_embedding_type": "spiral")"));
   EXPECT_FALSE(plan.known);
   EXPECT_FALSE(plan.stacks[0].known);
 }
 
 TEST(BertPositions, kin_of_bert_too) {
-  const std::string text = with(bert("RobertaModel", R"(, "pad_token_id": 1, "position_embedding_type": "alibi")"),
-                                R"("bert")", R"("roberta")");
+  const std::string text =
+      with(bert("RobertaModel", R"(, "pad_token_id": 1, "auto_map": {}, "position_embedding_type": "alibi")"),
+           R"("bert")", R"("roberta")");
   expect_symmetric_alibi(plan_of(text));
 }
 

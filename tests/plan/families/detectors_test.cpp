@@ -37,7 +37,7 @@ constexpr Kin kDetectors[] = {
      "1 cross 2/2x64:32 +q/projected:learned10 +k/projected:axis_sines +q/beside:axis_sines +k/beside:axis_sines "
      "s0.125 both; 2 2/2x32 +qk/projected:learned10 s0.176777 both; "
      "3 cross 2/2x64:32 +q/beside*:axis_sines +k/beside:axis_sines s0.125 both"},
-    {"dab-detr", kPair, R"(, "temperature_height": 20, "temperature_width": 20)",
+    {"dab-detr", kPair, R"(, "hidden_size": 64, "temperature_height": 20, "temperature_width": 20)",
      "encoder: 0-1 4/4x16 +qk*:axis_sines s0.25 both | decoder: 0 2/2x32 +qk/projected:axis_sines s0.176777 both; "
      "1 cross 2/2x64:32 +q/projected:axis_sines +k/projected:axis_sines +q/beside*:axis_sines +k/beside:axis_sines "
      "s0.125 both; 2 2/2x32 +qk/projected:axis_sines s0.176777 both; "

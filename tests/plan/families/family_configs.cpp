@@ -60,7 +60,7 @@ constexpr FamilyConfig kConfigs[] = {
       "rope_theta": 1000000, "use_sliding_window": true, "sliding_window": 512})"},
     {"gemma", R"({"model_type": "gemma", "architectures": ["GemmaForCausalLM"], "head_dim": 256,
       "num_attention_heads": 8, "num_key_value_heads": 1, "num_hidden_layers": 2, "max_position_embeddings": 8192,
-      "rope_theta": 10000.0, "use_bidirectional_attention": true})"},
+      "rope_theta": 10000.0})"},
     {"gemma2", R"({"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "head_dim": 256,
       "num_attention_heads": 8, "num_key_value_heads": 4, "num_hidden_layers": 3, "max_position_embeddings": 8192,
       "rope_theta": 10000.0, "query_pre_attn_scalar": 144, "attn_logit_softcapping": 50.0, "sliding_window": 4096})"},

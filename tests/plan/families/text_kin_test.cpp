@@ -61,7 +61,7 @@ constexpr Kin kDecoders[] = {
         "mlp_layer_types": ["sparse", "dense", "sparse", "sparse"])",
      "decoder: 0 4/2x64 interleaved 64 @20000 s0.125 causal w31,0; 1 4/2x64 interleaved 64 @20000 s0.125 causal; "
      "2 4/2x64 interleaved 64 @20000 s0.125 causal w31,0; 3 4/2x64 s0.125 causal"},
-    {"hrm_text", kDecoder, R"(, "prefix_lm": true)", "decoder: 0-3 4/2x64 half 64 @20000 s0.125 prefix"},
+    {"hrm_text", kDecoder, R"(, "prefix_lm": true)", "decoder: 0-3 4/4x64 half 64 @20000 s0.125 prefix"},
     {"laguna", kByType, R"(, "num_attention_heads_per_layer": [4, 4, 4, 2])",
      "decoder: 0-2 4/2x64 half 64 @500 s0.125 rms causal w31,0; 3 2/2x64 half 64 @90000 s0.125 rms causal"},
     {"mimo_v2_flash", kByType, R"(, "v_head_dim": 32)",
@@ -310,10 +310,10 @@ TEST(TextKin, colqwen_says_which_way_it_sees) {
 }
 
 TEST(TextKin, a_page_s_boxes_stand_side_by_side) {
-  const Plan plan = plan_of(config({"layoutlm", kEncoder, R"(, "max_2d_position_embeddings": 32,
+  const Plan plan = plan_of(config({"layoutlmv3", kEncoder, R"(, "max_2d_position_embeddings": 32,
     "coordinate_size": 12, "shape_size": 8)",
                                     ""}));
-  ASSERT_EQ(plan.stacks.front().input.size(), 2U);
+  ASSERT_EQ(plan.stacks.front().input.size(), 3U);
   const AxialInput& boxes = std::get<AxialInput>(plan.stacks.front().input[1]);
   EXPECT_EQ(boxes.combine, AxialCombine::concatenate);
   EXPECT_EQ(boxes.dims, (std::vector<std::int64_t>{12, 12, 12, 12, 8, 8}));

@@ -73,7 +73,7 @@ std::vector<Expected> expected_windows() {
       {"qwen2_moe", 32768, {windowed(plain, 1023), plain, plain, plain}},
       {"qwen3", 40960, repeat(qwen3, 2)},
       {"qwen3_moe", 40960, repeat(windowed(qwen3, 511), 2)},
-      {"gemma", 8192, repeat(both_ways(half(attention(8, 1, 256), 1e4)), 2)},
+      {"gemma", 8192, repeat(half(attention(8, 1, 256), 1e4), 2)},
       {"gemma2", 8192, {windowed(gemma2, 4095), gemma2, windowed(gemma2, 4095)}},
       {"gemma3", 32768, {local, local, global, local, local, global, local}},
       {"gemma3 v5", 32768, {windowed(half(gemma3_both, 1e4), 256, 256), half(gemma3_both, 1e6, LinearScaling{8})}},
@@ -101,7 +101,7 @@ std::vector<Expected> expected_rest() {
   const LayerPlan cohere2 = attention(8, 8, 64);
   const LayerPlan cohere2_local = windowed(interleaved(cohere2, 5e4), 4095);
   const LayerPlan olmo3 = normed(attention(8, 8, 64), kRmsAcross);
-  const LayerPlan olmo3_local = windowed(half(olmo3, 4e5), 4095);
+  const LayerPlan olmo3_local = windowed(half(olmo3, 5e5), 4095);  // rope_theta is for full layers
   const LayerPlan smollm3 = half(attention(8, 4, 64), 5e6);
   const LayerPlan smollm3_still = attention(8, 4, 64);
   const LayerPlan exaone_full = normed(attention(8, 2, 128), kRms);
@@ -167,6 +167,33 @@ TEST(ReadPlanFamilies, a_class_name_stands_in_for_a_missing_model_type) {
   EXPECT_EQ(plan.family, "glm4");
   EXPECT_EQ(plan.model_type, "");
   EXPECT_EQ(rope_of(plan).dim, 64);
+}
+
+// Its eager attention stays causal where the switch is true, and its SDPA without a mask does not.
+TEST(ReadPlanFamilies, gemmas_switch_to_both_ways_is_undecided) {
+  const Plan plan =
+      plan_of(with(family_config("gemma"), R"("rope_theta")", R"("use_bidirectional_attention": true, "rope_theta")"));
+  EXPECT_FALSE(plan.known);
+}
+
+// GPT-NeoX's rotation reads a width of heads, and its heads do not.
+TEST(ReadPlanFamilies, a_width_of_heads_that_gpt_neox_reads_by_half_is_undecided) {
+  const auto with_width = [](std::string_view width) {
+    return with(family_config("gpt_neox"), R"("num_attention_heads")",
+                R"("head_dim": )" + std::string(width) + R"(, "num_attention_heads")");
+  };
+  const std::int64_t own = layer_of(plan_of(family_config("gpt_neox")), 0).head_dim;
+  EXPECT_TRUE(plan_of(with_width(std::to_string(own))).known);
+  EXPECT_FALSE(plan_of(with_width(std::to_string(2 * own))).known);
+}
+
+// A class without windows: its masks have none, and a cache made of the configuration drops what is farther away.
+TEST(ReadPlanFamilies, a_window_that_only_the_cache_knows_is_undecided) {
+  for (std::string_view key : {"sliding_window", "attention_chunk_size"}) {
+    const std::string text = R"({"model_type": "llama", "num_hidden_layers": 1, ")" + std::string(key) + R"(": )";
+    EXPECT_FALSE(plan_of(text + "512}").known) << key;
+    EXPECT_TRUE(plan_of(text + "null}").known) << key;
+  }
 }
 
 TEST(ReadPlanFamilies, deepseek_without_latent_attention_is_plain) {

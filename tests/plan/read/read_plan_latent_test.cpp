@@ -76,8 +76,7 @@ std::vector<Expected> expected_chosen_keys() {
       with_values(scaled(rotated(attention(8, 8, 192), Pairing::interleaved, 2e4, 64, yarn), g * g / std::sqrt(192.0)),
                   96),
       128);
-  const LayerPlan glm = from_channel(rotated(attention(8, 8, 256), Pairing::half, 1e6, 64), 192);
-  const LayerPlan glm_letters = from_channel(rotated(attention(8, 8, 256), Pairing::interleaved, 1e6, 64), 192);
+  const LayerPlan glm = from_channel(rotated(attention(8, 8, 256), Pairing::interleaved, 1e6, 64), 192);
   const auto chosen = [](LayerPlan layer, const std::string& count, const std::string& by = "the indexer") {
     return sparse(std::move(layer), "causal, the " + count + " keys that " + by + " ranks highest");
   };
@@ -92,8 +91,8 @@ std::vector<Expected> expected_chosen_keys() {
         chosen(indexed(glm, 4, 128, Pairing::half, 0), "2048"), chosen(glm, "2048", "the indexer of layer 2")}},
       {"glm_moe_dsa letters",
        4096,
-       {chosen(indexed(glm_letters, 4, 128, Pairing::interleaved, 0), "64"),
-        chosen(glm_letters, "64", "the indexer of layer 0"), chosen(glm_letters, "64", "the indexer of layer 0")}},
+       {chosen(indexed(glm, 4, 128, Pairing::interleaved, 0), "64"), chosen(glm, "64", "the indexer of layer 0"),
+        chosen(glm, "64", "the indexer of layer 0")}},
       {"minimax_m3",
        524288,
        {minimax,
@@ -137,14 +136,16 @@ std::vector<Expected> expected_gemma4() {
     return scaled(normed(half(attention(8, kv_heads, head_dim), base, ProportionalScaling{part, 1}), kRms), 1);
   };
   const LayerPlan global = full(2, 128, 2e6, 0.5);
-  LayerPlan near = both_ways(scaled(normed(half(attention(8, 4, 64), 1e4), kRms), 1));
+  const LayerPlan near_base = scaled(normed(half(attention(8, 4, 64), 1e4), kRms), 1);
+  LayerPlan near = both_ways(near_base);
   near.mask.window = Window{256, 256};
   return {
       {"gemma4", 131072, {local, global, sharing(local, 0), sharing(global, 1)}},
       {"gemma4 flat",
        131072,
-       {seeing(local, MaskKind::causal, "the tokens of one image see each other both ways, within the window"),
-        full(4, 128, 2e6, 0.125)}},
+       {seeing(windowed(near_base, 511), MaskKind::causal,
+               "the tokens of one image see each other both ways, within the window"),
+        full(4, 128, 1e6, 0.25)}},
       {"gemma4 both ways", 131072, {near, both_ways(full(4, 512, 1e6, 0.25))}},
   };
 }
@@ -300,10 +301,14 @@ TEST(ReadPlanLatent, kimi_linear_reads_no_scaling) {
 
 // ---- which key wins ----
 
-TEST(ReadPlanLatent, a_files_key_beats_a_dictionary_that_only_the_class_has) {
-  const Plan plan = plan_of(R"({"model_type": "gemma4_text", "num_hidden_layers": 6, "rope_theta": 3e6})");
-  EXPECT_EQ(rope_of(plan, 5).base, 3e6);
-  EXPECT_EQ(rope_of(plan, 0).base, 1e4);
+TEST(ReadPlanLatent, a_base_beside_a_dictionary_of_the_class_has_no_effect) {
+  const Plan by_type = plan_of(R"({"model_type": "gemma4_text", "num_hidden_layers": 6, "rope_theta": 3e6})");
+  EXPECT_EQ(rope_of(by_type, 5).base, 1e6);
+  EXPECT_EQ(rope_of(by_type, 0).base, 1e4);
+  EXPECT_EQ(codes(by_type), std::vector<std::string>{"misleading-key"});
+  const Plan flat = plan_of(R"({"model_type": "apertus", "num_hidden_layers": 1, "rope_theta": 3e6})");
+  EXPECT_EQ(rope_of(flat).base, 12e6);
+  EXPECT_EQ(codes(flat), std::vector<std::string>{"precedence"});
 }
 
 TEST(ReadPlanLatent, letters_count_the_layers) {

@@ -26,23 +26,23 @@ struct Row {
 };
 
 const Row kRows[] = {
-    {"parameters beat scaling",
+    {"scaling beats parameters",
      llama(R"("rope_theta": 1e4, "rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6},
        "rope_scaling": {"rope_type": "linear", "factor": 8.0})"),
-     1e6,
-     LinearScaling{2},
-     {"/rope_scaling", "/rope_theta"}},
+     1e4,
+     LinearScaling{8},
+     {"/rope_parameters"}},
     {"scaling that repeats parameters",
      llama(R"("rope_theta": 1e6, "rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6},
        "rope_scaling": {"type": "linear", "factor": 2})"),
      1e6,
      LinearScaling{2},
      {}},
-    {"parameters beat scaling as a whole",
+    {"scaling beats parameters as a whole",
      llama(R"("rope_parameters": {"rope_theta": 1e6}, "rope_scaling": {"rope_type": "linear", "factor": 8.0})"),
-     1e6,
-     {},
-     {"/rope_scaling"}},
+     1e4,
+     LinearScaling{8},
+     {"/rope_parameters"}},
     {"null parameters are absent",
      llama(R"("rope_theta": 1e5, "rope_parameters": null, "rope_scaling": {"rope_type": "linear", "factor": 8.0})"),
      1e5,
@@ -64,19 +64,19 @@ const Row kRows[] = {
      LinearScaling{2},
      {"/rope_theta"}},
     {"the dictionary's original length beats the top's for yarn",
-     llama(R"("rope_theta": 1e4, "original_max_position_embeddings": 2048,
+     llama(R"("auto_map": {}, "rope_theta": 1e4, "original_max_position_embeddings": 2048,
        "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096})"),
      1e4,
      YarnScaling{4, 4096, {}, {}, {}, {}, {}, true},
      {"/original_max_position_embeddings"}},
     {"the top's original length stands in for yarn",
-     llama(R"("rope_theta": 1e4, "original_max_position_embeddings": 4096,
+     llama(R"("auto_map": {}, "rope_theta": 1e4, "original_max_position_embeddings": 4096,
        "rope_scaling": {"rope_type": "yarn", "factor": 4.0})"),
      1e4,
      YarnScaling{4, 4096, {}, {}, {}, {}, {}, true},
      {}},
     {"the first of two names for one thing",
-     llama(R"("rope_theta": 2e4, "rotary_emb_base": 3e4)"),
+     llama(R"("auto_map": {}, "rope_theta": 2e4, "rotary_emb_base": 3e4)"),
      2e4,
      {},
      {"/rotary_emb_base"}},
@@ -140,7 +140,7 @@ TEST(ReadPlanPrecedence, gpt_neox_reads_its_own_names_first) {
                                  R"("rope_theta": 1e4, "partial_rotary_factor": 0.5, "rotary_pct")"));
   EXPECT_EQ(rope_of(plan).base, 25000);
   EXPECT_EQ(rope_of(plan).dim, 16);
-  EXPECT_EQ(codes(plan), std::vector<std::string>{"precedence"});
+  EXPECT_EQ(codes(plan), std::vector<std::string>{"misleading-key"});
 }
 
 TEST(ReadPlanPrecedence, layer_types_beat_a_pattern) {

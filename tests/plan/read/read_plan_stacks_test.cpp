@@ -199,7 +199,8 @@ TEST(ReadPlanStacks, pixtral_deals_one_ladder_and_kimi_alternates) {
   EXPECT_EQ(dealt.axis_frequencies, AxisFrequencies::strided);
   EXPECT_EQ(frequencies(dealt).inv_freq, (std::vector<double>{1, 1e-2, 1e-1, 1e-3}));
   const Plan kimi = plan_of(vision(R"({"model_type": "kimi_k25_vision", "vt_hidden_size": 8,
-    "vt_num_attention_heads": 1, "vt_num_hidden_layers": 1, "init_pos_emb_height": 6, "init_pos_emb_width": 5})"));
+    "vt_num_attention_heads": 1, "vt_num_hidden_layers": 1, "init_pos_emb_height": 6, "init_pos_emb_width": 5,
+    "auto_map": {}})"));
   const Rope alternating = rope(stack_of(kimi, 1).layers.at(0).rotate.at(0));
   EXPECT_EQ(alternating.axes, (AxisMap{{"w", "h"}, {0, 1, 0, 1}}));
   EXPECT_EQ(frequencies(alternating).inv_freq, (std::vector<double>{1, 1, 1e-2, 1e-2}));

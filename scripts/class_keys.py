@@ -1,0 +1,173 @@
+"""Which of the keys that bear on positions a configuration class of transformers reads, by its source.
+
+A name counts as read where the class or one that it inherits from declares it, has it as a parameter or says it as a
+text, and where the modeling files beside the class read it of a config, by getattr too. What all classes share is not
+scanned: a class that has rope_parameters takes what it moves into them, and who asks for a causal mask, of windows or
+chunks, is asked for what those functions read. per_layer_config is every class's.
+"""
+
+import ast
+import dataclasses
+import functools
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+CONFIG_KEYS = Path(__file__).resolve().parent.parent / "src/plan/keys/config_keys.inc"
+# Where a class has the first and moves all others into it, as its base class does, the table has the first alone.
+ROPE = "rope_parameters"
+MOVED = {"rope_theta", "partial_rotary_factor", "rope_scaling"}
+MOVE = "convert_rope_params_to_dict"
+MASKS = {
+    "create_causal_mask": "is_causal",
+    "create_sliding": "sliding_window",
+    "create_chunked": "attention_chunk_size",
+}
+
+@functools.cache
+def key_names():
+    """All names of config_keys.inc."""
+    rows = re.findall(r'POSENC_KEY\(k\w+,\s*((?:"[^"]*"\s*)+)', CONFIG_KEYS.read_text(encoding="ascii"))
+    return {name for row in rows for text in re.findall(r'"([^"]*)"', row) for name in text.split()} | MOVED
+
+
+def is_config(node):
+    """Whether an expression looks like a config: config, self.config, text_config, config.get_text_config()."""
+    match node:
+        case ast.Call(func=called):
+            return is_config(called)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return "config" in name or name == "cfg"
+    return False
+
+
+def is_nested(node):
+    """Whether an expression is a config's attn_config."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name == "attn_config"
+    return False
+
+
+def texts(tree):
+    """The texts of a tree but docstrings, and keys of dictionaries that are not what the class is made with."""
+    others = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Module(body=[ast.Expr(value=doc), *_]) | ast.ClassDef(body=[ast.Expr(value=doc), *_]):
+                others.add(id(doc))
+            case ast.FunctionDef(body=[ast.Expr(value=doc), *_]):
+                others.add(id(doc))
+            case ast.Dict(keys=keys):
+                others |= {id(key) for key in keys}
+            case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()]):
+                others.add(id(key))
+            case ast.Subscript(value=owner, slice=key) if not is_kwargs(owner):
+                others.add(id(key))
+            case ast.Call(func=ast.Attribute(value=owner, attr="get" | "pop" | "setdefault"), args=[key, *_]) if (
+                not is_kwargs(owner)
+            ):
+                others.add(id(key))
+    return {node.value for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in others}
+
+
+def is_kwargs(node):
+    return isinstance(node, ast.Name) and node.id == "kwargs"
+
+
+def moved_names(cls):
+    """What a class moves into its rope_parameters."""
+    of = next(ancestor for ancestor in cls.__mro__ if MOVE in vars(ancestor))
+    if not of.__module__.startswith("transformers.models."):
+        return MOVED
+    tree = ast.parse(textwrap.dedent(inspect.getsource(vars(of)[MOVE])))
+    calls = {node.func.attr for node in ast.walk(tree)
+             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+    found = texts(tree) & MOVED
+    if MOVE in calls:
+        found |= moved_names(of.__mro__[1])
+    return found
+
+
+@functools.cache
+def names_of_modeling(path, of_nested):
+    """What the code of a model reads of configs; else of their attn_config."""
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    found = set() if of_nested else {key for call, key in MASKS.items() if call in source}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=owner, attr=name) if is_config(owner) and is_nested(owner) == of_nested:
+                found.add(name)
+            case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[owner, ast.Constant(value=str(name)), *_]) if (
+                is_nested(owner) == of_nested
+            ):
+                found.add(name)
+    return found
+
+
+def names_of_class(cls):
+    """What a configuration class itself declares, takes and says."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    found = texts(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) | ast.arg(arg=name):
+                found.add(name)
+    for node in tree.body[0].body:
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+                found.add(name)
+    return found
+
+
+def overwritten(cls):
+    """Fields that a class sets to a value of other keys, whatever was given for them."""
+    found, read = set(), set()
+    for node in own_body(cls, "__post_init__"):
+        read |= {other.attr for other in ast.walk(node) if isinstance(other, ast.Attribute) and is_loaded(other)}
+        read |= texts(node)
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]) if name not in read:
+                found.add(name)
+    return found & fields(cls)
+
+
+def fields(cls):
+    """What a class and those that it inherits from declare; what else is given is set after all of it."""
+    return {field.name for field in dataclasses.fields(cls)}
+
+
+def is_loaded(node):
+    return isinstance(node.ctx, ast.Load)
+
+
+def own_body(cls, name):
+    """The statements of a method that the class itself has."""
+    if name not in vars(cls):
+        return []
+    return ast.parse(textwrap.dedent(inspect.getsource(vars(cls)[name]))).body[0].body
+
+
+def aliases(cls):
+    """{alias: key} of the names of config_keys.inc under which a class takes other keys."""
+    return {alias: key for alias, key in cls.attribute_map.items() if alias in key_names() and key in key_names()}
+
+
+def keys_that_are_read(cls, is_attn_config=False):
+    """The names of config_keys.inc that a configuration class, or the models that are made of it, read."""
+    found = set(cls.attribute_map) | set(cls.attribute_map.values())
+    for ancestor in cls.__mro__:
+        if ancestor.__module__.startswith("transformers.models."):
+            found |= names_of_class(ancestor)
+    for path in Path(inspect.getsourcefile(cls)).parent.glob("modeling_*.py"):
+        found |= names_of_modeling(path, is_attn_config)
+    if ROPE in found:
+        found = found - {ROPE} | moved_names(cls)
+        found -= {"rope_scaling"} & fields(cls)  # a field is not moved
+        found = found - MOVED | {ROPE} if found >= MOVED else found
+    if not hasattr(cls, "layer_types"):
+        found.discard("layer_types")  # of a class beside it
+    return found & key_names() - overwritten(cls)
