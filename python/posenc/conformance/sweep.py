@@ -3,6 +3,7 @@
     python -m posenc.conformance.sweep --shard 0/2          # of all types, every second; --json
     python -m posenc.conformance.sweep --type llama --type bert
     python -m posenc.conformance.sweep --sample             # the sixty that ./test runs
+    python -m posenc.conformance.sweep --vary --shard 0/2   # each type again and again, with one key changed
 
 It needs torch and transformers. docs/conformance-sweep.md says what a verdict is.
 """
@@ -31,6 +32,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--type", action="append", metavar="NAME", help="only this one; may be repeated")
     parser.add_argument("--shard", type=_shard, default=(0, 1), metavar="I/N", help="every N-th type, from the I-th on")
     parser.add_argument("--sample", action="store_true", help="only the sixty types that ./test runs")
+    parser.add_argument(
+        "--vary",
+        action="store_true",
+        help="in place of defaults, configurations that differ from them by one key; the table has what is not right",
+    )
     parser.add_argument("--json", action="store_true", help="JSON in place of a Markdown table")
     given = parser.parse_args(arguments)
     missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
@@ -42,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     from . import sweep_table
 
     torch.set_num_threads(1)
-    return sweep_table.write(given.type, sample=given.sample, shard=given.shard, as_json=given.json)
+    return sweep_table.write(given.type, sample=given.sample, shard=given.shard, as_json=given.json, vary=given.vary)
 
 
 if __name__ == "__main__":

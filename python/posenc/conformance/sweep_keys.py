@@ -123,12 +123,17 @@ ATTENTION = dict.fromkeys(
 _WITHOUT_TIMM = ("detr", "conditional_detr", "dab-detr", "deformable_detr", "table-transformer")
 
 
+def given(model_type: str) -> dict[str, Any]:
+    """What a type's class needs to run by its defaults."""
+    return _GIVEN.get(model_type, {})
+
+
 def config(model_type: str, keys: dict[str, Any] | None = None) -> Any:
-    given = dict(_GIVEN.get(model_type, {}), **(keys or {}))
+    chosen = {**given(model_type), **(keys or {})}
     if model_type in _WITHOUT_TIMM:
         of = transformers.ResNetConfig(out_features=["stage2", "stage3", "stage4"])
-        given |= {"use_timm_backbone": False, "use_pretrained_backbone": False, "backbone": None, "backbone_config": of}
-    made = transformers.CONFIG_MAPPING[model_type](**given)
+        chosen |= {"use_timm_backbone": False, "use_pretrained_backbone": False, "backbone": None, "backbone_config": of}
+    made = transformers.CONFIG_MAPPING[model_type](**chosen)
     for of in all_configs(made):
         _make_small(of)
     return made

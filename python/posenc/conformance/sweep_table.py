@@ -16,7 +16,7 @@ import transformers
 
 import posenc
 
-from . import sweep_keys, sweep_type
+from . import sweep_keys, sweep_type, sweep_varied
 from .sweep_sample import SAMPLE
 from .sweep_type import VERDICTS, Verdict
 
@@ -41,6 +41,17 @@ def _chosen(names: list[str] | None, sample: bool, shard: tuple[int, int]) -> li
             raise ValueError(f"transformers {transformers.__version__} has no model type {name!r}")
     chosen = names or (list(SAMPLE) if sample else known)
     return chosen[shard[0] :: shard[1]]
+
+
+def varied(model_type: str) -> Iterator[Verdict]:
+    """Of configurations that differ from the default by one key."""
+    if model_type in left_out():
+        return
+    for title, keys in sweep_varied.variations(model_type):
+        verdict = sweep_varied.judge(model_type, keys)
+        verdict.title = title
+        yield verdict
+        gc.collect()
 
 
 def verdicts(model_type: str) -> Iterator[Verdict]:
@@ -76,8 +87,10 @@ def counted(found: Iterable[str]) -> str:
     return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
 
 
-def write(names: list[str] | None, *, sample: bool, shard: tuple[int, int], as_json: bool) -> int:
-    """Prints; returns the status."""
+def write(
+    names: list[str] | None, *, sample: bool, shard: tuple[int, int], as_json: bool, vary: bool = False
+) -> int:
+    """Prints; returns the status. Of configurations that vary by a key the table has those that are not right."""
     try:
         types = _chosen(names, sample, shard)
     except ValueError as error:
@@ -88,10 +101,10 @@ def write(names: list[str] | None, *, sample: bool, shard: tuple[int, int], as_j
     if not as_json:
         print(HEAD)
     for model_type in types:
-        for verdict in verdicts(model_type):
+        for verdict in varied(model_type) if vary else verdicts(model_type):
             verdict.runs = None  # tensors
             seen.append(verdict)
-            if not as_json:
+            if not as_json and not (vary and verdict.verdict == "right"):
                 print(row(verdict), flush=True)
     if as_json:
         versions = {"posenc": posenc.__version__, "torch": torch.__version__, "transformers": transformers.__version__}

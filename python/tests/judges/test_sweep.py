@@ -5,9 +5,10 @@ import json
 import os
 import pathlib
 
+import posenc
 import pytest
 import transformers
-from posenc.conformance import sweep, sweep_table, sweep_type
+from posenc.conformance import sweep, sweep_described, sweep_table, sweep_type
 from posenc.conformance import verdicts as families
 from posenc.conformance.sweep_sample import SAMPLE
 
@@ -160,6 +161,56 @@ def test_a_wrong_plan_is_seen(of):
     verdict = sweep_type.judge(of[0], keys, change)
     assert verdict.verdict == "wrong"
     assert any(fact in what for what in verdict.facts), verdict.facts
+
+
+# ---- what a class does whose plan is not known ----
+
+
+@pytest.mark.parametrize(
+    ("model_type", "keys", "said"),
+    [
+        ("gpt2", {"n_layer": 2}, "h.#.attn: 2 layers, 12 heads of 64, no rotation, causal, scores 0.125 q.k"),
+        ("llama", {"num_hidden_layers": 2}, "causal, scores 0.088388 q.k"),
+        ("gemma2", {"num_hidden_layers": 2}, "scores with more than q.k"),
+    ],
+)
+def test_a_class_is_described(model_type, keys, said):
+    (group,) = sweep_type.judge(model_type, keys).runs.groups
+    assert said in sweep_described.described(group)
+
+
+# ---- one key at a time ----
+
+
+@pytest.mark.parametrize("model_type", ["llama", "gpt_neox", "smollm3", "vit"])
+def test_no_key_is_misread(model_type):
+    varied = list(sweep_table.varied(model_type))
+    assert {verdict.verdict for verdict in varied} >= {"right"}
+    assert [sweep_table.row(verdict) for verdict in varied if verdict.verdict == "wrong"] == []
+
+
+def test_a_key_that_is_misread_is_seen(monkeypatch, capsys):
+    judge = sweep_type.judge
+
+    def misread(model_type, keys):
+        return judge(model_type, keys, with_ropes(lambda rope: rope.replace(base=1e4)))
+
+    monkeypatch.setattr(sweep_type, "judge", misread)
+    assert sweep.main(["--vary", "--type", "llama"]) == 1
+    rows = [line for line in capsys.readouterr().out.splitlines() if "| wrong |" in line]
+    assert [row for row in rows if row.startswith("| `llama, rope_theta: 99.0` |")]
+
+
+def test_a_file_that_is_read_otherwise_than_its_class_is_seen(monkeypatch):
+    read_plan = posenc.read_plan
+
+    def misread(model):
+        plan = read_plan(model)
+        return with_ropes(lambda rope: rope.replace(base=2 * rope.base))(plan) if isinstance(model, dict) else plan
+
+    monkeypatch.setattr(posenc, "read_plan", misread)
+    (verdict,) = [of for of in sweep_table.varied("llama") if of.title == "llama, rope_theta: 99.0"]
+    assert verdict.verdict == "wrong" and "of a file" in verdict.facts[0]
 
 
 # ---- the command ----
