@@ -378,6 +378,17 @@ void add_npz(Cases& cases) {
                       "without a comment"));
   cases.push_back(npz("G7_place_beyond", whole.substr(0, whole.size() - 6) + little(1U << 30U, 4) + little(0, 2),
                       Kind::bad_offset, "ends here"));
+  // One member, whose directory's numbers stand in 64 bits alone: its entry of 46 bytes and the name.
+  const std::string before_end = whole.substr(0, whole.size() - 22);
+  const std::size_t directory_bytes = 46 + 5;
+  const std::string end_in_64_bits = "PK\x06\x06" + little(44, 8) + little(45, 2) + little(45, 2) + little(0, 4) +
+                                     little(0, 4) + little(1, 8) + little(1, 8) + little(directory_bytes, 8) +
+                                     little(before_end.size() - directory_bytes, 8);
+  cases.push_back(npz("G1_end_in_64_bits",
+                      before_end + end_in_64_bits + "PK\x06\x07" + little(0, 4) + little(before_end.size(), 8) +
+                          little(1, 4) + "PK\x05\x06" + little(0, 4) + little(0xFFFF, 2) + little(0xFFFF, 2) +
+                          little(0xFFFFFFFF, 4) + little(0xFFFFFFFF, 4) + little(0, 2),
+                      {}, ""));
   // The entry's place stands behind 42 of its bytes; the directory, 46 and the name, before the last 22.
   std::string far = whole;
   far.replace(whole.size() - 22 - 46 - 5 + 42, 4, little(1U << 30U, 4));
