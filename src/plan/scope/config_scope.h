@@ -75,7 +75,7 @@ class ConfigScope {
     std::vector<Place> passed_over;
   };
   Candidates candidates(const Key& key);
-  Candidates places(const Key& key, Names names);
+  Candidates places(const Key& key, Names listed);
   // What stands by names that are not read; `place` is what is.
   void pass_over(const std::vector<Place>& others, const std::optional<Place>& place);
   // Whether the stack's class reads a key by that name, or another code of the family does (its row says so).
