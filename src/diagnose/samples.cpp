@@ -12,7 +12,7 @@
 namespace posenc::inline v0_2::port {
 namespace {
 
-constexpr const char* kWhere = "diagnose";
+constexpr const char* kDiagnose = "diagnose";
 
 std::string shape_words(const ConstTensorView& view) {
   std::vector<std::int64_t> sizes(view.shape.begin(), view.shape.begin() + std::clamp(view.rank, 0, kMaxRank));
@@ -21,16 +21,16 @@ std::string shape_words(const ConstTensorView& view) {
 
 void check_view(const ConstTensorView& view, const char* field) {
   if (view.rank != 3 && view.rank != 4) {
-    throw Error(kWhere, {formatted("{}.rank", field), "be 3 or 4", formatted("{}", view.rank)});
+    throw Error(kDiagnose, {formatted("{}.rank", field), "be 3 or 4", formatted("{}", view.rank)});
   }
   double count = 1.0;
   for (int axis = 0; axis < view.rank; ++axis) {
     const std::int64_t size = view.shape[static_cast<std::size_t>(axis)];
-    if (size < 0) throw Error(kWhere, {formatted("{}.shape", field), "have no negative size", shape_words(view)});
+    if (size < 0) throw Error(kDiagnose, {formatted("{}.shape", field), "have no negative size", shape_words(view)});
     count *= static_cast<double>(size);
   }
-  if (count > 0x1p62) throw Error(kWhere, {formatted("{}.shape", field), "fit into memory", shape_words(view)});
-  if (count > 0 && view.data == nullptr) throw Error(kWhere, {formatted("{}.data", field), "point to them", "null"});
+  if (count > 0x1p62) throw Error(kDiagnose, {formatted("{}.shape", field), "fit into memory", shape_words(view)});
+  if (count > 0 && view.data == nullptr) throw Error(kDiagnose, {formatted("{}.data", field), "point to them", "null"});
 }
 
 // Whether x is a number of `bits` significant bits whose last place is at least 2^least.
@@ -72,7 +72,7 @@ std::vector<double> taken(const ConstTensorView& view, const Samples& sizes, con
         for (std::int64_t c = 0; c < sizes.channels; ++c) {
           const double x = reference::read(view, from + c * step);
           if (!std::isfinite(x)) {
-            throw Error(kWhere, {field, "be finite",
+            throw Error(kDiagnose, {field, "be finite",
                                  formatted("{} at sequence {}, token {}, head {}, channel {}", x, b, t, h, c)});
           }
           out.push_back(x);
@@ -89,7 +89,7 @@ Samples samples_of(const ConstTensorView& before, const ConstTensorView& after) 
   check_view(before, "before");
   check_view(after, "after");
   if (before.rank != after.rank || before.shape != after.shape) {
-    throw Error(kWhere, {"after.shape", formatted("be that of before, {},", shape_words(before)), shape_words(after)});
+    throw Error(kDiagnose, {"after.shape", formatted("be that of before, {},", shape_words(before)), shape_words(after)});
   }
   const reference::Sizes sizes = reference::sizes_of(before);
   Samples out{.sequences = sizes.batch,
@@ -100,7 +100,7 @@ Samples samples_of(const ConstTensorView& before, const ConstTensorView& after) 
   // Whole heads first, since tokens say more of positions; and of a head too many sequences, then tokens.
   const std::int64_t rows_at_most = std::max<std::int64_t>(1, kMostElements / out.channels);
   if (out.channels > kMostElements) {
-    throw Error(kWhere, {"before.shape", formatted("have at most {} channels", kMostElements), shape_words(before)});
+    throw Error(kDiagnose, {"before.shape", formatted("have at most {} channels", kMostElements), shape_words(before)});
   }
   out.tokens = std::min(out.tokens, rows_at_most);
   out.sequences = std::min(out.sequences, std::max<std::int64_t>(1, rows_at_most / out.tokens));
