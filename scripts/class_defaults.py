@@ -243,7 +243,7 @@ def row(model_type, class_name):
     while len(fields) > 1 and not fields[-1]:
         fields.pop()
     names = ", ".join(f'"{field}"' for field in fields)
-    return f'    {{"{model_type}", "{class_name}", R"({"; ".join(defaults)})",\n     {names}}},'
+    return f'    {{"{model_type}", "{class_name}", R"({"; ".join(defaults)})", {names}}},'
 
 
 def main():
