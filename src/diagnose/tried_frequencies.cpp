@@ -73,6 +73,21 @@ void others(const QwenNtkScaling& rule, Scalings& out) {
   (void)rule;
 }
 
+// The rule with another original length, or another factor.
+template <typename Rule>
+void add_other_numbers(const Rule& rule, std::span<const std::int64_t> lengths, Scalings& out) {
+  for (const std::int64_t length : lengths) {
+    Rule other = rule;
+    other.original_max_position_embeddings = length;
+    add(out, other, "");
+  }
+  for (const double factor : kFactors) {
+    Rule other = rule;
+    other.factor = factor;
+    add(out, other, "");
+  }
+}
+
 void others(const YarnScaling& rule, Scalings& out) {
   add_plain(out);
   YarnScaling other = rule;
@@ -92,16 +107,7 @@ void others(const YarnScaling& rule, Scalings& out) {
   const double extended = rule.factor * static_cast<double>(rule.original_max_position_embeddings);
   std::vector<std::int64_t> lengths(kLengths.begin(), kLengths.end());
   if (extended < 0x1p53) lengths.push_back(static_cast<std::int64_t>(extended));
-  for (const std::int64_t length : lengths) {
-    other = rule;
-    other.original_max_position_embeddings = length;
-    add(out, other, "");
-  }
-  for (const double factor : kFactors) {
-    other = rule;
-    other.factor = factor;
-    add(out, other, "");
-  }
+  add_other_numbers(rule, lengths, out);
 }
 
 void others(const Llama3Scaling& rule, Scalings& out) {
@@ -110,16 +116,7 @@ void others(const Llama3Scaling& rule, Scalings& out) {
   Llama3Scaling other = rule;
   std::swap(other.low_freq_factor, other.high_freq_factor);
   add(out, other, "llama3 with low_freq_factor and high_freq_factor exchanged");
-  for (const std::int64_t length : kLengths) {
-    other = rule;
-    other.original_max_position_embeddings = length;
-    add(out, other, "");
-  }
-  for (const double factor : kFactors) {
-    other = rule;
-    other.factor = factor;
-    add(out, other, "");
-  }
+  add_other_numbers(rule, kLengths, out);
   add(out,
       YarnScaling{.factor = rule.factor, .original_max_position_embeddings = rule.original_max_position_embeddings},
       "yarn with Llama 3's factor");
