@@ -104,15 +104,16 @@ struct SparseWord {
 struct MaskRule {
   MaskKind kind = MaskKind::causal;
   std::string_view detail{};
-  const Key* causal_if = nullptr;      // a flag, or XLNet's "uni"
-  const Key* evenly_if = nullptr;      // a flag, where causal: each token sees as many keys as the others (XLNet)
-  const Key* prefix_if = nullptr;      // a flag
-  SparseWord sparse_if = {};           // where not causal
-  bool window_of_past = false;         // the window of a sparse mask: the token itself and those before it
-  bool window_spans_both = false;      // the window counts both sides together
-  bool window_leans_ahead = false;     // then: its own token is of the past's half (T5Gemma 2)
-  const Key* chunk = nullptr;          // positions of a chunk, of which one's own and so many before it are seen;
-  const Key* chunks_before = nullptr;  // below 0: all before it
+  const Key* causal_if = nullptr;          // a flag, or XLNet's "uni"
+  const Key* both_ways_without = nullptr;  // a flag: false lets the tokens of a causal stack see both ways
+  const Key* evenly_if = nullptr;          // a flag, where causal: each token sees as many keys as the others (XLNet)
+  const Key* prefix_if = nullptr;          // a flag
+  SparseWord sparse_if = {};               // where not causal
+  bool window_of_past = false;             // the window of a sparse mask: the token itself and those before it
+  bool window_spans_both = false;          // the window counts both sides together
+  bool window_leans_ahead = false;         // then: its own token is of the past's half (T5Gemma 2)
+  const Key* chunk = nullptr;              // positions of a chunk, of which one's own and so many before it are seen;
+  const Key* chunks_before = nullptr;      // below 0: all before it
   // Positions of a block, which sees itself and nothing else.
   Sourced<std::int64_t> (*block)(ConfigScope& scope) = nullptr;
   bool block_lists = false;  // kLookBackward and kLookAhead list layers that see one block more on that side

@@ -18,7 +18,9 @@ constexpr StackRule kUmt5Encoder{
     .name = "encoder", .mask = kBothWays, .score = kT5PerLayer, .own_keys = kT5EncoderKeys};
 constexpr StackRule kUmt5Decoder{.score = kT5PerLayer, .cross = kEach, .own_keys = kT5DecoderKeys};
 constexpr OwnKey kPix2StructKeys[] = {{&keys::kKvHeads}};
-constexpr StackRule kPix2StructDecoder{.score = kSharedT5, .cross = kEach, .own_keys = kPix2StructKeys};
+constexpr MaskRule kPix2StructMask{.both_ways_without = &keys::kIsDecoder};
+constexpr StackRule kPix2StructDecoder{
+    .mask = kPix2StructMask, .score = kSharedT5, .cross = kEach, .own_keys = kPix2StructKeys};
 constexpr OwnKey kLongT5EncoderKeys[] = {{&keys::kLayers, "num_layers num_hidden_layers"},
                                          {&keys::kKvHeads},
                                          {&keys::kWindow, keys::kLocalRadius.names},

@@ -108,6 +108,8 @@ StackMask read_stack_mask(ConfigScope& scope) {
   if (!mask.rotated_causal) read_sparse_word(scope, rule.sparse_if, mask);
   if (rule.causal_if != nullptr) return mask;
   if (rule.kind == MaskKind::causal) read_is_causal(scope, mask);
+  const Setting<bool> decodes = rule.both_ways_without ? scope.flag(*rule.both_ways_without) : Setting<bool>{};
+  if (!decodes.value.value_or(true)) mask.kind = {MaskKind::bidirectional, decodes.from};
   return mask;
 }
 

@@ -192,7 +192,7 @@ struct ScoreTerms {
 
 // Of one kind: the stack's own, or the one that its keys chose.
 ScoreTerms read_score_terms(ConfigScope& scope, ScoreKind kind, const Sourced<std::int64_t>& heads,
-                            const Sourced<MaskKind>& mask, const Sourced<std::int64_t>& trained_length);
+                            const Sourced<std::int64_t>& trained_length);
 
 // ---- layer_scores.cpp: the scale of the scores, their cap, and the norm of q and k ----
 

@@ -53,10 +53,13 @@ void warn_of_odd_buckets(ConfigScope& scope, const T5Bias& term) {
                       {place->from});
 }
 
-ScoreTerms t5(ConfigScope& scope, MaskKind mask, std::string mask_from) {
+// Of a decoder's module the buckets have one direction, though is_causal be false: later keys are in the first bucket.
+ScoreTerms t5(ConfigScope& scope) {
   const ScoreRule& rule = scope.stack().score;
   ScoreTerms terms;
-  T5Bias term{.bidirectional = mask != MaskKind::causal, .table_per_layer = rule.table_per_layer, .gated = rule.gated};
+  T5Bias term{.bidirectional = scope.stack().mask.kind != MaskKind::causal,
+              .table_per_layer = rule.table_per_layer,
+              .gated = rule.gated};
   const Sourced<std::int64_t> buckets = scope.required_integer(keys::kBuckets, kTableSizes);
   const Sourced<std::int64_t> distance =
       rule.fixed_distance > 0 ? Sourced<std::int64_t>{rule.fixed_distance, family_default(scope.family())}
@@ -67,7 +70,7 @@ ScoreTerms t5(ConfigScope& scope, MaskKind mask, std::string mask_from) {
   warn_of_odd_buckets(scope, term);
   note(terms, "buckets", buckets.from);
   note(terms, "max_distance", distance.from);
-  note(terms, "bidirectional", std::move(mask_from));
+  note(terms, "bidirectional", family_default(scope.family()));
   terms.terms = {term};
   return terms;
 }
@@ -275,11 +278,11 @@ ScoreTerms deberta(ConfigScope& scope, const Sourced<std::int64_t>& trained_leng
 }  // namespace
 
 ScoreTerms read_score_terms(ConfigScope& scope, ScoreKind kind, const Sourced<std::int64_t>& heads,
-                            const Sourced<MaskKind>& mask, const Sourced<std::int64_t>& trained_length) {
+                            const Sourced<std::int64_t>& trained_length) {
   switch (kind) {
     case ScoreKind::none: break;
     case ScoreKind::alibi: return alibi(scope, heads);
-    case ScoreKind::t5: return t5(scope, mask.value, mask.from);
+    case ScoreKind::t5: return t5(scope);
     case ScoreKind::t5_page: return t5_page(scope);
     case ScoreKind::xlnet: return xlnet(scope);
     case ScoreKind::deberta: return deberta(scope, trained_length);

@@ -184,7 +184,7 @@ StackFacts read_stack(ConfigScope& scope) {
   facts.masks.blocks_from = std::move(blocks_from);
   if (facts.scheme.score) {
     const ScoreKind kind = facts.scheme.relative.value_or(scope.stack().score.kind);
-    facts.terms = read_score_terms(scope, kind, heads, facts.masks.kind, facts.trained_length);
+    facts.terms = read_score_terms(scope, kind, heads, facts.trained_length);
   }
   facts.scores = read_layer_scores(scope, facts.shapes, facts.terms.parts);
   warn_of_layout(scope, facts.shapes.front());
