@@ -179,7 +179,10 @@ def _factors(layer: posenc.LayerPlan, event: Attended, length: int | None) -> li
 
 
 def attention_factor(layer: posenc.LayerPlan, length: int | None) -> float:
+    """That of the scores' queries and keys: a norm after the rotation takes it off again."""
     rope = main_rope(layer)
+    if layer.qk_norm is not None and layer.qk_norm.order == "after":
+        return 1.0
     return posenc.frequencies(rope, length=length).attention_factor if rope is not None else 1.0
 
 

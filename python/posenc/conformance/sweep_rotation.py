@@ -12,6 +12,8 @@ import posenc
 # Angles: positions times frequencies in float32 by the class, sines of them, and products: a few units each.
 _ANGLE = 2e-5
 _UNITS = 2.0**-22
+# Coordinates that a class chooses are within so many of the first token's.
+_FARTHEST = 512
 
 
 def pair_channels(rope: posenc.Rope) -> tuple[list[int], list[int]]:
@@ -111,7 +113,7 @@ class Rotated:
             coordinates = _solved(z[0], inv_freq, axes)
         places = coordinates[axes].T  # [n, pairs]
         angles = (places - places[:1]) * inv_freq
-        error = torch.remainder(z.angle() - angles + torch.pi, 2 * torch.pi) - torch.pi
+        error = _turn(z.angle() - angles)
         off = (error.abs() > _ANGLE + _UNITS * (places * inv_freq).abs()).any(0).any(0)
         if not bool(off.any()):
             return None
@@ -130,20 +132,27 @@ class Rotated:
 
 
 def _solved(z: Tensor, inv_freq: Tensor, axes: Tensor) -> Tensor:
-    """Coordinates that explain the angles, [axes, n]: from an axis's slowest pair, made finer by each faster one."""
+    """Coordinates that explain the angles, [axes, n]: from an axis's slowest pair, made finer by each faster one. Of the
+    slowest's whole turns those are taken that leave least."""
     result = torch.zeros(int(axes.max()) + 1, z.shape[0], dtype=torch.float64)
     angles = z.angle()
     for axis in range(len(result)):
         of_axis = (axes == axis).nonzero().flatten()
-        order = of_axis[inv_freq[of_axis].abs().argsort()]
-        place = torch.zeros(z.shape[0], dtype=torch.float64)
-        for pair in order.tolist():
-            if inv_freq[pair] == 0:
-                continue
-            off = torch.remainder(angles[:, pair] - place * inv_freq[pair] + torch.pi, 2 * torch.pi) - torch.pi
-            place = place + off / inv_freq[pair]
-        result[axis] = place
+        order = [pair for pair in of_axis[inv_freq[of_axis].abs().argsort()].tolist() if inv_freq[pair] != 0]
+        if not order:
+            continue
+        turns = int(_FARTHEST * float(inv_freq[order[0]].abs()) / (2 * torch.pi)) + 1
+        place = (2 * torch.pi / inv_freq[order[0]]) * torch.arange(-turns, turns + 1)[:, None]
+        place = place.repeat(1, z.shape[0]).double()
+        for pair in order:
+            place = place + _turn(angles[:, pair] - place * inv_freq[pair]) / inv_freq[pair]
+        left = _turn(angles[:, order] - place[..., None] * inv_freq[order]).abs().amax(-1)
+        result[axis] = place.gather(0, left.argmin(0, keepdim=True))[0]
     return result
+
+
+def _turn(angle: Tensor) -> Tensor:
+    return torch.remainder(angle + torch.pi, 2 * torch.pi) - torch.pi
 
 
 def seen(x: Tensor, sources: list[Tensor], factors: list[float]) -> str:

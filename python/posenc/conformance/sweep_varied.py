@@ -133,8 +133,10 @@ def _changes(model_type: str, keys: dict[str, Any], before: list[Any]) -> bool:
 
 
 def _facts(plan: posenc.Plan) -> list[Any]:
-    """What a plan says of its layers, without the sources."""
-    return [[stack["name"], stack["input"], stack["layers"]] for stack in json.loads(plan.to_json())["stacks"]]
+    """What a plan says of its layers, without the sources; numbers to 14 digits: head_dim ** -0.5 of a class may be one
+    unit beside 1 / sqrt(head_dim)."""
+    read = json.loads(plan.to_json(), parse_float=lambda digits: f"{float(digits):.14g}")
+    return [[stack["name"], stack["input"], stack["layers"]] for stack in read["stacks"]]
 
 
 def judge(model_type: str, keys: dict[str, Any]) -> sweep_type.Verdict:
@@ -148,6 +150,8 @@ def judge(model_type: str, keys: dict[str, Any]) -> sweep_type.Verdict:
     except Exception:  # of the class, whatever; of the plan: the verdict says it
         is_same = True
     verdict = sweep_type.judge(model_type, keys)
+    if verdict.verdict == "wrong" and verdict.runs is not None and not verdict.runs.fed:
+        verdict.verdict, verdict.facts = "not run", verdict.runs.failures[:1]  # the class raises for this key
     if of_file is not None and not of_file.known and verdict.verdict == "wrong":
         verdict.verdict = "unknown"
     if verdict.verdict == "right" and of_file is not None and of_file.known and not is_same:
