@@ -91,13 +91,57 @@ def moved_names(cls):
     return found
 
 
+def config_said(node):
+    """The configuration class by which a module says what it is made with; empty where it says none, or several."""
+    for inner in node.body:
+        match inner:
+            case ast.FunctionDef(name="__init__", args=ast.arguments(args=taken)):
+                for arg in taken:
+                    match arg:
+                        case ast.arg(arg="config", annotation=ast.Name(id=name)):
+                            return name
+            case ast.AnnAssign(target=ast.Name(id="config"), annotation=ast.Name(id=name)):
+                return name
+    return ""
+
+
+def is_own_config(node):
+    """config, or self.config: what a module is made with, and no part of it."""
+    match node:
+        case ast.Name(id="config") | ast.Attribute(value=ast.Name(id="self"), attr="config"):
+            return True
+    return False
+
+
+def is_read_of_whole(node):
+    """Whether a node reads a name of the very config that a module is made with."""
+    match node:
+        case ast.Attribute(value=owner) | ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[owner, *_]):
+            return is_own_config(owner)
+    return False
+
+
 @functools.cache
-def names_of_modeling(path, of_nested):
-    """What the code of a model reads of configs; else of their attn_config."""
+def names_of_modeling(path, of_nested, beside):
+    """What the code of a model reads of configs, else of their attn_config. Not of those of the classes `beside`; a
+    class that has others as its parts is True in it, and what is read of the parts counts."""
     source = path.read_text(encoding="utf-8")
-    tree = ast.parse(source)
     found = set() if of_nested else {key for call, key in MASKS.items() if call in source}
+    beside = dict(beside)
+    for module in ast.parse(source).body:
+        said = config_said(module) if isinstance(module, ast.ClassDef) else ""
+        if said not in beside:
+            found |= names_read(module, of_nested)
+        elif beside[said]:
+            found |= names_read(module, of_nested, is_read_of_whole)
+    return found
+
+
+def names_read(tree, of_nested, is_left_out=lambda node: False):
+    found = set()
     for node in ast.walk(tree):
+        if is_left_out(node):
+            continue
         match node:
             case ast.Attribute(value=owner, attr=name) if is_config(owner) and is_nested(owner) == of_nested:
                 found.add(name)
@@ -156,6 +200,18 @@ def aliases(cls):
     return {alias: key for alias, key in cls.attribute_map.items() if alias in key_names() and key in key_names()}
 
 
+def siblings(cls):
+    """(name, whether it has parts) of the configuration classes beside a class that do not share its code. One that is
+    nothing but its parts is not among them: modules of a part say that they are made with it."""
+    module = inspect.getmodule(cls)
+    beside = [of for of in vars(module).values() if inspect.isclass(of) and of.__module__ == module.__name__]
+    return frozenset(
+        (of.__name__, bool(of.sub_configs)) for of in beside
+        if hasattr(of, "sub_configs") and not issubclass(cls, of) and not issubclass(of, cls)
+        and (not of.sub_configs or hasattr(of, "num_attention_heads"))
+    )
+
+
 def keys_that_are_read(cls, is_attn_config=False):
     """The names of config_keys.inc that a configuration class, or the models that are made of it, read."""
     found = set(cls.attribute_map) | set(cls.attribute_map.values())
@@ -163,7 +219,7 @@ def keys_that_are_read(cls, is_attn_config=False):
         if ancestor.__module__.startswith("transformers.models."):
             found |= names_of_class(ancestor)
     for path in Path(inspect.getsourcefile(cls)).parent.glob("modeling_*.py"):
-        found |= names_of_modeling(path, is_attn_config)
+        found |= names_of_modeling(path, is_attn_config, siblings(cls))
     if ROPE in found:
         found = found - {ROPE} | moved_names(cls)
         found -= {"rope_scaling"} & fields(cls)  # a field is not moved

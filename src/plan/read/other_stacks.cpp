@@ -81,7 +81,9 @@ std::string type_of(ConfigReader& reader, const Place& object, const OtherPlace&
 
 // Under which name a tower's class defaults stand: its own type's, where that has a class, else its row's.
 std::string_view class_of(std::string_view type, const Tower& tower) {
-  return find_class_default(type, keys::kHidden.name()) ? type : tower.family.name;
+  // By a whole model's name a tower is its vision's, and the class of that name its text's (Qwen3-VL MoE).
+  const bool is_whole = find_class_default(formatted("{}_vision", type), keys::kHidden.name()).has_value();
+  return !is_whole && find_class_default(type, keys::kHidden.name()) ? type : tower.family.name;
 }
 
 void read_pyramid(ConfigReader& reader, ConfigScope& scope, const Tower& tower, const std::string& name, Plan& plan) {
