@@ -29,6 +29,7 @@ KEYS = set(
     """
     hidden_size num_hidden_layers num_attention_heads num_key_value_heads head_dim
     n_embd n_layer n_head n_positions
+    H_cycles L_cycles num_layers_per_stack q_lora_rank
     resampler_depth resampler_heads resampler_dim_head aligner_num_add_layers
     swa_num_attention_heads swa_num_key_value_heads swa_head_dim d_rel rel_extent log_scaling_n_floor log_scaling_alpha
     qk_nope_head_dim qk_rope_head_dim qk_head_dim v_head_dim use_mla

@@ -14,15 +14,18 @@ import re
 import textwrap
 from pathlib import Path
 
+from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
+
 CONFIG_KEYS = Path(__file__).resolve().parent.parent / "src/plan/keys/config_keys.inc"
 # Where a class has the first and moves all others into it, as its base class does, the table has the first alone.
 ROPE = "rope_parameters"
 MOVED = {"rope_theta", "partial_rotary_factor", "rope_scaling"}
 MOVE = "convert_rope_params_to_dict"
 MASKS = {
-    "create_causal_mask": "is_causal",
-    "create_sliding": "sliding_window",
-    "create_chunked": "attention_chunk_size",
+    "create_causal_mask": {"is_causal"},
+    "create_sliding_window_causal_mask": {"is_causal", "sliding_window"},
+    "create_bidirectional_sliding_window_mask": {"sliding_window"},
+    "create_chunked_causal_mask": {"attention_chunk_size"},
 }
 
 @functools.cache
@@ -126,7 +129,7 @@ def names_of_modeling(path, of_nested, beside):
     """What the code of a model reads of configs, else of their attn_config. Not of those of the classes `beside`; a
     class that has others as its parts is True in it, and what is read of the parts counts."""
     source = path.read_text(encoding="utf-8")
-    found = set() if of_nested else {key for call, key in MASKS.items() if call in source}
+    found = set() if of_nested else set().union(*(names for call, names in MASKS.items() if call in source))
     beside = dict(beside)
     for module in ast.parse(source).body:
         said = config_said(module) if isinstance(module, ast.ClassDef) else ""
@@ -212,13 +215,23 @@ def siblings(cls):
     )
 
 
+def modeling_files(cls):
+    """The code of the models that are made of a configuration class: beside it, or another type's (InternLM3's)."""
+    beside = sorted(Path(inspect.getsourcefile(cls)).parent.glob("modeling_*.py"))
+    name = MODEL_MAPPING_NAMES.get(cls.model_type)
+    if beside or not isinstance(name, str):
+        return beside
+    all_models = Path(inspect.getsourcefile(cls)).parent.parent.glob("*/modeling_*.py")
+    return sorted(path for path in all_models if f"class {name}(" in path.read_text(encoding="utf-8"))
+
+
 def keys_that_are_read(cls, is_attn_config=False):
     """The names of config_keys.inc that a configuration class, or the models that are made of it, read."""
     found = set(cls.attribute_map) | set(cls.attribute_map.values())
     for ancestor in cls.__mro__:
         if ancestor.__module__.startswith("transformers.models."):
             found |= names_of_class(ancestor)
-    for path in Path(inspect.getsourcefile(cls)).parent.glob("modeling_*.py"):
+    for path in modeling_files(cls):
         found |= names_of_modeling(path, is_attn_config, siblings(cls))
     if ROPE in found:
         found = found - {ROPE} | moved_names(cls)

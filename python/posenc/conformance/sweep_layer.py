@@ -165,7 +165,7 @@ def _order(layer: posenc.LayerPlan, event: Attended, name: str, x: Tensor, lengt
     """Found once for a class: it does not depend on the layer."""
     rope = main_rope(layer)
     assert rope is not None
-    key = (type(event.module), name, rope.head_dim, rope.first_channel, rope.dim)
+    key = (type(event.module), name, rope.head_dim, rope.first_channel, rope.dim, rope.pairing)
     if key not in _ORDERS:
         _ORDERS[key] = projected_order(x, rope, event.sources, _factors(layer, event, length))
     return _ORDERS[key]

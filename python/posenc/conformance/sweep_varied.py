@@ -75,7 +75,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "multi_query": (True,),
     "num_kv_shared_layers": (1,),
     # Lengths.
-    "max_position_embeddings": (64,),
+    "max_position_embeddings": (192,),  # of tables that have rows for all tokens that are run
     "original_max_position_embeddings": (32,),
 }
 
@@ -105,7 +105,8 @@ def variations(model_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
     few = {name: _FEW for name in _COUNTS if isinstance(_own(default, name), int) and _own(default, name) > _FEW}
     try:
         sweep_keys.config(model_type, few)
-    except Exception:  # of a class with a list that it does not shorten
+        posenc.read_plan(_file(model_type, few))
+    except Exception:  # of a class, or a plan, with a list that it does not shorten
         few = {}
     plan = posenc.read_plan(_file(model_type, few))
     if not plan.known or not sweep_type.parts(plan):

@@ -61,7 +61,7 @@ constexpr OwnKey kPhi4mmKeys[] = {{&keys::kLayers, "num_blocks"},
                                   {&keys::kKvHeads},
                                   {&keys::kHeadDim},
                                   {&keys::kLength}};
-constexpr OwnKey kPhiKeys[] = {{&keys::kLayers, "num_blocks"}, {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength}};
+constexpr OwnKey kPhiKeys[] = {{&keys::kLayers, "num_blocks"}, {&keys::kKvHeads}, {&keys::kLength}};
 
 constexpr Bounds kFrames{1, kMaxPosition >> 2};
 
@@ -162,7 +162,8 @@ constexpr InputRule kScaledSinesFrom1{
     .kind = InputKind::sinusoidal, .convention = SinusoidConvention::whisper, .offset = 1, .always_scaled = true};
 constexpr StackRule kSound{.name = "audio", .mask = kBothWays};
 constexpr StackRule kSeveralWindows{.name = "encoder", .mask = kBothWays};
-constexpr StackRule kPatchedSound{.name = "audio", .mask = kBothWays, .own_keys = kNoLengthKeys};
+constexpr OwnKey kPatchedSoundKeys[] = {{&keys::kKvHeads}, {&keys::kLength}};
+constexpr StackRule kPatchedSound{.name = "audio", .mask = kBothWays, .own_keys = kPatchedSoundKeys};
 constexpr StackRule kStreamedSound{.name = "audio", .own_keys = kStreamingKeys};
 constexpr StackRule kGraniteStack{.name = "audio",
                                   .mask = {.kind = MaskKind::bidirectional, .block = context_block},
@@ -175,7 +176,7 @@ constexpr StackRule kGranite5Stack{.name = "audio",
 constexpr StackRule kStreamingStack{.name = "encoder",
                                     .mask = {.kind = MaskKind::bidirectional, .lookahead = &keys::kLookahead},
                                     .score = kSinesOfDistances,
-                                    .own_keys = kNoLengthKeys};
+                                    .own_keys = kUnboundKeys};
 constexpr StackRule kOmniStack{.name = "audio",
                                .mask = {.kind = MaskKind::bidirectional, .block = halved_block},
                                .input = kRestartedSines,
@@ -223,8 +224,9 @@ std::span<const Family> audio_encoders_families() noexcept {
      .rotary_layers = kNoRotaryLayer, .needs_length = false},
     {.name = "funasr_adaptor", .main = kFunAsrAdaptor, .scales = false, .rotary_layers = kNoRotaryLayer,
      .needs_length = false},
+    // head_dim cuts the channels into other heads, of which there are as many as fit.
     {.name = "fun_asr_nano_encoder", .class_stems = "FunAsrNanoEncoder", .main = kSanmStack, .scales = false,
-     .rotary_layers = kNoRotaryLayer},
+     .rotary_layers = kNoRotaryLayer, .undecided_keys = "head_dim"},
     {.name = "fun_asr_nano_adaptor", .main = kAdaptorStack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .needs_length = false},
     {.name = "granite_speech_encoder", .model_types = "granite_speech_encoder granite_speech_plus_encoder",

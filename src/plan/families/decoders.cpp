@@ -102,7 +102,9 @@ constexpr QkNorm kOnlyKeysWeighted{.kind = QkNorm::Kind::rms, .weighted_queries 
 constexpr OwnKey kLagunaKeys[] = {{&keys::kHeads, "num_attention_heads_per_layer", "num_attention_heads"}};
 constexpr StackRule kLagunaStack{.own_keys = kLagunaKeys};
 constexpr OwnKey kBltKeys[] = {{&keys::kWindow, keys::kByteWindow.names}};
-// The whole model makes the masks of its bytes, by local_attention_window_len.
+// The whole model makes the masks of its patches; and those of its bytes, by local_attention_window_len.
+constexpr OwnKey kBltGlobalKeys[] = {{&keys::kWindow}, {&keys::kIsCausal}};
+constexpr StackRule kBltGlobal{.own_keys = kBltGlobalKeys};
 constexpr MaskRule kBytes{.by_call_without = &keys::kByteWindow};
 constexpr StackRule kBltEncoder{.mask = kBytes,
                                 .cross = CrossAttention::last_block,
@@ -244,9 +246,10 @@ std::span<const Family> decoders_families() noexcept {
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "bitnet", .class_stems = "BitNet Bitnet", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     // Cuts bytes into patches where a byte is hard to tell.
-    {.name = "blt_patcher", .model_types = "blt_patcher blt_global_transformer",
-     .class_stems = "BltPatcher BltGlobalTransformer", .pairing = kInterleaved, .windows = Windows::every_layer,
+    {.name = "blt_patcher", .class_stems = "BltPatcher", .pairing = kInterleaved, .windows = Windows::every_layer,
      .misleading_keys = "partial_rotary_factor"},
+    {.name = "blt_global_transformer", .class_stems = "BltGlobalTransformer", .pairing = kInterleaved,
+     .main = kBltGlobal, .misleading_keys = "partial_rotary_factor"},
     {.name = "blt_local_encoder", .class_stems = "BltLocalEncoder", .pairing = kInterleaved, .main = kBltEncoder,
      .windows = Windows::every_layer, .misleading_keys = "partial_rotary_factor"},
     {.name = "blt_local_decoder", .class_stems = "BltLocalDecoder", .pairing = kInterleaved, .main = kBltDecoder,
@@ -307,7 +310,7 @@ std::span<const Family> decoders_families() noexcept {
      .misleading_keys = kNoDictionaries, .undecided_keys = "rope_type rope_rotate_half_dims attn_temperature_len"},
     {.name = "helium", .class_stems = "Helium", .pairing = kInterleaved, .misleading_keys = "partial_rotary_factor"},
     // Its layers are two modules of num_layers_per_stack, run in turn; the cache counts each run.
-    {.name = "hrm_text", .class_stems = "HrmText", .pairing = kHalf, .main = kPrefixStack,
+    {.name = "hrm_text", .class_stems = "HrmText", .pairing = kHalf, .main = kPrefixStack, .cycles = true,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "hunyuan_vl_text", .class_stems = "HunYuanVLText", .pairing = kHalf, .alpha_stretches = true,
      .axes = AxesRule{.layout = AxisLayout::images_apart, .sections = {}}, .qk_norm = QkNormRule{kWeightedRmsAfter},
@@ -444,11 +447,15 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "step3p5", .class_stems = "Step3p5", .pairing = kHalf, .width = Width::partial_factor,
      .ropes_per_type = true, .rope_lists = true, .sizes = Sizes::sliding_own, .windows = Windows::patterned,
      .default_pattern = 1, .scale = Scale::scalar_or_dim, .qk_norm = QkNormRule{kRmsPerHead},
-     .differing_default = DifferingDefault{"rope_theta", "one for each layer (Step-3.5-Flash)"}},
+     .misleading_keys = "partial_rotary_factor",
+     .differing_default = DifferingDefault{"rope_theta", "one for each layer (Step-3.5-Flash)"},
+     .undecided_keys = "use_bidirectional_attention"},
     {.name = "step3p7", .class_stems = "Step3p7", .pairing = kHalf, .width = Width::partial_factor,
      .ropes_per_type = true, .rope_lists = true, .sizes = Sizes::sliding_own, .windows = Windows::patterned,
      .default_pattern = 1, .scale = Scale::scalar_or_dim, .qk_norm = QkNormRule{kRmsPerHead},
-     .differing_default = DifferingDefault{"rope_theta", "one for each layer (Step-3.5-Flash)"}},
+     .misleading_keys = "partial_rotary_factor",
+     .differing_default = DifferingDefault{"rope_theta", "one for each layer (Step-3.5-Flash)"},
+     .undecided_keys = "use_bidirectional_attention"},
     // Queries are multiplied by a learned factor for each head, the same for each of its channels.
     {.name = "talkie", .class_stems = "Talkie", .pairing = kHalf, .channel_scale = true,
      .qk_norm = QkNormRule{kRmsAfterRotation}, .misleading_keys = "partial_rotary_factor"},

@@ -244,8 +244,9 @@ struct Family {
 
   Kinds kinds = Kinds::attention;
   bool rotates_crossing = false;  // Kinds::crossing: queries and what they look at rotate too (Moss VL)
-  bool loops = false;             // the blocks run total_ut_steps or num_loops times, each time with a cache of its own
-  bool two_attentions = false;    // a block has two, each counted as a layer, as its cache counts them (LongCat)
+  bool cycles = false;  // the file counts the blocks of one module, which is run so often, but where it counts both
+  bool loops = false;   // the blocks run total_ut_steps or num_loops times, each time with a cache of its own
+  bool two_attentions = false;  // a block has two, each counted as a layer, as its cache counts them (LongCat)
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
 
   Sizes sizes = Sizes::uniform;

@@ -9,7 +9,10 @@ namespace posenc::plan {
 namespace {
 
 constexpr StackRule kEqualHeads{.own_keys = kPlainHeads};
-constexpr OwnKey kGptNeoKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kWindow, keys::kWindowSize.names}};
+// Their modules have a causal mask of their own, whatever is_causal says.
+constexpr OwnKey kGptNeoKeys[] = {
+    {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kIsCausal}, {&keys::kWindow, keys::kWindowSize.names}};
+constexpr OwnKey kImageGptKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kIsCausal}};
 constexpr InputRule kTableFrom2{.kind = InputKind::learned, .offset = 2, .rows = Rows::beside};
 constexpr InputRule kSinesFrom2{.kind = InputKind::sinusoidal,
                                 .convention = SinusoidConvention::tensor2tensor,
@@ -25,6 +28,7 @@ constexpr MaskRule kImageFirst{.kind = MaskKind::prefix,
 constexpr ScoreRule kAlibiColumn{.kind = ScoreKind::alibi, .form = AlibiForm::column};
 constexpr StackRule kBloomStack{.score = kAlibiColumn, .own_keys = kPlainHeads};
 constexpr StackRule kGpt2Stack{.input = kTable, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};
+constexpr StackRule kImageGptStack{.input = kTable, .cross = CrossAttention::by_flag, .own_keys = kImageGptKeys};
 constexpr StackRule kGptNeoStack{.input = kTable, .own_keys = kGptNeoKeys};
 constexpr StackRule kOptStack{.input = kTableFrom2, .own_keys = kPlainHeads};
 constexpr StackRule kGitStack{.mask = kImageFirst, .input = kTable, .own_keys = kPlainHeads};
@@ -60,9 +64,11 @@ SchemeChoice rugpt_scheme(ConfigScope& scope, const SchemeFacts& facts) {
 std::span<const Family> gpt_families() noexcept {
   // clang-format off
   static constexpr Family kRows[] = {
-    {.name = "gpt2", .model_types = "gpt2 imagegpt openai-gpt", .class_stems = "GPT2 ImageGPT OpenAIGPT",
+    {.name = "gpt2", .model_types = "gpt2 openai-gpt", .class_stems = "GPT2 OpenAIGPT",
      .own_names = "n_embd n_head n_layer n_positions", .main = kGpt2Stack, .scales = false, .rotary_layers = kNoRotaryLayer,
      .scale = Scale::switched},
+    {.name = "imagegpt", .class_stems = "ImageGPT", .own_names = "n_embd n_head n_layer n_positions",
+     .main = kImageGptStack, .scales = false, .rotary_layers = kNoRotaryLayer, .scale = Scale::switched},
     {.name = "gpt_bigcode", .class_stems = "GPTBigCode", .own_names = "n_embd n_head n_layer n_positions",
      .main = kGpt2Stack, .kv_heads = KvHeads::one_where_multi_query, .scales = false, .rotary_layers = kNoRotaryLayer,
      .scale = Scale::switched},

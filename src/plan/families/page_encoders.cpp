@@ -20,7 +20,7 @@ constexpr StackRule kBesideRegions{
 constexpr StackRule kBoxedStack{
     .name = "encoder", .mask = kBothWays, .input = kTypedTable, .more_input = kBoxes, .own_keys = kPlainHeads};
 constexpr StackRule kTapasStack{.name = "encoder",
-                                .mask = kCausalIfDecoder,
+                                .mask = kBothWays,  // of a decoder too
                                 .input = kTable,
                                 .cross = CrossAttention::by_flag,
                                 .own_keys = kPlainHeads};
@@ -119,7 +119,8 @@ constexpr InputRule kTipsSines{
 constexpr StackRule kTipsStack{.name = "text", .mask = kBothWays, .input = kTipsSines, .own_keys = kTipsKeys};
 constexpr InputRule kPrismSines{
     .kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian, .always_scaled = true};
-constexpr StackRule kPrismStack{.name = "text", .input = kPrismSines, .own_keys = kPlainHeads};
+constexpr OwnKey kPrismKeys[] = {{&keys::kKvHeads}};
+constexpr StackRule kPrismStack{.name = "text", .input = kPrismSines, .own_keys = kPrismKeys};
 constexpr OwnKey kKosmosKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kHidden, "embed_dim"}};
 constexpr StackRule kKosmosStack{
     .name = "text", .input = kPaddedSines, .cross = CrossAttention::by_flag, .own_keys = kKosmosKeys};

@@ -56,8 +56,10 @@ constexpr StackRule kImageThenQueries{
 Sourced<std::int64_t> sound_block(ConfigScope& scope) {
   return scope.required_integer(keys::kSoundBlock, {1, kMaxPosition});
 }
+constexpr OwnKey kSoundKeys[] = {{&keys::kKvHeads}};
 constexpr StackRule kSoundBlocks{.name = "sound",
-                                 .mask = {.kind = MaskKind::bidirectional, .block = sound_block, .block_lists = true}};
+                                 .mask = {.kind = MaskKind::bidirectional, .block = sound_block, .block_lists = true},
+                                 .own_keys = kSoundKeys};
 
 }  // namespace
 

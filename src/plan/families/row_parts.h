@@ -20,6 +20,7 @@ inline constexpr QkNorm kRmsAfterRotation{.kind = QkNorm::Kind::rms, .order = Qk
 // ---- keys that a class does not read, or reads under fewer names ----
 inline constexpr Names kNoDictionaries{"rope_scaling rope_parameters rope_theta partial_rotary_factor"};
 inline constexpr OwnKey kPlainHeads[] = {{&keys::kKvHeads}, {&keys::kHeadDim}};
+inline constexpr OwnKey kUnboundKeys[] = {{&keys::kLength}};
 inline constexpr OwnKey kNoLengthKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength}};
 inline constexpr OwnKey kEncoderKeys[] = {{&keys::kLayers, "encoder_layers num_hidden_layers"},
                                           {&keys::kHeads, "encoder_attention_heads num_attention_heads"},

@@ -248,7 +248,7 @@ constexpr Tower kTowers[] = {
     {.family = of("paddleocr_vl_vision"), .input = kPatches, .rotation = kHThenW},
     {.family = of("lfm3_vl_vision"), .kv_heads = &keys::kKvHeads, .rotation = kHThenW, .qk_norm = kHeadNorm,
      .listed_kinds = true},
-    {.family = of("minimax_m3_vl_vision"), .rotation = kTimeToo},
+    {.family = of("minimax_m3_vl_vision", kHalf, "head_dim"), .rotation = kTimeToo},
     {.family = of("step3p5_vision"), .input = kPatches, .rotation = kWThenH},
     {.family = of("perception_encoder", kInterleaved, "use_cls_token"), .layers = &keys::kTowerLayers,
      .heads = &keys::kTowerHeads, .width = &keys::kTowerWidth, .input = kIfAbsolute, .rotation = kWThenH},

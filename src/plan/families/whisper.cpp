@@ -29,8 +29,7 @@ constexpr OwnKey kMoonshineDecoderKeys[] = {{&keys::kLayers, keys::kNumDecoderLa
                                             {&keys::kHeads, keys::kDecoderHeads.names},
                                             {&keys::kKvHeads, keys::kDecoderKvHeads.names}};
 constexpr StackRule kParakeetStack{
-    .name = "encoder", .mask = kBothWays, .score = kSinesOfDistances, .own_keys = kNoLengthKeys};
-constexpr StackRule kRotatingEncoder{.name = "encoder", .mask = kBothWays, .own_keys = kPlainHeads};
+    .name = "encoder", .mask = kBothWays, .score = kSinesOfDistances, .own_keys = kUnboundKeys};
 constexpr StackRule kGroupedEncoder{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kCohereAsrStack{.input = kTable, .cross = CrossAttention::every_block};
 constexpr StackRule kMoonshineEncoder{.name = "encoder", .mask = kBothWays, .own_keys = kMoonshineEncoderKeys};
@@ -55,7 +54,7 @@ std::span<const Family> whisper_families() noexcept {
     {.name = "cohere_asr", .class_stems = "CohereAsr", .main = kCohereAsrStack, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "parakeet_encoder", .class_stems = "ParakeetEncoder", .main = kParakeetStack, .scales = false,
      .rotary_layers = kNoRotaryLayer, .needs_length = false},
-    {.name = "lasr_encoder", .class_stems = "LasrEncoder", .pairing = kHalf, .main = kRotatingEncoder},
+    {.name = "lasr_encoder", .class_stems = "LasrEncoder", .pairing = kHalf, .main = kGroupedEncoder},
     {.name = "glmasr_encoder", .class_stems = "GlmAsrEncoder", .pairing = kHalf, .main = kGroupedEncoder,
      .width = Width::partial_factor},
   };

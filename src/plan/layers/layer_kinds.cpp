@@ -290,6 +290,13 @@ KindList cross_kinds(ConfigScope& scope, std::int64_t layers) {
   return kinds;
 }
 
+// How often a block of HRM runs (arXiv 2506.21734), each time with a KV cache of its own.
+std::int64_t read_cycles(ConfigScope& scope) {
+  if (const auto counted = scope.find(keys::kStackLayers); counted && !counted->value.is_null()) return 1;
+  const std::int64_t slow = scope.required_integer(keys::kHighCycles, {1, kMaxLoops}).value;
+  return slow * (scope.required_integer(keys::kLowCycles, {0, kMaxLoops}).value + 1);
+}
+
 // How many blocks a stack may have: those of all stacks of the object, and both attentions of each, share kMaxLayers.
 std::int64_t most_blocks(ConfigScope& scope) {
   const bool crosses = scope.stack().cross != CrossAttention::none;
@@ -314,6 +321,7 @@ Sourced<std::int64_t> read_layer_count(ConfigScope& scope) {
   }
   if (!letters) {
     std::int64_t times = scope.family().two_attentions ? 2 : 1;
+    if (scope.family().cycles) times = read_cycles(scope);
     if (scope.family().loops) times = scope.required_integer(keys::kLoops, {1, kMaxLoops}).value;
     Sourced<std::int64_t> blocks = scope.required_integer(keys::kLayers, {1, most_blocks(scope) / times});
     blocks.value *= times;

@@ -31,7 +31,8 @@ bool means_causal(ConfigScope& scope, const Place& place) {
 // transformers makes any decoder look both ways when is_causal is false.
 void read_is_causal(ConfigScope& scope, StackMask& mask) {
   const Setting<bool> causal = scope.flag(keys::kIsCausal);
-  if (causal.value) mask.kind = {*causal.value ? MaskKind::causal : MaskKind::bidirectional, causal.from};
+  if (causal.value == false) mask.kind = {MaskKind::bidirectional, causal.from};
+  if (causal.value == true && mask.kind.value == MaskKind::causal) mask.kind.from = causal.from;
   // vLLM makes is_causal of ColQwen3.5's word.
   const auto contract = scope.peek(keys::kRetrievalAttention);
   if (!contract) return;

@@ -91,7 +91,10 @@ void add_mask(ConfigScope& scope, const TextFacts& stack, const LayerTraits& tra
   const LayerMasks& masks = stack.masks;
   if (traits.type == LayerType::nearby_chunks) return set_chunk_mask(stack, masks.nearby, layer);
   if (traits.type == LayerType::hashed_chunks) return set_chunk_mask(stack, masks.hashed, layer);
-  layer.set(facts::kMaskKind, masks.kind);
+  // A chunk's tokens see one another by their order, whatever is_causal says of the others.
+  const bool in_order = traits.type == LayerType::chunked && scope.stack().mask.kind == MaskKind::causal;
+  layer.set(facts::kMaskKind,
+            in_order ? Sourced<MaskKind>{MaskKind::causal, family_default(scope.family())} : masks.kind);
   const bool slides = traits.type == LayerType::sliding;
   if (slides) {
     layer.set(facts::kWindow, window_of(masks, traits), masks.window_from);

@@ -88,8 +88,12 @@ void read_predicted(ConfigScope& scope, std::int64_t layers, TowerMasks& masks) 
 
 // LW-DETR: windows grow with the image.
 void read_image_parts(ConfigScope& scope, std::int64_t layers, TowerMasks& masks) {
+  const bool are_listed = scope.find(keys::kWindowBlocks).has_value();
   read_listed_layers(scope, keys::kWindowBlocks, true, layers, masks);
   const Sourced<std::int64_t> parts = scope.required_integer(keys::kWindowsOfSide, kWindowSides);
+  if (!are_listed && parts.value != 1) {
+    scope.reader().undecided(formatted("No list says which layers see the {0} x {0} windows alone.", parts.value), {});
+  }
   if (parts.value == 1) return masks.windowed.assign(masks.windowed.size(), false);
   masks.window = {.mask = {.kind = MaskKind::sparse, .window = {}, .chunk = {}, .detail = {}},
                   .sources = {{"mask/kind", parts.from}, {"mask/detail", parts.from}}};

@@ -61,7 +61,9 @@ constexpr Kin kDecoders[] = {
         "mlp_layer_types": ["sparse", "dense", "sparse", "sparse"])",
      "decoder: 0 4/2x64 interleaved 64 @20000 s0.125 causal w31,0; 1 4/2x64 interleaved 64 @20000 s0.125 causal; "
      "2 4/2x64 interleaved 64 @20000 s0.125 causal w31,0; 3 4/2x64 s0.125 causal"},
-    {"hrm_text", kDecoder, R"(, "prefix_lm": true)", "decoder: 0-3 4/4x64 half 64 @20000 s0.125 prefix"},
+    {"hrm_text", kDecoder, R"(, "prefix_lm": true, "num_layers_per_stack": 1)",
+     "decoder: 0-3 4/4x64 half 64 @20000 s0.125 prefix"},
+    {"hrm_text", kDecoder, R"(, "H_cycles": 3, "L_cycles": 1)", "decoder: 0-23 4/4x64 half 64 @20000 s0.125 prefix"},
     {"laguna", kByType, R"(, "num_attention_heads_per_layer": [4, 4, 4, 2])",
      "decoder: 0-2 4/2x64 half 64 @500 s0.125 rms causal w31,0; 3 2/2x64 half 64 @90000 s0.125 rms causal"},
     {"mimo_v2_flash", kByType, R"(, "v_head_dim": 32)",
