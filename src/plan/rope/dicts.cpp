@@ -103,11 +103,10 @@ void RopeDicts::warn_of_two(const Place& scaling, const Place& parameters) {
 }
 
 void RopeDicts::find_nested() {
-  // Of a class without layer types, dictionaries by their names are none that it would find.
+  // Of a class that rotates all its layers alike, dictionaries by the names of layer types are none that it would find.
   const Family& family = scope_.family();
-  const bool has_types = family.windows != Windows::none || family.kinds != Kinds::attention;
   const bool is_by_type = family.ropes_per_type || family.compressed_keys;
-  if (scope_.has_class() && !is_by_type && !(has_types && scope_.reads(keys::kLayerTypes.name()))) return;
+  if (scope_.has_class() && !is_by_type) return;
   for (const JsonValue& member : nested_members(family, chosen_->value)) {
     if (member.is_null()) continue;
     nested_.push_back(Place{member, chosen_->in_file ? member.pointer() : chosen_->from, chosen_->in_file});

@@ -118,15 +118,25 @@ TEST(ReadPlanPrecedence, the_tops_original_length_beats_the_dictionarys_for_long
 }
 
 TEST(ReadPlanPrecedence, a_dictionary_per_layer_type_beats_flat_keys_beside_it) {
-  const Plan plan = plan_of(R"({"model_type": "qwen2", "hidden_size": 512, "num_attention_heads": 8,
-    "num_key_value_heads": 8, "num_hidden_layers": 2, "max_position_embeddings": 32768, "use_sliding_window": true, "sliding_window": 512,
+  const Plan plan =
+      plan_of(R"({"model_type": "gemma3_text", "hidden_size": 512, "num_attention_heads": 8, "head_dim": 64,
+    "num_key_value_heads": 8, "num_hidden_layers": 2, "max_position_embeddings": 32768, "sliding_window": 512,
     "layer_types": ["sliding_attention", "full_attention"],
-    "rope_parameters": {"rope_theta": 7e4, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
-      "full_attention": {"rope_type": "linear", "factor": 4.0}}})");
-  EXPECT_EQ(rope_of(plan, 0).base, 1e4);
-  EXPECT_EQ(rope_of(plan, 1).base, 7e4);
+    "rope_parameters": {"rope_theta": 7e4, "sliding_attention": {"rope_type": "default", "rope_theta": 2e4},
+      "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 9e4}}})");
+  EXPECT_EQ(rope_of(plan, 0).base, 2e4);
+  EXPECT_EQ(rope_of(plan, 1).base, 9e4);
   EXPECT_TRUE(rope_of(plan, 1).scaling == Scaling(LinearScaling{4}));
-  EXPECT_EQ(codes(plan), std::vector<std::string>{"precedence"});
+  EXPECT_EQ(codes(plan), std::vector<std::string>{"unknown-rope-key"});
+}
+
+TEST(ReadPlanPrecedence, a_class_that_rotates_all_layers_alike_finds_no_dictionary_of_a_layer_type) {
+  const Plan plan = plan_of(R"({"model_type": "qwen2", "hidden_size": 512, "num_attention_heads": 8,
+    "num_key_value_heads": 8, "num_hidden_layers": 2, "max_position_embeddings": 32768, "use_sliding_window": true,
+    "sliding_window": 512, "layer_types": ["sliding_attention", "full_attention"],
+    "rope_parameters": {"rope_theta": 7e4, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}})");
+  EXPECT_EQ(rope_of(plan, 0).base, 7e4);
+  EXPECT_EQ(codes(plan), std::vector<std::string>{"unknown-rope-key"});
 }
 
 TEST(ReadPlanPrecedence, a_per_type_family_has_no_use_for_flat_parameters) {

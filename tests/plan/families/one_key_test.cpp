@@ -1,0 +1,117 @@
+// One key beside the sizes, and what it changes: what the class of transformers 5.23.0 was seen to do when that one key
+// was changed (python -m posenc.conformance.sweep --vary).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "plan/families/kin.h"
+#include "plan/plan_summary.h"
+#include "plan/read/plan_reading.h"
+
+namespace posenc::test::one_key_test {
+namespace {
+
+constexpr std::string_view kDecoder = R"("hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "num_hidden_layers": 2, "max_position_embeddings": 4096, "rope_theta": 20000, "head_dim": 64)";
+constexpr std::string_view kCodec = R"("hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "num_hidden_layers": 2, "max_position_embeddings": 4096, "rope_theta": 20000, "head_dim": 64, "sliding_window": 32)";
+constexpr std::string_view kGpt = R"("n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 128)";
+constexpr std::string_view kNeo = R"("hidden_size": 64, "num_heads": 4, "num_layers": 2,
+  "max_position_embeddings": 4096, "attention_types": [[["global", "local"], 1]], "window_size": 32)";
+constexpr std::string_view kT5 = R"("d_model": 64, "d_kv": 16, "num_heads": 4, "num_layers": 1,
+  "num_decoder_layers": 1)";
+constexpr std::string_view kSound = R"("hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2)";
+constexpr std::string_view kBert = R"("hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+  "max_position_embeddings": 128)";
+
+constexpr Kin kRows[] = {
+    // is_causal: false
+    {"internlm3", kDecoder, R"(, "is_causal": false)", "decoder: 0-1 4/2x64 half 64 @20000 s0.125 both"},
+    {"mimi_decoder", kCodec, R"(, "is_causal": false)", "decoder: 0-1 4/2x64 half 64 @20000 s0.125 both w32,32"},
+    {"imagegpt", kGpt, R"(, "is_causal": false)", "decoder: table 128+0; 0-1 4/4x16 s0.25 causal"},
+    {"gpt_neo", kNeo, R"(, "is_causal": false)", "decoder: table 4096+0; 0 4/4x16 s1 causal; 1 4/4x16 s1 causal w31,0"},
+    {"llama4_text", kDecoder,
+     R"(, "is_causal": false, "no_rope_layers": [1, 0], "attention_chunk_size": 32, "use_qk_norm": false,
+        "attn_temperature_tuning": false)",
+     "decoder: 0 4/2x64 interleaved 64 @20000 s0.125 causal c32; 1 4/2x64 s0.125 both"},
+    {"blt_global_transformer", kDecoder, R"(, "is_causal": false)",
+     "decoder: 0-1 4/2x64 interleaved 64 @20000 s0.125 causal"},
+    // is_decoder
+    {"tapas", kBert, R"(, "is_decoder": true)", "encoder: table 128+0; 0-1 4/4x16 s0.25 both"},
+    // head_dim, num_key_value_heads
+    {"audio-spectrogram-transformer", kSound, R"(, "head_dim": 32, "num_key_value_heads": 1)",
+     "audio: table 1214+0; 0-1 4/4x32 s0.176777 both"},
+    {"lasr_encoder", kSound, R"(, "head_dim": 32, "num_key_value_heads": 1)",
+     "encoder: 0-1 4/1x32 half 32 @10000 s0.176777 both"},
+    {"qwen2_5_omni_dit", kSound, R"(, "head_dim": 32, "num_key_value_heads": 1, "look_ahead_layers": [],
+     "look_backward_layers": [], "block_size": 24)",
+     "sound: 0-1 4/4x32 interleaved 32 @10000 s0.176777 both c24"},
+    {"llama4_vision_model", kSound, R"(, "head_dim": 32)",
+     "vision: table 1025+0; 0-1 4/4x16 interleaved 16 @10000 wh s0.25 both"},
+};
+
+class OneKey : public testing::TestWithParam<Kin> {};
+
+TEST_P(OneKey, does_what_it_does_to_its_class) {
+  const Plan plan = plan_of(config(GetParam()));
+  EXPECT_TRUE(plan.known);
+  EXPECT_EQ(summary(plan), GetParam().expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, OneKey, testing::ValuesIn(kRows));
+
+// ---- T5's buckets are one-sided in a decoder's module, whatever is_causal says of its mask ----
+
+class OneSidedBuckets : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(OneSidedBuckets, stay_so_where_a_decoder_looks_both_ways) {
+  const Plan plan = plan_of(config(GetParam(), kT5, R"(, "is_causal": false)"));
+  const LayerPlan& layer = plan.stacks.front().layers.front();
+  EXPECT_EQ(plan.stacks.front().name, "decoder");
+  EXPECT_EQ(layer.mask.kind, MaskKind::bidirectional);
+  ASSERT_EQ(layer.score.size(), 1u);
+  EXPECT_FALSE(std::get<T5Bias>(layer.score.front()).bidirectional);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, OneSidedBuckets,
+                         testing::Values("t5", "mt5", "umt5", "switch_transformers", "pop2piano",
+                                         "pix2struct_text_model"));
+
+TEST(OneKey, lets_a_pix2struct_text_that_is_no_decoder_look_both_ways) {
+  const Plan plan = plan_of(config("pix2struct_text_model", kT5, R"(, "is_decoder": false)"));
+  EXPECT_EQ(plan.stacks.front().layers.front().mask.kind, MaskKind::bidirectional);
+}
+
+// ---- what nobody can say leaves the plan open ----
+
+class Undecided : public testing::TestWithParam<Kin> {};
+
+TEST_P(Undecided, leaves_the_plan_open) { EXPECT_FALSE(plan_of(config(GetParam())).known); }
+
+constexpr Kin kUndecided[] = {
+    // Heads are cut anew, as many as fit.
+    {"fun_asr_nano_encoder", kSound, R"(, "head_dim": 32)", ""},
+    // Only its rotation asks for it.
+    {"minimax_m3_vl_vision", kSound, R"(, "head_dim": 32)", ""},
+    {"step3p5", kDecoder, R"(, "use_bidirectional_attention": true, "layer_types": ["full_attention",
+      "full_attention"])",
+     ""},
+    // The class makes the list of its windows of other keys.
+    {"rf_detr_dinov2", kSound, R"(, "num_windows": 4)", ""},
+};
+
+INSTANTIATE_TEST_SUITE_P(Rows, Undecided, testing::ValuesIn(kUndecided));
+
+TEST(OneKey, scales_longcat_s_queries_by_ranks_that_only_the_class_says) {
+  constexpr std::string_view kLayers = R"("num_layers": 1)";
+  const Plan own = plan_of(config("longcat_flash", kLayers, ""));
+  const Plan said = plan_of(config("longcat_flash", kLayers, R"(, "q_lora_rank": 1536, "hidden_size": 6144)"));
+  EXPECT_EQ(own.stacks.front().layers.front().softmax_scale, said.stacks.front().layers.front().softmax_scale);
+  EXPECT_DOUBLE_EQ(own.stacks.front().layers.front().softmax_scale, 2 / std::sqrt(192.0));
+}
+
+}  // namespace
+}  // namespace posenc::test::one_key_test
