@@ -157,6 +157,17 @@ SchemeChoice cohere2_moe_scheme(ConfigScope& scope, const SchemeFacts&) {
   return choose_rotation(family_default(scope.family()));
 }
 
+// JetMoE (arXiv 2404.07413): each of the experts that a token is sent to has a query for every head of keys.
+AttentionShape jetmoe_shape(ConfigScope& scope, AttentionShape shape) {
+  constexpr std::int64_t kClassExperts = 2;
+  ConfigReader& reader = scope.reader();
+  const auto given = reader.look(scope.object(), "num_experts_per_tok");
+  const std::int64_t experts = given ? reader.integer(*given, {1, kMaxHeads}).value_or(1) : kClassExperts;
+  if (given) reader.mark_read(*given);
+  shape.heads = {shape.kv_heads.value * experts, given ? given->from : family_default(scope.family())};
+  return shape;
+}
+
 // Puzzle: an entry of block_configs may overrule any key in its layer.
 AttentionShape puzzle_shape(ConfigScope& scope, AttentionShape shape) {
   ConfigReader& reader = scope.reader();
@@ -349,8 +360,7 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "jina_embeddings_v5", .class_stems = "JinaEmbeddingsV5", .pairing = kHalf,
      .main = {.mask = kCausalIfDecoder}, .qk_norm = QkNormRule{kRmsPerHead, "is_decoder"},
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "jetmoe", .class_stems = "JetMoe", .pairing = kHalf,
-     .names_beside_class = "num_attention_heads",  // made of num_key_value_heads and num_experts_per_tok; files say it too
+    {.name = "jetmoe", .class_stems = "JetMoe", .pairing = kHalf, .own_shape = jetmoe_shape,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "k2_horizon", .model_types = "k2_horizon xllm", .class_stems = "K2Horizon Xllm", .pairing = kHalf,
      .base = BaseRule::narrower, .qk_norm = QkNormRule{kRmsPerHead, "query_key_norm"}, .scheme = k2_scheme,

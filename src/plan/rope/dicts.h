@@ -29,6 +29,8 @@ class RopeDicts {
   // Whether the class puts the keys of the old dictionary among those by layer type that it has, where each has a
   // rope_type: an old name of it has no effect then.
   bool joins_class_defaults() const { return is_legacy_ && has_types_of_class(); }
+  // Whether kinds of layers have dictionaries of their own.
+  bool are_by_name() const { return !nested_.empty(); }
   // Whether transformers' class has a dictionary for each layer type, which reads nothing beside it but the base.
   bool has_types_of_class() const { return scope_.family().ropes_per_type && scope_.has_class(); }
   // Where it says that layers of that type do not rotate: null in place of their dictionary.

@@ -120,7 +120,11 @@ std::optional<Place> find_local_base(RopeKeys& keys) {
 std::optional<Place> find_base(RopeKeys& keys, const LayerTraits& layer) {
   const Family& family = keys.scope().family();
   if (family.base == BaseRule::class_own) return keys.scope().class_default(keys::kBase);
-  if (layer.compression > 0) return keys.find("rope_theta", keys::kCompressedBase);
+  if (layer.compression > 0) {
+    // A dictionary for all layers has the base of those that are not compressed.
+    return keys.dicts().are_by_name() ? keys.find("rope_theta", keys::kCompressedBase)
+                                      : keys.scope().find(keys::kCompressedBase);
+  }
   if (family.ropes_per_type && layer.type != LayerType::full) return find_local_base(keys);
   return keys.find("rope_theta", keys::kBase);
 }

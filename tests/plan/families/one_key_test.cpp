@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "plan/families/kin.h"
 #include "plan/plan_summary.h"
@@ -39,6 +40,11 @@ constexpr Kin kRows[] = {
      "decoder: 0 4/2x64 interleaved 64 @20000 s0.125 causal c32; 1 4/2x64 s0.125 both"},
     {"blt_global_transformer", kDecoder, R"(, "is_causal": false)",
      "decoder: 0-1 4/2x64 interleaved 64 @20000 s0.125 causal"},
+    // Heads of keys times experts of a token, 2 where the file does not say.
+    {"jetmoe", kDecoder, R"(, "num_experts_per_tok": 3)", "decoder: 0-1 6/2x64 half 64 @20000 s0.125 causal"},
+    {"jetmoe", R"("hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 2, "num_hidden_layers": 2,
+     "max_position_embeddings": 4096, "rope_theta": 20000, "head_dim": 64)",
+     "", "decoder: 0-1 4/2x64 half 64 @20000 s0.125 causal"},
     // is_decoder
     {"tapas", kBert, R"(, "is_decoder": true)", "encoder: table 128+0; 0-1 4/4x16 s0.25 both"},
     // head_dim, num_key_value_heads
@@ -104,6 +110,17 @@ constexpr Kin kUndecided[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Rows, Undecided, testing::ValuesIn(kUndecided));
+
+TEST(OneKey, leaves_deepseek_v4_s_compressed_layers_their_base) {
+  const Plan plan = plan_of(config("deepseek_v4", R"("num_hidden_layers": 3, "compress_rope_theta": 70000)",
+                                   R"(, "rope_parameters": {"rope_theta": 50.0})"));
+  std::vector<double> bases;
+  for (const LayerPlan& layer : plan.stacks.front().layers) {
+    if (layer.compression) bases.push_back(std::get<Rope>(layer.rotate.front().scheme).base);
+  }
+  EXPECT_EQ(bases, std::vector<double>(bases.size(), 70000));
+  EXPECT_FALSE(bases.empty());
+}
 
 TEST(OneKey, scales_longcat_s_queries_by_ranks_that_only_the_class_says) {
   constexpr std::string_view kLayers = R"("num_layers": 1)";
