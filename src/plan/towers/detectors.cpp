@@ -299,7 +299,8 @@ class DetectorReader {
     for (const InBlocks in : {InBlocks::first, InBlocks::others}) {
       std::vector<LayerFacts> block;
       for (const AttentionRule& rule : row_.block) block.push_back(layer_of(rule, in));
-      for (std::int64_t i = in == InBlocks::first ? 0 : 1; i < (in == InBlocks::first ? 1 : blocks); ++i) {
+      for (std::int64_t i = in == InBlocks::first ? 0 : 1;
+           i < (in == InBlocks::first ? std::min<std::int64_t>(blocks, 1) : blocks); ++i) {
         for (const LayerFacts& layer : block) stack.layers.add(layer, i);
       }
     }
@@ -503,7 +504,9 @@ std::vector<StackFacts> read_detector(ConfigReader& reader, const io::JsonValue&
     if (row.undecided_if != nullptr && scope.flag(*row.undecided_if).value.value_or(false)) {
       reader.undecided(formatted("{}: nothing decides it.", row.undecided), {});
     }
-    stacks.push_back(DetectorReader(scope, of, room / std::ssize(row.stacks)).read());
+    StackFacts stack = DetectorReader(scope, of, room / std::ssize(row.stacks)).read();
+    const bool is_there = !stack.layers.layers().empty();  // no level of the features may attend (RT-DETR)
+    if (is_there || reader.failed()) stacks.push_back(std::move(stack));
     if (reader.failed()) break;
   }
   return stacks;

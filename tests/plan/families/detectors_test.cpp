@@ -17,6 +17,8 @@ constexpr std::string_view kPair = R"("d_model": 64, "encoder_layers": 2, "decod
 constexpr std::string_view kInner = R"("d_model": 64, "encoder_hidden_dim": 32, "encoder_layers": 1,
   "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 2, "encode_proj_layers": [1, 2],
   "positional_encoding_temperature": 10000, "backbone_config": {"model_type": "hgnet_v2"})";
+constexpr std::string_view kNoInner = R"("d_model": 64, "decoder_layers": 2, "decoder_attention_heads": 2,
+  "encode_proj_layers": [], "backbone_config": {"model_type": "hgnet_v2"})";
 constexpr std::string_view kMasks = R"("hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2,
   "attention_downsample_rate": 4, "num_multimask_outputs": 3)";
 
@@ -49,6 +51,9 @@ constexpr Kin kDetectors[] = {
      "encoder: 0-1 4/4x8 +qk:axis_sines s0.353553 both | decoder: 0 2/2x32 +qk:perceptron s0.176777 both; 1 "
      "deformable; "
      "2 2/2x32 +qk:perceptron s0.176777 both; 3 deformable"},
+    {"rt_detr", kNoInner, "",
+     "decoder: 0 2/2x32 +qk:perceptron s0.176777 both; 1 deformable; 2 2/2x32 +qk:perceptron s0.176777 both; 3 "
+     "deformable"},
     {"d_fine", kInner, R"(, "eval_size": [640, 640])",
      "encoder: 0-1 4/4x8 s0.353553 both | decoder: 0 2/2x32 +qk:perceptron s0.176777 both; 1 deformable; "
      "2 2/2x32 +qk:perceptron s0.176777 both; 3 deformable"},
