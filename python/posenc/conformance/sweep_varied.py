@@ -75,7 +75,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "multi_query": (True,),
     "num_kv_shared_layers": (1,),
     # Lengths.
-    "max_position_embeddings": (192,),  # of tables that have rows for all tokens that are run
+    "max_position_embeddings": (1000,),  # more than all tokens that are run
     "original_max_position_embeddings": (32,),
 }
 
@@ -94,6 +94,12 @@ def _own(config: Any, name: str) -> Any:
         return None
 
 
+def _is_count(default: Any, name: str) -> bool:
+    """Whether a configuration has more layers than are needed. LongCat counts them twice, once as a property."""
+    count = _own(default, name)
+    return isinstance(count, int) and count > _FEW and not isinstance(getattr(type(default), name, None), property)
+
+
 def variations(model_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Title and keys of each. None of a model of several parts, which are types of their own."""
     try:
@@ -102,7 +108,7 @@ def variations(model_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
         return
     if any(isinstance(of, PretrainedConfig) for of in vars(default).values()):
         return
-    few = {name: _FEW for name in _COUNTS if isinstance(_own(default, name), int) and _own(default, name) > _FEW}
+    few = {name: _FEW for name in _COUNTS if _is_count(default, name)}
     try:
         sweep_keys.config(model_type, few)
         posenc.read_plan(_file(model_type, few))

@@ -58,6 +58,9 @@ constexpr StackRule kPlamo2Stack{.own_keys = kPlamo2Keys};
 constexpr OwnKey kPlamoKeys[] = {{&keys::kWindow, "window_size", "sliding_window"}};
 constexpr StackRule kPlamoStack{.own_keys = kPlamoKeys};
 constexpr OwnKey kStep3Keys[] = {{&keys::kLength, "max_position_embedding max_seq_len max_position_embeddings"}};
+// partial_rotary_factors, one for each layer, alone has an effect.
+constexpr OwnKey kStep35Keys[] = {{&keys::kPartialFactor}};
+constexpr StackRule kStep35Stack{.own_keys = kStep35Keys};
 constexpr StackRule kStep3Stack{.own_keys = kStep3Keys};
 
 constexpr double kInternlmBase = 10000;
@@ -454,16 +457,14 @@ std::span<const Family> decoders_families() noexcept {
     // Queries are made of a narrower state that is normalised; their heads are not.
     {.name = "step3_text", .class_stems = "Step3Text", .pairing = kHalf, .main = kStep3Stack,
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "step3p5", .class_stems = "Step3p5", .pairing = kHalf, .width = Width::partial_factor,
+    {.name = "step3p5", .class_stems = "Step3p5", .pairing = kHalf, .main = kStep35Stack, .width = Width::partial_factor,
      .ropes_per_type = true, .rope_lists = true, .sizes = Sizes::sliding_own, .windows = Windows::patterned,
      .default_pattern = 1, .scale = Scale::scalar_or_dim, .qk_norm = QkNormRule{kRmsPerHead},
-     .misleading_keys = "partial_rotary_factor",
      .differing_default = DifferingDefault{"rope_theta", "one for each layer (Step-3.5-Flash)"},
      .undecided_keys = "use_bidirectional_attention"},
     {.name = "step3p7", .class_stems = "Step3p7", .pairing = kHalf, .width = Width::partial_factor,
      .ropes_per_type = true, .rope_lists = true, .sizes = Sizes::sliding_own, .windows = Windows::patterned,
      .default_pattern = 1, .scale = Scale::scalar_or_dim, .qk_norm = QkNormRule{kRmsPerHead},
-     .misleading_keys = "partial_rotary_factor",
      .differing_default = DifferingDefault{"rope_theta", "one for each layer (Step-3.5-Flash)"},
      .undecided_keys = "use_bidirectional_attention"},
     // Queries are multiplied by a learned factor for each head, the same for each of its channels.

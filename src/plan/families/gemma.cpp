@@ -7,7 +7,7 @@
 namespace posenc::plan {
 namespace {
 
-constexpr OwnKey kRecurrentGemmaKeys[] = {{&keys::kWindow, "attention_window_size"}};
+constexpr OwnKey kRecurrentGemmaKeys[] = {{&keys::kWindow, "sliding_window attention_window_size"}};
 constexpr StackRule kRecurrentGemmaStack{.own_keys = kRecurrentGemmaKeys};
 constexpr StackRule kGemmaEncoder{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kGemmaCrossDecoder{.cross = kEach};

@@ -81,7 +81,7 @@ constexpr FamilyConfig kLatentConfigs[] = {
       "rope_scaling": {"rope_type": "linear", "factor": 2}})"},
     {"step3p7", R"({"model_type": "step3p7", "head_dim": 128, "num_attention_heads": 8, "num_key_value_heads": 4,
       "num_hidden_layers": 2, "max_position_embeddings": 65536, "sliding_window": 512, "rope_theta": 20000,
-      "partial_rotary_factor": 0.5, "num_sliding_attention_heads": 16, "query_pre_attn_scalar": 256,
+      "partial_rotary_factors": [0.5, 0.5], "num_sliding_attention_heads": 16, "query_pre_attn_scalar": 256,
       "layer_types": ["full_attention", "sliding_attention"]})"},
     {"qwen2_vl", R"({"model_type": "qwen2_vl_text", "hidden_size": 512, "num_attention_heads": 8,
       "num_key_value_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 32768, "rope_theta": 1000000.0,
