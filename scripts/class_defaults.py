@@ -135,6 +135,20 @@ def constant(node, cls, local=()):
     return ast.literal_eval(node)
 
 
+def known_entries(node, cls, local):
+    """A dictionary without the entries that depend on the config: they follow from other keys. Else the node."""
+    if not isinstance(node, ast.Dict) or not all(node.keys):
+        return node
+    kept = []
+    for key, value in zip(node.keys, node.values):
+        try:
+            constant(value, cls, local)
+            kept.append((key, value))
+        except ValueError:
+            pass
+    return ast.Dict(keys=[key for key, _ in kept], values=[value for _, value in kept])
+
+
 def local_values(function):
     """{name: tree} of what a function assigns to its local names."""
     found = {}
@@ -154,7 +168,7 @@ def fallbacks(cls):
 
     def add(key, node):
         try:
-            value = constant(node, cls, local)
+            value = constant(known_entries(node, cls, local), cls, local)
         except ValueError:
             return
         if found.setdefault(key, value) != value:

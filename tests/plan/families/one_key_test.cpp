@@ -122,6 +122,12 @@ TEST(OneKey, leaves_deepseek_v4_s_compressed_layers_their_base) {
   EXPECT_FALSE(bases.empty());
 }
 
+// A dictionary that only the class has, some of whose entries follow from other keys.
+TEST(OneKey, takes_the_rule_of_the_class_where_the_file_has_none) {
+  EXPECT_EQ(std::get<YarnScaling>(rope_of(plan_of(R"({"model_type": "mistral4"})")).scaling).factor, 128);
+  EXPECT_EQ(std::get<YarnScaling>(rope_of(plan_of(R"({"model_type": "ministral3"})")).scaling).factor, 16);
+}
+
 TEST(OneKey, scales_longcat_s_queries_by_ranks_that_only_the_class_says) {
   constexpr std::string_view kLayers = R"("num_layers": 1)";
   const Plan own = plan_of(config("longcat_flash", kLayers, ""));
