@@ -125,19 +125,42 @@ def is_read_of_whole(node):
 
 
 @functools.cache
-def names_of_modeling(path, of_nested, beside):
-    """What the code of a model reads of configs, else of their attn_config. Not of those of the classes `beside`; a
-    class that has others as its parts is True in it, and what is read of the parts counts."""
+def names_of_modeling(path, of_nested, own, beside):
+    """What the code of a model reads of configs, else of their attn_config. Not of those of the classes `beside`, but
+    in modules that modules of the class `own` use; a class that has others as its parts is True in `beside`, and what
+    is read of the parts counts."""
     source = path.read_text(encoding="utf-8")
     found = set() if of_nested else set().union(*(names for call, names in MASKS.items() if call in source))
     beside = dict(beside)
-    for module in ast.parse(source).body:
-        said = config_said(module) if isinstance(module, ast.ClassDef) else ""
+    body = ast.parse(source).body
+    used = used_by(own, [node for node in body if isinstance(node, ast.ClassDef)])
+    for module in body:
+        said = config_said(module) if isinstance(module, ast.ClassDef) and module.name not in used else ""
         if said not in beside:
             found |= names_read(module, of_nested)
         elif beside[said]:
             found |= names_read(module, of_nested, is_read_of_whole)
     return found
+
+
+def made_by(module):
+    """Names of what a module calls, and of what it inherits from."""
+    called = {node.func.id for node in ast.walk(module) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return called | {base.id for base in module.bases if isinstance(base, ast.Name)}
+
+
+def used_by(own, modules):
+    """Names of the modules that say that they are made with the configuration class `own`, and of all that those make.
+    The class of all models of a file, which initialises what it finds, makes none."""
+    uses = {module.name: made_by(module) for module in modules if not module.name.endswith("PreTrainedModel")}
+    open_names = [module.name for module in modules if config_said(module) == own]
+    used = set()
+    while open_names:
+        name = open_names.pop()
+        if name not in used:
+            used.add(name)
+            open_names += uses.get(name, set()) & uses.keys()
+    return used
 
 
 def names_read(tree, of_nested, is_left_out=lambda node: False):
@@ -232,7 +255,7 @@ def keys_that_are_read(cls, is_attn_config=False):
         if ancestor.__module__.startswith("transformers.models."):
             found |= names_of_class(ancestor)
     for path in modeling_files(cls):
-        found |= names_of_modeling(path, is_attn_config, siblings(cls))
+        found |= names_of_modeling(path, is_attn_config, cls.__name__, siblings(cls))
     if ROPE in found:
         found = found - {ROPE} | moved_names(cls)
         found -= {"rope_scaling"} & fields(cls)  # a field is not moved
