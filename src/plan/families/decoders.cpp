@@ -256,7 +256,7 @@ std::span<const Family> decoders_families() noexcept {
      .class_stems = "BailingMoe BailingMoeV2 Param2MoE SarvamMoE", .pairing = kHalf, .width = Width::factor_or_dim,
      .qk_norm = QkNormRule{kRmsPerHead, "use_qk_norm"}},
     {.name = "beam", .class_stems = "Beam", .pairing = kHalf, .ropes_per_type = true, .windows = Windows::patterned,
-     .default_pattern = 6, .last_layer_full = true, .query_scaling = QueryScaling::beam,
+     .default_pattern = 6, .last_layer_full = true, .last_full_by_pattern = true, .query_scaling = QueryScaling::beam,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "bitnet", .class_stems = "BitNet Bitnet", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     // Cuts bytes into patches where a byte is hard to tell.
@@ -416,7 +416,7 @@ std::span<const Family> decoders_families() noexcept {
      .misleading_keys = "partial_rotary_factor",
      .undecided = "the tokens of a block are drafted at once: what they see of it and of the other model's hidden states"},
     {.name = "muse_glimmer_text", .model_types = "muse_glimmer_text muse_spark_text",
-     .class_stems = "MuseGlimmerText MuseSparkText", .pairing = kHalf, .layer_bases = true,
+     .class_stems = "MuseGlimmerText MuseSparkText", .pairing = kHalf, .layer_bases = true, .rests_every = 4,
      .windows = Windows::patterned, .needs_types = true, .qk_norm = QkNormRule{kPlainRms}, .softmax_scale = muse_scale,
      .misleading_keys = "partial_rotary_factor"},
     // rotate_half is (b, -a).

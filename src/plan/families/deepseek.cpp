@@ -63,7 +63,7 @@ std::span<const Family> deepseek_families() noexcept {
      .class_stacks = kDeepseekStacks, .latent = true, .reads_interleave = true, .misleading_keys = "partial_rotary_factor"},
     {.name = "deepseek_v32", .model_types = "deepseek_v32 axk2", .class_stems = "DeepseekV32 AXK2", .pairing = kInterleaved, .latent = true,
      .indexer = IndexerRule{IndexedLayers::every, kHalf}, .misleading_keys = "partial_rotary_factor"},
-    {.name = "deepseek_v4", .class_stems = "DeepseekV4", .pairing = kInterleaved, .last_channels = true,
+    {.name = "deepseek_v4", .class_stems = "DeepseekV4", .pairing = kInterleaved, .kv_heads = KvHeads::one, .last_channels = true,
      .yarn_attention_factor = 1.0, .indexer = IndexerRule{IndexedLayers::compressed, kInterleaved, true},
      .compressed_keys = true, .rotates_values = true, .windows = Windows::every_layer, .sinks = true,
      .qk_norm = QkNormRule{kKeysWeighted}},

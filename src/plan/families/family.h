@@ -38,6 +38,7 @@ enum class KvHeads : std::uint8_t {
   one_where_multi_query,  // 1 where multi_query is true (GPT-BigCode)
   given_or_one,           // n_kv_heads; absent: 1 where multi_query_attention is true (OLMo's first files)
   by_attention_kind,      // attn_type: as many as heads, one, or kv_n_heads (MPT)
+  one,                    // whatever the file says (DeepSeek V4)
   falcon,                 // num_kv_heads with new_decoder_architecture or without multi_query, else 1
 };
 
@@ -226,12 +227,13 @@ struct Family {
   bool alpha_stretches = false;    // "dynamic" with alpha is the plain NTK rule of that alpha (Hunyuan)
   bool ropes_per_type = false;     // each layer type has its own base and rule; a flat rope_scaling is for full layers
   bool flat_base_is_full = false;  // then: so is a base beside it; others have the class's (OLMo 3)
-  bool flat_rope_for_all_types = false;              // then: it is for all of them (ModernBERT)
-  bool decays = false;                               // xPos where rotary_emb_scale_base is a number
-  bool yarn_means_longrope = false;                  // Phi-3's first files
-  bool rope_lists = false;                           // rope_theta and partial_rotary_factors may have an entry a layer
-  bool layer_bases = false;                          // layer_rope_theta: a base a layer; 0: it does not rotate
-  bool last_channels = false;                        // the last qk_rope_head_dim channels of a plain head rotate
+  bool flat_rope_for_all_types = false;  // then: it is for all of them (ModernBERT)
+  bool decays = false;                   // xPos where rotary_emb_scale_base is a number
+  bool yarn_means_longrope = false;      // Phi-3's first files
+  bool rope_lists = false;               // rope_theta and partial_rotary_factors may have an entry a layer
+  bool layer_bases = false;              // layer_rope_theta: a base a layer; 0: it does not rotate
+  std::int64_t rests_every = 0;  // then, without that list: so many layers have one that does not rotate, the last too
+  bool last_channels = false;    // the last qk_rope_head_dim channels of a plain head rotate
   std::optional<double> yarn_attention_factor = {};  // where the file gives none; else by YaRN's own formula
   std::optional<AxesRule> axes = {};                 // none: pairs rotate by one coordinate
   std::optional<IndexerRule> indexer = {};
@@ -263,6 +265,7 @@ struct Family {
   bool needs_types = false;       // a file without layer_types is refused: the class has a list that no rule here makes
   bool first_of_pattern = false;  // default_pattern: the first of each n, not the last
   bool last_layer_full = false;   // whatever the pattern says
+  bool last_full_by_pattern = false;  // then: but not whatever a list in the file says
   bool reads_bidirectional = false;
   bool bidirectional_words = false;  // ... which is "all" or "vision", or null
   bool keeps_prompt = false;         // windows are for generated tokens; the prompt stays visible

@@ -54,6 +54,11 @@ Sourced<std::int64_t> read_kv_heads(ConfigScope& scope, const Sourced<std::int64
       break;
     }
     case KvHeads::by_attention_kind: return kv_heads_by_kind(scope, heads);
+    case KvHeads::one: {
+      const auto given = scope.peek(keys::kKvHeads);
+      if (given && scope.reader().integer(*given, {1, kMaxHeads}) == 1) scope.reader().mark_read(*given);
+      return {1, family_default(scope.family())};
+    }
     case KvHeads::falcon: {
       const Setting<bool> own_count = scope.flag(keys::kNewDecoder);
       const Setting<bool> multi = scope.flag(keys::kMultiQuery);

@@ -275,11 +275,27 @@ Sourced<Types> listed_windows(ConfigScope& scope, std::int64_t layers, LayerPatt
   return {Types(static_cast<std::size_t>(layers), type), pattern.window.from};
 }
 
+// Masks by layer_types slide though the switch is off, and kernels that are told the window do not (SmolLM3).
+void require_no_listed_windows(ConfigScope& scope, const Setting<bool>& use) {
+  const auto types = scope.peek(keys::kLayerTypes);
+  const auto words = types && types->in_file ? types->value.items() : std::vector<JsonValue>{};
+  const auto slides = [](const JsonValue& word) {
+    return word.kind() == JsonKind::string && word.text() == "sliding_attention";
+  };
+  if (std::ranges::none_of(words, slides)) return;
+  scope.reader().undecided(formatted("{} has layers that slide, and {} is not true.", types->from,
+                                     use.from.starts_with('/') ? use.from : std::string(keys::kUseWindow.name())),
+                           {types->from});
+}
+
 // How far a sliding layer or a chunk reaches; nothing, with the reason, where no layer has such a limit.
 Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
   if (scope.family().window_switch) {
     const Setting<bool> use = scope.flag(keys::kUseWindow);
-    if (!use.value || !*use.value) return {{}, use.from};
+    if (!use.value || !*use.value) {
+      require_no_listed_windows(scope, use);
+      return {{}, use.from};
+    }
   }
   Setting<std::int64_t> limit = scope.integer(key, kWindows);
   if (limit.from.empty()) limit.from = family_default(scope.family());
@@ -424,6 +440,7 @@ void let_dense_layers_rotate(ConfigScope& scope, LayerPattern& pattern) {
 void make_last_full(ConfigScope& scope, LayerPattern& pattern) {
   LayerType& last = pattern.layers.back().type;
   if (last == LayerType::full) return;
+  if (scope.family().last_full_by_pattern && pattern.types_from.starts_with('/')) return;
   last = LayerType::full;
   if (!pattern.types_from.starts_with('/')) return;  // the class's own pattern
   scope.reader().warn(

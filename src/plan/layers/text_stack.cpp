@@ -64,7 +64,8 @@ bool is_off(const Place& place) {
   if (place.value.kind() == io::JsonKind::number && place.value.as_double().ok() && *place.value.as_double() <= 0) {
     return true;
   }
-  return says_nothing(place.value);
+  const bool is_width = keys::kWindow.names.contains(place.value.key()) && !place.value.is_null();
+  return !is_width && says_nothing(place.value);  // a window of 1 is one
 }
 
 void pass_over_misleading(ConfigScope& scope) {

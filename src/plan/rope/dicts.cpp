@@ -107,7 +107,14 @@ void RopeDicts::find_nested() {
   const Family& family = scope_.family();
   const bool is_by_type = family.ropes_per_type || family.compressed_keys;
   if (scope_.has_class() && !is_by_type) return;
-  for (const JsonValue& member : nested_members(family, chosen_->value)) {
+  const std::vector<JsonValue> members = nested_members(family, chosen_->value);
+  if (joins_class_defaults() && !members.empty()) {
+    scope_.reader().undecided(formatted("{} has a dictionary for each type of layer: classes differ in whether they "
+                                        "find it there.",
+                                        chosen_->from),
+                              {chosen_->from});
+  }
+  for (const JsonValue& member : members) {
     if (member.is_null()) continue;
     nested_.push_back(Place{member, chosen_->in_file ? member.pointer() : chosen_->from, chosen_->in_file});
     if (chosen_->in_file) scope_.reader().enter(member);

@@ -137,7 +137,7 @@ double read_base(RopeKeys& keys, const LayerTraits& layer, std::int64_t dim) {
   if (place && (own || family.rope_lists))
     place = entry_of_layer(keys.scope(), *place, layer.list_entry, keys.layers());
   if (!place) {
-    keys.fail_missing(keys::kBase.name());
+    keys.reader().undecided(formatted("{} is not given, and no class says what it is then.", keys::kBase.name()), {});
     return kChatglmBase;
   }
   keys.note("base", *place);

@@ -25,6 +25,11 @@ bool same_at(const std::optional<Entries>& list, std::size_t a, std::size_t b) {
 void read_layer_bases(ConfigScope& scope, LayerPattern& pattern) {
   const auto place = scope.peek(keys::kLayerBases);
   const auto bases = entries(scope, keys::kLayerBases, static_cast<std::int64_t>(pattern.layers.size()));
+  if (const std::int64_t every = scope.family().rests_every; !place && every > 0) {  // counted from the last layer
+    const std::int64_t last = std::ssize(pattern.layers) - 1;
+    for (std::int64_t i = last; i >= 0; i -= every) pattern.layers[static_cast<std::size_t>(i)].rotates = false;
+    pattern.rotary_from = family_default(scope.family());
+  }
   if (!place || !bases) return;
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) {
     std::size_t first = 0;

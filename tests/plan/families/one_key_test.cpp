@@ -45,6 +45,12 @@ constexpr Kin kRows[] = {
     {"jetmoe", R"("hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 2, "num_hidden_layers": 2,
      "max_position_embeddings": 4096, "rope_theta": 20000, "head_dim": 64)",
      "", "decoder: 0-1 4/2x64 half 64 @20000 s0.125 causal"},
+    // Every fourth layer from the last rests where no list says more.
+    {"muse_spark_text", kDecoder, R"(, "layer_types": ["full_attention", "full_attention"])",
+     "decoder: 0 4/2x64 half 64 @500000 s0.684126 rms causal; 1 4/2x64 s0.684126 rms causal"},
+    // A list's last layer slides where it says so.
+    {"beam", kCodec, R"(, "layer_types": ["full_attention", "sliding_attention"])",
+     "decoder: 0 4/2x64 s0.125 rms query-scale causal; 1 4/2x64 half 64 @10000 s0.125 rms causal w31,0"},
     // is_decoder
     {"tapas", kBert, R"(, "is_decoder": true)", "encoder: table 128+0; 0-1 4/4x16 s0.25 both"},
     // head_dim, num_key_value_heads
@@ -105,6 +111,11 @@ constexpr Kin kUndecided[] = {
     {"step3p5", kDecoder, R"(, "use_bidirectional_attention": true, "layer_types": ["full_attention",
       "full_attention"])",
      ""},
+    // Masks slide, and kernels do not.
+    {"smollm3", kCodec, R"(, "layer_types": ["full_attention", "sliding_attention"])", ""},
+    // Some classes find dictionaries of layer types under the old name, some do not.
+    {"gemma3_text", kCodec, R"(, "rope_scaling": {"full_attention": {"rope_type": "linear", "factor": 3.0}})", ""},
+    {"modernbert", kBert, R"(, "sliding_window": 1)", ""},
     // The class makes the list of its windows of other keys.
     {"rf_detr_dinov2", kSound, R"(, "num_windows": 4)", ""},
 };
@@ -120,6 +131,18 @@ TEST(OneKey, leaves_deepseek_v4_s_compressed_layers_their_base) {
   }
   EXPECT_EQ(bases, std::vector<double>(bases.size(), 70000));
   EXPECT_FALSE(bases.empty());
+}
+
+// What transformers' classes share moves the length beside a dictionary into it.
+TEST(OneKey, takes_the_length_beside_a_dictionary_for_all_layers) {
+  constexpr std::string_view kBoth = R"(, "original_max_position_embeddings": 64,
+    "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32})";
+  const Plan plan = plan_of(config("qwen3", kDecoder, kBoth));
+  EXPECT_EQ(std::get<YarnScaling>(rope_of(plan).scaling).original_max_position_embeddings, 64);
+  constexpr std::string_view kBeside = R"(, "original_max_position_embeddings": 64, "rope_scaling": {"factor": 8.0,
+    "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0})";
+  const Plan llama = plan_of(config("llama", kDecoder, kBeside));
+  EXPECT_EQ(std::get<Llama3Scaling>(rope_of(llama).scaling).original_max_position_embeddings, 64);
 }
 
 // A dictionary that only the class has, some of whose entries follow from other keys.
