@@ -17,7 +17,7 @@ import textwrap
 from pathlib import Path
 
 import transformers
-from class_keys import MOVED, ROPE, aliases, keys_that_are_read
+from class_keys import MOVED, ROPE, aliases, key_names, keys_that_are_read
 
 OUT = Path(__file__).resolve().parent.parent / "src/plan/families/class_defaults.cpp"
 
@@ -261,8 +261,39 @@ def row(model_type, class_name):
     return f'    {{"{model_type}", "{class_name}", R"({"; ".join(defaults)})", {names}}},'
 
 
+# Where a wrapper keeps the configuration of its text, best first.
+TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
+
+
+def takes_flat(model_type, cls, part):
+    """Whether a class makes the configuration of its text of keys that stand beside it."""
+    try:
+        made = cls.from_dict({"model_type": model_type, "num_hidden_layers": 5})
+    except Exception:  # whatever a class says against five layers
+        return False
+    return getattr(getattr(made, part), "num_hidden_layers", None) == 5
+
+
+def wrapper_rows():
+    """A row for each class that has its text's configuration as a part: whether keys beside the part count, which keys
+    of the part it has values for itself, and whether it puts them into a part that lacks them."""
+    for model_type in sorted(transformers.CONFIG_MAPPING):
+        cls = transformers.CONFIG_MAPPING[model_type]
+        part = next((name for name in TEXT_PARTS if name in cls.sub_configs), None)
+        if part is None:
+            continue
+        own = getattr((getattr(cls, "sub_configs_defaults", None) or {}).get(part), "init_kwargs", None) or {}
+        names = " ".join(key for key in own if key in key_names() | {ROPE})
+        source = inspect.getsource(cls.__post_init__) if "__post_init__" in vars(cls) else ""
+        merges = f'sub_configs_defaults["{part}"].init_kwargs, **' in source
+        flags = f"{str(merges).lower()}, {str(takes_flat(model_type, cls, part)).lower()}"
+        yield f'    {{"{model_type}", "{part}", "{names}", {flags}}},'
+
+
 def main():
     version = transformers.__version__
+    transformers.logging.set_verbosity_error()
+    wrappers = "\n".join(wrapper_rows())
     table = "\n".join(row(model_type, class_name) for model_type, class_name in sorted(CLASSES.items()))
     OUT.write_text(
         f"""\
@@ -282,12 +313,19 @@ constexpr ClassDefaults kClassDefaults[] = {{
 }};
 // clang-format on
 
+// clang-format off
+constexpr WrapperText kWrapperTexts[] = {{
+{wrappers}
+}};
+// clang-format on
+
 static_assert(std::ranges::adjacent_find(kClassDefaults, std::ranges::greater_equal(), &ClassDefaults::model_type) ==
               std::ranges::end(kClassDefaults));
 
 }}  // namespace
 
 std::span<const ClassDefaults> class_defaults() noexcept {{ return kClassDefaults; }}
+std::span<const WrapperText> wrapper_texts() noexcept {{ return kWrapperTexts; }}
 std::string_view class_defaults_version() noexcept {{ return "{version}"; }}
 
 }}  // namespace posenc::plan

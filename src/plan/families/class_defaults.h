@@ -41,6 +41,20 @@ std::span<const ClassDefaults> class_defaults() noexcept;
 // The row of a model type; null when there is none.
 const ClassDefaults* find_class_defaults(std::string_view model_type) noexcept;
 
+// A class that has its text's configuration as a part.
+struct WrapperText {
+  std::string_view model_type;
+  std::string_view part;  // "text_config"
+  Names own_keys;         // for which it has values of its own, where the file has no such part
+  bool fills_part;        // ... or has it without them
+  bool takes_flat;        // keys that stand beside the part are its text's
+};
+
+std::span<const WrapperText> wrapper_texts() noexcept;
+
+// Null when there is none.
+const WrapperText* find_wrapper_text(std::string_view model_type) noexcept;
+
 // The transformers version that the rows were read from.
 std::string_view class_defaults_version() noexcept;
 

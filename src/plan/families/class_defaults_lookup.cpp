@@ -21,6 +21,11 @@ std::optional<std::string_view> value_of(const ClassDefaults& row, std::string_v
 
 }  // namespace
 
+const WrapperText* find_wrapper_text(std::string_view model_type) noexcept {
+  const auto row = std::ranges::find(wrapper_texts(), model_type, &WrapperText::model_type);
+  return row == wrapper_texts().end() ? nullptr : &*row;
+}
+
 const ClassDefaults* find_class_defaults(std::string_view model_type) noexcept {
   const std::span<const ClassDefaults> rows = class_defaults();
   const auto row = std::ranges::lower_bound(rows, model_type, {}, &ClassDefaults::model_type);

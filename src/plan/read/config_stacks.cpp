@@ -1,5 +1,6 @@
 // Which family's rules each object of a config follows (general ones where none is known); reads the text stack first.
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -211,6 +212,37 @@ void read_causal_flag(ConfigScope& scope) {
   scope.reader().undecided(formatted("{} is false: what a token sees then is not known.", causal.from), {causal.from});
 }
 
+// What a class of transformers makes of a text whose keys stand beside its part, or of a part without all keys, is its
+// own: the keys beside have no effect, and it has values that the text's class has not.
+void leave_parts_open(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text) {
+  const WrapperText* row = find_wrapper_text(wrapper.names.model_type);
+  if (row == nullptr) return;
+  const auto has = [&](std::string_view key) { return reader.look(text.object, key).has_value(); };
+  const auto gives = [&](const Key* key) { return std::ranges::any_of(key->names, has); };
+  if (!text.is_inner) {
+    if (row->takes_flat) return;
+    if (std::ranges::any_of(std::array{&keys::kLayers, &keys::kHeads, &keys::kHidden}, gives)) {
+      // Files of older versions have them there, which is what their checkpoints need.
+      reader.warn("text-beside-part",
+                  formatted("The keys of the text stand beside {}, where transformers' class of {} does not look.",
+                            row->part, wrapper.names.model_type),
+                  {});
+    } else if (!row->own_keys.empty()) {
+      reader.undecided(formatted("{} is not given: the class of {} has values of its own for it.", row->part,
+                                 wrapper.names.model_type),
+                       {});
+    }
+    return;
+  }
+  if (!row->fills_part) return;
+  for (std::string_view key : row->own_keys) {
+    if (has(key) || (key == "rope_theta" && (has("rope_parameters") || has("rope_scaling")))) continue;
+    reader.undecided(formatted("{}/{} is not given: the class of {} has a value of its own for it.",
+                               text.object.pointer(), key, wrapper.names.model_type),
+                     {});
+  }
+}
+
 void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextClass& text, const Family& of_text,
                      Plan& plan) {
   // Where the wrapper makes a prefix of image and prompt, the text's own switch is not read (PaliGemma writes it
@@ -233,6 +265,7 @@ void read_text_class(ConfigReader& reader, const Wrapper& wrapper, const TextCla
   if (text.is_inner && wrapper.known) warn_of_repeated_keys(reader, text.object);
   ConfigScope scope(reader, text.object, family, model_type);
   read_causal_flag(scope);
+  leave_parts_open(reader, wrapper, text);
   if (!text.other_class.empty()) leave_unread_keys_open(reader, text.object, text.other_class, stacks.front());
   std::ranges::move(reader.take_undecided(), std::back_inserter(stacks.front().unknown));
   set_trained_length(stacks.front().trained_length, plan);

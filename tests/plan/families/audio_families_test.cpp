@@ -76,7 +76,8 @@ constexpr std::string_view kCohereAsr = R"({"model_type": "cohere_asr",
     "num_hidden_layers": 2}})";
 constexpr std::string_view kGlmAsr = R"({"model_type": "glmasr", "architectures": ["GlmAsrForConditionalGeneration"],
   "text_config": {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1,
-    "max_position_embeddings": 128, "rope_theta": 10000},
+    "num_key_value_heads": 4, "max_position_embeddings": 128,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 10000}},
   "audio_config": {"model_type": "glmasr_encoder", "hidden_size": 64, "num_attention_heads": 2,
     "num_hidden_layers": 2, "max_position_embeddings": 1500,
     "rope_parameters": {"rope_type": "default", "rope_theta": 3000, "partial_rotary_factor": 0.5}}})";

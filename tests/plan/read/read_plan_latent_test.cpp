@@ -179,7 +179,8 @@ std::vector<Expected> expected_kinds_and_sizes() {
         step(8, 4, 128, 5e6, 32, LinearScaling{2})}},
       {"step3p7",
        65536,
-       {scaled(step(8, 4, 128, 2e4, 64), 1.0 / 16), windowed(scaled(step(16, 4, 128, 2e4, 64), 1.0 / 16), 511)}},
+       {scaled(step(8, 4, 128, 2e4, 64), 1.0 / 16), windowed(scaled(step(16, 4, 128, 2e4, 64), 1.0 / 16), 511)},
+       {"text-beside-part"}},
   };
 }
 

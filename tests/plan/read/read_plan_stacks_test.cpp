@@ -88,6 +88,21 @@ TEST(ReadPlanStacks, text_stands_under_four_names_or_flat) {
   EXPECT_EQ(stack_names(flat), Strings{"decoder"});
 }
 
+TEST(ReadPlanStacks, text_that_stands_where_its_class_does_not_look_is_read_with_a_warning) {
+  const Plan plan = plan_of(R"({"model_type": "gemma3", "hidden_size": 64, "num_attention_heads": 2, "head_dim": 32,
+    "num_key_value_heads": 2, "num_hidden_layers": 6, "max_position_embeddings": 8192})");
+  EXPECT_TRUE(plan.known);
+  EXPECT_EQ(codes(plan), Strings{"text-beside-part"});
+}
+
+TEST(ReadPlanStacks, a_value_that_the_wrapper_alone_has_leaves_its_text_unknown) {
+  const Plan part =
+      plan_of(R"({"model_type": "voxtral", "text_config": {"model_type": "llama", "num_hidden_layers": 2}})");
+  EXPECT_FALSE(part.known);
+  const Plan absent = plan_of(R"({"model_type": "mistral3"})");
+  EXPECT_FALSE(absent.known);
+}
+
 TEST(ReadPlanStacks, a_row_says_the_type_that_the_text_does_not) {
   const Plan plan = plan_of(R"({"model_type": "llava", "text_config": {"max_position_embeddings": 4096}})");
   EXPECT_TRUE(plan.known);
