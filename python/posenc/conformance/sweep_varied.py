@@ -80,6 +80,14 @@ VALUES: dict[str, tuple[Any, ...]] = {
 }
 
 
+# Several keys that depend on each other. Layers take layer types in turn.
+TOGETHER: tuple[dict[str, Any], ...] = (
+    {"rope_scaling": _YARN, "original_max_position_embeddings": 32},
+    {"rope_scaling": _LLAMA3, "original_max_position_embeddings": 32},
+    {"rope_scaling": _BY_LAYER_TYPE},
+    {"layer_types": ("full_attention", "sliding_attention"), "sliding_window": 8},
+    {"layer_types": ("sliding_attention", "full_attention"), "sliding_window": 8},
+)
 # Names that classes read without declaring them.
 _ASKED_EVERYWHERE = ("head_dim", "num_key_value_heads", "is_causal", "sliding_window", "attention_chunk_size")
 # Layers are made few by them, where a list of one for each layer does not stand in the way.
@@ -126,6 +134,15 @@ def variations(model_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
             if _own(default, name) == value or not is_read:
                 continue
             yield f"{model_type}, {name}: {json.dumps(value)}", keys
+    layers = few.get("num_hidden_layers", _own(default, "num_hidden_layers"))
+    for together in TOGETHER:
+        first = next(iter(together))
+        if not hasattr(default, "rope_parameters" if first == "rope_scaling" else first) or not isinstance(layers, int):
+            continue
+        keys = {**few, **copy.deepcopy(together)}
+        if first == "layer_types":
+            keys[first] = [together[first][at % len(together[first])] for at in range(layers)]
+        yield f"{model_type}, {json.dumps(together)}", keys
 
 
 def _file(model_type: str, keys: dict[str, Any]) -> dict[str, Any]:

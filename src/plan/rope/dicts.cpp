@@ -79,6 +79,9 @@ std::optional<Place> RopeDicts::dictionary(std::string_view name) {
 void RopeDicts::choose(std::optional<Place> parameters, std::optional<Place> scaling) {
   ConfigReader& reader = scope_.reader();
   if (scaling && !scope_.reads("rope_scaling")) {
+    if (scope_.family().ropes_per_type && !nested_members(scope_.family(), scaling->value).empty()) {
+      leave_types_open(*scaling);
+    }
     scope_.pass_over(*scaling);
     scaling.reset();
   }
@@ -102,18 +105,21 @@ void RopeDicts::warn_of_two(const Place& scaling, const Place& parameters) {
   }
 }
 
+// Under the old name some classes find dictionaries by layer type, and some do not.
+void RopeDicts::leave_types_open(const Place& scaling) {
+  scope_.reader().undecided(
+      formatted("{} has a dictionary for each type of layer: classes differ in whether they find it there.",
+                scaling.from),
+      {scaling.from});
+}
+
 void RopeDicts::find_nested() {
   // Of a class that rotates all its layers alike, dictionaries by the names of layer types are none that it would find.
   const Family& family = scope_.family();
   const bool is_by_type = family.ropes_per_type || family.compressed_keys;
   if (scope_.has_class() && !is_by_type) return;
   const std::vector<JsonValue> members = nested_members(family, chosen_->value);
-  if (joins_class_defaults() && !members.empty()) {
-    scope_.reader().undecided(formatted("{} has a dictionary for each type of layer: classes differ in whether they "
-                                        "find it there.",
-                                        chosen_->from),
-                              {chosen_->from});
-  }
+  if (joins_class_defaults() && !members.empty()) leave_types_open(*chosen_);
   for (const JsonValue& member : members) {
     if (member.is_null()) continue;
     nested_.push_back(Place{member, chosen_->in_file ? member.pointer() : chosen_->from, chosen_->in_file});

@@ -44,6 +44,7 @@ class RopeDicts {
   std::optional<Place> dictionary(std::string_view name);
   void choose(std::optional<Place> parameters, std::optional<Place> scaling);
   void warn_of_two(const Place& scaling, const Place& parameters);
+  void leave_types_open(const Place& scaling);
   void find_nested();
 
   ConfigScope& scope_;

@@ -175,7 +175,8 @@ std::int64_t RopeKeys::original_length(OriginalLength rule) {
   // What all classes of transformers 5 share (standardize_rope_params) puts the number that stands beside a dictionary
   // for all layers into it, over the dictionary's own; dictionaries by layer type keep theirs.
   const bool has_class = scope_.has_class();
-  const bool inside_alone = dicts_.has_types_of_class() || (has_class && dicts_.are_by_name());
+  const bool inside_alone =
+      dicts_.has_types_of_class() || (has_class && (dicts_.are_by_name() || scope_.family().compressed_keys));
   const auto place = inside_alone                    ? find(kOriginalLength)
                      : has_class || rule.beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
                                                      : find(kOriginalLength, keys::kOriginalLength);

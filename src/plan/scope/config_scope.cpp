@@ -47,8 +47,9 @@ std::array<Names, 2> ConfigScope::names_of(const Key& key) const {
 
 bool ConfigScope::is_read(const io::JsonValue& object, std::string_view name) const {
   const bool is_nested = nested_ && object.offset() == nested_->offset();
-  // What all classes share, and none says: whoever has rope_parameters is asked for the length beside them.
-  const bool is_shared = name == keys::kOriginalLength.name() && class_reads(*class_, "rope_parameters", is_nested);
+  // What all classes share, and none says: whoever has a dictionary is asked for the length beside it.
+  const auto has = [&](std::string_view dictionary) { return class_reads(*class_, dictionary, is_nested); };
+  const bool is_shared = name == keys::kOriginalLength.name() && (has("rope_parameters") || has("rope_scaling"));
   return is_shared || class_reads(*class_, name, is_nested) || family_.own_names.contains(name) ||
          family_.names_beside_class.contains(name) || std::ranges::any_of(stack_.own_keys, [&](const OwnKey& row) {
            return row.names.contains(name) || row.otherwise.contains(name);

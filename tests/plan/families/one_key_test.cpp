@@ -115,6 +115,7 @@ constexpr Kin kUndecided[] = {
     {"smollm3", kCodec, R"(, "layer_types": ["full_attention", "sliding_attention"])", ""},
     // Some classes find dictionaries of layer types under the old name, some do not.
     {"gemma3_text", kCodec, R"(, "rope_scaling": {"full_attention": {"rope_type": "linear", "factor": 3.0}})", ""},
+    {"gemma4_text", kCodec, R"(, "rope_scaling": {"full_attention": {"rope_type": "linear", "factor": 3.0}})", ""},
     {"modernbert", kBert, R"(, "sliding_window": 1)", ""},
     // The class makes the list of its windows of other keys.
     {"rf_detr_dinov2", kSound, R"(, "num_windows": 4)", ""},
