@@ -1,6 +1,7 @@
 // All of posenc, but for studies (posenc/study.h, another library). Each header can be included alone.
 #pragma once
 
+#include "posenc/add_input.h"       // the input stage: position rows into embeddings
 #include "posenc/attend.h"          // attention, fused
 #include "posenc/attend_linear.h"   // linear attention with rotation
 #include "posenc/cache.h"           // keys and values into a KV cache: normalised, rotated, converted
@@ -9,7 +10,7 @@
 #include "posenc/error.h"           // Error, FileError, Result
 #include "posenc/grid_positions.h"  // positions of text, images and videos
 #include "posenc/info.h"            // version, instruction sets
-#include "posenc/input.h"           // the input stage: rows, places, tables that grow
+#include "posenc/input.h"           // rows of the input stage, places, tables that grow
 #include "posenc/named_weights.h"   // learned tables by name
 #include "posenc/pairing.h"         // from one pairing to the other
 #include "posenc/parallel.h"        // threads: how many, and whose

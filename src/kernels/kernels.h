@@ -1,10 +1,11 @@
-// The interface of the kernels for angles, RoPE, conversion and norms, and the table of all kernels of an instruction
-// set (as ggml-cpu's and oneDNN's dispatch tables).
+// The interface of the kernels for angles, RoPE, conversion, norms and the input stage, and the table of all kernels of
+// an instruction set (as ggml-cpu's and oneDNN's dispatch tables).
 //
 //   AngleRows    cos and sin of positions          angles_loop.h
 //   RotateRows   RoPE on q and k                   rotate_loop.h
 //   ConvertRows  f32, f16, bf16 into each other    convert_loop.h
 //   NormRows     RMSNorm, LayerNorm, L2            norm_loop.h
+//   InputRows    positions' rows into embeddings   input_loop.h
 //   attention    tiles of scores                   attention.h, pairs.h
 //
 // Plain structs in, pointers out. Kernels check nothing, throw nothing and call nothing; src/cpu checks first. One
@@ -96,11 +97,29 @@ struct NormRows {
 };
 constexpr int kSums = 4;
 
+// Rows of `count` channels: to = (multiplier from + types) + positions, or times positions, in f32, each step rounded,
+// then once to `element`. `to` is `from` with its stride, or does not overlap it. Strides in elements.
+struct InputRows {
+  Element element = Element::f32;
+  Element row_element = Element::f32;  // of positions and types: f32, or `element`
+  std::int64_t rows = 0;
+  std::int64_t count = 0;
+  float multiplier = 1.0F;
+  bool multiplies = false;
+  const void* const* positions = nullptr;  // [rows], each to [count]
+  const void* const* types = nullptr;      // likewise; null: none are added
+  const void* from = nullptr;
+  std::int64_t from_row = 0;
+  void* to = nullptr;
+  std::int64_t to_row = 0;
+};
+
 struct KernelTable {
   void (*angles)(const AngleRows& rows) noexcept;
   void (*rotate)(const RotateRows& rows) noexcept;
   void (*convert)(const ConvertRows& rows) noexcept;
   void (*normalise)(const NormRows& rows) noexcept;
+  void (*input)(const InputRows& rows) noexcept;
   const AttentionKernels* attention;
   const PairKernels* pairs = nullptr;  // null: there are no products of bfloat16
   bool fetches_ahead = false;          // lines asked for ahead come sooner here than by the processor's own foresight
@@ -125,5 +144,10 @@ void normalise_scalar(const NormRows& rows) noexcept;
 void normalise_avx2(const NormRows& rows) noexcept;
 void normalise_avx512(const NormRows& rows) noexcept;
 void normalise_neon(const NormRows& rows) noexcept;
+
+void input_scalar(const InputRows& rows) noexcept;
+void input_avx2(const InputRows& rows) noexcept;
+void input_avx512(const InputRows& rows) noexcept;
+void input_neon(const InputRows& rows) noexcept;
 
 }  // namespace posenc::kernels

@@ -27,11 +27,6 @@ namespace {
 
 constexpr double kBase = 10000.0;
 
-bool ends_at_base(SinusoidConvention convention) {
-  return convention == SinusoidConvention::tensor2tensor || convention == SinusoidConvention::musicgen ||
-         convention == SinusoidConvention::whisper;
-}
-
 double inv_freq(SinusoidConvention convention, std::int64_t channels, std::int64_t pair) {
   const auto p = static_cast<double>(pair);
   if (!ends_at_base(convention)) return std::pow(kBase, -2.0 * p / static_cast<double>(channels));
@@ -40,6 +35,11 @@ double inv_freq(SinusoidConvention convention, std::int64_t channels, std::int64
 }
 
 }  // namespace
+
+bool ends_at_base(SinusoidConvention convention) {
+  return convention == SinusoidConvention::tensor2tensor || convention == SinusoidConvention::musicgen ||
+         convention == SinusoidConvention::whisper;
+}
 
 Sinusoid sinusoid(SinusoidConvention convention, std::int64_t channels, std::int64_t channel) {
   using Wave = Sinusoid::Wave;

@@ -19,6 +19,9 @@ struct Sinusoid {
 // `channel` of `channels`, which check_sinusoid_channels() has passed.
 Sinusoid sinusoid(SinusoidConvention convention, std::int64_t channels, std::int64_t channel);
 
+// Whether the frequencies of a convention end at 1/10000 exactly, of d channels d/2 of them.
+bool ends_at_base(SinusoidConvention convention);
+
 std::optional<Problem> check_sinusoid_channels(SinusoidConvention convention, std::int64_t channels);
 
 }  // namespace posenc::math
