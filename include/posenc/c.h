@@ -3,14 +3,15 @@
 // Conventions, for all of this header:
 // - Every function that can fail returns a posenc_status; 0 is success. posenc_last_error() then says why, in one line,
 //   for the calling thread. Outputs are written on success only, tensors included, but for POSENC_CANCELLED.
-// - A handle (posenc_plan, posenc_table, posenc_prepared_layer) is made by a function that takes its address last, and
-//   ended by the _free function of its name, which takes NULL too. Handles never change: threads may share them.
+// - A handle (posenc_plan, posenc_table, posenc_prepared_input, posenc_prepared_layer) is made by a function that takes
+//   its address last, and ended by the _free function of its name, which takes NULL too. Handles never change: threads
+//   may share them.
 // - A struct that may grow begins with its size in bytes: fill it with its INIT macro and set what differs. Members
 //   that are 0 or NULL stand for the default.
-// - Tensors, strings and arrays belong to the caller and are used during the call only; a prepared layer's weights, as
-//   long as it is. Strings are UTF-8 and end in 0.
+// - Tensors, strings and arrays belong to the caller and are used during the call only; a prepared layer's weights and
+//   a prepared input's tables, as long as it is. Strings are UTF-8 and end in 0.
 // - Shapes, strides, pairings, directions and errors are those of the C++ headers: tensor.h, rotate.h, rotary_table.h,
-//   attend.h, prepared_layer.h, attend_linear.h, read_plan.h. Sizes are int64_t; strides count elements.
+//   add_input.h, attend.h, prepared_layer.h, attend_linear.h, read_plan.h. Sizes are int64_t; strides count elements.
 // - Before posenc 1.0 a minor version may change all of this.
 #ifndef POSENC_C_H
 #define POSENC_C_H
@@ -234,6 +235,51 @@ typedef struct posenc_cache_args {
   { .size = sizeof(posenc_cache_args), .epsilon = 1e-6 }
 
 POSENC_API posenc_status posenc_rotate_into_cache(const posenc_cache_args* args);
+
+// ---- The input stage ----
+
+// One of the inputs of a plan's stack, ready for many calls: PreparedInput in add_input.h.
+typedef struct posenc_prepared_input posenc_prepared_input;
+
+typedef struct posenc_prepare_input_args {
+  size_t size;
+  const posenc_plan* plan;    // not used any more after the call
+  const char* stack;          // by its name; NULL: the first
+  int64_t input;              // counts from 0 within the stack
+  int64_t channels;           // of the embeddings; 0: those of the learned table
+  posenc_tensor positions;    // a learned table [rows, channels]; its memory must stay until the handle is freed
+  posenc_tensor token_types;  // likewise [types, channels]; may be omitted
+  const double* scale;        // the learned scale of sinusoids; NULL: there is none
+  int64_t start;              // rows of positions start .. start + count - 1 are held, of sinusoids
+  int64_t count;
+} posenc_prepare_input_args;
+#define POSENC_PREPARE_INPUT_ARGS_INIT \
+  { .size = sizeof(posenc_prepare_input_args) }
+
+POSENC_API posenc_status posenc_prepare_input(const posenc_prepare_input_args* args, posenc_prepared_input** prepared);
+POSENC_API void posenc_prepared_input_free(posenc_prepared_input* prepared);
+
+// Members are those of AddInputArgs in add_input.h, which says shapes and meaning.
+typedef struct posenc_add_input_args {
+  size_t size;
+  const posenc_prepared_input* prepared;
+  posenc_tensor x;       // written: [tokens, channels] or [batch, tokens, channels]
+  posenc_tensor x_from;  // read instead of x
+  posenc_positions positions;
+  const int64_t* token_types;  // [tokens] or [batch * tokens]
+  int64_t token_types_count;
+  int64_t length;         // that divides normalised integers; 0: the tokens of x
+  const double* lengths;  // of normalised axis_sines: cells along each axis
+  int64_t lengths_count;
+  const int32_t* cu_seqlens;  // [sequences + 1]
+  int64_t cu_seqlens_count;
+  int64_t threads;  // at most so many; 0: all
+  posenc_executor executor;
+} posenc_add_input_args;
+#define POSENC_ADD_INPUT_ARGS_INIT \
+  { .size = sizeof(posenc_add_input_args) }
+
+POSENC_API posenc_status posenc_add_input(const posenc_add_input_args* args);
 
 // ---- Attention ----
 

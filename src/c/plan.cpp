@@ -22,7 +22,7 @@ posenc_status give(Result<Plan> plan, posenc_plan*& to) {
 
 }  // namespace
 
-const LayerPlan& layer_of(const char* where, const posenc_plan& plan, const char* stack, std::int64_t layer) {
+const Stack& stack_of(const char* where, const posenc_plan& plan, const char* stack) {
   const std::vector<Stack>& stacks = plan.plan.stacks;
   // NULL is the first stack, the only one of most models.
   const auto found =
@@ -32,11 +32,15 @@ const LayerPlan& layer_of(const char* where, const posenc_plan& plan, const char
     for (const Stack& s : stacks) names.append(names.empty() ? "" : ", ").append(s.name);
     throw Error(where, {"stack", "be one of the plan's: " + names, stack == nullptr ? "NULL" : stack});
   }
-  if (layer < 0 || layer >= std::ssize(found->layers)) {
-    throw Error(where,
-                {"layer", "be at least 0 and below " + std::to_string(found->layers.size()), std::to_string(layer)});
+  return *found;
+}
+
+const LayerPlan& layer_of(const char* where, const posenc_plan& plan, const char* stack, std::int64_t layer) {
+  const std::vector<LayerPlan>& layers = stack_of(where, plan, stack).layers;
+  if (layer < 0 || layer >= std::ssize(layers)) {
+    throw Error(where, {"layer", "be at least 0 and below " + std::to_string(layers.size()), std::to_string(layer)});
   }
-  return found->layers[static_cast<std::size_t>(layer)];
+  return layers[static_cast<std::size_t>(layer)];
 }
 
 }  // namespace posenc::c

@@ -165,6 +165,69 @@ static void cache(void) {
   EXPECT_CACHE_REFUSED(args.positions.reserved, kNumbers);
 }
 
+// The queries are embeddings here, and integers are added, as a plan of one's own may say.
+static posenc_add_input_args add_input_args(const posenc_prepared_input* input) {
+  posenc_add_input_args args = POSENC_ADD_INPUT_ARGS_INIT;
+  args.prepared = input;
+  args.x = heads(q, 1, kTokens, kHeads * kDim);
+  return args;
+}
+
+#define EXPECT_ADD_REFUSED(member, numbers)                   \
+  do {                                                        \
+    posenc_add_input_args args = add_input_args(input);       \
+    EXPECT_REFUSED(posenc_add_input(&args), member, numbers); \
+  } while (0)
+
+static posenc_status prepare_input(const posenc_prepare_input_args* args) {
+  posenc_prepared_input* made = NULL;
+  const posenc_status status = posenc_prepare_input(args, &made);
+  posenc_prepared_input_free(made);
+  return status;
+}
+
+#define EXPECT_PREPARE_REFUSED(member, numbers)            \
+  do {                                                     \
+    posenc_prepare_input_args args = good;                 \
+    EXPECT_REFUSED(prepare_input(&args), member, numbers); \
+  } while (0)
+
+static void input_stage(void) {
+  static const char kGpt2[] =
+      "{\"model_type\": \"gpt2\", \"n_embd\": 8, \"n_head\": 2, \"n_layer\": 1, \"n_positions\": 5}";
+  posenc_plan* gpt2 = NULL;
+  EXPECT(posenc_plan_read_bytes(kGpt2, sizeof kGpt2 - 1, "gpt2", &gpt2) == POSENC_OK);
+  static float rows[5 * kHeads * kDim];
+  posenc_prepare_input_args good = POSENC_PREPARE_INPUT_ARGS_INIT;
+  good.plan = gpt2;
+  good.positions = heads(rows, 5, 1, kHeads * kDim);
+  good.positions.rank = 2;
+  good.positions.shape[1] = kHeads * kDim;
+  good.positions.strides[1] = 1;
+  EXPECT_PREPARE_REFUSED(args.input, kSizes);
+  EXPECT_PREPARE_REFUSED(args.channels, kSizes);
+  EXPECT_PREPARE_REFUSED(args.positions.shape[0], kSizes);
+  EXPECT_PREPARE_REFUSED(args.positions.dtype, kNumbers);
+  EXPECT_PREPARE_REFUSED(args.positions.rank, kNumbers);
+  EXPECT_PREPARE_REFUSED(args.start, kFar);
+  EXPECT_PREPARE_REFUSED(args.count, kFar);
+  posenc_prepared_input* input = NULL;
+  EXPECT(posenc_prepare_input(&good, &input) == POSENC_OK);
+  EXPECT_ADD_REFUSED(args.x.shape[0], kSizes);
+  EXPECT_ADD_REFUSED(args.x.shape[2], kSizes);
+  EXPECT_ADD_REFUSED(args.x.strides[1], kSizes);
+  EXPECT_ADD_REFUSED(args.x.dtype, kNumbers);
+  EXPECT_ADD_REFUSED(args.x.rank, kNumbers);
+  EXPECT_ADD_REFUSED(args.positions.type, kNumbers);
+  EXPECT_ADD_REFUSED(args.positions.reserved, kNumbers);
+  EXPECT_ADD_REFUSED(args.positions.start, kFar);
+  EXPECT_ADD_REFUSED(args.token_types_count, kSizes);
+  EXPECT_ADD_REFUSED(args.lengths_count, kSizes);
+  EXPECT_ADD_REFUSED(args.cu_seqlens_count, kSizes);
+  posenc_prepared_input_free(input);
+  posenc_plan_free(gpt2);
+}
+
 static posenc_attend_args attend_args(void) {
   posenc_attend_args args = POSENC_ATTEND_ARGS_INIT;
   args.plan = plan;
@@ -283,6 +346,7 @@ int main(void) {
   tables();
   rotation();
   cache();
+  input_stage();
   attention();
   paged_attention();
   merging();

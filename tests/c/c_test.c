@@ -37,6 +37,13 @@ static void plans(void) {
   posenc_plan_free(NULL);
 }
 
+// [count, channels], one after another.
+static posenc_tensor rows(float* data, int64_t count, int64_t channels) {
+  const posenc_tensor out = {
+      .data = data, .dtype = POSENC_F32, .rank = 2, .shape = {count, channels}, .strides = {channels, 1}};
+  return out;
+}
+
 static void rotation(void) {
   enum { kTokens = 3, kHeads = 2, kDim = 128, kCount = kTokens * kHeads * kDim };
   posenc_plan* plan = NULL;
@@ -201,11 +208,105 @@ static void cache(void) {
   posenc_table_free(table);
 }
 
+// A learned table, and sinusoids that are held: of plans, as a program has them.
+static void input_stage(void) {
+  enum { kChannels = 4, kTokens = 3 };
+  static const char kGpt2[] =
+      "{\"model_type\": \"gpt2\", \"n_embd\": 4, \"n_head\": 2, \"n_layer\": 1, \"n_positions\": 5}";
+  posenc_plan* plan = NULL;
+  EXPECT(posenc_plan_read_bytes(kGpt2, sizeof kGpt2 - 1, "gpt2", &plan) == POSENC_OK);
+  float table[5 * kChannels];
+  for (int i = 0; i < 5 * kChannels; ++i) table[i] = (float)i;
+  posenc_prepare_input_args prepare = POSENC_PREPARE_INPUT_ARGS_INIT;
+  posenc_prepared_input* input = NULL;
+  prepare.plan = plan;
+  prepare.positions = rows(table, 5, kChannels);
+  EXPECT(posenc_prepare_input(&prepare, &input) == POSENC_OK);
+  float x[kTokens * kChannels], before[kTokens * kChannels];
+  for (int i = 0; i < kTokens * kChannels; ++i) before[i] = x[i] = 0.5F * (float)i;
+  posenc_add_input_args args = POSENC_ADD_INPUT_ARGS_INIT;
+  args.prepared = input;
+  args.x = rows(x, kTokens, kChannels);
+  args.positions.start = 2;
+  EXPECT(posenc_add_input(&args) == POSENC_OK);
+  for (int i = 0; i < kTokens * kChannels; ++i) EXPECT(x[i] == before[i] + table[2 * kChannels + i]);
+  memcpy(before, x, sizeof x);
+  args.positions.start = 3;
+  EXPECT_ERROR(posenc_add_input(&args), POSENC_WRONG_ARGUMENT,
+               "[add_input] positions must find one of the table's 5 rows, position + 0, but is 5");
+  args.size = 8;
+  EXPECT(posenc_add_input(&args) == POSENC_WRONG_ARGUMENT);
+  EXPECT(strstr(posenc_last_error(), "as its INIT macro sets it") != NULL);
+  args.size = sizeof args;
+  args.prepared = NULL;
+  EXPECT_ERROR(posenc_add_input(&args), POSENC_WRONG_ARGUMENT, "[posenc_add_input] prepared must be given but is NULL");
+  EXPECT(memcmp(x, before, sizeof x) == 0);
+
+  posenc_prepared_input* none = NULL;
+  const double scale = 2.0;
+  prepare.scale = &scale;
+  EXPECT_ERROR(posenc_prepare_input(&prepare, &none), POSENC_WRONG_ARGUMENT,
+               "[posenc_prepare_input] scale must be NULL for an input that is not sinusoidal but is given");
+  prepare.scale = NULL;
+  prepare.input = 1;
+  EXPECT_ERROR(posenc_prepare_input(&prepare, &none), POSENC_WRONG_ARGUMENT,
+               "[posenc_prepare_input] input must be at least 0 and below 1, as many as the stack has, but is 1");
+  prepare.input = 0;
+  prepare.stack = "tower";
+  EXPECT(posenc_prepare_input(&prepare, &none) == POSENC_WRONG_ARGUMENT);
+  prepare.stack = NULL;
+  prepare.size = 1;
+  EXPECT(posenc_prepare_input(&prepare, &none) == POSENC_WRONG_ARGUMENT);
+  prepare.size = sizeof prepare;
+  EXPECT(posenc_prepare_input(&prepare, NULL) == POSENC_WRONG_ARGUMENT);
+  EXPECT(none == NULL);
+  posenc_prepared_input_free(input);
+  posenc_prepared_input_free(NULL);
+  posenc_plan_free(plan);
+}
+
+static void sinusoids(void) {
+  enum { kChannels = 4 };
+  static const char kMarian[] =
+      "{\"model_type\": \"marian\", \"d_model\": 4, \"encoder_attention_heads\": 1, \"decoder_attention_heads\": 1, "
+      "\"encoder_layers\": 1, \"decoder_layers\": 1, \"max_position_embeddings\": 64}";
+  posenc_plan* plan = NULL;
+  EXPECT(posenc_plan_read_bytes(kMarian, sizeof kMarian - 1, "marian", &plan) == POSENC_OK);
+  posenc_prepare_input_args prepare = POSENC_PREPARE_INPUT_ARGS_INIT;
+  prepare.plan = plan;
+  prepare.channels = kChannels;
+  prepare.count = 8;
+  posenc_prepared_input* input = NULL;
+  EXPECT(posenc_prepare_input(&prepare, &input) == POSENC_OK);
+  float x[kChannels] = {0}, from[kChannels] = {1, 2, 3, 4};
+  posenc_add_input_args args = POSENC_ADD_INPUT_ARGS_INIT;
+  args.prepared = input;
+  args.x = rows(x, 1, kChannels);
+  args.x_from = rows(from, 1, kChannels);
+  args.positions.start = 5;
+  EXPECT(posenc_add_input(&args) == POSENC_OK);
+  // m x + p, m = 1 without scale_embedding: two roundings of numbers below 5, and one of a sine.
+  const double bound = 3 * 5 * kRounding;
+  EXPECT(fabs(x[0] - (1 + sin(5.0))) <= bound && fabs(x[1] - (2 + sin(0.05))) <= bound);
+  EXPECT(fabs(x[2] - (3 + cos(5.0))) <= bound && fabs(x[3] - (4 + cos(0.05))) <= bound);
+  float table[kChannels] = {0};
+  posenc_prepared_input* none = NULL;
+  prepare.positions = rows(table, 1, kChannels);
+  EXPECT_ERROR(posenc_prepare_input(&prepare, &none), POSENC_WRONG_ARGUMENT,
+               "[posenc_prepare_input] positions and token_types must be omitted for an input that is not a learned "
+               "table but is given");
+  EXPECT(none == NULL);
+  posenc_prepared_input_free(input);
+  posenc_plan_free(plan);
+}
+
 int main(void) {
   EXPECT(strlen(posenc_version()) >= 5);
   plans();
   rotation();
   own_frequencies();
   cache();
+  input_stage();
+  sinusoids();
   return verdict();
 }
