@@ -15,6 +15,7 @@ import sys
 
 import attention
 import calls
+import embeddings
 import rotation
 import taking_turns
 import torch
@@ -39,6 +40,7 @@ def arguments(words: list[str]) -> argparse.Namespace:
 def cases(given: argparse.Namespace) -> list[taking_turns.Case]:
     every = [
         *rotation.cases(given.tokens, given.threads),
+        *embeddings.cases(given.tokens, given.threads),
         *attention.cases(given.tokens, given.keys, given.threads),
         *calls.cases(),
     ]

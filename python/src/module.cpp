@@ -22,6 +22,7 @@ NB_MODULE(_posenc, m) {
   posenc::python::bind_properties(m);
   posenc::python::bind_weights(m);
   posenc::python::bind_input(m);
+  posenc::python::bind_add_input(m);
   posenc::python::bind_prepared_layer(m);
   posenc::python::bind_attend(m);
   posenc::python::bind_linear(m);

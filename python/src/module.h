@@ -31,6 +31,7 @@ void bind_reference_forms(nb::module_& module);
 void bind_research(nb::module_& module);
 void bind_properties(nb::module_& module);
 void bind_weights(nb::module_& module);
+void bind_add_input(nb::module_& module);
 void bind_attend(nb::module_& module);
 void bind_prepared_layer(nb::module_& module);
 void bind_reference(nb::module_& module);

@@ -74,3 +74,64 @@ def test_text_and_images():
         posenc.grid_positions([7], rule="qwen2_vl")
     with pytest.raises(ValueError, match="'qwen2_vl', 'qwen2_5_vl', 'qwen3_vl', 'glm4v'"):
         posenc.grid_positions(items, rule="qwen")
+
+
+SCHEMES = [
+    (posenc.SinusoidalInput(convention="whisper", offset=1), None, {}),
+    (posenc.SinusoidalInput(learned_scale=True), posenc.SinusoidalInputWeights(scale=0.5), {}),
+    (posenc.IntegerInput(normalised=True, embedding_multiplier=2.0), None, {"length": 9}),
+    (posenc.BinaryInput(combine="multiply"), None, {}),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize(("scheme", "weights", "more"), SCHEMES)
+def test_embeddings(scheme, weights, more, dtype):
+    x = np.random.default_rng(3).standard_normal((5, 8)).astype(dtype)
+    truth = posenc.reference.add_input(scheme, x, weights=weights, positions=2, **more)
+    added = posenc.add_input(scheme, x, weights=weights, positions=2, **more)
+    assert added.dtype == dtype and type(added) is np.ndarray
+    # In double as the reference; else three roundings to f32 of numbers below 16, and one to the dtype.
+    bound = 2.0**-44 if dtype == np.float64 else 16 * (3 * 2.0**-24 + np.finfo(dtype).eps / 2)
+    assert np.abs(added - truth).max() <= bound
+    prepared = posenc.prepare_input(scheme, channels=8, weights=weights, count=4)
+    assert prepared.scheme == scheme and prepared.weights is weights
+    assert np.array_equal(posenc.add_input(prepared, x, positions=2, **more), added)
+    batch = np.stack([x, x[::-1]])
+    both = posenc.add_input(prepared, batch, positions=np.array([[2, 3, 4, 5, 6], [6, 5, 4, 3, 2]]).ravel(), **more)
+    assert np.array_equal(both, np.stack([added, added[::-1]]))
+    assert posenc.add_input(prepared, x, out=x, positions=2, threads=1, **more) is x
+    assert np.array_equal(x, added)
+
+
+def test_learned_embeddings():
+    x = np.random.default_rng(4).standard_normal((2, 3, 8)).astype(np.float32)
+    before = x.copy()
+    table, types = np.eye(10, 8, dtype=np.float32), np.full((2, 8), 0.5, np.float32)
+    weights = posenc.LearnedInputWeights(positions=table, token_types=types)
+    prepared = posenc.prepare_input(posenc.LearnedInput(offset=2, token_types=2), weights=weights)
+    assert (prepared.channels, prepared.axes, prepared.start, prepared.count, prepared.bytes) == (8, 1, 0, 0, 0)
+    added = posenc.add_input(prepared, x, positions=[0, 4, 1], token_types=[0, 1, 1])
+    assert np.array_equal(added, x + np.float32(0.5) + table[[2, 6, 3]])
+    with pytest.raises(ValueError, match=r"\[add_input\] positions\[1\] must find one of the table's 10 rows"):
+        posenc.add_input(prepared, x, out=x, positions=[0, 8, 1], token_types=[0, 1, 1])
+    with pytest.raises(TypeError, match="beside a PreparedInput"):
+        posenc.add_input(prepared, x, weights=weights)
+    with pytest.raises(TypeError, match=r"\[add_input\] input must be"):
+        posenc.add_input(posenc.Alibi(), x)
+    with pytest.raises(ValueError, match="axial"):
+        posenc.add_input(posenc.AxialInput(), x)
+    with pytest.raises(TypeError, match="weights must be LearnedInputWeights, SinusoidalInputWeights or None"):
+        posenc.prepare_input(posenc.LearnedInput(), weights=table)
+    assert np.array_equal(x, before)
+
+
+def test_axes_of_an_image():
+    scheme = posenc.AxisSinesInput(scale=2 * np.pi, offset=1.0)
+    at = np.array([[0, 0, 1, 1], [0, 1, 0, 1]])
+    x = np.zeros((4, 16), np.float32)
+    added = posenc.add_input(scheme, x, positions=at.ravel(), lengths=[2, 2])
+    rows = [posenc.input_row(scheme, 16, place, lengths=(2.0, 2.0)) for place in at.T.astype(float)]
+    assert np.abs(added - np.array(rows)).max() <= 2.0**-23
+    with pytest.raises(ValueError, match="lengths must have 2 entries"):
+        posenc.add_input(scheme, x, positions=at.ravel())

@@ -19,9 +19,9 @@ EXCEPTIONS = {
     # Structs that Python has as something more usual.
     **dict.fromkeys(
         (
-            "AttendArgs AttendLinearArgs AttendPages AttendPart CacheArgs CompareOptions CostSizes"
+            "AddInputArgs AttendArgs AttendLinearArgs AttendPages AttendPart CacheArgs CompareOptions CostSizes"
             " DecayOptions DiagnoseArgs Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
-            " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareOptions ReadOptions RelativeLogits RerotateArgs"
+            " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions ReadOptions RelativeLogits RerotateArgs"
             " RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions WriteOptions"
         ).split(),
         ARGUMENTS,

@@ -1,6 +1,6 @@
 // The input stage: rows, places, tables that grow, and what is added to embeddings; position ids of images and videos.
 // input_row, places and grow_table (input.h), reference.add_input, grid_positions (grid_positions.h). Numbers here are
-// doubles and lists: the input stage runs once per sequence, and no kernel computes it.
+// doubles and lists; the fast call is in bind_add_input.cpp.
 #include <nanobind/ndarray.h>
 
 #include <algorithm>

@@ -32,6 +32,10 @@ def bound_of(name):
     """Numbers drawn stay below 6, biases below 40, heads of 128 below 18 in length."""
     if name.startswith(("rotate/", "calls/rotate/", "calls/operators")):
         return bounds.rotated(6.0)
+    if name.startswith("input/"):
+        # Angles up to 26, made in float of a frequency of e ln(1e4) + 2 roundings and a product; a sine within 1 ulp;
+        # on either side a sum below 8.
+        return (26 * (math.log(1e4) + 3) + 2 + 2 * 8) * 2.0**-24
     heads = torch.full((1, 40, 128), 18 / math.sqrt(128))
     return bounds.attended(heads, heads, torch.tensor(6.0), 1 / math.sqrt(128), 40.0)
 
