@@ -34,9 +34,7 @@ def _learned(dtype: torch.dtype, tokens: int, threads: int) -> list[Candidate]:
     x = embeddings(tokens, dtype)
     table = torch.randn(tokens + 2, CHANNELS, generator=torch.Generator().manual_seed(4)).to(dtype)
     ids = torch.arange(2, tokens + 2)
-    prepared = posenc.prepare_input(
-        posenc.LearnedInput(offset=2), weights=posenc.LearnedInputWeights(positions=table)
-    )
+    prepared = posenc.prepare_input(posenc.LearnedInput(offset=2), weights=posenc.LearnedInputWeights(positions=table))
     candidates = _common(x, prepared, threads)
     candidates.append(Candidate("torch, x + embedding", lambda: x + torch.nn.functional.embedding(ids, table)))
     if dtype == torch.float32:
@@ -70,7 +68,10 @@ def _sinusoidal(dtype: torch.dtype, tokens: int, threads: int) -> list[Candidate
 def cases(lengths: list[int], threads: int) -> list[Case]:
     makers = {"learned": _learned, "sinusoidal": _sinusoidal}
     return [
-        Case(f"input/{scheme}/{name}/{tokens}", lambda make=make, dtype=dtype, tokens=tokens: make(dtype, tokens, threads))
+        Case(
+            f"input/{scheme}/{name}/{tokens}",
+            lambda make=make, dtype=dtype, tokens=tokens: make(dtype, tokens, threads),
+        )
         for scheme, make in makers.items()
         for name, dtype in DTYPES.items()
         for tokens in lengths

@@ -135,6 +135,55 @@ void convert(Element from_type, Element to_type, const std::vector<From>& from) 
   print("convert", static_cast<int>(from_type) * 10 + static_cast<int>(to_type), to);
 }
 
+// Three rows of embeddings, whose numbers are finite, with rows of floats or of their own type.
+template <class T, class Row>
+void input(Random& random, Element type, Element row_type, std::int64_t count, bool with_types, bool multiplies) {
+  constexpr std::int64_t kRows = 3;
+  std::vector<T> from(static_cast<std::size_t>(kRows * count));
+  for (T& at : from) at = element<T>(random, type);
+  std::vector<Row> rows(2 * from.size());
+  for (Row& at : rows) at = element<Row>(random, row_type);
+  const void* positions[kRows];
+  const void* types[kRows];
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    positions[row] = rows.data() + row * count;
+    types[row] = rows.data() + (kRows + row) * count;
+  }
+  std::vector<T> to(from.size());
+  POSENC_KERNEL(input_)
+  ({.element = type,
+    .row_element = row_type,
+    .rows = kRows,
+    .count = count,
+    .multiplier = 0.37F,
+    .multiplies = multiplies,
+    .positions = positions,
+    .types = with_types ? types : nullptr,
+    .from = from.data(),
+    .from_row = count,
+    .to = to.data(),
+    .to_row = count});
+  print("input",
+        ((count * 10 + static_cast<int>(type)) * 10 + static_cast<int>(row_type)) * 10 + (with_types ? 2 : 0) +
+            (multiplies ? 1 : 0),
+        to);
+}
+
+void inputs(Random& random) {
+  using Half = std::uint16_t;
+  for (const std::int64_t count : {1, 2, 3, 5, 8, 15, 16, 31, 67}) {
+    for (const bool with_types : {false, true}) {
+      for (const bool multiplies : {false, true}) {
+        input<float, float>(random, Element::f32, Element::f32, count, with_types, multiplies);
+        for (const Element type : {Element::f16, Element::bf16}) {
+          input<Half, float>(random, type, Element::f32, count, with_types, multiplies);
+          input<Half, Half>(random, type, type, count, with_types, multiplies);
+        }
+      }
+    }
+  }
+}
+
 // Every pattern there is, or many: NaNs too.
 void conversions(Random& random) {
   std::vector<float> floats(400'003);
@@ -168,4 +217,5 @@ int main() {
     }
   }
   conversions(random);
+  inputs(random);
 }
