@@ -256,7 +256,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
 
   TileTerms terms(call_, terms_, block, tile_, scores_.data());
   terms.add_content();
-  const bool hides = terms.hide();
+  const Hidden hidden = terms.hide();
   if (call_.runs_backwards) terms.sum_gates(of_gates_.data());
   const std::optional<SoftCap>& cap = call_.layer.soft_cap;
   const auto cap_if = [&](SoftCap::Order now) {
@@ -265,7 +265,7 @@ void AttendWorker::attend_tile(LaneBlock& block) {
   cap_if(SoftCap::Order::before_bias);
   terms.add_bias(call_.runs_backwards ? of_gates_.data() : nullptr);
   cap_if(SoftCap::Order::after_bias);
-  if (hides && call_.adds_bias) terms.hide();  // whatever a bias has made of it: NaN, infinity
+  if (hidden.any() && call_.adds_bias) (void)terms.hide();  // whatever a bias has made of it: NaN, infinity
 
   std::array<float, kMaxLanes> rescale;
   kernels.softmax({.of = scores, .max = block.max.data(), .sum = block.sum.data(), .rescale = rescale.data()});
@@ -273,10 +273,24 @@ void AttendWorker::attend_tile(LaneBlock& block) {
     for (std::size_t n = 0; n < block.mass.size(); ++n) block.mass[n] *= rescale[n % index(block.lanes)];
     terms.add_mass(*by_distance);
   }
-  if (hides && !tile_.values_are_finite(block.kv_heads)) {
-    return add_unmasked_values(call_, block, tile_, scores_.data(), rescale.data());
+  add_values(block, hidden, rescale.data());
+}
+
+// How many heads are in a block depends on the threads. So each goes its own way: the slow one where its values are not
+// finite and some of its lanes must not see all of them, whatever the heads beside it have.
+void AttendWorker::add_values(LaneBlock& block, const Hidden& hidden, const float* rescale) {
+  const float* const p = scores_.data();
+  if (!hidden.any() || tile_.values_are_finite(block.kv_heads)) {
+    return block.values_by->add_values(block, tile_, p, rescale);
   }
-  block.values_by->add_values(block, tile_, scores_.data(), rescale.data());
+  if (block.kv_heads == 1) return add_unmasked_values(call_, block, tile_, block.kv_head, p, rescale);
+  for (std::int64_t n = 0; n < block.kv_heads; ++n) {  // decode
+    if (hidden.any_of(n * block.each, block.each) && !tile_.values_of_head_are_finite(n)) {
+      add_unmasked_values(call_, block, tile_, block.kv_head + n, p, rescale);
+    } else {
+      decode_.add_values_of_head(block, tile_, n, p, rescale);
+    }
+  }
 }
 
 // A block's max, sum, divisor and out, one after another; then mass.

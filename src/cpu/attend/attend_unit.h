@@ -68,6 +68,7 @@ class AttendWorker {
 
  private:
   void attend_tile(LaneBlock& block);
+  void add_values(LaneBlock& block, const Hidden& hidden, const float* rescale);
   void begin_decode(const AttendUnit& unit);
   void begin_block(std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head);
 

@@ -205,24 +205,26 @@ void DecodeProducts::rotate_rows(const kernels::DecodeLanes& given, std::int64_t
 // Rows that rotate are cut into kRotatedRows rows and kRotatedHeads heads; all others go to the kernel as they lie
 // together.
 template <typename Use>
-void DecodeProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
-                              const AngleTables* angles, const Use& use) {
+void DecodeProducts::for_rows(const LaneBlock& block, const Heads& heads, const KeyTile& tile,
+                              const RowsView& given_rows, std::int64_t channels, const AngleTables* angles,
+                              const Use& use) {
+  RowsView x = given_rows;
+  x.data += heads.first * x.head_stride * x.bytes;
   const std::int64_t bytes = channels * x.bytes;  // of a row of a head
-  const bool heads_lie_together = x.head_stride == channels && x.row_stride == block.kv_heads * channels;
+  const bool heads_lie_together = x.head_stride == channels && x.row_stride == heads.count * channels;
   const bool is_dense = heads_lie_together || x.row_stride == channels;
   const kernels::DecodeLanes given{.element = x.element,
                                    .a_row = x.row_stride,
                                    .a_head = x.head_stride,
                                    .depth = channels,
                                    .lanes = block.lanes,
-                                   .heads = block.kv_heads,
+                                   .heads = heads.count,
                                    .each = block.each,
                                    .ahead_next = kDecodeRows * x.row_stride * x.bytes,
                                    .ahead_head = heads_lie_together ? kDecodeRows * bytes : x.head_stride * x.bytes,
                                    .ahead_row = is_dense ? kLineBytes : x.row_stride * x.bytes,
                                    .ahead_line = is_dense ? kDecodeRows * kLineBytes : kLineBytes};
-  const std::int64_t rows_ahead =
-      whole((kBytesAhead + block.kv_heads * bytes - 1) / (block.kv_heads * bytes), kDecodeRows);
+  const std::int64_t rows_ahead = whole((kBytesAhead + heads.count * bytes - 1) / (heads.count * bytes), kDecodeRows);
   tile.for_given(x, [&](const GivenRows& rows) {
     std::int64_t r = 0;
     while (r < rows.count) {
@@ -237,16 +239,16 @@ void DecodeProducts::for_rows(const LaneBlock& block, const KeyTile& tile, const
       const std::int64_t first = rows.first + r;
       r += own.rows;
       if (angles == nullptr) {
-        use(own, first, 0);
+        use(own, first, heads.first * block.each);
         continue;
       }
-      for (std::int64_t h = 0; h < block.kv_heads; h += kRotatedHeads) {
-        kernels::DecodeLanes heads = own;
-        heads.heads = std::min(kRotatedHeads, block.kv_heads - h);
-        heads.a = static_cast<const char*>(own.a) + h * x.head_stride * x.bytes;
-        if (own.ahead != nullptr) heads.ahead = static_cast<const char*>(own.ahead) + h * own.ahead_head;
-        rotate_rows(kernels::DecodeLanes(heads), first, *angles, heads);
-        use(heads, first, h * block.each);
+      for (std::int64_t h = 0; h < heads.count; h += kRotatedHeads) {
+        kernels::DecodeLanes some = own;
+        some.heads = std::min(kRotatedHeads, heads.count - h);
+        some.a = static_cast<const char*>(own.a) + h * x.head_stride * x.bytes;
+        if (own.ahead != nullptr) some.ahead = static_cast<const char*>(own.ahead) + h * own.ahead_head;
+        rotate_rows(kernels::DecodeLanes(some), first, *angles, some);
+        use(some, first, (heads.first + h) * block.each);
       }
     }
   });
@@ -283,11 +285,21 @@ void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::s
     if (rotation.cos != nullptr) product.rotation.cos += first * rotation.row;
     call_.attention.decode_dots(product);
   };
-  for_rows(block, tile, call_.k, channels, angles, multiply);
+  for_rows(block, {0, block.kv_heads}, tile, call_.k, channels, angles, multiply);
+}
+
+void DecodeProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
+  add_values_of(block, tile, {0, block.kv_heads}, p, rescale);
+}
+
+void DecodeProducts::add_values_of_head(LaneBlock& block, KeyTile& tile, std::int64_t n, const float* p,
+                                        const float* rescale) {
+  add_values_of(block, tile, {n, 1}, p, rescale);
 }
 
 // The sums so far are rescaled once a tile, with its first rows.
-void DecodeProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) {
+void DecodeProducts::add_values_of(LaneBlock& block, KeyTile& tile, const Heads& heads, const float* p,
+                                   const float* rescale) {
   if (!of_values_.empty()) write_value_angles(tile);
   const std::int64_t channels = call_.layer.value_dim;
   const auto add = [&](kernels::DecodeLanes& product, std::int64_t first, std::int64_t lane) {
@@ -296,7 +308,7 @@ void DecodeProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p,
     if (first == 0) product.scale = rescale + lane;
     call_.attention.decode_weighted(product);
   };
-  for_rows(block, tile, call_.v, channels, of_values_.empty() ? nullptr : &of_values_, add);
+  for_rows(block, heads, tile, call_.v, channels, of_values_.empty() ? nullptr : &of_values_, add);
 }
 
 }  // namespace posenc::cpu

@@ -26,8 +26,15 @@ class DecodeProducts final : public TileProducts {
   // As TileProducts has them; queries and outputs are [lanes][channels] here.
   void multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t region, const float* q, float* scores) override;
   void add_values(LaneBlock& block, KeyTile& tile, const float* p, const float* rescale) override;
+  // Of the n-th KV head of the block alone, with the same bits.
+  void add_values_of_head(LaneBlock& block, KeyTile& tile, std::int64_t n, const float* p, const float* rescale);
 
  private:
+  // KV heads of a block.
+  struct Heads {
+    std::int64_t first;
+    std::int64_t count;
+  };
   // cos and sin of each rotation: [kTileKeys][2 pairs], or nothing where it does not rotate these rows.
   using AngleTables = std::pmr::vector<std::pmr::vector<float>>;
 
@@ -38,11 +45,12 @@ class DecodeProducts final : public TileProducts {
   const float* beside_rotated(const LaneBlock& block, const float* q);
   void write_key_angles(const KeyTile& tile, std::size_t region);
   void write_value_angles(const KeyTile& tile);
-  // use(product, first, lane): some rows of the tile, from `first` on, for all heads of the block, or those whose lanes
-  // begin there. Null: they do not rotate.
+  void add_values_of(LaneBlock& block, KeyTile& tile, const Heads& heads, const float* p, const float* rescale);
+  // use(product, first, lane): some rows of the tile, from `first` on, for all of these heads of the block, or those
+  // whose lanes begin there. Null: they do not rotate.
   template <typename Use>
-  void for_rows(const LaneBlock& block, const KeyTile& tile, const RowsView& x, std::int64_t channels,
-                const AngleTables* angles, const Use& use);
+  void for_rows(const LaneBlock& block, const Heads& heads, const KeyTile& tile, const RowsView& given_rows,
+                std::int64_t channels, const AngleTables* angles, const Use& use);
   void rotate_rows(const kernels::DecodeLanes& given, std::int64_t first, const AngleTables& angles,
                    kernels::DecodeLanes& rotated);
 

@@ -231,19 +231,23 @@ PairedRows KeyTile::paired_values() {
 
 // Head by head as far as it is asked; what has been found is kept for the other blocks.
 bool KeyTile::values_are_finite(std::int64_t kv_heads) {
-  RowsView x = call_.v;
-  const auto find = [&](const GivenRows& rows) {
-    const char* row = static_cast<const char*>(rows.data);
-    for (std::int64_t n = 0; n < rows.count; ++n, row += x.row_stride * x.bytes) {
-      if (!are_finite(x.element, row, call_.layer.value_dim)) finite_heads_ = -1;
-    }
-  };
   while (finite_heads_ >= 0 && finite_heads_ < kv_heads) {
-    x.data = call_.v.data + finite_heads_ * x.head_stride * x.bytes;
-    ++finite_heads_;
-    for_given(x, count_, find);
+    finite_heads_ = values_of_head_are_finite(finite_heads_) ? finite_heads_ + 1 : -1;
   }
   return finite_heads_ >= 0;
+}
+
+bool KeyTile::values_of_head_are_finite(std::int64_t n) const {
+  RowsView x = call_.v;
+  x.data += n * x.head_stride * x.bytes;
+  bool all = true;
+  for_given(x, count_, [&](const GivenRows& rows) {
+    const char* row = static_cast<const char*>(rows.data);
+    for (std::int64_t m = 0; m < rows.count; ++m, row += x.row_stride * x.bytes) {
+      all = all && are_finite(x.element, row, call_.layer.value_dim);
+    }
+  });
+  return all;
 }
 
 }  // namespace posenc::cpu

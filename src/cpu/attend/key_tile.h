@@ -76,6 +76,8 @@ class KeyTile {
   FloatRows values();
   // Whether all values, of so many KV heads from this one on, are numbers; looked at once a tile.
   bool values_are_finite(std::int64_t kv_heads);
+  // The same of the n-th of those heads alone; looked at anew.
+  bool values_of_head_are_finite(std::int64_t n) const;
   PairedRows paired_keys();    // of the first region, rotated; an odd channel has a zero beside it
   PairedRows paired_values();  // [value_dim][keys, and zeros]
 

@@ -297,21 +297,21 @@ void TileTerms::add_given() {
 }
 
 // attn_mask: where it is 0, the score is hidden whatever it was.
-bool TileTerms::hide_given() {
+std::uint64_t TileTerms::hide_given() {
   const ConstTensorView& visible = call_.args.inputs.attn_mask;
-  if (visible.empty()) return false;
+  if (visible.empty()) return 0;
   MatrixRows rows(call_, visible, block_, tile_);
-  bool hides = false;
+  std::uint64_t lanes = 0;
   for (std::int64_t l = 0; l < block_.used; ++l) {
     const float* const row = rows.of_lane(l);
     if (std::count(row, row + tile_.count(), 0.0F) == 0) continue;
-    hides = true;
+    lanes |= std::uint64_t{1} << static_cast<std::uint64_t>(l);
     for (std::int64_t m = 0; m < tile_.count(); ++m) {
       float& score = scores_[m * block_.lanes + l];
       score = row[m] != 0.0F ? score : kNothing;
     }
   }
-  return hides;
+  return lanes;
 }
 
 template <typename Sees>
@@ -323,9 +323,9 @@ void TileTerms::hide_each(const Sees& sees) {
   }
 }
 
-// Orders may be as large as 2^53. Taken less the tile's least they are small whole numbers, which floats hold exactly
-// up to 2^24.
-bool TileTerms::hide() {
+// By order all lanes count, as in every KV head the same queries ask. Orders may be as large as 2^53. Taken less the
+// tile's least they are small whole numbers, which floats hold exactly up to 2^24.
+Hidden TileTerms::hide() {
   const Orders keys = tile_.orders();
   const bool by_order = keys.low < block_.most.low || keys.high > block_.least.high;
   if (by_order) {
@@ -349,7 +349,7 @@ bool TileTerms::hide() {
       });
     }
   }
-  return hide_given() || by_order;
+  return {hide_given() | (by_order ? ~std::uint64_t{0} : 0)};
 }
 
 // q . E of all rows of the table is computed once a block, when its first tile passes; its last row stands twice, so

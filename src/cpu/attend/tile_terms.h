@@ -52,6 +52,18 @@ struct TermScratch {
   std::pmr::vector<std::int64_t> distances;         // that occur in the tile, where they are no run
 };
 
+// From which lanes some key of a tile is hidden, a bit each.
+struct Hidden {
+  std::uint64_t lanes = 0;
+
+  bool any() const noexcept { return lanes != 0; }
+  bool any_of(std::int64_t first, std::int64_t count) const noexcept {
+    return (lanes >> static_cast<std::uint64_t>(first) &
+            ((std::uint64_t{1} << static_cast<std::uint64_t>(count)) - 1)) != 0;
+  }
+};
+static_assert(kMaxLanes < 64);
+
 // Made for one block and one tile; `scores` are those of QK^T when it begins.
 class TileTerms {
  public:
@@ -59,8 +71,8 @@ class TileTerms {
 
   // Content terms, times row_scale.
   void add_content();
-  // -inf where the mask, or the caller, lets nothing through. False: they let everything through.
-  bool hide();
+  // -inf where the mask, or the caller, lets nothing through.
+  Hidden hide();
   // Gates of the content scores, kept until add_bias.
   void sum_gates(float* out);
   void add_bias(const float* of_gates);
@@ -150,7 +162,7 @@ class TileTerms {
   void multiply_sines(std::size_t t, const float* sines, std::int64_t count, float* to);
   // LayerInputs::bias; and visible, false where it lets everything through.
   void add_given();
-  bool hide_given();
+  std::uint64_t hide_given();
   kernels::Scores scores() const { return {scores_, tile_.count(), block_.lanes}; }
   const float* factor(math::Part part) const { return part == math::Part::content ? block_.row_scale.data() : nullptr; }
 

@@ -28,13 +28,11 @@ void add_lane(const AttendCall& call, LaneBlock& block, KeyTile& tile, const flo
 
 }  // namespace
 
-void add_unmasked_values(const AttendCall& call, LaneBlock& block, KeyTile& tile, const float* p,
+void add_unmasked_values(const AttendCall& call, LaneBlock& block, KeyTile& tile, std::int64_t kv_head, const float* p,
                          const float* rescale) {
-  for (std::int64_t head = block.kv_head; head < block.kv_head + block.kv_heads; ++head) {
-    tile.select_head(head);
-    for (std::int64_t l = 0; l < block.lanes; ++l) {
-      if (block.lane[index(l)].head / call.group == head) add_lane(call, block, tile, p, rescale, l);
-    }
+  tile.select_head(kv_head);
+  for (std::int64_t l = 0; l < block.lanes; ++l) {
+    if (block.lane[index(l)].head / call.group == kv_head) add_lane(call, block, tile, p, rescale, l);
   }
   tile.select_head(block.kv_head);
 }

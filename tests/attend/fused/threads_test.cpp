@@ -2,13 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
+#include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "attend/fused/fused_call.h"
+#include "posenc/attend.h"
 #include "posenc/parallel.h"
 #include "support/every_isa.h"
+#include "support/random_tensor.h"
 
 namespace posenc::test::threads_test {
 namespace {
@@ -69,6 +74,63 @@ TEST(AttendThreads, MayBeTheCallers) {
     const Executor own{.context = &runs, .run = on_std_threads, .threads = 2};
     expect_same(fused.by_kernels(Isa::automatic, {.threads = 0, .executor = own}), wanted);
     EXPECT_GT(runs, before) << "was not divided";
+  }
+}
+
+// Decode: with more threads fewer KV heads share a block. Where a head has values that are not finite, in keys that
+// some queries must not see, that head's sums are made in another way; those of the heads beside it are not.
+TEST(AttendThreads, ChangeNoBitWhereValuesAreNotFinite) {
+  constexpr std::int64_t kQueries = 3;
+  constexpr std::int64_t kKeys = 1100;
+  constexpr std::int64_t kKvHeads = 8;
+  constexpr std::int64_t kDim = 64;
+  for (const std::int64_t heads : {kKvHeads, 2 * kKvHeads}) {
+    Random random(kSeed);
+    const auto floats = [&](std::int64_t count) {
+      std::vector<float> out(static_cast<std::size_t>(count));
+      for (float& x : out) x = static_cast<float>(random.number());
+      return out;
+    };
+    const std::vector<float> q = floats(kQueries * heads * kDim);
+    const std::vector<float> k = floats(kKeys * kKvHeads * kDim);
+    std::vector<float> v = floats(kKeys * kKvHeads * kDim);
+    const auto value = [&](std::int64_t key, std::int64_t head) -> float& {
+      return v[static_cast<std::size_t>((key * kKvHeads + head) * kDim + 5)];
+    };
+    value(kKeys - 1, 0) = NAN;       // which the last query alone sees
+    value(kKeys - 1, 5) = INFINITY;  // likewise
+    value(40, 3) = NAN;              // which attn_mask hides from one head's first query
+    std::vector<float> visible(static_cast<std::size_t>(heads * kQueries * kKeys), 1.0F);
+    visible[static_cast<std::size_t>(heads / kKvHeads * 3 * kQueries * kKeys + 40)] = 0.0F;
+    const LayerPlan layer{
+        .heads = heads, .kv_heads = kKvHeads, .head_dim = kDim, .value_dim = kDim, .softmax_scale = 0.125};
+    for (const Isa isa : every_isa("attend, threads, values that are not finite")) {
+      for (const bool masked : {false, true}) {
+        std::vector<std::vector<std::uint32_t>> results;
+        for (const std::int64_t threads : {1, 2, 4, 8}) {
+          std::vector<float> out(q.size());
+          AttendArgs args{.out = tensor(out.data(), {kQueries, heads, kDim}),
+                          .q = tensor(q.data(), {kQueries, heads, kDim}),
+                          .k = tensor(k.data(), {kKeys, kKvHeads, kDim}),
+                          .v = tensor(std::as_const(v).data(), {kKeys, kKvHeads, kDim}),
+                          .isa = isa};
+          if (masked) args.inputs.attn_mask = tensor(std::as_const(visible).data(), {1, heads, kQueries, kKeys});
+          std::atomic<int> runs = 0;
+          args.parallel = {.executor = {.context = &runs, .run = on_std_threads, .threads = threads}};
+          ASSERT_TRUE(attend(layer, args));
+          results.emplace_back(out.size());
+          std::memcpy(results.back().data(), out.data(), out.size() * sizeof(float));
+          // Head 0's NaN and no other head's; of a query that sees it.
+          const std::size_t row = 2 * static_cast<std::size_t>(heads * kDim);
+          EXPECT_TRUE(std::isnan(out[row + 5]));
+          EXPECT_TRUE(std::isfinite(out[row + 4]) && std::isfinite(out[5]));
+        }
+        for (std::size_t i = 1; i < results.size(); ++i) {
+          EXPECT_EQ(results[i], results[0])
+              << name(isa) << ", " << heads << " heads, way " << i << ", masked " << masked;
+        }
+      }
+    }
   }
 }
 
