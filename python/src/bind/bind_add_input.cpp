@@ -20,8 +20,8 @@
 namespace posenc::python {
 namespace {
 
-constexpr const char* kSchemes = "LearnedInput | SinusoidalInput | IntegerInput | BinaryInput | AxisSinesInput";
-constexpr const char* kWeights = "LearnedInputWeights | SinusoidalInputWeights | None";
+constexpr const char* kInputSchemes = "LearnedInput | SinusoidalInput | IntegerInput | BinaryInput | AxisSinesInput";
+constexpr const char* kInputWeights = "LearnedInputWeights | SinusoidalInputWeights | None";
 
 // PreparedInput looks at tables that somebody else owns: the object that keeps them is kept with it.
 struct HeldInput {
@@ -66,10 +66,11 @@ void bind_prepared_input(nb::module_& m) {
                         "either as long as calls are made.")
       .def_prop_ro(
           "scheme", [](const HeldInput& self) { return Convert<InputScheme>::to_python(self.prepared.scheme(), {}); },
-          nb::for_getter(nb::sig((std::string("def scheme(self) -> ") + kSchemes).c_str())), "As it was given.")
+          nb::for_getter(nb::sig((std::string("def scheme(self) -> ") + kInputSchemes).c_str())), "As it was given.")
       .def_prop_ro(
           "weights", [](const HeldInput& self) { return self.weights; },
-          nb::for_getter(nb::sig((std::string("def weights(self) -> ") + kWeights).c_str())), "As they were given.")
+          nb::for_getter(nb::sig((std::string("def weights(self) -> ") + kInputWeights).c_str())),
+          "As they were given.")
       .def_prop_ro(
           "channels", [](const HeldInput& self) { return self.prepared.channels(); }, "Of the embeddings.")
       .def_prop_ro(
@@ -82,7 +83,7 @@ void bind_prepared_input(nb::module_& m) {
       .def_prop_ro(
           "bytes", [](const HeldInput& self) { return self.prepared.bytes(); }, "Of the rows that are held.");
   const std::string signature =
-      std::string("def prepare_input(scheme: ") + kSchemes + ", *, channels: int = 0, weights: " + kWeights +
+      std::string("def prepare_input(scheme: ") + kInputSchemes + ", *, channels: int = 0, weights: " + kInputWeights +
       " = None, start: int = 0, count: int = 0, max_bytes: int = 1073741824, isa: " + Convert<Isa>::type() +
       " = 'automatic') -> PreparedInput";
   def(
@@ -103,7 +104,7 @@ void bind_prepared_input(nb::module_& m) {
 }
 
 // input: a PreparedInput, or a scheme, which is prepared for this one call.
-nb::object add_input_call(nb::handle input, nb::handle x, nb::handle weights, nb::handle positions,
+nb::object call_add_input(nb::handle input, nb::handle x, nb::handle weights, nb::handle positions,
                           nb::handle token_types, nb::handle length, nb::handle lengths, nb::handle cu_seqlens,
                           nb::handle out, std::int64_t threads, nb::handle isa) {
   const char* where = "add_input";
@@ -140,8 +141,8 @@ nb::object add_input_call(nb::handle input, nb::handle x, nb::handle weights, nb
 void bind_add_input(nb::module_& m) {
   bind_prepared_input(m);
   const auto signature = [](const std::string& array, const std::string& result) {
-    return std::string("def add_input(input: PreparedInput | ") + kSchemes + ", x: " + array +
-           ", *, weights: " + kWeights +
+    return std::string("def add_input(input: PreparedInput | ") + kInputSchemes + ", x: " + array +
+           ", *, weights: " + kInputWeights +
            " = None, positions: PositionsLike = 0, token_types: IndicesLike | None = None, " +
            "length: int | None = None, lengths: collections.abc.Iterable[float] | None = None, " +
            "cu_seqlens: IndicesLike | None = None, out: " + array + " | None = None, " + how_signature() + ") -> " +
@@ -164,7 +165,7 @@ void bind_add_input(nb::module_& m) {
       [](nb::handle input, nb::handle x, nb::handle weights, nb::handle positions, nb::handle token_types,
          nb::handle length, nb::handle lengths, nb::handle cu_seqlens, nb::handle out,
          Whole<"add_input", "threads"> threads, nb::handle isa) {
-        return add_input_call(input, x, weights, positions, token_types, length, lengths, cu_seqlens, out, threads,
+        return call_add_input(input, x, weights, positions, token_types, length, lengths, cu_seqlens, out, threads,
                               isa);
       },
       nb::arg("input"), nb::arg("x"), nb::kw_only(), nb::arg("weights") = nb::none(), nb::arg("positions").none() = 0,

@@ -200,8 +200,8 @@ struct AddInput {
   }
 };
 
-nb::object add_input_call(nb::handle scheme, nb::handle x, nb::handle weights, nb::handle positions,
-                          nb::handle token_types, nb::handle length) {
+nb::object reference_add_input_call(nb::handle scheme, nb::handle x, nb::handle weights, nb::handle positions,
+                                    nb::handle token_types, nb::handle length) {
   using Known = std::variant<LearnedInput, SinusoidalInput, IntegerInput, BinaryInput>;
   const char* where = "reference.add_input";
   const Known known = Convert<Known>::from_python(scheme, {where, "scheme"});
@@ -219,10 +219,10 @@ nb::object add_input_call(nb::handle scheme, nb::handle x, nb::handle weights, n
   return out.object;
 }
 
-void bind_add_input(nb::module_& m) {
+void bind_reference_add_input(nb::module_& m) {
   bind_held<LearnedInputWeights>(m);
   bind_held<SinusoidalInputWeights>(m);
-  m.def("_reference_add_input", &add_input_call, nb::arg("scheme"), nb::arg("x"), nb::kw_only(),
+  m.def("_reference_add_input", &reference_add_input_call, nb::arg("scheme"), nb::arg("x"), nb::kw_only(),
         nb::arg("weights") = nb::none(), nb::arg("positions").none() = 0, nb::arg("token_types") = nb::none(),
         nb::arg("length") = nb::none(),
         nb::sig(with_array_types(
@@ -286,7 +286,7 @@ void bind_grid_positions(nb::module_& m) {
 
 void bind_input(nb::module_& m) {
   bind_rows(m);
-  bind_add_input(m);
+  bind_reference_add_input(m);
   bind_grid_positions(m);
 }
 
