@@ -27,15 +27,17 @@ struct InputUnit {
   std::int64_t count = 0;
 };
 
-// The call cut into units. Where positions are shared, those of the members that stand alike follow each other, so that
-// their rows are made once.
+// The call cut into units, in the order of memory; but where rows are made that several members share, their units
+// follow each other, so that each row is made once. (For rows that are there already that order is slower: memory is
+// read in many short runs.)
 struct InputUnits {
   std::int64_t rows_of_unit = 0;
   std::int64_t blocks = 0;  // of a member
+  bool by_block = false;
 
   InputUnit operator()(const cpu::InputCall& call, std::int64_t n) const {
-    const std::int64_t member = call.shared_positions ? n % call.batch : n / blocks;
-    const std::int64_t block = call.shared_positions ? n / call.batch : n % blocks;
+    const std::int64_t member = by_block ? n % call.batch : n / blocks;
+    const std::int64_t block = by_block ? n / call.batch : n % blocks;
     const std::int64_t first = block * rows_of_unit;
     return {member, first, std::min(rows_of_unit, call.rows - first)};
   }
@@ -112,7 +114,8 @@ bool add_rows(const cpu::KeptInput& kept, const AddInputArgs& args, const cpu::I
               const kernels::KernelTable& kernels) {
   using Block = cpu::InputBlock<T>;
   const std::int64_t rows_of_unit = Block::rows(kept, args, call);
-  const InputUnits units{rows_of_unit, (call.rows + rows_of_unit - 1) / rows_of_unit};
+  const InputUnits units{rows_of_unit, (call.rows + rows_of_unit - 1) / rows_of_unit,
+                         call.shared_positions && Block::makes(kept, args, call)};
   const std::int64_t count = units.blocks * call.batch;
   const std::int64_t bytes_of_row = kept.channels * call.element_bytes;
   cpu::KeepGoing keep_going(args.keep_going);
@@ -122,7 +125,7 @@ bool add_rows(const cpu::KeptInput& kept, const AddInputArgs& args, const cpu::I
     for (std::int64_t n = begin; n < end; ++n) {
       const InputUnit unit = units(call, n);
       if (!may(unit.count * bytes_of_row)) return;
-      if (!call.shared_positions || unit.member == 0 || n == begin) {
+      if (!units.by_block || unit.member == 0 || n == begin) {
         block.fill_positions(unit.member, unit.first, unit.count);
       }
       block.fill_types(unit.member, unit.first, unit.count);

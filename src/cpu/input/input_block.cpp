@@ -38,6 +38,25 @@ bool makes_rows(const KeptInput& kept, const AddInputArgs& args, const InputCall
   return converts(kept.tables.positions, as) || (!args.token_types.empty() && converts(kept.tables.token_types, as));
 }
 
+// Whether the rows of all positions are held.
+bool holds_all(const KeptInput& kept, const AddInputArgs& args, const InputCall& call) {
+  if (kept.count == 0) return false;
+  const auto is_held = [&](double place) {
+    const double row = place - static_cast<double>(kept.start);
+    return row >= 0 && row < static_cast<double>(kept.count) && row == std::floor(row);
+  };
+  return std::visit(
+      [&](const auto& given) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(given)>, PositionRange>) {
+          const auto first = static_cast<double>(given.start);
+          return is_held(first) && is_held(first + static_cast<double>(call.rows - 1));
+        } else {
+          return std::ranges::all_of(given, [&](auto place) { return is_held(static_cast<double>(place)); });
+        }
+      },
+      args.positions);
+}
+
 std::int64_t wave_floats(const KeptInput& kept) { return kept.sines ? kept.sines->wave_floats() : 0; }
 
 }  // namespace
@@ -47,6 +66,12 @@ std::int64_t InputBlock<T>::rows(const KeptInput& kept, const AddInputArgs& args
   const std::int64_t of_unit = kUnitBytes / (kept.channels * call.element_bytes);
   const std::int64_t that_fit = makes_rows<T>(kept, args, call) ? kAim / kept.row_floats() : kRows;
   return std::clamp<std::int64_t>(std::min(of_unit, that_fit), 1, kRows);
+}
+
+template <typename T>
+bool InputBlock<T>::makes(const KeptInput& kept, const AddInputArgs& args, const InputCall& call) noexcept {
+  if (!makes_rows<T>(kept, args, call)) return false;
+  return std::is_same_v<T, double> || !holds_all(kept, args, call);
 }
 
 template <typename T>

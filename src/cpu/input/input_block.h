@@ -23,6 +23,8 @@ class InputBlock {
 
   // Rows at a time, at most kRows: fewer where rows are long, so that those that are made stay in L1.
   static std::int64_t rows(const KeptInput& kept, const AddInputArgs& args, const InputCall& call) noexcept;
+  // Whether rows are made in the call, and not found: in a table, or among those that are held.
+  static bool makes(const KeptInput& kept, const AddInputArgs& args, const InputCall& call) noexcept;
   // Whether one takes memory from the heap: rows of more than 8192 channels that are made here, more than 4 axes.
   static bool allocates(const KeptInput& kept, const AddInputArgs& args, const InputCall& call) noexcept;
 
