@@ -12,6 +12,7 @@
 #include "posenc/info.h"            // version, instruction sets
 #include "posenc/input.h"           // rows of the input stage, places, tables that grow
 #include "posenc/named_weights.h"   // learned tables by name
+#include "posenc/override_plan.h"   // a plan with facts set by the user
 #include "posenc/pairing.h"         // from one pairing to the other
 #include "posenc/parallel.h"        // threads: how many, and whose
 #include "posenc/plan.h"            // Plan: what a model does with positions

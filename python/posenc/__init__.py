@@ -23,6 +23,8 @@ from ._command import command as command
 from ._compare import compare as compare
 from ._diagnose import diagnose as diagnose
 from ._errors import FileError as FileError
+from ._override import override as override
+from ._override import override_patches as override_patches
 from ._posenc import *  # noqa: F403: all that is public there is public here
 from ._posenc import info as info
 from ._read_plan import read_plan as read_plan

@@ -17,6 +17,7 @@ namespace posenc::python {
 void bind_rope(nb::module_& module);
 void bind_schemes(nb::module_& module);
 void bind_plan(nb::module_& module);
+void bind_override(nb::module_& module);
 void bind_read_plan(nb::module_& module);
 void bind_table(nb::module_& module);
 void bind_rotate(nb::module_& module);

@@ -8,6 +8,7 @@
 
 #include "posenc/attend.h"
 #include "posenc/compare.h"
+#include "posenc/override_plan.h"
 #include "posenc/diagnose.h"
 #include "posenc/feature_map.h"
 #include "posenc/grid_positions.h"
@@ -124,6 +125,7 @@ template <> struct Last<Kerple::Form> : LastIs<Kerple::Form::power> {};
 template <> struct Last<SourceKind> : LastIs<SourceKind::preset> {};
 template <> struct Last<Verdict> : LastIs<Verdict::differ> {};
 template <> struct Last<DifferenceKind> : LastIs<DifferenceKind::note> {};
+template <> struct Last<PatchForm> : LastIs<PatchForm::vllm> {};
 template <> struct Last<KeyUse> : LastIs<KeyUse::not_at_all> {};
 template <> struct Last<KeyReason> : LastIs<KeyReason::norm_after> {};
 template <> struct Last<PortVerdict> : LastIs<PortVerdict::recovered> {};

@@ -235,7 +235,7 @@ void attend_linearly(const AttendCall& call, FeatureMap map, const TensorView& o
 
 int run_attend(const AttendArguments& arguments) {
   const LayerJob& job = arguments.job;
-  check_standard_input(job.model, {{"--q", arguments.q},
+  check_standard_input(job.model.name, {{"--q", arguments.q},
                                    {"--k", arguments.k},
                                    {"--v", arguments.v},
                                    {"--weights", arguments.weights.value_or("")},

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "line/command_spec.h"
+#include "line/model_option.h"
 #include "tensors/machine_options.h"
 
 namespace posenc::tool {
@@ -11,7 +12,7 @@ namespace {
 constexpr std::int64_t kLargestTimed = std::int64_t{1} << 20;  // gigabytes of keys and values
 
 Command read_bench_rotate(const Given& given) {
-  return BenchRotateArguments{.model = given.text_or("--model", BenchRotateArguments{}.model),
+  return BenchRotateArguments{.model = model_given(given, "--model", BenchRotateArguments{}.model.name),
                               .stack = given.text("--stack"),
                               .layer = given.whole("--layer", 0, INT64_MAX),
                               .rotation = given.whole("--rotation", 0, INT64_MAX),
@@ -25,7 +26,8 @@ CommandSpec bench_rotate_spec() {
       .options = {{.names = "--model",
                    .value = "MODEL",
                    .description =
-                       "Whose shapes are rotated, as for inspect (default: " + BenchRotateArguments{}.model + ")"},
+                       "Whose shapes are rotated, as for inspect (default: " + BenchRotateArguments{}.model.name + ")"},
+                  set_option(),
                   {.names = "--layer", .value = "N", .description = "Counted from 0 (default: the first with RoPE)"},
                   {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
                   {.names = "--rotation", .value = "N", .description = "Which of a layer's rotations, counted from 0"},
@@ -42,7 +44,7 @@ CommandSpec bench_rotate_spec() {
 }
 
 Command read_bench_attend(const Given& given) {
-  BenchAttendArguments out{.model = given.text_or("--model", BenchAttendArguments{}.model),
+  BenchAttendArguments out{.model = model_given(given, "--model", BenchAttendArguments{}.model.name),
                            .stack = given.text("--stack"),
                            .layer = given.whole("--layer", 0, INT64_MAX),
                            .cross = given.has("--cross"),
@@ -65,7 +67,8 @@ CommandSpec bench_attend_spec() {
       .options =
           {{.names = "--model",
             .value = "MODEL",
-            .description = "Whose layers attend, as for inspect (default: " + BenchAttendArguments{}.model + ")"},
+            .description = "Whose layers attend, as for inspect (default: " + BenchAttendArguments{}.model.name + ")"},
+           set_option(),
            {.names = "--layer", .value = "N", .description = "Counted from 0 (default: one of each kind in the stack)"},
            {.names = "--tokens",
             .value = "N",

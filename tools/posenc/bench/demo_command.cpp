@@ -107,13 +107,12 @@ int show(Add add) {
 }  // namespace
 
 int run_demo(const DemoArguments& arguments) {
-  if (!is_preset(arguments.preset)) {
-    throw UsageError{formatted("{}: {}", printable(arguments.preset), unknown_preset(arguments.preset))};
-  }
-  const Plan plan = preset_plan(arguments.preset);
+  const std::string& preset = arguments.preset.name;
+  if (!is_preset(preset)) throw UsageError{formatted("{}: {}", printable(preset), unknown_preset(preset))};
+  const Plan plan = with_settings(preset_plan(preset), arguments.preset);
   // All are judged; the most used one is timed, and rotates in what follows.
   const std::vector<Rope> rotations = rotations_by_use(plan);
-  if (rotations.empty()) throw UsageError{formatted("{}: this model has no RoPE", arguments.preset)};
+  if (rotations.empty()) throw UsageError{formatted("{}: this model has no RoPE", preset)};
   int written = kOk;
   const auto show_part = [&](auto add) {
     if (!arguments.json && written == kOk) written = show(add);
@@ -132,7 +131,7 @@ int run_demo(const DemoArguments& arguments) {
   show_part([&](Page& page) { add_rotation(page, rotation); });
   const DemoAttention attention = attend_for_demo(plan, rotations.front());
   show_part([&](Page& page) { add_attention(page, attention); });
-  if (arguments.json) written = write_output(demo_json(arguments.preset, accuracy, contestants, rotation, attention));
+  if (arguments.json) written = write_output(demo_json(preset, accuracy, contestants, rotation, attention));
   // A reader that is gone ends it without a verdict.
   if (written != kOk) return written;
   if (!keeps_promise(accuracy)) {

@@ -72,7 +72,7 @@ bool explains(const Diagnosis& d) {
 int run_diagnose(const DiagnoseArguments& arguments) {
   const TensorWord before_word{"--before", arguments.before, arguments.bf16};
   const TensorWord after_word{"--after", arguments.after, arguments.bf16};
-  check_standard_input(arguments.model.value_or(""), {before_word, after_word});
+  check_standard_input(arguments.model ? arguments.model->name : "", {before_word, after_word});
   std::optional<Plan> plan;
   std::optional<LayerChoice> choice;
   if (arguments.model) {

@@ -1,5 +1,6 @@
 // What posenc diagnose takes. Exit code 2 where --heads and --layout are both given, or a start and positions.
 #include "line/command_spec.h"
+#include "line/model_option.h"
 
 namespace posenc::tool {
 namespace {
@@ -7,7 +8,7 @@ namespace {
 Command read_diagnose(const Given& given) {
   DiagnoseArguments out{.before = given.text_or("--before", ""),
                         .after = given.text_or("--after", ""),
-                        .model = given.text("--model"),
+                        .model = {},
                         .stack = given.text("--stack"),
                         .layer = given.whole("--layer", 0, INT64_MAX),
                         .rotation = given.whole("--rotation", 0, INT64_MAX),
@@ -16,6 +17,11 @@ Command read_diagnose(const Given& given) {
                         .heads = given.whole("--heads", 1, INT64_MAX),
                         .bf16 = given.has("--bf16"),
                         .json = given.has("--json")};
+  if (given.has("--model")) {
+    out.model = model_given(given, "--model");
+  } else {
+    no_set_without_model(given);
+  }
   // In the order of TensorLayout.
   if (const auto layout = given.choice("--layout", {"thd", "htd", "bhtd", "bthd"})) {
     out.layout = static_cast<TensorLayout>(*layout);
@@ -46,6 +52,7 @@ CommandSpec diagnose_spec() {
                    .description =
                        "As for inspect: a file, a directory, the name of a preset, or -. Without it, what was "
                        "done is recovered as far as the tensors show it"},
+                  set_option(),
                   {.names = "--layer",
                    .value = "N",
                    .description = "Counted from 0; may be omitted where all layers rotate alike"},

@@ -1,17 +1,18 @@
 // What posenc compare takes. Standard input can be read once, so that A and B may not both be "-": exit code 2.
 #include "line/command_spec.h"
+#include "line/model_option.h"
 
 namespace posenc::tool {
 namespace {
 
 Command read_compare(const Given& given) {
-  CompareArguments out{.a = given.text_or("A", ""),
-                       .b = given.text_or("B", ""),
+  CompareArguments out{.a = model_given(given, "A", "", "--set-a"),
+                       .b = model_given(given, "B", "", "--set-b"),
                        .length = given.whole("--length", 1, kLargestLength),
                        .tolerance = given.from_zero("--tolerance"),
                        .ignore_row_order = given.choice("--ignore", {"row-order"}).has_value(),
                        .json = given.has("--json")};
-  if (out.a == "-" && out.b == "-") throw UsageError{"A and B: only one of the two can be standard input (-)"};
+  if (out.a.name == "-" && out.b.name == "-") throw UsageError{"A and B: only one of the two can be standard input (-)"};
   return out;
 }
 
@@ -24,6 +25,8 @@ CommandSpec compare_spec() {
                        .description = "What inspect takes: a file, a directory, the name of a preset, or -",
                        .required = true},
                       {.names = "B", .description = "The other model", .required = true},
+                      set_option("--set-a"),
+                      set_option("--set-b"),
                       {.names = "--length",
                        .value = "N",
                        .description =
@@ -47,6 +50,7 @@ CommandSpec compare_spec() {
               "  posenc compare base/ finetuned/ --length 32768\n"
               "  posenc compare qwen3-8b - < config.json\n"
               "  posenc compare a/ b/ --json | jq .verdict\n"
+              "  posenc compare qwen3-8b qwen3-8b --set-b rope_scaling=yarn,factor=4\n"
               "  posenc compare model/ model.gguf --ignore row-order\n\n",
           .read = read_compare};
 }

@@ -1,5 +1,6 @@
 // The words of info, presets and demo. None of them reads a file; demo takes the name of a preset only.
 #include "line/command_spec.h"
+#include "line/model_option.h"
 
 namespace posenc::tool {
 
@@ -27,7 +28,8 @@ CommandSpec demo_spec() {
       .name = "demo",
       .description = "A built-in model, then errors and speed of its angle tables, its RoPE and its attention",
       .options = {{.names = "PRESET",
-                   .description = "One of `posenc presets` that has RoPE (default: " + DemoArguments{}.preset + ")"},
+                   .description = "One of `posenc presets` that has RoPE (default: " + DemoArguments{}.preset.name + ")"},
+                  set_option(),
                   {.names = "--json", .description = "The measurements as JSON, without the model's description"}},
       .footer =
           "Errors and speeds are measured when it runs. Exit code 1: an error of cos or sin\n"
@@ -37,7 +39,8 @@ CommandSpec demo_spec() {
           "  posenc demo\n"
           "  posenc demo gemma-3-4b --json\n\n",
       .read = [](const Given& given) -> Command {
-        return DemoArguments{.preset = given.text_or("PRESET", DemoArguments{}.preset), .json = given.has("--json")};
+        return DemoArguments{.preset = model_given(given, "PRESET", DemoArguments{}.preset.name),
+                             .json = given.has("--json")};
       }};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "inspect/layer_choice.h"
+#include "inspect/override_patches.h"
 #include "inspect/plan_sections.h"
 #include "line/exit_code.h"
 #include "line/formatted.h"
@@ -41,6 +42,7 @@ std::string plan_text(const InspectArguments& arguments, const Plan& plan) {
 }  // namespace
 
 int run_inspect(const InspectArguments& arguments) {
+  if (arguments.patch) return run_override_patches(arguments);
   const Plan plan = plan_of(arguments.model, arguments.length);
   const std::string text =
       of_model(plan.source.name, [&] { return arguments.json ? to_json(plan) + "\n" : plan_text(arguments, plan); });

@@ -43,6 +43,7 @@ void add_option(CLI::App& app, const OptionSpec& spec) {
       is_flag ? app.add_flag(spec.names, spec.description) : app.add_option(spec.names, spec.description);
   option->type_name(spec.value)->required(spec.required);
   if (spec.many) option->expected(CLI::detail::expected_max_vector_size);
+  if (spec.repeats) option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(false);
 }
 
 std::string version_text() {

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "line/model_word.h"
 #include "plot/plot_arguments.h"
 #include "posenc/attend.h"
 #include "posenc/feature_map.h"
@@ -18,19 +19,21 @@ namespace posenc::tool {
 
 // posenc inspect MODEL. `layer`, counted from 0, and `stack` narrow what is printed, not what is read; `length`, in
 // tokens, is for rules that depend on it. `strict`: warnings, and facts that could not be decided, are exit code 1.
+// `patch`: not the plan, but how others are told what --set says.
 struct InspectArguments {
-  std::string model;
+  ModelWord model;
   std::optional<std::int64_t> layer;
   std::optional<std::string> stack;
   std::optional<std::int64_t> length;
   bool json = false;
   bool strict = false;
+  bool patch = false;
 };
 // posenc compare A B. `tolerance`, in radians; when omitted that of CompareOptions (compare.h). `ignore_row_order`: the
 // rows that a conversion to GGUF puts in another order are no difference.
 struct CompareArguments {
-  std::string a;
-  std::string b;
+  ModelWord a;
+  ModelWord b;
   std::optional<std::int64_t> length;
   std::optional<double> tolerance;
   bool ignore_row_order = false;
@@ -44,7 +47,7 @@ enum class TensorLayout : std::uint8_t { thd, htd, bhtd, bthd };
 // number of axes decides; with heads, no layout, and the last axis has all of them. `bf16`: elements of 16 raw bits in
 // a .npy file are bfloat16. `force` replaces `out`.
 struct LayerJob {
-  std::string model;
+  ModelWord model;
   std::optional<std::string> stack;
   std::optional<std::int64_t> layer;
   std::optional<std::int64_t> length;
@@ -93,7 +96,7 @@ struct AttendArguments {
 struct DiagnoseArguments {
   std::string before;  // FILE or FILE:TENSOR
   std::string after;
-  std::optional<std::string> model;
+  std::optional<ModelWord> model;
   std::optional<std::string> stack;
   std::optional<std::int64_t> layer;
   std::optional<std::int64_t> rotation;
@@ -107,7 +110,7 @@ struct DiagnoseArguments {
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
 // those of POSENC_THREADS or the machine.
 struct BenchRotateArguments {
-  std::string model = "llama-3.1-8b";
+  ModelWord model{.name = "llama-3.1-8b"};
   std::optional<std::string> stack;
   std::optional<std::int64_t> layer;
   std::optional<std::int64_t> rotation;
@@ -116,7 +119,7 @@ struct BenchRotateArguments {
 // posenc bench attend. `tokens`: a prompt of so many, and decode over so many keys. `dtype`: when omitted f32 and bf16.
 // `weights`: when omitted drawn at random.
 struct BenchAttendArguments {
-  std::string model = "llama-3.1-8b";
+  ModelWord model{.name = "llama-3.1-8b"};
   std::optional<std::string> stack;
   std::optional<std::int64_t> layer;  // left out: one of each kind
   bool cross = false;
@@ -143,7 +146,7 @@ struct PresetsArguments {
   bool json = false;
 };
 struct DemoArguments {
-  std::string preset = "llama-3.1-8b";
+  ModelWord preset{.name = "llama-3.1-8b"};
   bool json = false;
 };
 // --help and --version: text for standard output.

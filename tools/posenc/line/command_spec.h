@@ -20,6 +20,7 @@ struct OptionSpec {
   std::string description;
   bool required = false;
   bool many = false;  // of an argument: takes all words that are left
+  bool repeats = false;  // of a flag: may be given several times, with one value each
 };
 
 // What was given, by the long names of options and arguments. Numbers throw UsageError for a text that is none.
@@ -33,7 +34,7 @@ struct Given {
   // All of them give nothing, or no texts, for what was not given.
   std::optional<std::string> text(std::string_view name) const;
   std::string text_or(std::string_view name, std::string_view otherwise) const;
-  // All words of an argument with `many`.
+  // All words of an argument with `many`, all values of a flag that repeats.
   std::vector<std::string> list(std::string_view name) const;
   // The whole text as a whole number in [smallest, largest].
   std::optional<std::int64_t> whole(std::string_view name, std::int64_t smallest, std::int64_t largest) const;

@@ -6,15 +6,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "line/command_line.h"
 #include "line/exit_code.h"
 #include "line/failure.h"
 #include "line/formatted.h"
 #include "line/text.h"
 #include "posenc/info.h"
+#include "posenc/override_plan.h"
 #include "posenc/parallel.h"
 #include "posenc/read_plan.h"
 #include "tensors/file_error_text.h"
@@ -67,7 +72,10 @@ std::string unknown_preset(const std::string& name) {
   return formatted("no preset of that name; {}", hint);
 }
 
-std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std::int64_t> length) {
+namespace {
+
+// Without what --set changes.
+std::variant<Plan, NoPlan> load_unchanged(const std::string& model, std::optional<std::int64_t> length) {
   const ReadOptions options{.length = length};
   if (model == "-") {
     StandardInput input;
@@ -89,10 +97,70 @@ std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std
   return plan_or_message(with_hint(read_plan(std::filesystem::path(model), options), model));
 }
 
-Plan plan_of(const std::string& model, std::optional<std::int64_t> length) {
+// What the library calls 'base=x' stands behind the flag that it was given to.
+UsageError refused_setting(const ModelWord& model, const Error& error) {
+  const Problem& problem = error.problem();
+  return {formatted("{}: {} must {} but is {}", model.flag, problem.field, problem.must, problem.is)};
+}
+
+}  // namespace
+
+Plan with_settings(Plan plan, const ModelWord& model) {
+  if (model.set.empty()) return plan;
+  try {
+    return override_plan(plan, model.set);
+  } catch (const Error& error) {
+    throw refused_setting(model, error);
+  }
+}
+
+std::variant<Plan, NoPlan> load_plan(const ModelWord& model, std::optional<std::int64_t> length) {
+  std::variant<Plan, NoPlan> loaded = load_unchanged(model.name, length);
+  if (auto* plan = std::get_if<Plan>(&loaded)) *plan = with_settings(std::move(*plan), model);
+  return loaded;
+}
+
+Plan plan_of(const ModelWord& model, std::optional<std::int64_t> length) {
   std::variant<Plan, NoPlan> loaded = load_plan(model, length);
   if (const auto* none = std::get_if<NoPlan>(&loaded)) throw Failure{none->message, none->exit_code};
   return std::get<Plan>(std::move(loaded));
+}
+
+namespace {
+
+// The whole text of standard input, or of a file that a plan was just read from.
+std::string text_of_input() {
+  StandardInput input;
+  std::string bytes(std::size_t{1} << 16, '\0');
+  while (input.read(reinterpret_cast<std::byte*>(bytes.data()), bytes.size()) > 0) {
+  }
+  return input.seen;
+}
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+PlanAndConfig plan_and_config(const ModelWord& model, std::optional<std::int64_t> length) {
+  if (model.name == "-") {
+    std::string text = text_of_input();
+    Result<Plan> plan = read_plan(std::as_bytes(std::span(text)), "<stdin>", {.length = length});
+    std::variant<Plan, NoPlan> loaded = plan_or_message(std::move(plan), text);
+    if (const auto* none = std::get_if<NoPlan>(&loaded)) throw Failure{none->message, none->exit_code};
+    return {std::get<Plan>(std::move(loaded)), std::move(text)};
+  }
+  PlanAndConfig out{.plan = plan_of(ModelWord{.name = model.name}, length)};
+  if (out.plan.source.kind == SourceKind::preset) {
+    for (const Preset& preset : presets()) {
+      if (preset.name == out.plan.source.name) out.config = preset.config_json;
+    }
+  } else if (out.plan.source.kind == SourceKind::config_json) {
+    out.config = text_of_file(out.plan.source.name);
+  }
+  return out;
 }
 
 Failure refused_of_model(std::string_view model, const Error& error) {

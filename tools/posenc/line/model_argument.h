@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "line/failure.h"
+#include "line/model_word.h"
 #include "posenc/error.h"
 #include "posenc/plan.h"
 
@@ -21,9 +22,19 @@ struct NoPlan {
 
 // `length`, in tokens, becomes Plan::length. The failure is returned, for compare, which says of which of its two
 // models it is.
-std::variant<Plan, NoPlan> load_plan(const std::string& model, std::optional<std::int64_t> length);
-// Throws Failure instead.
-Plan plan_of(const std::string& model, std::optional<std::int64_t> length);
+std::variant<Plan, NoPlan> load_plan(const ModelWord& model, std::optional<std::int64_t> length);
+// Throws Failure instead. Both throw UsageError for a --set that cannot be carried out.
+Plan plan_of(const ModelWord& model, std::optional<std::int64_t> length);
+
+// The plan as --set changes it.
+Plan with_settings(Plan plan, const ModelWord& model);
+
+// The plan before --set, and the config.json that it was read from; empty where it was no config.json. Throws Failure.
+struct PlanAndConfig {
+  Plan plan;
+  std::string config;
+};
+PlanAndConfig plan_and_config(const ModelWord& model, std::optional<std::int64_t> length);
 
 // The failure of of_model, below.
 Failure refused_of_model(std::string_view model, const Error& error);

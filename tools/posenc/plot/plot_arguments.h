@@ -10,15 +10,16 @@
 #include <variant>
 #include <vector>
 
+#include "line/model_word.h"
 #include "posenc/grid_positions.h"
 
 namespace posenc::tool {
 
 // A layer of a model, in the words of inspect and rotate.
-// `model` is a path, a preset's name or - (line/model_argument.h). Layers, and the rotations of a layer, are counted
+// Layers, and the rotations of a layer, are counted
 // from 0; what holds where they are left out: inspect/layer_choice.h.
 struct ModelWords {
-  std::string model;
+  ModelWord model;
   std::optional<std::string> stack{};
   std::optional<std::int64_t> layer{};
   std::optional<std::int64_t> rotation{};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "line/formatted.h"
+#include "line/model_option.h"
 #include "line/text.h"
 
 namespace posenc::tool {
@@ -55,6 +56,7 @@ PlotArguments with_output(const Given& given, decltype(PlotArguments::plot) plot
 
 std::vector<OptionSpec> model_options(const std::string& whose) {
   return {{.names = "--model", .value = "MODEL", .description = whose + ", as for inspect"},
+          set_option(),
           {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."}};
 }
 
@@ -66,9 +68,8 @@ std::vector<OptionSpec> layer_options(const std::string& whose) {
 }
 
 std::optional<ModelWords> model_words(const Given& given) {
-  const std::optional<std::string> model = given.text("--model");
-  if (model) {
-    return ModelWords{.model = *model,
+  if (given.has("--model")) {
+    return ModelWords{.model = model_given(given, "--model"),
                       .stack = given.text("--stack"),
                       .layer = given.whole("--layer", 0, INT64_MAX),
                       .rotation = given.whole("--rotation", 0, INT64_MAX)};
@@ -77,6 +78,7 @@ std::optional<ModelWords> model_words(const Given& given) {
   for (const char* flag : {"--stack", "--layer", "--rotation"}) {
     if (given.has(flag)) throw UsageError{formatted("{}: there is no --model that it could choose from", flag)};
   }
+  no_set_without_model(given);
   return {};
 }
 

@@ -99,7 +99,7 @@ std::vector<RowSample> samples_of(const RotateArguments& arguments, const std::v
 
 int run_rotate(const RotateArguments& arguments) {
   const LayerJob& job = arguments.job;
-  check_standard_input(job.model, {{"--q", arguments.q.value_or("")}, {"--k", arguments.k.value_or("")}});
+  check_standard_input(job.model.name, {{"--q", arguments.q.value_or("")}, {"--k", arguments.k.value_or("")}});
   const Plan plan = begin(job);
   const LayerWords words{job.stack, job.layer, arguments.rotation};
   const LayerChoice choice = choose_layer(plan, words, WhenLayersDiffer::ask);

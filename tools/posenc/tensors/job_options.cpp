@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "line/formatted.h"
+#include "line/model_option.h"
 #include "line/text.h"
 #include "tensors/machine_options.h"
 
@@ -30,6 +31,7 @@ std::vector<OptionSpec> job_options(std::string_view verb, std::vector<OptionSpe
        .value = "MODEL",
        .description = "As for inspect: a file, a directory, the name of a preset, or -",
        .required = true},
+      set_option(),
       {.names = "--layer",
        .value = "N",
        .description = formatted("Counted from 0; may be omitted where all layers {} alike", verb)},
@@ -64,7 +66,7 @@ std::vector<OptionSpec> job_options(std::string_view verb, std::vector<OptionSpe
 }
 
 LayerJob job_given(const Given& given, std::string_view two) {
-  LayerJob out{.model = given.text_or("--model", ""),
+  LayerJob out{.model = model_given(given, "--model"),
                .stack = given.text("--stack"),
                .layer = given.whole("--layer", 0, INT64_MAX),
                .length = given.whole("--length", 1, kLargestLength),

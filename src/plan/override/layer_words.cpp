@@ -1,0 +1,241 @@
+// Words for what a layer does beside its rotation: window, chunk, mask, softmax scale, soft cap, sinks, KV heads, ...
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/formatted.h"
+#include "plan/facts/plan_limits.h"
+#include "plan/override/override.h"
+
+namespace posenc::plan {
+namespace {
+
+using Places = std::vector<std::size_t>;
+
+// The chosen layers that have it already; where the user names layers, all of them: what is not there is given to them.
+template <typename Has>
+Places those_with(const StackEdit& edit, bool gives, const Has& has) {
+  Places chosen = chosen_layers(edit);
+  if (!gives || !names_layers(edit.which)) {
+    std::erase_if(chosen, [&](std::size_t place) { return !has(edit.layer(place)); });
+  }
+  return chosen;
+}
+
+std::size_t told(const StackEdit& edit, const Assignment& assignment, const Places& layers, std::string_view field) {
+  replace_source(edit.plan, edit.at, layers, field, set_by(assignment));
+  return layers.size();
+}
+
+// ---- window ----
+
+// "past..future"
+std::optional<Window> both_sides(const Assignment& assignment) {
+  const std::string_view text = assignment.value;
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return {};
+  const Assignment past{assignment.word, std::string(text.substr(0, dots))};
+  const Assignment future{assignment.word, std::string(text.substr(dots + 2))};
+  return Window{whole_number(past, 0, kMaxPosition), whole_number(future, 0, kMaxPosition)};
+}
+
+// How a class counts: the key of a bidirectional stack may count both sides, or each.
+struct WidthRule {
+  bool halved = false;
+  bool leans_ahead = false;
+  bool beside_own = false;
+  bool of_past = false;
+};
+
+WidthRule width_rule(const StackEdit& edit, const LayerPlan& layer) {
+  if (edit.architecture != nullptr) return {.halved = edit.architecture->symmetric};
+  if (edit.family == nullptr) return {};
+  const Family& family = *edit.family;
+  const StackRule& stack = edit.stack().name == "encoder" && family.encoder != nullptr ? *family.encoder : family.main;
+  return {.halved = stack.mask.window_spans_both ||
+                    (family.reads_bidirectional && layer.mask.kind == MaskKind::bidirectional),
+          .leans_ahead = stack.mask.window_leans_ahead,
+          .beside_own = family.window_beside_own,
+          .of_past = stack.mask.window_of_past};
+}
+
+// As the reader of a config makes a window of its width (src/plan/layers/layer_masks.cpp).
+Window window_of(const StackEdit& edit, const LayerPlan& layer, std::int64_t given) {
+  const WidthRule rule = width_rule(edit, layer);
+  const std::int64_t width = rule.beside_own ? std::min(given + 1, kMaxPosition) : given;
+  const bool causal = layer.mask.kind == MaskKind::causal || rule.of_past ||
+                      (layer.mask.window && layer.mask.window->future == 0 && layer.mask.window->past > 0);
+  if (rule.halved && layer.mask.kind == MaskKind::causal && edit.architecture == nullptr) {
+    return {std::max<std::int64_t>(width / 2 - 1, 0), 0};
+  }
+  if (causal && !rule.halved) return {width - 1, 0};
+  if (rule.leans_ahead) return {std::max<std::int64_t>((width + 1) / 2 - 1, 0), width / 2};
+  if (rule.halved) return {width / 2, width / 2};
+  return {width, width};
+}
+
+// A window that covers all that the model is for is read as none.
+void warn_of_cover(const StackEdit& edit, const Assignment& assignment) {
+  Warning warning{.code = "window-covers-length",
+                  .message = formatted("{} covers the {} tokens that the model is for; taken as none.",
+                                       assignment.shown(), *edit.plan.trained_length),
+                  .keys = {}};
+  if (std::ranges::find(edit.plan.warnings, warning) == edit.plan.warnings.end()) {
+    edit.plan.warnings.push_back(std::move(warning));
+  }
+}
+
+// Classes whose key of the window is for every layer, as Mistral's.
+bool windows_everywhere(const StackEdit& edit) {
+  return edit.family != nullptr && (edit.family->windows == Windows::every_layer || edit.family->windows == Windows::listed);
+}
+
+std::size_t set_window(const StackEdit& edit, const Assignment& assignment) {
+  const bool none = is_none(assignment);
+  const auto has = [](const LayerPlan& layer) { return layer.mask.window.has_value(); };
+  Places layers = those_with(edit, !none, has);
+  if (layers.empty() && !none && windows_everywhere(edit)) layers = chosen_layers(edit);
+  const std::optional<Window> exact = none ? std::nullopt : both_sides(assignment);
+  const std::int64_t width = none || exact ? 0 : whole_number(assignment, 1, kMaxPosition);
+  for (const std::size_t place : layers) {
+    LayerPlan& layer = edit.layer(place);
+    if (none || exact) {
+      layer.mask.window = exact;
+      continue;
+    }
+    layer.mask.window = window_of(edit, layer, width);
+    if (!edit.plan.trained_length || layer.mask.window->past < *edit.plan.trained_length - 1) continue;
+    layer.mask.window = std::nullopt;
+    warn_of_cover(edit, assignment);
+  }
+  return told(edit, assignment, layers, "mask/window");
+}
+
+std::size_t set_chunk(const StackEdit& edit, const Assignment& assignment) {
+  const bool none = is_none(assignment);
+  const auto chunk = none ? std::nullopt : std::optional(whole_number(assignment, 1, kMaxPosition));
+  const Places layers = those_with(edit, !none, [](const LayerPlan& layer) { return layer.mask.chunk.has_value(); });
+  for (const std::size_t place : layers) edit.layer(place).mask.chunk = chunk;
+  return told(edit, assignment, layers, "mask/chunk");
+}
+
+// ---- mask ----
+
+// A mask that words describe (sparse, prefix) is one that no word here can make again.
+std::size_t set_mask_kind(const StackEdit& edit, const Assignment& assignment, MaskKind kind) {
+  const Places layers = chosen_layers(edit);
+  for (const std::size_t place : layers) {
+    edit.layer(place).mask.kind = kind;
+    edit.layer(place).mask.detail.clear();
+  }
+  forget_sources(edit.plan, edit.at, layers, "mask/detail");
+  return told(edit, assignment, layers, "mask/kind");
+}
+
+std::size_t set_mask(const StackEdit& edit, const Assignment& assignment) {
+  static constexpr std::array<std::string_view, 2> kNames = {"causal", "bidirectional"};
+  return set_mask_kind(edit, assignment, static_cast<MaskKind>(choice(assignment, kNames)));
+}
+
+std::size_t set_causal(const StackEdit& edit, const Assignment& assignment) {
+  return set_mask_kind(edit, assignment, truth(assignment) ? MaskKind::causal : MaskKind::bidirectional);
+}
+
+// ---- scores ----
+
+std::size_t set_scale(const StackEdit& edit, const Assignment& assignment) {
+  const double scale = finite_number(assignment);
+  const Places layers = chosen_layers(edit);
+  for (const std::size_t place : layers) edit.layer(place).softmax_scale = scale;
+  return told(edit, assignment, layers, "softmax_scale");
+}
+
+std::size_t set_soft_cap(const StackEdit& edit, const Assignment& assignment) {
+  const bool none = is_none(assignment);
+  const double cap = none ? 0 : finite_number(assignment);
+  if (!none && cap <= 0) refuse_value(assignment, "be none or a number above 0");
+  const Places layers = those_with(edit, !none, [](const LayerPlan& layer) { return layer.soft_cap.has_value(); });
+  for (const std::size_t place : layers) {
+    std::optional<SoftCap>& soft_cap = edit.layer(place).soft_cap;
+    const SoftCap::Order order = soft_cap ? soft_cap->order : SoftCap::Order::after_bias;
+    soft_cap = none ? std::nullopt : std::optional(SoftCap{.cap = cap, .order = order});
+  }
+  return told(edit, assignment, layers, "soft_cap");
+}
+
+std::size_t set_sinks(const StackEdit& edit, const Assignment& assignment) {
+  const bool sinks = !is_none(assignment) && truth(assignment);
+  const Places layers = those_with(edit, sinks, [](const LayerPlan& layer) { return layer.sinks; });
+  for (const std::size_t place : layers) edit.layer(place).sinks = sinks;
+  return told(edit, assignment, layers, "sinks");
+}
+
+std::size_t set_qk_norm(const StackEdit& edit, const Assignment& assignment) {
+  if (!is_none(assignment)) refuse_value(assignment, "be none: a norm has weights, which no word gives");
+  const Places layers = those_with(edit, false, [](const LayerPlan& layer) { return layer.qk_norm.has_value(); });
+  for (const std::size_t place : layers) edit.layer(place).qk_norm.reset();
+  return told(edit, assignment, layers, "qk_norm");
+}
+
+std::size_t set_query_scale(const StackEdit& edit, const Assignment& assignment) {
+  if (!is_none(assignment)) refuse_value(assignment, "be none");
+  const Places layers = those_with(edit, false, [](const LayerPlan& layer) {
+    return !std::holds_alternative<std::monostate>(layer.query_scale);
+  });
+  for (const std::size_t place : layers) edit.layer(place).query_scale = {};
+  return told(edit, assignment, layers, "query_scale");
+}
+
+// ---- keys ----
+
+std::size_t set_kv_heads(const StackEdit& edit, const Assignment& assignment) {
+  const std::int64_t kv_heads = whole_number(assignment, 1, kMaxHeads);
+  const Places layers = chosen_layers(edit);
+  for (const std::size_t place : layers) {
+    LayerPlan& layer = edit.layer(place);
+    if (layer.heads % kv_heads != 0) {
+      refuse(assignment, formatted("divide the {} heads of layer {}", layer.heads, layer.index), formatted("{}", kv_heads));
+    }
+    layer.kv_heads = kv_heads;
+  }
+  return told(edit, assignment, layers, "kv_heads");
+}
+
+// SelfExtend, arXiv 2401.01325: GROUP/WINDOW, llama.cpp's --grp-attn-n and --grp-attn-w.
+std::size_t set_self_extend(const StackEdit& edit, const Assignment& assignment) {
+  const bool none = is_none(assignment);
+  SelfExtend regions;
+  if (!none) {
+    const std::size_t slash = assignment.value.find('/');
+    if (slash == std::string::npos) refuse_value(assignment, "be none or GROUP/WINDOW, such as 4/1024,");
+    regions.group = whole_number({assignment.word, assignment.value.substr(0, slash)}, 1, kMaxPosition);
+    regions.window = whole_number({assignment.word, assignment.value.substr(slash + 1)}, 0, kMaxPosition);
+  }
+  Places layers = rotating_layers(edit, "regions");
+  if (none) {
+    std::erase_if(layers, [&](std::size_t place) { return !std::holds_alternative<SelfExtend>(edit.layer(place).regions); });
+  }
+  for (const std::size_t place : layers) edit.layer(place).regions = none ? Regions{} : Regions{regions};
+  return told(edit, assignment, layers, "regions");
+}
+
+}  // namespace
+
+std::span<const LayerWord> layer_words() noexcept {
+  static constexpr LayerWord kWords[] = {
+      {"window", "sliding_window", "a window", set_window},
+      {"chunk", "attention_chunk_size", "chunks", set_chunk},
+      {"mask", {}, "attention", set_mask},
+      {"causal", {}, "attention", set_causal},
+      {"scale", "softmax_scale", "attention", set_scale},
+      {"soft_cap", "attn_logit_softcapping", "a soft cap", set_soft_cap},
+      {"sinks", {}, "sinks", set_sinks},
+      {"qk_norm", {}, "a QK norm", set_qk_norm},
+      {"query_scale", {}, "a query scale", set_query_scale},
+      {"kv_heads", "num_key_value_heads", "attention", set_kv_heads},
+      {"self_extend", {}, "a rotation to extend", set_self_extend},
+  };
+  return kWords;
+}
+
+}  // namespace posenc::plan

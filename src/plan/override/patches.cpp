@@ -1,0 +1,151 @@
+// override_patches: the plan before and after, told in four forms. Both Hugging Face forms are tried on the config.
+#include <algorithm>
+#include <span>
+
+#include "base/formatted.h"
+#include "io/json/json_writer.h"
+#include "plan/json/plan_json.h"
+#include "plan/override/override.h"
+#include "plan/override/patches.h"
+#include "posenc/compare.h"
+#include "posenc/read_plan.h"
+
+namespace posenc::plan {
+namespace {
+
+bool says_the_same(const Plan& a, const Plan& b) {
+  return a.stacks == b.stacks && a.trained_length == b.trained_length;
+}
+
+Result<Plan> read_again(const std::string& text, const Plan& like) {
+  return read_plan(std::as_bytes(std::span(text.data(), text.size())), like.source.name, {.length = like.length});
+}
+
+// The way that reads back, or the one that comes nearest, with what it does not say.
+struct Tried {
+  std::vector<PatchStep> steps;
+  std::vector<std::string> unsaid;
+};
+
+Tried tried(const Change& change, PatchForm form) {
+  std::vector<std::vector<PatchStep>> ways = hugging_face_steps(change, form);
+  if (change.config == nullptr) {
+    return {std::move(ways.front()), {"It was not tried: there is no config.json to apply it to."}};
+  }
+  Tried best;
+  bool any = false;
+  for (std::vector<PatchStep>& steps : ways) {
+    const Result<Plan> plan = read_again(patched(*change.config, steps), change.before);
+    std::vector<std::string> unsaid;
+    if (!plan) {
+      unsaid.push_back(formatted("A config.json with it cannot be read: {}", plan.error().message()));
+    } else if (!says_the_same(*plan, change.after)) {
+      unsaid = difference_sentences(change.after, *plan);
+    }
+    if (any && unsaid.size() >= best.unsaid.size()) continue;
+    any = true;
+    best = {std::move(steps), std::move(unsaid)};
+    if (best.unsaid.empty()) break;
+  }
+  return best;
+}
+
+OverridePatch hugging_face_patch(PatchForm form, const Tried& way) {
+  return {.form = form, .text = way.steps.empty() ? std::string() : patch_text(way.steps), .unsaid = way.unsaid};
+}
+
+// The document that the plan was read from; nothing where the text is another one's.
+std::optional<io::JsonDocument> config_of(const Plan& plan, std::string_view text) {
+  if (text.empty()) return {};
+  Result<io::JsonDocument> document = io::JsonDocument::parse(text, "config_json");
+  if (!document || document->root().kind() != io::JsonKind::object) {
+    const std::string is = document ? std::string("another value") : document.error().message();
+    throw Error("override_patches", {"config_json", "be the text of a JSON object", is});
+  }
+  if (is_saved_plan(document->root())) return {};
+  const Result<Plan> read = read_again(std::string(text), plan);
+  if (!read || !says_the_same(*read, plan)) {
+    throw Error("override_patches",
+                {"config_json", "be what the plan was read from", read ? "another model's" : read.error().message()});
+  }
+  return std::move(document).value();
+}
+
+}  // namespace
+
+Leads leads_of(const Change& change) {
+  Leads leads;
+  const Stack* stack = change.stack_before();
+  for (std::size_t place = 0; stack != nullptr && place < stack->layers.size(); ++place) {
+    const LayerPlan& layer = stack->layers[place];
+    if (layer.kind != LayerKind::attention) continue;
+    if (!leads.any) leads.any = place;
+    if (layer.rotate.empty()) continue;
+    std::optional<std::size_t>& lead = slides(layer) ? leads.sliding : leads.full;
+    if (!lead) lead = place;
+  }
+  return leads;
+}
+
+std::vector<std::string> difference_sentences(const Plan& wanted, const Plan& got) {
+  std::vector<std::string> out;
+  const Comparison comparison = compare(wanted, got);
+  for (const Difference& one : comparison.differences) {
+    const bool is_about_text =
+        one.field == "sources" || one.field == "warnings" || one.field == "absent_keys" || one.field == "ignored_keys";
+    if (is_about_text || one.field.starts_with("source/") || one.field == "known") continue;
+    const std::string layers = one.layers.stack.empty() ? std::string()
+                               : one.layers.a.layers.empty()
+                                   ? formatted("{}: ", one.layers.stack)
+                                   : formatted("{}, layers {}: ", one.layers.stack, selection(one.layers.a));
+    std::string sentence = formatted("{}{} stays {}, where the settings say {}.", layers, one.field, one.b.words, one.a.words);
+    if (std::ranges::find(out, sentence) == out.end()) out.push_back(std::move(sentence));
+  }
+  return out;
+}
+
+std::string json_number(double value) {
+  io::JsonWriter json;
+  json.value(value);
+  return json.take();
+}
+
+std::string shell_word(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace posenc::plan
+
+namespace posenc::inline v0_2 {
+
+std::vector<OverridePatch> override_patches(const Plan& plan, std::span<const std::string> settings,
+                                            std::string_view config_json) {
+  const Plan after = override_plan(plan, settings);
+  const std::optional<io::JsonDocument> config = plan::config_of(plan, config_json);
+  const plan::Change change{.before = plan,
+                            .after = after,
+                            .family = plan.stacks.empty() ? nullptr : plan::family_of(plan, 0),
+                            .config = config ? &*config : nullptr};
+  const plan::Tried old_form = plan::tried(change, PatchForm::hugging_face_old);
+  const plan::Tried new_form = plan::tried(change, PatchForm::hugging_face_new);
+  std::vector<OverridePatch> out;
+  out.push_back(plan::hugging_face_patch(PatchForm::hugging_face_old, old_form));
+  out.push_back(plan::hugging_face_patch(PatchForm::hugging_face_new, new_form));
+  out.push_back(plan::llama_cpp_patch(change));
+  out.push_back(plan::vllm_patch(change, new_form.steps, new_form.unsaid));
+  return out;
+}
+
+std::string_view name(PatchForm form) noexcept {
+  switch (form) {
+    case PatchForm::hugging_face_old: return "hugging_face_old";
+    case PatchForm::hugging_face_new: return "hugging_face_new";
+    case PatchForm::llama_cpp: return "llama_cpp";
+    case PatchForm::vllm: return "vllm";
+  }
+  return {};
+}
+
+}  // namespace posenc::inline v0_2

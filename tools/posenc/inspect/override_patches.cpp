@@ -1,0 +1,83 @@
+// A section for each form: the patch or the flags, ready to be copied, then what the form cannot say.
+#include "inspect/override_patches.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "line/exit_code.h"
+#include "line/formatted.h"
+#include "line/json_text.h"
+#include "line/model_argument.h"
+#include "line/page.h"
+#include "line/text.h"
+#include "posenc/override_plan.h"
+
+namespace posenc::tool {
+namespace {
+
+std::string_view title(PatchForm form) {
+  switch (form) {
+    case PatchForm::hugging_face_old: return "config.json, transformers 4 (JSON patch, RFC 6902)";
+    case PatchForm::hugging_face_new: return "config.json, transformers 5 (JSON patch, RFC 6902)";
+    case PatchForm::llama_cpp: return "llama.cpp";
+    case PatchForm::vllm: return "vLLM";
+  }
+  return {};
+}
+
+// Lines are not broken: they are there to be copied.
+void add_patch(Page& page, const OverridePatch& patch) {
+  page.blank();
+  page.line(page.paint(Style::bold, std::string(title(patch.form))));
+  std::string_view rest = patch.text.empty() ? std::string_view("nothing") : std::string_view(patch.text);
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    page.line("  " + printable(std::string(rest.substr(0, end))));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  std::string_view label = "not said";
+  for (const std::string& sentence : patch.unsaid) {
+    page.entry(2, label, 12, printable(sentence), Style::warning);
+    label = "";
+  }
+}
+
+std::string patches_json(const std::vector<OverridePatch>& patches, const PlanAndConfig& read, const ModelWord& model) {
+  std::vector<std::string> forms;
+  for (const OverridePatch& patch : patches) {
+    std::vector<std::string> unsaid;
+    for (const std::string& sentence : patch.unsaid) unsaid.push_back(json_string(sentence));
+    const bool is_json = patch.form == PatchForm::hugging_face_old || patch.form == PatchForm::hugging_face_new;
+    // The steps themselves, so that a program need not parse a text in the text.
+    forms.push_back(json_object({{"form", json_string(name(patch.form))},
+                                 {"patch", is_json ? (patch.text.empty() ? "[]" : patch.text) : "null"},
+                                 {"flags", is_json ? "null" : json_string(patch.text)},
+                                 {"unsaid", json_array(unsaid)}}));
+  }
+  std::vector<std::string> set;
+  for (const std::string& words : model.set) set.push_back(json_string(words));
+  return json_object({{"schema_version", "1"},
+                      {"model", json_string(read.plan.source.name)},
+                      {"set", json_array(set)},
+                      {"forms", json_array(forms)}}) +
+         "\n";
+}
+
+}  // namespace
+
+int run_override_patches(const InspectArguments& arguments) {
+  const PlanAndConfig read = plan_and_config(arguments.model, arguments.length);
+  // Settings that cannot be carried out are told as everywhere.
+  (void)with_settings(read.plan, arguments.model);
+  const std::vector<OverridePatch> patches = of_model(
+      read.plan.source.name, [&] { return override_patches(read.plan, arguments.model.set, read.config); });
+  if (arguments.json) return write_output(patches_json(patches, read, arguments.model));
+  Page page(output_wants_colour());
+  page.line(page.paint(Style::bold, printable(read.plan.source.name)) + " with " +
+            printable(join(arguments.model.set, ", ")));
+  for (const OverridePatch& patch : patches) add_patch(page, patch);
+  return write_output(page.text());
+}
+
+}  // namespace posenc::tool
